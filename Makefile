@@ -13,10 +13,10 @@ help: ## this list
 setup: ## install the Debian packages that building needs (nothing is done when they are there)
 	@tools/install-packages build
 
-build: setup ## build build/loam
+build: setup ## build build/loam and, where nvcc is, build/loam-cuda.so
 	@echo "make: building $(BUILD)/loam"
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
-	@cmake --build $(BUILD) -j $(JOBS) --target loam
+	@cmake --build $(BUILD) -j $(JOBS) --target loam backends
 
 run: build ## train a small T5 on this machine and watch it fill in blanks (CORPUS=path: on your own text)
 	@echo "make: training a first model"

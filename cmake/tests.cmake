@@ -6,7 +6,7 @@ function(loam_test name file)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # Test programs share the cores, so idle OpenMP threads must sleep instead of spin.
   set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
-                       ENVIRONMENT "OMP_NUM_THREADS=2;OMP_WAIT_POLICY=passive")
+                       ENVIRONMENT "OMP_NUM_THREADS=2;OMP_WAIT_POLICY=passive;CUDA_VISIBLE_DEVICES=-1")
   if(file MATCHES "/long_")
     set_tests_properties(${name} PROPERTIES LABELS long TIMEOUT 7200)
   elseif(file MATCHES "/tests/tools/")
@@ -55,12 +55,16 @@ endforeach()
 file(GLOB kernels CONFIGURE_DEPENDS src/device/cuda/kernels/*.cu)
 set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX)
 add_library(loam_shim STATIC ${kernels} tests/shim/shim.cc tests/shim/device_shim.cc tests/shim/products.c)
+set_target_properties(loam_shim PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_compile_options(loam_shim PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-include;${CMAKE_SOURCE_DIR}/tests/shim/shim.h>
                        -Wno-missing-field-initializers)
+set_source_files_properties(tests/shim/products.c PROPERTIES COMPILE_OPTIONS -O3)
 target_include_directories(loam_shim PUBLIC tests)
 target_link_libraries(loam_shim PUBLIC loam_device)
 function(add_shim_test name source)
-  add_executable(shim_${name} ${source})
+  add_executable(shim_${name} ${source} tests/shim/open_shim.cc)
+  target_compile_options(shim_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-include;${CMAKE_SOURCE_DIR}/tests/shim/shim.h>
+                         -Wno-missing-field-initializers)
   target_link_libraries(shim_${name} PRIVATE loam_shim loam_reference loam_device)
   target_compile_definitions(shim_${name} PRIVATE RIG_SHIM)
 endfunction()
@@ -70,8 +74,24 @@ foreach(name test_ops test_ops_attention)
   add_shim_test(${name} tests/device/${name}.c)
   loam_test(shim/${name} tests/device/${name}.c shim_${name})
   loam_test(shim/long_${name} /long_${name} shim_${name})
-  set_tests_properties(shim/long_${name} PROPERTIES ENVIRONMENT "RIG_ALL=1")
+  set_tests_properties(shim/long_${name} PROPERTIES ENVIRONMENT RIG_ALL=1)
 endforeach()
+
+loam_test(shim/test_ptxas tests/shim/test_ptxas.sh bash tests/shim/test_ptxas.sh ${CMAKE_BINARY_DIR})
+
+# The program on these kernels: a backend and a driver for machines without a GPU.
+add_library(backend_shim MODULE tests/shim/backend_shim.cc src/device/relpos.c src/device/tensor.c src/device/host_memory.c
+            src/base/arena.c)
+target_compile_options(backend_shim PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-include;${CMAKE_SOURCE_DIR}/tests/shim/shim.h>
+                       -Wno-missing-field-initializers)
+target_include_directories(backend_shim PRIVATE src tests)
+target_link_libraries(backend_shim PRIVATE $<TARGET_FILE:loam_shim>)
+add_dependencies(backend_shim loam_shim)
+add_library(fake_driver MODULE tests/shim/fake_driver.c)
+set_target_properties(fake_driver PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-driver)
+loam_test(shim/test_device tests/shim/test_device.sh bash tests/shim/test_device.sh $<TARGET_FILE:loam>
+          $<TARGET_FILE:backend_shim> ${CMAKE_BINARY_DIR}/test-driver)
 
 foreach(folder cli tools)
   file(GLOB scripts CONFIGURE_DEPENDS tests/${folder}/test_*.sh tests/${folder}/long_*.sh)

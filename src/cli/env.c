@@ -1,5 +1,6 @@
 /* env.c: `loam env`: the machine, the libraries and the build, for bug reports. */
 #include "cli/cli.h"
+#include "device/cuda/cuda.h"
 #include "device/device.h"
 
 #include <dnnl_version.h>
@@ -9,8 +10,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-static const char about[] = "Prints versions, processor, threads and libraries: what to paste into a bug report.\n\n"
-                            "  loam env\n";
+static const char about[] =
+    "Prints versions, processor, GPUs, threads and libraries: what to paste into a bug report.\n\n"
+    "  loam env\n";
 
 static gboolean as_json;
 static const GOptionEntry entries[] = {
@@ -39,6 +41,31 @@ static char *processor(void)
     return maker && part ? g_strdup_printf("implementer %s, part %s", maker, part) : g_strdup("unknown");
 }
 
+static void add_text(json_t *object, const char *name, char *text)
+{
+    json_object_set_new(object, name, json_string(text));
+    g_free(text);
+}
+
+/* A line for each GPU; or why none is used. */
+static void add_gpus(json_t *object)
+{
+    char why[CUDA_WHY];
+    int n;
+    if (!cuda_gpus(&n, why))
+        return add_text(object, "gpu", g_strdup_printf("none is used: %s", why));
+    for (int i = 0; i < n; i++) {
+        CudaGpu gpu;
+        char name[32] = "gpu";
+        if (n > 1)
+            g_snprintf(name, sizeof name, "gpu %d", i);
+        add_text(object, name,
+                 cuda_describe(i, &gpu, why) ? g_strdup_printf("%s, %zu MiB, compute capability %d.%d", gpu.name,
+                                                               gpu.memory >> 20, gpu.compute / 10, gpu.compute % 10)
+                                             : g_strdup_printf("not used: %s", why));
+    }
+}
+
 static json_t *describe(void)
 {
     struct utsname system;
@@ -53,6 +80,7 @@ static json_t *describe(void)
                                "processor", cpu, "isa", dev->isa, "threads", dev->threads, "memory_mib",
                                (json_int_t)memory, "onednn", onednn, "glib", glib, "jansson", JANSSON_VERSION);
     device_close(dev);
+    add_gpus(object);
     return object;
 }
 

@@ -63,7 +63,9 @@ static bool export_model(const Job *job, GError **error)
 {
     g_auto(LoadedModel) loaded = { 0 };
     const Precision exact = precision_uniform(DT_F32);
-    const LoadedModelSource source = { .path = job->path, .tokenizer = job->tokenizer, .precision = &exact };
+    const LoadedModelSource source = {
+        .path = job->path, .tokenizer = job->tokenizer, .precision = &exact, .device = "cpu"
+    };
     bool done = loaded_model_open(&loaded, &source, error) &&
                 (job->adapter ? hf_export_adapter(loaded.model, loaded.tok, job->base, job->out, error)
                               : hf_export(loaded.model, loaded.tok, job->form, job->out, error));

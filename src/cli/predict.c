@@ -302,7 +302,8 @@ bool verb_predict(int argc, char **argv, GError **error)
                                        .precision = config.train.precision == PRECISION_AUTO ? NULL : &precision,
                                        .otherwise = config.tokenizer.path,
                                        .advice = "give tokenizer.path=FILE",
-                                       .threads = (int)config.train.threads };
+                                       .threads = (int)config.train.threads,
+                                       .device = config.train.device };
     return loaded_model_open(&loaded, &source, error) && task_name_classes(&loaded, argv + 2, argc - 2, error) &&
            predict(&loaded, &config, argv[1], error);
 }

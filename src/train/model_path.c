@@ -8,8 +8,8 @@
 #include "model/lora_merge.h"
 #include "model/params.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/compute_device.h"
 #include "train/config/config.h"
-#include "train/cpu_device.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -211,7 +211,9 @@ bool loaded_model_open(LoadedModel *loaded, const LoadedModelSource *source, GEr
     *loaded = (LoadedModel){ 0 };
     if (!choose_precision(source, &precision, error))
         return false;
-    loaded->dev = cpu_device_open(source->threads, precision);
+    loaded->dev = compute_device_open(source->device, source->threads, precision, error);
+    if (loaded->dev == NULL)
+        return false;
     OpenModel open = { .dev = loaded->dev };
     loaded->model = open_path(source->path, &open, &found, error);
     g_autofree char *trained = open.tokenizer_hash;

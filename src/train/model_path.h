@@ -10,7 +10,7 @@
  * tokenizer that lies with the model, or NULL where there is none; g_free. */
 Model *model_open_path(const char *path, Device *dev, bool gradients, char **tokenizer_path, GError **error);
 
-/* A model on the CPU and the tokenizer that belongs to it, for verbs that run a trained model; g_auto closes it. */
+/* A model on its device and the tokenizer that belongs to it, for verbs that run a trained model; g_auto closes it. */
 typedef struct LoadedModel {
     Device *dev;
     Model *model;
@@ -24,6 +24,7 @@ typedef struct LoadedModelSource {
                               a model without tokenizer is no error */
     const Precision *precision; /* NULL means that of the run that the model is of, or f32 where it is of none */
     int threads;                /* 0 means one per core */
+    const char *device;         /* train/compute_device.h; NULL means "auto" */
 } LoadedModelSource;
 /* A tokenizer whose hash is not the one that the model was trained with is an error, or a warning where
  * source->tokenizer names it. */

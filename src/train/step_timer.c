@@ -1,7 +1,7 @@
 #include "train/step_timer.h"
 
 #include "base/clock.h"
-#include "train/cpu_device.h"
+#include "train/compute_device.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -67,7 +67,9 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
 {
     if (!step_timer_plan(timer, config, error))
         return false;
-    timer->dev = cpu_device_open((int)config->train.threads, config_precision(config));
+    timer->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
+    if (timer->dev == NULL)
+        return false;
     timer->batch = batch_new((int32_t)timer->micro, timer->enc, timer->dec);
     fill_batch(timer);
     if (!(timer->model = config_open_model(config, timer->dev, error)))
@@ -172,6 +174,7 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     } while (since(start) < seconds);
     times->micro_s = median(micros);
     times->update_s = median(updates);
+    yardstick_complete(&timer->yardstick, PEAK_SECONDS);
     times->peak = yardstick_rate(&timer->yardstick);
     set_rates(timer, times);
     return true;

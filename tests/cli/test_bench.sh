@@ -40,11 +40,14 @@ is_trace() {
     --seconds 0.1 --trace "$work/trace.json" --json >"$work/out"
 is_trace "$work/trace.json" step 'microbatch 1' forward backward 'encoder block 7' 'decoder block 0' loss update gemm attn_bwd
 grep -q '"peak_spread": *[0-9]' "$work/out" || fail "$(cat "$work/out")"
+"$loam" bench step configs/t5-1.1-small.yaml $small data.input_length=32 train.batch="2 samples" train.micro_batch="2 samples" --seconds 0.1 --json --profile >"$work/out" 2>"$work/err" ||
+    fail "$(cat "$work/err")"
+grep -q '"profile": *\[{"op": *"[a-z_]*", *"share": *[0-9.]*, *"calls": *[0-9]*}' "$work/out" || fail "no operations in $(cat "$work/out")"
 expect 1 "$work/missing/trace.json" "$loam" bench step configs/t5-1.1-small.yaml $small --trace "$work/missing/trace.json"
 
 make_dataset
-"$loam" train "$work/config.yaml" run.dir="$work/run" 'train.length=3 steps' 2>"$work/log" || fail "$(cat "$work/log")"
-"$loam" train "$work/config.yaml" run.dir="$work/traced" 'train.length=3 steps' --trace "$work/trace.json" 2>"$work/log" ||
+"$loam" train "$work/config.yaml" run.dir="$work/run" 'train.length=5 steps' 2>"$work/log" || fail "$(cat "$work/log")"
+"$loam" train "$work/config.yaml" run.dir="$work/traced" 'train.length=5 steps' --trace "$work/trace.json" 2>"$work/log" ||
     fail "$(cat "$work/log")"
 is_trace "$work/trace.json" 'step 2' data 'microbatch 1' forward backward update
 grep -q 'step 2  its operations are in' "$work/log" || fail "$(cat "$work/log")"

@@ -1,35 +1,51 @@
 /* products.c: on the host, plain loops in place of cuBLASLt's products. */
+#include "base/check.h"
 #include "device/cast.h"
 #include "device/op_table.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 void gpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
 void gpu_linear(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale);
 
-static void *address(Tensor t, int64_t i, int64_t j)
+/* Row i of t, or of its transpose. */
+static void read_row(double *row, Tensor t, bool transposed, int64_t i)
 {
-    return (char *)t.p + (size_t)(i * t.ld + j) * dtype_bytes((DType)t.dtype);
-}
-
-static double element(Tensor t, int64_t i, int64_t j)
-{
-    double x = 0;
-    cast_load(&x, address(t, i, j), (DType)t.dtype, 1);
-    return x;
+    size_t bytes = dtype_bytes((DType)t.dtype);
+    const char *p = t.p;
+    if (!transposed)
+        return cast_load(row, p + (size_t)(i * t.ld) * bytes, (DType)t.dtype, tensor_cols(t));
+    for (int64_t r = 0; r < tensor_rows(t); r++)
+        cast_load(row + r, p + (size_t)(r * t.ld + i) * bytes, (DType)t.dtype, 1);
 }
 
 static void product(Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, double alpha, double beta)
 {
-    int64_t depth = ta ? tensor_rows(a) : tensor_cols(a);
-    for (int64_t i = 0; i < tensor_rows(y); i++)
-        for (int64_t j = 0; j < tensor_cols(y); j++) {
-            double sum = 0;
-            for (int64_t k = 0; k < depth; k++)
-                sum += (ta ? element(a, k, i) : element(a, i, k)) * (tb ? element(b, j, k) : element(b, k, j));
-            sum *= alpha;
-            sum += tensor_present(bias) ? element(bias, 0, j) : 0;
-            sum += beta == 0 ? 0 : beta * element(y, i, j);
-            cast_store(address(y, i, j), (DType)y.dtype, &sum, 1);
-        }
+    int64_t depth = ta ? tensor_rows(a) : tensor_cols(a), n = tensor_cols(y);
+    size_t row_bytes = (size_t)n * sizeof(double);
+    double *sums = malloc(3 * row_bytes + 1), *old = sums + n, *added = old + n;
+    double *left = malloc((size_t)depth * sizeof *left + 1), *right = malloc((size_t)depth * row_bytes + 1);
+    CHECK(sums && left && right, "no memory for a product");
+    for (int64_t k = 0; k < depth; k++)
+        read_row(right + k * n, b, tb, k);
+    if (tensor_present(bias))
+        cast_load(added, bias.p, (DType)bias.dtype, n);
+    for (int64_t i = 0; i < tensor_rows(y); i++) {
+        read_row(left, a, ta, i);
+        memset(sums, 0, row_bytes);
+        for (int64_t k = 0; k < depth; k++)
+            for (int64_t j = 0; j < n; j++)
+                sums[j] += left[k] * right[k * n + j];
+        if (beta != 0)
+            read_row(old, y, false, i);
+        for (int64_t j = 0; j < n; j++)
+            sums[j] = alpha * sums[j] + (tensor_present(bias) ? added[j] : 0) + (beta == 0 ? 0 : beta * old[j]);
+        cast_store((char *)y.p + (size_t)(i * y.ld) * dtype_bytes((DType)y.dtype), (DType)y.dtype, sums, n);
+    }
+    free(sums);
+    free(left);
+    free(right);
 }
 
 void gpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)

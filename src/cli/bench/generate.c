@@ -24,11 +24,12 @@ static const char about[] =
 
 enum { MOST_TOKENS = 32768, MOST_ROWS = 1024, MOST_THREADS = 4096 };
 
-static char *model_path, *precision_name;
+static char *model_path, *precision_name, *device_name;
 static int64_t batch = 1, n_input = 64, n_tokens = 64, beams = 1, runs = 3, threads;
 static gboolean as_json, with_profile;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
+    CLI_VALUE("device", device_name, "auto, cpu, cuda or cuda:N (default auto: a GPU if one can be used)", "DEVICE"),
     CLI_VALUE("precision", precision_name,
               "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE"),
     CLI_VALUE("batch", batch, "prompts that are answered side by side (default 1)", "N"),
@@ -106,19 +107,26 @@ static bool answer_random_prompts(Bench *b, GError **error)
     return measure(b, &(Prompts){ ids, cu, (int32_t)batch }, error);
 }
 
+static bool print_json(const Bench *b, double rate, const char *precision, GError **error)
+{
+    const Device *dev = b->loaded.dev;
+    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s, s:i, s:s}", "tokens_per_s",
+                               json_finite(rate), "answer_s", json_finite(b->answer_s), "first_token_s",
+                               json_finite(b->prompt_s), "load_s", json_finite(b->load_s), "batch", (json_int_t)batch,
+                               "beams", (json_int_t)beams, "input", (json_int_t)n_input, "tokens", (json_int_t)n_tokens,
+                               "isa", dev->isa, "threads", dev->threads, "precision", precision);
+    if (with_profile)
+        json_object_set_new(object, "profile", bench_profile_json(&b->profile, b->profiled_s));
+    return print_json_line(object, error);
+}
+
 static bool print_result(const Bench *b, GError **error)
 {
     const Device *dev = b->loaded.dev;
     double total = (double)(batch * n_tokens), rate = total / b->answer_s;
     g_autofree char *precision = precision_describe(dev->precision);
     if (as_json)
-        return print_json_line(json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s, s:i, s:s}", "tokens_per_s",
-                                         json_finite(rate), "answer_s", json_finite(b->answer_s), "first_token_s",
-                                         json_finite(b->prompt_s), "load_s", json_finite(b->load_s), "batch",
-                                         (json_int_t)batch, "beams", (json_int_t)beams, "input", (json_int_t)n_input,
-                                         "tokens", (json_int_t)n_tokens, "isa", dev->isa, "threads", dev->threads,
-                                         "precision", precision),
-                               error);
+        return print_json(b, total / b->answer_s, precision, error);
     printf("model        %d threads, %s, %s, loaded in %.2f s\n", dev->threads, dev->isa, precision, b->load_s);
     printf("answers      %" PRId64 " of %" PRId64 " tokens to prompts of %" PRId64 " tokens, %s\n", batch, n_tokens,
            n_input, beams > 1 ? "beam search" : "greedy");
@@ -160,7 +168,8 @@ bool bench_generate(int argc, char **argv, GError **error)
     bool done = loaded_model_open(&b.loaded,
                                   &(LoadedModelSource){ .path = model_path,
                                                         .precision = precision_name ? &precision : NULL,
-                                                        .threads = (int)threads },
+                                                        .threads = (int)threads,
+                                                        .device = device_name },
                                   error);
     b.load_s = clock_seconds() - start;
     done = done && answer_random_prompts(&b, error) && print_result(&b, error);

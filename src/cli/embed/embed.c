@@ -27,12 +27,13 @@ static const char about[] = "Turns every line of the files, or of standard input
                             "read: a run directory, a checkpoint or a Hugging Face folder.\n\n"
                             "  echo \"The dog walks in the park\" | loam embed --model runs/bert\n";
 
-static char *model_path, *tokenizer_file, *jsonl_field, *pooling_name, *npy_path, *precision_name;
+static char *model_path, *tokenizer_file, *jsonl_field, *pooling_name, *npy_path, *precision_name, *device_name;
 static int64_t max_tokens, batch = 16;
 static gboolean as_ids, normalize;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
     CLI_PATH("tokenizer", tokenizer_file, "tokenizer, where the model has none with it", "FILE"),
+    CLI_VALUE("device", device_name, "auto, cpu, cuda or cuda:N (default auto: a GPU if one can be used)", "DEVICE"),
     CLI_VALUE("precision", precision_name,
               "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE"),
     CLI_VALUE("pooling", pooling_name,
@@ -270,6 +271,7 @@ bool verb_embed(int argc, char **argv, GError **error)
     const LoadedModelSource source = { .path = model_path,
                                        .precision = precision_name ? &precision : NULL,
                                        .tokenizer = tokenizer_file,
+                                       .device = device_name,
                                        .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE" };
     return loaded_model_open(&loaded, &source, error) && run(&loaded, pooling, argv + 1, argc - 1, error);
 }

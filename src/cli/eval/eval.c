@@ -96,7 +96,8 @@ static bool open_model(Evaluation *e, const char *path, GError **error)
                                        .precision = e->config.train.precision == PRECISION_AUTO ? NULL : &precision,
                                        .otherwise = e->config.tokenizer.path,
                                        .advice = score_path ? NULL : "give tokenizer.path=FILE",
-                                       .threads = (int)e->config.train.threads };
+                                       .threads = (int)e->config.train.threads,
+                                       .device = e->config.train.device };
     if (!loaded_model_open(&e->loaded, &source, error))
         return false;
     Model *model = e->loaded.model;

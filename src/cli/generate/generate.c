@@ -26,7 +26,7 @@ static const char about[] =
     "likeliest at each [MASK]. MODEL is a run directory, a checkpoint or a Hugging Face folder.\n\n"
     "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
 
-static char *model_path, *tokenizer_file, *jsonl_field, *precision_name;
+static char *model_path, *tokenizer_file, *jsonl_field, *precision_name, *device_name;
 static int64_t n_answers = 1, seed = 1, batch = 16;
 static double length_penalty = 0.6;
 static GenerationSettings settings = GENERATION_SETTINGS_UNSET;
@@ -34,6 +34,7 @@ static gboolean fill, as_ids, as_json;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
     CLI_PATH("tokenizer", tokenizer_file, "tokenizer, where the model has none with it", "FILE"),
+    CLI_VALUE("device", device_name, "auto, cpu, cuda or cuda:N (default auto: a GPU if one can be used)", "DEVICE"),
     CLI_VALUE("precision", precision_name,
               "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE"),
     CLI_VALUE("max-tokens", settings.max_tokens, "longest answer in tokens (default 64, at most 32768)", "N"),
@@ -263,6 +264,7 @@ bool verb_generate(int argc, char **argv, GError **error)
         .path = model_path,
         .precision = precision_name ? &precision : NULL,
         .tokenizer = tokenizer_file,
+        .device = device_name,
         .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE, or --ids",
     };
     return loaded_model_open(&loaded, &source, error) && answer_input(loaded.model, loaded.tok, error);

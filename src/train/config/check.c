@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "data/sources.h"
 #include "eval/task_scores.h"
+#include "train/compute_device.h"
 #include "train/config/config.h"
 
 #include <inttypes.h>
@@ -126,6 +127,8 @@ bool config_check(const Config *config, GError **error)
     const TrainConfig *train = &config->train;
     if (train->length.unit == UNIT_PERCENT)
         return fail_user(error, "train.length: a share of itself; write steps, samples, tokens, epochs or a time");
+    if (!compute_device_check(train->device, error))
+        return fail_context(error, "train.device");
     if (!check_batch("train.batch", train->batch, error) ||
         !check_batch("train.micro_batch", train->micro_batch, error) ||
         !check_steps("optim.warmup", config->optim.warmup, train->length, error) ||

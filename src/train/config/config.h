@@ -36,6 +36,7 @@ typedef struct TrainConfig {
     double label_smoothing, z_loss;
     char *class_weights; /* factors of classes, separated by commas, or "balanced"; "" means 1 */
     int64_t threads;     /* compute threads; 0 means one per core */
+    char *device;        /* name of train/compute_device.h */
     bool fairseq_log;    /* write train_inner.jsonl too, fairseq's form of the log lines */
 } TrainConfig;
 
@@ -94,8 +95,8 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
 /* ---- precision ---- */
 
 extern const char *const precision_names[]; /* "auto", "f32", …, NULL: the values of train.precision */
-/* Replaces train.precision = auto by the precision saved in RUN/config.yaml or, for a new run, by bf16 where the
- * processor multiplies it faster (device_cpu_bf16), else f32. */
+/* Replaces train.precision = auto by the precision saved in RUN/config.yaml or, for a new run, by bf16 on a GPU
+ * and where the processor multiplies it faster (device_cpu_bf16), else f32. */
 bool config_resolve_precision(Config *config, GError **error);
 /* The dtypes of train.precision, train.f32_residual and train.f32_gradients; auto counts as for a new run. */
 Precision config_precision(const Config *config);

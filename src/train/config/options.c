@@ -56,8 +56,8 @@ static const OptionRow train_options[] = {
     { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_TUNABLE,
       "dtype of the weights and activations that are computed with; master weights, statistics and optimizer states "
       "are "
-      "f32. auto: as the run began, and a new run in bf16 where the processor multiplies bf16 faster than f32, else in "
-      "f32",
+      "f32. auto: as the run began, and a new run in bf16 on a GPU or where the processor multiplies bf16 faster than "
+      "f32, else in f32",
       precision_names },
     { "train.f32_residual", OPT_BOOL, ROW(f32_residual), "true", 0, 0, OPT_TUNABLE,
       "the residual stream is f32 under bf16 and fp16 too", NULL },
@@ -87,6 +87,9 @@ static const OptionRow train_options[] = {
     { "train.fairseq_log", OPT_BOOL, ROW(fairseq_log), "false", 0, 0, OPT_FREE,
       "log lines as fairseq's log_format json writes them too, in train_inner.jsonl of the run directory", NULL },
     { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0: one per core", NULL },
+    { "train.device", OPT_STRING, ROW(device), "auto", 0, 0, OPT_FREE,
+      "where models compute: cpu; cuda or cuda:N, an NVIDIA GPU; auto: a GPU if one can be used, else the processor",
+      NULL },
 };
 #undef ROW
 

@@ -1,12 +1,13 @@
 /* precision.c: the dtypes that a run computes in. */
 #include "base/text.h"
+#include "train/compute_device.h"
 #include "train/config/config.h"
 
 #include <string.h>
 
-static int native_precision(void)
+static int native_precision(const char *device)
 {
-    return device_cpu_bf16() ? PRECISION_BF16 : PRECISION_F32;
+    return compute_device_is_gpu(device) || device_cpu_bf16() ? PRECISION_BF16 : PRECISION_F32;
 }
 
 /* Reads the options of this file from RUN/config.yaml, others keep their defaults. config is zeroed memory. */
@@ -30,21 +31,21 @@ bool config_resolve_precision(Config *config, GError **error)
     g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
     if (config->train.precision != PRECISION_AUTO)
         return true;
-    config->train.precision = native_precision();
+    config->train.precision = native_precision(config->train.device);
     if (*config->run.dir == '\0' || !g_file_test(path, G_FILE_TEST_EXISTS))
         return true;
     Config saved = { 0 };
     bool read = read_saved(&saved, path, error);
-    if (read && saved.train.precision != PRECISION_AUTO)
-        config->train.precision = saved.train.precision;
+    if (read) /* a run of before the option computed in f32 */
+        config->train.precision = saved.train.precision == PRECISION_AUTO ? PRECISION_F32 : saved.train.precision;
     options_clear(config_options(), &saved);
     return read;
 }
 
-static Precision dtypes_of(int precision, bool f32_residual, bool f32_gradients)
+static Precision dtypes_of(int precision, const char *device, bool f32_residual, bool f32_gradients)
 {
     static const DType dtypes[] = { [PRECISION_F32] = DT_F32, [PRECISION_BF16] = DT_BF16, [PRECISION_FP16] = DT_F16 };
-    DType compute = dtypes[precision == PRECISION_AUTO ? native_precision() : precision];
+    DType compute = dtypes[precision == PRECISION_AUTO ? native_precision(device) : precision];
     return (Precision){ .compute = compute,
                         .residual = f32_residual ? DT_F32 : compute,
                         .grad = f32_gradients ? DT_F32 : compute,
@@ -55,14 +56,14 @@ static Precision dtypes_of(int precision, bool f32_residual, bool f32_gradients)
 Precision config_precision(const Config *config)
 {
     const TrainConfig *train = &config->train;
-    return dtypes_of(train->precision, train->f32_residual, train->f32_gradients);
+    return dtypes_of(train->precision, train->device, train->f32_residual, train->f32_gradients);
 }
 
 bool precision_of_name(const char *name, const char *option, Precision *precision, GError **error)
 {
     for (int i = 0; precision_names[i]; i++)
         if (strcmp(precision_names[i], name) == 0) {
-            *precision = dtypes_of(i, true, true);
+            *precision = dtypes_of(i, NULL, true, true);
             return true;
         }
     const char *nearest = text_nearest(name, precision_names);

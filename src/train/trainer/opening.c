@@ -4,8 +4,8 @@
 #include "base/text.h"
 #include "data/sources.h"
 #include "train/class_weights.h"
+#include "train/compute_device.h"
 #include "train/config/config.h"
-#include "train/cpu_device.h"
 #include "train/mixture_report.h"
 #include "train/model_path.h"
 #include "train/trainer/state.h"
@@ -209,8 +209,8 @@ bool trainer_open(Trainer *t, GError **error)
         return false;
     if (!config_resolve_precision(&t->config, error))
         return false;
-    t->dev = cpu_device_open((int)config->train.threads, config_precision(config));
-    if (!trainer_prepare_task(t, error) || !open_loaders(t, error) || !plan_memory(t, error) ||
+    t->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
+    if (!t->dev || !trainer_prepare_task(t, error) || !open_loaders(t, error) || !plan_memory(t, error) ||
         !open_directory(t, error) || !open_model(t, error) || !trainer_resume(t, error))
         return false;
     start_decoders(t);

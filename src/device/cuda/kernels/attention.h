@@ -302,9 +302,7 @@ struct ClearOutside {
 template <template <int> class Kernel, class... Arguments>
 static void launch_by_dim(Gpu *gpu, Shape shape, const Attn &attn, Arguments... arguments)
 {
-    if (attn.dim <= CHANNELS)
-        launch(gpu, shape, Kernel<1>::run, attn, arguments...);
-    else if (attn.dim <= 2 * CHANNELS)
+    if (attn.dim <= 2 * CHANNELS)
         launch(gpu, shape, Kernel<2>::run, attn, arguments...);
     else if (attn.dim <= 4 * CHANNELS)
         launch(gpu, shape, Kernel<4>::run, attn, arguments...);

@@ -69,11 +69,11 @@ __device__ inline void share_pairs(const float (&pairs)[ROWS][COLS], AttnShared 
         shared->pairs[first_row() + r][first_col() + c] = pairs[r][c];
 }
 
-/* sums += Σ ds e over the keys of each query or, TRANSPOSED, over the queries of each key: what the embeddings of
- * distances add to gradients of queries and keys. ds lies in shared memory. */
+/* sums += Σ ds e over the keys of each query or, TRANSPOSED, over the queries of each key, for channels from `from` on:
+ * what the embeddings of distances add to gradients of queries and keys. ds lies in shared memory. */
 template <int CHUNKS, bool TRANSPOSED>
 __device__ inline void tile_distances(float (&sums)[CHUNKS][ROWS][OWN], const Attn &attn, const Pairs &pairs, int64_t i,
-                                      int64_t j, const AttnShared *shared)
+                                      int64_t j, const AttnShared *shared, int64_t from)
 {
     int64_t middle = attn.distance.table.d[0] / 2 + pairs.of.tk - pairs.of.tq;
     int own = (int)threadIdx.x % LANES * OWN;
@@ -83,7 +83,7 @@ __device__ inline void tile_distances(float (&sums)[CHUNKS][ROWS][OWN], const At
             float ds = shared->pairs[query][key];
             UNROLL for (int chunk = 0; chunk < CHUNKS; chunk++) UNROLL for (int c = 0; c < OWN; c++)
             {
-                int64_t channel = chunk * CHANNELS + own + c;
+                int64_t channel = from + chunk * CHANNELS + own + c;
                 if (ds != 0 && channel < attn.dim)
                     sums[chunk][r][c] += ds * load_one(attn.table, middle + i + query - j - key, channel);
             }
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(ATTN_THREADS)
         tile_accumulate<CHUNKS, false>(sums, shared, attn.k, pairs.k0 + j, pairs.k0 + pairs.of.tk,
                                        k_channel(attn, pairs), attn.dim);
         if (attn.table.p)
-            tile_distances<CHUNKS, false>(sums, attn, pairs, i, j, shared);
+            tile_distances<CHUNKS, false>(sums, attn, pairs, i, j, shared, 0);
     }
     tile_store(sums, g.dq, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), attn.dim, factor);
 }
@@ -141,12 +141,14 @@ __device__ inline void add_diagonals(const AttnShared *shared, float *places, in
     places[at] += sum;
 }
 
-/* What the queries of one head add to dk and dv of a tile of keys. */
+/* What the queries of one head add to dk and dv of a tile of keys, in channels from `from` on. */
 template <int CHUNKS>
 __device__ inline void keys_of_head(float (&dk)[CHUNKS][ROWS][OWN], float (&dv)[CHUNKS][ROWS][OWN], const Attn &attn,
-                                    const Gradients &g, const Pairs &pairs, int64_t j, int tiles, AttnShared *shared)
+                                    const Gradients &g, const Pairs &pairs, int64_t j, int tiles, AttnShared *shared,
+                                    int64_t from)
 {
-    float *places = g.diagonals ? diagonals_of(attn, g, pairs.seq, pairs.head, (int)(j / ATTN_TILE), tiles) : NULL;
+    float *places =
+        g.diagonals && from == 0 ? diagonals_of(attn, g, pairs.seq, pairs.head, (int)(j / ATTN_TILE), tiles) : NULL;
     for (int64_t at = threadIdx.x; places && at < diagonal_places(attn.spec); at += ATTN_THREADS)
         places[at] = 0;
     for (int64_t i = 0; i < pairs.of.tq; i += ATTN_TILE) {
@@ -155,35 +157,37 @@ __device__ inline void keys_of_head(float (&dk)[CHUNKS][ROWS][OWN], float (&dv)[
             continue;
         tile_gradients(weights, ds, attn, g, pairs, i, j, shared);
         share_pairs(weights, shared);
-        tile_accumulate<CHUNKS, true>(dv, shared, g.dout, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs),
-                                      attn.dim);
+        tile_accumulate<CHUNKS, true>(dv, shared, g.dout, pairs.q0 + i, pairs.q0 + pairs.of.tq,
+                                      q_channel(attn, pairs) + from, attn.dim - from);
         share_pairs(ds, shared);
-        tile_accumulate<CHUNKS, true>(dk, shared, attn.q, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs),
-                                      attn.dim);
+        tile_accumulate<CHUNKS, true>(dk, shared, attn.q, pairs.q0 + i, pairs.q0 + pairs.of.tq,
+                                      q_channel(attn, pairs) + from, attn.dim - from);
         if (attn.table.p && attn.distance.keys)
-            tile_distances<CHUNKS, true>(dk, attn, pairs, i, j, shared);
+            tile_distances<CHUNKS, true>(dk, attn, pairs, i, j, shared, from);
         if (places)
             add_diagonals(shared, places, attn.spec.max_q, i);
     }
 }
 
-/* dk and dv of a tile of keys of a sequence (block x), for a head of keys (block y). */
+/* dk and dv of a tile of keys of a sequence (block x), for one of `parts` parts of the channels of a head of keys
+ * (block y): sums of more than 4 chunks of both are more than a thread has registers for. */
 template <int CHUNKS>
 __global__ void __launch_bounds__(ATTN_THREADS)
-    attention_dkv_kernel(const __grid_constant__ Attn attn, Gradients g, int tiles)
+    attention_dkv_kernel(const __grid_constant__ Attn attn, Gradients g, int tiles, int parts)
 {
     AttnShared *shared = block_shared<AttnShared>();
-    Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y * attn.group);
+    Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y / parts * attn.group);
+    int64_t from = (int64_t)(blockIdx.y % parts) * CHUNKS * CHANNELS;
     int64_t j = (int64_t)(blockIdx.x % tiles) * ATTN_TILE, end = pairs.k0 + pairs.of.tk;
     if (j >= pairs.of.tk)
         return;
     float dk[CHUNKS][ROWS][OWN] = {}, dv[CHUNKS][ROWS][OWN] = {}, scale = attn.spec.scale;
     const float factor[ROWS] = { scale, scale, scale, scale }, one[ROWS] = { 1, 1, 1, 1 };
     for (int head = 0; head < attn.group; head++, pairs.head++)
-        keys_of_head<CHUNKS>(dk, dv, attn, g, pairs, j, tiles, shared);
+        keys_of_head<CHUNKS>(dk, dv, attn, g, pairs, j, tiles, shared, from);
     pairs.head--;
-    tile_store(dk, g.dk, pairs.k0 + j, end, k_channel(attn, pairs), attn.dim, factor);
-    tile_store(dv, g.dv, pairs.k0 + j, end, k_channel(attn, pairs), attn.dim, one);
+    tile_store(dk, g.dk, pairs.k0 + j, end, k_channel(attn, pairs) + from, attn.dim - from, factor);
+    tile_store(dv, g.dv, pairs.k0 + j, end, k_channel(attn, pairs) + from, attn.dim - from, one);
 }
 
 /* dbias: the sums of all tiles of keys, in their order. */
@@ -285,7 +289,7 @@ template <int CHUNKS> struct Queries {
 };
 
 template <int CHUNKS> struct Keys {
-    static constexpr auto run = attention_dkv_kernel<CHUNKS>;
+    static constexpr auto run = attention_dkv_kernel<(CHUNKS < 4 ? CHUNKS : 4)>;
 };
 
 void clear_outside(Device *dev, Tensor dq, Tensor dk, Tensor dv, const AttnSpec *spec)
@@ -318,15 +322,16 @@ void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
                     rows_of(q),
                     scratch,
                     dbias.rank ? scratch + deltas : NULL };
+    int parts = (int)ceil_div(attn.dim, 4 * CHANNELS);
     clear_outside(dev, dq, dk, dv, spec);
     if (spec->n_seq > 0) {
         Shape delta = { (unsigned)ceil_div(rows_of(q), 8), (unsigned)spec->heads, WARP, 8 };
         Shape queries = { (unsigned)(spec->n_seq * q_tiles), (unsigned)spec->heads, ATTN_THREADS, 1 };
-        Shape keys = { (unsigned)(spec->n_seq * k_tiles), (unsigned)attn_kv_heads(spec), ATTN_THREADS, 1 };
+        Shape keys = { (unsigned)(spec->n_seq * k_tiles), (unsigned)(attn_kv_heads(spec) * parts), ATTN_THREADS, 1 };
         if (rows_of(q) > 0)
             launch(gpu, delta, delta_kernel, attn, g);
         launch_by_dim<Queries>(gpu, queries, attn, g, q_tiles);
-        launch_by_dim<Keys>(gpu, keys, attn, g, k_tiles);
+        launch_by_dim<Keys>(gpu, keys, attn, g, k_tiles, parts);
     }
     if (dbias.rank)
         each_lot(dev, dbias, AddDiagonals{ attn, g, view(dbias), beta_bias, k_tiles });

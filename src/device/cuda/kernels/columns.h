@@ -12,7 +12,8 @@
 #include "device/cuda/kernels/reduce.h"
 #include "device/cuda/kernels/view.h"
 
-enum { MOST_ROW_THREADS = 512, MOST_LOTS = 4, ROW_GROUPS = 8 };
+/* The longest row with sums of its own is MOST_ROW numbers. */
+enum { MOST_ROW_THREADS = 512, FEW_ROW_THREADS = 256, MOST_LOTS = 4, ROW_GROUPS = 8, MOST_ROW = 512 * 4 * LOT };
 
 template <class Sum> struct ColumnParts {
     Parts<float> rows;
@@ -20,8 +21,8 @@ template <class Sum> struct ColumnParts {
 };
 
 /* Partial sums (COLUMN_SUMS, gridDim.y, cols). */
-template <class Pass, int LOTS>
-static __global__ void __launch_bounds__(MOST_ROW_THREADS)
+template <class Pass, int LOTS, int THREADS>
+static __global__ void __launch_bounds__(THREADS)
     columns_kernel(Pass pass, int64_t rows, int64_t cols, typename Pass::Sum *partial)
 {
     typedef typename Pass::Sum Sum;
@@ -83,8 +84,7 @@ static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums
         if (y == 1)
             x = ceil_div(ceil_div(lots, each), WARP) * WARP;
     }
-    CHECK(x <= MOST_ROW_THREADS, "rows of %lld numbers, at most %d", (long long)cols,
-          MOST_ROW_THREADS * MOST_LOTS * LOT);
+    CHECK(x <= MOST_ROW_THREADS, "rows of %lld numbers, at most %d", (long long)cols, (int)MOST_ROW);
     int64_t parts = MOST_BLOCKS / chunks, most = ceil_div(rows, y);
     parts = least(least(parts < 1 ? 1 : parts, MOST_PARTS), most < 1 ? 1 : most);
     return { { (unsigned)chunks, (unsigned)parts, (unsigned)x, (unsigned)y }, (int)each };
@@ -100,15 +100,17 @@ template <class Pass>
 static void columns_run(Gpu *gpu, const Pass &pass, const ColumnShape &shape, int64_t rows, int64_t cols,
                         typename Pass::Sum *partial)
 {
+    bool few = shape.shape.threads_x * shape.shape.threads_y <= FEW_ROW_THREADS; /* and more registers for each */
     if (shape.lots == 1)
-        return launch(gpu, shape.shape, columns_kernel<Pass, 1>, pass, rows, cols, partial);
-    if constexpr (Pass::ROW_SUMS > 0)
-        switch (shape.lots) {
-        case 2:
-            return launch(gpu, shape.shape, columns_kernel<Pass, 2>, pass, rows, cols, partial);
-        default:
-            return launch(gpu, shape.shape, columns_kernel<Pass, MOST_LOTS>, pass, rows, cols, partial);
-        }
+        return launch(gpu, shape.shape, columns_kernel<Pass, 1, MOST_ROW_THREADS>, pass, rows, cols, partial);
+    if constexpr (Pass::ROW_SUMS > 0) {
+        if (shape.lots == 2)
+            launch(gpu, shape.shape, columns_kernel<Pass, 2, MOST_ROW_THREADS>, pass, rows, cols, partial);
+        else if (few)
+            launch(gpu, shape.shape, columns_kernel<Pass, MOST_LOTS, FEW_ROW_THREADS>, pass, rows, cols, partial);
+        else
+            launch(gpu, shape.shape, columns_kernel<Pass, MOST_LOTS, MOST_ROW_THREADS>, pass, rows, cols, partial);
+    }
 }
 
 /* A vector of f32, bf16, f16 or f64: beta · old + sum. */

@@ -1,0 +1,34 @@
+/* backend.h: what loam-cuda.so gives the program that opens it: the only thing that the two share at run time. Both
+ * sides are compiled from the same headers, which the signature proves. */
+#pragma once
+
+#include "device/cuda/cuda.h"
+#include "device/op_table.h"
+
+#define CUDA_BACKEND_ENTRY "loam_cuda_backend" /* the exported function: const CudaBackend *(void) */
+
+/* The version and every operation with its parameters. */
+static const char cuda_signature[] = LOAM_VERSION
+#define OP(name, parameters, arguments, operands, rules, flops) " " #name #parameters
+#include "device/op_list.inc"
+#undef OP
+    ;
+
+typedef struct CudaBackend {
+    const char *signature;
+    size_t sizes[6];   /* cuda_sizes */
+    int cuda;          /* the CUDA that it was built with, 13000 for 13.0: the driver must be of this one or a later */
+    int least_compute; /* compute capability of the oldest GPUs that it has code for: 80 for 8.0 */
+    /* False with the reason in `why` (CUDA_WHY bytes). */
+    bool (*count)(int *n, char *why);
+    bool (*describe)(int index, CudaGpu *gpu, char *why);
+    /* The Device.impl of a GPU; NULL with the reason in `why`. ops->close frees it. */
+    void *(*open)(int index, char *why);
+    const OpTable *ops;
+} CudaBackend;
+
+/* Sizes of what travels in arguments. */
+#define CUDA_SIZES                                                                                                     \
+    {                                                                                                                  \
+        sizeof(Tensor), sizeof(AttnSpec), sizeof(Dropout), sizeof(AdafactorSpec), sizeof(Device), sizeof(OpTable)      \
+    }

@@ -1,0 +1,22 @@
+/* cuda.h: NVIDIA GPUs, by way of loam-cuda.so, which is opened when a GPU is asked for: the program runs without it. */
+#pragma once
+
+#include "device/device.h"
+
+enum { CUDA_WHY = 400 }; /* bytes of a reason, one line */
+
+typedef struct CudaGpu {
+    char name[256];
+    size_t memory; /* bytes */
+    int compute;   /* compute capability: 90 for 9.0 */
+} CudaGpu;
+
+/* Whether the machine has an NVIDIA driver, libcuda.so.1. */
+bool cuda_has_driver(void);
+/* Opens loam-cuda.so once, and counts the GPUs. False where none can be used, with the reason: no such file, one of
+ * another build, a library that it needs, no driver, a driver that is too old, no GPU. LOAM_CUDA_BACKEND names another
+ * file. */
+bool cuda_gpus(int *n, char *why);
+bool cuda_describe(int index, CudaGpu *gpu, char *why);
+/* A GPU by its number. Dtypes are those of device_open_cpu. NULL with the reason in `why` (CUDA_WHY bytes). */
+Device *device_open_cuda(int index, Precision precision, char *why);

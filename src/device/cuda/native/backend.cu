@@ -1,0 +1,173 @@
+/* backend.cu: opens a GPU: its memory and transfers, and the table of operations that the program asks for. */
+#include "device/cuda/native/gpu_native.h"
+
+extern "C" {
+#include "device/cuda/backend.h"
+}
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void *native_alloc(Device *dev, size_t bytes)
+{
+    void *p = NULL;
+    (void)dev;
+    cudaError_t answer = cudaMalloc(&p, bytes ? bytes : 1);
+    if (answer == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError(); /* the caller says what did not fit */
+        return NULL;
+    }
+    gpu_answer(answer, "memory");
+    return p;
+}
+
+static void native_free(Device *dev, void *p)
+{
+    (void)dev;
+    gpu_answer(cudaFree(p), "freeing memory");
+}
+
+/* By way of two pinned buffers in turns: the caller's memory is free again at once, and one is copied by the processor
+ * while the other travels. */
+static void native_upload(Device *dev, void *to, const void *from, size_t bytes)
+{
+    Gpu *gpu = gpu_of(dev);
+    for (size_t at = 0, n; at < bytes; at += n) {
+        Pinned *pinned = &gpu->pinned[gpu->turn ^= 1];
+        n = bytes - at < PINNED_BYTES ? bytes - at : PINNED_BYTES;
+        gpu_answer(cudaEventSynchronize(pinned->sent), "an upload");
+        memcpy(pinned->memory, (const char *)from + at, n);
+        gpu_answer(cudaMemcpyAsync((char *)to + at, pinned->memory, n, cudaMemcpyHostToDevice, gpu->stream),
+                   "an upload");
+        gpu_answer(cudaEventRecord(pinned->sent, gpu->stream), "an upload");
+    }
+}
+
+static void native_download(Device *dev, void *to, const void *from, size_t bytes)
+{
+    gpu_answer(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, gpu_of(dev)->stream), "a download");
+}
+
+/* An event stands for its mark, or, when MARKS later ones have been recorded, for one of those. */
+static DeviceMark native_record(Device *dev)
+{
+    Gpu *gpu = gpu_of(dev);
+    DeviceMark mark = gpu->marks++;
+    gpu_answer(cudaEventRecord(gpu->events[mark % MARKS], gpu->stream), "a mark");
+    return mark;
+}
+
+static void native_wait(Device *dev, DeviceMark mark)
+{
+    gpu_answer(cudaEventSynchronize(gpu_of(dev)->events[mark % MARKS]), "waiting");
+}
+
+static void gpu_free(Gpu *gpu)
+{
+    for (Pinned &pinned : gpu->pinned) {
+        if (pinned.sent)
+            cudaEventDestroy(pinned.sent);
+        cudaFreeHost(pinned.memory);
+    }
+    for (cudaEvent_t event : gpu->events)
+        if (event)
+            cudaEventDestroy(event);
+    products_close(gpu);
+    cudaFree(gpu->scratch);
+    cudaFree(gpu->tickets);
+    if (gpu->stream)
+        cudaStreamDestroy(gpu->stream);
+    free(gpu);
+}
+
+static void native_close(Device *dev)
+{
+    Gpu *gpu = gpu_of(dev);
+    gpu_answer(cudaStreamSynchronize(gpu->stream), "closing");
+    gpu_free(gpu);
+}
+
+static bool native_count(int *n, char *why)
+{
+    cudaError_t answer = cudaGetDeviceCount(n);
+    if (answer == cudaSuccess || answer == cudaErrorNoDevice)
+        return true;
+    snprintf(why, CUDA_WHY, "the driver does not count its GPUs: %s", cudaGetErrorString(answer));
+    return false;
+}
+
+static bool native_describe(int index, CudaGpu *gpu, char *why)
+{
+    cudaDeviceProp properties;
+    cudaError_t answer = cudaGetDeviceProperties(&properties, index);
+    if (answer != cudaSuccess) {
+        snprintf(why, CUDA_WHY, "GPU %d: %s", index, cudaGetErrorString(answer));
+        return false;
+    }
+    snprintf(gpu->name, sizeof gpu->name, "%s", properties.name);
+    gpu->memory = properties.totalGlobalMem;
+    gpu->compute = properties.major * 10 + properties.minor;
+    return true;
+}
+
+static cudaError_t create(Gpu *gpu, int index)
+{
+    cudaError_t answer = cudaSetDevice(index);
+    if (answer == cudaSuccess)
+        answer = cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking);
+    if (answer == cudaSuccess)
+        answer = cudaMalloc((void **)&gpu->tickets, TICKETS * sizeof *gpu->tickets);
+    if (answer == cudaSuccess)
+        answer = cudaMemset(gpu->tickets, 0, TICKETS * sizeof *gpu->tickets);
+    for (Pinned &pinned : gpu->pinned) {
+        if (answer == cudaSuccess)
+            answer = cudaMallocHost(&pinned.memory, PINNED_BYTES);
+        if (answer == cudaSuccess)
+            answer = cudaEventCreateWithFlags(&pinned.sent, cudaEventDisableTiming);
+    }
+    for (cudaEvent_t &event : gpu->events)
+        if (answer == cudaSuccess)
+            answer = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    return answer == cudaSuccess ? cudaDeviceSynchronize() : answer;
+}
+
+static void *native_open(int index, char *why)
+{
+    Gpu *gpu = (Gpu *)calloc(1, sizeof *gpu);
+    if (gpu == NULL) {
+        snprintf(why, CUDA_WHY, "GPU %d: no memory", index);
+        return NULL;
+    }
+    cudaError_t answer = create(gpu, index);
+    if (answer == cudaSuccess && products_open(gpu))
+        return gpu;
+    snprintf(why, CUDA_WHY, "GPU %d does not open: %s", index,
+             answer == cudaSuccess ? "cuBLASLt" : cudaGetErrorString(answer));
+    gpu_free(gpu);
+    return NULL;
+}
+
+static OpTable native_table(void)
+{
+    OpTable table = {};
+    table.close = native_close;
+    table.alloc = native_alloc;
+    table.free = native_free;
+    table.upload = native_upload;
+    table.download = native_download;
+    table.record = native_record;
+    table.wait = native_wait;
+#define OP(name, parameters, arguments, operands, rules, flops) table.name = gpu_##name;
+#include "device/op_list.inc"
+#undef OP
+    return table;
+}
+
+extern "C" __attribute__((visibility("default"))) const CudaBackend *loam_cuda_backend(void)
+{
+    static const OpTable table = native_table();
+    static const CudaBackend backend = {
+        cuda_signature, CUDA_SIZES, CUDART_VERSION / 10 * 10, 80, native_count, native_describe, native_open, &table
+    };
+    return &backend;
+}

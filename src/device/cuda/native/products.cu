@@ -1,0 +1,167 @@
+/* products.cu: matrix products by cuBLASLt, which thinks in columns: y = a b, of matrices by rows, is yᵀ = bᵀ aᵀ there.
+ * Its choice of an algorithm is kept for each shape. Sums are f32; f32 is not shortened to TF32. */
+#include "device/cuda/native/gpu_native.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void lt_answer(cublasStatus_t answer, const char *what)
+{
+    if (answer == CUBLAS_STATUS_SUCCESS)
+        return;
+    fprintf(stderr, "loam: the GPU failed: %s: %s\n", what, cublasLtGetStatusString(answer));
+    quick_exit(2);
+}
+
+bool products_open(Gpu *gpu)
+{
+    return cublasLtCreate(&gpu->lt) == CUBLAS_STATUS_SUCCESS &&
+           cudaMalloc(&gpu->workspace, PRODUCT_BYTES) == cudaSuccess;
+}
+
+static void plan_clear(Plan *plan)
+{
+    cublasLtMatmulDescDestroy(plan->what);
+    cublasLtMatrixLayoutDestroy(plan->a);
+    cublasLtMatrixLayoutDestroy(plan->b);
+    cublasLtMatrixLayoutDestroy(plan->y);
+}
+
+void products_close(Gpu *gpu)
+{
+    for (int i = 0; i < gpu->n_plans; i++)
+        plan_clear(&gpu->plans[i]);
+    if (gpu->lt)
+        cublasLtDestroy(gpu->lt);
+    cudaFree(gpu->workspace);
+}
+
+static cudaDataType_t cuda_dtype(int dtype)
+{
+    return dtype == DT_F32 ? CUDA_R_32F : dtype == DT_BF16 ? CUDA_R_16BF : CUDA_R_16F;
+}
+
+/* The largest power of two that divides an address, up to 256. */
+static uint32_t alignment(const void *p)
+{
+    uintptr_t bits = (uintptr_t)p | 256;
+    return (uint32_t)(bits & -bits);
+}
+
+/* cuBLASLt's choice among the algorithms for a shape. */
+static void choose(Gpu *gpu, Plan *plan)
+{
+    const uint64_t workspace = PRODUCT_BYTES;
+    cublasLtMatmulPreference_t wishes;
+    cublasLtMatmulHeuristicResult_t found;
+    int n = 0;
+    lt_answer(cublasLtMatmulPreferenceCreate(&wishes), "a product");
+#define WISH(name, value)                                                                                              \
+    lt_answer(cublasLtMatmulPreferenceSetAttribute(wishes, CUBLASLT_MATMUL_PREF_##name, &(value), sizeof(value)), #name)
+    WISH(MAX_WORKSPACE_BYTES, workspace);
+    WISH(MIN_ALIGNMENT_A_BYTES, plan->key.align_b);
+    WISH(MIN_ALIGNMENT_B_BYTES, plan->key.align_a);
+    WISH(MIN_ALIGNMENT_C_BYTES, plan->key.align_y);
+    WISH(MIN_ALIGNMENT_D_BYTES, plan->key.align_y);
+#undef WISH
+    cublasStatus_t answer =
+        cublasLtMatmulAlgoGetHeuristic(gpu->lt, plan->what, plan->b, plan->a, plan->y, plan->y, wishes, 1, &found, &n);
+    lt_answer(answer == CUBLAS_STATUS_SUCCESS && n == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : answer, "a product");
+    plan->how = found.algo;
+    cublasLtMatmulPreferenceDestroy(wishes);
+}
+
+static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key)
+{
+    const cublasOperation_t none = CUBLAS_OP_N, turned = CUBLAS_OP_T;
+    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    cudaDataType_t in = cuda_dtype(key.dtype), out = cuda_dtype(key.y_dtype);
+    plan->key = key;
+    lt_answer(cublasLtMatmulDescCreate(&plan->what, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product");
+#define SET(name, value)                                                                                               \
+    lt_answer(cublasLtMatmulDescSetAttribute(plan->what, CUBLASLT_MATMUL_DESC_##name, &(value), sizeof(value)), #name)
+    SET(TRANSA, key.tb ? turned : none);
+    SET(TRANSB, key.ta ? turned : none);
+    if (key.bias) {
+        SET(EPILOGUE, epilogue);
+        SET(BIAS_DATA_TYPE, out);
+    }
+#undef SET
+    int64_t a_rows = key.ta ? key.k : key.m, a_cols = key.ta ? key.m : key.k;
+    int64_t b_rows = key.tb ? key.n : key.k, b_cols = key.tb ? key.k : key.n;
+    lt_answer(cublasLtMatrixLayoutCreate(&plan->a, in, (uint64_t)a_cols, (uint64_t)a_rows, key.lda), "a product");
+    lt_answer(cublasLtMatrixLayoutCreate(&plan->b, in, (uint64_t)b_cols, (uint64_t)b_rows, key.ldb), "a product");
+    lt_answer(cublasLtMatrixLayoutCreate(&plan->y, out, (uint64_t)key.n, (uint64_t)key.m, key.ldy), "a product");
+    choose(gpu, plan);
+}
+
+static Plan *plan_for(Gpu *gpu, const PlanKey &key)
+{
+    for (int i = 0; i < gpu->n_plans; i++)
+        if (memcmp(&gpu->plans[i].key, &key, sizeof key) == 0)
+            return &gpu->plans[i];
+    Plan *plan = &gpu->plans[gpu->next_plan];
+    if (gpu->n_plans < PLANS)
+        gpu->n_plans++;
+    else
+        plan_clear(plan); /* the oldest; cuBLASLt has taken what queued products need of it */
+    gpu->next_plan = (gpu->next_plan + 1) % PLANS;
+    plan_make(gpu, plan, key);
+    return plan;
+}
+
+/* bias (N) has y's dtype, or is NULL. */
+static void product(Gpu *gpu, Tensor y, Tensor a, Tensor b, const void *bias, bool ta, bool tb, float alpha, float beta)
+{
+    PlanKey key;
+    memset(&key, 0, sizeof key);
+    key.m = rows_of(y);
+    key.n = cols_of(y);
+    key.k = ta ? rows_of(a) : cols_of(a);
+    key.lda = a.ld, key.ldb = b.ld, key.ldy = y.ld;
+    key.dtype = a.dtype, key.y_dtype = y.dtype;
+    key.ta = ta, key.tb = tb, key.bias = bias != NULL;
+    key.align_a = alignment(a.p), key.align_b = alignment(b.p), key.align_y = alignment(y.p);
+    Plan *plan = plan_for(gpu, key);
+    if (bias)
+        lt_answer(cublasLtMatmulDescSetAttribute(plan->what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias),
+                  "bias");
+    lt_answer(cublasLtMatmul(gpu->lt, plan->what, &alpha, b.p, plan->b, a.p, plan->a, &beta, y.p, plan->y, y.p, plan->y,
+                             &plan->how, gpu->workspace, PRODUCT_BYTES, gpu->stream),
+              "a product");
+}
+
+/* cuBLASLt has no product of nothing. */
+static bool is_empty(Device *dev, Tensor y, Tensor a, bool ta, float beta)
+{
+    int64_t k = ta ? rows_of(a) : cols_of(a);
+    if (rows_of(y) > 0 && cols_of(y) > 0 && k > 0)
+        return false;
+    if (beta == 0)
+        gpu_fill(dev, y, 0);
+    else
+        gpu_scale(dev, y, y, beta);
+    return true;
+}
+
+void gpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
+{
+    if (!is_empty(dev, y, a, ta, beta))
+        product(gpu_of(dev), y, a, b, NULL, ta, tb, alpha, beta);
+}
+
+/* A bias of another dtype, such as f32 under bf16, is rounded to y's first: the epilogue takes no other. */
+void gpu_linear(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale)
+{
+    const void *bias = b.p;
+    if (is_empty(dev, y, x, false, 0))
+        return b.rank ? gpu_bias_add(dev, y, y, b) : (void)0;
+    if (b.rank && b.dtype != y.dtype) {
+        Tensor rounded = b;
+        rounded.p = gpu_scratch(gpu_of(dev), (size_t)cols_of(b) * sizeof(float));
+        rounded.dtype = y.dtype;
+        gpu_copy(dev, rounded, b);
+        bias = rounded.p;
+    }
+    product(gpu_of(dev), y, x, w, bias, false, true, scale, 0);
+}

@@ -1,0 +1,46 @@
+/* stream.cu: what every operation needs of a GPU that is open: its stream, scratch memory, an end where CUDA fails. */
+#include "device/cuda/native/gpu_native.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+void gpu_answer(cudaError_t answer, const char *what)
+{
+    if (answer == cudaSuccess)
+        return;
+    fprintf(stderr, "loam: the GPU failed: %s: %s\n", what, cudaGetErrorString(answer));
+    quick_exit(2);
+}
+
+cudaStream_t gpu_stream(Gpu *gpu)
+{
+    return gpu->stream;
+}
+
+unsigned *gpu_tickets(Gpu *gpu)
+{
+    return gpu->tickets;
+}
+
+/* cudaFree waits for the work that uses the memory. */
+void *gpu_scratch(Gpu *gpu, size_t bytes)
+{
+    if (bytes > gpu->scratch_bytes) {
+        gpu_answer(cudaFree(gpu->scratch), "scratch memory");
+        gpu->scratch = NULL;
+        gpu->scratch_bytes = bytes;
+        gpu_answer(cudaMalloc(&gpu->scratch, bytes), "scratch memory");
+    }
+    return gpu->scratch;
+}
+
+void gpu_copy_rows(Gpu *gpu, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t bytes, size_t rows)
+{
+    bool whole = rows == 1 || (to_pitch == bytes && from_pitch == bytes);
+    if (bytes == 0 || rows == 0)
+        return;
+    gpu_answer(
+        whole ? cudaMemcpyAsync(to, from, bytes * rows, cudaMemcpyDeviceToDevice, gpu->stream)
+              : cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, bytes, rows, cudaMemcpyDeviceToDevice, gpu->stream),
+        "a copy");
+}

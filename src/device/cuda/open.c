@@ -1,0 +1,144 @@
+/* open.c: finds loam-cuda.so and the driver, and says why there is no GPU to be used. */
+#include "device/cuda/backend.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_NAME "loam-cuda.so"
+#define DRIVER    "libcuda.so.1"
+
+static bool refuse(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static bool refuse(char *why, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, CUDA_WHY, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+bool cuda_has_driver(void)
+{
+    return dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL) != NULL;
+}
+
+/* The driver must be of the backend's CUDA or a later one. */
+static bool check_driver(const CudaBackend *backend, char *why)
+{
+    void *driver = dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL);
+    int (*version_of)(int *) = NULL;
+    *(void **)&version_of = driver ? dlsym(driver, "cuDriverGetVersion") : NULL;
+    int version = 0;
+    if (version_of == NULL || version_of(&version) != 0)
+        return refuse(why, "%s does not tell its version", DRIVER);
+    if (version < backend->cuda)
+        return refuse(why, "the NVIDIA driver is for CUDA %d.%d, " FILE_NAME " needs one for %d.%d", version / 1000,
+                      version % 1000 / 10, backend->cuda / 1000, backend->cuda % 1000 / 10);
+    return true;
+}
+
+/* Beside the program, or in ../lib/loam where it is installed; false where there is none. */
+static bool find_file(char *path, size_t room)
+{
+    static const char *const places[] = { FILE_NAME, "../lib/loam/" FILE_NAME };
+    char folder[PATH_MAX];
+    const char *named = getenv("LOAM_CUDA_BACKEND");
+    if (named)
+        return snprintf(path, room, "%s", named) < (int)room;
+    ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
+    if (n <= 0)
+        return false;
+    folder[n] = '\0';
+    char *end = strrchr(folder, '/');
+    if (end)
+        *end = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (snprintf(path, room, "%s/%s", folder, places[i]) < (int)room && access(path, R_OK) == 0)
+            return true;
+    return false;
+}
+
+static const CudaBackend *load(char *why)
+{
+    static const size_t sizes[] = CUDA_SIZES;
+    char path[PATH_MAX + 64];
+    const CudaBackend *(*entry)(void) = NULL;
+    if (!find_file(path, sizeof path)) {
+        refuse(why, "there is no " FILE_NAME " beside the program: it is built where CUDA's nvcc is");
+        return NULL;
+    }
+    void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (file == NULL) {
+        const char *text = dlerror();
+        refuse(why, FILE_NAME " cannot be opened: %s", text ? text : path);
+        return NULL;
+    }
+    *(void **)&entry = dlsym(file, CUDA_BACKEND_ENTRY);
+    const CudaBackend *backend = entry ? entry() : NULL;
+    if (backend == NULL || strcmp(backend->signature, cuda_signature) != 0 ||
+        memcmp(backend->sizes, sizes, sizeof sizes) != 0) {
+        refuse(why, "%s is of another build of loam", path);
+        return NULL;
+    }
+    return backend;
+}
+
+/* NULL with the reason; asked for once. */
+static const CudaBackend *backend_of(char *why)
+{
+    static const CudaBackend *backend;
+    static char reason[CUDA_WHY];
+    static bool tried;
+    if (!tried) {
+        tried = true;
+        if (cuda_has_driver())
+            backend = load(reason);
+        else
+            refuse(reason, "there is no NVIDIA driver (" DRIVER ")");
+        if (backend && !check_driver(backend, reason))
+            backend = NULL;
+    }
+    if (backend == NULL)
+        refuse(why, "%s", reason);
+    return backend;
+}
+
+bool cuda_gpus(int *n, char *why)
+{
+    const CudaBackend *backend = backend_of(why);
+    *n = 0;
+    if (backend == NULL || !backend->count(n, why))
+        return false;
+    return *n > 0 || refuse(why, "the driver finds no GPU");
+}
+
+bool cuda_describe(int index, CudaGpu *gpu, char *why)
+{
+    const CudaBackend *backend = backend_of(why);
+    if (backend == NULL || !backend->describe(index, gpu, why))
+        return false;
+    return gpu->compute >= backend->least_compute ||
+           refuse(why, "%s has compute capability %d.%d, " FILE_NAME " is for %d.%d and later", gpu->name,
+                  gpu->compute / 10, gpu->compute % 10, backend->least_compute / 10, backend->least_compute % 10);
+}
+
+Device *device_open_cuda(int index, Precision precision, char *why)
+{
+    int n;
+    CudaGpu gpu;
+    if (!cuda_gpus(&n, why))
+        return NULL;
+    if (index >= n) {
+        refuse(why, "there is no GPU %d: the driver finds %d", index, n);
+        return NULL;
+    }
+    const CudaBackend *backend = backend_of(why);
+    void *impl = backend && cuda_describe(index, &gpu, why) ? backend->open(index, why) : NULL;
+    return impl ? device_new("cuda", backend->ops, precision, true, 1, "cuda", impl) : NULL;
+}

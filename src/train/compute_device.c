@@ -1,0 +1,80 @@
+#include "train/compute_device.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "device/cuda/cuda.h"
+
+#include <sched.h>
+#include <string.h>
+
+static Device *open_cpu(int threads, Precision precision)
+{
+    Device *dev = device_open_cpu(threads, precision);
+    cpu_set_t allowed; /* what taskset, Slurm and containers leave, which g_get_num_processors does not look at */
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && dev->threads > CPU_COUNT(&allowed))
+        log_warning("%d compute threads on %d cores slow each other down; train.threads or OMP_NUM_THREADS sets them",
+                    dev->threads, CPU_COUNT(&allowed));
+    return dev;
+}
+
+typedef enum Choice { CHOICE_AUTO, CHOICE_CPU, CHOICE_CUDA, CHOICE_UNKNOWN } Choice;
+
+static Choice choice_of(const char *name, int *index)
+{
+    *index = 0;
+    if (name == NULL || strcmp(name, "auto") == 0)
+        return CHOICE_AUTO;
+    if (strcmp(name, "cpu") == 0)
+        return CHOICE_CPU;
+    if (strcmp(name, "cuda") == 0)
+        return CHOICE_CUDA;
+    guint64 number;
+    if (!g_str_has_prefix(name, "cuda:") || !g_ascii_string_to_unsigned(name + 5, 10, 0, 1023, &number, NULL))
+        return CHOICE_UNKNOWN;
+    *index = (int)number;
+    return CHOICE_CUDA;
+}
+
+bool compute_device_check(const char *name, GError **error)
+{
+    int index;
+    return choice_of(name, &index) != CHOICE_UNKNOWN ||
+           fail_user(error, "device %s is unknown, want auto, cpu, cuda or cuda:N", name);
+}
+
+/* Whether "auto" asks for a GPU: there is a driver, and nobody has hidden its GPUs. */
+static bool has_driver(void)
+{
+    const char *seen = g_getenv("CUDA_VISIBLE_DEVICES");
+    return cuda_has_driver() && (seen == NULL || (*seen != '\0' && strcmp(seen, "-1") != 0));
+}
+
+bool compute_device_is_gpu(const char *name)
+{
+    char why[CUDA_WHY];
+    CudaGpu gpu;
+    int index, n;
+    Choice choice = choice_of(name, &index);
+    return choice == CHOICE_CUDA ||
+           (choice == CHOICE_AUTO && has_driver() && cuda_gpus(&n, why) && cuda_describe(0, &gpu, why));
+}
+
+Device *compute_device_open(const char *name, int threads, Precision precision, GError **error)
+{
+    char why[CUDA_WHY];
+    int index;
+    if (!compute_device_check(name, error))
+        return NULL;
+    Choice choice = choice_of(name, &index);
+    Device *dev = choice == CHOICE_CUDA || (choice == CHOICE_AUTO && has_driver())
+                      ? device_open_cuda(index, precision, why)
+                      : NULL;
+    if (dev || choice == CHOICE_CPU || (choice == CHOICE_AUTO && !has_driver()))
+        return dev ? dev : open_cpu(threads, precision);
+    if (choice == CHOICE_AUTO) {
+        log_warning("computing on the CPU: %s", why);
+        return open_cpu(threads, precision);
+    }
+    fail_machine(error, "device %s: %s", name, why);
+    return NULL;
+}

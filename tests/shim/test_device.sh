@@ -1,0 +1,73 @@
+# Devices by name, on machines with and without GPUs. The GPU here is one whose kernels run on the host (tests/shim): the
+# program trains, resumes, evaluates and decodes on it as on the CPU. Arguments: the program, that backend, the folder of a
+# driver for it.
+. tests/cli/lib.sh "$1"
+export LOAM_CUDA_BACKEND=$2
+driver=$3
+unset CUDA_VISIBLE_DEVICES
+make_dataset
+train=("$loam" train "$work/config.yaml" optim.schedule=constant 'train.micro_batch=2 samples' 'train.batch=2 samples'
+    data.input_length=32 train.eval_samples=2)
+
+# Without a driver: a file that is none stands for it.
+mkdir "$work/none"
+: >"$work/none/libcuda.so.1"
+none() { LD_LIBRARY_PATH=$work/none "$@"; }
+none "$loam" env | grep -q '^gpu  *none is used: there is no NVIDIA driver (libcuda.so.1)$' || fail "env: $(none "$loam" env)"
+none "$loam" env --json | grep -q '"gpu": *"none is used: there is no NVIDIA driver' || fail "env --json"
+expect 2 "device cuda: there is no NVIDIA driver (libcuda.so.1)" \
+    none "${train[@]}" run.dir="$work/refused" train.device=cuda
+expect 1 "train.device: device gpu is unknown, want auto, cpu, cuda or cuda:N" \
+    none "${train[@]}" run.dir="$work/refused" train.device=gpu
+none "${train[@]}" run.dir="$work/quiet" 'train.length=1 steps' 2>"$work/log"
+! grep -q 'computing on the CPU' "$work/log" || fail "a machine without a driver: $(cat "$work/log")"
+echo "ok: no driver"
+
+# With one: too old, a backend that is not there or of another build, a GPU that is too old, too few GPUs.
+with() { LD_LIBRARY_PATH=$driver "$@"; }
+with "$loam" env | grep -q '^gpu  *Shim, 1024 MiB, compute capability 9.0$' || fail "env: $(with "$loam" env)"
+LOAM_FAKE_DRIVER=12040 with "$loam" env |
+    grep -q 'none is used: the NVIDIA driver is for CUDA 12.4, loam-cuda.so needs one for 13.0' || fail "an old driver"
+LOAM_FAKE_GPU=75 with "$loam" env | grep -q 'not used: Shim has compute capability 7.5, loam-cuda.so is for 8.0 and later' ||
+    fail "an old GPU"
+LOAM_CUDA_BACKEND=$driver/libcuda.so.1 with "$loam" env | grep -q 'is of another build of loam' || fail "another build"
+LOAM_CUDA_BACKEND=$work/gone.so with "$loam" env | grep -q 'none is used: loam-cuda.so cannot be opened: .*gone.so' ||
+    fail "no backend"
+expect 2 "device cuda:1: there is no GPU 1: the driver finds 1" with "${train[@]}" run.dir="$work/refused" train.device=cuda:1
+LOAM_FAKE_DRIVER=12040 with "${train[@]}" run.dir="$work/old" 'train.length=1 steps' 2>"$work/log"
+grep -q 'computing on the CPU: the NVIDIA driver is for CUDA 12.4' "$work/log" || fail "auto: $(cat "$work/log")"
+echo "ok: reasons"
+
+# Training, resumed after two of four steps; losses near the CPU's, the same bits when it is done again.
+losses() { grep '"kind":"train"' "$1/metrics.jsonl" | sed 's/.*"loss":\([0-9.]*\).*/\1/'; }
+run() { # NAME DEVICE OVERRIDES…
+    local name=$1 device=$2
+    shift 2
+    for steps in 2 4; do
+        with "${train[@]}" run.dir="$work/$name" train.device=$device train.length="$steps steps" "$@" 2>"$work/$name.log" ||
+            fail "$name: $(tail -n 3 "$work/$name.log")"
+    done
+}
+run cpu cpu train.precision=f32
+run gpu cuda train.precision=f32
+run again cuda:0 train.precision=f32
+[ "$(losses "$work/gpu" | wc -l)" = 4 ] || fail "not four steps: $(losses "$work/gpu")"
+paste <(losses "$work/cpu") <(losses "$work/gpu") | awk '{ d = $1 - $2; if (d * d > 1e-8) exit 1 }' ||
+    fail "losses $(losses "$work/cpu" | xargs) and $(losses "$work/gpu" | xargs)"
+for file in "$work/gpu/checkpoints/latest"/*.safetensors; do
+    cmp "$file" "$work/again/checkpoints/latest/${file##*/}" || fail "other bits when it is done again"
+done
+# auto takes the GPU, in bf16.
+with "${train[@]}" run.dir="$work/auto" 'train.length=1 steps' 2>"$work/log"
+grep -q 'bf16' "$work/auto/config.yaml" || fail "auto: $(cat "$work/log")"
+echo "ok: training"
+
+with "$loam" eval "$work/gpu" train.device=cuda --json >"$work/gpu.json"
+with "$loam" eval "$work/gpu" train.device=cpu --json >"$work/cpu.json"
+paste -d ' ' <(grep -o '"loss": *[0-9.]*' "$work/cpu.json") <(grep -o '"loss": *[0-9.]*' "$work/gpu.json") |
+    sed 's/"loss"://g' | awk '{ d = $1 - $2; if (d * d > 1e-8) exit 1 }' || fail "eval: $(cat "$work/gpu.json" "$work/cpu.json")"
+for device in cpu cuda; do
+    echo 'bace <extra_id_0> dihaki.' | with "$loam" generate --model "$work/gpu" --device $device --max-tokens 4 >"$work/$device.txt"
+done
+cmp "$work/cpu.txt" "$work/cuda.txt" || fail "generate"
+echo "ok: eval and generate"
