@@ -76,9 +76,9 @@ echo "ok: what a trace replaces"
 # A trace that cannot be written is told, and the run goes on: a file of the run, which is there by then, and a full disk.
 mkdir "$work/fresh"
 traced() { # NAME FILE
-    "$loam" train "$work/config.yaml" run.dir="$work/$1" 'train.length=3 steps' --trace "$2" 2>"$work/log" || fail "$1: $(cat "$work/log")"
+    "$loam" train "$work/config.yaml" run.dir="$work/$1" 'train.length=5 steps' --trace "$2" 2>"$work/log" || fail "$1: $(cat "$work/log")"
     grep -q 'step 2: its operations are not written, and training goes on: ' "$work/log" || fail "$1: $(cat "$work/log")"
-    grep -q '"kind":"train","step":3' "$work/$1/metrics.jsonl" || fail "$1: metrics"
+    grep -q '"kind":"train","step":5' "$work/$1/metrics.jsonl" || fail "$1: metrics"
     diff -r "$work/run/checkpoints" "$work/$1/checkpoints" || fail "$1: another training"
 }
 traced fresh "$work/fresh/metrics.jsonl"
