@@ -124,20 +124,32 @@ void open_fibers()
         place_init(&fibers[i].place, stacks + (size_t)i * STACK, fiber_main);
 }
 
-/* One turn of each thread that can go on. */
-int run_ready()
+/* One turn of each thread of a warp that can go on. */
+int run_lanes(int first)
 {
-    int list[MOST_THREADS], ran = 0;
-    fill_order(list, n_threads);
-    for (int i = 0; i < n_threads; i++) {
-        Fiber *fiber = &fibers[list[i]];
+    int list[WARP], ran = 0;
+    fill_order(list, WARP);
+    for (int i = 0; i < WARP; i++) {
+        Fiber *fiber = &fibers[first + list[i]];
         if (fiber->state != READY)
             continue;
-        current = list[i];
+        current = first + list[i];
         threadIdx = fiber->index;
         shim_switch(&scheduler, fiber->place);
         ran++;
     }
+    return ran;
+}
+
+/* Each warp goes as far as it can before the next one, so that it reads what others have not written and writes what
+ * others have not read, unless a barrier is there. */
+int run_ready()
+{
+    int list[MOST_WARPS], n = n_threads / WARP, ran = 0, turn;
+    fill_order(list, n);
+    for (int i = 0; i < n; i++)
+        while ((turn = run_lanes(list[i] * WARP)) > 0)
+            ran += turn;
     return ran;
 }
 
