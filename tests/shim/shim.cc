@@ -7,15 +7,16 @@ extern "C" {
 
 #include <stdlib.h>
 #include <sys/mman.h>
-#ifndef __x86_64__
+#if !defined(__x86_64__) || defined(SHIM_UCONTEXT)
 #include <ucontext.h>
+#define BY_UCONTEXT /* slower: it asks the kernel for the signals */
 #endif
 
 enum { WARP = 32, MOST_THREADS = 1024, MOST_WARPS = MOST_THREADS / WARP, STACK = 128 << 10, SHARED = 48 << 10 };
 
 enum State { READY, AT_WARP, AT_BARRIER, ENDED };
 
-#ifdef __x86_64__
+#ifndef BY_UCONTEXT
 typedef void *Place; /* stack pointer of a fiber that waits; its registers lie there */
 
 /* Keeps the registers that a function has to keep on this stack, and goes on where `to` stopped. */
