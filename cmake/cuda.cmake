@@ -1,4 +1,4 @@
-# loam-cuda.so, the backend for NVIDIA GPUs, where nvcc is. The program runs without it. LOAM_CUDA=OFF leaves it out;
+# loam-cuda.so, the backend for NVIDIA GPUs, where nvcc is. The program runs without it. LOAM_CUDA=OFF leaves it out, as the presets do whose code is not run;
 # LOAM_CUDA_ALL=ON builds for each generation of GPUs (`make bundle`), otherwise for the oldest, whose PTX newer ones
 # translate when they load it. What ptxas says of registers and spills lies beside each object, in cuda/*.log.
 option(LOAM_CUDA "build the backend for NVIDIA GPUs where nvcc is found" ON)

@@ -173,7 +173,7 @@ static inline void output_statistic(Rig *rig, Tensor t)
     output(rig, t);
 }
 
-static Dropout dropout(Rig *rig, int64_t n, double rate)
+static inline Dropout dropout(Rig *rig, int64_t n, double rate)
 {
     int64_t *sample = allocate(rig, (size_t)n * sizeof *sample);
     for (int64_t i = 0; i < n; i++)

@@ -7,15 +7,16 @@ extern "C" {
 
 #include <stdlib.h>
 #include <sys/mman.h>
-#ifndef __x86_64__
+#if !defined(__x86_64__) || defined(SHIM_UCONTEXT)
 #include <ucontext.h>
+#define BY_UCONTEXT /* slower: it asks the kernel for the signals */
 #endif
 
 enum { WARP = 32, MOST_THREADS = 1024, MOST_WARPS = MOST_THREADS / WARP, STACK = 128 << 10, SHARED = 48 << 10 };
 
 enum State { READY, AT_WARP, AT_BARRIER, ENDED };
 
-#ifdef __x86_64__
+#ifndef BY_UCONTEXT
 typedef void *Place; /* stack pointer of a fiber that waits; its registers lie there */
 
 /* Keeps the registers that a function has to keep on this stack, and goes on where `to` stopped. */
@@ -124,20 +125,32 @@ void open_fibers()
         place_init(&fibers[i].place, stacks + (size_t)i * STACK, fiber_main);
 }
 
-/* One turn of each thread that can go on. */
-int run_ready()
+/* One turn of each thread of a warp that can go on. */
+int run_lanes(int first)
 {
-    int list[MOST_THREADS], ran = 0;
-    fill_order(list, n_threads);
-    for (int i = 0; i < n_threads; i++) {
-        Fiber *fiber = &fibers[list[i]];
+    int list[WARP], ran = 0;
+    fill_order(list, WARP);
+    for (int i = 0; i < WARP; i++) {
+        Fiber *fiber = &fibers[first + list[i]];
         if (fiber->state != READY)
             continue;
-        current = list[i];
+        current = first + list[i];
         threadIdx = fiber->index;
         shim_switch(&scheduler, fiber->place);
         ran++;
     }
+    return ran;
+}
+
+/* Each warp goes as far as it can before the next one, so that it reads what others have not written and writes what
+ * others have not read, unless a barrier is there. */
+int run_ready()
+{
+    int list[MOST_WARPS], n = n_threads / WARP, ran = 0, turn;
+    fill_order(list, n);
+    for (int i = 0; i < n; i++)
+        while ((turn = run_lanes(list[i] * WARP)) > 0)
+            ran += turn;
     return ran;
 }
 

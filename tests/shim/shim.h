@@ -2,9 +2,10 @@
  * builds their sources and tests run them on a machine without a GPU.
  *
  * The blocks of a grid run one after another. The threads of a block are fibers: each runs alone until it waits at a
- * barrier, a shuffle or a vote, then another one goes on. The order of threads and blocks is forward, backward or
- * shuffled anew after each barrier; so where a barrier is missing one order reads what another has not written, and the
- * results differ. Shared memory holds NaN when a block begins.
+ * barrier, a shuffle or a vote, then another one of its warp goes on, and the next warp when all of them wait at a
+ * barrier. The order of threads, warps and blocks is forward, backward or shuffled anew each time; so where a barrier
+ * is missing one order reads what another has not written, or writes what another has not read, and the results differ.
+ * Shared memory holds NaN when a block begins.
  *
  * A kernel dies with a message where some threads wait for others that have ended. All 32 threads of a warp take part
  * in each of its shuffles and votes. */

@@ -79,6 +79,32 @@ static void a_missing_barrier_of_a_warp_changes_the_answer(void)
     g_assert_cmpint(orders_that_sum(false), <, SHIM_ORDERS);
 }
 
+/* Round by round each thread writes a number and reads that of the thread in the warp beside it. */
+static void look_aside(int *wrong, bool barrier)
+{
+    Numbers *shared = (Numbers *)shim_shared(sizeof *shared);
+    int own = (int)threadIdx.x, other = (own + 32) % THREADS;
+    for (int round = 0; round < 3; round++) {
+        if (barrier)
+            __syncthreads(); /* all have read the round before */
+        shared->of[own] = own + round;
+        __syncthreads();
+        *wrong += shared->of[other] != other + round;
+    }
+}
+
+static void a_missing_barrier_after_reading_changes_the_answer(void)
+{
+    for (int order = 0; order < SHIM_ORDERS; order++) {
+        int wrong[2] = { 0, 0 };
+        shim_set_order((ShimOrder)order);
+        for (int barrier = 0; barrier < 2; barrier++)
+            shim_launch({ 1, 1, 1 }, { THREADS, 1, 1 }, [&] { look_aside(&wrong[barrier], barrier); });
+        g_assert_cmpint(wrong[0], >, 0);
+        g_assert_cmpint(wrong[1], ==, 0);
+    }
+}
+
 static void lanes_exchange_values(void)
 {
     for (int order = 0; order < SHIM_ORDERS; order++) {
@@ -131,6 +157,8 @@ int main(int argc, char **argv)
     g_test_add_func("/shim/a_missing_barrier_changes_the_answer", a_missing_barrier_changes_the_answer);
     g_test_add_func("/shim/a_missing_barrier_of_a_warp_changes_the_answer",
                     a_missing_barrier_of_a_warp_changes_the_answer);
+    g_test_add_func("/shim/a_missing_barrier_after_reading_changes_the_answer",
+                    a_missing_barrier_after_reading_changes_the_answer);
     g_test_add_func("/shim/lanes_exchange_values", lanes_exchange_values);
     g_test_add_func("/shim/shared_memory_holds_no_number_at_first", shared_memory_holds_no_number_at_first);
     g_test_add_func("/shim/threads_that_wait_for_ever_are_named", threads_that_wait_for_ever_are_named);

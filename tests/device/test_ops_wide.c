@@ -1,0 +1,105 @@
+/* Operations on rows, tables and batches as wide and long as those of large models, where a row takes more than one
+ * warp or block of a GPU, or a sum more than one part: few combinations of each. */
+#include "adafactor.h"
+#include "device/rig.h"
+
+static Tensor as_vector(Tensor t)
+{
+    return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
+}
+
+static Tensor gain(Rig *r, int64_t c)
+{
+    return as_vector(normal_of(r, r->dev->precision.master, 1, c, 0, 1));
+}
+
+static void case_norms(Rig *r)
+{
+    int64_t c = PICK_SIZE(r, 700, 1031, 4100, 8200), n = 5;
+    bool layer = choose(r, 2);
+    mix(r);
+    Tensor x = normal_of(r, mixed(r), n, c, 0, 1), w = gain(r, c), b = gain(r, c), y = blank_of(r, mixed(r), n, c, 0);
+    Tensor mean = as_vector(statistics(r, 1, n, 0)), rstd = as_vector(statistics(r, 1, n, 0));
+    Tensor dy = normal_of(r, mixed(r), n, c, 0, 1), dx = blank_of(r, mixed(r), n, c, 0);
+    Tensor dw = as_vector(accumulator(r, 1, c, 0, 0)), db = as_vector(accumulator(r, 1, c, 0, 0));
+    if (layer) {
+        op_layernorm_fwd(r->dev, y, mean, rstd, x, w, b, 1e-5f);
+        op_layernorm_bwd(r->dev, dx, dw, db, dy, x, w, mean, rstd, NO_TENSOR, 0);
+        output(r, mean);
+        output(r, db);
+    } else {
+        op_rmsnorm_fwd(r->dev, y, rstd, x, w, 1e-6f);
+        op_rmsnorm_bwd(r->dev, dx, dw, dy, x, w, rstd, NO_TENSOR, 0);
+    }
+    Tensor results[] = { y, rstd, dx, dw };
+    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
+        output(r, results[i]);
+}
+
+/* Tokens of a table of few and of many entries, some of which most tokens have. */
+static void case_embedding(Rig *r)
+{
+    int64_t n = 5200, entries = PICK_SIZE(r, 2, 300, 70000), c = 12;
+    mix(r);
+    Tensor dtable = accumulator(r, entries, c, 0, 1), dy = normal_of(r, mixed(r), n, c, 0, 1);
+    Tensor ids = integers(r, n, entries);
+    for (int64_t i = 0; i < n; i++)
+        if (i % 3 == 0)
+            ((int32_t *)ids.p)[i] = (int32_t)(entries - 1);
+    op_scatter_add(r->dev, dtable, dy, ids, 1);
+    output(r, dtable);
+}
+
+static void case_sums(Rig *r)
+{
+    int64_t n = 1100, c = PICK_SIZE(r, 4, 300);
+    mix(r);
+    Tensor x = normal_of(r, mixed(r), n, c, 0, 1), sum = as_vector(accumulator(r, 1, c, 0, 1));
+    Tensor total = tensor_vector(allocate(r, (size_t)c * 8), DT_F64, c);
+    Tensor squares = tensor_vector(allocate(r, 8), DT_F64, 1);
+    op_column_sums(r->dev, sum, x, 1);
+    op_sum_rows(r->dev, total, x, 0);
+    op_sumsq(r->dev, squares, x, 0);
+    output(r, sum);
+    output(r, total);
+    output(r, squares);
+}
+
+static void case_adafactor(Rig *r)
+{
+    int64_t cols = PICK_SIZE(r, 1100, 16500), rows = 3;
+    AdafactorSpec spec = {
+        .eps1 = 1e-30, .eps2 = 1e-3, .decay_rate = 0.8, .clip_threshold = 1, .scale_parameter = true
+    };
+    StepScalars scalars = { .lr = 0.125f, .clip = 0.5f, .update = 1 };
+    DType state = r->dev->precision.state;
+    Tensor w = normal_of(r, r->dev->precision.master, rows, cols, 0, 0.5), g = accumulator(r, rows, cols, 0, 1);
+    Tensor row = as_vector(normal_of(r, state, 1, rows, 0, 0)), col = as_vector(normal_of(r, state, 1, cols, 0, 0));
+    Tensor sums = tensor_vector(allocate(r, (size_t)(3 + cols) * sizeof(double)), DT_F64, 3 + cols);
+    adafactor_update(r->dev, sums, w, NO_TENSOR, NO_TENSOR, row, col, NO_TENSOR, g, spec, &scalars);
+    output(r, w);
+    output(r, row);
+    output(r, col);
+}
+
+static void case_relpos(Rig *r)
+{
+    RelposSpec spec = { .first = -600, .n_buckets = 600, .max_distance = 1000, .bidirectional = choose(r, 2) };
+    Tensor table = normal(r, spec.n_buckets, 2, 0, 1), bias = blank(r, 2, 1300, 0);
+    Tensor dtable = accumulator(r, spec.n_buckets, 2, 0, 0), dbias = accumulator(r, 2, 1300, 0, 1);
+    op_relpos_fwd(r->dev, bias, table, &spec);
+    op_relpos_bwd(r->dev, dtable, dbias, &spec, 0);
+    output(r, bias);
+    output(r, dtable);
+}
+
+static const Case cases[] = {
+    { "wide_norms", case_norms, 2e-6, 0, 1 },    { "many_tokens_of_a_table", case_embedding, 2e-6, 0, 1 },
+    { "long_sums", case_sums, 2e-6, 0, 1 },      { "wide_adafactor", case_adafactor, 5e-6, 0, 1 },
+    { "many_buckets", case_relpos, 2e-6, 0, 1 },
+};
+
+int main(int argc, char **argv)
+{
+    return run_cases(cases, G_N_ELEMENTS(cases), argc, argv);
+}
