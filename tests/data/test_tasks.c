@@ -321,9 +321,9 @@ static void cnn__a_full_stop_ends_a_line(void)
 static void clone__functions_come_from_the_file_beside(void)
 {
     char *folder = folder_new();
-    g_autofree char *functions = file_write_text(folder, "data.jsonl",
-                                                 "{\"func\": \"int a()\\n{ }\", \"idx\": \"13\"}\n"
-                                                 "{\"func\": \"int b() { }\\n\", \"idx\": 27}\n");
+    g_free(file_write_text(folder, "data.jsonl",
+                           "{\"func\": \"int a()\\n{ }\", \"idx\": \"13\"}\n"
+                           "{\"func\": \"int b() { }\\n\", \"idx\": 27}\n"));
     const Case c = { "clone_bcb", "valid.txt", "13\t27\t1\n", "clone code1: int a() { } code2: int b() { }",
                      "true",      NULL };
     check_case(folder, &c);

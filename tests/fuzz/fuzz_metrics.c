@@ -51,7 +51,7 @@ static void collect(int64_t step)
     bool read = run_result_read(&result, fuzz_folder(), step, &error);
     CHECK(read, "%s", error->message);
     CHECK(result.step == step || (result.step == -1 && result.figures->len == 0), "step %lld", (long long)result.step);
-    g_autofree char *text = run_result_describe(&result, "accuracy");
+    g_free(run_result_describe(&result, "accuracy"));
     run_result_clear(&result);
 }
 
