@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains the same model from the same weights on the same batches with loam and with PyTorch, without dropout, and
 compares the loss of every step: in f32 between the two, with --bf16 between bf16 and f32 of each. T5, BERT, ModernBERT,
-GPT-2 and Llama, as CONFIG says.
+GPT-2 and Llama, as CONFIG says; on a task too (curve-task.yaml), as text or by a class of each text.
 
     bench/peers/curve.py CONFIG [--steps 200] [--model HF-FOLDER] [--out DIR] [--loam build/loam] [group.key=value ...]
 
@@ -13,7 +13,7 @@ far both are from that (T5, BERT, GPT-2).
 
 With --bf16 both train in bf16 too, loam with train.precision=bf16 and each --variant, PyTorch under autocast with f32
 weights. The status is then 1 if loam's mean deviation of bf16 from f32 is more than --ratio times PyTorch's. --keep
-FILE writes every curve as JSON, for bench/peers/curve_picture.py. Needs torch and transformers (4 or 5).
+FILE writes the curves as JSON, those of --bf16 for bench/peers/curve_picture.py. Needs torch and transformers (4 or 5).
 """
 
 import argparse
@@ -51,7 +51,7 @@ def arguments():
     parser.add_argument("--variant", action="append", default=[], metavar="KEY=VALUE[,KEY=VALUE]",
                         help="with --bf16: loam trains in bf16 with these options as well")
     parser.add_argument("--ratio", type=float, default=1.25)
-    parser.add_argument("--keep", metavar="FILE", help="write the curves of --bf16 as JSON")
+    parser.add_argument("--keep", metavar="FILE", help="write the curves as JSON")
     return parser.parse_intermixed_args()
 
 
@@ -67,7 +67,7 @@ def settings(args, **more):
              "train.save_every": 0, "train.threads": args.threads, "optim.name": "adamw", "optim.lr": args.lr,
              "optim.schedule": "constant", "optim.warmup": f"{args.warmup} steps", "optim.clip_norm": 1.0,
              "optim.beta1": 0.9, "optim.beta2": 0.999, "optim.eps": 1e-8, "optim.weight_decay": args.weight_decay,
-             "optim.decay": "matrices", "train.label_smoothing": 0, "train.z_loss": 0} | more
+             "optim.decay": "matrices", "train.label_smoothing": 0, "train.z_loss": 0, "train.scores": "false"} | more
     return args.overrides + [f"{key}={value}" for key, value in fixed.items()]
 
 
@@ -87,9 +87,9 @@ def losses_of_loam(args, out, model, name="run", **more):
     return [losses[step] for step in range(1, args.steps + 1)]
 
 
-def batches(args):
-    """Every sample of every step, in order; steps count from 1."""
-    show = lambda step: loam(args, "inspect", "batch", args.config, "--step", step, "--json", *settings(args))
+def batches(args, run):
+    """Every sample of every step of a run, in order; steps count from 1."""
+    show = lambda step: loam(args, "inspect", "batch", run, "--step", step, "--json")
     return [[json.loads(line) for line in show(step).splitlines()] for step in range(1, args.steps + 1)]
 
 
@@ -110,9 +110,9 @@ def largest(ours, theirs):
     return max((abs(a / b - 1), step) for step, (a, b) in enumerate(zip(ours, theirs, strict=True), start=1))
 
 
-def bf16_curves(args, out, folder, steps):
+def bf16_curves(args, out, folder, steps, ours):
     """Every curve by its name: {"loam bf16": losses, …}."""
-    curves = {"loam f32": losses_of_loam(args, out, folder),
+    curves = {"loam f32": ours,
               "loam bf16": losses_of_loam(args, out, folder, "bf16", **{"train.precision": "bf16"})}
     for variant in args.variant:
         options = dict(part.split("=", 1) for part in variant.split(","))
@@ -151,15 +151,18 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         out = pathlib.Path(args.out or scratch)
         folder = args.model or initial_weights(args, out)
-        steps = batches(args)
+        ours = losses_of_loam(args, out, folder)
+        steps = batches(args, out / "run")
         if args.bf16:
-            curves = bf16_curves(args, out, folder, steps)
+            curves = bf16_curves(args, out, folder, steps, ours)
             if args.keep:
                 pathlib.Path(args.keep).write_text(json.dumps(curves))
             means = report_bf16(curves)
             print(f"torch {torch.__version__}, transformers {transformers.__version__}")
             sys.exit(means["loam bf16"] > args.ratio * means["PyTorch bf16"])
-        ours, theirs = losses_of_loam(args, out, folder), losses_of_torch(args, folder, steps, args.micro)
+        theirs = losses_of_torch(args, folder, steps, args.micro)
+        if args.keep:
+            pathlib.Path(args.keep).write_text(json.dumps({"loam": ours, "PyTorch": theirs}) + "\n")
         again = losses_of_torch(args, folder, steps, 1) if args.spread else None
         truth = None
         if args.truth:

@@ -1,6 +1,6 @@
 """Training steps in PyTorch, shared by curve.py and step.py: Hugging Face's models, torch.optim.AdamW. Samples are what
 `loam inspect batch --json` prints: input_ids and target_ids of a T5, ids and labels of a GPT, input_ids and labels of a
-BERT, with a `label` where it reads pairs of sentences."""
+BERT, with a `label` where it reads pairs of sentences, or classifies."""
 
 import contextlib
 from unittest import mock
@@ -77,10 +77,19 @@ def count_targets(samples):
                sum(label != IGNORED for label in sample["labels"]) for sample in samples)
 
 
-def label_nll(output, samples):
+def label_nll(logits, samples):
     labels = torch.tensor([sample.get("label", IGNORED) for sample in samples])
-    return torch.nn.functional.cross_entropy(output.seq_relationship_logits, labels, ignore_index=IGNORED,
-                                             reduction="sum")
+    return torch.nn.functional.cross_entropy(logits, labels, ignore_index=IGNORED, reduction="sum")
+
+
+def loss_of(output, labels, samples, n_targets, n_labels):
+    """The loss of a part of a batch that has n_targets target tokens and n_labels labels in all."""
+    if "logits" in output and output.logits.dim() == 2:  # a class of each sequence
+        return label_nll(output.logits, samples) / n_labels
+    logits = output.prediction_logits if "prediction_logits" in output else output.logits
+    loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED,
+                                             reduction="sum") / n_targets
+    return loss + label_nll(output.seq_relationship_logits, samples) / n_labels if n_labels else loss
 
 
 def train_step(model, optimizer, samples, micro, lr, clip=1.0, autocast=False):
@@ -92,12 +101,7 @@ def train_step(model, optimizer, samples, micro, lr, clip=1.0, autocast=False):
         part = samples[first:first + micro]
         inputs, labels = BATCHES[model.config.model_type](part)
         with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
-            output = model(**inputs)
-            logits = output.prediction_logits if "prediction_logits" in output else output.logits
-            loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED,
-                                                     reduction="sum") / n_targets
-            if n_labels:
-                loss = loss + label_nll(output, part) / n_labels
+            loss = loss_of(model(**inputs), labels, part, n_targets, n_labels)
         loss.backward()
         total += loss.item()
     torch.nn.utils.clip_grad_norm_(model.parameters(), clip)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define BUFFER_BYTES ((size_t)1 << 16)
+#define MOST_LINKS   40 /* symbolic links that are followed from one to the next, as by the kernel */
 
 struct IoFile {
     int fd;
@@ -118,8 +119,30 @@ IoFile *io_append(const char *path, GError **error)
     return file;
 }
 
+/* The standard output or error that PATH is another name of, such as /dev/stdout; -1 means neither. */
+static int standard_descriptor(const struct stat *path)
+{
+    struct stat own;
+    for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fstat(fd, &own) == 0 && own.st_dev == path->st_dev && own.st_ino == path->st_ino)
+            return fd;
+    return -1;
+}
+
+/* Whether PATH is a device, a FIFO or a socket, which no file may replace. */
+static bool is_special(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
 IoFile *io_create_beside(const char *path, char **temporary, GError **error)
 {
+    *temporary = NULL;
+    if (is_special(path)) {
+        fail_user(error, "%s is a device or a pipe; want the name of a file", path);
+        return NULL;
+    }
     *temporary = g_strconcat(path, ".XXXXXX.tmp", NULL);
     int fd = io_rigged("open") ? -1 : g_mkstemp_full(*temporary, O_WRONLY | O_CLOEXEC, 0666);
     IoFile *file = file_of(fd, fd < 0 ? path : *temporary, error);
@@ -436,12 +459,41 @@ char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error
     return data;
 }
 
+/* The file that PATH leads to through symbolic links, whether it exists or not. g_free. */
+static char *follow_links(const char *path)
+{
+    char *at = g_strdup(path);
+    for (int i = 0; i < MOST_LINKS; i++) {
+        g_autofree char *target = g_file_read_link(at, NULL), *folder = g_path_get_dirname(at);
+        if (target == NULL)
+            break;
+        g_free(at);
+        at = g_path_is_absolute(target) ? g_strdup(target) : g_build_filename(folder, target, NULL);
+    }
+    return at;
+}
+
+/* Opens PATH to be written without a temporary file: a device, a FIFO, or the file that standard output or error goes
+ * to. NULL without an error means that PATH is none of these. */
+static IoFile *open_special(const char *path, GError **error)
+{
+    struct stat info;
+    if (stat(path, &info) < 0 || S_ISDIR(info.st_mode))
+        return NULL;
+    int fd = standard_descriptor(&info);
+    if (fd >= 0)
+        return file_of(fcntl(fd, F_DUPFD_CLOEXEC, 0), path, error);
+    return S_ISREG(info.st_mode) ? NULL : file_of(rigged_open(path, O_WRONLY | O_NOCTTY), path, error);
+}
+
 bool io_check_writable(const char *path, GError **error)
 {
     if (g_file_test(path, G_FILE_TEST_IS_DIR))
         return fail_user(error, "%s is a folder; want the name of a file", path);
-    g_autofree char *temporary = NULL;
-    IoFile *file = io_create_beside(path, &temporary, error);
+    if (is_special(path)) /* opening a FIFO would wait for its reader */
+        return access(path, W_OK) == 0 || fail_errno(error, "opening", path);
+    g_autofree char *temporary = NULL, *target = follow_links(path);
+    IoFile *file = io_create_beside(target, &temporary, error);
     if (file == NULL)
         return false;
     io_abort(file);
@@ -460,22 +512,52 @@ bool io_check_apart(const char *written, char *const *read, int n, GError **erro
     return true;
 }
 
+bool io_check_replaces(const char *path, const char *start, const char *what, GError **error)
+{
+    const size_t want = strlen(start);
+    g_autofree char *data = g_malloc(want);
+    struct stat info;
+    if (stat(path, &info) < 0 || !S_ISREG(info.st_mode) || info.st_size == 0)
+        return true;
+    int fd = rigged_open(path, O_RDONLY);
+    if (fd < 0)
+        return fail_errno(error, "opening", path);
+    ssize_t n = rigged_read(fd, data, want);
+    close(fd);
+    if (n < 0)
+        return fail_errno(error, "reading", path);
+    return ((size_t)n == want && memcmp(data, start, want) == 0) ||
+           fail_user(error, "%s exists and is no %s: give another name", path, what);
+}
+
+/* Closes the file after writing all of it. */
+static bool write_and_close(IoFile *file, const void *data, size_t bytes, bool sync, GError **error)
+{
+    if (io_write(file, data, bytes, error))
+        return io_close(file, sync, error);
+    io_abort(file);
+    return false;
+}
+
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error)
 {
-    g_autofree char *temporary = NULL;
-    IoFile *file = io_create_beside(path, &temporary, error);
+    GError *problem = NULL;
+    IoFile *special = open_special(path, &problem);
+    if (special)
+        return write_and_close(special, data, bytes, false, error);
+    if (problem) {
+        g_propagate_error(error, problem);
+        return false;
+    }
+    g_autofree char *temporary = NULL, *target = follow_links(path);
+    IoFile *file = io_create_beside(target, &temporary, error);
     if (file == NULL)
         return false;
-    bool ok = io_write(file, data, bytes, error);
-    if (ok)
-        ok = io_close(file, true, error);
-    else
-        io_abort(file);
-    if (!ok || !io_rename(temporary, path, error)) {
+    if (!write_and_close(file, data, bytes, true, error) || !io_rename(temporary, target, error)) {
         unlink(temporary);
         return false;
     }
-    return sync_parent(path, error);
+    return sync_parent(target, error);
 }
 
 bool io_exists(const char *folder, const char *name)

@@ -10,7 +10,8 @@
 typedef struct IoFile IoFile; /* a file being written */
 
 IoFile *io_create(const char *path, GError **error); /* buffered; an existing file is truncated */
-/* Creates a file of a new name in the same folder: *temporary = PATH.RANDOM.tmp, g_free. */
+/* Creates a file of a new name in the same folder: *temporary = PATH.RANDOM.tmp, g_free. A PATH that is a device or a
+ * FIFO is an error: renaming to it would replace it. */
 IoFile *io_create_beside(const char *path, char **temporary, GError **error);
 /* Opens a file for writing at its end; creates it if missing. */
 IoFile *io_append(const char *path, GError **error);
@@ -45,9 +46,13 @@ bool io_exists(const char *folder, const char *name);
 bool io_lies_in(const char *folder, const char *path);
 /* Fails if io_write_file(PATH) would: to be called before a long job. It leaves no file behind. */
 bool io_check_writable(const char *path, GError **error);
+/* Fails if PATH is a file whose content does not begin with `start`, as every WHAT that loam writes does ("trace of
+ * loam"): writing would destroy a file of another kind. An empty file passes, and so do devices and FIFOs. */
+bool io_check_replaces(const char *path, const char *start, const char *what, GError **error);
 /* Fails if `written` is one of the n files `read`, under this or another name, since writing would destroy it. */
 bool io_check_apart(const char *written, char *const *read, int n, GError **error);
-/* Writes a temporary file, syncs it and renames it to PATH. */
+/* Writes a temporary file, syncs it and renames it to PATH, or to the file that PATH is a symbolic link to. A device, a
+ * FIFO, and the file that standard output or error goes to, are written directly. */
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error);
 
 /* For tests: the n-th system call from now on (1 is the next) fails with this errno; 0 means none fails, -1 all do. */

@@ -74,14 +74,14 @@ struct AnswersFile {
     IoFile *out;
 };
 
-AnswersFile *answers_file_open(const char *path, uint64_t model, const char *source, GError **error)
+AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *source, GError **error)
 {
     AnswersFile *file = g_new(AnswersFile, 1);
-    *file = (AnswersFile){ .path = path, .source = source, .model = model, .stored = fopen(path, "r") };
-    if (file->stored || (errno == ENOENT && (file->out = io_append(path, error))))
+    *file = (AnswersFile){ .path = answers, .source = source, .model = model, .stored = fopen(answers, "r") };
+    if (file->stored || (errno == ENOENT && (file->out = io_append(answers, error))))
         return file;
     if (error && *error == NULL)
-        fail_errno(error, "cannot read", path);
+        fail_errno(error, "cannot read", answers);
     g_free(file);
     return NULL;
 }
@@ -98,7 +98,7 @@ static bool fail_foreign(const AnswersFile *file, GError **error)
  * line begins as an answer does. Anything else is left as it is. */
 static bool is_torn_answer(const AnswersFile *file)
 {
-    static const char *const starts[] = { "{\"line\":", "{\"id\":", "{\"input\":" };
+    static const char *const starts[] = { "{\"line\":", "{\"id\":", "{\"input\":", "{\"task_id\":" };
     bool begins = file->done > 0 && file->line[0] == '{';
     for (size_t i = 0; i < G_N_ELEMENTS(starts); i++)
         begins |= strncmp(file->line, starts[i], MIN(strlen(file->line), strlen(starts[i]))) == 0;

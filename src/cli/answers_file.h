@@ -12,9 +12,9 @@
 uint64_t model_hash(const LoadedModel *loaded, const char *settings);
 
 typedef struct AnswersFile AnswersFile;
-/* Opens the file at `path`, new or with answers. model: model_hash; source: what the inputs come from, for errors. Both
- * texts must outlive the file. */
-AnswersFile *answers_file_open(const char *path, uint64_t model, const char *source, GError **error);
+/* Opens the file of answers at this path, which may be new. model: model_hash; source: what the inputs come from, for
+ * errors. Both texts must outlive the file. */
+AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *source, GError **error);
 /* *answer is the stored answer to the next input (json_decref), or NULL where the stored answers have come to their
  * end. An error where the next stored answer is another model's or to another input. */
 bool answers_file_next(AnswersFile *file, const char *input, size_t bytes, json_t **answer, GError **error);

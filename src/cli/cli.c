@@ -1,6 +1,7 @@
 #include "cli/cli.h"
 
 #include "base/text.h"
+#include "train/config/config.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -72,6 +73,18 @@ void cli_each_page(HelpTaker take, gpointer data)
 
 /* ---- command lines ---- */
 
+/* The option of the configuration whose name after the dot this is, "train.precision" of "precision"; NULL means none.
+ */
+static const OptionRow *find_config_option(const char *name)
+{
+    const OptionTable *table = config_options();
+    for (int g = 0; g < table->n_groups; g++)
+        for (int i = 0; i < table->groups[g].n_rows; i++)
+            if (strcmp(strchr(table->groups[g].rows[i].name, '.') + 1, name) == 0)
+                return &table->groups[g].rows[i];
+    return NULL;
+}
+
 /* Replaces GLib's "Unknown option --foo" by an error that names the nearest option. */
 static bool explain_unknown(const GOptionEntry *entries, char **argv, const char *usage, GError **error)
 {
@@ -85,7 +98,10 @@ static bool explain_unknown(const GOptionEntry *entries, char **argv, const char
         g_autofree char *name = g_strndup(*arg + 2, strcspn(*arg + 2, "="));
         if (g_strv_contains((const char *const *)names->pdata, name))
             continue;
+        const OptionRow *config = strstr(usage, "group.key=value") ? find_config_option(name) : NULL;
         const char *nearest = text_nearest(name, (const char *const *)names->pdata);
+        if (config)
+            return fail_user(error, "unknown option --%s, did you mean %s=VALUE?", name, config->name);
         if (nearest)
             return fail_user(error, "unknown option --%s, did you mean --%s?", name, nearest);
         return fail_user(error, "unknown option --%s; usage: %s", name, usage);

@@ -1,6 +1,7 @@
 /* main.c: the program `loam`: runs the verb that the first argument names. */
 #include "base/fatal.h"
 #include "cli/cli.h"
+#include "device/device.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -53,6 +54,11 @@ int main(int argc, char **argv)
     fatal_install();
     setlocale(LC_CTYPE, "C.UTF-8"); /* UTF-8 text; the decimal point stays a point */
     cli_set_verbs(verbs, G_N_ELEMENTS(verbs));
+    const char *problem = device_cpu_problem();
+    if (problem) {
+        fprintf(stderr, "loam: %s\n", problem);
+        return finish(LOAM_ERROR_USER);
+    }
     if (argc < 2 || strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         cli_print_verbs(argc < 2 ? stderr : stdout);
         return finish(argc < 2 ? LOAM_ERROR_USER : 0);

@@ -17,7 +17,7 @@ static const char about[] =
     "the input's template in their order, separated by tabs; with --jsonl it is an object with these fields, with "
     "--raw\n"
     "the whole input as it is. MODEL is a run directory, a checkpoint or a Hugging Face folder; a run knows its task,\n"
-    "for others give task.input, or --raw.\n\n"
+    "for others give task.input, or --raw. It computes in the run's precision, or in another: train.precision=f32.\n\n"
     "  echo \"a film to forget\" | loam predict runs/reviews\n"
     "  loam predict runs/reviews --out answers.jsonl <millions.txt\n";
 
@@ -297,7 +297,9 @@ bool verb_predict(int argc, char **argv, GError **error)
     g_auto(LoadedModel) loaded = { 0 };
     if (!cli_model_config(&config, argv[1], argv + 2, argc - 2, error))
         return false;
+    const Precision precision = config_precision(&config);
     const LoadedModelSource source = { .path = argv[1],
+                                       .precision = config.train.precision == PRECISION_AUTO ? NULL : &precision,
                                        .otherwise = config.tokenizer.path,
                                        .advice = "give tokenizer.path=FILE",
                                        .threads = (int)config.train.threads,

@@ -28,6 +28,9 @@ static json_t *read_weights(const char *path, GError **error)
     bool good = json_is_object(root) && json_object_size(root) > 0;
     if (!root)
         fail_user(error, "%s: line %d: %s", path, reason.line, reason.text);
+    else if (json_object_get(root, "tokenizer"))
+        good = fail_user(error, "%s is a file of a dataset, which is named without suffix: %.*s", path,
+                         (int)(strlen(path) - strlen(".json")), path);
     else if (!good)
         fail_user(error, "%s: no object of languages and their weights, such as {\"python\": 0.6, \"text\": 0.4}",
                   path);

@@ -106,6 +106,7 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     loader->objective = data_objective_row(data);
     *config = data_objective(data);
     config->eos = tokenizer_eos(tok);
+    config->target_end = MAX(tokenizer_target_end(tok), 0);
     find_sentinels(tok, config);
     config->vocab = tokenizer_size(tok);
     bool in_place = loader->objective->streams == STREAMS_ENCODER;

@@ -66,6 +66,10 @@ void device_close(Device *dev);
 /* Whether this processor multiplies bf16 faster than f32: with AMX or, but for Intel's, with AVX-512-BF16. */
 bool device_cpu_bf16(void);
 
+/* Why nothing can be computed here: no kernels for this processor, or LOAM_CPU_ISA names an instruction set that it
+ * does not have; NULL means that all is well. One line, valid until the next call. */
+const char *device_cpu_problem(void);
+
 /* Memory of the device, aligned to 64 bytes, of unknown content; NULL means that there is not enough. Offsets may be
  * added to its addresses, but only operations and transfers read or write there. */
 void *device_alloc(Device *dev, size_t bytes);

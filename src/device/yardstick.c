@@ -54,9 +54,15 @@ void yardstick_measure(Yardstick *y, double seconds)
     y->spent += y->last;
 }
 
+void yardstick_complete(Yardstick *y, double seconds)
+{
+    while (y->memory && y->n < YARDSTICK_FEWEST)
+        yardstick_measure(y, seconds);
+}
+
 bool yardstick_due(const Yardstick *y, double share, double now)
 {
-    return y->n == 0 || y->spent + y->last <= ALLOWANCE + share * (now - y->opened);
+    return y->n < YARDSTICK_FEWEST || y->spent + y->last <= ALLOWANCE + share * (now - y->opened);
 }
 
 double yardstick_turn(Yardstick *y, double share)
@@ -77,7 +83,7 @@ PeakRate yardstick_rate(const Yardstick *y)
 {
     double sorted[YARDSTICK_SAMPLES];
     int n = y->n < YARDSTICK_SAMPLES ? (int)y->n : YARDSTICK_SAMPLES;
-    if (n == 0)
+    if (n < YARDSTICK_FEWEST)
         return (PeakRate){ 0 };
     for (int i = 0; i < n; i++)
         sorted[i] = y->samples[i];
@@ -89,7 +95,7 @@ double device_gemm_peak(Device *dev, double seconds)
 {
     Yardstick y;
     yardstick_open(&y, dev);
-    yardstick_measure(&y, seconds);
+    yardstick_complete(&y, seconds / YARDSTICK_FEWEST);
     PeakRate rate = yardstick_rate(&y);
     yardstick_clear(&y);
     return rate.median;

@@ -6,7 +6,7 @@
 
 #include "device/device.h"
 
-enum { YARDSTICK_SAMPLES = 32 };
+enum { YARDSTICK_SAMPLES = 32, YARDSTICK_FEWEST = 3 };
 
 typedef struct Yardstick {
     Device *dev;
@@ -27,14 +27,17 @@ void yardstick_clear(Yardstick *y);
 
 /* Adds a sample: the mean rate of products repeated for these seconds, at least one, after one that is not counted. */
 void yardstick_measure(Yardstick *y, double seconds);
+/* Adds such samples until there are YARDSTICK_FEWEST. */
+void yardstick_complete(Yardstick *y, double seconds);
 /* To be called between pieces of work: measures for some 10 ms where the time of all samples stays below this share of
- * the time since yardstick_open, plus 0.2 s, so that a run has some samples soon. The first sample is always taken.
- * Returns the seconds that this took. */
+ * the time since yardstick_open, plus 0.2 s, so that a run has some samples soon. The first YARDSTICK_FEWEST are always
+ * taken. Returns the seconds that this took. */
 double yardstick_turn(Yardstick *y, double share);
 /* Whether yardstick_turn would measure at this time. */
 bool yardstick_due(const Yardstick *y, double share, double now);
 
-/* Of the newest YARDSTICK_SAMPLES samples. */
+/* Of the newest YARDSTICK_SAMPLES samples; zeros where there are fewer than YARDSTICK_FEWEST, whose spread would tell
+ * nothing. */
 PeakRate yardstick_rate(const Yardstick *y);
 
 /* The mean rate of products for these seconds, by themselves; 0 means too little memory. */

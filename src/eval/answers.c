@@ -1,6 +1,7 @@
 #include "eval/answers.h"
 
 #include "eval/generate.h"
+#include "eval/not_finite.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,15 +9,14 @@
 #define LENGTH_PENALTY 0.6
 
 /* A decoder alone goes on from its prompt, often with a space that is not part of the answer. */
-static bool take_text(const Tokenizer *tok, const Generation *generation, bool alone, Answer *out, GError **error)
+static bool take_text(Model *model, const Tokenizer *tok, const Generation *generation, Answer *out, GError **error)
 {
     if (!isfinite(generation->logprob))
-        return fail_user(error, "the model gives its answer a log-probability of %g: are its weights finite?",
-                         generation->logprob);
+        return fail_not_finite(model, "its answer a log-probability", generation->logprob, error);
     out->logprob = generation->logprob;
     out->text =
         tokenizer_decode(tok, (const int32_t *)(const void *)generation->ids->data, generation->ids->len, error);
-    if (out->text && alone)
+    if (out->text && model_config(model)->n_enc == 0)
         g_strchug(out->text);
     return out->text != NULL;
 }
@@ -41,10 +41,10 @@ bool answers(Model *model, const Tokenizer *tok, const Prompts *prompts, const A
         .decoder_start = roles->generation_start >= 0 ? roles->generation_start : roles->decoder_start,
     };
     g_autofree Generation *found = g_new0(Generation, (gsize)prompts->n);
-    bool good = generate(model, prompts, 0, &generation, found, error), alone = model_config(model)->n_enc == 0;
+    bool good = generate(model, prompts, 0, &generation, found, error);
     memset(out, 0, (gsize)prompts->n * sizeof *out);
     for (int32_t i = 0; i < prompts->n; i++) {
-        good = good && take_text(tok, &found[i], alone, &out[i], error);
+        good = good && take_text(model, tok, &found[i], &out[i], error);
         generation_clear(&found[i]);
     }
     for (int32_t i = 0; !good && i < prompts->n; i++)

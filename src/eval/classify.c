@@ -1,6 +1,7 @@
 #include "eval/classify.h"
 
 #include "base/check.h"
+#include "eval/not_finite.h"
 
 #include <math.h>
 #include <string.h>
@@ -210,14 +211,6 @@ static void conclude(const Classify *classify, const TaskExample *example, const
     }
 }
 
-static bool all_finite(const float *logits, int64_t n)
-{
-    for (int64_t i = 0; i < n; i++)
-        if (!isfinite(logits[i]))
-            return false;
-    return true;
-}
-
 bool classify_run(Classify *classify, const TaskExample *examples, const TaskInputs *inputs, int32_t n, Answer *out,
                   GError **error)
 {
@@ -236,8 +229,7 @@ bool classify_run(Classify *classify, const TaskExample *examples, const TaskInp
     memset(out, 0, (gsize)n * sizeof *out);
     for (int32_t i = 0; good && i < n; i++) {
         int64_t rows = classify->by_token ? (int64_t)inputs[i].ids->len : task_inputs_count(&inputs[i]);
-        good = all_finite(logits->pdata[i], rows * classify->outputs) ||
-               fail_user(error, "the model gives logits that are no numbers: are its weights finite?");
+        good = check_finite(classify->model, "a logit", logits->pdata[i], rows * classify->outputs, error);
         if (good)
             conclude(classify, &examples[i], &inputs[i], logits->pdata[i], &out[i]);
     }

@@ -1,5 +1,6 @@
 #include "eval/fill_mask.h"
 
+#include "eval/not_finite.h"
 #include "eval/sampler.h"
 
 #include <math.h>
@@ -52,6 +53,8 @@ bool fill_mask(Model *model, const int32_t *ids, int64_t n, int32_t mask, int64_
     batch_free(batch);
     for (int64_t i = 0; i < n; i++)
         if (ids[i] == mask) {
+            if (!check_finite(model, "a logit", logits + i * vocab, vocab, error))
+                return false;
             MaskGuesses guesses = guesses_at(logits + i * vocab, vocab, n_pieces, i);
             g_array_append_val(out, guesses);
         }

@@ -9,6 +9,8 @@ static const struct {
 } of_folders[] = {
     { "model.safetensors", safetensors_read },
     { "pytorch_model.bin", torch_read },
+    { "adapter_model.safetensors", safetensors_read },
+    { "adapter_model.bin", torch_read },
 };
 
 TensorFile *weights_open(const char *path, GError **error)

@@ -152,6 +152,11 @@ TokenRoles *model_roles(Model *model)
     return &model->roles;
 }
 
+const Device *model_device(const Model *model)
+{
+    return model->dev;
+}
+
 void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
 {
     profile_begin(model->dev, "forward", -1);

@@ -21,6 +21,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
 void model_close(Model *model);
 const ModelConfig *model_config(const Model *model);
 ParamStore *model_params(Model *model);
+const Device *model_device(const Model *model);
 /* Gives the classes of a classifier other names, as many, separated by commas. An error where they do not fit. */
 bool model_name_classes(Model *model, const char *labels, GError **error);
 /* token_roles_none until the caller of model_open sets them. */

@@ -30,10 +30,13 @@ void token_roles_complete(TokenRoles *roles, const Tokenizer *tok)
 {
     if (roles->pad < 0 && tok)
         roles->pad = tokenizer_pad(tok);
+    int target_end = tok ? tokenizer_target_end(tok) : -1;
     if (roles->decoder_start < 0)
-        roles->decoder_start = MAX(roles->pad, 0);
-    if (roles->eos.n == 0 && tok)
+        roles->decoder_start = target_end >= 0 ? target_end : MAX(roles->pad, 0);
+    if (roles->eos.n == 0 && tok) {
         token_roles_add_eos(roles, tokenizer_eos(tok));
+        token_roles_add_eos(roles, target_end);
+    }
     if (roles->bos < 0 && roles->eos.n > 0)
         roles->bos = roles->eos.ids[0];
 }

@@ -35,7 +35,8 @@ TokenRoles token_roles_none(void);
 void token_roles_clear(TokenRoles *roles);
 /* *to, which must be initialized, becomes a deep copy of *from. */
 void token_roles_copy(TokenRoles *to, const TokenRoles *from);
-/* Fills unknown ids from the tokenizer, which may be NULL. decoder_start becomes the padding token, or 0; bos becomes
+/* Fills unknown ids from the tokenizer, which may be NULL. decoder_start becomes AST-T5's
+ * <sen000> (which ends targets too), otherwise the padding token, or 0; bos becomes
  * the first of eos, which stood between documents in training. */
 void token_roles_complete(TokenRoles *roles, const Tokenizer *tok);
 /* Adds an id to roles->eos, unless it is -1 or is there already. */

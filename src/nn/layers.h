@@ -150,6 +150,8 @@ typedef struct HeadRows {
     Tensor weights; /* (L) 1, or 0 where the row counts for nothing */
 } HeadRows;
 
+/* How many of n rows have their logits (V) computed at a time: the fewest chunks of about equal size. */
+int64_t head_chunk_rows(int64_t vocab, DType dtype, int64_t n);
 /* Cross-entropy over the classes of each row, with the logits of a chunk of rows at a time, never all (L,V) at once.
  * sums (XENT_STATS) f64 = the statistics of op_xent summed over L. With xent->grad the gradient is added to dx (N,C),
  * and the gradients of the head are written. */

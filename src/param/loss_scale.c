@@ -133,6 +133,12 @@ LossScale loss_scale_start(const LossScaleConfig *config)
                         .hysteresis = config->hysteresis };
 }
 
+bool loss_scale_is_smallest(const LossScale *state, const LossScaleConfig *config)
+{
+    double threshold = config->scaler == SCALER_FAIRSEQ ? config->threshold : 0;
+    return config->fixed > 0 || state->scale <= fmax(config->min, threshold);
+}
+
 bool loss_scale_update(LossScale *state, const LossScaleConfig *config, bool overflow)
 {
     return config->fixed > 0 || scalers[config->scaler].update(state, config, overflow);

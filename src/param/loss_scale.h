@@ -36,6 +36,8 @@ typedef struct LossScale {
 bool loss_scale_resolve(LossScaleConfig *config, int64_t microbatches, GError **error);
 /* The state before the first step. */
 LossScale loss_scale_start(const LossScaleConfig *config);
+/* Whether no overflow lowers the scale: it is fixed, or the smallest that the configuration allows. */
+bool loss_scale_is_smallest(const LossScale *state, const LossScaleConfig *config);
 /* After a step; overflow: its loss or gradient was not finite. false means that the scale would have to fall below its
  * smallest value, where DeepSpeed and fairseq end a run; the scale then stays. A threshold above the smallest value of
  * fairseq's scale keeps the run alive. */

@@ -77,6 +77,11 @@ int tokenizer_sentinels(const Tokenizer *tok)
     return (int)tok->sentinels->len;
 }
 
+int tokenizer_target_end(const Tokenizer *tok)
+{
+    return tokenizer_id(tok, TOKENIZER_TARGET_END);
+}
+
 /* -1 if the id is no sentinel's. */
 static int sentinel_index(const Tokenizer *tok, int id)
 {

@@ -46,6 +46,8 @@ int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role);
 int tokenizer_id(const Tokenizer *tok, const char *piece); /* id of "[MASK]"; -1 if there is no such piece */
 int tokenizer_sentinels(const Tokenizer *tok);             /* number of sentinels; 0 means none */
 int tokenizer_sentinel(const Tokenizer *tok, int index);   /* id of a sentinel, counted from 0; -1 if there is none */
+/* Id of AST-T5's <sen000>, which starts and ends the targets of its objective; -1 if there is none. */
+int tokenizer_target_end(const Tokenizer *tok);
 const char *tokenizer_piece(const Tokenizer *tok, int id); /* "▁the"; "<extra_id_3>"; "" for an unused id */
 /* xxh3-64, as 16 hexadecimal digits, of everything that decides about the ids of a corpus: the files, settings beside
  * them, added tokens that are not special. Datasets and checkpoints record it. */

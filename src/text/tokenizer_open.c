@@ -236,7 +236,7 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
 {
     tok->sentinel_of = g_hash_table_new(NULL, NULL);
     tok->sentinels = g_array_new(FALSE, FALSE, sizeof(int));
-    bool of_ast_t5 = tokenizer_id(tok, "<sen000>") >= 0;
+    bool of_ast_t5 = tokenizer_target_end(tok) >= 0;
     bool own = of_ast_t5 || tokenizer_id(tok, "<extra_id_0>") >= 0;
     for (int i = 0; own && i < TOKENIZER_MAX_SENTINELS; i++) {
         g_autofree char *name = sentinel_name(of_ast_t5, i);
@@ -244,7 +244,8 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
         if (id < 0 && i >= TOKENIZER_SENTINELS)
             break;
         if (id < 0)
-            return fail_user(error, "it has a piece %s, but no %s", of_ast_t5 ? "<sen000>" : "<extra_id_0>", name);
+            return fail_user(error, "it has a piece %s, but no %s", of_ast_t5 ? TOKENIZER_TARGET_END : "<extra_id_0>",
+                             name);
         append_sentinel(tok, id);
         if (tokenizer_find_added(tok, id, NULL) == NULL)
             add_token(tok, (AddedToken){ .content = name, .id = id, .special = true });

@@ -4,8 +4,9 @@
 #include "text/kind.h"
 #include "text/tokenizer.h"
 
-#define TOKENIZER_JSON   "tokenizer.json"
-#define TOKENIZER_CONFIG "tokenizer_config.json"
+#define TOKENIZER_TARGET_END "<sen000>" /* of AST-T5, whose spans are <sen001> and on */
+#define TOKENIZER_JSON       "tokenizer.json"
+#define TOKENIZER_CONFIG     "tokenizer_config.json"
 
 #define TOKENIZER_MAX_FILE ((size_t)256 << 20) /* bytes; models of 250,000 pieces have about 5 MB */
 

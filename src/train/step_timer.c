@@ -174,6 +174,7 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     } while (since(start) < seconds);
     times->micro_s = median(micros);
     times->update_s = median(updates);
+    yardstick_complete(&timer->yardstick, PEAK_SECONDS);
     times->peak = yardstick_rate(&timer->yardstick);
     set_rates(timer, times);
     return true;

@@ -5,6 +5,8 @@
 
 #include <jansson.h>
 
+#define START "[\n{\"name\":\"step" /* of every trace: its first event is the step */
+
 static json_t *object_of(const ProfileEvent *event, double start)
 {
     json_t *args = json_pack("{s:f, s:f}", "flops", event->flops, "bytes", event->bytes);
@@ -15,6 +17,16 @@ static json_t *object_of(const ProfileEvent *event, double start)
     return json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:o}", "name", name, "cat",
                      event->is_phase ? "phase" : "operation", "ph", "X", "ts", (event->start - start) * 1e6, "dur",
                      event->seconds * 1e6, "pid", 1, "tid", 1, "args", args);
+}
+
+static bool check_replaces(const char *path, GError **error)
+{
+    return io_check_replaces(path, START, "trace of loam", error);
+}
+
+bool trace_check(const char *path, GError **error)
+{
+    return io_check_writable(path, error) && check_replaces(path, error);
 }
 
 bool trace_write(const char *path, const Profile *profile, GError **error)
@@ -28,5 +40,5 @@ bool trace_write(const char *path, const Profile *profile, GError **error)
         json_decref(object);
     }
     g_string_append(text, "\n]\n");
-    return io_write_file(path, text->str, text->len, error);
+    return check_replaces(path, error) && io_write_file(path, text->str, text->len, error);
 }

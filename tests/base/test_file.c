@@ -2,12 +2,14 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 typedef struct Folder {
@@ -387,6 +389,103 @@ static void a_place_to_write_is_tried_without_a_trace(Folder *folder, gconstpoin
     g_assert_null(g_dir_read_name(dir));
 }
 
+static mode_t type_of(const char *path)
+{
+    struct stat info;
+    g_assert_cmpint(lstat(path, &info), ==, 0);
+    return info.st_mode & S_IFMT;
+}
+
+static void a_pipe_is_written_not_replaced(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = inside(folder, "fifo"), *temporary = NULL;
+    char got[8] = { 0 };
+    g_assert_cmpint(mkfifo(path, 0600), ==, 0);
+    g_assert_true(io_check_writable(path, NULL)); /* without waiting for a reader */
+    int reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    g_assert_cmpint(reader, >=, 0);
+    g_assert_true(io_write_file(path, "abc", 3, &error));
+    g_assert_no_error(error);
+    g_assert_cmpint(read(reader, got, sizeof got), ==, 3);
+    g_assert_cmpstr(got, ==, "abc");
+    close(reader);
+    g_assert_cmpuint(type_of(path), ==, S_IFIFO);
+    g_assert_null(io_create_beside(path, &temporary, &error));
+    expect_message(error, LOAM_ERROR_USER, "is a device or a pipe; want the name of a file");
+    expect_names(folder->path, "fifo");
+}
+
+/* A node of our own like /dev/full, where this user may make one. */
+static void a_device_is_written_not_replaced(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = inside(folder, "full");
+    int fd = mknod(path, S_IFCHR | 0600, makedev(1, 7)) == 0 ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+    if (fd < 0) {
+        g_test_skip("no permission to make a device");
+        return;
+    }
+    close(fd);
+    g_assert_true(io_check_writable(path, NULL));
+    g_assert_false(io_write_file(path, "abc", 3, &error));
+    expect_message(error, LOAM_ERROR_MACHINE, "full: No space left on device");
+    g_assert_cmpuint(type_of(path), ==, S_IFCHR);
+    expect_names(folder->path, "full");
+}
+
+static void the_target_of_a_link_is_replaced(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *below = inside(folder, "below"), *file = inside(folder, "below/f"), *link = inside(folder, "link"),
+                    *second = inside(folder, "second");
+    g_assert_true(io_make_directories(below, NULL));
+    g_assert_true(symlink("below/f", link) == 0 && symlink(link, second) == 0);
+    for (int i = 0; i < 2; i++) { /* the file is missing, then it is there */
+        g_assert_true(io_check_writable(second, NULL));
+        g_assert_true(io_write_file(second, i ? "new" : "old", 3, NULL));
+        expect_content(file, i ? "new" : "old");
+        g_assert_cmpuint(type_of(link), ==, S_IFLNK);
+        g_assert_cmpuint(type_of(second), ==, S_IFLNK);
+        expect_names(folder->path, "below link second");
+    }
+}
+
+static void the_file_that_output_goes_to_is_written_not_replaced(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    g_autofree char *path = inside(folder, "out");
+    int kept = dup(STDOUT_FILENO), fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    fflush(stdout);
+    g_assert_true(kept >= 0 && fd >= 0 && dup2(fd, STDOUT_FILENO) == STDOUT_FILENO);
+    bool written = io_write_file(path, "abc", 3, NULL) && write(STDOUT_FILENO, "def", 3) == 3;
+    g_assert_cmpint(dup2(kept, STDOUT_FILENO), ==, STDOUT_FILENO);
+    close(kept);
+    close(fd);
+    g_assert_true(written);
+    expect_content(path, "abcdef");
+}
+
+static void only_a_file_of_the_same_kind_is_replaced(Folder *folder, gconstpointer data)
+{
+    static const struct {
+        const char *content;
+        bool passes;
+    } cases[] = { { "", true }, { "<svg>", true }, { "<svg", true }, { "<sv", false }, { "run: {}", false } };
+    (void)data;
+    g_autoptr(GError) error = NULL;
+    g_autofree char *path = inside(folder, "f");
+    g_assert_true(io_check_replaces(path, "<svg", "picture", NULL));
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_assert_true(io_write_file(path, cases[i].content, strlen(cases[i].content), NULL));
+        g_assert_cmpint(io_check_replaces(path, "<svg", "picture", NULL), ==, cases[i].passes);
+    }
+    g_assert_false(io_check_replaces(path, "<svg", "picture", &error));
+    expect_message(error, LOAM_ERROR_USER, "exists and is no picture: give another name");
+}
+
 /* No file may grow beyond this: a write that would is cut short, the next fails. */
 static void limit_files(rlim_t bytes)
 {
@@ -463,6 +562,12 @@ int main(int argc, char **argv)
     add("/file/nth_call_failing_is_told_everywhere", nth_call_failing_is_told_everywhere);
     add("/file/interrupted_calls_go_on", interrupted_calls_go_on);
     add("/file/a_place_to_write_is_tried_without_a_trace", a_place_to_write_is_tried_without_a_trace);
+    add("/file/a_pipe_is_written_not_replaced", a_pipe_is_written_not_replaced);
+    add("/file/a_device_is_written_not_replaced", a_device_is_written_not_replaced);
+    add("/file/the_target_of_a_link_is_replaced", the_target_of_a_link_is_replaced);
+    add("/file/the_file_that_output_goes_to_is_written_not_replaced",
+        the_file_that_output_goes_to_is_written_not_replaced);
+    add("/file/only_a_file_of_the_same_kind_is_replaced", only_a_file_of_the_same_kind_is_replaced);
     add("/file/a_record_is_there_as_a_whole_or_not_at_all", a_record_is_there_as_a_whole_or_not_at_all);
     add("/file/what_could_not_be_cut_off_is_cut_off_later", what_could_not_be_cut_off_is_cut_off_later);
     return g_test_run();

@@ -5,6 +5,7 @@
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Debian's essential packages bring /bin/sh and perl. */
@@ -321,6 +322,32 @@ static void a_daemon_does_not_outlive_the_program(void)
     sandbox_result_clear(&result);
 }
 
+/* Waits until a process has the word on its command line, or none has. */
+static void wait_for(const char *word, bool running)
+{
+    for (int i = 0; i < 600 && runs_outside(word) != running; i++)
+        g_usleep(50000);
+    g_assert_cmpint(runs_outside(word), ==, running);
+}
+
+static void programs_end_with_a_parent_that_is_killed(void)
+{
+    g_autofree char *word = g_strdup_printf("61.%d", (int)getpid());
+    const SandboxJob job = { .argv = (const char *const[]){ "/bin/sleep", word, NULL }, .limits = trial().limits };
+    SandboxResult result;
+    if (!can_run) {
+        g_test_skip("no user namespaces on this machine");
+        return;
+    }
+    const pid_t parent = fork();
+    if (parent == 0)
+        _exit(sandbox_run(&result, &job, NULL));
+    wait_for(word, true);
+    kill(parent, SIGKILL);
+    g_assert_cmpint(waitpid(parent, NULL, 0), ==, parent);
+    wait_for(word, false);
+}
+
 static void signals_do_not_reach_the_parent(void)
 {
     SandboxResult result;
@@ -417,6 +444,7 @@ int main(int argc, char **argv)
     TEST(a_huge_file_ends_the_program);
     TEST(many_files_fill_the_folder);
     TEST(a_daemon_does_not_outlive_the_program);
+    TEST(programs_end_with_a_parent_that_is_killed);
     TEST(signals_do_not_reach_the_parent);
     TEST(threads_run_programs_at_once);
     TEST(unsafe_programs_keep_the_filter_and_limits);

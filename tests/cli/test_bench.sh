@@ -40,11 +40,14 @@ is_trace() {
     --seconds 0.1 --trace "$work/trace.json" --json >"$work/out"
 is_trace "$work/trace.json" step 'microbatch 1' forward backward 'encoder block 7' 'decoder block 0' loss update gemm attn_bwd
 grep -q '"peak_spread": *[0-9]' "$work/out" || fail "$(cat "$work/out")"
+"$loam" bench step configs/t5-1.1-small.yaml $small data.input_length=32 train.batch="2 samples" train.micro_batch="2 samples" --seconds 0.1 --json --profile >"$work/out" 2>"$work/err" ||
+    fail "$(cat "$work/err")"
+grep -q '"profile": *\[{"op": *"[a-z_]*", *"share": *[0-9.]*, *"calls": *[0-9]*}' "$work/out" || fail "no operations in $(cat "$work/out")"
 expect 1 "$work/missing/trace.json" "$loam" bench step configs/t5-1.1-small.yaml $small --trace "$work/missing/trace.json"
 
 make_dataset
-"$loam" train "$work/config.yaml" run.dir="$work/run" 'train.length=3 steps' 2>"$work/log" || fail "$(cat "$work/log")"
-"$loam" train "$work/config.yaml" run.dir="$work/traced" 'train.length=3 steps' --trace "$work/trace.json" 2>"$work/log" ||
+"$loam" train "$work/config.yaml" run.dir="$work/run" 'train.length=5 steps' 2>"$work/log" || fail "$(cat "$work/log")"
+"$loam" train "$work/config.yaml" run.dir="$work/traced" 'train.length=5 steps' --trace "$work/trace.json" 2>"$work/log" ||
     fail "$(cat "$work/log")"
 is_trace "$work/trace.json" 'step 2' data 'microbatch 1' forward backward update
 grep -q 'step 2  its operations are in' "$work/log" || fail "$(cat "$work/log")"
@@ -52,6 +55,38 @@ diff -r "$work/run/checkpoints" "$work/traced/checkpoints" || fail "a trace chan
 grep -q '"mfu":[0-9.e-]*,"peak_flops_per_s":[0-9.e+]*,"peak_spread":' "$work/run/metrics.jsonl" || fail "$(cat "$work/run/metrics.jsonl")"
 grep -Eq 'GFLOP/s  mfu [0-9]+ %' "$work/log" || fail "$(cat "$work/log")"
 echo "ok: traces"
+
+# A trace goes into a pipe, and through links to the file behind them; no other file is replaced, and training does not begin.
+step() { "$loam" bench step configs/t5-1.1-small.yaml $small data.input_length=32 'train.batch=2 samples' --seconds 0 "$@" --json >"$work/out"; }
+mkfifo "$work/fifo"
+timeout 60 cat "$work/fifo" >"$work/read" &
+step --trace "$work/fifo"
+wait $!
+[ -p "$work/fifo" ] && is_trace "$work/read" || fail "the pipe"
+ln -s trace.json "$work/link"
+step --trace "$work/link"
+[ -L "$work/link" ] && is_trace "$work/trace.json" || fail "the link"
+cp "$work/config.yaml" "$work/kept.yaml"
+expect 1 'config.yaml exists and is no trace of loam: give another name' step --trace "$work/config.yaml"
+expect 1 'config.yaml exists and is no trace of loam' "$loam" train "$work/config.yaml" run.dir="$work/none" --trace "$work/config.yaml"
+[ ! -e "$work/none" ] && cmp "$work/config.yaml" "$work/kept.yaml" || fail "training began"
+expect 1 '--seconds is -1, want seconds' step --seconds -1
+echo "ok: what a trace replaces"
+
+# A trace that cannot be written is told, and the run goes on: a file of the run, which is there by then, and a full disk.
+mkdir "$work/fresh"
+traced() { # NAME FILE
+    "$loam" train "$work/config.yaml" run.dir="$work/$1" 'train.length=5 steps' --trace "$2" 2>"$work/log" || fail "$1: $(cat "$work/log")"
+    grep -q 'step 2: its operations are not written, and training goes on: ' "$work/log" || fail "$1: $(cat "$work/log")"
+    grep -q '"kind":"train","step":5' "$work/$1/metrics.jsonl" || fail "$1: metrics"
+    diff -r "$work/run/checkpoints" "$work/$1/checkpoints" || fail "$1: another training"
+}
+traced fresh "$work/fresh/metrics.jsonl"
+if mknod "$work/full" c 1 7 2>/dev/null && : 2>/dev/null >>"$work/full"; then
+    traced disk "$work/full"
+    [ -c "$work/full" ] || fail "the device is gone"
+fi
+echo "ok: traces that cannot be written"
 
 # The scripts of docs/performance.md, with a tiny model.
 command -v python3 >/dev/null || exit 0

@@ -77,3 +77,11 @@ value=$(sed -n 's/.*"kind":"score","step":20,.*"accuracy":\([0-9.]*\),.*/\1/p' r
 "$loam" eval runs/bert --task --json >out 2>err || fail "$(cat err)"
 [ -n "$value" ] && grep -q "\"accuracy\":$value}" out || fail "accuracy $value in training: $(cat out)"
 echo "ok: a classifier's accuracy of $value is that of eval --task"
+
+# So is a decoder alone, whose answers lose the space before them.
+"$loam" train config.yaml run.dir=runs/gpt tokenizer.path=tok.model model.preset=gpt2 model.n_enc=0 model.max_positions=64 'task.target= {mark}' \
+    data.target_length=8 train.length='60 steps' train.eval_every='60 steps' optim.lr=4e-3 2>log || fail "$(tail -n 1 log)"
+value=$(sed -n 's/.*"kind":"score","step":60,.*"accuracy":\([0-9.]*\),.*/\1/p' runs/gpt/metrics.jsonl)
+"$loam" eval runs/gpt --task --json >out 2>err || fail "$(cat err)"
+[ -n "$value" ] && grep -q "\"accuracy\":$value}" out || fail "accuracy $value in training: $(cat out)"
+echo "ok: a decoder's accuracy of $value is that of eval --task"

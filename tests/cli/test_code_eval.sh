@@ -30,14 +30,21 @@ fi
  pass@3 100.0000" ] || fail "$(cat out)"
 grep -q 'problems.jsonl: 2 problems, 6 programs: 3 passed, 2 failed, 1 timed out' err || fail "counts: $(cat err)"
 [ "$(wc -l <results.jsonl)" = 6 ] || fail "$(cat results.jsonl)"
-sed -n 1p results.jsonl | grep -qF '{"task_id":"HumanEval/0","completion":"    return a + b\n","passed":true,"result":"passed"}' || fail "$(cat results.jsonl)"
+sed -n 1p results.jsonl | grep -qF '{"task_id":"HumanEval/0","completion":"    return a + b\n","passed":true,"result":"passed","of":"' || fail "$(cat results.jsonl)"
 sed -n 4p results.jsonl | grep -qF '"solution":"def add(a, b):\n    return a - b\n","passed":false,"result":"failed: AssertionError"' || fail "$(cat results.jsonl)"
 sed -n 6p results.jsonl | grep -qF '"result":"timed out"' || fail "$(cat results.jsonl)"
 echo "ok: completions of another program are tested, in their order"
 "$loam" eval --task humaneval task.valid=problems.jsonl --predictions results.jsonl --timeout 3 --k 1,3 --json >again 2>err || fail "$(cat err)"
 grep -q '^{"name":"humaneval","problems":2,"programs":6,"passed":3,"pass@1":[45][90].*,"pass@3":100.0}$' again || fail "$(cat again)"
 echo "ok: results are read as predictions"
-expect 1 'results.jsonl exists and is not empty' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --out results.jsonl
+cp results.jsonl whole.jsonl
+head -c $(($(head -n 3 whole.jsonl | wc -c) + 20)) whole.jsonl >results.jsonl
+expect 0 'results.jsonl has 3 answers: going on after them' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --k 1 --out results.jsonl
+grep -q '6 programs: 3 passed, 2 failed, 1 timed out' err && cmp whole.jsonl results.jsonl || fail "$(cat err results.jsonl)"
+sed -n '1p;3,6p' samples.jsonl >other.jsonl
+expect 1 "results.jsonl:2 is not this model's answer" "$loam" eval --task humaneval task.valid=problems.jsonl --predictions other.jsonl --timeout 3 --out results.jsonl
+cmp whole.jsonl results.jsonl || fail "results were changed"
+echo "ok: an interrupted evaluation goes on"
 head -n 1 samples.jsonl >few.jsonl
 expect 1 'few.jsonl: no completion of HumanEval/1' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl
 expect 0 'pass@1                   100.0000' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl --samples 1
@@ -50,6 +57,19 @@ expect 1 'bad.jsonl:1: no field "test"; there are task_id, prompt' "$loam" eval 
 "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --unsafe-no-sandbox --k 1 >out 2>err || fail "$(cat err)"
 grep -q 'pass@1 *50.0000' out || fail "$(cat out)"
 echo "ok: without a sandbox, if told"
+
+# EvalPlus: both pass@k from its own files, one from those of Hugging Face, which hold all tests in one program.
+cat >plus.jsonl <<'JSON'
+{"task_id": "HumanEval/0", "prompt": "def add(a, b):\n", "entry_point": "add", "canonical_solution": "    return a + b\n", "base_input": [[1, 2]], "plus_input": [[5, 6]], "atol": 0}
+JSON
+echo '{"task_id": "HumanEval/0", "completion": "    return 3\n"}' >few.jsonl
+"$loam" eval --task humaneval_plus task.valid=plus.jsonl --predictions few.jsonl >out 2>err || fail "$(cat err)"
+[ "$(tr -s ' ' <out)" = "humaneval_plus base_pass@1 100.0000
+ pass@1 0.0000" ] || fail "$(cat out)"
+head -n 1 problems.jsonl >plus.jsonl
+"$loam" eval --task humaneval_plus task.valid=plus.jsonl --predictions few.jsonl >out 2>err || fail "$(cat err)"
+[ "$(tr -s ' ' <out)" = "humaneval_plus pass@1 100.0000" ] || fail "$(cat out)"
+echo "ok: EvalPlus in both of its layouts"
 
 # Models: a GPT goes on from the prompt, a T5 fills the span behind it. Both learn the one solution by heart.
 awk 'BEGIN { for (i = 0; i < 60; i++) printf "{\"text\": \"def add(a, b):\\n    return a + b\\n\\ndef one():\\n    return 1\\n\"}\n" }' >corpus.jsonl
@@ -77,6 +97,11 @@ YAML
     done
     [ "$(wc -l <results.jsonl)" = 4 ] || fail "$(cat results.jsonl)"
     head -n 1 results.jsonl | grep -q '"completion":"    return a + b\\n"' || fail "$(cat results.jsonl)"
+    cp results.jsonl whole.jsonl
+    head -n 3 whole.jsonl >results.jsonl
+    "$loam" eval runs/$family --task $how --out results.jsonl >again 2>err || fail "eval: $(cat err)"
+    cmp out again && cmp whole.jsonl results.jsonl || fail "resumed: $(cat again results.jsonl)"
+    expect 1 "results.jsonl:1 is not this model's answer" "$loam" eval runs/$family --task $how --seed 2 --out results.jsonl
     "$loam" eval runs/$family --task --stop 'a +' --out cut.jsonl >out 2>err || fail "eval: $(cat err)"
     grep -q '"completion":"    return ","passed":false' cut.jsonl || fail "--stop: $(cat cut.jsonl)"
     rm cut.jsonl

@@ -80,6 +80,12 @@ done
 grep -Eq '^runs/pair/others +2 +- +- ' out || fail "$(cat out)"
 echo "ok: two tasks side by side"
 
+"$loam" task prepare --out data/mark config.yaml 2>err || fail "$(cat err)"
+"$loam" train config.yaml run.dir=runs/plain task.data= task.input= task.target= task.valid= data.train=data/mark data.valid=data/mark-valid \
+    data.objective=seq2seq train.best=loss train.length='5 steps' --seeds 2 >out 2>log || fail "$(tail -n 1 log)"
+head -n 1 out | grep -Eq '^ +runs +loss +perplexity$' && grep -Eq '^all runs +2 +[0-9]\.[0-9]{4} ± [0-9]\.[0-9]{4} ' out || fail "$(cat out)"
+echo "ok: runs of no task, by their loss"
+
 # A run that cannot be trained leaves the others; what is wrong is said before any run starts.
 sed '7s/.*/only one cell/' marks.tsv >torn.tsv
 status=0

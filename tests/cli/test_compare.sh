@@ -19,6 +19,11 @@ grep -q 'unigram 4.90</text>' "$work/curves.svg" || fail "the baseline"
 "$loam" compare "$work/a" --svg "$work/one.svg"
 grep -q '</svg>' "$work/one.svg" || fail "the picture of one run"
 
+expect 1 'exists and is no SVG of loam: give another name' "$loam" compare "$work/a" --svg "$work/config.yaml"
+ln -s one.svg "$work/link.svg"
+"$loam" compare "$work/a" --svg "$work/link.svg" # a picture of before is replaced
+[ -L "$work/link.svg" ] || fail "the link"
+
 # Evaluations where no step of training is logged: before the first record, after the last, and without any.
 for name in odd short; do
     length=23 && [ "$name" = odd ] || length=4

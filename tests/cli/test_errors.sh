@@ -127,7 +127,7 @@ expect 1 'model.width=3: the model is what' "$loam" eval "$work/run" model.width
 spoil_model
 for json in '' --json; do
     # shellcheck disable=SC2086
-    expect 1 'give no finite one' "$loam" eval "$work/nan" "data.valid=$work/data-valid" data.input_length=64 $json
+    expect 1 'the model gives a loss of nan: are its weights finite?' "$loam" eval "$work/nan" "data.valid=$work/data-valid" data.input_length=64 $json
 done
 
 # Checkpoints that are not there.
@@ -199,3 +199,7 @@ expect 0 "the held-out samples of $work/none have no target token" train run.dir
     data.valid="none:$work/none,all:$work/data-valid"
 grep -q '"name":"all"' "$work/empty/metrics.jsonl" || fail "no line for the other set"
 ! grep -i 'nan\|"none"' "$work/err" "$work/empty/metrics.jsonl" || fail "a loss of nothing"
+
+# An instruction set that the processor does not have.
+expect 1 'loam: LOAM_CPU_ISA=AVX3: this processor has ' env LOAM_CPU_ISA=AVX3 "$loam" env
+expect 0 'isa ' env LOAM_CPU_ISA= "$loam" env

@@ -78,9 +78,31 @@ train overflow 'train.length=40 steps' train.precision=fp16 fp16.initial_scale=1
 grep -q '"kind":"train".*"loss_scale":' "$work/overflow/metrics.jsonl" || fail "no loss_scale in metrics.jsonl"
 expect 1 'gradients overflow at the smallest loss scale, 1e+12' "$loam" train "$work/config.yaml" run.dir="$work/stuck" \
     train.precision=fp16 fp16.scaler=fairseq fp16.initial_scale=1e12 fp16.min_scale=1e12
-train bounded 'train.length=4 steps' train.precision=fp16 fp16.scaler=fairseq fp16.initial_scale=1e12 fp16.threshold=1e12
-grep -q 'step 4 skipped: .* at loss scale 1e+12; it goes on with 1e+12' "$work/log" || fail "$(cat "$work/log")"
+expect 1 'the last 4 steps overflowed at loss scale 1e+12, the smallest allowed; lower fp16.min_scale, fp16.threshold' "$loam" train \
+    "$work/config.yaml" run.dir="$work/bounded" 'train.length=4 steps' train.precision=fp16 fp16.scaler=fairseq fp16.initial_scale=1e12 \
+    fp16.threshold=1e12
+grep -q 'step 4 skipped: .* at loss scale 1e+12; it goes on with 1e+12' "$work/err" || fail "$(cat "$work/err")"
 [ -e "$work/stuck/checkpoints/step-00000001/state.json" ] || fail "no save after an overflow at the smallest scale"
+
+# At a scale that no overflow lowers a run ends, saved, and goes on with another one; skipped steps have their log lines.
+expect 1 'after step 50, which is saved: the last 50 steps overflowed at loss scale 1e+12, which is fixed; lower fp16.loss_scale' \
+    "$loam" train "$work/config.yaml" run.dir="$work/fixed" 'train.length=60 steps' train.precision=fp16 fp16.loss_scale=1e12
+grep -q '"kind":"train","step":49,.*"loss":null' "$work/fixed/metrics.jsonl" && grep -q 'step 49/60  no update  lr' "$work/err" ||
+    fail "no log line: $(tail -n 5 "$work/err")"
+expect 0 'step 60/60  loss' "$loam" train "$work/config.yaml" run.dir="$work/fixed" 'train.length=60 steps' fp16.loss_scale=1024
+expect 1 'the last 3 steps overflowed at loss scale 1e+12' "$loam" train "$work/config.yaml" run.dir="$work/brief" \
+    'train.length=3 steps' train.precision=fp16 fp16.initial_scale=1e12 fp16.min_scale=1e12
+echo "ok: a scale that is stuck"
+
+# Options that the precision leaves without effect.
+train idle 'train.length=1 steps' train.precision=bf16
+grep -q 'fp16.initial_scale, fp16.window: without effect, since train.precision is bf16' "$work/log" || fail "$(cat "$work/log")"
+expect 0 'train.f32_residual, train.f32_gradients: without effect, since train.precision is f32' "$loam" train "$work/config.yaml" \
+    run.dir="$work/idle-f32" 'train.length=1 steps' train.precision=f32 train.f32_residual=false train.f32_gradients=false
+"$loam" train "$work/config.yaml" run.dir="$work/busy" 'train.length=1 steps' train.precision=fp16 fp16.window=8 train.f32_residual=false \
+    2>"$work/log"
+! grep 'without effect' "$work/log" || fail "a warning without a reason"
+echo "ok: options without effect"
 
 # What models answer: in the run's precision, or another.
 echo 'bace <extra_id_0> dihaki.' >"$work/line"
@@ -95,5 +117,34 @@ for precision in bf16 fp16; do
     ! cmp -s "$work/$precision.vector" "$work/f32.vector" || fail "$precision is f32"
 done
 "$loam" generate --model "$work/gpt-fp16" --max-tokens 6 --beams 3 <"$work/line" >/dev/null
+for precision in f32 bf16; do
+    "$loam" predict "$work/t5-f32" --raw --json train.precision=$precision <"$work/line" >"$work/predicted-$precision"
+done
+near "$(sed 's/.*"logprob":\(-[0-9.]*\).*/\1/' "$work/predicted-bf16")" \
+    "$(sed 's/.*"logprob":\(-[0-9.]*\).*/\1/' "$work/predicted-f32")" 0.02 || fail "$(cat "$work"/predicted-*)"
+! cmp -s "$work/predicted-bf16" "$work/predicted-f32" || fail "predict computes in f32"
+"$loam" predict "$work/t5-f32" --raw --json <"$work/line" | cmp - "$work/predicted-f32" || fail "predict: not the run's precision"
 expect 1 '--precision fp8 is unknown, want auto, f32, bf16 or fp16' "$loam" generate --model "$work/t5-bf16" --precision fp8
+expect 1 '--precision fp32 is unknown, did you mean f32?' "$loam" generate --model "$work/t5-bf16" --precision fp32
+expect 1 '--precision is empty, want auto, f32, bf16 or fp16' "$loam" embed --model "$work/bert-bf16" --precision ""
+expect 1 'unknown option --precision, did you mean train.precision=VALUE?' "$loam" eval "$work/t5-bf16" --precision f32
 echo "ok: answers"
+
+# Weights whose activations pass 65,504, the largest number of f16: no NaN is given as an answer.
+for name in t5 bert; do
+    options=$bert && [ $name = bert ] || options=
+    train hot-$name 'train.length=1 steps' train.precision=f32 $options model.init=normal model.init_std=100 optim.lr=0
+done
+beyond='fp16 ends at 65,504; compute in bf16 or f32'
+for ask in "embed --model $work/hot-bert" "embed --model $work/hot-bert --npy $work/hot.npy" "embed --model $work/hot-t5" \
+    "generate --model $work/hot-bert" "generate --model $work/hot-t5"; do
+    for precision in f32 bf16; do
+        "$loam" $ask --precision $precision <"$work/line" >"$work/out" 2>"$work/err" || fail "$ask in $precision: $(cat "$work/err")"
+    done
+    expect 1 "$beyond" sh -c "\"$loam\" $ask --precision fp16 <\"$work/line\""
+    [ ! -s "$work/out" ] || fail "$ask answers: $(cat "$work/out")"
+done
+for ask in "predict $work/hot-t5 --raw" "eval $work/hot-t5"; do
+    expect 1 "$beyond" sh -c "\"$loam\" $ask train.precision=fp16 <\"$work/line\""
+done
+echo "ok: numbers beyond f16"

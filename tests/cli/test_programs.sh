@@ -92,6 +92,10 @@ grep -q '"text": 0.25$' "$work/l_weights.json" || fail "text has another share: 
 expect 0 "ft/lists/train" "$loam" prepare "${own[@]}" --ast-format ffrecord --out "$work/ft" "$work/rivals"
 [ -s "$work/ft/lists/ndtypes/train.bin" ] && [ -s "$work/ft/lists/ndtypes/ffr/train.ffr" ] && grep -q '^p000031 ' "$work/ft/dict_ndtype.txt" ||
     fail "not AST-T5's layout: $(find "$work/ft")"
+for workers in 1 5; do
+    "$loam" prepare "${own[@]}" --ast-format ffrecord --workers $workers --out "$work/ft$workers" "$work/rivals" >/dev/null 2>&1
+done
+diff -r "$work/ft1" "$work/ft5" || fail "the workers change AST-T5's files"
 "$loam" inspect dataset "$work/l_lists" --documents 9 --trees --tokenizer bytes | sed -n '/^---/,$p' >"$work/trees.own"
 "$loam" inspect dataset "$work/ft/lists/train" --documents 9 --trees --tokenizer bytes | sed -n '/^---/,$p' >"$work/trees.ft"
 sed 's/, [0-9]* tokens$//' "$work/trees.own" >"$work/a" && sed 's/, [0-9]* tokens$//' "$work/trees.ft" | cmp - "$work/a" ||
@@ -103,5 +107,6 @@ for weights in "$work/l_weights.json" "$work/ft/data_weights.json"; do
 done
 echo '{"python": -1}' >"$work/bad.json"
 expect 1 "a weight above 0" "$loam" inspect batch "$work/code.yaml" data.train="$work/bad.json"
+expect 1 "which is named without suffix: $work/one" "$loam" inspect batch "$work/code.yaml" data.train="$work/one.json"
 expect 1 "--by-language, --ast-format and --grammars are for --ast" "$loam" prepare --by-language --tokenizer bytes --out "$work/d" "$work/src"
 expect 1 "loam, fairseq or ffrecord" "$loam" prepare --ast --ast-format x --tokenizer bytes --out "$work/d" "$work/src"

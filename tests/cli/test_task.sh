@@ -162,6 +162,7 @@ judge multirc multirc.jsonl 3 f1a exact_match
 [ "$(grep -c '"group":"0-0"' answers.jsonl)" = 2 ] || fail "$(cat answers.jsonl)"
 echo '{"text": "bari said he left", "target": {"span1_index": 0, "span1_text": "bari", "span2_index": 2, "span2_text": "he"}, "idx": 0, "label": false}' >wsc.jsonl
 judge wsc wsc.jsonl 1 accuracy
+grep -q '"prediction":"[^"]*","graded":"\(True\|False\|\)"' answers.jsonl || fail "no graded label: $(cat answers.jsonl)"
 printf '{"id": "x", "input": "tuka", "output": "a"}\n{"id": "y", "input": "mesa", "output": "c"}\n{"id": "x", "input": "tuka", "output": "b"}\n' >qasper.jsonl
 judge qasper qasper.jsonl 2 f1
 grep -q '"references":\["a","b"\]' answers.jsonl || fail "$(cat answers.jsonl)"

@@ -55,6 +55,7 @@ static void files_of_ffrecord_are_those_of_its_layout(void)
     FFRecord *file = ffrecord_open(path, &error);
     g_assert_no_error(error);
     g_assert_cmpint(ffrecord_count(file), ==, 2);
+    g_assert_cmpint(ffrecord_bytes(file), ==, sizeof two_records);
     g_assert_true(ffrecord_read(file, 0, record, NULL));
     g_assert_cmpuint(record->len, ==, 12);
     g_assert_true(ffrecord_read(file, 1, record, NULL));
@@ -165,10 +166,10 @@ static void trees_come_back_from_both_forms(void)
 /* A dictionary and one document of ids; id 4 is "(", 5 ")", 6 _x_list, 7 _x_identifier, 8 p000000. */
 static Trees *open_ids(const int32_t *ids, int64_t n, GError **error)
 {
-    g_autofree char *dict = file_write_text(folder, "one/dict_ndtype.txt",
-                                            "( 1\n) 1\n_x_list 1\n_x_identifier 1\np000000 1\np000001 1\np000002 1\n"
-                                            "p000003 1\np000004 1\np000005 1\np000006 1\n"),
-                    *prefix = g_build_filename(folder, "one", "x", "train", NULL), *own = ndtypes_prefix(prefix),
+    g_free(file_write_text(folder, "one/dict_ndtype.txt",
+                           "( 1\n) 1\n_x_list 1\n_x_identifier 1\np000000 1\np000001 1\np000002 1\np000003 1\n"
+                           "p000004 1\np000005 1\np000006 1\n"));
+    g_autofree char *prefix = g_build_filename(folder, "one", "x", "train", NULL), *own = ndtypes_prefix(prefix),
                     *parent = g_path_get_dirname(own);
     g_assert_true(io_make_directories(parent, NULL));
     IndexedWriter *writer = indexed_writer_open(own, INDEXED_FAIRSEQ, 100, NULL);

@@ -344,6 +344,20 @@ static void an_example_is_a_function_of_seed_and_sample(void)
     program_free(program);
 }
 
+static void targets_may_end_otherwise_than_inputs(void)
+{
+    ObjectiveConfig config = planned(300, 0.25, usual);
+    Program *program = draw_program(9, 300);
+    Example example;
+    config.target_end = 3;
+    example_init(&example, &config);
+    make(&config, &program->text, 1, &example);
+    g_assert_cmpint(example.inputs[example.n_inputs - 1], ==, EOS);
+    g_assert_cmpint(example.targets[example.n_targets - 1], ==, 3);
+    example_clear(&example);
+    program_free(program);
+}
+
 static void few_sentinels_leave_the_rest_as_it_is(void)
 {
     ObjectiveConfig config = planned(600, 0.25, usual);
@@ -475,6 +489,7 @@ int main(int argc, char **argv)
     CASE(every_token_is_masked_with_the_same_probability);
     CASE(a_tree_of_very_many_nodes_is_ignored);
     CASE(an_example_is_a_function_of_seed_and_sample);
+    CASE(targets_may_end_otherwise_than_inputs);
     CASE(few_sentinels_leave_the_rest_as_it_is);
     CASE(targets_may_be_shorter_than_the_worst_case);
     CASE(trees_reach_the_objective_from_the_dataset);

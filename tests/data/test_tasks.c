@@ -344,6 +344,15 @@ static void clone__functions_come_from_the_file_beside(void)
     g_assert_nonnull(strstr(error->message, "test.txt:2: idx2: "));
     g_assert_nonnull(strstr(error->message, "data.jsonl has no object whose idx is 99"));
     task_reader_close(reader);
+    g_clear_error(&error);
+    config.classifies = true; /* an encoder reads the pair */
+    g_assert_true(task_configure(&task, &config, &error));
+    reader = task_reader_open(&task, &config, &file, false, &error);
+    g_assert_true(task_reader_next(reader, &example, &record, &error));
+    g_assert_cmpstr(example.input, ==, "int b() { }");
+    g_assert_cmpstr(example.second, ==, "int a() { }");
+    task_example_clear(&example);
+    task_reader_close(reader);
     task_config_clear(&config);
     folder_remove(folder);
 }

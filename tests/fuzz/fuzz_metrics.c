@@ -1,7 +1,9 @@
-/* Any bytes as the metrics.jsonl of a run that is resumed: what is left are whole lines, and a second resume leaves
- * them alone; and as those of a run whose scores are collected. The first byte is the step. */
+/* Any bytes as the metrics.jsonl, and the train_inner.jsonl, of a run that is resumed: what is left are whole lines,
+ * and a second resume leaves them alone; and as those of a run whose scores are collected. The first byte is the step.
+ */
 #include "fuzz_folder.h"
 #include "train/result.h"
+#include "train/trainer/fairseq_log.h"
 #include "train/trainer/metrics.h"
 
 #include <string.h>
@@ -18,6 +20,27 @@ static char *resume(int64_t step, size_t *bytes)
     CHECK(g_file_get_contents(path, &left, bytes, NULL), "%s", path);
     io_remove_tree(tb, NULL); /* every opening adds a file */
     return left;
+}
+
+static void check_fairseq_log(const uint8_t *data, size_t bytes, int64_t updates)
+{
+    g_autofree char *path = g_build_filename(fuzz_folder(), "train_inner.jsonl", NULL);
+    char *left[2] = { NULL };
+    size_t n[2];
+    fuzz_put("train_inner.jsonl", data, bytes);
+    for (int i = 0; i < 2; i++) {
+        g_autoptr(GError) error = NULL;
+        FairseqLog *log = fairseq_log_open(fuzz_folder(), updates, &error);
+        CHECK((log == NULL) == (error != NULL) && (log || i == 0), "an error or a log, not both");
+        if (!log)
+            return; /* a pointer of Git LFS */
+        fairseq_log_close(log);
+        CHECK(g_file_get_contents(path, &left[i], &n[i], NULL), "%s", path);
+    }
+    CHECK(n[0] <= bytes && n[0] == n[1] && memcmp(left[0], left[1], n[0]) == 0, "%zu bytes, then %zu", n[0], n[1]);
+    CHECK(n[0] == 0 || left[0][n[0] - 1] == '\n', "a torn line");
+    g_free(left[0]);
+    g_free(left[1]);
 }
 
 /* The figures of a step are those of that step alone. */
@@ -43,5 +66,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     CHECK(once_bytes < bytes && once_bytes == twice_bytes && memcmp(once, twice, once_bytes) == 0,
           "%zu bytes, then %zu, then %zu", bytes - 1, once_bytes, twice_bytes);
     CHECK(once_bytes == 0 || once[once_bytes - 1] == '\n', "a torn line");
+    check_fairseq_log(data + 1, bytes - 1, data[0]);
     return 0;
 }

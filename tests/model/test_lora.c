@@ -155,6 +155,73 @@ static void adapters_alone_are_trained(void)
     device_close(dev);
 }
 
+/* Loss of all samples, in one batch or each in its own, with dropout. */
+static double loss_of(Model *model, bool split)
+{
+    GError *error = NULL;
+    LossSums sums = { 0 };
+    ModelLoss loss = { .n_targets = { TINY_TARGETS }, .grad = true, .train = true, .seed = 3 };
+    Batch *batch = batch_new(TINY_SAMPLES, 9, 6);
+    model_reserve(model, TINY_SAMPLES, 9, 6, &loss, NULL, &error);
+    g_assert_no_error(error);
+    grads_begin(model_params(model), split ? TINY_SAMPLES : 1);
+    for (int i = 0; i < TINY_SAMPLES; i++) {
+        tiny_add(batch, i, model_config(model)->vocab);
+        if (!split && i + 1 < TINY_SAMPLES)
+            continue;
+        model_loss(model, batch, &loss, &sums);
+        batch_clear(batch);
+    }
+    batch_free(batch);
+    return loss_sums_total(&sums);
+}
+
+static void masks_of_adapters_do_not_depend_on_the_batch(void)
+{
+    Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
+    double losses[3];
+    for (int i = 0; i < 3; i++) {
+        GError *error = NULL;
+        ModelConfig config = adapted(EVERYWHERE);
+        config.lora.dropout = i < 2 ? 0.5 : 0;
+        Model *model = model_open(dev, &config, true, &error);
+        g_assert_no_error(error);
+        params_init(model_params(model), 7);
+        fill_adapters(model);
+        losses[i] = loss_of(model, i == 1);
+        model_close(model);
+        g_free(config.lora.targets);
+    }
+    g_assert_cmpfloat_with_epsilon(losses[0], losses[1], 1e-5);
+    g_assert_cmpfloat(fabs(losses[0] - losses[2]), >, 1e-3);
+    device_close(dev);
+}
+
+/* In bf16 too, with dropout, the loss falls where adapters learn. */
+static void adapters_learn_in_bf16(void)
+{
+    GError *error = NULL;
+    Device *dev = device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
+    ModelConfig shape = adapted(EVERYWHERE);
+    shape.lora.dropout = 0.1;
+    Model *model = model_open(dev, &shape, true, &error);
+    g_assert_no_error(error);
+    params_init(model_params(model), 7);
+    OptimConfig config = { .name = OPTIM_ADAMW, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .lr = 1e-2 };
+    Optimizer *optimizer = optimizer_open(model_params(model), &config, &error);
+    g_assert_no_error(error);
+    double first = loss_of(model, false), last = first;
+    for (int step = 1; step <= 60; step++) {
+        optimizer_step(optimizer, step, 1e-2, grads_norm(model_params(model)), 1);
+        last = loss_of(model, false);
+    }
+    g_assert_cmpfloat(last, <, 0.7 * first);
+    g_free(shape.lora.targets);
+    optimizer_close(optimizer);
+    model_close(model);
+    device_close(dev);
+}
+
 /* a is uniform within ± in^-1/2, b zero. */
 static void adapters_start_as_pefts(void)
 {
@@ -391,12 +458,52 @@ static void a_base_without_classifier_gets_that_of_the_adapter(void)
     device_close(dev);
 }
 
+/* The same of a T5, whose classes read the decoder and have names of another beginning than the base's. */
+static void a_t5_gets_the_classifier_of_an_adapter(void)
+{
+    GError *error = NULL;
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    g_autofree char *tmp = g_dir_make_tmp("loam-lora-XXXXXX", NULL), *bare = g_build_filename(tmp, "bare", NULL),
+                    *adapter = g_build_filename(tmp, "adapter", NULL), *again = g_build_filename(tmp, "again", NULL);
+    ModelConfig config = adapted("self.q,cross.v,mlp.wo");
+    config.classifier = LABELS_SEQUENCE;
+    config.labels = (char *)(gintptr) "LABEL_0,LABEL_1,LABEL_2";
+    config.classifier_dense = true;
+    ModelConfig plain = tiny_config(&tiny_gated);
+    Model *base = model_open(dev, &plain, false, &error);
+    g_assert_no_error(error);
+    params_init(model_params(base), 3);
+    Model *model = model_open(dev, &config, false, &error);
+    g_assert_no_error(error);
+    params_init(model_params(model), 4);
+    fill_adapters(model);
+    g_assert_true(hf_export(base, NULL, (HfForm){ .dtype = "F32" }, bare, &error));
+    g_assert_true(hf_export_adapter(model, NULL, bare, adapter, &error));
+    json_t *json = read_json(adapter, HF_ADAPTER_CONFIG);
+    g_assert_cmpstr(json_string_value(json_object_get(json, "task_type")), ==, "SEQ_CLS");
+    Model *second = hf_import(dev, adapter, false, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(model_config(second)->n_dec, ==, 2);
+    g_assert_cmpstr(model_config(second)->labels, ==, config.labels);
+    g_assert_true(hf_export_adapter(second, NULL, bare, again, &error));
+    assert_holds(adapter, again);
+    g_free(config.lora.targets);
+    json_decref(json);
+    model_close(base);
+    model_close(model);
+    model_close(second);
+    io_remove_tree(tmp, NULL);
+    device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/lora/merged_weights_give_the_same_logits", merged_weights_give_the_same_logits);
     g_test_add_func("/lora/steps_of_decoding_have_the_adapters_too", steps_of_decoding_have_the_adapters_too);
     g_test_add_func("/lora/adapters_alone_are_trained", adapters_alone_are_trained);
+    g_test_add_func("/lora/masks_of_adapters_do_not_depend_on_the_batch", masks_of_adapters_do_not_depend_on_the_batch);
+    g_test_add_func("/lora/adapters_learn_in_bf16", adapters_learn_in_bf16);
     g_test_add_func("/lora/adapters_start_as_pefts", adapters_start_as_pefts);
     for (size_t i = 0; i < G_N_ELEMENTS(fixtures); i++) {
         g_autofree char *title = g_strdup_printf("/lora/adapters_come_out_as_they_came_in/%s", fixtures[i]);
@@ -406,5 +513,6 @@ int main(int argc, char **argv)
     g_test_add_func("/lora/what_loam_does_not_have_is_refused", what_loam_does_not_have_is_refused);
     g_test_add_func("/lora/a_base_without_classifier_gets_that_of_the_adapter",
                     a_base_without_classifier_gets_that_of_the_adapter);
+    g_test_add_func("/lora/a_t5_gets_the_classifier_of_an_adapter", a_t5_gets_the_classifier_of_an_adapter);
     return g_test_run();
 }

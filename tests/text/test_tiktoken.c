@@ -44,6 +44,7 @@ static void ids_are_those_of_tiktoken(void)
 {
     Tokenizer *tok = open_small(NULL);
     g_assert_cmpint(tokenizer_size(tok), ==, RANKS + 1);
+    g_assert_cmpint(tokenizer_target_end(tok), ==, -1);
     expect_ids_moved(tok, 0);
     tokenizer_close(tok);
 }
@@ -56,7 +57,7 @@ static void expect_layout(const Tokenizer *tok, int pieces)
     g_assert_cmpint(tokenizer_pad(tok), ==, 1);
     g_assert_cmpint(tokenizer_eos(tok), ==, 2);
     g_assert_cmpint(tokenizer_unk(tok), ==, 3);
-    g_assert_cmpint(tokenizer_id(tok, "<sen000>"), ==, first);
+    g_assert_cmpint(tokenizer_target_end(tok), ==, first);
     g_assert_cmpint(tokenizer_sentinels(tok), ==, SENTINELS);
     g_assert_cmpint(tokenizer_sentinel(tok, 0), ==, first + 1);
     g_assert_cmpint(tokenizer_sentinel(tok, SENTINELS - 1), ==, first + 1023);

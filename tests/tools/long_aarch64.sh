@@ -7,9 +7,9 @@ command -v qemu-aarch64 >/dev/null && command -v aarch64-linux-gnu-g++ >/dev/nul
 }
 [ -x build/loam ] || { echo "skipped: no build/loam to compare with"; exit 77; }
 
-# No test that starts its own program again, for which the kernel would need to know qemu.
+# No test that starts its own program again, for which the kernel would need to know qemu; products of bf16 are cases of test_ops.
 programs=(base_test_philox base_test_options text_test_wordpiece data_test_loader data_test_mixture param_test_schedule
-    device_test_gemm_bf16 device_test_ops device_test_ops_attention device_test_ops_casts device_test_ops_exact device_test_ops_gradients device_test_ops_parts nn_test_context_query nn_test_layers
+    device_test_ops device_test_ops_attention device_test_ops_casts device_test_ops_exact device_test_ops_gradients device_test_ops_parts nn_test_context_query nn_test_layers
     model_test_calls model_test_decoder model_test_frozen model_test_parity model_test_precision model_test_stages)
 tools/aarch64 loam "${programs[@]}"
 

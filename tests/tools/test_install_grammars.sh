@@ -28,10 +28,34 @@ END
 
 run() { "$work/tools/install-grammars" --out "$work/out" --sdists "$work/sdists" "$@" >"$work/log" 2>&1; }
 
+# A scanner whose common part is missing gets ours, over the scanner of the row `scanner`.
+mkdir -p "$work/js-3.0/src" "$work/ts-4.0/typescript/src" "$work/tools/grammars"
+cp tools/grammars/typescript_scanner.h "$work/tools/grammars/"
+cat >"$work/js-3.0/src/scanner.c" <<'C'
+#include "tree_sitter/parser.h"
+#include <wctype.h>
+enum TokenType { AUTOMATIC_SEMICOLON, TEMPLATE_CHARS, TERNARY_QMARK, HTML_COMMENT, LOGICAL_OR, ESCAPE_SEQUENCE, REGEX_PATTERN, JSX_TEXT };
+typedef enum { REJECT, NO_NEWLINE, ACCEPT } WhitespaceResult;
+static void advance(TSLexer *lexer) { lexer->advance(lexer, false); }
+static void skip(TSLexer *lexer) { lexer->advance(lexer, true); }
+static WhitespaceResult scan_whitespace_and_comments(TSLexer *lexer, bool *seen, bool consume) { return REJECT; }
+static bool scan_jsx_text(TSLexer *lexer) { return false; }
+bool tree_sitter_javascript_external_scanner_scan(void *p, TSLexer *lexer, const bool *valid) { return false; }
+C
+grep -v loam_grammar tests/text/grammars/lists.c | sed 's/tree_sitter_lists/tree_sitter_typescript/' >"$work/ts-4.0/typescript/src/parser.c"
+echo '#include "../../common/scanner.h"
+bool scan_it(void *p, TSLexer *l, const bool *v) { return external_scanner_scan(p, l, v); }' >"$work/ts-4.0/typescript/src/scanner.c"
+cat >>"$work/tools/grammars.txt" <<END
+scanner     js  3.0  $(pack js-3.0)  src
+typescript  ts  4.0  $(pack ts-4.0)  typescript/src  ts
+END
+run typescript || fail "a grammar without its scanner is not made"
+grep -qa "typescript 4.0 ts" "$work/out/typescript.so" && nm -D "$work/out/typescript.so" | grep -q " scan_it" || fail "no scanner in it"
+rm "$work/out/typescript.so"
 run lists || fail "the grammar is not made"
 grep -qa "lists 2.0 list =brackets" "$work/out/lists.so" || fail "the grammar does not say what it is for"
 run cobol && fail "an unknown name is taken"
-grep -q "cobol is not in .*: lists" "$work/log" || fail "the names that there are are not told"
+grep -q "cobol is not in .*: lists typescript" "$work/log" || fail "the names that there are are not told"
 rm "$work/out/lists.so"
 echo "int changed;" >>"$work/lists-2.0/src/parser.c"
 pack lists-2.0 >/dev/null

@@ -4,9 +4,13 @@
 #include "base/error.h"
 #include "device/profile.h"
 
+#include <jansson.h>
+
 bool bench_ops(int argc, char **argv, GError **error);
 bool bench_step(int argc, char **argv, GError **error);
 bool bench_generate(int argc, char **argv, GError **error);
 
 /* Prints each operation's share of `seconds`, the wall-clock time that the profile covers, and its calls. */
 void bench_print_profile(const Profile *profile, double seconds);
+/* The same as a JSON array of { op, share, calls }, to be owned by the caller. */
+json_t *bench_profile_json(const Profile *profile, double seconds);

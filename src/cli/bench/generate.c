@@ -107,19 +107,26 @@ static bool answer_random_prompts(Bench *b, GError **error)
     return measure(b, &(Prompts){ ids, cu, (int32_t)batch }, error);
 }
 
+static bool print_json(const Bench *b, double rate, const char *precision, GError **error)
+{
+    const Device *dev = b->loaded.dev;
+    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s, s:i, s:s}", "tokens_per_s",
+                               json_finite(rate), "answer_s", json_finite(b->answer_s), "first_token_s",
+                               json_finite(b->prompt_s), "load_s", json_finite(b->load_s), "batch", (json_int_t)batch,
+                               "beams", (json_int_t)beams, "input", (json_int_t)n_input, "tokens", (json_int_t)n_tokens,
+                               "isa", dev->isa, "threads", dev->threads, "precision", precision);
+    if (with_profile)
+        json_object_set_new(object, "profile", bench_profile_json(&b->profile, b->profiled_s));
+    return print_json_line(object, error);
+}
+
 static bool print_result(const Bench *b, GError **error)
 {
     const Device *dev = b->loaded.dev;
     double total = (double)(batch * n_tokens), rate = total / b->answer_s;
     g_autofree char *precision = precision_describe(dev->precision);
     if (as_json)
-        return print_json_line(json_pack("{s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:s, s:i, s:s}", "tokens_per_s",
-                                         json_finite(rate), "answer_s", json_finite(b->answer_s), "first_token_s",
-                                         json_finite(b->prompt_s), "load_s", json_finite(b->load_s), "batch",
-                                         (json_int_t)batch, "beams", (json_int_t)beams, "input", (json_int_t)n_input,
-                                         "tokens", (json_int_t)n_tokens, "isa", dev->isa, "threads", dev->threads,
-                                         "precision", precision),
-                               error);
+        return print_json(b, total / b->answer_s, precision, error);
     printf("model        %d threads, %s, %s, loaded in %.2f s\n", dev->threads, dev->isa, precision, b->load_s);
     printf("answers      %" PRId64 " of %" PRId64 " tokens to prompts of %" PRId64 " tokens, %s\n", batch, n_tokens,
            n_input, beams > 1 ? "beam search" : "greedy");

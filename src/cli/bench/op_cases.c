@@ -6,10 +6,6 @@
 
 #include <stdio.h>
 
-enum { CHUNK = 256 }; /* tokens whose logits are computed at a time */
-
-#define TURN_SECONDS 0.02
-
 bool op_rig_again(OpRig *r)
 {
     device_synchronise(r->dev);
@@ -22,11 +18,11 @@ bool op_rig_again(OpRig *r)
         r->runs++;
     if (r->runs == 0)
         r->turn_start = now;
-    if (r->runs <= 0 || now - r->turn_start < MIN(TURN_SECONDS, r->seconds))
+    if (r->runs <= 0 || now - r->turn_start < MIN(OP_TURN_SECONDS, r->seconds))
         return true;
     double mean = (now - r->turn_start) / (double)r->runs;
     g_array_append_val(r->turns, mean);
-    yardstick_measure(&r->yardstick, MIN(TURN_SECONDS, r->seconds));
+    yardstick_measure(&r->yardstick, MIN(OP_TURN_SECONDS, r->seconds));
     r->runs = -1;
     return clock_seconds() < r->end;
 }
@@ -152,7 +148,7 @@ enum { PASSES = 3 };
 static void linear_sizes(const OpSizes *sizes, Linear linear, int64_t *rows, int64_t *out, int64_t *in)
 {
     const ModelConfig *model = sizes->model;
-    *rows = linear == LINEAR_LOGITS ? CHUNK : linear == LINEAR_DEC_QKV ? dec_tokens(sizes) : tokens(sizes);
+    *rows = linear == LINEAR_LOGITS ? sizes->logit_rows : linear == LINEAR_DEC_QKV ? dec_tokens(sizes) : tokens(sizes);
     *out = *in = model->width;
     switch (linear) {
     case LINEAR_QKV:
@@ -339,11 +335,11 @@ static void activation(OpRig *r)
 
 static void xent(OpRig *r)
 {
-    int64_t vocab = r->sizes.model->vocab;
+    int64_t vocab = r->sizes.model->vocab, n = r->sizes.logit_rows;
     XentSpec spec = { .z_loss = 1e-4f, .scale = 1e-3f, .grad = true };
-    Tensor logits = matrix(r, CHUNK, vocab), weights = statistic(r, CHUNK), targets = ids_below(r, CHUNK, vocab);
-    Tensor stats = matrix_of(r, precision_statistic(r->dev->precision), CHUNK, XENT_STATS);
-    set_shape(r, CHUNK, vocab);
+    Tensor logits = matrix(r, n, vocab), weights = statistic(r, n), targets = ids_below(r, n, vocab);
+    Tensor stats = matrix_of(r, precision_statistic(r->dev->precision), n, XENT_STATS);
+    set_shape(r, n, vocab);
     while (op_rig_again(r))
         op_xent(r->dev, logits, stats, targets, weights, &spec);
 }

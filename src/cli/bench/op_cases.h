@@ -4,11 +4,14 @@
 #include "device/yardstick.h"
 #include "model/model_config.h"
 
+#define OP_TURN_SECONDS 0.02 /* of an operation, and then of matrix products */
+
 /* Sizes of a microbatch. */
 typedef struct OpSizes {
     const ModelConfig *model;
     int64_t samples;
-    int32_t enc, dec; /* tokens of a sample in each stack; 0 means that the model has no such stack */
+    int32_t enc, dec;   /* tokens of a sample in each stack; 0 means that the model has no such stack */
+    int64_t logit_rows; /* rows whose logits are computed at a time */
 } OpSizes;
 
 /* An operation on one device: the null device counts its bytes and FLOPs, the cpu is timed. op_rig_again says how. */

@@ -3,6 +3,7 @@
 #include "cli/bench/bench.h"
 #include "cli/bench/op_cases.h"
 #include "cli/cli.h"
+#include "nn/layers.h"
 #include "train/compute_device.h"
 #include "train/config/config.h"
 #include "train/step_timer.h"
@@ -30,6 +31,8 @@ static const GOptionEntry entries[] = {
     CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };
+
+#define MASKED 0.15 /* share of an encoder's tokens whose logits are computed */
 
 typedef struct OpResult {
     const char *name;
@@ -65,6 +68,7 @@ static bool measure(Device *cpu, Device *null, const OpCase *of, const OpSizes *
     timed.turns = g_array_new(false, false, sizeof(double));
     yardstick_open(&timed.yardstick, cpu);
     of->run(&timed);
+    yardstick_complete(&timed.yardstick, MIN(OP_TURN_SECONDS, seconds));
     *result = (OpResult){ .name = of->name,
                           .seconds = median(timed.turns),
                           .flops = null->counts.flops,
@@ -147,8 +151,10 @@ bool bench_ops(int argc, char **argv, GError **error)
     StepTimer plan;
     if (!load(&config, argc, argv, error) || !step_timer_plan(&plan, &config, error))
         return false;
-    const OpSizes sizes = { .model = &config.model, .samples = plan.micro, .enc = plan.enc, .dec = plan.dec };
     Precision precision = config_precision(&config);
+    OpSizes sizes = { .model = &config.model, .samples = plan.micro, .enc = plan.enc, .dec = plan.dec };
+    double targets = plan.dec > 0 ? plan.dec : MASKED * plan.enc; /* of a sample */
+    sizes.logit_rows = head_chunk_rows(config.model.vocab, precision.compute, (int64_t)(targets * (double)plan.micro));
     Device *dev = compute_device_open(config.train.device, (int)config.train.threads, precision, error);
     if (dev == NULL)
         return false;

@@ -5,27 +5,47 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+typedef struct Share {
+    double seconds;
+    int row;
+} Share;
+
 static int longest_first(const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
+    double x = ((const Share *)a)->seconds, y = ((const Share *)b)->seconds;
     return (x < y) - (x > y);
+}
+
+/* The rows, the longest first, and the sum of their seconds. */
+static double sorted(const Profile *profile, Share order[PROFILE_OPS])
+{
+    double known = 0;
+    for (int i = 0; i < profile->n; i++) {
+        order[i] = (Share){ profile->rows[i].seconds, i };
+        known += order[i].seconds;
+    }
+    qsort(order, (size_t)profile->n, sizeof *order, longest_first);
+    return known;
 }
 
 void bench_print_profile(const Profile *profile, double seconds)
 {
-    struct {
-        double seconds;
-        int row;
-    } order[PROFILE_OPS];
-    double known = 0;
-    for (int i = 0; i < profile->n; i++) {
-        order[i].seconds = profile->rows[i].seconds;
-        order[i].row = i;
-        known += order[i].seconds;
-    }
-    qsort(order, (size_t)profile->n, sizeof *order, longest_first);
+    Share order[PROFILE_OPS];
+    double known = sorted(profile, order);
     for (int i = 0; i < profile->n; i++)
         printf("%12s %-14s %5.2f %% of the time, %" PRId64 " calls\n", "", profile->rows[order[i].row].op,
                100 * order[i].seconds / seconds, profile->rows[order[i].row].calls);
     printf("%12s %-14s %5.2f %%\n", "", "between them", 100 * (1 - known / seconds));
+}
+
+json_t *bench_profile_json(const Profile *profile, double seconds)
+{
+    Share order[PROFILE_OPS];
+    json_t *rows = json_array();
+    (void)sorted(profile, order);
+    for (int i = 0; i < profile->n; i++)
+        json_array_append_new(rows, json_pack("{s:s, s:f, s:I}", "op", profile->rows[order[i].row].op, "share",
+                                              order[i].seconds / seconds, "calls",
+                                              (json_int_t)profile->rows[order[i].row].calls));
+    return rows;
 }

@@ -1,5 +1,4 @@
 /* step.c: `loam bench step`: how long a training step takes, and each operation in it. */
-#include "base/file.h"
 #include "base/text.h"
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
@@ -42,14 +41,16 @@ static bool print_json(const Bench *b, GError **error)
 {
     const StepTimes *r = &b->times;
     g_autofree char *precision = precision_describe(b->timer.dev->precision);
-    return print_json_line(json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:s}", "tokens_per_s",
-                                     json_finite(r->tokens_per_s), "step_s", json_finite(r->step_s), "micro_batch_s",
-                                     json_finite(r->micro_s), "update_s", json_finite(r->update_s), "flops_per_s",
-                                     json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(r->peak.median),
-                                     "peak_spread", json_finite((r->peak.high - r->peak.low) / r->peak.median),
-                                     "share_of_peak", json_finite(r->flops_per_s / r->peak.median), "isa",
-                                     b->timer.dev->isa, "threads", b->timer.dev->threads, "precision", precision),
-                           error);
+    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:s}", "tokens_per_s",
+                               json_finite(r->tokens_per_s), "step_s", json_finite(r->step_s), "micro_batch_s",
+                               json_finite(r->micro_s), "update_s", json_finite(r->update_s), "flops_per_s",
+                               json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(r->peak.median),
+                               "peak_spread", json_finite((r->peak.high - r->peak.low) / r->peak.median),
+                               "share_of_peak", json_finite(r->flops_per_s / r->peak.median), "isa", b->timer.dev->isa,
+                               "threads", b->timer.dev->threads, "precision", precision);
+    if (profile)
+        json_object_set_new(object, "profile", bench_profile_json(&b->profile, r->profiled_s));
+    return print_json_line(object, error);
 }
 
 static void print_text(const Bench *b)
@@ -81,7 +82,7 @@ static bool write_trace(Bench *b, GError **error)
 
 static bool measure(Bench *b, GError **error)
 {
-    return (trace == NULL || io_check_writable(trace, error)) && step_timer_open(&b->timer, &b->config, error) &&
+    return (trace == NULL || trace_check(trace, error)) && step_timer_open(&b->timer, &b->config, error) &&
            step_timer_run(&b->timer, seconds, profile ? &b->profile : NULL, &b->times, error) &&
            (trace == NULL || write_trace(b, error));
 }
@@ -92,6 +93,8 @@ bool bench_step(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
+    if (!(seconds >= 0 && seconds <= 3600))
+        return fail_user(error, "--seconds is %g, want seconds, up to 3600", seconds);
     Bench b = { 0 };
     bool done = config_load_run(&b.config, argv[1], argv + 2, argc - 2, error) && measure(&b, error);
     if (done && as_json)

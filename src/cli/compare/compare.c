@@ -236,7 +236,7 @@ static bool write_svg(const Run *runs, int n, GError **error)
     Baseline baseline = { 0 };
     char *text = NULL;
     size_t bytes = 0;
-    if (!parse_baseline(&baseline, error))
+    if (!io_check_replaces(svg_path, "<svg ", "SVG of loam", error) || !parse_baseline(&baseline, error))
         return false;
     for (int i = 0; i < n; i++)
         curves[i] = (Curve){ .name = runs[i].name, .history = &runs[i].history };

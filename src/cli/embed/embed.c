@@ -5,6 +5,7 @@
 #include "cli/embed/npy.h"
 #include "cli/prompts.h"
 #include "eval/embedder.h"
+#include "eval/not_finite.h"
 #include "train/config/config.h"
 #include "train/model_path.h"
 
@@ -49,6 +50,7 @@ static const GOptionEntry entries[] = {
 
 /* State that lasts over all input files. */
 typedef struct Embedding {
+    const Model *model;
     Embedder *embedder;
     Pooling pooling;
     PromptFormat format;
@@ -107,6 +109,8 @@ static bool run_batch(Embedding *e, GError **error)
     for (guint i = 0; good && i < e->pending->len; i++) {
         const Prompt *prompt = e->pending->pdata[i];
         int64_t rows = e->pooling == POOLING_NONE ? prompt->ids->len : 1;
+        if (!check_finite(e->model, "a vector with a number", vectors, rows * e->width, error))
+            return fail_context(error, "line %" PRId64, e->n_done + i + 1);
         g_autofree float *out = g_new(float, (gsize)(rows * e->width));
         for (int64_t row = 0; row < rows; row++)
             scale_to_one(out + row * e->width, vectors + row * e->width, e->width);
@@ -215,7 +219,8 @@ static bool embed_files(Embedding *e, char **paths, int n, GError **error)
 static bool run(const LoadedModel *loaded, Pooling pooling, char **paths, int n, GError **error)
 {
     const ModelConfig *config = model_config(loaded->model);
-    Embedding e = { .pooling = pooling,
+    Embedding e = { .model = loaded->model,
+                    .pooling = pooling,
                     .width = config->width,
                     .longest = max_tokens ? max_tokens : config->max_positions,
                     .pending = g_ptr_array_new_with_free_func(prompt_free) };

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "cli/task_model.h"
 #include "eval/generate.h"
+#include "eval/not_finite.h"
 
 #include <math.h>
 #include <string.h>
@@ -56,14 +57,19 @@ typedef struct Writing {
     bool alone; /* a decoder without encoder */
 } Writing;
 
+/* A search that found fewer than it was asked for gives an empty completion. */
 static bool add_trial(const Writing *w, int32_t prompt, const Problem *problem, Generation *generation, GArray *trials,
                       GError **error)
 {
     const Tokenizer *tok = w->loaded->tok;
     bool replaced = false;
+    if (!generation->ids) {
+        const Trial none = { .problem = problem, .text = g_strdup("") };
+        g_array_append_val(trials, none);
+        return true;
+    }
     if (!isfinite(generation->logprob))
-        return fail_user(error, "the model gives its answer a log-probability of %g: are its weights finite?",
-                         generation->logprob);
+        return fail_not_finite(w->loaded->model, "its answer a log-probability", generation->logprob, error);
     const int32_t *cu = (const int32_t *)(const void *)w->batch->cu->data,
                   *ids = (const int32_t *)(const void *)w->batch->ids->data;
     if (!w->alone)
@@ -114,7 +120,7 @@ bool completions_generate(const LoadedModel *loaded, TaskEncoder *encoder, Progr
                               .n = answer_batch_count(&batch) };
     good = good && generate(loaded->model, &prompts, first, &how, found, error);
     for (int64_t i = 0; i < n * options->n; i++) {
-        if (good && found[i].ids)
+        if (good)
             good = add_trial(&writing, (int32_t)(i / options->n), &items[first + i / options->n]->problem, &found[i],
                              trials, error);
         generation_clear(&found[i]);

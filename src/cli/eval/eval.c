@@ -8,6 +8,7 @@
 #include "cli/model_config.h"
 #include "cli/task_model.h"
 #include "eval/heldout.h"
+#include "eval/not_finite.h"
 #include "train/config/config.h"
 #include "train/model_path.h"
 
@@ -227,7 +228,7 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
         return fail_user(error, "%s: nothing is to be predicted: its samples have no target token", result.name);
     double nll = result.sums.head[main].loss;
     if (!isfinite(nll))
-        return fail_user(error, "%s: the loss is %g: the model's weights give no finite one", result.name, nll);
+        return fail_not_finite(e->loaded.model, "a loss", nll, error) || fail_context(error, "%s", result.name);
     if (as_json)
         return print_json(&result, error);
     print_text(&result);

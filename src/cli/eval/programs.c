@@ -2,14 +2,15 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/eval/completions.h"
 #include "cli/task_model.h"
 
-#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <xxhash.h>
 
 #define SEQUENCES 32 /* that a model writes side by side */
 #define CHUNK     64 /* completions of a file that are tested before their results are written */
@@ -21,7 +22,7 @@ typedef struct Run {
     const ProgramEvalOptions *options;
     TaskFile file;
     GPtrArray *items; /* ProgramItem * */
-    IoFile *out;      /* NULL means that results are not kept */
+    AnswersFile *out; /* NULL means that results are not kept */
     int64_t n, passed, late;
 } Run;
 
@@ -67,20 +68,56 @@ static bool read_problems(Run *run, const TaskConfig *config, GError **error)
 
 /* ---- results ---- */
 
-static bool write_result(const Run *run, const Trial *trial, GError **error)
+/* What stands for a completion in the file of results: its text where it is given, otherwise which one of its problem
+ * it is. g_free. */
+static char *key_of(const Run *run, const ProgramItem *item, const char *text)
 {
-    json_auto_t *object =
+    if (run->options->predictions)
+        return g_strdup_printf("%s\x1f%s", item->problem.name, text);
+    return g_strdup_printf("%s\x1f%" PRId64, item->problem.name, item->n);
+}
+
+static void count(Run *run, ProgramItem *item, bool passed, bool passed_base, const char *result)
+{
+    item->n++;
+    item->passed += passed;
+    item->passed_base += passed_base;
+    run->n++;
+    run->passed += passed;
+    run->late += strcmp(result, "timed out") == 0;
+}
+
+/* Counts the next result that an interrupted run left, if it is that of the next completion of the item. */
+static bool take_stored(Run *run, ProgramItem *item, const char *text, bool *found, GError **error)
+{
+    g_autofree char *key = key_of(run, item, text);
+    json_t *answer = NULL;
+    *found = false;
+    if (!run->out)
+        return true;
+    if (!answers_file_next(run->out, key, strlen(key), &answer, error))
+        return false;
+    const char *result = json_string_value(json_object_get(answer, "result"));
+    *found = answer != NULL;
+    if (answer && result)
+        count(run, item, json_is_true(json_object_get(answer, "passed")),
+              json_is_true(json_object_get(answer, "passed_base")), result);
+    json_decref(answer);
+    return !*found || result || fail_user(error, "%s: a line has no result", run->options->out);
+}
+
+static bool write_result(const Run *run, const ProgramItem *item, const Trial *trial, GError **error)
+{
+    g_autofree char *key = key_of(run, item, trial->text);
+    json_t *object =
         json_pack("{s:O, s:s, s:b, s:s}", "task_id", trial->problem->id, trial->whole ? "solution" : "completion",
                   trial->text, "passed", trial->passed, "result", trial->result);
     if (trial->problem->tests == TESTS_PLUS)
         json_object_set_new(object, "passed_base", json_boolean(trial->passed_base));
-    char *line = json_dumps(object, JSON_COMPACT);
-    const bool good = line && io_write(run->out, line, strlen(line), error) && io_write(run->out, "\n", 1, error);
-    free(line);
-    return good;
+    return answers_file_add(run->out, object, key, strlen(key), error);
 }
 
-/* Runs the completions, writes and counts their results, and empties the list. */
+/* Runs the completions, writes and counts their results. */
 static bool test_trials(Run *run, Trial *trials, size_t n, GError **error)
 {
     if (!programs_run(trials, n, &run->options->run, error))
@@ -88,23 +125,19 @@ static bool test_trials(Run *run, Trial *trials, size_t n, GError **error)
     for (size_t i = 0; i < n; i++) {
         const Trial *trial = &trials[i];
         ProgramItem *item = (ProgramItem *)(uintptr_t)trial->problem; /* its first field */
-        if (run->out && !write_result(run, trial, error))
+        if (run->out && !write_result(run, item, trial, error))
             return false;
-        item->n++;
-        item->passed += trial->passed;
-        item->passed_base += trial->passed_base;
-        run->n++;
-        run->passed += trial->passed;
-        run->late += strcmp(trial->result, "timed out") == 0;
+        count(run, item, trial->passed, trial->passed_base, trial->result);
     }
-    return run->out == NULL || io_flush(run->out, error);
+    return true;
 }
 
-static void clear_trials(GArray *trials)
+/* Takes the first n away. */
+static void remove_trials(GArray *trials, guint n)
 {
-    for (guint i = 0; i < trials->len; i++)
+    for (guint i = 0; i < n; i++)
         trial_clear(&g_array_index(trials, Trial, i));
-    g_array_set_size(trials, 0);
+    g_array_remove_range(trials, 0, n);
 }
 
 /* pass@k is the mean over all problems, so each has a completion. */
@@ -137,30 +170,55 @@ static bool read_predictions(const Run *run, GArray *trials, GError **error)
 static bool test_predictions(Run *run, GError **error)
 {
     g_autoptr(GArray) trials = g_array_new(false, false, sizeof(Trial));
-    bool good = read_predictions(run, trials, error);
+    bool good = read_predictions(run, trials, error), found = true;
+    guint first = 0;
+    while (good && found && first < trials->len) {
+        const Trial *trial = &g_array_index(trials, Trial, first);
+        good = take_stored(run, (ProgramItem *)(uintptr_t)trial->problem, trial->text, &found, error);
+        first += found;
+    }
     progress_open("testing", "programs", trials->len);
-    for (guint i = 0; good && i < trials->len; i += CHUNK) {
+    for (guint i = first; good && i < trials->len; i += CHUNK) {
         good = test_trials(run, &g_array_index(trials, Trial, i), MIN(CHUNK, trials->len - i), error);
         progress_update(i);
     }
     progress_close();
-    clear_trials(trials);
+    remove_trials(trials, trials->len);
     return good;
 }
 
+/* *stored: the completions, of the first items, whose results an interrupted run left. */
+static bool take_all_stored(Run *run, int64_t *stored, GError **error)
+{
+    bool found = true;
+    *stored = 0;
+    for (guint i = 0; found && i < run->items->len; i++)
+        for (int64_t k = 0; found && k < run->options->n; k++) {
+            if (!take_stored(run, run->items->pdata[i], NULL, &found, error))
+                return false;
+            *stored += found;
+        }
+    return true;
+}
+
+/* A problem of which some completions are stored is answered once more, which gives the same, and goes on behind them.
+ */
 static bool test_model(Run *run, const LoadedModel *loaded, TaskEncoder *encoder, GError **error)
 {
     const ProgramEvalOptions *options = run->options;
     const char *const *stop = options->stop ? (const char *const *)options->stop : run->task.stop;
     const int64_t n = run->items->len, step = MAX(1, SEQUENCES / MAX(options->n, options->beams));
     g_autoptr(GArray) trials = g_array_new(false, false, sizeof(Trial));
-    bool good = true;
+    int64_t stored;
+    bool good = take_all_stored(run, &stored, error);
     progress_open("answering", "problems", (uint64_t)n);
-    for (int64_t i = 0; good && i < n; i += step) {
+    for (int64_t first = good ? stored / options->n : n, i = first; good && i < n; i += step) {
         good = completions_generate(loaded, encoder, (ProgramItem *const *)run->items->pdata, i, MIN(step, n - i),
-                                    options, stop, trials, error) &&
-               test_trials(run, (Trial *)(void *)trials->data, trials->len, error);
-        clear_trials(trials);
+                                    options, stop, trials, error);
+        if (i == first)
+            remove_trials(trials, MIN((guint)(stored % options->n), trials->len));
+        good = good && test_trials(run, (Trial *)(void *)trials->data, trials->len, error);
+        remove_trials(trials, trials->len);
         progress_update((uint64_t)i);
     }
     progress_close();
@@ -183,6 +241,15 @@ static int read_ks(const char *text, int64_t ks[MOST_K])
     return n;
 }
 
+/* Whether the tests that a benchmark had before EvalPlus are told apart: not where a program holds them all. */
+static bool has_base(const Run *run)
+{
+    for (guint i = 0; i < run->items->len; i++)
+        if (((const ProgramItem *)run->items->pdata[i])->problem.tests != TESTS_PLUS)
+            return false;
+    return true;
+}
+
 static double mean_pass(const Run *run, bool base, int64_t k)
 {
     double sum = 0;
@@ -202,7 +269,7 @@ static bool print_pass(const Run *run, GError **error)
     const char *name = run->task.name;
     for (guint i = 0; i < run->items->len; i++)
         least = MIN(least, ((const ProgramItem *)run->items->pdata[i])->n);
-    for (int base = run->task.tests == TESTS_PLUS; base >= 0; base--)
+    for (int base = has_base(run); base >= 0; base--)
         for (int i = 0; i < n_ks && ks[i] <= least; i++) {
             g_autofree char *value = g_strdup_printf("%spass@%" PRId64, base ? "base_" : "", ks[i]);
             json_object_set_new(object, value, json_finite(mean_pass(run, base, ks[i])));
@@ -218,18 +285,26 @@ static bool print_pass(const Run *run, GError **error)
 
 /* ---- the whole ---- */
 
-static bool open_out(Run *run, GError **error)
+/* A hash of what decides about the results besides the problems. */
+static uint64_t hash_settings(const Run *run, const LoadedModel *loaded, const Config *config,
+                              const TaskEncoder *encoder)
 {
-    const char *out = run->options->out;
-    char *const read[] = { run->file.path, (char *)(uintptr_t)run->options->predictions };
-    GStatBuf found;
-    if (!out)
-        return true;
-    if (!io_check_apart(out, read, run->options->predictions ? 2 : 1, error))
-        return false;
-    if (g_stat(out, &found) == 0 && S_ISREG(found.st_mode) && found.st_size > 0)
-        return fail_user(error, "%s exists and is not empty: give another --out, or remove the file", out);
-    return (run->out = io_create(out, error)) != NULL;
+    const ProgramEvalOptions *o = run->options;
+    g_autofree char *task = loaded ? task_settings(config, encoder, o->beams) : g_strdup(run->task.name),
+                    *stop = o->stop ? g_strjoinv("\x1f", (char **)(uintptr_t)o->stop) : NULL,
+                    *all = g_strdup_printf("%s %g %g %g %" PRId64 " %g %" PRId64 " %d %s", task, o->length_penalty,
+                                           o->temperature, o->top_p, o->seed, o->run.timeout_s, o->run.memory_bytes,
+                                           o->run.unsafe, stop ? stop : "");
+    return loaded ? model_hash(loaded, all) : XXH3_64bits(all, strlen(all));
+}
+
+static bool open_out(Run *run, uint64_t hash, GError **error)
+{
+    const ProgramEvalOptions *o = run->options;
+    char *const read[] = { run->file.path, (char *)(uintptr_t)o->predictions };
+    return io_check_apart(o->out, read, o->predictions ? 2 : 1, error) &&
+           (run->out = answers_file_open(o->out, hash, o->predictions ? o->predictions : run->file.path, error)) !=
+               NULL;
 }
 
 static bool check_options(const Run *run, GError **error)
@@ -252,12 +327,11 @@ static bool evaluate(Run *run, const LoadedModel *loaded, const Config *config, 
     if (loaded)
         encoder = task_encoder(&run->task, config, loaded);
     bool good = find_file(run, &config->task, error) && read_problems(run, &config->task, error) &&
-                programs_check(&run->options->run, error) && open_out(run, error);
+                programs_check(&run->options->run, error) &&
+                (!run->options->out || open_out(run, hash_settings(run, loaded, config, &encoder), error));
     good = good && (loaded ? test_model(run, loaded, &encoder, error) : test_predictions(run, error));
-    if (run->out && good)
-        good = io_close(run->out, true, error);
-    else if (run->out)
-        io_abort(run->out);
+    if (run->out)
+        good = answers_file_close(run->out, good, error);
     if (!good)
         return false;
     if (loaded)

@@ -9,7 +9,7 @@
 typedef struct ProgramEvalOptions {
     int64_t samples;           /* problems from the start of the file; 0 means all */
     const char *predictions;   /* JSON lines with completions of another program; NULL means that the model writes */
-    const char *out;           /* NULL, or a file for the results, a JSON object a completion */
+    const char *out;           /* NULL, or a file for the results, a JSON object a completion; those that it has stay */
     bool json;                 /* scores as JSON objects */
     const char *k;             /* the k of pass@k: "1,10,100" */
     int64_t n;                 /* completions of a problem that the model writes */

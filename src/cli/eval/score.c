@@ -4,6 +4,7 @@
 #include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/prompts.h"
+#include "eval/not_finite.h"
 #include "eval/scorer.h"
 
 #include <inttypes.h>
@@ -13,6 +14,7 @@
 
 /* What is the same for all lines. */
 typedef struct Scoring {
+    const LoadedModel *loaded;
     PromptFormat format[2]; /* of inputs, of targets */
     const char *path;
     FILE *in;
@@ -49,7 +51,7 @@ static json_t *score_line(const Scoring *s, Scorer *scorer, const char *line, si
            scorer_score(scorer, (int32_t *)(void *)input->data, input->len, (int32_t *)(void *)target->data,
                         target->len, &score, error);
     if (good && !isfinite(score.logprob))
-        good = fail_user(error, "the model gives it a log-probability of %g: are its weights finite?", score.logprob);
+        good = fail_not_finite(s->loaded->model, "it a log-probability", score.logprob, error);
     return good ? json_pack("{s:I, s:f, s:I, s:b}", "line", (json_int_t)number, "logprob", score.logprob, "tokens",
                             (json_int_t)score.tokens, "greedy", score.greedy)
                 : NULL;
@@ -92,7 +94,7 @@ bool score_file(const LoadedModel *loaded, const char *model_path, const char *p
 {
     Model *model = loaded->model;
     const PromptFormat format = prompt_format(model, model_path, loaded->tok);
-    Scoring s = { .format = { format, format }, .path = path };
+    Scoring s = { .loaded = loaded, .format = { format, format }, .path = path };
     s.format[1].before = s.format[1].start = -1;
     s.format[1].after = loaded->tok ? tokenizer_eos(loaded->tok) : -1;
     char *const read[] = { (char *)path };

@@ -48,13 +48,26 @@ static char *key_of(const TaskExample *example)
     return g_string_free(key, false);
 }
 
+/* The label that a task makes of a text that is none itself (WSC); NULL means that the prediction is the label. */
+static char *graded_label(const Run *run, const TaskExample *example, const char *prediction)
+{
+    if (run->task.grade == NULL || run->task.labels == NULL || example->targets->len == 0)
+        return NULL;
+    g_autoptr(GPtrArray) references = g_ptr_array_new_with_free_func(g_free);
+    char *graded = g_strdup(prediction);
+    run->task.grade(example, &graded, references);
+    return graded;
+}
+
 static bool write_line(Run *run, const TaskExample *example, const Answer *answer, GError **error)
 {
     bool replaced = false;
     g_autofree char *text = valid_text(answer->text, &replaced), *key = key_of(example);
-    json_t *object = json_pack("{s:s*, s:s, s:s, s:o*, s:s*, s:f}", "id", example->id, "input", example->input,
-                               "prediction", text, "references", example->known ? text_array(example->targets) : NULL,
-                               "group", example->group, "logprob", answer->logprob);
+    g_autofree char *graded = graded_label(run, example, text);
+    json_t *object =
+        json_pack("{s:s*, s:s, s:s, s:s*, s:o*, s:s*, s:f}", "id", example->id, "input", example->input, "prediction",
+                  text, "graded", graded, "references", example->known ? text_array(example->targets) : NULL, "group",
+                  example->group, "logprob", answer->logprob);
     return answers_file_add(run->out, object, key, strlen(key), error);
 }
 

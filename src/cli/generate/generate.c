@@ -5,6 +5,7 @@
 #include "cli/generate/defaults.h"
 #include "cli/generate/masks.h"
 #include "cli/prompts.h"
+#include "eval/not_finite.h"
 #include "train/config/config.h"
 #include "train/model_path.h"
 
@@ -80,12 +81,12 @@ static void print_ids(const GArray *ids)
     puts("");
 }
 
-static bool print_answer(const Tokenizer *tok, const Prompt *prompt, const Generation *generation, GError **error)
+static bool print_answer(const Model *model, const Tokenizer *tok, const Prompt *prompt, const Generation *generation,
+                         GError **error)
 {
     const GArray *ids = generation->ids;
     if (!isfinite(generation->logprob))
-        return fail_user(error, "the model gives its answer a log-probability of %g: are its weights finite?",
-                         generation->logprob);
+        return fail_not_finite(model, "its answer a log-probability", generation->logprob, error);
     if (tok == NULL && !as_json) {
         print_ids(ids);
         return true;
@@ -128,7 +129,7 @@ static bool answer(Model *model, const Tokenizer *tok, const GPtrArray *prompts,
     bool done = generate(model, &(Prompts){ ids_of(ids), cu, (int32_t)prompts->len }, first, &options, answers, error);
     for (guint i = 0; i < n; i++) {
         if (done && answers[i].ids)
-            done = print_answer(tok, prompts->pdata[i / (guint)n_answers], &answers[i], error);
+            done = print_answer(model, tok, prompts->pdata[i / (guint)n_answers], &answers[i], error);
         generation_clear(&answers[i]);
     }
     return done && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));

@@ -19,7 +19,7 @@ bool task_verb_list(int argc, char **argv, GError **error)
                    error))
         return false;
     for (size_t i = 0; (task = task_at(i)); i++)
-        printf("%-16s %-18s %s\n", task->name, task->tests ? "pass@k" : task->scores, task->does);
+        printf("%-16s %-27s %s\n", task->name, task->tests ? "pass@k" : task->scores, task->does);
     return true;
 }
 

@@ -6,6 +6,7 @@ static const SubVerb sub_verbs[] = {
     { "list", task_verb_list, "the tasks that loam knows" },
     { "show", task_verb_show, "examples as the model gets them" },
     { "prepare", task_verb_prepare, "a task to a token dataset" },
+    { "submit", task_verb_submit, "predictions in the form of a leaderboard" },
 };
 
 bool verb_task(int argc, char **argv, GError **error)

@@ -7,3 +7,4 @@
 bool task_verb_list(int argc, char **argv, GError **error);
 bool task_verb_show(int argc, char **argv, GError **error);
 bool task_verb_prepare(int argc, char **argv, GError **error);
+bool task_verb_submit(int argc, char **argv, GError **error);

@@ -44,6 +44,7 @@ typedef struct ObjectiveConfig {
     /* Token ids; -1 means that the tokenizer has no such token. */
     int32_t vocab; /* vocabulary size */
     int32_t eos, cls, sep, mask;
+    int32_t target_end;                  /* ends the targets of subtree_corruption: AST-T5's <sen000>; 0 means eos */
     int32_t first_sentinel, n_sentinels; /* id of sentinel 0 (<extra_id_0> of T5), number of sentinels */
     bool sentinels_rise;                 /* sentinel i is first_sentinel + i; false means first_sentinel - i */
     const bool *continues;               /* (vocab) true for a piece that continues the word before it; NULL means that
@@ -54,6 +55,11 @@ typedef struct ObjectiveConfig {
 static inline int32_t objective_sentinel(const ObjectiveConfig *config, int32_t i)
 {
     return config->sentinels_rise ? config->first_sentinel + i : config->first_sentinel - i;
+}
+
+static inline int32_t objective_target_end(const ObjectiveConfig *config)
+{
+    return config->target_end > 0 ? config->target_end : config->eos;
 }
 
 /* One chunk of text. */

@@ -214,7 +214,8 @@ int64_t span_corruption_splice_spans(const ObjectiveConfig *config, const Exampl
     const int32_t *inputs = example->inputs, *targets = example->targets;
     int64_t n_inputs = example->n_inputs - 1, n_targets = example->n_targets - 1, n = 0; /* without EOS */
     g_autofree int64_t *starts = g_new(int64_t, config->n_sentinels);
-    if (n_inputs < 0 || n_targets < 0 || inputs[n_inputs] != config->eos || targets[n_targets] != config->eos)
+    if (n_inputs < 0 || n_targets < 0 || inputs[n_inputs] != config->eos ||
+        (targets[n_targets] != config->eos && targets[n_targets] != objective_target_end(config)))
         return -1;
     int32_t named = find_starts(config, targets, n_targets, starts), used = 0;
     for (int64_t i = 0; i < n_inputs; i++) {

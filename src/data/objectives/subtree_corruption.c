@@ -206,7 +206,7 @@ static void write_example(const ObjectiveConfig *config, const Text *text, const
     }
     put_tokens(out->inputs, &out->n_inputs, text->tokens + at, text->n - at);
     out->inputs[out->n_inputs++] = config->eos;
-    out->targets[out->n_targets++] = config->eos;
+    out->targets[out->n_targets++] = objective_target_end(config);
     CHECK(out->n_inputs <= config->input_length && out->n_targets <= config->target_length,
           "%" PRId64 " inputs, %" PRId64 " targets", out->n_inputs, out->n_targets);
 }

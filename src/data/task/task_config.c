@@ -143,7 +143,6 @@ static bool take_classifier(Task *task, const TaskConfig *config, GError **error
     bool own_input = *config->input;
     task->pad_punctuation = false; /* of T5's text formats, and so are the rules of single tasks */
     task->make = NULL;
-    task->clean = NULL;
     task->grade = NULL;
     task->learns = task_learns(config);
     if (task->learns == LABELS_NONE && *config->name && *config->target == '\0')

@@ -92,6 +92,11 @@ int64_t ffrecord_count(const FFRecord *file)
     return file->n;
 }
 
+int64_t ffrecord_bytes(const FFRecord *file)
+{
+    return (int64_t)file->size;
+}
+
 bool ffrecord_read(const FFRecord *file, int64_t record, GByteArray *out, GError **error)
 {
     if (record < 0 || record >= file->n)

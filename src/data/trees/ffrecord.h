@@ -11,6 +11,7 @@ typedef struct FFRecord FFRecord; /* read-only; thread-safe */
 FFRecord *ffrecord_open(const char *path, GError **error);
 void ffrecord_close(FFRecord *file);
 int64_t ffrecord_count(const FFRecord *file);
+int64_t ffrecord_bytes(const FFRecord *file); /* of the file */
 /* Replaces `out` by the bytes of a record, and checks its CRC. */
 bool ffrecord_read(const FFRecord *file, int64_t record, GByteArray *out, GError **error);
 

@@ -138,6 +138,8 @@ int64_t ndtypes_documents(const Ndtypes *ndtypes)
 
 int64_t ndtypes_bytes(const Ndtypes *ndtypes)
 {
+    if (ndtypes->packed)
+        return ffrecord_bytes(ndtypes->packed);
     return ndtypes->indexed
                ? indexed_tokens(ndtypes->indexed) * (indexed_dtype(ndtypes->indexed) == INDEXED_U16 ? 2 : 4)
                : 0;

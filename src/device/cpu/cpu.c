@@ -16,6 +16,7 @@ bool device_cpu_bf16(void)
  * The setting belongs to a thread; OpenMP's threads that are made later inherit it from the thread that makes them. */
 static void flush_denormals(int threads)
 {
+    cpu_flush_denormals(); /* LLVM's OpenMP restores the calling thread's setting at the end of a region */
 #pragma omp parallel num_threads(threads)
     cpu_flush_denormals();
 }

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "device/cpu/bf16/bf16.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,25 @@ void cpu_flush_denormals(void)
 #endif
 
 enum { ISAS = sizeof isas / sizeof *isas };
+
+const char *device_cpu_problem(void)
+{
+    static char text[160];
+    const char *forced = getenv("LOAM_CPU_ISA"), *gap = "";
+    int known = -1;
+    if (!isas[0].has()) {
+        (void)snprintf(text, sizeof text, "loam needs a processor with %s, which this one lacks", needed);
+        return text;
+    }
+    for (int i = 0; forced && i < ISAS; i++)
+        known = strcmp(forced, isas[i].name) == 0 ? i : known;
+    if (forced == NULL || *forced == '\0' || (known >= 0 && isas[known].has()))
+        return NULL;
+    int n = snprintf(text, sizeof text, "LOAM_CPU_ISA=%.40s: this processor has ", forced);
+    for (int i = 0; i < ISAS && isas[i].has(); i++, gap = ", ")
+        n += snprintf(text + n, sizeof text - (size_t)n, "%s%s", gap, isas[i].name);
+    return text;
+}
 
 const Isa *cpu_isa(void)
 {

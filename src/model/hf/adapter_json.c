@@ -100,7 +100,7 @@ static json_t *task_type(const ModelConfig *config)
                                                   [LABELS_SPAN] = "QUESTION_ANS" };
     if (config->family == FAMILY_GPT)
         return json_string("CAUSAL_LM");
-    if (config->family == FAMILY_T5)
+    if (config->family == FAMILY_T5 && config->classifier == LABELS_NONE)
         return json_string("SEQ_2_SEQ_LM");
     const char *name =
         (size_t)config->classifier < G_N_ELEMENTS(of_classifiers) ? of_classifiers[config->classifier] : NULL;

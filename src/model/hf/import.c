@@ -114,7 +114,7 @@ static void infer(Source *source, ModelConfig *config)
 static void warn_missing_head(const Source *source, const ModelConfig *config)
 {
     g_autofree char *head = NULL;
-    bool logits = config->n_dec > 0 || config->head_transform;
+    bool logits = config->classifier == LABELS_NONE && (config->n_dec > 0 || config->head_transform);
     if (source->says_untied && logits && tensor_name_of(&source->names, "lm_head", &head) &&
         !g_hash_table_contains(source->tensors, head))
         log_warning("config.json has tie_word_embeddings false, but there is no %s: logits come from the embedding",

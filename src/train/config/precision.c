@@ -36,8 +36,8 @@ bool config_resolve_precision(Config *config, GError **error)
         return true;
     Config saved = { 0 };
     bool read = read_saved(&saved, path, error);
-    if (read && saved.train.precision != PRECISION_AUTO)
-        config->train.precision = saved.train.precision;
+    if (read) /* a run of before the option computed in f32 */
+        config->train.precision = saved.train.precision == PRECISION_AUTO ? PRECISION_F32 : saved.train.precision;
     options_clear(config_options(), &saved);
     return read;
 }
@@ -66,6 +66,12 @@ bool precision_of_name(const char *name, const char *option, Precision *precisio
             *precision = dtypes_of(i, NULL, true, true);
             return true;
         }
+    const char *nearest = text_nearest(name, precision_names);
+    if (*name == '\0')
+        return fail_user(error, "%s is empty, want auto, f32, bf16 or fp16", option);
+    if (nearest)
+        return fail_user(error, "%s %s is unknown, did you mean %s? It is auto, f32, bf16 or fp16", option, name,
+                         nearest);
     return fail_user(error, "%s %s is unknown, want auto, f32, bf16 or fp16", option, name);
 }
 

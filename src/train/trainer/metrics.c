@@ -214,7 +214,10 @@ static void console_train(const TrainRecord *record)
     if (record->total_steps)
         g_string_append_printf(line, "/%" PRId64, record->total_steps);
     g_autofree char *rate = text_count(record->tokens_per_s);
-    g_string_append_printf(line, "  loss %.4f", loss_sums_total(window));
+    if (state->window_steps)
+        g_string_append_printf(line, "  loss %.4f", loss_sums_total(window));
+    else
+        g_string_append(line, "  no update");
     say_heads(line, window);
     g_string_append_printf(line, "  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s", record->lr, record->grad_norm,
                            rate, record->flops_per_s / 1e9);

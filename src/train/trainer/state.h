@@ -47,6 +47,7 @@ typedef struct Trainer {
     int64_t window_step;                /* step of the last log line */
     int64_t step_tokens;                /* tokens read by the last step */
     int64_t skipped;                    /* consecutive steps without an update */
+    int64_t stuck;                      /* of these the last ones, at a loss scale that cannot fall (fp16) */
     int64_t first_step, first_tokens;   /* attempts and tokens when this process started */
     int64_t best_data;                  /* hash of the held-out samples that an evaluation uses, and of train.best */
     Task task;                          /* of a run with a task whose examples are scored */

@@ -100,11 +100,10 @@ static void update(Trainer *t, StepStats *stats)
     profile_begin(t->dev, "update", -1);
     stats->norm = grads_norm(model_params(t->model)) / stats->loss_scale;
     stats->updated = isfinite(stats->norm) && loss_sums_finite(&stats->sums);
-    if (stats->updated) {
-        int64_t update = t->state.updates + 1;
-        double lr = schedule_lr(&t->schedule, update, t->state.tokens + stats->tokens);
-        stats->lr = optimizer_step(t->optimizer, update, lr, stats->norm, stats->loss_scale);
-    }
+    int64_t update = t->state.updates + 1;
+    stats->lr = schedule_lr(&t->schedule, update, t->state.tokens + stats->tokens);
+    if (stats->updated)
+        stats->lr = optimizer_step(t->optimizer, update, stats->lr, stats->norm, stats->loss_scale);
     profile_end(t->dev);
 }
 

@@ -1,7 +1,6 @@
 #include "train/trainer/trainer.h"
 
 #include "base/clock.h"
-#include "base/file.h"
 #include "base/log.h"
 #include "train/trace.h"
 #include "train/trainer/state.h"
@@ -11,8 +10,9 @@
 
 #define YARDSTICK_SHARE 0.003 /* of a run's time, for measuring what mfu refers to */
 #define MAX_SKIPPED     100   /* consecutive steps without a finite gradient before the run ends with an error */
+#define MAX_STUCK       50    /* the same, of steps at a loss scale that cannot fall */
 
-/* Logs the means since the last log line, if there was an update since. */
+/* Logs the means since the last log line. Without an update since, the loss is unknown. */
 static void log_window(const Trainer *t, const StepStats *stats)
 {
     const TrainState *state = &t->state;
@@ -30,8 +30,7 @@ static void log_window(const Trainer *t, const StepStats *stats)
                            .total_steps = MAX(t->total, 0),
                            .peak = yardstick_rate(&t->yardstick) };
     record.flops_per_s = t->step_flops / record.step_s;
-    if (state->window_steps)
-        metrics_train(t->metrics, &record);
+    metrics_train(t->metrics, &record);
 }
 
 /* A line of train.fairseq_log; `starts`: the next window begins. */
@@ -87,14 +86,36 @@ static char *describe_skipped(const Trainer *t, const StepStats *stats)
                            t->state.loss_scale.scale);
 }
 
+/* Every step is skipped at a loss scale that no overflow lowers: nothing would ever be learned. */
+static bool fail_stuck(const Trainer *t, GError **error)
+{
+    bool fixed = t->loss_scale.fixed > 0;
+    return fail_user(error,
+                     "the last %" PRId64 " steps overflowed at loss scale %g, %s; lower %s, or go on with "
+                     "train.precision=bf16 or f32",
+                     t->stuck, t->state.loss_scale.scale, fixed ? "which is fixed" : "the smallest allowed",
+                     fixed ? "fp16.loss_scale (0: it follows the gradients)" : "fp16.min_scale, fp16.threshold");
+}
+
+/* Whether the step was skipped at a loss scale that cannot fall. */
+static bool is_stuck(const Trainer *t, const StepStats *stats)
+{
+    const LossScale *scale = &t->state.loss_scale;
+    return t->config.train.precision == PRECISION_FP16 && !stats->updated && scale->scale == stats->loss_scale &&
+           loss_scale_is_smallest(scale, &t->loss_scale);
+}
+
 static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
 {
     t->skipped = stats->updated ? 0 : t->skipped + 1;
+    t->stuck = is_stuck(t, stats) ? t->stuck + 1 : 0;
     if (stats->updated)
         return true;
     g_autofree char *what = describe_skipped(t, stats);
     log_warning("step %" PRId64 " %s", t->state.attempts, what);
     metrics_event(t->metrics, t->state.attempts, what);
+    if (t->stuck >= MAX_STUCK)
+        return fail_stuck(t, error);
     return t->skipped < MAX_SKIPPED ||
            fail_user(error, "%d steps in a row had no finite gradient; lower optim.lr or lengthen optim.warmup",
                      MAX_SKIPPED);
@@ -136,6 +157,19 @@ static bool is_traced(const Trainer *t)
     return t->trace && t->state.attempts == step;
 }
 
+/* A trace that cannot be written, such as on a full disk, does not end the run. */
+static void write_trace(const Trainer *t, const Profile *events)
+{
+    g_autoptr(GError) problem = NULL;
+    int64_t step = t->state.attempts;
+    if (trace_write(t->trace, events, &problem)) {
+        log_info("step %" PRId64 "  its operations are in %s", step, t->trace);
+        return;
+    }
+    log_warning("step %" PRId64 ": its operations are not written, and training goes on: %s", step, problem->message);
+    metrics_event(t->metrics, step, problem->message);
+}
+
 static bool traced_step(Trainer *t, StepStats *stats, GError **error)
 {
     Profile events = { .keeps_events = true };
@@ -144,8 +178,8 @@ static bool traced_step(Trainer *t, StepStats *stats, GError **error)
     bool made = train_step(t, stats, error);
     profile_end(t->dev);
     t->dev->profile = NULL;
-    if (made && (made = trace_write(t->trace, &events, error)))
-        log_info("step %" PRId64 "  its operations are in %s", t->state.attempts, t->trace);
+    if (made)
+        write_trace(t, &events);
     profile_clear(&events);
     t->trace = NULL;
     return made;
@@ -181,6 +215,8 @@ static bool train_loop(Trainer *t, GError **error)
             return false;
         if (end && trainer_out_of_patience(t))
             note_patience(t);
+        if (end && t->state.updates == 0 && t->stuck > 0)
+            return fail_stuck(t, error) || trainer_save_after_error(t, error);
     }
     if (t->trace)
         log_warning("--trace: %s is not written: %s", t->trace,
@@ -203,7 +239,7 @@ bool train_run(const Config *config, const char *trace, GError **error)
     Trainer t = { .config = *config, .trace = trace, .saved = { .attempts = -1, .best_step = -1 } };
     GError *problem = NULL;
     stop_catch_signals();
-    bool done = (trace == NULL || io_check_writable(trace, &problem)) && trainer_open(&t, &problem) &&
+    bool done = (trace == NULL || trace_check(trace, &problem)) && trainer_open(&t, &problem) &&
                 before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
         trainer_save_stopped(&t, &problem);

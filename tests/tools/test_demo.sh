@@ -1,0 +1,38 @@
+#!/bin/bash
+# tools/demo looks at the corpus before it removes anything, and keeps the run of before. No step of the demo itself runs here.
+set -euo pipefail
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree/tools" "$tree/build/demo" "$tree/runs/demo"
+cp tools/demo "$tree/tools"
+printf '#!/bin/sh\nexit 1\n' >"$tree/build/loam" # fails at the first step
+chmod +x "$tree/build/loam"
+echo first >"$tree/runs/demo/run"
+echo "a text" >"$tree/build/demo/corpus.txt"
+
+fail() {
+    echo "$*"
+    exit 1
+}
+
+# refuses TEXT CORPUS: nothing is removed.
+refuses() {
+    ! "$tree/tools/demo" "$2" >"$tree/out" 2>"$tree/err" || fail "$2 is taken"
+    grep -qF "$1" "$tree/err" && [ "$(wc -l <"$tree/err")" = 1 ] || fail "$2: $(cat "$tree/err")"
+    [ "$(cat "$tree/runs/demo/run")" = first ] && [ -e "$tree/build/demo/corpus.txt" ] || fail "$2: something is gone"
+}
+refuses 'typo is not there, or cannot be read' typo
+refuses 'lies in a folder that the demo makes anew' build/demo/corpus.txt
+refuses 'lies in a folder that the demo makes anew' "$tree/tools/../build/demo"
+refuses 'lies in a folder that the demo makes anew' runs/demo
+
+# A demo that begins keeps one run of before.
+cp "$tree/build/demo/corpus.txt" "$tree/corpus.txt"
+for run in first second; do
+    ! "$tree/tools/demo" corpus.txt >"$tree/out" 2>&1 || fail "the tokenizer failed, and the demo did not"
+    grep -q 'the run of before is kept as runs/demo-before' "$tree/out" || fail "$(cat "$tree/out")"
+    [ "$(cat "$tree/runs/demo-before/run")" = $run ] || fail "not the $run run"
+    mkdir "$tree/runs/demo"
+    echo second >"$tree/runs/demo/run"
+done
+echo "ok: tools/demo"
