@@ -78,6 +78,7 @@ foreach(name test_ops test_ops_wide test_ops_attention)
 endforeach()
 
 loam_test(shim/test_ptxas tests/shim/test_ptxas.sh bash tests/shim/test_ptxas.sh ${CMAKE_BINARY_DIR})
+loam_test(shim/long_cuda_targets tests/shim/long_cuda_targets.sh bash tests/shim/long_cuda_targets.sh)
 
 # The program on these kernels: a backend and a driver for machines without a GPU.
 add_library(backend_shim MODULE tests/shim/backend_shim.cc src/device/relpos.c src/device/tensor.c src/device/host_memory.c

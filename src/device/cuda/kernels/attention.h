@@ -243,6 +243,11 @@ static __device__ inline int64_t bias_column(const Attn &attn, const Pairs &pair
     return j - i + (attn.spec.k_first.device ? attn.spec.max_k - pairs.of.tk : attn.spec.max_q - 1);
 }
 
+static __device__ APART float bias_of(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
+{
+    return load_one(attn.bias, pairs.head, bias_column(attn, pairs, i, j));
+}
+
 /* Scores of the tile whose first query is i and first key j; -inf where the key is not visible. */
 static __device__ inline void tile_scores(float (&scores)[ROWS][COLS], const Attn &attn, const Pairs &pairs, int64_t i,
                                           int64_t j, AttnShared *shared)
@@ -261,7 +266,7 @@ static __device__ inline void tile_scores(float (&scores)[ROWS][COLS], const Att
                 score += distance_score(attn, pairs, query, key + c);
             score *= attn.spec.scale;
             if (is_seen && attn.bias.p)
-                score += load_one(attn.bias, pairs.head, bias_column(attn, pairs, query, key + c));
+                score += bias_of(attn, pairs, query, key + c);
             scores[r][c] = is_seen ? score : -INFINITY;
         }
     }
