@@ -22,10 +22,10 @@ typedef enum Choice { CHOICE_AUTO, CHOICE_CPU, CHOICE_CUDA, CHOICE_UNKNOWN } Cho
 static Choice choice_of(const char *name, int *index)
 {
     *index = 0;
-    if (name == NULL || strcmp(name, "auto") == 0)
-        return CHOICE_AUTO;
-    if (strcmp(name, "cpu") == 0)
+    if (name == NULL || strcmp(name, "cpu") == 0)
         return CHOICE_CPU;
+    if (strcmp(name, "auto") == 0)
+        return CHOICE_AUTO;
     if (strcmp(name, "cuda") == 0)
         return CHOICE_CUDA;
     guint64 number;

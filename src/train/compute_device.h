@@ -5,7 +5,7 @@
 
 #include <glib.h>
 
-/* A device by name, the values of train.device: "cpu"; "cuda" or "cuda:N", GPU 0 or N; "auto" or NULL, GPU 0 where one
+/* A device by name, the values of train.device: "cpu" or NULL; "cuda" or "cuda:N", GPU 0 or N; "auto", GPU 0 where one
  * can be used, else the CPU. Another name is an error. */
 bool compute_device_check(const char *name, GError **error);
 /* Whether compute_device_open would open a GPU. */

@@ -19,7 +19,7 @@ expect 2 "device cuda: there is no NVIDIA driver (libcuda.so.1)" \
     none "${train[@]}" run.dir="$work/refused" train.device=cuda
 expect 1 "train.device: device gpu is unknown, want auto, cpu, cuda or cuda:N" \
     none "${train[@]}" run.dir="$work/refused" train.device=gpu
-none "${train[@]}" run.dir="$work/quiet" 'train.length=1 steps' 2>"$work/log"
+none "${train[@]}" run.dir="$work/quiet" train.device=auto 'train.length=1 steps' 2>"$work/log"
 ! grep -q 'computing on the CPU' "$work/log" || fail "a machine without a driver: $(cat "$work/log")"
 echo "ok: no driver"
 
@@ -34,7 +34,7 @@ LOAM_CUDA_BACKEND=$driver/libcuda.so.1 with "$loam" env | grep -q 'is of another
 LOAM_CUDA_BACKEND=$work/gone.so with "$loam" env | grep -q 'none is used: loam-cuda.so cannot be opened: .*gone.so' ||
     fail "no backend"
 expect 2 "device cuda:1: there is no GPU 1: the driver finds 1" with "${train[@]}" run.dir="$work/refused" train.device=cuda:1
-LOAM_FAKE_DRIVER=12040 with "${train[@]}" run.dir="$work/old" 'train.length=1 steps' 2>"$work/log"
+LOAM_FAKE_DRIVER=12040 with "${train[@]}" run.dir="$work/old" train.device=auto 'train.length=1 steps' 2>"$work/log"
 grep -q 'computing on the CPU: the NVIDIA driver is for CUDA 12.4' "$work/log" || fail "auto: $(cat "$work/log")"
 echo "ok: reasons"
 
@@ -57,9 +57,11 @@ paste <(losses "$work/cpu") <(losses "$work/gpu") | awk '{ d = $1 - $2; if (d * 
 for file in "$work/gpu/checkpoints/latest"/*.safetensors; do
     cmp "$file" "$work/again/checkpoints/latest/${file##*/}" || fail "other bits when it is done again"
 done
-# auto takes the GPU, in bf16.
-with "${train[@]}" run.dir="$work/auto" 'train.length=1 steps' 2>"$work/log"
-grep -q 'bf16' "$work/auto/config.yaml" || fail "auto: $(cat "$work/log")"
+# auto takes the GPU, in bf16; nothing else does unasked.
+with "${train[@]}" run.dir="$work/auto" train.device=auto 'train.length=1 steps' 2>"$work/log"
+grep -q 'bf16' "$work/auto/config.yaml" && grep -q ' cuda ' "$work/log" || fail "auto: $(cat "$work/log")"
+with "${train[@]}" run.dir="$work/default" 'train.length=1 steps' 2>"$work/log"
+grep -q ' cpu on ' "$work/log" || fail "the default: $(cat "$work/log")"
 echo "ok: training"
 
 with "$loam" eval "$work/gpu" train.device=cuda --json >"$work/gpu.json"

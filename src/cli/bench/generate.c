@@ -29,7 +29,7 @@ static int64_t batch = 1, n_input = 64, n_tokens = 64, beams = 1, runs = 3, thre
 static gboolean as_json, with_profile;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
-    CLI_VALUE("device", device_name, "auto, cpu, cuda or cuda:N (default auto: a GPU if one can be used)", "DEVICE"),
+    CLI_VALUE("device", device_name, "cpu (default), cuda, cuda:N, or auto: a GPU if one can be used", "DEVICE"),
     CLI_VALUE("precision", precision_name,
               "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE"),
     CLI_VALUE("batch", batch, "prompts that are answered side by side (default 1)", "N"),

@@ -33,7 +33,7 @@ static gboolean as_ids, normalize;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
     CLI_PATH("tokenizer", tokenizer_file, "tokenizer, where the model has none with it", "FILE"),
-    CLI_VALUE("device", device_name, "auto, cpu, cuda or cuda:N (default auto: a GPU if one can be used)", "DEVICE"),
+    CLI_VALUE("device", device_name, "cpu (default), cuda, cuda:N, or auto: a GPU if one can be used", "DEVICE"),
     CLI_VALUE("precision", precision_name,
               "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE"),
     CLI_VALUE("pooling", pooling_name,
