@@ -153,17 +153,22 @@ static void multiply(const Product *p)
     }
 }
 
-/* Rows of a group: so many that the team's groups are about equal, and as many for each thread. */
-static int64_t group_rows(int64_t rows, int64_t depth, int team)
+/* The most rows of a group. */
+static int64_t most_rows(int64_t depth)
 {
-    int64_t most = min_i64(GROUP_NUMBERS / (depth > 0 ? min_i64(depth, DEPTH) : 1) / UNIT * UNIT, MOST_GROUP);
+    return min_i64(GROUP_NUMBERS / (depth > 0 ? min_i64(depth, DEPTH) : 1) / UNIT * UNIT, MOST_GROUP);
+}
+
+/* Rows of a group: so many that the team's groups are about equal, and as many for each thread. */
+static int64_t group_rows(int64_t rows, int64_t most, int team)
+{
     int64_t groups = team * max_i64((rows + team * most - 1) / (team * most), 1);
     return min_i64(most, ((rows + groups - 1) / groups + UNIT - 1) / UNIT * UNIT);
 }
 
 void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta)
 {
-    int64_t depth = a.d[ta ? 0 : 1], deep = min_i64(depth, DEPTH);
+    int64_t depth = a.d[ta ? 0 : 1], deep = min_i64(depth, DEPTH), most = most_rows(depth);
     int team = (double)y.d[0] * (double)y.d[1] * (double)depth < FEW ? 1 : dev->threads;
     Product p = { .dev = dev,
                   .y = y,
@@ -176,10 +181,10 @@ void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bo
                   .rows = y.d[0],
                   .cols = y.d[1],
                   .depth = depth,
-                  .group = group_rows(y.d[0], depth, team),
+                  .group = group_rows(y.d[0], most, team),
                   .in_place = y.dtype == DT_F32 && depth > 0,
                   .one_block = depth <= DEPTH };
-    int64_t n_right = deep * COLS, n_left = team * p.group * deep, n_sums = p.one_block ? team * p.group : p.rows;
+    int64_t n_right = deep * COLS, n_left = team * most * deep, n_sums = p.one_block ? team * most : p.rows;
     int64_t n_bias = tensor_present(bias) ? p.cols : 0;
     n_sums = p.in_place ? 0 : n_sums * COLS;
     Pool pool;
