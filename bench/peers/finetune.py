@@ -25,6 +25,8 @@ import sys
 import tempfile
 import time
 
+from names import names
+
 SHAPES = {
     "bert": dict(hidden_size=768, num_hidden_layers=12, num_attention_heads=12, intermediate_size=3072),
     "t5": dict(d_model=512, d_kv=64, d_ff=2048, num_heads=8, num_layers=6, num_decoder_layers=6),
@@ -203,14 +205,6 @@ def cell(found):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-
-    def names(known):
-        def read(text):
-            unknown = [name for name in text.split(",") if name not in known]
-            if unknown:
-                raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {', '.join(known)}")
-            return text.split(",")
-        return read
 
     parser.add_argument("--data", help="folder of the tasks' files; without it made-up examples")
     parser.add_argument("--models", type=names(list(SHAPES)), default=list(SHAPES))

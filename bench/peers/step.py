@@ -20,6 +20,8 @@ import subprocess
 import sys
 import time
 
+from names import names
+
 # How much PyTorch and loam do; loam's configuration and options.
 MODELS = {
     "t5": (4, 512, "configs/t5-1.1-small.yaml", ["data.input_length=512"]),
@@ -207,14 +209,6 @@ def print_table(args, rates, facts):
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-
-    def names(known):
-        def read(text):
-            unknown = [name for name in text.split(",") if name not in known]
-            if unknown:
-                raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {', '.join(known)}")
-            return text.split(",")
-        return read
 
     parser.add_argument("--models", "--model", type=names(list(MODELS)), default=list(MODELS))
     parser.add_argument("--dtypes", "--dtype", type=names(["f32", "bf16"]), default=["f32", "bf16"], help="bf16: autocast in PyTorch")
