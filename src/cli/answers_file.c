@@ -4,10 +4,13 @@
 #include "base/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -67,24 +70,12 @@ char *answer_owner(uint64_t model, const char *input, size_t bytes)
 struct AnswersFile {
     const char *path, *source;
     uint64_t model;
-    FILE *stored; /* NULL: all stored answers are read, and `out` is open */
+    FILE *stored; /* holds a lock on the file while it is open; NULL means a device or a FIFO, which keeps no answers */
     char *line;   /* of `stored` */
     size_t capacity;
     int64_t done, whole; /* stored answers read so far; bytes of them */
-    IoFile *out;
+    IoFile *out;         /* NULL means that not all stored answers are read */
 };
-
-AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *source, GError **error)
-{
-    AnswersFile *file = g_new(AnswersFile, 1);
-    *file = (AnswersFile){ .path = answers, .source = source, .model = model, .stored = fopen(answers, "r") };
-    if (file->stored || (errno == ENOENT && (file->out = io_append(answers, error))))
-        return file;
-    if (error && *error == NULL)
-        fail_errno(error, "cannot read", answers);
-    g_free(file);
-    return NULL;
-}
 
 static bool fail_foreign(const AnswersFile *file, GError **error)
 {
@@ -94,51 +85,84 @@ static bool fail_foreign(const AnswersFile *file, GError **error)
                      file->path, file->done + 1, file->done + 1, file->source);
 }
 
-/* Whether a file that ends within its line may have been cut off by a crash: it has answers before the line, or the
- * line begins as an answer does. Anything else is left as it is. */
-static bool is_torn_answer(const AnswersFile *file)
+static bool is_special(const char *path)
 {
-    static const char *const starts[] = { "{\"line\":", "{\"id\":", "{\"input\":", "{\"task_id\":" };
-    bool begins = file->done > 0 && file->line[0] == '{';
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+/* Whether the file is empty or its first bytes are those of an answer: a file of another kind is not read further. */
+static bool check_start(const AnswersFile *file, GError **error)
+{
+    static const char *const starts[] = { "{\"line\":", "{\"id\":\"", "{\"input\":\"", "{\"task_id\":" };
+    char first[16];
+    const size_t n = fread(first, 1, sizeof first, file->stored);
+    bool good = n == 0;
+    if (ferror(file->stored))
+        return fail_errno(error, "cannot read", file->path);
+    rewind(file->stored);
     for (size_t i = 0; i < G_N_ELEMENTS(starts); i++)
-        begins |= strncmp(file->line, starts[i], MIN(strlen(file->line), strlen(starts[i]))) == 0;
-    return begins;
+        good |= strncmp(first, starts[i], MIN(n, strlen(starts[i]))) == 0;
+    return good || fail_foreign(file, error);
+}
+
+/* Opens and locks the stored answers. File systems without locks take none. */
+static bool open_stored(AnswersFile *file, GError **error)
+{
+    int fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return fail_errno(error, "cannot open", file->path);
+    const bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    file->stored = fdopen(fd, "r");
+    return taken ? fail_user(error, "another process writes answers to %s: wait for it, or give another --out",
+                             file->path)
+                 : check_start(file, error);
+}
+
+AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *source, GError **error)
+{
+    AnswersFile *file = g_new(AnswersFile, 1);
+    *file = (AnswersFile){ .path = answers, .source = source, .model = model };
+    if (is_special(answers) ? (file->out = io_append(answers, error)) != NULL : open_stored(file, error))
+        return file;
+    answers_file_close(file, false, NULL);
+    return NULL;
 }
 
 /* Cuts off an incomplete answer, and goes on behind the stored ones. */
 static bool end_stored(AnswersFile *file, bool torn, GError **error)
 {
-    bool good = !ferror(file->stored) || fail_errno(error, "cannot read", file->path);
-    fclose(file->stored);
-    file->stored = NULL;
-    if (good && torn && truncate(file->path, (off_t)file->whole) != 0)
-        good = fail_errno(error, "cannot cut", file->path);
-    if (good && file->done > 0)
+    if (ferror(file->stored))
+        return fail_errno(error, "cannot read", file->path);
+    if (torn && truncate(file->path, (off_t)file->whole) != 0)
+        return fail_errno(error, "cannot cut", file->path);
+    if (file->done > 0)
         log_info("%s has %" PRId64 " answers: going on after them", file->path, file->done);
-    return good && (file->out = io_append(file->path, error)) != NULL;
+    return (file->out = io_append(file->path, error)) != NULL;
 }
 
+/* A last line without its end is an answer that a crash has cut off, unless it is an object that says otherwise. */
 bool answers_file_next(AnswersFile *file, const char *input, size_t bytes, json_t **answer, GError **error)
 {
     *answer = NULL;
-    if (file->stored == NULL)
+    if (file->out)
         return true;
-    ssize_t n = getline(&file->line, &file->capacity, file->stored);
-    bool torn = n > 0 && file->line[n - 1] != '\n'; /* cut off, so the last one */
-    if (torn && !is_torn_answer(file))
-        return fail_foreign(file, error);
-    if (n < 0 || torn)
-        return end_stored(file, torn, error);
+    const ssize_t n = getline(&file->line, &file->capacity, file->stored);
+    if (n < 0)
+        return end_stored(file, false, error);
+    const bool torn = file->line[n - 1] != '\n';
     g_autofree char *wanted = answer_owner(file->model, input, bytes);
     json_t *object = json_loadb(file->line, (size_t)n, 0, NULL);
-    if (g_strcmp0(wanted, json_string_value(json_object_get(object, "of"))) != 0) {
-        json_decref(object);
-        return fail_foreign(file, error);
+    const bool ours = g_strcmp0(wanted, json_string_value(json_object_get(object, "of"))) == 0;
+    if (ours && !torn) {
+        file->done++;
+        file->whole += n;
+        *answer = object;
+        return true;
     }
-    file->done++;
-    file->whole += n;
-    *answer = object;
-    return true;
+    const bool foreign = object ? !ours : !torn;
+    json_decref(object);
+    return foreign ? fail_foreign(file, error) : end_stored(file, true, error);
 }
 
 bool answers_file_add(AnswersFile *file, json_t *answer, const char *input, size_t bytes, GError **error)
@@ -160,14 +184,16 @@ int64_t answers_file_stored(const AnswersFile *file)
 
 bool answers_file_close(AnswersFile *file, bool good, GError **error)
 {
-    if (good && file->stored)
-        good = getline(&file->line, &file->capacity, file->stored) < 0 || fail_foreign(file, error);
+    if (good && !file->out && getline(&file->line, &file->capacity, file->stored) >= 0)
+        good =
+            fail_user(error, "%s has more answers than the %" PRId64 " of %s: give another --out, or remove the file",
+                      file->path, file->done, file->source);
+    if (file->out && good)
+        good = io_close(file->out, !is_special(file->path), error);
+    else
+        io_abort(file->out);
     if (file->stored)
         fclose(file->stored);
-    if (file->out && good)
-        good = io_close(file->out, true, error);
-    else if (file->out)
-        io_abort(file->out);
     free(file->line);
     g_free(file);
     return good;

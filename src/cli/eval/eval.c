@@ -333,6 +333,17 @@ static GPtrArray *take_settings(char **words, int n)
     return settings;
 }
 
+/* With --task and a word alone, which is the path of no model: it may be meant as the name of a task. */
+static bool check_word(const char *word, GError **error)
+{
+    const char *task = g_file_test(word, G_FILE_TEST_EXISTS) || strpbrk(word, "/@") ? NULL : task_nearest(word);
+    return task == NULL || fail_user(error,
+                                     "%s: no such run, checkpoint or Hugging Face folder; where the task %s is meant, "
+                                     "the model comes before it: loam eval MODEL --task %s (or --predictions FILE "
+                                     "alone)",
+                                     word, task, task);
+}
+
 bool verb_eval(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
@@ -340,7 +351,7 @@ bool verb_eval(int argc, char **argv, GError **error)
     const int first = programs.predictions ? 1 : 2;
     if (argc < first)
         return fail_user(error, "no model given; usage: " USAGE);
-    if (!check_options(error))
+    if (!check_options(error) || (with_task && first == 2 && argc == 2 && !check_word(argv[1], error)))
         return false;
     const char *model = programs.predictions ? NULL : argv[1];
     g_autoptr(GPtrArray) settings = take_settings(argv + first, argc - first);

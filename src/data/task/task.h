@@ -81,6 +81,8 @@ struct Task {
 /* The i-th task of the table; NULL behind the last. */
 const Task *task_at(size_t i);
 const Task *task_find(const char *name);
+/* The name in the table that is most like this one; NULL means that none is like it. */
+const char *task_nearest(const char *name);
 
 /* ---- the options task.* ---- */
 

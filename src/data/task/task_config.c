@@ -86,18 +86,24 @@ LabelKind task_learns(const TaskConfig *config)
     return named && named->first && *config->target == '\0' ? named->learns : LABELS_NONE;
 }
 
-static bool find_named(Task *task, const char *name, GError **error)
+const char *task_nearest(const char *name)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new();
+    const Task *task;
+    for (size_t i = 0; (task = task_at(i)); i++)
+        g_ptr_array_add(names, (gpointer)task->name);
+    g_ptr_array_add(names, NULL);
+    return text_nearest(name, (const char *const *)names->pdata);
+}
+
+static bool find_named(Task *task, const char *name, GError **error)
+{
     const Task *known = task_find(name);
     if (known) {
         *task = *known;
         return true;
     }
-    for (size_t i = 0; (known = task_at(i)); i++)
-        g_ptr_array_add(names, (gpointer)known->name);
-    g_ptr_array_add(names, NULL);
-    const char *nearest = text_nearest(name, (const char *const *)names->pdata);
+    const char *nearest = task_nearest(name);
     if (nearest)
         return fail_user(error, "task.name: no task is called %s, did you mean %s?", name, nearest);
     return fail_user(error, "task.name: no task is called %s; `loam task list` lists them", name);
