@@ -49,7 +49,7 @@ static void write_owner(int file)
         (void)!pwrite(file, text, MIN((size_t)n, sizeof text - 1), 0);
 }
 
-/* Locks an open file, which must stay open; the lock ends with the process. */
+/* Locks an open file until it is closed. */
 static LockResult take(int file, const char *path)
 {
     if (!io_rigged("flock") && flock(file, LOCK_EX | LOCK_NB) == 0)
@@ -67,17 +67,28 @@ static LockResult take(int file, const char *path)
     return LOCK_HELD;
 }
 
-LockResult lock_file(const char *path, GError **error)
+LockResult lock_file(const char *path, int *lock, GError **error)
 {
+    *lock = -1;
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0) {
         fail_errno(error, "opening", path);
         return LOCK_FAILED;
     }
     LockResult result = take(file, path);
-    if (result == LOCK_HELD)
-        write_owner(file);
-    else
+    if (result != LOCK_HELD) {
         close(file);
+        return result;
+    }
+    write_owner(file);
+    *lock = file;
     return result;
+}
+
+void lock_release(int lock)
+{
+    if (lock < 0)
+        return;
+    (void)!ftruncate(lock, 0); /* where files cannot be locked, their owner is believed while it lives */
+    close(lock);
 }

@@ -162,6 +162,20 @@ static bool answer_some(TaskEval *eval, Model *model, int32_t first, TaskScores 
     return true;
 }
 
+bool task_eval_check(const TaskEval *eval, GError **error)
+{
+    TaskScores scores = task_scores_new(eval->encoder.task, eval->encoder.joined);
+    g_autoptr(GArray) figures = figures_new();
+    for (guint i = 0; i < eval->examples->len; i++) {
+        const TaskExample *example = eval->examples->pdata[i];
+        g_autofree char *answer = g_strdup(example->targets->len > 0 ? example->targets->pdata[0] : "");
+        task_scores_add(&scores, example, eval->encoder.joined ? g_strchug(answer) : answer);
+    }
+    bool good = task_scores_figures(&scores, figures, error);
+    task_scores_free(&scores);
+    return good || fail_context(error, "task.scores");
+}
+
 bool task_eval_run(TaskEval *eval, Model *model, bool (*stop)(void), GArray *figures, GError **error)
 {
     TaskScores scores = task_scores_new(eval->encoder.task, eval->encoder.joined);

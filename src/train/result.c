@@ -14,9 +14,16 @@ typedef struct Reader {
     char *set;      /* name of the first held-out set */
 } Reader;
 
-static void add(GArray *figures, const char *name, const json_t *value)
+/* An evaluation that was made again, because the run was killed before it was saved, replaces the one before. */
+static void add(GArray *figures, const char *name, const json_t *json)
 {
-    const Figure figure = { .name = g_strdup(name), .value = json_is_number(value) ? json_number_value(value) : NAN };
+    const double value = json_is_number(json) ? json_number_value(json) : NAN;
+    for (guint i = 0; i < figures->len; i++)
+        if (strcmp(g_array_index(figures, Figure, i).name, name) == 0) {
+            g_array_index(figures, Figure, i).value = value;
+            return;
+        }
+    const Figure figure = { .name = g_strdup(name), .value = value };
     g_array_append_val(figures, figure);
 }
 

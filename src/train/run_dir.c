@@ -136,10 +136,10 @@ bool run_check_folder(const char *dir, GError **error)
     return true;
 }
 
-bool run_lock(const char *dir, GError **error)
+bool run_lock(const char *dir, int *lock, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, "lock", NULL);
-    LockResult result = io_make_directories(dir, error) ? lock_file(path, error) : LOCK_FAILED;
+    LockResult result = io_make_directories(dir, error) ? lock_file(path, lock, error) : LOCK_FAILED;
     return result == LOCK_HELD || (result == LOCK_TAKEN && fail_user(error,
                                                                      "another process is training in %s; stop it, "
                                                                      "or choose another run.dir",

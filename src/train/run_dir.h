@@ -12,8 +12,9 @@
 char *run_of(const char *path);
 /* An error where `dir` is a folder with files of something else, which a run would replace or add to. */
 bool run_check_folder(const char *dir, GError **error);
-/* Creates the directory and locks it until the process ends. An error where another process holds the lock. */
-bool run_lock(const char *dir, GError **error);
+/* Creates the directory and locks it until lock_release(*lock), or until the process ends. An error where another
+ * process holds the lock. */
+bool run_lock(const char *dir, int *lock, GError **error);
 
 /* Path of the checkpoint of a step: DIR/checkpoints/step-00001000. g_free. */
 char *run_checkpoint_path(const char *dir, int64_t step);

@@ -10,8 +10,9 @@ static LockResult lock_in_a_child(const char *path, int fail_at, int number)
 {
     pid_t child = fork();
     if (child == 0) {
+        int lock;
         io_fail_at(fail_at, number);
-        _exit((int)lock_file(path, NULL));
+        _exit((int)lock_file(path, &lock, NULL));
     }
     int status;
     g_assert_cmpint(waitpid(child, &status, 0), ==, child);
@@ -34,9 +35,31 @@ static void remove_folder(char *path)
 static void one_process_holds_a_file(void)
 {
     char *path = fresh_path();
+    int lock;
     g_assert_cmpint(lock_in_a_child(path, 0, 0), ==, LOCK_HELD); /* and drops it with its end */
-    g_assert_cmpint(lock_file(path, NULL), ==, LOCK_HELD);
+    g_assert_cmpint(lock_file(path, &lock, NULL), ==, LOCK_HELD);
     g_assert_cmpint(lock_in_a_child(path, 0, 0), ==, LOCK_TAKEN);
+    remove_folder(path);
+}
+
+/* Of as many locks as a sweep takes one after another, each is free again, and none keeps a descriptor. Where files
+ * cannot be locked, the name of the owner is gone too. */
+static void a_lock_is_released_before_the_process_ends(void)
+{
+    char *path = fresh_path();
+    int lock, first;
+    g_assert_cmpint(lock_file(path, &first, NULL), ==, LOCK_HELD);
+    lock_release(first);
+    for (int i = 0; i < 100; i++) {
+        g_assert_cmpint(lock_file(path, &lock, NULL), ==, LOCK_HELD);
+        g_assert_cmpint(lock, ==, first);
+        lock_release(lock);
+    }
+    lock_release(-1);
+    g_assert_cmpint(lock_in_a_child(path, 0, 0), ==, LOCK_HELD);
+    g_assert_cmpint(lock_file(path, &lock, NULL), ==, LOCK_HELD);
+    lock_release(lock);
+    g_assert_cmpint(lock_in_a_child(path, -1, ENOSYS), ==, LOCK_HELD);
     remove_folder(path);
 }
 
@@ -46,8 +69,9 @@ static void a_file_system_without_flock_is_locked_by_fcntl(void)
     static const int numbers[] = { ENOSYS, ENOLCK, EINVAL };
     for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
         char *path = fresh_path();
+        int lock;
         io_fail_at(1, numbers[i]);
-        g_assert_cmpint(lock_file(path, NULL), ==, LOCK_HELD);
+        g_assert_cmpint(lock_file(path, &lock, NULL), ==, LOCK_HELD);
         io_fail_at(0, 0);
         g_assert_cmpint(lock_in_a_child(path, 1, numbers[i]), ==, LOCK_TAKEN);
         remove_folder(path);
@@ -76,6 +100,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/lock/one_process_holds_a_file", one_process_holds_a_file);
+    g_test_add_func("/lock/a_lock_is_released_before_the_process_ends", a_lock_is_released_before_the_process_ends);
     g_test_add_func("/lock/a_file_system_without_flock_is_locked_by_fcntl",
                     a_file_system_without_flock_is_locked_by_fcntl);
     g_test_add_func("/lock/without_any_lock_the_owner_is_believed_while_it_lives",

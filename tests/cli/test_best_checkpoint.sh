@@ -68,6 +68,17 @@ expect 1 'train.best: no score of the task is called f2; there are accuracy, f1,
 expect 1 'train.best=f1 needs task.valid' "$loam" train config.yaml run.dir=runs/c task.valid= train.patience=0 optim.schedule=constant
 expect 1 'train.patience needs held-out data' "$loam" train config.yaml run.dir=runs/d task.valid= train.best=loss
 
+# What can never be scored is said before the first step.
+awk -F '\t' -v OFS='\t' 'NR > 1 && NR % 3 == 0 { $2 = "so" } { print }' marks.tsv >three.tsv
+expect 1 'task.scores: f1: the references are of three labels or more' "$loam" train config.yaml run.dir=runs/three task.data=three.tsv train.best=loss
+[ ! -d runs/three/checkpoints ] || fail "a run was trained that cannot be scored"
+
+# A start that failed leaves no held-out examples to a run without any.
+expect 2 'this machine has' "$loam" train config.yaml run.dir=runs/again train.micro_batch='8000000 samples' train.batch='8000000 samples'
+[ -s runs/again/task/train-valid.idx ] || fail "the start failed earlier: $(ls -R runs/again)"
+"$loam" train config.yaml run.dir=runs/again task.valid= train.length='2 steps' train.best=loss train.patience=0 optim.schedule=constant 2>log || fail "$(tail -n 1 log)"
+! grep -q 'held-out loss' log && [ ! -e runs/again/task/train-valid.idx ] || fail "held-out examples of another start: $(cat log)"
+
 # A head for labels is scored too, and its memory is beside that of the training.
 "$loam" tokenizer train --type wordpiece --for bert --vocab-size 60 --out tok corpus.txt 2>err || fail "$(cat err)"
 "$loam" train config.yaml run.dir=runs/bert tokenizer.path=tok model.family=bert model.n_dec=0 model.position=learned model.max_positions=64 \

@@ -94,6 +94,9 @@ status=0
 expect 1 'optim.lr' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=1e-3,fast
 expect 1 'there is no option optim.rate' "$loam" train config.yaml run.dir=runs/x --sweep optim.rate=1
 expect 1 'a value is there twice' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=1e-3,1e-3
+expect 1 '--sweep optim.lr=: want OPTION=VALUE,VALUE…, such as optim.lr=1e-4,3e-4' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=
+! grep -q 'there is no option' err || fail "$(cat err)"
+expect 1 'another --sweep is of optim.lr' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=1e-3,1e-2 --sweep optim.lr=3e-3
 expect 1 '--seeds is "0"' "$loam" train config.yaml run.dir=runs/x --seeds 0
 expect 1 'is a run; --seeds and --sweep make runs below it' "$loam" train config.yaml run.dir=runs/torn/task.data=marks.tsv --seeds 2
 expect 1 '--seeds gives seeds' "$loam" train config.yaml run.dir=runs/x --sweep run.seed=1,2
@@ -117,5 +120,21 @@ diff out - <<'TABLE' || fail "the table of two models and two tasks"
 train.init=base      1           64.5          64.5
 train.init=small     1           32.5          32.5
 TABLE
+# An evaluation that was made twice, because the run was killed after it, counts once.
+printf '{"kind":"valid","step":9,"name":"valid","loss":0.4}\n{"kind":"score","step":9,"examples":4,"accuracy":70.5}\n' >>runs/hand/base-rte/metrics.jsonl
+"$loam" collect runs/hand/base-rte --format json >out
+grep -q '"name":"accuracy","n":1,"mean":70.5,' out && [ "$(grep -o '"name"' out | wc -l)" = 1 ] || fail "$(cat out)"
 mkdir -p runs/hand/new/checkpoints && touch runs/hand/new/lock && cp runs/hand/base-rte/config.yaml runs/hand/new/ && : >runs/hand/new/metrics.jsonl
 expect 0 'runs/hand/new has no evaluation yet and is left out' "$loam" collect runs/hand
+
+# Many runs: the time of the table does not grow with the square of them, and they hold no file open once they have ended.
+for run in $(seq 400); do
+    mkdir -p "runs/many/$run/checkpoints" && : >"runs/many/$run/lock"
+    sed "s/^  lr: .*/  lr: 0.$run/" "runs/grid/optim.lr=1e-2/seed-1/config.yaml" >"runs/many/$run/config.yaml"
+    ln "$PWD/runs/hand/small-rte/metrics.jsonl" "runs/many/$run/"
+done
+(ulimit -t 6; "$loam" collect runs/many >out 2>err || true)
+[ "$(wc -l <out)" = 401 ] || fail "400 runs: $(cat err)"
+(ulimit -n 20 && "$loam" train config.yaml run.dir=runs/open train.length='1 steps' --seeds 12) >out 2>log || fail "$(tail -n 1 log)"
+grep -Eq '^all runs +12 ' out || fail "$(cat out)"
+echo "ok: many runs"

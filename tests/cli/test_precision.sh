@@ -74,6 +74,8 @@ echo "ok: train.init"
 # An overflow skips the update and lowers the scale; the smallest scale ends a run of fairseq, after a save.
 train overflow 'train.length=6 steps' train.precision=fp16 fp16.initial_scale=1e12 fp16.hysteresis=1
 grep -q 'step 1 skipped: loss or gradient is not finite at loss scale 1e+12; it goes on with 5e+11' "$work/log" || fail "$(cat "$work/log")"
+tail -n 2 "$work/log" | grep -q 'the last 6 steps of the run updated nothing, and the loss scale was still falling, to 1.5625e+10: nothing was learned' ||
+    fail "a run that learned nothing: $(tail -n 2 "$work/log")"
 train overflow 'train.length=40 steps' train.precision=fp16 fp16.initial_scale=1e12 fp16.hysteresis=1
 grep -q '"kind":"train".*"loss_scale":' "$work/overflow/metrics.jsonl" || fail "no loss_scale in metrics.jsonl"
 expect 1 'gradients overflow at the smallest loss scale, 1e+12' "$loam" train "$work/config.yaml" run.dir="$work/stuck" \

@@ -4,6 +4,7 @@
 #include "base/options/options.h"
 #include "train/run_dir.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #define MOST_DEEP 6 /* folders between a path and a run */
@@ -110,14 +111,16 @@ static bool says_nothing(const CollectedRun *run, const char *option)
 static bool tells_rows(const GPtrArray *runs, const char *option)
 {
     const bool is_init = strcmp(option, "train.init") == 0;
-    for (guint i = 0; i < runs->len; i++)
-        for (guint j = 0; j < i; j++) {
-            const CollectedRun *a = runs->pdata[i], *b = runs->pdata[j];
-            const bool same_init = strcmp(setting(a, "train.init"), setting(b, "train.init")) == 0;
-            if (strcmp(a->task, b->task) == 0 && (is_init || same_init) &&
-                strcmp(setting(a, option), setting(b, option)) != 0)
-                return true;
-        }
+    g_autoptr(GHashTable) firsts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL); /* group -> value */
+    for (guint i = 0; i < runs->len; i++) {
+        const CollectedRun *run = runs->pdata[i];
+        g_autofree char *group = g_strdup_printf("%s\n%s", run->task, is_init ? "" : setting(run, "train.init"));
+        const char *value = setting(run, option), *first = g_hash_table_lookup(firsts, group);
+        if (first && strcmp(first, value) != 0)
+            return true;
+        if (!first)
+            g_hash_table_insert(firsts, g_steal_pointer(&group), (gpointer)(uintptr_t)value);
+    }
     return false;
 }
 

@@ -48,17 +48,33 @@ static void append_name(GString *folder, const char *setting)
         g_string_append_c(folder, g_ascii_isalnum(*c) || strchr("._-=", *c) ? *c : '_');
 }
 
+/* The option of a sweep; g_free. NULL with an error where there is none, or the runs have a value of it already. */
+static char *swept_option(const GPtrArray *runs, const char *sweep, GError **error)
+{
+    const char *equals = strchr(sweep, '=');
+    g_autofree char *option = equals ? g_strndup(sweep, (gsize)(equals - sweep)) : NULL;
+    const OneRun *first = runs->pdata[0];
+    bool good = (option && equals[1]) ||
+                fail_user(error, "--sweep %s: want OPTION=VALUE,VALUE…, such as optim.lr=1e-4,3e-4", sweep);
+    good = good && (options_find(config_options(), option) ||
+                    fail_user(error, "--sweep %s: there is no option %s", sweep, option));
+    if (good && (strcmp(option, "run.dir") == 0 || strcmp(option, "run.seed") == 0))
+        good = fail_user(error, "--sweep %s: each run has a folder of its own below run.dir, and --seeds gives seeds",
+                         sweep);
+    for (guint i = 0; good && i < first->settings->len; i++)
+        if (strncmp(first->settings->pdata[i], sweep, strlen(option) + 1) == 0)
+            good =
+                fail_user(error, "--sweep %s: another --sweep is of %s: give all of its values in one", sweep, option);
+    return good ? g_steal_pointer(&option) : NULL;
+}
+
 /* Replaces each run by one for each value. */
 static bool sweep_over(GPtrArray **runs, const char *sweep, GError **error)
 {
     const char *equals = strchr(sweep, '=');
-    g_autofree char *option = equals ? g_strndup(sweep, (gsize)(equals - sweep)) : NULL;
-    if (option == NULL || options_find(config_options(), option) == NULL || equals[1] == '\0')
-        return fail_user(error, "--sweep %s: want OPTION=VALUE,VALUE…, such as optim.lr=1e-4,3e-4%s%s", sweep,
-                         option ? "; there is no option " : "", option ? option : "");
-    if (strcmp(option, "run.dir") == 0 || strcmp(option, "run.seed") == 0)
-        return fail_user(error, "--sweep %s: each run has a folder of its own below run.dir, and --seeds gives seeds",
-                         sweep);
+    g_autofree char *option = swept_option(*runs, sweep, error);
+    if (option == NULL)
+        return false;
     g_auto(GStrv) values = g_strsplit(equals + 1, strchr(equals + 1, '|') ? "|" : ",", -1);
     GPtrArray *more = g_ptr_array_new_with_free_func(run_free);
     for (guint i = 0; i < (*runs)->len; i++)

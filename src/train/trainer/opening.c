@@ -1,5 +1,6 @@
 /* opening.c: opens everything that a run needs, and closes it. */
 #include "base/clock.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
@@ -135,7 +136,7 @@ static bool open_directory(Trainer *t, GError **error)
     const char *dir = t->config.run.dir;
     g_autofree char *log = g_build_filename(dir, "log.txt", NULL);
     t->changes = g_ptr_array_new_with_free_func(g_free);
-    return (t->locked || run_lock(dir, error)) && log_to_file(log, error) &&
+    return (t->lock >= 0 || run_lock(dir, &t->lock, error)) && log_to_file(log, error) &&
            config_check_run(&t->config, t->changes, error);
 }
 
@@ -248,4 +249,5 @@ void trainer_close(Trainer *t)
     g_free(t->task_train);
     g_free(t->task_valid);
     log_to_file(NULL, NULL);
+    lock_release(t->lock);
 }

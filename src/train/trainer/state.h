@@ -55,7 +55,7 @@ typedef struct Trainer {
     char *best;                         /* the figure of the task that train.best names; NULL means the held-out loss */
     char *task_train, *task_valid;      /* path prefixes of the datasets of a task; NULL means no task */
     const char *trace;                  /* file for the operations of one step; NULL means none */
-    bool locked;                        /* the run directory is locked */
+    int lock;                           /* of the run directory (base/lock.h); -1 means none */
     TrainState saved;                   /* contents of the newest undamaged checkpoint; attempts -1 means none */
 } Trainer;
 

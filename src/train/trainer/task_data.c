@@ -1,16 +1,17 @@
 /* task_data.c: the dataset of a run that trains on a task. It is made once, in RUN/task, and belongs to the run from
  * then on, as its tokenizer does. */
+#include "base/file.h"
 #include "train/trainer/state.h"
 
+/* What an earlier start made and did not train on goes first: its held-out examples may be others. */
 static bool prepare(Trainer *t, const char *prefix, GError **error)
 {
     const Config *config = &t->config;
+    g_autofree char *folder = g_path_get_dirname(prefix);
     Task task;
-    if (!task_configure(&task, &config->task, error))
+    if (!task_configure(&task, &config->task, error) || !run_lock(config->run.dir, &t->lock, error) ||
+        !io_remove_tree(folder, error))
         return false;
-    if (!run_lock(config->run.dir, error))
-        return false;
-    t->locked = true;
     const TaskEncoder encoder = config_task_encoder(config, &config->model, &task, t->tok);
     return task_prepare(&encoder, prefix, error);
 }

@@ -11,6 +11,7 @@
 #define YARDSTICK_SHARE 0.003 /* of a run's time, for measuring what mfu refers to */
 #define MAX_SKIPPED     100   /* consecutive steps without a finite gradient before the run ends with an error */
 #define MAX_STUCK       50    /* the same, of steps at a loss scale that cannot fall */
+#define MANY_SKIPPED    3     /* consecutive steps without an update at the end of a run that are worth a warning */
 
 /* Logs the means since the last log line. Without an update since, the loss is unknown. */
 static void log_window(const Trainer *t, const StepStats *stats)
@@ -201,6 +202,24 @@ static void note_patience(const Trainer *t)
     metrics_event(t->metrics, t->state.attempts, what);
 }
 
+/* At the end of a run whose last steps, or all of whose steps, were skipped: its weights are older than its last step.
+ */
+static void note_skipped_end(const Trainer *t)
+{
+    const TrainState *state = &t->state;
+    const bool fp16 = t->config.train.precision == PRECISION_FP16;
+    if (t->skipped < MANY_SKIPPED && (state->updates > 0 || t->skipped == 0))
+        return;
+    g_autofree char *since = g_strdup_printf("the weights are those of step %" PRId64, state->attempts - t->skipped),
+                    *scale = g_strdup_printf(", and the loss scale was still falling, to %g", state->loss_scale.scale),
+                    *what = g_strdup_printf("the last %" PRId64 " steps of the run updated nothing%s: %s; a longer "
+                                            "train.length goes on from there",
+                                            t->skipped, fp16 && t->stuck == 0 ? scale : "",
+                                            state->updates > 0 ? since : "nothing was learned");
+    log_warning("%s", what);
+    metrics_event(t->metrics, state->attempts, what);
+}
+
 static bool train_loop(Trainer *t, GError **error)
 {
     if (trainer_finished(t))
@@ -218,6 +237,7 @@ static bool train_loop(Trainer *t, GError **error)
         if (end && t->state.updates == 0 && t->stuck > 0)
             return fail_stuck(t, error) || trainer_save_after_error(t, error);
     }
+    note_skipped_end(t);
     if (t->trace)
         log_warning("--trace: %s is not written: %s", t->trace,
                     t->state.attempts == t->first_step ? "no step is left to trace"
@@ -236,7 +256,7 @@ static void note_end(Trainer *t, const char *reason)
 
 bool train_run(const Config *config, const char *trace, GError **error)
 {
-    Trainer t = { .config = *config, .trace = trace, .saved = { .attempts = -1, .best_step = -1 } };
+    Trainer t = { .config = *config, .trace = trace, .lock = -1, .saved = { .attempts = -1, .best_step = -1 } };
     GError *problem = NULL;
     stop_catch_signals();
     bool done = (trace == NULL || trace_check(trace, &problem)) && trainer_open(&t, &problem) &&
