@@ -459,8 +459,7 @@ char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error
     return data;
 }
 
-/* The file that PATH leads to through symbolic links, whether it exists or not. g_free. */
-static char *follow_links(const char *path)
+char *io_follow_links(const char *path)
 {
     char *at = g_strdup(path);
     for (int i = 0; i < MOST_LINKS; i++) {
@@ -492,7 +491,7 @@ bool io_check_writable(const char *path, GError **error)
         return fail_user(error, "%s is a folder; want the name of a file", path);
     if (is_special(path)) /* opening a FIFO would wait for its reader */
         return access(path, W_OK) == 0 || fail_errno(error, "opening", path);
-    g_autofree char *temporary = NULL, *target = follow_links(path);
+    g_autofree char *temporary = NULL, *target = io_follow_links(path);
     IoFile *file = io_create_beside(target, &temporary, error);
     if (file == NULL)
         return false;
@@ -549,7 +548,7 @@ bool io_write_file(const char *path, const void *data, size_t bytes, GError **er
         g_propagate_error(error, problem);
         return false;
     }
-    g_autofree char *temporary = NULL, *target = follow_links(path);
+    g_autofree char *temporary = NULL, *target = io_follow_links(path);
     IoFile *file = io_create_beside(target, &temporary, error);
     if (file == NULL)
         return false;

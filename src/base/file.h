@@ -40,6 +40,9 @@ bool io_replace_link(const char *link, const char *target, GError **error);
 /* The whole content of a file, and a NUL after it. An error above `limit` bytes and for a Git LFS pointer. `bytes` may
  * be NULL. g_free. */
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
+/* The file that PATH leads to through symbolic links, whether it exists or not: what replaces PATH by renaming goes
+ * there, as everything does that a user names as an output. g_free. */
+char *io_follow_links(const char *path);
 /* Whether a file or folder NAME lies in FOLDER. */
 bool io_exists(const char *folder, const char *name);
 /* Whether FOLDER is the folder of PATH; neither need exist. */

@@ -37,8 +37,8 @@ NpyWriter *npy_create(const char *path, int64_t cols, GError **error)
     NpyWriter *writer = g_new0(NpyWriter, 1);
     char header[HEADER_BYTES + 1];
     make_header(header, 0, cols);
-    *writer = (NpyWriter){ .path = g_strdup(path), .cols = cols };
-    writer->file = io_create_beside(path, &writer->tmp, error);
+    *writer = (NpyWriter){ .path = io_follow_links(path), .cols = cols };
+    writer->file = io_create_beside(writer->path, &writer->tmp, error);
     if (writer->file && io_write(writer->file, header, HEADER_BYTES, error))
         return writer;
     npy_abort(writer);
