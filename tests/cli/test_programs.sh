@@ -44,6 +44,11 @@ printf '%s\n' '{"text": "(a b)", "path": "x.lst"}' '{"text": "(c)", "lang": "Bra
 expect 0 "lists                 2" "$loam" prepare --ast --tokenizer bytes --out "$work/j" "$work/j.jsonl"
 expect 0 "lists                 1" "$loam" prepare --ast --language-field kind --tokenizer bytes --out "$work/j" "$work/j.jsonl"
 
+# A long .txt of which parts are held out is text.
+for i in {1..4000}; do printf 'Line %s of a novel (of words).\n' "$i"; done >"$work/novel.txt"
+expect 0 "language" "$loam" prepare --ast --whole-file --valid 20% --tokenizer bytes --out "$work/n" "$work/novel.txt"
+grep -q "^lists" "$work/out" && fail "a novel is parsed: $(cat "$work/out")"
+
 # A file that a rival grammar finds at most half as many errors in is of the rival's language.
 mkdir "$work/rivals"
 echo '(a b (c))' >"$work/rivals/plain.list"

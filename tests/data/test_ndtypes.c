@@ -2,10 +2,13 @@
  * files. */
 #include "data/trees/ndtypes.h"
 
+#include "base/file.h"
 #include "base/philox.h"
 #include "data/data_test.h"
 #include "data/dataset/dataset.h"
 #include "data/trees/ffrecord.h"
+
+#include <errno.h>
 
 enum { V = 50, MOST = 60 };
 
@@ -229,12 +232,70 @@ static void bad_events_are_told(void)
     }
 }
 
+/* ---- replacing a dataset ---- */
+
+static bool write_set(const char *prefix, bool side_files, bool packed, bool second, GError **error)
+{
+    const DatasetMeta meta = { .vocab = V, .tokenizer_hash = (char[]){ "1" }, .tokenizer_kind = (char[]){ "x" } };
+    const TreeNode node = { 0, 2, second ? 3 : 5, second }; /* identifier, list */
+    const int32_t ids[] = { second ? 11 : 10, 10 };
+    g_autofree char *parent = g_path_get_dirname(prefix), *above = g_path_get_dirname(parent);
+    NdtypeDict *dict = ndtype_dict_new(grammars, MOST, NULL);
+    DatasetWriter *writer = dataset_writer_open(prefix, &meta, side_files, error);
+    bool good = writer &&
+                (side_files ? dataset_writer_with_ndtypes(writer, dict, packed, error)
+                            : dataset_writer_with_trees(writer, grammars, error)) &&
+                dataset_writer_add_tree(writer, ids, 2, 0, &node, 1, error) && dataset_writer_finish(writer, error) &&
+                (!side_files || ndtype_dict_write(dict, above, error));
+    dataset_writer_close(writer);
+    ndtype_dict_free(dict);
+    return good;
+}
+
+/* Whether the tree, if there is one, is that of the tokens. */
+static bool is_of_one_set(const char *prefix)
+{
+    int language;
+    int32_t first;
+    g_autoptr(GArray) nodes = g_array_new(FALSE, FALSE, sizeof(TreeNode));
+    Dataset *data = dataset_open(prefix, NULL);
+    bool good =
+        !data || !data->trees ||
+        (indexed_read(data->set, 0, 0, 1, &first, NULL) && trees_read(data->trees, 0, 2, &language, nodes, NULL) &&
+         (nodes->len == 0 || g_array_index(nodes, TreeNode, 0).is_name == (first == 11)));
+    dataset_close(data);
+    return good;
+}
+
+static void trees_are_never_those_of_the_dataset_before(void)
+{
+    g_autofree char *plain = g_build_filename(folder, "twice", NULL),
+                    *own = g_build_filename(folder, "again", "lists", "train", NULL), *parent = g_path_get_dirname(own);
+    g_assert_true(io_make_directories(parent, NULL));
+    for (int side_files = 0; side_files < 2; side_files++) {
+        const char *prefix = side_files ? own : plain;
+        bool done = false;
+        for (int n = 1; !done; n++) {
+            g_assert_true(write_set(prefix, side_files, true, false, NULL) && is_of_one_set(prefix));
+            io_fail_at(n, EIO);
+            done = write_set(prefix, side_files, true, true, NULL);
+            io_fail_at(0, 0);
+            g_assert_true(is_of_one_set(prefix));
+        }
+    }
+    g_autofree char *packed = ndtypes_ffrecord(own);
+    g_assert_true(g_file_test(packed, G_FILE_TEST_EXISTS));
+    g_assert_true(write_set(own, true, false, false, NULL));
+    g_assert_false(g_file_test(packed, G_FILE_TEST_EXISTS));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     folder = folder_new();
     grammars = grammars_open(LOAM_TEST_GRAMMARS, NULL);
 #define CASE(name) g_test_add_func("/ndtypes/" #name, name)
+    CASE(trees_are_never_those_of_the_dataset_before);
     CASE(events_are_packed_in_14_4_and_14_bits);
     CASE(files_of_ffrecord_are_those_of_its_layout);
     CASE(trees_come_back_from_both_forms);

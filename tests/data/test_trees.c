@@ -138,6 +138,9 @@ static void text_without_a_tree_is_cut_as_greedily(void)
     g_assert_cmpint(trees_segment(NULL, 0, 25, 10, SEGMENT_LEAST, ends), ==, 2);
     g_assert_cmpint(g_array_index(ends, int64_t, 0), ==, 10);
     g_assert_cmpint(g_array_index(ends, int64_t, 1), ==, 20);
+    g_array_set_size(ends, 0); /* of a tera token: without arrays over them */
+    g_assert_cmpint(trees_segment(NULL, 0, INT64_C(1) << 40, 1 << 30, SEGMENT_LEAST, ends), ==, 1023);
+    g_assert_cmpint(g_array_index(ends, int64_t, 1023), ==, INT64_C(1) << 40);
     g_array_set_size(ends, 0);
     g_assert_cmpint(trees_segment(NULL, 0, 0, 10, SEGMENT_LEAST, ends), ==, 0);
     g_assert_cmpuint(ends->len, ==, 0);

@@ -58,20 +58,21 @@ bool dataset_writer_add_tree(DatasetWriter *writer, const int32_t *ids, int64_t 
            (!writer->ndtypes || ndtype_writer_add(writer->ndtypes, language, nodes, n_nodes, error));
 }
 
-/* A PREFIX.tree of an earlier dataset of this name is removed. */
 static bool finish_trees(DatasetWriter *writer, GError **error)
 {
-    g_autofree char *path = g_strconcat(writer->prefix, ".tree", NULL);
     TreeWriter *trees = g_steal_pointer(&writer->trees);
-    return trees ? tree_writer_finish(trees, &writer->meta.tree_bytes, writer->meta.tree_hash, error)
-                 : io_remove_file(path, error);
+    NdtypeWriter *ndtypes = g_steal_pointer(&writer->ndtypes);
+    bool good = !trees || tree_writer_finish(trees, &writer->meta.tree_bytes, writer->meta.tree_hash, error);
+    if (good && ndtypes)
+        return ndtype_writer_finish(ndtypes, error);
+    ndtype_writer_abort(ndtypes);
+    return good;
 }
 
 bool dataset_writer_finish(DatasetWriter *writer, GError **error)
 {
     g_autofree char *path = g_strconcat(writer->prefix, ".json", NULL);
-    return io_remove_file(path, error) && indexed_writer_finish(g_steal_pointer(&writer->files), error) &&
-           finish_trees(writer, error) &&
-           (!writer->ndtypes || ndtype_writer_finish(g_steal_pointer(&writer->ndtypes), error)) &&
+    return io_remove_file(path, error) && trees_remove(writer->prefix, error) &&
+           indexed_writer_finish(g_steal_pointer(&writer->files), error) && finish_trees(writer, error) &&
            (!writer->meta.tokenizer_hash || dataset_meta_write(&writer->meta, path, error));
 }

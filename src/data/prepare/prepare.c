@@ -30,6 +30,8 @@ static bool was_held_out_of(const char *valid, const char *train)
 
 static bool remove_dataset(const char *prefix, GError **error)
 {
+    if (!trees_remove(prefix, error))
+        return false;
     for (const char *const *suffix = prepare_suffixes; *suffix; suffix++) {
         g_autofree char *path = g_strconcat(prefix, *suffix, NULL);
         if (!io_remove_file(path, error))

@@ -73,13 +73,19 @@ static uint64_t fields_seed(const Corpus *corpus)
     return seed;
 }
 
-/* Adds each field of a document as a document of its own; empty fields are only counted. */
-static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
+/* With PrepareOptions.programs: the grammars of the corpus's current document. */
+static ProgramTree grammars_of(const Pipeline *pipeline)
 {
     const ProgramOptions *programs = pipeline->options->programs;
     const char *name = programs ? corpus_language(pipeline->corpus) : NULL;
-    const ProgramTree tree = { .language = programs ? grammars_find(programs->grammars, name) : -1,
-                               .rival = programs ? grammars_rival(programs->grammars, name) : -1 };
+    return (ProgramTree){ .language = programs ? grammars_find(programs->grammars, name) : -1,
+                          .rival = programs ? grammars_rival(programs->grammars, name) : -1 };
+}
+
+/* Adds each field of a document as a document of its own; empty fields are only counted. */
+static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
+{
+    const ProgramTree tree = grammars_of(pipeline);
     bool valid = is_held_out(job, text, bytes, pipeline->options->valid);
     for (int field = 0; field < corpus_fields(pipeline->corpus); field++) {
         PipelineDocument document = { .field = field, .valid = valid, .tree = tree };
@@ -114,11 +120,12 @@ static size_t stretch_end(const char *text, size_t bytes, size_t at)
  * document. */
 static void add_stretches(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
+    const ProgramTree tree = grammars_of(pipeline);
     guint first = job->documents->len;
     for (size_t at = 0, end; at < bytes; at = end) {
         end = stretch_end(text, bytes, at);
         bool valid = is_held_out(job, text + at, end - at, pipeline->options->valid);
-        PipelineDocument document = { .begin = job->text->len + at, .bytes = end - at, .valid = valid };
+        PipelineDocument document = { .begin = job->text->len + at, .bytes = end - at, .valid = valid, .tree = tree };
         PipelineDocument *last = job->documents->len > first
                                      ? &g_array_index(job->documents, PipelineDocument, job->documents->len - 1)
                                      : NULL;

@@ -55,12 +55,24 @@ void trees_align(const GArray *nodes, const Grammar *grammar, const char *text, 
     }
 }
 
+/* The first of n nodes that starts at or after a token. */
+static int64_t first_node(const TreeNode *nodes, int64_t n, int64_t token)
+{
+    int64_t low = 0, high = n;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (nodes[middle].begin < token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 void trees_cut(const TreeNode *nodes, int64_t n, int64_t from, int64_t to, GArray *out)
 {
-    for (int64_t i = 0; i < n && nodes[i].begin < to; i++) {
+    for (int64_t i = first_node(nodes, n, from); i < n && nodes[i].begin < to; i++) {
         TreeNode node = nodes[i];
-        if (node.begin < from)
-            continue;
         node.begin -= (int32_t)from;
         node.end = (int32_t)(MIN(node.end, to) - from);
         g_array_append_val(out, node);

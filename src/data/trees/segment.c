@@ -19,12 +19,13 @@ static int64_t *count_broken(const TreeNode *nodes, int64_t n, int64_t n_tokens)
     return broken;
 }
 
+/* broken: NULL means that a cut breaks the root alone. */
 static int64_t segment_greedily(const int64_t *broken, int64_t n_tokens, int64_t limit, GArray *ends)
 {
     int64_t all = 0;
     for (int64_t end = MIN(limit, n_tokens);; end = MIN(end + limit, n_tokens)) {
         g_array_append_val(ends, end);
-        all += broken[end];
+        all += broken ? broken[end] : end < n_tokens;
         if (end == n_tokens)
             return all;
     }
@@ -73,6 +74,8 @@ int64_t trees_segment(const TreeNode *nodes, int64_t n, int64_t n_tokens, int64_
 {
     if (n_tokens <= 0)
         return 0;
+    if (n == 0) /* both rules cut alike; a text may be too long for arrays over its tokens */
+        return segment_greedily(NULL, n_tokens, limit, ends);
     g_autofree int64_t *broken = count_broken(nodes, n, n_tokens);
     return rule == SEGMENT_GREEDY ? segment_greedily(broken, n_tokens, limit, ends)
                                   : segment_least(broken, n_tokens, limit, ends);

@@ -1,4 +1,5 @@
 /* tree_write.c: writes PREFIX.tree. */
+#include "data/trees/ndtypes.h"
 #include "data/trees/tree_file.h"
 
 #include "base/file.h"
@@ -7,6 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+
+bool trees_remove(const char *prefix, GError **error)
+{
+    g_autofree char *tree = g_strconcat(prefix, ".tree", NULL), *side = ndtypes_prefix(prefix),
+                    *index = g_strconcat(side, ".idx", NULL), *ids = g_strconcat(side, ".bin", NULL),
+                    *packed = ndtypes_ffrecord(prefix);
+    return io_remove_file(tree, error) &&
+           (!trees_has_ndtypes(prefix) ||
+            (io_remove_file(index, error) && io_remove_file(ids, error) && io_remove_file(packed, error)));
+}
 
 struct TreeWriter {
     char *path, *part_path, *offsets_path; /* PREFIX.tree, and temporary files */
