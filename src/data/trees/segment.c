@@ -19,6 +19,17 @@ static int64_t *count_broken(const TreeNode *nodes, int64_t n, int64_t n_tokens)
     return broken;
 }
 
+/* As segment_greedily where no cut breaks more than the root. */
+static int64_t segment_evenly(int64_t n_tokens, int64_t limit, GArray *ends)
+{
+    const int64_t cuts = (n_tokens - 1) / limit;
+    for (int64_t i = 1; i <= cuts + 1; i++) {
+        const int64_t end = i <= cuts ? i * limit : n_tokens;
+        g_array_append_val(ends, end);
+    }
+    return cuts;
+}
+
 static int64_t segment_greedily(const int64_t *broken, int64_t n_tokens, int64_t limit, GArray *ends)
 {
     int64_t all = 0;
@@ -73,6 +84,8 @@ int64_t trees_segment(const TreeNode *nodes, int64_t n, int64_t n_tokens, int64_
 {
     if (n_tokens <= 0)
         return 0;
+    if (n == 0) /* each cut breaks the root alone, so both rules cut alike: text of any length needs no tables */
+        return segment_evenly(n_tokens, limit, ends);
     g_autofree int64_t *broken = count_broken(nodes, n, n_tokens);
     return rule == SEGMENT_GREEDY ? segment_greedily(broken, n_tokens, limit, ends)
                                   : segment_least(broken, n_tokens, limit, ends);
