@@ -108,6 +108,11 @@ diff -r "$work/ft1" "$work/ft5" || fail "the workers change AST-T5's files"
 "$loam" inspect dataset "$work/ft/lists/train" --documents 9 --trees --tokenizer bytes | sed -n '/^---/,$p' >"$work/trees.ft"
 sed 's/, [0-9]* tokens$//' "$work/trees.own" >"$work/a" && sed 's/, [0-9]* tokens$//' "$work/trees.ft" | cmp - "$work/a" ||
     fail "the trees differ by their format"
+cp -r "$work/ft" "$work/torn"
+rm -r "$work/torn/lists/ndtypes/ffr" "$work/torn/lists/ndtypes/train.idx"
+expect 1 "ndtypes/train.idx: No such file" "$loam" inspect dataset "$work/torn/lists/train"
+rm "$work/torn/lists/ndtypes/train.bin"
+expect 0 "torn/lists/ndtypes/train.idx is missing: $work/torn/lists/train has no syntax trees, and is read as text" "$loam" inspect dataset "$work/torn/lists/train"
 for weights in "$work/l_weights.json" "$work/ft/data_weights.json"; do
     expect 0 "valid_text" "$loam" train "$work/code.yaml" data.train="$weights" data.valid="$weights" run.dir="$work/run-$(basename "$weights")" \
         model.n_enc=1 model.n_dec=1 model.width=16 model.ffn=16 model.heads=2 model.head_dim=8 'train.length=3 steps' 'train.log_every=1 steps' \
