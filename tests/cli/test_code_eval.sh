@@ -20,14 +20,16 @@ expect 1 'task.valid is not set: the file of the problems' "$loam" eval --task h
 expect 1 'task rte has no programs to test' "$loam" eval --task rte --predictions samples.jsonl
 expect 1 '--n 3 needs --temperature above 0' "$loam" eval runs/a --task humaneval --n 3
 expect 1 '--k 1,x is not a list' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --k 1,x
-if ! "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --k 1,3,4 --out results.jsonl >out 2>err; then
+expect 1 'runs/a and humaneval: one task is wanted, and no model with --predictions' "$loam" eval runs/a --task humaneval task.valid=problems.jsonl --predictions samples.jsonl
+expect 1 '--predictions are written already' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --beams 10
+if ! "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --k 4,3,1 --out results.jsonl >out 2>err; then
     grep -q 'no sandbox: \|no interpreter\|it runs the programs' err || fail "$(cat err)"
     grep -q 'no sandbox' err && grep -q -- '--unsafe-no-sandbox' err || fail "no word of how to go on: $(cat err)"
     echo "skipped: $(cat err)"
     exit 77
 fi
-[ "$(tr -s ' ' <out)" = "humaneval pass@1 50.0000
- pass@3 100.0000" ] || fail "$(cat out)"
+[ "$(tr -s ' ' <out)" = "humaneval pass@3 100.0000
+ pass@1 50.0000" ] || fail "$(cat out)"
 grep -q 'problems.jsonl: 2 problems, 6 programs: 3 passed, 2 failed, 1 timed out' err || fail "counts: $(cat err)"
 [ "$(wc -l <results.jsonl)" = 6 ] || fail "$(cat results.jsonl)"
 sed -n 1p results.jsonl | grep -qF '{"task_id":"HumanEval/0","completion":"    return a + b\n","passed":true,"result":"passed","of":"' || fail "$(cat results.jsonl)"
@@ -37,6 +39,11 @@ echo "ok: completions of another program are tested, in their order"
 "$loam" eval --task humaneval task.valid=problems.jsonl --predictions results.jsonl --timeout 3 --k 1,3 --json >again 2>err || fail "$(cat err)"
 grep -q '^{"name":"humaneval","problems":2,"programs":6,"passed":3,"pass@1":[45][90].*,"pass@3":100.0}$' again || fail "$(cat again)"
 echo "ok: results are read as predictions"
+expect 1 '--k 4,5: samples.jsonl has 3 of HumanEval/0' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --k 4,5
+mkdir sub
+python3 -m venv --without-pip --symlinks venv
+(cd sub && "$loam" eval --task humaneval task.valid=../problems.jsonl --predictions ../results.jsonl --timeout 3 --python ../venv/bin/python) >out 2>err || fail "$(cat err)"
+echo "ok: an interpreter is given by a relative path"
 cp results.jsonl whole.jsonl
 head -c $(($(head -n 3 whole.jsonl | wc -c) + 20)) whole.jsonl >results.jsonl
 expect 0 'results.jsonl has 3 answers: going on after them' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --k 1 --out results.jsonl
@@ -101,6 +108,7 @@ YAML
     head -n 3 whole.jsonl >results.jsonl
     "$loam" eval runs/$family --task $how --out results.jsonl >again 2>err || fail "eval: $(cat err)"
     cmp out again && cmp whole.jsonl results.jsonl || fail "resumed: $(cat again results.jsonl)"
+    expect 1 '--k 10: there are only 1 completions of a problem, as --n says' "$loam" eval runs/$family --task --k 10
     expect 1 "results.jsonl:1 is not this model's answer" "$loam" eval runs/$family --task $how --seed 2 --out results.jsonl
     "$loam" eval runs/$family --task --stop 'a +' --out cut.jsonl >out 2>err || fail "eval: $(cat err)"
     grep -q '"completion":"    return ","passed":false' cut.jsonl || fail "--stop: $(cat cut.jsonl)"

@@ -58,7 +58,15 @@ expect 0 "words                 2" "$loam" prepare --ast --grammars "$(dirname "
 grep -q "^lists  *1 " "$work/out" || fail "$(cat "$work/out")"
 
 expect 1 "exclude each other" "$loam" prepare --ast --append-eod --tokenizer bytes --out "$work/d" "$work/src"
-expect 1 "are for --ast" "$loam" prepare --segment-rule greedy --tokenizer bytes --out "$work/d" "$work/src"
+expect 1 "exclude each other; --ast-format fairseq" "$loam" prepare --ast --format fairseq --tokenizer bytes --out "$work/d" "$work/src"
+for option in "--segment-rule greedy" "--segment 64" "--ast-max-bytes 9" "--ast-max-errors 0.5" "--ast-max-seconds 0" "--ast-max-depth 9" \
+    "--by-language" "--text-share 0.1" "--language-temperature 2" "--ast-format fairseq" "--grammars $work" "--language-field kind"; do
+    expect 1 "${option%% *} is for --ast" "$loam" prepare $option --tokenizer bytes --out "$work/d" "$work/src"
+done
+for share in 0 1 -0.5; do
+    expect 1 "--text-share $share: a share above 0 and below 1" "$loam" prepare --ast --by-language --text-share $share --tokenizer bytes --out "$work/d" "$work/src"
+done
+expect 1 "--language-temperature 0: a number above 0" "$loam" prepare --ast --by-language --language-temperature 0 --tokenizer bytes --out "$work/d" "$work/src"
 expect 1 "least or greedy" "$loam" prepare --ast --segment-rule best --tokenizer bytes --out "$work/d" "$work/src"
 expect 0 "documents" "$loam" prepare --tokenizer bytes --out "$work/one" "$work/src"
 [ ! -e "$work/one.tree" ] || fail "a tree of another dataset is left"
@@ -105,6 +113,11 @@ diff -r "$work/ft1" "$work/ft5" || fail "the workers change AST-T5's files"
 "$loam" inspect dataset "$work/ft/lists/train" --documents 9 --trees --tokenizer bytes | sed -n '/^---/,$p' >"$work/trees.ft"
 sed 's/, [0-9]* tokens$//' "$work/trees.own" >"$work/a" && sed 's/, [0-9]* tokens$//' "$work/trees.ft" | cmp - "$work/a" ||
     fail "the trees differ by their format"
+cp -r "$work/ft" "$work/torn"
+rm -r "$work/torn/lists/ndtypes/ffr" "$work/torn/lists/ndtypes/train.idx"
+expect 1 "ndtypes/train.idx: No such file" "$loam" inspect dataset "$work/torn/lists/train"
+rm "$work/torn/lists/ndtypes/train.bin"
+expect 0 "torn/lists/ndtypes/train.idx is missing: $work/torn/lists/train has no syntax trees, and is read as text" "$loam" inspect dataset "$work/torn/lists/train"
 for weights in "$work/l_weights.json" "$work/ft/data_weights.json"; do
     expect 0 "valid_text" "$loam" train "$work/code.yaml" data.train="$weights" data.valid="$weights" run.dir="$work/run-$(basename "$weights")" \
         model.n_enc=1 model.n_dec=1 model.width=16 model.ffn=16 model.heads=2 model.head_dim=8 'train.length=3 steps' 'train.log_every=1 steps' \
@@ -113,5 +126,4 @@ done
 echo '{"python": -1}' >"$work/bad.json"
 expect 1 "a weight above 0" "$loam" inspect batch "$work/code.yaml" data.train="$work/bad.json"
 expect 1 "which is named without suffix: $work/one" "$loam" inspect batch "$work/code.yaml" data.train="$work/one.json"
-expect 1 "--by-language, --ast-format and --grammars are for --ast" "$loam" prepare --by-language --tokenizer bytes --out "$work/d" "$work/src"
 expect 1 "loam, fairseq or ffrecord" "$loam" prepare --ast --ast-format x --tokenizer bytes --out "$work/d" "$work/src"

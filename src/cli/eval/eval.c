@@ -306,6 +306,9 @@ static bool check_options(GError **error)
         return fail_user(error, "--samples %" PRId64 " is out of range: a number of samples, or 0 for all", samples);
     if (programs.predictions && !with_task)
         return fail_user(error, "--predictions are tested by a task: give --task NAME too");
+    if (programs.predictions && (beams > 1 || programs.n > 1 || programs.temperature > 0 || stop))
+        return fail_user(error, "--predictions are written already: --beams, --n, --temperature and --stop are for a "
+                                "model");
     if (!(programs.temperature >= 0 && programs.temperature <= 1000) || !(programs.top_p > 0 && programs.top_p <= 1) ||
         !(programs.length_penalty >= 0 && programs.length_penalty <= 100))
         return fail_user(error, "--temperature is 0 to 1000, --top-p above 0 and at most 1, --length-penalty 0 to 100");
@@ -323,13 +326,22 @@ static bool check_options(GError **error)
            check_count("memory", memory_mib, 64, 1 << 20, error);
 }
 
-/* The words behind MODEL as settings: with --task, a word that is no KEY=VALUE names the task. */
-static GPtrArray *take_settings(char **words, int n)
+/* The words behind MODEL as settings: with --task, a word that is no KEY=VALUE names the task. NULL: there are two. */
+static GPtrArray *take_settings(char **words, int n, GError **error)
 {
     GPtrArray *settings = g_ptr_array_new_with_free_func(g_free);
-    for (int i = 0; i < n; i++)
-        g_ptr_array_add(settings, with_task && !strchr(words[i], '=') ? g_strconcat("task.name=", words[i], NULL)
-                                                                      : g_strdup(words[i]));
+    const char *task = NULL;
+    for (int i = 0; i < n; i++) {
+        const bool names = with_task && !strchr(words[i], '=');
+        if (names && task) {
+            fail_user(error, "%s and %s: one task is wanted%s", task, words[i],
+                      programs.predictions ? ", and no model with --predictions" : "");
+            g_ptr_array_unref(settings);
+            return NULL;
+        }
+        task = names ? words[i] : task;
+        g_ptr_array_add(settings, names ? g_strconcat("task.name=", words[i], NULL) : g_strdup(words[i]));
+    }
     return settings;
 }
 
@@ -354,7 +366,9 @@ bool verb_eval(int argc, char **argv, GError **error)
     if (!check_options(error) || (with_task && first == 2 && argc == 2 && !check_word(argv[1], error)))
         return false;
     const char *model = programs.predictions ? NULL : argv[1];
-    g_autoptr(GPtrArray) settings = take_settings(argv + first, argc - first);
+    g_autoptr(GPtrArray) settings = take_settings(argv + first, argc - first, error);
+    if (!settings)
+        return false;
     Evaluation e = { .overrides = (char **)settings->pdata, .n_overrides = (int)settings->len };
     bool done = (model ? cli_model_config(&e.config, model, e.overrides, e.n_overrides, error)
                        : config_load(&e.config, NULL, e.overrides, e.n_overrides, error)) &&

@@ -26,6 +26,30 @@ typedef struct Run {
     int64_t n, passed, late;
 } Run;
 
+/* ---- the k of pass@k ---- */
+
+/* Reads "1,10,100"; 0 means that it is no such list. */
+static int read_ks(const char *text, int64_t ks[MOST_K])
+{
+    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
+    int n = 0;
+    for (char **part = parts; *part; part++) {
+        gint64 k = 0;
+        if (n == MOST_K || !g_ascii_string_to_signed(*part, 10, 1, 1000000, &k, NULL))
+            return 0;
+        ks[n++] = k;
+    }
+    return n;
+}
+
+static int64_t least_k(const ProgramEvalOptions *options)
+{
+    int64_t ks[MOST_K], least = INT64_MAX;
+    for (int i = read_ks(options->k, ks) - 1; i >= 0; i--)
+        least = MIN(least, ks[i]);
+    return least;
+}
+
 /* ---- problems ---- */
 
 static void free_item(gpointer data)
@@ -140,17 +164,24 @@ static void remove_trials(GArray *trials, guint n)
     g_array_remove_range(trials, 0, n);
 }
 
-/* pass@k is the mean over all problems, so each has a completion. */
+/* pass@k is the mean over all problems, so each has a completion, and k completions for one of the k. */
 static bool check_complete(const Run *run, const GArray *trials, GError **error)
 {
-    g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
-    for (guint i = 0; i < trials->len; i++)
-        g_hash_table_add(seen, (gpointer)(uintptr_t)g_array_index(trials, Trial, i).problem);
+    g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL); /* Problem * to number of completions */
+    for (guint i = 0; i < trials->len; i++) {
+        gpointer problem = (gpointer)(uintptr_t)g_array_index(trials, Trial, i).problem;
+        g_hash_table_insert(counts, problem,
+                            GINT_TO_POINTER(GPOINTER_TO_INT(g_hash_table_lookup(counts, problem)) + 1));
+    }
     for (guint i = 0; i < run->items->len; i++) {
         const ProgramItem *item = run->items->pdata[i];
-        if (!g_hash_table_contains(seen, &item->problem))
+        const int64_t n = GPOINTER_TO_INT(g_hash_table_lookup(counts, &item->problem));
+        if (n == 0)
             return fail_user(error, "%s: no completion of %s; pass@k is the mean over all problems",
                              run->options->predictions, item->problem.name);
+        if (n < least_k(run->options))
+            return fail_user(error, "--k %s: %s has %" PRId64 " of %s", run->options->k, run->options->predictions, n,
+                             item->problem.name);
     }
     return true;
 }
@@ -227,20 +258,6 @@ static bool test_model(Run *run, const LoadedModel *loaded, TaskEncoder *encoder
 
 /* ---- pass@k ---- */
 
-/* Reads "1,10,100"; 0 means that it is no such list. */
-static int read_ks(const char *text, int64_t ks[MOST_K])
-{
-    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
-    int n = 0;
-    for (char **part = parts; *part; part++) {
-        gint64 k = 0;
-        if (n == MOST_K || !g_ascii_string_to_signed(*part, 10, 1, 1000000, &k, NULL))
-            return 0;
-        ks[n++] = k;
-    }
-    return n;
-}
-
 /* Whether the tests that a benchmark had before EvalPlus are told apart: not where a program holds them all. */
 static bool has_base(const Run *run)
 {
@@ -270,7 +287,9 @@ static bool print_pass(const Run *run, GError **error)
     for (guint i = 0; i < run->items->len; i++)
         least = MIN(least, ((const ProgramItem *)run->items->pdata[i])->n);
     for (int base = has_base(run); base >= 0; base--)
-        for (int i = 0; i < n_ks && ks[i] <= least; i++) {
+        for (int i = 0; i < n_ks; i++) {
+            if (ks[i] > least)
+                continue;
             g_autofree char *value = g_strdup_printf("%spass@%" PRId64, base ? "base_" : "", ks[i]);
             json_object_set_new(object, value, json_finite(mean_pass(run, base, ks[i])));
             if (!run->options->json)
@@ -318,7 +337,8 @@ static bool check_options(const Run *run, GError **error)
                          run->task.name);
     if (read_ks(o->k, ks) == 0)
         return fail_user(error, "--k %s is not a list of up to %d numbers such as 1,10,100", o->k, MOST_K);
-    return true;
+    return o->predictions || least_k(o) <= o->n ||
+           fail_user(error, "--k %s: there are only %" PRId64 " completions of a problem, as --n says", o->k, o->n);
 }
 
 static bool evaluate(Run *run, const LoadedModel *loaded, const Config *config, GError **error)

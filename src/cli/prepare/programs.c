@@ -4,17 +4,72 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-ProgramFlags program_flags = {
-    .segment = 1023, .max_bytes = 1000000, .max_depth = 500, .max_seconds = 60, .max_errors = 0.1
-};
+#define DEFAULTS                                                                                                       \
+    .segment = 1023, .max_bytes = 1000000, .max_depth = 500, .max_seconds = 60, .max_errors = 0.1, .temperature = 1,   \
+    .text_share = NAN
+static const ProgramFlags defaults = { DEFAULTS };
+ProgramFlags program_flags = { DEFAULTS };
 
 /* Whether the datasets have the layout of AST-T5. */
 static bool is_ast_t5(const ProgramFlags *flags)
 {
     return g_strcmp0(flags->format, "fairseq") == 0 || g_strcmp0(flags->format, "ffrecord") == 0;
+}
+
+/* The name of an option of --ast that differs from its default; NULL means that none does. */
+static const char *given_option(const ProgramFlags *flags)
+{
+    const struct {
+        const char *name;
+        bool given;
+    } options[] = {
+        { "--segment-rule", flags->rule != NULL },
+        { "--language-field", flags->language_field != NULL },
+        { "--by-language", flags->by_language },
+        { "--language-temperature", flags->temperature != defaults.temperature },
+        { "--text-share", !isnan(flags->text_share) },
+        { "--ast-format", flags->format != NULL },
+        { "--grammars", flags->grammars != NULL },
+        { "--segment", flags->segment != defaults.segment },
+        { "--ast-max-bytes", flags->max_bytes != defaults.max_bytes },
+        { "--ast-max-depth", flags->max_depth != defaults.max_depth },
+        { "--ast-max-seconds", flags->max_seconds != defaults.max_seconds },
+        { "--ast-max-errors", flags->max_errors != defaults.max_errors },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+        if (options[i].given)
+            return options[i].name;
+    return NULL;
+}
+
+static bool check_shares(const ProgramFlags *flags, GError **error)
+{
+    const bool has_share = !isnan(flags->text_share), has_temperature = flags->temperature != defaults.temperature;
+    if (!(flags->temperature > 0 && flags->temperature <= 1e6))
+        return fail_user(error, "--language-temperature %g: a number above 0, up to 1e6", flags->temperature);
+    if (has_share && !(flags->text_share > 0 && flags->text_share < 1))
+        return fail_user(error,
+                         "--text-share %g: a share above 0 and below 1; a mixture without text is PREFIX_weights.json "
+                         "without the line \"text\"",
+                         flags->text_share);
+    return (!has_share && !has_temperature) || flags->by_language || is_ast_t5(flags) ||
+           fail_user(error, "--language-temperature and --text-share are for --by-language");
+}
+
+static bool check_others(const PrepareOptions *options, GError **error)
+{
+    const char *other = options->split_sentences       ? "--split-sentences"
+                        : options->corpus.fields_apart ? "--fields"
+                        : options->append_eod          ? "--append-eod"
+                                                       : NULL;
+    if (options->fairseq)
+        return fail_user(error, "--ast and --format fairseq exclude each other; --ast-format fairseq writes the layout "
+                                "of AST-T5");
+    return !other || fail_user(error, "--ast and %s exclude each other: every segment is a document of its own", other);
 }
 
 static bool check_flags(const PrepareOptions *options, GError **error)
@@ -30,25 +85,15 @@ static bool check_flags(const PrepareOptions *options, GError **error)
         return fail_user(error, "--ast-max-seconds wants 0 to 1e6, --ast-max-errors a share from 0 to 1");
     if (flags->format && strcmp(flags->format, "loam") != 0 && !is_ast_t5(flags))
         return fail_user(error, "--ast-format %s: loam, fairseq or ffrecord is wanted", flags->format);
-    if (!(flags->temperature >= 0 && flags->temperature <= 1e6) || !(flags->text_share >= 0 && flags->text_share < 1))
-        return fail_user(error, "--language-temperature wants a number above 0, --text-share one from 0 to below 1");
-    if ((flags->temperature > 0 || flags->text_share > 0) && !flags->by_language && !is_ast_t5(flags))
-        return fail_user(error, "--language-temperature and --text-share are for --by-language");
-    const char *other = options->split_sentences       ? "--split-sentences"
-                        : options->corpus.fields_apart ? "--fields"
-                        : options->append_eod          ? "--append-eod"
-                        : options->fairseq             ? "--format fairseq"
-                                                       : NULL;
-    return !other || fail_user(error, "--ast and %s exclude each other: every segment is a document of its own", other);
+    return check_shares(flags, error) && check_others(options, error);
 }
 
 bool program_options(ProgramOptions *programs, PrepareOptions *options, const Tokenizer *tok, GError **error)
 {
     const ProgramFlags *flags = &program_flags;
+    const char *given = given_option(flags);
     if (!flags->ast)
-        return (!flags->rule && !flags->language_field && !flags->grammars && !flags->format && !flags->by_language) ||
-               fail_user(error, "--segment-rule, --language-field, --by-language, --ast-format and --grammars are for "
-                                "--ast");
+        return !given || fail_user(error, "%s is for --ast", given);
     if (!check_flags(options, error) || !(programs->grammars = grammars_open(flags->grammars, error)))
         return false;
     if (grammars_count(programs->grammars) == 0)
@@ -63,7 +108,7 @@ bool program_options(ProgramOptions *programs, PrepareOptions *options, const To
     options->ffrecord = g_strcmp0(flags->format, "ffrecord") == 0;
     options->by_language = flags->by_language || options->ndtypes;
     options->temperature = flags->temperature;
-    options->text_share = flags->text_share;
+    options->text_share = isnan(flags->text_share) ? 0 : flags->text_share;
     programs->end = options->append_eod ? tokenizer_eos(tok) : -1;
     return !options->append_eod || programs->end >= 0 ||
            fail_user(error,

@@ -1,5 +1,6 @@
 #include "data/trees/ndtypes.h"
 
+#include "base/log.h"
 #include "data/trees/ffrecord.h"
 #include "format/fairseq_dict.h"
 #include "format/indexed.h"
@@ -106,16 +107,28 @@ static bool read_dictionary(Ndtypes *ndtypes, const char *path, GError **error)
     return true;
 }
 
+/* Text has no trees, and needs none. */
+static void warn_without_trees(const char *prefix, const char *index)
+{
+    g_autofree char *folder = g_path_get_dirname(prefix), *language = g_path_get_basename(folder);
+    if (strcmp(language, "text") != 0)
+        log_warning("%s is missing: %s has no syntax trees, and is read as text", index, prefix);
+}
+
 static bool open_files(Ndtypes *ndtypes, const char *prefix, GError **error)
 {
     g_autofree char *own = ndtypes_prefix(prefix), *index = g_strconcat(own, ".idx", NULL),
-                    *packed = ndtypes_ffrecord(prefix);
-    if (g_file_test(index, G_FILE_TEST_EXISTS)) {
+                    *binary = g_strconcat(own, ".bin", NULL), *packed = ndtypes_ffrecord(prefix);
+    bool has_packed = g_file_test(packed, G_FILE_TEST_EXISTS),
+         has_either = g_file_test(index, G_FILE_TEST_EXISTS) || g_file_test(binary, G_FILE_TEST_EXISTS);
+    if (g_file_test(index, G_FILE_TEST_EXISTS) || (has_either && !has_packed)) {
         ndtypes->path = g_strdup(own);
         return (ndtypes->indexed = indexed_open(own, error)) != NULL;
     }
     ndtypes->path = g_strdup(packed);
-    return !g_file_test(packed, G_FILE_TEST_EXISTS) || (ndtypes->packed = ffrecord_open(packed, error)) != NULL;
+    if (!has_packed)
+        warn_without_trees(prefix, index);
+    return !has_packed || (ndtypes->packed = ffrecord_open(packed, error)) != NULL;
 }
 
 Ndtypes *ndtypes_open(const char *prefix, GError **error)

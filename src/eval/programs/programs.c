@@ -4,6 +4,7 @@
 #include "eval/programs/harness.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define START_S      5.0                 /* for starting the interpreter on a busy machine */
@@ -26,6 +27,25 @@ double programs_timeout(TaskTests tests)
 
 /* ---- the interpreter ---- */
 
+static bool has_dots(const char *path)
+{
+    return strstr(path, "/../") || strstr(path, "/./") || g_str_has_suffix(path, "/..") || g_str_has_suffix(path, "/.");
+}
+
+/* A path of the interpreter without "." and "..", under which the sandbox could not show it. Of the interpreter itself
+ * the last component may be a symbolic link and stays one: a virtual environment is where this link lies. g_free. */
+static char *plain_path(const char *path, bool is_folder)
+{
+    if (!has_dots(path))
+        return g_strdup(path);
+    g_autofree char *folder = is_folder ? g_strdup(path) : g_path_get_dirname(path),
+                    *name = is_folder ? NULL : g_path_get_basename(path);
+    char *resolved = realpath(folder, NULL);
+    char *plain = resolved ? g_build_filename(resolved, name, NULL) : g_strdup(path);
+    free(resolved);
+    return plain;
+}
+
 bool python_find(Python *out, const char *name, GError **error)
 {
     static char ask[] = "import sys; print(sys.executable, sys.prefix, sys.base_prefix, sep='\\n')";
@@ -40,8 +60,10 @@ bool python_find(Python *out, const char *name, GError **error)
     g_auto(GStrv) lines = g_strsplit(said, "\n", -1);
     if (status != 0 || g_strv_length(lines) != 4 || !g_path_is_absolute(lines[0]))
         return fail_user(error, "%s is no interpreter of Python 3; name another with --python FILE", name);
-    out->path = g_strdup(lines[0]);
-    out->folders = g_strdupv(lines + 1);
+    out->path = plain_path(lines[0], false);
+    out->folders = g_new0(char *, 3);
+    for (int i = 0; i < 2; i++)
+        out->folders[i] = plain_path(lines[1 + i], true);
     return true;
 }
 

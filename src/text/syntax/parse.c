@@ -1,6 +1,7 @@
 /* parse.c: a program to the nodes of its syntax tree. */
 #include "text/syntax/grammar.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -124,7 +125,7 @@ static TSTree *parse_text(SyntaxParser *parser, const Grammar *grammar, const ch
     if (bytes > (size_t)limits->max_bytes || has_too_many_tokens(text, bytes))
         return NULL;
     ts_parser_set_language(parser->parser, grammar->language);
-    ts_parser_set_timeout_micros(parser->parser, (uint64_t)(limits->max_seconds * 1e6));
+    ts_parser_set_timeout_micros(parser->parser, (uint64_t)ceil(limits->max_seconds * 1e6));
     TSTree *tree = ts_parser_parse_string(parser->parser, NULL, text, (uint32_t)bytes);
     ts_parser_reset(parser->parser);
     *outcome = tree ? SYNTAX_TREE : SYNTAX_TOO_SLOW;
