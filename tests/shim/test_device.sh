@@ -53,7 +53,7 @@ expect 1 'model.head_dim is 264, GPUs take heads of up to 256 channels; train.de
 expect 1 'model.width is 16640, the norms of GPUs take rows of up to 16384 numbers' \
     env LOAM_FAKE_GPU_MEMORY=100000000000 LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/refused" train.device=cuda \
     model.width=16640 model.ffn=16
-expect 0 'Shim (cuda:0, f32)' with "${train[@]}" run.dir="$work/wide" train.device=cuda model.head_dim=256 \
+expect 0 'Shim (cuda:0, f32)' env LOAM_FAKE_GPU_MEMORY=8388608 LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/wide" train.device=cuda model.head_dim=256 \
     train.precision=f32 'train.length=1 steps'
 
 # A GPU with too little memory: what does not fit, and what would. Then that is what fits.
