@@ -5,7 +5,7 @@ JOBS   ?= $(shell nproc)
 BUILD  := build
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build run test test-all check format aarch64 bench bench-peers install clean
+.PHONY: help setup build run test test-all check format aarch64 bench bench-peers install bundle clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -63,6 +63,12 @@ install: build ## install loam, its manual pages, shell completion and docs unde
 	@cmake --build $(BUILD) -j $(JOBS) --target share
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
+bundle: setup ## pack loam with its libraries, and code for every generation of GPUs where nvcc is, for machines of any distribution
+	@echo "make: building build-bundle/loam"
+	@[ -f build-bundle/build.ninja ] || cmake --preset release -B build-bundle -DLOAM_CUDA_ALL=ON >/dev/null
+	@cmake --build build-bundle -j $(JOBS) --target loam backends
+	@tools/bundle build-bundle build-bundle/loam.tar.zst
+
 clean: ## remove what was built; runs/ stays
 	@echo "make: removing build folders"
-	@rm -rf build build-debug build-sanitize build-gcc build-clang build-aarch64
+	@rm -rf build build-debug build-sanitize build-gcc build-clang build-aarch64 build-bundle

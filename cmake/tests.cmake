@@ -77,6 +77,17 @@ foreach(name test_ops test_ops_wide test_ops_attention)
   set_tests_properties(shim/long_${name} PROPERTIES ENVIRONMENT RIG_ALL=1)
 endforeach()
 
+# The same cases on a GPU, by way of the backend that the program opens: for tools/gpu-trial.
+set(gpu_tests "")
+foreach(name test_ops test_ops_wide test_ops_attention)
+  add_executable(gpu_${name} ${CMAKE_SOURCE_DIR}/tests/device/${name}.c tests/device/far.c)
+  target_link_libraries(gpu_${name} PRIVATE loam_reference loam_device)
+  target_include_directories(gpu_${name} PRIVATE tests)
+  target_compile_definitions(gpu_${name} PRIVATE RIG_CUDA)
+  find_libraries_beside(gpu_${name})
+  list(APPEND gpu_tests gpu_${name})
+endforeach()
+
 loam_test(shim/test_ptxas tests/shim/test_ptxas.sh bash tests/shim/test_ptxas.sh ${CMAKE_BINARY_DIR})
 loam_test(shim/long_cuda_targets tests/shim/long_cuda_targets.sh bash tests/shim/long_cuda_targets.sh)
 

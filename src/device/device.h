@@ -41,6 +41,13 @@ Precision precision_uniform(DType dtype);
 /* The dtype of ROLE_STATISTIC, which is precision.master. */
 DType precision_statistic(Precision precision);
 
+/* What a program or a person asks of a GPU that is open. */
+typedef struct DeviceGpu {
+    char name[64];          /* "NVIDIA H200"; "" means that the device is no GPU */
+    int32_t index;          /* number of the GPU, as in cuda:0 */
+    int32_t head_dim, norm; /* most channels of a head of attention, most numbers of a row of a norm; 0 means any */
+} DeviceGpu;
+
 struct Device {
     const char *name;
     const OpTable *ops;
@@ -48,8 +55,10 @@ struct Device {
     unsigned dtypes[ROLE_COUNT]; /* bit d is set where a tensor of the role may have DType d */
     bool computes;               /* false for null, whose addresses must never be followed */
     DeviceCounts counts;         /* kept by null alone */
-    int threads;
-    const char *isa;  /* "avx2", "avx512", "avx512_bf16", "amx"; "neon" (aarch64); "f64" (reference), "none" (null) */
+    int threads; /* of the host: compute threads of the CPU; beside a GPU, threads that random weights are made by */
+    const char *isa; /* "avx2", "avx512", "avx512_bf16", "amx"; "neon" (aarch64); "f64" (reference), "none" (null); the
+                        name of a GPU */
+    DeviceGpu gpu;
     Profile *profile; /* profile.h: times of operations, in the caller's memory; NULL means that none are taken */
     void *impl;       /* data of the backend's own */
 };
@@ -74,6 +83,8 @@ const char *device_cpu_problem(void);
  * added to its addresses, but only operations and transfers read or write there. */
 void *device_alloc(Device *dev, size_t bytes);
 void device_free(Device *dev, void *p); /* takes effect after all work queued before it */
+/* Bytes that a GPU has free; SIZE_MAX where a device computes in memory of the host, or computes nothing. */
+size_t device_room(Device *dev);
 
 /* Operations and transfers are queued, and done later in the order of the calls. Host memory that is uploaded may be
  * changed as soon as device_upload returns; host memory that is downloaded into holds the numbers once a mark recorded

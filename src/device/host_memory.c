@@ -46,3 +46,9 @@ void host_wait(Device *dev, DeviceMark mark)
     (void)dev;
     (void)mark;
 }
+
+size_t host_room(Device *dev)
+{
+    (void)dev;
+    return SIZE_MAX;
+}

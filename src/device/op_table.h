@@ -14,6 +14,7 @@ struct OpTable {
     void (*download)(Device *dev, void *to, const void *from, size_t bytes);
     DeviceMark (*record)(Device *dev);
     void (*wait)(Device *dev, DeviceMark mark);
+    size_t (*room)(Device *dev);
 
 #define OP(name, parameters, arguments, operands, rules, flops) void(*name) parameters;
 #include "device/op_list.inc"
@@ -23,12 +24,13 @@ struct OpTable {
 /* The entries of a device that computes at once in memory of the host. */
 #define MEMORY_OF_HOST                                                                                                 \
     .alloc = host_alloc, .free = host_free, .upload = host_copy, .download = host_copy, .record = host_record,         \
-    .wait = host_wait
+    .wait = host_wait, .room = host_room
 void *host_alloc(Device *dev, size_t bytes);
 void host_free(Device *dev, void *p);
 void host_copy(Device *dev, void *to, const void *from, size_t bytes);
 DeviceMark host_record(Device *dev);
 void host_wait(Device *dev, DeviceMark mark);
+size_t host_room(Device *dev);
 
 /* A new device of `ops`, every entry of which must be filled. Its tensors have the dtypes of `precision`, statistics
  * that of the master weights, indices i32, totals f64. */

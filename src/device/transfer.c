@@ -16,6 +16,11 @@ void device_free(Device *dev, void *p)
         dev->ops->free(dev, p);
 }
 
+size_t device_room(Device *dev)
+{
+    return dev->ops->room(dev);
+}
+
 void device_upload(Device *dev, void *to, const void *from, size_t bytes)
 {
     if (bytes > 0)

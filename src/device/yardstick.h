@@ -10,6 +10,7 @@ enum { YARDSTICK_SAMPLES = 32, YARDSTICK_FEWEST = 3 };
 
 typedef struct Yardstick {
     Device *dev;
+    int64_t side;                      /* rows and columns of the matrices */
     void *memory;                      /* the two factors and the result; NULL means too little memory: no samples */
     double samples[YARDSTICK_SAMPLES]; /* FLOP/s: the newest ones, in a ring */
     int64_t n;                         /* samples taken so far */
@@ -21,7 +22,8 @@ typedef struct PeakRate {
     double median, low, high;
 } PeakRate;
 
-/* Takes memory for 1024 × 1024 matrices in the compute dtype of the device, and multiplies once. */
+/* Takes memory for three matrices in the compute dtype of the device, 1024 × 1024 on the CPU and up to 8192 × 8192 on a
+ * GPU, and multiplies once. */
 void yardstick_open(Yardstick *y, Device *dev);
 void yardstick_clear(Yardstick *y);
 

@@ -61,10 +61,26 @@ static bool freeze(const ModelConfig *config, ParamSpec *specs, int n, const cha
     return true;
 }
 
+/* What the kernels of a GPU cannot compute. */
+static bool check_gpu(const DeviceGpu *gpu, const ModelConfig *config, GError **error)
+{
+    if (gpu->head_dim > 0 && config->head_dim > gpu->head_dim)
+        return fail_user(error,
+                         "model.head_dim is %" PRId64 ", GPUs take heads of up to %d channels; "
+                         "train.device=cpu takes any",
+                         config->head_dim, gpu->head_dim);
+    if (gpu->norm > 0 && config->width > gpu->norm)
+        return fail_user(error,
+                         "model.width is %" PRId64 ", the norms of GPUs take rows of up to %d numbers; "
+                         "train.device=cpu takes any",
+                         config->width, gpu->norm);
+    return true;
+}
+
 Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, const char *const *frozen,
                         GError **error)
 {
-    if (!model_config_check(config, error))
+    if (!model_config_check(config, error) || !check_gpu(&dev->gpu, config, error))
         return NULL;
     CHECK(config->vocab > 0, "a model with a vocabulary of %" PRId64, config->vocab);
     CHECK(stage.first >= 0 && stage.first < stage.end && stage.end <= config->n_enc + config->n_dec,

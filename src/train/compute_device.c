@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "device/cuda/cuda.h"
 
+#include <omp.h>
 #include <sched.h>
 #include <string.h>
 
@@ -17,9 +18,17 @@ static Device *open_cpu(int threads, Precision precision)
     return dev;
 }
 
-typedef enum Choice { CHOICE_AUTO, CHOICE_CPU, CHOICE_CUDA, CHOICE_UNKNOWN } Choice;
+static Device *open_cuda(int index, int threads, Precision precision, char *why)
+{
+    Device *dev = device_open_cuda(index, precision, why);
+    if (dev)
+        dev->threads = MIN(threads > 0 ? threads : omp_get_max_threads(), omp_get_thread_limit());
+    return dev;
+}
 
-static Choice choice_of(const char *name, int *index)
+typedef enum DeviceChoice { CHOICE_AUTO, CHOICE_CPU, CHOICE_CUDA, CHOICE_UNKNOWN } DeviceChoice;
+
+static DeviceChoice choice_of(const char *name, int *index)
 {
     *index = 0;
     if (name == NULL || strcmp(name, "cpu") == 0)
@@ -54,7 +63,7 @@ bool compute_device_is_gpu(const char *name)
     char why[CUDA_WHY];
     CudaGpu gpu;
     int index, n;
-    Choice choice = choice_of(name, &index);
+    DeviceChoice choice = choice_of(name, &index);
     return choice == CHOICE_CUDA ||
            (choice == CHOICE_AUTO && has_driver() && cuda_gpus(&n, why) && cuda_describe(0, &gpu, why));
 }
@@ -65,9 +74,9 @@ Device *compute_device_open(const char *name, int threads, Precision precision, 
     int index;
     if (!compute_device_check(name, error))
         return NULL;
-    Choice choice = choice_of(name, &index);
+    DeviceChoice choice = choice_of(name, &index);
     Device *dev = choice == CHOICE_CUDA || (choice == CHOICE_AUTO && has_driver())
-                      ? device_open_cuda(index, precision, why)
+                      ? open_cuda(index, threads, precision, why)
                       : NULL;
     if (dev || choice == CHOICE_CPU || (choice == CHOICE_AUTO && !has_driver()))
         return dev ? dev : open_cpu(threads, precision);
@@ -77,4 +86,11 @@ Device *compute_device_open(const char *name, int threads, Precision precision, 
     }
     fail_machine(error, "device %s: %s", name, why);
     return NULL;
+}
+
+char *compute_device_describe(const Device *dev, const char *precision)
+{
+    if (*dev->gpu.name)
+        return g_strdup_printf("%s (%s:%d, %s)", dev->gpu.name, dev->name, dev->gpu.index, precision);
+    return g_strdup_printf("%s on %d threads (%s, %s)", dev->name, dev->threads, dev->isa, precision);
 }

@@ -14,3 +14,5 @@ bool compute_device_is_gpu(const char *name);
  * more threads than this process has cores to run on. A GPU that was asked for by name and cannot be used is an error;
  * "auto" warns, where the machine has a driver, and takes the CPU. */
 Device *compute_device_open(const char *name, int threads, Precision precision, GError **error);
+/* "cpu on 2 threads (amx, bf16)", "NVIDIA H200 (cuda:0, bf16)", with the text of precision_describe. g_free. */
+char *compute_device_describe(const Device *dev, const char *precision);

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "model/model.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -152,21 +153,90 @@ static size_t address_room(int threads)
     return (size_t)limit.rlim_cur - MIN(used, (size_t)limit.rlim_cur);
 }
 
-bool memory_check(const MemoryPlan *plan, int threads, GError **error)
+/* Bytes that the plan takes of the device's memory, and of the machine's. */
+static size_t device_bytes(const MemoryPlan *plan, const Device *dev)
 {
-    size_t there = available(), addresses = address_room(threads);
-    if (total_of(plan) > addresses) {
+    return *dev->gpu.name ? total_of(plan) - plan->batches : total_of(plan);
+}
+
+static size_t machine_bytes(const MemoryPlan *plan, const Device *dev)
+{
+    return *dev->gpu.name ? plan->batches : total_of(plan);
+}
+
+/* A plan that might fit: the run with another train.micro_batch and train.recompute. */
+typedef struct Trial {
+    const Config *config;
+    int32_t input_length, target_length;
+    const Device *dev;
+    size_t room;
+} Trial;
+
+static bool fits(const Trial *trial, int64_t micro, int recompute, MemoryPlan *plan)
+{
+    Config config = *trial->config; /* borrows */
+    config.train.micro_batch = (Amount){ .value = (double)micro, .unit = UNIT_SAMPLES };
+    config.train.recompute = recompute;
+    return memory_plan(&config, trial->input_length, trial->target_length, plan, NULL) &&
+           device_bytes(plan, trial->dev) <= trial->room;
+}
+
+/* The largest power of two of samples below `micro` that fits; 0 means none. */
+static int64_t find_micro(const Trial *trial, int64_t micro, int recompute, MemoryPlan *plan)
+{
+    int64_t n = 1;
+    while (2 * n < micro)
+        n *= 2;
+    while (n > 0 && (n >= micro || !fits(trial, n, recompute, plan)))
+        n /= 2;
+    return n;
+}
+
+/* What would fit, as a sentence. g_free. */
+static char *advise(const Trial *trial)
+{
+    int64_t micro = config_micro_samples(trial->config), n;
+    int recompute = trial->config->train.recompute;
+    MemoryPlan plan = { 0 };
+    GString *text = g_string_new(NULL);
+    if ((n = find_micro(trial, micro, recompute, &plan)) > 0) {
+        g_autofree char *bytes = text_bytes(total_of(&plan));
+        g_string_append_printf(text, "train.micro_batch='%" PRId64 " samples' (%s)", n, bytes);
+    }
+    if (recompute == RECOMPUTE_NONE && fits(trial, micro, RECOMPUTE_BLOCK, &plan)) {
+        g_autofree char *bytes = text_bytes(total_of(&plan));
+        g_string_append_printf(text, "%strain.recompute=block (%s)", text->len ? " or " : "", bytes);
+    }
+    if (text->len == 0 && (n = find_micro(trial, micro, RECOMPUTE_BLOCK, &plan)) > 0)
+        g_string_append_printf(text, "train.micro_batch='%" PRId64 " samples' with train.recompute=block", n);
+    if (text->len == 0)
+        g_string_append(text, "no train.micro_batch");
+    g_string_append(text, " would fit");
+    return g_string_free(text, false);
+}
+
+static bool check_room(const MemoryPlan *plan, size_t needed, const char *what, const Trial *trial, GError **error)
+{
+    if (needed <= trial->room)
+        return true;
+    g_autofree char *parts = memory_describe(plan), *has = text_bytes(trial->room), *advice = advise(trial);
+    return fail_machine(error, "the run needs %s; %s has %s free: %s", parts, what, has, advice);
+}
+
+bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length,
+                  Device *dev, GError **error)
+{
+    size_t addresses = address_room(dev->threads);
+    Trial trial = { config, input_length, target_length, dev, device_room(dev) };
+    if (machine_bytes(plan, dev) > addresses) {
         g_autofree char *needed = memory_describe(plan), *has = text_bytes(addresses);
         return fail_machine(error,
                             "the run needs %s; the limit of its address space (ulimit -v) leaves %s beside its %d "
                             "threads and their libraries",
-                            needed, has, threads);
+                            needed, has, dev->threads);
     }
-    if (total_of(plan) <= there)
-        return true;
-    g_autofree char *needed = memory_describe(plan), *has = text_bytes(there);
-    return fail_machine(error,
-                        "the run needs %s; this machine has %s free. A smaller train.micro_batch or train.recompute: "
-                        "block takes fewer activations",
-                        needed, has);
+    if (*dev->gpu.name && !check_room(plan, device_bytes(plan, dev), dev->gpu.name, &trial, error))
+        return false;
+    trial.room = available();
+    return check_room(plan, machine_bytes(plan, dev), "this machine", &trial, error);
 }

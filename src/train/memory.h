@@ -15,9 +15,12 @@ bool memory_plan(const Config *config, int32_t input_length, int32_t target_leng
 char *memory_describe(const MemoryPlan *plan);
 /* ", 294,912 of them trained" where some of so many parameters are frozen, else "". g_free. */
 char *memory_describe_trained(const MemoryPlan *plan, int64_t params);
-/* An error where the plan exceeds the free memory of the machine, the limit of the control group, or the limit of the
- * address space (ulimit -v) less what `threads` compute threads take of it: call stacks, and the heaps of malloc. */
-bool memory_check(const MemoryPlan *plan, int threads, GError **error);
+/* An error where the plan exceeds the free memory of the GPU; or of the machine, the limit of the control group, or the
+ * limit of the address space (ulimit -v) less the part that the compute threads take of it: call stacks, and the heaps
+ * of malloc. Beside a GPU the machine holds the batches alone. The error says which train.micro_batch, or
+ * train.recompute, would fit; the configuration and the lengths are those of memory_plan. */
+bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length,
+                  Device *dev, GError **error);
 /* Bytes that may still be allocated: the smallest limit less usage of the control groups (cgroups, versions 1 and 2)
  * that the file `groups` (/proc/self/cgroup) lists and of their parents. root: where they are mounted (/sys/fs/cgroup).
  * SIZE_MAX means no limit. */

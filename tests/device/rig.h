@@ -1,5 +1,6 @@
 /* rig.h: operations of the cpu backend against the reference backend; where RIG_SHIM is defined, those of the cuda
- * backend, built for the host (shim/device_shim.h), in each of the shim's orders, whose results must be the same bits.
+ * backend, built for the host (shim/device_shim.h), in each of the shim's orders, whose results must be the same bits;
+ * where RIG_CUDA is defined, those of a GPU (far.h), twice, whose results must be the same bits.
  * A case is a function that makes its tensors from a rig and calls one operation; run on two devices it makes the same
  * numbers, and what it declares as output is compared. Sizes are odd, and large enough for several threads and for
  * every tile and chunk of the kernels to end in the middle. Its choices (shape, beta, dropout, …) are enumerated by the
@@ -15,9 +16,14 @@
 #ifdef RIG_SHIM
 #include "shim/device_shim.h"
 #endif
+#ifdef RIG_CUDA
+#include "device/cuda/cuda.h"
+#include "device/far.h"
+#endif
 
 #include <glib.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct Rig {
@@ -55,6 +61,10 @@ static int choose(Rig *rig, int n)
 
 static void *allocate(Rig *rig, size_t bytes)
 {
+#ifdef RIG_CUDA
+    if (g_str_equal(rig->dev->name, "cuda"))
+        return far_alloc(rig->dev, bytes);
+#endif
     void *p = g_malloc0(MAX(bytes, 1));
     g_ptr_array_add(rig->memory, p);
     return p;
@@ -192,6 +202,10 @@ static void rig_run(Rig *rig, Device *dev, const Case *c, int code)
 
 static void rig_clear(Rig *rig)
 {
+#ifdef RIG_CUDA
+    if (g_str_equal(rig->dev->name, "cuda"))
+        far_free_all(rig->dev);
+#endif
     g_ptr_array_unref(rig->memory);
     g_array_unref(rig->outputs);
 }
@@ -265,43 +279,66 @@ static void check_untouched_between_rows(const Case *c, int code, Tensor t)
 
 static inline Device *rig_device(Precision precision)
 {
-#ifdef RIG_SHIM
+#if defined RIG_SHIM
     return device_open_shim(precision);
+#elif defined RIG_CUDA
+    char why[CUDA_WHY];
+    Device *dev = far_open(precision, why);
+    if (dev == NULL)
+        g_error("%s", why);
+    return dev;
 #else
     return device_open_cpu(2, precision);
 #endif
 }
 
-static bool same_bits(Tensor a, Tensor b)
+#if defined RIG_SHIM
+enum { RIG_RUNS = DEVICE_SHIM_ORDERS };
+#elif defined RIG_CUDA
+enum { RIG_RUNS = 2 };
+#else
+enum { RIG_RUNS = 1 };
+#endif
+
+static void run_once(Rig *rig, Device *dev, const Case *c, int code, int run)
 {
-    size_t bytes = (size_t)tensor_cols(a) * dtype_bytes((DType)a.dtype);
-    for (int64_t i = 0; i < tensor_rows(a); i++)
-        if (memcmp(element(a, i, 0), element(b, i, 0), bytes) != 0)
-            return false;
-    return true;
+#ifdef RIG_SHIM
+    device_shim_order(run);
+#endif
+    (void)run;
+    rig_run(rig, dev, c, code);
 }
 
-/* Runs a case; with the shim in each order. */
+/* A host's copy of the outputs, which are the device's to overwrite. */
+static GPtrArray *bits_of(const Rig *rig)
+{
+    GPtrArray *copies = g_ptr_array_new_with_free_func((GDestroyNotify)g_bytes_unref);
+    for (guint i = 0; i < rig->outputs->len; i++) {
+        Tensor t = g_array_index(rig->outputs, Tensor, i);
+        size_t row = (size_t)tensor_cols(t) * dtype_bytes((DType)t.dtype);
+        char *bits = g_malloc(row * (size_t)tensor_rows(t) + 1);
+        for (int64_t k = 0; k < tensor_rows(t); k++)
+            memcpy(bits + (size_t)k * row, element(t, k, 0), row);
+        g_ptr_array_add(copies, g_bytes_new_take(bits, row * (size_t)tensor_rows(t)));
+    }
+    return copies;
+}
+
+/* Runs a case; with the shim in each order, on a GPU again. */
 static void run_on(Rig *got, Device *dev, const Case *c, int code)
 {
-#ifdef RIG_SHIM
-    device_shim_order(0);
-#endif
-    rig_run(got, dev, c, code);
-#ifdef RIG_SHIM
-    for (int order = 1; order < DEVICE_SHIM_ORDERS; order++) {
-        Rig again;
-        device_shim_order(order);
-        rig_run(&again, dev, c, code);
-        for (guint i = 0; i < got->outputs->len; i++)
-            if (!same_bits(g_array_index(got->outputs, Tensor, i), g_array_index(again.outputs, Tensor, i)))
-                g_error("%s, combination %d, output %u: other bits when threads run in order %d", c->name, code, i,
-                        order);
-        rig_clear(&again);
+    g_autoptr(GPtrArray) first = NULL;
+    for (int run = RIG_RUNS - 1; run >= 0; run--) {
+        run_once(got, dev, c, code, run);
+        GPtrArray *bits = bits_of(got);
+        for (guint i = 0; first && i < bits->len; i++)
+            if (!g_bytes_equal(bits->pdata[i], first->pdata[i]))
+                g_error("%s, combination %d, output %u: other bits in run %d", c->name, code, i, run);
+        g_clear_pointer(&first, g_ptr_array_unref);
+        first = bits;
+        if (run > 0)
+            rig_clear(got);
     }
-#else
-    (void)same_bits;
-#endif
 }
 
 /* Returns the number of combinations. */
@@ -329,9 +366,11 @@ static int compare(const Case *c, int code, Device *dev, Device *reference, doub
 }
 
 /* The shim takes its time: of many combinations it runs some, unless RIG_ALL is set. The strides are prime to the
- * numbers of choices, so that every choice comes up. */
+ * numbers of choices, so that every choice comes up. RIG_STRIDE sets another. */
 static int rig_stride(const Case *c, const Device *dev, int n_codes)
 {
+    if (g_getenv("RIG_STRIDE"))
+        return MAX(atoi(g_getenv("RIG_STRIDE")), 1);
 #ifdef RIG_SHIM
     bool few =
         dev->precision.compute != DT_F32 || c->roundings > 1; /* where only casts are new, or attention is slow */
@@ -394,11 +433,7 @@ static void test_avx2(void)
 
 static int run_cases(const Case *cases, size_t n, int argc, char **argv)
 {
-#ifdef RIG_SHIM
-    bool shim = true;
-#else
-    bool shim = false;
-#endif
+    bool shim = RIG_RUNS > 1; /* the sets of instructions are the cpu's */
     g_test_init(&argc, &argv, NULL);
     for (size_t i = 0; i < n; i++) {
         g_autofree char *path = g_strdup_printf("/ops/%s_matches_the_reference", cases[i].name);

@@ -345,6 +345,7 @@ static const OpTable guarded_ops = {
     .download = guarded_download,
     .record = guarded_record,
     .wait = guarded_wait,
+    .room = host_room,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = guarded_##name,
 #include "device/op_list.inc"
 };

@@ -6,6 +6,7 @@ extern "C" {
 #include "device/cuda/backend.h"
 }
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static bool count(int *n, char *)
@@ -18,20 +19,23 @@ static bool describe(int, CudaGpu *gpu, char *)
 {
     const char *compute = getenv("LOAM_FAKE_GPU");
     strcpy(gpu->name, "Shim");
-    gpu->memory = (size_t)1 << 30;
+    gpu->memory = shim_memory();
     gpu->compute = compute ? atoi(compute) : 90;
     return true;
 }
 
-static void *open_gpu(int, char *)
+/* LOAM_FAKE_GPU_REFUSES: why the GPU does not open. */
+static void *open_gpu(int, char *why)
 {
-    return shim_gpu_new();
+    const char *reason = getenv("LOAM_FAKE_GPU_REFUSES");
+    if (reason)
+        snprintf(why, CUDA_WHY, "GPU 0 does not open: %s", reason);
+    return reason ? NULL : shim_gpu_new();
 }
 
 extern "C" const CudaBackend *loam_cuda_backend(void)
 {
-    static const CudaBackend backend = {
-        cuda_signature, CUDA_SIZES, 13000, 80, count, describe, open_gpu, shim_table()
-    };
+    static const CudaBackend backend = { cuda_signature, CUDA_SIZES, 13000,    80,       GPU_HEAD_DIM,
+                                         GPU_NORM,       count,      describe, open_gpu, shim_table() };
     return &backend;
 }

@@ -5,3 +5,4 @@
 
 const OpTable *shim_table(void);
 Gpu *shim_gpu_new(void);
+size_t shim_memory(void); /* bytes of the GPU */

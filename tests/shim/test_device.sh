@@ -36,7 +36,51 @@ LOAM_CUDA_BACKEND=$work/gone.so with "$loam" env | grep -q 'none is used: loam-c
 expect 2 "device cuda:1: there is no GPU 1: the driver finds 1" with "${train[@]}" run.dir="$work/refused" train.device=cuda:1
 LOAM_FAKE_DRIVER=12040 with "${train[@]}" run.dir="$work/old" train.device=auto 'train.length=1 steps' 2>"$work/log"
 grep -q 'computing on the CPU: the NVIDIA driver is for CUDA 12.4' "$work/log" || fail "auto: $(cat "$work/log")"
+reason='no kernel image is available for execution on the device'
+expect 2 "device cuda: GPU 0 does not open: $reason" env LOAM_FAKE_GPU_REFUSES="$reason" LD_LIBRARY_PATH="$driver" \
+    "${train[@]}" run.dir="$work/refused" train.device=cuda
+LOAM_FAKE_GPU_REFUSES=$reason with "${train[@]}" run.dir="$work/refuses" train.device=auto 'train.length=1 steps' 2>"$work/log"
+grep -q "computing on the CPU: GPU 0 does not open: $reason" "$work/log" || fail "auto: $(cat "$work/log")"
 echo "ok: reasons"
+
+# From here on the GPU has too little memory for the matrices that a run's speed is compared with (yardstick.c): their
+# products take long on it.
+export LOAM_FAKE_GPU_MEMORY=5242880
+
+# Sizes that no kernel is made for are the user's to change.
+expect 1 'model.head_dim is 264, GPUs take heads of up to 256 channels; train.device=cpu takes any' \
+    with "${train[@]}" run.dir="$work/refused" train.device=cuda model.head_dim=264
+expect 1 'model.width is 16640, the norms of GPUs take rows of up to 16384 numbers' \
+    env LOAM_FAKE_GPU_MEMORY=100000000000 LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/refused" train.device=cuda \
+    model.width=16640 model.ffn=16
+expect 0 'Shim (cuda:0, f32)' env LOAM_FAKE_GPU_MEMORY=8388608 LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/wide" train.device=cuda model.head_dim=256 \
+    train.precision=f32 'train.length=1 steps'
+
+# A GPU with too little memory: what does not fit, and what would. Then that is what fits.
+small() { env LOAM_FAKE_GPU_MEMORY=$1 LD_LIBRARY_PATH="$driver" "${train[@]}" train.device=cuda train.precision=f32 model.n_enc=4 \
+    'train.batch=32 samples' 'train.length=1 steps' "${@:2}"; }
+expect 2 "Shim has 8.0 MiB free: train.micro_batch='16 samples' (" small 8388608 run.dir="$work/full" 'train.micro_batch=32 samples'
+grep -q ' or train.recompute=block (' "$work/err" || fail "recompute: $(cat "$work/err")"
+for fitting in 'train.micro_batch=16 samples' train.recompute=block; do
+    expect 0 'loss' small 8388608 run.dir="$work/fits-$fitting" 'train.micro_batch=32 samples' "$fitting"
+done
+expect 2 'Shim has 1.0 KiB free: no train.micro_batch would fit' small 1024 run.dir="$work/full"
+echo "ok: memory"
+
+# The most memory that a run ever has is the plan, within 5 %.
+peak() { # OVERRIDES…
+    local name=$1 planned taken
+    shift
+    LOAM_FAKE_GPU_REPORT=$work/report with "${train[@]}" run.dir="$work/peak-$name" train.device=cuda 'train.length=2 steps' \
+        'train.batch=16 samples' 'train.micro_batch=8 samples' "$@" 2>"$work/log" || fail "peak: $(tail -n 2 "$work/log")"
+    planned=$(sed -n 's/.*memory \([0-9.]*\) MiB: .*/\1/p' "$work/log")
+    taken=$(awk '{ print ($1 + $2) / 1048576 }' "$work/report")
+    echo "$name: planned $planned MiB, taken $taken MiB"
+    awk -v planned="$planned" -v taken="$taken" 'BEGIN { exit !(taken < 1.05 * planned && planned < 1.05 * taken) }' ||
+        fail "$name: planned $planned MiB, taken $taken MiB"
+}
+peak f32 train.precision=f32
+peak bf16 train.precision=bf16 train.recompute=block optim.name=adafactor optim.lr=1e-2
 
 # Training, resumed after two of four steps; losses near the CPU's, the same bits when it is done again.
 losses() { grep '"kind":"train"' "$1/metrics.jsonl" | sed 's/.*"loss":\([0-9.]*\).*/\1/'; }
@@ -59,7 +103,7 @@ for file in "$work/gpu/checkpoints/latest"/*.safetensors; do
 done
 # auto takes the GPU, in bf16; nothing else does unasked.
 with "${train[@]}" run.dir="$work/auto" train.device=auto 'train.length=1 steps' 2>"$work/log"
-grep -q 'bf16' "$work/auto/config.yaml" && grep -q ' cuda ' "$work/log" || fail "auto: $(cat "$work/log")"
+grep -q 'bf16' "$work/auto/config.yaml" && grep -q ' Shim (cuda:0, bf16)$' "$work/log" || fail "auto: $(cat "$work/log")"
 with "${train[@]}" run.dir="$work/default" 'train.length=1 steps' 2>"$work/log"
 grep -q ' cpu on ' "$work/log" || fail "the default: $(cat "$work/log")"
 echo "ok: training"

@@ -140,5 +140,11 @@ Device *device_open_cuda(int index, Precision precision, char *why)
     }
     const CudaBackend *backend = backend_of(why);
     void *impl = backend && cuda_describe(index, &gpu, why) ? backend->open(index, why) : NULL;
-    return impl ? device_new("cuda", backend->ops, precision, true, 1, "cuda", impl) : NULL;
+    if (impl == NULL)
+        return NULL;
+    Device *dev = device_new("cuda", backend->ops, precision, true, 1, "cuda", impl);
+    dev->gpu = (DeviceGpu){ .index = index, .head_dim = backend->head_dim, .norm = backend->norm };
+    snprintf(dev->gpu.name, sizeof dev->gpu.name, "%.63s", gpu.name);
+    dev->isa = dev->gpu.name;
+    return dev;
 }

@@ -51,6 +51,7 @@ static const OpTable null_ops = {
     .download = null_download,
     .record = host_record,
     .wait = host_wait,
+    .room = host_room,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = null_##name,
 #include "device/op_list.inc"
 };

@@ -81,8 +81,9 @@ static void report_mixture(const Trainer *t)
 
 static bool plan_memory(Trainer *t, GError **error)
 {
-    return memory_plan(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), &t->memory, error) &&
-           memory_check(&t->memory, t->dev->threads, error);
+    int32_t enc_length = loader_enc_length(t->train), dec_length = loader_dec_length(t->train);
+    return memory_plan(&t->config, enc_length, dec_length, &t->memory, error) &&
+           memory_check(&t->memory, &t->config, enc_length, dec_length, t->dev, error);
 }
 
 static bool open_model(Trainer *t, GError **error)
@@ -104,10 +105,10 @@ static bool open_model(Trainer *t, GError **error)
     t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
     int64_t n_params = params_elements(model_params(t->model));
     g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),
-                    *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision);
+                    *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision),
+                    *device = compute_device_describe(t->dev, precision);
     if (t->optimizer)
-        log_info("model: %s parameters%s; memory %s; %s on %d threads (%s, %s)", count, trained, memory, t->dev->name,
-                 t->dev->threads, t->dev->isa, precision);
+        log_info("model: %s parameters%s; memory %s; %s", count, trained, memory, device);
     return t->optimizer != NULL;
 }
 

@@ -8,10 +8,29 @@ extern "C" {
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { PROBE = 0x10A3 };
+
+/* CUDA keeps for each thread the number of the GPU that its calls are for. This is the number that the thread chose. */
+static thread_local int chosen = -1;
+
+static cudaError_t choose_gpu(int index)
+{
+    cudaError_t answer = chosen == index ? cudaSuccess : cudaSetDevice(index);
+    if (answer == cudaSuccess)
+        chosen = index;
+    return answer;
+}
+
+/* First in each entry of the table: any thread may call it, and a thread may have called for another GPU. */
+static void enter(const Device *dev)
+{
+    gpu_answer(choose_gpu(gpu_of(dev)->index), "choosing the GPU");
+}
+
 static void *native_alloc(Device *dev, size_t bytes)
 {
     void *p = NULL;
-    (void)dev;
+    enter(dev);
     cudaError_t answer = cudaMalloc(&p, bytes ? bytes : 1);
     if (answer == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError(); /* the caller says what did not fit */
@@ -23,8 +42,16 @@ static void *native_alloc(Device *dev, size_t bytes)
 
 static void native_free(Device *dev, void *p)
 {
-    (void)dev;
+    enter(dev);
     gpu_answer(cudaFree(p), "freeing memory");
+}
+
+static size_t native_room(Device *dev)
+{
+    size_t room, total;
+    enter(dev);
+    gpu_answer(cudaMemGetInfo(&room, &total), "free memory");
+    return room;
 }
 
 /* By way of two pinned buffers in turns: the caller's memory is free again at once, and one is copied by the processor
@@ -32,6 +59,7 @@ static void native_free(Device *dev, void *p)
 static void native_upload(Device *dev, void *to, const void *from, size_t bytes)
 {
     Gpu *gpu = gpu_of(dev);
+    enter(dev);
     for (size_t at = 0, n; at < bytes; at += n) {
         Pinned *pinned = &gpu->pinned[gpu->turn ^= 1];
         n = bytes - at < PINNED_BYTES ? bytes - at : PINNED_BYTES;
@@ -45,6 +73,7 @@ static void native_upload(Device *dev, void *to, const void *from, size_t bytes)
 
 static void native_download(Device *dev, void *to, const void *from, size_t bytes)
 {
+    enter(dev);
     gpu_answer(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, gpu_of(dev)->stream), "a download");
 }
 
@@ -53,12 +82,14 @@ static DeviceMark native_record(Device *dev)
 {
     Gpu *gpu = gpu_of(dev);
     DeviceMark mark = gpu->marks++;
+    enter(dev);
     gpu_answer(cudaEventRecord(gpu->events[mark % MARKS], gpu->stream), "a mark");
     return mark;
 }
 
 static void native_wait(Device *dev, DeviceMark mark)
 {
+    enter(dev);
     gpu_answer(cudaEventSynchronize(gpu_of(dev)->events[mark % MARKS]), "waiting");
 }
 
@@ -83,6 +114,7 @@ static void gpu_free(Gpu *gpu)
 static void native_close(Device *dev)
 {
     Gpu *gpu = gpu_of(dev);
+    enter(dev);
     gpu_answer(cudaStreamSynchronize(gpu->stream), "closing");
     gpu_free(gpu);
 }
@@ -110,15 +142,35 @@ static bool native_describe(int index, CudaGpu *gpu, char *why)
     return true;
 }
 
-static cudaError_t create(Gpu *gpu, int index)
+/* Writes a number, so that a GPU that the file has no code for is known when it is opened. */
+static __global__ void probe_kernel(unsigned *at)
 {
-    cudaError_t answer = cudaSetDevice(index);
+    *at = PROBE;
+}
+
+static cudaError_t probe(Gpu *gpu)
+{
+    unsigned seen = 0;
+    probe_kernel<<<1, 1, 0, gpu->stream>>>(gpu->tickets);
+    cudaError_t answer = cudaGetLastError();
+    if (answer == cudaSuccess)
+        answer = cudaMemcpyAsync(&seen, gpu->tickets, sizeof seen, cudaMemcpyDeviceToHost, gpu->stream);
+    if (answer == cudaSuccess)
+        answer = cudaMemsetAsync(gpu->tickets, 0, TICKETS * sizeof *gpu->tickets, gpu->stream);
+    if (answer == cudaSuccess)
+        answer = cudaStreamSynchronize(gpu->stream);
+    return answer != cudaSuccess || seen == PROBE ? answer : cudaErrorUnknown;
+}
+
+static cudaError_t create(Gpu *gpu)
+{
+    cudaError_t answer = choose_gpu(gpu->index);
     if (answer == cudaSuccess)
         answer = cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking);
     if (answer == cudaSuccess)
         answer = cudaMalloc((void **)&gpu->tickets, TICKETS * sizeof *gpu->tickets);
     if (answer == cudaSuccess)
-        answer = cudaMemset(gpu->tickets, 0, TICKETS * sizeof *gpu->tickets);
+        answer = probe(gpu);
     for (Pinned &pinned : gpu->pinned) {
         if (answer == cudaSuccess)
             answer = cudaMallocHost(&pinned.memory, PINNED_BYTES);
@@ -138,7 +190,8 @@ static void *native_open(int index, char *why)
         snprintf(why, CUDA_WHY, "GPU %d: no memory", index);
         return NULL;
     }
-    cudaError_t answer = create(gpu, index);
+    gpu->index = index;
+    cudaError_t answer = create(gpu);
     if (answer == cudaSuccess && products_open(gpu))
         return gpu;
     snprintf(why, CUDA_WHY, "GPU %d does not open: %s", index,
@@ -146,6 +199,16 @@ static void *native_open(int index, char *why)
     gpu_free(gpu);
     return NULL;
 }
+
+/* Each operation for the GPU of its device. */
+#define OP(name, parameters, arguments, operands, rules, flops)                                                        \
+    static void native_##name parameters                                                                               \
+    {                                                                                                                  \
+        enter(dev);                                                                                                    \
+        gpu_##name arguments;                                                                                          \
+    }
+#include "device/op_list.inc"
+#undef OP
 
 static OpTable native_table(void)
 {
@@ -157,7 +220,8 @@ static OpTable native_table(void)
     table.download = native_download;
     table.record = native_record;
     table.wait = native_wait;
-#define OP(name, parameters, arguments, operands, rules, flops) table.name = gpu_##name;
+    table.room = native_room;
+#define OP(name, parameters, arguments, operands, rules, flops) table.name = native_##name;
 #include "device/op_list.inc"
 #undef OP
     return table;
@@ -167,7 +231,8 @@ extern "C" __attribute__((visibility("default"))) const CudaBackend *loam_cuda_b
 {
     static const OpTable table = native_table();
     static const CudaBackend backend = {
-        cuda_signature, CUDA_SIZES, CUDART_VERSION / 10 * 10, 80, native_count, native_describe, native_open, &table
+        cuda_signature, CUDA_SIZES,   CUDART_VERSION / 10 * 10, 80,          GPU_HEAD_DIM,
+        GPU_NORM,       native_count, native_describe,          native_open, &table
     };
     return &backend;
 }

@@ -27,6 +27,7 @@ struct Plan {
 };
 
 struct Gpu {
+    int index;
     cudaStream_t stream;
     void *scratch;
     size_t scratch_bytes;

@@ -29,7 +29,13 @@ void *gpu_scratch(Gpu *gpu, size_t bytes)
         gpu_answer(cudaFree(gpu->scratch), "scratch memory");
         gpu->scratch = NULL;
         gpu->scratch_bytes = bytes;
-        gpu_answer(cudaMalloc(&gpu->scratch, bytes), "scratch memory");
+        if (cudaMalloc(&gpu->scratch, bytes) != cudaSuccess) {
+            fprintf(stderr,
+                    "loam: the GPU has no memory for the %zu MiB that an operation works in beside the plan; a smaller "
+                    "train.micro_batch, or train.recompute=block, leaves more\n",
+                    (bytes >> 20) + 1);
+            quick_exit(2);
+        }
     }
     return gpu->scratch;
 }
