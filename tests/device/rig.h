@@ -49,7 +49,7 @@ typedef struct Case {
 
 /* One of 0 … n-1. Over all codes every combination of a case's choices comes up once; so choices may not depend on
  * earlier ones. */
-static int choose(Rig *rig, int n)
+static inline int choose(Rig *rig, int n)
 {
     int digit = rig->code / rig->n_codes % n;
     rig->n_codes *= n;
@@ -431,7 +431,7 @@ static void test_avx2(void)
     run_under_avx2(NULL);
 }
 
-static int run_cases(const Case *cases, size_t n, int argc, char **argv)
+static inline int run_cases(const Case *cases, size_t n, int argc, char **argv)
 {
     bool shim = RIG_RUNS > 1; /* the sets of instructions are the cpu's */
     g_test_init(&argc, &argv, NULL);

@@ -15,7 +15,7 @@ static Tensor gain(Rig *r, int64_t c)
 
 static void case_norms(Rig *r)
 {
-    int64_t c = PICK_SIZE(r, 700, 1031, 4100, 8200), n = 5;
+    int64_t c = PICK_SIZE(r, 700, 1031, 4100, 8200, 16393, 33000), n = 5;
     bool layer = choose(r, 2);
     mix(r);
     Tensor x = normal_of(r, mixed(r), n, c, 0, 1), w = gain(r, c), b = gain(r, c), y = blank_of(r, mixed(r), n, c, 0);

@@ -50,35 +50,6 @@ struct RowMoments {
     }
 };
 
-/* The same for rows that are longer than MOST_ROW, by two passes. */
-struct SquareColumns {
-    typedef float Sum;
-    enum { ROW_SUMS = 0, COLUMN_SUMS = 1 };
-    RowMoments moments;
-    __device__ void first(int64_t, int64_t, int, float *) const
-    {
-    }
-    __device__ void second(int64_t row, int64_t col, int n, const float *, float (*columns)[LOT]) const
-    {
-        float x[LOT], clip = moments.scalars->clip;
-        load(x, moments.g, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) columns[0][i] += x[i] * clip * (x[i] * clip);
-    }
-};
-
-enum { LONG_ROW_THREADS = 256 };
-
-__global__ void __launch_bounds__(LONG_ROW_THREADS) long_rows_kernel(RowMoments moments)
-{
-    Parts<float> *parts = block_shared<Parts<float>>();
-    float sum = 0;
-    for (int64_t col = threadIdx.x * LOT; col < moments.cols; col += LONG_ROW_THREADS * LOT)
-        moments.first(blockIdx.x, col, lot(moments.cols, col), &sum);
-    sum = row_sum(sum, parts);
-    if (threadIdx.x == 0)
-        moments.move_row(blockIdx.x, sum);
-}
-
 struct Sum {
     View x;
     __device__ double operator()(int64_t row, int64_t col, int n) const
@@ -203,17 +174,8 @@ void gpu_adafactor_moments(Device *dev, Tensor row, Tensor col_sums, Tensor row_
         return each_lot(dev, g, FullMoments{ view(v), view(g), *spec, scalars });
     if (rows == 0 || cols == 0)
         return;
-    bool is_long = cols > MOST_ROW;
     RowMoments moments = { view(g), view(row), cols, *spec, scalars };
-    ColumnShape shape = column_shape(rows, cols, !is_long);
-    float *partial = (float *)gpu_scratch(gpu, column_bytes<RowMoments>(shape, cols));
-    if (is_long) {
-        launch(gpu, { (unsigned)rows, 1, LONG_ROW_THREADS, 1 }, long_rows_kernel, moments);
-        columns_run(gpu, SquareColumns{ moments }, shape, rows, cols, partial);
-    } else {
-        columns_run(gpu, moments, shape, rows, cols, partial);
-    }
-    fold(gpu, partial, (int)shape.shape.blocks_y, cols, fold_into(col_sums, 1));
+    fold(gpu, columns(gpu, moments, rows, cols), 0, fold_into(col_sums, 1));
     total(dev, 1, rows, Sum{ view(row) }, (double *)row_sum.p, 1);
 }
 

@@ -12,7 +12,7 @@
 #include "device/cuda/kernels/reduce.h"
 #include "device/cuda/kernels/view.h"
 
-/* The longest row with sums of its own is MOST_ROW numbers. */
+/* A row of up to MOST_ROW numbers is read by one block, which keeps its sums; a longer one is summed before. */
 enum { MOST_ROW_THREADS = 512, FEW_ROW_THREADS = 256, MOST_LOTS = 4, ROW_GROUPS = 8, MOST_ROW = 512 * 4 * LOT };
 
 template <class Sum> struct ColumnParts {
@@ -84,18 +84,44 @@ static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums
         if (y == 1)
             x = ceil_div(ceil_div(lots, each), WARP) * WARP;
     }
-    CHECK(x <= MOST_ROW_THREADS, "rows of %lld numbers, at most %d", (long long)cols, (int)MOST_ROW);
+    CHECK(x <= MOST_ROW_THREADS && each <= MOST_LOTS, "rows of %lld numbers, at most %d", (long long)cols,
+          (int)MOST_ROW);
     int64_t parts = MOST_BLOCKS / chunks, most = ceil_div(rows, y);
     parts = least(least(parts < 1 ? 1 : parts, MOST_PARTS), most < 1 ? 1 : most);
     return { { (unsigned)chunks, (unsigned)parts, (unsigned)x, (unsigned)y }, (int)each };
 }
 
-template <class Pass> static inline size_t column_bytes(const ColumnShape &shape, int64_t cols)
+/* A pass over rows that are longer than MOST_ROW: the sums of rows (rows, ROW_SUMS) are there already. */
+template <class Pass> struct LongRows {
+    typedef typename Pass::Sum Sum;
+    enum { ROW_SUMS = 0, COLUMN_SUMS = Pass::COLUMN_SUMS };
+    Pass pass;
+    const float *sums;
+    __device__ void first(int64_t, int64_t, int, float *) const
+    {
+    }
+    __device__ void second(int64_t row, int64_t col, int n, const float *, Sum (*columns)[LOT]) const
+    {
+        pass.second(row, col, n, sums + row * Pass::ROW_SUMS, columns);
+    }
+};
+
+/* sums (rows, ROW_SUMS): a block a row. */
+template <class Pass>
+static __global__ void __launch_bounds__(MOST_ROW_THREADS) long_rows_kernel(Pass pass, int64_t cols, float *sums)
 {
-    return sizeof(typename Pass::Sum) * Pass::COLUMN_SUMS * shape.shape.blocks_y * (size_t)cols;
+    Parts<float> *parts = block_shared<Parts<float>>();
+    float own[Pass::ROW_SUMS] = {};
+    for (int64_t col = threadIdx.x * LOT; col < cols; col += (int64_t)blockDim.x * LOT)
+        pass.first(blockIdx.x, col, lot(cols, col), own);
+    UNROLL for (int i = 0; i < Pass::ROW_SUMS; i++)
+    {
+        float sum = row_sum(own[i], parts);
+        if (threadIdx.x == 0)
+            sums[(int64_t)blockIdx.x * Pass::ROW_SUMS + i] = sum;
+    }
 }
 
-/* Runs a pass; partial sums (COLUMN_SUMS, shape.blocks_y, cols). */
 template <class Pass>
 static void columns_run(Gpu *gpu, const Pass &pass, const ColumnShape &shape, int64_t rows, int64_t cols,
                         typename Pass::Sum *partial)
@@ -111,6 +137,35 @@ static void columns_run(Gpu *gpu, const Pass &pass, const ColumnShape &shape, in
         else
             launch(gpu, shape.shape, columns_kernel<Pass, MOST_LOTS, MOST_ROW_THREADS>, pass, rows, cols, partial);
     }
+}
+
+/* What a pass leaves in scratch memory: partial sums (COLUMN_SUMS, parts, cols). */
+template <class Sum> struct ColumnSums {
+    Sum *partial;
+    int parts;
+    int64_t cols;
+};
+
+/* Runs a pass over rows of any length. */
+template <class Pass>
+static ColumnSums<typename Pass::Sum> columns(Gpu *gpu, const Pass &pass, int64_t rows, int64_t cols)
+{
+    typedef typename Pass::Sum Sum;
+    bool is_long = Pass::ROW_SUMS > 0 && cols > MOST_ROW;
+    ColumnShape shape = column_shape(rows, cols, Pass::ROW_SUMS > 0 && !is_long);
+    size_t count = (size_t)Pass::COLUMN_SUMS * shape.shape.blocks_y * (size_t)cols;
+    size_t row_sums = is_long ? (size_t)rows * Pass::ROW_SUMS * sizeof(float) : 0;
+    Sum *partial = (Sum *)gpu_scratch(gpu, count * sizeof(Sum) + row_sums);
+    if (!is_long)
+        columns_run(gpu, pass, shape, rows, cols, partial);
+    if constexpr (Pass::ROW_SUMS > 0) {
+        float *sums = (float *)(partial + count);
+        if (is_long && rows > 0)
+            launch(gpu, { (unsigned)rows, 1, MOST_ROW_THREADS, 1 }, long_rows_kernel<Pass>, pass, cols, sums);
+        if (is_long)
+            columns_run(gpu, LongRows<Pass>{ pass, sums }, shape, rows, cols, partial);
+    }
+    return { partial, (int)shape.shape.blocks_y, cols };
 }
 
 /* A vector of f32, bf16, f16 or f64: beta · old + sum. */
@@ -153,9 +208,11 @@ template <class Sum> static __global__ void fold_kernel(const Sum *partial, int 
     into(col, total);
 }
 
-template <class Sum> static void fold(Gpu *gpu, const Sum *partial, int parts, int64_t cols, FoldInto into)
+/* Adds the `which`-th sum of each column over the parts. */
+template <class Sum> static void fold(Gpu *gpu, const ColumnSums<Sum> &sums, int which, FoldInto into)
 {
-    Shape shape = { (unsigned)ceil_div(cols, WARP), 1, WARP, ROW_GROUPS };
-    if (cols > 0)
-        launch(gpu, shape, fold_kernel<Sum>, partial, parts, cols, into);
+    Shape shape = { (unsigned)ceil_div(sums.cols, WARP), 1, WARP, ROW_GROUPS };
+    if (sums.cols > 0)
+        launch(gpu, shape, fold_kernel<Sum>, (const Sum *)sums.partial + (int64_t)which * sums.parts * sums.cols,
+               sums.parts, sums.cols, into);
 }

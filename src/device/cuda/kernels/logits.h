@@ -22,12 +22,12 @@ static __device__ inline bool peak_above(float max, int at, float other_max, int
     return at >= 0 && (other_at < 0 || max > other_max || (max == other_max && at < other_at));
 }
 
-/* Of both; the sums are rescaled to the larger maximum. */
+/* Of both; the sums are rescaled to the larger maximum. A sum of no numbers is 0; one that is NaN stays NaN. */
 static __device__ inline Peak peak_join(Peak a, Peak b)
 {
     float max = fmaxf(a.max, b.max), sum = 0;
-    sum += a.sum > 0 ? a.sum * expf(a.max - max) : 0;
-    sum += b.sum > 0 ? b.sum * expf(b.max - max) : 0;
+    sum += a.sum != 0 ? a.sum * expf(a.max - max) : 0;
+    sum += b.sum != 0 ? b.sum * expf(b.max - max) : 0;
     return { max, peak_above(a.max, a.at, b.max, b.at) ? a.at : b.at, sum, a.plain + b.plain };
 }
 
@@ -53,7 +53,7 @@ static __device__ inline Peak peak_of_thread(const View &logits, int64_t row, in
             }
             peak.plain += x[i];
         }
-        float sum = peak.sum > 0 ? peak.sum * expf(peak.max - max) : 0;
+        float sum = peak.sum != 0 ? peak.sum * expf(peak.max - max) : 0;
         UNROLL for (int i = 0; i < LOT; i++) if (i < n) sum += expf(x[i] - max);
         peak.max = max;
         peak.sum = sum;

@@ -126,14 +126,10 @@ template <bool LAYER> struct NormBwd {
 template <bool LAYER> void norm_bwd(Device *dev, const NormBwd<LAYER> &pass, Tensor dw, Tensor db, Tensor x, float beta)
 {
     Gpu *gpu = gpu_of(dev);
-    int64_t rows = rows_of(x), cols = cols_of(x);
-    ColumnShape shape = column_shape(rows, cols, true);
-    int parts = (int)shape.shape.blocks_y;
-    float *partial = (float *)gpu_scratch(gpu, column_bytes<NormBwd<LAYER>>(shape, cols));
-    columns_run(gpu, pass, shape, rows, cols, partial);
-    fold(gpu, partial, parts, cols, fold_into(dw, beta));
+    ColumnSums<float> sums = columns(gpu, pass, rows_of(x), cols_of(x));
+    fold(gpu, sums, 0, fold_into(dw, beta));
     if (db.rank)
-        fold(gpu, partial + parts * cols, parts, cols, fold_into(db, beta));
+        fold(gpu, sums, 1, fold_into(db, beta));
 }
 
 } // namespace

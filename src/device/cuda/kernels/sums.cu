@@ -24,13 +24,8 @@ template <class T> struct SumColumns {
 template <class T> void sum_columns(Device *dev, Tensor sum, Tensor x, float beta)
 {
     Gpu *gpu = gpu_of(dev);
-    int64_t rows = rows_of(x), cols = cols_of(x);
-    if (cols == 0)
-        return;
-    ColumnShape shape = column_shape(rows, cols, false);
-    T *partial = (T *)gpu_scratch(gpu, column_bytes<SumColumns<T>>(shape, cols));
-    columns_run(gpu, SumColumns<T>{ view(x) }, shape, rows, cols, partial);
-    fold(gpu, partial, (int)shape.shape.blocks_y, cols, fold_into(sum, beta));
+    if (cols_of(x) > 0)
+        fold(gpu, columns(gpu, SumColumns<T>{ view(x) }, rows_of(x), cols_of(x)), 0, fold_into(sum, beta));
 }
 
 struct Squares {

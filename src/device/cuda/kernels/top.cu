@@ -18,7 +18,8 @@ struct TopShared {
     };
 };
 
-/* The largest of the thread's numbers that come after `last`: smaller, or equal with a larger index. */
+/* The largest of the thread's numbers that come after `last`: smaller, or equal with a larger index; last.at -1 means
+ * all of them. NaN counts as -inf, so that every index is one of the row. */
 __device__ inline Best next_of_thread(const View &x, int64_t row, int64_t cols, Best last)
 {
     Best best = { -INFINITY, -1 };
@@ -29,8 +30,10 @@ __device__ inline Best next_of_thread(const View &x, int64_t row, int64_t cols, 
         UNROLL for (int i = 0; i < LOT; i++) if (i < n)
         {
             int at = (int)(col + i);
-            if (peak_above(last.value, last.at, in[i], at) && peak_above(in[i], at, best.value, best.at))
-                best = { in[i], at };
+            float value = in[i] == in[i] ? in[i] : -INFINITY;
+            bool left = last.at < 0 || peak_above(last.value, last.at, value, at);
+            if (left && peak_above(value, at, best.value, best.at))
+                best = { value, at };
         }
     }
     return best;
@@ -67,7 +70,7 @@ __global__ void __launch_bounds__(MOST_THREADS) top_kernel(View x, int64_t cols,
     Peak peak = peak_of_row(x, row, cols, &shared->peaks);
     if (threadIdx.x == 0)
         log_sum[row] = (double)peak.max + log((double)peak.sum);
-    Best own = next_of_thread(x, row, cols, { INFINITY, 0 });
+    Best own = next_of_thread(x, row, cols, { 0, -1 });
     for (int i = 0; i < k; i++) {
         Best best = best_of_block(own, shared);
         if (threadIdx.x == 0) {

@@ -1,0 +1,136 @@
+/* Operations at the edges of what they take: numbers that are not finite, and tensors without rows. On the cpu and, by
+ * the shim, with the kernels for GPUs. */
+#include "device/rig.h"
+
+static void begin(Rig *r)
+{
+    *r = (Rig){ .dev = rig_device(precision_uniform(DT_F32)), .n_codes = 1 };
+    r->rng = philox_open(philox_key(1, PHILOX_INIT, 0), 0);
+    r->memory = g_ptr_array_new_with_free_func(g_free);
+    r->outputs = g_array_new(FALSE, FALSE, sizeof(Tensor));
+}
+
+static void end(Rig *r)
+{
+    device_close(r->dev);
+    rig_clear(r);
+}
+
+static Tensor as_vector(Tensor t)
+{
+    return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
+}
+
+static Tensor totals(Rig *r, int64_t n, double value)
+{
+    Tensor t = tensor_vector(allocate(r, (size_t)n * sizeof(double)), DT_F64, n);
+    for (int64_t i = 0; i < n; i++)
+        ((double *)t.p)[i] = value;
+    return t;
+}
+
+/* A finite loss would let a run go on, and an evaluation report it. */
+static void test_logits_that_are_not_numbers(void)
+{
+    static const int64_t places[] = { 0, 3, 8, 700, 2999 };
+    const int64_t vocabulary = 3000;
+    for (size_t i = 0; i < G_N_ELEMENTS(places); i++) {
+        Rig r;
+        begin(&r);
+        const XentSpec spec = { .scale = 1 };
+        Tensor logits = normal(&r, 1, vocabulary, 0, 1), stats = statistics(&r, 1, XENT_STATS, 0);
+        Tensor weights = as_vector(statistics(&r, 1, 1, 0)), targets = integers(&r, 1, 1);
+        set(weights, 0, 0, 1);
+        set(logits, 0, places[i], NAN);
+        op_xent(r.dev, logits, stats, targets, weights, &spec);
+        g_assert_true(isnan(get(stats, 0, XENT_LOSS)));
+        g_assert_true(isnan(get(stats, 0, XENT_NLL)));
+        end(&r);
+    }
+}
+
+/* Whatever the numbers are, ids are indices of the row, and each is there once. */
+static void test_top_of_numbers_that_are_not_finite(void)
+{
+    static const double numbers[] = { INFINITY, -INFINITY, NAN };
+    enum { V = 40, K = 3 };
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++) {
+        Rig r;
+        begin(&r);
+        Tensor x = normal(&r, 2, V, 0, 1), values = statistics(&r, 2, K, 0), log_sum = totals(&r, 2, 0);
+        Tensor ids = tensor_matrix(allocate(&r, (size_t)2 * K * sizeof(int32_t)), DT_I32, 2, K);
+        set(x, 0, 0, numbers[i]);
+        for (int64_t j = 0; j < V; j++)
+            set(x, 1, j, numbers[i]);
+        op_top(r.dev, values, ids, log_sum, x);
+        for (int64_t row = 0; row < 2; row++)
+            for (int64_t k = 0; k < K; k++) {
+                g_assert_cmpfloat(get(ids, row, k), >=, 0);
+                g_assert_cmpfloat(get(ids, row, k), <, V);
+                for (int64_t before = 0; before < k; before++)
+                    g_assert_cmpfloat(get(ids, row, k), !=, get(ids, row, before));
+            }
+        if (numbers[i] > 0)
+            g_assert_cmpfloat(get(ids, 0, 0), ==, 0);
+        end(&r);
+    }
+}
+
+static void assert_all(Tensor t, double value)
+{
+    for (int64_t i = 0; i < tensor_rows(t); i++)
+        for (int64_t j = 0; j < tensor_cols(t); j++)
+            g_assert_cmpfloat(get(t, i, j), ==, value);
+}
+
+/* A batch without rows: gradients and sums become zeros with beta 0, and stay with beta 1. */
+static void sums_of_nothing(float beta)
+{
+    enum { C = 24, PRODUCT = 5 };
+#ifdef RIG_SHIM
+    const bool products = true; /* the CPU's products take at least one number to sum over */
+#else
+    const bool products = false;
+#endif
+    Rig r;
+    begin(&r);
+    Tensor x = blank(&r, 0, C, 0), w = as_vector(normal(&r, 1, C, 0, 1)), none = as_vector(statistics(&r, 1, 0, 0));
+    Tensor dw[6], ids = integers(&r, 0, 1), sum = totals(&r, C, 3), square = totals(&r, 1, 3);
+    for (size_t i = 0; i < G_N_ELEMENTS(dw); i++) {
+        dw[i] = as_vector(accumulator(&r, 1, C, 0, beta));
+        for (int64_t c = 0; beta > 0 && c < C; c++)
+            set(dw[i], 0, c, 3);
+    }
+    Tensor table = tensor_matrix(dw[4].p, DT_F32, 1, C), product = tensor_matrix(dw[PRODUCT].p, DT_F32, 1, C);
+    op_rmsnorm_fwd(r.dev, x, none, x, w, 1e-6f);
+    op_rmsnorm_bwd(r.dev, x, dw[0], x, x, w, none, NO_TENSOR, beta);
+    op_layernorm_bwd(r.dev, x, dw[1], dw[2], x, x, w, none, none, NO_TENSOR, beta);
+    op_column_sums(r.dev, dw[3], x, beta);
+    op_scatter_add(r.dev, table, x, ids, beta);
+    if (products)
+        op_gemm(r.dev, product, blank(&r, 0, 1, 0), x, true, false, 1, beta);
+    op_sum_rows(r.dev, sum, x, beta);
+    op_sumsq(r.dev, square, x, beta);
+    for (size_t i = 0; i < G_N_ELEMENTS(dw); i++) {
+        if (i < PRODUCT || products)
+            assert_all(dw[i], beta == 0 ? 0 : 3);
+    }
+    assert_all(sum, beta == 0 ? 0 : 3);
+    assert_all(square, beta == 0 ? 0 : 3);
+    end(&r);
+}
+
+static void test_a_batch_without_rows(void)
+{
+    sums_of_nothing(0);
+    sums_of_nothing(1);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/edges/a_logit_that_is_no_number_makes_the_loss_none", test_logits_that_are_not_numbers);
+    g_test_add_func("/edges/ids_of_top_are_indices_whatever_the_numbers", test_top_of_numbers_that_are_not_finite);
+    g_test_add_func("/edges/sums_over_no_rows_are_zero", test_a_batch_without_rows);
+    return g_test_run();
+}
