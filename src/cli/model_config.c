@@ -18,16 +18,16 @@ bool cli_model_config(Config *config, const char *path, char **overrides, int n_
                              "%s: the model is what %s holds; leave model.* and lora.* options out (model.labels alone "
                              "gives its classes other names)",
                              overrides[i], path);
-    if (io_exists(dir, "config.yaml")) {
-        if (!config_load(config, saved, overrides, n_overrides, error))
-            return false;
-        config_fit_task(config, overrides, n_overrides);
-        return true;
-    }
     g_autoptr(GPtrArray) all = g_ptr_array_new();
-    if (hf_is_folder(dir) || io_exists(dir, "state.json"))
+    g_ptr_array_add(all, (gpointer) "train.best=loss"); /* the run's may be a score of another task */
+    if (!io_exists(dir, "config.yaml") && (hf_is_folder(dir) || io_exists(dir, "state.json")))
         g_ptr_array_add(all, init);
     for (int i = 0; i < n_overrides; i++)
         g_ptr_array_add(all, overrides[i]);
-    return config_load(config, NULL, (char **)all->pdata, (int)all->len, error);
+    if (!io_exists(dir, "config.yaml"))
+        return config_load(config, NULL, (char **)all->pdata, (int)all->len, error);
+    if (!config_load(config, saved, (char **)all->pdata, (int)all->len, error))
+        return false;
+    config_fit_task(config, overrides, n_overrides);
+    return true;
 }

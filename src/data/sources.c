@@ -94,3 +94,10 @@ char *sources_resolve(const char *list, bool named)
     }
     return g_strjoinv(",", items);
 }
+
+char *sources_resolve_files(const char *files)
+{
+    if (g_file_test(files, G_FILE_TEST_EXISTS))
+        return sources_resolve_path(files);
+    return strchr(files, ',') ? sources_resolve(files, false) : g_strdup(files);
+}

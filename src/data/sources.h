@@ -16,6 +16,8 @@ size_t sources_valid_name(const char *item);
 /* The absolute path, or a copy of the path where the absolute one is not UTF-8, which a configuration cannot hold.
  * g_free. */
 char *sources_resolve_path(const char *path);
+/* Files of a task with absolute paths: one, several separated by commas, or a share such as 5%, which stays. g_free. */
+char *sources_resolve_files(const char *files);
 /* A list with absolute paths: data.train, or with named = true data.valid. A path whose folder has a comma in its name
  * stays relative. g_free. */
 char *sources_resolve(const char *list, bool named);

@@ -30,7 +30,7 @@ static void add(GArray *figures, const char *name, const json_t *json)
 /* Keys of a record of scores that are no figures. */
 static bool is_figure(const char *key)
 {
-    static const char *const others[] = { "kind", "step", "examples", "seconds", "time", "wall_s" };
+    static const char *const others[] = { "kind", "step", "name", "examples", "seconds", "time", "wall_s" };
     for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
         if (strcmp(key, others[i]) == 0)
             return false;
@@ -46,7 +46,7 @@ static void take_record(Reader *reader, json_t *record)
     json_t *value;
     if (!json_is_integer(step) || (!valid && !score))
         return;
-    const char *name = valid ? json_string_value(json_object_get(record, "name")) : NULL;
+    const char *name = json_string_value(json_object_get(record, "name"));
     if (valid && reader->set == NULL)
         reader->set = g_strdup(name ? name : "");
     if (valid && strcmp(reader->set, name ? name : "") != 0)
@@ -56,9 +56,12 @@ static void take_record(Reader *reader, json_t *record)
     if (json_integer_value(step) != result->step)
         g_array_set_size(result->figures, 0);
     result->step = json_integer_value(step);
-    json_object_foreach(record, key,
-                        value) if (score ? is_figure(key) : strcmp(key, "loss") == 0 || strcmp(key, "perplexity") == 0)
-        add(result->figures, key, value);
+    json_object_foreach(record, key, value)
+    {
+        g_autofree char *of_set = score && name ? g_strdup_printf("%s.%s", name, key) : NULL;
+        if (score ? is_figure(key) : strcmp(key, "loss") == 0 || strcmp(key, "perplexity") == 0)
+            add(result->figures, of_set ? of_set : key, value);
+    }
 }
 
 bool run_result_read(RunResult *result, const char *dir, int64_t step, GError **error)

@@ -3,7 +3,8 @@
 
 #include "eval/task_scores.h"
 
-/* The figures of one evaluation: "loss" and "perplexity" of the first held-out set, then those of the task's scores. */
+/* The figures of one evaluation: "loss" and "perplexity" of the first held-out set, then those of the task's scores;
+ * "rte.accuracy" where the task has a held-out set with a name. */
 typedef struct RunResult {
     int64_t step;    /* -1 means that the file has no such evaluation */
     GArray *figures; /* Figure */

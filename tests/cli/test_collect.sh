@@ -82,7 +82,7 @@ echo "ok: two tasks side by side"
 
 "$loam" task prepare --out data/mark config.yaml 2>err || fail "$(cat err)"
 "$loam" train config.yaml run.dir=runs/plain task.data= task.input= task.target= task.valid= data.train=data/mark data.valid=data/mark-valid \
-    data.objective=seq2seq train.best=loss train.length='5 steps' --seeds 2 >out 2>log || fail "$(tail -n 1 log)"
+    data.objective=seq2seq train.best=loss train.scores=false train.length='5 steps' --seeds 2 >out 2>log || fail "$(tail -n 1 log)"
 head -n 1 out | grep -Eq '^ +runs +loss +perplexity$' && grep -Eq '^all runs +2 +[0-9]\.[0-9]{4} ± [0-9]\.[0-9]{4} ' out || fail "$(cat out)"
 echo "ok: runs of no task, by their loss"
 

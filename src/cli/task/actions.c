@@ -3,6 +3,7 @@
 #include "cli/task/task.h"
 #include "data/task/task.h"
 #include "train/config/config.h"
+#include "train/task_set.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -110,6 +111,19 @@ static const GOptionEntry prepare_entries[] = {
     { 0 },
 };
 
+/* Notes beside the held-out dataset which task it is of. */
+static bool write_task(const Task *task, const TaskConfig *config, GError **error)
+{
+    g_autofree char *prefix = g_strconcat(out, "-valid", NULL);
+    TaskFile train, valid;
+    if (!task_files(task, config, &train, &valid, error))
+        return false;
+    bool good = !valid.path || task_set_write(prefix, config, error);
+    g_free(train.path);
+    g_free(valid.path);
+    return good;
+}
+
 static bool prepare(const Config *config, const Task *task, GError **error)
 {
     if (*config->tokenizer.path == '\0')
@@ -118,7 +132,7 @@ static bool prepare(const Config *config, const Task *task, GError **error)
     if (!tok)
         return false;
     const TaskEncoder encoder = config_task_encoder(config, &config->model, task, tok);
-    bool good = task_prepare(&encoder, out, error);
+    bool good = task_prepare(&encoder, out, error) && write_task(task, &config->task, error);
     tokenizer_close(tok);
     return good;
 }

@@ -93,10 +93,10 @@ static bool check_best(const Config *config, GError **error)
     if (strcmp(best, "loss") == 0)
         return true;
     if (!task_is_set(&config->task))
-        return fail_user(error,
-                         "train.best=%s: scores are those of a task (task.name, or task.data), and the run has "
-                         "none; loss is the held-out loss",
-                         best);
+        return *config->data.valid || fail_user(error,
+                                                "train.best=%s: scores are those of a task (task.name, or task.data), "
+                                                "and the run has none; loss is the held-out loss",
+                                                best); /* data.valid may be of tasks (train/task_set.h) */
     g_autofree char *figure = task_configure(&task, &config->task, error) ? task_figure_find(&task, best, error) : NULL;
     return figure || fail_context(error, "train.best");
 }

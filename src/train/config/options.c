@@ -42,7 +42,7 @@ static const OptionRow train_options[] = {
     { "train.best", OPT_STRING, ROW(best), "loss", 0, 0, OPT_TUNABLE,
       "what makes a checkpoint the best: loss (the lowest of the first set of data.valid), or the highest of a score "
       "of "
-      "the task, such as f1, squad.f1 or rouge.rouge_l",
+      "the task, such as f1, squad.f1 or rouge.rouge_l; of a mixture of tasks rte.accuracy or mean, that of all tasks",
       NULL },
     { "train.patience", OPT_I64, ROW(patience), "0", 0, 1e9, OPT_TUNABLE,
       "evaluations in a row without a better train.best, after which the run ends; 0: none end it", NULL },

@@ -12,14 +12,6 @@
 
 /* ---- paths ---- */
 
-/* Files of a task: one path, several separated by commas, or a share, which stays. */
-static char *resolve_files(const char *files)
-{
-    if (g_file_test(files, G_FILE_TEST_EXISTS))
-        return sources_resolve_path(files);
-    return strchr(files, ',') ? sources_resolve(files, false) : g_strdup(files);
-}
-
 /* A copy of the configuration with absolute paths. Only these paths are its own: clear_resolved frees them. */
 static Config resolved(const Config *config)
 {
@@ -31,8 +23,8 @@ static Config resolved(const Config *config)
     copy.train.init = *init ? sources_resolve_path(init) : g_strdup("");
     copy.data.train = sources_resolve(config->data.train, false);
     copy.data.valid = sources_resolve(config->data.valid, true);
-    copy.task.data = resolve_files(config->task.data);
-    copy.task.valid = resolve_files(config->task.valid);
+    copy.task.data = sources_resolve_files(config->task.data);
+    copy.task.valid = sources_resolve_files(config->task.valid);
     return copy;
 }
 

@@ -12,14 +12,14 @@
 void trainer_plan_best(Trainer *t)
 {
     const TrainState *state = &t->state;
-    bool scored = t->best == NULL || t->task_eval; /* false in a run that has ended */
+    bool scored = t->best == NULL || t->scored->len > 0; /* false in a run that has ended */
     if (t->valid->len == 0 || !scored)
         return;
     Loader *first = ((const HeldoutSet *)t->valid->pdata[0])->loader;
     int64_t all = loader_epoch_samples(first), n = t->config.train.eval_samples;
     t->best_data = loader_fingerprint(first) ^ (n > 0 ? MIN(n, all) : all);
     if (t->best)
-        t->best_data ^= (int64_t)(task_eval_hash(t->task_eval) + g_str_hash(t->best));
+        t->best_data ^= (int64_t)(trainer_scores_hash(t) + g_str_hash(t->best));
     if (state->best_step >= 0 && state->best_data != t->best_data)
         log_info("the best %s so far (step %" PRId64
                  ") is of other held-out samples%s: the next evaluation begins anew",
@@ -58,23 +58,6 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
         results[i].seconds = clock_seconds() - start;
     }
     return true;
-}
-
-/* Appends the figures of the task, and writes them down once all is evaluated. An untrained model is not scored: it
- * may write without end. */
-static bool evaluate_task(Trainer *t, GArray *figures, double *seconds, GError **error)
-{
-    double start = clock_seconds();
-    bool done = t->task_eval == NULL || t->state.attempts == 0 ||
-                task_eval_run(t->task_eval, t->model, stop_requested, figures, error);
-    *seconds = clock_seconds() - start;
-    return done;
-}
-
-/* The figure that train.best names. */
-static double best_figure(const Trainer *t, const LossSums *sums, const GArray *figures)
-{
-    return t->best ? figures_value(figures, t->best) : loss_sums_total(sums);
 }
 
 /* Records the figure if it is the best so far on the same samples. Step 0 does not count: there is no checkpoint of it.
@@ -117,16 +100,17 @@ static void note_stale(Trainer *t, bool best)
              state->attempts, best_name(t), optim->plateau_patience, optim->plateau_factor, t->schedule.scale);
 }
 
-/* Evaluates everything before reporting any of it, so that an abandoned evaluation leaves no line. */
-static bool evaluate_all(Trainer *t, SetResult *results, GArray *figures, GError **error)
+/* Evaluates everything before reporting any of it, so that an abandoned evaluation leaves no line. An untrained model
+ * is not scored: it may write without end. */
+static bool evaluate_all(Trainer *t, SetResult *results, GError **error)
 {
-    double seconds;
-    if (!evaluate_sets(t, results, error) || !evaluate_task(t, figures, &seconds, error))
+    const bool scores = t->state.attempts > 0;
+    if (!evaluate_sets(t, results, error) || (scores && !trainer_score(t, error)))
         return false;
     for (guint i = 0; i < t->valid->len; i++)
         report_set(t, t->valid->pdata[i], &results[i]);
-    if (figures->len > 0)
-        metrics_scores(t->metrics, t->state.attempts, figures, task_eval_count(t->task_eval), seconds);
+    if (scores)
+        trainer_report_scores(t);
     return true;
 }
 
@@ -134,13 +118,12 @@ bool trainer_evaluate(Trainer *t, bool *best, GError **error)
 {
     double start = clock_seconds();
     g_autofree SetResult *results = g_new0(SetResult, t->valid->len);
-    g_autoptr(GArray) figures = figures_new();
     fault_point("evaluation");
-    if (!evaluate_all(t, results, figures, error))
+    if (!evaluate_all(t, results, error))
         return false;
     t->state.evaluated = t->state.attempts;
     t->state.evaluation_left = 0;
-    *best = note_best(t, best_figure(t, &results[0].sums, figures));
+    *best = note_best(t, t->best ? trainer_best_score(t) : loss_sums_total(&results[0].sums));
     note_stale(t, *best);
     t->window_started += clock_seconds() - start; /* the reported training speed excludes evaluations */
     t->started += clock_seconds() - start;

@@ -299,20 +299,22 @@ void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossS
     console_valid(step, name, sums);
 }
 
-void metrics_scores(Metrics *metrics, int64_t step, const GArray *figures, int64_t n, double seconds)
+void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArray *figures, int64_t n, double seconds)
 {
     g_autoptr(GString) shown = g_string_new(NULL);
-    json_t *line = json_pack("{s:s, s:I, s:I}", "kind", "score", "step", (json_int_t)step, "examples", (json_int_t)n);
+    g_autofree char *group = name ? g_strdup_printf("score/%s", name) : g_strdup("score");
+    json_t *line = json_pack("{s:s, s:I, s:s*, s:I}", "kind", "score", "step", (json_int_t)step, "name", name,
+                             "examples", (json_int_t)n);
     for (guint i = 0; i < figures->len; i++) {
         const Figure *figure = &g_array_index(figures, Figure, i);
-        const Scalar scalar = { figure->name, "score", figure->value };
+        const Scalar scalar = { figure->name, group, figure->value };
         add_scalars(metrics, line, &scalar, 1, step);
         if (figure_is_main(figure->name))
             g_string_append_printf(shown, "  %s %.2f", figure->name, figure->value);
     }
     json_object_set_new(line, "seconds", json_real(seconds));
     write_line(metrics, line);
-    log_info("step %" PRId64 "%s", step, shown->str);
+    log_info("step %" PRId64 "%s%s%s", step, shown->str, name ? "  " : "", name ? name : "");
 }
 
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds)

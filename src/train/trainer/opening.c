@@ -238,7 +238,7 @@ void trainer_close(Trainer *t)
     if (t->yardstick.dev)
         yardstick_clear(&t->yardstick);
     g_clear_pointer(&t->optimizer, optimizer_close);
-    g_clear_pointer(&t->task_eval, task_eval_close);
+    g_clear_pointer(&t->scored, g_ptr_array_unref);
     g_clear_pointer(&t->model, model_close);
     g_clear_pointer(&t->valid, g_ptr_array_unref);
     g_clear_pointer(&t->train, loader_close);

@@ -1,15 +1,145 @@
-/* scoring.c: the scores of a run's task at its evaluations. */
+/* scoring.c: the scores of a run's tasks at its evaluations: of its own task, or of the held-out sets that are of a
+ * task (train/task_set.h), as in a mixture of tasks. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "data/dataset/dataset.h"
+#include "eval/task_eval.h"
+#include "train/task_set.h"
 #include "train/trainer/state.h"
+#include "train/trainer/stop.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
+
+#define ANSWER_TOKENS 128    /* most tokens of an answer where data.target_length says none */
+#define MEAN          "mean" /* train.best: the mean over the tasks */
+
+typedef struct ScoredTask {
+    const char *name; /* of its held-out set, which begins the names of its figures; NULL means none */
+    TaskConfig own;   /* of a held-out set */
+    const TaskConfig *config;
+    Task task;
+    TaskEval *eval;  /* its examples; NULL until they are opened */
+    GArray *figures; /* Figure, of the last trainer_score */
+    double seconds;  /* that it took */
+} ScoredTask;
+
+static void free_scored(void *memory)
+{
+    ScoredTask *scored = memory;
+    task_eval_close(scored->eval);
+    g_array_unref(scored->figures);
+    task_set_clear(&scored->own);
+    g_free(scored);
+}
+
+static ScoredTask *scored_at(const Trainer *t, guint i)
+{
+    return t->scored->pdata[i];
+}
 
 static bool best_is_loss(const Trainer *t)
 {
     return strcmp(t->config.train.best, "loss") == 0;
 }
+
+/* ---- which tasks ---- */
+
+static ScoredTask *scored_new(const char *name)
+{
+    ScoredTask *scored = g_new0(ScoredTask, 1);
+    scored->name = name;
+    scored->figures = figures_new();
+    return scored;
+}
+
+/* The run's own task. */
+static bool add_own(Trainer *t, GError **error)
+{
+    ScoredTask *scored = scored_new(NULL);
+    g_ptr_array_add(t->scored, scored);
+    scored->config = &t->config.task;
+    return task_configure(&scored->task, scored->config, error) && task_scores_check(&scored->task, error);
+}
+
+/* The task of a held-out set, if it is a whole dataset of one. */
+static bool add_set(Trainer *t, const HeldoutSet *set, GError **error)
+{
+    double shares[SPLIT_PARTS];
+    int part;
+    bool found = false;
+    ScoredTask *scored = scored_new(set->name);
+    bool good = split_read_name(set->path_prefix, &part, shares, NULL) != 0 ||
+                task_set_read(set->path_prefix, &scored->own, &found, error);
+    if (!good || !found) {
+        free_scored(scored);
+        return good;
+    }
+    scored->own.classifies = t->config.task.classifies;
+    scored->own.classes = t->config.task.classes;
+    scored->own.labels_from = t->config.task.labels_from;
+    scored->config = &scored->own;
+    g_ptr_array_add(t->scored, scored);
+    return (task_configure(&scored->task, scored->config, error) && task_scores_check(&scored->task, error)) ||
+           fail_context(error, "%s.task.yaml", set->path_prefix);
+}
+
+static bool add_tasks(Trainer *t, GError **error)
+{
+    if (task_is_set(&t->config.task))
+        return add_own(t, error);
+    for (guint i = 0; i < t->valid->len; i++)
+        if (!add_set(t, t->valid->pdata[i], error))
+            return false;
+    return t->scored->len > 0 || best_is_loss(t) ||
+           fail_user(error,
+                     "train.best=%s: no dataset of data.valid is of a task (PREFIX.task.yaml, which `loam task "
+                     "prepare` writes)",
+                     t->config.train.best);
+}
+
+/* ---- train.best ---- */
+
+/* What follows the task's name in that of a figure, "accuracy" in "rte.accuracy"; NULL where it is of another task. */
+static const char *own_part(const ScoredTask *scored, const char *figure)
+{
+    const size_t n = scored->name ? strlen(scored->name) : 0;
+    if (scored->name == NULL)
+        return figure;
+    return strncmp(figure, scored->name, n) == 0 && figure[n] == '.' ? figure + n + 1 : NULL;
+}
+
+/* The figure of a task by one of its names; g_free. */
+static char *figure_of(const ScoredTask *scored, const char *name, GError **error)
+{
+    g_autofree char *figure = task_figure_find(&scored->task, name, error);
+    if (figure == NULL || scored->name == NULL)
+        return g_steal_pointer(&figure);
+    return g_strconcat(scored->name, ".", figure, NULL);
+}
+
+/* Sets t->best: a score of the only task; of several "mean", or NAME.SCORE. */
+static bool find_best(Trainer *t, GError **error)
+{
+    const char *best = t->config.train.best;
+    g_autoptr(GString) names = g_string_new(NULL);
+    for (guint i = 0; i < t->scored->len && t->best == NULL; i++) {
+        const ScoredTask *scored = scored_at(t, i);
+        const char *part = t->scored->len == 1 && !own_part(scored, best) ? best : own_part(scored, best);
+        if (part && !(t->best = figure_of(scored, part, error)))
+            return fail_context(error, "train.best");
+        g_string_append_printf(names, ", %s.%.*s", scored->name ? scored->name : "",
+                               (int)strcspn(scored->task.scores, ","), scored->task.scores);
+    }
+    if (t->best == NULL && t->scored->len > 1 && strcmp(best, MEAN) == 0)
+        t->best = g_strdup(MEAN);
+    return t->best ||
+           fail_user(error, "train.best=%s: want the score of a task, or their mean: " MEAN "%s", best, names->str);
+}
+
+/* ---- their examples ---- */
 
 /* Without scores a run goes on, unless one of them is to decide about its best checkpoint. */
 static bool do_without(const Trainer *t, const char *reason, GError **error)
@@ -20,22 +150,31 @@ static bool do_without(const Trainer *t, const char *reason, GError **error)
     return true;
 }
 
-static void report(const Trainer *t, const char *path)
+static void report(const ScoredTask *scored, const char *path)
 {
-    int64_t n = task_eval_count(t->task_eval), all = task_eval_total(t->task_eval);
+    int64_t n = task_eval_count(scored->eval), all = task_eval_total(scored->eval);
     g_autofree char *some = text_grouped(n), *total = text_grouped(all);
     if (n < all)
         log_info("%s: evaluations answer %s of its %s examples; train.eval_samples=0 is all", path, some, total);
 }
 
-static bool open_examples(Trainer *t, const TaskFile *file, GError **error)
+static TaskEncoder encoder_of(const Trainer *t, const ScoredTask *scored)
 {
-    const TaskEncoder encoder = config_task_encoder(&t->config, model_config(t->model), &t->task, t->tok);
+    TaskEncoder encoder = config_task_encoder(&t->config, model_config(t->model), &scored->task, t->tok);
+    encoder.config = scored->config;
+    if (encoder.target_length <= 0 && scored->task.learns == LABELS_NONE)
+        encoder.target_length = MIN(ANSWER_TOKENS, encoder.input_length / 2);
+    return encoder;
+}
+
+static bool open_examples(const Trainer *t, ScoredTask *scored, const TaskFile *file, GError **error)
+{
+    const TaskEncoder encoder = encoder_of(t, scored);
     g_autoptr(GError) problem = NULL;
-    t->task_eval = task_eval_open(&encoder, file, t->config.train.eval_samples, &problem);
-    if (t->task_eval) {
-        report(t, file->path);
-        return task_eval_check(t->task_eval, error);
+    scored->eval = task_eval_open(&encoder, file, t->config.train.eval_samples, &problem);
+    if (scored->eval) {
+        report(scored, file->path);
+        return task_eval_check(scored->eval, error);
     }
     g_autofree char *reason =
         problem ? g_strdup(problem->message)
@@ -50,21 +189,109 @@ static bool miss_examples(const Trainer *t, GError **error)
                      t->config.train.best);
 }
 
-bool trainer_open_scores(Trainer *t, GError **error)
+static bool open_task(const Trainer *t, ScoredTask *scored, GError **error)
 {
-    const Config *config = &t->config;
     TaskFile train, valid;
-    if (!task_is_set(&config->task) || (!config->train.scores && best_is_loss(t)))
-        return true;
-    if (!task_configure(&t->task, &config->task, error) || !task_scores_check(&t->task, error))
+    if (!task_files(&scored->task, scored->config, &train, &valid, error))
         return false;
-    if (!best_is_loss(t) && !(t->best = task_figure_find(&t->task, config->train.best, error)))
-        return fail_context(error, "train.best");
-    if (!task_files(&t->task, &config->task, &train, &valid, error))
-        return false;
+    bool good = valid.path ? open_examples(t, scored, &valid, error) : miss_examples(t, error);
     g_free(train.path);
-    bool left = !trainer_finished(t) || trainer_evaluation_due(t, true);
-    bool good = !left || (valid.path ? open_examples(t, &valid, error) : miss_examples(t, error));
     g_free(valid.path);
     return good;
+}
+
+bool trainer_open_scores(Trainer *t, GError **error)
+{
+    const bool left = !trainer_finished(t) || trainer_evaluation_due(t, true);
+    t->scored = g_ptr_array_new_with_free_func(free_scored);
+    if (!t->config.train.scores && best_is_loss(t))
+        return true;
+    if (!add_tasks(t, error) || (!best_is_loss(t) && !find_best(t, error)))
+        return false;
+    for (guint i = t->scored->len; i > 0; i--) {
+        ScoredTask *scored = scored_at(t, i - 1);
+        if (left && !open_task(t, scored, error))
+            return false;
+        if (scored->eval == NULL)
+            g_ptr_array_remove_index(t->scored, i - 1);
+    }
+    return true;
+}
+
+uint64_t trainer_scores_hash(const Trainer *t)
+{
+    uint64_t hash = 0;
+    for (guint i = 0; i < t->scored->len; i++)
+        hash = hash * 31 + task_eval_hash(scored_at(t, i)->eval);
+    return hash;
+}
+
+/* ---- an evaluation ---- */
+
+bool trainer_score(Trainer *t, GError **error)
+{
+    for (guint i = 0; i < t->scored->len; i++) {
+        ScoredTask *scored = scored_at(t, i);
+        const double start = clock_seconds();
+        g_array_set_size(scored->figures, 0);
+        if (!task_eval_run(scored->eval, t->model, stop_requested, scored->figures, error))
+            return false;
+        scored->seconds = clock_seconds() - start;
+    }
+    return true;
+}
+
+/* The mean of the task's main scores. */
+static double task_mean(const ScoredTask *scored)
+{
+    double sum = 0;
+    int n = 0;
+    for (guint i = 0; i < scored->figures->len; i++) {
+        const Figure *figure = &g_array_index(scored->figures, Figure, i);
+        if (figure_is_main(figure->name)) {
+            sum += figure->value;
+            n++;
+        }
+    }
+    return sum / n;
+}
+
+/* The mean over the tasks of the mean of each one's main scores, as GLUE has it. */
+static double mean_score(const Trainer *t)
+{
+    double sum = 0;
+    for (guint i = 0; i < t->scored->len; i++)
+        sum += task_mean(scored_at(t, i));
+    return sum / t->scored->len;
+}
+
+void trainer_report_scores(const Trainer *t)
+{
+    const Figure mean = { .name = (char *)(uintptr_t)MEAN, .value = t->scored->len > 1 ? mean_score(t) : (double)NAN };
+    int64_t n = 0;
+    double seconds = 0;
+    for (guint i = 0; i < t->scored->len; i++) {
+        const ScoredTask *scored = scored_at(t, i);
+        metrics_scores(t->metrics, t->state.attempts, scored->name, scored->figures, task_eval_count(scored->eval),
+                       scored->seconds);
+        n += task_eval_count(scored->eval);
+        seconds += scored->seconds;
+    }
+    if (t->scored->len < 2)
+        return;
+    g_autoptr(GArray) figures = g_array_new(false, false, sizeof(Figure));
+    g_array_append_val(figures, mean);
+    metrics_scores(t->metrics, t->state.attempts, NULL, figures, n, seconds);
+}
+
+double trainer_best_score(const Trainer *t)
+{
+    if (strcmp(t->best, MEAN) == 0 && t->scored->len > 1)
+        return mean_score(t);
+    for (guint i = 0; i < t->scored->len; i++) {
+        const char *part = own_part(scored_at(t, i), t->best);
+        if (part)
+            return figures_value(scored_at(t, i)->figures, part);
+    }
+    return (double)NAN;
 }

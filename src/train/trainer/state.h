@@ -7,7 +7,6 @@
 #include "data/prefetch.h"
 #include "device/yardstick.h"
 #include "eval/heldout.h"
-#include "eval/task_eval.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
 #include "train/memory.h"
@@ -50,9 +49,8 @@ typedef struct Trainer {
     int64_t stuck;                      /* of these the last ones, at a loss scale that cannot fall (fp16) */
     int64_t first_step, first_tokens;   /* attempts and tokens when this process started */
     int64_t best_data;                  /* hash of the held-out samples that an evaluation uses, and of train.best */
-    Task task;                          /* of a run with a task whose examples are scored */
-    TaskEval *task_eval;                /* these examples; NULL means none */
-    char *best;                         /* the figure of the task that train.best names; NULL means the held-out loss */
+    GPtrArray *scored;                  /* ScoredTask * (scoring.c) */
+    char *best;                         /* the figure that train.best names; NULL means the held-out loss */
     char *task_train, *task_valid;      /* path prefixes of the datasets of a task; NULL means no task */
     const char *trace;                  /* file for the operations of one step; NULL means none */
     int lock;                           /* of the run directory (base/lock.h); -1 means none */
@@ -88,8 +86,16 @@ double trainer_seconds_left(const Trainer *t);
  * is then LOAM_ERROR_STOPPED, and nothing has changed. */
 bool train_step(Trainer *t, StepStats *stats, GError **error);
 
-/* Opens the examples of the task that evaluations answer, where there are any. */
+/* Opens the examples that evaluations answer: those of the run's task, or of the held-out sets that are of one. */
 bool trainer_open_scores(Trainer *t, GError **error);
+/* Answers all of them, and keeps the figures. */
+bool trainer_score(Trainer *t, GError **error);
+/* Writes down the figures of the last trainer_score. */
+void trainer_report_scores(const Trainer *t);
+/* The figure t->best of the last trainer_score; NaN where it has none. */
+double trainer_best_score(const Trainer *t);
+/* A hash of the examples and their right answers. */
+uint64_t trainer_scores_hash(const Trainer *t);
 /* Sets t->best_data. Logs it if the best checkpoint so far was chosen by another figure or other samples: the next
  * evaluation replaces it. */
 void trainer_plan_best(Trainer *t);
