@@ -161,15 +161,6 @@ bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const 
     return true;
 }
 
-/* Index of the sentinel with this id; -1 means that the id is no sentinel. */
-static int sentinel_index(const Tokenizer *tok, int32_t id)
-{
-    for (int i = 0; i < tokenizer_sentinels(tok); i++)
-        if (tokenizer_sentinel(tok, i) == id)
-            return i;
-    return -1;
-}
-
 /* Appends the span that follows the sentinel in the answer; false if the answer lacks the sentinel. */
 static bool append_span(const Tokenizer *tok, const GArray *answer, int32_t sentinel, GArray *out)
 {
@@ -178,7 +169,7 @@ static bool append_span(const Tokenizer *tok, const GArray *answer, int32_t sent
         i++;
     if (i == answer->len)
         return false;
-    for (i++; i < answer->len && sentinel_index(tok, g_array_index(answer, int32_t, i)) < 0; i++)
+    for (i++; i < answer->len && tokenizer_sentinel_index(tok, g_array_index(answer, int32_t, i)) < 0; i++)
         g_array_append_val(out, g_array_index(answer, int32_t, i));
     return true;
 }
@@ -187,7 +178,7 @@ char *generate_fill(const Tokenizer *tok, const int32_t *inputs, int64_t n_input
 {
     g_autoptr(GArray) filled = g_array_new(false, false, sizeof(int32_t));
     for (int64_t i = 0; i < n_inputs; i++)
-        if (sentinel_index(tok, inputs[i]) < 0 || !append_span(tok, answer, inputs[i], filled))
+        if (tokenizer_sentinel_index(tok, inputs[i]) < 0 || !append_span(tok, answer, inputs[i], filled))
             g_array_append_val(filled, inputs[i]);
     return tokenizer_decode(tok, (const int32_t *)(void *)filled->data, filled->len, error);
 }

@@ -82,8 +82,7 @@ int tokenizer_target_end(const Tokenizer *tok)
     return tokenizer_id(tok, TOKENIZER_TARGET_END);
 }
 
-/* -1 if the id is no sentinel's. */
-static int sentinel_index(const Tokenizer *tok, int id)
+int tokenizer_sentinel_index(const Tokenizer *tok, int id)
 {
     return GPOINTER_TO_INT(g_hash_table_lookup(tok->sentinel_of, GINT_TO_POINTER(id))) - 1;
 }
@@ -151,7 +150,7 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
     for (int64_t i = 0; ok && i < n; i++) {
         if (ids[i] < 0 || ids[i] >= tok->size || ids[i] == tokenizer_pad(tok) || ids[i] == tokenizer_eos(tok))
             continue;
-        if (ids[i] < tok->facts.size && sentinel_index(tok, ids[i]) < 0) {
+        if (ids[i] < tok->facts.size && tokenizer_sentinel_index(tok, ids[i]) < 0) {
             g_array_append_val(run, ids[i]);
             continue;
         }

@@ -43,9 +43,10 @@ int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role);
 #define tokenizer_unk(tok) tokenizer_role(tok, ROLE_UNK)
 #define tokenizer_bos(tok) tokenizer_role(tok, ROLE_BOS)
 #define tokenizer_eos(tok) tokenizer_role(tok, ROLE_EOS)
-int tokenizer_id(const Tokenizer *tok, const char *piece); /* id of "[MASK]"; -1 if there is no such piece */
-int tokenizer_sentinels(const Tokenizer *tok);             /* number of sentinels; 0 means none */
-int tokenizer_sentinel(const Tokenizer *tok, int index);   /* id of a sentinel, counted from 0; -1 if there is none */
+int tokenizer_id(const Tokenizer *tok, const char *piece);  /* id of "[MASK]"; -1 if there is no such piece */
+int tokenizer_sentinels(const Tokenizer *tok);              /* number of sentinels; 0 means none */
+int tokenizer_sentinel(const Tokenizer *tok, int index);    /* id of a sentinel, counted from 0; -1 if there is none */
+int tokenizer_sentinel_index(const Tokenizer *tok, int id); /* 3 for the id of <extra_id_3>; -1 for other ids */
 /* Id of AST-T5's <sen000>, which starts and ends the targets of its objective; -1 if there is none. */
 int tokenizer_target_end(const Tokenizer *tok);
 const char *tokenizer_piece(const Tokenizer *tok, int id); /* "▁the"; "<extra_id_3>"; "" for an unused id */

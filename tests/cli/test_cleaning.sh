@@ -21,6 +21,17 @@ cmp "$work/d.bin" "$work/e.bin" || fail "the workers change what is left out"
 expect 0 "d: 21 documents" "$loam" prepare --tokenizer bytes --max-line 1000 --exclude "$work/eval.jsonl" --exclude-field prompt --exclude-share 1 \
     --min-letters 0 --out "$work/d" "$work/src"
 
+# Of texts that nearly repeat each other the first is kept, whatever the workers; it is never held out of the others.
+for i in {1..30}; do
+    { awk -v i="$i" 'BEGIN { srand(i); for (k = 0; k < 400; k++) printf "w%d%s", rand() * 1e6, k % 8 ? " " : "\n" }' >"$work/text"
+    for j in 1 2 3; do sed "1s/^w/changed$j/" "$work/text" | tr '\n' ' '; echo; done; } >>"$work/near.txt"
+done
+for workers in 1 4; do
+    expect 0 "since they nearly repeat a document before: 60" "$loam" prepare --tokenizer bytes --paragraphs --near-duplicates --valid 30% \
+        --workers $workers --out "$work/near$workers" <(sed G "$work/near.txt")
+done
+cmp "$work/near1.bin" "$work/near4.bin" && cmp "$work/near1-valid.bin" "$work/near4-valid.bin" || fail "the workers change what is left out"
+
 printf '%s\n' '{"text": "one", "l": "MIT"}' '{"text": "two", "l": ["mit", "Apache-2.0"]}' '{"text": "three", "l": ["mit", "GPL-3.0"]}' \
     '{"text": "four"}' '{"text": "five", "l": []}' '{"text": "six", "l": 7}' >"$work/l.jsonl"
 expect 0 "since their licence is not wanted: 4" "$loam" prepare --tokenizer bytes --licence-field l --licences "mit, apache-2.0" --out "$work/l" "$work/l.jsonl"

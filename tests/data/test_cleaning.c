@@ -4,6 +4,9 @@
 
 #include "base/philox.h"
 #include "data/data_test.h"
+#include "data/prepare/repeats.h"
+
+#include <math.h>
 
 static char *folder;
 
@@ -155,6 +158,62 @@ static void each_rule_has_its_limit(void)
                     DROPPED_NOT);
 }
 
+/* ---- repeats within a corpus ---- */
+
+/* A text of n random words, and the same with every word at `period`, 2 period, … (5 apart at least) replaced. */
+static void draw_pair(Philox *rng, int n, int changed, GString *one, GString *other)
+{
+    g_string_set_size(one, 0);
+    g_string_set_size(other, 0);
+    for (int i = 0; i < n; i++) {
+        const uint64_t word = philox_below(rng, UINT64_C(1) << 40), instead = philox_below(rng, UINT64_C(1) << 40);
+        g_string_append_printf(one, "%" G_GUINT64_FORMAT " ", word);
+        g_string_append_printf(other, "%" G_GUINT64_FORMAT "\n", i % 6 == 4 && i / 6 < changed ? instead : word);
+    }
+}
+
+static void repeats_are_found_by_their_jaccard_index(void)
+{
+    enum { N_WORDS = 604, RUNS = N_WORDS - REPEAT_WORDS + 1, PAIRS = 120 };
+    static const int changed[] = { 0, 3, 6, 12, 20, 30, 60 };
+    Philox rng = philox_open(philox_key(3, PHILOX_SAMPLING, 0), 0);
+    g_autoptr(GString) one = g_string_new(NULL), other = g_string_new(NULL);
+    for (size_t k = 0; k < G_N_ELEMENTS(changed); k++) {
+        const double common = RUNS - REPEAT_WORDS * changed[k], jaccard = common / (2 * RUNS - common),
+                     wanted = 1 - pow(1 - pow(jaccard, REPEAT_ROWS), REPEAT_BANDS);
+        int found = 0;
+        for (int i = 0; i < PAIRS; i++) {
+            RepeatSignature signature;
+            bool repeats;
+            SeenTable *before = seen_table_open(folder, NULL);
+            draw_pair(&rng, N_WORDS, changed[k], one, other);
+            repeats_sign(one->str, one->len, &signature);
+            g_assert_true(repeats_add(before, &signature, &repeats, NULL) && !repeats);
+            repeats_sign(other->str, other->len, &signature);
+            g_assert_true(repeats_add(before, &signature, &repeats, NULL));
+            found += repeats;
+            seen_table_close(before);
+        }
+        g_assert_cmpfloat(fabs((double)found / PAIRS - wanted), <=, changed[k] == 0 ? 0 : 0.09);
+    }
+}
+
+static void a_text_of_few_words_repeats_none(void)
+{
+    SeenTable *before = seen_table_open(folder, NULL);
+    for (int i = 0; i < 2; i++) {
+        RepeatSignature signature;
+        bool repeats;
+        repeats_sign("x = y;", 6, &signature);
+        g_assert_true(repeats_add(before, &signature, &repeats, NULL) && !repeats);
+        repeats_sign("", 0, &signature);
+        g_assert_true(repeats_add(before, &signature, &repeats, NULL) && !repeats);
+        repeats_sign("x = y+1;", 8, &signature);
+        g_assert_true(repeats_add(before, &signature, &repeats, NULL) && repeats == (i == 1));
+    }
+    seen_table_close(before);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -162,6 +221,8 @@ int main(int argc, char **argv)
 #define CASE(name) g_test_add_func("/cleaning/" #name, name)
     CASE(overlaps_are_those_of_brute_force);
     CASE(marks_are_words_of_their_own);
+    CASE(repeats_are_found_by_their_jaccard_index);
+    CASE(a_text_of_few_words_repeats_none);
     CASE(each_rule_has_its_limit);
     int failed = g_test_run();
     folder_remove(folder);

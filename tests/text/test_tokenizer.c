@@ -202,6 +202,8 @@ static void a_model_s_own_sentinels_are_used(void)
     g_assert_cmpint(tokenizer_sentinels(tok), ==, 1024);
     g_assert_cmpint(tokenizer_sentinel(tok, 1023), ==, 150 + 1023);
     g_assert_cmpint(tokenizer_sentinel(tok, 1024), ==, -1);
+    g_assert_cmpint(tokenizer_sentinel_index(tok, 150 + 1023), ==, 1023);
+    g_assert_cmpint(tokenizer_sentinel_index(tok, 149), ==, -1);
     tokenizer_close(tok);
 
     g_autofree char *some = train("some.model", "unigram", 0);

@@ -8,21 +8,13 @@
 #include <math.h>
 #include <string.h>
 
-static bool is_sentinel(const Tokenizer *tok, int32_t id)
-{
-    for (int i = 0; i < TOKENIZER_SENTINELS; i++)
-        if (tokenizer_sentinel(tok, i) == id)
-            return true;
-    return false;
-}
-
 /* A model that fills spans writes <extra_id_0>, the span, and perhaps another sentinel: the span is the completion. */
 static void keep_span(const Tokenizer *tok, GArray *ids)
 {
-    if (ids->len > 0 && is_sentinel(tok, g_array_index(ids, int32_t, 0)))
+    if (ids->len > 0 && tokenizer_sentinel_index(tok, g_array_index(ids, int32_t, 0)) >= 0)
         g_array_remove_index(ids, 0);
     for (guint i = 0; i < ids->len; i++)
-        if (is_sentinel(tok, g_array_index(ids, int32_t, i)))
+        if (tokenizer_sentinel_index(tok, g_array_index(ids, int32_t, i)) >= 0)
             g_array_set_size(ids, i);
 }
 

@@ -11,7 +11,7 @@ bool cleaning_is_given(void)
 {
     const CleaningFlags *flags = &cleaning_flags;
     return flags->clean || flags->max_line >= 0 || flags->max_mean >= 0 || flags->min_letters >= 0 ||
-           flags->licence_field || flags->licences || flags->exclude;
+           flags->licence_field || flags->licences || flags->exclude || flags->repeats;
 }
 
 static bool check_flags(const CleaningFlags *flags, GError **error)
@@ -43,6 +43,7 @@ bool cleaning_options(CleaningRules *rules, PrepareOptions *options, GError **er
                               .max_line = (int64_t)value_or((double)flags->max_line, 1000),
                               .max_mean = (int64_t)value_or((double)flags->max_mean, 100),
                               .min_letters = value_or(flags->min_letters, 0.25),
+                              .repeats = flags->repeats,
                               .licence_field = flags->licence_field,
                               .licences = flags->licences ? g_strsplit(flags->licences, ",", -1) : NULL };
     for (char **licence = rules->licences; licence && *licence; licence++)

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 typedef struct CleaningFlags {
-    gboolean clean;
+    gboolean clean, repeats;
     gint64 max_line, max_mean, ngram;
     double min_letters, share;
     char *licence_field, *licences, **exclude, **exclude_fields;
@@ -23,6 +23,8 @@ extern CleaningFlags cleaning_flags;
                   "CHARACTERS"),                                                                                       \
         CLI_VALUE("min-letters", cleaning_flags.min_letters,                                                           \
                   "or with a smaller share of letters and digits (clean: 0.25)", "SHARE"),                             \
+        CLI_SWITCH("near-duplicates", cleaning_flags.repeats,                                                          \
+                   "leave out documents of which about nine tenths repeat one before"),                                \
         CLI_VALUE("licence-field", cleaning_flags.licence_field,                                                       \
                   "of JSON objects: the licence, or a list; leave out others than --licences", "NAME"),                \
         CLI_VALUE("licences", cleaning_flags.licences, "the licences that are wanted", "MIT,Apache-2.0"),              \

@@ -10,11 +10,12 @@ const char *const dropped_reasons[DROPPED_REASONS] = {
     [DROPPED_MARKS] = "too few characters are letters or digits",
     [DROPPED_EXACT] = "they are in the evaluation sets",
     [DROPPED_NEAR] = "they are nearly in the evaluation sets",
+    [DROPPED_REPEAT] = "they nearly repeat a document before",
 };
 const char *const dropped_keys[DROPPED_REASONS] = {
-    [DROPPED_LICENCE] = "licence",       [DROPPED_GENERATED] = "generated", [DROPPED_LONG_LINE] = "long_line",
-    [DROPPED_LONG_LINES] = "long_lines", [DROPPED_MARKS] = "few_letters",   [DROPPED_EXACT] = "evaluation_exact",
-    [DROPPED_NEAR] = "evaluation_near",
+    [DROPPED_LICENCE] = "licence",       [DROPPED_GENERATED] = "generated",    [DROPPED_LONG_LINE] = "long_line",
+    [DROPPED_LONG_LINES] = "long_lines", [DROPPED_MARKS] = "few_letters",      [DROPPED_EXACT] = "evaluation_exact",
+    [DROPPED_NEAR] = "evaluation_near",  [DROPPED_REPEAT] = "near_duplicates",
 };
 
 /* What programs write at the top of the files that they make, in small letters. */

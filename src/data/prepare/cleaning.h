@@ -12,6 +12,7 @@ typedef enum Dropped {
     DROPPED_MARKS,      /* or too few characters are letters and digits */
     DROPPED_EXACT,      /* in an evaluation set */
     DROPPED_NEAR,
+    DROPPED_REPEAT, /* nearly repeats a document before (repeats.h) */
     DROPPED_REASONS
 } Dropped;
 
@@ -26,6 +27,7 @@ typedef struct CleaningRules {
     const char *licence_field;  /* of JSON objects: a licence, or a list of which all must be wanted */
     char **licences;            /* NULL-terminated: the wanted ones, upper and lower case alike */
     const OverlapIndex *overlap;
+    bool repeats; /* leave out documents that nearly repeat one that was kept or left out by this rule before */
 } CleaningRules;
 
 #define CLEANING_LINES 10

@@ -1,9 +1,10 @@
 #include "data/prepare/overlap.h"
 
+#include "data/prepare/words.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <xxhash.h>
 
 #define MAX_GRAMS   (1 << 28) /* of all evaluation sets: 4 GiB */
 #define FILTER_BITS 24        /* log2 of the bits of a filter that most n-grams of a corpus do not pass */
@@ -23,32 +24,6 @@ struct OverlapIndex {
     uint8_t *filter;
 };
 
-/* ---- words ---- */
-
-static bool is_letter(char c)
-{
-    return g_ascii_isalnum(c) || c == '_' || (signed char)c < 0;
-}
-
-/* Appends the hash of each word (uint64_t). */
-static void list_words(const char *text, size_t bytes, GArray *words)
-{
-    for (size_t at = 0, end; at < bytes; at = end) {
-        end = at + 1;
-        if (g_ascii_isspace(text[at]))
-            continue;
-        while (is_letter(text[at]) && end < bytes && is_letter(text[end]))
-            end++;
-        const uint64_t hash = XXH3_64bits(text + at, end - at);
-        g_array_append_val(words, hash);
-    }
-}
-
-static uint64_t gram_hash(const GArray *words, int64_t first, int64_t n)
-{
-    return XXH3_64bits(&g_array_index(words, uint64_t, first), (size_t)n * sizeof(uint64_t));
-}
-
 static int compare_hashes(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -60,7 +35,7 @@ static GArray *list_grams(const GArray *words, int64_t n, const uint8_t *filter)
 {
     GArray *grams = g_array_new(false, false, sizeof(uint64_t));
     for (int64_t first = 0; first + n <= (int64_t)words->len; first++) {
-        const uint64_t hash = gram_hash(words, first, n), bit = hash >> (64 - FILTER_BITS);
+        const uint64_t hash = words_gram(words, first, n), bit = hash >> (64 - FILTER_BITS);
         if (!filter || (filter[bit / 8] >> bit % 8 & 1))
             g_array_append_val(grams, hash);
     }
@@ -79,10 +54,10 @@ static GArray *list_grams(const GArray *words, int64_t n, const uint8_t *filter)
 static bool add_document(OverlapIndex *index, const char *text, size_t bytes, GError **error)
 {
     g_autoptr(GArray) words = g_array_new(false, false, sizeof(uint64_t));
-    list_words(text, bytes, words);
+    words_list(text, bytes, words);
     if (words->len == 0)
         return true;
-    const uint64_t whole = gram_hash(words, 0, words->len);
+    const uint64_t whole = words_gram(words, 0, words->len);
     g_hash_table_add(index->seen, g_memdup2(&whole, sizeof whole));
     g_autoptr(GArray) grams = list_grams(words, index->n, NULL);
     const int64_t count = grams->len;
@@ -192,10 +167,10 @@ static bool shares_enough(const OverlapIndex *index, const GArray *grams)
 Overlap overlap_find(const OverlapIndex *index, const char *text, size_t bytes)
 {
     g_autoptr(GArray) words = g_array_new(false, false, sizeof(uint64_t));
-    list_words(text, bytes, words);
+    words_list(text, bytes, words);
     if (words->len == 0)
         return OVERLAP_NONE;
-    const uint64_t whole = gram_hash(words, 0, words->len);
+    const uint64_t whole = words_gram(words, 0, words->len);
     if (g_hash_table_contains(index->seen, &whole))
         return OVERLAP_EXACT;
     g_autoptr(GArray) grams = list_grams(words, index->n, index->filter);

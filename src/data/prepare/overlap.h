@@ -1,7 +1,7 @@
-/* overlap.h: which documents repeat a document of an evaluation set. Texts are compared as sequences of words: runs of
- * letters, digits, "_" and characters beyond ASCII, and single other characters; white space does not count. A document
- * is an exact duplicate if its words are those of a document of the set, and a near one if it contains at least a share
- * of the different n-grams of such a document. A document of fewer than n words has no n-grams. */
+/* overlap.h: which documents repeat a document of an evaluation set. Texts are compared as sequences of words
+ * (words.h). A document is an exact duplicate if its words are those of a document of the set, and a near one if it
+ * contains at least a share of the different n-grams of such a document. A document of fewer than n words has no
+ * n-grams. */
 #pragma once
 
 #include "data/corpus/corpus.h"

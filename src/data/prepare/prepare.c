@@ -64,7 +64,7 @@ typedef struct Run {
     const PrepareOptions *options;
     PrepareStats *stats;
     Corpus *corpus;
-    SeenTable *seen;
+    SeenTable *seen, *repeats; /* of whole texts, and of bands of CleaningRules.repeats; NULL means none */
     int n_outputs;
     DatasetWriter *outputs[PREPARE_OUTPUTS][N_PARTS]; /* NULL where nothing is held out, or no document was written */
     NdtypeDict *ndtypes;                              /* of PrepareOptions.ndtypes; NULL without them */
@@ -141,8 +141,8 @@ static bool write_program(Run *run, const PipelineJob *job, const PipelineDocume
     return true;
 }
 
-/* Whether a document is written; one that is not is counted. */
-static bool is_kept(const PrepareOptions *options, PrepareStats *stats, const PipelineDocument *document)
+/* Whether a document is written, by its own length and text; one that is not is counted. */
+static bool is_wanted(const PrepareOptions *options, PrepareStats *stats, const PipelineDocument *document)
 {
     int64_t n = (int64_t)document->n_ids - options->append_eod;
     if (document->dropped != DROPPED_NOT)
@@ -158,6 +158,19 @@ static bool is_kept(const PrepareOptions *options, PrepareStats *stats, const Pi
     return false;
 }
 
+/* *kept: whether the document is written; one that is not is counted. */
+static bool choose(Run *run, const PipelineJob *job, guint i, bool *kept, GError **error)
+{
+    bool repeats = false;
+    *kept = is_wanted(run->options, run->stats, &g_array_index(job->documents, PipelineDocument, i));
+    if (*kept && run->repeats &&
+        !repeats_add(run->repeats, &g_array_index(job->signatures, RepeatSignature, i), &repeats, error))
+        return false;
+    run->stats->dropped[DROPPED_REPEAT] += repeats;
+    *kept &= !repeats;
+    return true;
+}
+
 static bool write_job(Run *run, const PipelineJob *job, GError **error)
 {
     PrepareStats *stats = run->stats;
@@ -165,9 +178,11 @@ static bool write_job(Run *run, const PipelineJob *job, GError **error)
     guint node = 0;
     for (guint i = 0; i < job->documents->len; i++) {
         const PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);
+        bool kept;
         stats->bytes += document->bytes;
-        if (is_kept(options, stats, document) && !(options->programs ? write_program(run, job, document, node, error)
-                                                                     : write_document(run, job, document, error)))
+        if (!choose(run, job, i, &kept, error) ||
+            (kept && !(options->programs ? write_program(run, job, document, node, error)
+                                         : write_document(run, job, document, error))))
             return false;
         for (guint k = 0; options->programs && k < document->n_sequences; k++)
             node += g_array_index(job->n_nodes, guint, document->first_sequence + k);
@@ -213,6 +228,8 @@ static bool open_all(Run *run, char *const *paths, int n_paths, GError **error)
         return false;
     run->id_counts = options->fairseq ? g_new0(int64_t, tokenizer_size(run->tok)) : NULL;
     bool done = options->keep_duplicates || (run->seen = seen_table_open(folder, error));
+    if (done && options->rules && options->rules->repeats)
+        done = (run->repeats = seen_table_open(folder, error));
     if (done && options->ndtypes)
         done = (run->ndtypes = ndtype_dict_new(options->programs->grammars, options->programs->segment_tokens, error));
     for (int output = 0; done && !options->by_language && output < run->n_outputs; output++)
@@ -322,6 +339,7 @@ bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const Pr
     ndtype_dict_free(run.ndtypes);
     g_free(run.id_counts);
     seen_table_close(run.seen);
+    seen_table_close(run.repeats);
     corpus_close(run.corpus);
     stats->seconds = clock_seconds() - start;
     return good;

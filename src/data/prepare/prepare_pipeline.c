@@ -38,6 +38,7 @@ static void job_init(PipelineJob *job)
     job->sequences = g_array_new(false, false, sizeof(guint));
     job->n_nodes = g_array_new(false, false, sizeof(guint));
     job->nodes = g_array_new(false, false, sizeof(TreeNode));
+    job->signatures = g_array_new(false, true, sizeof(RepeatSignature));
 }
 
 static void job_clear(PipelineJob *job)
@@ -48,6 +49,7 @@ static void job_clear(PipelineJob *job)
     g_array_unref(job->sequences);
     g_array_unref(job->n_nodes);
     g_array_unref(job->nodes);
+    g_array_unref(job->signatures);
     g_clear_error(&job->error);
     g_free(job->where);
 }
@@ -174,6 +176,7 @@ static void fill_job(Pipeline *pipeline, PipelineJob *job)
     g_array_set_size(job->sequences, 0);
     g_array_set_size(job->n_nodes, 0);
     g_array_set_size(job->nodes, 0);
+    g_array_set_size(job->signatures, 0);
     g_clear_pointer(&job->where, g_free);
     job->duplicates = job->empty = job->unlicensed = 0;
     job->least_hash = 1;
@@ -254,9 +257,14 @@ static void encode_job(void *data, void *opaque)
     Pipeline *pipeline = opaque;
     const ProgramOptions *options = pipeline->options->programs;
     ProgramEncoder *programs = options ? program_encoder_open(pipeline->tok, options) : NULL;
+    const bool signs = pipeline->options->rules && pipeline->options->rules->repeats;
     g_autoptr(GError) problem = NULL;
+    g_array_set_size(job->signatures, signs ? job->documents->len : 0);
     for (guint i = 0; i < job->documents->len; i++) {
         PipelineDocument *document = &g_array_index(job->documents, PipelineDocument, i);
+        if (signs)
+            repeats_sign(job->text->str + document->begin, document->bytes,
+                         &g_array_index(job->signatures, RepeatSignature, i));
         if (!encode_document(pipeline->tok, programs, pipeline->options, job, document, &problem))
             g_array_set_size(job->documents, i);
     }

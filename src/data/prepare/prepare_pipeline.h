@@ -4,6 +4,7 @@
 #pragma once
 
 #include "data/prepare/prepare.h"
+#include "data/prepare/repeats.h"
 #include "data/prepare/seen_table.h"
 #include "text/tokenizer.h"
 
@@ -22,12 +23,13 @@ typedef enum JobState { JOB_FREE, JOB_ENCODING, JOB_ENCODED } JobState;
 typedef struct PipelineJob {
     JobState state;
     GString *text;
-    GArray *documents; /* of PipelineDocument */
-    GArray *ids;       /* of int32_t */
-    GArray *sequences; /* of guint: number of ids of each sequence */
-    GArray *n_nodes;   /* of guint, with programs: number of nodes of each sequence */
-    GArray *nodes;     /* of TreeNode, with programs: of one sequence after another */
-    char *where;       /* file and line of the first document */
+    GArray *documents;  /* of PipelineDocument */
+    GArray *ids;        /* of int32_t */
+    GArray *sequences;  /* of guint: number of ids of each sequence */
+    GArray *n_nodes;    /* of guint, with programs: number of nodes of each sequence */
+    GArray *nodes;      /* of TreeNode, with programs: of one sequence after another */
+    GArray *signatures; /* of RepeatSignature, with CleaningRules.repeats: one for each document */
+    char *where;        /* file and line of the first document */
     int64_t duplicates, empty, unlicensed;
     double least_hash;   /* of its documents, hashed to [0, 1) as --valid does; 1 means no document */
     uint64_t done_bytes; /* bytes of the corpus as stored that had been read with this job */

@@ -91,8 +91,8 @@ void ndtype_writer_abort(NdtypeWriter *writer);
 
 /* Whether FOLDER/dict_ndtype.txt is there for a path prefix FOLDER/LANG/SPLIT. */
 bool trees_has_ndtypes(const char *prefix);
-/* Removes PREFIX.tree and, for a path prefix FOLDER/LANG/SPLIT with FOLDER/dict_ndtype.txt, its side files: what is there
- * describes a dataset of the same name that is being replaced. */
+/* Removes PREFIX.tree and, for a path prefix FOLDER/LANG/SPLIT with FOLDER/dict_ndtype.txt, its side files: what is
+ * there describes a dataset of the same name that is being replaced. */
 bool trees_remove(const char *prefix, GError **error);
 /* The trees of FOLDER/LANG/SPLIT; all of their documents have no tree if there is no FOLDER/LANG/ndtypes. trees_hash is
  * not for them, and trees_documents is -1 for such text. */
