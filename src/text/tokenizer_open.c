@@ -190,12 +190,12 @@ static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **
 {
     tok->added = added_tokens_new();
     tok->kind = kind_of_file(tok->path, data);
-    if (tok->kind == NULL && !open_json(tok, data, bytes, error))
-        return false;
     if (tok->facts.pattern && tok->kind != &kind_tiktoken)
         return fail_user(error, "only a rank file of tiktoken takes a pattern");
     if (tok->facts.layout && tok->kind != &kind_tiktoken)
         return fail_user(error, "only a rank file of tiktoken takes a layout");
+    if (tok->kind == NULL && !open_json(tok, data, bytes, error))
+        return false;
     if (tok->model == NULL)
         tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
     if (tok->model == NULL)

@@ -131,6 +131,26 @@ static void other_files_have_no_layout(void)
     g_clear_error(&error);
     g_assert_null(tokenizer_open_ranks(GOLDEN "byte-bpe/vocab.json", NULL, "ast-t5", &error));
     g_assert_nonnull(strstr(error->message, "only a rank file of tiktoken takes a layout"));
+    g_clear_error(&error);
+    g_assert_null(tokenizer_open_ranks(GOLDEN "byte-bpe/tokenizer.json", NULL, "ast-t5", &error));
+    g_assert_nonnull(strstr(error->message, "only a rank file of tiktoken takes a layout"));
+    g_clear_error(&error);
+    g_assert_null(tokenizer_open_ranks(GOLDEN "byte-bpe/tokenizer.json", "gpt2", NULL, &error));
+    g_assert_nonnull(strstr(error->message, "only a rank file of tiktoken takes a pattern"));
+}
+
+/* A decoder that leaves out strange characters would give another piece. */
+static void damaged_base64_is_told(void)
+{
+    static const char *const pieces[] = { "!YQ==", "Y#Q==", "YQ=", "YQ", "=", "YR==" };
+    g_autofree char *path = g_build_filename(folder, "damaged.tiktoken", NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(pieces); i++) {
+        g_autoptr(GError) error = NULL;
+        g_autofree char *text = g_strdup_printf("YA== 0\n%s 1\n", pieces[i]);
+        g_assert_true(g_file_set_contents(path, text, -1, NULL));
+        g_assert_null(tokenizer_open_ranks(path, NULL, NULL, &error));
+        g_assert_nonnull(strstr(error->message, "line 2: the piece is no base64"));
+    }
 }
 
 int main(int argc, char **argv)
@@ -143,6 +163,7 @@ int main(int argc, char **argv)
     CASE(it_goes_through_tokenizer_json);
     CASE(sizes_are_those_of_cl100k);
     CASE(other_files_have_no_layout);
+    CASE(damaged_base64_is_told);
     int failed = g_test_run();
     g_assert_true(io_remove_tree(folder, NULL));
     return failed;

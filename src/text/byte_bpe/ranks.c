@@ -54,8 +54,9 @@ static bool read_rank(char *line, GPtrArray *names, GError **error)
         return fail_user(error, "want a piece in base64, a space and a rank below %d", MERGES_MAX_ID);
     *space = 0;
     gsize n;
-    g_autofree guchar *bytes = g_base64_decode(line, &n);
-    if (n == 0 || n > MAX_PIECE)
+    g_autofree guchar *bytes = g_base64_decode(line, &n); /* leaves out other characters */
+    g_autofree char *again = g_base64_encode(bytes, n);
+    if (n == 0 || n > MAX_PIECE || strcmp(again, line) != 0)
         return fail_user(error, "the piece is no base64 of 1 to %d bytes", MAX_PIECE);
     if (names->len <= rank)
         g_ptr_array_set_size(names, (int)rank + 1);
