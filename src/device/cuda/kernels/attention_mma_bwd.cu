@@ -237,8 +237,7 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y / parts * attn.group);
     int from = (int)blockIdx.y % parts * Sizes::OUT, first_row = (int)threadIdx.x / WARP * 16;
     int64_t last_head = pairs.head + attn.group - 1, i = 0, j = (int64_t)(blockIdx.x % tiles) * OWN_ROWS,
-            end = pairs.k0 + pairs.of.tk;
-    int64_t channel = k_channel(attn, pairs);
+            end = pairs.k0 + pairs.of.tk, channel = k_channel(attn, pairs);
     if (j >= pairs.of.tk)
         return;
     float dk[1][OUT][4] = {}, dv[1][OUT][4] = {};
