@@ -22,7 +22,8 @@ if(LOAM_CUDA_ALL)
   list(APPEND cuda_targets -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_100,code=[sm_100,compute_100])
 endif()
 set(cuda_flags -std=c++17 -O3 -I${CMAKE_SOURCE_DIR}/src -DLOAM_VERSION=\\"${PROJECT_VERSION}\\" ${cuda_targets} -Xptxas -v
-               -Xcompiler -fPIC,-Wall,-fvisibility=hidden --ptxas-options=-warn-spills)
+               -Xcompiler -fPIC,-Wall,-fvisibility=hidden --ptxas-options=-warn-spills
+               -no-compress) # the PTX is text in the file: tests/shim/test_ptxas.sh reads it
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/device/cuda/kernels/*.cu src/device/cuda/native/*.cu)
 set(cuda_objects "")

@@ -91,7 +91,7 @@ static void case_attn_forms(Rig *r)
 static void case_attn_sizes(Rig *r)
 {
     static const int32_t queries[] = { 35, 1, -1 }, keys[] = { 530, 37, -1 };
-    int64_t dim = PICK_SIZE(r, 32, 40, 160), spare = PICK_SIZE(r, 0, 3);
+    int64_t dim = PICK_SIZE(r, 32, 40, 128, 160), spare = PICK_SIZE(r, 0, 3);
     AttnSpec spec = { .heads = 1, .scale = 0.125f };
     spec.window = (int32_t)PICK(r, 0, 70);
     spec.causal = spec.window > 0;

@@ -12,7 +12,15 @@ extern "C" {
 #define BY_UCONTEXT /* slower: it asks the kernel for the signals */
 #endif
 
-enum { WARP = 32, MOST_THREADS = 1024, MOST_WARPS = MOST_THREADS / WARP, STACK = 128 << 10, SHARED = 48 << 10 };
+enum {
+    WARP = 32,
+    MOST_THREADS = 1024,
+    MOST_WARPS = MOST_THREADS / WARP,
+    STACK = 128 << 10,
+    SHARED = 48 << 10,
+    LARGE = 99 << 10
+};
+enum { MOST_COPIES = 512 }; /* of a thread that has not waited */
 
 enum State { READY, AT_WARP, AT_BARRIER, ENDED };
 
@@ -65,11 +73,21 @@ struct Warp {
     int turn, arrived;
 };
 
+struct Copies {
+    struct {
+        void *to;
+        const void *from;
+        size_t bytes;
+    } of[MOST_COPIES];
+    int n;
+};
+
 Fiber fibers[MOST_THREADS];
+Copies *copies; /* (MOST_THREADS) */
 Warp warps[MOST_WARPS];
 Place scheduler;
 char *stacks;
-alignas(16) char shared[SHARED];
+alignas(16) char shared[LARGE];
 int current, n_threads, at_barrier, n_ended;
 void (*body)(void *);
 void *body_context;
@@ -121,6 +139,8 @@ void open_fibers()
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(memory != MAP_FAILED, "no memory for the stacks of threads");
     stacks = (char *)memory;
+    copies = (Copies *)calloc(MOST_THREADS, sizeof *copies);
+    CHECK(copies != NULL, "no memory for the copies of threads");
     for (int i = 0; i < MOST_THREADS; i++)
         place_init(&fibers[i].place, stacks + (size_t)i * STACK, fiber_main);
 }
@@ -166,6 +186,9 @@ void run_block()
         warp.turn = warp.arrived = 0;
     while (run_ready())
         ;
+    for (int i = 0; i < n_threads; i++)
+        CHECK(copies[i].n == 0, "block (%u, %u): thread %d ends with %d copies that it has not waited for", blockIdx.x,
+              blockIdx.y, i, copies[i].n);
     CHECK(n_ended == n_threads, "block (%u, %u): %d of %d threads wait for others, %d of them at a barrier", blockIdx.x,
           blockIdx.y, n_threads - n_ended, n_threads, at_barrier);
 }
@@ -205,6 +228,32 @@ void *shim_shared(size_t bytes)
 {
     CHECK(bytes <= SHARED, "%zu bytes of shared memory, at most %d", bytes, (int)SHARED);
     return shared;
+}
+
+void *shim_shared_large(size_t bytes)
+{
+    CHECK(bytes <= LARGE, "%zu bytes of shared memory, at most %d", bytes, (int)LARGE);
+    return shared;
+}
+
+void shim_copy_later(void *to, const void *from, size_t bytes)
+{
+    Copies *own = &copies[current];
+    CHECK(own->n < MOST_COPIES, "thread %d has %d copies to wait for", current, own->n);
+    CHECK((uintptr_t)to % bytes == 0 && (uintptr_t)from % bytes == 0, "a copy of %zu bytes from %p to %p", bytes, from,
+          to);
+    own->of[own->n++] = { to, from, bytes };
+}
+
+void shim_copy_now(void)
+{
+    Copies *own = &copies[current];
+    for (int i = 0; i < own->n; i++)
+        if (own->of[i].from)
+            memcpy(own->of[i].to, own->of[i].from, own->of[i].bytes);
+        else
+            memset(own->of[i].to, 0, own->of[i].bytes);
+    own->n = 0;
 }
 
 void __syncthreads(void)

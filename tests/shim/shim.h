@@ -7,6 +7,8 @@
  * is missing one order reads what another has not written, or writes what another has not read, and the results differ.
  * Shared memory holds NaN when a block begins.
  *
+ * Asynchronous copies are made when their thread waits for them, so who reads before that reads NaN.
+ *
  * A kernel dies with a message where some threads wait for others that have ended. All 32 threads of a warp take part
  * in each of its shuffles and votes. */
 #pragma once
@@ -43,7 +45,11 @@ typedef enum ShimOrder { SHIM_FORWARD, SHIM_BACKWARD, SHIM_SHUFFLED, SHIM_ORDERS
 void shim_set_order(ShimOrder order);
 
 void shim_run(ShimIndex grid, ShimIndex block, void (*body)(void *), void *context);
-void *shim_shared(size_t bytes); /* of the block that runs: the same address for each of its threads */
+void *shim_shared(size_t bytes);       /* of the block that runs: the same address for each of its threads */
+void *shim_shared_large(size_t bytes); /* as much as a kernel may ask for when it is launched */
+/* cp.async: copies of the thread's own, zeros where `from` is NULL, which are made when it waits for them. */
+void shim_copy_later(void *to, const void *from, size_t bytes);
+void shim_copy_now(void);
 /* Waits for all threads of the warp; gives the 32 values that they brought. */
 const uint64_t *shim_meet(uint64_t value);
 

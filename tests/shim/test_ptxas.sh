@@ -1,5 +1,5 @@
-# What ptxas said when loam-cuda.so was built: attention keeps its sums in registers, other kernels spill little. Argument: the
-# build folder.
+# What ptxas said when loam-cuda.so was built: attention keeps its sums in registers, other kernels spill little. And the
+# PTX that it read: attention of bf16 and f16 goes by tensor cores. Argument: the build folder.
 set -euo pipefail
 logs=$1/cuda
 if ! ls "$logs"/*.log >/dev/null 2>&1; then
@@ -17,4 +17,41 @@ awk '/Compiling entry function/ { name = $7 }
         }
 }
 END { exit failed }' "$logs"/*.log
-echo "ok: $n kernels"
+# Kernels of the file by name, and how many of these instructions each has; the PTX follows its sizes in the object.
+instructions() { # OBJECT INSTRUCTION…
+    local object=$1
+    shift
+    LC_ALL=C tr -c '[:print:]\n\t' '\n' <"$object" | awk -v wanted="$*" '
+        BEGIN { n = split(wanted, instruction, " ") }
+        function report(   i, line) {
+            for (i = 1; i <= n; i++)
+                line = line " " count[i] + 0
+            if (name)
+                print name line
+            delete count
+        }
+        /\.entry / { report(); name = $0; sub(/.*\.entry /, "", name); sub(/\(.*/, "", name) }
+        { for (i = 1; i <= n; i++) if (index($0, instruction[i])) count[i]++ }
+        END { report() }'
+}
+kernels=0
+for object in "$logs"/attention_mma_*.o; do
+    while read -r name products matrices transposed copies; do
+        kernels=$((kernels + 1))
+        if [ "$products" -lt 16 ] || [ "$matrices" -lt 8 ] || [ "$transposed" -lt 8 ] || [ "$copies" -lt 1 ]; then
+            echo "FAIL: $name has $products mma, $matrices and $transposed ldmatrix, $copies cp.async" >&2
+            exit 1
+        fi
+    done < <(instructions "$object" mma.sync.aligned.m16n8k16 ldmatrix.sync.aligned.m8n8.x4.shared \
+        ldmatrix.sync.aligned.m8n8.x4.trans cp.async.cg.shared.global)
+done
+[ "$kernels" -ge 24 ] || { echo "FAIL: $kernels kernels of attention on tensor cores" >&2; exit 1; }
+# Shared memory that a kernel is born with is at most 48 KiB, registers of a thread are at most 255.
+awk '/Used [0-9]+ registers/ {
+    for (i = 1; i <= NF; i++) {
+        if ($i == "Used" && $(i + 1) > 255) failed = 1
+        if ($i == "bytes" && $(i + 1) ~ /^smem/ && $(i - 1) > 49152) failed = 1
+    }
+}
+END { exit failed }' "$logs"/attention*.log || { echo "FAIL: registers or shared memory of attention" >&2; exit 1; }
+echo "ok: $n kernels, $kernels on tensor cores"

@@ -1,20 +1,13 @@
-/* attention.h: what the kernels of attention share: which block works on what, tiles of scores, products of tiles.
- *
- * A block works on TILE × TILE pairs of queries and keys at a time, of one sequence and head: each thread has ROWS
- * queries and COLS neighbouring keys, LANES threads side by side have the same queries. Channels are staged CHANNELS at
- * a time in shared memory, as f32. Scores never exist whole. */
+/* attention.h: what the kernels of attention share: arguments, which block works on which sequence and head, which keys
+ * a query sees. attention_tiles.h has the products of f32 on the ordinary cores, attention_mma.h those of bf16 and f16
+ * on tensor cores. */
 #pragma once
 
+#include "device/cuda/kernels/each.h"
 #include "device/cuda/kernels/mask.h"
 #include "device/cuda/kernels/reduce.h"
 
-enum { ATTN_TILE = 64, ROWS = 4, COLS = 4, LANES = 16, ATTN_THREADS = 256, CHANNELS = 32, MOST_CHANNELS = 256 };
-
-struct AttnShared {
-    float a[ATTN_TILE][CHANNELS + 1], b[ATTN_TILE][CHANNELS + 1];
-    float pairs[ATTN_TILE][ATTN_TILE + 1];
-    unsigned wanted;
-};
+enum { MOST_CHANNELS = 256 };
 
 /* Arguments of a launch. The pointers in `spec` that lead to the host are not followed. */
 struct Attn {
@@ -69,17 +62,6 @@ static __device__ inline Pairs pairs_of(const Attn &attn, int seq, int head)
     return pairs;
 }
 
-/* The thread's first query and key within a tile. */
-static __device__ inline int first_row(void)
-{
-    return (int)threadIdx.x / LANES * ROWS;
-}
-
-static __device__ inline int first_col(void)
-{
-    return (int)threadIdx.x % LANES * COLS;
-}
-
 /* First channel of the head in q, o and their gradients; in k, v and theirs. */
 static __device__ inline int64_t q_channel(const Attn &attn, const Pairs &pairs)
 {
@@ -89,84 +71,6 @@ static __device__ inline int64_t q_channel(const Attn &attn, const Pairs &pairs)
 static __device__ inline int64_t k_channel(const Attn &attn, const Pairs &pairs)
 {
     return pairs.head / attn.group * attn.dim;
-}
-
-/* tile[r][c] = channels [channel, channel + CHANNELS) of rows first + r, those below `end`, else 0; of CHANNELS the
- * first `n`. */
-static __device__ APART void stage(float (*tile)[CHANNELS + 1], const View &x, int64_t first, int64_t end,
-                                   int64_t channel, int64_t n)
-{
-    for (int i = (int)threadIdx.x; i < ATTN_TILE * CHANNELS / LOT; i += ATTN_THREADS) {
-        int r = i / (CHANNELS / LOT), c = i % (CHANNELS / LOT) * LOT;
-        float out[LOT] = {};
-        if (first + r < end && c < n)
-            load_any(out, x, first + r, channel + c, (int)least(LOT, n - c));
-        UNROLL for (int j = 0; j < LOT; j++) tile[r][c + j] = out[j];
-    }
-}
-
-/* sums[r][c] = a[a_row + r] · b[b_row + c] over `dim` channels; rows from a_end and b_end on count as 0. */
-static __device__ inline void tile_products(float (&sums)[ROWS][COLS], AttnShared *shared, const View &a, int64_t a_row,
-                                            int64_t a_end, int64_t a_channel, const View &b, int64_t b_row,
-                                            int64_t b_end, int64_t b_channel, int64_t dim)
-{
-    UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int c = 0; c < COLS; c++) sums[r][c] = 0;
-    for (int64_t at = 0; at < dim; at += CHANNELS) {
-        int64_t n = least(CHANNELS, dim - at);
-        __syncthreads(); /* all have read the chunk before */
-        stage(shared->a, a, a_row, a_end, a_channel + at, n);
-        stage(shared->b, b, b_row, b_end, b_channel + at, n);
-        __syncthreads();
-        for (int x = 0; x < n; x++) {
-            float left[ROWS], right[COLS];
-            UNROLL for (int r = 0; r < ROWS; r++) left[r] = shared->a[first_row() + r][x];
-            UNROLL for (int c = 0; c < COLS; c++) right[c] = shared->b[first_col() + c][x];
-            UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int c = 0; c < COLS; c++) sums[r][c] +=
-                left[r] * right[c];
-        }
-    }
-}
-
-/* sums[chunk] += pairs x, or pairsᵀ x with `TRANSPOSED`: for the thread's ROWS rows, and of each chunk of CHANNELS
- * channels its two; x has rows [row, end). */
-enum { OWN = CHANNELS / LANES };
-template <int CHUNKS, bool TRANSPOSED>
-static __device__ inline void tile_accumulate(float (&sums)[CHUNKS][ROWS][OWN], AttnShared *shared, const View &x,
-                                              int64_t row, int64_t end, int64_t channel, int64_t dim)
-{
-    int own = (int)threadIdx.x % LANES * OWN;
-    UNROLL for (int chunk = 0; chunk < CHUNKS; chunk++)
-    {
-        if (chunk * CHANNELS >= dim)
-            break;
-        __syncthreads(); /* pairs are written, all have read the chunk before */
-        stage(shared->a, x, row, end, channel + chunk * CHANNELS, least(CHANNELS, dim - chunk * CHANNELS));
-        __syncthreads();
-        for (int t = 0; t < ATTN_TILE; t++) {
-            float right[OWN];
-            UNROLL for (int c = 0; c < OWN; c++) right[c] = shared->a[t][own + c];
-            UNROLL for (int r = 0; r < ROWS; r++)
-            {
-                float left = TRANSPOSED ? shared->pairs[t][first_row() + r] : shared->pairs[first_row() + r][t];
-                UNROLL for (int c = 0; c < OWN; c++) sums[chunk][r][c] += left * right[c];
-            }
-        }
-    }
-}
-
-/* Writes factor · sums to rows [row, end). */
-template <int CHUNKS>
-static __device__ inline void tile_store(const float (&sums)[CHUNKS][ROWS][OWN], const View &y, int64_t row,
-                                         int64_t end, int64_t channel, int64_t dim, const float (&factor)[ROWS])
-{
-    int own = (int)threadIdx.x % LANES * OWN;
-    UNROLL for (int chunk = 0; chunk < CHUNKS; chunk++) UNROLL for (int r = 0; r < ROWS; r++)
-        UNROLL for (int c = 0; c < OWN; c++)
-    {
-        int64_t at = chunk * CHANNELS + own + c;
-        if (row + first_row() + r < end && at < dim)
-            store_one(y, row + first_row() + r, channel + at, factor[r] * sums[chunk][r][c]);
-    }
 }
 
 static __device__ inline bool in_layout(const Attn &attn, const Pairs &pairs, int64_t position, int64_t j)
@@ -179,63 +83,27 @@ static __device__ inline bool in_layout(const Attn &attn, const Pairs &pairs, in
     return false;
 }
 
-/* Bit c is set where query i sees key j + c. */
-static __device__ APART unsigned visible_keys(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
+/* Whether one of n_queries queries from i on sees one of n_keys keys from j on, by their bounds and the blocks of the
+ * layout. Each warp finds it by itself, the same in all of them. */
+static __device__ inline bool tile_wanted(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
+                                          int n_keys)
 {
-    unsigned seen = 0;
-    int64_t begin, end;
-    if (i >= pairs.of.tq)
-        return 0;
-    attn_visible(&attn.spec, pairs.of, i, &begin, &end);
-    for (int c = 0; c < COLS; c++)
-        if (j + c >= begin && j + c < end &&
-            (attn.layout.blocks == 0 || in_layout(attn, pairs, i + pairs.of.tk - pairs.of.tq, j + c)))
-            seen |= 1u << c;
-    return seen;
-}
-
-/* Whether a query of the tile sees a key of the other, by their bounds and the layout; the same in all threads. */
-static __device__ inline bool tile_wanted(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j,
-                                          AttnShared *shared)
-{
-    int64_t last = least(i + ATTN_TILE, pairs.of.tq) - 1, begin, end, unused, shift = pairs.of.tk - pairs.of.tq;
+    int64_t last = least(i + n_queries, pairs.of.tq) - 1, begin, end, unused, shift = pairs.of.tk - pairs.of.tq;
     attn_visible(&attn.spec, pairs.of, i, &begin, &unused);
     attn_visible(&attn.spec, pairs.of, last, &unused, &end); /* neither bound falls with the query */
-    if (j >= end || j + ATTN_TILE <= begin)
+    if (j >= end || j + n_keys <= begin)
         return false;
     const BlockLayout &layout = attn.layout;
     if (layout.blocks == 0)
         return true;
-    __syncthreads(); /* all have read the answer before */
-    if (threadIdx.x == 0)
-        shared->wanted = 0;
-    __syncthreads();
+    bool wanted = false;
     int32_t head = attn.spec.first_head + pairs.head;
     int64_t from = attn_layout_row(&layout, head, i + shift), to = attn_layout_row(&layout, head, last + shift) + 1;
-    for (int32_t k = layout.first.device[from] + (int32_t)threadIdx.x; k < layout.first.device[to]; k += ATTN_THREADS) {
+    for (int32_t k = layout.first.device[from] + lane_number(); k < layout.first.device[to]; k += WARP) {
         int64_t key = (int64_t)layout.keys.device[k] * layout.size;
-        if (key < j + ATTN_TILE && key + layout.size > j)
-            shared->wanted = 1;
+        wanted = wanted || (key < j + n_keys && key + layout.size > j);
     }
-    __syncthreads();
-    return shared->wanted;
-}
-
-/* q·e + k·e for the embedding e of the distance of query i and key j. */
-static __device__ APART float distance_score(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
-{
-    int64_t row = attn.distance.table.d[0] / 2 + i + pairs.of.tk - pairs.of.tq - j;
-    float sum = 0;
-    for (int64_t c = 0; c < attn.dim; c += LOT) {
-        float e[LOT], q[LOT], k[LOT] = {};
-        int n = lot(attn.dim, c);
-        load_any(e, attn.table, row, c, n);
-        load_any(q, attn.q, pairs.q0 + i, q_channel(attn, pairs) + c, n);
-        if (attn.distance.keys)
-            load_any(k, attn.k, pairs.k0 + j, k_channel(attn, pairs) + c, n);
-        UNROLL for (int x = 0; x < LOT; x++) sum += e[x] * (q[x] + k[x]);
-    }
-    return sum;
+    return __ballot_sync(ALL_LANES, wanted) != 0;
 }
 
 static __device__ inline int64_t bias_column(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
@@ -243,48 +111,9 @@ static __device__ inline int64_t bias_column(const Attn &attn, const Pairs &pair
     return j - i + (attn.spec.k_first.device ? attn.spec.max_k - pairs.of.tk : attn.spec.max_q - 1);
 }
 
-static __device__ APART float bias_of(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
+static __device__ inline float bias_of(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
 {
     return load_one(attn.bias, pairs.head, bias_column(attn, pairs, i, j));
-}
-
-/* Scores of the tile whose first query is i and first key j; -inf where the key is not visible. */
-static __device__ inline void tile_scores(float (&scores)[ROWS][COLS], const Attn &attn, const Pairs &pairs, int64_t i,
-                                          int64_t j, AttnShared *shared)
-{
-    tile_products(scores, shared, attn.q, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), attn.k,
-                  pairs.k0 + j, pairs.k0 + pairs.of.tk, k_channel(attn, pairs), attn.dim);
-    UNROLL for (int r = 0; r < ROWS; r++)
-    {
-        int64_t query = i + first_row() + r, key = j + first_col();
-        unsigned seen = visible_keys(attn, pairs, query, key);
-        UNROLL for (int c = 0; c < COLS; c++)
-        {
-            bool is_seen = seen >> c & 1;
-            float score = scores[r][c];
-            if (is_seen && attn.table.p)
-                score += distance_score(attn, pairs, query, key + c);
-            score *= attn.spec.scale;
-            if (is_seen && attn.bias.p)
-                score += bias_of(attn, pairs, query, key + c);
-            scores[r][c] = is_seen ? score : -INFINITY;
-        }
-    }
-}
-
-/* Dropout's factors of query i and keys j … j + 3; j is a multiple of 4. */
-static __device__ inline void mask_attention(float (&factors)[COLS], const Attn &attn, const Pairs &pairs, int64_t i,
-                                             int64_t j)
-{
-    const Mask &mask = attn.mask;
-    UNROLL for (int c = 0; c < COLS; c++) factors[c] = 1;
-    if (mask.sample == NULL || i >= pairs.of.tq)
-        return;
-    uint64_t sample = (uint64_t)mask.sample[pairs.q0 + i];
-    uint32_t head = (uint32_t)(attn.spec.first_head + pairs.head), position = (uint32_t)mask.position[pairs.q0 + i];
-    PhiloxWords words = philox4x32(mask.key, (uint32_t)sample, (uint32_t)(sample >> 32) | head << 16, position,
-                                   (uint32_t)(j / PHILOX_ELEMENTS));
-    mask_four(factors, mask, words, (uint32_t)j);
 }
 
 /* Rows that no sequence covers get zeros. */
@@ -303,14 +132,3 @@ struct ClearOutside {
         }
     }
 };
-
-template <template <int> class Kernel, class... Arguments>
-static void launch_by_dim(Gpu *gpu, Shape shape, const Attn &attn, Arguments... arguments)
-{
-    if (attn.dim <= 2 * CHANNELS)
-        launch(gpu, shape, Kernel<2>::run, attn, arguments...);
-    else if (attn.dim <= 4 * CHANNELS)
-        launch(gpu, shape, Kernel<4>::run, attn, arguments...);
-    else
-        launch(gpu, shape, Kernel<8>::run, attn, arguments...);
-}

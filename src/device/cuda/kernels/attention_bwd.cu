@@ -5,20 +5,12 @@
  * With p the probabilities, r dropout's factors and δ_i = dout_i·o_i:
  *   ds_ij = p (r dout_i·v_j − δ_i), dv_j = Σ_i r p dout_i, dq_i = scale Σ_j ds k_j, dk_j = scale Σ_i ds q_i,
  *   dbias_(j−i) = Σ ds. */
-#include "device/cuda/kernels/attention.h"
-#include "device/cuda/kernels/each.h"
+#include "device/cuda/kernels/attention_launch.h"
+#include "device/cuda/kernels/attention_tiles.h"
 #include "device/cuda/kernels/kernels.h"
 
 namespace
 {
-
-struct Gradients {
-    View dq, dk, dv, dout, o, dtable;
-    const float *lse;
-    int64_t lse_ld, queries; /* rows of q */
-    float *delta;            /* (heads, queries) */
-    float *diagonals;        /* of each tile of keys: see diagonal_places; NULL: there is no bias */
-};
 
 /* δ of a query and head: a warp each. */
 __global__ void delta_kernel(const __grid_constant__ Attn attn, Gradients g)
@@ -90,6 +82,19 @@ __device__ inline void tile_distances(float (&sums)[CHUNKS][ROWS][OWN], const At
         }
 }
 
+/* Adds the sums of ds, which lies in shared memory, along its diagonals to those of the tile of queries. */
+__device__ inline void add_diagonals(const AttnShared *shared, float *places, int64_t j, int64_t n_places)
+{
+    int distance = (int)threadIdx.x - (ATTN_TILE - 1); /* key - query within the tile */
+    int64_t at = threadIdx.x + j;
+    if (distance >= ATTN_TILE || at >= n_places)
+        return;
+    float sum = 0;
+    for (int r = distance < 0 ? -distance : 0; r < ATTN_TILE && r + distance < ATTN_TILE; r++)
+        sum += shared->pairs[r][r + distance];
+    places[at] += sum;
+}
+
 /* dq of a tile of queries of a sequence (block x), for a head (block y). */
 template <int CHUNKS>
 __global__ void __launch_bounds__(ATTN_THREADS)
@@ -102,9 +107,13 @@ __global__ void __launch_bounds__(ATTN_THREADS)
         return;
     float sums[CHUNKS][ROWS][OWN] = {}, scale = attn.spec.scale;
     const float factor[ROWS] = { scale, scale, scale, scale };
+    float *places = diagonals_of(attn.spec, g, pairs.seq, pairs.head, (int)blockIdx.x % tiles, tiles);
+    int64_t n_places = diagonals_used(pairs.of.tk);
+    for (int64_t at = threadIdx.x; places && at < n_places; at += ATTN_THREADS)
+        places[at] = 0;
     for (int64_t j = 0; j < pairs.of.tk; j += ATTN_TILE) {
         float weights[ROWS][COLS], ds[ROWS][COLS];
-        if (!tile_wanted(attn, pairs, i, j, shared))
+        if (!tile_wanted(attn, pairs, i, ATTN_TILE, j, ATTN_TILE))
             continue;
         tile_gradients(weights, ds, attn, g, pairs, i, j, shared);
         share_pairs(ds, shared);
@@ -112,48 +121,20 @@ __global__ void __launch_bounds__(ATTN_THREADS)
                                        k_channel(attn, pairs), attn.dim);
         if (attn.table.p)
             tile_distances<CHUNKS, false>(sums, attn, pairs, i, j, shared, 0);
+        if (places)
+            add_diagonals(shared, places, j, n_places);
     }
     tile_store(sums, g.dq, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), attn.dim, factor);
-}
-
-/* Places for the sums along diagonals of a tile of keys: one for each j - i of its keys. */
-HOST_DEVICE inline int64_t diagonal_places(const AttnSpec &spec)
-{
-    return spec.max_q + ATTN_TILE - 1;
-}
-
-/* Those of tile `tile` of `tiles` of a sequence and head. */
-__device__ inline float *diagonals_of(const Attn &attn, const Gradients &g, int seq, int head, int tile, int tiles)
-{
-    return g.diagonals + (((int64_t)seq * attn.spec.heads + head) * tiles + tile) * diagonal_places(attn.spec);
-}
-
-/* Adds the sums of ds, which lies in shared memory, along its diagonals. */
-__device__ inline void add_diagonals(const AttnShared *shared, float *places, int64_t max_q, int64_t i)
-{
-    int distance = (int)threadIdx.x - (ATTN_TILE - 1); /* key - query within the tile */
-    int64_t at = distance - i + max_q - 1;
-    if (distance >= ATTN_TILE || at < 0)
-        return;
-    float sum = 0;
-    for (int r = distance < 0 ? -distance : 0; r < ATTN_TILE && r + distance < ATTN_TILE; r++)
-        sum += shared->pairs[r][r + distance];
-    places[at] += sum;
 }
 
 /* What the queries of one head add to dk and dv of a tile of keys, in channels from `from` on. */
 template <int CHUNKS>
 __device__ inline void keys_of_head(float (&dk)[CHUNKS][ROWS][OWN], float (&dv)[CHUNKS][ROWS][OWN], const Attn &attn,
-                                    const Gradients &g, const Pairs &pairs, int64_t j, int tiles, AttnShared *shared,
-                                    int64_t from)
+                                    const Gradients &g, const Pairs &pairs, int64_t j, AttnShared *shared, int64_t from)
 {
-    float *places =
-        g.diagonals && from == 0 ? diagonals_of(attn, g, pairs.seq, pairs.head, (int)(j / ATTN_TILE), tiles) : NULL;
-    for (int64_t at = threadIdx.x; places && at < diagonal_places(attn.spec); at += ATTN_THREADS)
-        places[at] = 0;
     for (int64_t i = 0; i < pairs.of.tq; i += ATTN_TILE) {
         float weights[ROWS][COLS], ds[ROWS][COLS];
-        if (!tile_wanted(attn, pairs, i, j, shared))
+        if (!tile_wanted(attn, pairs, i, ATTN_TILE, j, ATTN_TILE))
             continue;
         tile_gradients(weights, ds, attn, g, pairs, i, j, shared);
         share_pairs(weights, shared);
@@ -164,8 +145,6 @@ __device__ inline void keys_of_head(float (&dk)[CHUNKS][ROWS][OWN], float (&dv)[
                                       q_channel(attn, pairs) + from, attn.dim - from);
         if (attn.table.p && attn.distance.keys)
             tile_distances<CHUNKS, true>(dk, attn, pairs, i, j, shared, from);
-        if (places)
-            add_diagonals(shared, places, attn.spec.max_q, i);
     }
 }
 
@@ -184,35 +163,43 @@ __global__ void __launch_bounds__(ATTN_THREADS)
     float dk[CHUNKS][ROWS][OWN] = {}, dv[CHUNKS][ROWS][OWN] = {}, scale = attn.spec.scale;
     const float factor[ROWS] = { scale, scale, scale, scale }, one[ROWS] = { 1, 1, 1, 1 };
     for (int head = 0; head < attn.group; head++, pairs.head++)
-        keys_of_head<CHUNKS>(dk, dv, attn, g, pairs, j, tiles, shared, from);
+        keys_of_head<CHUNKS>(dk, dv, attn, g, pairs, j, shared, from);
     pairs.head--;
     tile_store(dk, g.dk, pairs.k0 + j, end, k_channel(attn, pairs) + from, attn.dim - from, factor);
     tile_store(dv, g.dv, pairs.k0 + j, end, k_channel(attn, pairs) + from, attn.dim - from, one);
 }
 
-/* dbias: the sums of all tiles of keys, in their order. */
-struct AddDiagonals {
-    Attn attn;
-    Gradients g;
-    View dbias;
-    float beta;
-    int tiles;
-    __device__ void operator()(int64_t head, int64_t col, int n) const
-    {
-        float sum[LOT] = {};
-        for (int seq = 0; seq < attn.spec.n_seq; seq++) {
-            int64_t tk = attn.spec.cu_k.device[seq + 1] - attn.spec.cu_k.device[seq];
-            for (int tile = 0; tile * ATTN_TILE < tk; tile++) {
-                const float *places = diagonals_of(attn, g, seq, (int)head, tile, tiles);
-                int64_t at = col - tile * ATTN_TILE;
-                UNROLL for (int i = 0; i < LOT; i++) if (i < n && at + i >= 0 && at + i < diagonal_places(attn.spec))
-                    sum[i] += places[at + i];
-            }
-        }
-        UNROLL for (int i = 0; i < LOT; i++) if (i < n)
-            store_one(dbias, head, col + i, blend(dbias, head, col + i, beta, sum[i]));
-    }
+/* dbias of 32 columns (block x) of a head (block y): row y of the block adds what the tiles of queries of every
+ * DIAGONAL_ROWS-th sequence have left, in their order; then the rows are added. */
+enum { DIAGONAL_ROWS = 16 };
+struct DiagonalShared {
+    float of[DIAGONAL_ROWS][WARP];
 };
+
+__global__ void diagonal_kernel(AttnSpec spec, Gradients g, View dbias, float beta, int tiles)
+{
+    DiagonalShared *shared = block_shared<DiagonalShared>();
+    int64_t col = (int64_t)blockIdx.x * WARP + threadIdx.x;
+    int head = (int)blockIdx.y;
+    float sum = 0;
+    for (int seq = (int)threadIdx.y; seq < spec.n_seq; seq += DIAGONAL_ROWS) {
+        int64_t tq = spec.cu_q.device[seq + 1] - spec.cu_q.device[seq];
+        int64_t n_places = diagonals_used(spec.cu_k.device[seq + 1] - spec.cu_k.device[seq]);
+        for (int tile = 0; tile * DIAGONAL_QUERIES < tq; tile++) {
+            int64_t at = col + (int64_t)(tile + 1) * DIAGONAL_QUERIES - spec.max_q;
+            if (at >= 0 && at < n_places)
+                sum += diagonals_of(spec, g, seq, head, tile, tiles)[at];
+        }
+    }
+    shared->of[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || col >= (int64_t)spec.max_q + spec.max_k - 1)
+        return;
+    sum = 0;
+    for (int y = 0; y < DIAGONAL_ROWS; y++)
+        sum += shared->of[y][threadIdx.x];
+    store_one(dbias, head, col, blend(dbias, head, col, beta, sum));
+}
 
 /* ds of one pair, by a warp: a lane has LOT channels of q, k, the embedding e, and of dout and v. */
 __device__ inline float pair_gradient(const Attn &attn, const Gradients &g, const Pairs &pairs, int64_t i, int64_t j,
@@ -299,6 +286,18 @@ void clear_outside(Device *dev, Tensor dq, Tensor dk, Tensor dv, const AttnSpec 
     each_lot(dev, dv, ClearOutside{ view(dv), spec->cu_k.device, spec->n_seq, false });
 }
 
+/* On the ordinary cores. */
+void plain_bwd(Gpu *gpu, const Attn &attn, const Gradients &g)
+{
+    const AttnSpec &spec = attn.spec;
+    int q_tiles = (int)ceil_div(spec.max_q, ATTN_TILE), k_tiles = (int)ceil_div(spec.max_k, ATTN_TILE);
+    int parts = (int)ceil_div(attn.dim, 4 * CHANNELS);
+    Shape queries = { (unsigned)(spec.n_seq * q_tiles), (unsigned)spec.heads, ATTN_THREADS, 1 };
+    Shape keys = { (unsigned)(spec.n_seq * k_tiles), (unsigned)(attn_kv_heads(&spec) * parts), ATTN_THREADS, 1 };
+    launch_by_dim<Queries>(gpu, queries, attn, g, q_tiles);
+    launch_by_dim<Keys>(gpu, keys, attn, g, k_tiles, parts);
+}
+
 } // namespace
 
 void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout, Tensor o,
@@ -306,10 +305,10 @@ void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
 {
     Gpu *gpu = gpu_of(dev);
     Attn attn = attn_of(q, k, v, bias, spec, drop);
-    int q_tiles = (int)ceil_div(spec->max_q, ATTN_TILE), k_tiles = (int)ceil_div(spec->max_k, ATTN_TILE);
+    int tiles = (int)ceil_div(spec->max_q, DIAGONAL_QUERIES);
     size_t deltas = (size_t)ceil_div(spec->heads * rows_of(q), 64) * 64,
-           tiles = (size_t)spec->n_seq * (size_t)spec->heads * (size_t)k_tiles;
-    size_t diagonals = dbias.rank ? tiles * (size_t)diagonal_places(*spec) : 0;
+           all_tiles = (size_t)spec->n_seq * (size_t)spec->heads * (size_t)tiles;
+    size_t diagonals = dbias.rank ? all_tiles * (size_t)diagonals_used(spec->max_k) : 0;
     float *scratch = (float *)gpu_scratch(gpu, (deltas + diagonals) * sizeof(float));
     Gradients g = { view(dq),
                     view(dk),
@@ -322,19 +321,14 @@ void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
                     rows_of(q),
                     scratch,
                     dbias.rank ? scratch + deltas : NULL };
-    int parts = (int)ceil_div(attn.dim, 4 * CHANNELS);
     clear_outside(dev, dq, dk, dv, spec);
-    if (spec->n_seq > 0) {
-        Shape delta = { (unsigned)ceil_div(rows_of(q), 8), (unsigned)spec->heads, WARP, 8 };
-        Shape queries = { (unsigned)(spec->n_seq * q_tiles), (unsigned)spec->heads, ATTN_THREADS, 1 };
-        Shape keys = { (unsigned)(spec->n_seq * k_tiles), (unsigned)(attn_kv_heads(spec) * parts), ATTN_THREADS, 1 };
-        if (rows_of(q) > 0)
-            launch(gpu, delta, delta_kernel, attn, g);
-        launch_by_dim<Queries>(gpu, queries, attn, g, q_tiles);
-        launch_by_dim<Keys>(gpu, keys, attn, g, k_tiles, parts);
-    }
+    if (rows_of(q) > 0)
+        launch(gpu, { (unsigned)ceil_div(rows_of(q), 8), (unsigned)spec->heads, WARP, 8 }, delta_kernel, attn, g);
+    if (spec->n_seq > 0)
+        (attn_on_tensor_cores(attn) ? attention_mma_bwd : plain_bwd)(gpu, attn, g);
     if (dbias.rank)
-        each_lot(dev, dbias, AddDiagonals{ attn, g, view(dbias), beta_bias, k_tiles });
+        launch(gpu, { (unsigned)ceil_div(cols_of(dbias), WARP), (unsigned)spec->heads, WARP, DIAGONAL_ROWS },
+               diagonal_kernel, *spec, g, view(dbias), beta_bias, tiles);
     if (spec->distance) {
         g.dtable = view(spec->distance->dtable);
         launch(gpu, { (unsigned)rows_of(spec->distance->table), 1, WARP, DISTANCE_WARPS }, distance_kernel, attn, g,

@@ -1,6 +1,6 @@
 /* attention_fwd.cu: attention forward: the keys of a tile of queries, a tile at a time, with a running maximum. */
-#include "device/cuda/kernels/attention.h"
-#include "device/cuda/kernels/each.h"
+#include "device/cuda/kernels/attention_launch.h"
+#include "device/cuda/kernels/attention_tiles.h"
 #include "device/cuda/kernels/kernels.h"
 
 namespace
@@ -39,7 +39,7 @@ __device__ inline void take_tile(float (&shrink)[ROWS], Running *running, const 
 /* A block for each tile of queries of each sequence (block x) and each head (block y). */
 template <int CHUNKS>
 __global__ void __launch_bounds__(ATTN_THREADS)
-    attention_fwd_kernel(const __grid_constant__ Attn attn, View o, float *lse, int64_t lse_ld, int tiles)
+    attention_fwd_kernel(const __grid_constant__ Attn attn, FwdOutputs to, int tiles)
 {
     AttnShared *shared = block_shared<AttnShared>();
     Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y);
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(ATTN_THREADS)
     }
     for (int64_t j = 0; j < pairs.of.tk; j += ATTN_TILE) {
         float scores[ROWS][COLS], shrink[ROWS];
-        if (!tile_wanted(attn, pairs, i, j, shared))
+        if (!tile_wanted(attn, pairs, i, ATTN_TILE, j, ATTN_TILE))
             continue;
         tile_scores(scores, attn, pairs, i, j, shared);
         take_tile(shrink, &running, scores, attn, pairs, i, j, shared);
@@ -69,15 +69,23 @@ __global__ void __launch_bounds__(ATTN_THREADS)
         bool none = running.sum[r] == 0;
         inverse[r] = none ? 0 : 1 / running.sum[r];
         if (threadIdx.x % LANES == 0 && i + first_row() + r < pairs.of.tq)
-            lse[pairs.head * lse_ld + pairs.q0 + i + first_row() + r] =
+            to.lse[pairs.head * to.lse_ld + pairs.q0 + i + first_row() + r] =
                 none ? 0 : running.max[r] + logf(running.sum[r]);
     }
-    tile_store(sums, o, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), attn.dim, inverse);
+    tile_store(sums, to.o, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), attn.dim, inverse);
 }
 
 template <int CHUNKS> struct Forward {
     static constexpr auto run = attention_fwd_kernel<CHUNKS>;
 };
+
+/* On the ordinary cores. */
+void plain_fwd(Gpu *gpu, const Attn &attn, const FwdOutputs &to)
+{
+    int tiles = (int)ceil_div(attn.spec.max_q, ATTN_TILE);
+    Shape shape = { (unsigned)(attn.spec.n_seq * tiles), (unsigned)attn.spec.heads, ATTN_THREADS, 1 };
+    launch_by_dim<Forward>(gpu, shape, attn, to, tiles);
+}
 
 } // namespace
 
@@ -85,10 +93,12 @@ void gpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor 
                   const Dropout *drop)
 {
     Attn attn = attn_of(q, k, v, bias, spec, drop);
-    int tiles = (int)ceil_div(spec->max_q, ATTN_TILE);
-    Shape shape = { (unsigned)(spec->n_seq * tiles), (unsigned)spec->heads, ATTN_THREADS, 1 };
+    FwdOutputs to = { view(o), (float *)lse.p, lse.ld };
+    bool few = spec->max_q <= DECODE_QUERIES && attn.mask.sample == NULL && attn.table.p == NULL;
     each_lot(dev, o, ClearOutside{ view(o), spec->cu_q.device, spec->n_seq, false });
     each_lot(dev, lse, ClearOutside{ view(lse), spec->cu_q.device, spec->n_seq, true });
-    if (spec->n_seq > 0)
-        launch_by_dim<Forward>(gpu_of(dev), shape, attn, view(o), (float *)lse.p, lse.ld, tiles);
+    if (spec->n_seq > 0 && few)
+        attention_decode(gpu_of(dev), attn, to, rows_of(q));
+    else if (spec->n_seq > 0)
+        (attn_on_tensor_cores(attn) ? attention_mma_fwd : plain_fwd)(gpu_of(dev), attn, to);
 }

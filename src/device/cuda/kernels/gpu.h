@@ -21,6 +21,9 @@ extern "C" {
 #include <string.h>
 
 enum { WARP = 32, MOST_THREADS = 1024, TICKETS = 4096 };
+enum {
+    MOST_SHARED = 99 << 10
+}; /* bytes of shared memory of a block, on every GPU of compute capability 8.0 and later */
 
 /* A GPU that is open: stream, scratch memory, libraries. dev->impl. */
 struct Gpu;
@@ -69,12 +72,25 @@ template <class T> static inline T *block_shared()
     return (T *)shim_shared(sizeof(T));
 }
 
+/* The same for kernels of launch_large. */
+template <class T> static inline T *block_shared_large()
+{
+    return (T *)shim_shared_large(sizeof(T));
+}
+
 template <class... Parameters, class... Arguments>
 static void launch(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
 {
     (void)gpu;
     shim_launch({ shape.blocks_x, shape.blocks_y, 1 }, { shape.threads_x, shape.threads_y, 1 },
                 [&] { kernel(arguments...); });
+}
+
+template <class T, class... Parameters, class... Arguments>
+static void launch_large(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
+{
+    static_assert(sizeof(T) <= MOST_SHARED, "more shared memory than a block may have");
+    launch(gpu, shape, kernel, arguments...);
 }
 #else
 #define UNROLL _Pragma("unroll")
@@ -112,14 +128,38 @@ cudaStream_t gpu_stream(Gpu *gpu);
 /* Ends the program with one line if CUDA answered an error. */
 void gpu_answer(cudaError_t answer, const char *what);
 
+extern __shared__ __align__(16) unsigned char gpu_large_memory[];
+
+template <class T> static __device__ inline T *block_shared_large()
+{
+    return reinterpret_cast<T *>(gpu_large_memory);
+}
+
 template <class... Parameters, class... Arguments>
-static void launch(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
+static void launch_bytes(Gpu *gpu, Shape shape, size_t bytes, void (*kernel)(Parameters...), Arguments... arguments)
 {
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(shape.blocks_x, shape.blocks_y);
     config.blockDim = dim3(shape.threads_x, shape.threads_y);
+    config.dynamicSmemBytes = bytes;
     config.stream = gpu_stream(gpu);
     gpu_answer(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), "a kernel");
+}
+
+template <class... Parameters, class... Arguments>
+static void launch(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
+{
+    launch_bytes(gpu, shape, 0, kernel, arguments...);
+}
+
+/* The kernel gets a T of shared memory, up to MOST_SHARED bytes, by block_shared_large. */
+template <class T, class... Parameters, class... Arguments>
+static void launch_large(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
+{
+    static_assert(sizeof(T) <= MOST_SHARED, "more shared memory than a block may have");
+    gpu_answer(cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)sizeof(T)),
+               "shared memory");
+    launch_bytes(gpu, shape, sizeof(T), kernel, arguments...);
 }
 #endif
 

@@ -1,0 +1,301 @@
+/* attention_mma.h: tiles of attention on tensor cores, for bf16 and f16 (fragments.h): scores, dropout, the bias of
+ * relative positions and its gradient.
+ *
+ * MMA_WARPS warps have 16 M rows of a tile each, M matrices of 16 rows; a tile has 8 N columns. Forward and for the
+ * gradient of queries, rows are queries and columns keys; for the gradients of keys and values, rows are keys and
+ * columns queries. In that way the probabilities are the left factor of the second product, and stay in registers.
+ * Scores are kept in units of log 2: x stands for 2^x. */
+#pragma once
+
+#include "device/cuda/kernels/attention.h"
+#include "device/cuda/kernels/fragments.h"
+
+enum { MMA_WARPS = 4, MMA_THREADS = MMA_WARPS * WARP };
+#define LOG2_E 1.44269504088896341f
+#define LN_2   0.69314718055994531f
+
+/* Row of the tile that c[m][n][2h + e] of this lane belongs to, and column. */
+static __device__ inline int row_of(int first_row, int m, int h)
+{
+    return first_row + 16 * m + 8 * h + lane_row();
+}
+
+static __device__ inline int column_of(int n, int e)
+{
+    return 8 * n + lane_col() + e;
+}
+
+#define EACH(m, M)     UNROLL for (int m = 0; m < (M); m++)
+#define EACH_SUM(M, N) EACH(m, M) EACH(n, N) EACH(h, 2) EACH(e, 2)
+
+/* First tile of keys from j on that a query of the tile sees; at or after the last key: there is none. */
+static __device__ inline int64_t next_keys(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
+                                           int n_keys)
+{
+    while (j < pairs.of.tk && !tile_wanted(attn, pairs, i, n_queries, j, n_keys))
+        j += n_keys;
+    return j;
+}
+
+/* Whether each query of the tile sees each key of it, of those that exist. */
+static __device__ inline bool tile_full(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
+                                        int64_t end_of_keys)
+{
+    int64_t begin, end, unused;
+    attn_visible(&attn.spec, pairs.of, least(i + n_queries, pairs.of.tq) - 1, &begin, &unused);
+    attn_visible(&attn.spec, pairs.of, i, &unused, &end);
+    return attn.layout.blocks == 0 && begin <= j && end >= end_of_keys;
+}
+
+/* Keys of a tile that one query sees: begin … end - 1, counted from its first, and of these the groups of four whose
+ * bit is set in `groups`. */
+struct Seen {
+    int begin, end;
+    uint32_t groups;
+};
+
+static __device__ inline bool is_seen(const Seen &seen, int key)
+{
+    return key >= seen.begin && key < seen.end && (seen.groups >> key / 4 & 1);
+}
+
+static __device__ inline Seen seen_by(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j, int n_keys)
+{
+    Seen seen = { 0, 0, ~0u };
+    if (i >= pairs.of.tq)
+        return seen;
+    int64_t begin, end;
+    attn_visible(&attn.spec, pairs.of, i, &begin, &end);
+    seen.begin = (int)attn_between(begin - j, 0, n_keys);
+    seen.end = (int)attn_between(end - j, 0, n_keys);
+    const BlockLayout &layout = attn.layout;
+    if (layout.blocks == 0)
+        return seen;
+    int64_t row = attn_layout_row(&layout, attn.spec.first_head + pairs.head, i + pairs.of.tk - pairs.of.tq);
+    seen.groups = 0;
+    for (int32_t k = layout.first.device[row]; k < layout.first.device[row + 1]; k++) {
+        int64_t key = (int64_t)layout.keys.device[k] * layout.size - j;
+        int from = (int)attn_between(key, 0, n_keys) / 4, to = (int)attn_between(key + layout.size, 0, n_keys) / 4;
+        seen.groups |= (uint32_t)(((uint64_t)1 << to) - ((uint64_t)1 << from));
+    }
+    return seen;
+}
+
+/* The biases of a tile of QUERIES × KEYS pairs: of[key - query + QUERIES - 1] is that of the distance, times log2(e). A
+ * thread fetches its share to registers while the tile before is computed, and puts it into shared memory afterwards.
+ */
+template <int QUERIES, int KEYS> struct BiasStrip {
+    float of[QUERIES + KEYS];
+};
+
+template <int QUERIES, int KEYS> struct BiasFetch {
+    enum { N = QUERIES + KEYS - 1, SHARE = (N + MMA_THREADS - 1) / MMA_THREADS };
+    float held[SHARE];
+
+    __device__ inline void fetch(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
+    {
+        int64_t first = bias_column(attn, pairs, i, j) - (QUERIES - 1);
+        int64_t columns = (int64_t)attn.spec.max_q + attn.spec.max_k - 1;
+        EACH(x, SHARE)
+        {
+            int64_t d = x * MMA_THREADS + (int)threadIdx.x, column = first + d;
+            bool inside = attn.bias.p && d < N && column >= 0 && column < columns;
+            held[x] = inside ? load_one(attn.bias, pairs.head, column) * LOG2_E : 0;
+        }
+    }
+    __device__ inline void put(BiasStrip<QUERIES, KEYS> *strip) const
+    {
+        EACH(x, SHARE)
+        if (x * MMA_THREADS + (int)threadIdx.x < N)
+            strip->of[x * MMA_THREADS + (int)threadIdx.x] = held[x];
+    }
+};
+
+/* Dropout decides on eight keys of a query by four words (base/philox.h). Bit 4n + 2h + e of keep[m] is set where
+ * c[m][n][2h
+ * + e] is kept. Each lane computes the words of other pairs than its neighbours; then they exchange them. */
+static __device__ inline void exchange(uint32_t &low, uint32_t &high, bool upper, int lanes)
+{
+    uint32_t got = __shfl_xor_sync(ALL_LANES, upper ? low : high, lanes);
+    if (upper)
+        low = got;
+    else
+        high = got;
+}
+
+static __device__ inline PhiloxWords words_of(const Attn &attn, const Pairs &pairs, int64_t query, int64_t key)
+{
+    const Mask &mask = attn.mask;
+    int64_t row = pairs.q0 + least(query, pairs.of.tq - 1);
+    uint64_t sample = (uint64_t)mask.sample[row];
+    uint32_t head = (uint32_t)(attn.spec.first_head + pairs.head);
+    return philox4x32(mask.key, (uint32_t)sample, (uint32_t)(sample >> 32) | head << 16, (uint32_t)mask.position[row],
+                      (uint32_t)(key / PHILOX_ELEMENTS));
+}
+
+/* Rows are queries from i on, columns keys from j on: the four lanes of a row have the eight keys of column n, and each
+ * of them computes the words of one n of four. */
+template <int M, int N>
+static __device__ inline void keep_of_queries(uint32_t (&keep)[M], const Attn &attn, const Pairs &pairs, int64_t i,
+                                              int first_row, int64_t j)
+{
+    int t = lane_number() % 4;
+    EACH(m, M)
+    {
+        uint32_t bits = 0;
+        ROLLED for (int at = 0; at < (N + 3) / 4 * 2; at++) /* rolled: words of several pairs need many registers */
+        {
+            int h = at % 2, n = at / 2 * 4;
+            PhiloxWords words = words_of(attn, pairs, i + row_of(first_row, m, h), j + 8 * (n + t));
+            exchange(words.w[0], words.w[1], t & 1, 1);
+            exchange(words.w[2], words.w[3], t & 1, 1);
+            exchange(words.w[0], words.w[2], t & 2, 2);
+            exchange(words.w[1], words.w[3], t & 2, 2);
+            EACH(u, N < 4 ? N : 4) EACH(e, 2)
+            {
+                bool is_kept = (words.w[u] >> 16 * e & 0xFFFF) >= attn.mask.threshold;
+                bits |= (uint32_t)is_kept << (4 * (n + u) + 2 * h + e);
+            }
+        }
+        keep[m] = bits;
+    }
+}
+
+/* Exchanges the halves of words between lanes g and g ^ 1. */
+static __device__ inline void exchange_halves(uint32_t &first, uint32_t &second, bool upper)
+{
+    uint32_t sent = upper ? (first & 0xFFFF) | second << 16 : first >> 16 | (second & 0xFFFF0000u);
+    uint32_t got = __shfl_xor_sync(ALL_LANES, sent, 4);
+    first = upper ? (first & 0xFFFF0000u) | (got & 0xFFFF) : (first & 0xFFFF) | got << 16;
+    second = upper ? (second & 0xFFFF0000u) | got >> 16 : (second & 0xFFFF) | (got & 0xFFFF0000u);
+}
+
+/* Rows are keys from j on, columns queries from i on: the eight lanes with the same t have the eight keys of a query,
+ * and each of them computes the words of one of eight: two n, two e, two h. */
+template <int M, int N>
+static __device__ inline void keep_of_keys(uint32_t (&keep)[M], const Attn &attn, const Pairs &pairs, int64_t i,
+                                           int64_t j, int first_row)
+{
+    int g = lane_row();
+    EACH(m, M)
+    {
+        uint32_t bits = 0;
+        ROLLED for (int n = 0; n < N; n += 2)
+        {
+            int64_t query = i + column_of(n + g / 4, g / 2 % 2), key = j + first_row + 16 * m + 8 * (g % 2);
+            PhiloxWords words = words_of(attn, pairs, query, key);
+            exchange_halves(words.w[0], words.w[1], g & 1);
+            exchange_halves(words.w[2], words.w[3], g & 1);
+            exchange(words.w[0], words.w[1], g & 2, 8);
+            exchange(words.w[2], words.w[3], g & 2, 8);
+            exchange(words.w[0], words.w[2], g & 4, 16);
+            exchange(words.w[1], words.w[3], g & 4, 16);
+            EACH(u, 2) EACH(h, 2) EACH(e, 2)
+            {
+                bool is_kept = (words.w[2 * u + e] >> 16 * h & 0xFFFF) >= attn.mask.threshold;
+                bits |= (uint32_t)is_kept << (4 * (n + u) + 2 * h + e);
+            }
+        }
+        keep[m] = bits;
+    }
+}
+
+static __device__ inline bool is_kept(uint32_t keep, int n, int h, int e)
+{
+    return keep >> (4 * n + 2 * h + e) & 1;
+}
+
+/* Rows are queries, columns keys. Scores of the tile: (scale q·k + bias) log2(e), and -inf where the key is not
+ * visible. */
+template <class Sizes, int M, int N>
+static __device__ inline void finish_scores(float (&s)[M][N][4], const Attn &attn, const Pairs &pairs, int64_t i,
+                                            int64_t j, int first_row,
+                                            const BiasStrip<Sizes::QUERIES, Sizes::KEYS> &bias, const uint32_t *groups)
+{
+    float scale = attn.spec.scale * LOG2_E;
+    const float *strip = &bias.of[lane_col() - lane_row() + Sizes::QUERIES - 1 - first_row];
+    if (attn.bias.p)
+        EACH_SUM(M, N) s[m][n][2 * h + e] = s[m][n][2 * h + e] * scale + strip[8 * (n - 2 * m - h) + e];
+    else
+        EACH_SUM(M, N) s[m][n][2 * h + e] *= scale;
+    if (tile_full(attn, pairs, i, Sizes::QUERIES, j, j + Sizes::KEYS))
+        return;
+    EACH(m, M) EACH(h, 2)
+    {
+        int row = row_of(first_row, m, h);
+        int64_t begin = 0, end = 0;
+        if (i + row < pairs.of.tq)
+            attn_visible(&attn.spec, pairs.of, i + row, &begin, &end);
+        Seen seen = { (int)attn_between(begin - j, 0, Sizes::KEYS), (int)attn_between(end - j, 0, Sizes::KEYS),
+                      attn.layout.blocks ? groups[row] : ~0u };
+        EACH(n, N) EACH(e, 2) if (!is_seen(seen, column_of(n, e))) s[m][n][2 * h + e] = -INFINITY;
+    }
+}
+
+/* Begins to copy a tile of keys and values; notes which groups of keys each query sees. */
+template <class Sizes>
+static __device__ inline void stage_keys(typename Sizes::Shared *shared, int turn, const Attn &attn, const Pairs &pairs,
+                                         int64_t i, int64_t j)
+{
+    int64_t end = pairs.k0 + pairs.of.tk;
+    int buffer = turn % Sizes::BUFFERS;
+    stage_rows(&shared->k[buffer], attn.k, pairs.k0 + j, end, k_channel(attn, pairs), (int)attn.dim);
+    stage_rows(&shared->v[buffer], attn.v, pairs.k0 + j, end, k_channel(attn, pairs), (int)attn.dim);
+    for (int r = (int)threadIdx.x; attn.layout.blocks && r < Sizes::QUERIES; r += MMA_THREADS)
+        shared->groups[turn][r] = seen_by(attn, pairs, i + r, j, Sizes::KEYS).groups;
+}
+
+/* Tiles of keys in turns: the first one, from key j on; then each waits for its own and begins the next; `next` at or
+ * after the last key means that there is none. */
+template <class Sizes>
+static __device__ inline void begin_keys(typename Sizes::Shared *shared, BiasFetch<Sizes::QUERIES, Sizes::KEYS> *bias,
+                                         const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
+{
+    if (j < pairs.of.tk) {
+        stage_keys<Sizes>(shared, 0, attn, pairs, i, j);
+        bias->fetch(attn, pairs, i, j);
+        bias->put(&shared->bias[0]);
+    }
+    copy_wait();
+    __syncthreads();
+}
+
+template <class Sizes>
+static __device__ inline void await_keys(typename Sizes::Shared *shared, BiasFetch<Sizes::QUERIES, Sizes::KEYS> *bias,
+                                         const Attn &attn, const Pairs &pairs, int64_t i, int64_t next, int turn)
+{
+    copy_wait();
+    __syncthreads(); /* this tile is there, all have read the one before */
+    if (next >= pairs.of.tk)
+        return;
+    if (Sizes::BUFFERS == 2)
+        stage_keys<Sizes>(shared, turn ^ 1, attn, pairs, i, next);
+    bias->fetch(attn, pairs, i, next);
+}
+
+template <class Sizes>
+static __device__ inline void finish_keys(typename Sizes::Shared *shared,
+                                          const BiasFetch<Sizes::QUERIES, Sizes::KEYS> &bias, const Attn &attn,
+                                          const Pairs &pairs, int64_t i, int64_t next, int turn)
+{
+    if (next >= pairs.of.tk)
+        return;
+    if (Sizes::BUFFERS == 1) {
+        __syncthreads(); /* all have read the only buffer */
+        stage_keys<Sizes>(shared, turn ^ 1, attn, pairs, i, next);
+    }
+    bias.put(&shared->bias[turn ^ 1]);
+}
+
+/* Writes factor[m][h] · c to rows [row, end), channels [channel, channel + dim). */
+template <int DTYPE, int M, int N>
+static __device__ inline void store_rows(const View &y, const float (&c)[M][N][4], const float (&factor)[M][2],
+                                         int64_t row, int64_t end, int first_row, int64_t channel, int64_t dim)
+{
+    EACH(m, M) EACH(h, 2) EACH(n, N)
+    {
+        int64_t at = row + row_of(first_row, m, h), left = at < end ? dim - column_of(n, 0) : 0;
+        store_pair<DTYPE>(y, at, channel + column_of(n, 0), left, factor[m][h] * c[m][n][2 * h],
+                          factor[m][h] * c[m][n][2 * h + 1]);
+    }
+}

@@ -1,0 +1,324 @@
+/* attention_mma_bwd.cu: attention backward on tensor cores. Scores are computed again from the saved log-sum-exp,
+ * twice: by a block for each tile of queries, which sums their gradients, and by a block for each tile of keys, which
+ * sums those of keys and values. So each gradient is summed by one block in one order. The equations are in
+ * attention_bwd.cu. */
+#include "device/cuda/kernels/attention_launch.h"
+#include "device/cuda/kernels/attention_mma.h"
+
+namespace
+{
+
+enum { OWN_ROWS = 16 * MMA_WARPS }; /* rows of a block: queries for their gradients, keys for theirs */
+static_assert((int)OWN_ROWS == (int)DIAGONAL_QUERIES, "a block leaves the diagonals of its queries");
+
+/* Sizes of the pass over keys. */
+template <int DIM_, int KEYS_, int BUFFERS_> struct QuerySizes {
+    enum { DIM = DIM_, M = 1, QUERIES = OWN_ROWS, KEYS = KEYS_, BUFFERS = BUFFERS_, N = KEYS_ / 8 };
+    struct Shared {
+        Tile<QUERIES, DIM> q, dout;
+        Tile<KEYS, DIM> k[BUFFERS], v[BUFFERS];
+        BiasStrip<QUERIES, KEYS> bias[2];
+        uint32_t groups[2][QUERIES]; /* Seen.groups of the queries, with a layout */
+        float diagonals[MMA_WARPS][8][KEYS + 8];
+    };
+};
+
+/* Row g of a warp's strip: at column - row + 8 + g, where rows count within the warp, the sums of ds of lanes 4g … 4g +
+ * 3 along diagonals. */
+template <int N> __device__ inline void leave_diagonals(float (&strip)[8][8 * N + 8], const float (&ds)[1][N][4])
+{
+    EACH(u, N + 1)
+    EACH(e, 2)
+    strip[lane_row()][8 * u + lane_col() + e] =
+        (u > 0 ? ds[0][u > 0 ? u - 1 : 0][e] : 0) + (u < N ? ds[0][u < N ? u : 0][2 + e] : 0);
+}
+
+/* Adds the strips of all warps to the places of the tile of queries, for keys from j on. */
+template <int N>
+__device__ inline void add_strips(float *places, int64_t n_places, const float (&strips)[MMA_WARPS][8][8 * N + 8],
+                                  int64_t j)
+{
+    for (int at = (int)threadIdx.x; at < 8 * N + OWN_ROWS - 1 && j + at < n_places; at += MMA_THREADS) {
+        float sum = 0;
+        EACH(warp, MMA_WARPS) EACH(g, 8)
+        {
+            int column = at - (OWN_ROWS - 1) + 16 * warp + g + 8;
+            if (column >= 0 && column < 8 * N + 8)
+                sum += strips[warp][g][column];
+        }
+        places[j + at] += sum;
+    }
+}
+
+/* Of the lane's two queries: log-sum-exp in units of log 2, and δ. Queries that do not exist have probabilities 0. */
+struct OwnQueries {
+    float lse[2], delta[2];
+};
+
+__device__ inline OwnQueries own_queries(const Gradients &g, const Pairs &pairs, int64_t i, int first_row)
+{
+    OwnQueries own;
+    EACH(h, 2)
+    {
+        int64_t query = i + row_of(first_row, 0, h);
+        bool is_query = query < pairs.of.tq;
+        own.lse[h] = is_query ? g.lse[pairs.head * g.lse_ld + pairs.q0 + query] * LOG2_E : INFINITY;
+        own.delta[h] = is_query ? g.delta[pairs.head * g.queries + pairs.q0 + query] : 0;
+    }
+    return own;
+}
+
+/* s becomes ds = p (r dp - δ). */
+template <int N>
+__device__ inline void gradients_of_scores(float (&s)[1][N][4], const float (&dp)[1][N][4], const Attn &attn,
+                                           const Pairs &pairs, int64_t i, int first_row, int64_t j,
+                                           const OwnQueries &own)
+{
+    uint32_t keep[1] = { ~0u };
+    float kept = attn.mask.sample ? attn.mask.kept : 1;
+    if (attn.mask.sample)
+        keep_of_queries<1, N>(keep, attn, pairs, i, first_row, j);
+    EACH_SUM(1, N)
+    s[m][n][2 * h + e] = exp2_fast(s[m][n][2 * h + e] - own.lse[h]) *
+                         ((is_kept(keep[m], n, h, e) ? kept * dp[m][n][2 * h + e] : 0) - own.delta[h]);
+}
+
+/* dq of a tile of queries of a sequence (block x, those with the most keys first), for a head (block y). */
+template <int DTYPE, class Sizes>
+__global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
+    attention_mma_dq_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g, int tiles)
+{
+    enum { N = Sizes::N, HELD = Sizes::DIM <= 64 };
+    auto *shared = block_shared_large<typename Sizes::Shared>();
+    Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y);
+    int tile = tiles - 1 - (int)blockIdx.x % tiles, first_row = (int)threadIdx.x / WARP * 16;
+    int64_t i = (int64_t)tile * OWN_ROWS, end = pairs.of.tk, n_places = diagonals_used(end);
+    if (i >= pairs.of.tq)
+        return;
+    float dq[1][Sizes::DIM / 8][4] = {};
+    const float factor[1][2] = { { attn.spec.scale, attn.spec.scale } };
+    float *places = diagonals_of(attn.spec, g, pairs.seq, pairs.head, tile, tiles);
+    OwnQueries own = own_queries(g, pairs, i, first_row);
+    Left<1, OWN_ROWS, Sizes::DIM, HELD> q = { shared->q, first_row, {} }, dout = { shared->dout, first_row, {} };
+    BiasFetch<OWN_ROWS, Sizes::KEYS> bias;
+    for (int64_t at = threadIdx.x; places && at < n_places; at += MMA_THREADS)
+        places[at] = 0;
+    int64_t j = next_keys(attn, pairs, i, OWN_ROWS, 0, Sizes::KEYS), q_end = pairs.q0 + pairs.of.tq;
+    stage_rows(&shared->q, attn.q, pairs.q0 + i, q_end, q_channel(attn, pairs), (int)attn.dim);
+    stage_rows(&shared->dout, g.dout, pairs.q0 + i, q_end, q_channel(attn, pairs), (int)attn.dim);
+    begin_keys<Sizes>(shared, &bias, attn, pairs, i, j);
+    q.hold();
+    dout.hold();
+    for (int turn = 0; j < end; turn ^= 1) {
+        float s[1][N][4], dp[1][N][4];
+        int buffer = turn % Sizes::BUFFERS;
+        int64_t next = next_keys(attn, pairs, i, OWN_ROWS, j + Sizes::KEYS, Sizes::KEYS);
+        await_keys<Sizes>(shared, &bias, attn, pairs, i, next, turn);
+        multiply_transposed<DTYPE>(s, q, shared->k[buffer]);
+        finish_scores<Sizes>(s, attn, pairs, i, j, first_row, shared->bias[turn], shared->groups[turn]);
+        multiply_transposed<DTYPE>(dp, dout, shared->v[buffer]);
+        gradients_of_scores(s, dp, attn, pairs, i, first_row, j, own);
+        if (places) {
+            leave_diagonals(shared->diagonals[threadIdx.x / WARP], s);
+            __syncthreads();
+            add_strips<N>(places, n_places, shared->diagonals, j);
+        }
+        multiply_add<DTYPE>(dq, s, shared->k[buffer], 0);
+        finish_keys<Sizes>(shared, bias, attn, pairs, i, next, turn);
+        j = next;
+    }
+    store_rows<DTYPE>(g.dq, dq, factor, pairs.q0 + i, q_end, first_row, q_channel(attn, pairs), attn.dim);
+}
+
+/* What a pass over queries needs of each query of a tile. */
+template <int QUERIES> struct QueryRows {
+    float lse[QUERIES], delta[QUERIES];
+    Seen seen[QUERIES];
+};
+
+/* Sizes of the pass over queries; a block sums OUT channels, since a thread has no registers for more. */
+template <int DIM_, int OUT_, int QUERIES_, int BUFFERS_> struct KeySizes {
+    enum { DIM = DIM_, OUT = OUT_, QUERIES = QUERIES_, KEYS = OWN_ROWS, BUFFERS = BUFFERS_, N = QUERIES_ / 8 };
+    struct Shared {
+        Tile<KEYS, DIM> k, v;
+        Tile<QUERIES, DIM> q[BUFFERS], dout[BUFFERS];
+        BiasStrip<QUERIES, KEYS> bias[2];
+        QueryRows<QUERIES> rows[2];
+    };
+};
+
+/* A thread's share of what goes with a tile of queries, on its way to shared memory. */
+template <class Sizes> struct QueryFetch {
+    BiasFetch<Sizes::QUERIES, Sizes::KEYS> bias;
+    float lse, delta;
+    Seen seen;
+
+    __device__ inline void fetch(const Attn &attn, const Gradients &g, const Pairs &pairs, int64_t i, int64_t j)
+    {
+        int64_t query = i + (int)threadIdx.x, row = pairs.q0 + query;
+        bool is_query = threadIdx.x < Sizes::QUERIES && query < pairs.of.tq;
+        bias.fetch(attn, pairs, i, j);
+        lse = is_query ? g.lse[pairs.head * g.lse_ld + row] * LOG2_E : INFINITY;
+        delta = is_query ? g.delta[pairs.head * g.queries + row] : 0;
+        if (threadIdx.x < Sizes::QUERIES)
+            seen = seen_by(attn, pairs, query, j, Sizes::KEYS);
+    }
+    __device__ inline void put(typename Sizes::Shared *shared, int turn) const
+    {
+        bias.put(&shared->bias[turn]);
+        if (threadIdx.x < Sizes::QUERIES) {
+            shared->rows[turn].lse[threadIdx.x] = lse;
+            shared->rows[turn].delta[threadIdx.x] = delta;
+            shared->rows[turn].seen[threadIdx.x] = seen;
+        }
+    }
+};
+
+/* The next tile of queries that see a key of the tile, of heads up to last_head, from query i of pairs->head on; false
+ * where there is none. */
+__device__ inline bool next_queries(const Attn &attn, Pairs *pairs, int64_t *i, int64_t last_head, int n_queries,
+                                    int64_t j)
+{
+    for (; pairs->head <= last_head; pairs->head++, *i = 0)
+        for (; *i < pairs->of.tq; *i += n_queries)
+            if (tile_wanted(attn, *pairs, *i, n_queries, j, OWN_ROWS))
+                return true;
+    return false;
+}
+
+template <class Sizes>
+__device__ inline void stage_queries(typename Sizes::Shared *shared, int buffer, const Attn &attn, const Gradients &g,
+                                     const Pairs &pairs, int64_t i)
+{
+    int64_t first = pairs.q0 + i, end = pairs.q0 + pairs.of.tq, channel = q_channel(attn, pairs);
+    stage_rows(&shared->q[buffer], attn.q, first, end, channel, (int)attn.dim);
+    stage_rows(&shared->dout[buffer], g.dout, first, end, channel, (int)attn.dim);
+}
+
+/* Rows are keys, columns queries: s = kᵀq and dp become r p and ds. */
+template <class Sizes, int N>
+__device__ inline void weights_of_keys(float (&s)[1][N][4], float (&dp)[1][N][4], const Attn &attn, const Pairs &pairs,
+                                       int64_t i, int64_t j, int first_row, const typename Sizes::Shared *shared,
+                                       int turn)
+{
+    const QueryRows<Sizes::QUERIES> &rows = shared->rows[turn];
+    const float *strip = &shared->bias[turn].of[lane_row() - lane_col() + first_row + Sizes::QUERIES - 1];
+    float scale = attn.spec.scale * LOG2_E, kept = attn.mask.sample ? attn.mask.kept : 1;
+    uint32_t keep[1] = { ~0u };
+    bool full = tile_full(attn, pairs, i, Sizes::QUERIES, j, least(j + OWN_ROWS, pairs.of.tk));
+    if (attn.bias.p)
+        EACH_SUM(1, N) s[m][n][2 * h + e] = s[m][n][2 * h + e] * scale + strip[8 * (h - n) - e];
+    else
+        EACH_SUM(1, N) s[m][n][2 * h + e] *= scale;
+    if (!full)
+        EACH_SUM(1, N)
+    if (!is_seen(rows.seen[column_of(n, e)], row_of(first_row, m, h)))
+        s[m][n][2 * h + e] = -INFINITY;
+    if (attn.mask.sample)
+        keep_of_keys<1, N>(keep, attn, pairs, i, j, first_row);
+    EACH_SUM(1, N)
+    {
+        float p = exp2_fast(s[m][n][2 * h + e] - rows.lse[column_of(n, e)]);
+        float factor = is_kept(keep[m], n, h, e) ? kept : 0;
+        s[m][n][2 * h + e] = p * factor;
+        dp[m][n][2 * h + e] = p * (factor * dp[m][n][2 * h + e] - rows.delta[column_of(n, e)]);
+    }
+}
+
+/* dk and dv of a tile of keys of a sequence (block x), for one of `parts` parts of the channels of a head of keys
+ * (block y), from the heads of queries that read it. */
+template <int DTYPE, class Sizes>
+__global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
+    attention_mma_dkv_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g, int tiles,
+                             int parts)
+{
+    enum { N = Sizes::N, QUERIES = Sizes::QUERIES, HELD = Sizes::DIM <= 64, OUT = Sizes::OUT / 8 };
+    auto *shared = block_shared_large<typename Sizes::Shared>();
+    Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y / parts * attn.group);
+    int from = (int)blockIdx.y % parts * Sizes::OUT, first_row = (int)threadIdx.x / WARP * 16;
+    int64_t last_head = pairs.head + attn.group - 1, i = 0, j = (int64_t)(blockIdx.x % tiles) * OWN_ROWS,
+            end = pairs.k0 + pairs.of.tk, channel = k_channel(attn, pairs);
+    if (j >= pairs.of.tk)
+        return;
+    float dk[1][OUT][4] = {}, dv[1][OUT][4] = {};
+    const float factor[1][2] = { { attn.spec.scale, attn.spec.scale } }, one[1][2] = { { 1, 1 } };
+    Left<1, OWN_ROWS, Sizes::DIM, HELD> k = { shared->k, first_row, {} };
+    Left<1, OWN_ROWS, Sizes::DIM, false> v = { shared->v, first_row, {} };
+    QueryFetch<Sizes> fetched;
+    stage_rows(&shared->k, attn.k, pairs.k0 + j, end, channel, (int)attn.dim);
+    stage_rows(&shared->v, attn.v, pairs.k0 + j, end, channel, (int)attn.dim);
+    bool more = next_queries(attn, &pairs, &i, last_head, QUERIES, j);
+    if (more) {
+        stage_queries<Sizes>(shared, 0, attn, g, pairs, i);
+        fetched.fetch(attn, g, pairs, i, j);
+        fetched.put(shared, 0);
+    }
+    copy_wait();
+    __syncthreads();
+    k.hold();
+    for (int turn = 0; more; turn ^= 1) {
+        float s[1][N][4], dp[1][N][4];
+        int buffer = turn % Sizes::BUFFERS;
+        Pairs next = pairs;
+        int64_t next_i = i + QUERIES;
+        more = next_queries(attn, &next, &next_i, last_head, QUERIES, j);
+        copy_wait();
+        __syncthreads(); /* this tile is there, all have read the one before */
+        if (more) {
+            if (Sizes::BUFFERS == 2)
+                stage_queries<Sizes>(shared, buffer ^ 1, attn, g, next, next_i);
+            fetched.fetch(attn, g, next, next_i, j);
+        }
+        multiply_transposed<DTYPE>(s, k, shared->q[buffer]);
+        multiply_transposed<DTYPE>(dp, v, shared->dout[buffer]);
+        weights_of_keys<Sizes>(s, dp, attn, pairs, i, j, first_row, shared, turn);
+        multiply_add<DTYPE>(dv, s, shared->dout[buffer], from);
+        multiply_add<DTYPE>(dk, dp, shared->q[buffer], from);
+        if (more) {
+            if (Sizes::BUFFERS == 1) {
+                __syncthreads();
+                stage_queries<Sizes>(shared, 0, attn, g, next, next_i);
+            }
+            fetched.put(shared, turn ^ 1);
+        }
+        pairs.head = next.head;
+        i = next_i;
+    }
+    store_rows<DTYPE>(g.dk, dk, factor, pairs.k0 + j, end, first_row, channel + from, attn.dim - from);
+    store_rows<DTYPE>(g.dv, dv, one, pairs.k0 + j, end, first_row, channel + from, attn.dim - from);
+}
+
+template <int DTYPE, class OfQueries, class OfKeys> void run(Gpu *gpu, const Attn &attn, const Gradients &g)
+{
+    const AttnSpec &spec = attn.spec;
+    int q_tiles = (int)ceil_div(spec.max_q, OWN_ROWS), k_tiles = (int)ceil_div(spec.max_k, OWN_ROWS);
+    int parts = (int)ceil_div(attn.dim, OfKeys::OUT);
+    launch_large<typename OfQueries::Shared>(gpu,
+                                             { (unsigned)(spec.n_seq * q_tiles), (unsigned)spec.heads, MMA_THREADS, 1 },
+                                             attention_mma_dq_kernel<DTYPE, OfQueries>, attn, g, q_tiles);
+    launch_large<typename OfKeys::Shared>(
+        gpu, { (unsigned)(spec.n_seq * k_tiles), (unsigned)(attn_kv_heads(&spec) * parts), MMA_THREADS, 1 },
+        attention_mma_dkv_kernel<DTYPE, OfKeys>, attn, g, k_tiles, parts);
+}
+
+template <int DTYPE> void run_by_dim(Gpu *gpu, const Attn &attn, const Gradients &g)
+{
+    if (attn.dim <= 32)
+        run<DTYPE, QuerySizes<32, 64, 2>, KeySizes<32, 32, 64, 2>>(gpu, attn, g);
+    else if (attn.dim <= 64)
+        run<DTYPE, QuerySizes<64, 64, 2>, KeySizes<64, 64, 64, 2>>(gpu, attn, g);
+    else if (attn.dim <= 128)
+        run<DTYPE, QuerySizes<128, 32, 2>, KeySizes<128, 128, 32, 2>>(gpu, attn, g);
+    else
+        run<DTYPE, QuerySizes<256, 16, 1>, KeySizes<256, 128, 16, 1>>(gpu, attn, g);
+}
+
+} // namespace
+
+void attention_mma_bwd(Gpu *gpu, const Attn &attn, const Gradients &g)
+{
+    if (attn.q.dtype == DT_BF16)
+        run_by_dim<DT_BF16>(gpu, attn, g);
+    else
+        run_by_dim<DT_F16>(gpu, attn, g);
+}

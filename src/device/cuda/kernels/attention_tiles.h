@@ -1,0 +1,187 @@
+/* attention_tiles.h: tiles of scores and products of tiles on the ordinary cores, for f32 and for embeddings of
+ * distances.
+ *
+ * A block works on ATTN_TILE × ATTN_TILE pairs of queries and keys at a time, of one sequence and head: each thread has
+ * ROWS queries and COLS neighbouring keys, LANES threads side by side have the same queries. Channels are staged
+ * CHANNELS at a time in shared memory, as f32. Scores never exist whole. */
+#pragma once
+
+#include "device/cuda/kernels/attention.h"
+
+enum { ATTN_TILE = 64, ROWS = 4, COLS = 4, LANES = 16, ATTN_THREADS = 256, CHANNELS = 32 };
+
+struct AttnShared {
+    float a[ATTN_TILE][CHANNELS + 1], b[ATTN_TILE][CHANNELS + 1];
+    float pairs[ATTN_TILE][ATTN_TILE + 1];
+};
+
+/* The thread's first query and key within a tile. */
+static __device__ inline int first_row(void)
+{
+    return (int)threadIdx.x / LANES * ROWS;
+}
+
+static __device__ inline int first_col(void)
+{
+    return (int)threadIdx.x % LANES * COLS;
+}
+
+/* tile[r][c] = channels [channel, channel + CHANNELS) of rows first + r, those below `end`, else 0; of CHANNELS the
+ * first `n`. */
+static __device__ APART void stage(float (*tile)[CHANNELS + 1], const View &x, int64_t first, int64_t end,
+                                   int64_t channel, int64_t n)
+{
+    for (int i = (int)threadIdx.x; i < ATTN_TILE * CHANNELS / LOT; i += ATTN_THREADS) {
+        int r = i / (CHANNELS / LOT), c = i % (CHANNELS / LOT) * LOT;
+        float out[LOT] = {};
+        if (first + r < end && c < n)
+            load_any(out, x, first + r, channel + c, (int)least(LOT, n - c));
+        UNROLL for (int j = 0; j < LOT; j++) tile[r][c + j] = out[j];
+    }
+}
+
+/* sums[r][c] = a[a_row + r] · b[b_row + c] over `dim` channels; rows from a_end and b_end on count as 0. */
+static __device__ inline void tile_products(float (&sums)[ROWS][COLS], AttnShared *shared, const View &a, int64_t a_row,
+                                            int64_t a_end, int64_t a_channel, const View &b, int64_t b_row,
+                                            int64_t b_end, int64_t b_channel, int64_t dim)
+{
+    UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int c = 0; c < COLS; c++) sums[r][c] = 0;
+    for (int64_t at = 0; at < dim; at += CHANNELS) {
+        int64_t n = least(CHANNELS, dim - at);
+        __syncthreads(); /* all have read the chunk before */
+        stage(shared->a, a, a_row, a_end, a_channel + at, n);
+        stage(shared->b, b, b_row, b_end, b_channel + at, n);
+        __syncthreads();
+        for (int x = 0; x < n; x++) {
+            float left[ROWS], right[COLS];
+            UNROLL for (int r = 0; r < ROWS; r++) left[r] = shared->a[first_row() + r][x];
+            UNROLL for (int c = 0; c < COLS; c++) right[c] = shared->b[first_col() + c][x];
+            UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int c = 0; c < COLS; c++) sums[r][c] +=
+                left[r] * right[c];
+        }
+    }
+}
+
+/* sums[chunk] += pairs x, or pairsᵀ x with `TRANSPOSED`: for the thread's ROWS rows, and of each chunk of CHANNELS
+ * channels its two; x has rows [row, end). */
+enum { OWN = CHANNELS / LANES };
+template <int CHUNKS, bool TRANSPOSED>
+static __device__ inline void tile_accumulate(float (&sums)[CHUNKS][ROWS][OWN], AttnShared *shared, const View &x,
+                                              int64_t row, int64_t end, int64_t channel, int64_t dim)
+{
+    int own = (int)threadIdx.x % LANES * OWN;
+    UNROLL for (int chunk = 0; chunk < CHUNKS; chunk++)
+    {
+        if (chunk * CHANNELS >= dim)
+            break;
+        __syncthreads(); /* pairs are written, all have read the chunk before */
+        stage(shared->a, x, row, end, channel + chunk * CHANNELS, least(CHANNELS, dim - chunk * CHANNELS));
+        __syncthreads();
+        for (int t = 0; t < ATTN_TILE; t++) {
+            float right[OWN];
+            UNROLL for (int c = 0; c < OWN; c++) right[c] = shared->a[t][own + c];
+            UNROLL for (int r = 0; r < ROWS; r++)
+            {
+                float left = TRANSPOSED ? shared->pairs[t][first_row() + r] : shared->pairs[first_row() + r][t];
+                UNROLL for (int c = 0; c < OWN; c++) sums[chunk][r][c] += left * right[c];
+            }
+        }
+    }
+}
+
+/* Writes factor · sums to rows [row, end). */
+template <int CHUNKS>
+static __device__ inline void tile_store(const float (&sums)[CHUNKS][ROWS][OWN], const View &y, int64_t row,
+                                         int64_t end, int64_t channel, int64_t dim, const float (&factor)[ROWS])
+{
+    int own = (int)threadIdx.x % LANES * OWN;
+    UNROLL for (int chunk = 0; chunk < CHUNKS; chunk++) UNROLL for (int r = 0; r < ROWS; r++)
+        UNROLL for (int c = 0; c < OWN; c++)
+    {
+        int64_t at = chunk * CHANNELS + own + c;
+        if (row + first_row() + r < end && at < dim)
+            store_one(y, row + first_row() + r, channel + at, factor[r] * sums[chunk][r][c]);
+    }
+}
+
+/* Bit c is set where query i sees key j + c. */
+static __device__ APART unsigned visible_keys(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
+{
+    unsigned seen = 0;
+    int64_t begin, end;
+    if (i >= pairs.of.tq)
+        return 0;
+    attn_visible(&attn.spec, pairs.of, i, &begin, &end);
+    for (int c = 0; c < COLS; c++)
+        if (j + c >= begin && j + c < end &&
+            (attn.layout.blocks == 0 || in_layout(attn, pairs, i + pairs.of.tk - pairs.of.tq, j + c)))
+            seen |= 1u << c;
+    return seen;
+}
+
+/* q·e + k·e for the embedding e of the distance of query i and key j. */
+static __device__ APART float distance_score(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
+{
+    int64_t row = attn.distance.table.d[0] / 2 + i + pairs.of.tk - pairs.of.tq - j;
+    float sum = 0;
+    for (int64_t c = 0; c < attn.dim; c += LOT) {
+        float e[LOT], q[LOT], k[LOT] = {};
+        int n = lot(attn.dim, c);
+        load_any(e, attn.table, row, c, n);
+        load_any(q, attn.q, pairs.q0 + i, q_channel(attn, pairs) + c, n);
+        if (attn.distance.keys)
+            load_any(k, attn.k, pairs.k0 + j, k_channel(attn, pairs) + c, n);
+        UNROLL for (int x = 0; x < LOT; x++) sum += e[x] * (q[x] + k[x]);
+    }
+    return sum;
+}
+
+/* Scores of the tile whose first query is i and first key j; -inf where the key is not visible. */
+static __device__ inline void tile_scores(float (&scores)[ROWS][COLS], const Attn &attn, const Pairs &pairs, int64_t i,
+                                          int64_t j, AttnShared *shared)
+{
+    tile_products(scores, shared, attn.q, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), attn.k,
+                  pairs.k0 + j, pairs.k0 + pairs.of.tk, k_channel(attn, pairs), attn.dim);
+    UNROLL for (int r = 0; r < ROWS; r++)
+    {
+        int64_t query = i + first_row() + r, key = j + first_col();
+        unsigned seen = visible_keys(attn, pairs, query, key);
+        UNROLL for (int c = 0; c < COLS; c++)
+        {
+            bool is_seen = seen >> c & 1;
+            float score = scores[r][c];
+            if (is_seen && attn.table.p)
+                score += distance_score(attn, pairs, query, key + c);
+            score *= attn.spec.scale;
+            if (is_seen && attn.bias.p)
+                score += bias_of(attn, pairs, query, key + c);
+            scores[r][c] = is_seen ? score : -INFINITY;
+        }
+    }
+}
+
+/* Dropout's factors of query i and keys j … j + 3; j is a multiple of 4. */
+static __device__ inline void mask_attention(float (&factors)[COLS], const Attn &attn, const Pairs &pairs, int64_t i,
+                                             int64_t j)
+{
+    const Mask &mask = attn.mask;
+    UNROLL for (int c = 0; c < COLS; c++) factors[c] = 1;
+    if (mask.sample == NULL || i >= pairs.of.tq)
+        return;
+    uint64_t sample = (uint64_t)mask.sample[pairs.q0 + i];
+    uint32_t head = (uint32_t)(attn.spec.first_head + pairs.head), position = (uint32_t)mask.position[pairs.q0 + i];
+    PhiloxWords words = philox4x32(mask.key, (uint32_t)sample, (uint32_t)(sample >> 32) | head << 16, position,
+                                   (uint32_t)(j / PHILOX_ELEMENTS));
+    mask_four(factors, mask, words, (uint32_t)j);
+}
+
+template <template <int> class Kernel, class... Arguments>
+static void launch_by_dim(Gpu *gpu, Shape shape, const Attn &attn, Arguments... arguments)
+{
+    if (attn.dim <= 2 * CHANNELS)
+        launch(gpu, shape, Kernel<2>::run, attn, arguments...);
+    else if (attn.dim <= 4 * CHANNELS)
+        launch(gpu, shape, Kernel<4>::run, attn, arguments...);
+    else
+        launch(gpu, shape, Kernel<8>::run, attn, arguments...);
+}

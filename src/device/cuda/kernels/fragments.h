@@ -1,0 +1,287 @@
+/* fragments.h: products of small matrices on tensor cores: mma.sync.m16n8k16 of bf16 or f16 with f32 sums, ldmatrix and
+ * cp.async, which every GPU of compute capability 8.0 and later has. On the host (tests/shim) each instruction has a
+ * plain path with the same numbers in the same registers of the same lanes.
+ *
+ * Lane 4g + t of a warp holds, two 16-bit numbers a register, the one of the lower index in the low half (PTX ISA,
+ * "Matrix Fragments for mma.m16n8k16"):
+ *   A (16,16): a[0] row g, columns 2t and 2t + 1; a[1] row g + 8; a[2] row g, columns 2t + 8 and 2t + 9; a[3] row g + 8
+ *   B (16,8):  b[0] rows 2t and 2t + 1 of column g; b[1] rows 2t + 8 and 2t + 9
+ *   C (16,8) f32: c[0], c[1] row g, columns 2t and 2t + 1; c[2], c[3] row g + 8 */
+#pragma once
+
+#include "device/cuda/kernels/reduce.h"
+#include "device/cuda/kernels/view.h"
+
+/* Rows of DIM 16-bit numbers in shared memory. The 16 bytes between rows let ldmatrix read eight rows at once without
+ * bank conflicts: rows are an odd multiple of 16 bytes apart. */
+template <int ROWS, int DIM> struct __align__(16) Tile
+{
+    uint16_t of[ROWS][DIM + 8];
+};
+
+static __device__ inline int lane_row(void)
+{
+    return lane_number() / 4;
+}
+
+static __device__ inline int lane_col(void)
+{
+    return lane_number() % 4 * 2;
+}
+
+#ifdef SHIM
+template <int DTYPE> static inline float number_of(uint32_t word, int half)
+{
+    float x[2];
+    unpack(x, word, DTYPE);
+    return x[half];
+}
+
+template <int DTYPE> static inline uint32_t pack_two(float low, float high)
+{
+    const float x[2] = { low, high };
+    return pack(x, DTYPE);
+}
+
+/* c += a b. */
+template <int DTYPE> static inline void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
+{
+    int g = lane_row(), column = lane_col();
+    float left[2][16], right[2][16]; /* rows g and g + 8 of A, columns 2t and 2t + 1 of B */
+    for (int upper = 0; upper < 2; upper++) {
+        const uint64_t *words = shim_meet((uint64_t)a[2 * upper + 1] << 32 | a[2 * upper]);
+        for (int k = 0; k < 8; k++)
+            for (int r = 0; r < 2; r++)
+                left[r][8 * upper + k] = number_of<DTYPE>((uint32_t)(words[4 * g + k / 2] >> 32 * r), k % 2);
+    }
+    const uint64_t *words = shim_meet((uint64_t)b1 << 32 | b0);
+    for (int k = 0; k < 16; k++)
+        for (int e = 0; e < 2; e++)
+            right[e][k] = number_of<DTYPE>((uint32_t)(words[4 * (column + e) + k % 8 / 2] >> 32 * (k / 8)), k % 2);
+    for (int r = 0; r < 2; r++)
+        for (int e = 0; e < 2; e++)
+            for (int k = 0; k < 16; k++)
+                c[2 * r + e] += left[r][k] * right[e][k];
+}
+
+/* Four matrices (8,8): lanes 8m … 8m + 7 give the addresses of the rows of matrix m. words[m]: row g, columns 2t and
+ * 2t + 1 of matrix m or, TRANSPOSED, column g, rows 2t and 2t + 1. */
+template <bool TRANSPOSED> static inline void load_matrices(uint32_t (&words)[4], const uint16_t *row)
+{
+    CHECK((uintptr_t)row % 16 == 0, "ldmatrix of an address that is no multiple of 16");
+    const uint64_t *rows = shim_meet((uint64_t)(uintptr_t)row);
+    int g = lane_row(), column = lane_col();
+    for (int m = 0; m < 4; m++) {
+        uint32_t two[2];
+        for (int e = 0; e < 2; e++) {
+            int r = TRANSPOSED ? column + e : g, c = TRANSPOSED ? g : column + e;
+            two[e] = ((const uint16_t *)(uintptr_t)rows[8 * m + r])[c];
+        }
+        words[m] = two[0] | two[1] << 16;
+    }
+}
+
+/* 16 bytes to shared memory, or zeros where they are not `present`; they are there after copy_wait of the same thread.
+ */
+static inline void copy_async(uint16_t *shared, const void *from, bool present)
+{
+    shim_copy_later(shared, present ? from : NULL, 16);
+}
+
+static inline void copy_wait(void)
+{
+    shim_copy_now();
+}
+
+static inline float exp2_fast(float x)
+{
+    return exp2f(x);
+}
+#else
+template <int DTYPE> static __device__ inline uint32_t pack_two(float low, float high)
+{
+    uint32_t word;
+    if (DTYPE == DT_BF16)
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    else
+        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+}
+
+template <int DTYPE> static __device__ inline void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
+{
+    if (DTYPE == DT_BF16)
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                     "{%0,%1,%2,%3};"
+                     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    else
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, "
+                     "{%0,%1,%2,%3};"
+                     : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+template <bool TRANSPOSED> static __device__ inline void load_matrices(uint32_t (&words)[4], const uint16_t *row)
+{
+    uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
+    if (TRANSPOSED)
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                     : "r"(address)
+                     : "memory");
+    else
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                     : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
+                     : "r"(address)
+                     : "memory");
+}
+
+static __device__ inline void copy_async(uint16_t *shared, const void *from, bool present)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+                 :
+                 : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from), "r"(present ? 16 : 0)
+                 : "memory");
+}
+
+static __device__ inline void copy_wait(void)
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+/* 2^x; denormal results are 0. */
+static __device__ inline float exp2_fast(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+#endif
+
+/* A = rows [row, row + 16) of the tile, columns [col, col + 16). */
+template <int ROWS, int DIM>
+static __device__ inline void load_left(uint32_t (&a)[4], const Tile<ROWS, DIM> &tile, int row, int col)
+{
+    int lane = lane_number();
+    load_matrices<false>(a, &tile.of[row + lane % 16][col + lane / 16 * 8]);
+}
+
+/* Two Bs side by side, of rows [row, row + 16) of the tile: columns of B are rows of the tile, for products with the
+ * transpose; b[0], b[1] are the first B. */
+template <int ROWS, int DIM>
+static __device__ inline void load_right_transposed(uint32_t (&b)[4], const Tile<ROWS, DIM> &tile, int row, int col)
+{
+    int lane = lane_number();
+    load_matrices<false>(b, &tile.of[row + lane % 8 + lane / 16 * 8][col + lane / 8 % 2 * 8]);
+}
+
+/* Two Bs side by side: rows [row, row + 16) of the tile, columns [col, col + 8) and [col + 8, col + 16). */
+template <int ROWS, int DIM>
+static __device__ inline void load_right(uint32_t (&b)[4], const Tile<ROWS, DIM> &tile, int row, int col)
+{
+    int lane = lane_number();
+    load_matrices<true>(b, &tile.of[row + lane % 16][col + lane / 16 * 8]);
+}
+
+/* Rows [row, row + 16 M) of a tile as left factor; HELD: in registers from hold() on, otherwise read for each product.
+ */
+template <int M, int ROWS, int DIM, bool HELD> struct Left {
+    const Tile<ROWS, DIM> &tile;
+    int row;
+    uint32_t held[HELD ? DIM / 16 : 1][M][4];
+
+    __device__ inline void hold(void)
+    {
+        if (HELD)
+            UNROLL for (int k = 0; k < DIM / 16; k++) UNROLL for (int m = 0; m < M; m++)
+                load_left(held[HELD ? k : 0][m], tile, row + 16 * m, 16 * k);
+    }
+    __device__ inline void get(uint32_t (&a)[M][4], int k) const
+    {
+        UNROLL for (int m = 0; m < M; m++) if (HELD) UNROLL for (int x = 0; x < 4; x++) a[m][x] =
+            held[HELD ? k : 0][m][x];
+        else load_left(a[m], tile, row + 16 * m, 16 * k);
+    }
+};
+
+/* c (16 M, 8 N) = left · rightᵀ; right has 8 N rows. */
+template <int DTYPE, int M, int N, int LEFT_ROWS, int DIM, bool HELD>
+static __device__ inline void multiply_transposed(float (&c)[M][N][4], const Left<M, LEFT_ROWS, DIM, HELD> &left,
+                                                  const Tile<8 * N, DIM> &right)
+{
+    UNROLL for (int m = 0; m < M; m++) UNROLL for (int n = 0; n < N; n++) UNROLL for (int x = 0; x < 4; x++)
+        c[m][n][x] = 0;
+    UNROLL for (int k = 0; k < DIM / 16; k++)
+    {
+        uint32_t a[M][4], b[4];
+        left.get(a, k);
+        UNROLL for (int n = 0; n < N; n += 2)
+        {
+            load_right_transposed(b, right, 8 * n, 16 * k);
+            UNROLL for (int m = 0; m < M; m++)
+            {
+                mma<DTYPE>(c[m][n], a[m], b[0], b[1]);
+                mma<DTYPE>(c[m][n + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
+}
+
+/* c (16 M, 8 N) += left (16 M, 8 K) · columns [col, col + 8 N) of right, which has 8 K rows. The registers of a C are
+ * those of an A when they are rounded to 16 bits, so `left` does not pass through shared memory. */
+template <int DTYPE, int M, int N, int K, int DIM>
+static __device__ inline void multiply_add(float (&c)[M][N][4], const float (&left)[M][K][4],
+                                           const Tile<8 * K, DIM> &right, int col)
+{
+    UNROLL for (int k = 0; k < K; k += 2)
+    {
+        uint32_t a[M][4], b[4];
+        UNROLL for (int m = 0; m < M; m++) UNROLL for (int x = 0; x < 4; x++) a[m][x] =
+            pack_two<DTYPE>(left[m][k + x / 2][x % 2 * 2], left[m][k + x / 2][x % 2 * 2 + 1]);
+        UNROLL for (int n = 0; n < N; n += 2)
+        {
+            load_right(b, right, 8 * k, col + 8 * n);
+            UNROLL for (int m = 0; m < M; m++)
+            {
+                mma<DTYPE>(c[m][n], a[m], b[0], b[1]);
+                mma<DTYPE>(c[m][n + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
+}
+
+/* Tile = channels [channel, channel + DIM) of rows first … of x, those below `end`; channels from `dim` on are zeros.
+ * Complete after copy_wait and a barrier. */
+template <int ROWS, int DIM>
+static __device__ inline void stage_rows(Tile<ROWS, DIM> *tile, const View &x, int64_t first, int64_t end,
+                                         int64_t channel, int dim)
+{
+    bool aligned = x.wide && channel % LOT == 0;
+    for (int i = (int)threadIdx.x; i < ROWS * DIM / LOT; i += (int)blockDim.x) {
+        int r = i / (DIM / LOT), c = i % (DIM / LOT) * LOT;
+        int n = first + r < end ? (int)least(LOT, dim - c) : 0;
+        uint16_t *to = &tile->of[r][c];
+        if (n <= 0 || (n == LOT && aligned))
+            copy_async(to, n > 0 ? place(x, first + r, channel + c) : x.p, n > 0);
+        else
+            ROLLED for (int j = 0; j < LOT; j++) to[j] =
+                j < n ? *(const uint16_t *)place(x, first + r, channel + c + j) : 0;
+    }
+}
+
+/* Columns col and col + 1 of a row; `n` of them exist, as far as they are 1 or 2. */
+template <int DTYPE>
+static __device__ inline void store_pair(const View &y, int64_t row, int64_t col, int64_t n, float first, float second)
+{
+    uint32_t both = pack_two<DTYPE>(first, second);
+    uint16_t *at = (uint16_t *)place(y, row, col);
+    if (n >= 2 && (uintptr_t)at % 4 == 0) {
+        *(uint32_t *)at = both;
+    } else {
+        if (n >= 1)
+            at[0] = (uint16_t)both;
+        if (n >= 2)
+            at[1] = (uint16_t)(both >> 16);
+    }
+}
