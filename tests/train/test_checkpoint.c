@@ -527,6 +527,8 @@ static void retention_keeps_the_newest_the_multiples_and_the_best(Fixture *f, gc
     g_assert_true(memcmp(kept->data, wanted, sizeof wanted) == 0);
 }
 
+static const Precision mixed_precision = { DT_BF16, DT_BF16, DT_F32, .master = DT_F32, .state = DT_F32 };
+
 /* Files hold the f32 masters whatever a run computes in: the same bytes from f32, from bf16, and back. */
 static void precision_leaves_no_trace(Fixture *f, gconstpointer data)
 {
@@ -535,7 +537,7 @@ static void precision_leaves_no_trace(Fixture *f, gconstpointer data)
     Checkpoint checkpoint = whole(f);
     fill_state(f, 0.1f);
     g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
-    Device *dev = device_open_mixed((Precision){ DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 });
+    Device *dev = device_open_mixed(mixed_precision);
     Model *model = model_open(dev, &f->config, true, NULL);
     Optimizer *optimizer = optimizer_open(model_params(model), &adamw, NULL);
     Checkpoint mixed = checkpoint;
@@ -563,7 +565,7 @@ static void frozen_weights_are_saved_as_they_were(Fixture *f, gconstpointer data
     Checkpoint checkpoint = whole(f);
     fill_state(f, 0.1f);
     g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
-    Device *dev = device_open_mixed((Precision){ DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 });
+    Device *dev = device_open_mixed(mixed_precision);
     Model *model = model_open_stage(dev, &f->config, stage_whole(&f->config), true, frozen, NULL);
     const Checkpoint mixed = { .model = checkpoint.model, .params = model_params(model), .state = checkpoint.state };
     g_assert_true(checkpoint_load(f->folder, &mixed, NULL));
