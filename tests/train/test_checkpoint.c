@@ -41,6 +41,7 @@ static const ModelConfig tiny = { .preset = (char *)"",
                                   .rel_buckets = 32,
                                   .rel_max_distance = 128 };
 static const OptimConfig adamw = { .name = OPTIM_ADAMW, .beta1 = -1, .beta2 = -1, .eps = -1 };
+static const Precision mixed_precision = { DT_BF16, DT_BF16, DT_F32, .master = DT_F32, .state = DT_F32 };
 
 static void set_up(Fixture *f, gconstpointer data)
 {
@@ -119,7 +120,6 @@ static void save_then_load_gives_the_same_state(Fixture *f, gconstpointer data)
     Tensor w = params_find(model_params(f->model), "shared")->w;
     g_autofree float *before = g_memdup2(w.p, (gsize)tensor_count(w) * sizeof(float));
     TrainState state = f->state;
-
     params_init(model_params(f->model), 4);
     fill_state(f, 9);
     f->state = (TrainState){ 0 };
@@ -526,8 +526,6 @@ static void retention_keeps_the_newest_the_multiples_and_the_best(Fixture *f, gc
     g_assert_cmpuint(kept->len, ==, G_N_ELEMENTS(wanted));
     g_assert_true(memcmp(kept->data, wanted, sizeof wanted) == 0);
 }
-
-static const Precision mixed_precision = { DT_BF16, DT_BF16, DT_F32, .master = DT_F32, .state = DT_F32 };
 
 /* Files hold the f32 masters whatever a run computes in: the same bytes from f32, from bf16, and back. */
 static void precision_leaves_no_trace(Fixture *f, gconstpointer data)
