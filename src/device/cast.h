@@ -2,7 +2,7 @@
  * the new float dtype is narrower, truncated to integers). Inline: kernels compile it for their instruction set. */
 #pragma once
 
-#include "base/float16.h"
+#include "base/float8.h"
 #include "device/tensor.h"
 
 #include <string.h>
@@ -14,7 +14,9 @@
     X(DT_F16, uint16_t, (double)f16_to_f32(x), f16_from_f32((float)x))                                                 \
     X(DT_F64, double, x, x)                                                                                            \
     X(DT_I32, int32_t, (double)x, (int32_t)x)                                                                          \
-    X(DT_I64, int64_t, (double)x, (int64_t)x)
+    X(DT_I64, int64_t, (double)x, (int64_t)x)                                                                          \
+    X(DT_E4M3, uint8_t, (double)float8_to_f32(x, false), float8_from_f32((float)x, false))                             \
+    X(DT_E5M2, uint8_t, (double)float8_to_f32(x, true), float8_from_f32((float)x, true))
 #define CAST_LOAD(dtype, type, from, to)                                                                               \
     case dtype:                                                                                                        \
         for (int64_t i = 0; i < n; i++) {                                                                              \

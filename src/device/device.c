@@ -17,7 +17,12 @@ static void check_complete(const char *name, const OpTable *ops)
 
 Precision precision_uniform(DType dtype)
 {
-    return (Precision){ dtype, dtype, dtype, dtype, dtype };
+    return (Precision){ .compute = dtype, .residual = dtype, .grad = dtype, .master = dtype, .state = dtype };
+}
+
+DType precision_fp8(Precision precision, bool e5m2)
+{
+    return !precision.fp8_bytes ? precision.compute : e5m2 ? DT_E5M2 : DT_E4M3;
 }
 
 DType precision_statistic(Precision precision)
@@ -41,7 +46,9 @@ Device *device_new(const char *name, const OpTable *ops, Precision precision, bo
                                  [ROLE_MASTER] = 1u << precision.master,
                                  [ROLE_STATE] = 1u << precision.state,
                                  [ROLE_INDEX] = 1u << DT_I32,
-                                 [ROLE_TOTAL] = 1u << DT_F64 },
+                                 [ROLE_TOTAL] = 1u << DT_F64,
+                                 [ROLE_E4M3] = 1u << precision_fp8(precision, false),
+                                 [ROLE_E5M2] = 1u << precision_fp8(precision, true) },
                      .computes = computes,
                      .threads = threads,
                      .isa = isa,

@@ -27,17 +27,35 @@ typedef enum Role {
     ROLE_STATE,      /* moments of an optimizer */
     ROLE_INDEX,      /* token ids, position ids, indices of rows */
     ROLE_TOTAL,      /* sums over a whole batch or model */
+    ROLE_E4M3,       /* factors of FP8 products: weights and activations, */
+    ROLE_E5M2,       /* and gradients of outputs */
     ROLE_COUNT
 } Role;
+
+/* Where the scale of a factor of an FP8 product comes from: delayed, the largest absolute value (amax) of earlier
+ * microbatches; current, that of the factor itself. */
+typedef enum Fp8Scaling { FP8_OFF, FP8_DELAYED, FP8_CURRENT } Fp8Scaling;
+
+/* How the linear layers of blocks are trained in FP8, as Transformer Engine's recipes say: scale = largest number of
+ * the format / amax / 2^margin. Delayed: amax is the largest of the last `history` microbatches. */
+typedef struct Fp8Recipe {
+    Fp8Scaling scaling; /* FP8_OFF means no FP8 */
+    int32_t margin, history;
+} Fp8Recipe;
 
 /* The dtypes of weight matrices and activations (compute), residual stream, gradients, master weights and optimizer
  * state. */
 typedef struct Precision {
     DType compute, residual, grad, master, state;
+    Fp8Recipe fp8;
+    bool fp8_bytes; /* numbers of FP8 take a byte each, as on GPUs; else they are numbers of `compute` */
+    bool tf32;      /* products of f32 round their factors to TF32 (10 bits of mantissa), on GPUs alone */
 } Precision;
 
 /* Everything in one dtype. */
 Precision precision_uniform(DType dtype);
+/* The dtype of ROLE_E4M3 or ROLE_E5M2. */
+DType precision_fp8(Precision precision, bool e5m2);
 /* The dtype of ROLE_STATISTIC, which is precision.master. */
 DType precision_statistic(Precision precision);
 

@@ -33,6 +33,7 @@ enum {
     STATE = 1 << ROLE_STATE,
     INDEX = 1 << ROLE_INDEX,
     TOTAL = 1 << ROLE_TOTAL,
+    FP8 = 1 << ROLE_E4M3 | 1 << ROLE_E5M2,
     ACTIVATION = COMPUTE | ACCUMULATE,
     FLOATING = COMPUTE | ACCUMULATE | STATISTIC | MASTER | STATE,
     EVERY_ROLE = (1 << ROLE_COUNT) - 1 /* any dtype at all */

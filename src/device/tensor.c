@@ -6,8 +6,8 @@ static const struct {
     const char *name;
     size_t bytes;
 } dtypes[DT_COUNT] = {
-    [DT_F32] = { "f32", 4 }, [DT_BF16] = { "bf16", 2 }, [DT_F16] = { "f16", 2 },
-    [DT_F64] = { "f64", 8 }, [DT_I32] = { "i32", 4 },   [DT_I64] = { "i64", 8 },
+    [DT_F32] = { "f32", 4 }, [DT_BF16] = { "bf16", 2 }, [DT_F16] = { "f16", 2 },   [DT_F64] = { "f64", 8 },
+    [DT_I32] = { "i32", 4 }, [DT_I64] = { "i64", 8 },   [DT_E4M3] = { "e4m3", 1 }, [DT_E5M2] = { "e5m2", 1 },
 };
 
 size_t dtype_bytes(DType dtype)

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum DType { DT_F32, DT_BF16, DT_F16, DT_F64, DT_I32, DT_I64, DT_COUNT } DType;
+typedef enum DType { DT_F32, DT_BF16, DT_F16, DT_F64, DT_I32, DT_I64, DT_E4M3, DT_E5M2, DT_COUNT } DType;
 
 typedef struct Tensor {
     void *p;

@@ -103,12 +103,16 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
                       .frozen = g_strdupv((char **)(gintptr)frozen),
                       .roles = token_roles_none(),
                       .params = params };
+    bool in_fp8 = gradients && dev->precision.fp8.scaling != FP8_OFF;
+    if (in_fp8)
+        model->fp8 = fp8_open(dev, (int)(config->n_enc + config->n_dec) * LINEAR_SITES);
     model->sums = tensor_vector(device_alloc(dev, SUMS * sizeof(double)), DT_F64, SUMS);
     bool ok = stack_init(&model->encoder, dev, &model->config, model->params, stage, false);
     ok = stack_init(&model->decoder, dev, &model->config, model->params, stage, true) && ok;
+    model->encoder.fp8 = model->decoder.fp8 = model->fp8;
     open_slots(model, 1);
-    if (!ok || model->sums.p == NULL) {
-        fail_machine(error, "no memory for the layouts of attention");
+    if (!ok || model->sums.p == NULL || (in_fp8 && model->fp8 == NULL)) {
+        fail_machine(error, "no memory for the layouts of attention, or the scales of FP8");
         model_close(model);
         return NULL;
     }
@@ -129,6 +133,7 @@ void model_close(Model *model)
     device_free(model->dev, model->sums.p);
     stack_clear(&model->encoder);
     stack_clear(&model->decoder);
+    fp8_close(model->fp8);
     params_close(model->params);
     g_strfreev(model->frozen);
     model_config_clear(&model->config);
@@ -163,6 +168,11 @@ ParamStore *model_params(Model *model)
     return model->params;
 }
 
+Fp8Scales *model_fp8(Model *model)
+{
+    return model->fp8;
+}
+
 TokenRoles *model_roles(Model *model)
 {
     return &model->roles;
@@ -183,6 +193,8 @@ void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
         profile_begin(model->dev, "backward", -1);
         slot_gradient(model, 0);
         slot_bwd(model, 0);
+        if (model->fp8)
+            fp8_update(model->fp8);
         profile_end(model->dev);
     }
 }

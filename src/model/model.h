@@ -6,6 +6,7 @@
 #include "model/model_config.h"
 #include "model/stage.h"
 #include "model/token_roles.h"
+#include "param/fp8.h"
 #include "param/param.h"
 
 typedef struct Model Model;
@@ -21,6 +22,8 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
 void model_close(Model *model);
 const ModelConfig *model_config(const Model *model);
 ParamStore *model_params(Model *model);
+/* The scales of a model that is trained in FP8; NULL means that it is not. model_pass with gradients updates them. */
+Fp8Scales *model_fp8(Model *model);
 const Device *model_device(const Model *model);
 /* Gives the classes of a classifier other names, as many, separated by commas. An error where they do not fit. */
 bool model_name_classes(Model *model, const char *labels, GError **error);

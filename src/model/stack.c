@@ -44,6 +44,7 @@ static LayerSpec block_spec(const ModelConfig *config, bool decoder, int i, cons
     int64_t window = decoder ? config->window - 1 : config->window / 2;
 
     spec.index = i;
+    spec.block = (decoder ? (int)config->n_enc : 0) + i;
     spec.window = local ? (int32_t)MAX(1, window) : 0;
     spec.layout = layout;
     spec.score_rescale = config->qk_layer_scaling ? (float)(i + 1) : 0;
@@ -131,7 +132,8 @@ void stack_context(StackPass *pass, Workspace *work, Arena *save, const Tokens *
                       .tokens = &pass->tokens,
                       .encoder_tokens = encoder_tokens,
                       .seed = loss->seed,
-                      .train = loss->train };
+                      .train = loss->train,
+                      .fp8 = loss->grad ? stack->fp8 : NULL };
 }
 
 bool stack_walk_next(BlockWalk *walk)

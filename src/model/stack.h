@@ -11,6 +11,7 @@ typedef struct Stack {
     Device *dev;
     const ModelConfig *config;
     ParamStore *params;
+    const Fp8Scales *fp8; /* of passes with gradients; NULL means no FP8 */
     StagePart part;
     ModelSpec spec;        /* config as layers read it */
     LayerSpec outer;       /* spec of the embedding and the final norm */

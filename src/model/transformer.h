@@ -31,6 +31,7 @@ struct Model {
     char **frozen; /* name patterns of frozen parameters, or NULL */
     TokenRoles roles;
     ParamStore *params;
+    Fp8Scales *fp8;         /* NULL where the model is not trained in FP8 */
     Stack encoder, decoder; /* the stage's blocks of the encoder and of the decoder */
     Slot *slots;            /* (work.n_slots) */
     Workspace work;

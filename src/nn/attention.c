@@ -70,14 +70,14 @@ void attention_cross_kv(const Ctx *cx, Tensor kv, Tensor encoder_out, const Atte
     Projections p = { .kv = kv };
 
     slice_kv(&p);
-    linear_fwd(cx, kv, encoder_out, w->kv);
+    block_linear_fwd(cx, kv, encoder_out, w->kv, LINEAR_CROSS_KV);
     lora_fwd(cx, p.k, encoder_out, w->k.lora, LORA_CROSS_K);
     lora_fwd(cx, p.v, encoder_out, w->v.lora, LORA_CROSS_V);
 }
 
 static void cross_query(const Ctx *cx, Tensor q, Tensor n, const AttentionW *w)
 {
-    linear_fwd(cx, q, n, w->q);
+    block_linear_fwd(cx, q, n, w->q, LINEAR_CROSS_Q);
     lora_fwd(cx, q, n, w->q.lora, LORA_CROSS_Q);
 }
 
@@ -98,7 +98,7 @@ static void project_fwd(const Ctx *cx, Projections *p, Tensor n, Tensor encoder_
     }
     if (tensor_present(w->context.q))
         context_query_fwd(cx, p->q, n, &w->context, context);
-    linear_fwd(cx, fused(p, w), n, w->qkv);
+    block_linear_fwd(cx, fused(p, w), n, w->qkv, LINEAR_SELF_QKV);
     lora_fwd(cx, fused(p, w), n, w->qkv.lora, LORA_SELF_QKV);
     lora_fwd(cx, p->q, n, w->q.lora, LORA_SELF_Q);
     lora_fwd(cx, p->k, n, w->k.lora, LORA_SELF_K);
@@ -112,16 +112,15 @@ static void project_bwd(const Ctx *cx, Tensor dn, Tensor dencoder_out, const Pro
     Tensor n = save->n, encoder_out = save->encoder_out;
 
     if (tensor_present(encoder_out)) {
-        linear_bwd(cx, dn, dp->q, n, w->q, g->q, beta);
+        block_linear_bwd(cx, dn, 0, dp->q, n, w->q, g->q, beta, LINEAR_CROSS_Q);
         lora_bwd(cx, dn, dp->q, n, w->q.lora, g->q.lora, beta, LORA_CROSS_Q);
-        linear_bwd_weight(cx, dp->kv, encoder_out, g->kv, beta);
-        linear_bwd_input(cx, dencoder_out, 1, dp->kv, w->kv);
+        block_linear_bwd(cx, dencoder_out, 1, dp->kv, encoder_out, w->kv, g->kv, beta, LINEAR_CROSS_KV);
         lora_bwd(cx, dencoder_out, dp->k, encoder_out, w->k.lora, g->k.lora, beta, LORA_CROSS_K);
         lora_bwd(cx, dencoder_out, dp->v, encoder_out, w->v.lora, g->v.lora, beta, LORA_CROSS_V);
         return;
     }
     rotate(cx, dp, true);
-    linear_bwd(cx, dn, fused(dp, w), n, w->qkv, g->qkv, beta);
+    block_linear_bwd(cx, dn, 0, fused(dp, w), n, w->qkv, g->qkv, beta, LINEAR_SELF_QKV);
     lora_bwd(cx, dn, fused(dp, w), n, w->qkv.lora, g->qkv.lora, beta, LORA_SELF_QKV);
     lora_bwd(cx, dn, dp->q, n, w->q.lora, g->q.lora, beta, LORA_SELF_Q);
     lora_bwd(cx, dn, dp->k, n, w->k.lora, g->k.lora, beta, LORA_SELF_K);
@@ -151,6 +150,11 @@ static LoraSite output_site(bool self)
     return self ? LORA_SELF_O : LORA_CROSS_O;
 }
 
+static LinearSite output_linear(bool self)
+{
+    return self ? LINEAR_SELF_O : LINEAR_CROSS_O;
+}
+
 void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const AttentionW *w,
                    AttentionSave *save)
 {
@@ -173,7 +177,7 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     save->lse = arena_tensor(cx->save, precision_statistic(cx->precision), cx->model->heads, n, "attention.lse");
     project_fwd(cx, &save->p, save->n, encoder_out, w, &save->context);
     op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, save->bias, &spec, &probs_drop);
-    linear_fwd(cx, out, save->o, w->o);
+    block_linear_fwd(cx, out, save->o, w->o, output_linear(self));
     lora_fwd(cx, out, save->o, w->o.lora, output_site(self));
     sublayer_leave(cx, y, x, out, out_site, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
@@ -215,7 +219,7 @@ void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, 
     DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
 
     sublayer_leave_bwd(cx, dout, dx, out_site, w->norm, g->norm, beta, &save->norm);
-    linear_bwd(cx, dattended, dout, save->o, w->o, g->o, beta);
+    block_linear_bwd(cx, dattended, 0, dout, save->o, w->o, g->o, beta, output_linear(self));
     lora_bwd(cx, dattended, dout, save->o, w->o.lora, g->o.lora, beta, output_site(self));
     attend_bwd(cx, &dp, dbias, dattended, w, g, beta, save);
     project_bwd(cx, dn, dencoder_out, &dp, w, g, beta, save);

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "nn/tokens.h"
+#include "param/fp8.h"
 
 /* Where dropout is applied; part of the key of its random numbers, so these values never change. The decoder's keys are
  * 16 higher. */
@@ -56,6 +57,7 @@ typedef struct ModelSpec {
 /* Fixed for a layer. */
 typedef struct LayerSpec {
     int index;                 /* number of the block in its stack; 0 for the embedding and the final norm */
+    int block;                 /* number of the block in the model: decoder blocks follow the encoder's */
     bool decoder;              /* of the decoder: self-attention is causal */
     int32_t window;            /* of self-attention, as AttnSpec.window; 0 means none */
     const BlockLayout *layout; /* of self-attention; NULL means dense */
@@ -78,6 +80,7 @@ typedef struct Ctx {
     Tensor rotary[2];             /* (P, rotated channels of a head) angles of global and of local layers, or absent */
     uint64_t seed;                /* of the dropout masks of this update */
     bool train;                   /* dropout is applied */
+    const Fp8Scales *fp8;         /* the linear layers of blocks are in FP8 by these scales; NULL means they are not */
 } Ctx;
 
 /* Dropout of a site at the layer and stream of the context; rate 0 where the pass does not train. */

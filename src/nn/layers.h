@@ -25,6 +25,25 @@ void linear_bwd_input(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, Linear
 /* g.w = beta g.w + dyᵀ x; g.b = beta g.b + Σ over rows of dy. */
 void linear_bwd_weight(const Ctx *cx, Tensor dy, Tensor x, LinearW g, float beta);
 
+/* The linear layers of a block, as products compute them; an index of its scales in FP8, so that these values never
+ * change: a checkpoint holds them in this order. */
+typedef enum LinearSite {
+    LINEAR_SELF_QKV,
+    LINEAR_SELF_O,
+    LINEAR_CROSS_Q,
+    LINEAR_CROSS_KV,
+    LINEAR_CROSS_O,
+    LINEAR_WI,
+    LINEAR_WO,
+    LINEAR_SITES
+} LinearSite;
+
+/* linear_fwd of a layer of a block: in FP8 where cx->fp8 is not NULL and both dimensions of w are multiples of 16. */
+void block_linear_fwd(const Ctx *cx, Tensor y, Tensor x, LinearW w, LinearSite site);
+/* dx = dx_beta dx + dy w, and the gradients of the weights. */
+void block_linear_bwd(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, Tensor x, LinearW w, LinearW g, float beta,
+                      LinearSite site);
+
 /* The linear layers of a block that an adapter may belong to; part of the key of the adapter's dropout, so these values
  * never change. QKV and WI are whole fusion groups: one adapter for all of their rows. */
 typedef enum LoraSite {

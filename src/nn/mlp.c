@@ -19,12 +19,12 @@ void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
     save->h = arena_tensor(cx->save, cx->precision.compute, n, w->wi.w.d[0], "mlp.h");
     save->a = arena_tensor(cx->save, cx->precision.compute, n, ffn, "mlp.a");
     split(save->h, ffn, &input, &gate);
-    linear_fwd(cx, save->h, save->n, w->wi);
+    block_linear_fwd(cx, save->h, save->n, w->wi, LINEAR_WI);
     lora_fwd(cx, save->h, save->n, w->wi.lora, LORA_WI);
     lora_fwd(cx, input, save->n, w->wi_0.lora, LORA_WI_0);
     lora_fwd(cx, gate, save->n, w->wi_1.lora, LORA_WI_1);
     op_act_fwd(cx->dev, save->a, input, gate, cx->model->activation, &hidden_drop);
-    linear_fwd(cx, out, save->a, w->wo);
+    block_linear_fwd(cx, out, save->a, w->wo, LINEAR_WO);
     lora_fwd(cx, out, save->a, w->wo.lora, LORA_WO);
     sublayer_leave(cx, y, x, out, SITE_MLP_OUT, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
@@ -44,10 +44,10 @@ void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta,
     split(save->h, ffn, &input, &gate);
     split(dh, ffn, &dinput, &dgate);
     sublayer_leave_bwd(cx, dout, dx, SITE_MLP_OUT, w->norm, g->norm, beta, &save->norm);
-    linear_bwd(cx, da, dout, save->a, w->wo, g->wo, beta);
+    block_linear_bwd(cx, da, 0, dout, save->a, w->wo, g->wo, beta, LINEAR_WO);
     lora_bwd(cx, da, dout, save->a, w->wo.lora, g->wo.lora, beta, LORA_WO);
     op_act_bwd(cx->dev, dinput, dgate, da, input, gate, cx->model->activation, &hidden_drop);
-    linear_bwd(cx, dn, dh, save->n, w->wi, g->wi, beta);
+    block_linear_bwd(cx, dn, 0, dh, save->n, w->wi, g->wi, beta, LINEAR_WI);
     lora_bwd(cx, dn, dh, save->n, w->wi.lora, g->wi.lora, beta, LORA_WI);
     lora_bwd(cx, dn, dinput, save->n, w->wi_0.lora, g->wi_0.lora, beta, LORA_WI_0);
     lora_bwd(cx, dn, dgate, save->n, w->wi_1.lora, g->wi_1.lora, beta, LORA_WI_1);

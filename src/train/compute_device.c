@@ -10,6 +10,7 @@
 
 static Device *open_cpu(int threads, Precision precision)
 {
+    precision.fp8_bytes = precision.tf32 = false; /* "auto" may have meant a GPU */
     Device *dev = device_open_cpu(threads, precision);
     cpu_set_t allowed; /* what taskset, Slurm and containers leave, which g_get_num_processors does not look at */
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && dev->threads > CPU_COUNT(&allowed))
@@ -66,6 +67,19 @@ bool compute_device_is_gpu(const char *name)
     DeviceChoice choice = choice_of(name, &index);
     return choice == CHOICE_CUDA ||
            (choice == CHOICE_AUTO && has_driver() && cuda_gpus(&n, why) && cuda_describe(0, &gpu, why));
+}
+
+bool compute_device_has_fp8(const char *name, char *why)
+{
+    enum { LEAST = 89 };
+    CudaGpu gpu;
+    int index;
+    (void)choice_of(name, &index);
+    if (!compute_device_is_gpu(name) || !cuda_describe(index, &gpu, why) || gpu.compute >= LEAST)
+        return true;
+    (void)g_snprintf(why, CUDA_WHY, "%.60s has compute capability %d.%d, products of FP8 need 8.9", gpu.name,
+                     gpu.compute / 10, gpu.compute % 10);
+    return false;
 }
 
 Device *compute_device_open(const char *name, int threads, Precision precision, GError **error)

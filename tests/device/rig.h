@@ -124,7 +124,7 @@ static Tensor normal_of(Rig *rig, DType dtype, int64_t rows, int64_t cols, int64
 }
 
 /* Operands of the role compute. */
-static Tensor blank(Rig *rig, int64_t rows, int64_t cols, int64_t pad)
+static inline Tensor blank(Rig *rig, int64_t rows, int64_t cols, int64_t pad)
 {
     return blank_of(rig, rig->dev->precision.compute, rows, cols, pad);
 }
@@ -401,9 +401,11 @@ static void test_f32(gconstpointer data)
 }
 
 /* Compute, residual stream, gradients, master weights, state of the optimizer. */
-static const Precision precisions[] = { { DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 },
-                                        { DT_BF16, DT_BF16, DT_BF16, DT_F32, DT_F32 },
-                                        { DT_F16, DT_F32, DT_F16, DT_F32, DT_F32 } };
+static const Precision precisions[] = {
+    { .compute = DT_BF16, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32 },
+    { .compute = DT_BF16, .residual = DT_BF16, .grad = DT_BF16, .master = DT_F32, .state = DT_F32 },
+    { .compute = DT_F16, .residual = DT_F32, .grad = DT_F16, .master = DT_F32, .state = DT_F32 }
+};
 
 static void test_narrow(gconstpointer data)
 {

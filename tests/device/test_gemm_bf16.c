@@ -95,7 +95,8 @@ static void products_equal_sums_in_double(gconstpointer isa)
     static const Shape few_rows[] = { { 1, 300, 96 }, { 5, 45, 64 },  { 16, 33, 608 }, { 17, 64, 32 },
                                       { 33, 70, 96 }, { 49, 31, 64 }, { 64, 300, 64 }, { 65, 40, 64 } };
     g_setenv("LOAM_CPU_ISA", isa, TRUE);
-    Device *dev = device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
+    Device *dev = device_open_cpu(
+        2, (Precision){ .compute = DT_BF16, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32 });
     if (!g_str_equal(dev->isa, isa))
         g_test_skip("this processor lacks the instruction set");
     Philox rng = philox_open(philox_key(1, PHILOX_OTHER, 0), 0);
@@ -111,7 +112,8 @@ static void products_equal_sums_in_double(gconstpointer isa)
 static void sums_of_many_panels_wait_for_the_rest_of_the_depth(void)
 {
     enum { SIDE = 2100, DEPTH = 4128 };
-    Device *dev = device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
+    Device *dev = device_open_cpu(
+        2, (Precision){ .compute = DT_BF16, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32 });
     void *memory = device_alloc(dev, (size_t)(2 * SIDE * DEPTH) * 2 + (size_t)(SIDE * SIDE) * 4);
     Tensor a = tensor_matrix(memory, DT_BF16, SIDE, DEPTH),
            b = tensor_matrix((uint16_t *)memory + SIDE * DEPTH, DT_BF16, SIDE, DEPTH),

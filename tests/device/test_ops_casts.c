@@ -130,7 +130,8 @@ static void check_rounded_weights(Device *dev, int64_t n, int64_t offset)
 static void an_update_rounds_all_its_weights(void)
 {
     static const int64_t sizes[] = { 1, 15, 16, 31, 32, 33, 512, 528, 4096, 4112, 40000, 40016 };
-    Device *dev = device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
+    Device *dev = device_open_cpu(
+        2, (Precision){ .compute = DT_BF16, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32 });
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++)
         for (int64_t offset = 0; offset <= 16; offset += 8)
             check_rounded_weights(dev, sizes[i], offset);

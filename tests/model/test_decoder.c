@@ -128,7 +128,11 @@ static void cached_equals_uncached_in_f32(void)
 /* Keys and values are rounded alike with and without a cache; sums of other lengths round otherwise. */
 static void cached_equals_uncached_in_bf16(void)
 {
-    cached_equals_uncached(device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 }), 0.02);
+    cached_equals_uncached(
+        device_open_cpu(
+            2,
+            (Precision){ .compute = DT_BF16, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32 }),
+        0.02);
 }
 
 /* Both are rounded to f32 at the end: one unit in the last place of logits around 1. */

@@ -201,7 +201,8 @@ static void masks_of_adapters_do_not_depend_on_the_batch(void)
 static void adapters_learn_in_bf16(void)
 {
     GError *error = NULL;
-    Device *dev = device_open_cpu(2, (Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
+    Device *dev = device_open_cpu(
+        2, (Precision){ .compute = DT_BF16, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32 });
     ModelConfig shape = adapted(EVERYWHERE);
     shape.lora.dropout = 0.1;
     Model *model = model_open(dev, &shape, true, &error);

@@ -4,10 +4,18 @@
 #include "param/optim.h"
 #include "reference/reference.h"
 
-static const Precision f64_masters = { DT_F32, DT_F32, DT_F32, DT_F64, DT_F64 };
-static const Precision bf16_f32 = { DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 };
-static const Precision bf16_residual_f32 = { DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 };
-static const Precision bf16_all_but_masters = { DT_BF16, DT_BF16, DT_BF16, DT_F32, DT_F32 };
+static const Precision f64_masters = {
+    .compute = DT_F32, .residual = DT_F32, .grad = DT_F32, .master = DT_F64, .state = DT_F64
+};
+static const Precision bf16_f32 = {
+    .compute = DT_BF16, .residual = DT_BF16, .grad = DT_F32, .master = DT_F32, .state = DT_F32
+};
+static const Precision bf16_residual_f32 = {
+    .compute = DT_BF16, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32
+};
+static const Precision bf16_all_but_masters = {
+    .compute = DT_BF16, .residual = DT_BF16, .grad = DT_BF16, .master = DT_F32, .state = DT_F32
+};
 
 static const OptimConfig adamw = { .name = OPTIM_ADAMW, .lr = 1e-2, .beta1 = -1, .beta2 = -1, .eps = -1 };
 
@@ -151,10 +159,12 @@ static double gradient_distance(Model *a, Model *b)
  * are amplified by the small norms of some kinds, so the two differ by up to a factor of 3. */
 static void cpu_is_as_close_as_rounding(const void *data)
 {
-    static const Precision precisions[] = { { DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 },
-                                            { DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 },
-                                            { DT_F16, DT_F32, DT_F32, DT_F32, DT_F32 },
-                                            { DT_F16, DT_F16, DT_F32, DT_F32, DT_F32 } };
+    static const Precision precisions[] = {
+        { .compute = DT_BF16, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32 },
+        { .compute = DT_BF16, .residual = DT_BF16, .grad = DT_F32, .master = DT_F32, .state = DT_F32 },
+        { .compute = DT_F16, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32 },
+        { .compute = DT_F16, .residual = DT_F16, .grad = DT_F32, .master = DT_F32, .state = DT_F32 }
+    };
     for (size_t i = 0; i < G_N_ELEMENTS(precisions); i++) {
         Device *devices[] = { device_open_cpu(2, precisions[i]), device_open_mixed(precisions[i]),
                               device_open_reference() };

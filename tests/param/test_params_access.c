@@ -62,7 +62,8 @@ static void boxes_are_read_and_written(void)
 {
     boxes_of(device_open_cpu(1, precision_uniform(DT_F32)));
     boxes_of(device_open_reference());
-    boxes_of(device_open_mixed((Precision){ DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 }));
+    boxes_of(device_open_mixed(
+        (Precision){ .compute = DT_BF16, .residual = DT_BF16, .grad = DT_F32, .master = DT_F32, .state = DT_F32 }));
 }
 
 static void numbers_are_cast(void)
@@ -129,7 +130,8 @@ static void copies_keep_every_bit(void)
 /* Masters are for training: a model that is only read has one copy of its weights. Vectors have one of f32 always. */
 static void a_store_without_gradients_has_no_masters(void)
 {
-    Device *dev = device_open_mixed((Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
+    Device *dev = device_open_mixed(
+        (Precision){ .compute = DT_BF16, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32 });
     for (int gradients = 0; gradients < 2; gradients++) {
         ParamStore *store = params_open(dev, specs, G_N_ELEMENTS(specs), NULL, gradients);
         size_t n = (size_t)params_elements(store);
@@ -151,7 +153,8 @@ static void a_store_without_gradients_has_no_masters(void)
 /* A checkpoint holds what a frozen matrix was loaded with, and not what bf16 makes of it. */
 static void frozen_matrices_keep_every_bit(void)
 {
-    Device *dev = device_open_mixed((Precision){ DT_BF16, DT_F32, DT_F32, DT_F32, DT_F32 });
+    Device *dev = device_open_mixed(
+        (Precision){ .compute = DT_BF16, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32 });
     ParamSpec frozen[G_N_ELEMENTS(specs)];
     memcpy(frozen, specs, sizeof specs);
     for (size_t i = 0; i < G_N_ELEMENTS(specs); i++)

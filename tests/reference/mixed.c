@@ -19,7 +19,7 @@ typedef struct Call {
 
 static bool is_narrow(Tensor t)
 {
-    return t.dtype == DT_F32 || t.dtype == DT_BF16 || t.dtype == DT_F16;
+    return t.dtype == DT_F32 || t.dtype == DT_BF16 || t.dtype == DT_F16 || t.dtype == DT_E4M3 || t.dtype == DT_E5M2;
 }
 
 /* Operands in one place, as an update in place has, share their copy. */

@@ -7,5 +7,6 @@ extern "C" {
 
 extern "C" Device *device_open_shim(Precision precision)
 {
+    precision.fp8_bytes = true;
     return device_new("cuda", shim_table(), precision, true, 1, "shim", shim_gpu_new());
 }

@@ -8,6 +8,8 @@
 
 void gpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
 void gpu_linear(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale);
+void gpu_fp8_linear(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, Tensor a_inverse, Tensor b_inverse,
+                    float beta);
 
 /* Row i of t, or of its transpose. */
 static void read_row(double *row, Tensor t, bool transposed, int64_t i)
@@ -58,4 +60,12 @@ void gpu_linear(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale
 {
     (void)dev;
     product(y, x, w, b, false, true, (double)scale, 0);
+}
+
+void gpu_fp8_linear(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, Tensor a_inverse, Tensor b_inverse,
+                    float beta)
+{
+    (void)dev;
+    double alpha = (double)*(const float *)a_inverse.p * (double)*(const float *)b_inverse.p;
+    product(y, a, b, bias, false, true, alpha, (double)beta);
 }

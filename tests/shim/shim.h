@@ -122,6 +122,13 @@ static inline unsigned atomicAdd(unsigned *at, unsigned more)
     return before;
 }
 
+static inline unsigned atomicMax(unsigned *at, unsigned other)
+{
+    unsigned before = *at;
+    *at = before > other ? before : other;
+    return before;
+}
+
 static inline void __threadfence(void)
 {
 }

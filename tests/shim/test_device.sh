@@ -101,6 +101,23 @@ paste <(losses "$work/cpu") <(losses "$work/gpu") | awk '{ d = $1 - $2; if (d * 
 for file in "$work/gpu/checkpoints/latest"/*.safetensors; do
     cmp "$file" "$work/again/checkpoints/latest/${file##*/}" || fail "other bits when it is done again"
 done
+# FP8: bytes and transposed casts on the GPU, the same numbers in bf16 on the CPU.
+run cpu8 cpu train.precision=fp8 fp8.history=3
+run gpu8 cuda train.precision=fp8 fp8.history=3
+paste <(losses "$work/cpu8") <(losses "$work/gpu8") | awk '{ d = ($1 - $2) / $1; if (d * d > 1e-4) exit 1 }' ||
+    fail "losses in FP8 $(losses "$work/cpu8" | xargs) and $(losses "$work/gpu8" | xargs)"
+with "${train[@]}" run.dir="$work/current" train.device=cuda 'train.length=1 steps' train.precision=fp8 fp8.scaling=current \
+    2>"$work/log" || fail "current scaling: $(tail -n 3 "$work/log")"
+LOAM_FAKE_GPU=80 expect 1 "train.precision=fp8: Shim has compute capability 8.0, products of FP8 need 8.9" \
+    with "${train[@]}" run.dir="$work/refused" train.device=cuda train.precision=fp8
+# TF32 is for products of f32 on a GPU.
+for device in cuda cpu; do
+    with "${train[@]}" run.dir="$work/tf32-$device" train.device=$device 'train.length=1 steps' train.precision=f32 train.tf32=true \
+        2>"$work/$device.log" || fail "tf32: $(tail -n 3 "$work/$device.log")"
+done
+grep -q 'f32 as tf32' "$work/cuda.log" && ! grep -q 'f32 as tf32' "$work/cpu.log" || fail "tf32: $(cat "$work"/c*.log)"
+echo "ok: FP8 and TF32"
+
 # auto takes the GPU, in bf16; nothing else does unasked.
 with "${train[@]}" run.dir="$work/auto" train.device=auto 'train.length=1 steps' 2>"$work/log"
 grep -q 'bf16' "$work/auto/config.yaml" && grep -q ' Shim (cuda:0, bf16)$' "$work/log" || fail "auto: $(cat "$work/log")"

@@ -41,6 +41,7 @@ static const ModelConfig tiny = { .preset = (char *)"",
                                   .rel_buckets = 32,
                                   .rel_max_distance = 128 };
 static const OptimConfig adamw = { .name = OPTIM_ADAMW, .beta1 = -1, .beta2 = -1, .eps = -1 };
+static const Precision mixed_precision = { DT_BF16, DT_BF16, DT_F32, .master = DT_F32, .state = DT_F32 };
 
 static void set_up(Fixture *f, gconstpointer data)
 {
@@ -119,7 +120,6 @@ static void save_then_load_gives_the_same_state(Fixture *f, gconstpointer data)
     Tensor w = params_find(model_params(f->model), "shared")->w;
     g_autofree float *before = g_memdup2(w.p, (gsize)tensor_count(w) * sizeof(float));
     TrainState state = f->state;
-
     params_init(model_params(f->model), 4);
     fill_state(f, 9);
     f->state = (TrainState){ 0 };
@@ -535,7 +535,7 @@ static void precision_leaves_no_trace(Fixture *f, gconstpointer data)
     Checkpoint checkpoint = whole(f);
     fill_state(f, 0.1f);
     g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
-    Device *dev = device_open_mixed((Precision){ DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 });
+    Device *dev = device_open_mixed(mixed_precision);
     Model *model = model_open(dev, &f->config, true, NULL);
     Optimizer *optimizer = optimizer_open(model_params(model), &adamw, NULL);
     Checkpoint mixed = checkpoint;
@@ -563,7 +563,7 @@ static void frozen_weights_are_saved_as_they_were(Fixture *f, gconstpointer data
     Checkpoint checkpoint = whole(f);
     fill_state(f, 0.1f);
     g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
-    Device *dev = device_open_mixed((Precision){ DT_BF16, DT_BF16, DT_F32, DT_F32, DT_F32 });
+    Device *dev = device_open_mixed(mixed_precision);
     Model *model = model_open_stage(dev, &f->config, stage_whole(&f->config), true, frozen, NULL);
     const Checkpoint mixed = { .model = checkpoint.model, .params = model_params(model), .state = checkpoint.state };
     g_assert_true(checkpoint_load(f->folder, &mixed, NULL));

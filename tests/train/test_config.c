@@ -80,7 +80,7 @@ static void rules_across_fields_name_what_is_right(void)
     REFUSED("steps, samples, tokens or epochs", "optim.warmup=3m");
     REFUSED("not a time", "train.save_within=10 steps");
     REFUSED("constant or inverse_sqrt", "train.length=3m", "optim.schedule=cosine");
-    REFUSED("not one of auto, f32, bf16, fp16", "train.precision=fp8");
+    REFUSED("not one of auto, f32, bf16, fp16, fp8", "train.precision=fp4");
     REFUSED("did you mean train.batch?", "train.batch_size=8");
     REFUSED("and more; `loam help --options` lists them all", "optim.zzzzzz=8");
     REFUSED("nearest are gpt2, ", "model.preset=gpt2-smal");

@@ -33,6 +33,7 @@ typedef struct Checkpoint {
     const ModelConfig *model;
     ParamStore *params;
     Optimizer *optimizer;       /* NULL means none: an imported model has weights only */
+    Fp8Scales *fp8;             /* NULL means none; unchanged when loading a checkpoint without them */
     TrainState *state;          /* NULL means none */
     TokenRoles *roles;          /* NULL means none; unchanged when loading a checkpoint without token roles */
     const char *tokenizer_hash; /* saving only; NULL means unknown */

@@ -215,7 +215,8 @@ static bool all_filled(const char *folder, const GArray *tensors, GError **error
 {
     for (guint i = 0; i < tensors->len; i++) {
         const StoredTensor *stored = &g_array_index(tensors, StoredTensor, i);
-        if (stored->filled != stored_count(stored))
+        bool begins = stored->fp8 && stored->filled == 0; /* the run goes on in FP8, which it did not train in before */
+        if (!begins && stored->filled != stored_count(stored))
             return fail_user(error, "%s: %s is not in it, or not whole", folder, stored->name);
     }
     return true;
@@ -226,7 +227,7 @@ bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **
     json_auto_t *root = read_json(folder, error);
     if (root == NULL)
         return fail_damaged(error);
-    g_autoptr(GArray) tensors = stored_tensors(checkpoint->params, checkpoint->optimizer);
+    g_autoptr(GArray) tensors = stored_tensors(checkpoint->params, checkpoint->optimizer, checkpoint->fp8);
     g_autoptr(GHashTable) targets = by_name(tensors);
     if (!read_files(folder, root, targets, error) || !all_filled(folder, tensors, error))
         return false;

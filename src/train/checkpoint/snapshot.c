@@ -27,7 +27,7 @@ static json_t *model_json(const ModelConfig *config)
 Snapshot *snapshot_take(const Checkpoint *checkpoint)
 {
     Snapshot *snapshot = g_new(Snapshot, 1);
-    snapshot->tensors = stored_tensors(checkpoint->params, checkpoint->optimizer);
+    snapshot->tensors = stored_tensors(checkpoint->params, checkpoint->optimizer, checkpoint->fp8);
     snapshot->root = json_pack("{s:i, s:o}", "format", CHECKPOINT_FORMAT, "model", model_json(checkpoint->model));
     if (checkpoint->state)
         json_object_set_new(snapshot->root, "state", state_to_json(checkpoint->state));
@@ -70,7 +70,8 @@ static void fetch(const void *stored, void *out)
     stored_read(stored, out);
 }
 
-/* Writes the parameters, or the optimizer's states, as a file, and records its size, checksum and boxes in `files`. */
+/* Writes the parameters, or the states of optimizer and FP8, as a file, and records its size, checksum and boxes in
+ * `files`. */
 static bool write_file(const Snapshot *snapshot, bool states, const char *folder, const char *name, json_t *files,
                        GError **error)
 {
@@ -83,7 +84,7 @@ static bool write_file(const Snapshot *snapshot, bool states, const char *folder
         const StoredTensor *stored = &g_array_index(snapshot->tensors, StoredTensor, i);
         const int64_t shape[2] = { stored->rows, stored->cols };
         int rank = stored->cols ? 2 : 1;
-        if (states != (stored->optimizer != NULL))
+        if (states != (stored->params == NULL))
             continue;
         safetensors_writer_add_later(writer, stored->name, "F32", rank, shape, fetch,
                                      g_memdup2(stored, sizeof *stored));
@@ -115,7 +116,7 @@ static bool write_state(const char *folder, const Snapshot *snapshot, json_t *fi
 static bool write_folder(const char *folder, const Snapshot *snapshot, GError **error)
 {
     const GArray *tensors = snapshot->tensors;
-    bool states = tensors->len > 0 && g_array_index(tensors, StoredTensor, tensors->len - 1).optimizer;
+    bool states = tensors->len > 0 && !g_array_index(tensors, StoredTensor, tensors->len - 1).params;
     json_auto_t *files = json_object();
     return write_file(snapshot, false, folder, WEIGHTS_FILE, files, error) &&
            (!states || write_file(snapshot, true, folder, OPTIMIZER_FILE, files, error)) &&

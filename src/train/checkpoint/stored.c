@@ -8,18 +8,30 @@ static void stored_clear(void *item)
     g_free(((StoredTensor *)item)->values);
 }
 
-GArray *stored_tensors(ParamStore *params, Optimizer *optimizer)
+GArray *stored_tensors(ParamStore *params, Optimizer *optimizer, Fp8Scales *fp8)
 {
     GArray *tensors = g_array_new(false, false, sizeof(StoredTensor));
     g_array_set_clear_func(tensors, stored_clear);
     for (int i = 0; params && i < params_count(params); i++) {
         const ParamSpec *spec = params_spec(params, i);
-        const StoredTensor stored = { params, NULL, i, g_strdup(spec->name), spec->rows, spec->cols, NULL, 0 };
+        const StoredTensor stored = {
+            .params = params, .index = i, .name = g_strdup(spec->name), .rows = spec->rows, .cols = spec->cols
+        };
         g_array_append_val(tensors, stored);
     }
     for (int i = 0; optimizer && i < optimizer_state_count(optimizer); i++) {
         OptimState state = optimizer_state(optimizer, i);
-        const StoredTensor stored = { NULL, optimizer, i, g_strdup(state.name), state.rows, state.cols, NULL, 0 };
+        const StoredTensor stored = {
+            .optimizer = optimizer, .index = i, .name = g_strdup(state.name), .rows = state.rows, .cols = state.cols
+        };
+        g_array_append_val(tensors, stored);
+    }
+    for (int i = 0; fp8 && i < fp8_state_count(fp8); i++) {
+        int64_t shape[2];
+        fp8_state_shape(fp8, i, shape);
+        const StoredTensor stored = {
+            .fp8 = fp8, .index = i, .name = g_strdup(fp8_state_name(i)), .rows = shape[0], .cols = shape[1]
+        };
         g_array_append_val(tensors, stored);
     }
     return tensors;
@@ -36,6 +48,8 @@ void stored_read(const StoredTensor *stored, float *out)
         memcpy(out, stored->values, (size_t)stored_count(stored) * sizeof *out);
     else if (stored->optimizer)
         optimizer_read(stored->optimizer, stored->index, NULL, DT_F32, out);
+    else if (stored->fp8)
+        fp8_read(stored->fp8, stored->index, out);
     else
         params_read(stored->params, stored->index, NULL, DT_F32, out);
 }
@@ -44,6 +58,8 @@ void stored_write(const StoredTensor *stored, const Box *box, const float *from)
 {
     if (stored->optimizer)
         optimizer_write(stored->optimizer, stored->index, box, DT_F32, from);
+    else if (stored->fp8)
+        fp8_write(stored->fp8, stored->index, box, from);
     else
         params_write(stored->params, stored->index, box, DT_F32, from);
 }

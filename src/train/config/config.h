@@ -1,5 +1,5 @@
 /* config.h: the configuration of a run: one struct for each group of options ("run", "model", "tokenizer", "data",
- * "task", "train", "optim", "fp16"). The option rows of a group stand with the module that owns its struct. */
+ * "task", "train", "optim", "fp16", "fp8"). The option rows of a group stand with the module that owns its struct. */
 #pragma once
 
 #include "base/amount.h"
@@ -8,6 +8,7 @@
 #include "device/device.h"
 #include "model/model.h"
 #include "model/model_config.h"
+#include "param/fp8.h"
 #include "param/loss_scale.h"
 #include "param/optim.h"
 
@@ -30,7 +31,8 @@ typedef struct TrainConfig {
     bool scores;          /* evaluations answer the task's examples */
     int64_t keep_last, keep_every; /* checkpoints that are kept: the newest ones, and multiples of keep_every steps */
     int precision, recompute;      /* PRECISION_*, RECOMPUTE_* */
-    bool f32_residual, f32_gradients; /* under bf16 and fp16; config_precision */
+    bool f32_residual, f32_gradients; /* under bf16, fp16 and fp8; config_precision */
+    bool tf32;                        /* of products of f32 on GPUs */
     char *init;                       /* path of a model whose weights training starts from; "" means random weights */
     char *freeze; /* patterns of names of parameters that are not trained, separated by commas; "" means none */
     double label_smoothing, z_loss;
@@ -40,7 +42,7 @@ typedef struct TrainConfig {
     bool fairseq_log;    /* write train_inner.jsonl too, fairseq's form of the log lines */
 } TrainConfig;
 
-enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16, PRECISION_FP16 };
+enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8 };
 enum { RECOMPUTE_NONE, RECOMPUTE_BLOCK };
 
 typedef struct Config {
@@ -52,6 +54,7 @@ typedef struct Config {
     TrainConfig train;
     OptimConfig optim;
     LossScaleConfig loss_scale;
+    Fp8Config fp8;
 } Config;
 
 /* The option table of Config, all groups. */
@@ -96,15 +99,16 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
 
 extern const char *const precision_names[]; /* "auto", "f32", …, NULL: the values of train.precision */
 /* Replaces train.precision = auto by the precision saved in RUN/config.yaml or, for a new run, by bf16 on a GPU
- * and where the processor multiplies it faster (device_cpu_bf16), else f32. */
+ * and where the processor multiplies it faster (device_cpu_bf16), else f32. An error for fp8 on a GPU without it. */
 bool config_resolve_precision(Config *config, GError **error);
-/* The dtypes of train.precision, train.f32_residual and train.f32_gradients; auto counts as for a new run. */
+/* The dtypes of train.precision, train.f32_residual and train.f32_gradients, and the recipe of FP8; auto counts as for
+ * a new run. */
 Precision config_precision(const Config *config);
 /* The dtypes of a precision by its name, for models that are not trained. An error names `option`. */
 bool precision_of_name(const char *name, const char *option, Precision *precision, GError **error);
 /* The dtypes that RUN/config.yaml, written by config_save_run, says. */
 bool precision_of_run(const char *run, Precision *precision, GError **error);
-/* "bf16", or "bf16, residual bf16, gradients bf16" where these are not f32. g_free. */
+/* "bf16", or "bf16, residual bf16, gradients bf16" where these are not f32; "fp8 and bf16". g_free. */
 char *precision_describe(Precision precision);
 
 /* ---- tokenizer and vocabulary ---- */

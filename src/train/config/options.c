@@ -1,9 +1,8 @@
 /* options.c: the options run.*, tokenizer.* and train.*, and the table of all options. */
 #include "train/config/config.h"
 
-const char *const precision_names[] = {
-    [PRECISION_AUTO] = "auto", [PRECISION_F32] = "f32", [PRECISION_BF16] = "bf16", [PRECISION_FP16] = "fp16", NULL
-};
+const char *const precision_names[] = { [PRECISION_AUTO] = "auto", [PRECISION_F32] = "f32", [PRECISION_BF16] = "bf16",
+                                        [PRECISION_FP16] = "fp16", [PRECISION_FP8] = "fp8", NULL };
 static const char *const recompute_names[] = { "none", "block", NULL };
 
 #define ROW(field) offsetof(RunConfig, field)
@@ -57,12 +56,17 @@ static const OptionRow train_options[] = {
       "dtype of the weights and activations that are computed with; master weights, statistics and optimizer states "
       "are "
       "f32. auto: as the run began, and a new run in bf16 on a GPU or where the processor multiplies bf16 faster than "
-      "f32, else in f32",
+      "f32, else in f32. fp8: bf16, and the linear layers of blocks in FP8 (fp8.*); the CPU repeats a GPU's rounding, "
+      "slower than bf16",
       precision_names },
     { "train.f32_residual", OPT_BOOL, ROW(f32_residual), "true", 0, 0, OPT_TUNABLE,
-      "the residual stream is f32 under bf16 and fp16 too", NULL },
+      "the residual stream is f32 under bf16, fp16 and fp8 too", NULL },
     { "train.f32_gradients", OPT_BOOL, ROW(f32_gradients), "true", 0, 0, OPT_TUNABLE,
-      "gradients of parameters are accumulated in f32 under bf16 and fp16 too", NULL },
+      "gradients of parameters are accumulated in f32 under bf16, fp16 and fp8 too", NULL },
+    { "train.tf32", OPT_BOOL, ROW(tf32), "false", 0, 0, OPT_TUNABLE,
+      "train.precision=f32 on a GPU: products round their factors to TF32, 10 bits of mantissa, which is several times "
+      "as fast",
+      NULL },
     { "train.recompute", OPT_ENUM, ROW(recompute), "none", 0, 0, OPT_FREE,
       "block: run each block again in backward instead of keeping its activations (activation checkpointing)",
       recompute_names },
@@ -108,6 +112,7 @@ const OptionTable *config_options(void)
             { train_options, G_N_ELEMENTS(train_options), offsetof(Config, train), NULL },
             { optim_options, n_optim_options, offsetof(Config, optim), NULL },
             { loss_scale_options, n_loss_scale_options, offsetof(Config, loss_scale), NULL },
+            { fp8_options, n_fp8_options, offsetof(Config, fp8), NULL },
         };
         GArray *groups = g_array_new(false, false, sizeof(OptionGroup));
         g_array_append_vals(groups, before, G_N_ELEMENTS(before));

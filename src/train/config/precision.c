@@ -1,5 +1,6 @@
 /* precision.c: the dtypes that a run computes in. */
 #include "base/text.h"
+#include "device/cuda/cuda.h"
 #include "train/compute_device.h"
 #include "train/config/config.h"
 
@@ -26,7 +27,7 @@ static bool read_saved(Config *config, const char *path, GError **error)
     return options_apply(config_options(), config, ours, error);
 }
 
-bool config_resolve_precision(Config *config, GError **error)
+static bool find_precision(Config *config, GError **error)
 {
     g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
     if (config->train.precision != PRECISION_AUTO)
@@ -42,9 +43,20 @@ bool config_resolve_precision(Config *config, GError **error)
     return read;
 }
 
+bool config_resolve_precision(Config *config, GError **error)
+{
+    char why[CUDA_WHY];
+    if (!find_precision(config, error))
+        return false;
+    return config->train.precision != PRECISION_FP8 || compute_device_has_fp8(config->train.device, why) ||
+           fail_user(error, "train.precision=fp8: %s; train.precision=bf16 is for all GPUs", why);
+}
+
 static Precision dtypes_of(int precision, const char *device, bool f32_residual, bool f32_gradients)
 {
-    static const DType dtypes[] = { [PRECISION_F32] = DT_F32, [PRECISION_BF16] = DT_BF16, [PRECISION_FP16] = DT_F16 };
+    static const DType dtypes[] = {
+        [PRECISION_F32] = DT_F32, [PRECISION_BF16] = DT_BF16, [PRECISION_FP16] = DT_F16, [PRECISION_FP8] = DT_BF16
+    };
     DType compute = dtypes[precision == PRECISION_AUTO ? native_precision(device) : precision];
     return (Precision){ .compute = compute,
                         .residual = f32_residual ? DT_F32 : compute,
@@ -56,17 +68,26 @@ static Precision dtypes_of(int precision, const char *device, bool f32_residual,
 Precision config_precision(const Config *config)
 {
     const TrainConfig *train = &config->train;
-    return dtypes_of(train->precision, train->device, train->f32_residual, train->f32_gradients);
+    Precision precision = dtypes_of(train->precision, train->device, train->f32_residual, train->f32_gradients);
+    precision.tf32 = train->tf32;
+    if (train->precision == PRECISION_FP8) {
+        precision.fp8 = fp8_recipe(&config->fp8);
+        precision.fp8_bytes = compute_device_is_gpu(train->device);
+    }
+    return precision;
 }
 
 bool precision_of_name(const char *name, const char *option, Precision *precision, GError **error)
 {
-    for (int i = 0; precision_names[i]; i++)
-        if (strcmp(precision_names[i], name) == 0) {
+    static const char *const names[] = { "auto", "f32", "bf16", "fp16", NULL }; /* as in precision_names */
+    for (int i = 0; names[i]; i++)
+        if (strcmp(names[i], name) == 0) {
             *precision = dtypes_of(i, NULL, true, true);
             return true;
         }
-    const char *nearest = text_nearest(name, precision_names);
+    const char *nearest = text_nearest(name, names);
+    if (strcmp(name, precision_names[PRECISION_FP8]) == 0)
+        return fail_user(error, "%s fp8 is for training alone, want auto, f32, bf16 or fp16", option);
     if (*name == '\0')
         return fail_user(error, "%s is empty, want auto, f32, bf16 or fp16", option);
     if (nearest)
@@ -88,7 +109,10 @@ bool precision_of_run(const char *run, Precision *precision, GError **error)
 
 char *precision_describe(Precision precision)
 {
-    GString *text = g_string_new(precision.compute == DT_F16 ? "fp16" : dtype_name(precision.compute));
+    GString *text = g_string_new(precision.fp8.scaling != FP8_OFF ? "fp8 and " : "");
+    g_string_append(text, precision.compute == DT_F16 ? "fp16" : dtype_name(precision.compute));
+    if (precision.tf32 && precision.compute == DT_F32)
+        g_string_append(text, " as tf32");
     if (precision.compute != DT_F32 && precision.residual != DT_F32)
         g_string_append_printf(text, ", residual %s", dtype_name(precision.residual));
     if (precision.compute != DT_F32 && precision.grad != DT_F32)

@@ -76,6 +76,7 @@ static bool load(const char *folder, void *trainer, GError **error)
     const Checkpoint checkpoint = { .model = model_config(t->model),
                                     .params = model_params(t->model),
                                     .optimizer = t->optimizer,
+                                    .fp8 = model_fp8(t->model),
                                     .state = &t->state,
                                     .roles = model_roles(t->model) };
     return checkpoint_load(folder, &checkpoint, error);

@@ -13,6 +13,7 @@ static bool write_checkpoint(Trainer *t, const char *folder, GError **error)
     Checkpoint checkpoint = { .model = model_config(t->model),
                               .params = model_params(t->model),
                               .optimizer = t->optimizer,
+                              .fp8 = model_fp8(t->model),
                               .state = &t->state,
                               .roles = model_roles(t->model),
                               .tokenizer_hash = tokenizer_hash(t->tok) };

@@ -120,8 +120,14 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
         return false;
     stats->loss_scale = t->loss.loss_scale = scales_loss(t) ? t->state.loss_scale.scale : 1;
     grads_begin(model_params(t->model), t->accum);
-    if (!run_microbatches(t, &stats->sums, error))
+    Fp8Scales *fp8 = model_fp8(t->model);
+    if (fp8)
+        fp8_keep(fp8);
+    if (!run_microbatches(t, &stats->sums, error)) {
+        if (fp8)
+            fp8_undo(fp8);
         return false;
+    }
     update(t, stats);
     count_step(t, stats);
     if (!scales_loss(t) || loss_scale_update(&t->state.loss_scale, &t->loss_scale, !stats->updated))

@@ -6,7 +6,7 @@
 
 extern "C" {
 #include "base/check.h"
-#include "base/float16.h"
+#include "base/float8.h"
 #include "device/op_table.h"
 }
 

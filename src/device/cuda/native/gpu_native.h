@@ -16,8 +16,8 @@ struct Pinned {
 /* A product's shape, and how cuBLASLt computes it. The key is compared as bytes: its memory is zeroed first. */
 struct PlanKey {
     int64_t m, n, k, lda, ldb, ldy;
-    int32_t dtype, y_dtype, ta, tb, bias, unused;
-    uint32_t align_a, align_b, align_y;
+    int32_t a_dtype, b_dtype, y_dtype, ta, tb, bias, tf32, unused;
+    uint32_t align_a, align_b, align_y, unused_too;
 };
 struct Plan {
     PlanKey key;

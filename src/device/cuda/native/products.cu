@@ -1,5 +1,6 @@
 /* products.cu: matrix products by cuBLASLt, which thinks in columns: y = a b, of matrices by rows, is yᵀ = bᵀ aᵀ there.
- * Its choice of an algorithm is kept for each shape. Sums are f32; f32 is not shortened to TF32. */
+ * Its choice of an algorithm is kept for each shape. Sums are f32. f32 is shortened to TF32 where the precision says
+ * so; factors of FP8 have a scale each, whose inverses cuBLASLt reads from memory of the device. */
 #include "device/cuda/native/gpu_native.h"
 
 #include <stdio.h>
@@ -38,7 +39,18 @@ void products_close(Gpu *gpu)
 
 static cudaDataType_t cuda_dtype(int dtype)
 {
-    return dtype == DT_F32 ? CUDA_R_32F : dtype == DT_BF16 ? CUDA_R_16BF : CUDA_R_16F;
+    switch (dtype) {
+    case DT_F32:
+        return CUDA_R_32F;
+    case DT_BF16:
+        return CUDA_R_16BF;
+    case DT_E4M3:
+        return CUDA_R_8F_E4M3;
+    case DT_E5M2:
+        return CUDA_R_8F_E5M2;
+    default:
+        return CUDA_R_16F;
+    }
 }
 
 /* The largest power of two that divides an address, up to 256. */
@@ -71,31 +83,56 @@ static void choose(Gpu *gpu, Plan *plan)
     cublasLtMatmulPreferenceDestroy(wishes);
 }
 
-static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key)
+/* What a product has beside its factors; a pointer is NULL where there is none. */
+struct Extras {
+    const void *bias;                  /* (N) of y's dtype */
+    const void *a_inverse, *b_inverse; /* (1) f32, of factors in FP8 */
+};
+
+/* Pointers are not part of a plan. */
+static void set_pointers(Plan *plan, const Extras &extras)
+{
+    const struct {
+        cublasLtMatmulDescAttributes_t attribute;
+        const void *p;
+    } pointers[] = { { CUBLASLT_MATMUL_DESC_BIAS_POINTER, extras.bias },
+                     { CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, extras.b_inverse },
+                     { CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, extras.a_inverse } };
+    for (const auto &pointer : pointers)
+        if (pointer.p)
+            lt_answer(cublasLtMatmulDescSetAttribute(plan->what, pointer.attribute, &pointer.p, sizeof pointer.p),
+                      "a pointer of a product");
+}
+
+static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &extras)
 {
     const cublasOperation_t none = CUBLAS_OP_N, turned = CUBLAS_OP_T;
+    const cudaDataType_t bias =
+        key.a_dtype == DT_E4M3 || key.a_dtype == DT_E5M2 ? CUDA_R_16BF : cuda_dtype(key.y_dtype);
     const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-    cudaDataType_t in = cuda_dtype(key.dtype), out = cuda_dtype(key.y_dtype);
+    const cublasComputeType_t sums = key.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    cudaDataType_t a = cuda_dtype(key.a_dtype), b = cuda_dtype(key.b_dtype), out = cuda_dtype(key.y_dtype);
     plan->key = key;
-    lt_answer(cublasLtMatmulDescCreate(&plan->what, CUBLAS_COMPUTE_32F, CUDA_R_32F), "a product");
+    lt_answer(cublasLtMatmulDescCreate(&plan->what, sums, CUDA_R_32F), "a product");
 #define SET(name, value)                                                                                               \
     lt_answer(cublasLtMatmulDescSetAttribute(plan->what, CUBLASLT_MATMUL_DESC_##name, &(value), sizeof(value)), #name)
     SET(TRANSA, key.tb ? turned : none);
     SET(TRANSB, key.ta ? turned : none);
     if (key.bias) {
         SET(EPILOGUE, epilogue);
-        SET(BIAS_DATA_TYPE, out);
+        SET(BIAS_DATA_TYPE, bias);
     }
 #undef SET
     int64_t a_rows = key.ta ? key.k : key.m, a_cols = key.ta ? key.m : key.k;
     int64_t b_rows = key.tb ? key.n : key.k, b_cols = key.tb ? key.k : key.n;
-    lt_answer(cublasLtMatrixLayoutCreate(&plan->a, in, (uint64_t)a_cols, (uint64_t)a_rows, key.lda), "a product");
-    lt_answer(cublasLtMatrixLayoutCreate(&plan->b, in, (uint64_t)b_cols, (uint64_t)b_rows, key.ldb), "a product");
+    lt_answer(cublasLtMatrixLayoutCreate(&plan->a, a, (uint64_t)a_cols, (uint64_t)a_rows, key.lda), "a product");
+    lt_answer(cublasLtMatrixLayoutCreate(&plan->b, b, (uint64_t)b_cols, (uint64_t)b_rows, key.ldb), "a product");
     lt_answer(cublasLtMatrixLayoutCreate(&plan->y, out, (uint64_t)key.n, (uint64_t)key.m, key.ldy), "a product");
+    set_pointers(plan, extras);
     choose(gpu, plan);
 }
 
-static Plan *plan_for(Gpu *gpu, const PlanKey &key)
+static Plan *plan_for(Gpu *gpu, const PlanKey &key, const Extras &extras)
 {
     for (int i = 0; i < gpu->n_plans; i++)
         if (memcmp(&gpu->plans[i].key, &key, sizeof key) == 0)
@@ -106,26 +143,26 @@ static Plan *plan_for(Gpu *gpu, const PlanKey &key)
     else
         plan_clear(plan); /* the oldest; cuBLASLt has taken what queued products need of it */
     gpu->next_plan = (gpu->next_plan + 1) % PLANS;
-    plan_make(gpu, plan, key);
+    plan_make(gpu, plan, key, extras);
     return plan;
 }
 
-/* bias (N) has y's dtype, or is NULL. */
-static void product(Gpu *gpu, Tensor y, Tensor a, Tensor b, const void *bias, bool ta, bool tb, float alpha, float beta)
+static void product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &extras, bool ta, bool tb, float alpha,
+                    float beta)
 {
+    Gpu *gpu = gpu_of(dev);
     PlanKey key;
     memset(&key, 0, sizeof key);
     key.m = rows_of(y);
     key.n = cols_of(y);
     key.k = ta ? rows_of(a) : cols_of(a);
     key.lda = a.ld, key.ldb = b.ld, key.ldy = y.ld;
-    key.dtype = a.dtype, key.y_dtype = y.dtype;
-    key.ta = ta, key.tb = tb, key.bias = bias != NULL;
+    key.a_dtype = a.dtype, key.b_dtype = b.dtype, key.y_dtype = y.dtype;
+    key.ta = ta, key.tb = tb, key.bias = extras.bias != NULL;
+    key.tf32 = dev->precision.tf32 && a.dtype == DT_F32;
     key.align_a = alignment(a.p), key.align_b = alignment(b.p), key.align_y = alignment(y.p);
-    Plan *plan = plan_for(gpu, key);
-    if (bias)
-        lt_answer(cublasLtMatmulDescSetAttribute(plan->what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias),
-                  "bias");
+    Plan *plan = plan_for(gpu, key, extras);
+    set_pointers(plan, extras);
     lt_answer(cublasLtMatmul(gpu->lt, plan->what, &alpha, b.p, plan->b, a.p, plan->a, &beta, y.p, plan->y, y.p, plan->y,
                              &plan->how, gpu->workspace, PRODUCT_BYTES, gpu->stream),
               "a product");
@@ -147,21 +184,33 @@ static bool is_empty(Device *dev, Tensor y, Tensor a, bool ta, float beta)
 void gpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
 {
     if (!is_empty(dev, y, a, ta, beta))
-        product(gpu_of(dev), y, a, b, NULL, ta, tb, alpha, beta);
+        product(dev, y, a, b, {}, ta, tb, alpha, beta);
 }
 
-/* A bias of another dtype, such as f32 under bf16, is rounded to y's first: the epilogue takes no other. */
+/* The bias in the dtype `wanted`, which cuBLASLt asks for: another one, such as f32 under bf16, is rounded to it. */
+static const void *bias_as(Device *dev, Tensor b, DType wanted)
+{
+    if (b.rank == 0 || b.dtype == wanted)
+        return b.p;
+    Tensor rounded = b;
+    rounded.p = gpu_scratch(gpu_of(dev), (size_t)cols_of(b) * sizeof(float));
+    rounded.dtype = (uint8_t)wanted;
+    gpu_copy(dev, rounded, b);
+    return rounded.p;
+}
+
 void gpu_linear(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale)
 {
-    const void *bias = b.p;
     if (is_empty(dev, y, x, false, 0))
         return b.rank ? gpu_bias_add(dev, y, y, b) : (void)0;
-    if (b.rank && b.dtype != y.dtype) {
-        Tensor rounded = b;
-        rounded.p = gpu_scratch(gpu_of(dev), (size_t)cols_of(b) * sizeof(float));
-        rounded.dtype = y.dtype;
-        gpu_copy(dev, rounded, b);
-        bias = rounded.p;
-    }
-    product(gpu_of(dev), y, x, w, bias, false, true, scale, 0);
+    product(dev, y, x, w, { bias_as(dev, b, (DType)y.dtype), NULL, NULL }, false, true, scale, 0);
+}
+
+/* The bias of a product of FP8 is bf16, whether y is bf16 or f32. */
+void gpu_fp8_linear(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, Tensor a_inverse, Tensor b_inverse,
+                    float beta)
+{
+    if (is_empty(dev, y, a, false, beta))
+        return bias.rank ? gpu_bias_add(dev, y, y, bias) : (void)0;
+    product(dev, y, a, b, { bias_as(dev, bias, DT_BF16), a_inverse.p, b_inverse.p }, false, true, 1, beta);
 }

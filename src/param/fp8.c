@@ -1,0 +1,162 @@
+#include "param/fp8.h"
+
+#include "base/check.h"
+#include "param/store.h"
+
+/* Rows of all tensors: the inputs of the layers, then their weights, then the gradients of their outputs. The formats
+ * of a group of rows are alike, so that an update is two operations. */
+enum { SCALE, HISTORY, INVERSE, STATES };
+
+struct Fp8Scales {
+    Device *dev;
+    Fp8Recipe recipe;
+    int n_layers;
+    void *memory;                     /* of all tensors */
+    Tensor now[STATES], kept[STATES]; /* (rows), (rows, history), (rows) */
+};
+
+static const char *const scaling_names[] = { "delayed", "current", NULL };
+
+#define ROW(field) offsetof(Fp8Config, field)
+const OptionRow fp8_options[] = {
+    { "fp8.scaling", OPT_ENUM, ROW(scaling), "delayed", 0, 0, OPT_TUNABLE,
+      "train.precision=fp8: factors of products are scaled by the largest absolute values of microbatches before "
+      "(delayed), or by their own (current)",
+      scaling_names },
+    { "fp8.margin", OPT_I64, ROW(margin), "0", 0, 16, OPT_TUNABLE,
+      "train.precision=fp8: scales are divided by 2^margin", NULL },
+    { "fp8.history", OPT_I64, ROW(history), "1024", 1, 65536, OPT_IDENTITY,
+      "delayed scaling: microbatches whose largest absolute values decide on a scale", NULL },
+};
+#undef ROW
+const int n_fp8_options = G_N_ELEMENTS(fp8_options);
+
+Fp8Recipe fp8_recipe(const Fp8Config *config)
+{
+    return (Fp8Recipe){ .scaling = (Fp8Scaling)(config->scaling + FP8_DELAYED),
+                        .margin = (int32_t)config->margin,
+                        .history = (int32_t)config->history };
+}
+
+static bool is_delayed(const Fp8Scales *scales)
+{
+    return scales->recipe.scaling == FP8_DELAYED;
+}
+
+static void lay_out(Fp8Scales *scales, Arena *arena)
+{
+    const DType dtype = precision_statistic(scales->dev->precision);
+    const int64_t rows = (int64_t)scales->n_layers * FP8_FACTORS;
+    Tensor *sets[] = { scales->now, scales->kept };
+    for (size_t i = 0; i < G_N_ELEMENTS(sets); i++) {
+        sets[i][SCALE] = arena_vector(arena, dtype, rows, "fp8.scale");
+        sets[i][INVERSE] = arena_vector(arena, dtype, rows, "fp8.inverse");
+        if (is_delayed(scales))
+            sets[i][HISTORY] = arena_tensor(arena, dtype, rows, scales->recipe.history, "fp8.history");
+    }
+}
+
+Fp8Scales *fp8_open(Device *dev, int n_layers)
+{
+    Fp8Scales *scales = g_new(Fp8Scales, 1);
+    Arena arena;
+    *scales = (Fp8Scales){ .dev = dev, .recipe = dev->precision.fp8, .n_layers = n_layers };
+    arena_init(&arena, "fp8", NULL, 0);
+    lay_out(scales, &arena);
+    scales->memory = device_alloc(dev, arena.peak);
+    if (scales->memory == NULL) {
+        g_free(scales);
+        return NULL;
+    }
+    arena_init(&arena, "fp8", scales->memory, arena.peak);
+    lay_out(scales, &arena);
+    op_fill(dev, scales->now[SCALE], 1);
+    op_fill(dev, scales->now[INVERSE], 1);
+    if (is_delayed(scales))
+        op_fill(dev, scales->now[HISTORY], 0);
+    fp8_keep(scales);
+    return scales;
+}
+
+void fp8_close(Fp8Scales *scales)
+{
+    if (scales == NULL)
+        return;
+    device_free(scales->dev, scales->memory);
+    g_free(scales);
+}
+
+Fp8Scale fp8_scale(const Fp8Scales *scales, int layer, Fp8Factor factor)
+{
+    CHECK(layer >= 0 && layer < scales->n_layers, "layer %d of %d", layer, scales->n_layers);
+    int64_t row = (int64_t)factor * scales->n_layers + layer;
+    Tensor history = scales->now[HISTORY];
+    Fp8Scale scale = { .scale = tensor_slice_rows(scales->now[SCALE], row, 1),
+                       .inverse = tensor_slice_rows(scales->now[INVERSE], row, 1) };
+    if (tensor_present(history))
+        scale.amax = tensor_vector(tensor_slice_rows(history, row, 1).p, (DType)history.dtype, 1);
+    return scale;
+}
+
+void fp8_update(Fp8Scales *scales)
+{
+    const int64_t e4m3 = (int64_t)FP8_GRADIENT * scales->n_layers, e5m2 = scales->n_layers;
+    const Tensor *now = scales->now;
+    if (!is_delayed(scales))
+        return;
+    op_fp8_update(scales->dev, tensor_slice_rows(now[SCALE], 0, e4m3), tensor_slice_rows(now[INVERSE], 0, e4m3),
+                  tensor_slice_rows(now[HISTORY], 0, e4m3), scales->recipe.margin, false);
+    op_fp8_update(scales->dev, tensor_slice_rows(now[SCALE], e4m3, e5m2), tensor_slice_rows(now[INVERSE], e4m3, e5m2),
+                  tensor_slice_rows(now[HISTORY], e4m3, e5m2), scales->recipe.margin, true);
+}
+
+static void copy_all(Fp8Scales *scales, Tensor *to, const Tensor *from)
+{
+    for (int i = 0; i < STATES; i++)
+        if (tensor_present(to[i]))
+            op_copy(scales->dev, to[i], from[i]);
+}
+
+void fp8_keep(Fp8Scales *scales)
+{
+    copy_all(scales, scales->kept, scales->now);
+}
+
+void fp8_undo(Fp8Scales *scales)
+{
+    copy_all(scales, scales->now, scales->kept);
+}
+
+int fp8_state_count(const Fp8Scales *scales)
+{
+    return is_delayed(scales) ? INVERSE : 0;
+}
+
+const char *fp8_state_name(int index)
+{
+    return index == SCALE ? "fp8/scale" : "fp8/history";
+}
+
+void fp8_state_shape(const Fp8Scales *scales, int index, int64_t shape[2])
+{
+    Tensor t = scales->now[index];
+    shape[0] = t.d[0];
+    shape[1] = t.rank == 2 ? t.d[1] : 0;
+}
+
+void fp8_read(const Fp8Scales *scales, int index, float *to)
+{
+    tensor_read(scales->dev, to, DT_F32, scales->now[index]);
+}
+
+void fp8_write(Fp8Scales *scales, int index, const Box *box, const float *from)
+{
+    Tensor t = tensor_box(scales->now[index], box);
+    tensor_write(scales->dev, t, from, DT_F32);
+    if (index != SCALE)
+        return;
+    g_autofree float *inverses = g_new(float, (gsize)t.d[0]);
+    for (int64_t i = 0; i < t.d[0]; i++)
+        inverses[i] = 1 / from[i];
+    tensor_write(scales->dev, tensor_box(scales->now[INVERSE], box), inverses, DT_F32);
+}
