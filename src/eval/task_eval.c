@@ -107,6 +107,19 @@ static bool add_example(TaskEval *eval, const Record *record, TaskExample *examp
 
 /* ---- the whole ---- */
 
+bool task_eval_check(const TaskEval *eval, GError **error)
+{
+    TaskScores scores = task_scores_new(eval->encoder.task, eval->encoder.joined);
+    g_autoptr(GArray) figures = figures_new();
+    for (guint i = 0; i < eval->examples->len; i++) {
+        const TaskExample *example = eval->examples->pdata[i];
+        task_scores_add(&scores, example, example->targets->len ? example->targets->pdata[0] : "");
+    }
+    const bool good = task_scores_figures(&scores, figures, error);
+    task_scores_free(&scores);
+    return good;
+}
+
 TaskEval *task_eval_open(const TaskEncoder *encoder, const TaskFile *file, int64_t n, GError **error)
 {
     TaskEval *eval = g_new(TaskEval, 1);

@@ -35,7 +35,7 @@ static bool open_examples(Trainer *t, const TaskFile *file, GError **error)
     t->task_eval = task_eval_open(&encoder, file, t->config.train.eval_samples, &problem);
     if (t->task_eval) {
         report(t, file->path);
-        return true;
+        return task_eval_check(t->task_eval, error) || fail_context(error, "task.scores: %s", file->path);
     }
     g_autofree char *reason =
         problem ? g_strdup(problem->message)
