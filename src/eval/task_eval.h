@@ -13,10 +13,11 @@ TaskEval *task_eval_open(const TaskEncoder *encoder, const TaskFile *file, int64
 void task_eval_close(TaskEval *eval);
 int64_t task_eval_count(const TaskEval *eval); /* examples that are answered */
 int64_t task_eval_total(const TaskEval *eval); /* examples of the file */
+/* An error where a score of the task cannot be computed whatever the model answers, such as F1 of three labels: the
+ * scores of the right answers themselves are computed. */
+bool task_eval_check(const TaskEval *eval, GError **error);
 /* A hash of the chosen examples and their right answers. */
 uint64_t task_eval_hash(const TaskEval *eval);
-/* An error where a score cannot be computed even of the right answers, such as f1 of three labels. */
-bool task_eval_check(const TaskEval *eval, GError **error);
 /* Answers all examples, greedily, and appends the figures of the task's scores (Figure). stop, asked before each batch,
  * abandons the evaluation with LOAM_ERROR_STOPPED; NULL means never. Shows progress on a terminal. */
 bool task_eval_run(TaskEval *eval, Model *model, bool (*stop)(void), GArray *figures, GError **error);

@@ -48,7 +48,7 @@ void task_scores_add(TaskScores *scores, const TaskExample *example, const char 
 
 static bool fail_unknown(const char *name, GError **error)
 {
-    return fail_user(error, "task.scores: no score is called %s; `loam scores --list` lists them", name);
+    return fail_user(error, "task.scores: no score is called \"%s\"; `loam scores --list` lists them", name);
 }
 
 bool task_scores_check(const Task *task, GError **error)

@@ -131,7 +131,21 @@ expect 1 'the model has no decoder that writes an answer' "$loam" train config.y
 expect 1 'task.valid: 200%' "$loam" train config.yaml run.dir=runs/d task.valid=200%
 expect 1 'has no {mark}' "$loam" train config.yaml run.dir=runs/d task.cut_field=mark
 expect 1 'was trained on no task' "$loam" predict hf
-expect 1 'no score is called accurcy' "$loam" eval runs/a --task task.scores=accurcy
+expect 1 'no score is called "accurcy"' "$loam" eval runs/a --task task.scores=accurcy
+# Scores that cannot be are told before anything is prepared, or before the first step.
+expect 1 'no score is called "accurcy"' "$loam" train config.yaml run.dir=runs/named task.scores=accurcy
+[ ! -e runs/named/task ] || fail "prepared in vain"
+expect 1 'task.scores: ' "$loam" train config.yaml run.dir=runs/named task.scores=f1 task.positive=
+grep -q 'f1: the references are of three labels or more.*(--positive, task.positive); f1 takes two' err || fail "$(cat err)"
+expect 1 'task.scores: ' "$loam" train config.yaml run.dir=runs/named task.scores=pearson
+[ ! -e runs/named/checkpoints ] || fail "trained in vain"
+# A look at a table tells what training on it would.
+expect 1 'no column "mrk"; there are text, mark, number' "$loam" task show config.yaml 'task.target={mrk}'
+head -n 1 marks.tsv >none.tsv
+expect 1 'none.tsv: the file holds no examples' "$loam" task show config.yaml task.data=none.tsv task.valid=
+expect 1 'none.tsv: the file holds no examples' "$loam" train config.yaml run.dir=runs/none task.data=none.tsv
+iconv -f UTF-8 -t UTF-16 marks.tsv >wide.tsv
+expect 1 'wide.tsv:1: column 1: UTF-16, as a byte order mark says; make it UTF-8: iconv' "$loam" task show config.yaml task.data=wide.tsv
 "$loam" train config.yaml run.dir=runs/e data.input_length=8 train.length='1 steps' 2>log || fail "$(tail -n 1 log)"
 grep -q 'inputs are longer than data.input_length=8 takes' log || fail "$(cat log)"
 echo "ok: what is cut is counted"

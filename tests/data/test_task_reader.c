@@ -103,6 +103,11 @@ static void json__has_levels(void)
     check("t.jsonl", "{\"a\":1, ", NULL, bad);
     g_autofree char *missing = g_strconcat("!t.jsonl:1: no field \"b\"; there are a, y", skip, NULL);
     check("t.jsonl", "{\"a\":1,\"y\":2}\n", NULL, missing);
+    g_autofree char *null = g_strconcat("!t.jsonl:1: the field \"y\" is null", skip, NULL);
+    check("t.jsonl", "{\"a\":1,\"b\":2,\"y\":null}\n", NULL, null);
+    g_autofree char *second = g_strconcat("!t.jsonl:1: no field \"z\"; there are a, b, y", skip, NULL);
+    check("t.jsonl", "{\"a\":1,\"b\":2,\"y\":3}\n", "task.target={y} {z}", second);
+    check("t.jsonl", "{\"a\":1,\"b\":2,\"y\":3}\n", "task.references=z", second);
     g_autofree char *object =
         g_strconcat("!t.jsonl:1: the field \"b\" is an object, not a text; write \"b.NAME\"", skip, NULL);
     check("t.jsonl", "{\"a\":1,\"b\":{\"c\":1},\"y\":2}\n", NULL, object);
@@ -112,6 +117,16 @@ static void json__has_levels(void)
     check("t.json", "[1]", "task.rows=l[]",
           "!t.json: an object { } is wanted where records are, not an array or a single value");
     check("t.json", "{\"a\":1,\"b\":2,\"y\":3}\n{\"a\":4,\"b\":5,\"y\":6}\n", NULL, "1 2=3;4 5=6");
+    check("t.json", "[\n{\"a\":1,\"b\":2,\"y\":3},\n{\"a\":4,\"b\":5,\"y\":6}]\n", "task.rows=[]", "1 2=3;4 5=6");
+    const char *list = "; one list of all records is read with task.format=json task.rows=[]";
+    g_autofree char *line =
+                        g_strconcat("!t.json:1: an object { } is wanted where records are, not an array or a single "
+                                    "value",
+                                    list, skip, NULL),
+                    *lines =
+                        g_strconcat("!t.json:1: column 1: not JSON: ']' expected near end of file", list, skip, NULL);
+    check("t.json", "[{\"a\":1,\"b\":2,\"y\":3}]\n", NULL, line);
+    check("t.json", "[\n{\"a\":1,\"b\":2,\"y\":3}]\n", NULL, lines);
 }
 
 static void parallel__lines_go_together(void)

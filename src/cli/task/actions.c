@@ -73,7 +73,8 @@ static bool show(const Task *task, const TaskConfig *config, GError **error)
     const TaskFile *file = show_valid || !train.path ? &valid : &train;
     TaskReader *reader = NULL;
     bool good = file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on");
-    good = good && (reader = task_reader_open(task, config, file, false, error)) != NULL;
+    const bool trains = file != &valid; /* then each example needs its target */
+    good = good && (reader = task_reader_open(task, config, file, trains, error)) != NULL;
     TaskExample example;
     Record record;
     GError *problem = NULL;
@@ -85,6 +86,8 @@ static bool show(const Task *task, const TaskConfig *config, GError **error)
         g_propagate_error(error, problem);
         good = false;
     }
+    if (good && n_shown > 0 && task_reader_count(reader) == 0)
+        good = fail_user(error, "%s: the file holds no examples", file->path);
     task_reader_close(reader);
     g_free(train.path);
     g_free(valid.path);

@@ -18,6 +18,7 @@ struct CellReader {
     char *chunk; /* bytes [begin, end) have not been read yet */
     size_t begin, end;
     bool started, broken; /* broken: the stream failed, nothing more can be read */
+    bool utf16;           /* the file begins with a byte order mark of UTF-16 */
     int64_t line, row_at; /* number of the line being read, and of the line at which the current row starts */
     GString *text;        /* the cells of the row, each with a NUL after it */
     GArray *starts;       /* (cells + 1) guint: where each cell starts in `text` */
@@ -62,6 +63,8 @@ static bool refill(CellReader *reader, GError **error)
     reader->broken = !byte_stream_read(reader->stream, reader->chunk, CHUNK_BYTES, &reader->end, error);
     if (!reader->started && reader->end >= 3 && memcmp(reader->chunk, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
         reader->begin = 3;
+    if (!reader->started && reader->end >= 2)
+        reader->utf16 = memcmp(reader->chunk, "\xff\xfe", 2) == 0 || memcmp(reader->chunk, "\xfe\xff", 2) == 0;
     reader->started = true;
     return !reader->broken;
 }
@@ -99,7 +102,10 @@ static void blame(CellReader *reader, const char *what, bool cell)
 static void add_byte(CellReader *reader, int byte)
 {
     if (byte == 0)
-        blame(reader, "a NUL byte: not a text file", true);
+        blame(reader,
+              reader->utf16 ? "UTF-16, as a byte order mark says; make it UTF-8: iconv -f UTF-16 -t UTF-8"
+                            : "a NUL byte: not a text file",
+              true);
     else if (reader->text->len >= MOST_BYTES)
         blame(reader, "a row longer than 64 MiB; is a quote not closed?", false);
     else

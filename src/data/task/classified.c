@@ -16,7 +16,7 @@ static bool take_second(const Task *task, const Record *record, TaskExample *out
     if (!example_fill(task, record, task->second, &out->second, &missing, error))
         return false;
     task_template_fields(task->second, fields, NULL);
-    return !missing || record_fail_missing(record, fields->pdata[0], error);
+    return !missing || record_fail_missing_of(record, fields, error);
 }
 
 /* ---- words and their tags ---- */

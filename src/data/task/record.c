@@ -124,13 +124,28 @@ bool record_texts(const Record *record, const char *name, GPtrArray *texts, GErr
 bool record_fail_missing(const Record *record, const char *name, GError **error)
 {
     g_autoptr(GString) fields = g_string_new(record->columns);
+    const json_t *value = record_value(record, name);
+    if (value)
+        return fail_user(error, "%s: the field \"%s\" %s", record->where, name,
+                         json_is_null(value) ? "is null" : "holds no text");
     if (record->columns == NULL) {
         const char *key;
-        json_t *value;
+        json_t *any;
         for (int level = record->n_levels - 1; level >= 0; level--)
-            json_object_foreach((json_t *)(uintptr_t)record->levels[level], key, value) if (fields->len < 200)
+            json_object_foreach((json_t *)(uintptr_t)record->levels[level], key, any) if (fields->len < 200)
                 g_string_append_printf(fields, "%s%s", fields->len ? ", " : "", key);
     }
     return fail_user(error, "%s: no %s \"%s\"; there are %s", record->where, record->columns ? "column" : "field", name,
                      fields->len ? fields->str : "none");
+}
+
+bool record_fail_missing_of(const Record *record, const GPtrArray *fields, GError **error)
+{
+    const char *name = fields->len ? fields->pdata[0] : "label";
+    for (guint i = fields->len; i-- > 0;) {
+        const json_t *value = record_value(record, fields->pdata[i]);
+        if (value == NULL || json_is_null(value))
+            name = fields->pdata[i];
+    }
+    return record_fail_missing(record, name, error);
 }

@@ -27,5 +27,7 @@ typedef struct Record {
 bool record_texts(const Record *record, const char *name, GPtrArray *texts, GError **error);
 /* The JSON value of a field; NULL means there is none. */
 const json_t *record_value(const Record *record, const char *name);
-/* The error of a field that a record lacks; returns false. */
+/* The error of a field that a record lacks, or that is null; returns false. */
 bool record_fail_missing(const Record *record, const char *name, GError **error);
+/* The same of the first of `fields` (char *) that the record lacks. */
+bool record_fail_missing_of(const Record *record, const GPtrArray *fields, GError **error);

@@ -167,9 +167,13 @@ bool record_reader_goes_on(const RecordReader *reader)
  */
 static bool collect(RecordReader *reader, const json_t *value, char **step, Path path, GError **error)
 {
+    const bool lines = reader->format == RECORD_JSONL; /* where a list is no record, though its items may be */
     if (!json_is_object(value))
-        return fail_user(error, "%s: %s is wanted where records are, not an array or a single value",
-                         reader->where->str, "an object { }");
+        return fail_user(error, "%s: %s is wanted where records are, not an array or a single value%s",
+                         reader->where->str, "an object { }",
+                         lines && json_is_array(value) ? "; one list of all records is read with task.format=json "
+                                                         "task.rows=[]"
+                                                       : "");
     path.levels[path.n++] = value;
     if (*step == NULL || **step == '\0') {
         g_array_append_val(reader->paths, path);
@@ -348,7 +352,10 @@ static bool next_object(RecordReader *reader, GError **error)
         return false;
     json_t *root = parse_line(cell_reader_cell(reader->cells[0], 0), &reason);
     if (root == NULL)
-        return fail_user(error, "%s: column %d: not JSON: %s", reader->where->str, reason.column, reason.text);
+        return fail_user(error, "%s: column %d: not JSON: %s%s", reader->where->str, reason.column, reason.text,
+                         *cell_reader_cell(reader->cells[0], 0) == '['
+                             ? "; one list of all records is read with task.format=json task.rows=[]"
+                             : "");
     return take_root(reader, root, error);
 }
 

@@ -147,6 +147,8 @@ void task_reader_close(TaskReader *reader);
  */
 bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, GError **error);
 int64_t task_reader_skipped(const TaskReader *reader);
+/* Examples read so far, of the other part of a share too. */
+int64_t task_reader_count(const TaskReader *reader);
 /* Whether the labels of an example are those of a classifier: numbers, or names among config->classes. The label -1 of
  * an official file, which means that there is none, is an error where needs_target; else the example's answer becomes
  * unknown. */

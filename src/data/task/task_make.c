@@ -31,13 +31,14 @@ void task_example_clear(TaskExample *example)
 static bool fail_unknown(const Task *task, const Record *record, GError **error)
 {
     g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
-    if (task->target)
-        task_template_fields(task->target, fields, NULL);
     const char *field = task->learns == LABELS_TOKENS ? task->tags
                         : task->learns == LABELS_SPAN ? task->answers
-                        : fields->len                 ? fields->pdata[0]
                                                       : task->references;
-    return record_fail_missing(record, field ? field : "label", error);
+    if (task->target)
+        task_template_fields(task->target, fields, NULL);
+    if (field)
+        g_ptr_array_add(fields, g_strdup(field));
+    return record_fail_missing_of(record, fields, error);
 }
 
 bool task_make(const Task *task, const Record *record, bool needs_target, TaskExample *out, GError **error)

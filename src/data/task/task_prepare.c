@@ -101,8 +101,10 @@ static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *r
     if (!write_examples(output, reader, error))
         return false;
     if (written->documents == 0)
-        return fail_user(error, "%s: no example %s", file->path,
-                         file->part == TASK_PART_HELD_OUT ? "fell into the share of task.valid" : "to train on");
+        return fail_user(error, "%s: %s", file->path,
+                         task_reader_count(reader) == 0     ? "the file holds no examples"
+                         : file->part == TASK_PART_HELD_OUT ? "no example fell into the share of task.valid"
+                                                            : "no example to train on");
     if (!dataset_writer_finish(output->writer, error))
         return false;
     report(output, file, task_reader_skipped(reader));

@@ -16,8 +16,8 @@ struct TaskReader {
     RecordReader *records;
     Lookup *lookup; /* NULL means none */
     bool needs_target, skips;
-    bool checked; /* the columns of a table, with the first record */
-    int64_t skipped;
+    bool checked;          /* the columns of a table, with the first record */
+    int64_t skipped, read; /* read: examples of all parts */
 };
 
 TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const TaskFile *file, bool needs_target,
@@ -60,6 +60,11 @@ void task_reader_close(TaskReader *reader)
 int64_t task_reader_skipped(const TaskReader *reader)
 {
     return reader->skipped;
+}
+
+int64_t task_reader_count(const TaskReader *reader)
+{
+    return reader->read;
 }
 
 /* Equal inputs are always in the same part. */
@@ -126,6 +131,7 @@ bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, 
         if (filled && !check_columns(reader, record, error))
             return false;
         if (filled && read_example(reader, record, example, &problem)) {
+            reader->read++;
             if (belongs(reader, example))
                 return true;
             task_example_clear(example);

@@ -33,12 +33,13 @@ static bool find_labels(TwoLabels *labels, const ScoreStats *stats, const ScoreI
             labels->negative = label;
         else if (strcmp(label, labels->negative) != 0)
             return fail_user(error,
-                             "the references are of three labels or more, such as \"%s\" and \"%s\" beside \"%s\"; "
-                             "%s takes two",
+                             "the references are of three labels or more, such as \"%s\" and \"%s\" beside \"%s\", the "
+                             "positive one (--positive, task.positive); %s takes two",
                              labels->negative, label, labels->positive, stats->kind->name);
     }
-    return seen || fail_user(error, "nothing is labelled \"%s\": name the label that %s is of", labels->positive,
-                             stats->kind->name);
+    return seen ||
+           fail_user(error, "nothing is labelled \"%s\": name the label that %s is of (--positive, task.positive)",
+                     labels->positive, stats->kind->name);
 }
 
 /* Whether example i is predicted as positive. A prediction that is neither label counts as the wrong one of the two. */

@@ -34,17 +34,25 @@ static bool count_labels(const json_t *root, int64_t *n, GError **error)
            fail_user(error, "id2label has %" G_GINT64_FORMAT " names, want 1 to %d", *n, MOST_LABELS);
 }
 
+/* The name of a class; a number stands for its digits, as transformers writes a class whose label is one. NULL means
+ * that it has none. g_free. */
+static char *read_name(const json_t *value)
+{
+    return json_is_integer(value) ? g_strdup_printf("%" JSON_INTEGER_FORMAT, json_integer_value(value))
+                                  : g_strdup(json_string_value(value));
+}
+
 /* "negative,positive". A name that is missing, has a comma or stands for an earlier class too becomes LABEL_3, as
  * transformers calls it. */
 static char *read_names(const json_t *root, int64_t n)
 {
     const json_t *names = json_object_get(root, "id2label");
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     GString *all = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++) {
         g_autofree char *key = g_strdup_printf("%" G_GINT64_FORMAT, i), *other = g_strconcat("LABEL_", key, NULL);
-        const char *name = json_string_value(json_object_get(names, key));
-        bool usable = name && *name && strchr(name, ',') == NULL && g_hash_table_add(seen, (gpointer)name);
+        g_autofree char *name = read_name(json_object_get(names, key));
+        bool usable = name && *name && strchr(name, ',') == NULL && g_hash_table_add(seen, g_strdup(name));
         if (name && !usable)
             log_warning("the class \"%s\" is called %s: names of classes have no comma, are not empty and differ", name,
                         other);

@@ -83,7 +83,7 @@ static bool check_task(const Config *config, GError **error)
         return true;
     if (known && config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
         return fail_unanswered(own, error);
-    return task_configure(&task, &config->task, error);
+    return task_configure(&task, &config->task, error) && task_scores_check(&task, error);
 }
 
 static bool check_best(const Config *config, GError **error)

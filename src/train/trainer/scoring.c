@@ -174,7 +174,7 @@ static bool open_examples(const Trainer *t, ScoredTask *scored, const TaskFile *
     scored->eval = task_eval_open(&encoder, file, t->config.train.eval_samples, &problem);
     if (scored->eval) {
         report(scored, file->path);
-        return task_eval_check(scored->eval, error);
+        return task_eval_check(scored->eval, error) || fail_context(error, "task.scores: %s", file->path);
     }
     g_autofree char *reason =
         problem ? g_strdup(problem->message)
