@@ -248,7 +248,10 @@ static void attention_of_no_sequences_is_zero(void)
     enum { ROWS = 2, SIZE = 8 };
     for (int code = 0; code < 4; code++) {
         DType dtype = code & 1 ? DT_BF16 : DT_F32;
-        Device *cpu = device_open_cpu(code & 2 ? 3 : 1, (Precision){ dtype, DT_F32, DT_F32, DT_F32, DT_F32 });
+        const Precision precision = {
+            .compute = dtype, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32
+        };
+        Device *cpu = device_open_cpu(code & 2 ? 3 : 1, precision);
         int32_t cu[1] = { 0 };
         const AttnSpec spec = {
             .max_q = 1, .max_k = 1, .cu_q = { cu, cu }, .cu_k = { cu, cu }, .heads = 1, .scale = 1
