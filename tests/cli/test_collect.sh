@@ -135,6 +135,6 @@ for run in $(seq 400); do
 done
 (ulimit -t 6; "$loam" collect runs/many >out 2>err || true)
 [ "$(wc -l <out)" = 401 ] || fail "400 runs: $(cat err)"
-(ulimit -n 20 && "$loam" train config.yaml run.dir=runs/open train.length='1 steps' --seeds 12) >out 2>log || fail "$(tail -n 1 log)"
-grep -Eq '^all runs +12 ' out || fail "$(cat out)"
+(ulimit -n 24 && "$loam" train config.yaml run.dir=runs/open train.length='1 steps' --seeds 18) >out 2>log || fail "$(tail -n 1 log)"
+grep -Eq '^all runs +18 ' out || fail "$(cat out)"
 echo "ok: many runs"

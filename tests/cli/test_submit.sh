@@ -47,3 +47,9 @@ expect 1 'is not PASSAGE-QUESTION-ANSWER' "$loam" task submit multirc boolq.json
 expect 1 'no leaderboard takes predictions' "$loam" task submit imdb rte.jsonl --out submission
 expect 1 'usage: loam task submit' "$loam" task submit rte
 [ ! -e submission/CB.jsonl ] || fail "a file of no predictions"
+lines 99999999999999999999:True >huge.jsonl
+expect 1 'huge.jsonl:1: the id "99999999999999999999" is no number' "$loam" task submit boolq huge.jsonl --out submission
+lines 0-0--1:True >nested.jsonl
+expect 1 'the id "0-0--1" is not PASSAGE-QUESTION-ANSWER' "$loam" task submit multirc nested.jsonl --out submission
+lines a:x b:y a:z >twice.jsonl
+expect 1 'twice.jsonl:3: the id "a" is there twice' "$loam" task submit squad twice.jsonl --out submission

@@ -54,7 +54,7 @@ static void means_are_of_the_window(void)
     LossSums sums = { 0 };
     sums.head[HEAD_TOKENS] = (HeadSums){ .loss = 400 * M_LN2, .nll = 200 * M_LN2, .correct = 25, .weight = 100 };
     const FairseqWindow window = {
-        .sums = &sums, .elapsed = 4, .waited = 1, .update = 1.5, .lr = 1e-3, .num_updates = 7
+        .sums = &sums, .updates = 2, .elapsed = 4, .waited = 1, .update = 1.5, .lr = 1e-3, .num_updates = 7
     };
     fairseq_log_step(log, &(FairseqStep){ .norm = 1, .clip_norm = 2, .tokens = 100, .samples = 8 });
     fairseq_log_step(log, &(FairseqStep){ .norm = 4, .clip_norm = 2, .tokens = 60, .samples = 8 });
@@ -63,6 +63,8 @@ static void means_are_of_the_window(void)
     fairseq_log_step(log, &(FairseqStep){ .norm = 1, .clip_norm = 2, .tokens = 100, .samples = 8 });
     FairseqWindow later = window;
     later.num_updates = 8;
+    later.updates = 4; /* three of them by an earlier process; and the main head's rows have weights of their classes */
+    sums.head[HEAD_TOKENS].rows = 50;
     fairseq_log_line(log, &later, true);
     fairseq_log_close(log);
     g_autofree char *path = g_build_filename(folder, "train_inner.jsonl", NULL), *text = NULL;
@@ -74,6 +76,7 @@ static void means_are_of_the_window(void)
         "\"num_updates\": \"7\", \"lr\": \"0.001\", \"gnorm\": \"2.5\", \"clip\": \"50\", \"train_wall\": \"3\", ";
     g_assert_true(g_str_has_prefix(text, first));
     g_assert_nonnull(strstr(text, "\"num_updates\": \"8\""));
+    g_assert_nonnull(strstr(text, "\"total\": \"25\", \"n_correct\": \"6.25\", \"ppl\": \"4\", \"accuracy\": \"50\""));
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     g_assert_cmpuint(g_strv_length(lines), ==, 3);
 

@@ -3,14 +3,10 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "cli/task/submission.h"
 #include "cli/task/task.h"
-#include "data/labels.h"
-#include "data/task/task.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #define USAGE "loam task submit NAME PREDICTIONS.jsonl --out FOLDER"
 
@@ -26,219 +22,20 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-/* A file of GLUE is a table with the columns index and prediction; of SuperGLUE JSON lines with idx and label, nested
- * for MultiRC; the others are one JSON object of texts by their id. */
-typedef enum Form { FORM_TABLE, FORM_LINES, FORM_NESTED, FORM_OBJECT } Form;
-/* How a label is written: by its name, by its number in the task's list, in lower case, as a number from 0 to 5, or as
- * the text that was predicted. */
-typedef enum Spelling { BY_NAME, BY_NUMBER, IN_LOWER_CASE, AS_SCORE, AS_TEXT } Spelling;
-
-static const struct Submission {
-    const char *task, *file;
-    Form form;
-    Spelling spelling;
-} submissions[] = {
-    { "cola", "CoLA.tsv", FORM_TABLE, BY_NUMBER },
-    { "sst2", "SST-2.tsv", FORM_TABLE, BY_NUMBER },
-    { "mrpc", "MRPC.tsv", FORM_TABLE, BY_NUMBER },
-    { "qqp", "QQP.tsv", FORM_TABLE, BY_NUMBER },
-    { "stsb", "STS-B.tsv", FORM_TABLE, AS_SCORE },
-    { "mnli", "MNLI-m.tsv", FORM_TABLE, BY_NAME },
-    { "mnli_mismatched", "MNLI-mm.tsv", FORM_TABLE, BY_NAME },
-    { "qnli", "QNLI.tsv", FORM_TABLE, BY_NAME },
-    { "rte", "RTE.tsv", FORM_TABLE, BY_NAME },
-    { "wnli", "WNLI.tsv", FORM_TABLE, BY_NUMBER },
-    { "ax", "AX.tsv", FORM_TABLE, BY_NAME },
-    { "boolq", "BoolQ.jsonl", FORM_LINES, IN_LOWER_CASE },
-    { "cb", "CB.jsonl", FORM_LINES, BY_NAME },
-    { "copa", "COPA.jsonl", FORM_LINES, BY_NUMBER },
-    { "multirc", "MultiRC.jsonl", FORM_NESTED, BY_NUMBER },
-    { "record", "ReCoRD.jsonl", FORM_LINES, AS_TEXT },
-    { "superglue_rte", "RTE.jsonl", FORM_LINES, BY_NAME },
-    { "wic", "WiC.jsonl", FORM_LINES, IN_LOWER_CASE },
-    { "wsc", "WSC.jsonl", FORM_LINES, BY_NAME },
-    { "axb", "AX-b.jsonl", FORM_LINES, BY_NAME },
-    { "axg", "AX-g.jsonl", FORM_LINES, BY_NAME },
-    { "squad", "squad.json", FORM_OBJECT, AS_TEXT },
-    { "squad2", "squad2.json", FORM_OBJECT, AS_TEXT },
-    { "gov_report", "gov_report.json", FORM_OBJECT, AS_TEXT },
-    { "summ_screen_fd", "summ_screen_fd.json", FORM_OBJECT, AS_TEXT },
-    { "qmsum", "qmsum.json", FORM_OBJECT, AS_TEXT },
-    { "narrative_qa", "narrative_qa.json", FORM_OBJECT, AS_TEXT },
-    { "qasper", "qasper.json", FORM_OBJECT, AS_TEXT },
-    { "quality", "quality.json", FORM_OBJECT, AS_TEXT },
-    { "contract_nli", "contract_nli.json", FORM_OBJECT, AS_TEXT },
-};
-
-typedef struct Writer {
-    const struct Submission *form;
-    const Task *task;
-    GString *text;      /* of the file */
-    json_t *object;     /* FORM_OBJECT: texts by id; FORM_NESTED: the passage of the last line, or NULL */
-    int64_t n, unknown; /* predictions; those that are no label, and stand as the first one */
-} Writer;
-
-/* ---- labels ---- */
-
-/* The number of the label; a text that is none counts as the first label. */
-static int64_t label_of(Writer *w, const char *prediction)
+static bool submit(const Submission *form, const char *task, const char *path, GError **error)
 {
-    int64_t label = labels_find(w->task->labels, prediction);
-    w->unknown += label < 0;
-    return MAX(label, 0);
-}
-
-static double score_of(Writer *w, const char *prediction)
-{
-    char *end;
-    double value = g_ascii_strtod(prediction, &end);
-    bool known = end != prediction && *end == '\0' && value >= -1e9 && value <= 1e9;
-    w->unknown += !known;
-    return known ? CLAMP(value, 0, 5) : 0;
-}
-
-/* The label as a JSON value. */
-static json_t *spell(Writer *w, const char *prediction)
-{
-    const Spelling spelling = w->form->spelling;
-    if (spelling == AS_TEXT)
-        return json_string(prediction);
-    if (spelling == AS_SCORE)
-        return json_real(score_of(w, prediction));
-    int64_t label = label_of(w, prediction);
-    if (spelling == BY_NUMBER)
-        return json_integer(label);
-    g_autofree char *name = labels_name(w->task->labels, label), *lower = g_ascii_strdown(name, -1);
-    return json_string(spelling == IN_LOWER_CASE ? lower : name);
-}
-
-/* ---- lines ---- */
-
-static void append_json(GString *text, json_t *object)
-{
-    char *line = json_dumps(object, JSON_COMPACT);
-    g_string_append_printf(text, "%s\n", line);
-    free(line);
-}
-
-static void add_row(Writer *w, int64_t index, json_t *label)
-{
-    if (json_is_string(label))
-        g_string_append_printf(w->text, "%" PRId64 "\t%s\n", index, json_string_value(label));
-    else if (json_is_real(label))
-        g_string_append_printf(w->text, "%" PRId64 "\t%.3f\n", index, json_real_value(label));
-    else
-        g_string_append_printf(w->text, "%" PRId64 "\t%" JSON_INTEGER_FORMAT "\n", index, json_integer_value(label));
-}
-
-/* The last element of the list if its idx is this one, else a new element with an empty list `key` (NULL means none).
- */
-static json_t *element(json_t *list, json_int_t idx, const char *key)
-{
-    json_t *last = json_array_get(list, json_array_size(list) - 1);
-    if (last && json_integer_value(json_object_get(last, "idx")) == idx)
-        return last;
-    json_t *made = key ? json_pack("{s:I, s:[]}", "idx", idx, key) : json_pack("{s:I}", "idx", idx);
-    json_array_append_new(list, made);
-    return made;
-}
-
-static void end_passage(Writer *w)
-{
-    if (w->object)
-        append_json(w->text, w->object);
-    g_clear_pointer(&w->object, json_decref);
-}
-
-/* The id is PASSAGE-QUESTION-ANSWER. */
-static bool add_nested(Writer *w, const char *id, json_t *label, GError **error)
-{
-    long long at[3];
-    int end = 0;
-    if (sscanf(id, "%lld-%lld-%lld%n", &at[0], &at[1], &at[2], &end) != 3 || id[end] != '\0')
-        return fail_user(error, "the id \"%s\" is not PASSAGE-QUESTION-ANSWER", id);
-    if (w->object && json_integer_value(json_object_get(w->object, "idx")) != at[0])
-        end_passage(w);
-    if (w->object == NULL)
-        w->object = json_pack("{s:I, s:{s:[]}}", "idx", (json_int_t)at[0], "passage", "questions");
-    json_t *questions = json_object_get(json_object_get(w->object, "passage"), "questions");
-    json_t *answers = json_object_get(element(questions, at[1], "answers"), "answers");
-    json_object_set(element(answers, at[2], NULL), "label", label);
-    return true;
-}
-
-static bool add_line(Writer *w, const json_t *object, GError **error)
-{
-    const char *id = json_string_value(json_object_get(object, "id"));
-    const char *graded = json_string_value(json_object_get(object, "graded")),
-               *said = json_string_value(json_object_get(object, "prediction"));
-    const char *prediction = graded ? graded : said;
-    if (prediction == NULL)
-        return fail_user(error, "no \"prediction\": lines are those of loam eval --task --out");
-    if (w->form->form != FORM_TABLE && id == NULL)
-        return fail_user(error, "no \"id\": the lines are not of %s", w->task->name);
-    json_auto_t *label = spell(w, prediction);
-    char *end = NULL;
-    int64_t index = id ? g_ascii_strtoll(id, &end, 10) : w->n;
-    bool good = true;
-    if (w->form->form == FORM_LINES && (end == id || *end != '\0'))
-        return fail_user(error, "the id \"%s\" is no number", id);
-    if (w->form->form == FORM_TABLE)
-        add_row(w, w->n, label);
-    else if (w->form->form == FORM_NESTED)
-        good = add_nested(w, id, label, error);
-    else if (w->form->form == FORM_OBJECT)
-        json_object_set(w->object, id, label);
-    else {
-        json_auto_t *line = json_pack("{s:I, s:O}", "idx", (json_int_t)index, "label", label);
-        append_json(w->text, line);
-    }
-    w->n++;
-    return good;
-}
-
-/* ---- the verb ---- */
-
-static bool read_predictions(Writer *w, const char *path, GError **error)
-{
-    FILE *file = fopen(path, "r");
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t n;
-    bool good = true;
-    if (file == NULL)
-        return fail_errno(error, "cannot read", path);
-    for (int64_t number = 1; good && (n = getline(&line, &capacity, file)) >= 0; number++) {
-        json_error_t reason;
-        json_auto_t *object = json_loadb(line, (size_t)n, JSON_REJECT_DUPLICATES, &reason);
-        good = object ? add_line(w, object, error) : fail_user(error, "not JSON: %s", reason.text);
-        good = good || fail_context(error, "%s:%" PRId64, path, number);
-    }
-    free(line);
-    good = good && (!ferror(file) || fail_errno(error, "cannot read", path));
-    fclose(file);
-    return good && (w->n > 0 || fail_user(error, "%s: no prediction", path));
-}
-
-static bool submit(Writer *w, const char *path, GError **error)
-{
-    g_autofree char *target = g_build_filename(out_folder, w->form->file, NULL);
+    g_autofree char *target = g_build_filename(out_folder, submission_file(form), NULL);
     char *const read[] = { (char *)path };
-    if (w->form->form == FORM_TABLE)
-        g_string_append(w->text, "index\tprediction\n");
-    if (w->form->form == FORM_OBJECT)
-        w->object = json_object();
-    if (!read_predictions(w, path, error))
-        return false;
-    end_passage(w);
-    if (!io_make_directories(out_folder, error) || !io_check_apart(target, read, 1, error) ||
-        !io_write_file(target, w->text->str, w->text->len, error))
-        return false;
-    if (w->unknown > 0)
-        log_warning("%" PRId64 " of %" PRId64 " predictions are no label of %s, and stand as %s", w->unknown, w->n,
-                    w->task->name, w->form->spelling == AS_SCORE ? "0" : "its first one");
-    log_info("%s: %" PRId64 " predictions", target, w->n);
-    return true;
+    SubmissionText made;
+    bool good = submission_read(form, path, &made, error) && io_make_directories(out_folder, error) &&
+                io_check_apart(target, read, 1, error) && io_write_file(target, made.text->str, made.text->len, error);
+    if (good && made.unknown > 0)
+        log_warning("%" PRId64 " of %" PRId64 " predictions are no label of %s, and stand as %s", made.unknown, made.n,
+                    task, made.stands_as);
+    if (good)
+        log_info("%s: %" PRId64 " predictions", target, made.n);
+    submission_text_clear(&made);
+    return good;
 }
 
 bool task_verb_submit(int argc, char **argv, GError **error)
@@ -247,16 +44,9 @@ bool task_verb_submit(int argc, char **argv, GError **error)
         return false;
     if (argc != 3 || out_folder == NULL)
         return fail_user(error, "a task, a file of predictions and --out are wanted; usage: " USAGE);
-    Writer w = { .task = task_find(argv[1]) };
-    for (size_t i = 0; i < G_N_ELEMENTS(submissions); i++)
-        if (strcmp(submissions[i].task, argv[1]) == 0)
-            w.form = &submissions[i];
-    if (w.form == NULL)
-        return fail_user(error, "%s: no leaderboard takes predictions of this task; `loam task list` lists the tasks",
-                         argv[1]);
-    w.text = g_string_new(NULL);
-    bool good = submit(&w, argv[2], error);
-    g_string_free(w.text, true);
-    json_decref(w.object);
-    return good;
+    const Submission *form = submission_find(argv[1]);
+    return form
+               ? submit(form, argv[1], argv[2], error)
+               : fail_user(error, "%s: no leaderboard takes predictions of this task; `loam task list` lists the tasks",
+                           argv[1]);
 }

@@ -26,13 +26,6 @@ void trainer_plan_best(Trainer *t)
                  t->best ? t->best : "loss", state->best_step, t->best ? ", or of another train.best" : "");
 }
 
-bool trainer_evaluation_due(const Trainer *t, bool end)
-{
-    const TrainState *state = &t->state;
-    return t->valid->len > 0 && state->evaluated != state->attempts &&
-           (end || state->attempts == 0 || state->evaluation_left || trainer_due(t, &t->eval_every));
-}
-
 typedef struct SetResult {
     LossSums sums;
     double seconds;

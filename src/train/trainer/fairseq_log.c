@@ -149,13 +149,13 @@ void fairseq_log_line(FairseqLog *log, const FairseqWindow *window, bool starts)
     if (!log || log->updates == 0)
         return;
     const HeadSums *head = &window->sums->head[loss_sums_main(window->sums)];
-    double n = (double)log->updates;
+    double n = (double)log->updates, all = (double)window->updates;
     const FairseqLine line = { .update = window->update,
                                .loss = head->loss / head->weight / M_LN2,
                                .nll = head->nll / head->weight / M_LN2,
-                               .total = head->weight / n,
-                               .n_correct = head->correct / n,
-                               .accuracy = 100 * head->correct / head->weight,
+                               .total = head->weight / all,
+                               .n_correct = head->correct / all,
+                               .accuracy = 100 * loss_sums_accuracy(window->sums, loss_sums_main(window->sums)),
                                .wps = (double)log->tokens / window->elapsed,
                                .ups = n / window->elapsed,
                                .wpb = (double)log->tokens / n,

@@ -31,6 +31,7 @@ typedef struct FairseqStep {
 /* Of all steps since the last line. */
 typedef struct FairseqWindow {
     const LossSums *sums;
+    int64_t updates;        /* that the sums are of: those of earlier processes too, unlike the figures of the steps */
     double elapsed, waited; /* seconds, and those waited for data */
     double update, lr, loss_scale;
     int64_t num_updates;

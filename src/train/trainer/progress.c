@@ -25,6 +25,13 @@ bool trainer_due(const Trainer *t, const Every *every)
     return every_due(every, t->state.attempts, t->state.tokens, t->step_tokens);
 }
 
+bool trainer_evaluation_due(const Trainer *t, bool end)
+{
+    const TrainState *state = &t->state;
+    return t->valid->len > 0 && state->evaluated != state->attempts &&
+           (end || state->attempts == 0 || state->evaluation_left || trainer_due(t, &t->eval_every));
+}
+
 double trainer_seconds_left(const Trainer *t)
 {
     const TrainState *state = &t->state;

@@ -3,14 +3,24 @@
 #include "base/file.h"
 #include "train/trainer/state.h"
 
+static bool remove_dataset(const char *prefix, GError **error)
+{
+    static const char *const endings[] = { ".json", ".idx", ".bin" };
+    for (size_t i = 0; i < G_N_ELEMENTS(endings); i++) {
+        g_autofree char *path = g_strconcat(prefix, endings[i], NULL);
+        if (!io_remove_file(path, error))
+            return false;
+    }
+    return true;
+}
+
 /* What an earlier start made and did not train on goes first: its held-out examples may be others. */
 static bool prepare(Trainer *t, const char *prefix, GError **error)
 {
     const Config *config = &t->config;
-    g_autofree char *folder = g_path_get_dirname(prefix);
     Task task;
     if (!task_configure(&task, &config->task, error) || !run_lock(config->run.dir, &t->lock, error) ||
-        !io_remove_tree(folder, error))
+        !remove_dataset(t->task_train, error) || !remove_dataset(t->task_valid, error))
         return false;
     const TaskEncoder encoder = config_task_encoder(config, &config->model, &task, t->tok);
     return task_prepare(&encoder, prefix, error);

@@ -40,6 +40,7 @@ static void log_fairseq(const Trainer *t, const StepStats *stats, bool starts)
     const TrainState *state = &t->state;
     double epoch = (double)loader_epoch_samples(t->train);
     const FairseqWindow window = { .sums = &state->window,
+                                   .updates = state->window_steps,
                                    .elapsed = clock_seconds() - t->window_started,
                                    .waited = t->window_waited,
                                    .update = (double)state->samples / epoch,
