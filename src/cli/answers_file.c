@@ -76,6 +76,10 @@ struct AnswersFile {
 
 AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *source, GError **error)
 {
+    if (g_file_test(answers, G_FILE_TEST_EXISTS) && !g_file_test(answers, G_FILE_TEST_IS_REGULAR)) {
+        fail_user(error, "%s is no regular file, which --out reads again and goes on with", answers);
+        return NULL;
+    }
     AnswersFile *file = g_new(AnswersFile, 1);
     *file = (AnswersFile){ .path = answers, .source = source, .model = model, .stored = fopen(answers, "r") };
     if (file->stored || (errno == ENOENT && (file->out = io_append(answers, error))))

@@ -48,14 +48,28 @@ static void append_name(GString *folder, const char *setting)
         g_string_append_c(folder, g_ascii_isalnum(*c) || strchr("._-=", *c) ? *c : '_');
 }
 
+/* Whether the runs have values of this option already. */
+static bool is_swept(const GPtrArray *runs, const char *option)
+{
+    g_autofree char *start = g_strconcat(option, "=", NULL);
+    const OneRun *first = runs->pdata[0];
+    for (guint i = 0; i < first->settings->len; i++)
+        if (g_str_has_prefix(first->settings->pdata[i], start))
+            return true;
+    return false;
+}
+
 /* Replaces each run by one for each value. */
 static bool sweep_over(GPtrArray **runs, const char *sweep, GError **error)
 {
     const char *equals = strchr(sweep, '=');
     g_autofree char *option = equals ? g_strndup(sweep, (gsize)(equals - sweep)) : NULL;
-    if (option == NULL || options_find(config_options(), option) == NULL || equals[1] == '\0')
+    const bool unknown = option && options_find(config_options(), option) == NULL;
+    if (option == NULL || unknown || equals[1] == '\0')
         return fail_user(error, "--sweep %s: want OPTION=VALUE,VALUE…, such as optim.lr=1e-4,3e-4%s%s", sweep,
-                         option ? "; there is no option " : "", option ? option : "");
+                         unknown ? "; there is no option " : "", unknown ? option : "");
+    if (is_swept(*runs, option))
+        return fail_user(error, "--sweep %s: %s is swept twice; write all values into one list", sweep, option);
     if (strcmp(option, "run.dir") == 0 || strcmp(option, "run.seed") == 0)
         return fail_user(error, "--sweep %s: each run has a folder of its own below run.dir, and --seeds gives seeds",
                          sweep);
