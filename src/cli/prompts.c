@@ -220,9 +220,12 @@ static bool fill(PromptReader *reader, GError **error)
     return true;
 }
 
-/* The next line of the buffer from *at on, without its line end; false where no complete line is left. */
+/* The next line of the buffer from *at on, without its line end, the first one without a byte order mark; false where
+ * no complete line is left. */
 static bool next_line(const PromptReader *reader, size_t *at, const char **line, size_t *bytes)
 {
+    if (reader->number == 0 && g_str_has_prefix(reader->buffer->str, "\xef\xbb\xbf"))
+        *at = 3;
     size_t left = reader->buffer->len - *at;
     const char *start = reader->buffer->str + *at, *end = memchr(start, '\n', left);
     if (end == NULL && (!reader->end || left == 0))

@@ -92,6 +92,8 @@ status=0
 "$loam" train config.yaml run.dir=runs/torn train.length='5 steps' --sweep task.data=torn.tsv,marks.tsv >out 2>log || status=$?
 [ "$status" = 1 ] && grep -Eq '^all runs +1 ' out && tail -n 1 log | grep -q 'torn.tsv:7: 1 columns' || fail "status $status: $(cat out log)"
 expect 1 'optim.lr' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=1e-3,fast
+expect 1 'such as optim.lr=1e-4,3e-4' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=
+grep -q 'there is no option' err && fail "optim.lr is one: $(cat err)"
 expect 1 'there is no option optim.rate' "$loam" train config.yaml run.dir=runs/x --sweep optim.rate=1
 expect 1 'a value is there twice' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=1e-3,1e-3
 expect 1 '--sweep optim.lr=: want OPTION=VALUE,VALUE…, such as optim.lr=1e-4,3e-4' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=

@@ -34,6 +34,7 @@ printf 'q\nq\n' >"$work/groups"
 expect 0 'f1a' "$loam" scores multirc --positive entailment --groups "$work/groups" "$work/labels" "$work/wanted"
 expect 0 'rouge_lsum' "$loam" scores --list
 
+expect 1 "$work is a folder; name a file" "$loam" scores accuracy "$work" "$work/r.txt"
 expect 1 'no score is called rouge_LSum, did you mean rouge_lsum?' "$loam" scores rouge_LSum "$work/p.txt" "$work/r.txt"
 expect 1 'seqeval takes tags' "$loam" scores bleu,seqeval "$work/p.txt" "$work/r.txt"
 expect 1 'say which scores and of what' "$loam" scores bleu

@@ -58,7 +58,7 @@ expect 1 "scores:1 is not this model's answer to line 1 of $work/pairs: give ano
 sed '3s/bace 3/bace 33/' "$work/pairs" >"$work/other-pairs"
 expect 1 "scores:3 is not this model's answer" "$loam" eval "$run" --score "$work/other-pairs" --out "$work/scores"
 head -n 4 "$work/pairs" >"$work/few-pairs"
-expect 1 "scores:5 is not this model's answer" "$loam" eval "$run" --score "$work/few-pairs" --out "$work/scores"
+expect 1 "has more answers than the 4 of" "$loam" eval "$run" --score "$work/few-pairs" --out "$work/scores"
 printf 'my notes' >"$work/notes"
 expect 1 "notes:1 is not this model's answer" "$loam" eval "$run" --score "$work/pairs" --out "$work/notes"
 [ "$(cat "$work/notes")" = 'my notes' ] || fail "notes were cut"

@@ -194,6 +194,8 @@ static bool read_file(Reading *reading, const char *path, LineFn take, GError **
     LineFile file = { reading, path, take, 0 };
     char *const paths[] = { (char *)path };
     reading->json = is_json(path);
+    if (g_file_test(path, G_FILE_TEST_IS_DIR))
+        return fail_user(error, "%s is a folder; name a file", path);
     if (!corpus_each_line(paths, 1, NULL, take_line, &file, error))
         return false;
     int64_t n_predictions = reading->out->predictions->len;
