@@ -58,7 +58,11 @@ expect 0 "words                 2" "$loam" prepare --ast --grammars "$(dirname "
 grep -q "^lists  *1 " "$work/out" || fail "$(cat "$work/out")"
 
 expect 1 "exclude each other" "$loam" prepare --ast --append-eod --tokenizer bytes --out "$work/d" "$work/src"
-expect 1 "are for --ast" "$loam" prepare --segment-rule greedy --tokenizer bytes --out "$work/d" "$work/src"
+for option in "--segment 50" "--ast-max-depth 9" "--text-share 0.1"; do
+    expect 1 "${option% *} is for --ast" "$loam" prepare $option --tokenizer bytes --out "$work/d" "$work/src"
+    expect 1 "${option% *} is not for lines" "$loam" prepare --format fairseq $option --out "$work/d" "$work/src/read.md"
+done
+expect 1 "--segment-rule is for --ast" "$loam" prepare --segment-rule greedy --tokenizer bytes --out "$work/d" "$work/src"
 expect 1 "least or greedy" "$loam" prepare --ast --segment-rule best --tokenizer bytes --out "$work/d" "$work/src"
 expect 0 "documents" "$loam" prepare --tokenizer bytes --out "$work/one" "$work/src"
 [ ! -e "$work/one.tree" ] || fail "a tree of another dataset is left"
@@ -113,5 +117,5 @@ done
 echo '{"python": -1}' >"$work/bad.json"
 expect 1 "a weight above 0" "$loam" inspect batch "$work/code.yaml" data.train="$work/bad.json"
 expect 1 "which is named without suffix: $work/one" "$loam" inspect batch "$work/code.yaml" data.train="$work/one.json"
-expect 1 "--by-language, --ast-format and --grammars are for --ast" "$loam" prepare --by-language --tokenizer bytes --out "$work/d" "$work/src"
+expect 1 "--by-language is for --ast" "$loam" prepare --by-language --tokenizer bytes --out "$work/d" "$work/src"
 expect 1 "loam, fairseq or ffrecord" "$loam" prepare --ast --ast-format x --tokenizer bytes --out "$work/d" "$work/src"

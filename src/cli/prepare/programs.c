@@ -7,9 +7,40 @@
 #include <stdio.h>
 #include <string.h>
 
-ProgramFlags program_flags = {
-    .segment = 1023, .max_bytes = 1000000, .max_depth = 500, .max_seconds = 60, .max_errors = 0.1
-};
+#define DEFAULTS                                                                                                       \
+    {                                                                                                                  \
+        .segment = 1023, .max_bytes = 1000000, .max_depth = 500, .max_seconds = 60, .max_errors = 0.1                  \
+    }
+
+ProgramFlags program_flags = DEFAULTS;
+
+const char *program_option_given(void)
+{
+    static const ProgramFlags none = DEFAULTS;
+    const ProgramFlags *flags = &program_flags;
+    const struct {
+        const char *name;
+        bool given;
+    } options[] = {
+        { "--ast", flags->ast },
+        { "--language-field", flags->language_field != NULL },
+        { "--segment", flags->segment != none.segment },
+        { "--segment-rule", flags->rule != NULL },
+        { "--by-language", flags->by_language },
+        { "--language-temperature", flags->temperature != none.temperature },
+        { "--text-share", flags->text_share != none.text_share },
+        { "--ast-format", flags->format != NULL },
+        { "--grammars", flags->grammars != NULL },
+        { "--ast-max-bytes", flags->max_bytes != none.max_bytes },
+        { "--ast-max-depth", flags->max_depth != none.max_depth },
+        { "--ast-max-seconds", flags->max_seconds != none.max_seconds },
+        { "--ast-max-errors", flags->max_errors != none.max_errors },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+        if (options[i].given)
+            return options[i].name;
+    return NULL;
+}
 
 /* Whether the datasets have the layout of AST-T5. */
 static bool is_ast_t5(const ProgramFlags *flags)
@@ -46,9 +77,7 @@ bool program_options(ProgramOptions *programs, PrepareOptions *options, const To
 {
     const ProgramFlags *flags = &program_flags;
     if (!flags->ast)
-        return (!flags->rule && !flags->language_field && !flags->grammars && !flags->format && !flags->by_language) ||
-               fail_user(error, "--segment-rule, --language-field, --by-language, --ast-format and --grammars are for "
-                                "--ast");
+        return !program_option_given() || fail_user(error, "%s is for --ast", program_option_given());
     if (!check_flags(options, error) || !(programs->grammars = grammars_open(flags->grammars, error)))
         return false;
     if (grammars_count(programs->grammars) == 0)
