@@ -42,6 +42,8 @@ foreach(source ${sources})
   target_compile_options(${program} PRIVATE -O1 -fsanitize=fuzzer ${fuzz_sanitizers})
   target_link_options(${program} PRIVATE -fsanitize=fuzzer ${fuzz_sanitizers})
   target_link_libraries(${program} PRIVATE loam_fuzzed)
+  target_compile_definitions(${program} PRIVATE LOAM_TEST_GRAMMARS="${CMAKE_BINARY_DIR}/test-grammars")
+  add_dependencies(${program} grammar_lists)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz/${name})
   loam_test(fuzz/${name} ${source} ${program} -seed=1 -runs=20000 -max_total_time=60 -error_exitcode=1
             -artifact_prefix=${CMAKE_BINARY_DIR}/fuzz/${name}- ${CMAKE_BINARY_DIR}/fuzz/${name} ${seeds})

@@ -414,6 +414,9 @@ static void unsafe_programs_keep_the_filter_and_limits(void)
     g_autofree char *folder = g_strstrip(g_strdup(strchr(result.out->str, '/')));
     g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
     sandbox_result_clear(&result);
+    run(&result, &with, SH, "cat /proc/self/oom_score_adj");
+    expect_output(&result, "1000\n");
+    sandbox_result_clear(&result);
     run(&result, &with, PERL, "use Socket; print socket(my $s, PF_INET, SOCK_STREAM, 0) ? 'socket' : $!");
     expect_output(&result, "Operation not permitted");
     sandbox_result_clear(&result);

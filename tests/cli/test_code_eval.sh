@@ -110,6 +110,7 @@ YAML
     cmp out again && cmp whole.jsonl results.jsonl || fail "resumed: $(cat again results.jsonl)"
     expect 1 '--k 10: there are only 1 completions of a problem, as --n says' "$loam" eval runs/$family --task --k 10
     expect 1 "results.jsonl:1 is not this model's answer" "$loam" eval runs/$family --task $how --seed 2 --out results.jsonl
+    expect 1 "--temperature is for programs" "$loam" eval runs/$family data.valid=problems --temperature 0.8
     "$loam" eval runs/$family --task --stop 'a +' --out cut.jsonl >out 2>err || fail "eval: $(cat err)"
     grep -q '"completion":"    return ","passed":false' cut.jsonl || fail "--stop: $(cat cut.jsonl)"
     rm cut.jsonl

@@ -67,6 +67,9 @@ for share in 0 1 -0.5; do
     expect 1 "--text-share $share: a share above 0 and below 1" "$loam" prepare --ast --by-language --text-share $share --tokenizer bytes --out "$work/d" "$work/src"
 done
 expect 1 "--language-temperature 0: a number above 0" "$loam" prepare --ast --by-language --language-temperature 0 --tokenizer bytes --out "$work/d" "$work/src"
+for option in "--segment 50" "--ast-max-depth 9" "--text-share 0.1"; do
+    expect 1 "${option% *} is not for lines" "$loam" prepare --format fairseq $option --out "$work/d" "$work/src/read.md"
+done
 expect 1 "least or greedy" "$loam" prepare --ast --segment-rule best --tokenizer bytes --out "$work/d" "$work/src"
 expect 0 "documents" "$loam" prepare --tokenizer bytes --out "$work/one" "$work/src"
 [ ! -e "$work/one.tree" ] || fail "a tree of another dataset is left"

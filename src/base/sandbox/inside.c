@@ -66,6 +66,16 @@ static void take_descriptors(const Inside *inside)
     must(syscall(SYS_close_range, N_DESCRIPTORS, ~0U, 0) == 0, "closing descriptors", "");
 }
 
+/* Where the memory of the machine is full, the kernel ends the program before any other process: sixteen processes may
+ * have more together than there is. /proc is that of the parent. */
+static void end_first(void)
+{
+    const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (score < 0 || write(score, "1000", 4) != 4)
+        return; /* a machine without /proc */
+    close(score);
+}
+
 /* Ends with the parent: its death sends SIGKILL, and has not happened yet. */
 static void follow_parent(void)
 {
@@ -231,6 +241,7 @@ _Noreturn void sandbox_inside(const Inside *inside)
 {
     Report report = { .error = 0 };
     take_descriptors(inside);
+    end_first();
     setsid();
     if (inside->job->unsafe) {
         must(chdir(inside->folder) == 0, "entering ", inside->folder);

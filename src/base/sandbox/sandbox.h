@@ -5,7 +5,8 @@
  * read-only copy of the system's programs and libraries, /dev/null, /dev/zero and /dev/urandom, and one empty folder
  * that it may write, its working directory, held in RAM. It sees no home directories, no /etc, no /proc, no other
  * processes and no network. A seccomp filter refuses all system calls but those of a table (syscalls.c), and limits of
- * the kernel bound its time, memory, files and processes. All its processes end with it. */
+ * the kernel bound its time, memory, files and processes. Where the machine's memory is full, its processes are the
+ * first that the kernel kills. All its processes end with it. */
 #pragma once
 
 #include "base/error.h"

@@ -45,7 +45,11 @@ static int64_t beams = 1, memory_mib = 2048;
 static gboolean unsafe;
 static char **stop;
 static const char *python_name = "python3";
-static ProgramEvalOptions programs = { .k = "1,10,100", .n = 1, .length_penalty = 0.6, .top_p = 1, .seed = 1 };
+#define DEFAULTS                                                                                                       \
+    {                                                                                                                  \
+        .k = "1,10,100", .n = 1, .length_penalty = 0.6, .top_p = 1, .seed = 1                                          \
+    }
+static ProgramEvalOptions programs = DEFAULTS;
 static const GOptionEntry entries[] = {
     CLI_VALUE("samples", samples, "samples from the start of the set; 0 (default): all", "N"),
     CLI_SWITCH("unigram", unigram, "also the best unigram model of the same targets"),
@@ -268,13 +272,43 @@ static bool evaluate_programs(const LoadedModel *loaded, const Config *config, c
     return good;
 }
 
+/* The name of an option about programs that was given a value of its own; NULL means none. */
+static const char *program_option_given(void)
+{
+    static const ProgramEvalOptions none = DEFAULTS;
+    const struct {
+        const char *name;
+        bool given;
+    } options[] = {
+        { "--n", programs.n != none.n },
+        { "--k", strcmp(programs.k, none.k) != 0 },
+        { "--length-penalty", programs.length_penalty != none.length_penalty },
+        { "--temperature", programs.temperature != none.temperature },
+        { "--top-p", programs.top_p != none.top_p },
+        { "--seed", programs.seed != none.seed },
+        { "--stop", stop != NULL },
+        { "--jobs", programs.run.jobs != 0 },
+        { "--timeout", programs.timeout_s != none.timeout_s },
+        { "--memory", memory_mib != 2048 },
+        { "--unsafe-no-sandbox", unsafe },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+        if (options[i].given)
+            return options[i].name;
+    return NULL;
+}
+
 static bool evaluate(Evaluation *e, const char *model_path, GError **error)
 {
+    const bool runs_programs = with_task && tests_programs(&e->config);
+    if (!runs_programs && program_option_given())
+        return fail_user(error, "%s is for programs: --task humaneval, mbpp and their like (loam task list)",
+                         program_option_given());
     if (!model_path)
         return evaluate_programs(NULL, &e->config, NULL, error);
     if (!open_model(e, model_path, error))
         return false;
-    if (with_task && tests_programs(&e->config))
+    if (runs_programs)
         return evaluate_programs(&e->loaded, &e->config, model_path, error);
     if (score_path)
         return score_file(&e->loaded, model_path, score_path, score_out, error);

@@ -198,7 +198,7 @@ static bool check_way(int way, GError **error)
         { "--keep-newlines", keep_newlines, DOCUMENTS },
         { "--keep-duplicates", keep_duplicates, DOCUMENTS },
         { "--on-error", on_error != NULL, DOCUMENTS },
-        { "--ast", program_flags.ast, DOCUMENTS },
+        { program_option_given(), program_option_given() != NULL, DOCUMENTS },
         { "an option about documents to leave out", cleaning_is_given(), DOCUMENTS },
     };
     const char *what = way == WORDS   ? "lines of words (--format fairseq without --tokenizer)"

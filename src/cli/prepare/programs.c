@@ -20,13 +20,14 @@ static bool is_ast_t5(const ProgramFlags *flags)
     return g_strcmp0(flags->format, "fairseq") == 0 || g_strcmp0(flags->format, "ffrecord") == 0;
 }
 
-/* The name of an option of --ast that differs from its default; NULL means that none does. */
-static const char *given_option(const ProgramFlags *flags)
+const char *program_option_given(void)
 {
+    const ProgramFlags *flags = &program_flags;
     const struct {
         const char *name;
         bool given;
     } options[] = {
+        { "--ast", flags->ast },
         { "--segment-rule", flags->rule != NULL },
         { "--language-field", flags->language_field != NULL },
         { "--by-language", flags->by_language },
@@ -91,9 +92,8 @@ static bool check_flags(const PrepareOptions *options, GError **error)
 bool program_options(ProgramOptions *programs, PrepareOptions *options, const Tokenizer *tok, GError **error)
 {
     const ProgramFlags *flags = &program_flags;
-    const char *given = given_option(flags);
     if (!flags->ast)
-        return !given || fail_user(error, "%s is for --ast", given);
+        return !program_option_given() || fail_user(error, "%s is for --ast", program_option_given());
     if (!check_flags(options, error) || !(programs->grammars = grammars_open(flags->grammars, error)))
         return false;
     if (grammars_count(programs->grammars) == 0)

@@ -43,6 +43,8 @@ extern ProgramFlags program_flags;
         CLI_VALUE("ast-max-errors", program_flags.max_errors,                                                          \
                   "ast: programs of which a larger share of the bytes does not parse are text (0.1)", "SHARE")
 
+/* The name of an option above that was given a value of its own; NULL means none. */
+const char *program_option_given(void);
 /* Checks the flags and, with --ast, opens the grammars and makes options->programs point to `programs`. */
 bool program_options(ProgramOptions *programs, PrepareOptions *options, const Tokenizer *tok, GError **error);
 /* counts: PrepareStats.programs. */

@@ -36,6 +36,12 @@ static double rounded(double value, int places)
     return g_ascii_strtod(text, NULL);
 }
 
+/* The epoch, from 1, of the step that ends so many epochs: the last step of epoch 2 ends 2 epochs. */
+static int64_t epoch_of(double epochs)
+{
+    return MAX((int64_t)ceil(epochs - 1e-9), 1);
+}
+
 /* Python's "{:g}". */
 static void put(GString *line, const char *name, double value, int places)
 {
@@ -46,7 +52,7 @@ char *fairseq_line(const FairseqLine *of)
 {
     GString *line = g_string_new(NULL);
     g_autofree char *update = text_number(rounded(of->update, 3));
-    g_string_append_printf(line, "{\"epoch\": %" PRId64 ", \"update\": %s%s", (int64_t)floor(of->update) + 1, update,
+    g_string_append_printf(line, "{\"epoch\": %" PRId64 ", \"update\": %s%s", epoch_of(of->update), update,
                            strpbrk(update, ".e") ? "" : ".0");
     put(line, "loss", of->loss, 3);
     put(line, "nll_loss", of->nll, 3);
