@@ -60,6 +60,9 @@ printf 'bari tuka koti mesa\nbari koti mesa loni\n' | "$loam" predict runs/marks
 bad" ] || fail "$(cat out)"
 echo 'bari tuka koti mesa' | "$loam" predict hf-marks --raw --json >out 2>err || fail "predict --raw: $(cat err)"
 grep -q '"prediction":"good".*"probabilities":{"bad":0.*"good":0.9' out || fail "$(cat out)"
+cp -r hf-marks hf-digits # transformers writes classes that are numbers without quotes
+sed -i -E 's/"([01])": ?"(bad|good)"/"\1": \1/g' hf-digits/config.json
+[ "$(echo 'bari tuka koti mesa' | "$loam" predict hf-digits --raw)" = 1 ] || fail "classes that are numbers: $(cat hf-digits/config.json)"
 echo "ok: classes by name, from a table to a prediction and to Hugging Face: $(cat marks.scores)"
 
 # The run keeps its classes when the table is gone, and a stopped run goes on with the same bytes.
