@@ -37,8 +37,12 @@ printf '%s\n' '{"text": "one", "l": "MIT"}' '{"text": "two", "l": ["mit", "Apach
 expect 0 "since their licence is not wanted: 4" "$loam" prepare --tokenizer bytes --licence-field l --licences "mit, apache-2.0" --out "$work/l" "$work/l.jsonl"
 grep -q "l: 2 documents" "$work/out" || fail "$(cat "$work/out")"
 
+rm "$work/l.bin"
+expect 1 "every document for $work/l was dropped, 6 since their licence is not wanted, 2" "$loam" prepare --tokenizer bytes --licence-field nosuch --licences MIT \
+    --min-tokens 1000 --out "$work/l" "$work/l.jsonl" "$work/src/p1.py" "$work/src/p2.py"
+[ ! -e "$work/l.bin" ] || fail "a dataset without documents was written"
 expect 1 "belong together" "$loam" prepare --tokenizer bytes --licences mit --out "$work/l" "$work/l.jsonl"
 expect 1 "are for --exclude" "$loam" prepare --tokenizer bytes --exclude-ngram 5 --out "$work/l" "$work/l.jsonl"
 expect 1 "2 to 1000 words" "$loam" prepare --tokenizer bytes --exclude "$work/eval.jsonl" --exclude-ngram 1 --out "$work/l" "$work/l.jsonl"
-expect 1 'choose one with --field: "prompt"' "$loam" prepare --tokenizer bytes --exclude "$work/eval.jsonl" --out "$work/l" "$work/l.jsonl"
+expect 1 'choose one with --exclude-field: "prompt"' "$loam" prepare --tokenizer bytes --exclude "$work/eval.jsonl" --out "$work/l" "$work/l.jsonl"
 expect 1 "is not for lines" "$loam" prepare --format fairseq --clean --out "$work/w" "$work/src/p1.py"

@@ -63,6 +63,7 @@ for option in "--segment-rule greedy" "--segment 64" "--ast-max-bytes 9" "--ast-
     "--by-language" "--text-share 0.1" "--language-temperature 2" "--ast-format fairseq" "--grammars $work" "--language-field kind"; do
     expect 1 "${option%% *} is for --ast" "$loam" prepare $option --tokenizer bytes --out "$work/d" "$work/src"
 done
+expect 1 "every document of $work/d, 1 of them, was held out by the share 99 %" "$loam" prepare --ast --by-language --valid 99% --tokenizer bytes --out "$work/d" "$work/src/deep.list"
 for share in 0 1 -0.5; do
     expect 1 "--text-share $share: a share above 0 and below 1" "$loam" prepare --ast --by-language --text-share $share --tokenizer bytes --out "$work/d" "$work/src"
 done

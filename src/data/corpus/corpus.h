@@ -15,8 +15,9 @@
 #include <stdint.h>
 
 typedef struct CorpusOptions {
-    const char *field;     /* the field of JSON objects that is the text */
-    char **fields;         /* NULL-terminated fields instead of `field`, joined by newlines; NULL means `field` alone */
+    const char *field; /* the field of JSON objects that is the text */
+    char **fields;     /* NULL-terminated fields instead of `field`, joined by newlines; NULL means `field` alone */
+    const char *field_option; /* the option that chooses them, for errors; NULL means --field */
     bool fields_apart;     /* corpus_field tells where the text of each field is; files that are no JSON are errors */
     bool whole_file;       /* a .txt is one document */
     bool without_last_end; /* with whole_file: the end of the last line is left out */

@@ -12,8 +12,8 @@ static bool fail_no_field(Corpus *corpus, const char *field, GError **error)
         g_string_append_printf(names, "%s\"%s\"", names->len ? ", " : "", name);
     if (names->len == 0)
         return fail_user(error, "%s: no field \"%s\" in the object, nor any other text", corpus->where->str, field);
-    return fail_user(error, "%s: no field \"%s\" in the object; choose one with --field: %s", corpus->where->str, field,
-                     names->str);
+    return fail_user(error, "%s: no field \"%s\" in the object; choose one with %s: %s", corpus->where->str, field,
+                     corpus->options.field_option ? corpus->options.field_option : "--field", names->str);
 }
 
 static const char *json_type_name(const json_t *value)

@@ -82,7 +82,9 @@ static int compare_grams(const void *a, const void *b)
 
 static bool add_all(OverlapIndex *index, const OverlapOptions *options, GError **error)
 {
-    const CorpusOptions corpus_options = { .fields = options->fields, .whole_file = true };
+    const CorpusOptions corpus_options = { .fields = options->fields,
+                                           .field_option = "--exclude-field",
+                                           .whole_file = true };
     Corpus *corpus = corpus_open(options->paths, (int)g_strv_length((char **)options->paths), &corpus_options, error);
     g_autoptr(GError) problem = NULL;
     const char *text;

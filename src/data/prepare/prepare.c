@@ -269,6 +269,33 @@ static void warn_nothing_held_out(const Run *run, int field)
                     n, 100 * run->options->valid, prefix, floor(100 * run->least_hash) + 1);
 }
 
+static void add_reason(GString *reasons, int64_t n, const char *reason)
+{
+    if (n > 0)
+        g_string_append_printf(reasons, "%s%" PRId64 " since %s", reasons->len > 0 ? ", " : "", n, reason);
+}
+
+/* The user's error for a dataset without documents, with the number of those that each rule left out. */
+static bool fail_no_document(const PrepareStats *stats, const char *prefix, GError **error)
+{
+    g_autoptr(GString) reasons = g_string_new(NULL);
+    for (int i = DROPPED_NOT + 1; i < DROPPED_REASONS; i++)
+        add_reason(reasons, stats->dropped[i], dropped_reasons[i]);
+    add_reason(reasons, stats->too_short, "they are shorter than --min-tokens");
+    add_reason(reasons, stats->too_long, "they are longer than --max-tokens");
+    if (reasons->len == 0)
+        return fail_user(error, "no document with text was found for %s; nothing was written", prefix);
+    return fail_user(error, "every document for %s was dropped, %s; nothing was written", prefix, reasons->str);
+}
+
+static bool fail_all_held_out(const Run *run, const char *prefix, int64_t n, GError **error)
+{
+    return fail_user(error,
+                     "every document of %s, %" PRId64 " of them, was held out by the share %g %%, none is left to "
+                     "train on; nothing was written",
+                     prefix, n, 100 * run->options->valid);
+}
+
 /* Fails for a dataset without documents to train on. */
 static bool check_output(const Run *run, int field, GError **error)
 {
@@ -278,12 +305,9 @@ static bool check_output(const Run *run, int field, GError **error)
         return true;
     const char *prefix = run->outputs[field][TRAIN]->prefix;
     if (counts->train.documents == 0 && counts->valid.documents > 0)
-        return fail_user(error,
-                         "every document of %s, %" PRId64 " of them, was held out by the share %g %%, none is left to "
-                         "train on; nothing was written",
-                         prefix, counts->valid.documents, 100 * options->valid);
+        return fail_all_held_out(run, prefix, counts->valid.documents, error);
     if (counts->train.documents == 0)
-        return fail_user(error, "no document with text was found for %s; nothing was written", prefix);
+        return fail_no_document(run->stats, prefix, error);
     if (options->valid > 0 && counts->valid.documents == 0)
         warn_nothing_held_out(run, field);
     return true;
@@ -313,8 +337,10 @@ static bool finish_all(Run *run, GError **error)
         if (!check_output(run, i, error))
             return false;
     }
+    if (stats->all.train.documents == 0 && stats->all.valid.documents > 0)
+        return fail_all_held_out(run, run->options->out, stats->all.valid.documents, error);
     if (stats->all.train.documents == 0)
-        return fail_user(error, "no document with text was found for %s; nothing was written", run->options->out);
+        return fail_no_document(stats, run->options->out, error);
     for (int i = 0; i < run->n_outputs; i++)
         if (run->outputs[i][TRAIN] && !finish_output(run, i, error))
             return false;
