@@ -5,7 +5,7 @@ JOBS   ?= $(shell nproc)
 BUILD  := build
 
 .DEFAULT_GOAL := build
-.PHONY: help setup build run test test-all check format aarch64 bench bench-peers install bundle clean
+.PHONY: help setup build run test test-all check format aarch64 bench bench-peers install bundle gpu-trial clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -68,6 +68,10 @@ bundle: setup ## pack loam with its libraries, and code for every generation of 
 	@[ -f build-bundle/build.ninja ] || cmake --preset release -B build-bundle -DLOAM_CUDA_ALL=ON >/dev/null
 	@cmake --build build-bundle -j $(JOBS) --target loam backends
 	@tools/bundle build-bundle build-bundle/loam.tar.zst
+
+gpu-trial: bundle ## pack what tools/gpu-trial needs on a machine with a GPU: build-bundle/trial.tar.gz
+	@cmake --build build-bundle -j $(JOBS) --target gpu_tests
+	@tools/gpu-trial --pack build-bundle/trial.tar.gz
 
 clean: ## remove what was built; runs/ stays
 	@echo "make: removing build folders"

@@ -106,6 +106,11 @@ set_target_properties(fake_driver PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFI
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-driver)
 loam_test(shim/test_device tests/shim/test_device.sh bash tests/shim/test_device.sh $<TARGET_FILE:loam>
           $<TARGET_FILE:backend_shim> ${CMAKE_BINARY_DIR}/test-driver)
+if(NOT LOAM_SANITIZE)
+  loam_test(shim/test_gpu_trial tests/shim/test_gpu_trial.sh bash tests/shim/test_gpu_trial.sh ${CMAKE_BINARY_DIR})
+  set_tests_properties(shim/test_gpu_trial PROPERTIES TIMEOUT 900)
+endif()
+add_custom_target(gpu_tests DEPENDS ${gpu_tests})
 
 foreach(folder cli tools)
   file(GLOB scripts CONFIGURE_DEPENDS tests/${folder}/test_*.sh tests/${folder}/long_*.sh)

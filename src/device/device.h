@@ -59,11 +59,11 @@ DType precision_fp8(Precision precision, bool e5m2);
 /* The dtype of ROLE_STATISTIC, which is precision.master. */
 DType precision_statistic(Precision precision);
 
-/* What a program or a person asks of a GPU that is open. */
+/* A GPU that is open: how it is named, and the limits of its kernels. */
 typedef struct DeviceGpu {
-    char name[64];          /* "NVIDIA H200"; "" means that the device is no GPU */
-    int32_t index;          /* number of the GPU, as in cuda:0 */
-    int32_t head_dim, norm; /* most channels of a head of attention, most numbers of a row of a norm; 0 means any */
+    char name[64];    /* "NVIDIA H200"; "" means that the device is no GPU */
+    int32_t index;    /* number of the GPU, as in cuda:0 */
+    int32_t head_dim; /* most channels of a head of attention; 0 means any */
 } DeviceGpu;
 
 struct Device {

@@ -69,11 +69,6 @@ static bool check_gpu(const DeviceGpu *gpu, const ModelConfig *config, GError **
                          "model.head_dim is %" PRId64 ", GPUs take heads of up to %d channels; "
                          "train.device=cpu takes any",
                          config->head_dim, gpu->head_dim);
-    if (gpu->norm > 0 && config->width > gpu->norm)
-        return fail_user(error,
-                         "model.width is %" PRId64 ", the norms of GPUs take rows of up to %d numbers; "
-                         "train.device=cpu takes any",
-                         config->width, gpu->norm);
     return true;
 }
 

@@ -5,13 +5,29 @@
 #define CHUNK_BYTES    (128 << 20)
 #define CHUNK_MULTIPLE 32 /* rows */
 
-int64_t head_chunk_rows(int64_t vocab, DType dtype, int64_t n)
+/* The most rows of a chunk. */
+static int64_t most_rows(int64_t vocab, DType dtype)
 {
     int64_t most = CHUNK_BYTES / (vocab * (int64_t)dtype_bytes(dtype));
-    most = most < CHUNK_MULTIPLE ? CHUNK_MULTIPLE : most / CHUNK_MULTIPLE * CHUNK_MULTIPLE;
+    return most < CHUNK_MULTIPLE ? CHUNK_MULTIPLE : most / CHUNK_MULTIPLE * CHUNK_MULTIPLE;
+}
+
+int64_t head_chunk_rows(int64_t vocab, DType dtype, int64_t n)
+{
+    int64_t most = most_rows(vocab, dtype);
     int64_t chunks = (n + most - 1) / most, rows = chunks > 0 ? (n + chunks - 1) / chunks : 0;
     rows = (rows + CHUNK_MULTIPLE - 1) / CHUNK_MULTIPLE * CHUNK_MULTIPLE;
     return rows < n ? rows : n;
+}
+
+/* A smaller n may have a larger chunk: 14,592 rows of which 2,080 fit are 8 chunks of 1,824. So a device that only
+ * measures memory takes the largest chunk of all n up to this one. */
+static int64_t chunk_rows(const Ctx *cx, const HeadW *head, int64_t n)
+{
+    int64_t most = most_rows(head->w.d[0], cx->precision.compute);
+    if (!cx->dev->computes)
+        return n < most ? n : most;
+    return head_chunk_rows(head->w.d[0], cx->precision.compute, n);
 }
 
 /* A chunk runs backward at once, so what it keeps for that is temporary. */
@@ -73,7 +89,7 @@ void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *hea
 {
     size_t mark = arena_mark(cx->scratch);
     const Ctx inner = chunk_context(cx);
-    int64_t m = rows->rows.d[0], chunk = head_chunk_rows(head->w.d[0], cx->precision.compute, m);
+    int64_t m = rows->rows.d[0], chunk = chunk_rows(cx, head, m);
     Tensor stats = arena_tensor(cx->scratch, precision_statistic(cx->precision), m, XENT_STATS, "head.stats");
 
     for (int64_t row = 0; row < m; row += chunk) {
@@ -93,7 +109,7 @@ static void each_chunk(const Ctx *cx, Tensor x, const HeadW *head, LogitsFn take
 {
     size_t mark = arena_mark(cx->scratch);
     const Ctx inner = chunk_context(cx);
-    int64_t n = x.d[0], classes = head->w.d[0], chunk = head_chunk_rows(classes, cx->precision.compute, n);
+    int64_t n = x.d[0], classes = head->w.d[0], chunk = chunk_rows(cx, head, n);
     Tensor buffer = arena_tensor(cx->scratch, cx->precision.compute, chunk, classes, "head.logits");
 
     for (int64_t row = 0; row < n; row += chunk) {

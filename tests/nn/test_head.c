@@ -2,6 +2,7 @@
 #include "nn/layers.h"
 
 #include <glib.h>
+#include <math.h>
 
 /* 48 rows over a vocabulary that allows 32 a chunk: the same as 12 rows at a time, and of them only those that
  * have a weight. */
@@ -65,9 +66,49 @@ static void head_chunks_add_up(void)
     device_close(dev);
 }
 
+/* The memory that is measured for ROWS rows holds the chunks of fewer: 161 rows, of which 160 fit, are two chunks. */
+static void memory_of_many_rows_is_enough_for_fewer(void)
+{
+    enum { ROWS = 161, CLASSES = 200000, CHANNELS = 2 };
+    const XentSpec xent = { .scale = 1, .grad = true };
+    Device *null = device_open_null(), *cpu = device_open_cpu(2, precision_uniform(DT_F32));
+    Arena scratch, save, vars;
+    double sums[XENT_STATS];
+    for (int pass = 0; pass < 2; pass++) {
+        Device *dev = pass ? cpu : null;
+        int64_t n = ROWS - pass;
+        size_t room = (size_t)(2 * CLASSES * CHANNELS + 8 * ROWS) * sizeof(float), peak = pass ? scratch.peak : 0;
+        void *memory = device_alloc(dev, room), *scratch_memory = pass ? device_alloc(dev, peak) : NULL;
+        arena_init(&vars, "vars", memory, room);
+        arena_init(&scratch, "scratch", scratch_memory, peak);
+        arena_init(&save, "save", NULL, 0);
+        Ctx cx = { .dev = dev, .scratch = &scratch, .save = &save, .precision = precision_uniform(DT_F32) };
+        Tensor x = arena_tensor(&vars, DT_F32, n, CHANNELS, "x"), dx = arena_tensor(&vars, DT_F32, n, CHANNELS, "dx");
+        Tensor w = arena_tensor(&vars, DT_F32, CLASSES, CHANNELS, "w"),
+               dw = arena_tensor(&vars, DT_F32, CLASSES, CHANNELS, "dw");
+        Tensor rows = arena_vector(&vars, DT_I32, n, "rows"), weights = arena_vector(&vars, DT_F32, n, "weights");
+        op_fill(dev, x, 0);
+        op_fill(dev, dx, 0);
+        op_fill(dev, w, 0);
+        op_fill(dev, weights, 1);
+        op_fill(dev, rows, 0);
+        for (int32_t i = 0; pass && i < n; i++)
+            ((int32_t *)rows.p)[i] = i;
+        const HeadW head = { .w = w, .dw = dw, .scale = 1 };
+        const HeadRows every = { rows, rows, weights };
+        head_loss(&cx, tensor_vector(sums, DT_F64, XENT_STATS), dx, x, &head, &every, &xent);
+        if (pass)
+            device_free(dev, memory);
+        device_free(dev, scratch_memory);
+        device_close(dev);
+    }
+    g_assert_cmpfloat_with_epsilon(sums[XENT_LOSS], (ROWS - 1) * log(CLASSES), 1e-3);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/head/chunks_add_up", head_chunks_add_up);
+    g_test_add_func("/head/memory_of_many_rows_is_enough_for_fewer", memory_of_many_rows_is_enough_for_fewer);
     return g_test_run();
 }

@@ -35,7 +35,7 @@ static void *open_gpu(int, char *why)
 
 extern "C" const CudaBackend *loam_cuda_backend(void)
 {
-    static const CudaBackend backend = { cuda_signature, CUDA_SIZES, 13000,    80,       GPU_HEAD_DIM,
-                                         GPU_NORM,       count,      describe, open_gpu, shim_table() };
+    static const CudaBackend backend = { cuda_signature, CUDA_SIZES, 13000,    80,          GPU_HEAD_DIM,
+                                         count,          describe,   open_gpu, shim_table() };
     return &backend;
 }

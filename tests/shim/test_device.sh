@@ -50,9 +50,6 @@ export LOAM_FAKE_GPU_MEMORY=5242880
 # Sizes that no kernel is made for are the user's to change.
 expect 1 'model.head_dim is 264, GPUs take heads of up to 256 channels; train.device=cpu takes any' \
     with "${train[@]}" run.dir="$work/refused" train.device=cuda model.head_dim=264
-expect 1 'model.width is 16640, the norms of GPUs take rows of up to 16384 numbers' \
-    env LOAM_FAKE_GPU_MEMORY=100000000000 LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/refused" train.device=cuda \
-    model.width=16640 model.ffn=16
 expect 0 'Shim (cuda:0, f32)' env LOAM_FAKE_GPU_MEMORY=8388608 LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/wide" train.device=cuda model.head_dim=256 \
     train.precision=f32 'train.length=1 steps'
 

@@ -16,10 +16,10 @@ static const char cuda_signature[] = LOAM_VERSION
 
 typedef struct CudaBackend {
     const char *signature;
-    size_t sizes[6];    /* cuda_sizes */
-    int cuda;           /* the CUDA that it was built with, 13000 for 13.0: the driver must be of this one or a later */
-    int least_compute;  /* compute capability of the oldest GPUs that it has code for: 80 for 8.0 */
-    int head_dim, norm; /* DeviceGpu */
+    size_t sizes[6];   /* cuda_sizes */
+    int cuda;          /* the CUDA that it was built with, 13000 for 13.0: the driver must be of this one or a later */
+    int least_compute; /* compute capability of the oldest GPUs that it has code for: 80 for 8.0 */
+    int head_dim;      /* DeviceGpu.head_dim */
     /* False with the reason in `why` (CUDA_WHY bytes). */
     bool (*count)(int *n, char *why);
     bool (*describe)(int index, CudaGpu *gpu, char *why);

@@ -143,7 +143,7 @@ Device *device_open_cuda(int index, Precision precision, char *why)
     if (impl == NULL)
         return NULL;
     Device *dev = device_new("cuda", backend->ops, precision, true, 1, "cuda", impl);
-    dev->gpu = (DeviceGpu){ .index = index, .head_dim = backend->head_dim, .norm = backend->norm };
+    dev->gpu = (DeviceGpu){ .index = index, .head_dim = backend->head_dim };
     snprintf(dev->gpu.name, sizeof dev->gpu.name, "%.63s", gpu.name);
     dev->isa = dev->gpu.name;
     return dev;

@@ -3,9 +3,9 @@
 
 #include "device/cuda/kernels/gpu.h"
 
-/* Most channels of a head of attention (MOST_CHANNELS of attention.h), most numbers of a row of a norm (MOST_ROW of
- * columns.h): a model beyond them is refused when it is opened. */
-enum { GPU_HEAD_DIM = 256, GPU_NORM = 16384 };
+/* Most channels of a head of attention (MOST_CHANNELS of attention.h): a model beyond it is refused when it is opened.
+ */
+enum { GPU_HEAD_DIM = 256 };
 
 extern "C" {
 #define OP(name, parameters, arguments, operands, rules, flops) void gpu_##name parameters;

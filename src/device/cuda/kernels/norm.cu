@@ -5,8 +5,6 @@
 namespace
 {
 
-static_assert(GPU_NORM == (int)MOST_ROW, "the limit that models are told");
-
 /* Forward: a row by a warp, or by a block where it is longer than WARP_ROW. */
 enum { WARP_ROW = 1024 };
 
