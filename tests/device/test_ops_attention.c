@@ -158,10 +158,11 @@ static void case_attn_caches(Rig *r)
     output_statistic(r, lse);
 }
 
-/* Few queries, as in steps of decoding: of rows that are wide enough for several threads, grouped and not. */
+/* Few queries, as in steps of decoding: of rows that are wide enough for several threads, grouped and not; of keys that
+ * are enough for several threads too. */
 static void case_attn_few_queries(Rig *r)
 {
-    static const int32_t queries[] = { 1, 0, 8, 1, 3, -1 }, keys[] = { 70, 3, 90, 1, 2, -1 };
+    static const int32_t queries[] = { 1, 0, 8, 1, 3, -1 }, keys[] = { 70, 3, 290, 1, 2, -1 };
     int64_t dim = PICK_SIZE(r, 6, 80), spare = PICK_SIZE(r, 0, 3);
     AttnSpec spec = { .heads = 6, .scale = 0.125f, .rescale = (float)PICK(r, 0, 3) };
     bool biased = choose(r, 2);

@@ -249,10 +249,7 @@ void shim_copy_now(void)
 {
     Copies *own = &copies[current];
     for (int i = 0; i < own->n; i++)
-        if (own->of[i].from)
-            memcpy(own->of[i].to, own->of[i].from, own->of[i].bytes);
-        else
-            memset(own->of[i].to, 0, own->of[i].bytes);
+        memcpy(own->of[i].to, own->of[i].from, own->of[i].bytes);
     own->n = 0;
 }
 

@@ -47,7 +47,7 @@ void shim_set_order(ShimOrder order);
 void shim_run(ShimIndex grid, ShimIndex block, void (*body)(void *), void *context);
 void *shim_shared(size_t bytes);       /* of the block that runs: the same address for each of its threads */
 void *shim_shared_large(size_t bytes); /* as much as a kernel may ask for when it is launched */
-/* cp.async: copies of the thread's own, zeros where `from` is NULL, which are made when it waits for them. */
+/* cp.async: copies of the thread's own, which are made when it waits for them. */
 void shim_copy_later(void *to, const void *from, size_t bytes);
 void shim_copy_now(void);
 /* Waits for all threads of the warp; gives the 32 values that they brought. */

@@ -12,12 +12,12 @@ enum { MOST_CHANNELS = 256 };
 /* Arguments of a launch. The pointers in `spec` that lead to the host are not followed. */
 struct Attn {
     AttnSpec spec;
-    BlockLayout layout; /* blocks 0: none */
+    BlockLayout layout; /* blocks 0 means none */
     AttnDistance distance;
     View q, k, v, bias, table;
     Mask mask;
     int64_t dim;
-    int group; /* heads of queries a head of keys */
+    int group; /* query heads for each head of keys */
 };
 
 /* A sequence, and the head of queries that reads a head of keys. */
@@ -73,6 +73,7 @@ static __device__ inline int64_t k_channel(const Attn &attn, const Pairs &pairs)
     return pairs.head / attn.group * attn.dim;
 }
 
+/* Whether key j is in a block that the layout gives to the query at `position`. */
 static __device__ inline bool in_layout(const Attn &attn, const Pairs &pairs, int64_t position, int64_t j)
 {
     const BlockLayout &layout = attn.layout;
@@ -106,6 +107,7 @@ static __device__ inline bool tile_wanted(const Attn &attn, const Pairs &pairs, 
     return __ballot_sync(ALL_LANES, wanted) != 0;
 }
 
+/* Column of the bias for query i and key j of a sequence. */
 static __device__ inline int64_t bias_column(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
 {
     return j - i + (attn.spec.k_first.device ? attn.spec.max_k - pairs.of.tk : attn.spec.max_q - 1);
@@ -121,7 +123,7 @@ struct ClearOutside {
     View x;
     const int32_t *cu;
     int n_seq;
-    bool columns; /* the tokens are columns of x */
+    bool columns; /* tokens are the columns of x, not its rows */
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
         int64_t begin = cu[0], end = cu[n_seq];

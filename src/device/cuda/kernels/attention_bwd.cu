@@ -53,7 +53,7 @@ __device__ inline void tile_gradients(float (&weights)[ROWS][COLS], float (&ds)[
     }
 }
 
-/* After all have read what was there. */
+/* Writes a tile of pairs to shared memory, once all threads have read the tile before it. */
 __device__ inline void share_pairs(const float (&pairs)[ROWS][COLS], AttnShared *shared)
 {
     __syncthreads();
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(ATTN_THREADS)
     tile_store(sums, g.dq, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), attn.dim, factor);
 }
 
-/* What the queries of one head add to dk and dv of a tile of keys, in channels from `from` on. */
+/* dk and dv of a tile of keys, channels from `from` on: adds the share of the queries of one head. */
 template <int CHUNKS>
 __device__ inline void keys_of_head(float (&dk)[CHUNKS][ROWS][OWN], float (&dv)[CHUNKS][ROWS][OWN], const Attn &attn,
                                     const Gradients &g, const Pairs &pairs, int64_t j, AttnShared *shared, int64_t from)

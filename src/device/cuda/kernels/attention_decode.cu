@@ -17,7 +17,7 @@ struct Sharing {
     float *partial; /* (queries, heads, splits, dim + 2): sum of p v, largest score, sum of p; NULL: one split */
 };
 
-/* What a thread has of one row: the largest score, the sum of p = exp(score - largest), and Σ p v of LOT channels. */
+/* A thread's sums of one row: the largest score, the sum of p = exp(score - largest), and Σ p v of LOT channels. */
 struct Part {
     float max, sum, value[LOT];
 };
@@ -31,7 +31,7 @@ __device__ inline float shrink_of(float max, float new_max)
     return max == -INFINITY ? 0 : expf(max - new_max);
 }
 
-/* Adds to `part` what another thread has of the same row. */
+/* Joins `part` with the sums of another lane for the same row. */
 __device__ inline void join(Part *part, int lanes)
 {
     float other = __shfl_xor_sync(ALL_LANES, part->max, lanes), max = fmaxf(part->max, other);
@@ -130,7 +130,7 @@ __device__ inline void put_result(const Attn &attn, const FwdOutputs &to, int64_
         to.lse[head * to.lse_ld + token] = none ? 0 : max + logf(sum);
 }
 
-/* What the warps have of a row, put together in their order: the result, or the split's part of it. */
+/* Joins the sums of the warps for one row, in the order of warps: the result, or the sums of the split. */
 __device__ inline void put_row(const DecodeShared *shared, int r, const Attn &attn, const FwdOutputs &to, int64_t token,
                                int head, const Sharing &sharing, int split)
 {
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(DECODE_THREADS)
     }
 }
 
-/* The splits of a token (block x) and head (block y), put together in their order. */
+/* Joins the splits of a token (block x) and head (block y), in the order of splits. */
 __global__ void attention_join_kernel(const __grid_constant__ Attn attn, FwdOutputs to, Sharing sharing)
 {
     int64_t token = blockIdx.x, stride = attn.dim + 2;

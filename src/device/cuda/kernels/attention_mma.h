@@ -111,9 +111,9 @@ template <int QUERIES, int KEYS> struct BiasFetch {
     }
 };
 
-/* Dropout decides on eight keys of a query by four words (base/philox.h). Bit 4n + 2h + e of keep[m] is set where
- * c[m][n][2h
- * + e] is kept. Each lane computes the words of other pairs than its neighbours; then they exchange them. */
+/* Dropout: four words decide on eight keys of a query (base/philox.h). Each lane computes the words of other pairs than
+ * its neighbours; then they exchange them. Bit 4n + 2h + e of keep[m] is set where element 2h + e of c[m][n] is kept.
+ */
 static __device__ inline void exchange(uint32_t &low, uint32_t &high, bool upper, int lanes)
 {
     uint32_t got = __shfl_xor_sync(ALL_LANES, upper ? low : high, lanes);

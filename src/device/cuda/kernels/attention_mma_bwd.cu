@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     store_rows<DTYPE>(g.dq, dq, factor, pairs.q0 + i, q_end, first_row, q_channel(attn, pairs), attn.dim);
 }
 
-/* What a pass over queries needs of each query of a tile. */
+/* Of each query of a tile: log-sum-exp in units of log 2, δ = dout·o, and the keys that it sees. */
 template <int QUERIES> struct QueryRows {
     float lse[QUERIES], delta[QUERIES];
     Seen seen[QUERIES];

@@ -81,11 +81,10 @@ template <bool TRANSPOSED> static inline void load_matrices(uint32_t (&words)[4]
     }
 }
 
-/* 16 bytes to shared memory, or zeros where they are not `present`; they are there after copy_wait of the same thread.
- */
-static inline void copy_async(uint16_t *shared, const void *from, bool present)
+/* 16 bytes to shared memory, from a multiple of 16; they are there after copy_wait of the same thread. */
+static inline void copy_async(uint16_t *shared, const void *from)
 {
-    shim_copy_later(shared, present ? from : NULL, 16);
+    shim_copy_later(shared, from, 16);
 }
 
 static inline void copy_wait(void)
@@ -137,11 +136,11 @@ template <bool TRANSPOSED> static __device__ inline void load_matrices(uint32_t 
                      : "memory");
 }
 
-static __device__ inline void copy_async(uint16_t *shared, const void *from, bool present)
+static __device__ inline void copy_async(uint16_t *shared, const void *from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
                  :
-                 : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from), "r"(present ? 16 : 0)
+                 : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from)
                  : "memory");
 }
 
@@ -262,8 +261,10 @@ static __device__ inline void stage_rows(Tile<ROWS, DIM> *tile, const View &x, i
         int r = i / (DIM / LOT), c = i % (DIM / LOT) * LOT;
         int n = first + r < end ? (int)least(LOT, dim - c) : 0;
         uint16_t *to = &tile->of[r][c];
-        if (n <= 0 || (n == LOT && aligned))
-            copy_async(to, n > 0 ? place(x, first + r, channel + c) : x.p, n > 0);
+        if (n == LOT && aligned)
+            copy_async(to, place(x, first + r, channel + c));
+        else if (n <= 0)
+            *(uint4 *)to = { 0, 0, 0, 0 };
         else
             ROLLED for (int j = 0; j < LOT; j++) to[j] =
                 j < n ? *(const uint16_t *)place(x, first + r, channel + c + j) : 0;
