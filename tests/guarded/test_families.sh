@@ -56,6 +56,8 @@ family t5
 family t5-adafactor optim.name=adafactor optim.lr=1e-2 optim.min_dim_factored=16 optim.beta1=0.9 train.recompute=block
 family t5-bf16 train.precision=bf16
 family gpt2-fp16 $gpt data.objective=clm train.precision=fp16 fp16.initial_scale=65536
+family t5-fp8 train.precision=fp8 fp8.history=4
+family t5-fp8-current train.precision=fp8 fp8.scaling=current train.recompute=block
 family t5-memory data.objective=prefix_lm model.memory_tokens=5 model.context_queries=true
 family ast-t5 model.preset=ast-t5-base model.n_enc=1 model.n_dec=1 $small model.max_positions=64
 family gpt2 $gpt data.objective=clm

@@ -21,16 +21,16 @@ static Device *open_device(Fp8Scaling scaling)
 
 static Batch *make_batch(const ModelConfig *config)
 {
-    static const int32_t ids[LENGTH] = { 3, 1, 4, 1, 5, 9, 2, 6 };
+    static const int32_t ids[LENGTH] = { 3, 1, 4, 1, 5, 9, 2, 6 }, targets[LENGTH] = { 7, 2, 0, 8, 11, 3, 17, 5 };
     static const float weights[LENGTH] = { 1, 0, 1, 1, 1 };
     Batch *batch = batch_new(SAMPLES, config->n_enc ? LENGTH : 0, config->n_dec ? LENGTH : 0);
     for (int32_t s = 0; s < SAMPLES; s++)
         if (config->n_enc > 0 && config->n_dec > 0)
-            batch_add(batch, s, ids, LENGTH - s, ids, LENGTH - s, 0);
+            batch_add(batch, s, ids, LENGTH - s, targets, LENGTH - s, 0);
         else
             batch_add_sequence(
                 batch,
-                &(BatchSequence){ .sample = s, .n = LENGTH - s, .ids = ids, .targets = ids, .weights = weights });
+                &(BatchSequence){ .sample = s, .n = LENGTH - s, .ids = ids, .targets = targets, .weights = weights });
     return batch;
 }
 
@@ -118,6 +118,7 @@ static void gradients_are_near_those_of_bf16(const void *data)
         loss_of(model, batch, &loss);
         losses[scaling] = loss_of(model, batch, &loss);
         norms[scaling] = grads_norm(model_params(model));
+        g_test_message("%s %d: loss %.6f, norm %.6f", kind->name, scaling, losses[scaling], norms[scaling]);
         batch_free(batch);
         model_close(model);
         device_close(dev);

@@ -132,6 +132,7 @@ Device *device_open_cuda(int index, Precision precision, char *why)
 {
     int n;
     CudaGpu gpu;
+    precision.fp8_bytes = true;
     if (!cuda_gpus(&n, why))
         return NULL;
     if (index >= n) {
