@@ -68,6 +68,8 @@ echo "ok: killed, it leaves nothing"
 expect 1 'cannot be trained: one of sentencepiece-unigram, ' "$loam" tokenizer train --kind klingon --out "$work/x" "$work/corpus.txt"
 expect 1 '--max-sentences is not for tokenizers of kind byte-bpe' \
     "$loam" tokenizer train --kind byte-bpe --max-sentences 3 --out "$work/x" "$work/corpus.txt"
+expect 1 '--sentinel-count is not for tokenizers of kind sentencepiece-unigram' \
+    "$loam" tokenizer train --sentinel-count 1024 --out "$work/x" "$work/corpus.txt"
 expect 1 'a vocabulary of 100 is too small' "$loam" tokenizer train --kind byte-bpe --vocab-size 100 --out "$work/x" "$work/corpus.txt"
 printf '\n \n' >"$work/empty.txt"
 for kind in byte-bpe wordpiece; do
