@@ -308,7 +308,7 @@ template <int DTYPE> void run_by_dim(Gpu *gpu, const Attn &attn, const Gradients
     else if (attn.dim <= 64)
         run<DTYPE, QuerySizes<64, 64, 2>, KeySizes<64, 64, 64, 2>>(gpu, attn, g);
     else if (attn.dim <= 128)
-        run<DTYPE, QuerySizes<128, 32, 2>, KeySizes<128, 128, 32, 2>>(gpu, attn, g);
+        run<DTYPE, QuerySizes<128, 32, 2>, KeySizes<128, 128, 16, 2>>(gpu, attn, g);
     else
         run<DTYPE, QuerySizes<256, 16, 1>, KeySizes<256, 128, 16, 1>>(gpu, attn, g);
 }
