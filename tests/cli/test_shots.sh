@@ -3,6 +3,7 @@
 . tests/cli/lib.sh "$1"
 cd "$work"
 make_marks # lib.sh
+tok=tok.model
 sed 's/good/tuka tuka tuka/; s/bad/bari/' marks.tsv >long.tsv # labels of different lengths
 cat >config.yaml <<YAML
 run: { dir: runs/t5, seed: 7 }
@@ -24,7 +25,7 @@ evaluate() {
 }
 field() { sed -n "s/.*\"$1\":\"\\([^\"]*\\)\".*/\\1/p" "$2"; }                        # a text of each answer
 labels() { sed 's/.*"label_logprobs":{"bari":\([^,]*\),"tuka tuka tuka":\([^}]*\)}.*/\1\n\2/' "$1"; } # two numbers each
-ids() { printf '%b\n' "$1" | tr '\n' ' ' | sed 's/ $//' | "$loam" tokenizer encode --model tok.model | tr ' ' ','; }
+ids() { printf '%b\n' "$1" | tr '\n' ' ' | sed 's/ $//' | "$loam" tokenizer encode --model "$tok" | tr ' ' ','; }
 
 # equal MODEL ANSWERS TEXT|IDS: each label's log-probability is what --score gives, a pair at a time; of ids without EOS.
 equal() {
@@ -113,6 +114,16 @@ evaluate written runs/gpt --task --samples 10 --shots 2 --shots-separator ' '
 evaluate longer runs/gpt --task --samples 10 --shots 2
 ! field prediction written | grep -q ' ' || fail "behind a separator: $(field prediction written)"
 echo "ok: too long prompts lose whole examples"
+
+# Where pieces hold the space before a word, labels behind examples have the space that their targets have in them.
+tok=bytes
+"$loam" train config.yaml run.dir=runs/bytes tokenizer.path=bytes model.preset=gpt2 model.n_enc=0 model.max_positions=512 data.input_length=96 2>log || fail "bytes: $(tail -n 1 log)"
+evaluate of-bytes runs/bytes --task --rank bytes --samples 5 --shots 2 --shots-separator ' # '
+equal runs/bytes of-bytes ids
+chosen of-bytes bytes
+evaluate of-bytes-0 runs/bytes --task --rank sum --samples 5
+equal runs/bytes of-bytes-0 text
+echo "ok: a tokenizer of bytes"
 
 # Answers are gone on with; other settings are other answers.
 head -c 700 shots >torn
