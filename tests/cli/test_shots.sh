@@ -109,10 +109,13 @@ while read -r text; do
     n=$(ids "$text" | tr ',' '\n' | wc -l)
     [ "$n" -le 87 ] && [ "$n" -gt 50 ] || fail "$n tokens"
 done < <(field prompt full)
-evaluate ten runs/gpt --task --rank sum --shots 41 --samples 10
-evaluate written runs/gpt --task --samples 10 --shots 2 --shots-separator ' '
-evaluate longer runs/gpt --task --samples 10 --shots 2
-! field prediction written | grep -q ' ' || fail "behind a separator: $(field prediction written)"
+evaluate cut runs/t5 --task --rank sum data.input_length=48 --shots 3
+paste <(field prompt cut) <(field prompt shots) | awk -F '\t' '{ at = length($2) - length($1) + 1; fewer += at > 1 }
+    at < 1 || substr($2, at) != $1 { bad = 1 } END { exit bad || fewer == 0 }' || fail "examples are not left out at the start"
+for separator in a i o; do # letters that the model writes
+    evaluate "written-$separator" runs/gpt --task --samples 10 --shots 2 --shots-separator "$separator"
+    ! field prediction "written-$separator" | grep "$separator" || fail "an answer goes on behind its end"
+done
 echo "ok: too long prompts lose whole examples"
 
 # Where pieces hold the space before a word, labels behind examples have the space that their targets have in them.
