@@ -104,8 +104,8 @@ static bool draw(const Shots *shots, const char *input, const Shot **drawn, GErr
             drawn[n++] = shot;
     }
     return n == shots->options.n ||
-           fail_user(error, "--shots %" PRId64 ": task.data has only %" PRId64 " labelled examples besides \"%s\"",
-                     shots->options.n, n, input);
+           fail_user(error, "--shots %" PRId64 ": task.data has only %" PRId64 " labelled examples with another input",
+                     shots->options.n, n);
 }
 
 static char *join(const Shots *shots, const Shot *const *drawn, int64_t n, const char *input)

@@ -95,7 +95,7 @@ cmp <(field prompt some | awk '{ split($0, part, /\\n\\n/); print part[1] " @\\n
 evaluate itself runs/t5 --task --rank sum data.input_length=128 task.data=few.tsv task.valid=few.tsv --shots 2
 paste <(field input itself) <(field prompt itself) | awk -F '\t' '{ n = split($2, part, /\\n\\n/)
     for (i = 1; i < n; i++) if (index(part[i], $1 " ") == 1) exit 1 }' || fail "an example is its own: $(cat itself)"
-expect 1 '--shots 3: task.data has only 2 labelled examples besides "mark: ' "$loam" eval runs/t5 --task data.input_length=128 \
+expect 1 '--shots 3: task.data has only 2 labelled examples with another input' "$loam" eval runs/t5 --task data.input_length=128 \
     task.data=few.tsv task.valid=few.tsv --shots 3
 echo "ok: prompts are other examples of the template, the same in every run"
 
