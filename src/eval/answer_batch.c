@@ -1,5 +1,7 @@
 #include "eval/answer_batch.h"
 
+#include "eval/rank.h"
+
 AnswerBatch answer_batch_new(void)
 {
     AnswerBatch batch = { .ids = g_array_new(false, false, sizeof(int32_t)),
@@ -74,7 +76,8 @@ static bool run_prompts(const AnswerBatch *batch, int32_t first, int32_t n, Mode
     for (int32_t i = 0; i <= n; i++)
         own[i] = cu[i] - cu[0];
     const Prompts prompts = { .ids = ids + cu[0], .cu = own, .n = n };
-    return answers(model, encoder->tok, &prompts, options, out, error);
+    return options->ranking ? rank_labels(model, &prompts, options->ranking, out, error)
+                            : answers(model, encoder->tok, &prompts, options, out, error);
 }
 
 bool answer_batch_run(AnswerBatch *batch, int32_t first, int32_t n, Model *model, const TaskEncoder *encoder,

@@ -1,5 +1,5 @@
-/* answer_batch.h: encoded inputs of a task, which a model answers many side by side: by generation, or by its
- * classifier. */
+/* answer_batch.h: encoded inputs of a task, which a model answers many side by side: by generation, by
+ * ranking labels, or by its classifier. */
 #pragma once
 
 #include "data/task/task.h"

@@ -25,6 +25,7 @@ void answer_clear(Answer *answer)
 {
     g_clear_pointer(&answer->text, g_free);
     g_clear_pointer(&answer->probabilities, g_free);
+    g_clear_pointer(&answer->label_logprobs, g_free);
 }
 
 bool answers(Model *model, const Tokenizer *tok, const Prompts *prompts, const AnswerOptions *options, Answer *out,

@@ -5,8 +5,9 @@
 #include "text/tokenizer.h"
 
 typedef struct AnswerOptions {
-    int64_t max_tokens; /* of an answer, EOS included */
-    int32_t beams;      /* 1 means greedy decoding; more: beam search with T5X's length penalty 0.6 */
+    int64_t max_tokens;            /* of an answer, EOS included */
+    int32_t beams;                 /* 1 means greedy decoding; more: beam search with T5X's length penalty 0.6 */
+    const struct Ranking *ranking; /* choose among its labels (rank.h) instead of writing; NULL means write */
 } AnswerOptions;
 
 typedef struct Answer {
@@ -14,6 +15,7 @@ typedef struct Answer {
     double logprob;        /* natural log-probability of the answer's tokens, EOS included */
     double *probabilities; /* (n_probabilities) of classes or choices; NULL means none. g_free */
     int64_t n_probabilities;
+    double *label_logprobs; /* (labels of the ranking) natural log-probability of each label; NULL means none. g_free */
 } Answer;
 void answer_clear(Answer *answer);
 

@@ -9,6 +9,7 @@
 #include "cli/task_model.h"
 #include "eval/heldout.h"
 #include "eval/not_finite.h"
+#include "eval/rank.h"
 #include "train/config/config.h"
 #include "train/model_path.h"
 
@@ -19,8 +20,8 @@
 #include <string.h>
 
 #define USAGE                                                                                                          \
-    "loam eval MODEL (data.valid=PREFIX [--samples N] [--unigram] [--json] | --task [NAME] [--samples N] [--out "      \
-    "FILE] | "                                                                                                         \
+    "loam eval MODEL (data.valid=PREFIX [--samples N] [--unigram] [--json] | --task [NAME] [--samples N] "             \
+    "[--rank HOW] [--shots K] [--out FILE] | "                                                                         \
     "--score FILE [--out FILE]) [group.key=value]…"
 
 static const char about[] =
@@ -31,9 +32,11 @@ static const char about[] =
     "from the command line. --task instead lets it answer the examples of its task (or of task.name, task.valid)\n"
     "and prints the task's scores; for humaneval, mbpp and their like it runs what the model writes, in a sandbox, "
     "and\n"
-    "prints pass@k. --score says how likely given targets are.\n\n"
+    "prints pass@k. --rank chooses the likeliest of the task's labels instead of writing, --shots K puts K labelled\n"
+    "examples before each input. --score says how likely given targets are.\n\n"
     "  loam eval runs/a data.valid=data/valid\n"
     "  loam eval runs/rte --task --out predictions.jsonl\n"
+    "  loam eval gpt2/ --task sst2 task.data=glue/SST-2 --shots 4 --rank sum\n"
     "  loam eval runs/a --task humaneval task.valid=HumanEval.jsonl.gz --n 10 --temperature 0.8\n"
     "  loam eval --task humaneval task.valid=HumanEval.jsonl.gz --predictions samples.jsonl\n"
     "  loam eval runs/a --score pairs.jsonl --out scores.jsonl\n";
@@ -42,7 +45,10 @@ static int64_t samples;
 static char *score_path, *score_out;
 static gboolean unigram, as_json, with_task;
 static int64_t beams = 1, memory_mib = 2048;
-static gboolean unsafe;
+static gboolean unsafe, no_eos;
+static char *rank_by;
+static int64_t shots, shots_seed = 1;
+static const char *shots_separator = "\\n\\n";
 static char **stop;
 static const char *python_name = "python3";
 #define DEFAULTS                                                                                                       \
@@ -56,6 +62,15 @@ static const GOptionEntry entries[] = {
     CLI_SWITCH("json", as_json, "one JSON object a set, or a score"),
     CLI_SWITCH("task", with_task, "answer the examples of task.valid, and score the answers; NAME is task.name=NAME"),
     CLI_VALUE("beams", beams, "with --task: beam search with K hypotheses (default 1: greedy)", "K"),
+    CLI_VALUE("rank", rank_by,
+              "with --task: answer the likeliest label: by the log-probability of its target (sum), by that over its "
+              "bytes (bytes) or over its tokens (tokens)",
+              "sum|bytes|tokens"),
+    CLI_SWITCH("no-eos", no_eos, "with --rank: the end of the answer does not count (default of a GPT with --shots)"),
+    CLI_VALUE("shots", shots, "with --task: K labelled examples of task.data before each input (default 0)", "K"),
+    CLI_VALUE("shots-seed", shots_seed, "with --shots: of the draw (default 1)", "S"),
+    CLI_VALUE("shots-separator", shots_separator, "with --shots: after each example (default \\n\\n, an empty line)",
+              "TEXT"),
     CLI_PATH("score", score_path, "JSON lines with \"input\" and \"target\": text, or ids", "FILE"),
     CLI_PATH(
         "out", score_out,
@@ -250,6 +265,8 @@ static bool evaluate_programs(const LoadedModel *loaded, const Config *config, c
 {
     ProgramEvalOptions options = programs;
     Python python;
+    if (rank_by || shots > 0)
+        return fail_user(error, "--rank and --shots are of tasks whose answers are texts, not programs that are run");
     if (!python_find(&python, python_name, error))
         return false;
     for (char **text = stop; text && *text; text++) {
@@ -313,9 +330,16 @@ static bool evaluate(Evaluation *e, const char *model_path, GError **error)
     if (score_path)
         return score_file(&e->loaded, model_path, score_path, score_out, error);
     if (with_task) {
-        const TaskEvalOptions options = {
-            .samples = samples, .beams = (int32_t)beams, .out = score_out, .json = as_json
-        };
+        g_autofree char *separator = g_strcompress(shots_separator);
+        const TaskEvalOptions options = { .samples = samples,
+                                          .beams = (int32_t)beams,
+                                          .out = score_out,
+                                          .json = as_json,
+                                          .rank = rank_by ? rank_find(rank_by) : -1,
+                                          .no_eos = no_eos,
+                                          .shots = shots,
+                                          .shots_seed = (uint64_t)shots_seed,
+                                          .separator = separator };
         return eval_task(&e->loaded, &e->config, model_path, &options, error);
     }
     if (!open_data(e, error))
@@ -330,6 +354,19 @@ static bool check_count(const char *name, int64_t value, int64_t least, int64_t 
 {
     return (value >= least && value <= most) ||
            fail_user(error, "--%s %" PRId64 " is out of range: %" PRId64 " to %" PRId64, name, value, least, most);
+}
+
+static bool check_ranking(GError **error)
+{
+    if ((rank_by || shots > 0) && !with_task)
+        return fail_user(error, "--rank and --shots are of a task: give --task too");
+    if (rank_by && rank_find(rank_by) < 0)
+        return fail_user(error, "--rank %s: sum, bytes or tokens", rank_by);
+    if (rank_by && beams > 1)
+        return fail_user(error, "--beams searches for a text, --rank chooses a label: give one of them");
+    if (no_eos && !rank_by)
+        return fail_user(error, "--no-eos is of --rank");
+    return *shots_separator || fail_user(error, "--shots-separator is empty: examples would run into each other");
 }
 
 static bool check_options(GError **error)
@@ -355,7 +392,8 @@ static bool check_options(GError **error)
                          "--n %" PRId64 " needs --temperature above 0, or as many --beams: greedy completions are "
                          "all the same",
                          programs.n);
-    return check_count("beams", beams, 1, 256, error) && check_count("n", programs.n, 1, 256, error) &&
+    return check_ranking(error) && check_count("shots", shots, 0, 1000, error) &&
+           check_count("beams", beams, 1, 256, error) && check_count("n", programs.n, 1, 256, error) &&
            check_count("jobs", programs.run.jobs, 0, 1024, error) &&
            check_count("memory", memory_mib, 64, 1 << 20, error);
 }

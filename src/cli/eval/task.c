@@ -6,6 +6,8 @@
 #include "cli/cli.h"
 #include "cli/print_score.h"
 #include "cli/task_model.h"
+#include "eval/rank.h"
+#include "eval/shots.h"
 #include "eval/task_examples.h"
 #include "eval/task_scores.h"
 
@@ -22,7 +24,11 @@ typedef struct Run {
     AnswerOptions decoding;
     AnswerBatch batch;
     GPtrArray *waiting; /* TaskExample *: the examples of the batch */
-    AnswersFile *out;   /* NULL means that predictions are not kept */
+    GPtrArray *prompts; /* char *: their inputs behind `shots`; empty without them */
+    Shots *shots;       /* NULL means none */
+    ShotOptions shot_options;
+    Ranking *ranking; /* NULL means that the model writes its answers */
+    AnswersFile *out; /* NULL means that predictions are not kept */
     const char *out_path;
     TaskScores scores;
     int64_t n_examples; /* answered, by the model or by the file of answers */
@@ -59,15 +65,25 @@ static char *graded_label(const Run *run, const TaskExample *example, const char
     return graded;
 }
 
-static bool write_line(Run *run, const TaskExample *example, const Answer *answer, GError **error)
+/* The log-probability of each label; NULL means that the answer was written. */
+static json_t *label_logprobs(const Run *run, const Answer *answer)
+{
+    json_t *object = answer->label_logprobs ? json_object() : NULL;
+    for (guint i = 0; object && ranking_labels(run->ranking)[i]; i++)
+        json_object_set_new(object, ranking_labels(run->ranking)[i], json_real(answer->label_logprobs[i]));
+    return object;
+}
+
+/* prompt: NULL means the example's input. */
+static bool write_line(Run *run, const TaskExample *example, const char *prompt, const Answer *answer, GError **error)
 {
     bool replaced = false;
     g_autofree char *text = valid_text(answer->text, &replaced), *key = key_of(example);
     g_autofree char *graded = graded_label(run, example, text);
-    json_t *object =
-        json_pack("{s:s*, s:s, s:s, s:s*, s:o*, s:s*, s:f}", "id", example->id, "input", example->input, "prediction",
-                  text, "graded", graded, "references", example->known ? text_array(example->targets) : NULL, "group",
-                  example->group, "logprob", answer->logprob);
+    json_t *object = json_pack("{s:s*, s:s, s:s*, s:s, s:s*, s:o*, s:s*, s:f, s:o*}", "id", example->id, "input",
+                               example->input, "prompt", prompt, "prediction", text, "graded", graded, "references",
+                               example->known ? text_array(example->targets) : NULL, "group", example->group, "logprob",
+                               answer->logprob, "label_logprobs", label_logprobs(run, answer));
     return answers_file_add(run->out, object, key, strlen(key), error);
 }
 
@@ -95,6 +111,14 @@ static void keep(Run *run, const TaskExample *example, const Answer *answer)
     task_scores_add(&run->scores, example, text);
 }
 
+/* What a model writes behind its answer to the last input of a prompt is no part of the answer. */
+static void cut_answer(const Run *run, Answer *answer)
+{
+    char *end = run->shots && !run->ranking ? strstr(answer->text, run->shot_options.separator) : NULL;
+    if (end)
+        *end = '\0';
+}
+
 static bool answer_waiting(Run *run, GError **error)
 {
     guint n = run->waiting->len;
@@ -105,12 +129,16 @@ static bool answer_waiting(Run *run, GError **error)
         answer_batch_run(&run->batch, 0, (int32_t)n, run->loaded->model, &run->encoder, &run->decoding, found, error);
     for (guint i = 0; i < n; i++) {
         const TaskExample *example = run->waiting->pdata[i];
-        good = good && (!run->out || write_line(run, example, &found[i], error));
+        const char *prompt = run->shots ? run->prompts->pdata[i] : NULL;
+        if (good)
+            cut_answer(run, &found[i]);
+        good = good && (!run->out || write_line(run, example, prompt, &found[i], error));
         if (good)
             keep(run, example, &found[i]);
         answer_clear(&found[i]);
     }
     g_ptr_array_set_size(run->waiting, 0);
+    g_ptr_array_set_size(run->prompts, 0);
     answer_batch_clear(&run->batch);
     return good;
 }
@@ -123,14 +151,39 @@ static void free_example(gpointer example)
     g_free(example);
 }
 
+/* Adds the example to the batch, behind other examples with --shots. */
+static bool add_prompt(Run *run, const Record *record, const TaskExample *example, GError **error)
+{
+    TaskExample whole = *example;
+    if (!run->shots)
+        return answer_batch_add(&run->batch, &run->encoder, record, example, error);
+    whole.input = shots_prompt(run->shots, &run->encoder, example, run->encoder.target_length, error);
+    if (!whole.input)
+        return false;
+    g_ptr_array_add(run->prompts, whole.input);
+    return answer_batch_add(&run->batch, &run->encoder, record, &whole, error);
+}
+
+/* Whether the right answer, if it is known, can be chosen: that of WSC is no label. */
+static bool check_label(const Run *run, const Record *record, const TaskExample *example, GError **error)
+{
+    if (!run->ranking || !run->task.labels || example->targets->len == 0)
+        return true;
+    const char *target = example->targets->pdata[0];
+    g_auto(GStrv) labels = g_strsplit(run->task.labels, ",", -1);
+    return g_strv_contains((const char *const *)labels, target) || strcmp(target, "<unk>") == 0 ||
+           fail_user(error, "%s: --rank chooses among the labels %s, and the right answer is \"%s\"", record->where,
+                     run->task.labels, target);
+}
+
 /* Takes the example. */
 static bool add_example(Run *run, const Record *record, TaskExample *example, GError **error)
 {
-    bool stored = false, good = take_stored(run, example, &stored, error);
+    bool stored = false, good = check_label(run, record, example, error) && take_stored(run, example, &stored, error);
     run->n_examples += good;
     if (good && !stored && run->waiting->len == ANSWER_BATCH)
         good = answer_waiting(run, error);
-    if (good && !stored && (good = answer_batch_add(&run->batch, &run->encoder, record, example, error)))
+    if (good && !stored && (good = add_prompt(run, record, example, error)))
         g_ptr_array_add(run->waiting, g_memdup2(example, sizeof *example));
     else
         task_example_clear(example);
@@ -161,13 +214,63 @@ static bool show_score(const ScoreKind *kind, const ScoreResult *result, void *a
 
 /* ---- the whole ---- */
 
-static bool find_file(const Run *run, TaskFile *file, GError **error)
+/* The paths are the caller's, also after an error. */
+static bool find_files(const Run *run, TaskFile *train, TaskFile *file, GError **error)
 {
-    TaskFile train;
-    if (!task_files(&run->task, run->config, &train, file, error))
+    return task_files(&run->task, run->config, train, file, error) &&
+           (file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on"));
+}
+
+/* A sequence may be as long as the model takes, where that is bounded: data.input_length is that of inputs alone. */
+static bool open_shots(Run *run, const TaskFile *train, const TaskEvalOptions *options, GError **error)
+{
+    const ModelConfig *model = model_config(run->loaded->model);
+    if (options->shots == 0)
+        return true;
+    if (!train->path)
+        return fail_user(error, "--shots takes labelled examples of task.data, which is not set");
+    if (model_config_bounds_length(model))
+        run->encoder.input_length = model->max_positions;
+    run->shot_options =
+        (ShotOptions){ .n = options->shots, .seed = options->shots_seed, .separator = options->separator };
+    return (run->shots = shots_open(&run->task, run->config, train, &run->shot_options, error)) != NULL;
+}
+
+/* Whether pieces hold the space before a word, so that " good" is a token of its own; in SentencePiece "good" is. */
+static bool pieces_hold_spaces(const Tokenizer *tok)
+{
+    return g_str_has_prefix(tokenizer_kind(tok), "byte") || strcmp(tokenizer_kind(tok), "tiktoken") == 0;
+}
+
+static bool open_ranking(Run *run, const TaskFile *file, const TaskEvalOptions *options, GError **error)
+{
+    const bool joined = run->encoder.joined;
+    const char *input = run->task.input ? run->task.input : "";
+    if (options->rank < 0)
+        return true;
+    const RankOptions rank = { .by = (RankBy)options->rank,
+                               .joined = joined,
+                               .eos = !options->no_eos && !(joined && run->shots),
+                               .gap = joined && run->shots && *shots_gap(input, "x") &&
+                                      pieces_hold_spaces(run->encoder.tok) };
+    g_auto(GStrv) labels = rank_collect_labels(&run->task, run->config, file, error);
+    if (!labels || !(run->ranking = ranking_open(run->encoder.tok, labels, &rank, error)))
         return false;
-    g_free(train.path);
-    return file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on");
+    run->decoding.ranking = run->ranking;
+    run->encoder.target_length = ranking_longest(run->ranking);
+    return true;
+}
+
+static char *settings_of(const Run *run, const TaskEvalOptions *options)
+{
+    GString *text = g_string_new(NULL);
+    g_autofree char *task = task_settings(run->whole, &run->encoder, options->beams);
+    g_string_append(text, task);
+    if (run->shots)
+        g_string_append_printf(text, " shots=%016" PRIx64, shots_hash(run->shots));
+    if (run->ranking)
+        g_string_append_printf(text, " rank=%016" PRIx64, ranking_hash(run->ranking));
+    return g_string_free(text, false);
 }
 
 static bool report(Run *run, const TaskFile *file, const TaskExamples *examples, const TaskEvalOptions *options,
@@ -176,6 +279,8 @@ static bool report(Run *run, const TaskFile *file, const TaskExamples *examples,
     bool as_json = options->json;
     log_info("%s: %" PRId64 " examples answered", file->path, run->n_examples);
     task_encoder_report(&run->encoder, file->path);
+    if (run->shots)
+        shots_report(run->shots, &run->encoder, file->path);
     if (task_examples_skipped(examples) > 0)
         log_warning("%s: %" PRId64 " rows were left out", file->path, task_examples_skipped(examples));
     if (!run->scores.complete)
@@ -183,25 +288,34 @@ static bool report(Run *run, const TaskFile *file, const TaskExamples *examples,
     return !run->scores.complete || task_scores_each(&run->scores, show_score, &as_json, error);
 }
 
-static bool evaluate(Run *run, const TaskEvalOptions *options, GError **error)
+static bool evaluate_file(Run *run, const TaskFile *file, const TaskEvalOptions *options, GError **error)
 {
-    TaskFile file;
-    if (!task_scores_check(&run->task, error) || !find_file(run, &file, error))
-        return false;
-    char *const read[] = { file.path };
-    g_autofree char *settings = task_settings(run->whole, &run->encoder, options->beams);
+    char *const read[] = { file->path };
+    g_autofree char *settings = settings_of(run, options);
     TaskExamples *examples = NULL;
     bool good = !options->out || io_check_apart(options->out, read, 1, error);
-    good = good && (examples = task_examples_open(&run->task, run->config, &file, error)) != NULL &&
-           (!options->out || (run->out = answers_file_open(options->out, model_hash(run->loaded, settings), file.path,
+    good = good && (examples = task_examples_open(&run->task, run->config, file, error)) != NULL &&
+           (!options->out || (run->out = answers_file_open(options->out, model_hash(run->loaded, settings), file->path,
                                                            error)) != NULL) &&
            answer_file(run, examples, options->samples, error);
     if (run->out)
         good = answers_file_close(run->out, good, error);
     if (good && run->n_examples == 0)
-        good = fail_user(error, "%s: no example to evaluate on", file.path);
-    good = good && report(run, &file, examples, options, error);
+        good = fail_user(error, "%s: no example to evaluate on", file->path);
+    good = good && report(run, file, examples, options, error);
     task_examples_close(examples);
+    return good;
+}
+
+/* Where labels have no names in the options, they are the answers to train on, if there are any. */
+static bool evaluate(Run *run, const TaskEvalOptions *options, GError **error)
+{
+    TaskFile train = { 0 }, file = { 0 };
+    const bool good = task_scores_check(&run->task, error) && find_files(run, &train, &file, error) &&
+                      open_shots(run, &train, options, error) &&
+                      open_ranking(run, train.path ? &train : &file, options, error) &&
+                      evaluate_file(run, &file, options, error);
+    g_free(train.path);
     g_free(file.path);
     return good;
 }
@@ -212,14 +326,23 @@ bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path
     Run run = { .whole = config, .config = &config->task, .loaded = loaded, .out_path = options->out };
     if (!task_of_model(&run.task, config, loaded, model_path, error))
         return false;
+    if (run.task.learns && (options->rank >= 0 || options->shots > 0))
+        return fail_user(error,
+                         "%s has a classifier, which is asked for its classes: --rank and --shots are of models "
+                         "that write text",
+                         model_path);
     run.encoder = task_encoder(&run.task, config, loaded);
     run.decoding = (AnswerOptions){ .max_tokens = run.encoder.target_length, .beams = options->beams };
     run.batch = answer_batch_new();
     run.waiting = g_ptr_array_new_with_free_func(free_example);
+    run.prompts = g_ptr_array_new_with_free_func(g_free);
     run.scores = task_scores_new(&run.task, run.encoder.joined);
     bool good = evaluate(&run, options, error);
     answer_batch_free(&run.batch);
     g_ptr_array_unref(run.waiting);
+    g_ptr_array_unref(run.prompts);
+    shots_close(run.shots);
+    ranking_close(run.ranking);
     task_scores_free(&run.scores);
     return good;
 }

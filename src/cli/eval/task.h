@@ -9,6 +9,11 @@ typedef struct TaskEvalOptions {
     int32_t beams;
     const char *out; /* NULL, or a file for the predictions, a JSON object a line */
     bool json;       /* scores as JSON objects */
+    int rank;        /* RankBy: choose among the task's labels; -1 means that the model writes its answers */
+    bool no_eos;     /* rank: EOS after a label does not count */
+    int64_t shots;   /* labelled examples of task.data before each input */
+    uint64_t shots_seed;
+    const char *separator; /* after each of them */
 } TaskEvalOptions;
 
 /* Answers the examples of task.valid and prints the task's scores to standard output. */

@@ -172,6 +172,8 @@ typedef struct TaskEncoder {
     int64_t longest_input, longest_target;   /* tokens before cutting */
 } TaskEncoder;
 
+/* Tokens that an input may have, without EOS; where `joined` the rest is room for n_target tokens. */
+int64_t task_input_room(const TaskEncoder *encoder, int64_t n_target);
 /* Appends the ids of the example's input, without EOS, shortened to leave room for n_target tokens where `joined`. */
 bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExample *example, int64_t n_target,
                        GArray *ids, GError **error);

@@ -71,10 +71,15 @@ static bool cut_field(const TaskEncoder *encoder, const Record *record, guint ro
     return true;
 }
 
+int64_t task_input_room(const TaskEncoder *encoder, int64_t n_target)
+{
+    return MAX(encoder->input_length - (encoder->joined ? n_target : 1), 1);
+}
+
 bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExample *example, int64_t n_target,
                        GArray *ids, GError **error)
 {
-    int64_t room = MAX(encoder->input_length - (encoder->joined ? n_target : 1), 1);
+    const int64_t room = task_input_room(encoder, n_target);
     g_autoptr(GArray) own = g_array_new(false, false, sizeof(int32_t));
     if (!encode(encoder, example->input, own, error))
         return false;

@@ -1,0 +1,226 @@
+#include "eval/rank.h"
+
+#include "eval/not_finite.h"
+#include "eval/sampler.h"
+
+#include <math.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define MOST_LABELS  100
+#define SIDE_BY_SIDE 64 /* sequences, prompts × labels, that are scored at once, unless one prompt has more labels */
+
+int rank_find(const char *name)
+{
+    static const char *const names[] = { "sum", "bytes", "tokens" };
+    for (int i = 0; i < (int)G_N_ELEMENTS(names); i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* ---- labels ---- */
+
+static int by_text(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Appends the right answers of the file that `labels` lacks, until there are too many. */
+static bool collect(const Task *task, const TaskConfig *config, const TaskFile *file, GPtrArray *labels, GError **error)
+{
+    TaskReader *reader = task_reader_open(task, config, file, false, error);
+    TaskExample example;
+    Record record;
+    GError *problem = NULL;
+    if (!reader)
+        return false;
+    while (labels->len <= MOST_LABELS && task_reader_next(reader, &example, &record, &problem)) {
+        for (guint i = 0; i < example.targets->len; i++)
+            if (!g_ptr_array_find_with_equal_func(labels, example.targets->pdata[i], g_str_equal, NULL))
+                g_ptr_array_add(labels, g_strdup(example.targets->pdata[i]));
+        task_example_clear(&example);
+    }
+    task_reader_close(reader);
+    if (problem)
+        g_propagate_error(error, problem);
+    return problem == NULL;
+}
+
+char **rank_collect_labels(const Task *task, const TaskConfig *config, const TaskFile *file, GError **error)
+{
+    if (task->labels)
+        return g_strsplit(task->labels, ",", -1);
+    g_autoptr(GPtrArray) labels = g_ptr_array_new_with_free_func(g_free);
+    if (!collect(task, config, file, labels, error))
+        return NULL;
+    if (labels->len < 2 || labels->len > MOST_LABELS) {
+        fail_user(error, "--rank: %s has %s: a closed set of labels has 2 to %d; task.labels names them", file->path,
+                  labels->len == 0   ? "no right answer"
+                  : labels->len == 1 ? "a single right answer"
+                                     : "too many different right answers",
+                  MOST_LABELS);
+        return NULL;
+    }
+    g_ptr_array_sort(labels, by_text);
+    g_ptr_array_add(labels, NULL);
+    return (char **)g_ptr_array_free(g_steal_pointer(&labels), false);
+}
+
+struct Ranking {
+    RankOptions options;
+    char **names;
+    GArray *ids;      /* int32_t: the tokens of all labels, one label after another */
+    GArray *cu;       /* int32_t: (labels + 1) cumulative lengths */
+    int64_t longest;  /* tokens of a label */
+    double *divisors; /* (labels) of the log-probabilities */
+};
+
+static bool add_label(Ranking *ranking, const Tokenizer *tok, guint index, GError **error)
+{
+    const RankOptions *options = &ranking->options;
+    const guint first = ranking->ids->len;
+    const int32_t eos = tokenizer_eos(tok);
+    char *name = ranking->names[index];
+    g_autofree char *text = g_strconcat(options->gap && !g_ascii_isspace(*name) ? " " : "", name, NULL);
+    if (!tokenizer_encode(tok, text, strlen(text), true, ranking->ids, error))
+        return false;
+    if (options->eos && eos >= 0)
+        g_array_append_val(ranking->ids, eos);
+    const int32_t end = (int32_t)ranking->ids->len, n = end - (int32_t)first;
+    if (n == 0)
+        return fail_user(error, "--rank: the label \"%s\" has no token", name);
+    g_array_append_val(ranking->cu, end);
+    ranking->longest = MAX(ranking->longest, (int64_t)n);
+    const size_t bytes = strlen(name + strspn(name, " \t\r\n"));
+    ranking->divisors[index] = options->by == RANK_BYTES    ? (double)MAX(bytes, 1)
+                               : options->by == RANK_TOKENS ? (double)n
+                                                            : 1;
+    if (options->joined)
+        g_strchug(name);
+    return true;
+}
+
+Ranking *ranking_open(const Tokenizer *tok, char *const *labels, const RankOptions *options, GError **error)
+{
+    Ranking *ranking = g_new(Ranking, 1);
+    const guint n = g_strv_length((char **)labels);
+    const int32_t zero = 0;
+    *ranking = (Ranking){ .options = *options,
+                          .names = g_strdupv((char **)labels),
+                          .ids = g_array_new(false, false, sizeof(int32_t)),
+                          .cu = g_array_new(false, false, sizeof(int32_t)),
+                          .divisors = g_new(double, n) };
+    g_array_append_val(ranking->cu, zero);
+    for (guint i = 0; i < n; i++)
+        if (!add_label(ranking, tok, i, error)) {
+            ranking_close(ranking);
+            return NULL;
+        }
+    return ranking;
+}
+
+void ranking_close(Ranking *ranking)
+{
+    if (!ranking)
+        return;
+    g_strfreev(ranking->names);
+    g_array_unref(ranking->ids);
+    g_array_unref(ranking->cu);
+    g_free(ranking->divisors);
+    g_free(ranking);
+}
+
+int64_t ranking_longest(const Ranking *ranking)
+{
+    return ranking->longest;
+}
+
+uint64_t ranking_hash(const Ranking *ranking)
+{
+    uint64_t hash = (uint64_t)ranking->options.by;
+    for (char **name = ranking->names; *name; name++)
+        hash = XXH3_64bits_withSeed(*name, strlen(*name) + 1, hash);
+    hash = XXH3_64bits_withSeed(ranking->ids->data, ranking->ids->len * sizeof(int32_t), hash);
+    return XXH3_64bits_withSeed(ranking->cu->data, ranking->cu->len * sizeof(int32_t), hash);
+}
+
+char *const *ranking_labels(const Ranking *ranking)
+{
+    return ranking->names;
+}
+
+/* ---- scores ---- */
+
+/* Appends tokens[r] to each sequence, adds the log-probabilities of token number `step` of the labels, and makes these
+ * the next tokens. Sequence r is of label r mod n_labels. */
+static void score_step(Decoder *decoder, const Ranking *ranking, int64_t vocab, int32_t sequences, int32_t step,
+                       int32_t *tokens, double *logprobs)
+{
+    const int32_t n_labels = (int32_t)ranking->cu->len - 1;
+    const int32_t *cu = (const int32_t *)(const void *)ranking->cu->data,
+                  *ids = (const int32_t *)(const void *)ranking->ids->data;
+    const float *logits = decoder_step(decoder, tokens);
+    for (int32_t r = 0; r < sequences; r++) {
+        const int32_t label = r % n_labels, at = cu[label] + step;
+        if (at >= cu[label + 1])
+            continue;
+        const float *row = logits + r * vocab;
+        logprobs[r] += (double)row[ids[at]] - sampler_log_sum(row, vocab);
+        tokens[r] = ids[at];
+    }
+}
+
+static void choose(const Ranking *ranking, const double *logprobs, Answer *out)
+{
+    const guint n = ranking->cu->len - 1;
+    guint best = 0;
+    for (guint i = 1; i < n; i++)
+        if (logprobs[i] / ranking->divisors[i] > logprobs[best] / ranking->divisors[best])
+            best = i;
+    *out = (Answer){ .text = g_strdup(ranking->names[best]),
+                     .logprob = logprobs[best],
+                     .label_logprobs = g_memdup2(logprobs, n * sizeof *logprobs) };
+}
+
+/* Ranks for prompts that are scored at once. */
+static bool rank_some(Model *model, const Prompts *prompts, const Ranking *ranking, Answer *out, GError **error)
+{
+    const int32_t n_labels = (int32_t)ranking->cu->len - 1, sequences = prompts->n * n_labels;
+    const ModelConfig *config = model_config(model);
+    Decoder *decoder = decoder_open(model, prompts, n_labels, ranking->longest, error);
+    if (decoder == NULL)
+        return false;
+    g_autofree double *logprobs = g_new0(double, sequences);
+    g_autofree int32_t *tokens = g_new(int32_t, sequences);
+    for (int32_t r = 0; r < sequences; r++)
+        tokens[r] = config->n_enc > 0 ? MAX(model_roles(model)->decoder_start, 0)
+                                      : prompts->ids[prompts->cu[r / n_labels + 1] - 1];
+    for (int32_t step = 0; step < ranking->longest; step++)
+        score_step(decoder, ranking, config->vocab, sequences, step, tokens, logprobs);
+    decoder_close(decoder);
+    for (int32_t r = 0; r < sequences; r++)
+        if (!isfinite(logprobs[r]))
+            return fail_not_finite(model, "a label a log-probability", logprobs[r], error);
+    for (int32_t i = 0; i < prompts->n; i++)
+        choose(ranking, logprobs + i * n_labels, &out[i]);
+    return true;
+}
+
+bool rank_labels(Model *model, const Prompts *prompts, const Ranking *ranking, Answer *out, GError **error)
+{
+    const int32_t at_once = MAX(SIDE_BY_SIDE / (int32_t)(ranking->cu->len - 1), 1);
+    g_autofree int32_t *cu = g_new(int32_t, at_once + 1);
+    bool good = true;
+    memset(out, 0, (gsize)prompts->n * sizeof *out);
+    for (int32_t first = 0; good && first < prompts->n; first += at_once) {
+        const int32_t n = MIN(at_once, prompts->n - first), start = prompts->cu[first];
+        for (int32_t i = 0; i <= n; i++)
+            cu[i] = prompts->cu[first + i] - start;
+        const Prompts some = { .ids = prompts->ids + start, .cu = cu, .n = n };
+        good = rank_some(model, &some, ranking, out + first, error);
+    }
+    for (int32_t i = 0; !good && i < prompts->n; i++)
+        answer_clear(&out[i]);
+    return good;
+}
