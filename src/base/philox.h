@@ -2,8 +2,8 @@
  * counter), so no generator state is ever saved. No GLib here: device kernels include this file.
  *
  * Key = (seed, purpose, layer). Counter for the dropout of a hidden state = (sample index, token position in the
- * sample, channel / 4); of an attention weight = (sample index, head, query, key / 4). Word i of the result belongs to
- * channel or key 4c + i, where c is the last number of the counter. */
+ * sample, channel / 8); of an attention weight = (sample index, head, query, key / 8): the four words of a result decide
+ * on eight channels or keys (PHILOX_ELEMENTS). */
 #pragma once
 
 #include "base/host_device.h"
