@@ -2,8 +2,8 @@
  * counter), so no generator state is ever saved. No GLib here: device kernels include this file.
  *
  * Key = (seed, purpose, layer). Counter for the dropout of a hidden state = (sample index, token position in the
- * sample, channel / 8); of an attention weight = (sample index, head, query, key / 8): the four words of a result decide
- * on eight channels or keys (PHILOX_ELEMENTS). */
+ * sample, channel / 8); of an attention weight = (sample index, head, query, key / 8): the four words of a result
+ * decide on eight channels or keys (PHILOX_ELEMENTS). */
 #pragma once
 
 #include "base/host_device.h"
