@@ -1,21 +1,12 @@
 #include "cli/bench/bench.h"
 
 #include "cli/cli.h"
-#include "train/compute_device.h"
-#include "train/config/config.h"
 
 static const SubVerb sub_verbs[] = {
     { "ops", bench_ops, "every operation of a training step" },
     { "step", bench_step, "a whole training step of a configuration" },
     { "generate", bench_generate, "the answers of a model, greedy or by beam search" },
 };
-
-char *bench_device(const Device *dev)
-{
-    g_autofree char *precision = precision_describe(dev->precision);
-    return *dev->gpu.name ? compute_device_describe(dev, precision)
-                          : g_strdup_printf("%d threads, %s, %s", dev->threads, dev->isa, precision);
-}
 
 bool verb_bench(int argc, char **argv, GError **error)
 {
