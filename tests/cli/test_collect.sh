@@ -55,6 +55,12 @@ head -n 1 table | grep -Eq '^ +runs +accuracy +f1$' || fail "the heading: $(cat 
 "$loam" collect runs/grid/optim.lr=1e-2/ runs/grid/optim.lr=3e-3 >again 2>err && cmp table again || fail "collect: $(cat again err)"
 echo "ok: means and deviations: $(tail -n 1 table)"
 
+# A run that was begun by a version without an option has the option's default.
+cp -r runs/grid runs/older
+sed -i '/^  tf32:/d; /^fp8:/,$d' runs/older/optim.lr=1e-2/seed-3/config.yaml
+"$loam" collect runs/older >again 2>err && cmp table again || fail "collect of an older run: $(cat again err)"
+rm -r runs/older
+
 "$loam" collect runs/grid --by path --scores f1.recall --digits 1 --format markdown >out
 grep -Eq '^\| runs/grid/optim.lr=3e-3 \| +3 \| +[0-9.]+ ± [0-9.]+ \|$' out && [ "$(sed -n 2p out)" = '|---|--:|--:|' ] || fail "$(cat out)"
 "$loam" collect runs/grid --scores loss,accuracy --digits 1 >out

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/options/options.h"
+#include "train/config/config.h"
 #include "train/run_dir.h"
 
 #include <stdint.h>
@@ -41,6 +42,29 @@ static char *task_of(const CollectedRun *run)
     return base;
 }
 
+typedef struct Completion {
+    GPtrArray *settings; /* of a run */
+    const Config *defaults;
+} Completion;
+
+static void add_default(const OptionRow *row, const char *accepts, gpointer data)
+{
+    const Completion *completion = data;
+    (void)accepts;
+    g_autofree char *value = options_plain_value(config_options(), completion->defaults, row);
+    if (!option_settings_find(completion->settings, row->name))
+        option_settings_add(completion->settings, row->name, value, "default");
+}
+
+/* Options that the version which began the run did not have: the run has their defaults. */
+static void complete_settings(GPtrArray *settings)
+{
+    g_auto(Config) defaults = { 0 };
+    options_set_defaults(config_options(), &defaults);
+    option_settings_rename(settings, config_options());
+    options_each(config_options(), add_default, &(Completion){ settings, &defaults });
+}
+
 static bool read_run(GPtrArray *runs, const char *dir, const CollectOptions *options, GError **error)
 {
     CollectedRun *run = g_new0(CollectedRun, 1);
@@ -50,6 +74,8 @@ static bool read_run(GPtrArray *runs, const char *dir, const CollectOptions *opt
     run->settings = option_settings_new();
     bool read =
         option_settings_read_yaml(run->settings, config, error) && run_result_read(&run->result, dir, best, error);
+    if (read)
+        complete_settings(run->settings);
     if (read && run->result.step < 0) {
         log_warning("%s has no evaluation yet and is left out", dir);
         run_free(run);
