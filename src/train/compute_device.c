@@ -10,7 +10,7 @@
 
 static Device *open_cpu(int threads, Precision precision)
 {
-    precision.fp8_bytes = precision.tf32 = false; /* "auto" may have meant a GPU */
+    precision.fp8_bytes = precision.tf32 = precision.offload = false; /* "auto" may have meant a GPU */
     Device *dev = device_open_cpu(threads, precision);
     cpu_set_t allowed; /* what taskset, Slurm and containers leave, which g_get_num_processors does not look at */
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && dev->threads > CPU_COUNT(&allowed))

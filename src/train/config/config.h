@@ -153,3 +153,5 @@ Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count
 /* Warns about settings that are allowed but probably not intended. warmup: warm-up in steps; total: steps of the run,
  * -1 means unknown. */
 void config_advise(const Config *config, int64_t warmup, int64_t total);
+/* Warns about options with another value than their default that do nothing, because of the value of another option. */
+void config_advise_idle(const Config *config);

@@ -70,6 +70,7 @@ Precision config_precision(const Config *config)
     const TrainConfig *train = &config->train;
     Precision precision = dtypes_of(train->precision, train->device, train->f32_residual, train->f32_gradients);
     precision.tf32 = train->tf32;
+    precision.offload = config->optim.offload && compute_device_is_gpu(train->device);
     if (train->precision == PRECISION_FP8) {
         precision.fp8 = fp8_recipe(&config->fp8);
         precision.fp8_bytes = compute_device_is_gpu(train->device);

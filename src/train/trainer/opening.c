@@ -146,7 +146,7 @@ static bool check_room(const Trainer *t, GError **error)
 {
     const char *dir = t->config.run.dir;
     size_t masters = (size_t)params_elements(model_params(t->model)) * sizeof(float);
-    size_t bytes = masters + t->memory.optimizer;
+    size_t bytes = masters + optimizer_bytes(t->optimizer);
     struct statvfs disk;
     if (trainer_finished(t))
         return true;
@@ -188,17 +188,20 @@ static bool open_metrics(Trainer *t, GError **error)
 /* What evaluations decide about needs evaluations. */
 static bool check_evaluated(const Trainer *t, GError **error)
 {
-    bool patience = t->config.train.patience > 0, plateau = t->schedule.kind == SCHEDULE_PLATEAU;
-    if (t->valid->len > 0 || (!patience && !plateau))
-        return true;
-    return fail_user(error, "%s needs held-out data: set data.valid, or task.valid",
-                     patience ? "train.patience" : "optim.schedule=plateau");
+    const char *needs = t->config.train.patience > 0                ? "train.patience"
+                        : t->schedule.kind == SCHEDULE_PLATEAU      ? "optim.schedule=plateau"
+                        : strcmp(t->config.train.best, "loss") != 0 ? "train.best"
+                                                                    : NULL;
+    return t->valid->len > 0 || !needs ||
+           fail_user(error, "%s needs held-out data: set data.valid, or task.valid", needs);
 }
 
 static void advise(const Trainer *t)
 {
     const Config *config = &t->config;
     int64_t epoch = loader_epoch_samples(t->train), length = config_steps(config, config->train.length, epoch);
+    if (config->optim.offload && *t->dev->gpu.name == '\0')
+        log_info("optim.offload changes nothing on the CPU: its optimizer state is in memory of the host as it is");
     config_advise(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length);
 }
 
