@@ -24,6 +24,9 @@ endif()
 set(cuda_flags -std=c++17 -O3 -I${CMAKE_SOURCE_DIR}/src -DLOAM_VERSION=\\"${PROJECT_VERSION}\\" ${cuda_targets} -Xptxas -v
                -Xcompiler -fPIC,-Wall,-fvisibility=hidden --ptxas-options=-warn-spills
                -no-compress) # the PTX is text in the file: tests/shim/test_ptxas.sh reads it
+if(LOAM_CUDA_ALL)
+  list(APPEND cuda_flags -lineinfo) # compute-sanitizer names lines of the source
+endif()
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/device/cuda/kernels/*.cu src/device/cuda/native/*.cu)
 set(cuda_objects "")

@@ -259,6 +259,13 @@ static double unit_roundoff(DType dtype)
     return spacing(dtype, 1) / 2;
 }
 
+/* Tolerances are of the host's functions. Those of GPUs, such as exp, are up to 2 units in the last place off. */
+#ifdef RIG_CUDA
+enum { RIG_SLACK = 3 };
+#else
+enum { RIG_SLACK = 1 };
+#endif
+
 /* In units that the tolerance is in. `compute`: operands of inner products are rounded to it; DT_F32 means none. */
 static double error_of(Tensor a, Tensor b, const Case *c, DType compute)
 {
@@ -352,7 +359,7 @@ static int compare(const Case *c, int code, Device *dev, Device *reference, doub
         Tensor a = g_array_index(got.outputs, Tensor, i), b = g_array_index(want.outputs, Tensor, i);
         bool once = c->roundings < 2 || want.statistics >> i & 1;
         double error = error_of(a, b, c, once ? DT_F32 : dev->precision.compute);
-        if (!(error <= c->tolerance))
+        if (!(error <= c->tolerance * RIG_SLACK))
             g_error("%s on %s (%s), combination %d, output %u: error %.3g above %.3g", c->name, dev->name, dev->isa,
                     code, i, error, c->tolerance);
         *worst = fmax(*worst, error);

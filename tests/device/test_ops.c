@@ -6,11 +6,19 @@ static Tensor as_vector(Tensor t)
     return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
 }
 
-/* A norm's gain or a bias: of the dtype of the other weights, or of master weights. */
+/* A norm's gain or a bias: of the dtype of the other weights, or of master weights, whose numbers are also some of the
+ * other dtype, to which a GPU rounds the bias of a product. */
 static Tensor vector(Rig *r, int64_t c)
 {
     const Precision *precision = &r->dev->precision;
-    return as_vector(normal_of(r, r->code % 2 ? precision->compute : precision->master, 1, c, 0, 1));
+    Tensor t = as_vector(normal_of(r, r->code % 2 ? precision->compute : precision->master, 1, c, 0, 1));
+    for (int64_t i = 0; i < c; i++) {
+        double x = get(t, 0, i), rounded;
+        cast_store(&rounded, precision->compute, &x, 1);
+        cast_load(&x, &rounded, precision->compute, 1);
+        set(t, 0, i, x);
+    }
+    return t;
 }
 
 static void case_gemm(Rig *r)

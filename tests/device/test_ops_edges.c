@@ -142,6 +142,92 @@ static void test_a_batch_without_rows(void)
     sums_of_nothing(1);
 }
 
+static Tensor one(Rig *r, double value)
+{
+    Tensor t = as_vector(statistics(r, 1, 1, 0));
+    set(t, 0, 0, value);
+    return t;
+}
+
+/* Casts to FP8: infinities become the largest number, NaN stays NaN, and amax tells of both. */
+static void casts_to_fp8(bool e5m2)
+{
+    enum { C = 24 };
+    Rig r;
+    begin(&r);
+    double largest = e5m2 ? 57344 : 448;
+    DType dtype = precision_fp8(r.dev->precision, e5m2);
+    Tensor x = normal(&r, 1, C, 0, 1), y = blank_of(&r, dtype, 1, C, 0), yt = blank_of(&r, dtype, C, 1, 0);
+    Tensor scale = one(&r, 2), inverse = one(&r, 0.5), amax = one(&r, 0);
+    set(x, 0, 3, INFINITY);
+    set(x, 0, 7, -INFINITY);
+    op_fp8_cast(r.dev, y, yt, amax, x, scale, e5m2);
+    g_assert_cmpfloat(get(y, 0, 3), ==, largest);
+    g_assert_cmpfloat(get(yt, 7, 0), ==, -largest);
+    g_assert_cmpfloat(get(amax, 0, 0), ==, INFINITY);
+    set(x, 0, 5, NAN);
+    op_fp8_cast(r.dev, y, yt, amax, x, scale, e5m2);
+    g_assert_true(isnan(get(y, 0, 5)) && isnan(get(yt, 5, 0)) && isnan(get(amax, 0, 0)));
+    op_fp8_scale(r.dev, scale, inverse, x, 0, e5m2);
+    g_assert_cmpfloat(get(scale, 0, 0), ==, 1);
+    g_assert_cmpfloat(get(inverse, 0, 0), ==, 1);
+    end(&r);
+}
+
+/* A scale stays where the largest number of its history is 0 or not finite. */
+static void scales_of_fp8(bool e5m2)
+{
+    enum { ROWS = 4, T = 300 };
+    static const double newest[ROWS] = { 0, INFINITY, NAN, 2 };
+    Rig r;
+    begin(&r);
+    Tensor history = statistics(&r, ROWS, T, 0), scale = as_vector(statistics(&r, 1, ROWS, 0));
+    Tensor inverse = as_vector(statistics(&r, 1, ROWS, 0));
+    for (int64_t i = 0; i < ROWS; i++) {
+        set(scale, 0, i, 8);
+        for (int64_t t = 0; t < T; t++)
+            set(history, i, t, t == 0 ? newest[i] : t == 280 && newest[i] != 0 ? 4 : 0);
+    }
+    op_fp8_update(r.dev, scale, inverse, history, 0, e5m2);
+    for (int64_t i = 0; i < ROWS; i++) {
+        double wanted = newest[i] == 2 ? (e5m2 ? 57344 : 448) / 4.0 : 8;
+        g_assert_cmpfloat(get(scale, 0, i), ==, wanted);
+        g_assert_cmpfloat(get(inverse, 0, i), ==, (double)(float)(1 / wanted));
+        g_assert_cmpfloat(get(history, i, 0), ==, 0);
+    }
+    end(&r);
+}
+
+static void test_fp8_of_numbers_that_are_not_finite(void)
+{
+    for (int e5m2 = 0; e5m2 < 2; e5m2++) {
+        casts_to_fp8(e5m2);
+        scales_of_fp8(e5m2);
+    }
+}
+
+/* An embedding's gradient where all tokens have one id, over many tiles of tokens, and one token between them another.
+ */
+static void test_tokens_of_one_id(void)
+{
+    enum { TOKENS = 100000, C = 3, ENTRIES = 5 };
+    Rig r;
+    begin(&r);
+    Tensor table = blank(&r, ENTRIES, C, 0), dy = blank(&r, TOKENS, C, 0), ids = integers(&r, TOKENS, 1);
+    for (int64_t i = 0; i < TOKENS; i++) {
+        ((int32_t *)ids.p)[i] = i == TOKENS / 2 ? 1 : 3;
+        for (int64_t c = 0; c < C; c++)
+            set(dy, i, c, (double)(c + 1));
+    }
+    op_scatter_add(r.dev, table, dy, ids, 0);
+    for (int64_t c = 0; c < C; c++) {
+        g_assert_cmpfloat(get(table, 3, c), ==, (double)((TOKENS - 1) * (c + 1)));
+        g_assert_cmpfloat(get(table, 1, c), ==, (double)(c + 1));
+        g_assert_cmpfloat(get(table, 0, c), ==, 0);
+    }
+    end(&r);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -149,5 +235,7 @@ int main(int argc, char **argv)
     g_test_add_func("/edges/logits_of_minus_infinity_have_probability_0", test_classes_that_are_impossible);
     g_test_add_func("/edges/ids_of_top_are_indices_whatever_the_numbers", test_top_of_numbers_that_are_not_finite);
     g_test_add_func("/edges/sums_over_no_rows_are_zero", test_a_batch_without_rows);
+    g_test_add_func("/edges/fp8_of_numbers_that_are_not_finite", test_fp8_of_numbers_that_are_not_finite);
+    g_test_add_func("/edges/tokens_that_all_have_one_id", test_tokens_of_one_id);
     return g_test_run();
 }

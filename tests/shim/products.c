@@ -22,7 +22,20 @@ static void read_row(double *row, Tensor t, bool transposed, int64_t i)
         cast_load(row + r, p + (size_t)(r * t.ld + i) * bytes, (DType)t.dtype, 1);
 }
 
-static void product(Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, double alpha, double beta)
+/* The bias as cuBLASLt adds it: of this dtype. */
+static void read_bias(double *numbers, Tensor bias, DType dtype)
+{
+    int64_t n = tensor_cols(bias);
+    cast_load(numbers, bias.p, (DType)bias.dtype, n);
+    for (int64_t j = 0; j < n; j++) {
+        double rounded;
+        cast_store(&rounded, dtype, &numbers[j], 1);
+        cast_load(&numbers[j], &rounded, dtype, 1);
+    }
+}
+
+static void product(Tensor y, Tensor a, Tensor b, Tensor bias, DType bias_dtype, bool ta, bool tb, double alpha,
+                    double beta)
 {
     int64_t depth = ta ? tensor_rows(a) : tensor_cols(a), n = tensor_cols(y);
     size_t row_bytes = (size_t)n * sizeof(double);
@@ -32,7 +45,7 @@ static void product(Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb,
     for (int64_t k = 0; k < depth; k++)
         read_row(right + k * n, b, tb, k);
     if (tensor_present(bias))
-        cast_load(added, bias.p, (DType)bias.dtype, n);
+        read_bias(added, bias, bias_dtype);
     for (int64_t i = 0; i < tensor_rows(y); i++) {
         read_row(left, a, ta, i);
         memset(sums, 0, row_bytes);
@@ -53,13 +66,13 @@ static void product(Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb,
 void gpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
 {
     (void)dev;
-    product(y, a, b, NO_TENSOR, ta, tb, (double)alpha, (double)beta);
+    product(y, a, b, NO_TENSOR, DT_F32, ta, tb, (double)alpha, (double)beta);
 }
 
 void gpu_linear(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale)
 {
     (void)dev;
-    product(y, x, w, b, false, true, (double)scale, 0);
+    product(y, x, w, b, (DType)y.dtype, false, true, (double)scale, 0);
 }
 
 void gpu_fp8_linear(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, Tensor a_inverse, Tensor b_inverse,
@@ -67,5 +80,5 @@ void gpu_fp8_linear(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, Tens
 {
     (void)dev;
     double alpha = (double)*(const float *)a_inverse.p * (double)*(const float *)b_inverse.p;
-    product(y, a, b, bias, false, true, alpha, (double)beta);
+    product(y, a, b, bias, DT_BF16, false, true, alpha, (double)beta);
 }
