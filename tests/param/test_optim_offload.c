@@ -122,8 +122,8 @@ static void changes_no_bit(const void *data)
 {
     static const DType dtypes[] = { DT_F32, DT_BF16, DT_F16 };
     for (size_t i = 0; i < G_N_ELEMENTS(dtypes); i++) {
-        Trained whole = trained_open(GPOINTER_TO_INT(data), dtypes[i], false);
-        Trained host = trained_open(GPOINTER_TO_INT(data), dtypes[i], true);
+        Trained whole = trained_open((OptimKind)GPOINTER_TO_INT(data), dtypes[i], false);
+        Trained host = trained_open((OptimKind)GPOINTER_TO_INT(data), dtypes[i], true);
         assert_same(&whole, &host);
         for (int update = 1; update <= 4; update++) {
             trained_step(&whole, update);
