@@ -83,7 +83,7 @@ endforeach()
 
 # The same cases on a GPU, by way of the backend that the program opens: for tools/gpu-trial.
 set(gpu_tests "")
-foreach(name test_ops test_ops_wide test_ops_attention)
+foreach(name test_ops test_ops_wide test_ops_attention test_ops_edges test_ops_fp8)
   add_executable(gpu_${name} ${CMAKE_SOURCE_DIR}/tests/device/${name}.c tests/device/far.c)
   target_link_libraries(gpu_${name} PRIVATE loam_reference loam_device)
   target_include_directories(gpu_${name} PRIVATE tests)

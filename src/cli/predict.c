@@ -4,31 +4,42 @@
 #include "cli/cli.h"
 #include "cli/model_config.h"
 #include "cli/prompts.h"
+#include "cli/ranking.h"
 #include "cli/task_model.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
-#define USAGE "loam predict MODEL [--jsonl | --raw] [--json] [--beams K] [--out FILE] [group.key=value]… < LINES"
+#define USAGE                                                                                                          \
+    "loam predict MODEL [--jsonl | --raw] [--json] [--beams K | --rank sum|bytes|tokens] [--out FILE] "                \
+    "[group.key=value]… < LINES"
 
 static const char about[] =
     "Answers every line of standard input with one line: the text that the model writes. A line holds the fields of\n"
     "the input's template in their order, separated by tabs; with --jsonl it is an object with these fields, with "
     "--raw\n"
     "the whole input as it is. MODEL is a run directory, a checkpoint or a Hugging Face folder; a run knows its task,\n"
-    "for others give task.input, or --raw. It computes in the run's precision, or in another: train.precision=f32.\n\n"
+    "for others give task.input, or --raw. It computes in the run's precision, or in another: train.precision=f32.\n"
+    "--rank answers with the likeliest of the labels that task.labels names, or that task.data has.\n\n"
     "  echo \"a film to forget\" | loam predict runs/reviews\n"
     "  loam predict runs/reviews --out answers.jsonl <millions.txt\n";
 
 static gboolean as_jsonl, raw, as_json;
 static int64_t beams = 1;
-static char *out_path;
+static char *out_path, *rank_by;
+static gboolean no_eos;
 static const GOptionEntry entries[] = {
     CLI_SWITCH("jsonl", as_jsonl, "lines are JSON objects with the fields of the task"),
     CLI_SWITCH("raw", raw, "a line is the whole input, without a template"),
     CLI_SWITCH("json", as_json, "one JSON object a line: input, prediction, logprob"),
     CLI_VALUE("beams", beams, "beam search with K hypotheses (default 1: greedy)", "K"),
+    CLI_VALUE(
+        "rank", rank_by,
+        "answer the likeliest label: by the log-probability of its target (sum), by that over its bytes (bytes) or "
+        "over its tokens (tokens)",
+        "sum|bytes|tokens"),
+    CLI_SWITCH("no-eos", no_eos, "with --rank: the end of the answer does not count"),
     CLI_PATH("out", out_path,
              "answers go to this file, as JSON lines; the same command goes on after those that it has", "FILE"),
     { 0 },
@@ -40,6 +51,7 @@ typedef struct Predictor {
     const Task *task; /* NULL means that lines are whole inputs */
     TaskEncoder encoder;
     AnswerOptions decoding;
+    Ranking *ranking;  /* NULL means that the model writes its answers */
     GPtrArray *fields; /* char *: fields of the input's template */
     AnswerBatch batch;
 } Predictor;
@@ -133,9 +145,9 @@ static json_t *answer_json(const Predictor *p, const TaskExample *example, const
 {
     bool replaced = false;
     g_autofree char *text = valid_text(answer->text, &replaced);
-    return json_pack("{s:s*, s:s, s:s*, s:s, s:f, s:o*}", "id", example->id, "input", example->input, "second",
+    return json_pack("{s:s*, s:s, s:s*, s:s, s:f, s:o*, s:o*}", "id", example->id, "input", example->input, "second",
                      example->second, "prediction", text, "logprob", answer->logprob, "probabilities",
-                     probabilities_json(p, answer));
+                     probabilities_json(p, answer), "label_logprobs", ranking_logprobs(p->ranking, answer));
 }
 
 static bool give_answer(const Predictor *p, const char *line, const TaskExample *example, const Answer *answer,
@@ -259,10 +271,45 @@ static bool open_task(Predictor *p, Task *task, const Config *config, const char
     return true;
 }
 
+/* Labels of --rank: those of task.labels, or the different right answers of task.data, or of task.valid. */
+static char **find_labels(const Predictor *p, const Config *config, GError **error)
+{
+    TaskFile train = { 0 }, valid = { 0 };
+    char **labels = NULL;
+    if (*config->task.labels)
+        return g_strsplit(config->task.labels, ",", -1);
+    if (!p->task || !(p->task->labels || *config->task.data || *config->task.valid)) {
+        fail_user(error, "--rank chooses among labels: name them, task.labels=good,bad");
+        return NULL;
+    }
+    if (p->task->labels || task_files(p->task, &config->task, &train, &valid, error))
+        labels = rank_collect_labels(p->task, &config->task, train.path ? &train : &valid, error);
+    g_free(train.path);
+    g_free(valid.path);
+    return labels;
+}
+
+static bool open_ranking(Predictor *p, const Config *config, GError **error)
+{
+    if (!rank_by)
+        return true;
+    if (p->encoder.task->learns)
+        return fail_user(error, "the model has a classifier, which is asked for its classes: --rank is of models that "
+                                "write text");
+    const RankOptions options = { .by = (RankBy)rank_find(rank_by), .joined = p->encoder.joined, .eos = !no_eos };
+    g_auto(GStrv) labels = find_labels(p, config, error);
+    if (!labels || !(p->ranking = ranking_open(p->encoder.tok, labels, &options, error)))
+        return false;
+    p->decoding.ranking = p->ranking;
+    p->encoder.target_length = ranking_longest(p->ranking);
+    return true;
+}
+
 static bool open_out(Predictor *p, const Config *config, GError **error)
 {
     g_autofree char *task = task_settings(config, &p->encoder, beams),
-                    *settings = g_strdup_printf("%s%s%s", task, raw ? " raw" : "", as_jsonl ? " jsonl" : "");
+                    *rank = p->ranking ? g_strdup_printf(" rank=%016" PRIx64, ranking_hash(p->ranking)) : g_strdup(""),
+                    *settings = g_strdup_printf("%s%s%s%s", task, raw ? " raw" : "", as_jsonl ? " jsonl" : "", rank);
     return out_path == NULL ||
            (p->out = answers_file_open(out_path, model_hash(p->loaded, settings), "standard input", error)) != NULL;
 }
@@ -272,12 +319,13 @@ static bool predict(const LoadedModel *loaded, const Config *config, const char 
     Task task = { .name = "" };
     Predictor p = { .loaded = loaded, .fields = g_ptr_array_new_with_free_func(g_free), .batch = answer_batch_new() };
     token_roles_complete(model_roles(loaded->model), loaded->tok);
-    bool good =
-        open_task(&p, &task, config, model_path, error) && open_out(&p, config, error) && answer_input(&p, error);
+    bool good = open_task(&p, &task, config, model_path, error) && open_ranking(&p, config, error) &&
+                open_out(&p, config, error) && answer_input(&p, error);
     if (p.out)
         good = answers_file_close(p.out, good, error);
     if (good)
         task_encoder_report(&p.encoder, "standard input");
+    ranking_close(p.ranking);
     answer_batch_free(&p.batch);
     g_ptr_array_unref(p.fields);
     return good;
@@ -293,6 +341,8 @@ bool verb_predict(int argc, char **argv, GError **error)
         return fail_user(error, "--jsonl takes objects and --raw whole inputs: give one of them");
     if (beams < 1 || beams > 256)
         return fail_user(error, "--beams %" PRId64 " is out of range: 1 to 256", beams);
+    if (!ranking_check_options(rank_by, no_eos, beams, error))
+        return false;
     g_auto(Config) config = { 0 };
     g_auto(LoadedModel) loaded = { 0 };
     if (!cli_model_config(&config, argv[1], argv + 2, argc - 2, error))

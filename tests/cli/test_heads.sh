@@ -136,7 +136,7 @@ grep -q -x label out || fail "$(cat out)"
 echo "ok: weights of classes; other verbs on a classifier"
 
 printf 'text\tmark\nbari\tgood\nkoti\t\n' >bad.tsv
-expect 1 'bad.tsv:3: "" is no name of a class' "$loam" train base.yaml run.dir=runs/bad task.data=bad.tsv 'task.input={text}' 'task.label={mark}'
+expect 1 'bad.tsv:3: the target is empty' "$loam" train base.yaml run.dir=runs/bad task.data=bad.tsv 'task.input={text}' 'task.label={mark}'
 expect 1 'give task.label' "$loam" train base.yaml run.dir=runs/bad task.data=marks.tsv task.columns=text,mark 'task.input={text}' 'task.target={mark}'
 "$loam" prepare --tokenizer tok --out plain corpus.txt >/dev/null 2>err || fail "$(cat err)"
 expect 1 'trains a classifier' "$loam" train base.yaml run.dir=runs/bad data.objective=labels data.train=plain

@@ -201,6 +201,7 @@ static const OpTable far_ops = {
 
 Device *far_open(Precision precision, char *why)
 {
+    precision.fp8_bytes = true; /* as device_open_cuda says of the GPU itself */
     Device *gpu = device_open_cuda(0, precision, why);
     if (gpu == NULL)
         return NULL;

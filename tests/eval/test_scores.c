@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "data/corpus/corpus.h"
 #include "eval/scores/porter.h"
+#include "eval/scores/python_code.h"
 #include "eval/scores/python_text.h"
 #include "eval/scores/scores.h"
 #include "golden.h"
@@ -114,7 +115,7 @@ static bool is_close(double got, const json_t *want)
     return fabs(got - json_number_value(want)) <= TOLERANCE * fmax(1, fabs(json_number_value(want)));
 }
 
-static bool has_java; /* the grammar of Java is installed */
+static bool has_grammars; /* those of Java and Python are installed */
 
 static void expect_values(const char *where, const char *name, const ScoreResult *result, const json_t *record,
                           const json_t *want)
@@ -124,7 +125,7 @@ static void expect_values(const char *where, const char *name, const ScoreResult
     bool undefined = json_array_size(want) == 1 && json_is_null(json_array_get(want, 0));
     for (size_t v = 0; v < json_array_size(want); v++) {
         double got = result->values[v].value;
-        if (!has_java && g_str_has_prefix(name, "codebleu") && (v == 0 || v == 3))
+        if (!has_grammars && g_str_has_prefix(name, "codebleu") && (v == 0 || v == 3))
             continue; /* the mean and the syntax */
         if (is_close(got, json_array_get(want, v)) && undefined == isnan(got))
             continue;
@@ -210,19 +211,24 @@ static void equals_the_package(gconstpointer file)
     g_assert_cmpuint(lines->len, >=, 8);
 }
 
-/* Syntax is compared where the grammar of Java is installed with which the values were made; elsewhere the grammar of
- * the tests stands in for it under that name, and only n-grams are compared. */
+static bool has_grammar(const Grammars *grammars, const char *name, const char *version)
+{
+    const int at = grammars ? grammars_find(grammars, name) : -1;
+    return at >= 0 && strcmp(grammar_version(grammars_at(grammars, at)), version) == 0;
+}
+
+/* Syntax is compared where the grammars are installed with which the values were made; elsewhere the grammar of the
+ * tests stands in for them under their names, and only n-grams are compared. */
 static void set_up_grammars(char **folder)
 {
-    const char *const version = "0.23.5", *const from = "list lst =brackets", *const to = "list =java";
+    const char *const from = "list lst =brackets", *const to = "list =java =python";
     Grammars *grammars = grammars_open(NULL, NULL);
-    const int java = grammars ? grammars_find(grammars, "java") : -1;
-    has_java = java >= 0 && strcmp(grammar_version(grammars_at(grammars, java)), version) == 0;
+    has_grammars = has_grammar(grammars, "java", "0.23.5") && has_grammar(grammars, "python", "0.23.6");
     grammars_close(grammars);
     g_autofree char *library = NULL;
     gsize bytes;
     *folder = NULL;
-    if (has_java)
+    if (has_grammars)
         return;
     g_assert_true(g_file_get_contents(LOAM_TEST_GRAMMARS "/lists.so", &library, &bytes, NULL));
     char *facts = memmem(library, bytes, from, strlen(from));
@@ -240,10 +246,35 @@ static void scores_of_programs_equal_codebleu(void)
     set_up_grammars(&folder);
     equals_the_package("code.jsonl.gz");
     if (folder) {
-        g_test_message("the grammar of Java is not installed: syntax was not compared");
+        g_test_message("the grammars of Java and Python are not installed: syntax was not compared");
         g_assert_true(io_remove_tree(folder, NULL));
     }
     g_free(folder);
+}
+
+static bool bare_line(void *context, char *line, size_t bytes, GError **error)
+{
+    int *n = context;
+    json_t *pair = json_loadb(line, bytes, 0, NULL);
+    const char *code = json_string_value(json_array_get(pair, 0)), *want = json_string_value(json_array_get(pair, 1));
+    g_autofree char *bare = python_code_bare(code);
+    (void)error;
+    if (strcmp(bare, want ? want : code) != 0) /* null: Python's tokenizer refuses the program */
+        g_error("%s\ngives\n%s\nnot\n%s", code, bare, want ? want : "itself");
+    json_decref(pair);
+    n[want == NULL]++;
+    return true;
+}
+
+static void python_without_docstrings_is_that_of_codebleu(void)
+{
+    g_autoptr(GError) error = NULL;
+    char *path = (char *)GOLDEN "scores/python.jsonl.gz";
+    int n[2] = { 0 };
+    corpus_each_line(&path, 1, NULL, bare_line, n, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(n[0], >, 500);
+    g_assert_cmpint(n[1], >, 50);
 }
 
 static void codebleu_needs_a_language_that_it_knows(void)
@@ -254,8 +285,9 @@ static void codebleu_needs_a_language_that_it_knows(void)
     g_autoptr(GError) error = NULL;
     ScoreResult result;
     g_assert_false(score_compute(&result, score_find("codebleu_no_dataflow"), &in, &options, &error));
-    g_assert_cmpstr(error->message, ==,
-                    "CodeBLEU needs to know the language: --language NAME, one of java, c_sharp, c, javascript, go");
+    g_assert_cmpstr(
+        error->message, ==,
+        "CodeBLEU needs to know the language: --language NAME, one of java, c_sharp, c, javascript, go, python");
 }
 
 static bool stem_line(void *context, char *line, size_t bytes, GError **error)
@@ -306,6 +338,8 @@ int main(int argc, char **argv)
     g_test_add_data_func("/scores/tags_equal_seqeval", "tags.jsonl.gz", equals_the_package);
     g_test_add_data_func("/scores/texts_equal_rouge_score_sacrebleu_and_squad", "texts.jsonl.gz", equals_the_package);
     g_test_add_func("/scores/scores_of_programs_equal_codebleu", scores_of_programs_equal_codebleu);
+    g_test_add_func("/scores/python_without_docstrings_is_that_of_codebleu",
+                    python_without_docstrings_is_that_of_codebleu);
     g_test_add_func("/scores/codebleu_needs_a_language_that_it_knows", codebleu_needs_a_language_that_it_knows);
     g_test_add_data_func("/scores/intervals_equal_numpy_percentiles", "intervals.jsonl.gz", equals_the_package);
     return g_test_run();

@@ -6,10 +6,10 @@
 #include "cli/eval/score.h"
 #include "cli/eval/task.h"
 #include "cli/model_config.h"
+#include "cli/ranking.h"
 #include "cli/task_model.h"
 #include "eval/heldout.h"
 #include "eval/not_finite.h"
-#include "eval/rank.h"
 #include "train/config/config.h"
 #include "train/model_path.h"
 
@@ -360,12 +360,8 @@ static bool check_ranking(GError **error)
 {
     if ((rank_by || shots > 0) && !with_task)
         return fail_user(error, "--rank and --shots are of a task: give --task too");
-    if (rank_by && rank_find(rank_by) < 0)
-        return fail_user(error, "--rank %s: sum, bytes or tokens", rank_by);
-    if (rank_by && beams > 1)
-        return fail_user(error, "--beams searches for a text, --rank chooses a label: give one of them");
-    if (no_eos && !rank_by)
-        return fail_user(error, "--no-eos is of --rank");
+    if (!ranking_check_options(rank_by, no_eos, beams, error))
+        return false;
     return *shots_separator || fail_user(error, "--shots-separator is empty: examples would run into each other");
 }
 

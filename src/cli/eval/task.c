@@ -5,8 +5,8 @@
 #include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/print_score.h"
+#include "cli/ranking.h"
 #include "cli/task_model.h"
-#include "eval/rank.h"
 #include "eval/shots.h"
 #include "eval/task_examples.h"
 #include "eval/task_scores.h"
@@ -65,15 +65,6 @@ static char *graded_label(const Run *run, const TaskExample *example, const char
     return graded;
 }
 
-/* The log-probability of each label; NULL means that the answer was written. */
-static json_t *label_logprobs(const Run *run, const Answer *answer)
-{
-    json_t *object = answer->label_logprobs ? json_object() : NULL;
-    for (guint i = 0; object && ranking_labels(run->ranking)[i]; i++)
-        json_object_set_new(object, ranking_labels(run->ranking)[i], json_real(answer->label_logprobs[i]));
-    return object;
-}
-
 /* prompt: NULL means the example's input. */
 static bool write_line(Run *run, const TaskExample *example, const char *prompt, const Answer *answer, GError **error)
 {
@@ -83,7 +74,7 @@ static bool write_line(Run *run, const TaskExample *example, const char *prompt,
     json_t *object = json_pack("{s:s*, s:s, s:s*, s:s, s:s*, s:o*, s:s*, s:f, s:o*}", "id", example->id, "input",
                                example->input, "prompt", prompt, "prediction", text, "graded", graded, "references",
                                example->known ? text_array(example->targets) : NULL, "group", example->group, "logprob",
-                               answer->logprob, "label_logprobs", label_logprobs(run, answer));
+                               answer->logprob, "label_logprobs", ranking_logprobs(run->ranking, answer));
     return answers_file_add(run->out, object, key, strlen(key), error);
 }
 

@@ -218,6 +218,19 @@ static bool take_list(const Task *task, const Record *record, TaskExample *out, 
     return take_references(&listed, record, out, error);
 }
 
+bool example_is_blank(const Record *record, const char *template)
+{
+    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free),
+                         texts = g_ptr_array_new_with_free_func(g_free);
+    task_template_fields(template, fields, NULL);
+    for (guint i = 0; i < fields->len; i++)
+        record_texts(record, fields->pdata[i], texts, NULL);
+    for (guint i = 0; i < texts->len; i++)
+        if (((char *)texts->pdata[i])[strspn(texts->pdata[i], " \t\r\n")])
+            return false;
+    return texts->len > 0;
+}
+
 bool example_take_targets(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
     bool taken = false, missing = true;
@@ -227,10 +240,11 @@ bool example_take_targets(const Task *task, const Record *record, TaskExample *o
             return false;
         if (taken)
             return true;
-        if (!example_fill(task, record, task->target, &text, &missing, error) ||
-            (text && !add_target(task, record, text, out, error)))
+        if (!example_fill(task, record, task->target, &text, &missing, error))
             return false;
-        out->known = text != NULL;
+        out->known = text && !example_is_blank(record, task->target);
+        if (out->known && !add_target(task, record, text, out, error))
+            return false;
     }
     return task->references == NULL || (task->target && !out->known) || take_references(task, record, out, error);
 }

@@ -41,7 +41,7 @@ static bool has_suffix(const char *path, const char *suffix)
     return g_str_has_suffix(path, suffix) || g_str_has_suffix(path, gzip) || g_str_has_suffix(path, zstd);
 }
 
-static bool find_format(const RecordSource *source, RecordFormat *format, GError **error)
+bool record_source_format(const RecordSource *source, RecordFormat *format, GError **error)
 {
     static const struct {
         const char *suffix;
@@ -120,7 +120,7 @@ RecordReader *record_reader_open(const RecordSource *source, GError **error)
     reader->paths = g_array_new(false, false, sizeof(Path));
     reader->where = g_string_new(NULL);
     reader->steps = g_strsplit(source->rows, ".", -1);
-    bool good = find_format(source, &reader->format, error);
+    bool good = record_source_format(source, &reader->format, error);
     bool parallel = reader->format == RECORD_PARALLEL;
     g_autofree char *names = parallel ? suffix_names(source->path) : g_strdup(source->columns);
     reader->given = *names != '\0';

@@ -29,6 +29,9 @@ typedef struct RecordSource {
     RecordChoice quotes; /* tables: cells may be quoted; by default in .csv alone */
 } RecordSource;
 
+/* The format of the source, by its path where the source leaves it open. */
+bool record_source_format(const RecordSource *source, RecordFormat *format, GError **error);
+
 typedef struct RecordReader RecordReader;
 RecordReader *record_reader_open(const RecordSource *source, GError **error);
 void record_reader_close(RecordReader *reader);

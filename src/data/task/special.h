@@ -10,6 +10,8 @@ bool example_fill(const Task *task, const Record *record, const char *template, 
 bool example_take_input(const Task *task, const Record *record, TaskExample *out, GError **error);
 /* Sets the targets and whether they are known. */
 bool example_take_targets(const Task *task, const Record *record, TaskExample *out, GError **error);
+/* Whether the record has texts for the fields of a template, and all of them are white space: an empty cell. */
+bool example_is_blank(const Record *record, const char *template);
 /* The label of a value as the target has it. g_free; NULL means that it is none of the task's labels. */
 char *example_label(const Task *task, const char *value);
 

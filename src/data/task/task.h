@@ -211,6 +211,8 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
 
 /* ---- datasets ---- */
 
+/* Warns about options that do nothing with the format of the file, or with the scores of the task. */
+void task_advise(const Task *task, const TaskConfig *config, const char *path);
 /* Writes the dataset PREFIX (data/dataset), and PREFIX-valid with the examples of task.valid if there is one. A
  * document is an example: two sequences, the ids of input and target without EOS. encoder: task, config,
  * tok and lengths. What was cut and left out is logged. */

@@ -196,6 +196,17 @@ static bool check_taken(const TaskConfig *config, GError **error)
         { "task.choices", config->choices, true, "write the choices into task.input" },
         { "task.cut_field", config->cut_field, false, "of a pair the longer text loses tokens, on task.cut_side" },
     };
+    const char *const kinds[][2] = { { "task.value", config->value },
+                                     { "task.tags", config->tags },
+                                     { "task.answers", config->answers },
+                                     { *config->choices ? "task.choices" : "task.label",
+                                       *config->choices ? config->choices : config->label } };
+    const char *kind = NULL;
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        if (*kinds[i][1] && kind)
+            return fail_user(error, "%s and %s: a task has one kind of label, give one of them", kind, kinds[i][0]);
+        kind = *kinds[i][1] ? kinds[i][0] : kind;
+    }
     for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
         if (*options[i].value && options[i].classifies != config->classifies)
             return fail_user(error, "%s=%s: %s; %s", options[i].name, options[i].value,

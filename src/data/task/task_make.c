@@ -34,6 +34,8 @@ static bool fail_unknown(const Task *task, const Record *record, GError **error)
     const char *field = task->learns == LABELS_TOKENS ? task->tags
                         : task->learns == LABELS_SPAN ? task->answers
                                                       : task->references;
+    if (task->target && example_is_blank(record, task->target))
+        return fail_user(error, "%s: the target is empty", record->where);
     if (task->target)
         task_template_fields(task->target, fields, NULL);
     if (field)

@@ -143,6 +143,8 @@ bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error
         return false;
     g_autofree char *folder = g_path_get_dirname(prefix), *beside = g_strconcat(prefix, "-valid", NULL);
     bool good = train.path || fail_user(error, "task.data is not set: a file of labelled data");
+    if (good)
+        task_advise(encoder->task, encoder->config, train.path);
     good = good && io_make_directories(folder, error) &&
            (!valid.path || prepare_file(encoder, &valid, beside, error)) &&
            prepare_file(encoder, &train, prefix, error);

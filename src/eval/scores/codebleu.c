@@ -3,6 +3,7 @@
  * which Concode is scored. */
 #include "eval/scores/kind.h"
 #include "eval/scores/ngrams.h"
+#include "eval/scores/python_code.h"
 #include "eval/scores/python_text.h"
 #include "text/syntax/syntax.h"
 
@@ -28,29 +29,47 @@ G_STATIC_ASSERT(WIDTH == CODEBLEU_WIDTH);
 
 static const SyntaxLimits limits = { .max_bytes = 1 << 18, .max_depth = 1000, .max_seconds = 5, .max_errors = 1 };
 
-/* The keywords of CodeBLEU's own lists. */
-static const struct {
-    const char *language, *keywords;
-} languages[] = {
-    { "java", " abstract assert boolean break byte case catch char class const continue default do double else enum "
-              "extends final finally float for goto if implements import instanceof int interface long native new "
-              "package private protected public return short static strictfp super switch synchronized this throw "
-              "throws transient try void volatile while " },
-    { "c_sharp", " abstract add alias as ascending async await base bool break by byte case catch char checked class "
-                 "const continue decimal default delegate descending do double dynamic else enum equals event explicit "
-                 "extern false finally fixed float for foreach from get global goto group if implicit in int interface "
-                 "internal into is join let lock long nameof namespace new notnull null object on operator orderby out "
-                 "override params partial private protected public readonly ref remove return sbyte sealed select set "
-                 "short sizeof stackalloc static string struct switch this throw true try typeof uint ulong unchecked "
-                 "unmanaged unsafe ushort using value var virtual void volatile when where while yield " },
-    { "c", " _Packed auto break case char const continue default do double else enum extern float for goto if int long "
-           "register return short signed sizeof static struct switch typedef union unsigned void volatile while " },
-    { "javascript", " True await break case catch class const continue debugger default delete do else enum export "
-                    "extends false finally for function if implements import in instanceof interface let new null "
-                    "package private protected public return static super switch this throw try typeof var void while "
-                    "with yield " },
-    { "go", " break case chan const continue default defer else fallthrough false for func go goto if import interface "
-            "map package range return select struct switch true type var " },
+static char *without_comments(const char *text);
+
+typedef struct Language {
+    const char *name, *keywords;     /* keywords: of CodeBLEU's own lists */
+    char *(*bare)(const char *text); /* the text whose syntax is compared; g_free */
+} Language;
+static const Language languages[] = {
+    { "java",
+      " abstract assert boolean break byte case catch char class const continue default do double else enum "
+      "extends final finally float for goto if implements import instanceof int interface long native new "
+      "package private protected public return short static strictfp super switch synchronized this throw "
+      "throws transient try void volatile while ",
+      without_comments },
+    { "c_sharp",
+      " abstract add alias as ascending async await base bool break by byte case catch char checked class "
+      "const continue decimal default delegate descending do double dynamic else enum equals event explicit "
+      "extern false finally fixed float for foreach from get global goto group if implicit in int interface "
+      "internal into is join let lock long nameof namespace new notnull null object on operator orderby out "
+      "override params partial private protected public readonly ref remove return sbyte sealed select set "
+      "short sizeof stackalloc static string struct switch this throw true try typeof uint ulong unchecked "
+      "unmanaged unsafe ushort using value var virtual void volatile when where while yield ",
+      without_comments },
+    { "c",
+      " _Packed auto break case char const continue default do double else enum extern float for goto if int long "
+      "register return short signed sizeof static struct switch typedef union unsigned void volatile while ",
+      without_comments },
+    { "javascript",
+      " True await break case catch class const continue debugger default delete do else enum export "
+      "extends false finally for function if implements import in instanceof interface let new null "
+      "package private protected public return static super switch this throw try typeof var void while "
+      "with yield ",
+      without_comments },
+    { "go",
+      " break case chan const continue default defer else fallthrough false for func go goto if import interface "
+      "map package range return select struct switch true type var ",
+      without_comments },
+    { "python",
+      " False None True and as assert async await break case class continue def del elif else except finally "
+      "for from global if import in is lambda match nonlocal not or pass raise return try type while with "
+      "yield ",
+      python_code_bare },
 };
 
 /* ---- exact match of words ---- */
@@ -87,7 +106,7 @@ bool exact_words_measure(ScoreStats *stats, const ScoreInput *in, GError **error
 typedef struct Measure {
     NgramTable *table;
     GArray *is_keyword; /* bool, by number of a token */
-    const char *keywords;
+    const Language *language;
     const Grammar *grammar;
     SyntaxParser *parser;
     GArray *subtrees[2]; /* uint64_t: of the prediction, of the reference */
@@ -101,7 +120,7 @@ static Tokens take_words(Measure *m, const char *text)
     Tokens tokens = ngrams_words(m->table, text);
     for (int64_t i = 0; python_next_word(&at, &word, &bytes); i++) {
         g_autofree char *key = g_strdup_printf(" %.*s ", (int)bytes, word);
-        const bool found = strstr(m->keywords, key) != NULL;
+        const bool found = strstr(m->language->keywords, key) != NULL;
         if (m->is_keyword->len <= (guint)tokens.ids[i])
             g_array_set_size(m->is_keyword, (guint)tokens.ids[i] + 1);
         g_array_index(m->is_keyword, bool, tokens.ids[i]) = found;
@@ -177,7 +196,6 @@ static const char *token_end(const char *at)
 static char *without_comments(const char *text)
 {
     g_autoptr(GString) plain = g_string_new(NULL);
-    GString *out = g_string_new(NULL);
     while (*text) {
         const char *end = token_end(text);
         const bool comment = end && *text == '/';
@@ -185,16 +203,12 @@ static char *without_comments(const char *text)
         g_string_append_len(plain, comment ? " " : text, comment ? 1 : end - text);
         text = end;
     }
-    g_auto(GStrv) lines = g_strsplit(plain->str, "\n", -1);
-    for (char **line = lines; *line; line++)
-        if ((*line)[strspn(*line, " \t\r\f\v")])
-            g_string_append_printf(out, "%s%s", out->len ? "\n" : "", *line);
-    return g_string_free(out, false);
+    return python_drop_empty_lines(plain->str);
 }
 
 static bool take_subtrees(Measure *m, const char *text, GArray *hashes)
 {
-    g_autofree char *plain = without_comments(text);
+    g_autofree char *code = python_strip(text), *plain = m->language->bare(code);
     return syntax_subtrees(m->parser, m->grammar, plain, strlen(plain), &limits, hashes) == SYNTAX_TREE;
 }
 
@@ -217,13 +231,13 @@ static void count_subtrees(Measure *m, double *row)
 
 /* ---- the score ---- */
 
-static const char *find_keywords(const char *language, GError **error)
+static const Language *find_language(const char *name, GError **error)
 {
     g_autoptr(GString) names = g_string_new(NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(languages); i++) {
-        if (g_strcmp0(languages[i].language, language) == 0)
-            return languages[i].keywords;
-        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", languages[i].language);
+        if (g_strcmp0(languages[i].name, name) == 0)
+            return &languages[i];
+        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", languages[i].name);
     }
     fail_user(error, "CodeBLEU needs to know the language: --language NAME, one of %s", names->str);
     return NULL;
@@ -245,8 +259,8 @@ static bool measure_all(Measure *m, ScoreStats *stats, const ScoreInput *in)
 bool codebleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
     const char *language = stats->options->language;
-    Measure m = { .keywords = find_keywords(language, error) };
-    Grammars *grammars = m.keywords ? grammars_open(NULL, error) : NULL;
+    Measure m = { .language = find_language(language, error) };
+    Grammars *grammars = m.language ? grammars_open(NULL, error) : NULL;
     if (!grammars)
         return false;
     const int at = grammars_find(grammars, language);

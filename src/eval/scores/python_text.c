@@ -119,3 +119,28 @@ void python_collapse(char *text)
     }
     *to = '\0';
 }
+
+/* ---- lines ---- */
+
+char *python_strip(const char *text)
+{
+    const char *end = text + strlen(text);
+    while (*text && python_is_space(g_utf8_get_char(text)))
+        text = g_utf8_next_char(text);
+    while (end > text && python_is_space(g_utf8_get_char(g_utf8_prev_char(end))))
+        end = g_utf8_prev_char(end);
+    return g_strndup(text, (gsize)(end - text));
+}
+
+char *python_drop_empty_lines(const char *text)
+{
+    GString *kept = g_string_new(NULL);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; *line; line++) {
+        const char *at = *line, *word;
+        size_t bytes;
+        if (python_next_word(&at, &word, &bytes))
+            g_string_append_printf(kept, "%s%s", kept->len ? "\n" : "", *line);
+    }
+    return g_string_free(kept, false);
+}

@@ -17,3 +17,7 @@ char *python_lower(const char *text);
 bool python_next_word(const char **at, const char **word, size_t *bytes);
 /* " ".join(text.split()), in place. */
 void python_collapse(char *text);
+/* str.strip. g_free. */
+char *python_strip(const char *text);
+/* The text without lines, between \n, that are empty or white space alone. g_free. */
+char *python_drop_empty_lines(const char *text);

@@ -202,38 +202,11 @@ bool config_check_objective(const DataConfig *data, const ModelConfig *model, GE
                      objective->name, trains[objective->streams], model->n_enc, model->n_dec, others->str);
 }
 
-/* Whether an option does nothing in the precision of the run: fp16.* scale the loss of fp16, fp8.* the factors of fp8,
- * and in f32 the residual stream and the gradients are f32 anyway. */
-static bool is_idle(const char *option, int precision)
-{
-    bool stream = strcmp(option, "train.f32_residual") == 0 || strcmp(option, "train.f32_gradients") == 0;
-    return (g_str_has_prefix(option, "fp16.") && precision != PRECISION_FP16) ||
-           (g_str_has_prefix(option, "fp8.") && precision != PRECISION_FP8) ||
-           (strcmp(option, "train.tf32") == 0 && precision != PRECISION_F32) || (stream && precision == PRECISION_F32);
-}
-
-static void advise_precision(const Config *config)
-{
-    Config defaults = { 0 };
-    options_set_defaults(config_options(), &defaults);
-    g_autoptr(GPtrArray) given = options_differences(config_options(), config, &defaults, OPT_TUNABLE);
-    g_autoptr(GString) idle = g_string_new(NULL);
-    for (guint i = 0; i < given->len; i++) {
-        const OptionRow *row = given->pdata[i];
-        if (is_idle(row->name, config->train.precision))
-            g_string_append_printf(idle, "%s%s", idle->len > 0 ? ", " : "", row->name);
-    }
-    if (idle->len > 0)
-        log_warning("%s: without effect, since train.precision is %s", idle->str,
-                    precision_names[config->train.precision]);
-    if (config->train.precision == PRECISION_FP8 && !compute_device_is_gpu(config->train.device))
-        log_warning("train.precision=fp8 on the CPU repeats the rounding of a GPU, and takes longer than bf16");
-    options_clear(config_options(), &defaults);
-}
-
 void config_advise(const Config *config, int64_t warmup, int64_t total)
 {
-    advise_precision(config);
+    config_advise_idle(config);
+    if (config->train.precision == PRECISION_FP8 && !compute_device_is_gpu(config->train.device))
+        log_warning("train.precision=fp8 on the CPU repeats the rounding of a GPU, and takes longer than bf16");
     if (config->data.settings.mlm.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
         log_warning("data.sentence_pairs makes labels that nothing in the model learns: set model.sentence_head and "
                     "model.pooler, or data.sentence_pairs=none");

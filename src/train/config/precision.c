@@ -78,12 +78,12 @@ Precision config_precision(const Config *config)
     return precision;
 }
 
-bool precision_of_name(const char *name, const char *option, Precision *precision, GError **error)
+bool precision_of_name(const char *name, const char *option, const char *device, Precision *precision, GError **error)
 {
     static const char *const names[] = { "auto", "f32", "bf16", "fp16", NULL }; /* as in precision_names */
     for (int i = 0; names[i]; i++)
         if (strcmp(names[i], name) == 0) {
-            *precision = dtypes_of(i, NULL, true, true);
+            *precision = dtypes_of(i, device, true, true);
             return true;
         }
     const char *nearest = text_nearest(name, names);

@@ -188,11 +188,12 @@ static bool open_metrics(Trainer *t, GError **error)
 /* What evaluations decide about needs evaluations. */
 static bool check_evaluated(const Trainer *t, GError **error)
 {
-    bool patience = t->config.train.patience > 0, plateau = t->schedule.kind == SCHEDULE_PLATEAU;
-    if (t->valid->len > 0 || (!patience && !plateau))
-        return true;
-    return fail_user(error, "%s needs held-out data: set data.valid, or task.valid",
-                     patience ? "train.patience" : "optim.schedule=plateau");
+    const char *needs = t->config.train.patience > 0                ? "train.patience"
+                        : t->schedule.kind == SCHEDULE_PLATEAU      ? "optim.schedule=plateau"
+                        : strcmp(t->config.train.best, "loss") != 0 ? "train.best"
+                                                                    : NULL;
+    return t->valid->len > 0 || !needs ||
+           fail_user(error, "%s needs held-out data: set data.valid, or task.valid", needs);
 }
 
 static void advise(const Trainer *t)

@@ -1,6 +1,7 @@
 /* task_data.c: the dataset of a run that trains on a task. It is made once, in RUN/task, and belongs to the run from
  * then on, as its tokenizer does. */
 #include "base/file.h"
+#include "base/log.h"
 #include "train/trainer/state.h"
 
 static bool remove_dataset(const char *prefix, GError **error)
@@ -46,10 +47,16 @@ bool trainer_prepare_task(Trainer *t, GError **error)
         return true;
     t->task_train = g_build_filename(t->config.run.dir, "task", "train", NULL);
     t->task_valid = g_strconcat(t->task_train, "-valid", NULL);
-    if (!(has_begun(t) && has_dataset(t->task_train)) && !prepare(t, t->task_train, error))
+    const bool begun = has_begun(t); /* then data.train and data.valid are the ones that this function set */
+    if (!(begun && has_dataset(t->task_train)) && !prepare(t, t->task_train, error))
         return false;
+    const bool holds_out = has_dataset(t->task_valid);
+    if (!begun && *data->train)
+        log_warning("data.train: without effect, since task.data is set");
+    if (!begun && *data->valid && holds_out)
+        log_warning("data.valid: without effect, since the task has examples to evaluate on");
     data->train = t->task_train;
-    if (has_dataset(t->task_valid))
+    if (holds_out)
         data->valid = t->task_valid;
     return true;
 }

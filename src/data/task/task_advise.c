@@ -1,0 +1,39 @@
+/* task_advise.c: warnings about options task.* that do nothing with the files or scores of the task. */
+#include "base/log.h"
+#include "data/task/task.h"
+
+#include <string.h>
+
+static void advise_format(const Task *task, const TaskConfig *config, const char *path)
+{
+    RecordSource source = task->source;
+    RecordFormat format;
+    source.path = path;
+    if (!record_source_format(&source, &format, NULL))
+        return;
+    const bool table = format == RECORD_TSV || format == RECORD_CSV;
+    const struct {
+        const char *name;
+        bool given, works;
+    } options[] = {
+        { "task.header", config->header != RECORD_BY_FORMAT, table },
+        { "task.columns", *config->columns != '\0', table || format == RECORD_CONLL },
+        { "task.quotes", config->quotes != RECORD_BY_FORMAT, table },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+        if (options[i].given && !options[i].works)
+            log_warning("%s: without effect, since the format of %s is %s", options[i].name, path,
+                        record_format_names[format]);
+}
+
+void task_advise(const Task *task, const TaskConfig *config, const char *path)
+{
+    static const char *const of_positive[] = { "f1", "multirc", NULL };
+    g_auto(GStrv) scores = g_strsplit(task->scores, ",", -1);
+    bool positive = false;
+    for (char **score = scores; *score; score++)
+        positive |= g_strv_contains(of_positive, g_strstrip(*score));
+    if (*config->positive && !positive)
+        log_warning("task.positive: without effect, since task.scores is %s", task->scores);
+    advise_format(task, config, path);
+}

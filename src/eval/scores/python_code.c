@@ -1,0 +1,249 @@
+#include "eval/scores/python_code.h"
+
+#include "eval/scores/python_text.h"
+
+#include <string.h>
+
+#define TAB_WIDTH 8
+
+/* The token before another one; the rule about docstrings tells no other kinds apart. */
+typedef enum TokenKind { TOKEN_INDENT, TOKEN_NEWLINE, TOKEN_OTHER } TokenKind;
+
+/* A tokenizer in progress, at byte `at` of the line [line, end), whose line end is part of it. */
+typedef struct Scan {
+    const char *at, *line, *end;
+    const char *gap; /* white space [gap, at) is behind the token before */
+    GString *out;
+    TokenKind before;
+    GArray *indents;    /* int64_t: columns of the open blocks; the first is 0 */
+    int64_t brackets;   /* open ones; below 0 where more were closed */
+    bool continued;     /* the line before ended with a backslash */
+    const char *string; /* start of a string that goes on in the next line; NULL means none */
+    char quote;         /* of this string */
+    bool triple;
+    bool needs_backslash; /* each line that it goes on from ends with one. As in Python, a string that breaks off for
+                             want of one leaves this to the next one, even where it is in triple quotes */
+} Scan;
+
+/* ---- output ---- */
+
+/* White space between the tokens of a line: a space for each character. */
+static void put_gap(Scan *s)
+{
+    for (const char *at = s->gap; at < s->at; at++)
+        g_string_append_c(s->out, ' ');
+}
+
+/* The token [begin, s->at). */
+static void put(Scan *s, const char *begin, TokenKind kind)
+{
+    g_string_append_len(s->out, begin, s->at - begin);
+    s->before = kind;
+    s->gap = s->at;
+}
+
+/* ---- strings ---- */
+
+/* Bytes of the prefix of a string, such as rb of rb"x"; 0 where none is at `at`. */
+static size_t prefix_bytes(const char *at)
+{
+    static const char *const prefixes[] = { "b", "r", "u", "f", "br", "rb", "fr", "rf" };
+    const size_t n = strspn(at, "bBrRuUfF");
+    for (size_t i = 0; i < G_N_ELEMENTS(prefixes); i++)
+        if (strlen(prefixes[i]) == n && g_ascii_strncasecmp(prefixes[i], at, n) == 0 && strchr("'\"", at[n]) && at[n])
+            return n;
+    return 0;
+}
+
+/* Whether the line ends at `at`. */
+static bool is_line_end(const char *at)
+{
+    return at[0] == '\n' || (at[0] == '\r' && at[1] == '\n');
+}
+
+/* Moves `at` behind the closing quotes; false, and *joined whether a backslash stands before the line end, where the
+ * line has none. */
+static bool close_string(Scan *s, bool *joined)
+{
+    const char *at = s->at;
+    *joined = false;
+    while (at < s->end) {
+        if (*at == s->quote && (!s->triple || (at[1] == s->quote && at[2] == s->quote))) {
+            s->at = at + (s->triple ? 3 : 1);
+            return true;
+        }
+        if (*at == '\\' && is_line_end(at + 1)) {
+            *joined = true;
+            return false;
+        }
+        at += *at == '\\' && at[1] ? 2 : 1;
+    }
+    return false;
+}
+
+/* A whole string token that begins at `begin`: dropped where it opens a block or a line, or stands in column 0. */
+static void put_string(Scan *s, const char *begin, bool first_column)
+{
+    const bool kept = s->before == TOKEN_OTHER && !first_column;
+    put(s, kept ? begin : s->at, TOKEN_OTHER);
+}
+
+/* Reads a string token whose quote is `n` bytes further on; false where it is none, as its line lacks the closing
+ * quote.
+ */
+static bool read_string(Scan *s, size_t n)
+{
+    const char *begin = s->at, quote = begin[n];
+    const bool triple = begin[n + 1] == quote && begin[n + 2] == quote;
+    bool joined = false;
+    s->quote = quote;
+    s->triple = triple;
+    s->at = begin + n + (triple ? 3 : 1);
+    const bool closed = close_string(s, &joined), found = closed || triple || joined;
+    if (!closed)
+        s->at = found ? s->end : begin;
+    if (closed) {
+        put_string(s, begin, begin == s->line);
+        return true;
+    }
+    s->string = found ? begin : NULL;
+    s->needs_backslash |= joined && !triple;
+    return found;
+}
+
+/* A further line of a string that began in another line. */
+static void go_on_with_string(Scan *s, const char *code)
+{
+    bool joined;
+    const char *begin = s->string;
+    const size_t bytes = (size_t)(s->end - s->line);
+    if (close_string(s, &joined)) {
+        s->string = NULL;
+        s->needs_backslash = false;
+        put_string(s, begin, begin == code || begin[-1] == '\n');
+        return;
+    }
+    s->at = s->end;
+    const bool goes_on =
+        !s->needs_backslash || (bytes > 1 && s->end[-1] == '\n' &&
+                                (s->end[-2] == '\\' || (bytes > 2 && s->end[-2] == '\r' && s->end[-3] == '\\')));
+    if (goes_on)
+        return;
+    s->string = NULL;
+    put(s, begin, TOKEN_OTHER); /* no string: its text as it is */
+}
+
+/* ---- lines ---- */
+
+/* Opens or closes blocks by the column of a line; false where no open block has this column. */
+static bool indent(Scan *s, int64_t column)
+{
+    GArray *indents = s->indents;
+    if (column > g_array_index(indents, int64_t, indents->len - 1)) {
+        g_array_append_val(indents, column);
+        put(s, s->line, TOKEN_INDENT);
+    }
+    while (column < g_array_index(indents, int64_t, indents->len - 1)) {
+        g_array_set_size(indents, indents->len - 1);
+        put_gap(s);
+        put(s, s->at, TOKEN_OTHER);
+    }
+    return column == g_array_index(indents, int64_t, indents->len - 1);
+}
+
+/* Reads the white space at the start of a statement, and a line without one to its end. */
+static bool begin_line(Scan *s)
+{
+    int64_t column = 0;
+    for (; s->at < s->end && strchr(" \t\f", *s->at); s->at++)
+        column = *s->at == ' ' ? column + 1 : *s->at == '\t' ? (column / TAB_WIDTH + 1) * TAB_WIDTH : 0;
+    if (s->at == s->end || !strchr("#\r\n", *s->at))
+        return s->at == s->end || indent(s, column);
+    put_gap(s);
+    if (*s->at == '#') /* the line end is not part of a comment */
+        for (s->at = s->end; s->at > s->line && strchr("\r\n", s->at[-1]);)
+            s->at--;
+    const char *rest = s->at;
+    s->at = s->end;
+    put(s, rest, TOKEN_OTHER);
+    return true;
+}
+
+static bool is_word(char c)
+{
+    return g_ascii_isalnum(c) || c == '_' || (signed char)c < 0;
+}
+
+/* Reads a token that is neither a string nor white space. */
+static void read_token(Scan *s)
+{
+    const char *begin = s->at;
+    TokenKind kind = TOKEN_OTHER;
+    if (is_line_end(begin)) {
+        s->at = s->end;
+        kind = s->brackets > 0 ? TOKEN_OTHER : TOKEN_NEWLINE;
+    } else if (*begin == '#') {
+        s->at += strcspn(begin, "\r\n");
+        begin = s->at;
+    } else if (is_word(*begin)) {
+        while (is_word(*s->at))
+            s->at++;
+    } else {
+        s->brackets += (strchr("([{", *begin) != NULL) - (strchr(")]}", *begin) != NULL);
+        s->at++;
+    }
+    put(s, begin, kind);
+}
+
+static void read_line(Scan *s)
+{
+    while (s->at < s->end && !s->string) {
+        while (s->at < s->end && strchr(" \t\f", *s->at))
+            s->at++;
+        if (s->at == s->end) { /* of a text that does not end with a line end */
+            put_gap(s);
+            return;
+        }
+        if (*s->at == '\\' && is_line_end(s->at + 1)) {
+            s->continued = true;
+            return;
+        }
+        put_gap(s);
+        s->gap = s->at;
+        const size_t prefix = prefix_bytes(s->at);
+        if (!((prefix > 0 || strchr("'\"", *s->at)) && read_string(s, prefix)))
+            read_token(s);
+    }
+}
+
+/* False where Python's tokenizer refuses the program. */
+static bool scan(Scan *s, const char *code)
+{
+    while (*s->end) {
+        const char *line_end = strchr(s->end, '\n');
+        s->at = s->line = s->gap = s->end;
+        s->end = line_end ? line_end + 1 : s->line + strlen(s->line);
+        if (s->string)
+            go_on_with_string(s, code);
+        else if (s->brackets == 0 && !s->continued && !begin_line(s))
+            return false;
+        else
+            s->continued = false;
+        read_line(s);
+    }
+    return !s->string && s->brackets == 0 && !s->continued;
+}
+
+char *python_code_bare(const char *code)
+{
+    const int64_t outermost = 0;
+    Scan s = { .end = code,
+               .before = TOKEN_INDENT,
+               .out = g_string_sized_new(strlen(code)),
+               .indents = g_array_new(false, false, sizeof(int64_t)) };
+    g_array_append_val(s.indents, outermost);
+    char *bare = scan(&s, code) ? python_drop_empty_lines(s.out->str) : g_strdup(code);
+    g_array_unref(s.indents);
+    g_string_free(s.out, true);
+    return bare;
+}

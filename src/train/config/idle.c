@@ -1,0 +1,88 @@
+/* idle.c: options that a configuration gives, and that do nothing because of the value of another option. */
+#include "base/log.h"
+#include "train/config/config.h"
+
+#include <string.h>
+
+typedef struct IdleRule {
+    const char *options; /* their names; one that ends with a dot stands for a group */
+    const char *decides; /* the option whose value decides */
+    const char *values;  /* the values with which they do something; "" means that it is not set, "!0" all but 0 */
+} IdleRule;
+
+#define WRITERS "none sequence value choice" /* not of tags and spans, which are cut in ways of their own */
+static const IdleRule rules[] = {
+    { "fp16.", "train.precision", "fp16" },
+    { "fp8.", "train.precision", "fp8" },
+    { "train.tf32", "train.precision", "f32" },
+    { "train.f32_residual train.f32_gradients", "train.precision", "bf16 fp16 fp8" },
+    { "train.z_loss", "model.classifier", "none" },
+    { "data.noise_density", "data.objective", "span_corruption iid_denoising subtree_corruption mlm" },
+    { "data.static_masks", "data.objective", "span_corruption prefix_lm iid_denoising ul2 subtree_corruption mlm" },
+    { "data.mean_span_length", "data.objective", "span_corruption" },
+    { "data.subtrees data.subtree_span_length data.subtree_least_split data.subtree_most_split "
+      "data.identifier_probability data.identifier_share data.empty_spans",
+      "data.objective", "subtree_corruption" },
+    { "data.reset_attention data.reset_position data.mask_eod", "data.objective", "clm full_lm" },
+    { "data.whole_word data.max_ngram data.sentence_pairs data.short_sequence_probability", "data.objective", "mlm" },
+    { "data.mixture_weights data.mixture_temperature data.mixture_cap", "task.data", "" },
+    { "data.compat_samples", "data.compat", "megatron t5_experiments" },
+    { "data.compat_batch", "data.compat", "fairseq" },
+    { "task.stride", "model.classifier", "span" },
+    { "task.cut_side", "model.classifier", WRITERS },
+    { "task.labels", "model.classifier", "none sequence tokens" },
+    { "task.references", "model.classifier", WRITERS },
+    { "optim.min_lr", "optim.schedule", "linear cosine inverse_sqrt polynomial plateau" },
+    { "optim.power", "optim.schedule", "polynomial" },
+    { "optim.plateau_factor optim.plateau_patience", "optim.schedule", "plateau" },
+    { "optim.beta2 optim.eps", "optim.name", "adamw adamw_rms" },
+    { "optim.eps1 optim.eps2 optim.clip_threshold optim.decay_rate optim.step_offset optim.factored "
+      "optim.min_dim_factored optim.scale_parameter optim.relative_step optim.warmup_init optim.decay_by_lr",
+      "optim.name", "adafactor" },
+    { "lora.alpha lora.targets lora.dropout", "lora.rank", "!0" },
+};
+
+static bool is_one_of(const char *word, const char *list)
+{
+    g_auto(GStrv) words = g_strsplit(list, " ", -1);
+    return g_strv_contains((const char *const *)words, word);
+}
+
+static bool is_working(const IdleRule *rule, const char *value)
+{
+    if (*rule->values == '\0')
+        return *value == '\0';
+    return *rule->values == '!' ? !is_one_of(value, rule->values + 1) : is_one_of(value, rule->values);
+}
+
+static bool is_of(const IdleRule *rule, const char *option)
+{
+    const size_t n = strlen(rule->options);
+    return rule->options[n - 1] == '.' ? g_str_has_prefix(option, rule->options) : is_one_of(option, rule->options);
+}
+
+static void advise_by(const IdleRule *rule, const Config *config, const GPtrArray *given)
+{
+    g_autofree char *value =
+        options_plain_value(config_options(), config, options_find(config_options(), rule->decides));
+    g_autoptr(GString) idle = g_string_new(NULL);
+    for (guint i = 0; !is_working(rule, value) && i < given->len; i++) {
+        const OptionRow *row = given->pdata[i];
+        if (is_of(rule, row->name))
+            g_string_append_printf(idle, "%s%s", idle->len > 0 ? ", " : "", row->name);
+    }
+    if (idle->len > 0)
+        log_warning("%s: without effect, since %s is %s", idle->str, rule->decides, value);
+}
+
+void config_advise_idle(const Config *config)
+{
+    Config defaults = { 0 };
+    options_set_defaults(config_options(), &defaults);
+    for (OptionClass class = OPT_IDENTITY; class <= OPT_FREE; class ++) {
+        g_autoptr(GPtrArray) given = options_differences(config_options(), config, &defaults, class);
+        for (size_t i = 0; i < G_N_ELEMENTS(rules); i++)
+            advise_by(&rules[i], config, given);
+    }
+    options_clear(config_options(), &defaults);
+}
