@@ -29,11 +29,6 @@ static void *null_alloc(Device *dev, size_t bytes)
     return (void *)64; /* in page 0: any use of it traps */
 }
 
-static void *null_host_alloc(Device *dev, size_t bytes)
-{
-    return (void *)64;
-}
-
 static void null_free(Device *dev, void *p)
 {
 }
@@ -58,7 +53,7 @@ static const OpTable null_ops = {
     .wait = host_wait,
     .room = host_room,
     .group = host_group,
-    .host_alloc = null_host_alloc,
+    .host_alloc = null_alloc,
     .host_free = null_free,
     .send = null_upload,
     .fetch = null_download,

@@ -45,16 +45,5 @@ struct Gpu {
     int n_plans, next_plan;
 };
 
-/* First in each entry of the table: chooses the device's GPU for the calling thread. */
-void gpu_enter(const Device *dev);
-
-cudaError_t copies_open(Gpu *gpu);
-void copies_close(Gpu *gpu);
-void *copies_alloc(Device *dev, size_t bytes);
-void copies_free(Device *dev, void *p);
-void copies_send(Device *dev, void *to, const void *from, size_t bytes);
-void copies_fetch(Device *dev, void *to, const void *from, size_t bytes);
-void copies_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
-
 bool products_open(Gpu *gpu);
 void products_close(Gpu *gpu);
