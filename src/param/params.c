@@ -61,12 +61,12 @@ static void lay_out(Bucket *bucket, Region region, DType dtype, DType exact, Are
     }
 }
 
-static bool is_on_host(const ParamStore *store, int region)
+static bool is_on_host(const ParamStore *store, Region region)
 {
     return region == REGION_MASTERS && store->dev->precision.offload;
 }
 
-static void region_close(ParamStore *store, const Bucket *bucket, int region)
+static void region_close(ParamStore *store, const Bucket *bucket, Region region)
 {
     if (is_on_host(store, region))
         device_host_free(store->dev, bucket->regions[region].p);
@@ -156,7 +156,7 @@ void params_close(ParamStore *store)
         return;
     for (int i = 0; i < store->n_buckets; i++)
         for (int region = 0; region < REGION_COUNT; region++)
-            region_close(store, &store->buckets[i], region);
+            region_close(store, &store->buckets[i], (Region)region);
     device_free(store->dev, store->sum);
     g_hash_table_unref(store->by_name);
     g_free(store->buckets);

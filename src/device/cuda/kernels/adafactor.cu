@@ -67,6 +67,7 @@ struct FullMoments {
     AdafactorSpec spec;
     const StepScalars *scalars;
 
+    enum { BLOCKS = 3 };
     struct Factors {
         double more;
         float clip;
@@ -95,6 +96,7 @@ struct ColumnMoments {
     AdafactorSpec spec;
     const StepScalars *scalars;
 
+    enum { BLOCKS = 3 };
     struct Factors {
         double more;
     };
@@ -160,6 +162,7 @@ struct Step {
     const double *squares, *size;
     AdafactorSpec spec;
 
+    enum { BLOCKS = 2 };
     struct Factors {
         float keep, step;
     };

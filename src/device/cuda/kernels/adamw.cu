@@ -10,6 +10,7 @@ struct AdamW {
     AdamwSpec spec;
     const StepScalars *scalars;
 
+    enum { BLOCKS = 3 };
     struct Factors {
         float clip, keep, step, denominator;
     };

@@ -50,11 +50,12 @@ template <class Job> static inline Jobs<Job> no_jobs(void)
 enum { JOB_THREADS = 256, JOB_LOTS = 4 * JOB_THREADS }; /* lots that a block does */
 
 /* A Job with
+ *   BLOCKS                                  how many blocks the registers of an SM should have room for
  *   Factors                                 numbers that are the same for the whole tensor
  *   factors()                               computes them, once a block
  *   operator()(factors, row, col, n)        does a lot */
 template <class Job>
-static __global__ void __launch_bounds__(JOB_THREADS, 3) jobs_kernel(const __grid_constant__ Jobs<Job> jobs)
+static __global__ void __launch_bounds__(JOB_THREADS, Job::BLOCKS) jobs_kernel(const __grid_constant__ Jobs<Job> jobs)
 {
     typedef typename Job::Factors Factors;
     Factors *shared = block_shared<Factors>();
