@@ -122,7 +122,7 @@ def run_loam(args, folder, shape, seed):
     score = json.loads(run([args.loam, "eval", str(path), "--task", "--json", f"train.threads={args.threads}"]).splitlines()[0])
     records = [json.loads(line) for line in open(path / "metrics.jsonl", encoding="utf-8")]
     trained = [record for record in records if record["kind"] == "train"]
-    judged = [record for record in records if record["kind"] == "eval"]
+    judged = [record for record in records if record["kind"] == "valid"]
     return {"accuracy": score["accuracy"], "loss": statistics.mean(record["loss"] for record in trained),
             "held_out": judged[-1]["loss"], "steps": trained[-1]["step"], "seconds": trained[-1]["wall_s"]}
 

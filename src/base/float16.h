@@ -2,18 +2,20 @@
  * here. */
 #pragma once
 
+#include "base/host_device.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
-static inline float f32_of_bits(uint32_t bits)
+HOST_DEVICE static inline float f32_of_bits(uint32_t bits)
 {
     float value;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
-static inline uint32_t bits_of_f32(float value)
+HOST_DEVICE static inline uint32_t bits_of_f32(float value)
 {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);

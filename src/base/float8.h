@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-static inline float float8_largest(bool e5m2)
+HOST_DEVICE static inline float float8_largest(bool e5m2)
 {
     return e5m2 ? 57344.0f : 448.0f;
 }

@@ -50,6 +50,8 @@ typedef struct Precision {
     Fp8Recipe fp8;
     bool fp8_bytes; /* numbers of FP8 take a byte each, as on GPUs; else they are numbers of `compute` */
     bool tf32;      /* products of f32 round their factors to TF32 (10 bits of mantissa), on GPUs alone */
+    bool offload;   /* master weights, where they have a dtype of their own, and optimizer states lie in memory of the
+                       host, and are on the device for their update alone; on GPUs alone */
 } Precision;
 
 /* Everything in one dtype. */
@@ -113,6 +115,31 @@ DeviceMark device_record(Device *dev);          /* a mark behind all work queued
 void device_wait(Device *dev, DeviceMark mark); /* returns when all work before the mark is done */
 void device_synchronise(Device *dev);           /* returns when all work is done */
 
+/* Operations between device_group_begin and device_group_end may be done in any order, or all of one kind by one
+ * launch: none of them may read or write memory that another one writes. Groups do not nest, and hold no transfers. */
+void device_group_begin(Device *dev);
+void device_group_end(Device *dev);
+/* Whether a group is faster than its operations one by one, as on a GPU. */
+bool device_groups(const Device *dev);
+
+/* A GPU copies both ways while it computes: by two more queues, whose order beside the work above device_follow makes.
+ * Only memory of device_host_alloc goes by them, and only while nobody else touches it. */
+typedef enum DeviceQueue {
+    QUEUE_WORK, /* operations, uploads and downloads */
+    QUEUE_UP,   /* device_send */
+    QUEUE_DOWN, /* device_fetch */
+    QUEUES
+} DeviceQueue;
+/* Memory of the host, of unknown content, which a GPU reads and writes by itself (page-locked); NULL means that there
+ * is not enough. */
+void *device_host_alloc(Device *dev, size_t bytes);
+void device_host_free(Device *dev, void *p); /* the queues must be empty: device_settle */
+void device_send(Device *dev, void *to, const void *from, size_t bytes);
+void device_fetch(Device *dev, void *to, const void *from, size_t bytes);
+/* What is queued in `queue` from here on begins when all that has been queued in `earlier` so far is done. */
+void device_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
+void device_settle(Device *dev); /* returns when the work of all queues is done */
+
 /* Transfers of a whole tensor; on the host its rows lie side by side, in its dtype. */
 void tensor_upload(Device *dev, Tensor to, const void *from);
 void tensor_download(Device *dev, void *to, Tensor from);
@@ -120,3 +147,6 @@ void tensor_download(Device *dev, void *to, Tensor from);
  * the numbers; on a device that computes nothing it leaves `to` alone. */
 void tensor_write(Device *dev, Tensor to, const void *from, DType dtype);
 void tensor_read(Device *dev, void *to, DType dtype, Tensor from);
+/* The same for a tensor that lies in memory of the host. */
+void tensor_write_host(Tensor to, const void *from, DType dtype);
+void tensor_read_host(void *to, DType dtype, Tensor from);

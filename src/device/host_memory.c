@@ -52,3 +52,16 @@ size_t host_room(Device *dev)
     (void)dev;
     return SIZE_MAX;
 }
+
+void host_group(Device *dev, bool open)
+{
+    (void)dev;
+    (void)open;
+}
+
+void host_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier)
+{
+    (void)dev;
+    (void)queue;
+    (void)earlier;
+}

@@ -15,6 +15,12 @@ struct OpTable {
     DeviceMark (*record)(Device *dev);
     void (*wait)(Device *dev, DeviceMark mark);
     size_t (*room)(Device *dev);
+    void (*group)(Device *dev, bool open); /* device_group_begin, device_group_end */
+    void *(*host_alloc)(Device *dev, size_t bytes);
+    void (*host_free)(Device *dev, void *p);
+    void (*send)(Device *dev, void *to, const void *from, size_t bytes);
+    void (*fetch)(Device *dev, void *to, const void *from, size_t bytes);
+    void (*follow)(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 
 #define OP(name, parameters, arguments, operands, rules, flops) void(*name) parameters;
 #include "device/op_list.inc"
@@ -24,13 +30,19 @@ struct OpTable {
 /* The entries of a device that computes at once in memory of the host. */
 #define MEMORY_OF_HOST                                                                                                 \
     .alloc = host_alloc, .free = host_free, .upload = host_copy, .download = host_copy, .record = host_record,         \
-    .wait = host_wait, .room = host_room
+    .wait = host_wait, .room = host_room, QUEUE_OF_HOST
+/* The entries of a device that has one queue, no groups, and nothing to gain from memory of the host. */
+#define QUEUE_OF_HOST                                                                                                  \
+    .group = host_group, .host_alloc = host_alloc, .host_free = host_free, .send = host_copy, .fetch = host_copy,      \
+    .follow = host_follow
 void *host_alloc(Device *dev, size_t bytes);
 void host_free(Device *dev, void *p);
 void host_copy(Device *dev, void *to, const void *from, size_t bytes);
 DeviceMark host_record(Device *dev);
 void host_wait(Device *dev, DeviceMark mark);
 size_t host_room(Device *dev);
+void host_group(Device *dev, bool open);
+void host_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 
 /* A new device of `ops`, every entry of which must be filled. Its tensors have the dtypes of `precision`, statistics
  * that of the master weights, indices i32, totals f64. */

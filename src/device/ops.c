@@ -167,6 +167,29 @@ static void check_adafactor_update(const char *op, Tensor g, Tensor row, Tensor 
     CHECK(tensor_present(m) == (spec->beta1 > 0), "%s: beta1 %g, m %d", op, spec->beta1, m.rank);
 }
 
+void device_group_begin(Device *dev)
+{
+    dev->ops->group(dev, true);
+}
+
+/* A group is timed as a whole: by the operation called last. */
+void device_group_end(Device *dev)
+{
+    if (dev->profile == NULL) {
+        dev->ops->group(dev, false);
+        return;
+    }
+    double start = clock_seconds();
+    dev->ops->group(dev, false);
+    device_synchronise(dev);
+    profile_extend(dev, clock_seconds() - start);
+}
+
+bool device_groups(const Device *dev)
+{
+    return dev->ops->group != host_group;
+}
+
 /* What each operation is: its checks, the backend's kernel, and the time where somebody asked for it. */
 #define NO_RULES (void)op
 #define OP(name, parameters, arguments, operands, rules, flops)                                                        \

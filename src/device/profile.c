@@ -24,6 +24,7 @@ static void add_row(Profile *profile, const char *op, double seconds)
         profile->n++;
         profile->rows[i].op = op;
     }
+    profile->last = i;
     profile->rows[i].seconds += seconds;
     profile->rows[i].calls++;
 }
@@ -80,6 +81,16 @@ void profile_add(Device *dev, const char *op, double start, double seconds, cons
         profile->events[profile->open[i]].flops += event->flops;
         profile->events[profile->open[i]].bytes += event->bytes;
     }
+}
+
+void profile_extend(Device *dev, double seconds)
+{
+    Profile *profile = dev->profile;
+    if (profile->n == 0)
+        return;
+    profile->rows[profile->last].seconds += seconds;
+    if (profile->keeps_events && profile->n_events > 0 && !profile->events[profile->n_events - 1].is_phase)
+        profile->events[profile->n_events - 1].seconds += seconds;
 }
 
 void profile_open_phase(Device *dev, const char *name, int number)

@@ -32,6 +32,7 @@ struct Profile {
         double seconds;
         int64_t calls;
     } rows[PROFILE_OPS];
+    int last; /* row of the operation called last */
 
     bool keeps_events;    /* set by the caller: events are recorded too */
     ProfileEvent *events; /* in the order of their starts */
@@ -46,6 +47,9 @@ void profile_clear(Profile *profile);
 /* For the front door (ops.c): adds a call that began at `start` and took `seconds`. */
 void profile_add(Device *dev, const char *op, double start, double seconds, const struct Operand *operands, int n,
                  double flops);
+
+/* For device_group_end: the calls of a group took `seconds` more, which count as the last call's. */
+void profile_extend(Device *dev, double seconds);
 
 /* For profile_begin and profile_end. */
 void profile_open_phase(Device *dev, const char *name, int number);

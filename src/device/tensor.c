@@ -47,6 +47,12 @@ Tensor arena_tensor(Arena *arena, DType dtype, int64_t rows, int64_t cols, const
     return tensor_matrix(arena_push(arena, bytes, tag), dtype, rows, cols);
 }
 
+Tensor arena_like(Arena *arena, DType dtype, Tensor like, const char *tag)
+{
+    return like.rank == 2 ? arena_tensor(arena, dtype, like.d[0], like.d[1], tag)
+                          : arena_vector(arena, dtype, like.d[0], tag);
+}
+
 bool tensor_present(Tensor t)
 {
     return t.rank != 0;

@@ -25,6 +25,7 @@ Tensor tensor_vector(void *p, DType dtype, int64_t n);
 Tensor tensor_matrix(void *p, DType dtype, int64_t rows, int64_t cols);
 Tensor arena_vector(Arena *arena, DType dtype, int64_t n, const char *tag);
 Tensor arena_tensor(Arena *arena, DType dtype, int64_t rows, int64_t cols, const char *tag);
+Tensor arena_like(Arena *arena, DType dtype, Tensor like, const char *tag); /* of the shape of `like` */
 bool tensor_present(Tensor t);
 int64_t tensor_rows(Tensor t); /* d[0] of a matrix, 1 of a vector */
 int64_t tensor_cols(Tensor t); /* the last dimension */

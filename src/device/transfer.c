@@ -48,6 +48,41 @@ void device_synchronise(Device *dev)
     device_wait(dev, device_record(dev));
 }
 
+void *device_host_alloc(Device *dev, size_t bytes)
+{
+    return dev->ops->host_alloc(dev, bytes);
+}
+
+void device_host_free(Device *dev, void *p)
+{
+    if (p)
+        dev->ops->host_free(dev, p);
+}
+
+void device_send(Device *dev, void *to, const void *from, size_t bytes)
+{
+    if (bytes > 0)
+        dev->ops->send(dev, to, from, bytes);
+}
+
+void device_fetch(Device *dev, void *to, const void *from, size_t bytes)
+{
+    if (bytes > 0)
+        dev->ops->fetch(dev, to, from, bytes);
+}
+
+void device_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier)
+{
+    dev->ops->follow(dev, queue, earlier);
+}
+
+void device_settle(Device *dev)
+{
+    device_follow(dev, QUEUE_WORK, QUEUE_UP);
+    device_follow(dev, QUEUE_WORK, QUEUE_DOWN);
+    device_synchronise(dev);
+}
+
 /* A tensor as runs of numbers without gaps: one, or its rows. */
 typedef struct Pieces {
     int64_t n, length;
@@ -120,4 +155,20 @@ void tensor_upload(Device *dev, Tensor to, const void *from)
 void tensor_download(Device *dev, void *to, Tensor from)
 {
     read_numbers(dev, to, (DType)from.dtype, from);
+}
+
+void tensor_write_host(Tensor to, const void *from, DType dtype)
+{
+    Pieces pieces = pieces_of(to);
+    for (int64_t i = 0; i < pieces.n; i++)
+        cast_numbers(piece_at(to, i, 0), (DType)to.dtype,
+                     (const char *)from + (size_t)(i * pieces.length) * dtype_bytes(dtype), dtype, pieces.length);
+}
+
+void tensor_read_host(void *to, DType dtype, Tensor from)
+{
+    Pieces pieces = pieces_of(from);
+    for (int64_t i = 0; i < pieces.n; i++)
+        cast_numbers((char *)to + (size_t)(i * pieces.length) * dtype_bytes(dtype), dtype, piece_at(from, i, 0),
+                     (DType)from.dtype, pieces.length);
 }

@@ -53,7 +53,8 @@ static Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64
     return p;
 }
 
-/* Queries and keys by their position ids, where the model has rotary positions. */
+/* Queries and keys by their position ids, where the model has rotary positions: in one pass where they lie side by
+ * side. */
 static void rotate(const Ctx *cx, const Projections *p, bool inverse)
 {
     Tensor angles = cx->rotary[cx->layer->local_rotary];
@@ -61,6 +62,11 @@ static void rotate(const Ctx *cx, const Projections *p, bool inverse)
 
     if (!tensor_present(angles))
         return;
+    if (tensor_present(p->qkv)) {
+        Tensor both = tensor_slice_cols(p->qkv, 0, p->q.d[1] + p->k.d[1]);
+        op_rotary(cx->dev, both, angles, cx->tokens->position_ids, head_dim, inverse);
+        return;
+    }
     op_rotary(cx->dev, p->q, angles, cx->tokens->position_ids, head_dim, inverse);
     op_rotary(cx->dev, p->k, angles, cx->tokens->position_ids, head_dim, inverse);
 }

@@ -45,7 +45,7 @@ static void list_states(Optimizer *opt)
         for (Param *param = params->params; param < params->params + params->n_params; param++) {
             if (param->spec.frozen)
                 continue;
-            bucket->states[bucket->n_states++] = (State){ .param = param, .first = elements };
+            bucket->states[bucket->n_states++] = (State){ .param = param, .first = elements, .w = param->master };
             elements += tensor_count(param->master);
         }
         opt->n_states += bucket->n_states;
@@ -95,22 +95,38 @@ static void *lay_out(Optimizer *opt, LayOutFn fn, size_t *bytes)
     return memory;
 }
 
-static void name_tensor(Optimizer *opt, const State *state, Tensor tensor, const char *kind)
+static void name_tensor(Optimizer *opt, const OptimBucket *bucket, const State *state, Tensor tensor, const char *kind)
 {
     if (!tensor_present(tensor))
         return;
-    NamedTensor named = { g_strdup_printf("%s/%s", state->param->spec.name, kind), tensor };
+    NamedTensor named = { g_strdup_printf("%s/%s", state->param->spec.name, kind),
+                          opt->host ? offload_host(bucket, tensor) : tensor };
     g_array_append_val(opt->named, named);
 }
 
 static void name_tensors(Optimizer *opt)
 {
-    for (const State *state = opt->states; state < opt->states + opt->n_states; state++) {
-        name_tensor(opt, state, state->m, "m");
-        name_tensor(opt, state, state->v, "v");
-        name_tensor(opt, state, state->row, "row");
-        name_tensor(opt, state, state->col, "col");
-    }
+    for (const OptimBucket *bucket = opt->buckets; bucket < opt->buckets + opt->store->n_buckets; bucket++)
+        for (const State *state = bucket->states; state < bucket->states + bucket->n_states; state++) {
+            name_tensor(opt, bucket, state, state->m, "m");
+            name_tensor(opt, bucket, state, state->v, "v");
+            name_tensor(opt, bucket, state, state->row, "row");
+            name_tensor(opt, bucket, state, state->col, "col");
+        }
+}
+
+/* false: no memory. */
+static bool open_states(Optimizer *opt)
+{
+    Device *dev = opt->store->dev;
+    DType dtype = dev->precision.state;
+    size_t bytes;
+    if (dev->precision.offload)
+        return offload_open(opt);
+    opt->memory = lay_out(opt, lay_out_states, &bytes);
+    if (opt->memory)
+        op_fill(dev, tensor_vector(opt->memory, dtype, (int64_t)(bytes / dtype_bytes(dtype))), 0);
+    return opt->memory != NULL;
 }
 
 Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError **error)
@@ -120,23 +136,22 @@ Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError *
         return NULL;
     Device *dev = store->dev;
     Optimizer *opt = g_new0(Optimizer, 1);
-    size_t bytes, sums_bytes;
+    size_t sums_bytes;
     opt->store = store;
     opt->config = resolved;
     opt->method = &optim_methods[resolved.name];
     opt->named = g_array_new(FALSE, FALSE, sizeof(NamedTensor));
     list_states(opt);
-    opt->memory = lay_out(opt, lay_out_states, &bytes);
+    bool opened = open_states(opt);
     opt->sums = lay_out(opt, lay_out_sums, &sums_bytes);
     opt->scalars = device_alloc(dev, sizeof *opt->scalars);
-    if (!opt->memory || !opt->sums || !opt->scalars) {
+    name_tensors(opt);
+    if (!opened || !opt->sums || !opt->scalars) {
+        fail_machine(error, "no memory for the optimizer's state: %zu bytes%s", optimizer_bytes(opt) + sums_bytes,
+                     dev->precision.offload ? " on the host, and two buckets of it on the device" : "");
         optimizer_close(opt);
-        fail_machine(error, "no memory for the optimizer's state: %zu bytes", bytes + sums_bytes);
         return NULL;
     }
-    DType dtype = dev->precision.state;
-    op_fill(dev, tensor_vector(opt->memory, dtype, (int64_t)(bytes / dtype_bytes(dtype))), 0);
-    name_tensors(opt);
     return opt;
 }
 
@@ -144,6 +159,8 @@ void optimizer_close(Optimizer *opt)
 {
     if (!opt)
         return;
+    if (opt->store->dev->precision.offload)
+        offload_close(opt);
     device_free(opt->store->dev, opt->memory);
     device_free(opt->store->dev, opt->sums);
     device_free(opt->store->dev, opt->scalars);
@@ -171,7 +188,9 @@ double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm, do
     double clip = config->clip_norm > 0 ? fmin(1, config->clip_norm / (norm + 1e-6)) : 1;
     StepScalars scalars = { .lr = (float)lr, .clip = (float)(clip / loss_scale), .update = update };
     device_upload(opt->store->dev, opt->scalars, &scalars, sizeof scalars);
-    for (int b = 0; b < opt->store->n_buckets; b++)
+    if (opt->host)
+        offload_update(opt);
+    for (int b = 0; !opt->host && b < opt->store->n_buckets; b++)
         optimizer_update_bucket(opt, &opt->buckets[b]);
     return lr;
 }
@@ -217,12 +236,17 @@ size_t optimizer_bytes(const Optimizer *opt)
     return bytes;
 }
 
+size_t optimizer_device_bytes(const Optimizer *opt)
+{
+    return opt->host ? opt->stage_bytes : optimizer_bytes(opt);
+}
+
 void optimizer_read(const Optimizer *opt, int index, const Box *box, DType dtype, void *host)
 {
-    tensor_read(opt->store->dev, host, dtype, tensor_box(get_state(opt, index)->tensor, box));
+    params_read_tensor(opt->store, opt->host != NULL, tensor_box(get_state(opt, index)->tensor, box), dtype, host);
 }
 
 void optimizer_write(Optimizer *opt, int index, const Box *box, DType dtype, const void *host)
 {
-    tensor_write(opt->store->dev, tensor_box(get_state(opt, index)->tensor, box), host, dtype);
+    params_write_tensor(opt->store, opt->host != NULL, tensor_box(get_state(opt, index)->tensor, box), dtype, host);
 }

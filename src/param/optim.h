@@ -51,6 +51,7 @@ typedef struct OptimConfig {
     double eps1, eps2, clip_threshold, decay_rate; /* Adafactor's: see AdafactorSpec in device/ops.h */
     int64_t step_offset, min_dim_factored;         /* added to update; matrices with a smaller side are not factored */
     bool scale_parameter, relative_step, warmup_init, factored, decay_by_lr; /* decay_by_lr: weight decay times lr */
+    bool offload; /* states and master weights lie in memory of the host, beside a GPU (Precision.offload) */
 } OptimConfig;
 
 extern const OptionRow optim_options[]; /* "optim.*" over OptimConfig */
@@ -86,7 +87,8 @@ typedef struct OptimState {
 } OptimState;
 int optimizer_state_count(const Optimizer *opt);
 OptimState optimizer_state(const Optimizer *opt, int index);
-size_t optimizer_bytes(const Optimizer *opt); /* of all states */
+size_t optimizer_bytes(const Optimizer *opt);        /* of all states */
+size_t optimizer_device_bytes(const Optimizer *opt); /* that they take on the device: fewer with optim.offload */
 /* Copies a box of a state to or from host memory, as params_read and params_write do. */
 void optimizer_read(const Optimizer *opt, int index, const Box *box, DType dtype, void *host);
 void optimizer_write(Optimizer *opt, int index, const Box *box, DType dtype, const void *host);

@@ -1,12 +1,6 @@
 /* optim_methods.c: what each optimizer keeps of a parameter, and the operations of its update. */
 #include "param/optim_state.h"
 
-static Tensor push_like(Arena *arena, Tensor model, DType dtype, const char *tag)
-{
-    return model.rank == 2 ? arena_tensor(arena, dtype, model.d[0], model.d[1], tag)
-                           : arena_vector(arena, dtype, model.d[0], tag);
-}
-
 static double decay_of(const Optimizer *opt, const Param *param)
 {
     return param->spec.decay || opt->config.decay == DECAY_ALL ? opt->config.weight_decay : 0;
@@ -49,8 +43,8 @@ static int64_t adamw_rms_sums(const State *state, SumsKind kind)
 static void adamw_state(const OptimConfig *config, DType dtype, State *state, Arena *arena)
 {
     (void)config;
-    state->m = push_like(arena, state->param->master, dtype, "m");
-    state->v = push_like(arena, state->param->master, dtype, "v");
+    state->m = arena_like(arena, dtype, state->param->master, "m");
+    state->v = arena_like(arena, dtype, state->param->master, "v");
 }
 
 static void adamw_update(const Optimizer *opt, const State *state, const Part *part)
@@ -78,10 +72,10 @@ static void adafactor_state(const OptimConfig *config, DType dtype, State *state
         state->row = arena_vector(arena, dtype, w.d[0], "row");
         state->col = arena_vector(arena, dtype, w.d[1], "col");
     } else {
-        state->v = push_like(arena, w, dtype, "v");
+        state->v = arena_like(arena, dtype, w, "v");
     }
     if (config->beta1 > 0)
-        state->m = push_like(arena, w, dtype, "m");
+        state->m = arena_like(arena, dtype, w, "m");
 }
 
 static int64_t adafactor_sums(const State *state, SumsKind kind)

@@ -55,6 +55,11 @@ const OptionRow optim_options[] = {
       "adafactor: learning rate min(1e-2, 1/sqrt(t)) instead of the schedule", NULL },
     { "optim.warmup_init", OPT_BOOL, AT(warmup_init), "false", 0, 0, OPT_TUNABLE,
       "adafactor: with relative_step, learning rate min(1e-6 t, 1/sqrt(t))", NULL },
+    { "optim.offload", OPT_BOOL, AT(offload), "false", 0, 0, OPT_FREE,
+      "on a GPU: optimizer state, and master weights of bf16, fp16 and fp8, lie in memory of the host and are brought "
+      "to "
+      "the GPU for their update, block by block",
+      NULL },
     { "optim.decay_by_lr", OPT_BOOL, AT(decay_by_lr), "true", 0, 0, OPT_TUNABLE,
       "adafactor: weight decay is multiplied by the learning rate; false: not, as in T5X", NULL },
 };

@@ -16,6 +16,7 @@ typedef enum SumsKind {
 typedef struct State {
     Param *param;
     int64_t first; /* its offset among the trained elements of its bucket (Range) */
+    Tensor w;      /* weights that the update changes: the masters, or their copy on the device (optim_offload.c) */
     Tensor m, v, row, col;
     Tensor sums[SUMS_KINDS];
 } State;
@@ -54,7 +55,12 @@ typedef struct OptimBucket {
     int n_states;
     Tensor sums[SUMS_KINDS]; /* the sums of all its states in one vector, or NO_TENSOR */
     GArray *ranges;          /* of Range; NULL means that all its elements are updated */
+    char *stage, *host; /* with offload: memory of its states, of `bytes` bytes, on the device for the update (the copy
+                           of the masters follows them) and on the host */
+    size_t bytes;
 } OptimBucket;
+
+enum { STAGES = 2 };
 
 struct Optimizer {
     ParamStore *store;
@@ -63,9 +69,11 @@ struct Optimizer {
     State *states; /* of all trained parameters, ordered by bucket */
     int n_states;
     OptimBucket *buckets;
-    GArray *named; /* NamedTensor */
-    void *memory;  /* device memory of the states */
-    void *sums;    /* device memory of OptimBucket.sums, shared by all buckets, which are updated in turn */
+    GArray *named;               /* NamedTensor */
+    void *memory;                /* device memory of the states; NULL with offload */
+    void *stages[STAGES], *host; /* with offload: memory of OptimBucket.stage, and of OptimBucket.host */
+    size_t stage_bytes;          /* of all stages */
+    void *sums; /* device memory of OptimBucket.sums, shared by all buckets, which are updated in turn */
     StepScalars *scalars;
     SumsFn reduce; /* reduces the sums over ranks; NULL means one rank */
     void *reduce_context;
@@ -73,3 +81,9 @@ struct Optimizer {
 
 /* Updates all parameters of a bucket; the caller has set opt->scalars. */
 void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket);
+
+/* optim_offload.c: states in memory of the host. */
+bool offload_open(Optimizer *opt); /* takes the memory and lays out the states; false means that there is not enough */
+void offload_close(Optimizer *opt);
+void offload_update(const Optimizer *opt); /* optimizer_update_bucket of all buckets, with the copies both ways */
+Tensor offload_host(const OptimBucket *bucket, Tensor state); /* a state of the bucket as it lies on the host */

@@ -15,7 +15,7 @@ static Part part_of(const Optimizer *opt, const State *state, int64_t first, int
 {
     bool rows = opt->method->by_rows;
     int64_t cols = tensor_cols(state->param->master);
-    return (Part){ .w = cut(state->param->master, rows, first, n),
+    return (Part){ .w = cut(state->w, rows, first, n),
                    .rounded = param_has_master(state->param) ? cut(state->param->w, rows, first, n) : NO_TENSOR,
                    .g = cut(state->param->g, rows, first, n),
                    .m = cut(state->m, rows, first, n),
@@ -35,12 +35,14 @@ static int64_t cut_at(const Optimizer *opt, const State *state, int64_t element)
 
 static void run_on_range(const Optimizer *opt, const Phase *phase, const State *states, int n, Range range)
 {
+    device_group_begin(opt->store->dev);
     for (const State *state = states; state < states + n; state++) {
         int64_t first = cut_at(opt, state, range.begin), end = cut_at(opt, state, range.end);
         Part part = part_of(opt, state, first, end - first);
         if (end > first)
             phase->run(opt, state, &part);
     }
+    device_group_end(opt->store->dev);
 }
 
 static void run_phase(const Optimizer *opt, const Phase *phase, const OptimBucket *bucket, const State *states, int n)
@@ -56,18 +58,18 @@ static void run_phase(const Optimizer *opt, const Phase *phase, const OptimBucke
 
 static void update_states(const Optimizer *opt, const OptimBucket *bucket, const State *states, int n)
 {
-    for (int i = 0; i < n; i++)
-        for (int kind = 0; kind < SUMS_KINDS; kind++)
-            if (tensor_present(states[i].sums[kind]))
-                op_fill(opt->store->dev, states[i].sums[kind], 0);
     for (const Phase *phase = opt->method->phases; phase->run; phase++)
         run_phase(opt, phase, bucket, states, n);
 }
 
-/* Where nobody adds sums up in between, a parameter is done before the next begins: it is still in the cache. */
+/* Where nobody adds sums up in between, and the device has no use for groups, a parameter is done before the next
+ * begins: it is still in the cache. */
 void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket)
 {
-    int n = opt->reduce ? bucket->n_states : 1;
+    int n = opt->reduce || device_groups(opt->store->dev) ? bucket->n_states : 1;
+    for (int kind = 0; kind < SUMS_KINDS; kind++)
+        if (tensor_present(bucket->sums[kind]))
+            op_fill(opt->store->dev, bucket->sums[kind], 0);
     for (int i = 0; i < bucket->n_states; i += n)
         update_states(opt, bucket, bucket->states + i, n);
 }

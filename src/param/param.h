@@ -1,6 +1,6 @@
 /* param.h: the parameters of a model, in buckets. A bucket holds the parameters of one block, of the embedding, of a
  * head, or those that the blocks of a stack share: in one allocation for weights, one for gradients, and one for master
- * weights where they have another dtype than the weights.
+ * weights where they have another dtype than the weights; these lie in memory of the host with Precision.offload.
  *
  * A layer gets the tensors of a bucket as a view struct, a struct of Tensors such as BlockW, and uses them between
  * params_acquire and params_release only. Files and tools read and write parts (boxes) of parameters. Nothing else

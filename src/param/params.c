@@ -2,6 +2,8 @@
 #include "base/check.h"
 #include "param/store.h"
 
+#include <string.h>
+
 /* Parameters of one fusion group, which follow each other in the list of specs. */
 static bool same_group(const ParamSpec *a, const ParamSpec *b)
 {
@@ -59,6 +61,19 @@ static void lay_out(Bucket *bucket, Region region, DType dtype, DType exact, Are
     }
 }
 
+static bool is_on_host(const ParamStore *store, int region)
+{
+    return region == REGION_MASTERS && store->dev->precision.offload;
+}
+
+static void region_close(ParamStore *store, const Bucket *bucket, int region)
+{
+    if (is_on_host(store, region))
+        device_host_free(store->dev, bucket->regions[region].p);
+    else
+        device_free(store->dev, bucket->regions[region].p);
+}
+
 /* false: no memory. */
 static bool region_open(ParamStore *store, Bucket *bucket, Region region)
 {
@@ -67,11 +82,15 @@ static bool region_open(ParamStore *store, Bucket *bucket, Region region)
     arena_init(&arena, "parameters", NULL, 0);
     lay_out(bucket, region, dtype, store->dev->precision.master, &arena);
     size_t bytes = arena.used;
-    void *memory = device_alloc(store->dev, bytes);
+    bool on_host = is_on_host(store, region);
+    void *memory = on_host ? device_host_alloc(store->dev, bytes) : device_alloc(store->dev, bytes);
     if (memory == NULL)
         return false;
     bucket->regions[region] = tensor_vector(memory, dtype, (int64_t)(bytes / dtype_bytes(dtype)));
-    op_fill(store->dev, bucket->regions[region], 0);
+    if (!on_host)
+        op_fill(store->dev, bucket->regions[region], 0);
+    else if (store->dev->computes)
+        memset(memory, 0, bytes);
     arena_init(&arena, "parameters", memory, bytes);
     lay_out(bucket, region, dtype, store->dev->precision.master, &arena);
     return true;
@@ -137,7 +156,7 @@ void params_close(ParamStore *store)
         return;
     for (int i = 0; i < store->n_buckets; i++)
         for (int region = 0; region < REGION_COUNT; region++)
-            device_free(store->dev, store->buckets[i].regions[region].p);
+            region_close(store, &store->buckets[i], region);
     device_free(store->dev, store->sum);
     g_hash_table_unref(store->by_name);
     g_free(store->buckets);

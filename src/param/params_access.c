@@ -29,17 +29,54 @@ Tensor tensor_box(Tensor t, const Box *box)
     return rows;
 }
 
+void params_read_tensor(ParamStore *store, bool on_host, Tensor from, DType dtype, void *to)
+{
+    if (!on_host) {
+        tensor_read(store->dev, to, dtype, from);
+        return;
+    }
+    device_settle(store->dev);
+    if (store->dev->computes)
+        tensor_read_host(to, dtype, from);
+}
+
+void params_write_tensor(ParamStore *store, bool on_host, Tensor to, DType dtype, const void *from)
+{
+    if (!on_host) {
+        tensor_write(store->dev, to, from, dtype);
+        return;
+    }
+    device_settle(store->dev);
+    if (store->dev->computes)
+        tensor_write_host(to, from, dtype);
+}
+
 void params_read(ParamStore *store, int index, const Box *box, DType dtype, void *host)
 {
-    tensor_read(store->dev, host, dtype, tensor_box(params_get(store, index)->master, box));
+    const Param *param = params_get(store, index);
+    params_read_tensor(store, params_master_on_host(store, param), tensor_box(param->master, box), dtype, host);
+}
+
+/* The weights that layers compute with become the masters, rounded. */
+static void round_master(ParamStore *store, const Param *param, const Box *box)
+{
+    Tensor w = tensor_box(param->w, box), master = tensor_box(param->master, box);
+    DType dtype = (DType)master.dtype;
+    if (!params_master_on_host(store, param)) {
+        op_copy(store->dev, w, master);
+        return;
+    }
+    g_autofree void *values = g_malloc0((gsize)tensor_count(master) * dtype_bytes(dtype));
+    params_read_tensor(store, true, master, dtype, values);
+    tensor_write(store->dev, w, values, dtype);
 }
 
 void params_write(ParamStore *store, int index, const Box *box, DType dtype, const void *host)
 {
     const Param *param = params_get(store, index);
-    tensor_write(store->dev, tensor_box(param->master, box), host, dtype);
+    params_write_tensor(store, params_master_on_host(store, param), tensor_box(param->master, box), dtype, host);
     if (param_has_master(param))
-        op_copy(store->dev, tensor_box(param->w, box), tensor_box(param->master, box));
+        round_master(store, param, box);
 }
 
 void params_copy(ParamStore *to, int index, ParamStore *from, int source)

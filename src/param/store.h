@@ -45,5 +45,13 @@ struct ParamStore {
 Param *params_get(const ParamStore *store, int index);
 Param *params_find(const ParamStore *store, const char *name); /* NULL if absent */
 Bucket *params_bucket(ParamStore *store, int bucket);
+/* Whether the master weights of a parameter lie in memory of the host. */
+static inline bool params_master_on_host(const ParamStore *store, const Param *param)
+{
+    return store->dev->precision.offload && param_has_master(param);
+}
+/* tensor_read and tensor_write of a tensor on the device, or on the host where copies of it may be under way. */
+void params_read_tensor(ParamStore *store, bool on_host, Tensor from, DType dtype, void *to);
+void params_write_tensor(ParamStore *store, bool on_host, Tensor to, DType dtype, const void *from);
 /* The part of t, a logical tensor, that lies in the box; box NULL means all of it. */
 Tensor tensor_box(Tensor t, const Box *box);

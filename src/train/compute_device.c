@@ -10,7 +10,7 @@
 
 static Device *open_cpu(int threads, Precision precision)
 {
-    precision.fp8_bytes = precision.tf32 = false; /* "auto" may have meant a GPU */
+    precision.fp8_bytes = precision.tf32 = precision.offload = false; /* "auto" may have meant a GPU */
     Device *dev = device_open_cpu(threads, precision);
     cpu_set_t allowed; /* what taskset, Slurm and containers leave, which g_get_num_processors does not look at */
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && dev->threads > CPU_COUNT(&allowed))
@@ -59,14 +59,26 @@ static bool has_driver(void)
     return cuda_has_driver() && (seen == NULL || (*seen != '\0' && strcmp(seen, "-1") != 0));
 }
 
+/* Whether GPU 0 opens, tried once: a GPU that the driver counts may be one that another program has for itself, or
+ * whose code the backend lacks. */
+static bool first_gpu_opens(void)
+{
+    static bool tried, opens;
+    char why[CUDA_WHY];
+    if (!tried) {
+        Device *dev = device_open_cuda(0, precision_uniform(DT_F32), why);
+        tried = true;
+        opens = dev != NULL;
+        device_close(dev);
+    }
+    return opens;
+}
+
 bool compute_device_is_gpu(const char *name)
 {
-    char why[CUDA_WHY];
-    CudaGpu gpu;
-    int index, n;
+    int index;
     DeviceChoice choice = choice_of(name, &index);
-    return choice == CHOICE_CUDA ||
-           (choice == CHOICE_AUTO && has_driver() && cuda_gpus(&n, why) && cuda_describe(0, &gpu, why));
+    return choice == CHOICE_CUDA || (choice == CHOICE_AUTO && has_driver() && first_gpu_opens());
 }
 
 bool compute_device_has_fp8(const char *name, char *why)

@@ -29,9 +29,10 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     bool ok = optimizer && model_reserve(model, (int32_t)config_micro_samples(config), input_length, target_length,
                                          &loss, &plan->activations, error);
     ParamBytes bytes = params_bytes(model_params(model));
-    plan->weights = bytes.weights + bytes.masters;
+    plan->weights = bytes.weights + (null->precision.offload ? 0 : bytes.masters);
     plan->gradients = bytes.gradients;
-    plan->optimizer = optimizer ? optimizer_bytes(optimizer) : 0;
+    plan->optimizer = optimizer ? optimizer_device_bytes(optimizer) : 0;
+    plan->host = optimizer && null->precision.offload ? bytes.masters + optimizer_bytes(optimizer) : 0;
     plan->trained = count_trained(model_params(model));
     g_clear_pointer(&optimizer, optimizer_close);
     model_close(model);
@@ -63,9 +64,9 @@ char *memory_describe(const MemoryPlan *plan)
 {
     g_autofree char *total = text_bytes(total_of(plan)), *weights = text_bytes(plan->weights),
                     *gradients = text_bytes(plan->gradients), *optimizer = text_bytes(plan->optimizer),
-                    *activations = text_bytes(plan->activations);
-    return g_strdup_printf("%s: weights %s, gradients %s, optimizer %s, activations %s", total, weights, gradients,
-                           optimizer, activations);
+                    *activations = text_bytes(plan->activations), *host = text_bytes(plan->host);
+    return g_strdup_printf("%s: weights %s, gradients %s, optimizer %s, activations %s%s%s", total, weights, gradients,
+                           optimizer, activations, plan->host ? ", on the host " : "", plan->host ? host : "");
 }
 
 char *memory_describe_trained(const MemoryPlan *plan, int64_t params)
@@ -161,10 +162,10 @@ static size_t device_bytes(const MemoryPlan *plan, const Device *dev)
 
 static size_t machine_bytes(const MemoryPlan *plan, const Device *dev)
 {
-    return *dev->gpu.name ? plan->batches : total_of(plan);
+    return *dev->gpu.name ? plan->batches + plan->host : total_of(plan);
 }
 
-/* A plan that might fit: the run with another train.micro_batch and train.recompute. */
+/* Plans that might fit: the run with other values of these options. */
 typedef struct Trial {
     const Config *config;
     int32_t input_length, target_length;
@@ -172,43 +173,74 @@ typedef struct Trial {
     size_t room;
 } Trial;
 
-static bool fits(const Trial *trial, int64_t micro, int recompute, MemoryPlan *plan)
+typedef struct Settings {
+    int64_t micro; /* samples */
+    int recompute;
+    bool offload;
+} Settings;
+
+static bool fits(const Trial *trial, Settings settings, MemoryPlan *plan)
 {
     Config config = *trial->config; /* borrows */
-    config.train.micro_batch = (Amount){ .value = (double)micro, .unit = UNIT_SAMPLES };
-    config.train.recompute = recompute;
+    config.train.micro_batch = (Amount){ .value = (double)settings.micro, .unit = UNIT_SAMPLES };
+    config.train.recompute = settings.recompute;
+    config.optim.offload = settings.offload;
     return memory_plan(&config, trial->input_length, trial->target_length, plan, NULL) &&
-           device_bytes(plan, trial->dev) <= trial->room;
+           device_bytes(plan, trial->dev) <= trial->room &&
+           (plan->host == 0 || machine_bytes(plan, trial->dev) <= available());
 }
 
-/* The largest power of two of samples below `micro` that fits; 0 means none. */
-static int64_t find_micro(const Trial *trial, int64_t micro, int recompute, MemoryPlan *plan)
+/* The largest power of two of samples below settings.micro that fits; 0 means none. */
+static int64_t find_micro(const Trial *trial, Settings settings, MemoryPlan *plan)
 {
-    int64_t n = 1;
+    int64_t n = 1, micro = settings.micro;
     while (2 * n < micro)
         n *= 2;
-    while (n > 0 && (n >= micro || !fits(trial, n, recompute, plan)))
-        n /= 2;
+    for (; n > 0; n /= 2) {
+        settings.micro = n;
+        if (n < micro && fits(trial, settings, plan))
+            break;
+    }
     return n;
+}
+
+static void append_settings(GString *text, const MemoryPlan *plan, const char *format, ...) G_GNUC_PRINTF(3, 4);
+
+/* "SETTING (BYTES)", after " or " where it is not the first. */
+static void append_settings(GString *text, const MemoryPlan *plan, const char *format, ...)
+{
+    g_autofree char *bytes = text_bytes(total_of(plan));
+    va_list arguments;
+    g_string_append(text, text->len ? " or " : "");
+    va_start(arguments, format);
+    g_string_append_vprintf(text, format, arguments);
+    va_end(arguments);
+    g_string_append_printf(text, " (%s)", bytes);
 }
 
 /* What would fit, as a sentence. g_free. */
 static char *advise(const Trial *trial)
 {
-    int64_t micro = config_micro_samples(trial->config), n;
-    int recompute = trial->config->train.recompute;
+    const Settings now = { config_micro_samples(trial->config), trial->config->train.recompute,
+                           trial->config->optim.offload };
+    const Settings recompute = { now.micro, RECOMPUTE_BLOCK, now.offload },
+                   offload = { now.micro, now.recompute, true };
+    const Settings both = { now.micro, RECOMPUTE_BLOCK, true };
+    bool may_offload = *trial->dev->gpu.name && !now.offload;
+    int64_t n;
     MemoryPlan plan = { 0 };
     GString *text = g_string_new(NULL);
-    if ((n = find_micro(trial, micro, recompute, &plan)) > 0) {
-        g_autofree char *bytes = text_bytes(total_of(&plan));
-        g_string_append_printf(text, "train.micro_batch='%" PRId64 " samples' (%s)", n, bytes);
-    }
-    if (recompute == RECOMPUTE_NONE && fits(trial, micro, RECOMPUTE_BLOCK, &plan)) {
-        g_autofree char *bytes = text_bytes(total_of(&plan));
-        g_string_append_printf(text, "%strain.recompute=block (%s)", text->len ? " or " : "", bytes);
-    }
-    if (text->len == 0 && (n = find_micro(trial, micro, RECOMPUTE_BLOCK, &plan)) > 0)
+    if ((n = find_micro(trial, now, &plan)) > 0)
+        append_settings(text, &plan, "train.micro_batch='%" PRId64 " samples'", n);
+    if (now.recompute == RECOMPUTE_NONE && fits(trial, recompute, &plan))
+        append_settings(text, &plan, "train.recompute=block");
+    if (may_offload && fits(trial, offload, &plan))
+        append_settings(text, &plan, "optim.offload=true");
+    if (text->len == 0 && (n = find_micro(trial, recompute, &plan)) > 0)
         g_string_append_printf(text, "train.micro_batch='%" PRId64 " samples' with train.recompute=block", n);
+    if (text->len == 0 && may_offload && (n = find_micro(trial, both, &plan)) > 0)
+        g_string_append_printf(
+            text, "train.micro_batch='%" PRId64 " samples' with train.recompute=block and optim.offload=true", n);
     if (text->len == 0)
         g_string_append(text, "no train.micro_batch");
     g_string_append(text, " would fit");
@@ -238,5 +270,12 @@ bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_le
     if (*dev->gpu.name && !check_room(plan, device_bytes(plan, dev), dev->gpu.name, &trial, error))
         return false;
     trial.room = available();
+    if (plan->host > 0 && machine_bytes(plan, dev) > trial.room) {
+        g_autofree char *needed = memory_describe(plan), *host = text_bytes(plan->host), *has = text_bytes(trial.room);
+        return fail_machine(error,
+                            "the run needs %s; this machine has %s free, of which optim.offload takes %s: without it "
+                            "the GPU holds the optimizer",
+                            needed, has, host);
+    }
     return check_room(plan, machine_bytes(plan, dev), "this machine", &trial, error);
 }

@@ -24,7 +24,7 @@ typedef struct LoadedModelSource {
                               a model without tokenizer is no error */
     const Precision *precision; /* NULL means that of the run that the model is of, or f32 where it is of none */
     int threads;                /* 0 means one per core */
-    const char *device;         /* train/compute_device.h; NULL means "auto" */
+    const char *device;         /* train/compute_device.h; NULL means "cpu" */
 } LoadedModelSource;
 /* A tokenizer whose hash is not the one that the model was trained with is an error, or a warning where
  * source->tokenizer names it. */

@@ -20,6 +20,7 @@ typedef struct Far {
     Block blocks[MOST_BLOCKS];
     int n_blocks;
     StepScalars *scalars; /* on the GPU: those of a case lie on its stack */
+    bool grouped;         /* a group is open: memory is uploaded before it and downloaded after it */
 } Far;
 
 /* Descriptions of one call, with addresses of the GPU. */
@@ -149,13 +150,26 @@ static void download_all(Far *far)
     {                                                                                                                  \
         Far *far = dev->impl;                                                                                          \
         Call call = { 0 };                                                                                             \
-        upload_all(far);                                                                                               \
+        if (!far->grouped)                                                                                             \
+            upload_all(far);                                                                                           \
         EACH_OF(SEND, AFTER_DEVICE arguments)                                                                          \
         far->gpu->ops->name(far->gpu EACH_OF(PASS, AFTER_DEVICE arguments));                                           \
-        download_all(far);                                                                                             \
+        if (!far->grouped)                                                                                             \
+            download_all(far);                                                                                         \
     }
 #include "device/op_list.inc"
 #undef OP
+
+static void far_group(Device *dev, bool open)
+{
+    Far *far = dev->impl;
+    if (open)
+        upload_all(far);
+    far->gpu->ops->group(far->gpu, open);
+    if (!open)
+        download_all(far);
+    far->grouped = open;
+}
 
 static void far_close(Device *dev)
 {
@@ -168,13 +182,26 @@ static void far_close(Device *dev)
 
 static const OpTable far_ops = {
     .close = far_close,
-    MEMORY_OF_HOST,
+    .alloc = host_alloc,
+    .free = host_free,
+    .upload = host_copy,
+    .download = host_copy,
+    .record = host_record,
+    .wait = host_wait,
+    .room = host_room,
+    .group = far_group,
+    .host_alloc = host_alloc,
+    .host_free = host_free,
+    .send = host_copy,
+    .fetch = host_copy,
+    .follow = host_follow,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = far_##name,
 #include "device/op_list.inc"
 };
 
 Device *far_open(Precision precision, char *why)
 {
+    precision.fp8_bytes = true; /* as device_open_cuda says of the GPU itself */
     Device *gpu = device_open_cuda(0, precision, why);
     if (gpu == NULL)
         return NULL;

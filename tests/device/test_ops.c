@@ -350,6 +350,95 @@ static void case_adafactor(Rig *r)
     output(r, kind ? m : col);
 }
 
+/* A tensor in the update of a group. */
+typedef struct Member {
+    Tensor w, rounded, m, v, row, col, g, sums, squares, size, row_sum, col_sums;
+    AdafactorSpec spec;
+    bool factored;
+} Member;
+
+static Member member_of(Rig *r, int64_t rows, int64_t cols, int number)
+{
+    const Precision *precision = &r->dev->precision;
+    DType state = precision->state;
+    Member t = { .factored = number % 5 != 4 };
+    t.spec = (AdafactorSpec){ .eps1 = 1e-30,
+                              .eps2 = 1e-3,
+                              .clip_threshold = 1,
+                              .decay_rate = 0.8,
+                              .beta1 = number % 2 ? 0.9 : 0,
+                              .weight_decay = number % 3 * 0.1,
+                              .rows = rows,
+                              .cols = cols,
+                              .scale_parameter = true };
+    t.w = normal_of(r, precision->master, rows, cols, 0, 0.5);
+    t.rounded = blank(r, rows, cols, 0);
+    t.m = normal_of(r, state, rows, cols, 0, 0);
+    t.v = normal_of(r, state, rows, cols, 0, 0);
+    t.row = as_vector(normal_of(r, state, 1, rows, 0, 0));
+    t.col = as_vector(normal_of(r, state, 1, cols, 0, 0));
+    t.g = accumulator(r, rows, cols, 0, 1);
+    t.sums = tensor_vector(allocate(r, (size_t)(3 + cols) * sizeof(double)), DT_F64, 3 + cols);
+    t.squares = tensor_slice_rows(t.sums, 0, 1);
+    t.size = tensor_slice_rows(t.sums, 1, 1);
+    t.row_sum = t.factored ? tensor_slice_rows(t.sums, 2, 1) : NO_TENSOR;
+    t.col_sums = t.factored ? tensor_slice_rows(t.sums, 3, cols) : NO_TENSOR;
+    return t;
+}
+
+/* Step 0 to 5 of an update of one tensor, between which groups end. */
+static void update_member(Device *dev, const Member *t, int step, const AdamwSpec *adamw, const StepScalars *scalars)
+{
+    Tensor row = t->factored ? t->row : NO_TENSOR, col = t->factored ? t->col : NO_TENSOR;
+    Tensor v = t->factored ? NO_TENSOR : t->v, m = t->spec.beta1 > 0 ? t->m : NO_TENSOR;
+    if (step == 0)
+        op_fill(dev, t->sums, 0);
+    if (step == 1)
+        op_sumsq(dev, t->squares, t->w, 1);
+    if (adamw && step == 2) {
+        AdamwSpec spec = *adamw;
+        spec.count = tensor_count(t->w);
+        spec.weight_decay = t->spec.weight_decay;
+        op_adamw(dev, t->w, t->rounded, t->m, t->v, t->g, t->squares, &spec, scalars);
+    }
+    if (adamw)
+        return;
+    if (step == 2)
+        op_adafactor_moments(dev, row, t->col_sums, t->row_sum, v, t->g, &t->spec, scalars);
+    if (step == 3 && t->factored)
+        op_adafactor_columns(dev, col, t->col_sums, &t->spec, scalars);
+    if (step == 4)
+        op_adafactor_size(dev, t->size, row, col, t->row_sum, v, t->g, &t->spec, scalars);
+    if (step == 5)
+        op_adafactor(dev, t->w, t->rounded, m, row, col, t->row_sum, v, t->g, t->squares, t->size, &t->spec, scalars);
+}
+
+/* More tensors than a launch takes, of every width that kernels tell apart. */
+static void case_group(Rig *r)
+{
+    enum { MEMBERS = 27, STEPS = 6 };
+    static const int64_t widths[] = { 7, 600, 32, 300, 1030, 5000, 9001, 17000 };
+    const AdamwSpec adamw = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .scale_by_rms = true };
+    bool is_adamw = choose(r, 2);
+    Member members[MEMBERS];
+    for (int i = 0; i < MEMBERS; i++)
+        members[i] = member_of(r, 1 + i % 3 * (i % 8 < 5 ? 9 : 1), widths[i % 8], i);
+    for (int update = 1; update <= 2; update++)
+        for (int step = 0; step < STEPS; step++) {
+            StepScalars scalars = { .lr = 0.125f, .clip = 0.5f, .update = update };
+            device_group_begin(r->dev);
+            for (int i = 0; i < MEMBERS; i++)
+                update_member(r->dev, &members[i], step, is_adamw ? &adamw : NULL, &scalars);
+            device_group_end(r->dev);
+        }
+    for (int i = 0; i < MEMBERS; i++) {
+        output(r, members[i].w);
+        output(r, members[i].rounded);
+        output(r, is_adamw || members[i].spec.beta1 > 0 ? members[i].m : members[i].w);
+        output(r, is_adamw || !members[i].factored ? members[i].v : members[i].row);
+    }
+}
+
 static const Case cases[] = {
     { "gemm", case_gemm, 2e-6, 0, 1 },
     { "linear", case_linear, 2e-6, 0, 1 },
@@ -371,6 +460,7 @@ static const Case cases[] = {
     { "fill_and_copy", case_fill_and_copy, 0, 0, 1 },
     { "adamw", case_adamw, 2e-6, 0, 1 },
     { "adafactor", case_adafactor, 5e-6, 0, 1 },
+    { "group", case_group, 5e-6, 0, 1 },
 };
 
 int main(int argc, char **argv)

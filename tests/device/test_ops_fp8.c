@@ -69,7 +69,8 @@ static void case_update(Rig *r)
     output(r, history);
 }
 
-/* Numbers of both formats with scales of their own. */
+/* Numbers of both formats with scales of their own. A GPU rounds the bias to bf16 before; beside results in f16, which
+ * no model in FP8 has, it takes none. */
 static void case_linear(Rig *r)
 {
     int64_t m = PICK_SIZE(r, 1, 70), n = PICK_SIZE(r, 16, 96), k = PICK_SIZE(r, 16, 144);
@@ -80,6 +81,9 @@ static void case_linear(Rig *r)
     Tensor xa = normal(r, m, k, 0, 1), xb = normal(r, n, k, 0, 0.05), y = accumulator(r, m, n, 0, beta);
     Tensor bias = normal(r, 1, n, 0, 1);
     bias = tensor_vector(bias.p, (DType)bias.dtype, n);
+    for (int64_t j = 0; j < n; j++)
+        set(bias, 0, j, (double)bf16_to_f32(bf16_from_f32((float)get(bias, 0, j))));
+    biased = biased && r->dev->precision.compute != DT_F16;
     op_fp8_scale(r->dev, a_scale, a_inverse, xa, 0, gradient);
     op_fp8_scale(r->dev, b_scale, b_inverse, xb, 1, false);
     op_fp8_cast(r->dev, a, NO_TENSOR, NO_TENSOR, xa, a_scale, gradient);
@@ -88,14 +92,28 @@ static void case_linear(Rig *r)
     output(r, y);
 }
 
+/* The error of sums: tensor cores of Hopper add products of FP8 with 13 bits of mantissa. */
+#ifdef RIG_CUDA
+#define FP8_SUMS 1e-3
+#else
+#define FP8_SUMS 2e-6
+#endif
+
 static const Case cases[] = {
     { "fp8_cast", case_cast, 0, 0, 1 },
     { "fp8_scale", case_scale, 1e-7, 0, 1 },
     { "fp8_update", case_update, 1e-7, 0, 1 },
-    { "fp8_linear", case_linear, 2e-6, 0, 1 },
+    { "fp8_linear", case_linear, FP8_SUMS, 0, 1 }, /* the last: see main */
 };
 
 int main(int argc, char **argv)
 {
-    return run_cases(cases, G_N_ELEMENTS(cases), argc, argv);
+    size_t n = G_N_ELEMENTS(cases);
+#ifdef RIG_CUDA
+    enum { PRODUCTS_OF_FP8 = 89 }; /* compute capability of GPUs that have them */
+    char why[CUDA_WHY];
+    CudaGpu gpu;
+    n -= cuda_describe(0, &gpu, why) && gpu.compute < PRODUCTS_OF_FP8;
+#endif
+    return run_cases(cases, n, argc, argv);
 }

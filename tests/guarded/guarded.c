@@ -346,6 +346,7 @@ static const OpTable guarded_ops = {
     .record = guarded_record,
     .wait = guarded_wait,
     .room = host_room,
+    QUEUE_OF_HOST,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = guarded_##name,
 #include "device/op_list.inc"
 };

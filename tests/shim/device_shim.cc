@@ -1,23 +1,46 @@
 /* device_shim.cc: memory and products of the cuda backend's operations on the host. The memory is as large as
  * LOAM_FAKE_GPU_MEMORY says, in bytes; its fullest moment is written to the file LOAM_FAKE_GPU_REPORT when the device
- * closes: bytes of device_alloc, and of scratch memory. */
+ * closes: bytes of device_alloc, of scratch memory, of
+ * device_host_alloc. */
 #include "shim/device_shim_table.h"
 
 extern "C" {
 #include "shim/device_shim.h"
 }
 
+#include <deque>
 #include <map>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* A copy by QUEUE_UP or QUEUE_DOWN that waits: it is made as late as the order of the queues allows, so who uses its
+ * memory without following it gets what was there before. */
+struct Copy {
+    void *to;
+    const void *from;
+    size_t bytes, after; /* it follows so many copies of the other of these queues */
+};
+
+struct Copies {
+    std::deque<Copy> waiting;
+    size_t queued, done, after; /* after: of the next copy */
+    bool behind;                /* operations were done that this queue does not follow */
+};
 
 struct Gpu {
     void *scratch;
     size_t scratch_bytes;
     unsigned tickets[TICKETS];
-    std::map<void *, size_t> blocks; /* of device_alloc */
-    size_t used, peak;
+    std::map<void *, size_t> blocks, host_blocks; /* of device_alloc, of device_host_alloc */
+    size_t used, peak, host_used, host_peak;
+    Group group;
+    Copies copies[QUEUES];
 };
+
+Group *gpu_group(Gpu *gpu)
+{
+    return &gpu->group;
+}
 
 /* Fresh for each operation: one that reads what an earlier one left there reads NaN. */
 void *gpu_scratch(Gpu *gpu, size_t bytes)
@@ -80,13 +103,91 @@ static void shim_free(Device *dev, void *p)
     host_free(dev, p);
 }
 
+/* ---- the other queues ---- */
+
+static void copy_until(Gpu *gpu, int queue, size_t end)
+{
+    Copies *copies = &gpu->copies[queue];
+    while (copies->done < end) {
+        Copy copy = copies->waiting.front();
+        copy_until(gpu, queue == QUEUE_UP ? QUEUE_DOWN : QUEUE_UP, copy.after);
+        memcpy(copy.to, copy.from, copy.bytes);
+        copies->waiting.pop_front();
+        copies->done++;
+    }
+}
+
+static void queue_copy(Gpu *gpu, int queue, void *to, const void *from, size_t bytes)
+{
+    Copies *copies = &gpu->copies[queue];
+    copies->waiting.push_back({ to, from, bytes, copies->after });
+    copies->queued++;
+}
+
+static void shim_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier)
+{
+    Gpu *gpu = gpu_of(dev);
+    if (queue == QUEUE_WORK)
+        copy_until(gpu, earlier, gpu->copies[earlier].queued);
+    else if (earlier == QUEUE_WORK)
+        gpu->copies[queue].behind = false;
+    else
+        gpu->copies[queue].after = gpu->copies[earlier].queued;
+}
+
+static void check_host(const Gpu *gpu, const void *p, size_t bytes)
+{
+    auto next = gpu->host_blocks.upper_bound((void *)p);
+    CHECK(next != gpu->host_blocks.begin(), "%p is not memory of device_host_alloc", p);
+    auto block = std::prev(next);
+    CHECK((const char *)p + bytes <= (char *)block->first + block->second, "%zu bytes at %p leave their memory", bytes,
+          p);
+}
+
+static void shim_send(Device *dev, void *to, const void *from, size_t bytes)
+{
+    check_host(gpu_of(dev), from, bytes);
+    queue_copy(gpu_of(dev), QUEUE_UP, to, from, bytes);
+}
+
+static void shim_fetch(Device *dev, void *to, const void *from, size_t bytes)
+{
+    check_host(gpu_of(dev), to, bytes);
+    CHECK(!gpu_of(dev)->copies[QUEUE_DOWN].behind, "a copy from the GPU does not follow the work before it");
+    queue_copy(gpu_of(dev), QUEUE_DOWN, to, from, bytes);
+}
+
+static void *shim_host_alloc(Device *dev, size_t bytes)
+{
+    Gpu *gpu = gpu_of(dev);
+    void *p = host_alloc(dev, bytes);
+    if (p == NULL)
+        return NULL;
+    memset(p, 0xFF, bytes);
+    gpu->host_blocks[p] = bytes;
+    gpu->host_used += bytes;
+    gpu->host_peak = gpu->host_used > gpu->host_peak ? gpu->host_used : gpu->host_peak;
+    return p;
+}
+
+static void shim_host_free(Device *dev, void *p)
+{
+    Gpu *gpu = gpu_of(dev);
+    CHECK(gpu->host_blocks.count(p) == 1, "%p is not memory of device_host_alloc", p);
+    for (const Copies &copies : gpu->copies)
+        CHECK(copies.done == copies.queued, "%zu copies wait for memory that is freed", copies.queued - copies.done);
+    gpu->host_used -= gpu->host_blocks[p];
+    gpu->host_blocks.erase(p);
+    host_free(dev, p);
+}
+
 static void report(const Gpu *gpu)
 {
     const char *path = getenv("LOAM_FAKE_GPU_REPORT");
     FILE *file = path ? fopen(path, "w") : NULL;
     if (file == NULL)
         return;
-    fprintf(file, "%zu %zu\n", gpu->peak, gpu->scratch_bytes);
+    fprintf(file, "%zu %zu %zu\n", gpu->peak, gpu->scratch_bytes, gpu->host_peak);
     fclose(file);
 }
 
@@ -94,9 +195,21 @@ static void shim_close(Device *dev)
 {
     report(gpu_of(dev));
     CHECK(gpu_of(dev)->blocks.empty(), "%zu blocks of memory are left", gpu_of(dev)->blocks.size());
+    CHECK(gpu_of(dev)->host_blocks.empty(), "%zu blocks of the host's memory are left",
+          gpu_of(dev)->host_blocks.size());
     free(gpu_of(dev)->scratch);
     delete gpu_of(dev);
 }
+
+#define OP(name, parameters, arguments, operands, rules, flops)                                                        \
+    static void shim_##name parameters                                                                                 \
+    {                                                                                                                  \
+        for (Copies & copies : gpu_of(dev)->copies)                                                                    \
+            copies.behind = true;                                                                                      \
+        gpu_##name arguments;                                                                                          \
+    }
+#include "device/op_list.inc"
+#undef OP
 
 static OpTable table_of(void)
 {
@@ -108,7 +221,13 @@ static OpTable table_of(void)
     table.record = host_record;
     table.wait = host_wait;
     table.room = shim_room;
-#define OP(name, parameters, arguments, operands, rules, flops) table.name = gpu_##name;
+    table.group = group_set;
+    table.host_alloc = shim_host_alloc;
+    table.host_free = shim_host_free;
+    table.send = shim_send;
+    table.fetch = shim_fetch;
+    table.follow = shim_follow;
+#define OP(name, parameters, arguments, operands, rules, flops) table.name = shim_##name;
 #include "device/op_list.inc"
 #undef OP
     return table;
@@ -128,4 +247,9 @@ Gpu *shim_gpu_new(void)
 extern "C" void device_shim_order(int order)
 {
     shim_set_order((ShimOrder)order);
+}
+
+extern "C" int64_t device_shim_launches(void)
+{
+    return shim_launches();
 }

@@ -9,3 +9,4 @@ Device *device_open_shim(Precision precision);
 /* The order of blocks and threads from here on: 0 forward, 1 backward, 2 shuffled. */
 void device_shim_order(int order);
 enum { DEVICE_SHIM_ORDERS = 3 };
+int64_t device_shim_launches(void); /* kernels launched so far */

@@ -93,6 +93,7 @@ void (*body)(void *);
 void *body_context;
 ShimOrder order;
 uint32_t random_state;
+int64_t launches;
 
 uint32_t next_random()
 {
@@ -202,6 +203,11 @@ void shim_set_order(ShimOrder wanted)
     order = wanted;
 }
 
+int64_t shim_launches(void)
+{
+    return launches;
+}
+
 void shim_run(ShimIndex grid, ShimIndex block, void (*new_body)(void *), void *context)
 {
     n_threads = (int)(block.x * block.y);
@@ -209,6 +215,7 @@ void shim_run(ShimIndex grid, ShimIndex block, void (*new_body)(void *), void *c
           block.y);
     CHECK(grid.x > 0 && grid.y > 0 && grid.y <= 65535 && grid.x < 1u << 31, "a grid of %u x %u blocks", grid.x, grid.y);
     open_fibers();
+    launches++;
     random_state = 1;
     body = new_body;
     body_context = context;

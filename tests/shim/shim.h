@@ -44,6 +44,7 @@ struct __align__(16) float4
 typedef enum ShimOrder { SHIM_FORWARD, SHIM_BACKWARD, SHIM_SHUFFLED, SHIM_ORDERS } ShimOrder;
 void shim_set_order(ShimOrder order);
 
+int64_t shim_launches(void); /* so far */
 void shim_run(ShimIndex grid, ShimIndex block, void (*body)(void *), void *context);
 void *shim_shared(size_t bytes);       /* of the block that runs: the same address for each of its threads */
 void *shim_shared_large(size_t bytes); /* as much as a kernel may ask for when it is launched */

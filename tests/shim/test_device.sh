@@ -39,8 +39,9 @@ grep -q 'computing on the CPU: the NVIDIA driver is for CUDA 12.4' "$work/log" |
 reason='no kernel image is available for execution on the device'
 expect 2 "device cuda: GPU 0 does not open: $reason" env LOAM_FAKE_GPU_REFUSES="$reason" LD_LIBRARY_PATH="$driver" \
     "${train[@]}" run.dir="$work/refused" train.device=cuda
-LOAM_FAKE_GPU_REFUSES=$reason with "${train[@]}" run.dir="$work/refuses" train.device=auto 'train.length=1 steps' 2>"$work/log"
+LOAM_CPU_ISA=avx2 LOAM_FAKE_GPU_REFUSES=$reason with "${train[@]}" run.dir="$work/refuses" train.device=auto 'train.length=1 steps' 2>"$work/log"
 grep -q "computing on the CPU: GPU 0 does not open: $reason" "$work/log" || fail "auto: $(cat "$work/log")"
+grep -q 'precision: f32' "$work/refuses/config.yaml" || fail "the CPU computes in the GPU's precision: $(cat "$work/log")"
 echo "ok: reasons"
 
 # From here on the GPU has too little memory for the matrices that a run's speed is compared with (yardstick.c): their
@@ -117,11 +118,17 @@ done
 grep -q 'f32 as tf32' "$work/cuda.log" && ! grep -q 'f32 as tf32' "$work/cpu.log" || fail "tf32: $(cat "$work"/c*.log)"
 echo "ok: FP8 and TF32"
 
-# auto takes the GPU, in bf16; nothing else does unasked.
-with "${train[@]}" run.dir="$work/auto" train.device=auto 'train.length=1 steps' 2>"$work/log"
+# auto takes the GPU, in bf16, whatever the processor would compute in; nothing else does unasked.
+LOAM_CPU_ISA=avx2 with "${train[@]}" run.dir="$work/auto" train.device=auto 'train.length=1 steps' 2>"$work/log"
 grep -q 'bf16' "$work/auto/config.yaml" && grep -q ' Shim (cuda:0, bf16)$' "$work/log" || fail "auto: $(cat "$work/log")"
 with "${train[@]}" run.dir="$work/default" 'train.length=1 steps' 2>"$work/log"
 grep -q ' cpu on ' "$work/log" || fail "the default: $(cat "$work/log")"
+for device in cpu,f32 cuda,bf16; do
+    LOAM_CPU_ISA=avx2 with "$loam" bench generate --model "$work/auto" --device "${device%,*}" --precision auto --tokens 1 --input 4 --runs 1 \
+        >"$work/log" || fail "bench generate"
+    grep -q "^model .*${device#*,}" "$work/log" || fail "--precision auto on ${device%,*}: $(cat "$work/log")"
+done
+grep -q '^model  *Shim (cuda:0, bf16), loaded' "$work/log" || fail "bench names the GPU: $(cat "$work/log")"
 echo "ok: training"
 
 with "$loam" eval "$work/gpu" train.device=cuda --json >"$work/gpu.json"

@@ -14,7 +14,7 @@ fail() {
 }
 tools/gpu-trial --shim "$build" --out "$work/out" >"$work/page" 2>"$work/err" || fail "$(cat "$work/err")"
 for text in 'Nothing failed' 'loam env: gpu  *Shim' '^[1-9][0-9]* of [1-9][0-9]* tests pass' '^1 of 1 train, save, resume' \
-    '^| cuda | bf16 | ' '^| tiny | [12] | ' '^| attn_fwd | '; do
+    '^| cuda | bf16 | ' '^| tiny | [12] | ' '^| attn_fwd | ' '^| encoder attention, bwd | 32 x 32 | '; do
     grep -q "$text" "$work/page" || fail "no \"$text\" in $(cat "$work/page")"
 done
 python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["failed"] == []' "$work/out/trial.json"
@@ -40,6 +40,26 @@ LD_LIBRARY_PATH=$build/test-driver LOAM_CUDA_BACKEND=$build/libbackend_shim.so \
 grep -q 'loam env: gpu  *Shim' "$work/page" || fail "$(cat "$work/page")"
 echo "ok: packed and unpacked"
 
+# An archive that is none; a test program that does not start; a trial that is told to end, with what it started.
+! tools/gpu-trial --unpack "$work/page" --out "$work/none" 2>"$work/err" || fail "an archive that is none"
+[ "$(wc -l <"$work/err")" = 1 ] && grep -q 'page is not what `make gpu-trial` packs' "$work/err" || fail "$(cat "$work/err")"
+mkdir "$work/build"
+ln -s "$build"/* "$work/build"
+rm "$work/build/gpu_test_ops"
+printf '#!/bin/sh\necho "libglib is not here" >&2\nexit 127\n' >"$work/build/gpu_test_ops"
+chmod +x "$work/build/gpu_test_ops"
+! tools/gpu-trial --shim "$work/build" --out "$work/broken" --only operations >"$work/page" 2>"$work/err" || fail "a program that does not start"
+grep -q '^- operations: gpu_test_ops does not start: libglib is not here' "$work/page" || fail "$(cat "$work/page")"
+printf '#!/bin/sh\nsleep 1234 &\necho $! >%q\nwait\n' "$work/child" >"$work/build/gpu_test_ops"
+tools/gpu-trial --shim "$work/build" --out "$work/ended" --only operations 2>"$work/err" &
+until [ -s "$work/child" ]; do sleep 0.1; done
+kill $!
+! wait $! || fail "a trial that was ended is a success"
+grep -q '^- trial: it was stopped' "$work/ended/trial.md" || fail "no page when it is told to end"
+for _ in $(seq 50); do kill -0 "$(cat "$work/child")" 2>/dev/null || break; sleep 0.1; done
+! kill -0 "$(cat "$work/child")" 2>/dev/null || fail "what the trial started goes on"
+echo "ok: what breaks is named, what was started ends"
+
 ! tools/gpu-trial --shim "$build" --only speeds 2>"$work/err" || fail "a section that is none"
-grep -q 'no section is called speeds; there are machine operations' "$work/err" || fail "$(cat "$work/err")"
+grep -q 'no section is called speeds; there are machine code operations' "$work/err" || fail "$(cat "$work/err")"
 echo "ok: what fails is named"

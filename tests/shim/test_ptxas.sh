@@ -1,5 +1,6 @@
-# What ptxas said when loam-cuda.so was built: attention keeps its sums in registers, other kernels spill little. And the
-# PTX that it read: attention of bf16 and f16 goes by tensor cores. Argument: the build folder.
+# What ptxas said when loam-cuda.so was built: attention keeps its sums in registers, other kernels spill little. The
+# PTX that it read: attention of bf16 and f16 goes by tensor cores. Where the file looks for cuBLASLt. Argument: the build
+# folder.
 set -euo pipefail
 logs=$1/cuda
 if ! ls "$logs"/*.log >/dev/null 2>&1; then
@@ -17,6 +18,13 @@ awk '/Compiling entry function/ { name = $7 }
         }
 }
 END { exit failed }' "$logs"/*.log
+# cuBLASLt may lie beside the file; no place is the folder that somebody happens to be in.
+path=$(readelf -d "$1/loam-cuda.so" | sed -n 's/.*runpath: \[\(.*\)\]/\1/p')
+case :$path: in
+*::* | *:.:*) echo "FAIL: libraries are looked for in the current folder: $path" >&2; exit 1 ;;
+:'$ORIGIN':/*) ;;
+*) echo "FAIL: libraries are looked for in $path" >&2; exit 1 ;;
+esac
 # Kernels of the file by name, and how many of these instructions each has; the PTX follows its sizes in the object.
 instructions() { # OBJECT INSTRUCTION…
     local object=$1

@@ -10,6 +10,9 @@ bool bench_ops(int argc, char **argv, GError **error);
 bool bench_step(int argc, char **argv, GError **error);
 bool bench_generate(int argc, char **argv, GError **error);
 
+/* "2 threads, amx, bf16", or "NVIDIA H200 (cuda:0, bf16)". g_free. */
+char *bench_device(const Device *dev);
+
 /* Prints each operation's share of `seconds`, the wall-clock time that the profile covers, and its calls. */
 void bench_print_profile(const Profile *profile, double seconds);
 /* The same as a JSON array of { op, share, calls }, to be owned by the caller. */

@@ -124,10 +124,10 @@ static bool print_result(const Bench *b, GError **error)
 {
     const Device *dev = b->loaded.dev;
     double total = (double)(batch * n_tokens), rate = total / b->answer_s;
-    g_autofree char *precision = precision_describe(dev->precision);
+    g_autofree char *precision = precision_describe(dev->precision), *device = bench_device(dev);
     if (as_json)
         return print_json(b, total / b->answer_s, precision, error);
-    printf("model        %d threads, %s, %s, loaded in %.2f s\n", dev->threads, dev->isa, precision, b->load_s);
+    printf("model        %s, loaded in %.2f s\n", device, b->load_s);
     printf("answers      %" PRId64 " of %" PRId64 " tokens to prompts of %" PRId64 " tokens, %s\n", batch, n_tokens,
            n_input, beams > 1 ? "beam search" : "greedy");
     printf("time         %.3f s, %.3f s to the first token\n", b->answer_s, b->prompt_s);
@@ -161,7 +161,7 @@ bool bench_generate(int argc, char **argv, GError **error)
         return fail_user(error, "%s is not an option; usage: " USAGE, argv[1]);
     Precision precision;
     if (!check_ranges(error) ||
-        (precision_name && !precision_of_name(precision_name, "--precision", &precision, error)))
+        (precision_name && !precision_of_name(precision_name, "--precision", device_name, &precision, error)))
         return false;
     Bench b = { 0 };
     double start = clock_seconds();

@@ -105,10 +105,9 @@ static bool measure_all(Device *cpu, Device *null, const OpSizes *sizes, GError 
 {
     json_t *list = json_array();
     bool done = true;
-    g_autofree char *precision = precision_describe(cpu->precision);
+    g_autofree char *precision = precision_describe(cpu->precision), *device = bench_device(cpu);
     if (!as_json)
-        printf("%d threads, %s, %s: %" PRId64 " samples of %d/%d tokens\n", cpu->threads, cpu->isa, precision,
-               sizes->samples, sizes->enc, sizes->dec);
+        printf("%s: %" PRId64 " samples of %d/%d tokens\n", device, sizes->samples, sizes->enc, sizes->dec);
     for (int i = 0; done && i < n_op_cases; i++) {
         OpResult result;
         if (!op_case_applies(&op_cases[i], sizes))

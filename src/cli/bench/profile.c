@@ -1,9 +1,19 @@
-/* profile.c: prints the time of each operation. */
+/* profile.c: prints the time of each operation, and names the device. */
 #include "cli/bench/bench.h"
+
+#include "train/compute_device.h"
+#include "train/config/config.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+char *bench_device(const Device *dev)
+{
+    g_autofree char *precision = precision_describe(dev->precision);
+    return *dev->gpu.name ? compute_device_describe(dev, precision)
+                          : g_strdup_printf("%d threads, %s, %s", dev->threads, dev->isa, precision);
+}
 
 typedef struct Share {
     double seconds;

@@ -58,9 +58,8 @@ static void print_text(const Bench *b)
     const StepTimer *timer = &b->timer;
     const StepTimes *r = &b->times;
     g_autofree char *params = text_grouped(params_elements(model_params(timer->model))),
-                    *precision = precision_describe(timer->dev->precision);
-    printf("model        %s parameters, %d/%d tokens a sample, %d threads, %s, %s\n", params, timer->enc, timer->dec,
-           timer->dev->threads, timer->dev->isa, precision);
+                    *device = bench_device(timer->dev);
+    printf("model        %s parameters, %d/%d tokens a sample, %s\n", params, timer->enc, timer->dec, device);
     printf("step         %.3f s: %" PRId64 " x %.3f s forward and backward of %" PRId64 " samples, %.3f s update\n",
            r->step_s, timer->accum, r->micro_s, timer->micro, r->update_s);
     printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,

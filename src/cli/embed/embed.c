@@ -265,7 +265,7 @@ bool verb_embed(int argc, char **argv, GError **error)
         return fail_user(error, "--max-tokens %" PRId64 " and --batch %" PRId64 ": both must be at least 1", max_tokens,
                          batch);
     Precision precision;
-    if (precision_name && !precision_of_name(precision_name, "--precision", &precision, error))
+    if (precision_name && !precision_of_name(precision_name, "--precision", device_name, &precision, error))
         return false;
     g_auto(LoadedModel) loaded = { 0 };
     const LoadedModelSource source = { .path = model_path,

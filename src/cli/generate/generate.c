@@ -257,7 +257,7 @@ bool verb_generate(int argc, char **argv, GError **error)
     if (!check_ranges(error) || !check_rules(error))
         return false;
     Precision precision;
-    if (precision_name && !precision_of_name(precision_name, "--precision", &precision, error))
+    if (precision_name && !precision_of_name(precision_name, "--precision", device_name, &precision, error))
         return false;
     g_auto(LoadedModel) loaded = { 0 };
     const LoadedModelSource source = {

@@ -52,6 +52,12 @@ static const OpTable null_ops = {
     .record = host_record,
     .wait = host_wait,
     .room = host_room,
+    .group = host_group,
+    .host_alloc = null_alloc,
+    .host_free = null_free,
+    .send = null_upload,
+    .fetch = null_download,
+    .follow = host_follow,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = null_##name,
 #include "device/op_list.inc"
 };

@@ -104,8 +104,9 @@ bool config_resolve_precision(Config *config, GError **error);
 /* The dtypes of train.precision, train.f32_residual and train.f32_gradients, and the recipe of FP8; auto counts as for
  * a new run. */
 Precision config_precision(const Config *config);
-/* The dtypes of a precision by its name, for models that are not trained. An error names `option`. */
-bool precision_of_name(const char *name, const char *option, Precision *precision, GError **error);
+/* The dtypes of a precision by its name, for models that are not trained, on this device (compute_device.h). An error
+ * names `option`. */
+bool precision_of_name(const char *name, const char *option, const char *device, Precision *precision, GError **error);
 /* The dtypes that RUN/config.yaml, written by config_save_run, says. */
 bool precision_of_run(const char *run, Precision *precision, GError **error);
 /* "bf16", or "bf16, residual bf16, gradients bf16" where these are not f32; "fp8 and bf16". g_free. */

@@ -70,6 +70,7 @@ Precision config_precision(const Config *config)
     const TrainConfig *train = &config->train;
     Precision precision = dtypes_of(train->precision, train->device, train->f32_residual, train->f32_gradients);
     precision.tf32 = train->tf32;
+    precision.offload = config->optim.offload && compute_device_is_gpu(train->device);
     if (train->precision == PRECISION_FP8) {
         precision.fp8 = fp8_recipe(&config->fp8);
         precision.fp8_bytes = compute_device_is_gpu(train->device);
@@ -77,12 +78,12 @@ Precision config_precision(const Config *config)
     return precision;
 }
 
-bool precision_of_name(const char *name, const char *option, Precision *precision, GError **error)
+bool precision_of_name(const char *name, const char *option, const char *device, Precision *precision, GError **error)
 {
     static const char *const names[] = { "auto", "f32", "bf16", "fp16", NULL }; /* as in precision_names */
     for (int i = 0; names[i]; i++)
         if (strcmp(names[i], name) == 0) {
-            *precision = dtypes_of(i, NULL, true, true);
+            *precision = dtypes_of(i, device, true, true);
             return true;
         }
     const char *nearest = text_nearest(name, names);

@@ -146,7 +146,7 @@ static bool check_room(const Trainer *t, GError **error)
 {
     const char *dir = t->config.run.dir;
     size_t masters = (size_t)params_elements(model_params(t->model)) * sizeof(float);
-    size_t bytes = masters + t->memory.optimizer;
+    size_t bytes = masters + optimizer_bytes(t->optimizer);
     struct statvfs disk;
     if (trainer_finished(t))
         return true;
@@ -200,6 +200,8 @@ static void advise(const Trainer *t)
 {
     const Config *config = &t->config;
     int64_t epoch = loader_epoch_samples(t->train), length = config_steps(config, config->train.length, epoch);
+    if (config->optim.offload && *t->dev->gpu.name == '\0')
+        log_info("optim.offload changes nothing on the CPU: its optimizer state is in memory of the host as it is");
     config_advise(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length);
 }
 

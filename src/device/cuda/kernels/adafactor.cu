@@ -1,7 +1,6 @@
-/* adafactor.cu: Adafactor's four operations. */
+/* adafactor.cu: Adafactor's four operations, each for all tensors of a group. */
 #include "device/cuda/kernels/columns.h"
-#include "device/cuda/kernels/each.h"
-#include "device/cuda/kernels/kernels.h"
+#include "device/cuda/kernels/jobs.h"
 #include "device/cuda/kernels/total.h"
 
 namespace
@@ -62,31 +61,58 @@ struct Sum {
     }
 };
 
+/* v = β2 v + (1 - β2)(g² + eps1). */
 struct FullMoments {
     View v, g;
     AdafactorSpec spec;
     const StepScalars *scalars;
-    __device__ void operator()(int64_t row, int64_t col, int n) const
+
+    struct Factors {
+        double more;
+        float clip;
+    };
+
+    __device__ Factors factors(void) const
     {
-        float x[LOT], moment[LOT], clip = scalars->clip;
-        double more = new_part(spec, scalars);
+        return { new_part(spec, scalars), scalars->clip };
+    }
+
+    __device__ void operator()(const Factors &f, int64_t row, int64_t col, int n) const
+    {
+        float x[LOT], moment[LOT];
         load(x, g, row, col, n);
         load(moment, v, row, col, n);
         UNROLL for (int i = 0; i < LOT; i++) moment[i] =
-            moved(moment[i], more, x[i] * clip * (x[i] * clip) + (float)spec.eps1);
+            moved(moment[i], f.more, x[i] * f.clip * (x[i] * f.clip) + (float)spec.eps1);
         store(v, row, col, n, moment);
     }
 };
 
-__global__ void columns_moments_kernel(View col, const double *sums, int64_t n, AdafactorSpec spec,
-                                       const StepScalars *scalars)
-{
-    int64_t j = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (j < n)
-        store_one(col, 0, j,
-                  moved(load_one(col, 0, j), new_part(spec, scalars),
-                        (float)(sums[j] / (double)spec.rows) + (float)spec.eps1));
-}
+/* col = β2 col + (1 - β2)(sums / rows + eps1). */
+struct ColumnMoments {
+    View col;
+    const double *sums;
+    AdafactorSpec spec;
+    const StepScalars *scalars;
+
+    struct Factors {
+        double more;
+    };
+
+    __device__ Factors factors(void) const
+    {
+        return { new_part(spec, scalars) };
+    }
+
+    __device__ void operator()(const Factors &f, int64_t, int64_t at, int n) const
+    {
+        float moment[LOT];
+        load(moment, col, 0, at, n);
+        UNROLL for (int i = 0; i < LOT; i++) if (i < n) moment[i] =
+            moved(moment[i], f.more, (float)(sums[at + i] / (double)spec.rows) + (float)spec.eps1);
+        store(col, 0, at, n, moment);
+    }
+};
 
 /* u = g / √v, or factored g / √(row · col / mean of row). */
 struct Direction {
@@ -109,10 +135,10 @@ struct Direction {
     }
 };
 
-Direction direction(Tensor row, Tensor col, Tensor row_sum, Tensor v, Tensor g, const AdafactorSpec *spec,
-                    const StepScalars *scalars)
+Direction direction(const Update &u)
 {
-    return { view(g), view(v), view(row), view(col), (const double *)row_sum.p, (double)spec->rows, scalars };
+    return { view(u.g), view(u.v), view(u.row), view(u.col), (const double *)u.row_sum.p, (double)u.adafactor.rows,
+             u.scalars };
 }
 
 struct Size {
@@ -134,26 +160,34 @@ struct Step {
     const double *squares, *size;
     AdafactorSpec spec;
 
-    __device__ void operator()(int64_t row, int64_t col, int n) const
+    struct Factors {
+        float keep, step;
+    };
+
+    __device__ Factors factors(void) const
     {
-        float u[LOT], weights[LOT], momentum[LOT];
         double count = (double)spec.rows * (double)spec.cols, alpha = direction.scalars->lr, clip = 1;
         if (spec.scale_parameter)
             alpha *= fmax(spec.eps2, sqrt(*squares / count));
         if (spec.clip_threshold > 0)
             clip = fmax(1.0, sqrt(*size / count) / spec.clip_threshold);
-        float keep = (float)(1 - spec.weight_decay * (spec.decay_by_lr ? alpha : 1)), step = (float)(alpha / clip);
-        float beta1 = (float)spec.beta1, new1 = (float)(1 - spec.beta1);
+        return { (float)(1 - spec.weight_decay * (spec.decay_by_lr ? alpha : 1)), (float)(alpha / clip) };
+    }
+
+    __device__ void operator()(const Factors &f, int64_t row, int64_t col, int n) const
+    {
+        float u[LOT], weights[LOT], momentum[LOT];
+        const float beta1 = (float)spec.beta1, new1 = (float)(1 - spec.beta1);
         direction(u, row, col, n);
         load(weights, w, row, col, n);
         if (m.p)
             load(momentum, m, row, col, n);
         UNROLL for (int i = 0; i < LOT; i++)
         {
-            float s = step * u[i];
+            float s = f.step * u[i];
             if (m.p)
                 momentum[i] = s = beta1 * momentum[i] + new1 * s;
-            weights[i] = keep * weights[i] - s;
+            weights[i] = f.keep * weights[i] - s;
         }
         if (m.p)
             store(m, row, col, n, momentum);
@@ -163,42 +197,200 @@ struct Step {
     }
 };
 
+/* The moments of rows of a factored tensor, and partial sums (parts, cols) of its columns in scratch memory. */
+struct RowJob {
+    RowMoments moments;
+    int64_t at; /* of its partial sums, in numbers */
+};
+
+template <int LOTS, int THREADS>
+__global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ Jobs<RowJob> jobs, float *scratch)
+{
+    int j = jobs.find(blockIdx.x);
+    const RowJob job = jobs.of[j];
+    unsigned first = jobs.first[j];
+    columns_part<RowMoments, LOTS>(job.moments, jobs.rows[j], jobs.cols[j], scratch + job.at, 0, blockIdx.x - first,
+                                   jobs.first[j + 1] - first);
+}
+
+struct FoldJob {
+    FoldInto into;
+    int64_t at;
+    int parts;
+};
+
+__global__ void __launch_bounds__(WARP *ROW_GROUPS)
+    folds_kernel(const __grid_constant__ Jobs<FoldJob> jobs, const float *scratch)
+{
+    int j = jobs.find(blockIdx.x);
+    const FoldJob job = jobs.of[j];
+    fold_part(scratch + job.at, job.parts, jobs.cols[j], job.into, blockIdx.x - jobs.first[j]);
+}
+
+/* Factored tensors whose rows one block can hold. */
+struct Factored {
+    int n;
+    const Update *of[MOST_JOBS];
+    ColumnShape shapes[MOST_JOBS];
+    int64_t at[MOST_JOBS], end; /* of their partial sums */
+};
+
+RowMoments row_moments(const Update &u)
+{
+    return { view(u.g), view(u.row), cols_of(u.g), u.adafactor, u.scalars };
+}
+
+void add_factored(Factored *all, const Update *u)
+{
+    ColumnShape shape = column_shape(rows_of(u->g), cols_of(u->g), true);
+    all->of[all->n] = u;
+    all->shapes[all->n] = shape;
+    all->at[all->n++] = all->end;
+    all->end += shape.shape.blocks_y * cols_of(u->g);
+}
+
+void launch_rows(Gpu *gpu, const ColumnShape &shape, const Jobs<RowJob> &jobs, float *scratch)
+{
+    Shape grid = { jobs.blocks(), 1, shape.shape.threads_x, shape.shape.threads_y };
+    if (shape.lots == 1)
+        launch(gpu, grid, rows_kernel<1, MOST_ROW_THREADS>, jobs, scratch);
+    else if (shape.lots == 2)
+        launch(gpu, grid, rows_kernel<2, MOST_ROW_THREADS>, jobs, scratch);
+    else if (grid.threads_x * grid.threads_y <= FEW_ROW_THREADS)
+        launch(gpu, grid, rows_kernel<MOST_LOTS, FEW_ROW_THREADS>, jobs, scratch);
+    else
+        launch(gpu, grid, rows_kernel<MOST_LOTS, MOST_ROW_THREADS>, jobs, scratch);
+}
+
+/* A launch for all tensors whose rows need blocks of the same threads. */
+void run_rows(Gpu *gpu, const Factored &all, float *scratch)
+{
+    bool done[MOST_JOBS] = {};
+    for (int first = 0; first < all.n; first++) {
+        const ColumnShape &shape = all.shapes[first];
+        Jobs<RowJob> jobs = no_jobs<RowJob>();
+        for (int i = first; i < all.n; i++) {
+            const ColumnShape &other = all.shapes[i];
+            const Update &u = *all.of[i];
+            if (done[i] || other.lots != shape.lots || other.shape.threads_x != shape.shape.threads_x ||
+                other.shape.threads_y != shape.shape.threads_y)
+                continue;
+            done[i] = true;
+            jobs.add({ row_moments(u), all.at[i] }, rows_of(u.g), cols_of(u.g), other.shape.blocks_y);
+        }
+        if (jobs.n > 0)
+            launch_rows(gpu, shape, jobs, scratch);
+    }
+}
+
+void run_factored(Device *dev, const Factored &all)
+{
+    Gpu *gpu = gpu_of(dev);
+    float *scratch = (float *)gpu_scratch(gpu, (size_t)all.end * sizeof(float));
+    Jobs<FoldJob> folds = no_jobs<FoldJob>();
+    run_rows(gpu, all, scratch);
+    for (int i = 0; i < all.n; i++) {
+        const Update &u = *all.of[i];
+        folds.add({ fold_into(u.col_sums, 1), all.at[i], (int)all.shapes[i].shape.blocks_y }, 1, cols_of(u.g),
+                  ceil_div(cols_of(u.g), WARP));
+    }
+    if (folds.n > 0)
+        launch(gpu, { folds.blocks(), 1, WARP, ROW_GROUPS }, folds_kernel, folds, (const float *)scratch);
+}
+
+void run_moments(Device *dev, const Update *updates, int n)
+{
+    Jobs<FullMoments> full = no_jobs<FullMoments>();
+    Jobs<Total<Sum>> sums = no_jobs<Total<Sum>>();
+    Factored factored = {};
+    for (const Update *u = updates; u < updates + n; u++) {
+        int64_t rows = rows_of(u->g), cols = cols_of(u->g);
+        if (rows == 0 || cols == 0)
+            continue;
+        if (!u->row.rank) {
+            Tensor t[] = { u->v, u->g };
+            flatten(t);
+            jobs_add(&full, t[0], FullMoments{ view(t[0]), view(t[1]), u->adafactor, u->scalars });
+            continue;
+        }
+        if (cols > MOST_ROW)
+            fold(gpu_of(dev), columns(gpu_of(dev), row_moments(*u), rows, cols), 0, fold_into(u->col_sums, 1));
+        else
+            add_factored(&factored, u);
+        totals_add(&sums, u->row, Sum{ view(u->row) }, (double *)u->row_sum.p, 1);
+    }
+    jobs_run(dev, full);
+    run_factored(dev, factored);
+    totals_run(dev, sums);
+}
+
+void run_columns(Device *dev, const Update *updates, int n)
+{
+    Jobs<ColumnMoments> jobs = no_jobs<ColumnMoments>();
+    for (const Update *u = updates; u < updates + n; u++)
+        jobs_add(&jobs, u->col, ColumnMoments{ view(u->col), (const double *)u->col_sums.p, u->adafactor, u->scalars });
+    jobs_run(dev, jobs);
+}
+
+void run_size(Device *dev, const Update *updates, int n)
+{
+    Jobs<Total<Size>> jobs = no_jobs<Total<Size>>();
+    for (const Update *u = updates; u < updates + n; u++)
+        totals_add(&jobs, u->g, Size{ direction(*u) }, (double *)u->size.p, 1);
+    totals_run(dev, jobs);
+}
+
+void run_update(Device *dev, const Update *updates, int n)
+{
+    Jobs<Step> jobs = no_jobs<Step>();
+    for (const Update *u = updates; u < updates + n; u++)
+        jobs_add(&jobs, u->w,
+                 Step{ direction(*u), view(u->w), view(u->rounded), view(u->m), (const double *)u->squares.p,
+                       (const double *)u->size.p, u->adafactor });
+    jobs_run(dev, jobs);
+}
+
+/* What the four operations have in common. */
+Update update_of(Tensor row, Tensor row_sum, Tensor v, Tensor g, const AdafactorSpec *spec, const StepScalars *scalars)
+{
+    Update update = {};
+    update.row = row, update.row_sum = row_sum, update.v = v, update.g = g;
+    update.adafactor = *spec;
+    update.scalars = scalars;
+    return update;
+}
+
 } // namespace
 
 void gpu_adafactor_moments(Device *dev, Tensor row, Tensor col_sums, Tensor row_sum, Tensor v, Tensor g,
                            const AdafactorSpec *spec, const StepScalars *scalars)
 {
-    int64_t rows = rows_of(g), cols = cols_of(g);
-    Gpu *gpu = gpu_of(dev);
-    if (!row.rank)
-        return each_lot(dev, g, FullMoments{ view(v), view(g), *spec, scalars });
-    if (rows == 0 || cols == 0)
-        return;
-    RowMoments moments = { view(g), view(row), cols, *spec, scalars };
-    fold(gpu, columns(gpu, moments, rows, cols), 0, fold_into(col_sums, 1));
-    total(dev, 1, rows, Sum{ view(row) }, (double *)row_sum.p, 1);
+    Update update = update_of(row, row_sum, v, g, spec, scalars);
+    update.col_sums = col_sums;
+    group_add(dev, GROUP_MOMENTS, run_moments, update);
 }
 
 void gpu_adafactor_columns(Device *dev, Tensor col, Tensor col_sums, const AdafactorSpec *spec,
                            const StepScalars *scalars)
 {
-    enum { THREADS = 128 };
-    Shape shape = { (unsigned)ceil_div(cols_of(col), THREADS), 1, THREADS, 1 };
-    if (cols_of(col) > 0)
-        launch(gpu_of(dev), shape, columns_moments_kernel, view(col), (const double *)col_sums.p, cols_of(col), *spec,
-               scalars);
+    Update update = update_of(NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR, spec, scalars);
+    update.col = col, update.col_sums = col_sums;
+    group_add(dev, GROUP_COLUMNS, run_columns, update);
 }
 
 void gpu_adafactor_size(Device *dev, Tensor size, Tensor row, Tensor col, Tensor row_sum, Tensor v, Tensor g,
                         const AdafactorSpec *spec, const StepScalars *scalars)
 {
-    total(dev, rows_of(g), cols_of(g), Size{ direction(row, col, row_sum, v, g, spec, scalars) }, (double *)size.p, 1);
+    Update update = update_of(row, row_sum, v, g, spec, scalars);
+    update.col = col, update.size = size;
+    group_add(dev, GROUP_SIZE, run_size, update);
 }
 
 void gpu_adafactor(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor row, Tensor col, Tensor row_sum, Tensor v,
                    Tensor g, Tensor squares, Tensor size, const AdafactorSpec *spec, const StepScalars *scalars)
 {
-    each_lot(dev, w,
-             Step{ direction(row, col, row_sum, v, g, spec, scalars), view(w), view(rounded), view(m),
-                   (const double *)squares.p, (const double *)size.p, *spec });
+    Update update = update_of(row, row_sum, v, g, spec, scalars);
+    update.w = w, update.rounded = rounded, update.m = m, update.col = col;
+    update.squares = squares, update.size = size;
+    group_add(dev, GROUP_ADAFACTOR, run_update, update);
 }

@@ -1,19 +1,18 @@
-/* adamw.cu: AdamW, a launch an update. What changes from step to step is read from memory of the device. */
-#include "device/cuda/kernels/each.h"
-#include "device/cuda/kernels/kernels.h"
+/* adamw.cu: AdamW. What changes from step to step is read from memory of the device. */
+#include "device/cuda/kernels/jobs.h"
 
 namespace
 {
-
-struct Factors {
-    float clip, keep, step, denominator;
-};
 
 struct AdamW {
     View w, rounded, m, v, g;
     const double *squares;
     AdamwSpec spec;
     const StepScalars *scalars;
+
+    struct Factors {
+        float clip, keep, step, denominator;
+    };
 
     /* The factors of this update, from f64, as the cpu's. */
     __device__ Factors factors(void) const
@@ -27,7 +26,7 @@ struct AdamW {
                  spec.scale_by_rms ? 1.0f : (float)(1 / correction2) };
     }
 
-    __device__ void update(const Factors &f, int64_t row, int64_t col, int n) const
+    __device__ void operator()(const Factors &f, int64_t row, int64_t col, int n) const
     {
         float weights[LOT], first[LOT], second[LOT], gradient[LOT];
         const float beta1 = (float)spec.beta1, new1 = (float)(1 - spec.beta1), beta2 = (float)spec.beta2;
@@ -51,18 +50,17 @@ struct AdamW {
     }
 };
 
-__global__ void adamw_kernel(AdamW adamw, int64_t rows, int64_t cols)
+void run(Device *dev, const Update *updates, int n)
 {
-    Factors *shared = block_shared<Factors>();
-    if (threadIdx.x == 0 && threadIdx.y == 0)
-        *shared = adamw.factors();
-    __syncthreads();
-    Factors f = *shared;
-    int64_t col = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * LOT, step = (int64_t)gridDim.y * blockDim.y;
-    if (col >= cols)
-        return;
-    for (int64_t row = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; row < rows; row += step)
-        adamw.update(f, row, col, lot(cols, col));
+    Jobs<AdamW> jobs = no_jobs<AdamW>();
+    for (const Update *u = updates; u < updates + n; u++) {
+        Tensor t[] = { u->w, u->rounded, u->m, u->v, u->g };
+        flatten(t);
+        jobs_add(&jobs, t[0],
+                 AdamW{ view(t[0]), view(t[1]), view(t[2]), view(t[3]), view(t[4]), (const double *)u->squares.p,
+                        u->adamw, u->scalars });
+    }
+    jobs_run(dev, jobs);
 }
 
 } // namespace
@@ -70,7 +68,10 @@ __global__ void adamw_kernel(AdamW adamw, int64_t rows, int64_t cols)
 void gpu_adamw(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Tensor g, Tensor squares,
                const AdamwSpec *spec, const StepScalars *scalars)
 {
-    AdamW adamw = { view(w), view(rounded), view(m), view(v), view(g), (const double *)squares.p, *spec, scalars };
-    if (rows_of(w) > 0 && cols_of(w) > 0)
-        launch(gpu_of(dev), each_shape(rows_of(w), cols_of(w)), adamw_kernel, adamw, rows_of(w), cols_of(w));
+    Update update = {};
+    update.w = w, update.rounded = rounded, update.m = m, update.v = v, update.g = g;
+    update.squares = squares;
+    update.adamw = *spec;
+    update.scalars = scalars;
+    group_add(dev, GROUP_ADAMW, run, update);
 }

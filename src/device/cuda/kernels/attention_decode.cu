@@ -175,8 +175,10 @@ __global__ void __launch_bounds__(DECODE_THREADS)
             join(&parts[r], lanes);
         if (lane_number() < sharing.lanes)
             UNROLL for (int x = 0; x < LOT; x++) shared->value[r][warp][lane_number() * LOT + x] = parts[r].value[x];
-        shared->max[r][warp] = parts[r].max;
-        shared->sum[r][warp] = parts[r].sum;
+        if (lane_number() == 0) { /* the sums of other lanes may differ in the last bit: fused multiplications */
+            shared->max[r][warp] = parts[r].max;
+            shared->sum[r][warp] = parts[r].sum;
+        }
     }
     __syncthreads();
     for (int r = 0; r < ROWS; r++) {

@@ -20,15 +20,15 @@ template <class Sum> struct ColumnParts {
     Sum of[ROW_GROUPS][WARP * LOT]; /* sums of a lot of each lane, from each group of threads */
 };
 
-/* Partial sums (COLUMN_SUMS, gridDim.y, cols). */
-template <class Pass, int LOTS, int THREADS>
-static __global__ void __launch_bounds__(THREADS)
-    columns_kernel(Pass pass, int64_t rows, int64_t cols, typename Pass::Sum *partial)
+/* What one of `parts` ranges of the rows adds to the columns of a chunk: partial sums (COLUMN_SUMS, parts, cols). */
+template <class Pass, int LOTS>
+static __device__ inline void columns_part(const Pass &pass, int64_t rows, int64_t cols, typename Pass::Sum *partial,
+                                           unsigned chunk, unsigned part, unsigned parts)
 {
     typedef typename Pass::Sum Sum;
     ColumnParts<Sum> *shared = block_shared<ColumnParts<Sum>>();
-    int64_t span = (int64_t)blockDim.x * LOT, first = blockIdx.x * span * LOTS + threadIdx.x * LOT;
-    int64_t begin = rows * blockIdx.y / gridDim.y, end = rows * (blockIdx.y + 1) / gridDim.y;
+    int64_t span = (int64_t)blockDim.x * LOT, first = chunk * span * LOTS + threadIdx.x * LOT;
+    int64_t begin = rows * part / parts, end = rows * (part + 1) / parts;
     Sum columns[LOTS][Pass::COLUMN_SUMS][LOT] = {};
 
     for (int64_t row = begin + threadIdx.y; row < end; row += blockDim.y) {
@@ -44,7 +44,7 @@ static __global__ void __launch_bounds__(THREADS)
     UNROLL for (int k = 0; k < LOTS; k++) UNROLL for (int s = 0; s < Pass::COLUMN_SUMS; s++)
     {
         int64_t col = first + k * span;
-        Sum *to = partial + ((int64_t)s * gridDim.y + blockIdx.y) * cols + col;
+        Sum *to = partial + ((int64_t)s * parts + part) * cols + col;
         if (blockDim.y == 1) {
             UNROLL for (int i = 0; i < LOT; i++) if (col + i < cols) to[i] = columns[k][s][i];
             continue;
@@ -60,6 +60,13 @@ static __global__ void __launch_bounds__(THREADS)
         }
         __syncthreads();
     }
+}
+
+template <class Pass, int LOTS, int THREADS>
+static __global__ void __launch_bounds__(THREADS)
+    columns_kernel(Pass pass, int64_t rows, int64_t cols, typename Pass::Sum *partial)
+{
+    columns_part<Pass, LOTS>(pass, rows, cols, partial, blockIdx.x, blockIdx.y, gridDim.y);
 }
 
 /* Lots of a thread, and the grid. With sums of rows one block has whole rows: a warp has a row of up to 4 lots a lane,
@@ -191,11 +198,13 @@ template <class Sum> struct FoldParts {
     Sum of[ROW_GROUPS][WARP];
 };
 
-/* Adds the `parts` partial sums of each column: a lane a column, and every ROW_GROUPS-th part a warp. */
-template <class Sum> static __global__ void fold_kernel(const Sum *partial, int parts, int64_t cols, FoldInto into)
+/* Adds the `parts` partial sums of 32 columns: a lane a column, and every ROW_GROUPS-th part a warp. */
+template <class Sum>
+static __device__ inline void fold_part(const Sum *partial, int parts, int64_t cols, const FoldInto &into,
+                                        unsigned chunk)
 {
     FoldParts<Sum> *shared = block_shared<FoldParts<Sum>>();
-    int64_t col = (int64_t)blockIdx.x * WARP + threadIdx.x;
+    int64_t col = (int64_t)chunk * WARP + threadIdx.x;
     Sum sum = 0;
     for (int p = (int)threadIdx.y; p < parts && col < cols; p += ROW_GROUPS)
         sum += partial[p * cols + col];
@@ -206,6 +215,11 @@ template <class Sum> static __global__ void fold_kernel(const Sum *partial, int 
     double total = 0;
     UNROLL for (int y = 0; y < ROW_GROUPS; y++) total += (double)shared->of[y][threadIdx.x];
     into(col, total);
+}
+
+template <class Sum> static __global__ void fold_kernel(const Sum *partial, int parts, int64_t cols, FoldInto into)
+{
+    fold_part(partial, parts, cols, into, blockIdx.x);
 }
 
 /* Adds the `which`-th sum of each column over the parts. */

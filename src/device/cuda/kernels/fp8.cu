@@ -22,20 +22,6 @@ __device__ inline uint8_t to_float8(float x, bool e5m2)
 #endif
 }
 
-__device__ inline unsigned bits_of(float x)
-{
-    unsigned bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-__device__ inline float of_bits(unsigned bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 __device__ inline unsigned most_of(unsigned a, unsigned b)
 {
     return a > b ? a : b;
@@ -110,7 +96,7 @@ __device__ inline unsigned cast_lot(const Cast &cast, TileShared *tile, int64_t 
         load(in, cast.x, row, col, n);
     UNROLL for (int i = 0; i < LOT; i++)
     {
-        most = most_of(most, bits_of(in[i]) & 0x7FFFFFFFu);
+        most = most_of(most, bits_of_f32(in[i]) & 0x7FFFFFFFu);
         out[i] = i < n ? to_float8(in[i] * scale, cast.e5m2) : 0;
         tile->of[row % TILE][threadIdx.x * LOT + i] = out[i];
     }
@@ -153,7 +139,7 @@ __global__ void __launch_bounds__(ACROSS *GROUP_ROWS) cast_kernel(Cast cast)
 /* The scale by the bits of an amax, or `other` where the amax is 0 or not finite. */
 __device__ inline float scale_by(unsigned most, int margin, bool e5m2, float other)
 {
-    float scale = (e5m2 ? 57344.0f : 448.0f) / of_bits(most) / ldexpf(1, margin);
+    float scale = float8_largest(e5m2) / f32_of_bits(most) / ldexpf(1, margin);
     if (most == 0 || most >= 0x7F800000u)
         return other;
     return isinf(scale) ? FLT_MAX : scale;
@@ -178,7 +164,7 @@ __global__ void __launch_bounds__(AMAX_THREADS)
         float in[LOT];
         int64_t row = i / lots, col = (i - row * lots) * LOT;
         load(in, x, row, col, lot(cols, col));
-        UNROLL for (int k = 0; k < LOT; k++) most = most_of(most, bits_of(in[k]) & 0x7FFFFFFFu);
+        UNROLL for (int k = 0; k < LOT; k++) most = most_of(most, bits_of_f32(in[k]) & 0x7FFFFFFFu);
     }
     most = block_most(most, &shared->parts);
     if (threadIdx.x == 0)
@@ -203,7 +189,7 @@ __global__ void __launch_bounds__(AMAX_THREADS)
     float *amax = history + blockIdx.x * ld, newest = amax[0];
     unsigned most = 0;
     for (int t = (int)threadIdx.x; t < length; t += AMAX_THREADS)
-        most = most_of(most, bits_of(amax[t]));
+        most = most_of(most, bits_of_f32(amax[t]));
     most = block_most(most, parts);
     __syncthreads(); /* all have read the newest */
     for (int first = 0; first < length; first += AMAX_THREADS) {

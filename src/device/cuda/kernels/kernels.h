@@ -1,7 +1,8 @@
-/* kernels.h: the operations of op_list.inc as functions of this room, gpu_NAME: the entries of its tables. */
+/* kernels.h: the operations of op_list.inc as functions of this room, gpu_NAME: the entries of its tables; and the
+ * group that a GPU keeps for them. */
 #pragma once
 
-#include "device/cuda/kernels/gpu.h"
+#include "device/cuda/kernels/group.h"
 
 /* Most channels of a head of attention (MOST_CHANNELS of attention.h): a model beyond it is refused when it is opened.
  */

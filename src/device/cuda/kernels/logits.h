@@ -53,8 +53,9 @@ static __device__ inline Peak peak_of_thread(const View &logits, int64_t row, in
             }
             peak.plain += x[i];
         }
-        float sum = peak.sum != 0 ? peak.sum * expf(peak.max - max) : 0;
-        UNROLL for (int i = 0; i < LOT; i++) if (i < n) sum += expf(x[i] - max);
+        float base = max == -INFINITY ? 0 : max; /* all of them -inf: their sum is 0, not NaN */
+        float sum = peak.sum != 0 ? peak.sum * expf(peak.max - base) : 0;
+        UNROLL for (int i = 0; i < LOT; i++) if (i < n) sum += expf(x[i] - base);
         peak.max = max;
         peak.sum = sum;
     }

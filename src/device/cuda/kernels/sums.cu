@@ -1,6 +1,5 @@
 /* sums.cu: sums over rows, over whole tensors, and of sums. */
 #include "device/cuda/kernels/columns.h"
-#include "device/cuda/kernels/kernels.h"
 #include "device/cuda/kernels/total.h"
 
 namespace
@@ -59,9 +58,21 @@ void gpu_sum_rows(Device *dev, Tensor out, Tensor x, float beta)
     sum_columns<double>(dev, out, x, beta);
 }
 
+static void sumsq_run(Device *dev, const Update *updates, int n)
+{
+    Jobs<Total<Squares>> jobs = no_jobs<Total<Squares>>();
+    for (const Update *u = updates; u < updates + n; u++)
+        totals_add(&jobs, u->w, Squares{ view(u->w) }, (double *)u->squares.p, u->beta);
+    totals_run(dev, jobs);
+}
+
 void gpu_sumsq(Device *dev, Tensor out, Tensor x, float beta)
 {
-    total(dev, rows_of(x), cols_of(x), Squares{ view(x) }, (double *)out.p, beta);
+    Update update = {};
+    update.w = x;
+    update.squares = out;
+    update.beta = beta;
+    group_add(dev, GROUP_SUMSQ, sumsq_run, update);
 }
 
 void gpu_total_add(Device *dev, Tensor out, Tensor x)

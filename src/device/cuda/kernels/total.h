@@ -1,8 +1,8 @@
-/* total.h: the sum of a function of every lot of a tensor, in double, by one launch. */
+/* total.h: the sum of a function of every lot of a tensor, in double, for several tensors by one launch. */
 #pragma once
 
+#include "device/cuda/kernels/jobs.h"
 #include "device/cuda/kernels/reduce.h"
-#include "device/cuda/kernels/view.h"
 
 enum { TOTAL_THREADS = 256, TOTAL_BLOCKS = 512 };
 
@@ -11,39 +11,54 @@ struct TotalShared {
     unsigned ticket;
 };
 
-/* out = beta · out + Σ function(row, col, n); partial (gridDim.x). */
+/* Sums of a job: out = beta · out + Σ function(row, col, n). */
+template <class Function> struct Total {
+    Function function;
+    double *out;
+    float beta;
+};
+
+/* partial: one sum of each block; tickets: one of each job. */
 template <class Function>
 static __global__ void __launch_bounds__(TOTAL_THREADS)
-    total_kernel(int64_t rows, int64_t cols, Function function, double *partial, unsigned *ticket, double *out,
-                 float beta)
+    totals_kernel(const __grid_constant__ Jobs<Total<Function>> jobs, double *partial, unsigned *tickets)
 {
     TotalShared *shared = block_shared<TotalShared>();
-    int64_t lots = ceil_div(cols, LOT), n = rows * lots, step = (int64_t)gridDim.x * TOTAL_THREADS;
+    int j = jobs.find(blockIdx.x);
+    const Total<Function> total = jobs.of[j];
+    unsigned first = jobs.first[j], blocks = jobs.first[j + 1] - first;
+    int64_t rows = jobs.rows[j], cols = jobs.cols[j], lots = ceil_div(cols, LOT), n = rows * lots;
     double sum = 0;
-    for (int64_t i = (int64_t)blockIdx.x * TOTAL_THREADS + threadIdx.x; i < n; i += step) {
+    for (int64_t i = (int64_t)(blockIdx.x - first) * TOTAL_THREADS + threadIdx.x; i < n;
+         i += (int64_t)blocks * TOTAL_THREADS) {
         int64_t row = rows == 1 ? 0 : i / lots, col = (i - row * lots) * LOT;
-        sum += function(row, col, lot(cols, col));
+        sum += total.function(row, col, lot(cols, col));
     }
     sum = row_sum(sum, &shared->parts);
     if (threadIdx.x == 0)
         partial[blockIdx.x] = sum;
-    if (!last_block(ticket, gridDim.x, &shared->ticket))
+    if (!last_block(tickets + j, blocks, &shared->ticket))
         return;
     sum = 0;
-    for (unsigned i = threadIdx.x; i < gridDim.x; i += TOTAL_THREADS)
-        sum += ((volatile double *)partial)[i];
+    for (unsigned i = threadIdx.x; i < blocks; i += TOTAL_THREADS)
+        sum += ((volatile double *)partial)[first + i];
     sum = row_sum(sum, &shared->parts);
     if (threadIdx.x == 0)
-        *out = beta == 0 ? sum : (double)beta * *out + sum;
+        *total.out = total.beta == 0 ? sum : (double)total.beta * *total.out + sum;
 }
 
+/* Adds the sum over a tensor of the shape of `t`, which may be empty. */
 template <class Function>
-static void total(Device *dev, int64_t rows, int64_t cols, Function function, double *out, float beta)
+static void totals_add(Jobs<Total<Function>> *jobs, Tensor t, const Function &function, double *out, float beta)
+{
+    int64_t blocks = ceil_div(rows_of(t) * ceil_div(cols_of(t), LOT), TOTAL_THREADS);
+    jobs->add({ function, out, beta }, rows_of(t), cols_of(t), least(blocks < 1 ? 1 : blocks, TOTAL_BLOCKS));
+}
+
+template <class Function> static void totals_run(Device *dev, const Jobs<Total<Function>> &jobs)
 {
     Gpu *gpu = gpu_of(dev);
-    int64_t blocks = ceil_div(rows * ceil_div(cols, LOT), TOTAL_THREADS);
-    blocks = least(blocks < 1 ? 1 : blocks, TOTAL_BLOCKS);
-    double *partial = (double *)gpu_scratch(gpu, TOTAL_BLOCKS * sizeof(double));
-    launch(gpu, { (unsigned)blocks, 1, TOTAL_THREADS, 1 }, total_kernel<Function>, rows, cols, function, partial,
-           gpu_tickets(gpu), out, beta);
+    double *partial = (double *)gpu_scratch(gpu, (size_t)jobs.blocks() * sizeof(double));
+    if (jobs.n > 0)
+        launch(gpu, { jobs.blocks(), 1, TOTAL_THREADS, 1 }, totals_kernel<Function>, jobs, partial, gpu_tickets(gpu));
 }

@@ -29,10 +29,7 @@ static __device__ inline char *place(const View &v, int64_t row, int64_t col)
 
 static __device__ inline float from_bf16(uint32_t x)
 {
-    x <<= 16;
-    float value;
-    memcpy(&value, &x, sizeof value);
-    return value;
+    return f32_of_bits(x << 16);
 }
 
 static __device__ inline float load_one(const View &v, int64_t row, int64_t col)

@@ -93,6 +93,54 @@ static void native_wait(Device *dev, DeviceMark mark)
     gpu_answer(cudaEventSynchronize(gpu_of(dev)->events[mark % MARKS]), "waiting");
 }
 
+static void native_group(Device *dev, bool open)
+{
+    enter(dev);
+    group_set(dev, open);
+}
+
+static void *native_host_alloc(Device *dev, size_t bytes)
+{
+    void *p = NULL;
+    enter(dev);
+    if (cudaMallocHost(&p, bytes ? bytes : 1) == cudaSuccess)
+        return p;
+    (void)cudaGetLastError(); /* the caller says what did not fit */
+    return NULL;
+}
+
+static void native_host_free(Device *dev, void *p)
+{
+    enter(dev);
+    gpu_answer(cudaFreeHost(p), "freeing memory of the host");
+}
+
+static void native_send(Device *dev, void *to, const void *from, size_t bytes)
+{
+    enter(dev);
+    gpu_answer(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, gpu_of(dev)->up), "a copy to the GPU");
+}
+
+static void native_fetch(Device *dev, void *to, const void *from, size_t bytes)
+{
+    enter(dev);
+    gpu_answer(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, gpu_of(dev)->down), "a copy from the GPU");
+}
+
+static cudaStream_t stream_of(const Gpu *gpu, DeviceQueue queue)
+{
+    return queue == QUEUE_WORK ? gpu->stream : queue == QUEUE_UP ? gpu->up : gpu->down;
+}
+
+/* A stream waits for an event as it was recorded last before, so one event a queue is enough. */
+static void native_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier)
+{
+    Gpu *gpu = gpu_of(dev);
+    enter(dev);
+    gpu_answer(cudaEventRecord(gpu->fences[earlier], stream_of(gpu, earlier)), "a mark");
+    gpu_answer(cudaStreamWaitEvent(stream_of(gpu, queue), gpu->fences[earlier], 0), "the order of queues");
+}
+
 static void gpu_free(Gpu *gpu)
 {
     for (Pinned &pinned : gpu->pinned) {
@@ -103,11 +151,15 @@ static void gpu_free(Gpu *gpu)
     for (cudaEvent_t event : gpu->events)
         if (event)
             cudaEventDestroy(event);
+    for (cudaEvent_t fence : gpu->fences)
+        if (fence)
+            cudaEventDestroy(fence);
     products_close(gpu);
     cudaFree(gpu->scratch);
     cudaFree(gpu->tickets);
-    if (gpu->stream)
-        cudaStreamDestroy(gpu->stream);
+    for (cudaStream_t stream : { gpu->stream, gpu->up, gpu->down })
+        if (stream)
+            cudaStreamDestroy(stream);
     free(gpu);
 }
 
@@ -115,7 +167,8 @@ static void native_close(Device *dev)
 {
     Gpu *gpu = gpu_of(dev);
     enter(dev);
-    gpu_answer(cudaStreamSynchronize(gpu->stream), "closing");
+    for (cudaStream_t stream : { gpu->stream, gpu->up, gpu->down })
+        gpu_answer(cudaStreamSynchronize(stream), "closing");
     gpu_free(gpu);
 }
 
@@ -165,8 +218,9 @@ static cudaError_t probe(Gpu *gpu)
 static cudaError_t create(Gpu *gpu)
 {
     cudaError_t answer = choose_gpu(gpu->index);
-    if (answer == cudaSuccess)
-        answer = cudaStreamCreateWithFlags(&gpu->stream, cudaStreamNonBlocking);
+    for (cudaStream_t *stream : { &gpu->stream, &gpu->up, &gpu->down })
+        if (answer == cudaSuccess)
+            answer = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
     if (answer == cudaSuccess)
         answer = cudaMalloc((void **)&gpu->tickets, TICKETS * sizeof *gpu->tickets);
     if (answer == cudaSuccess)
@@ -180,6 +234,9 @@ static cudaError_t create(Gpu *gpu)
     for (cudaEvent_t &event : gpu->events)
         if (answer == cudaSuccess)
             answer = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    for (cudaEvent_t &fence : gpu->fences)
+        if (answer == cudaSuccess)
+            answer = cudaEventCreateWithFlags(&fence, cudaEventDisableTiming);
     return answer == cudaSuccess ? cudaDeviceSynchronize() : answer;
 }
 
@@ -221,6 +278,12 @@ static OpTable native_table(void)
     table.record = native_record;
     table.wait = native_wait;
     table.room = native_room;
+    table.group = native_group;
+    table.host_alloc = native_host_alloc;
+    table.host_free = native_host_free;
+    table.send = native_send;
+    table.fetch = native_fetch;
+    table.follow = native_follow;
 #define OP(name, parameters, arguments, operands, rules, flops) table.name = native_##name;
 #include "device/op_list.inc"
 #undef OP

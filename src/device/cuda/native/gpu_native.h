@@ -36,6 +36,9 @@ struct Gpu {
     int turn;
     cudaEvent_t events[MARKS];
     uint64_t marks;
+    cudaStream_t up, down;      /* QUEUE_UP, QUEUE_DOWN */
+    cudaEvent_t fences[QUEUES]; /* of device_follow, one for each queue that is followed */
+    Group group;
     cublasLtHandle_t lt;
     void *workspace; /* (PRODUCT_BYTES) of the products */
     Plan plans[PLANS];

@@ -22,6 +22,11 @@ unsigned *gpu_tickets(Gpu *gpu)
     return gpu->tickets;
 }
 
+Group *gpu_group(Gpu *gpu)
+{
+    return &gpu->group;
+}
+
 /* cudaFree waits for the work that uses the memory. */
 void *gpu_scratch(Gpu *gpu, size_t bytes)
 {

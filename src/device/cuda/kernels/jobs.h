@@ -1,0 +1,99 @@
+/* jobs.h: one launch over several tensors. A Job is a struct that says what is done to one of them; neighbouring blocks
+ * have the same job. How many blocks a job has depends on its shape alone, so results do not depend on the other jobs.
+ */
+#pragma once
+
+#include "device/cuda/kernels/kernels.h"
+#include "device/cuda/kernels/view.h"
+
+template <class Job> struct Jobs {
+    int n;
+    unsigned first[MOST_JOBS + 1]; /* block that job j begins with; first[n] is the number of all */
+    int64_t rows[MOST_JOBS], cols[MOST_JOBS];
+    Job of[MOST_JOBS];
+
+    unsigned blocks(void) const
+    {
+        return n ? first[n] : 0;
+    }
+
+    /* A job over a tensor (rows, cols). */
+    void add(const Job &job, int64_t job_rows, int64_t job_cols, int64_t job_blocks)
+    {
+        CHECK(n < MOST_JOBS && job_blocks > 0 && job_blocks < (int64_t)INT32_MAX - blocks(), "%d jobs, %lld blocks", n,
+              (long long)job_blocks);
+        rows[n] = job_rows;
+        cols[n] = job_cols;
+        of[n] = job;
+        first[n + 1] = blocks() + (unsigned)job_blocks;
+        n++;
+    }
+
+    /* The job of a block. */
+    __device__ int find(unsigned block) const
+    {
+        int j = 0;
+        while (block >= first[j + 1])
+            j++;
+        return j;
+    }
+};
+
+template <class Job> static inline Jobs<Job> no_jobs(void)
+{
+    static_assert(sizeof(Jobs<Job>) <= MOST_PARAMETERS - 64, "more parameters than a kernel may have");
+    Jobs<Job> jobs;
+    memset((void *)&jobs, 0, sizeof jobs);
+    return jobs;
+}
+
+enum { JOB_THREADS = 256, JOB_LOTS = 4 * JOB_THREADS }; /* lots that a block does */
+
+/* A Job with
+ *   Factors                                 numbers that are the same for the whole tensor
+ *   factors()                               computes them, once a block
+ *   operator()(factors, row, col, n)        does a lot */
+template <class Job>
+static __global__ void __launch_bounds__(JOB_THREADS, 3) jobs_kernel(const __grid_constant__ Jobs<Job> jobs)
+{
+    typedef typename Job::Factors Factors;
+    Factors *shared = block_shared<Factors>();
+    int j = jobs.find(blockIdx.x);
+    const Job job = jobs.of[j];
+    if (threadIdx.x == 0)
+        *shared = job.factors();
+    __syncthreads();
+    const Factors factors = *shared;
+    int64_t rows = jobs.rows[j], cols = jobs.cols[j], lots = ceil_div(cols, LOT);
+    int64_t first = (int64_t)(blockIdx.x - jobs.first[j]) * JOB_LOTS + threadIdx.x;
+    int64_t end = least((int64_t)(blockIdx.x - jobs.first[j] + 1) * JOB_LOTS, rows * lots);
+    for (int64_t i = first; i < end; i += JOB_THREADS) {
+        int64_t row = rows == 1 ? 0 : i / lots, col = (i - row * lots) * LOT;
+        job(factors, row, col, lot(cols, col));
+    }
+}
+
+/* Adds a job over a tensor of the shape of `t`. */
+template <class Job> static void jobs_add(Jobs<Job> *jobs, Tensor t, const Job &job)
+{
+    int64_t rows = rows_of(t), cols = cols_of(t);
+    if (rows > 0 && cols > 0)
+        jobs->add(job, rows, cols, ceil_div(rows * ceil_div(cols, LOT), JOB_LOTS));
+}
+
+template <class Job> static void jobs_run(Device *dev, const Jobs<Job> &jobs)
+{
+    if (jobs.n > 0)
+        launch(gpu_of(dev), { jobs.blocks(), 1, JOB_THREADS, 1 }, jobs_kernel<Job>, jobs);
+}
+
+/* Where all of these tensors of one shape lie without gaps between their rows, makes each a single row. */
+template <size_t COUNT> static inline void flatten(Tensor (&tensors)[COUNT])
+{
+    for (const Tensor &t : tensors)
+        if (t.rank != 0 && rows_of(t) > 1 && t.ld != cols_of(t))
+            return;
+    for (Tensor &t : tensors)
+        if (t.rank == 2)
+            t.rank = 1, t.d[0] = t.ld = t.d[0] * t.d[1];
+}
