@@ -61,10 +61,12 @@ static bool fail_no_checkpoint(const char *path, GError **error)
         return fail_user(
             error, "%s is a Hugging Face folder, no run and no checkpoint; loam inspect model lists what it holds",
             path);
+    const bool file = !g_file_test(path, G_FILE_TEST_IS_DIR);
     return fail_user(error,
                      "%s is neither a run directory (checkpoints/) nor a checkpoint (state.json) nor a Hugging "
-                     "Face folder (config.json)",
-                     path);
+                     "Face folder (config.json)%s",
+                     path,
+                     file ? "; loam import --from fairseq, or --from t5x, makes a checkpoint of such a file" : "");
 }
 
 /* The checkpoint folder that PATH names; NULL without an error where PATH is a run directory. */

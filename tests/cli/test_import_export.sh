@@ -60,6 +60,8 @@ echo "ok: tokenizer.json alone is a tokenizer"
 rm "$work/hf/tokenizer.json"
 expect 0 "weights only, texts need a tokenizer of their own: $work/hf/tokenizer_config.json: " "$loam" import "$work/hf" --out "$work/bare"
 expect 1 "--from gguf is unknown, want hf, t5x or fairseq" "$loam" import --from gguf "$work/hf" --out "$work/x"
+expect 1 'loam import --from fairseq, or --from t5x, makes a checkpoint of such a file' "$loam" export \
+    "$source_dir/tests/golden/ast-t5/checkpoint.pt" --to hf --out "$work/x"
 expect 0 "$work/ast" "$loam" import --from fairseq "$source_dir/tests/golden/ast-t5/checkpoint.pt" --out "$work/ast"
 echo '5 9 12' | "$loam" generate --model "$work/ast" --ids --max-tokens 5 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 [ "$(wc -w <"$work/out")" = 5 ] || fail "ids from AST-T5's model: $(cat "$work/out")"

@@ -252,6 +252,21 @@ static void scores_of_programs_equal_codebleu(void)
     g_free(folder);
 }
 
+static void numbers_are_those_that_float_of_python_reads(void)
+{
+    const char *const predictions[] = { "\u0663", "1_0", "\u00a02\u3000", "1__0", "_1", "1_", "0x1", "-\uff14.5" };
+    const char *const one[] = { "1", NULL }, *const two[] = { "2", NULL };
+    const char *const *const references[] = { one, two, one, two, one, two, one, two };
+    const ScoreInput in = { .n = G_N_ELEMENTS(predictions), .predictions = predictions, .references = references };
+    const ScoreOptions options = { 0 };
+    g_autoptr(GError) error = NULL;
+    ScoreResult result;
+    score_compute(&result, score_find("pearson"), &in, &options, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(result.n_invalid, ==, 4);
+    score_result_clear(&result);
+}
+
 static bool bare_line(void *context, char *line, size_t bytes, GError **error)
 {
     int *n = context;
@@ -335,6 +350,8 @@ int main(int argc, char **argv)
     g_test_add_func("/scores/stems_equal_those_of_nltk", stems_equal_those_of_nltk);
     g_test_add_data_func("/scores/labels_equal_scikit_learn", "labels.jsonl.gz", equals_the_package);
     g_test_add_data_func("/scores/numbers_equal_scipy_and_numpy", "numbers.jsonl.gz", equals_the_package);
+    g_test_add_func("/scores/numbers_are_those_that_float_of_python_reads",
+                    numbers_are_those_that_float_of_python_reads);
     g_test_add_data_func("/scores/tags_equal_seqeval", "tags.jsonl.gz", equals_the_package);
     g_test_add_data_func("/scores/texts_equal_rouge_score_sacrebleu_and_squad", "texts.jsonl.gz", equals_the_package);
     g_test_add_func("/scores/scores_of_programs_equal_codebleu", scores_of_programs_equal_codebleu);

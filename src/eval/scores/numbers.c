@@ -1,18 +1,36 @@
 /* numbers.c: scores of predicted numbers: correlations and perplexity. */
 #include "eval/scores/kind.h"
+#include "eval/scores/python_text.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The whole text as a finite decimal number; white space around it does not count. */
+/* The digits of a text that Python's float reads: decimal digits of any script become those of ASCII, single
+ * underscores between digits and white space around the text go. g_free. */
+static char *plain_digits(const char *text)
+{
+    g_autofree char *stripped = python_strip(text);
+    GString *plain = g_string_new(NULL);
+    for (const char *at = stripped; *at; at = g_utf8_next_char(at)) {
+        const gunichar c = g_utf8_get_char(at);
+        const int digit = g_unichar_digit_value(c);
+        const bool after = plain->len > 0 && g_ascii_isdigit(plain->str[plain->len - 1]);
+        if (digit >= 0)
+            g_string_append_c(plain, (char)('0' + digit));
+        else if (c != '_' || !after || g_unichar_digit_value(g_utf8_get_char(at + 1)) < 0)
+            g_string_append_unichar(plain, c);
+    }
+    return g_string_free(plain, false);
+}
+
+/* The whole text as a finite decimal number. */
 static bool parse_number(const char *text, double *out)
 {
     char *end;
-    const char *digits = text + strspn(text, " \t\n\r\v\f");
+    g_autofree char *digits = plain_digits(text);
     *out = g_ascii_strtod(digits, &end);
-    return end > digits && end[strspn(end, " \t\n\r\v\f")] == '\0' && strcspn(digits, "xX") >= (size_t)(end - digits) &&
-           isfinite(*out);
+    return end > digits && *end == '\0' && strcspn(digits, "xX") >= (size_t)(end - digits) && isfinite(*out);
 }
 
 static bool parse_reference(const ScoreInput *in, int64_t i, double *out, GError **error)
