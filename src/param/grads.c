@@ -1,4 +1,6 @@
 /* grads.c: a step's gradients: counting the contributions to each bucket, and the norm of all. */
+#include "param/grads.h"
+
 #include "base/check.h"
 #include "param/store.h"
 
@@ -23,6 +25,7 @@ void grads_begin(ParamStore *store, int64_t n_microbatches)
         bucket->g_touched = false;
         bucket->awaited = has_gradients(bucket) ? bucket->uses * n_microbatches : 0;
     }
+    store->norm_begun = false;
 }
 
 void grads_ready(ParamStore *store, int index)
@@ -36,10 +39,10 @@ void grads_ready(ParamStore *store, int index)
         store->ready(store->ready_context, index);
 }
 
-double grads_norm(ParamStore *store)
+void grads_norm_begin(ParamStore *store)
 {
     Tensor sum = tensor_vector(store->sum, DT_F64, 1);
-    double found = 0;
+    store->squares = 0;
     op_fill(store->dev, sum, 0);
     for (int i = 0; i < store->n_buckets; i++) {
         Bucket *bucket = &store->buckets[i];
@@ -51,7 +54,16 @@ double grads_norm(ParamStore *store)
         bucket->g_touched = true;
         op_sumsq(store->dev, sum, all, 1);
     }
-    tensor_download(store->dev, &found, sum);
-    device_synchronise(store->dev);
-    return sqrt(found);
+    tensor_download(store->dev, &store->squares, sum);
+    store->norm = device_record(store->dev);
+    store->norm_begun = true;
+}
+
+double grads_norm(ParamStore *store)
+{
+    if (!store->norm_begun)
+        grads_norm_begin(store);
+    store->norm_begun = false;
+    device_wait(store->dev, store->norm);
+    return sqrt(store->squares);
 }

@@ -38,6 +38,9 @@ struct ParamStore {
     int n_buckets;
     GHashTable *by_name; /* char * of the spec -> Param * */
     void *sum;           /* device memory, one f64, for the norm */
+    double squares;      /* where it is downloaded to */
+    DeviceMark norm;     /* behind that download */
+    bool norm_begun;     /* grads_norm_begin was called, and grads_norm was not */
     BucketFn ready;      /* hook of grads_on_ready; NULL means none */
     void *ready_context;
 };

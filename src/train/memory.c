@@ -1,6 +1,7 @@
 #include "train/memory.h"
 
 #include "base/text.h"
+#include "device/null/null.h"
 #include "model/model.h"
 
 #include <inttypes.h>
@@ -50,6 +51,7 @@ bool memory_plan(const Config *config, int32_t input_length, int32_t target_leng
 {
     Device *null = device_open_null_of(config_precision(config));
     bool ok = plan_on(null, config, input_length, target_length, plan, error);
+    plan->device = null_memory(null);
     device_close(null);
     plan->batches = batch_bytes(config, input_length, target_length);
     return ok;
@@ -157,7 +159,7 @@ static size_t address_room(int threads)
 /* Bytes that the plan takes of the device's memory, and of the machine's. */
 static size_t device_bytes(const MemoryPlan *plan, const Device *dev)
 {
-    return *dev->gpu.name ? total_of(plan) - plan->batches : total_of(plan);
+    return *dev->gpu.name ? plan->device : total_of(plan);
 }
 
 static size_t machine_bytes(const MemoryPlan *plan, const Device *dev)

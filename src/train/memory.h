@@ -5,6 +5,7 @@
 
 typedef struct MemoryPlan {
     size_t weights, gradients, optimizer, activations, batches; /* bytes */
+    size_t device;   /* bytes of all blocks of memory that the run takes of its device, as a GPU rounds them up */
     size_t host;     /* bytes of the host beside a GPU, with optim.offload: master weights and optimizer state */
     int64_t trained; /* parameters that are not frozen */
 } MemoryPlan;

@@ -102,10 +102,12 @@ static double since(double start)
     return clock_seconds() - start;
 }
 
-static double time_micro(StepTimer *timer, const ModelLoss *loss)
+/* *queued: seconds until the device had been given all of it. */
+static double time_micro(StepTimer *timer, const ModelLoss *loss, double *queued)
 {
     double start = clock_seconds();
     model_pass(timer->model, timer->batch, loss);
+    *queued = since(start);
     device_synchronise(timer->dev);
     return since(start);
 }
@@ -156,23 +158,27 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     *times = (StepTimes){ 0 };
     if (!model_reserve(timer->model, (int32_t)timer->micro, timer->enc, timer->dec, &loss, NULL, error))
         return false;
+    double queued_s;
     g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
+    g_autoptr(GArray) queued = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
     grads_begin(model_params(timer->model), 1);
-    time_micro(timer, &loss); /* warm-up: creates primitives, and touches memory for the first time */
+    time_micro(timer, &loss, &queued_s); /* warm-up: creates primitives, and touches memory for the first time */
     time_update(timer);
     double start = clock_seconds();
     do {
         grads_begin(model_params(timer->model), 1);
         timer->dev->profile = profile;
-        double micro_s = time_micro(timer, &loss), update_s = time_update(timer);
+        double micro_s = time_micro(timer, &loss, &queued_s), update_s = time_update(timer);
         timer->dev->profile = NULL;
         yardstick_measure(&timer->yardstick, fmax(PEAK_SECONDS, PEAK_SHARE * (micro_s + update_s)));
         g_array_append_val(micros, micro_s);
+        g_array_append_val(queued, queued_s);
         g_array_append_val(updates, update_s);
         times->profiled_s += micro_s + update_s;
     } while (since(start) < seconds);
     times->micro_s = median(micros);
+    times->queued_s = median(queued);
     times->update_s = median(updates);
     yardstick_complete(&timer->yardstick, PEAK_SECONDS);
     times->peak = yardstick_rate(&timer->yardstick);
@@ -183,13 +189,14 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
 void step_timer_trace(StepTimer *timer, Profile *profile)
 {
     ModelLoss loss = step_loss(timer);
+    double queued_s;
     profile->keeps_events = true;
     timer->dev->profile = profile;
     profile_begin(timer->dev, "step", -1);
     grads_begin(model_params(timer->model), timer->accum);
     for (int64_t i = 0; i < timer->accum; i++) {
         profile_begin(timer->dev, "microbatch", (int)i);
-        time_micro(timer, &loss);
+        time_micro(timer, &loss, &queued_s);
         profile_end(timer->dev);
     }
     profile_begin(timer->dev, "update", -1);

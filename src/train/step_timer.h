@@ -22,6 +22,7 @@ typedef struct StepTimer {
 
 typedef struct StepTimes {
     double micro_s;  /* forward and backward of one microbatch */
+    double queued_s; /* time of the host until all of its operations are queued; on the CPU that is micro_s */
     double update_s; /* gradient norm and optimizer update */
     double step_s;   /* a whole step: accum microbatches and an update */
     double tokens_per_s, flops_per_s;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BLOCKS = 64 };
+enum { MOST_BLOCKS = 256 };
 
 typedef struct Block {
     char *host, *device;

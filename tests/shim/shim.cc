@@ -88,6 +88,7 @@ Warp warps[MOST_WARPS];
 Place scheduler;
 char *stacks;
 alignas(16) char shared[LARGE];
+size_t dynamic = LARGE; /* bytes of shared memory that the launch asked for */
 int current, n_threads, at_barrier, n_ended;
 void (*body)(void *);
 void *body_context;
@@ -239,8 +240,14 @@ void *shim_shared(size_t bytes)
 
 void *shim_shared_large(size_t bytes)
 {
-    CHECK(bytes <= LARGE, "%zu bytes of shared memory, at most %d", bytes, (int)LARGE);
+    CHECK(bytes <= dynamic, "%zu bytes of shared memory, the launch asked for %zu", bytes, dynamic);
     return shared;
+}
+
+void shim_set_dynamic(size_t bytes)
+{
+    CHECK(bytes <= LARGE, "a launch with %zu bytes of shared memory, at most %d", bytes, (int)LARGE);
+    dynamic = bytes;
 }
 
 void shim_copy_later(void *to, const void *from, size_t bytes)

@@ -48,6 +48,7 @@ int64_t shim_launches(void); /* so far */
 void shim_run(ShimIndex grid, ShimIndex block, void (*body)(void *), void *context);
 void *shim_shared(size_t bytes);       /* of the block that runs: the same address for each of its threads */
 void *shim_shared_large(size_t bytes); /* as much as a kernel may ask for when it is launched */
+void shim_set_dynamic(size_t bytes);   /* as much as the next launch asks for; those before it may have the most */
 /* cp.async: copies of the thread's own, which are made when it waits for them. */
 void shim_copy_later(void *to, const void *from, size_t bytes);
 void shim_copy_now(void);

@@ -1,6 +1,6 @@
-# Devices by name, on machines with and without GPUs. The GPU here is one whose kernels run on the host (tests/shim): the
-# program trains, resumes, evaluates and decodes on it as on the CPU. Arguments: the program, that backend, the folder of a
-# driver for it.
+# Devices by name, on machines with and without GPUs. The GPU here is a fake of CUDA's runtime under the backend as it is,
+# whose kernels run on the host (tests/shim): the program trains, resumes, evaluates and decodes on it as on the CPU.
+# Arguments: the program, that backend, the folder of a driver for it.
 . tests/cli/lib.sh "$1"
 export LOAM_CUDA_BACKEND=$2
 driver=$3
@@ -42,20 +42,23 @@ expect 2 "device cuda: GPU 0 does not open: $reason" env LOAM_FAKE_GPU_REFUSES="
 LOAM_CPU_ISA=avx2 LOAM_FAKE_GPU_REFUSES=$reason with "${train[@]}" run.dir="$work/refuses" train.device=auto 'train.length=1 steps' 2>"$work/log"
 grep -q "computing on the CPU: GPU 0 does not open: $reason" "$work/log" || fail "auto: $(cat "$work/log")"
 grep -q 'precision: f32' "$work/refuses/config.yaml" || fail "the CPU computes in the GPU's precision: $(cat "$work/log")"
+expect 2 ": unspecified launch failure" env LOAM_FAKE_GPU_BREAKS=50 LD_LIBRARY_PATH="$driver" \
+    "${train[@]}" run.dir="$work/broken" train.device=cuda 'train.length=1 steps'
 echo "ok: reasons"
 
 # From here on the GPU has too little memory for the matrices that a run's speed is compared with (yardstick.c): their
-# products take long on it.
-export LOAM_FAKE_GPU_MEMORY=5242880
+# products take long on it. The first bytes are those of an open GPU: 32 MiB for cuBLASLt, counters of kernels.
+open=33570816
+export LOAM_FAKE_GPU_MEMORY=$((open + 5242880))
 
 # Sizes that no kernel is made for are the user's to change.
 expect 1 'model.head_dim is 264, GPUs take heads of up to 256 channels; train.device=cpu takes any' \
     with "${train[@]}" run.dir="$work/refused" train.device=cuda model.head_dim=264
-expect 0 'Shim (cuda:0, f32)' env LOAM_FAKE_GPU_MEMORY=8388608 LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/wide" train.device=cuda model.head_dim=256 \
+expect 0 'Shim (cuda:0, f32)' env LOAM_FAKE_GPU_MEMORY=$((open + 8388608)) LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/wide" train.device=cuda model.head_dim=256 \
     train.precision=f32 'train.length=1 steps'
 
 # A GPU with too little memory: what does not fit, and what would. Then that is what fits.
-small() { env LOAM_FAKE_GPU_MEMORY=$1 LD_LIBRARY_PATH="$driver" "${train[@]}" train.device=cuda train.precision=f32 model.n_enc=4 \
+small() { env LOAM_FAKE_GPU_MEMORY=$((open + $1)) LD_LIBRARY_PATH="$driver" "${train[@]}" train.device=cuda train.precision=f32 model.n_enc=4 \
     'train.batch=32 samples' 'train.length=1 steps' "${@:2}"; }
 expect 2 "Shim has 8.0 MiB free: train.micro_batch='16 samples' (" small 8388608 run.dir="$work/full" 'train.micro_batch=32 samples'
 grep -q ' or train.recompute=block (' "$work/err" || fail "recompute: $(cat "$work/err")"
@@ -65,6 +68,8 @@ done
 expect 2 'Shim has 1.0 KiB free: no train.micro_batch would fit' small 1024 run.dir="$work/full"
 echo "ok: memory"
 
+count() { awk -v name="$1" '$1 == name { print $2 }' "$2"; }
+
 # The most memory that a run ever has is the plan, within 5 %.
 peak() { # OVERRIDES…
     local name=$1 planned taken
@@ -72,13 +77,49 @@ peak() { # OVERRIDES…
     LOAM_FAKE_GPU_REPORT=$work/report with "${train[@]}" run.dir="$work/peak-$name" train.device=cuda 'train.length=2 steps' \
         'train.batch=16 samples' 'train.micro_batch=8 samples' "$@" 2>"$work/log" || fail "peak: $(tail -n 2 "$work/log")"
     planned=$(sed -n 's/.*memory \([0-9.]*\) MiB: .*/\1/p' "$work/log")
-    taken=$(awk '{ print ($1 + $2) / 1048576 }' "$work/report")
+    taken=$(awk -v open=$open '/^peak/ { print ($2 - open) / 1048576 }' "$work/report")
+    [ "$(count left "$work/report")" = 0 ] || fail "$name: $(count left "$work/report") bytes are not freed"
     echo "$name: planned $planned MiB, taken $taken MiB"
     awk -v planned="$planned" -v taken="$taken" 'BEGIN { exit !(taken < 1.05 * planned && planned < 1.05 * taken) }' ||
         fail "$name: planned $planned MiB, taken $taken MiB"
 }
 peak f32 train.precision=f32
 peak bf16 train.precision=bf16 train.recompute=block optim.name=adafactor optim.lr=1e-2
+
+# A step waits for the GPU once, to read its losses and the norm of its gradients, whatever the number of microbatches;
+# it allocates nothing and downloads two short vectors. Of two lengths of a run, the difference is that of the steps.
+a_step() { # NAME OVERRIDES…
+    local name=$1 steps
+    shift
+    for steps in 3 7; do
+        LOAM_FAKE_GPU_REPORT=$work/report-$steps with "${train[@]}" run.dir="$work/step-$name-$steps" train.device=cuda \
+            train.length="$steps steps" 'train.batch=6 samples' 'train.micro_batch=2 samples' 'train.eval_every=100 steps' \
+            'train.save_every=100 steps' "$@" 2>"$work/log" || fail "$name: $(tail -n 2 "$work/log")"
+    done
+    each() { echo $((($(count "$1" "$work/report-7") - $(count "$1" "$work/report-3")) / 4)); }
+    echo "$name: a step of 3 microbatches waits $(each waits) times; $(each launches) kernels, $(each products) products," \
+        "$(each copies) copies, $(each uploads) uploads, $(each downloads) downloads"
+    for steps in waits:4 allocations:0 downloads:8; do
+        [ $(($(count "${steps%:*}" "$work/report-7") - $(count "${steps%:*}" "$work/report-3"))) = "${steps#*:}" ] ||
+            fail "$name: four steps have not ${steps#*:} ${steps%:*}: $(diff "$work/report-3" "$work/report-7")"
+    done
+}
+sizes=(train.precision=bf16 model.vocab=300 model.width=32 model.ffn=64 model.heads=2 model.head_dim=16)
+a_step t5 train.precision=bf16
+a_step bert "${sizes[@]}" model.preset=bert-base model.n_enc=2 model.n_dec=0 model.max_positions=64 data.objective=mlm
+a_step gpt "${sizes[@]}" model.preset=gpt2 model.n_enc=0 model.n_dec=2 model.max_positions=64 data.objective=clm
+a_step fp8 train.precision=fp8
+echo "ok: a step waits once"
+
+# Queued work is done in any order that CUDA allows: late, at random, at once (FakeOrder of tests/shim/cuda/fake.h). The bits are the same.
+for order in 0 2 3; do
+    LOAM_FAKE_GPU_ORDER=$order with "${train[@]}" run.dir="$work/order-$order" train.device=cuda 'train.length=2 steps' \
+        'train.batch=4 samples' train.precision=bf16 2>"$work/log" || fail "order $order: $(tail -n 2 "$work/log")"
+    for file in "$work/order-0/checkpoints/latest"/*.safetensors; do
+        cmp "$file" "$work/order-$order/checkpoints/latest/${file##*/}" || fail "order $order: other bits"
+    done
+done
+echo "ok: orders"
 
 # Training, resumed after two of four steps; losses near the CPU's, the same bits when it is done again.
 losses() { grep '"kind":"train"' "$1/metrics.jsonl" | sed 's/.*"loss":\([0-9.]*\).*/\1/'; }

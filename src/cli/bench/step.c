@@ -30,6 +30,9 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
+/* Launches are hidden where the host has queued a microbatch in less than this share of its time. */
+#define HIDDEN 0.9
+
 typedef struct Bench {
     Config config;
     StepTimer timer;
@@ -41,13 +44,14 @@ static bool print_json(const Bench *b, GError **error)
 {
     const StepTimes *r = &b->times;
     g_autofree char *precision = precision_describe(b->timer.dev->precision);
-    json_t *object = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:s}", "tokens_per_s",
-                               json_finite(r->tokens_per_s), "step_s", json_finite(r->step_s), "micro_batch_s",
-                               json_finite(r->micro_s), "update_s", json_finite(r->update_s), "flops_per_s",
-                               json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(r->peak.median),
-                               "peak_spread", json_finite((r->peak.high - r->peak.low) / r->peak.median),
-                               "share_of_peak", json_finite(r->flops_per_s / r->peak.median), "isa", b->timer.dev->isa,
-                               "threads", b->timer.dev->threads, "precision", precision);
+    json_t *object =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:s}", "tokens_per_s",
+                  json_finite(r->tokens_per_s), "step_s", json_finite(r->step_s), "micro_batch_s",
+                  json_finite(r->micro_s), "queued_s", json_finite(r->queued_s), "update_s", json_finite(r->update_s),
+                  "flops_per_s", json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(r->peak.median),
+                  "peak_spread", json_finite((r->peak.high - r->peak.low) / r->peak.median), "share_of_peak",
+                  json_finite(r->flops_per_s / r->peak.median), "isa", b->timer.dev->isa, "threads",
+                  b->timer.dev->threads, "precision", precision);
     if (profile)
         json_object_set_new(object, "profile", bench_profile_json(&b->profile, r->profiled_s));
     return print_json_line(object, error);
@@ -62,6 +66,9 @@ static void print_text(const Bench *b)
     printf("model        %s parameters, %d/%d tokens a sample, %s\n", params, timer->enc, timer->dec, device);
     printf("step         %.3f s: %" PRId64 " x %.3f s forward and backward of %" PRId64 " samples, %.3f s update\n",
            r->step_s, timer->accum, r->micro_s, timer->micro, r->update_s);
+    if (*timer->dev->gpu.name && !profile)
+        printf("queue        %.3f s of the host for %.3f s of the GPU: %s\n", r->queued_s, r->micro_s,
+               r->queued_s < HIDDEN * r->micro_s ? "launches are hidden" : "the GPU waits for launches");
     printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,
            r->tokens_per_s / (double)step_timer_inputs(timer));
     printf(

@@ -25,6 +25,7 @@ typedef struct CudaBackend {
     bool (*describe)(int index, CudaGpu *gpu, char *why);
     /* The Device.impl of a GPU; NULL with the reason in `why`. ops->close frees it. */
     void *(*open)(int index, char *why);
+    bool (*reserve)(Device *dev, size_t bytes); /* cuda_reserve */
     const OpTable *ops;
 } CudaBackend;
 

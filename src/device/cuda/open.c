@@ -149,3 +149,10 @@ Device *device_open_cuda(int index, Precision precision, char *why)
     dev->isa = dev->gpu.name;
     return dev;
 }
+
+bool cuda_reserve(Device *dev, size_t bytes)
+{
+    char why[CUDA_WHY];
+    const CudaBackend *backend = *dev->gpu.name ? backend_of(why) : NULL;
+    return backend == NULL || backend->reserve(dev, bytes);
+}

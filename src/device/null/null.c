@@ -1,11 +1,26 @@
 /* null.c: a device that computes nothing and touches no tensor. It counts the floating-point operations of matrix
  * products and attention, and the bytes that every operation moves. */
+#include "device/null/null.h"
+
+#include "base/fatal.h"
+#include "device/cuda/cuda.h"
 #include "device/op_table.h"
 #include "device/operand.h"
 
+#include <stdlib.h>
+
+typedef struct Null {
+    size_t memory;
+} Null;
+
 static void null_close(Device *dev)
 {
-    (void)dev;
+    free(dev->impl);
+}
+
+size_t null_memory(const Device *null)
+{
+    return ((const Null *)null->impl)->memory;
 }
 
 static void count(Device *dev, double flops, double bytes)
@@ -26,7 +41,13 @@ static void count(Device *dev, double flops, double bytes)
 
 static void *null_alloc(Device *dev, size_t bytes)
 {
+    ((Null *)dev->impl)->memory += ((bytes ? bytes : 1) + CUDA_ALIGN - 1) / CUDA_ALIGN * CUDA_ALIGN;
     return (void *)64; /* in page 0: any use of it traps */
+}
+
+static void *null_host_alloc(Device *dev, size_t bytes)
+{
+    return (void *)64;
 }
 
 static void null_free(Device *dev, void *p)
@@ -53,7 +74,7 @@ static const OpTable null_ops = {
     .wait = host_wait,
     .room = host_room,
     .group = host_group,
-    .host_alloc = null_alloc,
+    .host_alloc = null_host_alloc,
     .host_free = null_free,
     .send = null_upload,
     .fetch = null_download,
@@ -69,5 +90,8 @@ Device *device_open_null(void)
 
 Device *device_open_null_of(Precision precision)
 {
-    return device_new("null", &null_ops, precision, false, 1, "none", NULL);
+    Null *null = calloc(1, sizeof *null);
+    if (null == NULL)
+        fatal_memory("a device");
+    return device_new("null", &null_ops, precision, false, 1, "none", null);
 }

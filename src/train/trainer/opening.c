@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
+#include "device/cuda/cuda.h"
 #include "train/class_weights.h"
 #include "train/compute_device.h"
 #include "train/config/config.h"
@@ -86,11 +87,20 @@ static bool plan_memory(Trainer *t, GError **error)
            memory_check(&t->memory, &t->config, enc_length, dec_length, t->dev, error);
 }
 
+/* A GPU's memory for the whole run, by one allocation. */
+static bool reserve_memory(Trainer *t, GError **error)
+{
+    if (cuda_reserve(t->dev, t->memory.device))
+        return true;
+    g_autofree char *needed = memory_describe(&t->memory);
+    return fail_machine(error, "%s has no memory for the run, which needs %s", t->dev->gpu.name, needed);
+}
+
 static bool open_model(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     int32_t enc_len = loader_enc_length(t->train), dec_len = loader_dec_length(t->train);
-    if ((t->model = config_open_model(config, t->dev, error)) == NULL)
+    if (!reserve_memory(t, error) || (t->model = config_open_model(config, t->dev, error)) == NULL)
         return false;
     t->loss = config_loss(config);
     if (!class_weights_find(&t->class_weights, config, t->train, error))

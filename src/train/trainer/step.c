@@ -3,12 +3,14 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "device/profile.h"
+#include "param/grads.h"
 #include "train/trainer/state.h"
 #include "train/trainer/stop.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SHOW_AFTER_S 1 /* a step that takes longer shows its progress on a terminal */
 #define PATIENCE_S   5 /* a stop waits no longer than this for the rest of a step */
@@ -29,42 +31,42 @@ static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
     return true;
 }
 
-/* Progress of a long step, on a terminal: samples done, the loss so far and the time left. */
-static void show_step(const Trainer *t, int64_t done, LossSums *sums, double elapsed, bool *shown)
+/* Progress of a long step, on a terminal, at most once in SHOW_AFTER_S: samples done, the loss so far, which waits for
+ * the device, and the time left. */
+static void show_step(const Trainer *t, int64_t done, LossSums *sums, double elapsed, double *shown)
 {
     g_autofree char *what = NULL;
-    if (elapsed < SHOW_AFTER_S)
+    if (elapsed < *shown + SHOW_AFTER_S || !isatty(STDERR_FILENO))
         return;
-    if (!*shown) {
+    if (*shown == 0) {
         what = g_strdup_printf("step %" PRId64, t->state.attempts + 1);
         progress_open(what, "samples", (uint64_t)t->samples);
-        *shown = true;
     }
+    *shown = elapsed;
     model_take_sums(t->model, sums);
     progress_note("loss %.4f", loss_sums_total(sums));
     progress_update((uint64_t)MIN(done * t->micro, t->samples));
 }
 
-/* After a request to stop, a step whose rest would take long is abandoned; the resumed run does it again. */
+/* Queues the microbatches one after another. A device that works behind the host is not waited for: `elapsed` is then
+ * the host's time, which follows the device's as soon as its queue is full (of a GPU some thousand launches).
+ * After a request to stop, a step whose rest would take long is abandoned; the resumed run does it again. */
 static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 {
     double start = clock_seconds();
-    bool shown = false, goes_on = true;
-    DeviceMark before = 0; /* the microbatch before, waited for while one is queued: `elapsed` is the device's */
+    double shown = 0;
+    bool goes_on = true;
     for (int64_t done = 1; goes_on && done <= t->accum; done++) {
         fault_point("microbatch");
         profile_begin(t->dev, "microbatch", (int)done - 1);
         model_pass(t->model, t->batch[done - 1], &t->loss);
         profile_end(t->dev);
-        DeviceMark mark = device_record(t->dev);
-        if (done > 1)
-            device_wait(t->dev, before);
-        before = mark;
         double elapsed = clock_seconds() - start, left = elapsed / (double)done * (double)(t->accum - done);
         show_step(t, done, sums, elapsed, &shown);
         goes_on = left <= PATIENCE_S || !stop_requested() || fail_stopped(error);
     }
-    model_take_sums(t->model, sums);
+    if (!goes_on)
+        model_take_sums(t->model, sums); /* the next step begins with none */
     progress_close();
     return goes_on;
 }
@@ -94,10 +96,13 @@ static bool scales_loss(const Trainer *t)
     return t->config.train.precision == PRECISION_FP16;
 }
 
-/* The optimizer's update, unless loss or gradients are not finite. */
+/* The optimizer's update, unless loss or gradients are not finite. Losses and norm of the gradients are read together:
+ * the only wait of a step. */
 static void update(Trainer *t, StepStats *stats)
 {
     profile_begin(t->dev, "update", -1);
+    grads_norm_begin(model_params(t->model));
+    model_take_sums(t->model, &stats->sums);
     stats->norm = grads_norm(model_params(t->model)) / stats->loss_scale;
     stats->updated = isfinite(stats->norm) && loss_sums_finite(&stats->sums);
     int64_t update = t->state.updates + 1;

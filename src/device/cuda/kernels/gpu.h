@@ -13,8 +13,8 @@ extern "C" {
 #ifndef SHIM
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#include <cuda_runtime.h>
 #endif
+#include <cuda_runtime.h> /* on the host that of tests/shim/cuda */
 
 #include <math.h>
 #include <stdint.h>
@@ -77,21 +77,6 @@ template <class T> static inline T *block_shared_large()
 {
     return (T *)shim_shared_large(sizeof(T));
 }
-
-template <class... Parameters, class... Arguments>
-static void launch(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
-{
-    (void)gpu;
-    shim_launch({ shape.blocks_x, shape.blocks_y, 1 }, { shape.threads_x, shape.threads_y, 1 },
-                [&] { kernel(arguments...); });
-}
-
-template <class T, class... Parameters, class... Arguments>
-static void launch_large(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
-{
-    static_assert(sizeof(T) <= MOST_SHARED, "more shared memory than a block may have");
-    launch(gpu, shape, kernel, arguments...);
-}
 #else
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")
@@ -124,16 +109,17 @@ template <class T> static __device__ inline T *block_shared()
     return reinterpret_cast<T *>(memory);
 }
 
-cudaStream_t gpu_stream(Gpu *gpu);
-/* Ends the program with one line if CUDA answered an error. */
-void gpu_answer(cudaError_t answer, const char *what);
-
 extern __shared__ __align__(16) unsigned char gpu_large_memory[];
 
 template <class T> static __device__ inline T *block_shared_large()
 {
     return reinterpret_cast<T *>(gpu_large_memory);
 }
+#endif
+
+cudaStream_t gpu_stream(Gpu *gpu);
+/* Ends the program with one line if CUDA answered an error. */
+void gpu_answer(cudaError_t answer, const char *what);
 
 template <class... Parameters, class... Arguments>
 static void launch_bytes(Gpu *gpu, Shape shape, size_t bytes, void (*kernel)(Parameters...), Arguments... arguments)
@@ -161,7 +147,6 @@ static void launch_large(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), A
                "shared memory");
     launch_bytes(gpu, shape, sizeof(T), kernel, arguments...);
 }
-#endif
 
 HOST_DEVICE static inline int64_t least(int64_t a, int64_t b)
 {

@@ -1,4 +1,4 @@
-/* backend.cu: opens a GPU: its memory and transfers, and the table of operations that the program asks for. */
+/* backend.cu: opens a GPU, and gives the program the table of its operations. */
 #include "device/cuda/native/gpu_native.h"
 
 extern "C" {
@@ -10,165 +10,21 @@ extern "C" {
 
 enum { PROBE = 0x10A3 };
 
-/* CUDA keeps for each thread the number of the GPU that its calls are for. This is the number that the thread chose. */
-static thread_local int chosen = -1;
-
-static cudaError_t choose_gpu(int index)
-{
-    cudaError_t answer = chosen == index ? cudaSuccess : cudaSetDevice(index);
-    if (answer == cudaSuccess)
-        chosen = index;
-    return answer;
-}
-
-/* First in each entry of the table: any thread may call it, and a thread may have called for another GPU. */
-static void enter(const Device *dev)
-{
-    gpu_answer(choose_gpu(gpu_of(dev)->index), "choosing the GPU");
-}
-
-static void *native_alloc(Device *dev, size_t bytes)
-{
-    void *p = NULL;
-    enter(dev);
-    cudaError_t answer = cudaMalloc(&p, bytes ? bytes : 1);
-    if (answer == cudaErrorMemoryAllocation) {
-        (void)cudaGetLastError(); /* the caller says what did not fit */
-        return NULL;
-    }
-    gpu_answer(answer, "memory");
-    return p;
-}
-
-static void native_free(Device *dev, void *p)
-{
-    enter(dev);
-    gpu_answer(cudaFree(p), "freeing memory");
-}
-
-static size_t native_room(Device *dev)
-{
-    size_t room, total;
-    enter(dev);
-    gpu_answer(cudaMemGetInfo(&room, &total), "free memory");
-    return room;
-}
-
-/* By way of two pinned buffers in turns: the caller's memory is free again at once, and one is copied by the processor
- * while the other travels. */
-static void native_upload(Device *dev, void *to, const void *from, size_t bytes)
-{
-    Gpu *gpu = gpu_of(dev);
-    enter(dev);
-    for (size_t at = 0, n; at < bytes; at += n) {
-        Pinned *pinned = &gpu->pinned[gpu->turn ^= 1];
-        n = bytes - at < PINNED_BYTES ? bytes - at : PINNED_BYTES;
-        gpu_answer(cudaEventSynchronize(pinned->sent), "an upload");
-        memcpy(pinned->memory, (const char *)from + at, n);
-        gpu_answer(cudaMemcpyAsync((char *)to + at, pinned->memory, n, cudaMemcpyHostToDevice, gpu->stream),
-                   "an upload");
-        gpu_answer(cudaEventRecord(pinned->sent, gpu->stream), "an upload");
-    }
-}
-
-static void native_download(Device *dev, void *to, const void *from, size_t bytes)
-{
-    enter(dev);
-    gpu_answer(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, gpu_of(dev)->stream), "a download");
-}
-
-/* An event stands for its mark, or, when MARKS later ones have been recorded, for one of those. */
-static DeviceMark native_record(Device *dev)
-{
-    Gpu *gpu = gpu_of(dev);
-    DeviceMark mark = gpu->marks++;
-    enter(dev);
-    gpu_answer(cudaEventRecord(gpu->events[mark % MARKS], gpu->stream), "a mark");
-    return mark;
-}
-
-static void native_wait(Device *dev, DeviceMark mark)
-{
-    enter(dev);
-    gpu_answer(cudaEventSynchronize(gpu_of(dev)->events[mark % MARKS]), "waiting");
-}
-
-static void native_group(Device *dev, bool open)
-{
-    enter(dev);
-    group_set(dev, open);
-}
-
-static void *native_host_alloc(Device *dev, size_t bytes)
-{
-    void *p = NULL;
-    enter(dev);
-    if (cudaMallocHost(&p, bytes ? bytes : 1) == cudaSuccess)
-        return p;
-    (void)cudaGetLastError(); /* the caller says what did not fit */
-    return NULL;
-}
-
-static void native_host_free(Device *dev, void *p)
-{
-    enter(dev);
-    gpu_answer(cudaFreeHost(p), "freeing memory of the host");
-}
-
-static void native_send(Device *dev, void *to, const void *from, size_t bytes)
-{
-    enter(dev);
-    gpu_answer(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, gpu_of(dev)->up), "a copy to the GPU");
-}
-
-static void native_fetch(Device *dev, void *to, const void *from, size_t bytes)
-{
-    enter(dev);
-    gpu_answer(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, gpu_of(dev)->down), "a copy from the GPU");
-}
-
-static cudaStream_t stream_of(const Gpu *gpu, DeviceQueue queue)
-{
-    return queue == QUEUE_WORK ? gpu->stream : queue == QUEUE_UP ? gpu->up : gpu->down;
-}
-
-/* A stream waits for an event as it was recorded last before, so one event a queue is enough. */
-static void native_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier)
-{
-    Gpu *gpu = gpu_of(dev);
-    enter(dev);
-    gpu_answer(cudaEventRecord(gpu->fences[earlier], stream_of(gpu, earlier)), "a mark");
-    gpu_answer(cudaStreamWaitEvent(stream_of(gpu, queue), gpu->fences[earlier], 0), "the order of queues");
-}
-
 static void gpu_free(Gpu *gpu)
 {
-    for (Pinned &pinned : gpu->pinned) {
-        if (pinned.sent)
-            cudaEventDestroy(pinned.sent);
-        cudaFreeHost(pinned.memory);
-    }
-    for (cudaEvent_t event : gpu->events)
-        if (event)
-            cudaEventDestroy(event);
-    for (cudaEvent_t fence : gpu->fences)
-        if (fence)
-            cudaEventDestroy(fence);
     products_close(gpu);
+    reservation_close(gpu);
     cudaFree(gpu->scratch);
     cudaFree(gpu->tickets);
-    for (cudaStream_t stream : { gpu->stream, gpu->up, gpu->down })
-        if (stream)
-            cudaStreamDestroy(stream);
+    queue_close(gpu);
     free(gpu);
 }
 
 static void native_close(Device *dev)
 {
     Gpu *gpu = gpu_of(dev);
-    enter(dev);
-    for (cudaStream_t stream : { gpu->stream, gpu->up, gpu->down })
-        gpu_answer(cudaStreamSynchronize(stream), "closing");
+    gpu_enter(dev);
+    gpu_answer(cudaDeviceSynchronize(), "closing");
     gpu_free(gpu);
 }
 
@@ -198,14 +54,18 @@ static bool native_describe(int index, CudaGpu *gpu, char *why)
 /* Writes a number, so that a GPU that the file has no code for is known when it is opened. */
 static __global__ void probe_kernel(unsigned *at)
 {
-    *at = PROBE;
+    if (threadIdx.x == 0)
+        *at = PROBE;
 }
 
 static cudaError_t probe(Gpu *gpu)
 {
     unsigned seen = 0;
-    probe_kernel<<<1, 1, 0, gpu->stream>>>(gpu->tickets);
-    cudaError_t answer = cudaGetLastError();
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(1);
+    config.blockDim = dim3(WARP);
+    config.stream = gpu->stream;
+    cudaError_t answer = cudaLaunchKernelEx(&config, probe_kernel, gpu->tickets);
     if (answer == cudaSuccess)
         answer = cudaMemcpyAsync(&seen, gpu->tickets, sizeof seen, cudaMemcpyDeviceToHost, gpu->stream);
     if (answer == cudaSuccess)
@@ -217,26 +77,13 @@ static cudaError_t probe(Gpu *gpu)
 
 static cudaError_t create(Gpu *gpu)
 {
-    cudaError_t answer = choose_gpu(gpu->index);
-    for (cudaStream_t *stream : { &gpu->stream, &gpu->up, &gpu->down })
-        if (answer == cudaSuccess)
-            answer = cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking);
+    cudaError_t answer = gpu_choose(gpu->index);
+    if (answer == cudaSuccess)
+        answer = queue_open(gpu);
     if (answer == cudaSuccess)
         answer = cudaMalloc((void **)&gpu->tickets, TICKETS * sizeof *gpu->tickets);
     if (answer == cudaSuccess)
         answer = probe(gpu);
-    for (Pinned &pinned : gpu->pinned) {
-        if (answer == cudaSuccess)
-            answer = cudaMallocHost(&pinned.memory, PINNED_BYTES);
-        if (answer == cudaSuccess)
-            answer = cudaEventCreateWithFlags(&pinned.sent, cudaEventDisableTiming);
-    }
-    for (cudaEvent_t &event : gpu->events)
-        if (answer == cudaSuccess)
-            answer = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
-    for (cudaEvent_t &fence : gpu->fences)
-        if (answer == cudaSuccess)
-            answer = cudaEventCreateWithFlags(&fence, cudaEventDisableTiming);
     return answer == cudaSuccess ? cudaDeviceSynchronize() : answer;
 }
 
@@ -261,11 +108,17 @@ static void *native_open(int index, char *why)
 #define OP(name, parameters, arguments, operands, rules, flops)                                                        \
     static void native_##name parameters                                                                               \
     {                                                                                                                  \
-        enter(dev);                                                                                                    \
+        gpu_enter(dev);                                                                                                \
         gpu_##name arguments;                                                                                          \
     }
 #include "device/op_list.inc"
 #undef OP
+
+static void native_group(Device *dev, bool open)
+{
+    gpu_enter(dev);
+    group_set(dev, open);
+}
 
 static OpTable native_table(void)
 {
@@ -295,6 +148,6 @@ extern "C" __attribute__((visibility("default"))) const CudaBackend *loam_cuda_b
     static const OpTable table = native_table();
     static const CudaBackend backend = { cuda_signature, CUDA_SIZES,   CUDART_VERSION / 10 * 10, 80,
                                          GPU_HEAD_DIM,   native_count, native_describe,          native_open,
-                                         &table };
+                                         native_reserve, &table };
     return &backend;
 }

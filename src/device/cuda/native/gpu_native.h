@@ -5,12 +5,30 @@
 
 #include <cublasLt.h>
 
-enum { PINNED_BYTES = 4 << 20, MARKS = 64, PLANS = 512, PRODUCT_BYTES = 32 << 20 };
+enum { PINNED_BYTES = 4 << 20, ARRIVALS = 64, MARKS = 64, PLANS = 512, PRODUCT_BYTES = 32 << 20 };
 
-/* Page-locked memory of the host on its way to the device. */
+/* Page-locked memory of the host, cut from its beginning on. */
 struct Pinned {
-    void *memory;
-    cudaEvent_t sent;
+    char *memory; /* (PINNED_BYTES) */
+    size_t used;
+    cudaEvent_t sent; /* after the last copy from it */
+};
+
+/* A download on its way: to gpu->landing + at first, to `to` when its mark has been reached. */
+struct Arrival {
+    char *to;
+    size_t at, bytes;
+    DeviceMark mark;
+};
+
+/* One allocation, of which blocks are cut: in the order of their addresses, which begin at memory + at. */
+struct Reservation {
+    char *memory;
+    size_t bytes;
+    struct Cut {
+        size_t at, bytes;
+    } * cuts;
+    int n_cuts, room; /* room: of the array */
 };
 
 /* A product's shape, and how cuBLASLt computes it. The key is compared as bytes: its memory is zeroed first. */
@@ -29,13 +47,18 @@ struct Plan {
 struct Gpu {
     int index;
     cudaStream_t stream;
+    /* Event n % MARKS is recorded for mark n, and again MARKS later, so it stands for that mark or a later one. */
+    cudaEvent_t events[MARKS];
+    uint64_t marks, reached; /* recorded so far; the first so many have been waited for */
     void *scratch;
     size_t scratch_bytes;
     unsigned *tickets;
-    Pinned pinned[2];
+    Pinned pinned[2]; /* uploads, in turns */
     int turn;
-    cudaEvent_t events[MARKS];
-    uint64_t marks;
+    Pinned landing; /* downloads */
+    Arrival arrivals[ARRIVALS];
+    int n_arrivals;
+    Reservation reserved;
     cudaStream_t up, down;      /* QUEUE_UP, QUEUE_DOWN */
     cudaEvent_t fences[QUEUES]; /* of device_follow, one for each queue that is followed */
     Group group;
@@ -45,5 +68,31 @@ struct Gpu {
     int n_plans, next_plan;
 };
 
+/* stream.cu. CUDA keeps for each thread the number of the GPU that its calls are for. */
+cudaError_t gpu_choose(int index);
+/* First in each entry of the table: any thread may call it, and a thread may have called for another GPU. */
+void gpu_enter(const Device *dev);
+
+/* queue.cu: the streams, pinned memory, and the entries of the table for transfers and marks. */
+cudaError_t queue_open(Gpu *gpu);
+void queue_close(Gpu *gpu);
+void native_upload(Device *dev, void *to, const void *from, size_t bytes);
+void native_download(Device *dev, void *to, const void *from, size_t bytes);
+DeviceMark native_record(Device *dev);
+void native_wait(Device *dev, DeviceMark mark);
+void *native_host_alloc(Device *dev, size_t bytes);
+void native_host_free(Device *dev, void *p);
+void native_send(Device *dev, void *to, const void *from, size_t bytes);
+void native_fetch(Device *dev, void *to, const void *from, size_t bytes);
+void native_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
+
+/* memory.cu: CudaBackend.reserve, and the entries of the table for memory. */
+bool native_reserve(Device *dev, size_t bytes);
+void *native_alloc(Device *dev, size_t bytes);
+void native_free(Device *dev, void *p);
+size_t native_room(Device *dev);
+void reservation_close(Gpu *gpu);
+
+/* products.cu */
 bool products_open(Gpu *gpu);
 void products_close(Gpu *gpu);

@@ -12,6 +12,22 @@ void gpu_answer(cudaError_t answer, const char *what)
     quick_exit(2);
 }
 
+/* The number that the thread chose last. */
+static thread_local int chosen = -1;
+
+cudaError_t gpu_choose(int index)
+{
+    cudaError_t answer = chosen == index ? cudaSuccess : cudaSetDevice(index);
+    if (answer == cudaSuccess)
+        chosen = index;
+    return answer;
+}
+
+void gpu_enter(const Device *dev)
+{
+    gpu_answer(gpu_choose(gpu_of(dev)->index), "choosing the GPU");
+}
+
 cudaStream_t gpu_stream(Gpu *gpu)
 {
     return gpu->stream;

@@ -1,15 +1,11 @@
-/* products.c: on the host, plain loops in place of cuBLASLt's products. */
+/* product.c: on the host, plain loops in place of cuBLASLt's products. */
+#include "shim/product.h"
+
 #include "base/check.h"
 #include "device/cast.h"
-#include "device/op_table.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-void gpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta);
-void gpu_linear(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale);
-void gpu_fp8_linear(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, Tensor a_inverse, Tensor b_inverse,
-                    float beta);
 
 /* Row i of t, or of its transpose. */
 static void read_row(double *row, Tensor t, bool transposed, int64_t i)
@@ -22,7 +18,6 @@ static void read_row(double *row, Tensor t, bool transposed, int64_t i)
         cast_load(row + r, p + (size_t)(r * t.ld + i) * bytes, (DType)t.dtype, 1);
 }
 
-/* The bias as cuBLASLt adds it: of this dtype. */
 static void read_bias(double *numbers, Tensor bias, DType dtype)
 {
     int64_t n = tensor_cols(bias);
@@ -34,8 +29,8 @@ static void read_bias(double *numbers, Tensor bias, DType dtype)
     }
 }
 
-static void product(Tensor y, Tensor a, Tensor b, Tensor bias, DType bias_dtype, bool ta, bool tb, double alpha,
-                    double beta)
+void shim_product(Tensor y, Tensor a, Tensor b, Tensor bias, DType bias_dtype, bool ta, bool tb, double alpha,
+                  double beta)
 {
     int64_t depth = ta ? tensor_rows(a) : tensor_cols(a), n = tensor_cols(y);
     size_t row_bytes = (size_t)n * sizeof(double);
@@ -61,24 +56,4 @@ static void product(Tensor y, Tensor a, Tensor b, Tensor bias, DType bias_dtype,
     free(sums);
     free(left);
     free(right);
-}
-
-void gpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
-{
-    (void)dev;
-    product(y, a, b, NO_TENSOR, DT_F32, ta, tb, (double)alpha, (double)beta);
-}
-
-void gpu_linear(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale)
-{
-    (void)dev;
-    product(y, x, w, b, (DType)y.dtype, false, true, (double)scale, 0);
-}
-
-void gpu_fp8_linear(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, Tensor a_inverse, Tensor b_inverse,
-                    float beta)
-{
-    (void)dev;
-    double alpha = (double)*(const float *)a_inverse.p * (double)*(const float *)b_inverse.p;
-    product(y, a, b, bias, DT_BF16, false, true, alpha, (double)beta);
 }

@@ -1,0 +1,106 @@
+/* memory.cu: memory of a GPU. A run reserves what its plan says by one allocation, of which everything is cut; what
+ * does not fit there (another run's model, matrices of the yardstick) is an allocation of its own. */
+#include "device/cuda/native/gpu_native.h"
+
+extern "C" {
+#include "device/cuda/cuda.h"
+}
+
+#include <stdlib.h>
+
+static size_t rounded(size_t bytes)
+{
+    return ((bytes ? bytes : 1) + CUDA_ALIGN - 1) / CUDA_ALIGN * CUDA_ALIGN;
+}
+
+/* NULL: the GPU has not so much. */
+static void *allocate(size_t bytes, const char *what)
+{
+    void *p = NULL;
+    cudaError_t answer = cudaMalloc(&p, bytes);
+    if (answer == cudaErrorMemoryAllocation) {
+        (void)cudaGetLastError(); /* the caller says what did not fit */
+        return NULL;
+    }
+    gpu_answer(answer, what);
+    return p;
+}
+
+bool native_reserve(Device *dev, size_t bytes)
+{
+    Reservation *reserved = &gpu_of(dev)->reserved;
+    gpu_enter(dev);
+    if (reserved->n_cuts > 0)
+        return true;
+    gpu_answer(cudaFree(reserved->memory), "freeing memory");
+    reserved->memory = (char *)allocate(rounded(bytes), "the memory of a run");
+    reserved->bytes = reserved->memory ? rounded(bytes) : 0;
+    return reserved->memory != NULL;
+}
+
+void reservation_close(Gpu *gpu)
+{
+    cudaFree(gpu->reserved.memory);
+    free(gpu->reserved.cuts);
+}
+
+/* The first gap that is large enough; NULL: there is none. */
+static void *cut(Reservation *reserved, size_t bytes)
+{
+    size_t at = 0;
+    int i = 0;
+    for (; i < reserved->n_cuts && reserved->cuts[i].at - at < bytes; i++)
+        at = reserved->cuts[i].at + reserved->cuts[i].bytes;
+    if (reserved->bytes - at < bytes)
+        return NULL;
+    if (reserved->n_cuts == reserved->room) {
+        reserved->room = 2 * reserved->room + 64;
+        reserved->cuts = (Reservation::Cut *)realloc(reserved->cuts, (size_t)reserved->room * sizeof *reserved->cuts);
+        CHECK(reserved->cuts != NULL, "no memory for a list of %d blocks", reserved->room);
+    }
+    memmove(reserved->cuts + i + 1, reserved->cuts + i, (size_t)(reserved->n_cuts - i) * sizeof *reserved->cuts);
+    reserved->cuts[i] = { at, bytes };
+    reserved->n_cuts++;
+    return reserved->memory + at;
+}
+
+/* False: p is not a block of the reservation. */
+static bool give_back(Reservation *reserved, const char *p)
+{
+    if (reserved->memory == NULL || p < reserved->memory || p >= reserved->memory + reserved->bytes)
+        return false;
+    int i = 0;
+    while (i < reserved->n_cuts && reserved->memory + reserved->cuts[i].at != p)
+        i++;
+    CHECK(i < reserved->n_cuts, "%p is freed, and was not allocated", (const void *)p);
+    reserved->n_cuts--;
+    memmove(reserved->cuts + i, reserved->cuts + i + 1, (size_t)(reserved->n_cuts - i) * sizeof *reserved->cuts);
+    return true;
+}
+
+void *native_alloc(Device *dev, size_t bytes)
+{
+    gpu_enter(dev);
+    void *p = cut(&gpu_of(dev)->reserved, rounded(bytes));
+    return p ? p : allocate(rounded(bytes), "memory");
+}
+
+/* What is cut from a block that was freed is used by later work; copies of the other queues go first. */
+void native_free(Device *dev, void *p)
+{
+    gpu_enter(dev);
+    if (!give_back(&gpu_of(dev)->reserved, (const char *)p)) {
+        gpu_answer(cudaFree(p), "freeing memory");
+        return;
+    }
+    native_follow(dev, QUEUE_WORK, QUEUE_UP);
+    native_follow(dev, QUEUE_WORK, QUEUE_DOWN);
+}
+
+size_t native_room(Device *dev)
+{
+    size_t room, total;
+    gpu_enter(dev);
+    gpu_answer(cudaMemGetInfo(&room, &total), "free memory");
+    return room;
+}

@@ -1,0 +1,232 @@
+/* lt.cc: a fake of cuBLASLt: products are queued on a stream of the fake CUDA runtime, and computed by plain loops.
+ * It refuses what cuBLASLt refuses: matrices that do not fit together, pointers less aligned than was promised when the
+ * algorithm was chosen, factors of FP8 in another form than Aᵀ B with rows of multiples of 16. */
+#include "shim/cuda/cublasLt.h"
+#include "shim/cuda/queue.h"
+
+extern "C" {
+#include "base/check.h"
+#include "shim/product.h"
+}
+
+#include <map>
+#include <vector>
+
+typedef std::map<int, std::vector<char>> Attributes;
+
+struct FakeLt {
+    int device;
+};
+struct FakeDesc {
+    Attributes set;
+};
+struct FakeLayout {
+    cudaDataType_t type;
+    uint64_t rows, cols; /* by columns: element (i, j) is number j · ld + i */
+    int64_t ld;
+};
+struct FakePreference {
+    Attributes set;
+};
+
+template <class T> static T get(const Attributes &set, int attribute, T otherwise)
+{
+    auto found = set.find(attribute);
+    if (found == set.end())
+        return otherwise;
+    CHECK(found->second.size() == sizeof(T), "attribute %d has %zu bytes, not %zu", attribute, found->second.size(),
+          sizeof(T));
+    memcpy(&otherwise, found->second.data(), sizeof(T));
+    return otherwise;
+}
+
+static cublasStatus_t keep(Attributes *set, int attribute, const void *value, size_t bytes)
+{
+    (*set)[attribute] = std::vector<char>((const char *)value, (const char *)value + bytes);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static DType dtype_of(cudaDataType_t type)
+{
+    switch (type) {
+    case CUDA_R_32F:
+        return DT_F32;
+    case CUDA_R_16F:
+        return DT_F16;
+    case CUDA_R_16BF:
+        return DT_BF16;
+    case CUDA_R_8F_E4M3:
+        return DT_E4M3;
+    case CUDA_R_8F_E5M2:
+        return DT_E5M2;
+    }
+    CHECK(false, "type %d", (int)type);
+    return DT_F32;
+}
+
+static bool is_fp8(const FakeLayout *layout)
+{
+    return layout->type == CUDA_R_8F_E4M3 || layout->type == CUDA_R_8F_E5M2;
+}
+
+/* A matrix by columns is its transpose by rows. */
+static Tensor by_rows(const void *p, const FakeLayout *layout)
+{
+    Tensor t = tensor_matrix((void *)p, dtype_of(layout->type), (int64_t)layout->cols, (int64_t)layout->rows);
+    t.ld = layout->ld;
+    return t;
+}
+
+static size_t bytes_of(const FakeLayout *layout)
+{
+    return ((size_t)(layout->cols - 1) * (size_t)layout->ld + layout->rows) * dtype_bytes(dtype_of(layout->type));
+}
+
+static bool transposed(const FakeDesc *desc, cublasLtMatmulDescAttributes_t which)
+{
+    return get(desc->set, which, CUBLAS_OP_N) == CUBLAS_OP_T;
+}
+
+/* D = op(A) op(B), (m,k) (k,n). */
+static bool fit(const FakeDesc *desc, const FakeLayout *a, const FakeLayout *b, const FakeLayout *d)
+{
+    bool ta = transposed(desc, CUBLASLT_MATMUL_DESC_TRANSA), tb = transposed(desc, CUBLASLT_MATMUL_DESC_TRANSB);
+    bool whole = a->ld >= (int64_t)a->rows && b->ld >= (int64_t)b->rows && d->ld >= (int64_t)d->rows;
+    return whole && d->rows > 0 && d->cols > 0 && (ta ? a->cols : a->rows) == d->rows &&
+           (tb ? b->rows : b->cols) == d->cols && (ta ? a->rows : a->cols) == (tb ? b->cols : b->rows);
+}
+
+static bool has_form_of_fp8(const FakeDesc *desc, const FakeLayout *a, const FakeLayout *b)
+{
+    return is_fp8(a) && is_fp8(b) && (a->type == CUDA_R_8F_E4M3 || b->type == CUDA_R_8F_E4M3) &&
+           transposed(desc, CUBLASLT_MATMUL_DESC_TRANSA) && !transposed(desc, CUBLASLT_MATMUL_DESC_TRANSB) &&
+           a->rows % 16 == 0 && a->ld % 16 == 0 && b->ld % 16 == 0;
+}
+
+const char *cublasLtGetStatusString(cublasStatus_t status)
+{
+    return status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_INVALID_VALUE";
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *lt)
+{
+    *lt = new FakeLt{ fake_chosen(__func__, -1) };
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t lt)
+{
+    delete lt;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t, cudaDataType_t scale)
+{
+    CHECK(scale == CUDA_R_32F, "alpha and beta of type %d", (int)scale);
+    *desc = new FakeDesc();
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc)
+{
+    delete desc;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
+                                              const void *value, size_t bytes)
+{
+    return keep(&desc->set, attribute, value, bytes);
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType_t type, uint64_t rows,
+                                          uint64_t cols, int64_t ld)
+{
+    *layout = new FakeLayout{ type, rows, cols, ld };
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
+{
+    delete layout;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
+{
+    *preference = new FakePreference();
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
+{
+    delete preference;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
+                                                    size_t bytes)
+{
+    return keep(&preference->set, attribute, value, bytes);
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
+                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int,
+                                              cublasLtMatmulHeuristicResult_t *found, int *n)
+{
+    *n = 0;
+    if (!fit(desc, a, b, d))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if ((is_fp8(a) || is_fp8(b)) && !has_form_of_fp8(desc, a, b))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    const Attributes &set = preference->set;
+    found->algo.workspace = get(set, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, (uint64_t)0);
+    for (int i = 0; i < 4; i++)
+        found->algo.align[i] = get(set, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES + i, (uint32_t)256);
+    *n = 1;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static bool is_aligned(const void *p, uint32_t align)
+{
+    return (uintptr_t)p % align == 0;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
+                              cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout,
+                              const void *beta, const void *c, cublasLtMatrixLayout_t, void *d,
+                              cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t *algo, void *workspace,
+                              size_t workspace_bytes, cudaStream_t stream)
+{
+    FakeCall call;
+    const float by = *(const float *)alpha, more = *(const float *)beta;
+    const Attributes &set = desc->set;
+    bool ta = transposed(desc, CUBLASLT_MATMUL_DESC_TRANSA), tb = transposed(desc, CUBLASLT_MATMUL_DESC_TRANSB);
+    fake_chosen(__func__, lt->device);
+    CHECK(stream && stream->device == lt->device, "a product on another GPU's stream, or the default stream");
+    CHECK(c == d, "a product that adds to other memory than it writes");
+    fake_check_device("a factor", lt->device, a, bytes_of(a_layout));
+    fake_check_device("a factor", lt->device, b, bytes_of(b_layout));
+    fake_check_device("a product", lt->device, d, bytes_of(d_layout));
+    fake_check_device("a workspace", lt->device, workspace, workspace_bytes);
+    if (!fit(desc, a_layout, b_layout, d_layout) || algo->workspace > workspace_bytes ||
+        !is_aligned(a, algo->align[0]) || !is_aligned(b, algo->align[1]) || !is_aligned(d, algo->align[3]))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    Tensor left = by_rows(b, b_layout), right = by_rows(a, a_layout), y = by_rows(d, d_layout), bias = NO_TENSOR;
+    if (get(set, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT) == CUBLASLT_EPILOGUE_BIAS) {
+        DType dtype = dtype_of(get(set, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, d_layout->type));
+        bias = tensor_vector((void *)get(set, CUBLASLT_MATMUL_DESC_BIAS_POINTER, (const void *)NULL), dtype,
+                             (int64_t)d_layout->rows);
+        fake_check_device("a bias", lt->device, bias.p, d_layout->rows * dtype_bytes(dtype));
+    }
+    const float *a_scale = get(set, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, (const float *)NULL);
+    const float *b_scale = get(set, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, (const float *)NULL);
+    fake_counts.products++;
+    fake_enqueue(stream, [=] {
+        double scale = (double)by * (a_scale ? (double)*a_scale : 1) * (b_scale ? (double)*b_scale : 1);
+        shim_product(y, left, right, bias, (DType)bias.dtype, tb, ta, scale, (double)more);
+    });
+    return CUBLAS_STATUS_SUCCESS;
+}

@@ -1,0 +1,232 @@
+/* queue.cc: streams and events of the fake CUDA runtime. Queued work is done by the thread that waits for it, as late
+ * or as early as the order of the day says; within a stream in its order, and behind the events that the stream waits
+ * for. So a wait that is missing between two streams, or between a stream and the host, changes results. */
+#include "shim/cuda/queue.h"
+
+extern "C" {
+#include "base/check.h"
+}
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace
+{
+
+std::mutex lock;
+FakeOrder order = FAKE_LATE;
+std::vector<FakeStream *> streams;
+std::vector<std::unique_ptr<FakeEvent>> events; /* destroyed ones too: queued work may wait for them */
+uint32_t random_state = 1;
+bool failed;
+
+uint32_t next_random()
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 17;
+    random_state ^= random_state << 5;
+    return random_state;
+}
+
+bool is_ready(const FakeStream *stream)
+{
+    if (stream->queue.empty())
+        return false;
+    const FakeWork &next = stream->queue.front();
+    return next.event == NULL || next.event->reached >= next.record;
+}
+
+void run_one(FakeStream *stream)
+{
+    FakeWork work = std::move(stream->queue.front());
+    stream->queue.pop_front();
+    if (!failed)
+        work.run();
+}
+
+FakeStream *any_ready(bool first_too)
+{
+    std::vector<FakeStream *> ready;
+    for (FakeStream *stream : streams)
+        if (is_ready(stream) && (first_too || stream->number > 0))
+            ready.push_back(stream);
+    return ready.empty() ? NULL : ready[next_random() % ready.size()];
+}
+
+/* The stream that has to go on next so that `goal` can. */
+FakeStream *needed(FakeStream *goal)
+{
+    for (size_t i = 0; i <= streams.size() && !goal->queue.empty(); i++) {
+        if (is_ready(goal))
+            return goal;
+        goal = goal->queue.front().event->stream;
+    }
+    return any_ready(true);
+}
+
+FakeStream *next_stream(FakeStream *goal)
+{
+    FakeStream *other = order == FAKE_SHUFFLED ? any_ready(true) : order == FAKE_EARLY ? any_ready(false) : NULL;
+    return other ? other : needed(goal);
+}
+
+/* What is done while nobody waits. */
+void go_on()
+{
+    for (FakeStream *stream; order != FAKE_LATE && (order != FAKE_SHUFFLED || next_random() % 4 == 0);) {
+        stream = any_ready(order != FAKE_EARLY);
+        if (stream == NULL)
+            return;
+        FakeOpen open;
+        run_one(stream);
+    }
+}
+
+} // namespace
+
+FakeCounts fake_counts;
+
+FakeCall::FakeCall()
+{
+    lock.lock();
+}
+
+FakeCall::~FakeCall()
+{
+    lock.unlock();
+}
+
+bool fake_has_failed(void)
+{
+    return failed;
+}
+
+void fake_fail(void)
+{
+    failed = true;
+}
+
+void fake_enqueue(FakeStream *stream, std::function<void()> run, FakeEvent *event, uint64_t record)
+{
+    stream->queue.push_back({ std::move(run), event, record });
+    go_on();
+}
+
+void fake_run_until(FakeStream *goal, const std::function<bool()> &done)
+{
+    if (failed || done())
+        return;
+    fake_counts.waits++;
+    FakeOpen open;
+    while (!failed && !done()) {
+        FakeStream *stream = next_stream(goal);
+        CHECK(stream != NULL, "%zu streams wait for each other", streams.size());
+        run_one(stream);
+    }
+}
+
+void fake_run_all(int device)
+{
+    for (FakeStream *stream : streams)
+        if (stream->device == device)
+            fake_run_until(stream, [stream] { return stream->queue.empty(); });
+}
+
+extern "C" void fake_cuda_order(FakeOrder wanted)
+{
+    FakeCall call;
+    order = wanted;
+    random_state = 1;
+    go_on();
+}
+
+static cudaError_t answer(void)
+{
+    return failed ? cudaErrorLaunchFailure : cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    FakeCall call;
+    CHECK(flags == cudaStreamNonBlocking, "a stream that waits for the default stream");
+    *stream = new FakeStream{ fake_chosen(__func__, -1), (int)streams.size(), {} };
+    streams.push_back(*stream);
+    return answer();
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    FakeCall call;
+    fake_chosen(__func__, stream->device);
+    fake_run_until(stream, [stream] { return stream->queue.empty(); });
+    streams.erase(std::find(streams.begin(), streams.end(), stream));
+    delete stream;
+    return answer();
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    FakeCall call;
+    fake_chosen(__func__, stream->device);
+    fake_run_until(stream, [stream] { return stream->queue.empty(); });
+    return answer();
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    FakeCall call;
+    fake_run_all(fake_chosen(__func__, -1));
+    return answer();
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    FakeCall call;
+    CHECK(flags == cudaEventDisableTiming, "an event that takes the time, which makes streams wait");
+    events.push_back(std::make_unique<FakeEvent>());
+    *event = events.back().get();
+    (*event)->device = fake_chosen(__func__, -1);
+    return answer();
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    FakeCall call;
+    fake_chosen(__func__, event->device);
+    return answer();
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    FakeCall call;
+    fake_chosen(__func__, stream->device);
+    CHECK(event->device == stream->device, "an event of GPU %d on a stream of GPU %d", event->device, stream->device);
+    uint64_t record = ++event->recorded;
+    event->stream = stream;
+    fake_counts.records++;
+    fake_enqueue(stream, [event, record] { event->reached = std::max(event->reached, record); });
+    return answer();
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    FakeCall call;
+    fake_chosen(__func__, event->device);
+    uint64_t record = event->recorded;
+    if (record > 0)
+        fake_run_until(event->stream, [event, record] { return event->reached >= record; });
+    return answer();
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
+{
+    FakeCall call;
+    fake_chosen(__func__, stream->device);
+    fake_counts.follows++;
+    if (event->recorded > 0)
+        fake_enqueue(
+            stream, [] {}, event, event->recorded);
+    return answer();
+}

@@ -1,0 +1,53 @@
+/* queue.h: the streams of the fake CUDA runtime, for the files of this folder. */
+#pragma once
+
+#include "shim/cuda/cuda_runtime.h"
+#include "shim/cuda/fake.h"
+
+#include <deque>
+#include <functional>
+
+/* An event: how often it was recorded, and the last of these records that its stream has reached. */
+struct FakeEvent {
+    int device;
+    FakeStream *stream; /* of the last record */
+    uint64_t recorded, reached;
+};
+
+/* Work of a stream. It begins when `event` has reached record number `record`; event NULL means at once. */
+struct FakeWork {
+    std::function<void()> run;
+    FakeEvent *event;
+    uint64_t record;
+};
+
+struct FakeStream {
+    int device, number; /* of streams in the order in which they were made */
+    std::deque<FakeWork> queue;
+};
+
+/* The functions below are called by those who hold the lock. */
+extern FakeCounts fake_counts;
+/* Dies unless the calling thread has chosen this GPU, or for -1 any. `call` names the function of CUDA. */
+int fake_chosen(const char *call, int device);
+/* Appends work to a stream, and does what the order of the day wants done. */
+void fake_enqueue(FakeStream *stream, std::function<void()> run, FakeEvent *event = NULL, uint64_t record = 0);
+/* Goes on with the streams until the condition holds, or a kernel has failed. */
+void fake_run_until(FakeStream *goal, const std::function<bool()> &done);
+void fake_run_all(int device);
+bool fake_has_failed(void); /* a kernel has: every later call answers cudaErrorLaunchFailure */
+void fake_fail(void);
+
+/* Dies unless [p, p + bytes) lies within one allocation of the GPU. */
+void fake_check_device(const char *call, int device, const void *p, size_t bytes);
+/* Lets the host reach the device's memory as long as it lives. */
+struct FakeOpen {
+    FakeOpen();
+    ~FakeOpen();
+};
+
+/* A call of CUDA: holds the lock. */
+struct FakeCall {
+    FakeCall();
+    ~FakeCall();
+};

@@ -1,0 +1,408 @@
+/* test_native.c: the native files of the backend for GPUs (device/cuda/native) on a fake of CUDA's runtime (cuda/), in
+ * each order in which CUDA may do queued work: memory, transfers, marks, two GPUs, buckets of
+ * gradients, launches. */
+#include "device/cuda/backend.h"
+#include "model/kinds.h"
+#include "shim/cuda/fake.h"
+
+#include <glib.h>
+#include <string.h>
+
+const CudaBackend *loam_cuda_backend(void);
+
+enum { LENGTH = 12 };
+static const int32_t ids[LENGTH] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8 };
+enum { FIXED = 2 }; /* allocations of a GPU that is open: counters of kernels, workspace of products */
+
+static Device *open_gpu_of(int index, FakeOrder order, Precision precision)
+{
+    const CudaBackend *backend = loam_cuda_backend();
+    char why[CUDA_WHY];
+    fake_cuda_order(order);
+    void *impl = backend->open(index, why);
+    if (impl == NULL)
+        g_error("%s", why);
+    return device_new("cuda", backend->ops, precision, true, 1, "cuda", impl);
+}
+
+static Device *open_gpu(int index, FakeOrder order)
+{
+    return open_gpu_of(index, order, precision_uniform(DT_F32));
+}
+
+static float number(int64_t i)
+{
+    return (float)(i * 7 % 1001);
+}
+
+/* ---- transfers ---- */
+
+/* Uploads `n` numbers from memory that is changed at once, doubles them, downloads them. */
+static void send_and_fetch(Device *dev, int64_t n)
+{
+    g_autofree float *there = g_new(float, n), *back = g_new0(float, n);
+    Tensor t = tensor_matrix(device_alloc(dev, (size_t)n * sizeof(float)), DT_F32, 1, n);
+    for (int64_t i = 0; i < n; i++)
+        there[i] = number(i);
+    device_upload(dev, t.p, there, (size_t)n * sizeof(float));
+    memset(there, 0, (size_t)n * sizeof(float));
+    op_scale(dev, t, t, 2);
+    device_download(dev, back, t.p, (size_t)n * sizeof(float));
+    op_fill(dev, t, 0);
+    device_synchronise(dev);
+    for (int64_t i = 0; i < n; i++)
+        g_assert_cmpfloat(back[i], ==, 2 * number(i));
+    device_free(dev, t.p);
+}
+
+/* One number, and more than both buffers hold: 12 MiB. */
+static void transfers_keep_their_order(void)
+{
+    for (int order = 0; order < FAKE_ORDERS; order++) {
+        Device *dev = open_gpu(0, (FakeOrder)order);
+        for (int64_t n = 1; n < 4 << 20; n = n * 11 + 5)
+            send_and_fetch(dev, n);
+        device_close(dev);
+    }
+}
+
+/* More downloads than a GPU keeps on their way, each of numbers that are changed after it. */
+static void many_downloads_are_on_their_way(void)
+{
+    enum { MANY = 300 };
+    for (int order = 0; order < FAKE_ORDERS; order++) {
+        Device *dev = open_gpu(0, (FakeOrder)order);
+        Tensor t = tensor_matrix(device_alloc(dev, sizeof(float)), DT_F32, 1, 1);
+        float seen[MANY];
+        for (int i = 0; i < MANY; i++) {
+            op_fill(dev, t, (float)i);
+            device_download(dev, &seen[i], t.p, sizeof(float));
+        }
+        device_synchronise(dev);
+        for (int i = 0; i < MANY; i++)
+            g_assert_cmpfloat(seen[i], ==, (float)i);
+        device_free(dev, t.p);
+        device_close(dev);
+    }
+}
+
+/* What a step of training uploads is far less than a buffer: nobody waits until the numbers are asked for. */
+static void small_transfers_do_not_wait(void)
+{
+    Device *dev = open_gpu(0, FAKE_LATE);
+    Tensor t = tensor_matrix(device_alloc(dev, sizeof(float)), DT_F32, 1, 1),
+           sum = tensor_matrix(device_alloc(dev, sizeof(float)), DT_F32, 1, 1);
+    float seen = 0, again = 0;
+    op_fill(dev, sum, 0);
+    long before = fake_cuda_counts().waits;
+    for (int i = 1; i <= 100; i++) {
+        float x = (float)i;
+        device_upload(dev, t.p, &x, sizeof x);
+        op_add(dev, sum, sum, t);
+    }
+    device_download(dev, &seen, sum.p, sizeof seen);
+    DeviceMark first = device_record(dev);
+    device_download(dev, &again, sum.p, sizeof again);
+    g_assert_cmpint(fake_cuda_counts().waits, ==, before);
+    device_synchronise(dev);
+    device_wait(dev, first);
+    g_assert_cmpint(fake_cuda_counts().waits, ==, before + 1);
+    g_assert_true(seen == 5050 && again == 5050);
+    device_free(dev, t.p);
+    device_free(dev, sum.p);
+    device_close(dev);
+}
+
+/* A mark stands for itself when many others have been recorded after it. */
+static void old_marks_can_be_waited_for(void)
+{
+    Device *dev = open_gpu(0, FAKE_LATE);
+    Tensor t = tensor_matrix(device_alloc(dev, sizeof(float)), DT_F32, 1, 1);
+    float seen = 0;
+    op_fill(dev, t, 3);
+    device_download(dev, &seen, t.p, sizeof seen);
+    DeviceMark mark = device_record(dev);
+    for (int i = 0; i < 200; i++)
+        device_record(dev);
+    g_assert_cmpfloat(seen, ==, 0);
+    device_wait(dev, mark);
+    g_assert_cmpfloat(seen, ==, 3);
+    device_free(dev, t.p);
+    device_close(dev);
+}
+
+/* ---- threads and GPUs ---- */
+
+typedef struct Pair {
+    Device *dev[2];
+} Pair;
+
+static void *use_both(void *context)
+{
+    Pair *pair = context;
+    for (int i = 0; i < 4; i++)
+        send_and_fetch(pair->dev[i % 2], 100 + i);
+    return NULL;
+}
+
+/* CUDA's choice of a GPU is the thread's. */
+static void each_call_is_for_its_gpu(void)
+{
+    for (int order = 0; order < FAKE_ORDERS; order++) {
+        Pair pair = { { open_gpu(0, (FakeOrder)order), open_gpu(1, (FakeOrder)order) } };
+        use_both(&pair);
+        g_thread_join(g_thread_new("other", use_both, &pair));
+        use_both(&pair);
+        device_close(pair.dev[0]);
+        device_close(pair.dev[1]);
+    }
+}
+
+/* ---- memory ---- */
+
+static void a_gpu_that_does_not_open_leaves_nothing(void)
+{
+    const CudaBackend *backend = loam_cuda_backend();
+    void *impl = NULL;
+    int failed = 0;
+    for (; impl == NULL; failed++) {
+        char why[CUDA_WHY] = "";
+        fake_cuda_fail_after(failed);
+        impl = backend->open(0, why);
+        g_assert_true(impl ? !*why : g_str_has_prefix(why, "GPU 0 does not open: "));
+        FakeCounts counts = fake_cuda_counts();
+        g_assert_true(impl || (counts.used == 0 && counts.pinned == 0));
+    }
+    fake_cuda_fail_after(-1);
+    g_assert_cmpint(failed, ==, FIXED + 1);
+    device_close(device_new("cuda", backend->ops, precision_uniform(DT_F32), true, 1, "cuda", impl));
+    g_assert_cmpuint(fake_cuda_counts().used, ==, 0);
+    g_assert_cmpuint(fake_cuda_counts().pinned, ==, 0);
+}
+
+static void blocks_are_cut_from_what_is_reserved(void)
+{
+    enum { BLOCKS = 100, BYTES = 1000 };
+    Device *dev = open_gpu(0, FAKE_LATE);
+    char *blocks[BLOCKS];
+    long before = fake_cuda_counts().allocations;
+    g_assert_true(loam_cuda_backend()->reserve(dev, BLOCKS * 1024));
+    for (int i = 0; i < BLOCKS; i++) {
+        blocks[i] = device_alloc(dev, BYTES);
+        g_assert_cmpuint((uintptr_t)blocks[i] % CUDA_ALIGN, ==, 0);
+        g_assert_true(i == 0 || blocks[i] == blocks[i - 1] + 1024);
+    }
+    g_assert_cmpint(fake_cuda_counts().allocations, ==, before + 1);
+    char *beside = device_alloc(dev, 1);
+    g_assert_cmpint(fake_cuda_counts().allocations, ==, before + 2);
+    device_free(dev, beside);
+    for (int i = 10; i < 14; i++)
+        device_free(dev, blocks[i]);
+    g_assert_true(device_alloc(dev, 4096) == blocks[10]);
+    device_free(dev, blocks[10]);
+    g_assert_true(device_alloc(dev, 2049) == blocks[10]);
+    g_assert_true(device_alloc(dev, 1024) == blocks[10] + 2304);
+    g_assert_cmpint(fake_cuda_counts().allocations, ==, before + 2);
+    device_free(dev, device_alloc(dev, 1024)); /* what is left of the gap is smaller */
+    g_assert_cmpint(fake_cuda_counts().allocations, ==, before + 3);
+    for (int i = 0; i < BLOCKS; i++)
+        if (i <= 10 || i >= 14)
+            device_free(dev, blocks[i]);
+    device_close(dev);
+}
+
+static void more_than_there_is_cannot_be_reserved(void)
+{
+    Device *dev = open_gpu(0, FAKE_LATE);
+    size_t room = device_room(dev);
+    g_assert_false(loam_cuda_backend()->reserve(dev, room + CUDA_ALIGN));
+    g_assert_null(device_alloc(dev, room + CUDA_ALIGN));
+    g_assert_true(loam_cuda_backend()->reserve(dev, room / 2));
+    g_assert_cmpuint(device_room(dev), <=, room - room / 2);
+    g_assert_true(loam_cuda_backend()->reserve(dev, room)); /* instead of the one before, of which nothing was cut */
+    device_close(dev);
+}
+
+/* ---- buckets of gradients ---- */
+
+enum { SEQUENCES = 2, MICROBATCHES = 2, STEPS = 1, MOST_BUCKETS = 16 };
+
+/* Copies that a second queue takes of each bucket as soon as it is whole, as a reduction over ranks would. */
+typedef struct Exchange {
+    Device *dev;
+    ParamStore *params;
+    float *taken[MOST_BUCKETS], *expected[MOST_BUCKETS];
+    int n_taken;
+} Exchange;
+
+static Tensor gradients(const Exchange *e, int bucket)
+{
+    return params_bucket(e->params, bucket)->regions[REGION_GRADIENTS];
+}
+
+static size_t bucket_bytes(const Exchange *e, int bucket)
+{
+    return (size_t)tensor_count(gradients(e, bucket)) * sizeof(float);
+}
+
+/* A bucket fires: the second queue takes it while backward goes on. */
+static void take(void *context, int bucket)
+{
+    Exchange *e = context;
+    g_assert_cmpint(bucket, <, MOST_BUCKETS);
+    size_t bytes = bucket_bytes(e, bucket);
+    if (e->taken[bucket] == NULL) {
+        e->taken[bucket] = device_host_alloc(e->dev, bytes);
+        e->expected[bucket] = g_malloc(bytes);
+    }
+    device_follow(e->dev, QUEUE_DOWN, QUEUE_WORK);
+    device_fetch(e->dev, e->taken[bucket], gradients(e, bucket).p, bytes);
+    e->n_taken++;
+}
+
+static Batch *new_batch(const ModelConfig *config)
+{
+    static const float weights[LENGTH] = { 1, 0, 1, 0, 1, 1 };
+    Batch *batch = batch_new(SEQUENCES, config->n_enc ? LENGTH : 0, config->n_dec ? LENGTH : 0);
+    for (int64_t s = 0; s < SEQUENCES; s++) {
+        const BatchSequence sequence = { .sample = s, .n = LENGTH, .ids = ids, .targets = ids, .weights = weights };
+        if (batch->enc.max_tokens > 0 && batch->dec.max_tokens > 0)
+            batch_add(batch, s, ids, LENGTH, ids, LENGTH, 0);
+        else
+            batch_add_sequence(batch, &sequence);
+    }
+    return batch;
+}
+
+static void run_passes(Exchange *e, Model *model, const Batch *batch, uint64_t seed, BucketFn hook)
+{
+    ModelLoss loss = { .n_targets = { LENGTH }, .seed = seed, .train = true, .grad = true };
+    grads_on_ready(e->params, hook, e);
+    grads_begin(e->params, MICROBATCHES);
+    for (int i = 0; i < MICROBATCHES; i++)
+        model_pass(model, batch, &loss);
+}
+
+/* The gradients of a step as the second queue took them are those that operations see at its end, though the next step
+ * overwrites them; and no step waits. */
+static void check_step(Exchange *e, Model *model, const Batch *batch, uint64_t step)
+{
+    long before = fake_cuda_counts().waits;
+    run_passes(e, model, batch, 2 * step, take);
+    for (int b = 0; b < MOST_BUCKETS; b++)
+        if (e->taken[b])
+            device_download(e->dev, e->expected[b], gradients(e, b).p, bucket_bytes(e, b));
+    device_follow(e->dev, QUEUE_WORK, QUEUE_DOWN);
+    run_passes(e, model, batch, 2 * step + 1, NULL);
+    g_assert_cmpint(fake_cuda_counts().waits, ==, before);
+    device_synchronise(e->dev);
+    for (int b = 0; b < MOST_BUCKETS; b++)
+        g_assert_true(e->taken[b] == NULL || memcmp(e->taken[b], e->expected[b], bucket_bytes(e, b)) == 0);
+}
+
+static void exchange_buckets(const ModelConfig *config, FakeOrder order)
+{
+    GError *error = NULL;
+    Device *dev = open_gpu(0, order);
+    Model *model = model_open(dev, config, true, &error);
+    g_assert_no_error(error);
+    params_init(model_params(model), 7);
+    Batch *batch = new_batch(config);
+    const ModelLoss loss = { .train = true, .grad = true };
+    model_reserve(model, SEQUENCES, batch->enc.max_len, batch->dec.max_len, &loss, NULL, &error);
+    g_assert_no_error(error);
+    Exchange e = { .dev = dev, .params = model_params(model) };
+    run_passes(&e, model, batch, 100, take); /* takes the memory of the host; scratch memory grows, which waits */
+    device_settle(dev);
+    for (uint64_t step = 0; step < STEPS; step++)
+        check_step(&e, model, batch, step);
+    g_assert_cmpint(e.n_taken, >, 4 * STEPS);
+    for (int b = 0; b < MOST_BUCKETS; b++) {
+        device_host_free(dev, e.taken[b]);
+        g_free(e.expected[b]);
+    }
+    batch_free(batch);
+    model_close(model);
+    device_close(dev);
+}
+
+static void buckets_are_whole_when_they_fire(const void *data)
+{
+    const Kind *kind = data;
+    ModelConfig config = tiny_config(&tiny_gated);
+    if (kind)
+        kind->shape(&config);
+    config.max_positions = MAX(config.max_positions, LENGTH);
+    exchange_buckets(&config, FAKE_LATE);
+    exchange_buckets(&config, FAKE_EARLY);
+}
+
+/* ---- launches ---- */
+
+/* Blocks of each stack of T5-1.1 small, base, large and XL, and the most kernels and products of a microbatch. */
+static const struct {
+    const char *name;
+    int blocks;
+    long most;
+} sizes[] = { { "small", 8, 900 }, { "base", 12, 1300 }, { "large and XL", 24, 2500 } };
+
+/* What a microbatch in bf16 asks of CUDA does not depend on its sequences, but on the blocks alone:
+ * docs/architecture.md compares its launches with the time of its kernels. */
+static void launches_of_a_microbatch_are_bounded(void)
+{
+    const Precision precision = {
+        .compute = DT_BF16, .residual = DT_BF16, .grad = DT_BF16, .master = DT_F32, .state = DT_F32, .fp8_bytes = true
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        GError *error = NULL;
+        ModelConfig config = tiny_config(&tiny_gated);
+        config.n_enc = config.n_dec = sizes[i].blocks;
+        config.head_dim = 8;
+        config.dropout = 0;
+        const ModelLoss loss = { .n_targets = { 2 * LENGTH }, .train = true, .grad = true };
+        Device *dev = open_gpu_of(0, FAKE_LATE, precision);
+        Model *model = model_open(dev, &config, true, &error);
+        g_assert_no_error(error);
+        Batch *batch = batch_new(2, LENGTH, LENGTH);
+        for (int64_t s = 0; s < 2; s++)
+            batch_add(batch, s, ids, LENGTH, ids, LENGTH, 0);
+        model_reserve(model, 2, LENGTH, LENGTH, &loss, NULL, &error);
+        g_assert_no_error(error);
+        grads_begin(model_params(model), 2);
+        model_pass(model, batch, &loss); /* scratch memory grows */
+        FakeCounts before = fake_cuda_counts();
+        model_pass(model, batch, &loss);
+        FakeCounts after = fake_cuda_counts();
+        long kernels = after.launches - before.launches, products = after.products - before.products;
+        g_test_message("T5-1.1 %s: a microbatch is %ld kernels, %ld products, %ld copies and %ld uploads",
+                       sizes[i].name, kernels, products, after.copies - before.copies, after.uploads - before.uploads);
+        g_assert_cmpint(kernels + products, <=, sizes[i].most);
+        g_assert_cmpint(after.waits, ==, before.waits);
+        g_assert_cmpint(after.uploads - before.uploads, <=, 16);
+        batch_free(batch);
+        model_close(model);
+        device_close(dev);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_setenv("LOAM_FAKE_GPUS", "2", TRUE);
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/native/transfers_keep_their_order", transfers_keep_their_order);
+    g_test_add_func("/native/many_downloads_are_on_their_way", many_downloads_are_on_their_way);
+    g_test_add_func("/native/small_transfers_do_not_wait", small_transfers_do_not_wait);
+    g_test_add_func("/native/old_marks_can_be_waited_for", old_marks_can_be_waited_for);
+    g_test_add_func("/native/each_call_is_for_its_gpu", each_call_is_for_its_gpu);
+    g_test_add_func("/native/a_gpu_that_does_not_open_leaves_nothing", a_gpu_that_does_not_open_leaves_nothing);
+    g_test_add_func("/native/blocks_are_cut_from_what_is_reserved", blocks_are_cut_from_what_is_reserved);
+    g_test_add_func("/native/more_than_there_is_cannot_be_reserved", more_than_there_is_cannot_be_reserved);
+    g_test_add_data_func("/native/buckets_are_whole_when_they_fire/t5", NULL, buckets_are_whole_when_they_fire);
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
+        if (g_str_equal(kinds[i].name, "gpt2") || g_str_equal(kinds[i].name, "bert")) {
+            g_autofree char *path = g_strdup_printf("/native/buckets_are_whole_when_they_fire/%s", kinds[i].name);
+            g_test_add_data_func(path, &kinds[i], buckets_are_whole_when_they_fire);
+        }
+    g_test_add_func("/native/launches_of_a_microbatch_are_bounded", launches_of_a_microbatch_are_bounded);
+    return g_test_run();
+}
