@@ -39,7 +39,7 @@ says 'task.labels: without effect, since model.classifier is value' $bert model.
 expect 1 'task.value and task.label: a task has one kind of label, give one of them' "$loam" train config.yaml run.dir=runs/two \
     $bert task.value='{number}' task.label='{mark}' task.target=
 expect 0 'optim.power: without effect, since optim.schedule is constant' "$loam" plan config.yaml run.dir=runs/plan optim.power=2
-expect 1 'train.best needs held-out data' "$loam" train config.yaml run.dir=runs/best task.valid= train.best=accuracy
+expect 1 'train.best=accuracy needs task.valid' "$loam" train config.yaml run.dir=runs/best task.valid= train.best=accuracy
 echo "ok: options without effect are named"
 
 # Rows without a target.

@@ -468,7 +468,7 @@ static const Case cases[] = {
     { "fill_and_copy", case_fill_and_copy, 0, 0, 1 },
     { "adamw", case_adamw, 2e-6, 0, 1 },
     { "adafactor", case_adafactor, 5e-6, 0, 1 },
-    { "group", case_group, 5e-6, 0, 1 },
+    { "group", case_group, 2e-5, 0, 1 },
 };
 
 int main(int argc, char **argv)

@@ -111,15 +111,15 @@ static bool open_model(Trainer *t, GError **error)
     double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
     t->step_flops = model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len, share) * (double)t->samples /
                     (double)t->micro;
-    yardstick_open(&t->yardstick, t->dev);
-    t->optimizer = optimizer_open(model_params(t->model), &config->optim, error);
+    if ((t->optimizer = optimizer_open(model_params(t->model), &config->optim, error)) == NULL)
+        return false;
+    yardstick_open(&t->yardstick, t->dev); /* last: its matrices are no part of the plan, so none of what is reserved */
     int64_t n_params = params_elements(model_params(t->model));
     g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),
                     *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision),
                     *device = compute_device_describe(t->dev, precision);
-    if (t->optimizer)
-        log_info("model: %s parameters%s; memory %s; %s", count, trained, memory, device);
-    return t->optimizer != NULL;
+    log_info("model: %s parameters%s; memory %s; %s", count, trained, memory, device);
+    return true;
 }
 
 /* Completes the model's token roles from the tokenizer. EOS, which ends training texts, also ends generated ones. */
@@ -230,7 +230,7 @@ bool trainer_open(Trainer *t, GError **error)
         return false;
     start_decoders(t);
     plan_steps(t);
-    if (!check_evaluated(t, error) || !trainer_open_scores(t, error))
+    if (!trainer_open_scores(t, error) || !check_evaluated(t, error))
         return false;
     trainer_plan_best(t);
     if ((!has_ended(t) && !config_save_run(config, t->tok, error)) || !check_room(t, error))
