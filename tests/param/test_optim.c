@@ -1,4 +1,4 @@
-#include "param/optim.h"
+#include "optim_defaults.h"
 #include "param/store.h"
 #include "reference/reference.h"
 
@@ -24,22 +24,6 @@ static void example_gradient(double *g, int t)
 {
     const double values[COUNT] = { .1 * t, -.2, .3, .05, .4 * t, -.6 };
     memcpy(g, values, sizeof values);
-}
-
-static OptimConfig defaults(OptimKind name)
-{
-    return (OptimConfig){ .name = (int)name,
-                          .lr = 1e-3,
-                          .beta1 = -1,
-                          .beta2 = -1,
-                          .eps = -1,
-                          .eps1 = 1e-30,
-                          .eps2 = 1e-3,
-                          .clip_threshold = 1,
-                          .decay_rate = 0.8,
-                          .scale_parameter = true,
-                          .factored = true,
-                          .decay_by_lr = true };
 }
 
 static void store_numbers(Tensor t, const double *values)
@@ -102,7 +86,7 @@ static void check_adafactor(Device *dev, double tolerance)
     static const double momentum[] = { .499122428, -.249696848, .999603799, .124852670, .749578882, -1.499611745 };
     static const double relative[] = { .452632400, -.236071207, .980701456, .118457816, .728887031, -1.482499922 };
 
-    OptimConfig config = defaults(OPTIM_ADAFACTOR);
+    OptimConfig config = optim_defaults(OPTIM_ADAFACTOR);
     check_numbers(run(dev, &config, 3, 0).w, scaled, tolerance);
     config.scale_parameter = false;
     check_numbers(run(dev, &config, 3, 0).w, unscaled, tolerance);
@@ -110,7 +94,7 @@ static void check_adafactor(Device *dev, double tolerance)
     config.beta1 = 0.9;
     config.weight_decay = 0.01;
     check_numbers(run(dev, &config, 3, 0).w, momentum, tolerance);
-    config = defaults(OPTIM_ADAFACTOR);
+    config = optim_defaults(OPTIM_ADAFACTOR);
     config.relative_step = true;
     check_numbers(run(dev, &config, 3, 0).w, relative, tolerance);
 }
@@ -141,7 +125,7 @@ static double rms(const double *x)
 static void test_adafactor_t5x(void)
 {
     Device *dev = device_open_reference();
-    OptimConfig config = defaults(OPTIM_ADAFACTOR);
+    OptimConfig config = optim_defaults(OPTIM_ADAFACTOR);
     config.min_dim_factored = 128;
     config.weight_decay = 0.02;
     config.decay_by_lr = false;
@@ -168,7 +152,7 @@ static void test_adafactor_of_rank_one(void)
 {
     Device *dev = device_open_reference();
     ParamStore *store = params_open(dev, specs, 1, NULL, true);
-    OptimConfig config = defaults(OPTIM_ADAFACTOR);
+    OptimConfig config = optim_defaults(OPTIM_ADAFACTOR);
     const double g[COUNT] = { 1, -2, 3, -0.25, 0.5, 0.75 };
     config.clip_threshold = 0;
     Optimizer *opt = optimizer_open(store, &config, NULL);
@@ -210,7 +194,7 @@ static void plain_adamw(double *p, AdamNumbers a)
 static void check_adamw(OptimKind kind, double eps)
 {
     Device *reference = device_open_reference(), *cpu = device_open_cpu(1, precision_uniform(DT_F32));
-    OptimConfig config = defaults(kind);
+    OptimConfig config = optim_defaults(kind);
     double p[COUNT], without_decay[COUNT];
     config.weight_decay = 0.1;
     plain_adamw(p, (AdamNumbers){ eps, 0.1, kind == OPTIM_ADAMW_RMS });
@@ -239,7 +223,7 @@ static void test_adamw_rms(void)
 static void test_clipping(void)
 {
     Device *dev = device_open_reference();
-    OptimConfig config = defaults(OPTIM_ADAMW);
+    OptimConfig config = optim_defaults(OPTIM_ADAMW);
     config.eps = 1;
     config.clip_norm = 1;
     double g[COUNT], want[COUNT];
@@ -261,7 +245,7 @@ static void test_relative_step(void)
 {
     Device *dev = device_open_reference();
     ParamStore *store = params_open(dev, specs, G_N_ELEMENTS(specs), NULL, true);
-    OptimConfig config = defaults(OPTIM_ADAFACTOR);
+    OptimConfig config = optim_defaults(OPTIM_ADAFACTOR);
     Optimizer *opt = optimizer_open(store, &config, NULL);
     g_assert_cmpfloat(optimizer_step(opt, 3, 0.125, 0, 1), ==, 0.125);
     optimizer_close(opt);
@@ -304,9 +288,9 @@ static void test_state(void)
     static const char *const adamw[] = { "layer.w/m", "layer.w/v", "layer.bias/m", "layer.bias/v", NULL };
     static const char *const factored[] = { "layer.w/row", "layer.w/col", "layer.bias/v", NULL };
     static const char *const full[] = { "layer.w/m", "layer.w/v", "layer.bias/m", "layer.bias/v", NULL };
-    OptimConfig config = defaults(OPTIM_ADAMW);
+    OptimConfig config = optim_defaults(OPTIM_ADAMW);
     check_state(&config, adamw);
-    config = defaults(OPTIM_ADAFACTOR);
+    config = optim_defaults(OPTIM_ADAFACTOR);
     check_state(&config, factored);
     config.factored = false;
     config.beta1 = 0.9;
@@ -327,19 +311,19 @@ static void check_refused(const OptimConfig *config, const char *mention)
 
 static void test_errors(void)
 {
-    OptimConfig config = defaults(OPTIM_ADAFACTOR);
+    OptimConfig config = optim_defaults(OPTIM_ADAFACTOR);
     config.warmup_init = true;
     check_refused(&config, "optim.relative_step");
-    config = defaults(OPTIM_ADAMW);
+    config = optim_defaults(OPTIM_ADAMW);
     config.relative_step = true;
     check_refused(&config, "adafactor");
-    config = defaults(OPTIM_ADAMW);
+    config = optim_defaults(OPTIM_ADAMW);
     config.beta1 = -0.5;
     check_refused(&config, "optim.beta1");
-    config = defaults(OPTIM_ADAMW);
+    config = optim_defaults(OPTIM_ADAMW);
     config.eps = 0;
     check_refused(&config, "optim.eps");
-    config = defaults(OPTIM_ADAMW);
+    config = optim_defaults(OPTIM_ADAMW);
     config.min_lr = 1;
     check_refused(&config, "optim.min_lr");
 }
@@ -349,7 +333,7 @@ static void test_null(void)
     Device *dev = device_open_null();
     ParamStore *store = params_open(dev, specs, G_N_ELEMENTS(specs), NULL, true);
     for (int kind = OPTIM_ADAMW; kind <= OPTIM_ADAMW_RMS; kind++) {
-        OptimConfig config = defaults((OptimKind)kind);
+        OptimConfig config = optim_defaults((OptimKind)kind);
         Optimizer *opt = optimizer_open(store, &config, NULL);
         optimizer_step(opt, 1, 1e-3, grads_norm(store), 1);
         optimizer_close(opt);

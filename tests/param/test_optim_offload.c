@@ -1,6 +1,6 @@
 /* Optimizer states and master weights in memory of the host change no bit of an update, and are read and written there.
  */
-#include "param/optim.h"
+#include "optim_defaults.h"
 #include "param/store.h"
 
 #include <stddef.h>
@@ -26,20 +26,12 @@ static const ParamSpec specs[] = {
 
 static OptimConfig config_of(OptimKind kind)
 {
-    return (OptimConfig){ .name = (int)kind,
-                          .lr = 1e-2,
-                          .weight_decay = 0.1,
-                          .beta1 = kind == OPTIM_ADAFACTOR ? 0.9 : -1,
-                          .beta2 = -1,
-                          .eps = -1,
-                          .eps1 = 1e-30,
-                          .eps2 = 1e-3,
-                          .clip_threshold = 1,
-                          .decay_rate = 0.8,
-                          .min_dim_factored = 18,
-                          .scale_parameter = true,
-                          .factored = true,
-                          .decay_by_lr = true };
+    OptimConfig config = optim_defaults(kind);
+    config.lr = 1e-2;
+    config.weight_decay = 0.1;
+    config.beta1 = kind == OPTIM_ADAFACTOR ? 0.9 : -1;
+    config.min_dim_factored = 18;
+    return config;
 }
 
 typedef struct Trained {

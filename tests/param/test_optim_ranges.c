@@ -1,5 +1,5 @@
 /* An update made in ranges, by one process or by several ranks, is the update of the whole. */
-#include "param/optim.h"
+#include "optim_defaults.h"
 #include "param/store.h"
 
 #include <math.h>
@@ -27,20 +27,12 @@ static const int64_t bucket_elements[] = { 37 + 50 * 24 + 50 * 17, 129 * 33 };
 
 static OptimConfig config_of(OptimKind kind, double beta1)
 {
-    return (OptimConfig){ .name = (int)kind,
-                          .lr = 1e-2,
-                          .weight_decay = 0.1,
-                          .beta1 = beta1,
-                          .beta2 = -1,
-                          .eps = -1,
-                          .eps1 = 1e-30,
-                          .eps2 = 1e-3,
-                          .clip_threshold = 1,
-                          .decay_rate = 0.8,
-                          .min_dim_factored = 18,
-                          .scale_parameter = true,
-                          .factored = true,
-                          .decay_by_lr = true };
+    OptimConfig config = optim_defaults(kind);
+    config.lr = 1e-2;
+    config.weight_decay = 0.1;
+    config.beta1 = beta1;
+    config.min_dim_factored = 18;
+    return config;
 }
 
 typedef struct Trained {
