@@ -67,3 +67,7 @@ wide() { # OVERRIDES…
 }
 expect 2 'Shim has 11.0 MiB free: optim.offload=true (9.0 MiB) would fit' wide run.dir="$work/full"
 expect 0 'loss' wide run.dir="$work/fits" optim.offload=true
+
+# What fits by two options together, where no microbatch is smaller.
+expect 2 'Shim has 11.0 MiB free: train.recompute=block with optim.offload=true (10.3 MiB) would fit' wide run.dir="$work/both" \
+    'train.micro_batch=1 samples' 'train.batch=1 samples' data.input_length=256
