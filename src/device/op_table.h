@@ -27,21 +27,20 @@ struct OpTable {
 #undef OP
 };
 
-/* The entries of a device that computes at once in memory of the host. */
+/* The entries, but for `group`, of a device that computes at once in memory of the host. */
 #define MEMORY_OF_HOST                                                                                                 \
     .alloc = host_alloc, .free = host_free, .upload = host_copy, .download = host_copy, .record = host_record,         \
     .wait = host_wait, .room = host_room, QUEUE_OF_HOST
-/* The entries of a device that has one queue, no groups, and nothing to gain from memory of the host. */
+/* The entries of a device that has one queue, and nothing to gain from memory of the host. */
 #define QUEUE_OF_HOST                                                                                                  \
-    .group = host_group, .host_alloc = host_alloc, .host_free = host_free, .send = host_copy, .fetch = host_copy,      \
-    .follow = host_follow
+    .host_alloc = host_alloc, .host_free = host_free, .send = host_copy, .fetch = host_copy, .follow = host_follow
 void *host_alloc(Device *dev, size_t bytes);
 void host_free(Device *dev, void *p);
 void host_copy(Device *dev, void *to, const void *from, size_t bytes);
 DeviceMark host_record(Device *dev);
 void host_wait(Device *dev, DeviceMark mark);
 size_t host_room(Device *dev);
-void host_group(Device *dev, bool open);
+void host_group(Device *dev, bool open); /* of devices to which a group is no faster: see device_groups */
 void host_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 
 /* A new device of `ops`, every entry of which must be filled. Its tensors have the dtypes of `precision`, statistics

@@ -240,6 +240,8 @@ static char *advise(const Trial *trial)
         append_settings(text, &plan, "optim.offload=true");
     if (text->len == 0 && (n = find_micro(trial, recompute, &plan)) > 0)
         g_string_append_printf(text, "train.micro_batch='%" PRId64 " samples' with train.recompute=block", n);
+    if (text->len == 0 && may_offload && fits(trial, both, &plan))
+        append_settings(text, &plan, "train.recompute=block with optim.offload=true");
     if (text->len == 0 && may_offload && (n = find_micro(trial, both, &plan)) > 0)
         g_string_append_printf(
             text, "train.micro_batch='%" PRId64 " samples' with train.recompute=block and optim.offload=true", n);

@@ -182,19 +182,8 @@ static void far_close(Device *dev)
 
 static const OpTable far_ops = {
     .close = far_close,
-    .alloc = host_alloc,
-    .free = host_free,
-    .upload = host_copy,
-    .download = host_copy,
-    .record = host_record,
-    .wait = host_wait,
-    .room = host_room,
+    MEMORY_OF_HOST,
     .group = far_group,
-    .host_alloc = host_alloc,
-    .host_free = host_free,
-    .send = host_copy,
-    .fetch = host_copy,
-    .follow = host_follow,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = far_##name,
 #include "device/op_list.inc"
 };

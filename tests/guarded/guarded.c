@@ -1,10 +1,12 @@
 /* guarded.c: the cpu device as one far away, put in its place (see cmake/tests.cmake). Its memory is mapped twice:
  * tensors carry addresses that nobody may read or write, operations and transfers use the same pages under another
  * address. Fresh memory holds NaN. Operations and transfers only queue; another thread runs them when somebody waits:
- * what is read too early is NaN as well, and a description that dies with its caller is missed. */
+ * what is read too early is NaN as well, and a description that dies with its caller is missed. In a group (device.h)
+ * no operation may write memory that another one reads or writes. */
 #include "arguments.h"
 #include "base/check.h"
 #include "device/op_table.h"
+#include "device/operand.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -31,6 +33,12 @@ typedef struct Block {
     size_t offset, bytes;
 } Block;
 
+/* Memory that an operation of the group reads, or writes: [from, to). */
+typedef struct Touched {
+    const char *op, *name, *from, *to;
+    bool written;
+} Touched;
+
 typedef struct Guarded {
     Device *cpu;
     int threads;
@@ -39,6 +47,9 @@ typedef struct Guarded {
     size_t used;
     Block *blocks; /* of memory, in the order of their addresses */
     size_t n_blocks;
+    bool grouped;
+    Touched *touched; /* in the group that is open */
+    size_t n_touched;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t asked, done;
@@ -149,6 +160,40 @@ static void guarded_free(Device *dev, void *p)
     CHECK(i < g->n_blocks, "%p was not allocated", p);
     madvise(g->open + offset, g->blocks[i].bytes, MADV_REMOVE);
     CHECK(mprotect(g->open + offset, g->blocks[i].bytes, PROT_NONE) == 0, "mprotect");
+}
+
+/* ---- groups ---- */
+
+static void guarded_group(Device *dev, bool open)
+{
+    Guarded *g = dev->impl;
+    CHECK(g->grouped != open, "a group in a group, or the end of none");
+    g->grouped = open;
+    g->n_touched = 0;
+}
+
+static void check_apart(const Touched *a, const Touched *b)
+{
+    CHECK(a->to <= b->from || b->to <= a->from || (!a->written && !b->written),
+          "in one group %s of %s and %s of %s share memory, which one of them writes", a->name, a->op, b->name, b->op);
+}
+
+/* An operation of a group: checks its operands against those of the operations before it. */
+static void touch(Guarded *g, const char *op, const Operand *operands, int n)
+{
+    size_t before = g->n_touched;
+    g->touched = realloc(g->touched, (before + (size_t)n) * sizeof *g->touched);
+    CHECK(g->touched != NULL, "no memory");
+    for (const Operand *o = operands; o < operands + n; o++) {
+        if (tensor_count(o->t) == 0)
+            continue;
+        int64_t length = (tensor_rows(o->t) - 1) * o->t.ld + tensor_cols(o->t);
+        const char *from = o->t.p, *to = from + (size_t)length * dtype_bytes((DType)o->t.dtype);
+        const Touched now = { op, o->name, from, to, o->access != ACCESS_IN };
+        for (size_t i = 0; i < before; i++)
+            check_apart(&g->touched[i], &now);
+        g->touched[g->n_touched++] = now;
+    }
 }
 
 /* A transfer between `device` and what stands behind it, or a place of the host. */
@@ -316,6 +361,8 @@ AS_IT_IS(Activation, activation)
         Call_##name *c = calloc(1, sizeof *c);                                                                         \
         CHECK(c != NULL, "no memory for a call");                                                                      \
         EACH_OF(OPEN, AFTER_DEVICE arguments)                                                                          \
+        if (((Guarded *)dev->impl)->grouped)                                                                           \
+            touch(dev->impl, #name, OPERANDS operands, N_OPERANDS operands);                                           \
         enqueue(dev, &c->call, run_##name);                                                                            \
     }
 #include "device/op_list.inc"
@@ -334,6 +381,7 @@ static void guarded_close(Device *dev)
     munmap(g->closed, SPACE);
     munmap(g->open, SPACE);
     free(g->blocks);
+    free(g->touched);
     free(g);
 }
 
@@ -346,6 +394,7 @@ static const OpTable guarded_ops = {
     .record = guarded_record,
     .wait = guarded_wait,
     .room = host_room,
+    .group = guarded_group,
     QUEUE_OF_HOST,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = guarded_##name,
 #include "device/op_list.inc"

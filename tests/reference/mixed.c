@@ -94,6 +94,7 @@ static void close_nothing(Device *dev)
 static const OpTable mixed_ops = {
     .close = close_nothing,
     MEMORY_OF_HOST,
+    .group = host_group,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = mixed_##name,
 #include "device/op_list.inc"
 };

@@ -463,6 +463,7 @@ static void close_nothing(Device *dev)
 static const OpTable reference_ops = {
     .close = close_nothing,
     MEMORY_OF_HOST,
+    .group = host_group,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = reference_##name,
 #include "device/op_list.inc"
 };

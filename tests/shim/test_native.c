@@ -231,6 +231,33 @@ static void blocks_are_cut_from_what_is_reserved(void)
     device_close(dev);
 }
 
+/* A block that is freed while work with it is queued, and cut again for a copy of another queue. */
+static void freed_blocks_are_written_after_their_last_use(void)
+{
+    enum { N = 64 };
+    for (int order = 0; order < FAKE_ORDERS; order++) {
+        Device *dev = open_gpu(0, (FakeOrder)order);
+        float seen[N];
+        g_assert_true(loam_cuda_backend()->reserve(dev, sizeof seen));
+        float *host = device_host_alloc(dev, sizeof seen);
+        for (int i = 0; i < N; i++)
+            host[i] = number(i);
+        Tensor block = tensor_matrix(device_alloc(dev, sizeof seen), DT_F32, 1, N);
+        op_fill(dev, block, -1);
+        device_free(dev, block.p);
+        g_assert_true(device_alloc(dev, sizeof seen) == block.p);
+        device_send(dev, block.p, host, sizeof seen);
+        device_follow(dev, QUEUE_WORK, QUEUE_UP);
+        device_download(dev, seen, block.p, sizeof seen);
+        device_settle(dev);
+        for (int i = 0; i < N; i++)
+            g_assert_cmpfloat(seen[i], ==, number(i));
+        device_free(dev, block.p);
+        device_host_free(dev, host);
+        device_close(dev);
+    }
+}
+
 static void more_than_there_is_cannot_be_reserved(void)
 {
     Device *dev = open_gpu(0, FAKE_LATE);
@@ -425,6 +452,8 @@ int main(int argc, char **argv)
     g_test_add_func("/native/each_call_is_for_its_gpu", each_call_is_for_its_gpu);
     g_test_add_func("/native/a_gpu_that_does_not_open_leaves_nothing", a_gpu_that_does_not_open_leaves_nothing);
     g_test_add_func("/native/blocks_are_cut_from_what_is_reserved", blocks_are_cut_from_what_is_reserved);
+    g_test_add_func("/native/freed_blocks_are_written_after_their_last_use",
+                    freed_blocks_are_written_after_their_last_use);
     g_test_add_func("/native/more_than_there_is_cannot_be_reserved", more_than_there_is_cannot_be_reserved);
     g_test_add_data_func("/native/buckets_are_whole_when_they_fire/t5", NULL, buckets_are_whole_when_they_fire);
     for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)

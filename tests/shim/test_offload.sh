@@ -36,6 +36,13 @@ for steps in 2:true 3:false 4:true; do
 done
 same adamw turns
 
+# Queues do their work in any order that CUDA allows (FakeOrder of tests/shim/cuda/fake.h): copies early, and at random.
+for order in 1 2; do
+    LOAM_FAKE_GPU_ORDER=$order run "order-$order" 4 optim.name=adamw train.precision=bf16 optim.offload=true
+    same adamw "order-$order"
+done
+echo "ok: orders"
+
 # On the CPU it changes nothing, and a line says so.
 "${train[@]}" run.dir="$work/cpu" 'train.length=1 steps' optim.offload=true 2>"$work/log" || fail "offload on the CPU"
 grep -q 'optim.offload changes nothing on the CPU' "$work/log" || fail "offload on the CPU: $(cat "$work/log")"
@@ -60,3 +67,7 @@ wide() { # OVERRIDES…
 }
 expect 2 'Shim has 11.0 MiB free: optim.offload=true (9.0 MiB) would fit' wide run.dir="$work/full"
 expect 0 'loss' wide run.dir="$work/fits" optim.offload=true
+
+# What fits by two options together, where no microbatch is smaller.
+expect 2 'Shim has 11.0 MiB free: train.recompute=block with optim.offload=true (10.3 MiB) would fit' wide run.dir="$work/both" \
+    'train.micro_batch=1 samples' 'train.batch=1 samples' data.input_length=256

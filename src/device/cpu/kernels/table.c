@@ -23,6 +23,7 @@ void KERNEL(linear)(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float s
 const OpTable cpu_ops = {
     .close = cpu_close,
     MEMORY_OF_HOST,
+    .group = host_group,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = KERNEL(name),
 #include "device/op_list.inc"
 };

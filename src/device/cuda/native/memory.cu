@@ -85,7 +85,8 @@ void *native_alloc(Device *dev, size_t bytes)
     return p ? p : allocate(rounded(bytes), "memory");
 }
 
-/* What is cut from a block that was freed is used by later work; copies of the other queues go first. */
+/* A block of the reservation that is freed may be cut again at once: what any queue is given from here on begins after
+ * all that has been queued so far. */
 void native_free(Device *dev, void *p)
 {
     gpu_enter(dev);
@@ -95,6 +96,8 @@ void native_free(Device *dev, void *p)
     }
     native_follow(dev, QUEUE_WORK, QUEUE_UP);
     native_follow(dev, QUEUE_WORK, QUEUE_DOWN);
+    native_follow(dev, QUEUE_UP, QUEUE_WORK);
+    native_follow(dev, QUEUE_DOWN, QUEUE_WORK);
 }
 
 size_t native_room(Device *dev)
