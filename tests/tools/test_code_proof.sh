@@ -21,7 +21,7 @@ for i in {1..90}; do
     [ "$i" -gt 30 ] || { cat "$work/src/p$i.list" && echo "(copy $i)"; } >"$work/src/copy$i.list"
 done
 proof() {
-    tools/code-proof --loam "$loam" --out "$work/proof" --steps 5 --seeds 1 --batch 2 --length 64 --width 64 --layers 1 --vocab 300 \
+    tools/code-proof --loam "$loam" --out "$work/proof" --steps 5 --seeds 1 --batch 2 --length 64 --width 64 --layers 1 --jobs 2 --vocab 300 \
         --suffixes .list --held 20% --samples 4 --blanks 5 "$@" "$work/src" >"$work/out" 2>"$work/log" || return $?
 }
 proof || fail "exit status $?"
