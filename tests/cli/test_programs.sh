@@ -43,6 +43,8 @@ printf '%s\n' '{"text": "(a b)", "path": "x.lst"}' '{"text": "(c)", "lang": "Bra
     >"$work/j.jsonl"
 expect 0 "lists                 2" "$loam" prepare --ast --tokenizer bytes --out "$work/j" "$work/j.jsonl"
 expect 0 "lists                 1" "$loam" prepare --ast --language-field kind --tokenizer bytes --out "$work/j" "$work/j.jsonl"
+echo '{"text": "(a)", "language": null, "path": "a.list"}' >"$work/null.jsonl"
+expect 0 "lists                 1" "$loam" prepare --ast --tokenizer bytes --out "$work/j" "$work/null.jsonl"
 
 # A long .txt of which parts are held out is text.
 for i in {1..4000}; do printf 'Line %s of a novel (of words).\n' "$i"; done >"$work/novel.txt"

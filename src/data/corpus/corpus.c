@@ -275,7 +275,7 @@ const char *corpus_language(Corpus *corpus)
             *strrchr(corpus->language, '.') = '\0';
         return corpus->language;
     }
-    for (size_t i = 0; !field && !value && i < G_N_ELEMENTS(usual); i++)
+    for (size_t i = 0; !field && !json_is_string(value) && i < G_N_ELEMENTS(usual); i++)
         value = json_object_get(corpus->object, usual[i]);
     return json_is_string(value) ? json_string_value(value) : "";
 }

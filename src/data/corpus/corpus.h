@@ -28,7 +28,7 @@ typedef struct CorpusOptions {
     const char *longer;    /* end of the error about longer documents: "; --option takes longer ones"; NULL means "" */
     const volatile sig_atomic_t *interrupted; /* NULL, or a flag that a signal handler sets to end the corpus early */
     const char *language_field; /* the field of JSON objects that corpus_language returns; NULL means the first of
-                                   language, lang and path */
+                                   language, lang and path that holds a string */
 } CorpusOptions;
 
 /* Of the files and documents that corpus_next has read so far. */
