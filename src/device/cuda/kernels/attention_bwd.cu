@@ -97,7 +97,7 @@ __device__ inline void add_diagonals(const AttnShared *shared, float *places, in
 
 /* dq of a tile of queries of a sequence (block x), for a head (block y). */
 template <int CHUNKS>
-__global__ void __launch_bounds__(ATTN_THREADS)
+__global__ void __launch_bounds__(ATTN_THREADS, 1)
     attention_dq_kernel(const __grid_constant__ Attn attn, Gradients g, int tiles)
 {
     AttnShared *shared = block_shared<AttnShared>();
@@ -151,7 +151,7 @@ __device__ inline void keys_of_head(float (&dk)[CHUNKS][ROWS][OWN], float (&dv)[
 /* dk and dv of a tile of keys of a sequence (block x), for one of `parts` parts of the channels of a head of keys
  * (block y): sums of more than 4 chunks of both are more than a thread has registers for. */
 template <int CHUNKS>
-__global__ void __launch_bounds__(ATTN_THREADS)
+__global__ void __launch_bounds__(ATTN_THREADS, 1)
     attention_dkv_kernel(const __grid_constant__ Attn attn, Gradients g, int tiles, int parts)
 {
     AttnShared *shared = block_shared<AttnShared>();
