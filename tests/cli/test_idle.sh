@@ -28,6 +28,9 @@ says 'data.valid: without effect, since the task has examples to evaluate on' da
 says 'optim.power: without effect, since optim.schedule is constant' optim.power=2
 says 'optim.beta2: without effect, since optim.name is adafactor' optim.beta2=0.9
 says 'optim.clip_threshold, optim.decay_rate: without effect, since optim.name is adamw' optim.name=adamw optim.clip_threshold=2 optim.decay_rate=0.7
+says 'optim.lr, optim.schedule: without effect, since optim.relative_step is true' optim.relative_step=true optim.lr=3e-3 optim.schedule=linear
+expect 0 'relative_step' "$loam" plan config.yaml run.dir=runs/relative optim.relative_step=true --options
+! grep -q 'without effect' err || fail "named, though nobody gave it: $(cat err)"
 says 'lora.alpha: without effect, since lora.rank is 0' lora.alpha=16
 says 'task.stride: without effect, since model.classifier is none' task.stride=64
 says 'task.positive: without effect, since task.scores is accuracy' task.positive=good
@@ -39,6 +42,10 @@ says 'task.labels: without effect, since model.classifier is value' $bert model.
 expect 1 'task.value and task.label: a task has one kind of label, give one of them' "$loam" train config.yaml run.dir=runs/two \
     $bert task.value='{number}' task.label='{mark}' task.target=
 expect 0 'optim.power: without effect, since optim.schedule is constant' "$loam" plan config.yaml run.dir=runs/plan optim.power=2
+"$loam" train config.yaml run.dir=runs/adamw optim.name=adamw train.length='0 steps' 2>err || fail "$(cat err)"
+expect 0 'beta2' "$loam" plan runs/adamw optim.name=adafactor --options
+! grep -q 'without effect' err || fail "a saved value is named: $(cat err)"
+expect 0 'optim.power: without effect' "$loam" plan runs/adamw optim.schedule=constant optim.power=2
 expect 1 'train.best=accuracy needs task.valid' "$loam" train config.yaml run.dir=runs/best task.valid= train.best=accuracy
 echo "ok: options without effect are named"
 

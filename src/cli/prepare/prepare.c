@@ -321,6 +321,7 @@ static void print_stats(const PrepareStats *stats, const PrepareOptions *options
     print_texts(stats, options);
     if (options->programs)
         print_programs(stats->programs, options->programs);
+    print_count("objects without a string in the field of --language-field, which are text", stats->corpus.unnamed);
     print_count("duplicates dropped (--keep-duplicates keeps them)", stats->duplicates);
     print_count("empty documents dropped", stats->empty);
     print_count("documents dropped, since they are too short", stats->too_short);

@@ -55,6 +55,7 @@ typedef struct Config {
     OptimConfig optim;
     LossScaleConfig loss_scale;
     Fp8Config fp8;
+    char **given; /* names of the options that a person set: in a configuration file or on the command line */
 } Config;
 
 /* The option table of Config, all groups. */
@@ -153,5 +154,6 @@ Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count
 /* Warns about settings that are allowed but probably not intended. warmup: warm-up in steps; total: steps of the run,
  * -1 means unknown. */
 void config_advise(const Config *config, int64_t warmup, int64_t total);
-/* Warns about options with another value than their default that do nothing, because of the value of another option. */
+/* Warns about options that were set to another value than their default (Config.given), and that do nothing because of
+ * the value of another option. */
 void config_advise_idle(const Config *config);

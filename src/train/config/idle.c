@@ -23,6 +23,8 @@ static const IdleRule rules[] = {
     { "data.subtrees data.subtree_span_length data.subtree_least_split data.subtree_most_split "
       "data.identifier_probability data.identifier_share data.empty_spans",
       "data.objective", "subtree_corruption" },
+    { "data.subtree_least_split data.subtree_most_split data.identifier_probability data.identifier_share",
+      "data.subtrees", "true" },
     { "data.reset_attention data.reset_position data.mask_eod", "data.objective", "clm full_lm" },
     { "data.whole_word data.max_ngram data.sentence_pairs data.short_sequence_probability", "data.objective", "mlm" },
     { "data.mixture_weights data.mixture_temperature data.mixture_cap", "task.data", "" },
@@ -34,6 +36,8 @@ static const IdleRule rules[] = {
     { "task.references", "model.classifier", WRITERS },
     { "optim.min_lr", "optim.schedule", "linear cosine inverse_sqrt polynomial plateau" },
     { "optim.power", "optim.schedule", "polynomial" },
+    { "optim.lr optim.min_lr optim.schedule optim.warmup optim.power optim.plateau_factor optim.plateau_patience",
+      "optim.relative_step", "false" },
     { "optim.plateau_factor optim.plateau_patience", "optim.schedule", "plateau" },
     { "optim.beta2 optim.eps", "optim.name", "adamw adamw_rms" },
     { "optim.eps1 optim.eps2 optim.clip_threshold optim.decay_rate optim.step_offset optim.factored "
@@ -61,14 +65,15 @@ static bool is_of(const IdleRule *rule, const char *option)
     return rule->options[n - 1] == '.' ? g_str_has_prefix(option, rule->options) : is_one_of(option, rule->options);
 }
 
-static void advise_by(const IdleRule *rule, const Config *config, const GPtrArray *given)
+/* changed: OptionRow of options with another value than their default. */
+static void advise_by(const IdleRule *rule, const Config *config, const GPtrArray *changed)
 {
     g_autofree char *value =
         options_plain_value(config_options(), config, options_find(config_options(), rule->decides));
     g_autoptr(GString) idle = g_string_new(NULL);
-    for (guint i = 0; !is_working(rule, value) && i < given->len; i++) {
-        const OptionRow *row = given->pdata[i];
-        if (is_of(rule, row->name))
+    for (guint i = 0; !is_working(rule, value) && i < changed->len; i++) {
+        const OptionRow *row = changed->pdata[i];
+        if (is_of(rule, row->name) && g_strv_contains((const char *const *)config->given, row->name))
             g_string_append_printf(idle, "%s%s", idle->len > 0 ? ", " : "", row->name);
     }
     if (idle->len > 0)
@@ -80,9 +85,9 @@ void config_advise_idle(const Config *config)
     Config defaults = { 0 };
     options_set_defaults(config_options(), &defaults);
     for (OptionClass class = OPT_IDENTITY; class <= OPT_FREE; class ++) {
-        g_autoptr(GPtrArray) given = options_differences(config_options(), config, &defaults, class);
+        g_autoptr(GPtrArray) changed = options_differences(config_options(), config, &defaults, class);
         for (size_t i = 0; i < G_N_ELEMENTS(rules); i++)
-            advise_by(&rules[i], config, given);
+            advise_by(&rules[i], config, changed);
     }
     options_clear(config_options(), &defaults);
 }

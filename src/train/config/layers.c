@@ -185,11 +185,25 @@ static bool add_preset(const GPtrArray *given, GPtrArray *layers, GError **error
     return preset == NULL || *preset == '\0' || model_preset_settings(preset, layers, error);
 }
 
-GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, GError **error)
+/* Names of settings; those of a run's config.yaml, which comes first, are left out. */
+static char **names_of(const GPtrArray *settings, const char *saved)
+{
+    g_autoptr(GStrvBuilder) names = g_strv_builder_new();
+    g_autofree char *place = saved ? g_strconcat(saved, ":", NULL) : NULL;
+    for (guint i = 0; i < settings->len; i++) {
+        const OptionSetting *setting = settings->pdata[i];
+        if (place == NULL || !g_str_has_prefix(setting->origin, place))
+            g_strv_builder_add(names, setting->name);
+    }
+    return g_strv_builder_end(names);
+}
+
+GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char ***names, GError **error)
 {
     GPtrArray *given = read_settings(path, overrides, n_overrides, error);
     if (given == NULL)
         return NULL;
+    *names = names_of(given, is_saved(path) ? path : NULL);
     GPtrArray *layers = option_settings_new();
     const char *init = option_settings_find(given, "train.init"), *dir = option_settings_find(given, "run.dir");
     bool saved = dir && *dir && io_exists(dir, "config.yaml");

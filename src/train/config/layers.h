@@ -6,8 +6,9 @@
 
 #include "train/config/config.h"
 
-/* All layers as one list of OptionSetting *, later ones override earlier ones. path (the YAML file) may be NULL. NULL
- * on error. */
-GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, GError **error);
+/* All layers as one list of OptionSetting *, later ones override earlier ones. path (the YAML file) may be NULL. names:
+ * names of the options of path, unless it is a run's config.yaml, which sets every option, and of the overrides
+ * (g_strfreev). NULL on error. */
+GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char ***names, GError **error);
 /* Applies the defaults of recipe.h to `config`, which has the layers applied, for options that no layer sets. */
 bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error);

@@ -133,7 +133,7 @@ static void note_origin(Config *config, const GPtrArray *layers)
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
     options_set_defaults(config_options(), config);
-    g_autoptr(GPtrArray) layers = layers_read(path, overrides, n_overrides, error);
+    g_autoptr(GPtrArray) layers = layers_read(path, overrides, n_overrides, &config->given, error);
     if (layers == NULL || !options_apply(config_options(), config, layers, error))
         return false;
     config->task.classifies = config->model.classifier != LABELS_NONE;
@@ -152,6 +152,7 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
 void config_clear(Config *config)
 {
     options_clear(config_options(), config);
+    g_clear_pointer(&config->given, g_strfreev);
 }
 
 /* Whether sentinels are to be added: for an encoder-decoder, and for an encoder alone without a mask token. */
