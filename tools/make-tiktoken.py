@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """tools/make-tiktoken.py: tests/golden/tiktoken: a small rank file, learned here from text of our own, and what the real
-tiktoken (0.14) encodes with it and cl100k's pattern. tests/text/test_tiktoken.c compares ids in AST-T5's layout."""
+tiktoken (0.14) encodes with it and cl100k's pattern. tests/text/test_tiktoken.c compares ids in AST-T5's layout,
+tests/text/test_token_ends.c where they lie in the text."""
 import base64
 import collections
+import itertools
 import json
 import pathlib
 
@@ -58,4 +60,6 @@ encoding = tiktoken.Encoding("small", pat_str=PATTERN, mergeable_ranks=ranks, sp
 (folder / "small.tiktoken").write_text("".join(f"{base64.b64encode(p).decode()} {r}\n" for p, r in ranks.items()))
 with (folder / "ids.jsonl").open("w") as file:
     for text in TEXTS + CORPUS[-3:]:
-        file.write(json.dumps({"text": text, "ids": encoding.encode_ordinary(text)}) + "\n")
+        ids = encoding.encode_ordinary(text)
+        ends = list(itertools.accumulate(map(len, encoding.decode_tokens_bytes(ids))))
+        file.write(json.dumps({"text": text, "ids": ids, "spans": list(zip([0] + ends, ends))}) + "\n")

@@ -8,15 +8,17 @@
 
 typedef struct Model {
     const char *path, *model, *ids; /* ids: NULL means that no library's answer is stored */
+    int least;                      /* texts that are compared at least */
 } Model;
 
 static const Model models[] = {
-    { "/token_ends/byte_bpe_as_the_library", GOLDEN "byte-bpe/vocab.json", GOLDEN "byte-bpe/ids.jsonl" },
-    { "/token_ends/byte_bpe_json_as_the_library", GOLDEN "byte-bpe/tokenizer.json", GOLDEN "byte-bpe/ids.jsonl" },
-    { "/token_ends/wordpiece_as_the_library", GOLDEN "wordpiece/vocab.txt", GOLDEN "wordpiece/ids.jsonl" },
-    { "/token_ends/sentencepiece_as_the_library", GOLDEN "unigram/spiece.model", GOLDEN "unigram/ids.jsonl" },
-    { "/token_ends/unigram_json_as_the_library", GOLDEN "unigram/tokenizer.json", GOLDEN "unigram/ids.jsonl" },
-    { "/token_ends/bytes", "bytes", NULL },
+    { "/token_ends/byte_bpe_as_the_library", GOLDEN "byte-bpe/vocab.json", GOLDEN "byte-bpe/ids.jsonl", 181 },
+    { "/token_ends/byte_bpe_json_as_the_library", GOLDEN "byte-bpe/tokenizer.json", GOLDEN "byte-bpe/ids.jsonl", 181 },
+    { "/token_ends/wordpiece_as_the_library", GOLDEN "wordpiece/vocab.txt", GOLDEN "wordpiece/ids.jsonl", 181 },
+    { "/token_ends/sentencepiece_as_the_library", GOLDEN "unigram/spiece.model", GOLDEN "unigram/ids.jsonl", 181 },
+    { "/token_ends/unigram_json_as_the_library", GOLDEN "unigram/tokenizer.json", GOLDEN "unigram/ids.jsonl", 181 },
+    { "/token_ends/tiktoken_as_the_library", GOLDEN "tiktoken/small.tiktoken", GOLDEN "tiktoken/ids.jsonl", 17 },
+    { "/token_ends/bytes", "bytes", NULL, 0 },
 };
 
 static Tokenizer *open_model(const char *path)
@@ -100,7 +102,7 @@ static void agrees_with_the_library(gconstpointer data)
         encoded_clear(&ours);
         json_decref(record);
     }
-    g_assert_cmpint(n, >, 180);
+    g_assert_cmpint(n, >=, model->least);
     tokenizer_close(tok);
 }
 
