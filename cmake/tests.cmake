@@ -87,6 +87,30 @@ foreach(name test_ops test_ops_wide test_ops_attention test_ops_edges test_ops_f
   set_tests_properties(shim/long_${name} PROPERTIES ENVIRONMENT RIG_ALL=1)
 endforeach()
 
+# Layers, models, optimizers and generation on the same kernels: tests whose cpu device is that of the shim. Arguments
+# choose among the tests of a file: -s /PATH and -x /PATH leave out those that take long and ask the kernels for nothing new.
+function(add_kernel_test floor name)
+  add_shim_test(${floor}_${name} tests/${floor}/${name}.c tests/shim/device_shim.cc tests/shim/as_cpu.c)
+  target_link_libraries(shim_${floor}_${name} PRIVATE loam_${floor})
+  target_link_options(shim_${floor}_${name} PRIVATE -Wl,--wrap=device_open_cpu)
+  target_compile_definitions(shim_${floor}_${name} PRIVATE LOAM_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  loam_test(shim/${floor}/${name} tests/${floor}/${name}.c shim_${floor}_${name} ${ARGN})
+endfunction()
+add_kernel_test(param test_optim)
+add_kernel_test(param test_optim_ranges)
+add_kernel_test(param test_grads)
+add_kernel_test(param test_fp8)
+add_kernel_test(model test_families -x /families/gradient_matches_finite_difference)
+add_kernel_test(model test_precision)
+add_kernel_test(model test_fp8)
+add_kernel_test(model test_parity)
+add_kernel_test(model test_parity_heads)
+add_kernel_test(model test_lora -s /lora/adapters_learn_in_bf16)
+add_kernel_test(model test_decoder)
+add_kernel_test(eval test_eval)
+add_kernel_test(eval test_single_stack)
+add_kernel_test(eval test_embedder)
+
 # The same cases on a GPU, by way of the backend that the program opens: for tools/gpu-trial.
 set(gpu_tests "")
 foreach(name test_ops test_ops_wide test_ops_attention test_ops_edges test_ops_fp8 test_ops_random)

@@ -8,10 +8,10 @@
 #include <string.h>
 
 /* Whether this process computes with the least of the instruction sets that loam has kernels for: AVX2 on x86-64, the
- * only one on aarch64. */
+ * only one on aarch64. The kernels of GPUs have no such sets. */
 static inline bool under_avx2(void)
 {
-#ifndef __x86_64__
+#if !defined __x86_64__ || defined RIG_SHIM
     return true;
 #endif
     Device *dev = device_open_cpu(1, precision_uniform(DT_F32));

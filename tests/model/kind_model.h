@@ -21,6 +21,12 @@ static inline void disturb(Model *model)
     }
 }
 
+/* Weights of bf16 or f16, everything else in f32. */
+static inline Precision kind_precision(DType compute)
+{
+    return (Precision){ .compute = compute, .residual = DT_F32, .grad = DT_F32, .master = DT_F32, .state = DT_F32 };
+}
+
 static inline ModelConfig kind_config(const Kind *kind)
 {
     ModelConfig config = tiny_config(&tiny_gated);
@@ -30,15 +36,22 @@ static inline ModelConfig kind_config(const Kind *kind)
     return config;
 }
 
-static inline Model *kind_open(Device *dev, const Kind *kind)
+/* A model for sequences of up to `length` tokens. */
+static inline Model *kind_open_for(Device *dev, const Kind *kind, int32_t length)
 {
     GError *error = NULL;
     ModelConfig config = kind_config(kind);
+    config.max_positions += length - LENGTH;
     Model *model = model_open(dev, &config, true, &error);
     g_assert_no_error(error);
     params_init(model_params(model), 7);
     disturb(model);
     return model;
+}
+
+static inline Model *kind_open(Device *dev, const Kind *kind)
+{
+    return kind_open_for(dev, kind, LENGTH);
 }
 
 /* Sequence i of four; a decoder alone sees some first tokens whole, and one sequence's places start again. */

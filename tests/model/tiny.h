@@ -117,3 +117,18 @@ static inline void assert_gradients_equal(Model *a, Model *b, double tolerance)
             g_error("gradient of %s: distance %.3g of its norm", x->spec.name, sqrt(distance) / norm);
     }
 }
+
+/* The distance of all gradients of a from those of b, as a share of the norm of b's. */
+static inline double gradient_distance(Model *a, Model *b)
+{
+    double distance = 0, norm = 0;
+    for (int p = 0; p < params_count(model_params(a)); p++) {
+        const Param *x = params_get(model_params(a), p), *y = params_get(model_params(b), p);
+        for (int64_t i = 0; i < tensor_count(x->g); i++) {
+            double delta = tensor_value(x->g, i) - tensor_value(y->g, i);
+            distance += delta * delta;
+            norm += tensor_value(y->g, i) * tensor_value(y->g, i);
+        }
+    }
+    return sqrt(distance / norm);
+}
