@@ -16,7 +16,8 @@ enum cublasLtMatmulDescAttributes_t {
     CUBLASLT_MATMUL_DESC_BIAS_POINTER,
     CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE,
     CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
-    CUBLASLT_MATMUL_DESC_B_SCALE_POINTER
+    CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
+    CUBLASLT_MATMUL_DESC_FAST_ACCUM
 };
 enum cublasLtMatmulPreferenceAttributes_t {
     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
@@ -38,6 +39,7 @@ struct cublasLtMatmulAlgo_t {
 };
 struct cublasLtMatmulHeuristicResult_t {
     cublasLtMatmulAlgo_t algo;
+    cublasStatus_t state; /* algo holds nothing unless this is CUBLAS_STATUS_SUCCESS */
 };
 
 const char *cublasLtGetStatusString(cublasStatus_t status);

@@ -20,6 +20,7 @@ void fake_cuda_order(FakeOrder order);
 typedef struct FakeCounts {
     long waits;              /* calls that had to wait for work which was not done */
     long launches, products; /* kernels; matrix products by cuBLASLt */
+    long choices, fast;      /* algorithms that cuBLASLt was asked for; products with fast accumulation */
     long uploads, downloads; /* copies between host and device */
     long copies;             /* copies and fills within the device */
     long allocations;        /* of device memory */

@@ -1,6 +1,9 @@
 /* lt.cc: a fake of cuBLASLt: products are queued on a stream of the fake CUDA runtime, and computed by plain loops.
  * It refuses what cuBLASLt refuses: matrices that do not fit together, pointers less aligned than was promised when the
- * algorithm was chosen, factors of FP8 in another form than Aᵀ B with rows of multiples of 16. */
+ * algorithm was chosen, a bias that is not aligned to 16 bytes, factors of FP8 in another form than Aᵀ B with rows of
+ * multiples of 16, fast accumulation of other factors.
+ *
+ * LOAM_FAKE_LT_STATE: the only algorithm that is found cannot be used, which its state alone tells. */
 #include "shim/cuda/cublasLt.h"
 #include "shim/cuda/queue.h"
 
@@ -10,9 +13,12 @@ extern "C" {
 }
 
 #include <map>
+#include <stdlib.h>
 #include <vector>
 
 typedef std::map<int, std::vector<char>> Attributes;
+
+enum { BIAS_ALIGN = 16 };
 
 struct FakeLt {
     int device;
@@ -94,6 +100,11 @@ static bool fit(const FakeDesc *desc, const FakeLayout *a, const FakeLayout *b, 
     bool whole = a->ld >= (int64_t)a->rows && b->ld >= (int64_t)b->rows && d->ld >= (int64_t)d->rows;
     return whole && d->rows > 0 && d->cols > 0 && (ta ? a->cols : a->rows) == d->rows &&
            (tb ? b->rows : b->cols) == d->cols && (ta ? a->rows : a->cols) == (tb ? b->cols : b->rows);
+}
+
+static bool is_fast(const FakeDesc *desc)
+{
+    return get(desc->set, CUBLASLT_MATMUL_DESC_FAST_ACCUM, (int8_t)0) != 0;
 }
 
 static bool has_form_of_fp8(const FakeDesc *desc, const FakeLayout *a, const FakeLayout *b)
@@ -179,12 +190,14 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
     *n = 0;
     if (!fit(desc, a, b, d))
         return CUBLAS_STATUS_INVALID_VALUE;
-    if ((is_fp8(a) || is_fp8(b)) && !has_form_of_fp8(desc, a, b))
+    fake_counts.choices++;
+    if ((is_fp8(a) || is_fp8(b) || is_fast(desc)) && !has_form_of_fp8(desc, a, b))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     const Attributes &set = preference->set;
     found->algo.workspace = get(set, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, (uint64_t)0);
     for (int i = 0; i < 4; i++)
         found->algo.align[i] = get(set, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES + i, (uint32_t)256);
+    found->state = getenv("LOAM_FAKE_LT_STATE") ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
     *n = 1;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -220,10 +233,13 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, co
         bias = tensor_vector((void *)get(set, CUBLASLT_MATMUL_DESC_BIAS_POINTER, (const void *)NULL), dtype,
                              (int64_t)d_layout->rows);
         fake_check_device("a bias", lt->device, bias.p, d_layout->rows * dtype_bytes(dtype));
+        if (!is_aligned(bias.p, BIAS_ALIGN))
+            return CUBLAS_STATUS_INVALID_VALUE;
     }
     const float *a_scale = get(set, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, (const float *)NULL);
     const float *b_scale = get(set, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, (const float *)NULL);
     fake_counts.products++;
+    fake_counts.fast += is_fast(desc);
     fake_enqueue(stream, [=] {
         double scale = (double)by * (a_scale ? (double)*a_scale : 1) * (b_scale ? (double)*b_scale : 1);
         shim_product(y, left, right, bias, (DType)bias.dtype, tb, ta, scale, (double)more);

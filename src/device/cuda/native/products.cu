@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { MOST_ALIGN = 16 }; /* bytes; of the bias also the least */
+
 static void lt_answer(cublasStatus_t answer, const char *what)
 {
     if (answer == CUBLAS_STATUS_SUCCESS)
@@ -53,10 +55,10 @@ static cudaDataType_t cuda_dtype(int dtype)
     }
 }
 
-/* The largest power of two that divides an address, up to 256. */
+/* The largest power of two that divides an address, up to what kernels of cuBLASLt read by one load. */
 static uint32_t alignment(const void *p)
 {
-    uintptr_t bits = (uintptr_t)p | 256;
+    uintptr_t bits = (uintptr_t)p | MOST_ALIGN;
     return (uint32_t)(bits & -bits);
 }
 
@@ -78,14 +80,16 @@ static void choose(Gpu *gpu, Plan *plan)
 #undef WISH
     cublasStatus_t answer =
         cublasLtMatmulAlgoGetHeuristic(gpu->lt, plan->what, plan->b, plan->a, plan->y, plan->y, wishes, 1, &found, &n);
-    lt_answer(answer == CUBLAS_STATUS_SUCCESS && n == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : answer, "a product");
+    if (answer == CUBLAS_STATUS_SUCCESS)
+        answer = n == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : found.state;
+    lt_answer(answer, "a product");
     plan->how = found.algo;
     cublasLtMatmulPreferenceDestroy(wishes);
 }
 
 /* What a product has beside its factors; a pointer is NULL where there is none. */
 struct Extras {
-    const void *bias;                  /* (N) of y's dtype */
+    const void *bias;                  /* (N) of y's dtype, aligned to MOST_ALIGN */
     const void *a_inverse, *b_inverse; /* (1) f32, of factors in FP8 */
 };
 
@@ -111,6 +115,9 @@ static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &ex
         key.a_dtype == DT_E4M3 || key.a_dtype == DT_E5M2 ? CUDA_R_16BF : cuda_dtype(key.y_dtype);
     const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
     const cublasComputeType_t sums = key.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    /* Sums of E4M3 by E4M3 (activations, weights) may lose bits, those with gradients (E5M2) may not: the choice of
+     * Transformer Engine. */
+    const int8_t fast = key.a_dtype == DT_E4M3 && key.b_dtype == DT_E4M3;
     cudaDataType_t a = cuda_dtype(key.a_dtype), b = cuda_dtype(key.b_dtype), out = cuda_dtype(key.y_dtype);
     plan->key = key;
     lt_answer(cublasLtMatmulDescCreate(&plan->what, sums, CUDA_R_32F), "a product");
@@ -118,6 +125,8 @@ static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &ex
     lt_answer(cublasLtMatmulDescSetAttribute(plan->what, CUBLASLT_MATMUL_DESC_##name, &(value), sizeof(value)), #name)
     SET(TRANSA, key.tb ? turned : none);
     SET(TRANSB, key.ta ? turned : none);
+    if (fast)
+        SET(FAST_ACCUM, fast);
     if (key.bias) {
         SET(EPILOGUE, epilogue);
         SET(BIAS_DATA_TYPE, bias);
@@ -187,10 +196,11 @@ void gpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float
         product(dev, y, a, b, {}, ta, tb, alpha, beta);
 }
 
-/* The bias in the dtype `wanted`, which cuBLASLt asks for: another one, such as f32 under bf16, is rounded to it. */
+/* The bias as cuBLASLt asks for it: in the dtype `wanted`, to which another one, such as f32 under bf16, is rounded,
+ * and aligned. */
 static const void *bias_as(Device *dev, Tensor b, DType wanted)
 {
-    if (b.rank == 0 || b.dtype == wanted)
+    if (b.rank == 0 || (b.dtype == wanted && alignment(b.p) == MOST_ALIGN))
         return b.p;
     Tensor rounded = b;
     rounded.p = gpu_scratch(gpu_of(dev), (size_t)cols_of(b) * sizeof(float));
