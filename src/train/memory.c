@@ -1,6 +1,7 @@
 #include "train/memory.h"
 
 #include "base/text.h"
+#include "device/cuda/cuda.h"
 #include "device/null/null.h"
 #include "model/model.h"
 
@@ -282,4 +283,16 @@ bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_le
                             needed, has, host);
     }
     return check_room(plan, machine_bytes(plan, dev), "this machine", &trial, error);
+}
+
+bool memory_take(MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length, Device *dev,
+                 GError **error)
+{
+    if (!memory_plan(config, input_length, target_length, plan, error) ||
+        !memory_check(plan, config, input_length, target_length, dev, error))
+        return false;
+    if (cuda_reserve(dev, plan->device))
+        return true;
+    g_autofree char *needed = memory_describe(plan);
+    return fail_machine(error, "%s has no memory for the run, which needs %s", dev->gpu.name, needed);
 }

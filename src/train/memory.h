@@ -24,6 +24,10 @@ char *memory_describe_trained(const MemoryPlan *plan, int64_t params);
  * of memory_plan. */
 bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length,
                   Device *dev, GError **error);
+/* memory_plan, memory_check and, on a GPU, one allocation of what is planned, of which device_alloc cuts its blocks. To
+ * be called before the model is opened. */
+bool memory_take(MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length, Device *dev,
+                 GError **error);
 /* Bytes that may still be allocated: the smallest limit less usage of the control groups (cgroups, versions 1 and 2)
  * that the file `groups` (/proc/self/cgroup) lists and of their parents. root: where they are mounted (/sys/fs/cgroup).
  * SIZE_MAX means no limit. */

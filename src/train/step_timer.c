@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "train/compute_device.h"
+#include "train/memory.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -72,12 +73,17 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
         return false;
     timer->batch = batch_new((int32_t)timer->micro, timer->enc, timer->dec);
     fill_batch(timer);
-    if (!(timer->model = config_open_model(config, timer->dev, error)))
+    MemoryPlan memory;
+    const ModelLoss loss = config_loss(config);
+    if (!memory_take(&memory, config, timer->enc, timer->dec, timer->dev, error) ||
+        !(timer->model = config_open_model(config, timer->dev, error)) ||
+        !model_reserve(timer->model, (int32_t)timer->micro, timer->enc, timer->dec, &loss, NULL, error))
         return false;
     params_init(model_params(timer->model), 1);
-    yardstick_open(&timer->yardstick, timer->dev);
-    timer->optimizer = optimizer_open(model_params(timer->model), &config->optim, error);
-    return timer->optimizer != NULL;
+    if (!(timer->optimizer = optimizer_open(model_params(timer->model), &config->optim, error)))
+        return false;
+    yardstick_open(&timer->yardstick, timer->dev); /* last: its matrices are no part of the plan */
+    return true;
 }
 
 void step_timer_clear(StepTimer *timer)
@@ -152,12 +158,10 @@ static void set_rates(const StepTimer *timer, StepTimes *times)
 #define PEAK_SECONDS 0.1 /* the least time of a measurement of the peak */
 #define PEAK_SHARE   0.3 /* and its share of a step's time */
 
-bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTimes *times, GError **error)
+void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTimes *times)
 {
     ModelLoss loss = step_loss(timer);
     *times = (StepTimes){ 0 };
-    if (!model_reserve(timer->model, (int32_t)timer->micro, timer->enc, timer->dec, &loss, NULL, error))
-        return false;
     double queued_s;
     g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) queued = g_array_new(false, false, sizeof(double));
@@ -183,7 +187,6 @@ bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     yardstick_complete(&timer->yardstick, PEAK_SECONDS);
     times->peak = yardstick_rate(&timer->yardstick);
     set_rates(timer, times);
-    return true;
 }
 
 void step_timer_trace(StepTimer *timer, Profile *profile)

@@ -33,13 +33,13 @@ typedef struct StepTimes {
 /* Resolves what the configuration leaves open (vocabulary, precision) and sets the sizes of a step: config, objective,
  * planned, micro, accum, enc, dec. Nothing is opened. */
 bool step_timer_plan(StepTimer *timer, Config *config, GError **error);
-/* step_timer_plan, then opens the configured model, with random weights. step_timer_clear frees it, also after an
- * error. */
+/* step_timer_plan, then takes the memory of a run and opens the configured model, with random weights. step_timer_clear
+ * frees it, also after an error. */
 bool step_timer_open(StepTimer *timer, Config *config, GError **error);
 void step_timer_clear(StepTimer *timer);
 /* Repeats a microbatch, an update and a measurement of the peak for about `seconds`, at least once, and takes the
  * medians, so that short disturbances by other processes do not count. profile may be NULL. */
-bool step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTimes *times, GError **error);
+void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTimes *times);
 /* One more step, of which every operation and phase becomes an event of the profile: profile->events. */
 void step_timer_trace(StepTimer *timer, Profile *profile);
 /* Input tokens of a sample: the encoder's, or those of a decoder alone. */

@@ -38,7 +38,7 @@ static json_t *trace_of_step(StepTimer *timer)
     Profile profile = { 0 };
     char *folder = folder_new();
     g_autofree char *path = g_build_filename(folder, "trace.json", NULL);
-    g_assert_true(step_timer_run(timer, 0, NULL, &times, &error));
+    step_timer_run(timer, 0, NULL, &times);
     step_timer_trace(timer, &profile);
     g_assert_true(trace_write(path, &profile, &error));
     profile_clear(&profile);

@@ -88,9 +88,10 @@ static bool write_trace(Bench *b, GError **error)
 
 static bool measure(Bench *b, GError **error)
 {
-    return (trace == NULL || trace_check(trace, error)) && step_timer_open(&b->timer, &b->config, error) &&
-           step_timer_run(&b->timer, seconds, profile ? &b->profile : NULL, &b->times, error) &&
-           (trace == NULL || write_trace(b, error));
+    if ((trace && !trace_check(trace, error)) || !step_timer_open(&b->timer, &b->config, error))
+        return false;
+    step_timer_run(&b->timer, seconds, profile ? &b->profile : NULL, &b->times);
+    return trace == NULL || write_trace(b, error);
 }
 
 bool bench_step(int argc, char **argv, GError **error)

@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/sources.h"
-#include "device/cuda/cuda.h"
 #include "train/class_weights.h"
 #include "train/compute_device.h"
 #include "train/config/config.h"
@@ -80,27 +79,16 @@ static void report_mixture(const Trainer *t)
         log_info("%s", (char *)lines->pdata[i]);
 }
 
-static bool plan_memory(Trainer *t, GError **error)
+static bool take_memory(Trainer *t, GError **error)
 {
-    int32_t enc_length = loader_enc_length(t->train), dec_length = loader_dec_length(t->train);
-    return memory_plan(&t->config, enc_length, dec_length, &t->memory, error) &&
-           memory_check(&t->memory, &t->config, enc_length, dec_length, t->dev, error);
-}
-
-/* A GPU's memory for the whole run, by one allocation. */
-static bool reserve_memory(Trainer *t, GError **error)
-{
-    if (cuda_reserve(t->dev, t->memory.device))
-        return true;
-    g_autofree char *needed = memory_describe(&t->memory);
-    return fail_machine(error, "%s has no memory for the run, which needs %s", t->dev->gpu.name, needed);
+    return memory_take(&t->memory, &t->config, loader_enc_length(t->train), loader_dec_length(t->train), t->dev, error);
 }
 
 static bool open_model(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     int32_t enc_len = loader_enc_length(t->train), dec_len = loader_dec_length(t->train);
-    if (!reserve_memory(t, error) || (t->model = config_open_model(config, t->dev, error)) == NULL)
+    if ((t->model = config_open_model(config, t->dev, error)) == NULL)
         return false;
     t->loss = config_loss(config);
     if (!class_weights_find(&t->class_weights, config, t->train, error))
@@ -225,7 +213,7 @@ bool trainer_open(Trainer *t, GError **error)
     if (!config_resolve_precision(&t->config, error))
         return false;
     t->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
-    if (!t->dev || !trainer_prepare_task(t, error) || !open_loaders(t, error) || !plan_memory(t, error) ||
+    if (!t->dev || !trainer_prepare_task(t, error) || !open_loaders(t, error) || !take_memory(t, error) ||
         !open_directory(t, error) || !open_model(t, error) || !trainer_resume(t, error))
         return false;
     start_decoders(t);

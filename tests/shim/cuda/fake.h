@@ -18,15 +18,15 @@ typedef enum FakeOrder {
 void fake_cuda_order(FakeOrder order);
 
 typedef struct FakeCounts {
-    long waits;              /* calls that had to wait for work which was not done */
-    long launches, products; /* kernels; matrix products by cuBLASLt */
-    long choices, fast;      /* algorithms that cuBLASLt was asked for; products with fast accumulation */
-    long uploads, downloads; /* copies between host and device */
-    long copies;             /* copies and fills within the device */
-    long allocations;        /* of device memory */
-    long records, follows;   /* events recorded; waits of a stream for an event */
-    size_t used, peak, pinned,
-        most_pinned; /* bytes of device memory at this moment, and at most; bytes of pinned memory */
+    long waits;                 /* calls that had to wait for work which was not done */
+    long launches, products;    /* kernels; matrix products by cuBLASLt */
+    long choices, fast;         /* algorithms that cuBLASLt was asked for; products with fast accumulation */
+    long uploads, downloads;    /* copies between host and device */
+    long copies;                /* copies and fills within the device */
+    long allocations;           /* of device memory */
+    long records, follows;      /* events recorded; waits of a stream for an event */
+    size_t used, peak, largest; /* bytes of device memory at this moment, at most, and of the largest allocation */
+    size_t pinned, most_pinned; /* bytes of pinned memory at this moment, and at most */
 } FakeCounts;
 FakeCounts fake_cuda_counts(void);
 /* The allocation of device memory after `n` more that succeed fails, once; -1 means none. */

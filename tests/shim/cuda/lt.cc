@@ -240,7 +240,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, co
     const float *b_scale = get(set, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, (const float *)NULL);
     fake_counts.products++;
     fake_counts.fast += is_fast(desc);
-    fake_enqueue(stream, [=] {
+    fake_enqueue_work(stream, [=] {
         double scale = (double)by * (a_scale ? (double)*a_scale : 1) * (b_scale ? (double)*b_scale : 1);
         shim_product(y, left, right, bias, (DType)bias.dtype, tb, ta, scale, (double)more);
     });

@@ -32,6 +32,11 @@ extern FakeCounts fake_counts;
 int fake_chosen(const char *call, int device);
 /* Appends work to a stream, and does what the order of the day wants done. */
 void fake_enqueue(FakeStream *stream, std::function<void()> run, FakeEvent *event = NULL, uint64_t record = 0);
+/* The same for work that reads or writes memory of the GPU, which a dry run leaves out. */
+void fake_enqueue_work(FakeStream *stream, std::function<void()> run);
+/* Whether memory of the GPU is addresses alone (LOAM_FAKE_GPU_DRY): from the first download on, by which a GPU that is
+ * opened proves that it computes. */
+bool fake_is_dry(void);
 /* Goes on with the streams until the condition holds, or a kernel has failed. */
 void fake_run_until(FakeStream *goal, const std::function<bool()> &done);
 void fake_run_all(int device);

@@ -9,6 +9,9 @@
  * - Each thread must have chosen the GPU of what it calls for.
  * - Memory is as large as LOAM_FAKE_GPU_MEMORY says (bytes; 1 GiB); a failed kernel fails every later call.
  *
+ * LOAM_FAKE_GPU_DRY=1 leaves out all work once a GPU is open: kernels, products and copies are counted, not done, its
+ * memory is addresses alone, and what is downloaded is zeros. So models of any size run, to see what memory they take.
+ *
  * LOAM_FAKE_GPUS is the number of GPUs (1), LOAM_FAKE_GPU their compute capability (90), LOAM_FAKE_GPU_ORDER the order
  * of work (a FakeOrder). LOAM_FAKE_GPU_REFUSES: why no kernel can be launched. LOAM_FAKE_GPU_BREAKS=N: kernel N fails;
  * LOAM_FAKE_GPU_FULL=N: allocation N does. LOAM_FAKE_GPU_REPORT names a file for the counts when the program ends. */
@@ -18,6 +21,7 @@ extern "C" {
 #include "base/check.h"
 }
 
+#include <algorithm>
 #include <map>
 #include <signal.h>
 #include <stdio.h>
@@ -25,7 +29,7 @@ extern "C" {
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define SPACE ((size_t)1 << 36) /* addresses; none is used twice */
+#define SPACE ((size_t)1 << 38) /* addresses; none is used twice */
 
 namespace
 {
@@ -133,6 +137,8 @@ void upload(FakeStream *stream, void *to, const void *from, size_t bytes)
     fake_check_device("an upload", stream->device, to, bytes);
     fake_counts.uploads++;
     Pinned *memory = pinned_of(from, bytes);
+    if (fake_is_dry())
+        return;
     if (memory == NULL) {
         fake_run_until(stream, [stream] { return stream->queue.empty(); });
         FakeOpen open;
@@ -152,15 +158,20 @@ void upload(FakeStream *stream, void *to, const void *from, size_t bytes)
 void download(FakeStream *stream, void *to, const void *from, size_t bytes)
 {
     fake_check_device("a download", stream->device, from, bytes);
-    fake_counts.downloads++;
+    if (fake_is_dry()) {
+        memset(to, 0, bytes);
+        fake_counts.downloads++;
+        return;
+    }
     Pinned *memory = pinned_of(to, bytes);
     if (memory == NULL || memory->readers == 0)
         memset(to, POISON, bytes);
-    fake_enqueue(stream, [=] {
+    fake_enqueue_work(stream, [=] {
         memcpy(to, from, bytes);
         if (memory)
             memory->writes++;
     });
+    fake_counts.downloads++;
     if (memory == NULL)
         fake_run_until(stream, [stream] { return stream->queue.empty(); });
 }
@@ -178,10 +189,11 @@ __attribute__((destructor)) void report()
         return;
     const FakeCounts *n = &fake_counts;
     fprintf(file,
-            "peak %zu\nleft %zu\npinned %zu\nwaits %ld\nlaunches %ld\nproducts %ld\nuploads %ld\ndownloads %ld\n"
+            "peak %zu\nlargest %zu\nleft %zu\npinned %zu\nwaits %ld\nlaunches %ld\nproducts %ld\nuploads "
+            "%ld\ndownloads %ld\n"
             "copies %ld\nallocations %ld\nrecords %ld\nfollows %ld\n",
-            n->peak, n->used, n->most_pinned, n->waits, n->launches, n->products, n->uploads, n->downloads, n->copies,
-            n->allocations, n->records, n->follows);
+            n->peak, n->largest, n->used, n->most_pinned, n->waits, n->launches, n->products, n->uploads, n->downloads,
+            n->copies, n->allocations, n->records, n->follows);
     fclose(file);
 }
 
@@ -300,13 +312,15 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
     blocks[block] = { bytes, device };
     fake_counts.allocations++;
     fake_counts.used += bytes;
-    if (fake_counts.used > fake_counts.peak)
-        fake_counts.peak = fake_counts.used;
+    fake_counts.peak = std::max(fake_counts.peak, fake_counts.used);
+    fake_counts.largest = std::max(fake_counts.largest, bytes);
+    *p = block;
+    if (fake_is_dry())
+        return answer(cudaSuccess);
     protect(block, bytes, PROT_READ | PROT_WRITE);
     memset(block, POISON, bytes);
     if (n_open == 0)
         protect(block, bytes, PROT_NONE);
-    *p = block;
     return answer(cudaSuccess);
 }
 
@@ -344,7 +358,8 @@ cudaError_t cudaMallocHost(void **p, size_t bytes)
     *p = aligned_alloc(PAGE, (bytes / PAGE + 1) * PAGE); /* as CUDA aligns it */
     if (*p == NULL)
         return answer(cudaErrorMemoryAllocation);
-    memset(*p, POISON, bytes);
+    if (!fake_is_dry())
+        memset(*p, POISON, bytes);
     pinned[(char *)*p] = { bytes, 0, 0 };
     fake_counts.pinned += bytes;
     if (fake_counts.pinned > fake_counts.most_pinned)
@@ -378,7 +393,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
         fake_check_device("a copy", stream->device, from, bytes);
         fake_check_device("a copy", stream->device, to, bytes);
         fake_counts.copies++;
-        fake_enqueue(stream, [=] { memcpy(to, from, bytes); });
+        fake_enqueue_work(stream, [=] { memcpy(to, from, bytes); });
     }
     return answer(cudaSuccess);
 }
@@ -394,7 +409,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
     fake_check_device("a copy", stream->device, from, (height - 1) * from_pitch + width);
     fake_check_device("a copy", stream->device, to, (height - 1) * to_pitch + width);
     fake_counts.copies++;
-    fake_enqueue(stream, [=] {
+    fake_enqueue_work(stream, [=] {
         for (size_t i = 0; i < height; i++)
             memcpy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width);
     });
@@ -408,7 +423,7 @@ cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t strea
     fake_chosen(__func__, stream->device);
     fake_check_device("a fill", stream->device, p, bytes);
     fake_counts.copies++;
-    fake_enqueue(stream, [=] { memset(p, value, bytes); });
+    fake_enqueue_work(stream, [=] { memset(p, value, bytes); });
     return answer(cudaSuccess);
 }
 
@@ -432,7 +447,7 @@ cudaError_t fake_launch(const cudaLaunchConfig_t *config, const void *kernel, st
     if (bytes > most)
         return answer(cudaErrorInvalidValue);
     fake_counts.launches++;
-    fake_enqueue(config->stream, [=] {
+    fake_enqueue_work(config->stream, [=] {
         if (++kernels_run == number_of("LOAM_FAKE_GPU_BREAKS", 0))
             return fake_fail();
         std::function<void()> own = body;

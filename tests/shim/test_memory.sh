@@ -1,0 +1,47 @@
+# What models take of a GPU's memory, beside what is planned. The GPU is a fake of CUDA's runtime, which leaves out all work
+# (LOAM_FAKE_GPU_DRY of tests/shim/cuda/runtime.cc), so models have the sizes that are trained.
+# Arguments: the program, the backend on that runtime, the folder of a driver for it.
+. tests/cli/lib.sh "$1"
+export LOAM_CUDA_BACKEND=$2 LD_LIBRARY_PATH=$3 LOAM_FAKE_GPU_DRY=1 LOAM_FAKE_GPU_REPORT=$work/report
+unset CUDA_VISIBLE_DEVICES
+open=33570816 # bytes of an open GPU: 32 MiB for cuBLASLt, counters of kernels
+
+count() { awk -v name="$1" '$1 == name { print $2 }' "$work/report"; }
+mib() { awk -v bytes="$1" 'BEGIN { printf "%.1f MiB", bytes / 1048576 }'; }
+bytes() { awk '{ printf "%.0f", ($1 * ($2 == "GiB" ? 1073741824 : $2 == "MiB" ? 1048576 : 1024)) }'; }
+
+# The reservation is what is planned, within 5 %, and holds the run: where the GPU has just 4 MiB more, which the matrices
+# of the yardstick (6 MiB) do not fit in, the run has all it needs. Matrices that came before the optimizer would lie in
+# the reservation, and the optimizer outside.
+spare=4194304
+on() { # BYTES CONFIG.yaml OVERRIDES…
+    rm -rf "$work/run"
+    LOAM_FAKE_GPU_MEMORY=$1 "$loam" "${verb[@]}" "${@:2}" train.device=cuda run.dir="$work/run" >"$work/out" 2>"$work/log" ||
+        fail "${verb[0]} $2 on a GPU of $(mib "$1"): $(tail -n 2 "$work/log")"
+}
+takes() { # CONFIG.yaml OVERRIDES…
+    local planned reserved
+    planned=$("$loam" plan "$@" train.device=cuda 2>/dev/null | sed -n 's/^memory  *\([0-9.]* [KMG]iB\):.*/\1/p' | bytes)
+    on $((open + planned + planned / 16 + spare)) "$@"
+    reserved=$(count largest)
+    on $((open + reserved + spare)) "$@"
+    echo "${verb[0]} ${1##*/}: planned $(mib "$planned"), reserved $(mib "$reserved"), taken $(mib $(($(count peak) - open)))"
+    [ $((reserved * 100)) -lt $((planned * 105)) ] && [ $((planned * 100)) -lt $((reserved * 105)) ] ||
+        fail "$1: planned $planned bytes, reserved $reserved"
+    [ $(($(count peak) - open)) -lt $((reserved + spare)) ] && [ "$(count largest)" = "$reserved" ] ||
+        fail "$1: reserved $reserved bytes, taken $(count peak)"
+}
+verb=(bench step --seconds 0)
+takes configs/t5-1.1-small.yaml model.vocab=32128
+takes configs/gpt2.yaml model.vocab=50304 model.n_dec=2
+make_dataset
+verb=(train)
+takes "$work/config.yaml" 'train.length=1 steps' 'train.micro_batch=8 samples' 'train.batch=8 samples' model.width=256 model.ffn=1024 \
+    model.heads=4 model.head_dim=64
+echo "ok: the plan holds the run"
+
+# What a step takes on a GPU is measured, or not said: the CPU's products tell nothing of it.
+"$loam" plan configs/t5-1.1-small.yaml model.vocab=32128 train.device=cuda >"$work/out" 2>/dev/null
+grep -q '^time  *not estimated for a GPU; --measure 20 runs steps on it$' "$work/out" && ! grep -q 'GFLOP/s' "$work/out" ||
+    fail "the time of a plan: $(cat "$work/out")"
+echo "ok: no time of a CPU"
