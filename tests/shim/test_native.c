@@ -1,35 +1,15 @@
 /* test_native.c: the native files of the backend for GPUs (device/cuda/native) on a fake of CUDA's runtime (cuda/), in
  * each order in which CUDA may do queued work: memory, transfers, marks, two GPUs, buckets of
  * gradients, launches. */
-#include "base/float16.h"
-#include "device/cuda/backend.h"
 #include "model/kinds.h"
-#include "shim/cuda/fake.h"
+#include "shim/native.h"
 
 #include <glib.h>
 #include <string.h>
 
-const CudaBackend *loam_cuda_backend(void);
-
 enum { LENGTH = 12 };
 static const int32_t ids[LENGTH] = { 3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8 };
 enum { FIXED = 2 }; /* allocations of a GPU that is open: counters of kernels, workspace of products */
-
-static Device *open_gpu_of(int index, FakeOrder order, Precision precision)
-{
-    const CudaBackend *backend = loam_cuda_backend();
-    char why[CUDA_WHY];
-    fake_cuda_order(order);
-    void *impl = backend->open(index, why);
-    if (impl == NULL)
-        g_error("%s", why);
-    return device_new("cuda", backend->ops, precision, true, 1, "cuda", impl);
-}
-
-static Device *open_gpu(int index, FakeOrder order)
-{
-    return open_gpu_of(index, order, precision_uniform(DT_F32));
-}
 
 static float number(int64_t i)
 {
@@ -130,126 +110,6 @@ static void old_marks_can_be_waited_for(void)
     g_assert_cmpfloat(seen, ==, 3);
     device_free(dev, t.p);
     device_close(dev);
-}
-
-/* ---- products ---- */
-
-enum { ROWS = 4, COLS = 8, DEPTH = 16 };
-
-static Tensor new_matrix(Device *dev, DType dtype, int64_t rows, int64_t cols)
-{
-    Tensor t = tensor_matrix(device_alloc(dev, (size_t)(rows * cols) * dtype_bytes(dtype)), dtype, rows, cols);
-    op_fill(dev, t, 1);
-    return t;
-}
-
-/* Numbers of whole 16 bytes further on in the same memory. */
-static Tensor shifted(Tensor t, int64_t numbers)
-{
-    t.p = (char *)t.p + (size_t)numbers * dtype_bytes((DType)t.dtype);
-    return t;
-}
-
-static Precision in_bf16(void)
-{
-    return (Precision){
-        .compute = DT_BF16, .residual = DT_BF16, .grad = DT_BF16, .master = DT_F32, .state = DT_F32, .fp8_bytes = true
-    };
-}
-
-/* Views that begin at other multiples of 16 bytes share the choice of an algorithm; less aligned ones have their own.
- */
-static void shifted_views_share_a_plan(void)
-{
-    Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
-    Tensor y = new_matrix(dev, DT_BF16, ROWS, COLS), x = new_matrix(dev, DT_BF16, 2 * ROWS, DEPTH),
-           w = new_matrix(dev, DT_BF16, COLS, DEPTH);
-    long before = fake_cuda_counts().choices;
-    for (int i = 0; i < ROWS; i++) {
-        Tensor view = shifted(x, i * DEPTH);
-        view.d[0] = ROWS;
-        op_linear(dev, y, view, w, NO_TENSOR, 1);
-    }
-    Tensor view = shifted(x, 8);
-    view.d[0] = ROWS;
-    op_linear(dev, y, view, w, NO_TENSOR, 1);
-    g_assert_cmpint(fake_cuda_counts().choices, ==, before + 1);
-    view = shifted(x, 1);
-    view.d[0] = ROWS;
-    op_linear(dev, y, view, w, NO_TENSOR, 1);
-    g_assert_cmpint(fake_cuda_counts().choices, ==, before + 2);
-    for (Tensor *t = (Tensor[]){ y, x, w }, *end = t + 3; t < end; t++)
-        device_free(dev, t->p);
-    device_close(dev);
-}
-
-/* cuBLASLt reads a bias from multiples of 16 bytes. */
-static void a_bias_may_lie_anywhere(void)
-{
-    Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
-    Tensor y = new_matrix(dev, DT_BF16, ROWS, COLS), x = new_matrix(dev, DT_BF16, ROWS, DEPTH),
-           w = new_matrix(dev, DT_BF16, COLS, DEPTH), b = new_matrix(dev, DT_BF16, 1, COLS + 8);
-    uint16_t there[COLS + 8], seen[ROWS * COLS];
-    for (int i = 0; i < COLS + 8; i++)
-        there[i] = bf16_from_f32((float)i);
-    device_upload(dev, b.p, there, sizeof there);
-    for (int shift = 0; shift <= 8; shift++) {
-        op_linear(dev, y, x, w, tensor_vector(shifted(b, shift).p, DT_BF16, COLS), 1);
-        device_download(dev, seen, y.p, sizeof seen);
-        device_synchronise(dev);
-        for (int i = 0; i < ROWS * COLS; i++)
-            g_assert_cmpfloat(bf16_to_f32(seen[i]), ==, (float)(DEPTH + shift + i % COLS));
-    }
-    for (Tensor *t = (Tensor[]){ y, x, w, b }, *end = t + 4; t < end; t++)
-        device_free(dev, t->p);
-    device_close(dev);
-}
-
-/* Sums of E4M3 × E4M3 may be short, as in Transformer Engine: activations and weights. Those of gradients may not. */
-static void only_forward_products_of_fp8_are_fast(void)
-{
-    static const struct {
-        DType a, b;
-        bool fast;
-    } cases[] = { { DT_E4M3, DT_E4M3, true }, { DT_E5M2, DT_E4M3, false }, { DT_E4M3, DT_E5M2, false } };
-    Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
-    Tensor y = new_matrix(dev, DT_BF16, ROWS, COLS), x = new_matrix(dev, DT_BF16, ROWS, DEPTH),
-           w = new_matrix(dev, DT_BF16, COLS, DEPTH), one = new_matrix(dev, DT_F32, 1, 1);
-    one = tensor_vector(one.p, DT_F32, 1);
-    long before = fake_cuda_counts().fast;
-    op_linear(dev, y, x, w, NO_TENSOR, 1);
-    g_assert_cmpint(fake_cuda_counts().fast, ==, before);
-    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        Tensor a = tensor_matrix(x.p, cases[i].a, ROWS, DEPTH), b = tensor_matrix(w.p, cases[i].b, COLS, DEPTH);
-        before = fake_cuda_counts().fast;
-        op_fp8_linear(dev, y, a, b, NO_TENSOR, one, one, 0);
-        g_assert_cmpint(fake_cuda_counts().fast, ==, before + cases[i].fast);
-    }
-    for (Tensor *t = (Tensor[]){ y, x, w, one }, *end = t + 4; t < end; t++)
-        device_free(dev, t->p);
-    device_close(dev);
-}
-
-static void multiply(void)
-{
-    Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
-    Tensor y = new_matrix(dev, DT_BF16, ROWS, COLS), x = new_matrix(dev, DT_BF16, ROWS, DEPTH),
-           w = new_matrix(dev, DT_BF16, COLS, DEPTH);
-    op_linear(dev, y, x, w, NO_TENSOR, 1);
-    device_synchronise(dev);
-    exit(0);
-}
-
-/* An answer "found" may bring an algorithm that cannot be used. */
-static void an_algorithm_has_a_state_of_its_own(void)
-{
-    if (g_test_subprocess()) {
-        g_setenv("LOAM_FAKE_LT_STATE", "1", TRUE);
-        multiply();
-    }
-    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
-    g_test_trap_assert_failed();
-    g_test_trap_assert_stderr("*CUBLAS_STATUS_NOT_SUPPORTED*");
 }
 
 /* ---- threads and GPUs ---- */
@@ -567,10 +427,6 @@ int main(int argc, char **argv)
     g_test_add_func("/native/many_downloads_are_on_their_way", many_downloads_are_on_their_way);
     g_test_add_func("/native/small_transfers_do_not_wait", small_transfers_do_not_wait);
     g_test_add_func("/native/old_marks_can_be_waited_for", old_marks_can_be_waited_for);
-    g_test_add_func("/native/shifted_views_share_a_plan", shifted_views_share_a_plan);
-    g_test_add_func("/native/a_bias_may_lie_anywhere", a_bias_may_lie_anywhere);
-    g_test_add_func("/native/only_forward_products_of_fp8_are_fast", only_forward_products_of_fp8_are_fast);
-    g_test_add_func("/native/an_algorithm_has_a_state_of_its_own", an_algorithm_has_a_state_of_its_own);
     g_test_add_func("/native/each_call_is_for_its_gpu", each_call_is_for_its_gpu);
     g_test_add_func("/native/a_gpu_that_does_not_open_leaves_nothing", a_gpu_that_does_not_open_leaves_nothing);
     g_test_add_func("/native/blocks_are_cut_from_what_is_reserved", blocks_are_cut_from_what_is_reserved);

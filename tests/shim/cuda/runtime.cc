@@ -13,8 +13,9 @@
  * memory is addresses alone, and what is downloaded is zeros. So models of any size run, to see what memory they take.
  *
  * LOAM_FAKE_GPUS is the number of GPUs (1), LOAM_FAKE_GPU their compute capability (90), LOAM_FAKE_GPU_ORDER the order
- * of work (a FakeOrder). LOAM_FAKE_GPU_REFUSES: why no kernel can be launched. LOAM_FAKE_GPU_BREAKS=N: kernel N fails;
- * LOAM_FAKE_GPU_FULL=N: allocation N does. LOAM_FAKE_GPU_REPORT names a file for the counts when the program ends. */
+ * of work (a FakeOrder). LOAM_FAKE_GPU_REFUSES: why no kernel can be launched. LOAM_FAKE_GPU_BREAKS=N: kernel N fails,
+ * which its own launch answers with CUDA_LAUNCH_BLOCKING=1; LOAM_FAKE_GPU_FULL=N: allocation N does.
+ * LOAM_FAKE_GPU_REPORT names a file for the counts when the program ends. */
 #include "shim/cuda/queue.h"
 
 extern "C" {
@@ -454,5 +455,7 @@ cudaError_t fake_launch(const cudaLaunchConfig_t *config, const void *kernel, st
         shim_set_dynamic(bytes);
         shim_run(grid, block, run_body, &own);
     });
+    if (number_of("CUDA_LAUNCH_BLOCKING", 0) != 0)
+        fake_run_until(config->stream, [config] { return config->stream->queue.empty(); });
     return answer(cudaSuccess);
 }

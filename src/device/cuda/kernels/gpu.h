@@ -118,7 +118,11 @@ template <class T> static __device__ inline T *block_shared_large()
 #endif
 
 cudaStream_t gpu_stream(Gpu *gpu);
-/* Ends the program with one line if CUDA answered an error. */
+/* Names what the calling thread asks of the GPU from here on, in messages of failures: an entry of op_list.inc, or NULL
+ * for none. Kept, not copied. */
+void gpu_begin(const char *operation);
+/* Ends the program with one line if CUDA answered an error: which operation was refused, or that an earlier one failed.
+ * `what` is the part of the operation that CUDA was asked for. */
 void gpu_answer(cudaError_t answer, const char *what);
 
 template <class... Parameters, class... Arguments>

@@ -108,7 +108,7 @@ static void *native_open(int index, char *why)
 #define OP(name, parameters, arguments, operands, rules, flops)                                                        \
     static void native_##name parameters                                                                               \
     {                                                                                                                  \
-        gpu_enter(dev);                                                                                                \
+        gpu_enter(dev, #name);                                                                                         \
         gpu_##name arguments;                                                                                          \
     }
 #include "device/op_list.inc"

@@ -70,8 +70,11 @@ struct Gpu {
 
 /* stream.cu. CUDA keeps for each thread the number of the GPU that its calls are for. */
 cudaError_t gpu_choose(int index);
-/* First in each entry of the table: any thread may call it, and a thread may have called for another GPU. */
-void gpu_enter(const Device *dev);
+/* First in each entry of the table: any thread may call it, and a thread may have called for another GPU. `operation`
+ * as for gpu_begin. */
+void gpu_enter(const Device *dev, const char *operation = NULL);
+/* Ends the program with one line, as gpu_answer does, for a library whose answer reads `text`. */
+[[noreturn]] void gpu_fail(const char *what, const char *text);
 
 /* queue.cu: the streams, pinned memory, and the entries of the table for transfers and marks. */
 cudaError_t queue_open(Gpu *gpu);

@@ -8,12 +8,16 @@
 
 enum { MOST_ALIGN = 16 }; /* bytes; of the bias also the least */
 
-static void lt_answer(cublasStatus_t answer, const char *what)
+static void lt_answer(cublasStatus_t answer, const PlanKey &key)
 {
+    char what[200];
     if (answer == CUBLAS_STATUS_SUCCESS)
         return;
-    fprintf(stderr, "loam: the GPU failed: %s: %s\n", what, cublasLtGetStatusString(answer));
-    quick_exit(2);
+    snprintf(what, sizeof what, "%s (%lld,%lld) = %s %s(%lld,%lld) by %s %s(%lld,%lld)", dtype_name((DType)key.y_dtype),
+             (long long)key.m, (long long)key.n, dtype_name((DType)key.a_dtype), key.ta ? "transposed " : "",
+             (long long)(key.ta ? key.k : key.m), (long long)(key.ta ? key.m : key.k), dtype_name((DType)key.b_dtype),
+             key.tb ? "transposed " : "", (long long)(key.tb ? key.n : key.k), (long long)(key.tb ? key.k : key.n));
+    gpu_fail(what, cublasLtGetStatusString(answer));
 }
 
 bool products_open(Gpu *gpu)
@@ -69,9 +73,10 @@ static void choose(Gpu *gpu, Plan *plan)
     cublasLtMatmulPreference_t wishes;
     cublasLtMatmulHeuristicResult_t found;
     int n = 0;
-    lt_answer(cublasLtMatmulPreferenceCreate(&wishes), "a product");
+    lt_answer(cublasLtMatmulPreferenceCreate(&wishes), plan->key);
 #define WISH(name, value)                                                                                              \
-    lt_answer(cublasLtMatmulPreferenceSetAttribute(wishes, CUBLASLT_MATMUL_PREF_##name, &(value), sizeof(value)), #name)
+    lt_answer(cublasLtMatmulPreferenceSetAttribute(wishes, CUBLASLT_MATMUL_PREF_##name, &(value), sizeof(value)),      \
+              plan->key)
     WISH(MAX_WORKSPACE_BYTES, workspace);
     WISH(MIN_ALIGNMENT_A_BYTES, plan->key.align_b);
     WISH(MIN_ALIGNMENT_B_BYTES, plan->key.align_a);
@@ -82,7 +87,7 @@ static void choose(Gpu *gpu, Plan *plan)
         cublasLtMatmulAlgoGetHeuristic(gpu->lt, plan->what, plan->b, plan->a, plan->y, plan->y, wishes, 1, &found, &n);
     if (answer == CUBLAS_STATUS_SUCCESS)
         answer = n == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : found.state;
-    lt_answer(answer, "a product");
+    lt_answer(answer, plan->key);
     plan->how = found.algo;
     cublasLtMatmulPreferenceDestroy(wishes);
 }
@@ -105,7 +110,7 @@ static void set_pointers(Plan *plan, const Extras &extras)
     for (const auto &pointer : pointers)
         if (pointer.p)
             lt_answer(cublasLtMatmulDescSetAttribute(plan->what, pointer.attribute, &pointer.p, sizeof pointer.p),
-                      "a pointer of a product");
+                      plan->key);
 }
 
 static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &extras)
@@ -120,9 +125,10 @@ static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &ex
     const int8_t fast = key.a_dtype == DT_E4M3 && key.b_dtype == DT_E4M3;
     cudaDataType_t a = cuda_dtype(key.a_dtype), b = cuda_dtype(key.b_dtype), out = cuda_dtype(key.y_dtype);
     plan->key = key;
-    lt_answer(cublasLtMatmulDescCreate(&plan->what, sums, CUDA_R_32F), "a product");
+    lt_answer(cublasLtMatmulDescCreate(&plan->what, sums, CUDA_R_32F), key);
 #define SET(name, value)                                                                                               \
-    lt_answer(cublasLtMatmulDescSetAttribute(plan->what, CUBLASLT_MATMUL_DESC_##name, &(value), sizeof(value)), #name)
+    lt_answer(cublasLtMatmulDescSetAttribute(plan->what, CUBLASLT_MATMUL_DESC_##name, &(value), sizeof(value)),        \
+              plan->key)
     SET(TRANSA, key.tb ? turned : none);
     SET(TRANSB, key.ta ? turned : none);
     if (fast)
@@ -134,9 +140,9 @@ static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &ex
 #undef SET
     int64_t a_rows = key.ta ? key.k : key.m, a_cols = key.ta ? key.m : key.k;
     int64_t b_rows = key.tb ? key.n : key.k, b_cols = key.tb ? key.k : key.n;
-    lt_answer(cublasLtMatrixLayoutCreate(&plan->a, a, (uint64_t)a_cols, (uint64_t)a_rows, key.lda), "a product");
-    lt_answer(cublasLtMatrixLayoutCreate(&plan->b, b, (uint64_t)b_cols, (uint64_t)b_rows, key.ldb), "a product");
-    lt_answer(cublasLtMatrixLayoutCreate(&plan->y, out, (uint64_t)key.n, (uint64_t)key.m, key.ldy), "a product");
+    lt_answer(cublasLtMatrixLayoutCreate(&plan->a, a, (uint64_t)a_cols, (uint64_t)a_rows, key.lda), key);
+    lt_answer(cublasLtMatrixLayoutCreate(&plan->b, b, (uint64_t)b_cols, (uint64_t)b_rows, key.ldb), key);
+    lt_answer(cublasLtMatrixLayoutCreate(&plan->y, out, (uint64_t)key.n, (uint64_t)key.m, key.ldy), key);
     set_pointers(plan, extras);
     choose(gpu, plan);
 }
@@ -174,7 +180,7 @@ static void product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &ext
     set_pointers(plan, extras);
     lt_answer(cublasLtMatmul(gpu->lt, plan->what, &alpha, b.p, plan->b, a.p, plan->a, &beta, y.p, plan->y, y.p, plan->y,
                              &plan->how, gpu->workspace, PRODUCT_BYTES, gpu->stream),
-              "a product");
+              key);
 }
 
 /* cuBLASLt has no product of nothing. */

@@ -4,12 +4,34 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static thread_local const char *current; /* gpu_begin */
+
+void gpu_begin(const char *operation)
+{
+    current = operation;
+}
+
+/* CUDA finds out late that a kernel failed, and tells whoever asks next, unless each launch is waited for. A call that
+ * was only refused leaves the GPU able to end its work. */
+void gpu_fail(const char *what, const char *text)
+{
+    const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
+    bool waits = blocking && atoi(blocking) != 0;
+    cudaError_t late = waits ? cudaSuccess : cudaDeviceSynchronize();
+    fprintf(stderr, "loam: the GPU failed in %s%s%s%s", current ? current : what, current ? " (" : "",
+            current ? what : "", current ? ")" : "");
+    if (late == cudaSuccess)
+        fprintf(stderr, ": %s\n", text);
+    else
+        fprintf(stderr, " or an operation before it: %s; CUDA_LAUNCH_BLOCKING=1 finds which\n",
+                cudaGetErrorString(late));
+    quick_exit(2);
+}
+
 void gpu_answer(cudaError_t answer, const char *what)
 {
-    if (answer == cudaSuccess)
-        return;
-    fprintf(stderr, "loam: the GPU failed: %s: %s\n", what, cudaGetErrorString(answer));
-    quick_exit(2);
+    if (answer != cudaSuccess)
+        gpu_fail(what, cudaGetErrorString(answer));
 }
 
 /* The number that the thread chose last. */
@@ -23,8 +45,9 @@ cudaError_t gpu_choose(int index)
     return answer;
 }
 
-void gpu_enter(const Device *dev)
+void gpu_enter(const Device *dev, const char *operation)
 {
+    gpu_begin(operation);
     gpu_answer(gpu_choose(gpu_of(dev)->index), "choosing the GPU");
 }
 

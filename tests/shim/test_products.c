@@ -1,0 +1,175 @@
+/* test_products.c: products by cuBLASLt (device/cuda/native/products.cu), and what is said when the GPU fails, on a
+ * fake of both (cuda/). */
+#include "base/float16.h"
+#include "shim/native.h"
+
+enum { ROWS = 4, COLS = 8, DEPTH = 16 };
+
+static Tensor new_matrix(Device *dev, DType dtype, int64_t rows, int64_t cols)
+{
+    Tensor t = tensor_matrix(device_alloc(dev, (size_t)(rows * cols) * dtype_bytes(dtype)), dtype, rows, cols);
+    op_fill(dev, t, 1);
+    return t;
+}
+
+/* Numbers of whole 16 bytes further on in the same memory. */
+static Tensor shifted(Tensor t, int64_t numbers)
+{
+    t.p = (char *)t.p + (size_t)numbers * dtype_bytes((DType)t.dtype);
+    return t;
+}
+
+/* Views that begin at other multiples of 16 bytes share the choice of an algorithm; less aligned ones have their own.
+ */
+static void shifted_views_share_a_plan(void)
+{
+    Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
+    Tensor y = new_matrix(dev, DT_BF16, ROWS, COLS), x = new_matrix(dev, DT_BF16, 2 * ROWS, DEPTH),
+           w = new_matrix(dev, DT_BF16, COLS, DEPTH);
+    long before = fake_cuda_counts().choices;
+    for (int i = 0; i < ROWS; i++) {
+        Tensor view = shifted(x, i * DEPTH);
+        view.d[0] = ROWS;
+        op_linear(dev, y, view, w, NO_TENSOR, 1);
+    }
+    Tensor view = shifted(x, 8);
+    view.d[0] = ROWS;
+    op_linear(dev, y, view, w, NO_TENSOR, 1);
+    g_assert_cmpint(fake_cuda_counts().choices, ==, before + 1);
+    view = shifted(x, 1);
+    view.d[0] = ROWS;
+    op_linear(dev, y, view, w, NO_TENSOR, 1);
+    g_assert_cmpint(fake_cuda_counts().choices, ==, before + 2);
+    for (Tensor *t = (Tensor[]){ y, x, w }, *end = t + 3; t < end; t++)
+        device_free(dev, t->p);
+    device_close(dev);
+}
+
+/* cuBLASLt reads a bias from multiples of 16 bytes. */
+static void a_bias_may_lie_anywhere(void)
+{
+    Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
+    Tensor y = new_matrix(dev, DT_BF16, ROWS, COLS), x = new_matrix(dev, DT_BF16, ROWS, DEPTH),
+           w = new_matrix(dev, DT_BF16, COLS, DEPTH), b = new_matrix(dev, DT_BF16, 1, COLS + 8);
+    uint16_t there[COLS + 8], seen[ROWS * COLS];
+    for (int i = 0; i < COLS + 8; i++)
+        there[i] = bf16_from_f32((float)i);
+    device_upload(dev, b.p, there, sizeof there);
+    for (int shift = 0; shift <= 8; shift++) {
+        op_linear(dev, y, x, w, tensor_vector(shifted(b, shift).p, DT_BF16, COLS), 1);
+        device_download(dev, seen, y.p, sizeof seen);
+        device_synchronise(dev);
+        for (int i = 0; i < ROWS * COLS; i++)
+            g_assert_cmpfloat(bf16_to_f32(seen[i]), ==, (float)(DEPTH + shift + i % COLS));
+    }
+    for (Tensor *t = (Tensor[]){ y, x, w, b }, *end = t + 4; t < end; t++)
+        device_free(dev, t->p);
+    device_close(dev);
+}
+
+/* Sums of E4M3 × E4M3 may be short, as in Transformer Engine: activations and weights. Those of gradients may not. */
+static void only_forward_products_of_fp8_are_fast(void)
+{
+    static const struct {
+        DType a, b;
+        bool fast;
+    } cases[] = { { DT_E4M3, DT_E4M3, true }, { DT_E5M2, DT_E4M3, false }, { DT_E4M3, DT_E5M2, false } };
+    Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
+    Tensor y = new_matrix(dev, DT_BF16, ROWS, COLS), x = new_matrix(dev, DT_BF16, ROWS, DEPTH),
+           w = new_matrix(dev, DT_BF16, COLS, DEPTH), one = new_matrix(dev, DT_F32, 1, 1);
+    one = tensor_vector(one.p, DT_F32, 1);
+    long before = fake_cuda_counts().fast;
+    op_linear(dev, y, x, w, NO_TENSOR, 1);
+    g_assert_cmpint(fake_cuda_counts().fast, ==, before);
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        Tensor a = tensor_matrix(x.p, cases[i].a, ROWS, DEPTH), b = tensor_matrix(w.p, cases[i].b, COLS, DEPTH);
+        before = fake_cuda_counts().fast;
+        op_fp8_linear(dev, y, a, b, NO_TENSOR, one, one, 0);
+        g_assert_cmpint(fake_cuda_counts().fast, ==, before + cases[i].fast);
+    }
+    for (Tensor *t = (Tensor[]){ y, x, w, one }, *end = t + 4; t < end; t++)
+        device_free(dev, t->p);
+    device_close(dev);
+}
+
+static void multiply(void)
+{
+    Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
+    Tensor y = new_matrix(dev, DT_BF16, ROWS, COLS), x = new_matrix(dev, DT_BF16, ROWS, DEPTH),
+           w = new_matrix(dev, DT_BF16, COLS, DEPTH);
+    op_linear(dev, y, x, w, NO_TENSOR, 1);
+    device_synchronise(dev);
+    exit(0);
+}
+
+/* An answer "found" may bring an algorithm that cannot be used. */
+static void an_algorithm_has_a_state_of_its_own(void)
+{
+    if (g_test_subprocess()) {
+        g_setenv("LOAM_FAKE_LT_STATE", "1", TRUE);
+        multiply();
+    }
+    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_failed();
+    g_test_trap_assert_stderr("*loam: the GPU failed in linear (bf16 (4,8) = bf16 (4,16) by bf16 transposed (8,16)): "
+                              "CUBLAS_STATUS_NOT_SUPPORTED*");
+}
+
+/* ---- failures ---- */
+
+/* The kernel that fails: after that of opening a GPU and two fills. */
+#define BREAKS 4
+
+/* An operation of one kernel, which fails, by itself or in a group; another that does not; waiting. */
+static void fail_in_sumsq(bool group, bool blocking)
+{
+    g_setenv("CUDA_LAUNCH_BLOCKING", blocking ? "1" : "0", TRUE);
+    Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
+    Tensor x = new_matrix(dev, DT_F32, ROWS, COLS), sum = tensor_vector(device_alloc(dev, 8), DT_F64, 1);
+    op_fill(dev, sum, 0);
+    if (group)
+        device_group_begin(dev);
+    g_setenv("LOAM_FAKE_GPU_BREAKS", G_STRINGIFY(BREAKS), TRUE);
+    op_sumsq(dev, sum, x, 0);
+    if (group)
+        device_group_end(dev);
+    op_fill(dev, x, 0);
+    device_synchronise(dev);
+    exit(0);
+}
+
+static void a_failed_kernel_is_told_as_late_as_it_is_found(void)
+{
+    if (g_test_subprocess())
+        fail_in_sumsq(false, false);
+    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_failed();
+    g_test_trap_assert_stderr("*loam: the GPU failed in waiting or an operation before it: unspecified launch failure; "
+                              "CUDA_LAUNCH_BLOCKING=1 finds which\n*");
+}
+
+/* Data: whether the operation is in a group. */
+static void with_blocking_launches_a_failed_kernel_is_named(const void *data)
+{
+    if (g_test_subprocess())
+        fail_in_sumsq(data != NULL, true);
+    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_failed();
+    g_test_trap_assert_stderr("*loam: the GPU failed in sumsq (a kernel): unspecified launch failure\n*");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/products/shifted_views_share_a_plan", shifted_views_share_a_plan);
+    g_test_add_func("/products/a_bias_may_lie_anywhere", a_bias_may_lie_anywhere);
+    g_test_add_func("/products/only_forward_products_of_fp8_are_fast", only_forward_products_of_fp8_are_fast);
+    g_test_add_func("/products/an_algorithm_has_a_state_of_its_own", an_algorithm_has_a_state_of_its_own);
+    g_test_add_func("/products/a_failed_kernel_is_told_as_late_as_it_is_found",
+                    a_failed_kernel_is_told_as_late_as_it_is_found);
+    g_test_add_data_func("/products/with_blocking_launches_a_failed_kernel_is_named/alone", NULL,
+                         with_blocking_launches_a_failed_kernel_is_named);
+    g_test_add_data_func("/products/with_blocking_launches_a_failed_kernel_is_named/group", "group",
+                         with_blocking_launches_a_failed_kernel_is_named);
+    return g_test_run();
+}
