@@ -35,7 +35,7 @@ Fp8Scale fp8_scale(const Fp8Scales *scales, int layer, Fp8Factor factor);
 
 /* After a microbatch, with delayed scaling: new scales, and a column of each history. */
 void fp8_update(Fp8Scales *scales);
-/* fp8_keep notes the state, and fp8_undo returns to it: of a step that is abandoned. */
+/* fp8_keep notes the state, and fp8_undo returns to it: of a step that is abandoned or skipped. */
 void fp8_keep(Fp8Scales *scales);
 void fp8_undo(Fp8Scales *scales);
 

@@ -62,8 +62,27 @@ echo "ok: current scaling, evaluation"
 cp -r "$work/bf16" "$work/changing"
 train changing 'train.length=24 steps' train.precision=fp8 model.dropout=0.1
 grep -q 'changed from bf16 to fp8' "$work/log" || fail "$(cat "$work/log")"
+grep -q 'changing/checkpoints/step-00000020 has no scales of FP8: they begin at 1' "$work/log" || fail "$(cat "$work/log")"
 train changing 'train.length=28 steps' train.precision=bf16 model.dropout=0.1
 ! grep -q '"fp8/' "$work/changing/checkpoints/latest/state.json" || fail "scales in a checkpoint of bf16"
 train changing 'train.length=30 steps' train.precision=f32 fp8.margin=1 train.tf32=true model.dropout=0.1
 grep -q 'fp8.margin: without effect, since train.precision is f32' "$work/log" || fail "$(cat "$work/log")"
 echo "ok: changes"
+
+# A step that is skipped leaves no trace in the histories, which else would keep the scales as they are for fp8.history
+# microbatches. The embedding of a byte that one document has is no number, so the steps that read it are skipped.
+seq 1 30 | awk '{ print "line " $1 " says " $1 * 7 (NR == 9 ? " Zz" : "") ".\n" }' >"$work/lines.txt"
+"$loam" prepare --tokenizer bytes --out "$work/lines" "$work/lines.txt" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+lines="tokenizer.path=bytes data.train=$work/lines data.valid= data.input_length=32 train.eval_every=0 train.batch=4samples"
+train plain 'train.length=1 steps' optim.lr=0 $small $lines
+"$loam" export "$work/plain" --to hf --out "$work/poisoned" 2>"$work/err" >/dev/null || fail "$(cat "$work/err")"
+weights=$work/poisoned/model.safetensors
+header=$(od -An -N8 -tu8 "$weights" | tr -d ' ')
+first=$(head -c $((8 + header)) "$weights" | tr -d '\0' | sed 's/.*"shared.weight":{[^}]*"data_offsets":\[\([0-9]*\),.*/\1/')
+printf '\0\0\300\177' | dd of="$weights" bs=1 seek=$((8 + header + first + ($(printf '%d' "'Z") + 3) * 32 * 4)) conv=notrunc 2>/dev/null
+train skips 'train.length=12 steps' train.init="$work/poisoned" train.precision=fp8 $lines
+grep -q 'skipped: loss or gradient is not finite' "$work/log" || fail "no step is skipped: $(cat "$work/log")"
+grep -q '^step 12/12  loss [0-9]' "$work/log" || fail "no step is made: $(cat "$work/log")"
+cat "$work/skips/checkpoints/latest"/optimizer*.safetensors | od -An -v -tx4 -w4 >"$work/numbers"
+! grep -q '7f800000\|[7f]fc00000' "$work/numbers" || fail "$(grep -c '7f800000\|[7f]fc00000' "$work/numbers") largest numbers of a skipped step are kept"
+echo "ok: a skipped step leaves no trace"

@@ -1,5 +1,6 @@
 /* read.c: reads and verifies a checkpoint. */
 #include "base/file.h"
+#include "base/log.h"
 #include "format/map.h"
 #include "format/safetensors.h"
 #include "train/checkpoint/format.h"
@@ -213,12 +214,16 @@ static GHashTable *by_name(GArray *tensors)
 
 static bool all_filled(const char *folder, const GArray *tensors, GError **error)
 {
+    bool begins = false; /* the run goes on in FP8, which the checkpoint was not trained in */
     for (guint i = 0; i < tensors->len; i++) {
         const StoredTensor *stored = &g_array_index(tensors, StoredTensor, i);
-        bool begins = stored->fp8 && stored->filled == 0; /* the run goes on in FP8, which it did not train in before */
-        if (!begins && stored->filled != stored_count(stored))
+        bool fresh = stored->fp8 && stored->filled == 0;
+        if (!fresh && stored->filled != stored_count(stored))
             return fail_user(error, "%s: %s is not in it, or not whole", folder, stored->name);
+        begins |= fresh;
     }
+    if (begins)
+        log_info("%s has no scales of FP8: they begin at 1", folder);
     return true;
 }
 

@@ -134,6 +134,8 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
         return false;
     }
     update(t, stats);
+    if (fp8 && !stats->updated)
+        fp8_undo(fp8); /* an amax that is not finite would hold its scale as long as it is in the history */
     count_step(t, stats);
     if (!scales_loss(t) || loss_scale_update(&t->state.loss_scale, &t->loss_scale, !stats->updated))
         return true;
