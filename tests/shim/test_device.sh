@@ -31,6 +31,10 @@ LOAM_FAKE_DRIVER=12040 with "$loam" env |
 LOAM_FAKE_GPU=75 with "$loam" env | grep -q 'not used: Shim has compute capability 7.5, loam-cuda.so is for 8.0 and later' ||
     fail "an old GPU"
 LOAM_CUDA_BACKEND=$driver/libcuda.so.1 with "$loam" env | grep -q 'is of another build of loam' || fail "another build"
+for table in first short scalars; do
+    expect 2 "device cuda: $driver/other-backend.so is of another build of loam" env LOAM_CUDA_BACKEND="$driver/other-backend.so" \
+        LOAM_FAKE_TABLE=$table LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/refused" train.device=cuda
+done
 LOAM_CUDA_BACKEND=$work/gone.so with "$loam" env | grep -q 'none is used: loam-cuda.so cannot be opened: .*gone.so' ||
     fail "no backend"
 expect 2 "device cuda:1: there is no GPU 1: the driver finds 1" with "${train[@]}" run.dir="$work/refused" train.device=cuda:1

@@ -14,9 +14,18 @@ static const char cuda_signature[] = LOAM_VERSION
 #undef OP
     ;
 
+/* Sizes of what travels beside the table: arguments, and what they point to. */
+#define CUDA_SIZES                                                                                                     \
+    {                                                                                                                  \
+        sizeof(Tensor), sizeof(AttnSpec), sizeof(Dropout), sizeof(RelposSpec), sizeof(XentSpec), sizeof(AdamwSpec),    \
+            sizeof(AdafactorSpec), sizeof(StepScalars), sizeof(Device), sizeof(OpTable), sizeof(CudaGpu)               \
+    }
+
+/* A table of another build may be shorter: nothing of it is read after a field that differs from this build's. */
 typedef struct CudaBackend {
+    size_t size; /* of this struct; first in every build */
     const char *signature;
-    size_t sizes[6];   /* cuda_sizes */
+    size_t sizes[11];  /* CUDA_SIZES */
     int cuda;          /* the CUDA that it was built with, 13000 for 13.0: the driver must be of this one or a later */
     int least_compute; /* compute capability of the oldest GPUs that it has code for: 80 for 8.0 */
     int head_dim;      /* DeviceGpu.head_dim */
@@ -28,9 +37,3 @@ typedef struct CudaBackend {
     bool (*reserve)(Device *dev, size_t bytes); /* cuda_reserve */
     const OpTable *ops;
 } CudaBackend;
-
-/* Sizes of what travels in arguments. */
-#define CUDA_SIZES                                                                                                     \
-    {                                                                                                                  \
-        sizeof(Tensor), sizeof(AttnSpec), sizeof(Dropout), sizeof(AdafactorSpec), sizeof(Device), sizeof(OpTable)      \
-    }

@@ -64,9 +64,17 @@ static bool find_file(char *path, size_t room)
     return false;
 }
 
-static const CudaBackend *load(char *why)
+/* Whether the program and the file were compiled from the same headers. */
+static bool is_of_this_build(const CudaBackend *backend)
 {
     static const size_t sizes[] = CUDA_SIZES;
+    _Static_assert(sizeof sizes == sizeof backend->sizes, "CudaBackend.sizes are as many as CUDA_SIZES");
+    return backend->size == sizeof *backend && strcmp(backend->signature, cuda_signature) == 0 &&
+           memcmp(backend->sizes, sizes, sizeof sizes) == 0;
+}
+
+static const CudaBackend *load(char *why)
+{
     char path[PATH_MAX + 64];
     const CudaBackend *(*entry)(void) = NULL;
     if (!find_file(path, sizeof path)) {
@@ -81,8 +89,7 @@ static const CudaBackend *load(char *why)
     }
     *(void **)&entry = dlsym(file, CUDA_BACKEND_ENTRY);
     const CudaBackend *backend = entry ? entry() : NULL;
-    if (backend == NULL || strcmp(backend->signature, cuda_signature) != 0 ||
-        memcmp(backend->sizes, sizes, sizeof sizes) != 0) {
+    if (backend == NULL || !is_of_this_build(backend)) {
         refuse(why, "%s is of another build of loam", path);
         return NULL;
     }

@@ -146,8 +146,9 @@ static OpTable native_table(void)
 extern "C" __attribute__((visibility("default"))) const CudaBackend *loam_cuda_backend(void)
 {
     static const OpTable table = native_table();
-    static const CudaBackend backend = { cuda_signature, CUDA_SIZES,   CUDART_VERSION / 10 * 10, 80,
-                                         GPU_HEAD_DIM,   native_count, native_describe,          native_open,
-                                         native_reserve, &table };
+    static const CudaBackend backend = {
+        sizeof(CudaBackend), cuda_signature,  CUDA_SIZES,  CUDART_VERSION / 10 * 10, 80,    GPU_HEAD_DIM,
+        native_count,        native_describe, native_open, native_reserve,           &table
+    };
     return &backend;
 }
