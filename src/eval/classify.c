@@ -6,9 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define ROW_TEXTS 64   /* most texts in the tokens of one of full length */
-#define BATCH     4096 /* tokens of a batch, or one text of full length */
-#define LONGEST   30   /* tokens of an answer, as Hugging Face's run_qa.py */
+#define LONGEST 30 /* tokens of an answer, as Hugging Face's run_qa.py */
 
 struct Classify {
     Model *model;
@@ -24,8 +22,8 @@ Classify *classify_open(Model *model, const Task *task, int64_t length, GError *
 {
     if (!model_config_fits(model_config(model), length, error))
         return NULL;
-    int64_t texts = MAX(BATCH / length, 1), outputs = model_config_outputs(model_config(model));
-    Batch *batch = batch_new_packed((int32_t)texts, ROW_TEXTS, (int32_t)length, 0);
+    int64_t outputs = model_config_outputs(model_config(model));
+    Batch *batch = model_classifier_batch(length);
     if (!model_reserve_classifier(model, batch, error)) {
         batch_free(batch);
         return NULL;

@@ -34,7 +34,9 @@ TokenRoles *model_roles(Model *model);
 void model_set_slots(Model *model, int n_slots);
 /* Finds out by a dry run on the null device how much memory batches of up to this capacity need, and allocates it:
  * enc_len and dec_len tokens for each of max_samples samples. May be called again for another capacity. *bytes (NULL:
- * not wanted) becomes the size of the activations. Fails where memory is short or the model takes no such lengths. */
+ * not wanted) becomes the size of the activations. A classifier with loss->grad also gets the memory that
+ * model_classify needs for a model_classifier_batch of the samples' length, so its evaluations between steps take no
+ * more. Fails where memory is short or the model takes no such lengths. */
 bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,
                    size_t *bytes, GError **error);
 /* Forward over a microbatch; with loss->grad backward too, which adds to the gradients of the parameters. Adds to the
@@ -53,6 +55,8 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error);
  * C): BERT's pooler, or NULL. Both f32 on the host. */
 void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled);
 
+/* An empty batch of texts of up to `length` tokens, for model_classify: 4,096 tokens in all, or one text. */
+Batch *model_classifier_batch(int64_t length);
 /* Allocates the memory that model_classify needs for batches of the capacity of this one, which is empty afterwards. */
 bool model_reserve_classifier(Model *model, Batch *batch, GError **error);
 /* logits f32 on the host of a model with a classifier, K = model_config_outputs: (sequences, K), or for classes of

@@ -38,6 +38,37 @@ static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len, doub
     return batch;
 }
 
+/* Most texts that share the tokens of one of full length, and tokens of a batch of answers. */
+enum { ROW_TEXTS = 64, ANSWER_TOKENS = 4096 };
+
+Batch *model_classifier_batch(int64_t length)
+{
+    return batch_new_packed((int32_t)MAX(ANSWER_TOKENS / length, 1), ROW_TEXTS, (int32_t)length, 0);
+}
+
+/* Runs a batch filled to its capacity, which is empty afterwards. */
+static void classify_full(Model *dry, Batch *batch)
+{
+    const TokenStream *stream = &batch->enc;
+    g_autofree int32_t *ids = g_new0(int32_t, stream->max_len);
+    g_autofree float *weights = g_new0(float, stream->max_len);
+    const BatchSequence longest = { .n = stream->max_len, .ids = ids, .targets = ids, .weights = weights };
+    const ModelLoss forward = { 0 };
+
+    while (stream->n_seq < stream->max_seq && stream->n_tokens + stream->max_len <= stream->max_tokens)
+        batch_add_sequence(batch, &longest);
+    model_pass(dry, batch, &forward);
+    batch_clear(batch);
+}
+
+/* What evaluations of a classifier that is trained answer at once. */
+static void classify_between_steps(Model *dry, int32_t length)
+{
+    Batch *batch = model_classifier_batch(length);
+    classify_full(dry, batch);
+    batch_free(batch);
+}
+
 bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,
                    size_t *bytes, GError **error)
 {
@@ -51,6 +82,8 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
         grads_begin(model_params(dry), 1);
     model_pass(dry, batch, loss);
     model_pass(dry, batch, &forward); /* held-out loss and logits, between steps */
+    if (loss->grad && model->config.classifier != LABELS_NONE)
+        classify_between_steps(dry, MAX(enc_len, dec_len));
     if (bytes)
         *bytes = workspace_bytes(&model->work, &dry->work);
     bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
@@ -80,20 +113,11 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
 
 bool model_reserve_classifier(Model *model, Batch *batch, GError **error)
 {
-    const TokenStream *stream = &batch->enc;
-    g_autofree int32_t *ids = g_new0(int32_t, stream->max_len);
-    g_autofree float *weights = g_new0(float, stream->max_len);
-    const ModelLoss forward = { 0 };
-
-    if (!model_config_fits(&model->config, stream->max_len, error))
+    if (!model_config_fits(&model->config, batch->enc.max_len, error))
         return false;
     Model *dry = model_open_dry(model, false);
-    while (stream->n_seq < stream->max_seq && stream->n_tokens + stream->max_len <= stream->max_tokens)
-        batch_add_sequence(batch,
-                           &(BatchSequence){ .n = stream->max_len, .ids = ids, .targets = ids, .weights = weights });
-    model_pass(dry, batch, &forward);
+    classify_full(dry, batch);
     bool ok = workspace_grow(&model->work, model->dev, &dry->work, error);
-    batch_clear(batch);
     model_close_dry(dry);
     return ok;
 }

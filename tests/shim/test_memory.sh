@@ -40,6 +40,13 @@ takes "$work/config.yaml" 'train.length=1 steps' 'train.micro_batch=8 samples' '
     model.heads=4 model.head_dim=64
 echo "ok: the plan holds the run"
 
+# It holds the evaluations of a classifier, too, whose batches are larger than a step's.
+awk 'BEGIN { for (i = 0; i < 60; i++) print "text " i " of a file\t" (i % 2 ? "good" : "bad") }' >"$work/texts.tsv"
+takes "$work/config.yaml" model.preset=bert-base model.n_enc=2 model.n_dec=0 model.width=256 model.ffn=1024 model.heads=4 model.head_dim=64 \
+    task.data="$work/texts.tsv" task.columns=text,mark task.valid=20% 'task.input={text}' 'task.label={mark}' data.train= data.valid= \
+    'train.length=2 steps' 'train.eval_every=1 steps' 'train.micro_batch=1 samples' 'train.batch=1 samples' data.input_length=64
+echo "ok: evaluations"
+
 # What a step takes on a GPU is measured, or not said: the CPU's products tell nothing of it.
 "$loam" plan configs/t5-1.1-small.yaml model.vocab=32128 train.device=cuda >"$work/out" 2>/dev/null
 grep -q '^time  *not estimated for a GPU; --measure 20 runs steps on it$' "$work/out" && ! grep -q 'GFLOP/s' "$work/out" ||
