@@ -1,113 +1,158 @@
 #!/usr/bin/env python3
 """Tokens per second of a whole training step in bf16 by PyTorch on a GPU, for tools/gpu-trial.
 
-    bench/peers/gpu_step.py t5-small|t5-base|t5-large|gpt2|bert eager|compiled 32,64,128
+    bench/peers/gpu_step.py t5-small|t5-base|t5-large|gpt2|bert eager|compiled|eager,compiled 32,64,128
 
-The numbers are batches, of which the fastest counts; the compiled model is compiled for each alone, the largest first, and the time
-ends at the first one that is slower. Samples are of full length, weights f32 under autocast to bf16, attention sdpa where the model has it,
-AdamW fused, gradients clipped. Prints one JSON object: tokens_per_s, samples, attention. --tiny CPU shapes prove the script without a GPU."""
+The numbers are batches, of which the fastest counts, rising until one is slower or does not fit; the model is compiled for one of them
+alone, the best eager one, or the first. Samples are of full length, weights f32 under autocast to bf16, attention sdpa where the model has it,
+no dropout, AdamW fused, gradients clipped to the norm 1: what `loam bench step` does with optim.name=adamw model.dropout=0. One line of
+JSON a kind when it is measured: tokens_per_s and samples, both null where no batch fits, attention, parameters. --tiny is the same work
+with a small model on the CPU."""
 
 import argparse
+import gc
 import json
 import statistics
 import sys
 import time
 
-SHAPES = {  # width, ffn, heads, blocks
-    "t5-small": (512, 1024, 6, 8), "t5-base": (768, 2048, 12, 12), "t5-large": (1024, 2816, 16, 24), "t5-tiny": (32, 64, 2, 1)}
+TARGETS = 114  # of T5's 512 tokens
+SIZES = {"t5-small": (512, 1024, 6, 64, 8), "t5-base": (768, 2048, 12, 64, 12), "t5-large": (1024, 2816, 16, 64, 24),
+         "gpt2": (768, 3072, 12, 64, 12), "bert": (768, 3072, 12, 64, 12)}  # width, ffn, heads, head size, blocks
+TINY = (32, 64, 2, 16, 1)
+INPUTS = {"gpt2": 1024}  # else 512
+VOCABULARIES = {"gpt2": 50257, "bert": 30522}  # else 32128
+TINY_VOCABULARY = 200
+MASKED = 0.15  # share of BERT's tokens with a loss
 
 
-def build(name, attention, tiny):
+def vocabulary(args):
+    return TINY_VOCABULARY if args.tiny else VOCABULARIES.get(args.model, 32128)
+
+
+def build(args, attention):
     import torch
     import transformers as hf
 
-    if name.startswith("t5"):
-        width, ffn, heads, blocks = SHAPES["t5-tiny" if tiny else name]
-        config = hf.T5Config(vocab_size=32128, d_model=width, d_kv=64, d_ff=ffn, num_heads=heads, num_layers=blocks,
+    width, ffn, heads, head_size, blocks = TINY if args.tiny else SIZES[args.model]
+    vocab = vocabulary(args)
+    if args.model.startswith("t5"):
+        config = hf.T5Config(vocab_size=vocab, d_model=width, d_kv=head_size, d_ff=ffn, num_heads=heads, num_layers=blocks,
                              num_decoder_layers=blocks, feed_forward_proj="gated-gelu", tie_word_embeddings=False, dropout_rate=0.0,
                              pad_token_id=0, eos_token_id=1, decoder_start_token_id=0, attn_implementation=attention)
         model = hf.T5ForConditionalGeneration(config)
-        if model.lm_head.weight is model.shared.weight:
+        if model.lm_head.weight is model.shared.weight:  # transformers 5 ties whatever it builds
             model.lm_head.weight = torch.nn.Parameter(model.shared.weight.detach().clone())
-        return model, 512
-    small = dict(num_hidden_layers=1) if tiny else {}
-    if name == "bert":
-        return hf.BertForMaskedLM(hf.BertConfig(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
-                                                attn_implementation=attention, **small)), 512
-    small = dict(n_layer=1) if tiny else {}
-    return hf.GPT2LMHeadModel(hf.GPT2Config(resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, attn_implementation=attention, **small)), 1024
+        return model
+    if args.model == "bert":
+        return hf.BertForMaskedLM(hf.BertConfig(vocab_size=vocab, hidden_size=width, intermediate_size=ffn, num_attention_heads=heads,
+                                                num_hidden_layers=blocks, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0,
+                                                attn_implementation=attention))
+    return hf.GPT2LMHeadModel(hf.GPT2Config(vocab_size=vocab, n_embd=width, n_inner=ffn, n_head=heads, n_layer=blocks, resid_pdrop=0.0,
+                                            embd_pdrop=0.0, attn_pdrop=0.0, attn_implementation=attention))
 
 
-def batch_of(name, samples, length, device):
+def build_fastest(args):
+    """The model, and its kind of attention."""
+    for attention in [args.attention] if args.attention else ["sdpa", "eager"]:
+        try:
+            return build(args, attention), attention
+        except ValueError as error:  # this version of the model has none
+            refusal = error
+    raise refusal
+
+
+def batch_of(args, samples, device):
     import torch
 
-    ids = torch.randint(5, 30000, (samples, length), device=device)
-    if name.startswith("t5"):
-        return dict(input_ids=ids, labels=torch.randint(5, 30000, (samples, 114), device=device))
-    if name == "bert":
-        return dict(input_ids=ids, labels=torch.where(torch.rand(ids.shape, device=device) < 0.15, ids, -100))
+    ids = torch.randint(5, vocabulary(args), (samples, args.input), device=device)
+    if args.model.startswith("t5"):
+        return dict(input_ids=ids, labels=torch.randint(5, vocabulary(args), (samples, args.target), device=device))
+    if args.model == "bert":
+        return dict(input_ids=ids, labels=torch.where(torch.rand(ids.shape, device=device) < MASKED, ids, -100))
     return dict(input_ids=ids, labels=ids)
 
 
-def rate(model, runner, optimizer, batch, device, tokens, steps):
-    """The median of the steps after two that are not counted."""
+def step(model, runner, optimizer, batch, device):
+    """Seconds of one update."""
     import torch
 
-    def step():
-        with torch.autocast(device, torch.bfloat16):
-            loss = runner(**batch).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+    start = time.perf_counter()
+    with torch.autocast(device, torch.bfloat16):
+        loss = runner(**batch).loss
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return time.perf_counter() - start
+
+
+def rate(args, model, runner, optimizer, samples, device):
+    """Input tokens per second, by the median of the steps after two that are not counted; None where they do not fit."""
+    import torch
+
+    try:
+        batch = batch_of(args, samples, device)
+        seconds = [step(model, runner, optimizer, batch, device) for _ in range(2 + args.steps)][2:]
+    except torch.OutOfMemoryError:
+        print(f"{samples} samples do not fit", file=sys.stderr)
+        seconds = None
+    if seconds is None:  # outside of the handler, whose traceback holds the activations
+        batch = None
         optimizer.zero_grad(set_to_none=True)
-        if device == "cuda":
-            torch.cuda.synchronize()
-
-    times = []
-    for _ in range(2 + steps):
-        start = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - start)
-    return tokens / statistics.median(times[2:])
+        gc.collect()
+        torch.cuda.empty_cache()
+        return None
+    found = samples * args.input / statistics.median(seconds)
+    print(f"{samples} samples: {found:.0f} tokens/s", file=sys.stderr)
+    return found
 
 
-def main():
+def best_of(args, model, runner, optimizer, batches, device):
+    """(tokens per second, samples) of the fastest batch; (None, None) where none fits."""
+    best = None, None
+    for samples in batches:
+        found = rate(args, model, runner, optimizer, samples, device)
+        if found is None or best[0] and found < best[0]:
+            break
+        best = found, samples
+    return best
+
+
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", choices=["t5-small", "t5-base", "t5-large", "gpt2", "bert"])
-    parser.add_argument("kind", choices=["eager", "compiled"])
+    parser.add_argument("model", choices=list(SIZES))
+    parser.add_argument("kinds", choices=["eager", "compiled", "eager,compiled"])
     parser.add_argument("samples", help="batches to try, such as 32,64")
+    parser.add_argument("--input", type=int, help="tokens of a sample")
+    parser.add_argument("--target", type=int, default=TARGETS, help="T5's target tokens of a sample")
+    parser.add_argument("--attention", choices=["eager", "sdpa"])
     parser.add_argument("--tiny", action="store_true", help="a small model on the CPU")
     parser.add_argument("--steps", type=int, default=8)
     args = parser.parse_args()
+    args.input = args.input or INPUTS.get(args.model, 512)
+    return args
+
+
+def main():
+    args = arguments()
     import torch
 
+    torch.set_float32_matmul_precision("high")
     device = "cpu" if args.tiny else "cuda"
-    torch.backends.cuda.matmul.allow_tf32 = True
-    attention = "sdpa"
-    try:
-        model, length = build(args.model, "sdpa", args.tiny)
-    except ValueError:  # this version of the model has none
-        attention = "eager"
-        model, length = build(args.model, "eager", args.tiny)
+    torch.manual_seed(0)
+    model, attention = build_fastest(args)
     model = model.to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    runner = torch.compile(model, dynamic=False) if args.kind == "compiled" else model
-    best = None
-    for samples in sorted((int(text) for text in args.samples.split(",")), reverse=args.kind == "compiled"):
-        try:
-            found = rate(model, runner, optimizer, batch_of(args.model, samples, length, device), device, samples * length, args.steps)
-        except torch.OutOfMemoryError:
-            print(f"{samples} samples do not fit", file=sys.stderr)
-            optimizer.zero_grad(set_to_none=True)
-            torch.cuda.empty_cache()
-            continue
-        print(f"{samples} samples: {found:.0f} tokens/s", file=sys.stderr)
-        if best and found < best["tokens_per_s"]:
-            break
-        best = {"tokens_per_s": found, "samples": samples, "attention": attention, "torch": torch.__version__}
-    if not best:
-        sys.exit("no batch fits")
-    print(json.dumps(best))
+    batches = sorted(int(text) for text in args.samples.split(","))
+    for kind in args.kinds.split(","):
+        runner = torch.compile(model, dynamic=False) if kind == "compiled" else model
+        found, samples = best_of(args, model, runner, optimizer, batches if kind == "eager" else batches[:1], device)
+        print(json.dumps({"kind": kind, "tokens_per_s": found, "samples": samples, "attention": attention, "input_tokens": args.input,
+                          "parameters": sum(p.numel() for p in model.parameters()), "torch": torch.__version__}), flush=True)
+        batches = [samples] if samples else batches
 
 
 if __name__ == "__main__":

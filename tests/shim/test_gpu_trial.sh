@@ -12,54 +12,165 @@ fail() {
     echo "FAIL: $*" >&2
     exit 1
 }
-tools/gpu-trial --shim "$build" --out "$work/out" >"$work/page" 2>"$work/err" || fail "$(cat "$work/err")"
+trial() { tools/gpu-trial --shim "$build" "$@" >"$work/page" 2>"$work/err"; }
+page() { grep -qE "$1" "$work/page" || fail "no \"$1\" in $(cat "$work/page" "$work/err")"; }
+one_line() {
+    [ "$(wc -l <"$work/err")" = 1 ] && grep -qF "$1" "$work/err" || fail "not one line with \"$1\": $(cat "$work/err")"
+}
+json() { python3 -c "import json, sys; trial = json.load(open(sys.argv[1])); assert $2, trial" "$work/$1/trial.json"; }
+
+trial --out "$work/out" --only machine,operations,families,curves,speed,kernels || fail "$(cat "$work/err")"
 for text in 'Nothing failed' 'loam env: gpu  *Shim' '^[1-9][0-9]* of [1-9][0-9]* tests pass' '^1 of 1 train, save, resume' \
-    '^| cuda | bf16 | ' '^| tiny | [12] | ' '^| attn_fwd | ' '^| encoder attention, bwd | 32 x 32 | '; do
-    grep -q "$text" "$work/page" || fail "no \"$text\" in $(cat "$work/page")"
+    '^\| cuda \| bf16 \| ' '^\| T5-1.1-XL \| bf16 \| [12] \| 32 / 8 \| ' '^\| T5-1.1-XL, FP8 \| fp8 and bf16 \| ' '^\| GPT-2-1.5B \| ' \
+    '^\| attn_fwd \| ' '^\| encoder attention, bwd \| 32 x 32 \| ' '^\| T5-1.1-large, 4,096 tokens \| ' \
+    '^\| T5-1.1-XL: sequences .* \| dry run \|' '^\| GPT-2: rate beside torch.compile.* \| — \| not measured \|' '^\| peers \| not chosen \|'; do
+    page "$text"
 done
-python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["failed"] == []' "$work/out/trial.json"
+json out 'trial["failed"] == [] and trial["sections"]["speed"]["verdict"] == "done, nothing failed"'
 tar -tzf "$work/out/logs.tar.gz" >"$work/list"
 grep -q 'logs/train-t5-gpu-2.log' "$work/list" || fail "no logs"
 [ "$(ls "$work/out" | wc -l)" = 3 ] || fail "more than three files: $(ls "$work/out")"
-echo "ok: all sections"
+echo "ok: sections"
 
-# A GPU that does not open: each section says so.
-! LOAM_FAKE_GPU_REFUSES='it is busy' tools/gpu-trial --shim "$build" --out "$work/busy" --only operations,families,speed \
-    >"$work/page" 2>"$work/err" || fail "a GPU that does not open is a success"
+# The bars, by made-up figures.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 - <<'END' || fail "bars"
+from gpu_trial.page import bars
+from gpu_trial.rates import CAUSAL
+def step(tokens, share=0.7):
+    return {"tokens_per_s": tokens, "input_tokens": 512, "share_of_peak": share, "micro_batch": 8}
+results = {"speed": {"T5-1.1-large": step(512 * 331, 0.59), "T5-1.1-XL": step(512 * 80), "T5-1.1-XL, FP8": step(512 * 105),
+                     "T5-1.1-large, 4,096 tokens": step(1)},
+           "peers": {"T5-1.1-large": {"compiled": {"tokens_per_s": 512 * 220, "samples": 32}},
+                     "T5-1.1-large, 4,096 tokens": {"eager": {"tokens_per_s": None, "samples": None}}},
+           "kernels": {"T5-1.1-large": [{"op": "encoder attention", "flops_per_s": 2e14}, {"op": "encoder attention, bwd", "flops_per_s": 1e14}],
+                       CAUSAL: [{"op": "decoder attention", "flops_per_s": 3e14}, {"op": "decoder attention, bwd", "flops_per_s": 3e14}]}}
+found = {name: verdict for name, _, _, verdict in bars(results, False)}
+met = {name for name, verdict in found.items() if verdict == "met"}
+missed = {name for name, verdict in found.items() if verdict == "NOT MET"}
+assert len(found) == 16 and len(met) == 6 and len(missed) == 3, found
+assert sum("large" in name for name in missed) == 1 and sum("bias" in name for name in met) == 1, found
+assert set(verdict for *_, verdict in bars({}, False)) == {"not measured"}
+END
+echo "ok: bars"
+
+# A GPU that does not open: each section says so, and what the command said at last.
+! LOAM_FAKE_GPU_REFUSES='it is busy' trial --out "$work/busy" --only operations,families,speed || fail "a GPU that does not open is a success"
 for section in operations families speed; do
-    grep -q "^- $section: .*it is busy" "$work/page" || fail "$section: $(cat "$work/page")"
+    page "^- $section: .*it is busy"
 done
+page '^      .*it is busy'
 
-# What is packed starts where it is unpacked.
-tools/gpu-trial --pack "$work/trial.tar.gz" --build "$build" >/dev/null
+# What is packed starts where it is unpacked, by either C library.
+tools/gpu-trial --pack "$work/trial.tar.gz" --build "$build" >/dev/null 2>&1
 tar -tzf "$work/trial.tar.gz" >"$work/list"
 grep -q '/lib/loam/gpu_test_ops_attention$' "$work/list" || fail "no tests are packed"
-LD_LIBRARY_PATH=$build/test-driver LOAM_CUDA_BACKEND=$build/libbackend_shim.so \
-    tools/gpu-trial --unpack "$work/trial.tar.gz" --out "$work/unpacked" --only machine >"$work/page" 2>"$work/err" ||
-    fail "$(cat "$work/err")"
-grep -q 'loam env: gpu  *Shim' "$work/page" || fail "$(cat "$work/page")"
+for glibc in system own; do
+    LOAM_GLIBC=$glibc RIG_STRIDE=997 LD_LIBRARY_PATH=$build/test-driver LOAM_CUDA_BACKEND=$build/libbackend_shim.so \
+        tools/gpu-trial --unpack "$work/trial.tar.gz" --out "$work/unpacked-$glibc" --only machine >"$work/page" 2>"$work/err" ||
+        fail "$(cat "$work/err")"
+    page 'loam env: gpu  *Shim'
+done
+mkdir "$work/there"
+tar -C "$work/there" -xzf "$work/trial.tar.gz"
+for glibc in system own; do
+    LOAM_GLIBC=$glibc "$work"/there/loam-*/bin/gpu_test_ops_edges -l >"$work/list" || fail "tests do not start by the C library \"$glibc\""
+    grep -q '^/' "$work/list" || fail "no tests: $(cat "$work/list")"
+done
 echo "ok: packed and unpacked"
 
-# An archive that is none; a test program that does not start; a trial that is told to end, with what it started.
-! tools/gpu-trial --unpack "$work/page" --out "$work/none" 2>"$work/err" || fail "an archive that is none"
-[ "$(wc -l <"$work/err")" = 1 ] && grep -q 'page is not what `make gpu-trial` packs' "$work/err" || fail "$(cat "$work/err")"
-mkdir "$work/build"
+# Programs in place of some of those that the sections start.
+mkdir "$work/build" "$work/bin"
 ln -s "$build"/* "$work/build"
-rm "$work/build/gpu_test_ops"
-printf '#!/bin/sh\necho "libglib is not here" >&2\nexit 127\n' >"$work/build/gpu_test_ops"
-chmod +x "$work/build/gpu_test_ops"
-! tools/gpu-trial --shim "$work/build" --out "$work/broken" --only operations >"$work/page" 2>"$work/err" || fail "a program that does not start"
-grep -q '^- operations: gpu_test_ops does not start: libglib is not here' "$work/page" || fail "$(cat "$work/page")"
-printf '#!/bin/sh\nsleep 1234 &\necho $! >%q\nwait\n' "$work/child" >"$work/build/gpu_test_ops"
-tools/gpu-trial --shim "$work/build" --out "$work/ended" --only operations 2>"$work/err" &
-until [ -s "$work/child" ]; do sleep 0.1; done
-kill $!
-! wait $! || fail "a trial that was ended is a success"
-grep -q '^- trial: it was stopped' "$work/ended/trial.md" || fail "no page when it is told to end"
-for _ in $(seq 50); do kill -0 "$(cat "$work/child")" 2>/dev/null || break; sleep 0.1; done
-! kill -0 "$(cat "$work/child")" 2>/dev/null || fail "what the trial started goes on"
+fake() { # file, commands of the shell
+    rm -f "$1"
+    printf '#!/bin/sh\n%s\n' "$2" >"$1"
+    chmod +x "$1"
+}
+faked() { tools/gpu-trial --shim "$work/build" "$@" >"$work/page" 2>"$work/err"; }
+gone() {
+    for _ in $(seq 50); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.1; done
+    fail "what the trial started goes on"
+}
+
+fake "$work/build/gpu_test_ops" 'echo "looking for libglib"; echo "libglib is not here" >&2; exit 127'
+! faked --out "$work/broken" --only operations || fail "a program that does not start"
+page '^- operations: gpu_test_ops: does not start: libglib is not here'
+page '^      looking for libglib'
+
+# Told to end: pages, what was started ends though it left the group, status of the signal.
+for signal in INT:130 TERM:143; do
+    rm -f "$work/child"
+    fake "$work/build/gpu_test_ops" "setsid sleep 1234 & echo \$! >$work/child; wait"
+    (exec python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); os.execv(sys.argv[1], sys.argv[1:])' \
+        tools/gpu-trial --shim "$work/build" --out "$work/ended-$signal" --only operations,families >"$work/page" 2>"$work/err") &
+    until [ -s "$work/child" ]; do sleep 0.1; done
+    kill -"${signal%:*}" $!
+    status=0
+    wait $! || status=$?
+    [ $status = "${signal#*:}" ] || fail "status $status for ${signal%:*}: $(cat "$work/err")"
+    grep -q "Stopped by SIG${signal%:*}" "$work/ended-$signal/trial.md" || fail "no page when it is told to end"
+    json "ended-$signal" 'trial["sections"]["families"]["verdict"].startswith("not run")'
+    gone "$(cat "$work/child")"
+done
+
+# No time: what was cut short or did not begin is not run, never passed.
+rm -f "$work/child"
+! faked --out "$work/late" --only operations,families,curves --minutes 0.05 || fail "a trial without time is a success"
+gone "$(cat "$work/child")"
+page '^\| operations \| not run: '
+page '^- operations: .*gpu_test_ops'
+page 'Not run: operations, families'
+json late 'trial["failed"] == [] and all(trial["sections"][name]["verdict"].startswith("not run") for name in ("operations", "families"))'
 echo "ok: what breaks is named, what was started ends"
 
-! tools/gpu-trial --shim "$build" --only speeds 2>"$work/err" || fail "a section that is none"
-grep -q 'no section is called speeds; there are machine code operations' "$work/err" || fail "$(cat "$work/err")"
-echo "ok: what fails is named"
+# What a machine may lack, and what there is instead of it here.
+rm -f "$work/build/gpu_test_ops"
+ln -s "$build/gpu_test_ops" "$work/build"
+if ! python3 -c 'import torch' 2>/dev/null; then
+    faked --out "$work/lacks" --only machine,code,peers,sanitizer || fail "$(cat "$work/err")"
+    page '^- torch: not here: '
+    page "^\\| peers \\| not run: not here: PyTorch or transformers: .*No module named 'torch'"
+    command -v cuobjdump >/dev/null || page '^\| code \| not run: not here: cuobjdump'
+    command -v compute-sanitizer >/dev/null || page '^\| sanitizer \| not run: not here: compute-sanitizer'
+    command -v nvidia-smi >/dev/null || page '^- nvidia-smi: not here: '
+fi
+touch "$work/empty"
+[ -e "$work/build/loam-cuda.so" ] || ln -s "$work/empty" "$work/build/loam-cuda.so"
+fake "$work/bin/cuobjdump" 'echo "	Function : attention_mma_fwd"; echo "   HMMA.16816 R1;"; echo "   LDSM R2;"; echo "  LDGSTS [R1];"; echo "	Function : norm_fwd"; echo "  STL [R1];"'
+fake "$work/bin/compute-sanitizer" 'while [ "${1#--}" != "$1" ]; do shift 2; done; "$@" && echo "========= ERROR SUMMARY: 0 errors"'
+PATH=$work/bin:$PATH faked --out "$work/tools" --only code,sanitizer || fail "$(cat "$work/page" "$work/err")"
+page '^2 kernels for sm_.*, 1 of attention on tensor cores.*1 in `norm_fwd`'
+page '^([1-9][0-9]*) of \1 runs of memcheck and racecheck find nothing'
+fake "$work/bin/compute-sanitizer" 'echo "========= Error: Device not supported."; exit 1'
+PATH=$work/bin:$PATH faked --out "$work/refused" --only sanitizer || fail "$(cat "$work/page" "$work/err")"
+page 'not run: not here: compute-sanitizer refuses this machine: Error: Device not supported'
+echo "ok: what is lacking is named"
+
+# A disk that is full midway: said once a file, the page is printed all the same.
+if unshare -rm true 2>/dev/null; then
+    mkdir "$work/small"
+    fake "$work/build/gpu_test_ops" "cat /dev/zero >$work/small/full; exit 1"
+    status=0
+    unshare -rm sh -c "mount -t tmpfs -o size=64k none '$work/small' && exec tools/gpu-trial --shim '$work/build' --out '$work/small/out' --only operations" \
+        >"$work/page" 2>"$work/err" || status=$?
+    [ $status = 1 ] || fail "status $status: $(cat "$work/err")"
+    grep -q 'small/out/trial.md cannot be written: No space left on device' "$work/err" || fail "$(cat "$work/err")"
+    ! grep -q Traceback "$work/err" || fail "$(cat "$work/err")"
+    page '^\| operations \| 1 FAILED'
+    echo "ok: a full disk"
+fi
+
+# Commands that are wrong: one line, before anything runs.
+! trial --only speeds || fail "a section that is none"
+one_line 'no section is called speeds; there are machine code operations'
+! trial --out "$work/late" || fail "a folder that holds a trial"
+one_line 'holds a trial already'
+! trial --out "$work/page/out" || fail "a folder below a file"
+one_line "$work/page/out"
+! trial --minutes 0 || fail "no minutes"
+one_line '0 is no number of minutes above 0'
+! tools/gpu-trial --unpack "$work/page" --out "$work/none" 2>"$work/err" || fail "an archive that is none"
+one_line 'page is not what `make gpu-trial` packs'
+! tools/gpu-trial --shim "$work/nowhere" --out "$work/none" --only machine >"$work/page" 2>"$work/err" || fail "a build folder that is none"
+page 'nowhere'
+echo "ok: wrong commands"

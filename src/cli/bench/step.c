@@ -44,14 +44,15 @@ static bool print_json(const Bench *b, GError **error)
 {
     const StepTimes *r = &b->times;
     g_autofree char *precision = precision_describe(b->timer.dev->precision);
-    json_t *object =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:s}", "tokens_per_s",
-                  json_finite(r->tokens_per_s), "step_s", json_finite(r->step_s), "micro_batch_s",
-                  json_finite(r->micro_s), "queued_s", json_finite(r->queued_s), "update_s", json_finite(r->update_s),
-                  "flops_per_s", json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(r->peak.median),
-                  "peak_spread", json_finite((r->peak.high - r->peak.low) / r->peak.median), "share_of_peak",
-                  json_finite(r->flops_per_s / r->peak.median), "isa", b->timer.dev->isa, "threads",
-                  b->timer.dev->threads, "precision", precision);
+    json_t *object = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:i, s:s, s:I, s:i, s:i}", "tokens_per_s",
+        json_finite(r->tokens_per_s), "step_s", json_finite(r->step_s), "micro_batch_s", json_finite(r->micro_s),
+        "queued_s", json_finite(r->queued_s), "update_s", json_finite(r->update_s), "flops_per_s",
+        json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(r->peak.median), "peak_spread",
+        json_finite((r->peak.high - r->peak.low) / r->peak.median), "share_of_peak",
+        json_finite(r->flops_per_s / r->peak.median), "isa", b->timer.dev->isa, "threads", b->timer.dev->threads,
+        "precision", precision, "parameters", (json_int_t)params_elements(model_params(b->timer.model)), "input_tokens",
+        step_timer_inputs(&b->timer), "target_tokens", b->timer.dec > 0 ? b->timer.dec : b->timer.enc);
     if (profile)
         json_object_set_new(object, "profile", bench_profile_json(&b->profile, r->profiled_s));
     return print_json_line(object, error);

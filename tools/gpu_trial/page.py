@@ -1,0 +1,171 @@
+"""The bars, and the page: what each section came to, what failed, what there was no time for, which bars are met."""
+
+import contextlib
+import json
+import os
+import tarfile
+import time
+
+from gpu_trial.rates import CAUSAL
+from gpu_trial.trial import table, tell
+
+MOST_TOLD = 5  # failures of a section whose last lines are on the page
+
+
+# ---- bars ----
+
+def step(results, model, key):
+    return (results.get("speed", {}).get(model) or {}).get(key)
+
+
+def sequences(results, model):
+    tokens, length = step(results, model, "tokens_per_s"), step(results, model, "input_tokens")
+    return tokens / length if tokens and length else None
+
+
+def quotient(a, b):
+    return a / b if a and b else None
+
+
+def beside_compiled(results, model):
+    peer = results.get("peers", {}).get(model, {}).get("compiled", {})
+    return quotient(step(results, model, "tokens_per_s"), peer.get("tokens_per_s"))
+
+
+def attention(results, suffix):
+    """FLOP/s of T5's attention in the encoder, with its bias, beside those of causal attention of the same heads and lengths."""
+    def rate(model, op):
+        return next((entry["flops_per_s"] for entry in results.get("kernels", {}).get(model, ()) if entry["op"] == op), None)
+    return quotient(rate("T5-1.1-large", "encoder attention" + suffix), rate(CAUSAL, "decoder attention" + suffix))
+
+
+def long_fits(results):
+    """1 where loam's step fits and that of PyTorch with eager attention does not, at as many samples; 0 where not so."""
+    loam = step(results, "T5-1.1-large, 4,096 tokens", "micro_batch")
+    eager = results.get("peers", {}).get("T5-1.1-large, 4,096 tokens", {}).get("eager")
+    return None if not loam or eager is None else float(eager["samples"] is None)
+
+
+def percent(x):
+    return f"{100 * x:.1f} %"
+
+
+def times(x):
+    return f"{x:.2f} ×"
+
+
+def rate(x):
+    return f"{x:,.0f} /s"
+
+
+def fitting(x):
+    return "fits, and eager runs out of memory" if x else "eager attention fits too"
+
+
+# What is measured, the least that is wanted, how it is written, how it is found.
+BARS = [
+    *((f"{model}: whole step, share of the products' rate", 0.6, percent, lambda r, model=model: step(r, model, "share_of_peak"))
+      for model in ("T5-1.1-large", "T5-1.1-XL", "GPT-2-1.5B")),
+    *((f"{model}: sequences of 512 / 114 tokens", least, rate, lambda r, model=model: sequences(r, model))
+      for model, least in (("T5-1.1-small", 3700), ("T5-1.1-base", 1100), ("T5-1.1-large", 330), ("T5-1.1-XL", 90))),
+    *((f"{model}: rate beside torch.compile's", least, times, lambda r, model=model: beside_compiled(r, model))
+      for model, least in (("T5-1.1-small", 1.5), ("T5-1.1-base", 1.5), ("T5-1.1-large", 1.5), ("GPT-2", 1.1), ("BERT-base", 1.1))),
+    ("T5-1.1-XL: rate in FP8 beside bf16's", 1.3, times,
+     lambda r: quotient(step(r, "T5-1.1-XL, FP8", "tokens_per_s"), step(r, "T5-1.1-XL", "tokens_per_s"))),
+    ("attention with T5's bias: FLOP/s beside causal attention's without it, forward", 0.6, percent, lambda r: attention(r, "")),
+    ("attention with T5's bias: FLOP/s beside causal attention's without it, backward", 0.6, percent, lambda r: attention(r, ", bwd")),
+    ("T5-1.1-large at 4,096 tokens, beside PyTorch's eager attention", 1.0, fitting, long_fits),
+]
+
+
+def bars(results, dry):
+    """(bar, what is wanted, what was measured, verdict) of each. A dry run meets none and misses none."""
+    rows = []
+    for name, least, written, find in BARS:
+        found = find(results)
+        wanted = written(least) if written is fitting else f"at least {written(least)}"
+        rows.append((name, wanted, "—" if found is None else written(found),
+                     "not measured" if found is None else "dry run" if dry else "met" if found >= least else "NOT MET"))
+    return rows
+
+
+# ---- the page ----
+
+def verdict(trial, name):
+    failed, late = sum(of == name for of, *_ in trial.failed), sum(of == name for of, _ in trial.late)
+    if name not in trial.wanted:
+        return "not chosen"
+    if name not in trial.seconds:
+        return "not run"
+    why = f"it was stopped by {trial.signal.name}" if trial.signal else "lack of time"
+    said = ([f"{failed} FAILED"] if failed else []) + ([f"not run: {late} part{'s' * (late > 1)}: {why}"] if late else [])
+    said += [f"not run: not here: {reason}" for of, reason in trial.absent if of == name]
+    return "; ".join(said) or "done, nothing failed"
+
+
+def headline(trial):
+    rows = bars(trial.results, trial.shim)
+    count = lambda word: sum(row[3] == word for row in rows)
+    unrun = [name for name in trial.wanted if verdict(trial, name).startswith("not run")]
+    said = [f"Stopped by {trial.signal.name}." if trial.signal else "", f"{len(trial.failed)} failed." if trial.failed else "Nothing failed.",
+            f"Not run: {', '.join(unrun)}." if unrun else "", f"Parts not run: {len(trial.late)}." if trial.late else "",
+            f"Bars: {count('met')} met, {count('NOT MET')} not met, {count('not measured')} not measured." if not trial.shim else ""]
+    return f"{time.monotonic() - trial.started:.0f} s of {60 * trial.minutes:.0f} s. " + " ".join(text for text in said if text)
+
+
+def failures(trial):
+    lines, told = [], {}
+    for section, reason, said in trial.failed:
+        lines.append(f"- {section}: {reason}")
+        told[section] = told.get(section, 0) + 1
+        if said and told[section] <= MOST_TOLD and said != reason:
+            lines += ["", *("      " + line for line in said.splitlines()), ""]
+    return lines
+
+
+def text_of(trial):
+    page = [f"# Trial of loam on {'kernels that run on the host' if trial.shim else 'a GPU'}, {time.strftime('%d %B %Y, %H:%M')}\n",
+            headline(trial), ""]
+    if trial.shim:
+        page += ["A dry run: its shapes are tiny and its times are those of the host, so its rates and bars mean nothing.", ""]
+    page += [table(["section", "what it came to", "time"],
+                   [[name, verdict(trial, name), f"{trial.seconds[name]:.0f} s" if name in trial.seconds else "—"] for name in trial.sections])]
+    if trial.failed:
+        page += ["\n## What failed\n", *failures(trial), "", "The whole of what each command said is in logs.tar.gz."]
+    if trial.late:
+        page += ["\n## What was not run, or not to its end\n"] + [f"- {section}: {', '.join(part for of, part in trial.late if of == section)}"
+                                                         for section in dict.fromkeys(of for of, _ in trial.late)]
+    page += ["\n## bars\n", table(["bar", "wanted", "measured", "verdict"], bars(trial.results, trial.shim))]
+    for name in trial.sections:
+        page += [f"\n## {name}\n", *trial.lines[name]] if name in trial.lines else []
+    return "\n".join(page) + "\n"
+
+
+def json_of(trial):
+    names = ("bar", "wanted", "measured", "verdict")
+    return json.dumps({
+        "seconds": time.monotonic() - trial.started, "dry_run": trial.shim, "stopped_by": trial.signal.name if trial.signal else None,
+        "sections": {name: {"verdict": verdict(trial, name), "seconds": trial.seconds.get(name)} for name in trial.sections},
+        "failed": trial.failed, "not_run": trial.late, "not_here": trial.absent,
+        "bars": [dict(zip(names, row)) for row in bars(trial.results, trial.shim)], **trial.results}, indent=1) + "\n"
+
+
+def write(trial):
+    """The three files, each whole or as it was before; False, and one line said of each, where the disk refuses."""
+    def archive(path):
+        with tarfile.open(path, "w:gz") as tar:
+            tar.add(trial.logs, "logs")
+
+    whole = True
+    for name, put in (("trial.md", lambda path: path.write_text(text_of(trial))), ("trial.json", lambda path: path.write_text(json_of(trial))),
+                      ("logs.tar.gz", archive)):
+        part = trial.out / (name + ".part")
+        try:
+            put(part)
+            os.replace(part, trial.out / name)
+        except OSError as error:
+            whole = False
+            tell(f"{trial.out / name} cannot be written: {error.strerror}")
+            with contextlib.suppress(OSError):
+                part.unlink()
+    return whole

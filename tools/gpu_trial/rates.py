@@ -1,0 +1,184 @@
+"""The sections that measure: steps of models, operations by themselves, the same steps by PyTorch."""
+
+import dataclasses
+import json
+import os
+import re
+import sys
+
+from gpu_trial.trial import Absent, Failed, Late, table
+
+T5, GPT, BERT = "configs/t5-1.1-small.yaml", "configs/gpt2.yaml", "configs/bert-base.yaml"
+# Small shapes for kernels that run on the host: those of gpu_step.py --tiny.
+TINY = "model.width=32 model.ffn=64 model.heads=2 model.head_dim=16 model.vocab=200 data.input_length=32 train.threads=1"
+TINY_BLOCKS = {T5: " model.n_enc=1 model.n_dec=1", GPT: " model.n_dec=1", BERT: " model.n_enc=1"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    config: str
+    options: str
+    batches: tuple  # microbatches to try, in samples, rising; where the first does not fit, its half, and so on
+
+
+# In bf16 but where the options say otherwise, and without dropout. Adafactor for XL, as T5's authors trained it; AdamW, as the peers, for the others.
+MODELS = {
+    "T5-1.1-small": Model(T5, "optim.name=adamw model.vocab=32128 data.input_length=512", (64, 128, 256)),
+    "T5-1.1-large": Model(T5, "optim.name=adamw model.preset=t5-1.1-large model.vocab=32128 data.input_length=512", (32, 64)),
+    "T5-1.1-XL": Model(T5, "model.preset=t5-1.1-xl model.vocab=32128 data.input_length=512", (32,)),
+    "T5-1.1-XL, FP8": Model(T5, "model.preset=t5-1.1-xl model.vocab=32128 data.input_length=512 train.precision=fp8", (32,)),
+    "GPT-2-1.5B": Model(GPT, "model.preset=gpt2-xl model.vocab=50257 data.input_length=1024 model.dropout=0", (16,)),
+    "GPT-2": Model(GPT, "model.vocab=50257 data.input_length=1024 model.dropout=0", (16, 32)),
+    "BERT-base": Model(BERT, "model.vocab=30522 data.input_length=512 model.dropout=0", (64, 128)),
+    "T5-1.1-base": Model(T5, "optim.name=adamw model.preset=t5-1.1-base model.vocab=32128 data.input_length=512", (32, 64)),
+    "T5-1.1-large, 4,096 tokens": Model(T5, "optim.name=adamw model.preset=t5-1.1-large model.vocab=32128 data.input_length=4096", (8,)),
+}
+PROFILED = ("T5-1.1-large", "GPT-2")
+# Whose operations are timed by themselves. The second has the heads, head size and sequences of the first.
+CAUSAL = "the same attention, causal, without a bias"
+KERNELS = {
+    "T5-1.1-large": MODELS["T5-1.1-large"],
+    CAUSAL: Model(GPT, "model.preset=gpt2-medium model.vocab=50257 data.input_length=512 model.dropout=0", ()),
+    "GPT-2": MODELS["GPT-2"],
+}
+# What PyTorch does, those first that compile soonest: its name in gpu_step.py, more words.
+PEERS = {
+    "T5-1.1-small": ("t5-small", []),
+    "T5-1.1-large, 4,096 tokens": ("t5-large", ["--attention", "eager"]),
+    "GPT-2": ("gpt2", []),
+    "BERT-base": ("bert", []),
+    "T5-1.1-base": ("t5-base", []),
+    "T5-1.1-large": ("t5-large", []),
+}
+NO_ROOM = re.compile(r"the run needs|no memory|out of memory", re.I)
+
+
+def bench(trial, name, model, verb, micro, seconds, *more):
+    """What `loam bench` prints as JSON: verb is step or ops."""
+    options = (model.options + (" " + TINY + TINY_BLOCKS[model.config] if trial.shim else "")).split()
+    words = [trial.loam, "bench", verb, model.config, "--json", "--seconds", seconds, "train.device=cuda", "train.precision=bf16",
+             f"train.micro_batch={micro} samples", f"train.batch={micro} samples", *options, *more]
+    label = re.sub(r"[^\w.]+", "-", f"bench-{verb}-{name}-{micro}{''.join(more)}")
+    return json.loads(trial.must(label, words, 90).splitlines()[-1])
+
+
+def best_batch(trial, name):
+    """What was measured with the fastest microbatch; None where none fits."""
+    best, tried, left = None, [], [1, 2] if trial.shim else list(MODELS[name].batches)
+    while left:
+        micro = left.pop(0)
+        try:
+            found = bench(trial, name, MODELS[name], "step", micro, 0.1 if trial.shim else 2)
+        except Failed as error:
+            if not NO_ROOM.search(str(error)):
+                raise Failed(f"{micro} samples: {error}", error.said) from None
+            tried.append(f"{micro} samples do not fit: {error}")
+            left = [micro // 2] if not best and micro > 1 else []
+            continue
+        if best and found["tokens_per_s"] < best["tokens_per_s"]:
+            break
+        best = {**found, "micro_batch": micro}
+    for line in tried:
+        trial.say("speed", f"{name}: {line}\n")
+    if not best:
+        raise Failed("no microbatch fits", "\n".join(tried))
+    return best
+
+
+def measured(trial, section, name):
+    """Loam's rate of a model, measured once in a trial."""
+    found = trial.results.setdefault("speed", {})
+    if name not in found:
+        with trial.part(section, f"{name}, by loam" if section == "peers" else name):
+            found[name] = best_batch(trial, name)
+    return found.get(name)
+
+
+def speed(trial):
+    rows = []
+    for name in MODELS:
+        if best := measured(trial, "speed", name):
+            share, peak = best.get("share_of_peak"), best.get("peak_flops_per_s")
+            rows.append([name, best["precision"], best["micro_batch"], f"{best['input_tokens']} / {best['target_tokens']}",
+                         f"{best['tokens_per_s'] / best['input_tokens']:,.0f}", f"{best['tokens_per_s']:,.0f}", f"{1e3 * best['step_s']:.1f}",
+                         f"{best['flops_per_s'] / 1e12:.0f}", f"{100 * share:.1f} % of {peak / 1e12:.0f}" if share and peak else "—",
+                         f"{100 * best['queued_s'] / best['micro_batch_s']:.0f} %"])
+    trial.say("speed", table(["model", "precision", "samples", "tokens of a sample, input / target", "sequences/s", "input tokens/s", "step, ms",
+                              "TFLOP/s", "share of the products' TFLOP/s", "host"], rows) + "\n\nA step is one microbatch of so many samples, "
+              "and its update. The share is of the rate of matrix products in turns with the steps. host: the share of a microbatch's time in "
+              "which the host queues it; near 100 % the GPU waits for the host.")
+    for name in PROFILED:
+        if best := trial.results["speed"].get(name):
+            with trial.part("speed", f"{name}, profile"):
+                profile = bench(trial, name, MODELS[name], "step", best["micro_batch"], 0.1 if trial.shim else 1, "--profile")["profile"]
+                best["profile"] = profile
+                rows = [[entry["op"], entry["calls"], f"{100 * entry['share']:.1f} %"] for entry in profile[:16]]
+                trial.say("speed", f"\n{name}, by operation, each waited for, so that their sum is more than a step takes:\n\n" +
+                          table(["operation", "calls", "share of the time"], rows))
+
+
+def kernels(trial):
+    """Each operation at the sizes of a model, 32 samples: attention with T5's bias beside causal attention, products, what moves memory."""
+    found = trial.results["kernels"] = {}
+    for name, model in KERNELS.items():
+        with trial.part("kernels", name):
+            ops = found[name] = bench(trial, name, model, "ops", 1 if trial.shim else 32, 0.01 if trial.shim else 0.05)["ops"]
+            shown = [op for op in ops if name != CAUSAL or op["op"].startswith("decoder attention")]
+            rows = [[op["op"], op["shape"], f"{1e6 * op['seconds']:.0f}", rate_of(op)] for op in shown]
+            trial.say("kernels", f"\n{name}:\n\n" + table(["operation", "shape", "µs", "rate, and its share of the products' rate"], rows))
+
+
+def rate_of(op):
+    if not op["flops_per_s"]:
+        return f"{op['bytes_per_s'] / 1e9:.0f} GB/s"
+    return f"{op['flops_per_s'] / 1e12:.1f} TFLOP/s" + (f", {100 * op['share_of_peak']:.0f} %" if op["share_of_peak"] else "")
+
+
+def peers(trial):
+    ran = trial.run("peer-torch", [sys.executable, "-c", "import torch, transformers; print(torch.cuda.is_available())"], 90, os.environ)
+    if ran.status != 0:
+        raise Absent(f"PyTorch or transformers: {ran.reason()}")
+    if "True" not in ran.output and not trial.shim:
+        raise Absent("a PyTorch that sees the GPU")
+    found = trial.results["peers"] = {}
+    for name, (peer, more) in PEERS.items():
+        if loam := measured(trial, "peers", name):
+            with trial.part("peers", name):
+                measure_peer(trial, name, peer, more, loam, found)
+    rows = [[name, kind, said["torch"], said["attention"], said["samples"] or "none fits",
+             f"{said['tokens_per_s'] / said['input_tokens']:,.0f}" if said["samples"] else "—", ratio_of(trial, name, said)]
+            for name, kinds in found.items() for kind, said in kinds.items()]
+    trial.say("peers", table(["model", "PyTorch", "version", "attention", "samples", "sequences/s", "loam / PyTorch"], rows) +
+              "\n\nBoth without dropout, with AdamW, at the batch that is fastest eager and, of loam, its own. PyTorch computes in bf16 by autocast.")
+
+
+def measure_peer(trial, name, peer, more, loam, found):
+    """Eager, then compiled; where the second fails or is late, the first stands."""
+    alone = "--attention" in more  # whether eager attention fits, which compiling says nothing of
+    batches = "1,2" if trial.shim else str(loam["micro_batch"]) if alone else ",".join(map(str, MODELS[name].batches))
+    words = [sys.executable, "bench/peers/gpu_step.py", peer, "eager" if alone else "eager,compiled", batches, "--input", loam["input_tokens"],
+             "--target", loam["target_tokens"], *more, *(["--tiny"] if trial.shim else [])]
+    kinds = found.setdefault(name, {})
+    try:
+        output = trial.must(f"peer-{peer}{'-eager-attention' if alone else ''}", words, 240, os.environ)
+    except (Failed, Late) as error:
+        note(kinds, error.output)
+        raise
+    note(kinds, output)
+    for kind, said in kinds.items():
+        if said["parameters"] != loam["parameters"]:
+            raise Failed(f"{kind}: PyTorch's model has {said['parameters']:,} parameters, loam's {loam['parameters']:,}")
+        if not said["samples"] and not alone:
+            raise Failed(f"{kind}: no batch of {batches} samples fits")
+
+
+def note(kinds, output):
+    for line in output.splitlines():
+        if line.startswith("{"):
+            said = json.loads(line)
+            kinds[said["kind"]] = said
+
+
+def ratio_of(trial, name, said):
+    loam = trial.results.get("speed", {}).get(name)
+    return f"{loam['tokens_per_s'] / said['tokens_per_s']:.2f}" if loam and said["samples"] else "—"
