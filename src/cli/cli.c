@@ -109,6 +109,27 @@ static bool explain_unknown(const GOptionEntry *entries, char **argv, const char
     return false;
 }
 
+/* An error for an option of runs, such as train.device=cuda, given to a verb that has --device and takes none of them.
+ */
+static bool check_settings(const GOptionEntry *entries, char **argv, const char *usage, GError **error)
+{
+    if (strstr(usage, "group.key=value"))
+        return true;
+    for (char **arg = argv + 1; *arg; arg++) {
+        const char *dot = strchr(*arg, '.'), *equals = strchr(*arg, '=');
+        if (dot == NULL || equals == NULL || dot > equals)
+            continue;
+        g_autofree char *name = g_strndup(dot + 1, (gsize)(equals - dot - 1));
+        const OptionRow *config = find_config_option(name);
+        if (config == NULL || strncmp(config->name, *arg, (gsize)(equals - *arg)) != 0)
+            continue;
+        for (const GOptionEntry *entry = entries; entry->long_name; entry++)
+            if (strcmp(entry->long_name, name) == 0)
+                return fail_user(error, "%s is an option of runs, did you mean --%s %s?", *arg, name, equals + 1);
+    }
+    return true;
+}
+
 bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char *usage, const char *about,
                GError **error)
 {
@@ -129,7 +150,7 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
         }
     g_autoptr(GError) parse_error = NULL;
     if (g_option_context_parse(context, argc, argv, &parse_error))
-        return true;
+        return check_settings(entries, *argv, usage, error);
     if (g_error_matches(parse_error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))
         explain_unknown(entries, *argv, usage, error);
     if (error == NULL || *error == NULL)

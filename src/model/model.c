@@ -72,6 +72,20 @@ static bool check_gpu(const DeviceGpu *gpu, const ModelConfig *config, GError **
     return true;
 }
 
+static void fail_params(const ModelConfig *config, Device *dev, bool gradients, GError **error)
+{
+    g_autofree char *count = text_grouped(model_config_params(config)), *room = text_bytes(device_room(dev));
+    const char *with = gradients ? " and their gradients" : "";
+    if (*dev->gpu.name)
+        fail_machine(
+            error,
+            "%s has %s free, too little for %s parameters%s; bf16 (train.precision, --precision) takes half of "
+            "f32, cpu (train.device, --device) nothing of it",
+            dev->gpu.name, room, count, with);
+    else
+        fail_machine(error, "no memory for %s parameters%s", count, with);
+}
+
 Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, const char *const *frozen,
                         GError **error)
 {
@@ -87,8 +101,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
         return NULL;
     ParamStore *params = params_open(dev, specs, n_specs, uses, gradients);
     if (params == NULL) {
-        g_autofree char *count = text_grouped(model_config_params(config));
-        fail_machine(error, "no memory for %s parameters%s", count, gradients ? " and their gradients" : "");
+        fail_params(config, dev, gradients, error);
         return NULL;
     }
     Model *model = g_new(Model, 1);

@@ -38,6 +38,7 @@ make_dataset
 verb=(train)
 takes "$work/config.yaml" 'train.length=1 steps' 'train.micro_batch=8 samples' 'train.batch=8 samples' model.width=256 model.ffn=1024 \
     model.heads=4 model.head_dim=64
+mv "$work/run" "$work/t5"
 echo "ok: the plan holds the run"
 
 # It holds the evaluations of a classifier, too, whose batches are larger than a step's.
@@ -52,3 +53,26 @@ echo "ok: evaluations"
 grep -q '^time  *not estimated for a GPU; --measure 20 runs steps on it$' "$work/out" && ! grep -q 'GFLOP/s' "$work/out" ||
     fail "the time of a plan: $(cat "$work/out")"
 echo "ok: no time of a CPU"
+
+# Whatever does not fit is one line with what would, and exit status 2.
+on_a_gpu_with() { env LOAM_FAKE_GPU_MEMORY=$((open + $1)) "$loam" "${@:2}"; }
+generate=(generate --model "$work/t5" --device cuda)
+embed=(embed --model "$work/t5" --device cuda --max-tokens 4096)
+bench=(bench generate --model "$work/t5" --device cuda --tokens 1000 --input 1000 --runs 1)
+no_model='free, too little for 2,557,952 parameters; bf16 (train.precision, --precision) takes half of f32'
+no_batch='of activations (save); smaller batches (train.micro_batch, --batch) need less'
+no_run='Shim has 1000 B free: no train.micro_batch would fit'
+expect 2 "$no_model" on_a_gpu_with 1000 "${generate[@]}"
+expect 2 "$no_model" on_a_gpu_with 1000 "${embed[@]}"
+expect 2 "$no_model" on_a_gpu_with 1000 "${bench[@]}"
+expect 2 "$no_model" on_a_gpu_with 1000 eval "$work/t5" train.device=cuda
+expect 2 "$no_batch" on_a_gpu_with 12000000 "${embed[@]}"
+expect 2 "$no_batch" on_a_gpu_with 12000000 "${bench[@]}"
+expect 2 "$no_batch" on_a_gpu_with 12000000 eval "$work/t5" train.device=cuda 'train.micro_batch=200 samples' 'train.batch=200 samples'
+expect 2 "$no_run" on_a_gpu_with 1000 bench step "$work/config.yaml" train.device=cuda
+expect 2 "$no_run" on_a_gpu_with 1000 plan "$work/config.yaml" train.device=cuda --measure 1
+expect 0 'no memory is left for matrix products' on_a_gpu_with 5000000 bench step "$work/config.yaml" train.device=cuda --seconds 0
+for verb in generate embed 'bench generate'; do
+    expect 1 'train.device=cuda is an option of runs, did you mean --device cuda?' "$loam" $verb --model "$work/t5" train.device=cuda
+done
+echo "ok: what does not fit"

@@ -58,6 +58,18 @@ static bool print_json(const Bench *b, GError **error)
     return print_json_line(object, error);
 }
 
+static void print_work(const StepTimes *r)
+{
+    if (r->peak.median > 0)
+        printf("work         %.0f GFLOP/s, %.1f %% of the %.0f GFLOP/s of matrix products between the steps (%.0f to "
+               "%.0f)\n",
+               r->flops_per_s / 1e9, 100 * r->flops_per_s / r->peak.median, r->peak.median / 1e9, r->peak.low / 1e9,
+               r->peak.high / 1e9);
+    else
+        printf("work         %.0f GFLOP/s; no memory is left for matrix products to compare it with\n",
+               r->flops_per_s / 1e9);
+}
+
 static void print_text(const Bench *b)
 {
     const StepTimer *timer = &b->timer;
@@ -72,10 +84,7 @@ static void print_text(const Bench *b)
                r->queued_s < HIDDEN * r->micro_s ? "launches are hidden" : "the GPU waits for launches");
     printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,
            r->tokens_per_s / (double)step_timer_inputs(timer));
-    printf(
-        "work         %.0f GFLOP/s, %.1f %% of the %.0f GFLOP/s of matrix products between the steps (%.0f to %.0f)\n",
-        r->flops_per_s / 1e9, 100 * r->flops_per_s / r->peak.median, r->peak.median / 1e9, r->peak.low / 1e9,
-        r->peak.high / 1e9);
+    print_work(r);
 }
 
 static bool write_trace(Bench *b, GError **error)
