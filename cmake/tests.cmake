@@ -140,7 +140,7 @@ set_target_properties(fake_driver PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFI
 add_library(fake_backend MODULE tests/shim/fake_backend.c)
 target_include_directories(fake_backend PRIVATE src)
 set_target_properties(fake_backend PROPERTIES PREFIX "" OUTPUT_NAME other-backend LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-driver)
-foreach(name device memory offload)
+foreach(name device memory offload foreign)
   loam_test(shim/test_${name} tests/shim/test_${name}.sh bash tests/shim/test_${name}.sh $<TARGET_FILE:loam>
             $<TARGET_FILE:backend_shim> ${CMAKE_BINARY_DIR}/test-driver)
 endforeach()

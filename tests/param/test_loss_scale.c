@@ -65,6 +65,12 @@ static const Script scripts[] = {
       "xx",
       { 2, 2 },
       1 },
+    /* Those of torch.amp.GradScaler(init_scale=16, growth_interval=3), torch 2.15.0, on gradients with inf planted. */
+    { "gradscaler_is_megatron_without_hysteresis",
+      { .scaler = SCALER_MEGATRON, .initial = 16, .window = 3, .hysteresis = 1 },
+      "x...x..xx....x",
+      { 8, 8, 8, 16, 8, 8, 8, 4, 2, 2, 2, 4, 4, 2 },
+      -1 },
     { "fixed", { .scaler = SCALER_FAIRSEQ, .fixed = 12 }, "xxx....", { 12, 12, 12, 12, 12, 12, 12 }, -1 },
     /* What Megatron-LM's own defaults do with the first steps of a run: 2^32, and the first overflow is forgiven. */
     { "megatron_defaults", { .scaler = SCALER_MEGATRON }, "xxxx.", { 0x1p32, 0x1p31, 0x1p30, 0x1p29, 0x1p29 }, -1 },
