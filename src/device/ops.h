@@ -50,15 +50,16 @@ enum {
 /* The numbers of an optimizer that change from step to step; in memory of the device, so that an update is the same
  * sequence of calls in every step. */
 typedef struct StepScalars {
-    float lr;       /* of this update, schedule included */
-    float clip;     /* factor on every gradient: that of clipping, divided by the loss scale */
-    int64_t update; /* number of this update: 1, 2, … */
+    float lr;                /* of this update, schedule included */
+    float clip;              /* factor on every gradient: that of clipping, divided by the loss scale */
+    double beta1_t, beta2_t; /* AdamW: β1ᵗ and β2ᵗ of AdamwSpec, t = 1, 2, … the number of this update */
+    double new_part; /* Adafactor: 1 − β2 of this update, (t + step_offset)^−decay_rate; 0.8 and 0 in the paper */
 } StepScalars;
 
 typedef struct AdamwSpec {
     double beta1, beta2, eps, weight_decay;
     /* AdamW with RMS scaling (nanoT5's AdamWScale): step × max(1e-3, rms(w)), and eps joins √v before its bias is
-     * corrected: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps), t = StepScalars.update. */
+     * corrected: w -= lr·max(1e-3, rms(w))·√(1−β2ᵗ)/(1−β1ᵗ) · m/(√v + eps). */
     bool scale_by_rms;
     int64_t count; /* elements of the whole tensor, for rms(w) */
 } AdamwSpec;
@@ -66,13 +67,11 @@ typedef struct AdamwSpec {
 typedef struct AdafactorSpec {
     double eps1, eps2;     /* 1e-30, 1e-3 */
     double clip_threshold; /* 1.0; 0 means no clipping */
-    double decay_rate;     /* 0.8: beta2 = 1 - t^-0.8, t = update + step_offset */
     double beta1;          /* 0 means no momentum */
     double weight_decay;   /* 0 for parameters without weight decay */
-    int64_t step_offset;
-    int64_t rows, cols;   /* of the whole tensor; a vector has 1 row */
-    bool scale_parameter; /* α = lr × max(eps2, rms(w)) */
-    bool decay_by_lr;     /* w *= 1 - weight_decay × α (Hugging Face); false: w *= 1 - weight_decay (T5X) */
+    int64_t rows, cols;    /* of the whole tensor; a vector has 1 row */
+    bool scale_parameter;  /* α = lr × max(eps2, rms(w)) */
+    bool decay_by_lr;      /* w *= 1 - weight_decay × α (Hugging Face); false: w *= 1 - weight_decay (T5X) */
 } AdafactorSpec;
 
 /* Every operation, by op_list.inc: op_gemm(dev, y, a, b, ta, tb, alpha, beta), … */

@@ -186,7 +186,11 @@ double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm, do
     if (config->relative_step)
         lr = relative_lr(config, (double)(update + config->step_offset));
     double clip = config->clip_norm > 0 ? fmin(1, config->clip_norm / (norm + 1e-6)) : 1;
-    StepScalars scalars = { .lr = (float)lr, .clip = (float)(clip / loss_scale), .update = update };
+    StepScalars scalars = { .lr = (float)lr,
+                            .clip = (float)(clip / loss_scale),
+                            .beta1_t = pow(config->beta1, (double)update),
+                            .beta2_t = pow(config->beta2, (double)update),
+                            .new_part = pow((double)(update + config->step_offset), -config->decay_rate) };
     device_upload(opt->store->dev, opt->scalars, &scalars, sizeof scalars);
     if (opt->host)
         offload_update(opt);

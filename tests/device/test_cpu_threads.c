@@ -1,6 +1,7 @@
 /* The cpu's results are the same to the bit for the same number of threads, and, where sums belong to one thread each,
  * for any number. */
 #include "adafactor.h"
+#include "device/scalars.h"
 #include "under_avx2.h"
 
 #include <glib.h>
@@ -115,10 +116,8 @@ static void sumsq(Rig *r)
 
 static void adafactor(Rig *r)
 {
-    AdafactorSpec spec = {
-        .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .decay_rate = 0.8, .scale_parameter = true
-    };
-    StepScalars scalars = { 0.01f, 1, 3 };
+    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .scale_parameter = true };
+    StepScalars scalars = scalars_of(3);
     Tensor w = matrix(r, N, C), row = vector(r, N), col = vector(r, C), g = matrix(r, N, C);
     Tensor sums = arena_vector(&r->arena, DT_F64, 3 + C, "sums");
     op_fill(r->dev, row, 1);

@@ -1,5 +1,6 @@
 #include "adafactor.h"
 #include "device/rig.h"
+#include "device/scalars.h"
 
 static Tensor as_vector(Tensor t)
 {
@@ -310,7 +311,7 @@ static void case_adamw(Rig *r)
     Tensor w = normal_of(r, precision->master, rows, cols, 0, 0.5);
     Tensor m = normal_of(r, precision->state, rows, cols, 0, 0), v = normal_of(r, precision->state, rows, cols, 0, 0);
     for (int update = 1; update <= 3; update++) {
-        StepScalars scalars = { .lr = 0.125f, .clip = 0.5f, .update = update };
+        StepScalars scalars = scalars_of(update);
         Tensor g = accumulator(r, rows, cols, 0, 1);
         op_sumsq(r->dev, squares, w, 0);
         op_adamw(r->dev, vector ? as_vector(w) : w, vector ? as_vector(rounded) : rounded, vector ? as_vector(m) : m,
@@ -327,9 +328,9 @@ static void case_adafactor(Rig *r)
 {
     int64_t rows = PICK_SIZE(r, 1, 35), cols = PICK_SIZE(r, 7, 600);
     int kind = choose(r, 3); /* factored, not factored, a vector */
-    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3, .decay_rate = 0.8 };
+    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3 };
     spec.clip_threshold = PICK(r, 1, 0);
-    spec.step_offset = spec.clip_threshold > 0 ? 0 : 100;
+    int offset = spec.clip_threshold > 0 ? 0 : 100;
     int settings = choose(r, 4); /* neither; momentum; decay by the learning rate; both, decay as in T5X */
     spec.beta1 = settings % 2 ? 0.9 : 0;
     spec.weight_decay = settings / 2 ? 0.1 : 0;
@@ -342,7 +343,7 @@ static void case_adafactor(Rig *r)
     Tensor col = as_vector(normal_of(r, state, 1, cols, 0, 0));
     Tensor rounded = blank(r, rows, cols, 0), absent = NO_TENSOR;
     for (int update = 1; update <= 3; update++) {
-        StepScalars scalars = { .lr = 0.125f, .clip = 0.5f, .update = update };
+        StepScalars scalars = scalars_of(update + offset);
         Tensor g = accumulator(r, rows, cols, 0, 1), momentum = spec.beta1 > 0 ? m : absent;
         set(g, 0, 0, 0);
         if (kind == 2)
@@ -373,7 +374,6 @@ static Member member_of(Rig *r, int64_t rows, int64_t cols, int number)
     t.spec = (AdafactorSpec){ .eps1 = 1e-30,
                               .eps2 = 1e-3,
                               .clip_threshold = 1,
-                              .decay_rate = 0.8,
                               .beta1 = number % 2 ? 0.9 : 0,
                               .weight_decay = number % 3 * 0.1,
                               .rows = rows,
@@ -433,7 +433,7 @@ static void case_group(Rig *r)
         members[i] = member_of(r, 1 + i % 3 * (i % 8 < 5 ? 9 : 1), widths[i % 8], i);
     for (int update = 1; update <= 2; update++)
         for (int step = 0; step < STEPS; step++) {
-            StepScalars scalars = { .lr = 0.125f, .clip = 0.5f, .update = update };
+            StepScalars scalars = scalars_of(update);
             device_group_begin(r->dev);
             for (int i = 0; i < MEMBERS; i++)
                 update_member(r->dev, &members[i], step, is_adamw ? &adamw : NULL, &scalars);

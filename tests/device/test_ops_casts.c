@@ -1,6 +1,7 @@
 /* Casts of the cpu, number by number: every bf16 and f16, and of f32 every sign and exponent with significands around
  * each bf16 and f16 and the middles between them. */
 #include "base/float16.h"
+#include "device/scalars.h"
 #include "under_avx2.h"
 
 #include <math.h>
@@ -110,7 +111,7 @@ static Tensor device_vector(Device *dev, DType dtype, int64_t n, float value)
 static void check_rounded_weights(Device *dev, int64_t n, int64_t offset)
 {
     const AdamwSpec spec = { .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .count = n };
-    const StepScalars scalars = { .lr = 0.125f, .clip = 1, .update = 1 };
+    const StepScalars scalars = scalars_of(1);
     Tensor w = device_vector(dev, DT_F32, n, 0), m = device_vector(dev, DT_F32, n, 0);
     Tensor v = device_vector(dev, DT_F32, n, 0), g = device_vector(dev, DT_F32, n, 1);
     Tensor room = device_vector(dev, DT_BF16, n + 2 * offset, 77);

@@ -2,6 +2,7 @@
  * warp or block of a GPU, or a sum more than one part: few combinations of each. */
 #include "adafactor.h"
 #include "device/rig.h"
+#include "device/scalars.h"
 
 static Tensor as_vector(Tensor t)
 {
@@ -68,10 +69,8 @@ static void case_sums(Rig *r)
 static void case_adafactor(Rig *r)
 {
     int64_t cols = PICK_SIZE(r, 1100, 16500), rows = 3;
-    AdafactorSpec spec = {
-        .eps1 = 1e-30, .eps2 = 1e-3, .decay_rate = 0.8, .clip_threshold = 1, .scale_parameter = true
-    };
-    StepScalars scalars = { .lr = 0.125f, .clip = 0.5f, .update = 1 };
+    AdafactorSpec spec = { .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .scale_parameter = true };
+    StepScalars scalars = scalars_of(1);
     DType state = r->dev->precision.state;
     Tensor w = normal_of(r, r->dev->precision.master, rows, cols, 0, 0.5), g = accumulator(r, rows, cols, 0, 1);
     Tensor row = as_vector(normal_of(r, state, 1, rows, 0, 0)), col = as_vector(normal_of(r, state, 1, cols, 0, 0));

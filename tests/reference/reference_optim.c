@@ -9,9 +9,9 @@ static double rms(Tensor squares, int64_t count)
 
 /* m̂ / (√v̂ + eps) as PyTorch's AdamW (Loshchilov & Hutter 2019). With scale_by_rms (nanoT5's AdamWScale) the bias
  * corrections act on the step alone, not on eps, and the step is times max(1e-3, rms of w before the update). */
-static double adamw_direction(double m, double v, double t, const AdamwSpec *spec)
+static double adamw_direction(double m, double v, const AdamwSpec *spec, const StepScalars *scalars)
 {
-    double correction1 = 1 - pow(spec->beta1, t), correction2 = 1 - pow(spec->beta2, t);
+    double correction1 = 1 - scalars->beta1_t, correction2 = 1 - scalars->beta2_t;
     if (spec->scale_by_rms)
         return sqrt(correction2) / correction1 * m / (sqrt(v) + spec->eps);
     return m / correction1 / (sqrt(v / correction2) + spec->eps);
@@ -28,16 +28,11 @@ void reference_adamw(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, 
             *at(m, i, j) = spec->beta1 * *at(m, i, j) + (1 - spec->beta1) * gradient;
             *at(v, i, j) = spec->beta2 * *at(v, i, j) + (1 - spec->beta2) * gradient * gradient;
             *at(w, i, j) = (1 - lr * spec->weight_decay) * *at(w, i, j) -
-                           step * adamw_direction(*at(m, i, j), *at(v, i, j), (double)scalars->update, spec);
+                           step * adamw_direction(*at(m, i, j), *at(v, i, j), spec, scalars);
         }
     }
     if (tensor_present(rounded))
         reference_copy(dev, rounded, w);
-}
-
-static double decay_of(const AdafactorSpec *spec, const StepScalars *scalars)
-{
-    return 1 - pow((double)(scalars->update + spec->step_offset), -spec->decay_rate);
 }
 
 /* row_i = β2 row_i + (1-β2) mean_j(g² + eps1), or v = β2 v + (1-β2)(g² + eps1). */
@@ -45,7 +40,7 @@ void reference_adafactor_moments(Device *dev, Tensor row, Tensor col_sums, Tenso
                                  const AdafactorSpec *spec, const StepScalars *scalars)
 {
     (void)dev;
-    double beta2 = decay_of(spec, scalars);
+    double beta2 = 1 - scalars->new_part;
     for (int64_t i = 0; i < tensor_rows(g); i++) {
         double sum = 0;
         for (int64_t j = 0; j < tensor_cols(g); j++) {
@@ -68,7 +63,7 @@ void reference_adafactor_columns(Device *dev, Tensor col, Tensor col_sums, const
                                  const StepScalars *scalars)
 {
     (void)dev;
-    double beta2 = decay_of(spec, scalars);
+    double beta2 = 1 - scalars->new_part;
     for (int64_t j = 0; j < col.d[0]; j++)
         *at(col, 0, j) = beta2 * *at(col, 0, j) + (1 - beta2) * (*at(col_sums, 0, j) / (double)spec->rows + spec->eps1);
 }

@@ -1,4 +1,5 @@
 /* Operations of a group are one launch on a GPU, and change what they change one by one, bit for bit. */
+#include "device/scalars.h"
 #include "shim/device_shim.h"
 
 #include <glib.h>
@@ -53,18 +54,14 @@ static Bucket *bucket_new(void)
             ((float *)t->row.p)[k] = 1 + ((float *)t->row.p)[k];
         for (int64_t k = 0; k < COLS; k++)
             ((float *)t->col.p)[k] = 1 + ((float *)t->col.p)[k];
-        t->spec = (AdafactorSpec){ .eps1 = 1e-30,
-                                   .eps2 = 1e-3,
-                                   .clip_threshold = 1,
-                                   .decay_rate = 0.8,
-                                   .rows = rows,
-                                   .cols = COLS,
-                                   .scale_parameter = true };
+        t->spec = (AdafactorSpec){
+            .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .rows = rows, .cols = COLS, .scale_parameter = true
+        };
     }
     return bucket;
 }
 
-static const StepScalars scalars = { .lr = 0.125f, .clip = 0.5f, .update = 3 };
+static StepScalars scalars; /* set by main */
 
 static void adamw(Device *dev, const Tensors *t)
 {
@@ -165,6 +162,7 @@ static void the_cpu_forms_no_groups(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    scalars = scalars_of(3);
     g_test_add_func("/group/is_one_launch", a_group_is_one_launch);
     g_test_add_func("/group/is_none_on_the_cpu", the_cpu_forms_no_groups);
     return g_test_run();

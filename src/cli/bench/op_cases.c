@@ -357,7 +357,7 @@ static void sumsq(OpRig *r)
 
 static StepScalars *step_scalars(OpRig *r)
 {
-    const StepScalars values = { .lr = 1e-6f, .clip = 1, .update = 10 };
+    const StepScalars values = { .lr = 1e-6f, .clip = 1, .beta1_t = 0.35, .beta2_t = 0.99, .new_part = 0.16 };
     StepScalars *scalars = arena_push(&r->arena, sizeof values, "scalars");
     device_upload(r->dev, scalars, &values, sizeof values);
     return scalars;
@@ -385,13 +385,9 @@ static void adamw(OpRig *r)
 static void adafactor(OpRig *r)
 {
     int64_t rows = r->sizes.model->vocab, cols = r->sizes.model->width;
-    const AdafactorSpec spec = { .eps1 = 1e-30,
-                                 .eps2 = 1e-3,
-                                 .clip_threshold = 1,
-                                 .decay_rate = 0.8,
-                                 .rows = rows,
-                                 .cols = cols,
-                                 .scale_parameter = true };
+    const AdafactorSpec spec = {
+        .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .rows = rows, .cols = cols, .scale_parameter = true
+    };
     DType state = r->dev->precision.state;
     StepScalars *scalars = step_scalars(r);
     Tensor w = master(r, rows, cols), g = gradient(r, rows, cols), copy = rounded(r, w);

@@ -46,8 +46,7 @@ static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, A
 void KERNEL(adamw)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Tensor g, Tensor squares,
                    const AdamwSpec *spec, const StepScalars *scalars)
 {
-    double t = (double)scalars->update, lr = (double)scalars->lr;
-    double correction1 = 1 - pow(spec->beta1, t), correction2 = sqrt(1 - pow(spec->beta2, t)), step = lr / correction1;
+    double lr = (double)scalars->lr, step = lr / (1 - scalars->beta1_t), correction2 = sqrt(1 - scalars->beta2_t);
     if (spec->scale_by_rms)
         step *= correction2 * fmax(1e-3, rms(squares, spec->count));
     AdamwStep s = { .clip = scalars->clip,
@@ -89,12 +88,11 @@ typedef struct Update {
 
 static Update update_begin(Tensor g, Tensor v, const AdafactorSpec *spec, const StepScalars *scalars)
 {
-    double t = (double)(scalars->update + spec->step_offset);
     return (Update){ .v = v,
                      .g = g,
                      .clip = scalars->clip,
-                     .beta2 = (float)(1 - pow(t, -spec->decay_rate)),
-                     .new2 = (float)pow(t, -spec->decay_rate),
+                     .beta2 = (float)(1 - scalars->new_part),
+                     .new2 = (float)scalars->new_part,
                      .eps1 = (float)spec->eps1 };
 }
 

@@ -6,12 +6,7 @@
 namespace
 {
 
-/* β2 of this update is 1 - more. */
-__device__ inline double new_part(const AdafactorSpec &spec, const StepScalars *scalars)
-{
-    return pow((double)(scalars->update + spec.step_offset), -spec.decay_rate);
-}
-
+/* more: 1 - β2, StepScalars.new_part. */
 __device__ inline float moved(float moment, double more, float to)
 {
     return (float)(1 - more) * moment + (float)more * to;
@@ -45,7 +40,7 @@ struct RowMoments {
     __device__ void move_row(int64_t r, float sum) const
     {
         float mean = sum / (float)cols + (float)spec.eps1;
-        store_one(row, 0, r, moved(load_one(row, 0, r), new_part(spec, scalars), mean));
+        store_one(row, 0, r, moved(load_one(row, 0, r), scalars->new_part, mean));
     }
 };
 
@@ -75,7 +70,7 @@ struct FullMoments {
 
     __device__ Factors factors(void) const
     {
-        return { new_part(spec, scalars), scalars->clip };
+        return { scalars->new_part, scalars->clip };
     }
 
     __device__ void operator()(const Factors &f, int64_t row, int64_t col, int n) const
@@ -103,7 +98,7 @@ struct ColumnMoments {
 
     __device__ Factors factors(void) const
     {
-        return { new_part(spec, scalars) };
+        return { scalars->new_part };
     }
 
     __device__ void operator()(const Factors &f, int64_t, int64_t at, int n) const
@@ -120,7 +115,7 @@ struct ColumnMoments {
 struct Direction {
     View g, v, row, col;
     const double *row_sum;
-    double rows;
+    float rows; /* f32: a GPU may have few units for f64, and this is of every lot */
     const StepScalars *scalars;
 
     __device__ void operator()(float (&u)[LOT], int64_t r, int64_t c, int n) const
@@ -130,7 +125,7 @@ struct Direction {
         if (v.p) {
             load(moment, v, r, c, n);
         } else {
-            factor *= (float)(1 / sqrt((double)load_one(row, 0, r) / (*row_sum / rows)));
+            factor *= sqrtf((float)*row_sum / rows) / sqrtf(load_one(row, 0, r));
             load(moment, col, 0, c, n);
         }
         UNROLL for (int i = 0; i < LOT; i++) u[i] = i < n ? u[i] * factor / sqrtf(moment[i]) : 0;
@@ -139,7 +134,7 @@ struct Direction {
 
 Direction direction(const Update &u)
 {
-    return { view(u.g), view(u.v), view(u.row), view(u.col), (const double *)u.row_sum.p, (double)u.adafactor.rows,
+    return { view(u.g), view(u.v), view(u.row), view(u.col), (const double *)u.row_sum.p, (float)u.adafactor.rows,
              u.scalars };
 }
 

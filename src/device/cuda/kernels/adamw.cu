@@ -18,9 +18,7 @@ struct AdamW {
     /* The factors of this update, from f64, as the cpu's. */
     __device__ Factors factors(void) const
     {
-        double t = (double)scalars->update, lr = scalars->lr;
-        double correction1 = 1 - pow(spec.beta1, t), correction2 = sqrt(1 - pow(spec.beta2, t)),
-               step = lr / correction1;
+        double lr = scalars->lr, step = lr / (1 - scalars->beta1_t), correction2 = sqrt(1 - scalars->beta2_t);
         if (spec.scale_by_rms)
             step *= correction2 * fmax(1e-3, sqrt(*squares / (double)spec.count));
         return { scalars->clip, (float)(1 - lr * spec.weight_decay), (float)step,
