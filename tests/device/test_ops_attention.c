@@ -74,8 +74,9 @@ static void attn_outputs(Rig *r, const AttnSpec *spec, int64_t dim, int64_t spar
 static void case_attn_forms(Rig *r)
 {
     static const int32_t lengths[] = { 21, 1, 140, -1 };
-    int32_t prefix[] = { 3, 0, 7 };
+    int32_t *prefix = allocate(r, 3 * sizeof *prefix);
     int64_t spare = PICK_SIZE(r, 0, 3);
+    prefix[0] = 3, prefix[2] = 7;
     AttnSpec spec = { .heads = 2, .scale = 0.3f };
     spec.kv_heads = (int32_t)PICK(r, 0, 1);
     spec.window = (int32_t)PICK(r, 0, 17);

@@ -53,6 +53,27 @@ assert set(verdict for *_, verdict in bars({}, False)) == {"not measured"}
 END
 echo "ok: bars"
 
+# The cases with arrays beside their tensors, in more forms than a dry run takes: they must lie in memory that the case allocated.
+for path in $("$build/gpu_test_ops_attention" -l | grep -E 'attn_(forms|layout)_match'); do
+    RIG_STRIDE=5 OMP_NUM_THREADS=1 LD_LIBRARY_PATH=$build/test-driver LOAM_CUDA_BACKEND=$build/libbackend_shim.so \
+        "$build/gpu_test_ops_attention" -p "$path" >"$work/case" 2>&1 || fail "$path: $(tail -3 "$work/case")"
+done
+echo "ok: cases"
+
+# The models of a real trial, which a dry run makes tiny, are such as loam trains.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 - >"$work/models" <<'END'
+from gpu_trial import rates
+for model in [*rates.MODELS.values(), rates.KERNELS[rates.CAUSAL]]:
+    print(model.config, model.options)
+END
+while read -r config options; do
+    # shellcheck disable=SC2086
+    "$build/loam" plan "$config" $options train.precision=bf16 train.micro_batch="8 samples" train.batch="8 samples" >"$work/plan" 2>&1 ||
+        fail "$options: $(cat "$work/plan")"
+done <"$work/models"
+[ "$(wc -l <"$work/models")" = 10 ] || fail "$(cat "$work/models")"
+echo "ok: models"
+
 # A GPU that does not open: each section says so, and what the command said at last.
 ! LOAM_FAKE_GPU_REFUSES='it is busy' trial --out "$work/busy" --only operations,families,speed || fail "a GPU that does not open is a success"
 for section in operations families speed; do

@@ -215,7 +215,7 @@ def curves(trial):
     folder = prepare(trial, "curve", 200 if trial.shim else 6000, 200)
     steps = 2 if trial.shim else 200
     sizes = TOY if trial.shim else ["model.width=256", "model.ffn=512", "model.heads=4", "model.head_dim=64", "model.n_enc=3", "model.n_dec=3",
-                                   "train.batch=16 samples", "train.micro_batch=16 samples", "data.input_length=128", "optim.lr=1e-3"]
+                                   "train.batch=8 samples", "train.micro_batch=8 samples", "data.input_length=128", "optim.lr=1e-3"]
     allowed = {"f32": 2e-3, "bf16": 1.5e-2, "fp16": 1.5e-2, "fp8": 3e-2}
     kinds = [("cpu", "f32")] + [("cuda", precision) for precision in (["bf16"] if trial.shim else allowed)]
     found, seconds = {}, {}

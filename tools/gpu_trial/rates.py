@@ -31,7 +31,8 @@ MODELS = {
     "GPT-2": Model(GPT, "model.vocab=50257 data.input_length=1024 model.dropout=0", (16, 32)),
     "BERT-base": Model(BERT, "model.vocab=30522 data.input_length=512 model.dropout=0", (64, 128)),
     "T5-1.1-base": Model(T5, "optim.name=adamw model.preset=t5-1.1-base model.vocab=32128 data.input_length=512", (32, 64)),
-    "T5-1.1-large, 4,096 tokens": Model(T5, "optim.name=adamw model.preset=t5-1.1-large model.vocab=32128 data.input_length=4096", (8,)),
+    "T5-1.1-large, 4,096 tokens": Model(T5, "optim.name=adamw model.preset=t5-1.1-large model.vocab=32128 data.input_length=4096 "
+                                        "tokenizer.sentinels=256", (8,)),
 }
 PROFILED = ("T5-1.1-large", "GPT-2")
 # Whose operations are timed by themselves. The second has the heads, head size and sequences of the first.
