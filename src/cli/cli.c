@@ -113,7 +113,7 @@ static bool explain_unknown(const GOptionEntry *entries, char **argv, const char
  */
 static bool check_settings(const GOptionEntry *entries, char **argv, const char *usage, GError **error)
 {
-    if (strstr(usage, "group.key=value"))
+    if (strstr(usage, "key=value"))
         return true;
     for (char **arg = argv + 1; *arg; arg++) {
         const char *dot = strchr(*arg, '.'), *equals = strchr(*arg, '=');
