@@ -143,6 +143,7 @@ set_target_properties(fake_backend PROPERTIES PREFIX "" OUTPUT_NAME other-backen
 foreach(name device memory offload foreign)
   loam_test(shim/test_${name} tests/shim/test_${name}.sh bash tests/shim/test_${name}.sh $<TARGET_FILE:loam>
             $<TARGET_FILE:backend_shim> ${CMAKE_BINARY_DIR}/test-driver)
+  set_tests_properties(shim/test_${name} PROPERTIES TIMEOUT 900) # under sanitizers
 endforeach()
 if(NOT LOAM_SANITIZE)
   loam_test(shim/test_gpu_trial tests/shim/test_gpu_trial.sh bash tests/shim/test_gpu_trial.sh ${CMAKE_BINARY_DIR})
