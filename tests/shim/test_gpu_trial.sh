@@ -140,7 +140,8 @@ rm -f "$work/child"
 gone "$(cat "$work/child")"
 page '^\| operations \| not run: '
 page '^- operations: .*gpu_test_ops'
-page 'Not run: operations, families'
+page 'Not run, or not whole: operations, families'
+page '^- operations: gpu_test_ops; gpu_test_ops_attention; '
 json late 'trial["failed"] == [] and all(trial["sections"][name]["verdict"].startswith("not run") for name in ("operations", "families"))'
 echo "ok: what breaks is named, what was started ends"
 

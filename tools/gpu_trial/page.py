@@ -106,9 +106,9 @@ def verdict(trial, name):
 def headline(trial):
     rows = bars(trial.results, trial.shim)
     count = lambda word: sum(row[3] == word for row in rows)
-    unrun = [name for name in trial.wanted if verdict(trial, name).startswith("not run")]
+    unrun = [name for name in trial.wanted if "not run" in verdict(trial, name)]
     said = [f"Stopped by {trial.signal.name}." if trial.signal else "", f"{len(trial.failed)} failed." if trial.failed else "Nothing failed.",
-            f"Not run: {', '.join(unrun)}." if unrun else "", f"Parts not run: {len(trial.late)}." if trial.late else "",
+            f"Not run, or not whole: {', '.join(unrun)}." if unrun else "", f"Parts not run: {len(trial.late)}." if trial.late else "",
             f"Bars: {count('met')} met, {count('NOT MET')} not met, {count('not measured')} not measured." if not trial.shim else ""]
     return f"{time.monotonic() - trial.started:.0f} s of {60 * trial.minutes:.0f} s. " + " ".join(text for text in said if text)
 
@@ -133,7 +133,7 @@ def text_of(trial):
     if trial.failed:
         page += ["\n## What failed\n", *failures(trial), "", "The whole of what each command said is in logs.tar.gz."]
     if trial.late:
-        page += ["\n## What was not run, or not to its end\n"] + [f"- {section}: {', '.join(part for of, part in trial.late if of == section)}"
+        page += ["\n## What was not run, or not to its end\n"] + [f"- {section}: {'; '.join(part for of, part in trial.late if of == section)}"
                                                          for section in dict.fromkeys(of for of, _ in trial.late)]
     page += ["\n## bars\n", table(["bar", "wanted", "measured", "verdict"], bars(trial.results, trial.shim))]
     for name in trial.sections:
