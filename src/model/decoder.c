@@ -11,7 +11,7 @@
  * encoder, then one a step. */
 struct Decoder {
     Model *model;
-    Workspace work;
+    Workspace *work;         /* the model's, of which the arenas of slot 0 are the decoder's while it is open */
     StackPass pass;          /* of a step, over step_stream */
     TokenStream prompts;     /* through the encoder; or, but for their last tokens, through the decoder */
     TokenStream step_stream; /* R tokens, one a sequence; to cross-attention those of one prompt are one sequence */
@@ -99,14 +99,20 @@ static void prompts_init(TokenStream *stream, const Prompts *prompts, int32_t le
     }
 }
 
-/* A decoder whose workspace measures. */
+/* A decoder whose workspace may be too small, or measures. */
 static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each, int32_t max_tokens)
 {
     Decoder *d = g_new0(Decoder, 1);
     int32_t n_rows = prompts->n * n_each;
     bool encodes = model->config.n_enc > 0, prefixed = model->config.prefix_lm;
 
+    Slot *slot = &model->slots[0];
+    CHECK(slot->state == SLOT_FREE, "a decoder while slot 0 is in state %d", (int)slot->state);
+    slot->state = SLOT_DECODES;
     d->model = model;
+    d->work = &model->work;
+    arena_reset(d->work->save, 0);
+    arena_reset(&d->work->scratch, 0);
     d->pass.stack = &model->decoder;
     d->max_tokens = max_tokens;
     prompts_init(&d->prompts, prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
@@ -132,7 +138,6 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     d->top_ids = g_new0(int32_t, n_rows * most_top(d));
     d->top_logits = g_new0(float, n_rows *most_top(d));
     d->log_sums = g_new0(double, n_rows);
-    workspace_init(&d->work, 1);
     return d;
 }
 
@@ -140,7 +145,9 @@ void decoder_close(Decoder *decoder)
 {
     if (decoder == NULL)
         return;
-    workspace_clear(&decoder->work, decoder->model->dev);
+    arena_reset(decoder->work->save, 0);
+    arena_reset(&decoder->work->scratch, 0);
+    decoder->model->slots[0].state = SLOT_FREE;
     stream_free(&decoder->prompts);
     stream_free(&decoder->step_stream);
     g_free(decoder->prompt_rows);
@@ -164,7 +171,7 @@ static void encode(Decoder *d)
 
     stack_pass_init(&pass, &model->encoder);
     pass.tokens = d->prompt_tokens;
-    stack_context(&pass, &d->work, d->work.save, NULL, &forward);
+    stack_context(&pass, d->work, d->work->save, NULL, &forward);
     stack_begin(&pass);
     Tensor encoder_output = stack_fwd(&pass, NO_TENSOR);
     for (BlockWalk walk = { .pass = &d->pass }; stack_walk_next(&walk);)
@@ -178,37 +185,37 @@ static void prefill(Decoder *d)
 {
     Model *model = d->model;
     StackPass pass = { .stack = &model->decoder, .tokens = d->prompt_tokens };
-    size_t scratch = arena_mark(&d->work.scratch);
+    size_t scratch = arena_mark(&d->work->scratch);
     int32_t longest = d->prompts.max_len, n = d->step_stream.max_tokens, n_each = n / d->step_stream.n_seq;
     RowMoves moves = moves_new((int64_t)n * longest);
     StackW w = { 0 };
 
     for (int32_t r = 0; r < n; r++)
         moves_add(&moves, d->prompts.cu[r / n_each], d->first_row[r], d->prompt_rows[r]);
-    moves_upload(&moves, model->dev, &d->work.scratch);
+    moves_upload(&moves, model->dev, &d->work->scratch);
 
-    stack_context(&pass, &d->work, d->work.save, NULL, &forward);
-    Tensor x = arena_tensor(&d->work.scratch, pass.cx.precision.residual, d->prompts.max_tokens, model->config.width,
+    stack_context(&pass, d->work, d->work->save, NULL, &forward);
+    Tensor x = arena_tensor(&d->work->scratch, pass.cx.precision.residual, d->prompts.max_tokens, model->config.width,
                             "decoder.x");
     params_acquire(model->params, BUCKET_DECODER, &w);
     stack_positions(&pass, &w, 1 - longest, 2 * longest - 1, longest);
     stack_embed(&pass, x, &w);
     params_release(model->params, BUCKET_DECODER);
     for (BlockWalk walk = { .pass = &pass }; stack_walk_next(&walk);) {
-        size_t mark = arena_mark(d->work.save);
+        size_t mark = arena_mark(d->work->save);
         BlockSave kept;
         block_fwd(&walk.cx, x, x, NO_TENSOR, pass.bias, &walk.w, &kept);
-        moves_make(&moves, model->dev, &d->work.scratch, d->caches[walk.i].self, kept.self.p.kv);
-        arena_reset(d->work.save, mark);
+        moves_make(&moves, model->dev, &d->work->scratch, d->caches[walk.i].self, kept.self.p.kv);
+        arena_reset(d->work->save, mark);
     }
-    arena_reset(&d->work.scratch, scratch);
+    arena_reset(&d->work->scratch, scratch);
 }
 
 /* Copies what describes the sequences to the device. */
 static void upload_rows(Decoder *d)
 {
     Device *dev = d->model->dev;
-    Arena *save = d->work.save;
+    Arena *save = d->work->save;
     int32_t n = d->step_stream.max_tokens;
 
     d->prompt_tokens = encoder_upload(d->model, save, &d->prompts);
@@ -251,30 +258,30 @@ static void begin(Decoder *d)
     StackW w = { 0 };
 
     upload_rows(d);
-    stack_context(&d->pass, &d->work, d->work.save, &d->prompt_tokens, &forward);
+    stack_context(&d->pass, d->work, d->work->save, &d->prompt_tokens, &forward);
     params_acquire(model->params, BUCKET_DECODER, &w);
     stack_positions(&d->pass, &w, 1 - d->capacity, d->capacity, d->capacity);
     params_release(model->params, BUCKET_DECODER);
     int64_t rows = (int64_t)d->step_stream.max_tokens * d->capacity;
     DType dtype = d->pass.cx.precision.compute;
     for (BlockCache *cache = d->caches; cache < d->caches + model->config.n_dec; cache++) {
-        cache->self = arena_tensor(d->work.save, dtype, rows, 2 * width, "decoder.self");
+        cache->self = arena_tensor(d->work->save, dtype, rows, 2 * width, "decoder.self");
         if (encodes)
-            cache->cross = arena_tensor(d->work.save, dtype, d->prompts.max_tokens, 2 * width, "decoder.cross");
+            cache->cross = arena_tensor(d->work->save, dtype, d->prompts.max_tokens, 2 * width, "decoder.cross");
     }
-    size_t mark = arena_mark(d->work.save);
+    size_t mark = arena_mark(d->work->save);
     if (encodes)
         encode(d);
     else if (d->prompts.max_tokens > 0)
         prefill(d);
-    arena_reset(d->work.save, mark);
+    arena_reset(d->work->save, mark);
 }
 
 /* Reads the k most likely tokens after y (R,C) into the decoder's arrays. */
 static void read_top(Decoder *d, Tensor y, int32_t k)
 {
     Device *dev = d->model->dev;
-    Arena *scratch = &d->work.scratch;
+    Arena *scratch = &d->work->scratch;
     size_t mark = arena_mark(scratch);
     Tensor values = arena_tensor(scratch, precision_statistic(dev->precision), y.d[0], k, "top.values");
     Tensor ids = arena_tensor(scratch, DT_I32, y.d[0], k, "top.ids");
@@ -292,8 +299,8 @@ static void step(Decoder *d, int32_t k)
 {
     Model *model = d->model;
     int64_t n = d->step_stream.max_tokens;
-    size_t save = arena_mark(d->work.save), scratch = arena_mark(&d->work.scratch);
-    Tensor x = arena_tensor(&d->work.scratch, d->pass.cx.precision.residual, n, model->config.width, "decoder.x");
+    size_t save = arena_mark(d->work->save), scratch = arena_mark(&d->work->scratch);
+    Tensor x = arena_tensor(&d->work->scratch, d->pass.cx.precision.residual, n, model->config.width, "decoder.x");
     StackW stack = { 0 };
     NormSave norm;
 
@@ -308,8 +315,8 @@ static void step(Decoder *d, int32_t k)
         read_top(d, y, k);
     else
         heads_logits(model, &d->pass.cx, d->logits, y);
-    arena_reset(d->work.save, save);
-    arena_reset(&d->work.scratch, scratch);
+    arena_reset(d->work->save, save);
+    arena_reset(&d->work->scratch, scratch);
     d->t++;
 }
 
@@ -330,7 +337,7 @@ static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError *
         step(dry, i * most_top(d));
     }
     decoder_reorder(dry, from);
-    bool ok = workspace_reserve(&d->work, model->dev, &dry->work, error);
+    bool ok = workspace_grow(d->work, model->dev, dry->work, error);
     decoder_close(dry);
     model_close_dry(dry_model);
     return ok;
@@ -417,7 +424,7 @@ TopTokens decoder_step_top(Decoder *decoder, const int32_t *tokens, int32_t k)
 void decoder_reorder(Decoder *decoder, const int32_t *from)
 {
     Model *model = decoder->model;
-    Arena *scratch = &decoder->work.scratch;
+    Arena *scratch = &decoder->work->scratch;
     int32_t n = decoder->step_stream.max_tokens, n_each = n / decoder->step_stream.n_seq;
     size_t mark = arena_mark(scratch);
     RowMoves moves = moves_new((int64_t)n * decoder->t);

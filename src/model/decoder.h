@@ -13,7 +13,9 @@ typedef struct Prompts {
 } Prompts;
 
 /* Reads the prompts: all of them through the encoder, or all but their last tokens through the decoder. max_tokens:
- * limit on calls of decoder_step. Prompts that are too long and ids outside the vocabulary are LOAM_ERROR_USER. */
+ * limit on calls of decoder_step. It works in the memory of the model's activations, which grows where it is too small:
+ * until decoder_close, the model has no other decoder and sees no microbatch. Prompts that are too long and ids outside
+ * the vocabulary are LOAM_ERROR_USER. */
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error);
 void decoder_close(Decoder *decoder);
 /* Appends tokens[r] to sequence r, the first time the decoder start or, without an encoder, the last token of its

@@ -7,8 +7,9 @@
 
 typedef enum SlotState {
     SLOT_FREE,
-    SLOT_BEGUN,  /* slot_fwd comes next */
-    SLOT_FORWARD /* slot_bwd comes next */
+    SLOT_BEGUN,   /* slot_fwd comes next */
+    SLOT_FORWARD, /* slot_bwd comes next */
+    SLOT_DECODES  /* a decoder has its arena */
 } SlotState;
 
 /* One microbatch in flight. */

@@ -42,8 +42,8 @@ static void the_top_tokens_are_those_of_the_logits(void)
     const Prompts prompts = { ids, cu, 2 };
     const int64_t vocab = tiny_relu.vocab;
     Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
-    Model *model = tiny_open(dev, &tiny_relu);
-    Decoder *all = decoder_open(model, &prompts, 2, STEPS, NULL), *best = decoder_open(model, &prompts, 2, STEPS, NULL);
+    Model *model = tiny_open(dev, &tiny_relu), *other = tiny_open(dev, &tiny_relu); /* the same weights */
+    Decoder *all = decoder_open(model, &prompts, 2, STEPS, NULL), *best = decoder_open(other, &prompts, 2, STEPS, NULL);
     for (int32_t k = 1; k <= 3; k++) {
         const float *logits = decoder_step(all, tokens);
         TopTokens top = decoder_step_top(best, tokens, k);
@@ -64,6 +64,7 @@ static void the_top_tokens_are_those_of_the_logits(void)
     }
     decoder_close(all);
     decoder_close(best);
+    model_close(other);
     model_close(model);
     device_close(dev);
 }
@@ -91,7 +92,7 @@ static void sequences_side_by_side_do_not_see_each_other(void)
     static const int32_t within[EACH] = { 2, 2, 0 };
     const int64_t vocab = tiny_relu.vocab;
     Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
-    Model *model = tiny_open(dev, &tiny_relu);
+    Model *model = tiny_open(dev, &tiny_relu), *other = tiny_open(dev, &tiny_relu); /* the same weights */
     Batch *batch = tiny_batch(vocab, 4, 9, 6);
     const Prompts prompts = { batch->enc.ids, batch->enc.cu, TINY_SAMPLES };
     Decoder *decoder = decoder_open(model, &prompts, EACH, STEPS, NULL);
@@ -107,7 +108,7 @@ static void sequences_side_by_side_do_not_see_each_other(void)
             const int32_t cu[] = { 0, batch->enc.cu[p + 1] - batch->enc.cu[p] };
             for (int i = 0; i <= step; i++)
                 history[r][i] = fed(p, i > 2 ? r % EACH : origin, i);
-            alone(model, &(Prompts){ batch->enc.ids + batch->enc.cu[p], cu, 1 }, history[r], step + 1, want);
+            alone(other, &(Prompts){ batch->enc.ids + batch->enc.cu[p], cu, 1 }, history[r], step + 1, want);
             assert_rows_equal(logits + r * vocab, want, vocab, 1e-5);
             from[r] = p * EACH + within[r % EACH];
         }
@@ -116,6 +117,7 @@ static void sequences_side_by_side_do_not_see_each_other(void)
     }
     decoder_close(decoder);
     batch_free(batch);
+    model_close(other);
     model_close(model);
     device_close(dev);
 }

@@ -146,7 +146,7 @@ static void cached_prompts(Device *dev, const Kind *kind, double tolerance)
     enum { PROMPTS = 2, EACH = 2, STEPS = 4, ROWS = PROMPTS * EACH };
     static const int32_t cu[] = { 0, 5, 6 }, ids[] = { 3, 7, 1, 9, 4, 11 }, exchanged[] = { 1, 0, 2, 2 };
     static const int32_t fed[STEPS - 1][ROWS] = { { 5, 2, 8, 1 }, { 6, 6, 0, 3 }, { 4, 10, 12, 13 } };
-    Model *model = kind_open(dev, kind);
+    Model *model = kind_open(dev, kind), *other = kind_open(dev, kind); /* the same weights */
     int64_t vocab = model_config(model)->vocab;
     int32_t text[ROWS][LENGTH], length[ROWS], kept[ROWS][LENGTH];
     Batch *batch = kind_batch(model_config(model), ROWS, false);
@@ -155,7 +155,7 @@ static void cached_prompts(Device *dev, const Kind *kind, double tolerance)
     const ModelLoss plain = { 0 };
 
     tiny_reserve(model, batch, &plain);
-    Decoder *decoder = decoder_open(model, &(Prompts){ ids, cu, PROMPTS }, EACH, STEPS, NULL);
+    Decoder *decoder = decoder_open(other, &(Prompts){ ids, cu, PROMPTS }, EACH, STEPS, NULL);
     g_assert_nonnull(decoder);
     for (int r = 0; r < ROWS; r++) {
         length[r] = cu[r / EACH + 1] - cu[r / EACH];
@@ -185,6 +185,7 @@ static void cached_prompts(Device *dev, const Kind *kind, double tolerance)
     }
     decoder_close(decoder);
     batch_free(batch);
+    model_close(other);
     model_close(model);
     device_close(dev);
 }
