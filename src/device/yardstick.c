@@ -62,6 +62,7 @@ void yardstick_open(Yardstick *y, Device *dev)
     size_t bytes = 3 * (size_t)(side * side) * dtype_bytes(dev->precision.compute);
     *y = (Yardstick){ .dev = dev, .side = side, .memory = device_alloc(dev, bytes) };
     if (y->memory) {
+        y->bytes = bytes;
         fill_factors(y);
         multiply(y);
     }

@@ -12,6 +12,7 @@ typedef struct Yardstick {
     Device *dev;
     int64_t side;                      /* rows and columns of the matrices */
     void *memory;                      /* the two factors and the result; NULL means too little memory: no samples */
+    size_t bytes;                      /* of this memory */
     double samples[YARDSTICK_SAMPLES]; /* FLOP/s: the newest ones, in a ring */
     int64_t n;                         /* samples taken so far */
     double opened, spent, last;        /* clock_seconds() at opening; seconds of all samples, of the last one */

@@ -71,6 +71,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     timer->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
     if (timer->dev == NULL)
         return false;
+    timer->room = device_room(timer->dev);
     timer->batch = batch_new((int32_t)timer->micro, timer->enc, timer->dec);
     fill_batch(timer);
     MemoryPlan memory;
@@ -79,6 +80,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
         !(timer->model = config_open_model(config, timer->dev, error)) ||
         !model_reserve(timer->model, (int32_t)timer->micro, timer->enc, timer->dec, &loss, NULL, error))
         return false;
+    timer->plan = memory.device;
     params_init(model_params(timer->model), 1);
     if (!(timer->optimizer = optimizer_open(model_params(timer->model), &config->optim, error)))
         return false;
@@ -187,6 +189,10 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     yardstick_complete(&timer->yardstick, PEAK_SECONDS);
     times->peak = yardstick_rate(&timer->yardstick);
     set_rates(timer, times);
+    if (*timer->dev->gpu.name) {
+        times->taken = timer->room - device_room(timer->dev) - timer->yardstick.bytes;
+        times->planned = timer->plan;
+    }
 }
 
 void step_timer_trace(StepTimer *timer, Profile *profile)

@@ -16,6 +16,7 @@ typedef struct StepTimer {
     Optimizer *optimizer;
     Batch *batch;
     Yardstick yardstick;
+    size_t room, plan;             /* bytes of a GPU's memory: free before the run, of its plan */
     int64_t micro, accum, updates; /* samples of a microbatch, microbatches of a step, updates made so far */
     int32_t enc, dec; /* tokens of a sample in each stack; 0 means a stack that the objective does not fill */
 } StepTimer;
@@ -26,8 +27,9 @@ typedef struct StepTimes {
     double update_s; /* gradient norm and optimizer update */
     double step_s;   /* a whole step: accum microbatches and an update */
     double tokens_per_s, flops_per_s;
-    double profiled_s; /* wall-clock time that the profile covers */
-    PeakRate peak;     /* of matrix products between the steps */
+    double profiled_s;     /* wall-clock time that the profile covers */
+    PeakRate peak;         /* of matrix products between the steps */
+    size_t taken, planned; /* bytes of a GPU's memory that the run has taken, and of its plan; 0 on the CPU */
 } StepTimes;
 
 /* Resolves what the configuration leaves open (vocabulary, precision) and sets the sizes of a step: config, objective,

@@ -31,6 +31,17 @@ takes() { # CONFIG.yaml OVERRIDES…
     [ $(($(count peak) - open)) -lt $((reserved + spare)) ] && [ "$(count largest)" = "$reserved" ] ||
         fail "$1: reserved $reserved bytes, taken $(count peak)"
 }
+# What the benchmark of a step says that it took is what the fake counted, but for the matrices of its yardstick.
+takes_as_told() {
+    local told matrices=12582912 # 12 MiB: three matrices of 1,024 x 1,024 in f32, which is what 1 GiB has room for
+    "$loam" bench step --seconds 0 --json "$@" train.device=cuda >"$work/out" 2>"$work/log" || fail "$(tail -n 1 "$work/log")"
+    told=$(sed 's/.*"memory_bytes":\([0-9]*\).*/\1/' "$work/out")
+    [ "$told" -gt 0 ] && [ $((told + open + matrices)) = "$(count peak)" ] || fail "told $told bytes, taken $(count peak)"
+    "$loam" bench step --seconds 0 "$@" train.device=cuda 2>/dev/null | grep -q '^memory  *[0-9.]* MiB of the GPU, [0-9.]* MiB planned$' ||
+        fail "the text says nothing of memory"
+}
+takes_as_told configs/gpt2.yaml model.n_dec=1 model.width=256 model.ffn=1024 model.heads=4 model.vocab=1000 train.precision=f32 \
+    'train.micro_batch=8 samples' data.input_length=128
 verb=(bench step --seconds 0)
 takes configs/t5-1.1-small.yaml model.vocab=32128
 takes configs/gpt2.yaml model.vocab=50304 model.n_dec=2

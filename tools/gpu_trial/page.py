@@ -46,6 +46,12 @@ def long_fits(results):
     return None if not loam or eager is None else float(eager["samples"] is None)
 
 
+def beside_plan(results, model):
+    """The smaller of the memory that a step took of the GPU and the memory that was planned, beside the other."""
+    taken, planned = step(results, model, "memory_bytes"), step(results, model, "planned_bytes")
+    return min(taken, planned) / max(taken, planned) if taken and planned else None
+
+
 def percent(x):
     return f"{100 * x:.1f} %"
 
@@ -74,6 +80,8 @@ BARS = [
      lambda r: quotient(step(r, "T5-1.1-XL, FP8", "tokens_per_s"), step(r, "T5-1.1-XL", "tokens_per_s"))),
     ("attention with T5's bias: FLOP/s beside causal attention's without it, forward", 0.6, percent, lambda r: attention(r, "")),
     ("attention with T5's bias: FLOP/s beside causal attention's without it, backward", 0.6, percent, lambda r: attention(r, ", bwd")),
+    *((f"{model}: memory taken beside the plan, or the plan beside it", 0.95, percent, lambda r, model=model: beside_plan(r, model))
+      for model in ("T5-1.1-small", "T5-1.1-large", "GPT-2-1.5B")),
     ("T5-1.1-large at 4,096 tokens, beside PyTorch's eager attention", 1.0, fitting, long_fits),
 ]
 

@@ -53,6 +53,9 @@ static bool print_json(const Bench *b, GError **error)
         json_finite(r->flops_per_s / r->peak.median), "isa", b->timer.dev->isa, "threads", b->timer.dev->threads,
         "precision", precision, "parameters", (json_int_t)params_elements(model_params(b->timer.model)), "input_tokens",
         step_timer_inputs(&b->timer), "target_tokens", b->timer.dec > 0 ? b->timer.dec : b->timer.enc);
+    if (r->planned > 0)
+        json_object_update_new(object, json_pack("{s:I, s:I}", "memory_bytes", (json_int_t)r->taken, "planned_bytes",
+                                                 (json_int_t)r->planned));
     if (profile)
         json_object_set_new(object, "profile", bench_profile_json(&b->profile, r->profiled_s));
     return print_json_line(object, error);
@@ -85,6 +88,9 @@ static void print_text(const Bench *b)
     printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,
            r->tokens_per_s / (double)step_timer_inputs(timer));
     print_work(r);
+    g_autofree char *taken = text_bytes(r->taken), *planned = text_bytes(r->planned);
+    if (r->planned > 0)
+        printf("memory       %s of the GPU, %s planned\n", taken, planned);
 }
 
 static bool write_trace(Bench *b, GError **error)
