@@ -38,7 +38,8 @@ from gpu_trial.page import bars
 from gpu_trial.rates import CAUSAL
 def step(tokens, share=0.7):
     return {"tokens_per_s": tokens, "input_tokens": 512, "share_of_peak": share, "micro_batch": 8}
-results = {"speed": {"T5-1.1-large": step(512 * 331, 0.59), "T5-1.1-XL": step(512 * 80), "T5-1.1-XL, FP8": step(512 * 105),
+results = {"speed": {"T5-1.1-small": {"memory_bytes": 96, "planned_bytes": 100}, "GPT-2-1.5B": {"memory_bytes": 106, "planned_bytes": 100},
+                     "T5-1.1-large": step(512 * 331, 0.59), "T5-1.1-XL": step(512 * 80), "T5-1.1-XL, FP8": step(512 * 105),
                      "T5-1.1-large, 4,096 tokens": step(1)},
            "peers": {"T5-1.1-large": {"compiled": {"tokens_per_s": 512 * 220, "samples": 32}},
                      "T5-1.1-large, 4,096 tokens": {"eager": {"tokens_per_s": None, "samples": None}}},
@@ -47,8 +48,9 @@ results = {"speed": {"T5-1.1-large": step(512 * 331, 0.59), "T5-1.1-XL": step(51
 found = {name: verdict for name, _, _, verdict in bars(results, False)}
 met = {name for name, verdict in found.items() if verdict == "met"}
 missed = {name for name, verdict in found.items() if verdict == "NOT MET"}
-assert len(found) == 16 and len(met) == 6 and len(missed) == 3, found
+assert len(found) == 19 and len(met) == 7 and len(missed) == 4, found
 assert sum("large" in name for name in missed) == 1 and sum("bias" in name for name in met) == 1, found
+assert [sum("memory" in name for name in names) for names in (met, missed)] == [1, 1], found
 assert set(verdict for *_, verdict in bars({}, False)) == {"not measured"}
 END
 echo "ok: bars"
