@@ -37,6 +37,12 @@ for table in first short scalars; do
 done
 LOAM_CUDA_BACKEND=$work/gone.so with "$loam" env | grep -q 'none is used: loam-cuda.so cannot be opened: .*gone.so' ||
     fail "no backend"
+mkdir "$work/alone"
+cp "$loam" "$work/alone/loam"
+LOAM_CUDA_BACKEND='' with "$work/alone/loam" env | grep -q 'none is used: there is no loam-cuda.so beside the program' ||
+    fail "a backend without a name: $(LOAM_CUDA_BACKEND='' with "$work/alone/loam" env)"
+expect 2 "device cuda: GPU 0 does not open: out of memory" env LOAM_FAKE_GPU_MEMORY=20000000 LD_LIBRARY_PATH="$driver" \
+    "${train[@]}" run.dir="$work/refused" train.device=cuda
 expect 2 "device cuda:1: there is no GPU 1: the driver finds 1" with "${train[@]}" run.dir="$work/refused" train.device=cuda:1
 LOAM_FAKE_DRIVER=12040 with "${train[@]}" run.dir="$work/old" train.device=auto 'train.length=1 steps' 2>"$work/log"
 grep -q 'computing on the CPU: the NVIDIA driver is for CUDA 12.4' "$work/log" || fail "auto: $(cat "$work/log")"

@@ -49,7 +49,7 @@ static bool find_file(char *path, size_t room)
     static const char *const places[] = { FILE_NAME, "../lib/loam/" FILE_NAME };
     char folder[PATH_MAX];
     const char *named = getenv("LOAM_CUDA_BACKEND");
-    if (named)
+    if (named && *named != '\0')
         return snprintf(path, room, "%s", named) < (int)room;
     ssize_t n = readlink("/proc/self/exe", folder, sizeof folder - 1);
     if (n <= 0)

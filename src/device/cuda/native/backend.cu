@@ -16,6 +16,7 @@ static void gpu_free(Gpu *gpu)
     reservation_close(gpu);
     cudaFree(gpu->scratch);
     cudaFree(gpu->tickets);
+    cudaFree(gpu->workspace);
     queue_close(gpu);
     free(gpu);
 }
@@ -84,6 +85,8 @@ static cudaError_t create(Gpu *gpu)
         answer = cudaMalloc((void **)&gpu->tickets, TICKETS * sizeof *gpu->tickets);
     if (answer == cudaSuccess)
         answer = probe(gpu);
+    if (answer == cudaSuccess)
+        answer = cudaMalloc(&gpu->workspace, PRODUCT_BYTES);
     return answer == cudaSuccess ? cudaDeviceSynchronize() : answer;
 }
 
@@ -99,7 +102,7 @@ static void *native_open(int index, char *why)
     if (answer == cudaSuccess && products_open(gpu))
         return gpu;
     snprintf(why, CUDA_WHY, "GPU %d does not open: %s", index,
-             answer == cudaSuccess ? "cuBLASLt" : cudaGetErrorString(answer));
+             answer == cudaSuccess ? "cuBLASLt does not start" : cudaGetErrorString(answer));
     gpu_free(gpu);
     return NULL;
 }

@@ -22,8 +22,7 @@ static void lt_answer(cublasStatus_t answer, const PlanKey &key)
 
 bool products_open(Gpu *gpu)
 {
-    return cublasLtCreate(&gpu->lt) == CUBLAS_STATUS_SUCCESS &&
-           cudaMalloc(&gpu->workspace, PRODUCT_BYTES) == cudaSuccess;
+    return cublasLtCreate(&gpu->lt) == CUBLAS_STATUS_SUCCESS;
 }
 
 static void plan_clear(Plan *plan)
@@ -40,7 +39,6 @@ void products_close(Gpu *gpu)
         plan_clear(&gpu->plans[i]);
     if (gpu->lt)
         cublasLtDestroy(gpu->lt);
-    cudaFree(gpu->workspace);
 }
 
 static cudaDataType_t cuda_dtype(int dtype)
