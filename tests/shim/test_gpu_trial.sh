@@ -196,5 +196,5 @@ one_line '0 is no number of minutes above 0'
 ! tools/gpu-trial --unpack "$work/page" --out "$work/none" 2>"$work/err" || fail "an archive that is none"
 one_line 'page is not what `make gpu-trial` packs'
 ! tools/gpu-trial --shim "$work/nowhere" --out "$work/none" --only machine >"$work/page" 2>"$work/err" || fail "a build folder that is none"
-page 'nowhere'
+one_line 'there is no loam in'
 echo "ok: wrong commands"
