@@ -320,23 +320,29 @@ static void step(Decoder *d, int32_t k)
     d->t++;
 }
 
-/* Allocates what a dry run needs for its prompts, its last step and a reordering. */
+/* Counts what the prompts, the last step and a reordering need, on the null device. */
+static void measure(Decoder *dry)
+{
+    int32_t n = dry->step_stream.max_tokens, n_each = n / dry->step_stream.n_seq;
+    g_autofree int32_t *from = g_new(int32_t, n);
+    for (int32_t r = 0; r < n; r++)
+        from[r] = r / n_each * n_each + (r + 1) % n_each;
+    begin(dry);
+    for (int32_t i = 0; i < 2; i++) {
+        dry->t = dry->max_tokens - 1;
+        step(dry, i * most_top(dry));
+    }
+    decoder_reorder(dry, from);
+}
+
+/* Allocates what a dry run needs. */
 static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError **error)
 {
     const Model *model = d->model;
     Model *dry_model = model_open_dry(model, false);
     Decoder *dry = decoder_new(dry_model, prompts, n_each, d->max_tokens);
 
-    int32_t n = dry->step_stream.max_tokens;
-    g_autofree int32_t *from = g_new(int32_t, n);
-    for (int32_t r = 0; r < n; r++)
-        from[r] = r / n_each * n_each + (r + 1) % n_each;
-    begin(dry);
-    for (int32_t i = 0; i < 2; i++) {
-        dry->t = d->max_tokens - 1;
-        step(dry, i * most_top(d));
-    }
-    decoder_reorder(dry, from);
+    measure(dry);
     bool ok = workspace_grow(d->work, model->dev, dry->work, error);
     decoder_close(dry);
     model_close_dry(dry_model);
@@ -383,6 +389,19 @@ static bool check_request(const ModelConfig *config, const Prompts *prompts, int
                          " tokens each at once: at most %d tokens in all",
                          prompts->n, n_each, cached, INT32_MAX);
     return model_config_fits(config, encodes ? MAX(longest + config->memory_tokens, max_tokens) : cached - 1, error);
+}
+
+void decoder_measure(Model *dry, int32_t n, int32_t length, int32_t max_tokens)
+{
+    g_autofree int32_t *ids = g_new0(int32_t, (gsize)n * (gsize)length), *cu = g_new(int32_t, n + 1);
+    for (int32_t p = 0; p <= n; p++)
+        cu[p] = p * length;
+    const Prompts prompts = { ids, cu, n };
+    if (!check_request(&dry->config, &prompts, 1, max_tokens, NULL))
+        return;
+    Decoder *decoder = decoder_new(dry, &prompts, 1, max_tokens);
+    measure(decoder);
+    decoder_close(decoder);
 }
 
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error)

@@ -32,6 +32,9 @@ TokenRoles *model_roles(Model *model);
 
 /* Microbatches that may be in flight at once (slot.h), 1 unless set. Comes before model_reserve. */
 void model_set_slots(Model *model, int n_slots);
+/* What evaluations between steps decode at once: answers of up to max_tokens to n prompts of up to `length` tokens, for
+ * which model_reserve takes memory, too, where it comes afterwards. */
+void model_set_answers(Model *model, int32_t n, int32_t length, int32_t max_tokens);
 /* Finds out by a dry run on the null device how much memory batches of up to this capacity need, and allocates it:
  * enc_len and dec_len tokens for each of max_samples samples. May be called again for another capacity. *bytes (NULL:
  * not wanted) becomes the size of the activations. A classifier with loss->grad also gets the memory that

@@ -1,23 +1,8 @@
 /* reserve.c: the memory and the FLOPs that a model needs, found by running it on the null device, which computes
  * nothing and counts everything. */
 #include "base/check.h"
+#include "model/decoder.h"
 #include "model/transformer.h"
-
-Model *model_open_dry(const Model *model, bool gradients)
-{
-    Device *null = device_open_null_of(model->dev->precision);
-    Model *dry =
-        model_open_stage(null, &model->config, model->stage, gradients, (const char *const *)model->frozen, NULL);
-    CHECK(dry != NULL, "a checked configuration was refused");
-    return dry;
-}
-
-void model_close_dry(Model *model)
-{
-    Device *null = model->dev;
-    model_close(model);
-    device_close(null);
-}
 
 /* A batch filled to its capacity. Where it has one stream, a share of its tokens has a target. */
 static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len, double target_share)
@@ -69,6 +54,13 @@ static void classify_between_steps(Model *dry, int32_t length)
     batch_free(batch);
 }
 
+void model_set_answers(Model *model, int32_t n, int32_t length, int32_t max_tokens)
+{
+    model->answers.n = n;
+    model->answers.length = length;
+    model->answers.max_tokens = max_tokens;
+}
+
 bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,
                    size_t *bytes, GError **error)
 {
@@ -84,6 +76,8 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
     model_pass(dry, batch, &forward); /* held-out loss and logits, between steps */
     if (loss->grad && model->config.classifier != LABELS_NONE)
         classify_between_steps(dry, MAX(enc_len, dec_len));
+    if (loss->grad && model->answers.n > 0)
+        decoder_measure(dry, model->answers.n, model->answers.length, model->answers.max_tokens);
     if (bytes)
         *bytes = workspace_bytes(&model->work, &dry->work);
     bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);

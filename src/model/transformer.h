@@ -36,6 +36,9 @@ struct Model {
     Stack encoder, decoder; /* the stage's blocks of the encoder and of the decoder */
     Slot *slots;            /* (work.n_slots) */
     Workspace work;
+    struct {
+        int32_t n, length, max_tokens;
+    } answers;         /* of model_set_answers */
     Tensor sums;       /* (HEAD_COUNT XENT_STATS) f64 of the passes since model_take_sums, head by head */
     double class_rows; /* rows of HEAD_CLASSES in the passes since then that had weights of classes */
 };

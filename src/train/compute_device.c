@@ -49,7 +49,7 @@ bool compute_device_check(const char *name, GError **error)
 {
     int index;
     return choice_of(name, &index) != CHOICE_UNKNOWN ||
-           fail_user(error, "device %s is unknown, want auto, cpu, cuda or cuda:N", name);
+           fail_user(error, "device \"%s\" is unknown, want auto, cpu, cuda or cuda:N", name);
 }
 
 /* Whether "auto" asks for a GPU: there is a driver, and nobody has hidden its GPUs. */

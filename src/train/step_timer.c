@@ -190,7 +190,8 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     times->peak = yardstick_rate(&timer->yardstick);
     set_rates(timer, times);
     if (*timer->dev->gpu.name) {
-        times->taken = timer->room - device_room(timer->dev) - timer->yardstick.bytes;
+        size_t left = device_room(timer->dev) + timer->yardstick.bytes;
+        times->taken = timer->room > left ? timer->room - left : 0; /* another process may have freed memory */
         times->planned = timer->plan;
     }
 }

@@ -29,7 +29,8 @@ typedef struct StepTimes {
     double tokens_per_s, flops_per_s;
     double profiled_s;     /* wall-clock time that the profile covers */
     PeakRate peak;         /* of matrix products between the steps */
-    size_t taken, planned; /* bytes of a GPU's memory that the run has taken, and of its plan; 0 on the CPU */
+    size_t taken, planned; /* bytes of a GPU's memory that the run and other processes have taken meanwhile, and of its
+                              plan; 0 on the CPU */
 } StepTimes;
 
 /* Resolves what the configuration leaves open (vocabulary, precision) and sets the sizes of a step: config, objective,

@@ -122,6 +122,8 @@ echo "ok: a run of no task answers one"
 "$loam" eval runs/gpt --task >out 2>err || fail "gpt: $(cat err)"
 awk '/^accuracy/ { exit !($3 > 80) }' out || fail "a decoder alone: $(cat out)"
 echo "ok: a decoder alone: $(head -n 1 out)"
+"$loam" eval runs/gpt --task data.target_length=30 >out 2>err || fail "gpt: $(cat err)"
+grep -q 'inputs are longer than data.input_length=32 takes beside a target of up to data.target_length (' err || fail "$(cat err)"
 
 # What is wrong is named, and may be skipped.
 sed '7s/.*/only one cell/' marks.tsv >torn.tsv

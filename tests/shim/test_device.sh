@@ -17,7 +17,7 @@ none "$loam" env | grep -q '^gpu  *none is used: there is no NVIDIA driver (libc
 none "$loam" env --json | grep -q '"gpu": *"none is used: there is no NVIDIA driver' || fail "env --json"
 expect 2 "device cuda: there is no NVIDIA driver (libcuda.so.1)" \
     none "${train[@]}" run.dir="$work/refused" train.device=cuda
-expect 1 "train.device: device gpu is unknown, want auto, cpu, cuda or cuda:N" \
+expect 1 'train.device: device "gpu" is unknown, want auto, cpu, cuda or cuda:N' \
     none "${train[@]}" run.dir="$work/refused" train.device=gpu
 none "${train[@]}" run.dir="$work/quiet" train.device=auto 'train.length=1 steps' 2>"$work/log"
 ! grep -q 'computing on the CPU' "$work/log" || fail "a machine without a driver: $(cat "$work/log")"
