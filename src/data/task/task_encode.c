@@ -124,8 +124,8 @@ static void report_inputs(const TaskEncoder *encoder, const char *what)
                     " (the longest has %" PRId64 " tokens): they lose their end",
                     what, cut, all, encoder->input_length, encoder->longest_input);
     else
-        log_warning("%s: %s of %s inputs are longer than data.input_length=%" PRId64 " takes%s (the longest has %" PRId64
-                    " tokens): %s loses its %s%s",
+        log_warning("%s: %s of %s inputs are longer than data.input_length=%" PRId64
+                    " takes%s (the longest has %" PRId64 " tokens): %s loses its %s%s",
                     what, cut, all, encoder->input_length, beside, encoder->longest_input, part, side,
                     learns == LABELS_NONE     ? "; task.cut_field and task.cut_side choose"
                     : learns == LABELS_TOKENS ? ""
