@@ -63,16 +63,13 @@ install: build ## install loam, its manual pages, shell completion and docs unde
 	@cmake --build $(BUILD) -j $(JOBS) --target share
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
-bundle: setup ## pack loam with its libraries, and code for every generation of GPUs where nvcc is, for machines of any distribution
-	@echo "make: building build-bundle/loam"
-	@[ -f build-bundle/build.ninja ] || cmake --preset release -B build-bundle -DLOAM_CUDA_ALL=ON >/dev/null
-	@cmake --build build-bundle -j $(JOBS) --target loam backends
-	@tools/bundle build-bundle build-bundle/loam.tar.zst
+bundle: build ## pack loam with its libraries, its backend for GPUs where nvcc is, for machines of any distribution
+	@tools/bundle $(BUILD) $(BUILD)/loam.tar.zst
 
-gpu-trial: bundle ## pack what tools/gpu-trial needs on a machine with a GPU: build-bundle/trial.tar.gz
-	@cmake --build build-bundle -j $(JOBS) --target gpu_tests
-	@tools/gpu-trial --pack build-bundle/trial.tar.gz
+gpu-trial: bundle ## pack what tools/gpu-trial needs on a machine with a GPU: build/trial.tar.gz
+	@cmake --build $(BUILD) -j $(JOBS) --target gpu_tests
+	@tools/gpu-trial --pack $(BUILD)/trial.tar.gz
 
 clean: ## remove what was built; runs/ stays
 	@echo "make: removing build folders"
-	@rm -rf build build-debug build-sanitize build-gcc build-clang build-aarch64 build-bundle
+	@rm -rf build build-debug build-sanitize build-gcc build-clang build-aarch64

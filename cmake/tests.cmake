@@ -125,7 +125,6 @@ foreach(name test_ops test_ops_wide test_ops_attention test_ops_edges test_ops_f
 endforeach()
 
 loam_test(shim/test_ptxas tests/shim/test_ptxas.sh bash tests/shim/test_ptxas.sh ${CMAKE_BINARY_DIR})
-loam_test(shim/long_cuda_targets tests/shim/long_cuda_targets.sh bash tests/shim/long_cuda_targets.sh)
 
 # The program on these kernels: the backend as it is, on a fake of CUDA's runtime, and a driver for machines without a GPU.
 add_library(backend_shim MODULE ${native} src/device/relpos.c src/device/tensor.c src/base/arena.c)

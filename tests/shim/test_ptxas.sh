@@ -7,6 +7,13 @@ if ! ls "$logs"/*.log >/dev/null 2>&1; then
     echo "skipped: nvcc is not here, so loam-cuda.so was not built"
     exit 77
 fi
+targets="sm_80 sm_90a sm_100"
+! grep -q '^LOAM_CUDA_ALL:BOOL=OFF$' "$1/CMakeCache.txt" || targets=sm_80
+for target in $targets; do
+    for log in "$logs"/attention*.log; do
+        grep -q "Compiling entry function .* for '$target'" "$log" || { echo "FAIL: $log: no code for $target" >&2; exit 1; }
+    done
+done
 n=$(cat "$logs"/*.log | grep -c 'Compiling entry function')
 [ "$n" -ge 40 ] || { echo "FAIL: ptxas names $n kernels" >&2; exit 1; }
 awk '/Compiling entry function/ { name = $7 }
@@ -62,4 +69,4 @@ awk '/Used [0-9]+ registers/ {
     }
 }
 END { exit failed }' "$logs"/attention*.log || { echo "FAIL: registers or shared memory of attention" >&2; exit 1; }
-echo "ok: $n kernels, $kernels on tensor cores"
+echo "ok: $n kernels, $kernels on tensor cores, for $targets"
