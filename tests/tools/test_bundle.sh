@@ -39,6 +39,7 @@ got=$(inside /loam/bin/loam --version) || fail "its own C library: $got"
 ! LOAM_GLIBC=system inside /loam/bin/loam --version >"$work/out" 2>&1 || fail "without libm it ran by $(cat "$work/out")"
 install -D "$libm" "$root$libm"
 LOAM_GLIBC=system inside /loam/bin/loam --version >/dev/null || fail "the machine's C library"
+! LOAM_GLIBC=musl inside /loam/bin/loam --version >"$work/out" 2>&1 && grep -q 'LOAM_GLIBC is own or system, not "musl"' "$work/out" || fail "a C library that is none: $(cat "$work/out")"
 echo "ok: both C libraries"
 
 # A link to it from elsewhere, and work with the libraries that it brought: a tokenizer, compressed text.
