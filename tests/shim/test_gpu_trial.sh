@@ -93,6 +93,12 @@ for glibc in system own; do
         fail "$(cat "$work/err")"
     page 'loam env: gpu  *Shim'
 done
+mkdir "$work/none"
+: >"$work/none/libcuda.so.1"
+! LD_LIBRARY_PATH=$work/none tools/gpu-trial --unpack "$work/trial.tar.gz" --out "$work/no-gpu" >"$work/page" 2>"$work/err" ||
+    fail "a machine without a GPU is a success"
+page '1 failed. Not run, or not whole: code, operations, families, curves, speed, kernels, peers, sanitizer'
+page '^- machine: no GPU, so nothing else runs: none is used: there is no NVIDIA driver'
 mkdir "$work/there"
 tar -C "$work/there" -xzf "$work/trial.tar.gz"
 for glibc in system own; do
@@ -193,8 +199,8 @@ one_line 'holds a trial already'
 one_line "$work/page/out"
 ! trial --minutes 0 || fail "no minutes"
 one_line '0 is no number of minutes above 0'
-! tools/gpu-trial --unpack "$work/page" --out "$work/none" 2>"$work/err" || fail "an archive that is none"
+! tools/gpu-trial --unpack "$work/page" --out "$work/nothing" 2>"$work/err" || fail "an archive that is none"
 one_line 'page is not what `make gpu-trial` packs'
-! tools/gpu-trial --shim "$work/nowhere" --out "$work/none" --only machine >"$work/page" 2>"$work/err" || fail "a build folder that is none"
+! tools/gpu-trial --shim "$work/nowhere" --out "$work/nothing" --only machine >"$work/page" 2>"$work/err" || fail "a build folder that is none"
 one_line 'there is no loam in'
 echo "ok: wrong commands"
