@@ -391,17 +391,18 @@ static bool check_request(const ModelConfig *config, const Prompts *prompts, int
     return model_config_fits(config, encodes ? MAX(longest + config->memory_tokens, max_tokens) : cached - 1, error);
 }
 
-void decoder_measure(Model *dry, int32_t n, int32_t length, int32_t max_tokens)
+bool decoder_measure(Model *dry, int32_t n, int32_t length, int32_t max_tokens, GError **error)
 {
     g_autofree int32_t *ids = g_new0(int32_t, (gsize)n * (gsize)length), *cu = g_new(int32_t, n + 1);
     for (int32_t p = 0; p <= n; p++)
         cu[p] = p * length;
     const Prompts prompts = { ids, cu, n };
-    if (!check_request(&dry->config, &prompts, 1, max_tokens, NULL))
-        return;
+    if (!check_request(&dry->config, &prompts, 1, max_tokens, error))
+        return false;
     Decoder *decoder = decoder_new(dry, &prompts, 1, max_tokens);
     measure(decoder);
     decoder_close(decoder);
+    return true;
 }
 
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error)

@@ -19,8 +19,8 @@ typedef struct Prompts {
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error);
 void decoder_close(Decoder *decoder);
 /* Counts in the workspace of a model on the null device what a decoder of n prompts of `length` tokens each needs, with
- * one answer each. Does nothing where the model does not take such lengths. */
-void decoder_measure(Model *dry, int32_t n, int32_t length, int32_t max_tokens);
+ * one answer each; LOAM_ERROR_USER where the model does not take such lengths. */
+bool decoder_measure(Model *dry, int32_t n, int32_t length, int32_t max_tokens, GError **error);
 /* Appends tokens[r] to sequence r, the first time the decoder start or, without an encoder, the last token of its
  * prompt. Returns the logits (sequences, V) f32 of the token after it, which the caller may change until the next call.
  */

@@ -61,6 +61,13 @@ void model_set_answers(Model *model, int32_t n, int32_t length, int32_t max_toke
     model->answers.max_tokens = max_tokens;
 }
 
+static bool measure_answers(const Model *model, Model *dry, GError **error)
+{
+    return decoder_measure(dry, model->answers.n, model->answers.length, model->answers.max_tokens, error) ||
+           fail_context(error, "answers of up to %d tokens (data.target_length), which evaluations write",
+                        model->answers.max_tokens);
+}
+
 bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,
                    size_t *bytes, GError **error)
 {
@@ -76,11 +83,10 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
     model_pass(dry, batch, &forward); /* held-out loss and logits, between steps */
     if (loss->grad && model->config.classifier != LABELS_NONE)
         classify_between_steps(dry, MAX(enc_len, dec_len));
-    if (loss->grad && model->answers.n > 0)
-        decoder_measure(dry, model->answers.n, model->answers.length, model->answers.max_tokens);
+    bool ok = !loss->grad || model->answers.n == 0 || measure_answers(model, dry, error);
     if (bytes)
         *bytes = workspace_bytes(&model->work, &dry->work);
-    bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
+    ok = ok && workspace_reserve(&model->work, model->dev, &dry->work, error);
     batch_free(batch);
     model_close_dry(dry);
     return ok;

@@ -179,7 +179,7 @@ typedef struct Trial {
 typedef struct Settings {
     int64_t micro; /* samples */
     int recompute;
-    bool offload;
+    bool offload, scores;
 } Settings;
 
 static bool fits(const Trial *trial, Settings settings, MemoryPlan *plan)
@@ -188,6 +188,7 @@ static bool fits(const Trial *trial, Settings settings, MemoryPlan *plan)
     config.train.micro_batch = (Amount){ .value = (double)settings.micro, .unit = UNIT_SAMPLES };
     config.train.recompute = settings.recompute;
     config.optim.offload = settings.offload;
+    config.train.scores = settings.scores;
     return memory_plan(&config, trial->input_length, trial->target_length, plan, NULL) &&
            device_bytes(plan, trial->dev) <= trial->room &&
            (plan->host == 0 || machine_bytes(plan, trial->dev) <= available());
@@ -225,10 +226,11 @@ static void append_settings(GString *text, const MemoryPlan *plan, const char *f
 static char *advise(const Trial *trial)
 {
     const Settings now = { config_micro_samples(trial->config), trial->config->train.recompute,
-                           trial->config->optim.offload };
-    const Settings recompute = { now.micro, RECOMPUTE_BLOCK, now.offload },
-                   offload = { now.micro, now.recompute, true };
-    const Settings both = { now.micro, RECOMPUTE_BLOCK, true };
+                           trial->config->optim.offload, trial->config->train.scores };
+    const Settings recompute = { now.micro, RECOMPUTE_BLOCK, now.offload, now.scores },
+                   offload = { now.micro, now.recompute, true, now.scores },
+                   unscored = { now.micro, now.recompute, now.offload, false };
+    const Settings both = { now.micro, RECOMPUTE_BLOCK, true, now.scores };
     bool may_offload = *trial->dev->gpu.name && !now.offload;
     int64_t n;
     MemoryPlan plan = { 0 };
@@ -239,6 +241,8 @@ static char *advise(const Trial *trial)
         append_settings(text, &plan, "train.recompute=block");
     if (may_offload && fits(trial, offload, &plan))
         append_settings(text, &plan, "optim.offload=true");
+    if (now.scores && fits(trial, unscored, &plan)) /* it is what evaluations write that takes too much */
+        append_settings(text, &plan, "train.scores=false");
     if (text->len == 0 && (n = find_micro(trial, recompute, &plan)) > 0)
         g_string_append_printf(text, "train.micro_batch='%" PRId64 " samples' with train.recompute=block", n);
     if (text->len == 0 && may_offload && fits(trial, both, &plan))

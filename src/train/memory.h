@@ -20,8 +20,8 @@ char *memory_describe_trained(const MemoryPlan *plan, int64_t params);
 /* An error where the plan exceeds the free memory of the GPU; or of the machine, the limit of the control group, or the
  * limit of the address space (ulimit -v) less the part that the compute threads take of it: call stacks, and the heaps
  * of malloc. Beside a GPU the machine holds the batches, and with optim.offload what that option moves there. The error
- * says which train.micro_batch, train.recompute or optim.offload would fit; the configuration and the lengths are those
- * of memory_plan. */
+ * says which train.micro_batch, train.recompute, optim.offload or train.scores would fit; the configuration and the
+ * lengths are those of memory_plan. */
 bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length,
                   Device *dev, GError **error);
 /* memory_plan, memory_check and, on a GPU, one allocation of what is planned, of which device_alloc cuts its blocks. To

@@ -58,13 +58,29 @@ takes "$work/config.yaml" model.preset=bert-base model.n_enc=2 model.n_dec=0 mod
     task.data="$work/texts.tsv" task.columns=text,mark task.valid=20% 'task.input={text}' 'task.label={mark}' data.train= data.valid= \
     'train.length=2 steps' 'train.eval_every=1 steps' 'train.micro_batch=1 samples' 'train.batch=1 samples' data.input_length=64
 # Answers are written in the memory of a step's activations, or in what is planned for them where that is more.
-for shape in 'model.n_dec=1 train.micro_batch="8 samples"' 'train.micro_batch="1 samples"' 'model.family=gpt model.n_enc=0 train.micro_batch="1 samples"'; do
+wide=(model.width=256 model.ffn=1024 model.heads=4 model.head_dim=64 'train.length=2 steps' 'train.eval_every=1 steps' 'train.batch=8 samples')
+task=(task.data="$work/texts.tsv" task.columns=text,mark task.valid=50% 'task.input={text}' 'task.target={mark}' task.scores=accuracy data.train= data.valid=)
+for shape in 'model.n_dec=1 train.micro_batch="8 samples"' 'train.micro_batch="1 samples"' 'model.family=gpt model.n_enc=0 train.micro_batch="1 samples"' \
+    'model.family=gpt model.n_enc=0 train.micro_batch="1 samples" data.input_length=256 data.target_length=512'; do
     eval "shape=($shape)"
-    takes "$work/config.yaml" model.width=256 model.ffn=1024 model.heads=4 model.head_dim=64 task.data="$work/texts.tsv" \
-        task.columns=text,mark task.valid=50% 'task.input={text}' 'task.target={mark}' task.scores=accuracy data.train= data.valid= \
-        'train.length=2 steps' 'train.eval_every=1 steps' 'train.batch=8 samples' data.input_length=320 data.target_length=256 "${shape[@]}"
+    takes "$work/config.yaml" "${wide[@]}" "${task[@]}" data.input_length=320 data.target_length=256 "${shape[@]}"
     grep -q accuracy "$work/log" || fail "no answers: $(tail -n 3 "$work/log")"
 done
+# So are those of the tasks of data.valid. Where evaluations answer nothing, nothing is planned for it, which is said where that alone fits.
+awk 'BEGIN { for (i = 0; i < 60; i++) { for (j = 0; j < 150; j++) printf "text "; print i "\t" (i % 2 ? "good" : "bad") } }' >"$work/texts.tsv"
+lengths=(data.input_length=320 data.target_length=16 'train.micro_batch=1 samples')
+"$loam" task prepare --out "$work/task" "$work/config.yaml" "${task[@]}" "${lengths[@]}" 2>"$work/log" || fail "$(cat "$work/log")"
+mixture=(data.train="$work/task" data.valid="mark:$work/task-valid" data.objective=seq2seq)
+takes "$work/config.yaml" "${wide[@]}" "${lengths[@]}" "${mixture[@]}"
+grep -q accuracy "$work/log" || fail "no answers: $(tail -n 3 "$work/log")"
+most=80000000 # bytes
+for silent in 'mixture train.scores=false' 'mixture data.valid=' 'task train.scores=false' 'task task.valid='; do
+    declare -n of=${silent% *}
+    takes "$work/config.yaml" "${wide[@]}" "${lengths[@]}" "${of[@]}" "${silent#* }"
+    ! grep -q accuracy "$work/log" && [ "$(count largest)" -lt "$most" ] || fail "$silent: $(count largest) bytes"
+done
+LOAM_FAKE_GPU_MEMORY=$((open + most)) expect 2 'Shim has 76.3 MiB free: train.scores=false (50.8 MiB) would fit' \
+    "$loam" train "$work/config.yaml" "${wide[@]}" "${lengths[@]}" "${task[@]}" train.device=cuda run.dir="$work/silent"
 echo "ok: evaluations"
 
 # What a step takes on a GPU is measured, or not said: the CPU's products tell nothing of it.

@@ -140,6 +140,10 @@ int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
 double config_tokens(const Config *config, Amount amount);
 /* The loss of a training step; its n_targets are counted by loss_count. */
 ModelLoss config_loss(const Config *config);
+/* Most tokens of an answer that evaluations write. */
+int64_t config_answer_length(const Config *config);
+/* model_set_answers, where evaluations of the run write answers to the held-out examples of tasks. */
+void config_set_answers(const Config *config, Model *model);
 /* Opens the model of the configuration for training, without gradients of the parameters of train.freeze. A pattern
  * that names no parameter is an error. */
 Model *config_open_model(const Config *config, Device *dev, GError **error);

@@ -1,5 +1,4 @@
 /* load.c: reads a configuration, and fits it to a model and a tokenizer. */
-#include "eval/answer_batch.h"
 #include "model/hf/hf.h"
 #include "nn/ctx.h"
 #include "train/config/config.h"
@@ -74,17 +73,6 @@ static bool check_frozen(Model *model, char **patterns, GError **error)
     return frozen < n || fail_user(error, "train.freeze: nothing is left to train");
 }
 
-/* A task that writes answers writes those of its evaluations in batches; a decoder alone has prompt and answer in one
- * sequence. */
-static void set_answers(Model *model, const Config *config)
-{
-    const DataConfig *data = &config->data;
-    const int64_t length = data->input_length - (config->model.n_enc > 0 ? 0 : data->target_length);
-    if (task_is_set(&config->task) && !config->task.classifies && config->model.n_dec > 0 && length > 0 &&
-        data->target_length > 0)
-        model_set_answers(model, ANSWER_BATCH, (int32_t)length, (int32_t)data->target_length);
-}
-
 Model *config_open_model(const Config *config, Device *dev, GError **error)
 {
     g_auto(GStrv) patterns = g_strsplit(config->train.freeze, ",", -1);
@@ -95,7 +83,7 @@ Model *config_open_model(const Config *config, Device *dev, GError **error)
     if (model && !check_frozen(model, patterns, error))
         g_clear_pointer(&model, model_close);
     if (model)
-        set_answers(model, config);
+        config_set_answers(config, model);
     return model;
 }
 

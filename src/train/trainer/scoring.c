@@ -13,8 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#define ANSWER_TOKENS 128    /* most tokens of an answer where data.target_length says none */
-#define MEAN          "mean" /* train.best: the mean over the tasks */
+#define MEAN "mean" /* train.best: the mean over the tasks */
 
 typedef struct ScoredTask {
     const char *name; /* of its held-out set, which begins the names of its figures; NULL means none */
@@ -162,8 +161,8 @@ static TaskEncoder encoder_of(const Trainer *t, const ScoredTask *scored)
 {
     TaskEncoder encoder = config_task_encoder(&t->config, model_config(t->model), &scored->task, t->tok);
     encoder.config = scored->config;
-    if (encoder.target_length <= 0 && scored->task.learns == LABELS_NONE)
-        encoder.target_length = MIN(ANSWER_TOKENS, encoder.input_length / 2);
+    if (scored->task.learns == LABELS_NONE)
+        encoder.target_length = config_answer_length(&t->config);
     return encoder;
 }
 

@@ -1,0 +1,62 @@
+/* answers.c: what evaluations between steps write, for which a run's plan of memory has room. */
+#include "data/language_weights.h"
+#include "data/sources.h"
+#include "eval/answer_batch.h"
+#include "train/config/config.h"
+#include "train/task_set.h"
+
+#include <string.h>
+
+#define MOST_TOKENS 128 /* of an answer where data.target_length says none */
+
+int64_t config_answer_length(const Config *config)
+{
+    const DataConfig *data = &config->data;
+    return data->target_length > 0 ? data->target_length : MIN(MOST_TOKENS, data->input_length / 2);
+}
+
+/* Whether the run's own task has held-out examples; also true where its files cannot be read, which a run refuses. */
+static bool own_is_scored(const TaskConfig *config)
+{
+    Task task;
+    TaskFile train, valid;
+    if (!task_configure(&task, config, NULL) || !task_files(&task, config, &train, &valid, NULL))
+        return true;
+    const bool found = valid.path != NULL;
+    g_free(train.path);
+    g_free(valid.path);
+    return found;
+}
+
+/* Whether one of the datasets of data.valid is of a task. */
+static bool set_is_scored(const char *valid)
+{
+    g_autofree char *list = language_weights_is(valid) ? language_weights_valid(valid, NULL) : g_strdup(valid);
+    g_auto(GStrv) items = g_strsplit(list ? list : "", ",", -1);
+    bool found = false;
+    for (char **item = items; *item && !found; item++) {
+        TaskConfig config = { 0 };
+        const char *text = g_strstrip(*item);
+        const size_t n = sources_valid_name(text);
+        task_set_read(n > 0 ? text + n + 1 : text, &config, &found, NULL);
+        task_set_clear(&config);
+    }
+    return found;
+}
+
+static bool writes_answers(const Config *config)
+{
+    if (config->model.n_dec == 0 || config->task.classifies ||
+        (!config->train.scores && strcmp(config->train.best, "loss") == 0))
+        return false;
+    return task_is_set(&config->task) ? own_is_scored(&config->task) : set_is_scored(config->data.valid);
+}
+
+void config_set_answers(const Config *config, Model *model)
+{
+    /* A decoder alone has prompt and answer in one sequence, and a token of the prompt at least. */
+    const int64_t longest = config_answer_length(config),
+                  length = MAX(config->data.input_length - (config->model.n_enc > 0 ? 0 : longest), 1);
+    if (writes_answers(config))
+        model_set_answers(model, ANSWER_BATCH, (int32_t)length, (int32_t)longest);
+}
