@@ -76,6 +76,7 @@ ObjectiveConfig data_objective(const DataConfig *config)
     objective.label_kind = config->label_kind;
     objective.n_labels = config->n_labels;
     objective.token_types = config->token_types;
+    objective.prefix_lm = config->prefix_lm;
     objective.noise_density = config->noise_density;
     return objective;
 }

@@ -28,6 +28,7 @@ typedef struct DataConfig {
     int64_t n_labels;      /* its classes */
     const char *labels;    /* their names, separated by commas; NULL and "" mean none */
     bool token_types;      /* second texts have a token type of their own */
+    bool prefix_lm;        /* a decoder alone reads inputs in both directions */
 } DataConfig;
 
 /* Appends the option groups (OptionGroup) of data.*; `offset` is where a DataConfig lies in the configuration. */

@@ -122,12 +122,13 @@ echo "ok: a run of no task answers one"
 "$loam" eval runs/gpt --task >out 2>err || fail "gpt: $(cat err)"
 awk '/^accuracy/ { exit !($3 > 80) }' out || fail "a decoder alone: $(cat out)"
 echo "ok: a decoder alone: $(head -n 1 out)"
-# Answers that its positions do not take are refused before the first step; where none is written, they may be of any length.
-long=(model.preset=gpt2 model.n_enc=0 model.max_positions=64 data.target_length=80 train.length='1 steps')
-expect 1 'answers of up to 80 tokens (data.target_length), which evaluations write: sequences of 80 tokens, but model.max_positions is 64' \
-    "$loam" train config.yaml run.dir=runs/long "${long[@]}"
-[ ! -e runs/long/checkpoints ] || fail "a run of answers that are too long has begun"
-expect 0 '' "$loam" train config.yaml run.dir=runs/long train.scores=false "${long[@]}"
+# In a prefix LM the input is read in both directions, in training as in answering.
+for prefix_lm in true false; do
+    "$loam" train config.yaml run.dir=runs/prefix-$prefix_lm model.preset=gpt2 model.n_enc=0 model.n_dec=2 model.prefix_lm=$prefix_lm 'task.target= {mark}' \
+        data.target_length=8 train.length='2 steps' train.log_every='1 steps' 2>log || fail "gpt: $(tail -n 1 log)"
+    grep -o '"loss":[^,]*' runs/prefix-$prefix_lm/metrics.jsonl >loss.$prefix_lm
+done
+[ -s loss.true ] && ! cmp -s loss.true loss.false || fail "the same losses: $(cat loss.true)"
 "$loam" eval runs/gpt --task data.target_length=30 >out 2>err || fail "gpt: $(cat err)"
 grep -q 'inputs are longer than data.input_length=32 takes beside a target of up to data.target_length (' err || fail "$(cat err)"
 

@@ -26,10 +26,13 @@ static void write_pairs(const char *path, int sequences)
     g_assert_true(indexed_writer_finish(writer, &error));
 }
 
+static bool in_both_directions; /* of the loaders that are opened */
+
 static DataConfig config_of(bool alone, int64_t input_length, int64_t target_length)
 {
     return (DataConfig){ .objective = objective_index("seq2seq"),
                          .decoder_alone = alone,
+                         .prefix_lm = in_both_directions,
                          .input_length = input_length,
                          .target_length = target_length,
                          .noise_density = 0.15 };
@@ -67,6 +70,7 @@ static void check_alone(const Batch *batch, int *seen)
         int32_t d = batch->dec.cu[s], end = batch->dec.cu[s + 1], pair = batch->dec.ids[d] - 3;
         int32_t n_input = 1 + pair % 11;
         g_assert_cmpint(end - d, ==, n_input + pair % 4);
+        g_assert_cmpint(batch->dec.prefix_length[s], ==, in_both_directions ? n_input : 0);
         for (int32_t t = d; t < end; t++) {
             g_assert_cmpfloat(batch->weights[t], ==, t - d >= n_input - 1 ? 1 : 0);
             g_assert_cmpint(batch->targets[t], ==, t + 1 < end ? pair + 3 : tokenizer_eos(tok));
@@ -107,6 +111,13 @@ static void pairs__come_once_an_epoch(void)
 static void pairs__are_one_sequence_on_a_decoder_alone(void)
 {
     check_epochs(true);
+}
+
+static void inputs__are_prefixes_of_a_prefix_lm(void)
+{
+    in_both_directions = true;
+    check_epochs(true);
+    in_both_directions = false;
 }
 
 static void check_refused(const char *path, const DataConfig *config, const char *part)
@@ -160,6 +171,7 @@ int main(int argc, char **argv)
     write_pairs(prefix, 2);
     g_test_add_func("/data/seq2seq/epoch", pairs__come_once_an_epoch);
     g_test_add_func("/data/seq2seq/alone", pairs__are_one_sequence_on_a_decoder_alone);
+    g_test_add_func("/data/seq2seq/prefix_lm", inputs__are_prefixes_of_a_prefix_lm);
     g_test_add_func("/data/seq2seq/refused", datasets__that_do_not_fit_are_refused);
     g_test_add_func("/data/seq2seq/resume", pairs__resume_anywhere);
     int status = g_test_run();

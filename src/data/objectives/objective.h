@@ -36,6 +36,7 @@ typedef struct ObjectiveConfig {
     int label_kind;        /* LabelKind of the model's classifier */
     int64_t n_labels;      /* its classes */
     bool token_types;      /* second texts have token type 1 */
+    bool prefix_lm;        /* a decoder alone reads the input of a pair in both directions */
     /* Set by `plan`: */
     int64_t row_samples;  /* consecutive samples per packed sequence; 0 means that samples are packed by length */
     int64_t max_segments; /* maximum attention segments of one example; 0 means 1 */

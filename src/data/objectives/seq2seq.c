@@ -54,6 +54,7 @@ static void apply_alone(const ObjectiveConfig *config, const Choice *choice, G_G
 {
     int64_t n = texts->n;
     example_begin(out, n);
+    out->prefix_length = config->prefix_lm ? (int32_t)choice->n_first : 0;
     for (int64_t i = 0; i < n; i++) {
         out->inputs[i] = texts->tokens[i];
         out->targets[i] = i + 1 < n ? texts->tokens[i + 1] : config->eos;

@@ -36,6 +36,7 @@ void config_fit_model(Config *config, const ModelConfig *model)
     config->data.n_labels = model->classifier == LABELS_SPAN ? 0 : model_config_outputs(model);
     config->data.labels = model->labels;
     config->data.token_types = model->token_types > 1;
+    config->data.prefix_lm = model->prefix_lm;
     config->task.classifies = model->classifier != LABELS_NONE;
     config->task.classes = labels_have_names((LabelKind)model->classifier) ? model->labels : NULL;
 }
@@ -145,9 +146,9 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
     if (!layers_apply_recipe(config, layers, error) || !resolve_labels(config, error) || !config_check(config, error) ||
         !resolve_compat(config, error))
         return false;
-    config_fit_model(config, &config->model);
     config->model.prefix_lm |=
-        config->data.decoder_alone && strcmp(data_objective_row(&config->data)->name, "prefix_lm") == 0;
+        config->model.n_enc == 0 && strcmp(data_objective_row(&config->data)->name, "prefix_lm") == 0;
+    config_fit_model(config, &config->model);
     return true;
 }
 
