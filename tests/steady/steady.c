@@ -1,5 +1,5 @@
 /* steady.c: the program, with a count of what each training step takes from the system: allocations, and pages that are
- * touched for the first time, by the threads that compute. Written to standard error after each step. The threads of
+ * touched for the first time, by the threads that compute, and threads that are started. Written to standard error after each step. The threads of
  * loader and signals are not counted: they work beside the steps. Nor is what libraries take for themselves: libgomp a
  * record of its team where two parallel regions differ in their number of threads, oneDNN one for each product in f32.
  * cmake/tests.cmake puts __wrap_train_step between the trainer and its steps; malloc and the functions like it stand
@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <malloc.h>
 #include <omp.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,7 @@ bool __wrap_train_step(Trainer *t, StepStats *stats, GError **error);
 extern void *__libc_malloc(size_t bytes), *__libc_calloc(size_t n, size_t bytes),
     *__libc_realloc(void *p, size_t bytes), *__libc_memalign(size_t align, size_t bytes);
 
-static atomic_long allocations;
+static atomic_long allocations, threads_started;
 static atomic_bool counting;
 
 /* Counts an allocation by the code at `caller`. */
@@ -70,6 +71,15 @@ void *aligned_alloc(size_t align, size_t bytes)
     return __libc_memalign(align, bytes);
 }
 
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *data)
+{
+    int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
+    if (counting)
+        atomic_fetch_add(&threads_started, 1);
+    return next(thread, attributes, run, data);
+}
+
 /* Page faults that needed no disk, of all compute threads so far. */
 static long page_faults(int threads)
 {
@@ -86,11 +96,14 @@ static long page_faults(int threads)
 bool __wrap_train_step(Trainer *t, StepStats *stats, GError **error)
 {
     long faults = page_faults(t->dev->threads), allocated = atomic_load(&allocations);
+    long threads = atomic_load(&threads_started);
     atomic_store(&counting, true);
     bool made = __real_train_step(t, stats, error);
     atomic_store(&counting, false);
     allocated = atomic_load(&allocations) - allocated;
     faults = page_faults(t->dev->threads) - faults;
-    fprintf(stderr, "step %ld: %ld allocations, %ld page faults\n", (long)t->state.attempts, allocated, faults);
+    threads = atomic_load(&threads_started) - threads;
+    fprintf(stderr, "step %ld: %ld allocations, %ld page faults, %ld threads started\n", (long)t->state.attempts,
+            allocated, faults, threads);
     return made;
 }

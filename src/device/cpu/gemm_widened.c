@@ -196,6 +196,10 @@ void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bo
         dev->ops->copy(dev, tensor_vector(p.sums + n_sums, DT_F32, n_bias), bias);
         p.bias = p.sums + n_sums;
     }
+    if (team == 1) { /* within a team of one, oneDNN would start threads of its own for each product */
+        multiply(&p);
+        return;
+    }
 #pragma omp parallel num_threads(team)
     multiply(&p);
 }
