@@ -1,9 +1,9 @@
 /* steady.c: the program, with a count of what each training step takes from the system: allocations, and pages that are
- * touched for the first time, by the threads that compute, and threads that are started. Written to standard error after each step. The threads of
- * loader and signals are not counted: they work beside the steps. Nor is what libraries take for themselves: libgomp a
- * record of its team where two parallel regions differ in their number of threads, oneDNN one for each product in f32.
- * cmake/tests.cmake puts __wrap_train_step between the trainer and its steps; malloc and the functions like it stand
- * before those of the C library. */
+ * touched for the first time, by the threads that compute, and threads that are started. Written to standard error
+ * after each step. The threads of loader and signals are not counted: they work beside the steps. Nor is what libraries
+ * take for themselves: libgomp a record of its team where two parallel regions differ in their number of threads,
+ * oneDNN one for each product in f32. cmake/tests.cmake puts __wrap_train_step between the trainer and its steps;
+ * malloc and the functions like it stand before those of the C library. */
 #include "train/trainer/state.h"
 
 #include <dlfcn.h>

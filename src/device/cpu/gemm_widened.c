@@ -196,8 +196,10 @@ void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bo
         dev->ops->copy(dev, tensor_vector(p.sums + n_sums, DT_F32, n_bias), bias);
         p.bias = p.sums + n_sums;
     }
-    if (team == 1) { /* within a team of one, oneDNN would start threads of its own for each product */
+    if (team == 1) { /* oneDNN takes all threads, within a parallel region of one thread even new ones each time */
+        omp_set_num_threads(1);
         multiply(&p);
+        omp_set_num_threads(dev->threads);
         return;
     }
 #pragma omp parallel num_threads(team)
