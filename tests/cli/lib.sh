@@ -1,4 +1,5 @@
 # lib.sh: what the command-line tests share. Each test is called with the binary as its first argument, from the repository's root.
+# A pipe fails when any of its commands does, also one whose reader (head, grep -q) left before it had written all: sed -n 1p reads on.
 set -euo pipefail
 loam=$1
 source_dir=$PWD

@@ -20,7 +20,7 @@ state() { sed -n "s/.*\"$2\": \([-0-9.e]*\),*/\1/p" "$1/checkpoints/latest/state
 grep -q '"kind":"score","step":5,"examples":[0-9]*,"accuracy":[0-9.]*,"f1":[0-9.]*,"f1.precision":' runs/a/metrics.jsonl || fail "$(cat runs/a/metrics.jsonl)"
 ! grep -q '"kind":"score","step":0,' runs/a/metrics.jsonl || fail "an untrained model was scored"
 last=$(sed -n 's/.*"kind":"score","step":\([0-9]*\),.*/\1/p' runs/a/metrics.jsonl | tail -n 1)
-best=$(sed -n 's/.*"kind":"score","step":\([0-9]*\),.*"f1":\([0-9.]*\),.*/\1 \2/p' runs/a/metrics.jsonl | sort -k2,2gr -k1,1n | head -n 1)
+best=$(sed -n 's/.*"kind":"score","step":\([0-9]*\),.*"f1":\([0-9.]*\),.*/\1 \2/p' runs/a/metrics.jsonl | sort -k2,2gr -k1,1n | sed -n 1p)
 [ "$(readlink runs/a/checkpoints/best)" = "step-$(printf %08d "${best% *}")" ] || fail "best is $(readlink runs/a/checkpoints/best), not $best"
 [ "$last" = $((${best% *} + 20)) ] && [ "$last" -lt 300 ] || fail "best at ${best% *} and an end at $last, not 4 evaluations later"
 grep -q "step $last  no better f1 in 4 evaluations: the run ends" log || fail "$(tail -n 3 log)"

@@ -8,6 +8,7 @@ fi
 find "$(dirname "$loam")" -path '*loam_kernels_*' -name '*.o' >"$work/objects"
 [ "$(wc -l <"$work/objects")" -ge 2 ] || fail "no objects of kernels beside $loam"
 while read -r object; do
-    ! readelf -SW "$object" | grep -q '\.init_array\|\.ctors' || fail "$object has code that runs when the program starts"
+    readelf -SW "$object" >"$work/sections"
+    ! grep -q '\.init_array\|\.ctors' "$work/sections" || fail "$object has code that runs when the program starts"
 done <"$work/objects"
 echo "ok: $(wc -l <"$work/objects") kernels wait to be called"

@@ -42,7 +42,7 @@ expect 0 "held-out loss" "$loam" train "$work/config.yaml" run.dir="$work/split"
 expect 0 "$work/data@valid:90/10/0: loss" "$loam" eval "$work/split"
 expect 0 '"sample":0' "$loam" inspect batch "$work/config.yaml" --valid --json $split
 expect 0 "$work/data@train:90/10/0: 75.00 %" "$loam" plan "$work/config.yaml" data.split=90,10 data.train="$work/data:3,$work/few:1"
-documents() { "$loam" inspect dataset "$1" --json | grep -o '"documents":[0-9]*' | head -n 1 | cut -d: -f2; }
+documents() { "$loam" inspect dataset "$1" --json | grep -o '"documents":[0-9]*' | sed -n 1p | cut -d: -f2; }
 [ $(($(documents "$work/data@train:90/10") + $(documents "$work/data@valid:90/10"))) = "$(documents "$work/data")" ] ||
     fail "the parts are not the whole"
 expect 1 "data.split: 90,x: up to three numbers not below 0 are wanted" "$loam" train "$work/config.yaml" \

@@ -31,7 +31,7 @@ declare -A parameters=(
 )
 
 # setting NAME: what the plan says an option is, whatever its group.
-setting() { sed -n "s/^  $1: *//p" "$work/plan" | head -n 1; }
+setting() { sed -n "s/^  $1: *//p" "$work/plan" | sed -n 1p; }
 
 # Widths and lengths become a toy's, data the fixture's; objective, optimizer and everything else stay the recipe's.
 toy() {

@@ -5,7 +5,7 @@ run=$work/run
 "$loam" train "$work/config.yaml" run.dir="$run" 'train.length=60 steps' train.keep_last=1 train.keep_every=20 2>"$work/log"
 
 [ "$(grep -c '"kind":"train"' "$run/metrics.jsonl")" = 60 ] || fail "not one line a step"
-first=$(grep '"kind":"valid"' "$run/metrics.jsonl" | head -n 1 | sed 's/.*"loss":\([0-9.]*\).*/\1/')
+first=$(grep -m 1 '"kind":"valid"' "$run/metrics.jsonl" | sed 's/.*"loss":\([0-9.]*\).*/\1/')
 last=$(grep '"kind":"valid"' "$run/metrics.jsonl" | tail -n 1 | sed 's/.*"loss":\([0-9.]*\).*/\1/')
 awk -v a="$first" -v b="$last" 'BEGIN { exit !(b < a - 1) }' || fail "held-out loss went from $first to $last"
 echo "ok: held-out loss $first -> $last"
@@ -76,7 +76,7 @@ grep -q '"bits_per_byte":[0-9.]*' "$work/both" || fail "no bits per byte: $(cat 
 
 # The weights of this run, with a fresh optimizer.
 "$loam" train "$work/config.yaml" run.dir="$work/second" 'train.length=1 steps' train.init="$run" 2>"$work/log"
-start=$(grep '"kind":"valid"' "$work/second/metrics.jsonl" | head -n 1 | sed 's/.*"loss":\([0-9.]*\).*/\1/')
+start=$(grep -m 1 '"kind":"valid"' "$work/second/metrics.jsonl" | sed 's/.*"loss":\([0-9.]*\).*/\1/')
 awk -v a="$start" -v b="$last" 'BEGIN { d = a - b; exit !(d < 1e-3 && d > -1e-3) }' ||
     fail "train.init starts at $start, the run ended at $last"
 echo "ok: train.init"

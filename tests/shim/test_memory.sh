@@ -37,8 +37,8 @@ takes_as_told() {
     "$loam" bench step --seconds 0 --json "$@" train.device=cuda >"$work/out" 2>"$work/log" || fail "$(tail -n 1 "$work/log")"
     told=$(sed 's/.*"memory_bytes":\([0-9]*\).*/\1/' "$work/out")
     [ "$told" -gt 0 ] && [ $((told + open + matrices)) = "$(count peak)" ] || fail "told $told bytes, taken $(count peak)"
-    "$loam" bench step --seconds 0 "$@" train.device=cuda 2>/dev/null | grep -q '^memory  *[0-9.]* MiB of the GPU, [0-9.]* MiB planned$' ||
-        fail "the text says nothing of memory"
+    "$loam" bench step --seconds 0 "$@" train.device=cuda >"$work/out" 2>"$work/log" || fail "$(tail -n 1 "$work/log")"
+    grep -q '^memory  *[0-9.]* MiB of the GPU, [0-9.]* MiB planned$' "$work/out" || fail "the text says nothing of memory"
 }
 takes_as_told configs/gpt2.yaml model.n_dec=1 model.width=256 model.ffn=1024 model.heads=4 model.vocab=1000 train.precision=f32 \
     'train.micro_batch=8 samples' data.input_length=128
