@@ -3,7 +3,6 @@
 # being changed compile in a third of the time. What ptxas says of registers and spills lies beside each object, in cuda/*.log.
 option(LOAM_CUDA "build the backend for NVIDIA GPUs where nvcc is found" ON)
 option(LOAM_CUDA_ALL "build it for each generation of GPUs, not the oldest alone" ON)
-add_custom_target(backends)
 find_program(LOAM_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 if(NOT LOAM_CUDA OR NOT LOAM_NVCC OR LOAM_SANITIZE OR CMAKE_CROSSCOMPILING)
   message(STATUS "no backend for GPUs is built (nvcc: ${LOAM_NVCC})")

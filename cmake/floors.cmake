@@ -1,5 +1,5 @@
 # The floors from the ground up, and what each needs beyond GLib and the floors below it.
-set(LOAM_FLOORS base format text data device param nn model eval train)
+set(LOAM_FLOORS base format text data device comm param nn model eval train)
 
 set(libraries_base PkgConfig::YAML PkgConfig::JANSSON)
 set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::ZIP)
@@ -7,6 +7,7 @@ set(libraries_text PkgConfig::SENTENCEPIECE PkgConfig::JANSSON PkgConfig::XXHASH
                    PkgConfig::TREE_SITTER ${CMAKE_DL_LIBS})
 set(libraries_data PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::JANSSON)
 set(libraries_device OpenMP::OpenMP_C ${DNNL_LIBRARY})
+set(libraries_comm Threads::Threads ${CMAKE_DL_LIBS})
 set(libraries_param PkgConfig::JANSSON PkgConfig::XXHASH)
 set(libraries_train PkgConfig::JANSSON Threads::Threads)
 
@@ -14,7 +15,7 @@ set(libraries_train PkgConfig::JANSSON Threads::Threads)
 set(below "")
 foreach(floor ${LOAM_FLOORS})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS src/${floor}/*.c src/${floor}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "src/device/cpu/(kernels|bf16)/")
+  list(FILTER sources EXCLUDE REGEX "src/(device/cpu/(kernels|bf16)/|comm/mpi/library.c)")
   if(sources)
     add_library(loam_${floor} STATIC ${sources})
     target_include_directories(loam_${floor} PUBLIC src)
@@ -22,6 +23,9 @@ foreach(floor ${LOAM_FLOORS})
     set(below loam_${floor})
   endif()
 endforeach()
+
+# Sums over ranks read memory as fast as it comes, if the compiler vectorises them.
+set_source_files_properties(src/comm/sum.c PROPERTIES COMPILE_OPTIONS -O3)
 
 # A kernel is one source built for each instruction set; the cpu device chooses between them when it opens.
 function(add_kernels folder isa flags)

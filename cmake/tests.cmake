@@ -51,6 +51,19 @@ foreach(floor ${LOAM_FLOORS})
   endforeach()
 endforeach()
 
+# The ranks of a process under the thread sanitizer, which the other sanitizers exclude.
+if(NOT LOAM_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CROSSCOMPILING)
+  file(GLOB sources CONFIGURE_DEPENDS src/comm/*.c)
+  add_executable(comm_threads_sanitized tests/comm/test_thread.c ${sources})
+  target_compile_options(comm_threads_sanitized PRIVATE -O1 -fsanitize=thread)
+  target_link_options(comm_threads_sanitized PRIVATE -fsanitize=thread)
+  target_include_directories(comm_threads_sanitized PRIVATE tests)
+  target_link_libraries(comm_threads_sanitized PRIVATE loam_device)
+  loam_test(comm/threads_sanitized tests/comm/test_thread.c setarch -R $<TARGET_FILE:comm_threads_sanitized>)
+  set_property(TEST comm/threads_sanitized APPEND PROPERTY ENVIRONMENT
+               "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/threads.supp")
+endif()
+
 # The kernels of the cuda backend, built for the host (tests/shim), against the reference by the cases of the cpu.
 file(GLOB kernels CONFIGURE_DEPENDS src/device/cuda/kernels/*.cu)
 file(GLOB native CONFIGURE_DEPENDS src/device/cuda/native/*.cu)

@@ -1,0 +1,16 @@
+# loam-mpi.so, which carries messages between processes, where the headers of an MPI library are. The program runs
+# without it. LOAM_MPI=OFF leaves it out.
+option(LOAM_MPI "build the backend for MPI where its headers are found" ON)
+if(LOAM_MPI AND NOT CMAKE_CROSSCOMPILING)
+  find_package(MPI COMPONENTS C)
+endif()
+if(NOT LOAM_MPI OR NOT MPI_C_FOUND)
+  message(STATUS "no backend for MPI is built")
+  return()
+endif()
+add_library(loam_mpi MODULE src/comm/mpi/library.c src/base/clock.c)
+set_target_properties(loam_mpi PROPERTIES PREFIX "" OUTPUT_NAME loam-mpi C_VISIBILITY_PRESET hidden)
+target_include_directories(loam_mpi PRIVATE src)
+target_link_libraries(loam_mpi PRIVATE MPI::MPI_C)
+add_dependencies(backends loam_mpi)
+install(TARGETS loam_mpi LIBRARY DESTINATION lib/loam)

@@ -1,0 +1,209 @@
+/* comm.c: the front door of collectives: checks what it is given and queues it; groups and their failure. */
+#include "base/check.h"
+#include "comm/queue.h"
+
+#include <string.h>
+
+static Comm self = { .size = 1 };
+
+Comm *comm_self(void)
+{
+    return &self;
+}
+
+Comm *comm_new(const CommBackend *backend, void *impl, int rank, int size, double timeout_s)
+{
+    CHECK(size > 1 && rank >= 0 && rank < size, "rank %d of %d", rank, size);
+    Comm *comm = g_new0(Comm, 1);
+    *comm = (Comm){ .backend = backend, .impl = impl, .rank = rank, .size = size, .timeout_s = timeout_s };
+    monitor_init(&comm->monitor);
+    comm->queue = queue_open(comm);
+    return comm;
+}
+
+void comm_close(Comm *comm)
+{
+    if (comm == NULL || comm == &self)
+        return;
+    queue_close(comm->queue);
+    comm->backend->close(comm);
+    monitor_clear(&comm->monitor);
+    g_free(comm->failure);
+    g_free(comm);
+}
+
+int comm_rank(const Comm *comm)
+{
+    return comm->rank;
+}
+
+int comm_size(const Comm *comm)
+{
+    return comm->size;
+}
+
+const char *comm_name(const Comm *comm)
+{
+    return comm->size > 1 ? comm->backend->name : "self";
+}
+
+CommCounts comm_counts(const Comm *comm)
+{
+    Comm *shared = (Comm *)(gintptr)comm;
+    if (comm->size == 1)
+        return (CommCounts){ 0 };
+    monitor_enter(&shared->monitor);
+    CommCounts counts = comm->counts;
+    monitor_leave(&shared->monitor);
+    return counts;
+}
+
+Comm *comm_split(Comm *comm, int color)
+{
+    if (comm->size == 1)
+        return comm_self();
+    g_autofree int *colors = g_new(int, comm->size), *members = g_new(int, comm->size);
+    int n = 0, rank = 0;
+    comm_share(comm, colors, &color, sizeof color);
+    if (comm_failed(comm))
+        return NULL;
+    for (int r = 0; r < comm->size; r++) {
+        if (colors[r] != color)
+            continue;
+        rank = r == comm->rank ? n : rank;
+        members[n++] = r;
+    }
+    void *impl = comm->backend->split(comm, members, n, rank);
+    if (n == 1)
+        return comm_self();
+    return impl ? comm_new(comm->backend, impl, rank, n, comm->timeout_s) : NULL;
+}
+
+int64_t comm_start(int64_t n, int size, int rank)
+{
+    int64_t units = (n + 63) / 64;
+    return MIN(units * rank / size * 64, n);
+}
+
+static void check_vector(const Tensor *x)
+{
+    CHECK(x->rank == 1 && x->ld == x->d[0], "a collective of a tensor of rank %d, %lld elements, ld %lld", x->rank,
+          (long long)tensor_count(*x), (long long)x->ld);
+}
+
+/* Queues a job over the elements of x; starts NULL means equal parts. */
+static CommWork add(Comm *comm, Job job, const int64_t *starts)
+{
+    check_vector(&job.x);
+    g_autofree int64_t *equal = NULL;
+    int64_t n = job.x.d[0];
+    if (starts == NULL) {
+        equal = g_new(int64_t, comm->size + 1);
+        for (int r = 0; r <= comm->size; r++)
+            equal[r] = comm_start(n, comm->size, r);
+    }
+    job.starts = equal ? equal : (int64_t *)(gintptr)starts;
+    CHECK(job.starts[0] == 0 && job.starts[comm->size] == n, "parts from %lld to %lld of %lld elements",
+          (long long)job.starts[0], (long long)job.starts[comm->size], (long long)n);
+    return queue_add(comm->queue, &job);
+}
+
+CommWork comm_all_reduce(Comm *comm, Tensor x)
+{
+    return comm->size == 1 ? 0 : add(comm, (Job){ .kind = JOB_ALL_REDUCE, .x = x }, NULL);
+}
+
+/* Where there is one rank, its part is all of x. */
+static void copy_own(Tensor to, Tensor from)
+{
+    if (to.p != from.p)
+        memcpy(to.p, from.p, (size_t)tensor_count(from) * dtype_bytes((DType)from.dtype));
+}
+
+CommWork comm_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *starts)
+{
+    if (comm->size > 1)
+        return add(comm, (Job){ .kind = JOB_REDUCE_SCATTER, .x = x, .own = out }, starts);
+    copy_own(out, x);
+    return 0;
+}
+
+CommWork comm_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *starts)
+{
+    if (comm->size > 1)
+        return add(comm, (Job){ .kind = JOB_ALL_GATHER, .x = x, .own = own }, starts);
+    copy_own(x, own);
+    return 0;
+}
+
+CommWork comm_broadcast(Comm *comm, Tensor x, int root)
+{
+    return comm->size == 1 ? 0 : add(comm, (Job){ .kind = JOB_BROADCAST, .x = x, .peer = root }, NULL);
+}
+
+CommWork comm_send(Comm *comm, Tensor x, int to)
+{
+    CHECK(to >= 0 && to < comm->size && to != comm->rank, "rank %d of %d sends to %d", comm->rank, comm->size, to);
+    return add(comm, (Job){ .kind = JOB_SEND, .x = x, .peer = to }, NULL);
+}
+
+CommWork comm_receive(Comm *comm, Tensor x, int from)
+{
+    CHECK(from >= 0 && from < comm->size && from != comm->rank, "rank %d of %d receives from %d", comm->rank,
+          comm->size, from);
+    return add(comm, (Job){ .kind = JOB_RECEIVE, .x = x, .peer = from }, NULL);
+}
+
+void comm_wait(Comm *comm, CommWork work)
+{
+    if (comm->size > 1 && work)
+        queue_wait(comm->queue, work);
+}
+
+void comm_share(Comm *comm, void *all, const void *own, size_t bytes)
+{
+    char *mine = (char *)all + (size_t)comm->rank * bytes;
+    memmove(mine, own, bytes);
+    if (comm->size == 1 || bytes == 0)
+        return;
+    g_autofree int64_t *starts = g_new(int64_t, comm->size + 1);
+    for (int r = 0; r <= comm->size; r++)
+        starts[r] = r * (int64_t)bytes;
+    Tensor x = tensor_vector(all, DT_E4M3, (int64_t)bytes * comm->size);
+    comm_wait(comm, comm_all_gather(comm, x, tensor_vector(mine, DT_E4M3, (int64_t)bytes), starts));
+}
+
+void comm_sum(Comm *comm, double *values, int n)
+{
+    if (comm->size == 1)
+        return;
+    g_autofree double *all = g_new0(double, (gsize)comm->size *(gsize)n);
+    comm_share(comm, all, values, sizeof *values * (size_t)n);
+    memcpy(values, all, sizeof *values * (size_t)n);
+    for (int r = 1; r < comm->size; r++)
+        for (int i = 0; i < n; i++)
+            values[i] += all[r * n + i];
+}
+
+int64_t comm_max(Comm *comm, int64_t value)
+{
+    if (comm->size == 1)
+        return value;
+    g_autofree int64_t *all = g_new0(int64_t, comm->size);
+    comm_share(comm, all, &value, sizeof value);
+    for (int r = 0; r < comm->size; r++)
+        value = MAX(value, all[r]);
+    return value;
+}
+
+void comm_barrier(Comm *comm)
+{
+    comm_max(comm, 0);
+}
+
+void comm_abort(Comm *comm, const char *why)
+{
+    if (comm->size == 1)
+        return;
+    comm->backend->abort(comm, why);
+}

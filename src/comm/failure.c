@@ -1,0 +1,36 @@
+/* failure.c: why a group failed. */
+#include "comm/backend.h"
+
+bool comm_failed(Comm *comm)
+{
+    if (comm->size == 1)
+        return false;
+    monitor_enter(&comm->monitor);
+    bool failed = comm->failure != NULL;
+    monitor_leave(&comm->monitor);
+    return failed;
+}
+
+bool comm_fail(Comm *comm, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    char *why = g_strdup_vprintf(format, arguments);
+    va_end(arguments);
+    monitor_enter(&comm->monitor);
+    if (comm->failure == NULL)
+        comm->failure = g_steal_pointer(&why);
+    monitor_leave(&comm->monitor);
+    g_free(why);
+    return false;
+}
+
+bool comm_check(Comm *comm, GError **error)
+{
+    if (!comm_failed(comm))
+        return true;
+    monitor_enter(&comm->monitor);
+    fail_machine(error, "%s", comm->failure);
+    monitor_leave(&comm->monitor);
+    return false;
+}

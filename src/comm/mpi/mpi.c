@@ -1,0 +1,245 @@
+#include "comm/mpi/mpi.h"
+
+#include "base/check.h"
+#include "comm/backend.h"
+#include "comm/mpi/library.h"
+#include "comm/sum.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FILE_NAME "loam-mpi.so"
+
+enum { STAGE_BYTES = 4 << 20 }; /* of one rank's part that arrives at once, for a sum */
+
+typedef struct MpiImpl {
+    MpiGroup *group;
+    MpiPiece *send, *receive; /* (size) of the exchange that is under way */
+    char *stage;              /* (size × STAGE_BYTES) parts of the other ranks, for a sum */
+    const void **addends;     /* (size) */
+} MpiImpl;
+
+static const MpiLibrary *library;
+
+/* "rank 3 did not answer within 600 s (parallel.timeout)", "rank 3: disk full". */
+static bool fail_mpi(Comm *comm, const MpiFailure *failure)
+{
+    if (failure->timeout)
+        return comm_fail(comm, "rank %d did not answer rank %d within %g s (parallel.timeout)", failure->rank,
+                         comm->rank, comm->timeout_s);
+    if (failure->rank < 0)
+        return comm_fail(comm, "MPI: %s", failure->why);
+    return comm_fail(comm, "%s", failure->why);
+}
+
+static bool exchange(Comm *comm)
+{
+    const MpiImpl *impl = comm->impl;
+    MpiFailure failure;
+    return library->exchange(impl->group, impl->send, impl->receive, comm->timeout_s, &failure) ||
+           fail_mpi(comm, &failure);
+}
+
+static void clear_pieces(const MpiImpl *impl, int size)
+{
+    memset(impl->send, 0, sizeof *impl->send * (size_t)size);
+    memset(impl->receive, 0, sizeof *impl->receive * (size_t)size);
+}
+
+/* Bytes [at, at + STAGE_BYTES) of a part of `bytes` bytes: how many there are. */
+static size_t staged(size_t bytes, size_t at)
+{
+    return at < bytes ? MIN(bytes - at, STAGE_BYTES) : 0;
+}
+
+/* Each rank sends the others their parts of x, and adds up what it receives of its own, STAGE_BYTES at a time. */
+static bool mpi_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *starts)
+{
+    const MpiImpl *impl = comm->impl;
+    size_t size = dtype_bytes((DType)x.dtype), longest = 0;
+    size_t own = (size_t)(starts[comm->rank + 1] - starts[comm->rank]) * size;
+    char *mine = (char *)x.p + (size_t)starts[comm->rank] * size;
+    for (int r = 0; r < comm->size; r++)
+        longest = MAX(longest, (size_t)(starts[r + 1] - starts[r]) * size);
+    for (size_t at = 0; at < longest; at += STAGE_BYTES) {
+        size_t n = staged(own, at);
+        clear_pieces(impl, comm->size);
+        for (int r = 0; r < comm->size; r++) {
+            char *theirs = (char *)x.p + (size_t)starts[r] * size;
+            impl->send[r] = (MpiPiece){ theirs + at, staged((size_t)(starts[r + 1] - starts[r]) * size, at) };
+            impl->receive[r] = (MpiPiece){ impl->stage + (size_t)r * STAGE_BYTES, n };
+            impl->addends[r] = r == comm->rank ? mine + at : impl->receive[r].bytes;
+        }
+        if (!exchange(comm))
+            return false;
+        if (n > 0)
+            sum_in_order((char *)out.p + at, impl->addends, comm->size, (int64_t)(n / size), (DType)x.dtype);
+    }
+    return true;
+}
+
+static bool mpi_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *starts)
+{
+    const MpiImpl *impl = comm->impl;
+    size_t size = dtype_bytes((DType)x.dtype);
+    for (int r = 0; r < comm->size; r++) {
+        impl->send[r] = (MpiPiece){ own.p, (size_t)tensor_count(own) * size };
+        impl->receive[r] =
+            (MpiPiece){ (char *)x.p + (size_t)starts[r] * size, (size_t)(starts[r + 1] - starts[r]) * size };
+    }
+    char *mine = impl->receive[comm->rank].bytes;
+    if (mine != own.p)
+        memcpy(mine, own.p, impl->receive[comm->rank].n);
+    return exchange(comm);
+}
+
+static bool mpi_broadcast(Comm *comm, Tensor x, int root)
+{
+    const MpiImpl *impl = comm->impl;
+    MpiFailure failure;
+    MpiPiece piece = { x.p, (size_t)tensor_count(x) * dtype_bytes((DType)x.dtype) };
+    return library->broadcast(impl->group, piece, root, comm->timeout_s, &failure) || fail_mpi(comm, &failure);
+}
+
+/* One message: the only piece of an exchange. */
+static bool pass(Comm *comm, Tensor x, MpiPiece *piece)
+{
+    const MpiImpl *impl = comm->impl;
+    clear_pieces(impl, comm->size);
+    *piece = (MpiPiece){ x.p, (size_t)tensor_count(x) * dtype_bytes((DType)x.dtype) };
+    return exchange(comm);
+}
+
+static bool mpi_send(Comm *comm, Tensor x, int to)
+{
+    return pass(comm, x, &((const MpiImpl *)comm->impl)->send[to]);
+}
+
+static bool mpi_receive(Comm *comm, Tensor x, int from)
+{
+    return pass(comm, x, &((const MpiImpl *)comm->impl)->receive[from]);
+}
+
+static MpiImpl *impl_new(MpiGroup *group, int size)
+{
+    MpiImpl *impl = g_new0(MpiImpl, 1);
+    impl->group = group;
+    impl->send = g_new0(MpiPiece, size);
+    impl->receive = g_new0(MpiPiece, size);
+    impl->stage = g_malloc((gsize)size * STAGE_BYTES);
+    impl->addends = g_new0(const void *, size);
+    return impl;
+}
+
+static void mpi_close(Comm *comm)
+{
+    MpiImpl *impl = comm->impl;
+    library->close(impl->group);
+    g_free(impl->send);
+    g_free(impl->receive);
+    g_free(impl->stage);
+    g_free(impl->addends);
+    g_free(impl);
+}
+
+static void *mpi_split(Comm *comm, const int *members, int n, int rank)
+{
+    const MpiImpl *impl = comm->impl;
+    MpiFailure failure;
+    (void)rank;
+    MpiGroup *group = library->split(impl->group, members[0], &failure);
+    if (group && n == 1)
+        library->close(group);
+    else if (group)
+        return impl_new(group, n);
+    else
+        fail_mpi(comm, &failure);
+    return NULL;
+}
+
+static void mpi_abort(Comm *comm, const char *why)
+{
+    const MpiImpl *impl = comm->impl;
+    if (comm_failed(comm))
+        return;
+    comm_fail(comm, "%s", why);
+    library->abort(impl->group, why);
+}
+
+static const CommBackend mpi_backend = { .name = "mpi",
+                                         .close = mpi_close,
+                                         .split = mpi_split,
+                                         .reduce_scatter = mpi_reduce_scatter,
+                                         .all_gather = mpi_all_gather,
+                                         .broadcast = mpi_broadcast,
+                                         .send = mpi_send,
+                                         .receive = mpi_receive,
+                                         .abort = mpi_abort };
+
+/* Beside the program, or in ../lib/loam where it is installed; g_free. NULL: there is none. */
+static char *find_file(void)
+{
+    static const char *const places[] = { FILE_NAME, "../lib/loam/" FILE_NAME };
+    const char *named = g_getenv("LOAM_MPI_BACKEND");
+    if (named && *named)
+        return g_strdup(named);
+    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+    g_autofree char *folder = program ? g_path_get_dirname(program) : NULL;
+    for (size_t i = 0; folder && i < G_N_ELEMENTS(places); i++) {
+        g_autofree char *path = g_build_filename(folder, places[i], NULL);
+        if (access(path, R_OK) == 0)
+            return g_steal_pointer(&path);
+    }
+    return NULL;
+}
+
+/* MPI's own plug-ins look for its symbols among those that all files share. */
+static bool open_library(GError **error)
+{
+    const MpiLibrary *(*entry)(void) = NULL;
+    if (library)
+        return true;
+    g_autofree char *path = find_file();
+    if (!path)
+        return fail_machine(error, "there is no " FILE_NAME " beside the program: it is built where Open MPI's "
+                                   "headers are (libopenmpi-dev)");
+    void *file = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+    if (!file)
+        return fail_machine(error, FILE_NAME " cannot be opened: %s", dlerror());
+    *(void **)&entry = dlsym(file, MPI_LIBRARY_ENTRY);
+    const MpiLibrary *found = entry ? entry() : NULL;
+    if (!found || found->size != sizeof *found || strcmp(found->version, LOAM_VERSION) != 0)
+        return fail_machine(error, "%s is of another build of loam", path);
+    library = found;
+    return true;
+}
+
+const char *comm_mpi_name(GError **error)
+{
+    return open_library(error) ? library->name() : NULL;
+}
+
+Comm *comm_open_mpi(int size, double timeout_s, GError **error)
+{
+    MpiFailure failure;
+    int rank, n;
+    if (!open_library(error))
+        return NULL;
+    MpiGroup *group = library->open(&rank, &n, &failure);
+    if (!group) {
+        fail_machine(error, "MPI does not start: %s", failure.why);
+        return NULL;
+    }
+    if (size > 0 && n != size) {
+        fail_machine(error,
+                     "the launcher says that there are %d ranks, and %s sees %d: it was started by another MPI's "
+                     "mpirun, or by srun without --mpi=pmix",
+                     size, library->name(), n);
+        library->close(group);
+        return NULL;
+    }
+    if (n > 1)
+        return comm_new(&mpi_backend, impl_new(group, n), rank, n, timeout_s);
+    return comm_self();
+}

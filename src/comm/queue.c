@@ -1,0 +1,151 @@
+#include "comm/queue.h"
+
+#include "base/check.h"
+#include "comm/monitor.h"
+
+#include <string.h>
+
+enum { JOBS = 256 }; /* more than a step queues before it waits */
+
+struct CommQueue {
+    Comm *comm;
+    GThread *thread;
+    Monitor monitor;      /* guards the fields below */
+    Job jobs[JOBS];       /* job number n is jobs[n % JOBS] */
+    uint64_t added, done; /* jobs so far */
+    bool stop;
+};
+
+/* Bytes that this rank sends to others. In a reduce-scatter it sends each rank that rank's part, in an all-gather its
+ * own part to each; an all-reduce is one after the other. */
+static int64_t sent_bytes(const Comm *comm, const Job *job)
+{
+    int64_t size = (int64_t)dtype_bytes((DType)job->x.dtype), all = tensor_count(job->x) * size;
+    int64_t own = (job->starts[comm->rank + 1] - job->starts[comm->rank]) * size;
+    switch (job->kind) {
+    case JOB_ALL_REDUCE:
+        return all - own + own * (comm->size - 1);
+    case JOB_REDUCE_SCATTER:
+        return all - own;
+    case JOB_ALL_GATHER:
+        return own * (comm->size - 1);
+    case JOB_BROADCAST:
+        return comm->rank == job->peer ? all : 0;
+    case JOB_SEND:
+        return all;
+    case JOB_RECEIVE:
+        return 0;
+    }
+    return 0;
+}
+
+static bool do_job(Comm *comm, const Job *job)
+{
+    const CommBackend *backend = comm->backend;
+    switch (job->kind) {
+    case JOB_ALL_REDUCE: {
+        int64_t first = job->starts[comm->rank], end = job->starts[comm->rank + 1];
+        Tensor own = tensor_slice_rows(job->x, first, end - first);
+        return backend->reduce_scatter(comm, own, job->x, job->starts) &&
+               backend->all_gather(comm, job->x, own, job->starts);
+    }
+    case JOB_REDUCE_SCATTER:
+        return backend->reduce_scatter(comm, job->own, job->x, job->starts);
+    case JOB_ALL_GATHER:
+        return backend->all_gather(comm, job->x, job->own, job->starts);
+    case JOB_BROADCAST:
+        return backend->broadcast(comm, job->x, job->peer);
+    case JOB_SEND:
+        return backend->send(comm, job->x, job->peer);
+    case JOB_RECEIVE:
+        return backend->receive(comm, job->x, job->peer);
+    }
+    return false;
+}
+
+static void run_job(Comm *comm, const Job *job)
+{
+    if (comm_failed(comm))
+        return;
+    double start = clock_seconds();
+    bool done = do_job(comm, job);
+    monitor_enter(&comm->monitor);
+    comm->counts.calls++;
+    comm->counts.busy_s += clock_seconds() - start;
+    comm->counts.sent_bytes += done ? sent_bytes(comm, job) : 0;
+    monitor_leave(&comm->monitor);
+}
+
+static void *work(void *argument)
+{
+    CommQueue *queue = argument;
+    monitor_enter(&queue->monitor);
+    for (;;) {
+        while (!queue->stop && queue->done == queue->added)
+            monitor_wait(&queue->monitor);
+        if (queue->done == queue->added)
+            break;
+        const Job *job = &queue->jobs[queue->done % JOBS];
+        monitor_leave(&queue->monitor);
+        run_job(queue->comm, job);
+        monitor_enter(&queue->monitor);
+        queue->done++;
+        monitor_wake(&queue->monitor);
+    }
+    monitor_leave(&queue->monitor);
+    return NULL;
+}
+
+CommQueue *queue_open(Comm *comm)
+{
+    CommQueue *queue = g_new0(CommQueue, 1);
+    queue->comm = comm;
+    for (int i = 0; i < JOBS; i++)
+        queue->jobs[i].starts = g_new(int64_t, comm->size + 1);
+    monitor_init(&queue->monitor);
+    queue->thread = g_thread_new("comm", work, queue);
+    return queue;
+}
+
+void queue_close(CommQueue *queue)
+{
+    monitor_enter(&queue->monitor);
+    queue->stop = true;
+    monitor_wake(&queue->monitor);
+    monitor_leave(&queue->monitor);
+    g_thread_join(queue->thread);
+    for (int i = 0; i < JOBS; i++)
+        g_free(queue->jobs[i].starts);
+    monitor_clear(&queue->monitor);
+    g_free(queue);
+}
+
+CommWork queue_add(CommQueue *queue, const Job *job)
+{
+    monitor_enter(&queue->monitor);
+    while (queue->added - queue->done == JOBS)
+        monitor_wait(&queue->monitor);
+    Job *slot = &queue->jobs[queue->added % JOBS];
+    int64_t *starts = slot->starts;
+    *slot = *job;
+    slot->starts = starts;
+    if (job->starts)
+        memcpy(starts, job->starts, sizeof *starts * (size_t)(queue->comm->size + 1));
+    CommWork number = ++queue->added;
+    monitor_wake(&queue->monitor);
+    monitor_leave(&queue->monitor);
+    return number;
+}
+
+void queue_wait(CommQueue *queue, CommWork work_number)
+{
+    double start = clock_seconds();
+    monitor_enter(&queue->monitor);
+    while (queue->done < work_number)
+        monitor_wait(&queue->monitor);
+    monitor_leave(&queue->monitor);
+    Comm *comm = queue->comm;
+    monitor_enter(&comm->monitor);
+    comm->counts.waited_s += clock_seconds() - start;
+    monitor_leave(&comm->monitor);
+}

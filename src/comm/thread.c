@@ -1,0 +1,273 @@
+/* thread.c: ranks that are threads of one process. They read each other's tensors where those lie. */
+#include "base/check.h"
+#include "comm/backend.h"
+#include "comm/monitor.h"
+#include "comm/sum.h"
+
+#include <string.h>
+
+/* A tensor that one rank offers another one. */
+typedef struct Mailbox {
+    const void *offered; /* NULL means that the box is empty */
+    size_t bytes;
+} Mailbox;
+
+/* What the ranks of one group share. */
+typedef struct ThreadGroup {
+    int size;
+    Monitor monitor;      /* guards everything below */
+    int members;          /* ranks that have not closed it */
+    int arrived;          /* ranks at the meeting that is under way */
+    uint64_t meetings;    /* so far */
+    bool *here;           /* (size) whether rank r has arrived at it */
+    const void **offered; /* (2 × size) what rank r brought to a meeting with an even, with an odd number */
+    int reading;          /* ranks that may be reading what was brought to the last meeting */
+    Mailbox *boxes;       /* (size × size) boxes[from × size + to] */
+    char *failure;        /* NULL means none */
+} ThreadGroup;
+
+static ThreadGroup *group_new(int size)
+{
+    ThreadGroup *group = g_new0(ThreadGroup, 1);
+    group->size = group->members = size;
+    group->here = g_new0(bool, size);
+    group->offered = g_new0(const void *, 2 * size);
+    group->boxes = g_new0(Mailbox, size * size);
+    monitor_init(&group->monitor);
+    return group;
+}
+
+static void group_free(ThreadGroup *group)
+{
+    monitor_clear(&group->monitor);
+    g_free(group->here);
+    g_free(group->offered);
+    g_free(group->boxes);
+    g_free(group->failure);
+    g_free(group);
+}
+
+static void thread_close(Comm *comm)
+{
+    ThreadGroup *group = comm->impl;
+    monitor_enter(&group->monitor);
+    int left = --group->members;
+    monitor_leave(&group->monitor);
+    if (left == 0)
+        group_free(group);
+}
+
+/* The monitor is entered. */
+static void fail_group(ThreadGroup *group, const char *why)
+{
+    if (group->failure == NULL)
+        group->failure = g_strdup(why);
+    monitor_wake(&group->monitor);
+}
+
+/* "rank 2 did not come" for the first rank that is missing. */
+static void fail_late(const Comm *comm, ThreadGroup *group)
+{
+    int missing = 0;
+    while (missing < group->size - 1 && group->here[missing])
+        missing++;
+    g_autofree char *why =
+        g_strdup_printf("rank %d did not join the others within %g s (parallel.timeout)", missing, comm->timeout_s);
+    fail_group(group, why);
+}
+
+static double deadline(const Comm *comm)
+{
+    return clock_seconds() + (comm->timeout_s > 0 ? comm->timeout_s : 1e9);
+}
+
+/* Takes part in the next meeting. The monitor is entered. */
+static bool arrive(Comm *comm, const void *offered)
+{
+    ThreadGroup *group = comm->impl;
+    double end = deadline(comm);
+    uint64_t number = group->meetings;
+    group->offered[number % 2 * (uint64_t)group->size + (uint64_t)comm->rank] = offered;
+    group->here[comm->rank] = true;
+    if (++group->arrived == group->size) {
+        group->arrived = 0;
+        memset(group->here, 0, sizeof *group->here * (size_t)group->size);
+        group->meetings++;
+        monitor_wake(&group->monitor);
+    }
+    while (!group->failure && group->meetings == number)
+        if (!monitor_wait_until(&group->monitor, end) && group->meetings == number && !group->failure)
+            fail_late(comm, group);
+    return group->meetings != number || comm_fail(comm, "%s", group->failure);
+}
+
+/* Returns when all ranks have called it: what each of them brought, which the caller may read until it calls leave.
+ * NULL means that the group has failed. */
+static const void *const *meet(Comm *comm, const void *offered)
+{
+    ThreadGroup *group = comm->impl;
+    monitor_enter(&group->monitor);
+    const void **all = group->offered + group->meetings % 2 * (uint64_t)group->size;
+    bool met = arrive(comm, offered);
+    group->reading += met;
+    monitor_leave(&group->monitor);
+    return met ? all : NULL;
+}
+
+/* Returns when nobody reads what was brought to the last meeting any more, also where the group fails meanwhile. */
+static bool leave(Comm *comm)
+{
+    ThreadGroup *group = comm->impl;
+    monitor_enter(&group->monitor);
+    group->reading--;
+    monitor_wake(&group->monitor);
+    bool left = arrive(comm, NULL);
+    while (!left && group->reading > 0)
+        monitor_wait(&group->monitor);
+    monitor_leave(&group->monitor);
+    return left;
+}
+
+static bool thread_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *starts)
+{
+    DType dtype = (DType)x.dtype;
+    int64_t first = starts[comm->rank], n = starts[comm->rank + 1] - first;
+    const void *const *offered = meet(comm, x.p);
+    if (!offered)
+        return false;
+    g_autofree const void **from = g_new(const void *, comm->size);
+    for (int r = 0; r < comm->size; r++)
+        from[r] = (const char *)offered[r] + (size_t)first * dtype_bytes(dtype);
+    sum_in_order(out.p, from, comm->size, n, dtype);
+    return leave(comm);
+}
+
+static bool thread_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *starts)
+{
+    size_t size = dtype_bytes((DType)x.dtype);
+    const void *const *offered = meet(comm, own.p);
+    for (int r = 0; offered && r < comm->size; r++) {
+        char *to = (char *)x.p + (size_t)starts[r] * size;
+        if (to != offered[r] && starts[r + 1] > starts[r])
+            memcpy(to, offered[r], (size_t)(starts[r + 1] - starts[r]) * size);
+    }
+    return offered && leave(comm);
+}
+
+static bool thread_broadcast(Comm *comm, Tensor x, int root)
+{
+    const void *const *offered = meet(comm, x.p);
+    if (offered && comm->rank != root)
+        memcpy(x.p, offered[root], (size_t)tensor_count(x) * dtype_bytes((DType)x.dtype));
+    return offered && leave(comm);
+}
+
+/* Waits until the box holds something, or with `empty` nothing. The monitor is entered. */
+static bool wait_box(Comm *comm, const Mailbox *box, bool empty, int peer)
+{
+    ThreadGroup *group = comm->impl;
+    double end = deadline(comm);
+    while (!group->failure && (box->offered == NULL) != empty)
+        if (!monitor_wait_until(&group->monitor, end) && (box->offered == NULL) != empty) {
+            g_autofree char *why = g_strdup_printf("rank %d: no message with rank %d within %g s (parallel.timeout)",
+                                                   comm->rank, peer, comm->timeout_s);
+            fail_group(group, why);
+        }
+    return (box->offered == NULL) == empty || comm_fail(comm, "%s", group->failure);
+}
+
+static bool thread_send(Comm *comm, Tensor x, int to)
+{
+    ThreadGroup *group = comm->impl;
+    Mailbox *box = &group->boxes[comm->rank * group->size + to];
+    monitor_enter(&group->monitor);
+    *box = (Mailbox){ x.p, (size_t)tensor_count(x) * dtype_bytes((DType)x.dtype) };
+    monitor_wake(&group->monitor);
+    bool taken = wait_box(comm, box, true, to);
+    monitor_leave(&group->monitor);
+    return taken;
+}
+
+static bool thread_receive(Comm *comm, Tensor x, int from)
+{
+    ThreadGroup *group = comm->impl;
+    Mailbox *box = &group->boxes[from * group->size + comm->rank];
+    size_t bytes = (size_t)tensor_count(x) * dtype_bytes((DType)x.dtype);
+    monitor_enter(&group->monitor);
+    bool there = wait_box(comm, box, false, from);
+    Mailbox message = *box;
+    monitor_leave(&group->monitor);
+    if (!there)
+        return false;
+    CHECK(message.bytes == bytes, "rank %d sent %zu bytes, rank %d expects %zu", from, message.bytes, comm->rank,
+          bytes);
+    memcpy(x.p, message.offered, bytes);
+    monitor_enter(&group->monitor);
+    *box = (Mailbox){ 0 };
+    monitor_wake(&group->monitor);
+    monitor_leave(&group->monitor);
+    return true;
+}
+
+/* The first member of each new group makes it; the others find it where that rank offers it. */
+static void *thread_split(Comm *comm, const int *members, int n, int rank)
+{
+    ThreadGroup *made = n > 1 && rank == 0 ? group_new(n) : NULL;
+    const void *const *offered = meet(comm, made);
+    void *mine = offered ? (void *)(gintptr)offered[members[0]] : NULL;
+    return offered && leave(comm) ? mine : NULL;
+}
+
+static void thread_abort(Comm *comm, const char *why)
+{
+    ThreadGroup *group = comm->impl;
+    monitor_enter(&group->monitor);
+    fail_group(group, why);
+    monitor_leave(&group->monitor);
+    comm_fail(comm, "%s", why);
+}
+
+static const CommBackend thread_backend = { .name = "thread",
+                                            .close = thread_close,
+                                            .split = thread_split,
+                                            .reduce_scatter = thread_reduce_scatter,
+                                            .all_gather = thread_all_gather,
+                                            .broadcast = thread_broadcast,
+                                            .send = thread_send,
+                                            .receive = thread_receive,
+                                            .abort = thread_abort };
+
+typedef struct RankThread {
+    ThreadGroup *group;
+    int rank;
+    double timeout_s;
+    CommRankFn fn;
+    void *context;
+} RankThread;
+
+static void *run_rank(void *argument)
+{
+    const RankThread *rank = argument;
+    Comm *world = comm_new(&thread_backend, rank->group, rank->rank, rank->group->size, rank->timeout_s);
+    rank->fn(world, rank->context);
+    comm_close(world);
+    return NULL;
+}
+
+void comm_run_threads(int size, double timeout_s, CommRankFn fn, void *context)
+{
+    if (size == 1) {
+        fn(comm_self(), context);
+        return;
+    }
+    ThreadGroup *group = group_new(size);
+    g_autofree RankThread *ranks = g_new0(RankThread, size);
+    g_autofree GThread **threads = g_new0(GThread *, size);
+    for (int r = 0; r < size; r++) {
+        ranks[r] = (RankThread){ group, r, timeout_s, fn, context };
+        g_autofree char *name = g_strdup_printf("rank %d", r);
+        threads[r] = g_thread_new(name, run_rank, &ranks[r]);
+    }
+    for (int r = 0; r < size; r++)
+        g_thread_join(threads[r]);
+}
