@@ -26,11 +26,43 @@ typedef struct Progress {
     bool updated;
 } Progress;
 
-static GMutex lock; /* guards everything below, and keeps lines on standard error whole */
-static IoFile *log_file;
-static int64_t missed; /* lines since the last one that could be written to log_file */
+/* A log file. */
+typedef struct LogFile {
+    IoFile *io;     /* NULL means that lines are not written to a file */
+    int64_t missed; /* lines since the last one that could be written */
+} LogFile;
+
+static GMutex lock;    /* guards everything below, and keeps lines on standard error whole */
+static LogFile common; /* of all threads that have no file of their own */
 static Progress bar;
 static atomic_bool unread;
+static atomic_int process_rank;
+
+static _Thread_local int thread_rank = -1; /* of a thread that speaks for one rank; -1 means that of the process */
+static _Thread_local LogFile own;          /* of a thread that speaks for a rank above 0 */
+
+void log_set_rank(int rank, bool process)
+{
+    if (process)
+        process_rank = rank;
+    else
+        thread_rank = rank;
+}
+
+static int current_rank(void)
+{
+    return thread_rank >= 0 ? thread_rank : process_rank;
+}
+
+bool log_speaks(void)
+{
+    return current_rank() == 0;
+}
+
+static LogFile *current_file(void)
+{
+    return thread_rank > 0 ? &own : &common;
+}
 
 static void write_stderr(const char *text)
 {
@@ -118,22 +150,22 @@ static void draw_bar(void)
 }
 
 /* A line that cannot be written is lost as a whole; the next one that can be written tells how many are missing. */
-static void copy_to_file(const char *line)
+static void copy_to_file(LogFile *file, const char *line)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
     g_autofree char *time = g_date_time_format(now, "%Y-%m-%dT%H:%M:%SZ ");
     g_autoptr(GString) text = g_string_new(NULL);
     g_autoptr(GError) error = NULL;
     fault_point("log");
-    if (missed)
+    if (file->missed)
         g_string_append_printf(text, "%swarning: %" PRId64 " lines are missing here: they could not be written\n", time,
-                               missed);
+                               file->missed);
     g_string_append_printf(text, "%s%s", time, line);
-    if (io_write(log_file, text->str, text->len, &error) && io_flush(log_file, &error)) {
-        missed = 0;
+    if (io_write(file->io, text->str, text->len, &error) && io_flush(file->io, &error)) {
+        file->missed = 0;
         return;
     }
-    if (missed++ > 0)
+    if (file->missed++ > 0)
         return;
     g_autofree char *warning =
         g_strdup_printf("warning: %s; until it can be written the log is here only\n", error->message);
@@ -147,13 +179,15 @@ void log_line(const char *prefix, bool shown, const char *format, ...)
     g_autofree char *message = g_strdup_vprintf(format, args);
     va_end(args);
     g_autofree char *line = g_strconcat(prefix, message, "\n", NULL);
+    LogFile *file = current_file();
+    shown = shown && log_speaks();
     g_mutex_lock(&lock);
     if (shown && bar.what)
         write_stderr(CLEAR_LINE);
     if (shown)
         write_stderr(line);
-    if (log_file)
-        copy_to_file(line);
+    if (file->io)
+        copy_to_file(file, line);
     if (shown && bar.what)
         draw_bar();
     g_mutex_unlock(&lock);
@@ -164,10 +198,10 @@ bool log_to_file(const char *path, GError **error)
     IoFile *opened = path ? io_append(path, error) : NULL;
     if (path && opened == NULL)
         return false;
+    LogFile *file = current_file();
     g_mutex_lock(&lock);
-    io_abort(log_file); /* nothing is lost: every line was flushed */
-    log_file = opened;
-    missed = 0;
+    io_abort(file->io); /* nothing is lost: every line was flushed */
+    *file = (LogFile){ .io = opened };
     g_mutex_unlock(&lock);
     return true;
 }
@@ -182,7 +216,7 @@ static void clear_bar(void)
 
 void progress_open(const char *what, const char *unit, uint64_t total)
 {
-    if (!isatty(STDERR_FILENO) || g_strcmp0(g_getenv("TERM"), "dumb") == 0)
+    if (!log_speaks() || !isatty(STDERR_FILENO) || g_strcmp0(g_getenv("TERM"), "dumb") == 0)
         return;
     g_mutex_lock(&lock);
     clear_bar();
@@ -195,6 +229,8 @@ void progress_open(const char *what, const char *unit, uint64_t total)
 
 void progress_update(uint64_t done)
 {
+    if (!log_speaks())
+        return;
     g_mutex_lock(&lock);
     if (bar.what) {
         double now = clock_seconds();
@@ -213,6 +249,8 @@ void progress_update(uint64_t done)
 void progress_note(const char *format, ...)
 {
     va_list args;
+    if (!log_speaks())
+        return;
     va_start(args, format);
     char *note = g_strdup_vprintf(format, args);
     va_end(args);
@@ -227,6 +265,8 @@ void progress_note(const char *format, ...)
 
 void progress_close(void)
 {
+    if (!log_speaks())
+        return;
     g_mutex_lock(&lock);
     if (bar.what)
         write_stderr(CLEAR_LINE);

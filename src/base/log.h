@@ -13,6 +13,13 @@ void log_line(const char *prefix, bool shown, const char *format, ...) G_GNUC_PR
 /* Appends every later line, after its date and time in UTC, to a file; NULL stops that. */
 bool log_to_file(const char *path, GError **error);
 
+/* The calling thread speaks for rank `rank` of several that train one model; with `process` all threads do that have
+ * not said otherwise. Rank 0 is the default. Lines and progress bars of the other ranks are not shown, and log_to_file
+ * opens a file of their own. */
+void log_set_rank(int rank, bool process);
+/* Whether the calling thread speaks for rank 0, whose lines are shown. */
+bool log_speaks(void);
+
 /* Whether a line was lost because standard error is a pipe that nobody reads any more. */
 bool log_unread(void);
 

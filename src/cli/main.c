@@ -1,5 +1,6 @@
 /* main.c: the program `loam`: runs the verb that the first argument names. */
 #include "base/fatal.h"
+#include "base/log.h"
 #include "cli/cli.h"
 #include "device/device.h"
 
@@ -32,7 +33,8 @@ static int run_verb(int argc, char **argv)
     const SubVerb *verb = cli_find_verb(argv[0]);
     if (verb ? verb->run(argc, argv, &error) || error == NULL : cli_fail_unknown_verb(argv[0], &error))
         return 0;
-    fprintf(stderr, "loam%s%s: %s\n", verb ? " " : "", verb ? argv[0] : "", error->message);
+    if (log_speaks())
+        fprintf(stderr, "loam%s%s: %s\n", verb ? " " : "", verb ? argv[0] : "", error->message);
     return error->domain == LOAM_ERROR ? error->code : LOAM_ERROR_USER;
 }
 

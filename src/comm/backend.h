@@ -27,14 +27,15 @@ struct Comm {
     int rank, size;
     double timeout_s; /* 0 means no limit */
     CommQueue *queue;
-    Monitor monitor; /* guards `failure` and `counts` */
+    Monitor monitor; /* guards `failure`, `lost` and `counts` */
     char *failure;   /* the reason of the first failure; NULL means none */
+    int lost;        /* rank that did not answer; -1 means none */
     CommCounts counts;
 };
 
 /* A group over a backend; it owns impl. */
 Comm *comm_new(const CommBackend *backend, void *impl, int rank, int size, double timeout_s);
-/* Keeps the first reason why the group failed. Returns false. */
-bool comm_fail(Comm *comm, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* Keeps the first reason why the group failed. lost: the rank that did not answer; -1 means none. Returns false. */
+bool comm_fail(Comm *comm, int lost, const char *format, ...) G_GNUC_PRINTF(3, 4);
 /* Whether the group has failed. */
 bool comm_failed(Comm *comm);

@@ -75,6 +75,8 @@ void comm_barrier(Comm *comm);
 
 /* false with an error of the machine if the group has failed: which rank, and why. */
 bool comm_check(Comm *comm, GError **error);
+/* The rank that did not answer within the timeout; -1 means that none was lost. */
+int comm_lost(Comm *comm);
 /* Makes the group fail on all ranks, for the reason `why`: what the other ranks wait for ends. */
 void comm_abort(Comm *comm, const char *why);
 

@@ -11,15 +11,17 @@ bool comm_failed(Comm *comm)
     return failed;
 }
 
-bool comm_fail(Comm *comm, const char *format, ...)
+bool comm_fail(Comm *comm, int lost, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
     char *why = g_strdup_vprintf(format, arguments);
     va_end(arguments);
     monitor_enter(&comm->monitor);
-    if (comm->failure == NULL)
+    if (comm->failure == NULL) {
         comm->failure = g_steal_pointer(&why);
+        comm->lost = lost;
+    }
     monitor_leave(&comm->monitor);
     g_free(why);
     return false;
@@ -33,4 +35,14 @@ bool comm_check(Comm *comm, GError **error)
     fail_machine(error, "%s", comm->failure);
     monitor_leave(&comm->monitor);
     return false;
+}
+
+int comm_lost(Comm *comm)
+{
+    if (!comm_failed(comm))
+        return -1;
+    monitor_enter(&comm->monitor);
+    int lost = comm->lost;
+    monitor_leave(&comm->monitor);
+    return lost;
 }

@@ -24,6 +24,7 @@ typedef struct ThreadGroup {
     int reading;          /* ranks that may be reading what was brought to the last meeting */
     Mailbox *boxes;       /* (size × size) boxes[from × size + to] */
     char *failure;        /* NULL means none */
+    int lost;             /* the rank that did not come; -1 means none */
 } ThreadGroup;
 
 static ThreadGroup *group_new(int size)
@@ -58,10 +59,12 @@ static void thread_close(Comm *comm)
 }
 
 /* The monitor is entered. */
-static void fail_group(ThreadGroup *group, const char *why)
+static void fail_group(ThreadGroup *group, int lost, const char *why)
 {
-    if (group->failure == NULL)
+    if (group->failure == NULL) {
         group->failure = g_strdup(why);
+        group->lost = lost;
+    }
     monitor_wake(&group->monitor);
 }
 
@@ -73,7 +76,7 @@ static void fail_late(const Comm *comm, ThreadGroup *group)
         missing++;
     g_autofree char *why =
         g_strdup_printf("rank %d did not join the others within %g s (parallel.timeout)", missing, comm->timeout_s);
-    fail_group(group, why);
+    fail_group(group, missing, why);
 }
 
 static double deadline(const Comm *comm)
@@ -98,7 +101,7 @@ static bool arrive(Comm *comm, const void *offered)
     while (!group->failure && group->meetings == number)
         if (!monitor_wait_until(&group->monitor, end) && group->meetings == number && !group->failure)
             fail_late(comm, group);
-    return group->meetings != number || comm_fail(comm, "%s", group->failure);
+    return group->meetings != number || comm_fail(comm, group->lost, "%s", group->failure);
 }
 
 /* Returns when all ranks have called it: what each of them brought, which the caller may read until it calls leave.
@@ -171,9 +174,9 @@ static bool wait_box(Comm *comm, const Mailbox *box, bool empty, int peer)
         if (!monitor_wait_until(&group->monitor, end) && (box->offered == NULL) != empty) {
             g_autofree char *why = g_strdup_printf("rank %d: no message with rank %d within %g s (parallel.timeout)",
                                                    comm->rank, peer, comm->timeout_s);
-            fail_group(group, why);
+            fail_group(group, peer, why);
         }
-    return (box->offered == NULL) == empty || comm_fail(comm, "%s", group->failure);
+    return (box->offered == NULL) == empty || comm_fail(comm, group->lost, "%s", group->failure);
 }
 
 static bool thread_send(Comm *comm, Tensor x, int to)
@@ -222,9 +225,9 @@ static void thread_abort(Comm *comm, const char *why)
 {
     ThreadGroup *group = comm->impl;
     monitor_enter(&group->monitor);
-    fail_group(group, why);
+    fail_group(group, -1, why);
     monitor_leave(&group->monitor);
-    comm_fail(comm, "%s", why);
+    comm_fail(comm, -1, "%s", why);
 }
 
 static const CommBackend thread_backend = { .name = "thread",

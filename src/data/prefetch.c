@@ -2,19 +2,25 @@
 
 #include "base/check.h"
 
+/* The rows of a batch: [first, first + n), of a share that ends at share_end. */
+typedef struct Rows {
+    int64_t first, n, share_end;
+} Rows;
+
 struct Prefetch {
     Loader *loader;
     int64_t n_rows;
+    PrefetchShare share;
     guint depth;
     GThread *thread;
 
     GMutex mutex; /* guards the fields below */
     GCond changed;
     GQueue spare; /* of Batch *: empty ones */
-    GQueue ready; /* of Batch *: rows from `expected` on, in order */
+    GQueue ready; /* of Batch *: those of `expected` and what follows, in order */
     int64_t n_lent;
-    int64_t expected;    /* first row of the next call, if it is the expected one */
-    int64_t next;        /* first row of the next batch to make */
+    Rows expected;       /* of the next call, if it is the expected one; first -1 means that none is expected */
+    Rows next;           /* of the next batch to make */
     unsigned generation; /* grows at every call that was not expected */
     bool working, stop;  /* not working: before the first call, and after an error, which the caller will meet itself */
 };
@@ -24,6 +30,23 @@ static Batch *take_spare(Prefetch *prefetch)
 {
     Batch *batch = g_queue_pop_head(&prefetch->spare);
     return batch ? batch : loader_batch(prefetch->loader, (int32_t)prefetch->n_rows);
+}
+
+/* The rows that follow. */
+static Rows rows_after(const Prefetch *prefetch, Rows rows)
+{
+    int64_t first = rows.first + rows.n, end = rows.share_end;
+    if (first == end) {
+        first += prefetch->share.period - prefetch->share.rows;
+        end += prefetch->share.period;
+    }
+    return (Rows){ first, MIN(prefetch->n_rows, end - first), end };
+}
+
+/* The rows [first, first + n) at the beginning of a share. */
+static Rows rows_at(const Prefetch *prefetch, int64_t first, int64_t n)
+{
+    return (Rows){ first, n, prefetch->share.rows > 0 ? first + prefetch->share.rows : G_MAXINT64 };
 }
 
 static void *work_ahead(void *argument)
@@ -37,13 +60,13 @@ static void *work_ahead(void *argument)
             break;
         Batch *batch = take_spare(prefetch);
         unsigned generation = prefetch->generation;
-        int64_t first = prefetch->next;
+        Rows rows = prefetch->next;
         g_mutex_unlock(&prefetch->mutex);
-        bool good = loader_get(prefetch->loader, first, prefetch->n_rows, batch, NULL);
+        bool good = loader_get(prefetch->loader, rows.first, rows.n, batch, NULL);
         g_mutex_lock(&prefetch->mutex);
         bool wanted = generation == prefetch->generation;
         if (wanted && good)
-            prefetch->next += prefetch->n_rows;
+            prefetch->next = rows_after(prefetch, rows);
         else if (wanted)
             prefetch->working = false;
         g_queue_push_tail(wanted && good ? &prefetch->ready : &prefetch->spare, batch);
@@ -53,13 +76,14 @@ static void *work_ahead(void *argument)
     return NULL;
 }
 
-Prefetch *prefetch_open(Loader *loader, int64_t n_rows, int depth)
+Prefetch *prefetch_open(Loader *loader, int64_t n_rows, int depth, PrefetchShare share)
 {
     Prefetch *prefetch = g_new0(Prefetch, 1);
     prefetch->loader = loader;
     prefetch->n_rows = n_rows;
     prefetch->depth = (guint)MAX(depth, 1);
-    prefetch->expected = -1;
+    prefetch->share = share;
+    prefetch->expected.first = -1;
     g_queue_init(&prefetch->spare);
     g_queue_init(&prefetch->ready);
     g_mutex_init(&prefetch->mutex);
@@ -88,7 +112,7 @@ void prefetch_close(Prefetch *prefetch)
 /* The batch that was made ahead, or NULL if other rows were expected or making it failed. */
 static Batch *take_ready(Prefetch *prefetch, int64_t first, int64_t n)
 {
-    if (first != prefetch->expected || n != prefetch->n_rows)
+    if (first != prefetch->expected.first || n != prefetch->expected.n)
         return NULL;
     while (prefetch->working && prefetch->ready.length == 0)
         g_cond_wait(&prefetch->changed, &prefetch->mutex);
@@ -96,7 +120,7 @@ static Batch *take_ready(Prefetch *prefetch, int64_t first, int64_t n)
 }
 
 /* Lets the thread start again at another row. */
-static void start_over(Prefetch *prefetch, int64_t next)
+static void start_over(Prefetch *prefetch, Rows next)
 {
     Batch *batch;
     while ((batch = g_queue_pop_head(&prefetch->ready)))
@@ -111,12 +135,13 @@ const Batch *prefetch_borrow(Prefetch *prefetch, int64_t first, int64_t n, GErro
     g_mutex_lock(&prefetch->mutex);
     Batch *batch = take_ready(prefetch, first, n);
     bool ahead = batch != NULL;
+    Rows rows = ahead ? prefetch->expected : rows_at(prefetch, first, n);
+    prefetch->expected = rows_after(prefetch, rows);
     if (!ahead) {
-        start_over(prefetch, first + n);
+        start_over(prefetch, prefetch->expected);
         batch = take_spare(prefetch);
     }
     prefetch->n_lent++;
-    prefetch->expected = first + n;
     g_cond_broadcast(&prefetch->changed);
     g_mutex_unlock(&prefetch->mutex);
     if (ahead || loader_get(prefetch->loader, first, n, batch, error))

@@ -9,26 +9,30 @@
 typedef struct Walk {
     Loader *loader;
     HeldoutStopFn stop;
-    int64_t micro, n, done; /* most samples of a batch; samples to read, and read so far */
+    int64_t micro;          /* most samples of a batch */
+    int64_t first, n, done; /* samples to read: first … first + n - 1; read so far */
     Batch *batch;           /* the one that was read last */
     bool failed;
 } Walk;
 
-/* n 0 means all samples of an epoch. */
-static Walk walk_open(Loader *loader, int64_t n, int64_t micro, HeldoutStopFn stop)
+/* n 0 means all samples of an epoch; `part` says which of the n. */
+static Walk walk_open(Loader *loader, int64_t n, int64_t micro, HeldoutPart part, HeldoutStopFn stop)
 {
-    int64_t all = loader_epoch_samples(loader);
+    int64_t all = loader_epoch_samples(loader), of = MAX(part.of, 1);
+    n = n > 0 ? MIN(n, all) : all;
+    int64_t first = n * part.index / of;
     return (Walk){ .loader = loader,
                    .stop = stop,
                    .micro = micro,
-                   .n = n > 0 ? MIN(n, all) : all,
+                   .first = first,
+                   .n = n * (part.index + 1) / of - first,
                    .batch = loader_batch(loader, (int32_t)micro) };
 }
 
 /* Reads the next batch; false after the last one, and on an error. */
 static bool walk_next(Walk *walk, GError **error)
 {
-    int64_t first = walk->done, n = MIN(walk->micro, walk->n - first);
+    int64_t first = walk->first + walk->done, n = MIN(walk->micro, walk->n - walk->done);
     if (n == 0)
         return false;
     walk->failed =
@@ -44,11 +48,11 @@ static bool walk_close(Walk *walk)
     return !walk->failed;
 }
 
-bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, HeldoutStopFn stop, LossSums *sums,
-                  GError **error)
+bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, HeldoutPart part, HeldoutStopFn stop,
+                  LossSums *sums, GError **error)
 {
     const ModelLoss plain = { 0 };
-    Walk walk = walk_open(loader, n, micro, stop);
+    Walk walk = walk_open(loader, n, micro, part, stop);
     progress_open("evaluating", "samples", (uint64_t)walk.n);
     while (walk_next(&walk, error)) {
         model_loss(model, walk.batch, &plain, sums);
@@ -63,7 +67,7 @@ bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GEr
 {
     g_autofree int64_t *counts = g_new0(int64_t, vocab);
     int64_t total = 0;
-    Walk walk = walk_open(loader, n, 16, NULL);
+    Walk walk = walk_open(loader, n, 16, (HeldoutPart){ 0 }, NULL);
     while (walk_next(&walk, error)) {
         const Batch *batch = walk.batch;
         for (int32_t row = 0; row < batch_loss_stream(batch)->n_tokens; row++)
@@ -121,7 +125,7 @@ bool heldout_bytes(Loader *loader, const Tokenizer *tok, int64_t n, int64_t *byt
     for (int i = 0; i < tokenizer_sentinels(tok); i++)
         special[tokenizer_sentinel(tok, i)] = true;
     bool good = true;
-    Walk walk = walk_open(loader, n, 16, NULL);
+    Walk walk = walk_open(loader, n, 16, (HeldoutPart){ 0 }, NULL);
     *bytes = 0;
     while (good && walk_next(&walk, error))
         good = count_bytes(tok, special, walk.batch, bytes, error);

@@ -20,11 +20,15 @@ void heldout_sets_start_decoder(const GPtrArray *sets, int32_t id);
 
 /* Asked before every microbatch; true abandons the evaluation with LOAM_ERROR_STOPPED. */
 typedef bool (*HeldoutStopFn)(void);
-/* Adds the losses of samples 0 … n - 1 of the loader's epoch 0 to *sums, `micro` samples at a time, without dropout. n
- * 0 means the whole epoch; the loader's order is random (loader.h), so n samples are a random subset. stop may be NULL.
- * Shows progress on a terminal. */
-bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, HeldoutStopFn stop, LossSums *sums,
-                  GError **error);
+/* One of several equal parts of an evaluation: part 0 … of - 1. of 0 means one part, all of it. */
+typedef struct HeldoutPart {
+    int index, of;
+} HeldoutPart;
+/* Adds the losses of samples 0 … n - 1 of the loader's epoch 0, or of a part of these samples, to *sums, `micro`
+ * samples at a time, without dropout. n 0 means the whole epoch; the loader's order is random (loader.h), so n samples
+ * are a random subset. stop may be NULL. Shows progress on a terminal. */
+bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, HeldoutPart part, HeldoutStopFn stop,
+                  LossSums *sums, GError **error);
 /* Entropy, in nats per token, of the unigram distribution of the targets of the first n samples (sentinels and EOS
  * included): the lowest loss of a model that ignores its input. */
 bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GError **error);

@@ -18,6 +18,11 @@ static bool has_gradients(const Bucket *bucket)
     return tensor_count(bucket->regions[REGION_GRADIENTS]) > 0;
 }
 
+Tensor grads_of_bucket(ParamStore *store, int index)
+{
+    return params_bucket(store, index)->regions[REGION_GRADIENTS];
+}
+
 void grads_begin(ParamStore *store, int64_t n_microbatches)
 {
     for (int i = 0; i < store->n_buckets; i++) {

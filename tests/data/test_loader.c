@@ -237,7 +237,7 @@ static void a_batch_is_the_union_of_its_samples(void)
 static void prefetch_equals_direct_calls_under_jumps(void)
 {
     Loader *loader = open_loader(SEED, false), *direct = open_loader(SEED, false);
-    Prefetch *prefetch = prefetch_open(loader, 4, 3);
+    Prefetch *prefetch = prefetch_open(loader, 4, 3, (PrefetchShare){ 0 });
     Batch *want = new_batch(direct, 4);
     Philox rng = philox_open(philox_key(3, PHILOX_SAMPLING, 0), 0);
     int64_t at = 0;
@@ -262,7 +262,7 @@ static void batches_are_lent_and_given_back_in_any_order(void)
 {
     enum { HELD = 5, DEPTH = 2, STEPS = 40 };
     Loader *loader = open_loader(SEED, false), *direct = open_loader(SEED, false);
-    Prefetch *prefetch = prefetch_open(loader, 4, DEPTH);
+    Prefetch *prefetch = prefetch_open(loader, 4, DEPTH, (PrefetchShare){ 0 });
     Batch *want = new_batch(direct, 4);
     g_autoptr(GHashTable) known = g_hash_table_new(NULL, NULL);
     Philox rng = philox_open(philox_key(3, PHILOX_SAMPLING, 1), 0);
@@ -380,7 +380,7 @@ static void ids_beyond_the_tokenizer_are_refused(void)
     g_assert_true(indexed_writer_finish(writer, NULL));
     Loader *loader = loader_open(&config, beyond, tok, SEED, false, NULL);
     Batch *batch = new_batch(loader, 1);
-    Prefetch *prefetch = prefetch_open(loader, 1, 2);
+    Prefetch *prefetch = prefetch_open(loader, 1, 2, (PrefetchShare){ 0 });
     g_assert_false(loader_get(loader, 0, 1, batch, &error));
     g_assert_nonnull(strstr(error->message, "holds token id 200"));
     for (int64_t i = 0; i < 3; i++) {

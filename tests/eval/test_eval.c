@@ -49,7 +49,7 @@ static void tear_down(void)
 static LossSums loss_by(int64_t n, int64_t micro)
 {
     LossSums sums = { 0 };
-    g_assert_true(heldout_loss(model, loader, n, micro, NULL, &sums, NULL));
+    g_assert_true(heldout_loss(model, loader, n, micro, (HeldoutPart){ 0 }, NULL, &sums, NULL));
     return sums;
 }
 

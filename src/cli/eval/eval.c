@@ -234,8 +234,8 @@ static void print_text(const Result *result)
 static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **error)
 {
     Result result = { .name = set->name ? set->name : set->path_prefix };
-    if (!heldout_loss(e->loaded.model, set->loader, samples, config_micro_samples(&e->config), NULL, &result.sums,
-                      error) ||
+    if (!heldout_loss(e->loaded.model, set->loader, samples, config_micro_samples(&e->config), (HeldoutPart){ 0 }, NULL,
+                      &result.sums, error) ||
         !heldout_bytes(set->loader, e->loaded.tok, samples, &result.bytes, error) ||
         (unigram &&
          !heldout_unigram(set->loader, samples, model_config(e->loaded.model)->vocab, &result.unigram, error)))

@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 #include "cli/train/many.h"
 #include "train/config/config.h"
+#include "train/launch.h"
 #include "train/trainer/trainer.h"
 
 #define USAGE "loam train CONFIG.yaml|RUN [--trace FILE] [--seeds N] [--sweep OPTION=VALUE,VALUE…]… [group.key=value]…"
@@ -30,6 +31,7 @@ static const GOptionEntry entries[] = {
 
 bool verb_train(int argc, char **argv, GError **error)
 {
+    launch_speak();
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (argc < 2)

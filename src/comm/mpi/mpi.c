@@ -26,11 +26,11 @@ static const MpiLibrary *library;
 static bool fail_mpi(Comm *comm, const MpiFailure *failure)
 {
     if (failure->timeout)
-        return comm_fail(comm, "rank %d did not answer rank %d within %g s (parallel.timeout)", failure->rank,
-                         comm->rank, comm->timeout_s);
+        return comm_fail(comm, failure->rank, "rank %d did not answer rank %d within %g s (parallel.timeout)",
+                         failure->rank, comm->rank, comm->timeout_s);
     if (failure->rank < 0)
-        return comm_fail(comm, "MPI: %s", failure->why);
-    return comm_fail(comm, "%s", failure->why);
+        return comm_fail(comm, -1, "MPI: %s", failure->why);
+    return comm_fail(comm, -1, "%s", failure->why);
 }
 
 static bool exchange(Comm *comm)
@@ -163,7 +163,7 @@ static void mpi_abort(Comm *comm, const char *why)
     const MpiImpl *impl = comm->impl;
     if (comm_failed(comm))
         return;
-    comm_fail(comm, "%s", why);
+    comm_fail(comm, -1, "%s", why);
     library->abort(impl->group, why);
 }
 

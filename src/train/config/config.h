@@ -1,5 +1,6 @@
 /* config.h: the configuration of a run: one struct for each group of options ("run", "model", "tokenizer", "data",
- * "task", "train", "optim", "fp16", "fp8"). The option rows of a group stand with the module that owns its struct. */
+ * "task", "train", "optim", "fp16", "fp8", "parallel"). The option rows of a group stand with the module that owns its
+ * struct. */
 #pragma once
 
 #include "base/amount.h"
@@ -45,6 +46,12 @@ typedef struct TrainConfig {
 enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8 };
 enum { RECOMPUTE_NONE, RECOMPUTE_BLOCK };
 
+/* How a model is spread over ranks (comm/comm.h). */
+typedef struct ParallelConfig {
+    int64_t ranks;  /* ranks that are threads of this process; 0 means as many as a launcher started, else one */
+    Amount timeout; /* longest wait for another rank */
+} ParallelConfig;
+
 typedef struct Config {
     RunConfig run;
     ModelConfig model;
@@ -55,6 +62,7 @@ typedef struct Config {
     OptimConfig optim;
     LossScaleConfig loss_scale;
     Fp8Config fp8;
+    ParallelConfig parallel;
     char **given; /* names of the options that a person set: in a configuration file or on the command line */
 } Config;
 

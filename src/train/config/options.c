@@ -1,4 +1,4 @@
-/* options.c: the options run.*, tokenizer.* and train.*, and the table of all options. */
+/* options.c: the options run.*, tokenizer.*, train.* and parallel.*, and the table of all options. */
 #include "train/config/config.h"
 
 const char *const precision_names[] = { [PRECISION_AUTO] = "auto", [PRECISION_F32] = "f32", [PRECISION_BF16] = "bf16",
@@ -97,6 +97,18 @@ static const OptionRow train_options[] = {
 };
 #undef ROW
 
+#define ROW(field) offsetof(ParallelConfig, field)
+static const OptionRow parallel_options[] = {
+    { "parallel.ranks", OPT_I64, ROW(ranks), "0", 0, 1024, OPT_FREE,
+      "ranks that train the model together as threads of this process, each with its share of the cores and of every "
+      "batch; 0: as many as mpirun or srun started processes, else 1",
+      NULL },
+    { "parallel.timeout", OPT_AMOUNT, ROW(timeout), "10m", 0, 1e6, OPT_FREE,
+      "longest time that ranks wait for one that does not answer, before the run ends with its number; 0: no limit",
+      NULL },
+};
+#undef ROW
+
 const OptionTable *config_options(void)
 {
     static OptionTable table;
@@ -113,6 +125,7 @@ const OptionTable *config_options(void)
             { optim_options, n_optim_options, offsetof(Config, optim), NULL },
             { loss_scale_options, n_loss_scale_options, offsetof(Config, loss_scale), NULL },
             { fp8_options, n_fp8_options, offsetof(Config, fp8), NULL },
+            { parallel_options, G_N_ELEMENTS(parallel_options), offsetof(Config, parallel), NULL },
         };
         GArray *groups = g_array_new(false, false, sizeof(OptionGroup));
         g_array_append_vals(groups, before, G_N_ELEMENTS(before));

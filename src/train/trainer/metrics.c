@@ -236,6 +236,8 @@ static void console_train(const TrainRecord *record)
 
 void metrics_train(Metrics *metrics, const TrainRecord *record)
 {
+    if (metrics == NULL)
+        return;
     const TrainState *state = record->state;
     const LossSums *window = &state->window;
     json_t *line = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "kind", "train", "step", (json_int_t)state->attempts,
@@ -283,6 +285,8 @@ static void console_valid(int64_t step, const char *name, const LossSums *sums)
 
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds)
 {
+    if (metrics == NULL)
+        return;
     g_autofree char *group = name ? g_strdup_printf("valid/%s", name) : g_strdup("valid");
     json_t *line =
         json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name", name ? name : "valid",
@@ -301,6 +305,8 @@ void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossS
 
 void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArray *figures, int64_t n, double seconds)
 {
+    if (metrics == NULL)
+        return;
     g_autoptr(GString) shown = g_string_new(NULL);
     g_autofree char *group = name ? g_strdup_printf("score/%s", name) : g_strdup("score");
     json_t *line = json_pack("{s:s, s:I, s:s*, s:I}", "kind", "score", "step", (json_int_t)step, "name", name,
@@ -319,6 +325,8 @@ void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArr
 
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds)
 {
+    if (metrics == NULL)
+        return;
     g_autofree char *name = g_path_get_basename(folder);
     write_line(metrics, json_pack("{s:s, s:I, s:s, s:f}", "kind", "save", "step", (json_int_t)step, "checkpoint", name,
                                   "seconds", seconds));
@@ -327,12 +335,16 @@ void metrics_save(Metrics *metrics, int64_t step, const char *folder, double sec
 
 void metrics_event(Metrics *metrics, int64_t step, const char *what)
 {
+    if (metrics == NULL)
+        return;
     g_autofree char *text = g_utf8_make_valid(what, -1); /* it may contain a file name that is not UTF-8 */
     write_line(metrics, json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", text));
 }
 
 void metrics_options(Metrics *metrics, int64_t step, const char *yaml)
 {
+    if (metrics == NULL)
+        return;
     GError *problem = NULL;
     g_auto(GStrv) lines = g_strsplit(yaml, "\n", -1);
     g_autofree char *body = g_strjoinv("\n    ", lines); /* a code block of Markdown keeps line breaks */

@@ -6,6 +6,7 @@
 #include "eval/task_scores.h"
 #include "train/checkpoint/checkpoint.h"
 
+/* NULL, in the functions that write, means that nothing is written: on ranks above 0. */
 typedef struct Metrics Metrics;
 
 /* Opens DIR/metrics.jsonl and DIR/tb for a run that continues after `step`. Lines and events of later steps, and a last

@@ -1,5 +1,6 @@
 /* opening.c: opens everything that a run needs, and closes it. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -33,9 +34,8 @@ static bool open_loaders(Trainer *t, GError **error)
         return false;
     t->samples = config_batch_samples(&t->config);
     t->micro = config_micro_samples(&t->config);
-    t->accum = (t->samples + t->micro - 1) / t->micro;
     t->loss_scale = t->config.loss_scale;
-    return loss_scale_resolve(&t->loss_scale, t->accum, error);
+    return loss_scale_resolve(&t->loss_scale, (t->samples + t->micro - 1) / t->micro, error) && ranks_divide(t, error);
 }
 
 /* Converts the configured amounts to steps. A length in samples includes the samples of earlier steps with another
@@ -101,12 +101,14 @@ static bool open_model(Trainer *t, GError **error)
                     (double)t->micro;
     if ((t->optimizer = optimizer_open(model_params(t->model), &config->optim, error)) == NULL)
         return false;
+    ranks_join(t);
     yardstick_open(&t->yardstick, t->dev); /* last: its matrices are no part of the plan, so none of what is reserved */
     int64_t n_params = params_elements(model_params(t->model));
     g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),
                     *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision),
                     *device = compute_device_describe(t->dev, precision);
-    log_info("model: %s parameters%s; memory %s; %s", count, trained, memory, device);
+    g_autofree char *ranks = ranks_describe(t);
+    log_info("model: %s parameters%s; memory %s; %s%s", count, trained, memory, device, ranks);
     return true;
 }
 
@@ -129,12 +131,23 @@ static bool check_paths(const Config *config, GError **error)
     return run_check_folder(config->run.dir, error);
 }
 
+/* The log of a rank above 0: RUN/ranks/0003.txt. */
+static bool open_own_log(const Trainer *t, GError **error)
+{
+    g_autofree char *folder = g_build_filename(t->config.run.dir, "ranks", NULL);
+    g_autofree char *name = g_strdup_printf("%04d.txt", comm_rank(t->ranks));
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return io_make_directories(folder, error) && log_to_file(path, error);
+}
+
 /* Locks the run directory and starts log.txt. */
 static bool open_directory(Trainer *t, GError **error)
 {
     const char *dir = t->config.run.dir;
     g_autofree char *log = g_build_filename(dir, "log.txt", NULL);
     t->changes = g_ptr_array_new_with_free_func(g_free);
+    if (comm_rank(t->ranks) > 0)
+        return open_own_log(t, error) && config_check_run(&t->config, t->changes, error);
     return (t->lock >= 0 || run_lock(dir, &t->lock, error)) && log_to_file(log, error) &&
            config_check_run(&t->config, t->changes, error);
 }
@@ -170,6 +183,8 @@ static bool has_ended(const Trainer *t)
 
 static bool open_metrics(Trainer *t, GError **error)
 {
+    if (comm_rank(t->ranks) > 0)
+        return true;
     t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, error);
     if (t->metrics == NULL || has_ended(t))
         return t->metrics != NULL;
@@ -203,6 +218,11 @@ static void advise(const Trainer *t)
     config_advise(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length);
 }
 
+static bool save_run(const Trainer *t, GError **error)
+{
+    return (has_ended(t) || config_save_run(&t->config, t->tok, error)) && check_room(t, error);
+}
+
 bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
@@ -213,20 +233,25 @@ bool trainer_open(Trainer *t, GError **error)
     if (!config_resolve_precision(&t->config, error))
         return false;
     t->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
-    if (!t->dev || !trainer_prepare_task(t, error) || !open_loaders(t, error) || !take_memory(t, error) ||
-        !open_directory(t, error) || !open_model(t, error) || !trainer_resume(t, error))
+    bool first = comm_rank(t->ranks) == 0;
+    if (!t->dev || (!first && !ranks_meet(t, error))) /* rank 0 makes the run directory and the datasets of a task */
+        return false;
+    if (!trainer_prepare_task(t, error) || !open_loaders(t, error) || !take_memory(t, error) ||
+        !open_directory(t, error) || (first && !ranks_meet(t, error)) || !open_model(t, error) ||
+        !trainer_resume(t, error))
         return false;
     start_decoders(t);
     plan_steps(t);
     if (!trainer_open_scores(t, error) || !check_evaluated(t, error))
         return false;
     trainer_plan_best(t);
-    if ((!has_ended(t) && !config_save_run(config, t->tok, error)) || !check_room(t, error))
+    if (!ranks_meet(t, error) || (first && !save_run(t, error)))
         return false;
     advise(t);
     report_mixture(t);
-    t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH);
+    t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH, (PrefetchShare){ t->own_samples, t->samples });
     t->batch = g_new0(const Batch *, t->accum);
+    trainer_look(t);
     return open_metrics(t, error);
 }
 

@@ -1,6 +1,7 @@
 /* progress.c: how far a run is: what is due, and what is left. */
 #include "base/clock.h"
 #include "train/trainer/state.h"
+#include "train/trainer/stop.h"
 
 #include <math.h>
 
@@ -17,19 +18,29 @@ bool trainer_finished(const Trainer *t)
         return (double)t->state.tokens >= t->total_tokens;
     if (t->total >= 0)
         return t->state.attempts >= t->total;
-    return clock_seconds() - t->started >= t->config.train.length.value;
+    return t->seen & SEEN_TIME_UP;
 }
 
-bool trainer_due(const Trainer *t, const Every *every)
+static unsigned if_due(const Trainer *t, const Every *every, unsigned seen)
 {
-    return every_due(every, t->state.attempts, t->state.tokens, t->step_tokens);
+    return every_due(every, t->state.attempts, t->state.tokens, t->step_tokens) ? seen : 0;
+}
+
+void trainer_look(Trainer *t)
+{
+    unsigned stop = comm_max(t->ranks, stop_requested()) ? SEEN_STOP : 0;
+    unsigned seen = if_due(t, &t->log_every, SEEN_LOG) | if_due(t, &t->eval_every, SEEN_EVAL) |
+                    if_due(t, &t->save_every, SEEN_SAVE) | if_due(t, &t->save_within, SEEN_SAVE);
+    if (t->total < 0 && clock_seconds() - t->started >= t->config.train.length.value)
+        seen |= SEEN_TIME_UP;
+    t->seen = (unsigned)ranks_agree(t, seen) | stop;
 }
 
 bool trainer_evaluation_due(const Trainer *t, bool end)
 {
     const TrainState *state = &t->state;
     return t->valid->len > 0 && state->evaluated != state->attempts &&
-           (end || state->attempts == 0 || state->evaluation_left || trainer_due(t, &t->eval_every));
+           (end || state->attempts == 0 || state->evaluation_left || t->seen & SEEN_EVAL);
 }
 
 double trainer_seconds_left(const Trainer *t)

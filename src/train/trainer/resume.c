@@ -82,19 +82,34 @@ static bool load(const char *folder, void *trainer, GError **error)
     return checkpoint_load(folder, &checkpoint, error);
 }
 
-bool trainer_resume(Trainer *t, GError **error)
+/* Rank 0 looks for the newest undamaged checkpoint and makes it the latest one of the run. *step: -1 means none. */
+static bool open_newest(Trainer *t, int64_t *step, GError **error)
 {
     const char *dir = t->config.run.dir;
-    int64_t step;
-    if (!run_open_newest(dir, load, t, &step, error))
+    if (!run_open_newest(dir, load, t, step, error))
+        return false;
+    if (*step < 0)
+        return true;
+    g_autofree char *folder = run_checkpoint_path(dir, *step);
+    if (!check_sources(t, folder, error) || !run_set_aside(dir, *step, error) || !run_link(dir, "latest", *step, error))
+        return false;
+    g_autofree char *best = run_checkpoint_path(dir, t->state.best_step);
+    return !g_file_test(best, G_FILE_TEST_IS_DIR) || run_link(dir, "best", t->state.best_step, error);
+}
+
+bool trainer_resume(Trainer *t, GError **error)
+{
+    bool first = comm_rank(t->ranks) == 0;
+    int64_t step = -1;
+    if (first && !open_newest(t, &step, error))
+        return false;
+    step = ranks_agree(t, step);
+    if (!comm_check(t->ranks, error))
         return false;
     if (step < 0)
         return init_model(t, error);
-    g_autofree char *folder = run_checkpoint_path(dir, step);
-    if (!check_sources(t, folder, error) || !run_set_aside(dir, step, error) || !run_link(dir, "latest", step, error))
-        return false;
-    g_autofree char *best = run_checkpoint_path(dir, t->state.best_step);
-    if (g_file_test(best, G_FILE_TEST_IS_DIR) && !run_link(dir, "best", t->state.best_step, error))
+    g_autofree char *folder = run_checkpoint_path(t->config.run.dir, step);
+    if (!first && !load(folder, t, error))
         return false;
     t->saved = t->state;
     start_loss_scale(t);

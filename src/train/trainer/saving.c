@@ -20,8 +20,23 @@ static bool write_checkpoint(Trainer *t, const char *folder, GError **error)
     if (!checkpoint_save(folder, &checkpoint, error) || !run_link(dir, "latest", t->state.attempts, error) ||
         (t->state.best_step == t->state.attempts && !run_link(dir, "best", t->state.attempts, error)))
         return false;
-    t->saved = t->state;
     return run_retain(dir, train->keep_last, train->keep_every, t->state.best_step, error);
+}
+
+/* Rank 0 writes what all ranks have alike; the others wait for it. */
+static bool save_on_first(Trainer *t, const char *folder, GError **error)
+{
+    bool first = comm_rank(t->ranks) == 0, written = true;
+    if (first) {
+        fault_point("save");
+        written = write_checkpoint(t, folder, error);
+    }
+    written = ranks_agree(t, written);
+    if (written)
+        t->saved = t->state;
+    if (!written && !first)
+        fail_machine(error, "rank 0 could not write %s", folder);
+    return written;
 }
 
 /* For messages after a failed save. */
@@ -38,8 +53,7 @@ bool trainer_save(Trainer *t, bool last, GError **error)
     double start = clock_seconds();
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, t->state.attempts);
     g_autoptr(GError) problem = NULL;
-    fault_point("save");
-    bool written = write_checkpoint(t, folder, &problem);
+    bool written = save_on_first(t, folder, &problem);
     if (!written) { /* best_value must be that of a checkpoint that exists */
         t->state.best_value = t->saved.best_value;
         t->state.best_step = t->saved.best_step;

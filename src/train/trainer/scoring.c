@@ -229,11 +229,12 @@ uint64_t trainer_scores_hash(const Trainer *t)
 
 bool trainer_score(Trainer *t, GError **error)
 {
+    bool (*stop)(void) = comm_size(t->ranks) > 1 ? NULL : stop_requested;
     for (guint i = 0; i < t->scored->len; i++) {
         ScoredTask *scored = scored_at(t, i);
         const double start = clock_seconds();
         g_array_set_size(scored->figures, 0);
-        if (!task_eval_run(scored->eval, t->model, stop_requested, scored->figures, error))
+        if (!task_eval_run(scored->eval, t->model, stop, scored->figures, error))
             return false;
         scored->seconds = clock_seconds() - start;
     }

@@ -1,9 +1,11 @@
 /* state.h: the state of a running training, and the parts of the trainer: opening.c (opens and closes everything),
- * resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps), step.c (one step), progress.c
- * (periodic actions, estimated time to the end), evaluation.c (held-out losses, scores, the best checkpoint), scoring.c
- * (the examples of a task that are scored), saving.c (checkpoints), task_data.c (the dataset of a task). */
+ * resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps), step.c (one step), ranks.c
+ * (what ranks that train one model tell each other), progress.c (periodic actions, estimated time to the end),
+ * evaluation.c (held-out losses, scores, the best checkpoint), scoring.c (the examples of a task that are scored),
+ * saving.c (checkpoints), task_data.c (the dataset of a task). */
 #pragma once
 
+#include "comm/comm.h"
 #include "data/prefetch.h"
 #include "device/yardstick.h"
 #include "eval/heldout.h"
@@ -15,8 +17,21 @@
 #include "train/trainer/fairseq_log.h"
 #include "train/trainer/metrics.h"
 
+/* What the clock and the signals say after a step. Rank 0's clock and any rank's signal count for all ranks. */
+enum {
+    SEEN_LOG = 1,     /* train.log_every is due */
+    SEEN_EVAL = 2,    /* train.eval_every */
+    SEEN_SAVE = 4,    /* train.save_every or save_within */
+    SEEN_TIME_UP = 8, /* a train.length in time is over */
+    SEEN_STOP = 16    /* a request to stop */
+};
+
 typedef struct Trainer {
-    Config config; /* a shallow copy of the caller's, with model.vocab resolved */
+    Comm *ranks;                    /* the ranks that train this model together, each with its part of every batch */
+    CommWork reduced;               /* the last reduction of gradients that was queued in this step */
+    unsigned seen;                  /* SEEN_*: of the last trainer_look */
+    int64_t own_first, own_samples; /* this rank's part of the samples of a step */
+    Config config;                  /* a shallow copy of the caller's, with model.vocab resolved */
     Tokenizer *tok;
     Device *dev;
     Model *model;
@@ -62,8 +77,9 @@ typedef struct StepStats {
     LossSums sums;
     double lr, norm;   /* learning rate; L2 norm of the gradients before clipping, without the loss scale */
     double loss_scale; /* of this step; 1 except in fp16 */
-    int64_t tokens;    /* read by the step */
-    bool updated;      /* false means skipped: loss or gradients were not finite */
+    int64_t tokens, target_tokens,
+        room;     /* read by the step, by all ranks; with a loss; that its batches had room for */
+    bool updated; /* false means skipped: loss or gradients were not finite */
 } StepStats;
 
 /* Opens everything a run needs and resumes from the newest undamaged checkpoint, if there is one. trainer_close frees
@@ -76,10 +92,33 @@ bool trainer_prepare_task(Trainer *t, GError **error);
  */
 bool trainer_resume(Trainer *t, GError **error);
 
+/* ---- ranks.c; where there is one rank, these change nothing ---- */
+
+/* Divides the samples of a step among the ranks: sets own_first, own_samples, micro, accum. An error where there are
+ * more ranks than samples. */
+bool ranks_divide(Trainer *t, GError **error);
+/* From now on backward sums gradients over the ranks. */
+void ranks_join(Trainer *t);
+/* "; 4 ranks (thread), 32 samples each", or "" where there is one rank. g_free. */
+char *ranks_describe(const Trainer *t);
+/* All ranks wait for each other. An error where a rank has given up. */
+bool ranks_meet(Trainer *t, GError **error);
+/* Ends what the other ranks wait for, with this rank's error as the reason. */
+void ranks_abort(Trainer *t, const GError *problem);
+/* The value of rank 0. */
+int64_t ranks_agree(Trainer *t, int64_t value);
+/* Sums over the ranks what the losses of a step are divided by, and what it counts. */
+bool ranks_sum_counts(Trainer *t, StepStats *stats, GError **error);
+/* Waits until the gradients of all buckets are summed. */
+void ranks_sum_gradients(Trainer *t);
+void ranks_sum_losses(Trainer *t, LossSums *sums);
+/* The rate of matrix products of all ranks together, as this one measured its own. */
+PeakRate ranks_peak(const Trainer *t);
+
 /* Whether train.length is reached, or the patience is used up. A length in time counts the time of this process. */
 bool trainer_finished(const Trainer *t);
-/* Whether a periodic action, such as saving, is due after the last step. */
-bool trainer_due(const Trainer *t, const Every *every);
+/* Looks at the clock and at the signals, for all ranks: sets t->seen. All ranks call it, after every step. */
+void trainer_look(Trainer *t);
 /* Seconds to the end of the run, estimated from the speed of this process; -1 means unknown. */
 double trainer_seconds_left(const Trainer *t);
 /* One optimizer step, skipped where the loss or a gradient is not finite. A request to stop may abandon it: the error

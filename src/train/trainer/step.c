@@ -15,20 +15,29 @@
 #define SHOW_AFTER_S 1 /* a step that takes longer shows its progress on a terminal */
 #define PATIENCE_S   5 /* a stop waits no longer than this for the rest of a step */
 
+/* Whether a request to stop ends this step. Several ranks end together, after the step. */
+static bool stops_at_once(const Trainer *t)
+{
+    return comm_size(t->ranks) == 1 && stop_requested();
+}
+
 static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
 {
     memset(t->loss.n_targets, 0, sizeof t->loss.n_targets);
     for (int64_t i = 0; i < t->accum; i++) {
-        int64_t offset = i * t->micro, n = MIN(t->micro, t->samples - offset);
-        if (stop_requested())
+        int64_t offset = i * t->micro, n = MIN(t->micro, t->own_samples - offset);
+        if (stops_at_once(t))
             return fail_stopped(error);
-        const Batch *batch = t->batch[i] = prefetch_borrow(t->prefetch, t->state.samples + offset, n, error);
+        const Batch *batch = t->batch[i] =
+            prefetch_borrow(t->prefetch, t->state.samples + t->own_first + offset, n, error);
         if (!batch)
             return false;
         stats->tokens += batch_input_stream(batch)->n_tokens;
+        stats->room += batch_input_stream(batch)->max_tokens;
+        stats->target_tokens += batch->n_targets;
         loss_count(&t->loss, model_config(t->model), batch);
     }
-    return true;
+    return ranks_sum_counts(t, stats, error);
 }
 
 /* Progress of a long step, on a terminal, at most once in SHOW_AFTER_S: samples done, the loss so far, which waits for
@@ -40,12 +49,12 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
         return;
     if (*shown == 0) {
         what = g_strdup_printf("step %" PRId64, t->state.attempts + 1);
-        progress_open(what, "samples", (uint64_t)t->samples);
+        progress_open(what, "samples", (uint64_t)t->own_samples);
     }
     *shown = elapsed;
     model_take_sums(t->model, sums);
     progress_note("loss %.4f", loss_sums_total(sums));
-    progress_update((uint64_t)MIN(done * t->micro, t->samples));
+    progress_update((uint64_t)MIN(done * t->micro, t->own_samples));
 }
 
 /* Queues the microbatches one after another. A device that works behind the host is not waited for: `elapsed` is then
@@ -63,7 +72,7 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
         profile_end(t->dev);
         double elapsed = clock_seconds() - start, left = elapsed / (double)done * (double)(t->accum - done);
         show_step(t, done, sums, elapsed, &shown);
-        goes_on = left <= PATIENCE_S || !stop_requested() || fail_stopped(error);
+        goes_on = left <= PATIENCE_S || !stops_at_once(t) || fail_stopped(error);
     }
     if (!goes_on)
         model_take_sums(t->model, sums); /* the next step begins with none */
@@ -75,10 +84,8 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 static void count_step(Trainer *t, const StepStats *stats)
 {
     TrainState *state = &t->state;
-    for (int64_t i = 0; i < t->accum; i++) {
-        t->window_rows += batch_input_stream(t->batch[i])->max_tokens;
-        state->target_tokens += t->batch[i]->n_targets;
-    }
+    t->window_rows += stats->room;
+    state->target_tokens += stats->target_tokens;
     t->window_tokens += stats->tokens;
     t->step_tokens = stats->tokens;
     state->tokens += stats->tokens;
@@ -97,19 +104,23 @@ static bool scales_loss(const Trainer *t)
 }
 
 /* The optimizer's update, unless loss or gradients are not finite. Losses and norm of the gradients are read together:
- * the only wait of a step. */
-static void update(Trainer *t, StepStats *stats)
+ * the only wait of a step. An error, without an update, where a rank was lost. */
+static bool update(Trainer *t, StepStats *stats, GError **error)
 {
     profile_begin(t->dev, "update", -1);
+    ranks_sum_gradients(t);
     grads_norm_begin(model_params(t->model));
     model_take_sums(t->model, &stats->sums);
+    ranks_sum_losses(t, &stats->sums);
     stats->norm = grads_norm(model_params(t->model)) / stats->loss_scale;
     stats->updated = isfinite(stats->norm) && loss_sums_finite(&stats->sums);
+    bool whole = comm_check(t->ranks, error);
     int64_t update = t->state.updates + 1;
     stats->lr = schedule_lr(&t->schedule, update, t->state.tokens + stats->tokens);
-    if (stats->updated)
+    if (stats->updated && whole)
         stats->lr = optimizer_step(t->optimizer, update, stats->lr, stats->norm, stats->loss_scale);
     profile_end(t->dev);
+    return whole;
 }
 
 static bool make_step(Trainer *t, StepStats *stats, GError **error)
@@ -133,7 +144,8 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
             fp8_undo(fp8);
         return false;
     }
-    update(t, stats);
+    if (!update(t, stats, error))
+        return false;
     if (fp8 && !stats->updated)
         fp8_undo(fp8); /* an amax that is not finite would hold its scale as long as it is in the history */
     count_step(t, stats);

@@ -48,7 +48,7 @@ bool trainer_prepare_task(Trainer *t, GError **error)
     t->task_train = g_build_filename(t->config.run.dir, "task", "train", NULL);
     t->task_valid = g_strconcat(t->task_train, "-valid", NULL);
     const bool begun = has_begun(t); /* then data.train and data.valid are the ones that this function set */
-    if (!(begun && has_dataset(t->task_train)) && !prepare(t, t->task_train, error))
+    if (comm_rank(t->ranks) == 0 && !(begun && has_dataset(t->task_train)) && !prepare(t, t->task_train, error))
         return false;
     const bool holds_out = has_dataset(t->task_valid);
     if (!begun && *data->train)

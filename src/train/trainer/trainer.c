@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "train/launch.h"
 #include "train/trace.h"
 #include "train/trainer/state.h"
 #include "train/trainer/stop.h"
@@ -29,7 +30,7 @@ static void log_window(const Trainer *t, const StepStats *stats)
                            .fill = (double)t->window_tokens / (double)t->window_rows,
                            .left_s = trainer_seconds_left(t),
                            .total_steps = MAX(t->total, 0),
-                           .peak = yardstick_rate(&t->yardstick) };
+                           .peak = ranks_peak(t) };
     record.flops_per_s = t->step_flops / record.step_s;
     metrics_train(t->metrics, &record);
 }
@@ -66,7 +67,7 @@ static void begin_window(Trainer *t)
  * train.length grows later logs the same means as an uninterrupted one. */
 static void log_step(Trainer *t, const StepStats *stats, bool end)
 {
-    bool due = trainer_due(t, &t->log_every);
+    bool due = t->seen & SEEN_LOG;
     const FairseqStep step = { stats->norm, t->config.optim.clip_norm, stats->tokens, t->samples };
     if (stats->updated)
         fairseq_log_step(t->fairseq, &step);
@@ -130,13 +131,12 @@ static bool after_step(Trainer *t, const StepStats *stats, bool *end, GError **e
     bool best = false;
     t->window_started += yardstick_turn(&t->yardstick, YARDSTICK_SHARE); /* it is no part of the steps' time */
     log_step(t, stats, *end);
-    if (!*end && stop_requested())
+    if (!*end && (t->seen & SEEN_STOP))
         return fail_stopped(error);
     if (trainer_evaluation_due(t, *end) && !trainer_evaluate(t, &best, error))
         return trainer_save_after_error(t, error);
     *end |= trainer_out_of_patience(t);
-    return !(*end || best || trainer_due(t, &t->save_every) || trainer_due(t, &t->save_within)) ||
-           trainer_save(t, *end, error);
+    return !(*end || best || (t->seen & SEEN_SAVE)) || trainer_save(t, *end, error);
 }
 
 /* Before the first step: the evaluation at step 0, or one that a request to stop prevented. A checkpoint of this step
@@ -230,6 +230,7 @@ static bool train_loop(Trainer *t, GError **error)
         bool made = is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error);
         if (!made || !note_skipped(t, &stats, error))
             return trainer_save_after_error(t, error);
+        trainer_look(t);
         end = trainer_finished(t);
         if (!after_step(t, &stats, &end, error))
             return false;
@@ -255,19 +256,71 @@ static void note_end(Trainer *t, const char *reason)
         metrics_event(t->metrics, t->state.attempts, reason);
 }
 
-bool train_run(const Config *config, const char *trace, GError **error)
+/* One rank of the run, from start to end. What ends it on one rank ends it on all. */
+static bool run_rank(const Config *config, const char *trace, Comm *ranks, GError **error)
 {
-    Trainer t = { .config = *config, .trace = trace, .lock = -1, .saved = { .attempts = -1, .best_step = -1 } };
+    Trainer t = { .ranks = ranks,
+                  .config = *config,
+                  .trace = comm_rank(ranks) == 0 ? trace : NULL,
+                  .lock = -1,
+                  .saved = { .attempts = -1, .best_step = -1 } };
     GError *problem = NULL;
-    stop_catch_signals();
-    bool done = (trace == NULL || trace_check(trace, &problem)) && trainer_open(&t, &problem) &&
-                before_steps(&t, &problem) && train_loop(&t, &problem);
+    bool done = trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
         trainer_save_stopped(&t, &problem);
+    else if (problem)
+        ranks_abort(&t, problem);
+    if (problem && comm_lost(ranks) == 0 && comm_rank(ranks) == 1)
+        log_set_rank(0, true); /* nobody else is left to tell it */
     if (problem)
         note_end(&t, problem->message);
     trainer_close(&t);
     if (problem)
         g_propagate_error(error, problem);
     return done;
+}
+
+/* A run whose ranks are threads of this process. */
+typedef struct RankRun {
+    const Config *config;
+    const char *trace;
+    GError **errors; /* (ranks) of each rank */
+} RankRun;
+
+static void run_thread(Comm *ranks, void *context)
+{
+    const RankRun *run = context;
+    log_set_rank(comm_rank(ranks), false);
+    run_rank(run->config, run->trace, ranks, &run->errors[comm_rank(ranks)]);
+}
+
+/* The error of the lowest rank that has one is the run's. */
+static bool run_threads(const Config *config, const char *trace, GError **error)
+{
+    int n = (int)config->parallel.ranks;
+    g_autofree GError **errors = g_new0(GError *, n);
+    RankRun run = { config, trace, errors };
+    comm_run_threads(n, config->parallel.timeout.value, run_thread, &run);
+    GError *first = NULL;
+    for (int r = n - 1; r >= 0; r--)
+        if (errors[r]) {
+            g_clear_error(&first);
+            first = errors[r];
+        }
+    if (first)
+        g_propagate_error(error, first);
+    return first == NULL;
+}
+
+bool train_run(const Config *config, const char *trace, GError **error)
+{
+    Comm *world = NULL;
+    if (trace && !trace_check(trace, error))
+        return false;
+    stop_catch_signals(); /* first: the threads of MPI must not take the signals */
+    if (!launch_world(config, &world, error))
+        return false;
+    if (comm_size(world) == 1 && config->parallel.ranks > 1)
+        return run_threads(config, trace, error);
+    return run_rank(config, trace, world, error);
 }

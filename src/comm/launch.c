@@ -1,0 +1,39 @@
+#include "comm/launch.h"
+
+#include <glib.h>
+
+/* The variables of a launcher. A name that is NULL, or a variable that is not set, means that it does not tell. */
+static const struct {
+    const char *launcher, *rank, *size, *local_rank, *local_size;
+} launchers[] = {
+    { "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE" },
+    { "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
+      "OMPI_COMM_WORLD_LOCAL_SIZE" },
+    { "PMIx", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL },
+    { "MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS" },
+    { "Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL },
+};
+
+/* A number from 0 on; `absent` where the variable is not set or holds something else. */
+static int number_of(const char *name, int absent)
+{
+    guint64 value;
+    const char *text = name ? g_getenv(name) : NULL;
+    return text && g_ascii_string_to_unsigned(text, 10, 0, 1 << 20, &value, NULL) ? (int)value : absent;
+}
+
+CommLaunch comm_launch(void)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(launchers); i++) {
+        CommLaunch found = { .launcher = launchers[i].launcher,
+                             .rank = number_of(launchers[i].rank, -1),
+                             .size = number_of(launchers[i].size, 0),
+                             .local_rank = number_of(launchers[i].local_rank, -1),
+                             .local_size = number_of(launchers[i].local_size, 0) };
+        bool is_slurm = i == G_N_ELEMENTS(launchers) - 1;
+        if (found.rank < 0 || (is_slurm && (found.size < 2 || !g_getenv("SLURM_STEP_ID"))))
+            continue;
+        return found;
+    }
+    return (CommLaunch){ .local_rank = -1 };
+}

@@ -1,0 +1,43 @@
+#include "train/launch.h"
+
+#include "base/log.h"
+#include "comm/launch.h"
+#include "comm/mpi/mpi.h"
+
+#include <stdlib.h>
+
+static Comm *opened; /* of MPI; NULL until it is opened */
+
+static void close_world(void)
+{
+    comm_close(opened);
+}
+
+bool launch_world(const Config *config, Comm **world, GError **error)
+{
+    const CommLaunch launch = comm_launch();
+    int64_t ranks = config->parallel.ranks;
+    *world = comm_self();
+    if (launch.launcher == NULL || launch.size < 2)
+        return true;
+    if (ranks > 0 && ranks != launch.size)
+        return fail_user(error,
+                         "parallel.ranks is %" G_GINT64_FORMAT ", and %s started %d processes; leave parallel.ranks "
+                         "out, or start loam without it",
+                         ranks, launch.launcher, launch.size);
+    if (opened == NULL) {
+        opened = comm_open_mpi(launch.size, config->parallel.timeout.value, error);
+        if (opened == NULL)
+            return fail_context(error, "%s started %d processes", launch.launcher, launch.size);
+        atexit(close_world);
+    }
+    *world = opened;
+    return true;
+}
+
+void launch_speak(void)
+{
+    const CommLaunch launch = comm_launch();
+    if (launch.launcher && launch.size > 1)
+        log_set_rank(launch.rank, true);
+}

@@ -1,0 +1,98 @@
+/* ranks.c: what the ranks that train one model tell each other in a step. Everything else they compute alike: the
+ * counters, the schedule, what is due, and from summed gradients the same update. */
+#include "param/grads.h"
+#include "train/trainer/state.h"
+
+#include <string.h>
+
+/* The gradients of a bucket are whole on this rank: their sum begins while backward goes on. */
+static void reduce_bucket(void *context, int bucket)
+{
+    Trainer *t = context;
+    t->reduced = comm_all_reduce(t->ranks, grads_of_bucket(model_params(t->model), bucket));
+}
+
+bool ranks_divide(Trainer *t, GError **error)
+{
+    int64_t size = comm_size(t->ranks), rank = comm_rank(t->ranks);
+    if (t->samples < size)
+        return fail_user(error,
+                         "%" G_GINT64_FORMAT " ranks for a batch of %" G_GINT64_FORMAT
+                         " samples: some would have none; start at most %" G_GINT64_FORMAT ", or set train.batch",
+                         size, t->samples, t->samples);
+    t->own_first = t->samples * rank / size;
+    t->own_samples = t->samples * (rank + 1) / size - t->own_first;
+    t->micro = MIN(t->micro, (t->samples + size - 1) / size);
+    t->accum = (t->own_samples + t->micro - 1) / t->micro;
+    return true;
+}
+
+void ranks_join(Trainer *t)
+{
+    if (comm_size(t->ranks) > 1)
+        grads_on_ready(model_params(t->model), reduce_bucket, t);
+}
+
+char *ranks_describe(const Trainer *t)
+{
+    int64_t size = comm_size(t->ranks), most = (t->samples + size - 1) / size;
+    if (size == 1)
+        return g_strdup("");
+    return g_strdup_printf("; %" G_GINT64_FORMAT " ranks (%s), %s%" G_GINT64_FORMAT " samples each", size,
+                           comm_name(t->ranks), t->samples % size ? "up to " : "", most);
+}
+
+bool ranks_meet(Trainer *t, GError **error)
+{
+    comm_barrier(t->ranks);
+    return comm_check(t->ranks, error);
+}
+
+void ranks_abort(Trainer *t, const GError *problem)
+{
+    int rank = comm_rank(t->ranks);
+    g_autofree char *why =
+        rank == 0 ? g_strdup(problem->message) : g_strdup_printf("rank %d: %s", rank, problem->message);
+    comm_abort(t->ranks, why);
+}
+
+int64_t ranks_agree(Trainer *t, int64_t value)
+{
+    g_autofree int64_t *all = g_new0(int64_t, comm_size(t->ranks));
+    comm_share(t->ranks, all, &value, sizeof value);
+    return all[0];
+}
+
+bool ranks_sum_counts(Trainer *t, StepStats *stats, GError **error)
+{
+    struct {
+        double n_targets[HEAD_COUNT], tokens, target_tokens, room;
+    } counts = { .tokens = (double)stats->tokens,
+                 .target_tokens = (double)stats->target_tokens,
+                 .room = (double)stats->room };
+    memcpy(counts.n_targets, t->loss.n_targets, sizeof counts.n_targets);
+    comm_sum(t->ranks, counts.n_targets, sizeof counts / sizeof(double));
+    memcpy(t->loss.n_targets, counts.n_targets, sizeof counts.n_targets);
+    stats->tokens = (int64_t)counts.tokens;
+    stats->target_tokens = (int64_t)counts.target_tokens;
+    stats->room = (int64_t)counts.room;
+    return comm_check(t->ranks, error);
+}
+
+void ranks_sum_gradients(Trainer *t)
+{
+    comm_wait(t->ranks, t->reduced);
+    t->reduced = 0;
+}
+
+void ranks_sum_losses(Trainer *t, LossSums *sums)
+{
+    comm_sum(t->ranks, (double *)sums, sizeof *sums / sizeof(double));
+}
+
+PeakRate ranks_peak(const Trainer *t)
+{
+    PeakRate peak = yardstick_rate(&t->yardstick);
+    int size = comm_size(t->ranks);
+    return (PeakRate){ peak.median * size, peak.low * size, peak.high * size };
+}

@@ -1,0 +1,93 @@
+# Ranks that train one model together: as threads and as processes they train what one rank trains, on any number of them
+# after another, and end together.
+. tests/cli/lib.sh "$1"
+make_dataset
+config=$work/config.yaml
+export OMP_NUM_THREADS=1
+short='train.length=20 steps'
+
+# near RUN OTHER: the same lines; losses, norms and counters differ by less than 1e-5 of their size.
+near() {
+    paste -d '\n' <(grep -v '"kind":"event"' "$1/metrics.jsonl") <(grep -v '"kind":"event"' "$2/metrics.jsonl") |
+        awk 'function value(line, name) {
+                 return match(line, "\"" name "\":[-0-9.e+]*") ? substr(line, RSTART + length(name) + 3) + 0 : 0
+             }
+             NR % 2 { before = $0; next }
+             {
+                 n = split("step samples tokens target_tokens loss accuracy grad_norm lr", names, " ")
+                 for (i = 1; i <= n; i++) {
+                     a = value(before, names[i]); b = value($0, names[i])
+                     if ((a - b) ^ 2 > (1e-5 * a) ^ 2) { print names[i], a, b; bad = 1 }
+                 }
+                 lines++
+             }
+             END { exit bad || lines < 15 }' >"$work/diff" || fail "$2 is not $1: $(head -n 3 "$work/diff")"
+    echo "ok: ${2##*/} is ${1##*/}"
+}
+
+mpi=(mpirun --allow-run-as-root --oversubscribe --bind-to none -np)
+
+# Every family, with a batch that does not divide and several microbatches. Two ranks, or three.
+families=(
+    't5  model.n_enc=1 model.n_dec=1'
+    'gpt model.family=gpt model.n_enc=0 model.n_dec=2 data.objective=clm'
+    'bert model.family=bert model.n_enc=2 model.n_dec=0 data.objective=mlm tokenizer.sentinels=100'
+    'lora model.family=gpt model.n_enc=0 model.n_dec=2 data.objective=clm lora.rank=4'
+)
+ranks=3
+for family in "${families[@]}"; do
+    read -r name options <<<"$family"
+    # shellcheck disable=SC2086
+    for n in 1 $ranks; do
+        "$loam" train "$config" run.dir="$work/$name-$n" "$short" train.precision=f32 train.batch='11 samples' \
+            train.micro_batch='2 samples' $options parallel.ranks=$n 2>"$work/err" || fail "$name: $(tail -n 2 "$work/err")"
+    done
+    near "$work/$name-1" "$work/$name-$ranks"
+    ranks=$((5 - ranks))
+done
+"$loam" train "$config" run.dir="$work/t5-again" "$short" train.precision=f32 train.batch='11 samples' \
+    train.micro_batch='2 samples' parallel.ranks=3 2>"$work/err"
+cmp "$work"/t5-{3,again}/checkpoints/latest/weights-*.safetensors || fail "two runs on three ranks differ"
+[ -s "$work/t5-3/ranks/0002.txt" ] || fail "rank 2 has no log of its own"
+
+# Processes: the same bytes as threads. Afterwards the run goes on with another number of ranks.
+if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
+    "${mpi[@]}" 3 "$loam" train "$config" run.dir="$work/mpi" "$short" train.precision=f32 train.batch='11 samples' \
+        train.micro_batch='2 samples' 2>"$work/err" || fail "mpirun: $(tail -n 3 "$work/err")"
+    cmp "$work"/{t5-3,mpi}/checkpoints/latest/weights-*.safetensors || fail "processes are not threads"
+    grep -q 'ranks (mpi), up to 4 samples each' "$work/mpi/log.txt" || fail "log: $(head -n 3 "$work/mpi/log.txt")"
+    [ "$(grep -c 'going on\|^step 20/' "$work/err")" = 1 ] || fail "more than one rank talks: $(cat "$work/err")"
+    for signal in USR1 TERM; do
+        "${mpi[@]}" 2 "$loam" train "$config" run.dir="$work/$signal" 'train.length=100k steps' optim.schedule=constant \
+            train.save_every=0 2>"$work/log" &
+        pid=$!
+        until_true grep -q '"step":3,' "$work/$signal/metrics.jsonl" 2>/dev/null
+        kill -$signal "$pid"
+        wait "$pid" || true
+        grep -q 'stopped on request at step' "$work/$signal/log.txt" || fail "SIG$signal: $(tail -n 3 "$work/log")"
+        [ -e "$work/$signal/checkpoints/latest/state.json" ] || fail "SIG$signal saved nothing"
+        echo "ok: SIG$signal to mpirun"
+    done
+    "${mpi[@]}" 2 "$loam" train "$config" run.dir="$work/none" data.train=/none 2>"$work/err" && fail "no dataset"
+    [ "$(grep -c 'there is no dataset' "$work/err")" = 1 ] || fail "one line for all ranks: $(cat "$work/err")"
+else
+    echo "no mpirun, or no loam-mpi.so: ranks that are processes are not tried"
+fi
+
+# 4 -> 1 -> 3 ranks in one run continue the curve of one rank.
+for part in '8 4' '14 1' '20 3'; do
+    read -r steps n <<<"$part"
+    "$loam" train "$config" run.dir="$work/elastic" train.length="$steps steps" optim.schedule=constant train.precision=f32 \
+        parallel.ranks=$n 2>"$work/err" || fail "$part: $(cat "$work/err")"
+done
+"$loam" train "$config" run.dir="$work/one" "$short" optim.schedule=constant train.precision=f32 2>"$work/err"
+diff <(grep -c '"kind":"train"' "$work/one/metrics.jsonl") <(grep -c '"kind":"train"' "$work/elastic/metrics.jsonl")
+for run in one elastic; do
+    grep '"kind":"train"' "$work/$run/metrics.jsonl" >"$work/lines"
+    mkdir "$work/$run-train"
+    cp "$work/lines" "$work/$run-train/metrics.jsonl"
+done
+near "$work/one-train" "$work/elastic-train"
+
+expect 1 'start at most 8, or set train.batch' "$loam" train "$config" run.dir="$work/many" parallel.ranks=9
+expect 1 'there is no dataset' "$loam" train "$config" run.dir="$work/none" data.train=/none parallel.ranks=3
