@@ -93,7 +93,20 @@ expect 0 "rows.csv is left out: tables are no text" "$loam" prepare --tokenizer 
 ! grep -q 'a.png' "$work/err" || fail "a file that is no text: $(cat "$work/err")"
 cp "$work/rows.csv" "$work/rows/b.csv" && cp "$work/rows/dos.txt" "$work/rows/e.txt"
 expect 0 "b.csv and 1 more are left out" "$loam" prepare --tokenizer bytes --whole-file --out "$work/x" "$work/rows"
-[ "$(grep -c 'lines end in CRLF: the CRs stay in the text' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
+[ "$(grep -c 'lines end in CRLF: the text is read without the CRs' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
+mkdir "$work/lf" "$work/crlf" # the same text, in every kind of file
+printf 'ba ce\n\ndi fo\n' | tee "$work/lf/a.txt" "$work/lf/b.md" >/dev/null
+printf 'ba ce\r\n\r\ndi fo\r\n' | tee "$work/crlf/a.txt" "$work/crlf/b.md" >/dev/null
+printf '{"text": "gu\\nha"}\n' >"$work/lf/c.jsonl" && printf '{"text": "gu\\r\\nha"}\r\n' >"$work/crlf/c.jsonl"
+for ends in lf crlf; do
+    for way in --whole-file --paragraphs; do
+        "$loam" prepare --tokenizer bytes --keep-duplicates $way --out "$work/$ends$way" "$work/$ends" >/dev/null 2>"$work/err"
+        [ "$(grep -c CRLF "$work/err")" = $([ $ends = crlf ] && echo 1 || echo 0) ] || fail "$ends: $(cat "$work/err")"
+    done
+    "$loam" tokenizer train --kind byte-bpe --vocab-size 262 --min-frequency 1 --out "$work/$ends-tok" "$work/$ends" 2>/dev/null
+done
+cmp "$work/lf--whole-file.bin" "$work/crlf--whole-file.bin" && cmp "$work/lf--paragraphs.bin" "$work/crlf--paragraphs.bin" &&
+    cmp "$work/lf-tok/tokenizer.json" "$work/crlf-tok/tokenizer.json" || fail "CRLF is not read as LF"
 printf '{"text": "a\\u0000b"}\n' >"$work/nul.jsonl"
 expect 0 "NUL characters replaced by U+FFFD: 1" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" "$work/nul.jsonl"
 awk 'BEGIN { for (i = 0; i < 1200000; i++) printf "%d", i % 10 }' >"$work/long.txt"

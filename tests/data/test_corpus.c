@@ -47,9 +47,21 @@ static void blank_lines_end_documents(void)
     check("pipe", "one\n\ntwo\n", (CorpusOptions){ 0 }, "one|two|");
 }
 
+/* Lines that end in CRLF lose the CR, also where a chunk of the file ends between CR and LF; other CRs stay. */
+static void crlf_is_read_as_lf(void)
+{
+    g_autofree char *fill = g_strnfill((1 << 17) - 1, 'a');
+    g_autofree char *text = g_strconcat(fill, "\r\nb\rc\r\r\nd\r", NULL);
+    g_autofree char *want = g_strconcat(fill, "\nb\rc\r\nd\r|", NULL);
+    check("a.py", text, (CorpusOptions){ 0 }, want);
+    check("a.txt", text, (CorpusOptions){ .whole_file = true }, want);
+    check("a.txt", text, (CorpusOptions){ 0 }, want);
+    check("a.jsonl", "{\"text\": \"one\\r\\ntwo\\r\"}\r\n", (CorpusOptions){ 0 }, "one\ntwo\r|");
+}
+
 static void a_whole_file_is_kept_to_the_byte(void)
 {
-    check("a.txt", "one\r\n\n\ntwo\n", (CorpusOptions){ .whole_file = true }, "one\r\n\n\ntwo\n|");
+    check("a.txt", "one\n\n\ntwo\n", (CorpusOptions){ .whole_file = true }, "one\n\n\ntwo\n|");
     check("a.py", "def f():\n\n    pass\n", (CorpusOptions){ 0 }, "def f():\n\n    pass\n|");
 }
 
@@ -63,7 +75,7 @@ static void a_long_text_read_whole_is_cut_between_paragraphs(void)
     check("a.txt", "aaaaaaaaaaa\xc3\xa9z", options, "aaaaaaaaaaa|\xc3\xa9z|");
     const CorpusOptions trimmed = { .whole_file = true, .without_last_end = true };
     check("a.txt", "one\n\ntwo\n", trimmed, "one\n\ntwo|");
-    check("a.txt", "one\r\n\r\n", trimmed, "one\r\n|");
+    check("a.txt", "one\r\n\r\n", trimmed, "one\n|");
     check("a.txt", "\n", trimmed, "|");
     check("a.txt", "aaaaaaaaaa\xc3\xa9", options, "aaaaaaaaaa\xc3\xa9|");
     check("a.txt", "", options, "");
@@ -342,6 +354,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/corpus/blank_lines_end_documents", blank_lines_end_documents);
+    g_test_add_func("/corpus/crlf_is_read_as_lf", crlf_is_read_as_lf);
     g_test_add_func("/corpus/a_whole_file_is_kept_to_the_byte", a_whole_file_is_kept_to_the_byte);
     g_test_add_func("/corpus/a_long_text_read_whole_is_cut_between_paragraphs",
                     a_long_text_read_whole_is_cut_between_paragraphs);

@@ -140,21 +140,12 @@ static bool check_pointer(Corpus *corpus, GError **error)
     return true;
 }
 
-/* Whether the first line of the file, in its first chunk, ends in CRLF. */
-static bool starts_with_crlf(const Corpus *corpus)
-{
-    const char *start = corpus->chunk + corpus->begin, *end = memchr(start, '\n', corpus->end - corpus->begin);
-    return end && end > start && end[-1] == '\r';
-}
-
-/* Warns once of documents that keep the CRs of their lines, and once of those that lose them. */
+/* Warns once of documents that lose the CRs of their lines. */
 static void remark_crlf(Corpus *corpus)
 {
-    bool kept = corpus->kind == CORPUS_WHOLE_FILE || corpus->options.whole_file;
-    if (corpus->crlf && !corpus->crlf_remarked[kept])
-        log_warning("%s: lines end in CRLF: %s", corpus->file->path,
-                    kept ? "the CRs stay in the text; dos2unix takes them out" : "the text is read without the CRs");
-    corpus->crlf_remarked[kept] |= corpus->crlf;
+    if (corpus->crlf && !corpus->crlf_remarked)
+        log_warning("%s: lines end in CRLF: the text is read without the CRs", corpus->file->path);
+    corpus->crlf_remarked |= corpus->crlf;
 }
 
 static bool open_next_file(Corpus *corpus, GError **error)
@@ -163,7 +154,7 @@ static bool open_next_file(Corpus *corpus, GError **error)
     corpus->file = corpus->files->pdata[corpus->next_file++];
     corpus->begin = corpus->end = 0;
     corpus->line_number = 0;
-    corpus->at_end = corpus->skipping = false;
+    corpus->at_end = corpus->skipping = corpus->held_return = corpus->crlf = false;
     corpus->text_bytes = 0;
     g_string_truncate(corpus->document, 0);
     g_string_assign(corpus->where, corpus->file->path);
@@ -177,7 +168,6 @@ static bool open_next_file(Corpus *corpus, GError **error)
     corpus->counts.text_files += corpus->kind == CORPUS_TEXT;
     if (corpus->kind == CORPUS_JSON && corpus->file->probe && !corpus_starts_with_object(corpus))
         corpus->kind = CORPUS_WHOLE_FILE;
-    corpus->crlf = corpus->kind != CORPUS_JSON && starts_with_crlf(corpus);
     corpus->broken = corpus->options.fields_apart && corpus->kind != CORPUS_JSON;
     return !corpus->broken ||
            fail_user(error, "%s: no JSON lines, whose fields could be kept apart", corpus->file->path);

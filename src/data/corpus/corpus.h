@@ -4,7 +4,7 @@
  * - .gz and .zst of these are decompressed.
  * - Other files in a folder are one document each if they are UTF-8, and ignored otherwise; other files that are named
  * are one document each; a name without a suffix (a pipe) is read like .txt.
- * - Lines may end in CRLF: a document that is a whole file keeps its CRs, others lose them; a warning says so once.
+ * - Lines that end in CRLF lose their CR, in every kind of file and in the texts of JSON; a warning says so once.
  * - Tables (.csv, .tsv and the like) are no text: a named one is an error, one in a folder is ignored with a warning.
  * Memory is bounded by the longest document. */
 #pragma once

@@ -23,7 +23,7 @@ static const char *json_type_name(const json_t *value)
     return names[json_typeof(value)];
 }
 
-/* Appends a text to the document, with U+FFFD in place of NUL, which JSON may hold and tokenizers do not accept. */
+/* Appends a text, with U+FFFD in place of NUL, which JSON may hold and tokenizers do not accept. */
 static void append_without_nuls(Corpus *corpus, const char *text, size_t bytes)
 {
     for (const char *end = text + bytes, *nul; text < end; text = nul + 1) {
@@ -34,6 +34,17 @@ static void append_without_nuls(Corpus *corpus, const char *text, size_t bytes)
         g_string_append(corpus->document, "\xEF\xBF\xBD");
         corpus->counts.nuls++;
     }
+}
+
+/* Appends a text to the document, with LF for CRLF. */
+static void append_text(Corpus *corpus, const char *text, size_t bytes)
+{
+    GString *document = corpus->document;
+    size_t first = document->len;
+    append_without_nuls(corpus, text, bytes);
+    size_t length = first + corpus_drop_returns(document->str + first, document->len - first);
+    corpus->crlf |= length < document->len;
+    g_string_truncate(document, length);
 }
 
 /* Takes the text of the fields: of one field in place, of several joined in corpus->document. */
@@ -50,11 +61,12 @@ static bool take_fields(Corpus *corpus, GError **error)
                              json_type_name(text));
         corpus->text = json_string_value(text);
         corpus->text_bytes = json_string_length(text);
-        if (corpus->options.fields[1] == NULL && !memchr(corpus->text, 0, corpus->text_bytes))
+        if (corpus->options.fields[1] == NULL && !memchr(corpus->text, 0, corpus->text_bytes) &&
+            !memchr(corpus->text, '\r', corpus->text_bytes))
             return true;
         if (field != corpus->options.fields)
             g_string_append_c(corpus->document, '\n');
-        append_without_nuls(corpus, corpus->text, corpus->text_bytes);
+        append_text(corpus, corpus->text, corpus->text_bytes);
         g_array_append_val(corpus->field_ends, corpus->document->len);
     }
     corpus_take_document(corpus);
@@ -86,6 +98,7 @@ Found corpus_next_object(Corpus *corpus, GError **error)
     if (found != FOUND_DOCUMENT)
         return found;
     corpus_set_where(corpus);
+    corpus->crlf = false; /* line ends between objects are in no text */
     return parse_object(corpus, error) ? FOUND_DOCUMENT : FOUND_ERROR;
 }
 

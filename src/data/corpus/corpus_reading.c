@@ -10,15 +10,36 @@ bool corpus_interrupted(const Corpus *corpus)
     return corpus->options.interrupted && *corpus->options.interrupted;
 }
 
+size_t corpus_drop_returns(char *text, size_t bytes)
+{
+    char *out = text;
+    for (const char *at = text, *end = text + bytes; at < end;) {
+        const char *found = memchr(at, '\r', (size_t)(end - at));
+        size_t n = (size_t)((found ? found : end) - at), kept = found && (found + 1 == end || found[1] != '\n');
+        memmove(out, at, n + kept);
+        out += n + kept;
+        at += n + (found != NULL);
+    }
+    return (size_t)(out - text);
+}
+
 bool corpus_refill(Corpus *corpus, GError **error)
 {
+    size_t held = corpus->held_return, n = 0;
     corpus->begin = corpus->end = 0;
     corpus->at_end = corpus_interrupted(corpus);
     if (corpus->at_end)
         return true;
-    corpus->broken = !byte_stream_read(corpus->stream, corpus->chunk, CORPUS_CHUNK_BYTES, &corpus->end, error);
-    corpus->at_end = !corpus->broken && corpus->end == 0;
-    return !corpus->broken;
+    corpus->chunk[0] = '\r'; /* overwritten unless it was held */
+    corpus->broken = !byte_stream_read(corpus->stream, corpus->chunk + held, CORPUS_CHUNK_BYTES - held, &n, error);
+    if (corpus->broken)
+        return false;
+    corpus->at_end = held + n == 0;
+    corpus->held_return = n > 0 && corpus->chunk[held + n - 1] == '\r';
+    size_t bytes = held + n - corpus->held_return;
+    corpus->end = corpus_drop_returns(corpus->chunk, bytes);
+    corpus->crlf |= corpus->end < bytes;
+    return true;
 }
 
 bool corpus_read_until(Corpus *corpus, int delimiter, GString *to, bool *too_long, GError **error)
@@ -76,8 +97,6 @@ Found corpus_read_line(Corpus *corpus, GError **error)
     if (corpus->at_end && line->len == 0)
         return FOUND_END;
     if (line->len > 0 && line->str[line->len - 1] == '\n')
-        g_string_truncate(line, line->len - 1);
-    if (line->len > 0 && line->str[line->len - 1] == '\r')
         g_string_truncate(line, line->len - 1);
     return FOUND_DOCUMENT;
 }

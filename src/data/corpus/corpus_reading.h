@@ -44,12 +44,13 @@ struct Corpus {
     const CorpusFile *file; /* the open file, or NULL */
     CorpusKind kind;        /* of the open file, by its name and its first bytes */
     ByteStream *stream;
-    char *chunk; /* bytes [begin, end) have not been read yet */
+    char *chunk; /* bytes [begin, end) have not been read yet; CRLF has become LF */
     size_t begin, end;
-    bool at_end, broken;   /* at_end: the whole file has been read; broken: nothing more can be read from it */
-    bool skipping;         /* the rest of a bad document is being skipped */
-    bool crlf;             /* the lines of the file end in CRLF */
-    bool crlf_remarked[2]; /* a warning was given: [0] of documents without their CRs, [1] of documents with them */
+    bool at_end, broken; /* at_end: the whole file has been read; broken: nothing more can be read from it */
+    bool skipping;       /* the rest of a bad document is being skipped */
+    bool held_return;    /* the last chunk ended with a CR, which the next one begins with unless an LF follows */
+    bool crlf;           /* lines of the file ended in CRLF; of JSON lines: lines in the text of an object */
+    bool crlf_remarked;  /* a warning was given */
     int64_t line_number;
     GString *line, *document, *where;
     json_t *object; /* holds the text of the current document; NULL unless it is from JSON */
@@ -63,7 +64,9 @@ typedef enum Found { FOUND_DOCUMENT, FOUND_END, FOUND_ERROR } Found;
 /* ---- corpus_reading.c ---- */
 
 bool corpus_interrupted(const Corpus *corpus);
-/* Replaces the chunk by the next one of the file. */
+/* Removes the CR of every CRLF; returns the number of bytes that are left. */
+size_t corpus_drop_returns(char *text, size_t bytes);
+/* Replaces the chunk by the next one of the file, in which lines end in LF. */
 bool corpus_refill(Corpus *corpus, GError **error);
 /* Appends to `to` the bytes up to and including `delimiter`; -1 means to the end of the file. *too_long: there were
  * more than max_bytes, and the rest was skipped. */

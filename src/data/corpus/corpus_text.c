@@ -131,7 +131,7 @@ Found corpus_next_whole_text(Corpus *corpus, GError **error)
         return FOUND_ERROR;
     }
     if (corpus->options.without_last_end && n == document->len && document->str[n - 1] == '\n') {
-        n -= n > 1 && document->str[n - 2] == '\r' ? 2 : 1;
+        n--;
         g_string_truncate(document, n);
     }
     corpus->text = document->str;
