@@ -296,7 +296,10 @@ static bool open_ranking(Predictor *p, const Config *config, GError **error)
     if (p->encoder.task->learns)
         return fail_user(error, "the model has a classifier, which is asked for its classes: --rank is of models that "
                                 "write text");
-    const RankOptions options = { .by = (RankBy)rank_find(rank_by), .joined = p->encoder.joined, .eos = !no_eos };
+    const RankOptions options = { .by = (RankBy)rank_find(rank_by),
+                                  .joined = p->encoder.joined,
+                                  .eos = !no_eos,
+                                  .before = task_frame_before_target(&p->encoder) };
     g_auto(GStrv) labels = find_labels(p, config, error);
     if (!labels || !(p->ranking = ranking_open(p->encoder.tok, labels, &options, error)))
         return false;

@@ -1,8 +1,7 @@
 #include "cli/prompts.h"
 
 #include "base/file.h"
-#include "nn/ctx.h"
-#include "text/post_processor.h"
+#include "model/text_frame.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,42 +21,17 @@ struct PromptReader {
     int64_t number; /* number of the last line, counted from 1 */
 };
 
-/* Takes the special tokens that transformers puts around a text from the tokenizer's files: [CLS] and [SEP], </s>, or
- * <s>. */
-static void take_frame(PromptFormat *format, const ModelConfig *config, const Tokenizer *tok)
-{
-    PostProcessor frame;
-    g_autofree char *folder = g_path_get_dirname(tokenizer_path(tok));
-    bool known = post_processor_read(folder, tok, &frame), encoder = config->n_dec == 0;
-    bool t5 = config->norm == NORM_RMS && config->position == POSITION_RELATIVE_BIAS;
-
-    if (known && config->n_enc == 0)
-        format->before = frame.before;
-    if (known && encoder && (frame.before >= 0 || frame.after >= 0)) {
-        format->before = frame.before;
-        format->after = frame.after;
-    } else if (encoder && t5) {
-        format->before = -1;
-    }
-}
-
-PromptFormat prompt_format(Model *model, const char *model_path, const Tokenizer *tok)
+PromptFormat prompt_format(Model *model, const Tokenizer *tok)
 {
     const ModelConfig *config = model_config(model);
-    PromptFormat format = { .tok = tok, .vocab = config->vocab, .before = -1, .after = -1, .start = -1, .mask = -1 };
+    PromptFormat format = { .tok = tok, .vocab = config->vocab, .start = -1, .mask = -1 };
     if (config->n_enc == 0)
         format.start = model_roles(model)->bos;
     if (tok == NULL)
         return format;
-    if (config->n_enc > 0)
-        format.after = tokenizer_eos(tok);
-    if (config->n_dec == 0) {
-        format.after = tokenizer_encoder_role(tok, ROLE_SEP);
-        format.before = tokenizer_encoder_role(tok, ROLE_CLS);
+    format.frame = model_text_frame(config, tok);
+    if (config->n_dec == 0)
         format.mask = tokenizer_encoder_role(tok, ROLE_MASK);
-    }
-    if (io_lies_in(model_path, tokenizer_path(tok))) /* as in Hugging Face folders; a run's is two folders above */
-        take_frame(&format, config, tok);
     return format;
 }
 
@@ -128,12 +102,10 @@ static bool parse_text(const PromptFormat *format, const char *text, GArray *ids
         return parse_ids(text, format->vocab, ids, error);
     if (format->tok == NULL)
         return fail_user(error, "it is text, and the model has no tokenizer with it: give one, or token ids");
-    if (format->before >= 0)
-        g_array_append_val(ids, format->before);
+    frame_append(ids, &format->frame.before);
     if (!encode(format, text, ids, error))
         return false;
-    if (format->after >= 0)
-        g_array_append_val(ids, format->after);
+    frame_append(ids, &format->frame.after);
     return true;
 }
 

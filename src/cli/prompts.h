@@ -16,19 +16,18 @@ typedef struct Prompt {
 typedef struct PromptFormat {
     const Tokenizer *tok; /* NULL means that prompts must be ids */
     int64_t vocab;
-    int32_t before, after; /* ids added before and after the text's; -1 means none */
-    int32_t start;         /* the one id of an empty prompt; -1 means that an empty prompt is an error */
-    int32_t mask;          /* id of BERT's mask token, whose piece ("[MASK]") may stand in text; -1 means none */
+    TextFrame frame;   /* what stands around a text; token ids are taken as they are */
+    int32_t start;     /* the one id of an empty prompt; -1 means that an empty prompt is an error */
+    int32_t mask;      /* id of BERT's mask token, whose piece ("[MASK]") may stand in text; -1 means none */
     const char *field; /* field of JSON lines with the prompt, a string or ids; NULL means lines that are not JSON */
     bool any_length;   /* accepts more than MAX_PROMPT_TOKENS tokens: the caller truncates */
     bool as_ids;       /* text is token ids, separated by spaces */
     bool as_lines;     /* lines are taken as they are: a prompt is its text, without ids */
 } PromptFormat;
 
-/* The format for the model's family: EOS after T5's text; [CLS] and [SEP] around BERT's; nothing around GPT's, bos of
- * model_roles if it is empty. In models without encoder or without decoder, the post-processor of a tokenizer in the
- * folder model_path overrides this. tok NULL means ids. */
-PromptFormat prompt_format(Model *model, const char *model_path, const Tokenizer *tok);
+/* The format for the model: its model_text_frame; of a decoder alone, bos of model_roles for an empty prompt. tok NULL
+ * means ids. */
+PromptFormat prompt_format(Model *model, const Tokenizer *tok);
 
 typedef struct PromptReader PromptReader;
 

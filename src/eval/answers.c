@@ -14,8 +14,7 @@ static bool take_text(Model *model, const Tokenizer *tok, const Generation *gene
     if (!isfinite(generation->logprob))
         return fail_not_finite(model, "its answer a log-probability", generation->logprob, error);
     out->logprob = generation->logprob;
-    out->text =
-        tokenizer_decode(tok, (const int32_t *)(const void *)generation->ids->data, generation->ids->len, error);
+    out->text = tokenizer_decode_answer(tok, generation->ids, error);
     if (out->text && model_config(model)->n_enc == 0)
         g_strchug(out->text);
     return out->text != NULL;

@@ -83,12 +83,13 @@ static bool add_label(Ranking *ranking, const Tokenizer *tok, guint index, GErro
     const int32_t eos = tokenizer_eos(tok);
     char *name = ranking->names[index];
     g_autofree char *text = g_strconcat(options->gap && !g_ascii_isspace(*name) ? " " : "", name, NULL);
+    frame_append(ranking->ids, &options->before);
     if (!tokenizer_encode(tok, text, strlen(text), true, ranking->ids, error))
         return false;
     if (options->eos && eos >= 0)
         g_array_append_val(ranking->ids, eos);
     const int32_t end = (int32_t)ranking->ids->len, n = end - (int32_t)first;
-    if (n == 0)
+    if (n == options->before.n)
         return fail_user(error, "--rank: the label \"%s\" has no token", name);
     g_array_append_val(ranking->cu, end);
     ranking->longest = MAX(ranking->longest, (int64_t)n);

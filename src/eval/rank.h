@@ -19,9 +19,10 @@ char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tas
 
 typedef struct RankOptions {
     RankBy by;
-    bool joined; /* a decoder alone: the name of a label loses the white space at its start */
-    bool eos;    /* each label is followed by EOS, which counts */
-    bool gap;    /* a space comes before each label that begins without white space */
+    bool joined;        /* a decoder alone: the name of a label loses the white space at its start */
+    bool eos;           /* each label is followed by EOS, which counts */
+    bool gap;           /* a space comes before each label that begins without white space */
+    FrameTokens before; /* tokens before each label, which count */
 } RankOptions;
 
 typedef struct Ranking Ranking;

@@ -34,7 +34,9 @@ static const TokenFamily families[] = {
     { "roberta", { ROBERTA, { "[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]" }, ROBERTA }, false },
     { "t5", { T5, { "[PAD]", "[SEP]", "[UNK]" }, T5 }, true },
     { "gpt",
-      { { "eos=<|endoftext|>", "bos=<|endoftext|>", "pad=<|endoftext|>" }, { "[PAD]", "[SEP]", "[UNK]" }, T5 },
+      { { "eos=<|endoftext|>", "bos=<|endoftext|>", "pad=<|endoftext|>" },
+        { "[PAD]", "[SEP]", "[UNK]" },
+        { "<pad>", "</s>", "<unk>", "bos=<s>" } }, /* <s> tells a SentencePiece model from T5's, which gets sentinels */
       false },
 };
 

@@ -13,6 +13,7 @@ void tokenizer_close(Tokenizer *tok)
     g_clear_pointer(&tok->added, g_array_unref);
     g_clear_pointer(&tok->facts.added, g_array_unref);
     json_decref(tok->settings);
+    json_decref(tok->post_processor);
     if (tok->model)
         tok->kind->close(tok->model);
     g_clear_pointer(&tok->sentinels, g_array_unref);
@@ -57,6 +58,11 @@ int tokenizer_size(const Tokenizer *tok)
 int tokenizer_role(const Tokenizer *tok, TokenRole role)
 {
     return tok->roles[role];
+}
+
+const TextFrame *tokenizer_frame(const Tokenizer *tok)
+{
+    return &tok->frame;
 }
 
 int tokenizer_id(const Tokenizer *tok, const char *piece)
@@ -159,4 +165,14 @@ char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GErr
     }
     ok = ok && decode_run(tok, run, text, error);
     return g_string_free(text, !ok);
+}
+
+char *tokenizer_decode_answer(const Tokenizer *tok, const GArray *ids, GError **error)
+{
+    const FrameTokens *before = &tok->frame.before;
+    const int32_t *tokens = (const int32_t *)(const void *)ids->data;
+    int64_t n = ids->len, first = 0;
+    if (before->n > 0 && n >= before->n && memcmp(tokens, before->ids, (size_t)before->n * sizeof *tokens) == 0)
+        first = before->n;
+    return tokenizer_decode(tok, tokens + first, n - first, error);
 }

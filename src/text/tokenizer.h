@@ -1,6 +1,7 @@
 /* tokenizer.h: text to token ids and back. */
 #pragma once
 
+#include "text/frame.h"
 #include "text/roles.h"
 
 #include <stdint.h>
@@ -9,8 +10,8 @@ typedef struct Tokenizer Tokenizer;
 
 /* Opens a tokenizer's file, a folder that holds one, or "bytes" (ByT5). Tokens added by a tokenizer_config.json or
  * added_tokens.json in the same folder belong to it. Sentinels are those of the vocabulary: <extra_id_0>, <extra_id_1>,
- * …, or AST-T5's <sen001>, <sen002>, …; a SentencePiece model without them and without a beginning-of-sequence token,
- * as T5's is, gets <extra_id_0..99> above its last piece. Thread-safe once open. */
+ * …, or AST-T5's <sen001>, <sen002>, …; a SentencePiece model without them, without a beginning-of-sequence token and
+ * without a mask, as T5's is, gets <extra_id_0..99> above its last piece. Thread-safe once open. */
 Tokenizer *tokenizer_open(const char *path, GError **error);
 /* Opens a rank file of tiktoken. pattern: the name of the one by which text is split into words: gpt2, cl100k or o200k;
  * NULL means that of the published file with so many ranks. layout: NULL means that ids are ranks; "ast-t5" means <s>,
@@ -43,6 +44,10 @@ int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role);
 #define tokenizer_unk(tok) tokenizer_role(tok, ROLE_UNK)
 #define tokenizer_bos(tok) tokenizer_role(tok, ROLE_BOS)
 #define tokenizer_eos(tok) tokenizer_role(tok, ROLE_EOS)
+/* The special tokens around a text that transformers adds by default: those of the post_processor of the tokenizer.json
+ * or, without this file, of add_bos_token and add_eos_token of the tokenizer_config.json beside the tokenizer's file.
+ */
+const TextFrame *tokenizer_frame(const Tokenizer *tok);
 int tokenizer_id(const Tokenizer *tok, const char *piece);  /* id of "[MASK]"; -1 if there is no such piece */
 int tokenizer_sentinels(const Tokenizer *tok);              /* number of sentinels; 0 means none */
 int tokenizer_sentinel(const Tokenizer *tok, int index);    /* id of a sentinel, counted from 0; -1 if there is none */
@@ -66,6 +71,8 @@ bool tokenizer_encode_ends(const Tokenizer *tok, const char *text, size_t bytes,
                            GArray *ends, GError **error);
 /* Text of n ids. Sentinels read <extra_id_i>; pad, eos and ids outside the vocabulary are left out. g_free. */
 char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error);
+/* tokenizer_decode of a text that a model wrote: without the tokens of the frame before it. */
+char *tokenizer_decode_answer(const Tokenizer *tok, const GArray *ids, GError **error);
 
 /* Writes a tokenizer.json that gives Hugging Face's tokenizers library the same ids; sentinels are added tokens. */
 bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error);

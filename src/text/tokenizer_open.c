@@ -145,19 +145,35 @@ static void find_roles(Tokenizer *tok, const TokenizerConfig *config)
     }
 }
 
-/* Adds tokens and roles of the settings files in the same folder. */
+/* See tokenizer_frame. A tokenizer.json beside a file of another kind tells its frame, too. */
+static bool find_frame(Tokenizer *tok, const char *folder, GError **error)
+{
+    json_auto_t *root = NULL;
+    bool json = tokenizer_is_json(tok->path);
+    if (!json && !tokenizer_json_read(folder, TOKENIZER_JSON, &root, error))
+        return false;
+    if (root)
+        tok->post_processor = json_incref(json_object_get(root, "post_processor"));
+    if (json || root)
+        return frame_read(&tok->frame, tok->post_processor, tok, error);
+    tok->frame = frame_of_flags(tok->settings, tok);
+    return true;
+}
+
+/* Adds tokens and roles of the settings files in the same folder, and finds the frame. */
 static bool read_settings(Tokenizer *tok, GError **error)
 {
     g_auto(TokenizerConfig) config = { 0 };
     g_autofree char *folder = g_path_get_dirname(tok->path);
-    if (g_file_test(tok->path, G_FILE_TEST_EXISTS)) { /* BYTES_PATH is no file */
+    bool is_file = g_file_test(tok->path, G_FILE_TEST_EXISTS); /* BYTES_PATH is none */
+    if (is_file) {
         if (!tokenizer_config_read(folder, &config, error))
             return false;
         add_tokens(tok, config.added);
         tok->settings = json_incref(config.root);
     }
     find_roles(tok, &config);
-    return true;
+    return !is_file || find_frame(tok, folder, error);
 }
 
 static void open_finder(Tokenizer *tok)
@@ -182,6 +198,7 @@ static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **e
     tok->model = tok->kind->open_json(json, &tok->facts, error);
     if (tok->model)
         add_tokens(tok, json->added);
+    tok->post_processor = json_incref(json->post_processor);
     g_clear_pointer(&tok->facts.added, g_array_unref);
     return tok->model != NULL;
 }

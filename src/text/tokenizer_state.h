@@ -20,6 +20,8 @@ struct Tokenizer {
     GArray *added; /* AddedToken, strings owned: n_own of the model, then those of files beside it, then sentinels */
     guint n_own;
     int roles[TOKEN_ROLES]; /* ids; -1 means none */
+    TextFrame frame;
+    json_t *post_processor; /* the one that the frame is of; NULL means none */
     json_t *settings;       /* the tokenizer_config.json beside the file; NULL means there is none */
     AddedTokens *finder;
     GArray *sentinels;       /* int: ids of sentinel 0, 1, … */

@@ -59,6 +59,17 @@ static bool copy_settings(const Tokenizer *tok, const char *folder, GError **err
     return done;
 }
 
+/* Copies the tokenizer.json beside a file of another kind: it tells what stands around a text. */
+static bool copy_post_processor(const Tokenizer *tok, const char *folder, GError **error)
+{
+    size_t bytes;
+    if (tok->post_processor == NULL || tokenizer_is_json(tok->path))
+        return true;
+    g_autofree char *from = g_path_get_dirname(tok->path), *path = g_build_filename(from, TOKENIZER_JSON, NULL);
+    g_autofree char *data = io_read_file(path, TOKENIZER_MAX_FILE, &bytes, error);
+    return copy_file(data, bytes, folder, TOKENIZER_JSON, error);
+}
+
 bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
 {
     size_t bytes = 0;
@@ -69,7 +80,7 @@ bool tokenizer_copy(const Tokenizer *tok, const char *folder, GError **error)
         return false;
     g_autofree char *second = second_path ? io_read_file(second_path, TOKENIZER_MAX_FILE, &bytes, error) : NULL;
     return (second_path == NULL || copy_file(second, bytes, folder, tok->kind->second_file, error)) &&
-           copy_settings(tok, folder, error);
+           copy_settings(tok, folder, error) && copy_post_processor(tok, folder, error);
 }
 
 static bool remove_named(const char *folder, const char *name, GError **error)

@@ -30,6 +30,7 @@ declare -A frame=(
     [t5]='"single":[{"Sequence":{"id":"A","type_id":0}},{"SpecialToken":{"id":"</s>","type_id":0}}]'
     [gpt]='"post_processor":null'
 )
+printf 'ba ce\n\ndi fo\n\ngu ha\n' >"$work/novel.txt"
 for kind in byte-bpe wordpiece sentencepiece-unigram sentencepiece-bpe; do
     for family in bert roberta t5 gpt; do
         name=$kind-$family
@@ -37,6 +38,12 @@ for kind in byte-bpe wordpiece sentencepiece-unigram sentencepiece-bpe; do
             "$work/corpus.txt" 2>"$work/err" ||
             "$loam" tokenizer train --kind $kind --for $family --vocab-size 200 --out "$work/$name" "$work/corpus.txt" \
                 2>"$work/err" || fail "$name: $(cat "$work/err")"
+        [ $family = t5 ] && n=100 || n=0 # sentinels; and a .txt is read whole for a GPT alone
+        "$loam" tokenizer export --model "$work/$name" --out "$work/sentinels"
+        [ "$(grep -c 'extra_id_' "$work/sentinels/special_tokens_map.json")" = $n ] || fail "$name: sentinels"
+        [ $family = gpt ] && n=1 || n=3
+        "$loam" prepare --tokenizer "$work/$name" --out "$work/novel" "$work/novel.txt" >"$work/out" 2>/dev/null
+        grep -q "novel: $n document" "$work/out" || fail "$name: $(cat "$work/out")"
         exports $name $family "$work/$name"
         ! grep -q '^warning: the tokenizer' "$work/log" || fail "$name: $(grep warning "$work/log")"
         want=${frame[$family]}

@@ -36,8 +36,7 @@ static void make(Case *c, const char *object, int64_t length, char *const *setti
                                 .tok = tok,
                                 .input_length = length,
                                 .labels = "bad,good",
-                                .cls = CLS,
-                                .sep = SEP };
+                                .frame = frame_of(CLS, SEP, false) };
     c->inputs = task_inputs_new();
     task_encode_inputs(&c->encoder, &c->example, &c->inputs, &error);
     g_assert_no_error(error);
@@ -114,7 +113,7 @@ static void roberta_has_two_separators_between_texts(void)
     GError *error = NULL;
     make(&c, "{\"a\": \"ba ko\", \"l\": \"good\"}", 40, settings);
     guint before = c.inputs.ids->len;
-    c.encoder.double_sep = true;
+    c.encoder.frame = frame_of(CLS, SEP, true);
     g_assert_true(task_encode_inputs(&c.encoder, &c.example, &c.inputs, &error));
     g_assert_cmpint(c.inputs.ids->len, ==, before + 1);
     int32_t second = at(c.inputs.second, 0);

@@ -29,8 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     g_autoptr(GError) error = NULL;
     const PromptFormat format = { .tok = tok,
                                   .vocab = VOCAB,
-                                  .before = -1,
-                                  .after = tokenizer_eos(tok),
+                                  .frame = frame_of(-1, tokenizer_eos(tok), false),
                                   .mask = -1,
                                   .field = data[0] % 3 == 2 ? "prompt" : NULL,
                                   .as_ids = data[0] % 3 == 1 };

@@ -126,14 +126,16 @@ static bool run_batch(Embedding *e, GError **error)
     return good && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));
 }
 
-/* Truncates a text that is too long; its last token is then the special token that the format appends. */
+/* Truncates a text that is too long; it ends then with the special tokens that the format appends. */
 static void cut(Embedding *e, const Prompt *prompt)
 {
     if (prompt->ids->len <= e->longest)
         return;
-    g_array_set_size(prompt->ids, (guint)e->longest);
-    if (e->format.after >= 0 && !as_ids)
-        ids_of(prompt)[e->longest - 1] = e->format.after;
+    const FrameTokens *after = &e->format.frame.after;
+    const bool framed = !as_ids && e->longest > after->n;
+    g_array_set_size(prompt->ids, (guint)(e->longest - (framed ? after->n : 0)));
+    if (framed)
+        frame_append(prompt->ids, after);
     if (e->n_cut++ == 0)
         log_warning("texts longer than %" PRId64 " tokens are cut, such as line %" PRId64, e->longest,
                     e->n_done + e->pending->len + 1);
@@ -226,7 +228,7 @@ static bool run(const LoadedModel *loaded, Pooling pooling, char **paths, int n,
                     .pending = g_ptr_array_new_with_free_func(prompt_free) };
     bool done = (e.embedder = embedder_open(loaded->model, pooling, e.longest, batch, error)) != NULL;
     if (done) {
-        e.format = prompt_format(loaded->model, model_path, loaded->tok);
+        e.format = prompt_format(loaded->model, loaded->tok);
         e.format.field = jsonl_field;
         e.format.as_ids = as_ids;
         e.format.any_length = true;

@@ -67,9 +67,8 @@ static bool add_trial(const Writing *w, int32_t prompt, const Problem *problem, 
     if (!w->alone)
         keep_span(tok, generation->ids);
     g_autofree char *text =
-        w->alone
-            ? decode_after(tok, ids + cu[prompt], cu[prompt + 1] - cu[prompt], generation->ids, error)
-            : tokenizer_decode(tok, (const int32_t *)(const void *)generation->ids->data, generation->ids->len, error);
+        w->alone ? decode_after(tok, ids + cu[prompt], cu[prompt + 1] - cu[prompt], generation->ids, error)
+                 : tokenizer_decode_answer(tok, generation->ids, error);
     if (text == NULL)
         return false;
     cut(text, w->stop);

@@ -328,7 +328,7 @@ static bool evaluate(Evaluation *e, const char *model_path, GError **error)
     if (runs_programs)
         return evaluate_programs(&e->loaded, &e->config, model_path, error);
     if (score_path)
-        return score_file(&e->loaded, model_path, score_path, score_out, error);
+        return score_file(&e->loaded, score_path, score_out, error);
     if (with_task) {
         g_autofree char *separator = g_strcompress(shots_separator);
         const TaskEvalOptions options = { .samples = samples,

@@ -26,7 +26,9 @@ typedef struct Scoring {
 static uint64_t hash_model(const LoadedModel *loaded, const PromptFormat format[2])
 {
     g_autofree char *around =
-        g_strdup_printf("%d %d %d %d", format[0].before, format[0].after, format[0].start, format[1].after);
+        g_strdup_printf("%d %d %d %d", format[0].frame.before.n ? format[0].frame.before.ids[0] : -1,
+                        format[0].frame.after.n ? format[0].frame.after.ids[0] : -1, format[0].start,
+                        format[1].frame.after.n ? format[1].frame.after.ids[0] : -1);
     return model_hash(loaded, around);
 }
 
@@ -90,13 +92,14 @@ static bool score_lines(const Scoring *s, Scorer *scorer, GError **error)
     return good && (!ferror(s->in) || fail_errno(error, "cannot read", s->path));
 }
 
-bool score_file(const LoadedModel *loaded, const char *model_path, const char *path, const char *out, GError **error)
+bool score_file(const LoadedModel *loaded, const char *path, const char *out, GError **error)
 {
     Model *model = loaded->model;
-    const PromptFormat format = prompt_format(model, model_path, loaded->tok);
+    const PromptFormat format = prompt_format(model, loaded->tok);
     Scoring s = { .loaded = loaded, .format = { format, format }, .path = path };
-    s.format[1].before = s.format[1].start = -1;
-    s.format[1].after = loaded->tok ? tokenizer_eos(loaded->tok) : -1;
+    s.format[1].start = -1;
+    if (model_config(model)->n_enc == 0) /* a target ends a text that the input began */
+        s.format[1].frame = frame_of(-1, loaded->tok ? tokenizer_eos(loaded->tok) : -1, false);
     char *const read[] = { (char *)path };
     if (out && !io_check_apart(out, read, 1, error))
         return false;

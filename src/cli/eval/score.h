@@ -6,4 +6,4 @@
 /* path: JSON lines with "input" and "target", each text or an array of ids. Writes one JSON object per line to `out`;
  * NULL means standard output. Lines that `out` already has are not scored again; answers of another model or to other
  * lines in it are an error. */
-bool score_file(const LoadedModel *loaded, const char *model_path, const char *path, const char *out, GError **error);
+bool score_file(const LoadedModel *loaded, const char *path, const char *out, GError **error);

@@ -242,6 +242,7 @@ static bool open_ranking(Run *run, const TaskFile *file, const TaskEvalOptions *
     const RankOptions rank = { .by = (RankBy)options->rank,
                                .joined = joined,
                                .eos = !options->no_eos && !(joined && run->shots),
+                               .before = task_frame_before_target(&run->encoder),
                                .gap = joined && run->shots && *shots_gap(input, "x") &&
                                       pieces_hold_spaces(run->encoder.tok) };
     g_auto(GStrv) labels = rank_collect_labels(&run->task, run->config, file, error);

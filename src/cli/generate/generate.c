@@ -93,7 +93,7 @@ static bool print_answer(const Model *model, const Tokenizer *tok, const Prompt 
     }
     g_autofree char *text = tok == NULL ? NULL
                             : fill      ? generate_fill(tok, ids_of(prompt->ids), prompt->ids->len, ids, error)
-                                        : tokenizer_decode(tok, ids_of(ids), ids->len, error);
+                                        : tokenizer_decode_answer(tok, ids, error);
     if (text == NULL && tok)
         return false;
     if (as_json)
@@ -236,7 +236,7 @@ static bool answer_input(Model *model, const Tokenizer *tok, GError **error)
     token_roles_complete(model_roles(model), tok);
     if (config->n_dec > 0 && !settle_options(model, error))
         return false;
-    PromptFormat format = prompt_format(model, model_path, tok);
+    PromptFormat format = prompt_format(model, tok);
     format.field = jsonl_field;
     format.as_ids = as_ids;
     PromptReader *reader = prompts_open(STDIN_FILENO, "standard input", &format);

@@ -163,21 +163,24 @@ typedef struct TaskEncoder {
     const Tokenizer *tok;
     int64_t input_length, target_length; /* tokens at most, EOS included */
     bool joined;                         /* a decoder alone: input, target and EOS share input_length tokens */
+    TextFrame frame;                     /* around an input, and around a target unless `joined`; it ends with EOS
+                                            where the task is text to text */
     /* For classifiers: */
     const char *labels; /* names of the classes */
-    int32_t cls, sep;   /* before the text and after each text; cls -1 means none */
-    bool double_sep;    /* two `sep` between the texts of a pair, as RoBERTa has them */
     /* Counts: */
     int64_t inputs, inputs_cut, targets_cut; /* inputs of LABELS_SPAN: questions */
     int64_t longest_input, longest_target;   /* tokens before cutting */
 } TaskEncoder;
 
-/* Tokens that an input may have, without EOS; where `joined` the rest is room for n_target tokens. */
+/* Tokens that the text of an input may have, without its frame; where `joined` the rest is room for n_target tokens. */
 int64_t task_input_room(const TaskEncoder *encoder, int64_t n_target);
-/* Appends the ids of the example's input, without EOS, shortened to leave room for n_target tokens where `joined`. */
+/* Appends the ids of the example's input in its frame, without EOS, shortened to leave room for n_target tokens where
+ * `joined`. */
 bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExample *example, int64_t n_target,
                        GArray *ids, GError **error);
-/* Appends the ids of a target, without EOS; one that is too long loses its end. */
+/* The frame's tokens before a target: none where `joined`. */
+FrameTokens task_frame_before_target(const TaskEncoder *encoder);
+/* Appends the ids of a target in its frame, without EOS; one that is too long loses its end. */
 bool task_encode_target(TaskEncoder *encoder, const char *target, GArray *ids, GError **error);
 /* Logs how many inputs and targets were cut, how, and which options decide about it. */
 void task_encoder_report(const TaskEncoder *encoder, const char *what);

@@ -71,9 +71,18 @@ static bool cut_field(const TaskEncoder *encoder, const Record *record, guint ro
     return true;
 }
 
+/* The frame's tokens after a text, without the EOS that ends them: objectives add it. */
+static FrameTokens after_text(const TaskEncoder *encoder)
+{
+    FrameTokens after = encoder->frame.after;
+    after.n = MAX(after.n - 1, 0);
+    return after;
+}
+
 int64_t task_input_room(const TaskEncoder *encoder, int64_t n_target)
 {
-    return MAX(encoder->input_length - (encoder->joined ? n_target : 1), 1);
+    const int64_t framed = encoder->frame.before.n + after_text(encoder).n;
+    return MAX(encoder->input_length - framed - (encoder->joined ? n_target : 1), 1);
 }
 
 bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExample *example, int64_t n_target,
@@ -92,22 +101,33 @@ bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExa
     }
     if (own->len > room)
         cut_tokens(encoder, own, (guint)room);
+    const FrameTokens after = after_text(encoder);
+    frame_append(ids, &encoder->frame.before);
     g_array_append_vals(ids, own->data, own->len);
+    frame_append(ids, &after);
     return true;
+}
+
+FrameTokens task_frame_before_target(const TaskEncoder *encoder)
+{
+    return encoder->joined ? (FrameTokens){ 0 } : encoder->frame.before;
 }
 
 bool task_encode_target(TaskEncoder *encoder, const char *target, GArray *ids, GError **error)
 {
+    const FrameTokens before = task_frame_before_target(encoder), after = after_text(encoder);
+    frame_append(ids, &before);
     guint first = ids->len;
-    int64_t room = MAX(encoder->target_length - 1, 0);
+    int64_t room = MAX(encoder->target_length - 1 - before.n - after.n, 0);
     if (!encode(encoder, target, ids, error))
         return false;
     int64_t n = (int64_t)(ids->len - first);
     encoder->longest_target = MAX(encoder->longest_target, n);
-    if (n <= room)
-        return true;
-    encoder->targets_cut++;
-    g_array_set_size(ids, first + (guint)room);
+    if (n > room) {
+        encoder->targets_cut++;
+        g_array_set_size(ids, first + (guint)room);
+    }
+    frame_append(ids, &after);
     return true;
 }
 

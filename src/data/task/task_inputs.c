@@ -72,6 +72,12 @@ static void append(TaskInputs *inputs, int32_t id)
     g_array_append_val(inputs->ends, none);
 }
 
+static void append_frame(TaskInputs *inputs, const FrameTokens *tokens)
+{
+    for (int32_t i = 0; i < tokens->n; i++)
+        append(inputs, tokens->ids[i]);
+}
+
 static void append_text(TaskInputs *inputs, const Encoded *text)
 {
     for (guint i = text->first; i < text->first + text->n; i++) {
@@ -87,18 +93,16 @@ static void append_text(TaskInputs *inputs, const Encoded *text)
 /* [CLS] first [SEP], or [CLS] first [SEP] second [SEP]. */
 static void append_sequence(const TaskEncoder *encoder, const Encoded *first, const Encoded *second, TaskInputs *inputs)
 {
+    const TextFrame *frame = &encoder->frame;
     const int32_t start = (int32_t)inputs->ids->len;
     int32_t second_start = 0;
-    if (encoder->cls >= 0)
-        append(inputs, encoder->cls);
+    append_frame(inputs, &frame->before);
     append_text(inputs, first);
-    append(inputs, encoder->sep);
+    append_frame(inputs, second ? &frame->between : &frame->after);
     if (second) {
-        if (encoder->double_sep)
-            append(inputs, encoder->sep);
         second_start = (int32_t)inputs->ids->len - start;
         append_text(inputs, second);
-        append(inputs, encoder->sep);
+        append_frame(inputs, &frame->last);
     }
     const int32_t end = (int32_t)inputs->ids->len;
     g_array_append_val(inputs->cu, end);
@@ -108,7 +112,8 @@ static void append_sequence(const TaskEncoder *encoder, const Encoded *first, co
 /* Tokens that the special ones leave; each text must have one. */
 static bool find_room(const TaskEncoder *encoder, bool pair, guint *room, GError **error)
 {
-    int64_t special = (encoder->cls >= 0) + 1 + (pair ? 1 + encoder->double_sep : 0);
+    const TextFrame *frame = &encoder->frame;
+    int64_t special = frame->before.n + (pair ? frame->between.n + frame->last.n : frame->after.n);
     if (encoder->input_length < special + 1 + pair)
         return fail_user(
             error, "data.input_length: %s of %" PRId64 " tokens has no room for %s beside %" PRId64 " special tokens",
@@ -170,7 +175,7 @@ static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskI
     if (!find_room(encoder, false, &room, error))
         return false;
     Encoded all = { .ids = numbers() };
-    const int32_t before = encoder->cls >= 0;
+    const int32_t before = encoder->frame.before.n;
     bool spaces = g_str_has_prefix(tokenizer_kind(encoder->tok), "byte-bpe"), good = true;
     for (guint i = 0; good && i < example->words->len; i++) {
         const char *word = example->words->pdata[i];

@@ -3,10 +3,9 @@
 
 #include "base/log.h"
 #include "model/hf/keys.h"
-#include "nn/ctx.h"
-#include "text/json_parts.h"
-#include "text/post_processor.h"
+#include "model/text_frame.h"
 #include "text/roles.h"
+#include "text/tokenizer_json.h"
 
 #include <string.h>
 
@@ -50,44 +49,41 @@ static json_t *special_tokens(const Tokenizer *tok, const int ids[TOKEN_ROLES])
 
 /* ---- tokens added around a text ---- */
 
-/* RoBERTa has two separators between the texts of a pair and no token types; other encoders have BERT's template. */
-static json_t *encoder_template(const Tokenizer *tok, int cls, int sep)
+/* The frame of texts where no model is given: the tokenizer's own, else an encoder's for a tokenizer with a mask token,
+ * T5's for one with sentinels. */
+static TextFrame frame_of_tokenizer(const Tokenizer *tok, const int ids[TOKEN_ROLES])
 {
-    const char *begin = tokenizer_piece(tok, cls), *end = tokenizer_piece(tok, sep);
-    if (strcmp(begin, "<s>") == 0)
-        return json_pack("{s:s, s:[s, i], s:[s, i], s:b, s:b}", "type", "RobertaProcessing", "sep", end, sep, "cls",
-                         begin, cls, "trim_offsets", 1, "add_prefix_space", 0);
-    return json_template(&(JsonTemplate){ begin, end, cls, sep, true });
+    if (!frame_is_empty(tokenizer_frame(tok)))
+        return *tokenizer_frame(tok);
+    if (is_encoder_s(tok, NULL) && ids[ROLE_CLS] >= 0 && ids[ROLE_SEP] >= 0)
+        return frame_of(ids[ROLE_CLS], ids[ROLE_SEP], strcmp(tokenizer_piece(tok, ids[ROLE_CLS]), "<s>") == 0);
+    return frame_of(-1, tokenizer_sentinel(tok, 0) >= 0 ? ids[ROLE_EOS] : -1, false);
 }
 
-/* The post-processor of tokenizer.json where the model needs other tokens around a text than the tokenizer adds; NULL
- * means that the tokenizer's own is right. */
-static json_t *post_processor(const Tokenizer *tok, const ModelConfig *model, const int ids[TOKEN_ROLES],
-                              PostProcessor own)
+/* The post-processor of a frame. RoBERTa has two separators between the texts of a pair and no token types. */
+static json_t *post_processor(const Tokenizer *tok, const TextFrame *frame)
 {
-    bool t5 = model && model->norm == NORM_RMS && model->position == POSITION_RELATIVE_BIAS;
-    bool encoder = is_encoder_s(tok, model) && !t5 && ids[ROLE_CLS] >= 0 && ids[ROLE_SEP] >= 0;
-    bool both = model ? model->n_enc > 0 && model->n_dec > 0 : tokenizer_sentinel(tok, 0) >= 0;
-    if (encoder && (own.before != ids[ROLE_CLS] || own.after != ids[ROLE_SEP]))
-        return encoder_template(tok, ids[ROLE_CLS], ids[ROLE_SEP]);
-    if (!encoder && both && own.after < 0 && ids[ROLE_EOS] >= 0)
-        return json_template(&(JsonTemplate){ .end = tokenizer_piece(tok, ids[ROLE_EOS]), .end_id = ids[ROLE_EOS] });
-    if (model && model->n_enc == 0 && own.after == ids[ROLE_EOS] && ids[ROLE_BOS] < 0)
-        return json_null(); /* the tokenizer adds an end, as T5 wants: a prompt that a decoder continues has none */
-    return NULL;
+    const char *begin = frame->before.n == 1 ? tokenizer_piece(tok, frame->before.ids[0]) : "";
+    bool encoder = frame->before.n > 0 && frame->after.n > 0;
+    if (!encoder || strcmp(begin, "<s>") != 0 || frame->between.n != 2)
+        return frame_json(frame, encoder, tok);
+    return json_pack("{s:s, s:[s, i], s:[s, i], s:b, s:b}", "type", "RobertaProcessing", "sep",
+                     tokenizer_piece(tok, frame->after.ids[0]), frame->after.ids[0], "cls", begin, frame->before.ids[0],
+                     "trim_offsets", 1, "add_prefix_space", 0);
 }
 
-/* Writes tokenizer.json, with the post-processor that the model needs. */
+/* Writes tokenizer.json, with the post-processor that the model needs where the tokenizer has another. */
 static bool write_json(const char *folder, const Tokenizer *tok, const ModelConfig *model, const int ids[TOKEN_ROLES],
                        GError **error)
 {
-    PostProcessor own;
+    TextFrame own;
     g_autofree char *path = g_build_filename(folder, "tokenizer.json", NULL);
-    if (!tokenizer_write_json(tok, path, error))
+    json_auto_t *written = NULL;
+    if (!tokenizer_write_json(tok, path, error) || !tokenizer_json_read(folder, "tokenizer.json", &written, error) ||
+        !frame_read(&own, json_object_get(written, "post_processor"), tok, error))
         return false;
-    post_processor_read(folder, tok, &own);
-    json_t *around = post_processor(tok, model, ids, own);
-    return around == NULL || tokenizer_write_json_with(tok, path, around, error);
+    TextFrame frame = model ? model_text_frame(model, tok) : frame_of_tokenizer(tok, ids);
+    return frame_equal(&own, &frame) || tokenizer_write_json_with(tok, path, post_processor(tok, &frame), error);
 }
 
 /* tokenizer_config.json. PreTrainedTokenizerFast takes tokenizer.json as it is; classes named after a model would build

@@ -83,6 +83,16 @@ GArray *list_specials(const Model &model)
     return added;
 }
 
+/* Whether a model gets sentinels: T5's has neither a beginning-of-sequence token nor a mask, which a GPT's and a BERT's
+ * have. */
+bool is_like_t5(const sentencepiece::SentencePieceProcessor &processor)
+{
+    bool masks = false;
+    for (const char *const *piece = token_role_pieces(ROLE_MASK); *piece; piece++)
+        masks |= processor.IsControl(processor.PieceToId(*piece));
+    return processor.bos_id() < 0 && !masks;
+}
+
 void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
 {
     static const char *const names[] = { nullptr, "sentencepiece-unigram", "sentencepiece-bpe", "sentencepiece-word",
@@ -114,7 +124,7 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
                processor.eos_id(),
                processor.unk_id(),
                processor.bos_id(),
-               processor.bos_id() < 0, /* adds_sentinels: as T5's model, which has no bos */
+               is_like_t5(processor),
                list_specials(*model),
                nullptr,
                nullptr,

@@ -1,5 +1,6 @@
 /* load.c: reads a configuration, and fits it to a model and a tokenizer. */
 #include "model/hf/hf.h"
+#include "model/text_frame.h"
 #include "nn/ctx.h"
 #include "train/config/config.h"
 #include "train/config/layers.h"
@@ -43,17 +44,14 @@ void config_fit_model(Config *config, const ModelConfig *model)
 
 TaskEncoder config_task_encoder(const Config *config, const ModelConfig *model, const Task *task, const Tokenizer *tok)
 {
-    bool t5 = model->norm == NORM_RMS;
     return (TaskEncoder){ .task = task,
                           .config = &config->task,
                           .tok = tok,
                           .input_length = config->data.input_length,
                           .target_length = config->data.target_length,
                           .joined = model->n_enc == 0,
-                          .labels = model->labels,
-                          .cls = t5 ? -1 : tokenizer_encoder_role(tok, ROLE_CLS),
-                          .sep = t5 ? tokenizer_eos(tok) : tokenizer_encoder_role(tok, ROLE_SEP),
-                          .double_sep = !t5 && model->position_offset > 0 };
+                          .frame = model_text_frame(model, tok),
+                          .labels = model->labels };
 }
 
 /* Whether each pattern names a parameter, and not all are frozen. */
