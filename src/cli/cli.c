@@ -99,7 +99,12 @@ static bool explain_unknown(const GOptionEntry *entries, char **argv, const char
         if (g_strv_contains((const char *const *)names->pdata, name))
             continue;
         const OptionRow *config = strstr(usage, "group.key=value") ? find_config_option(name) : NULL;
+        g_autofree char *foreign =
+            strstr(usage, "group.key=value") && !config ? options_find_foreign(config_options(), name) : NULL;
         const char *nearest = text_nearest(name, (const char *const *)names->pdata);
+        if (foreign)
+            return fail_user(error, "unknown option --%s, did you mean %s%s?", name, foreign,
+                             strchr(foreign, '=') ? "" : "=VALUE");
         if (config)
             return fail_user(error, "unknown option --%s, did you mean %s=VALUE?", name, config->name);
         if (nearest)

@@ -51,7 +51,10 @@ static const OptionGroup groups[] = {
     { optim_rows, G_N_ELEMENTS(optim_rows), offsetof(TestConfig, optim), NULL },
     { train_rows, G_N_ELEMENTS(train_rows), offsetof(TestConfig, train), renames },
 };
-static const OptionTable table = { groups, G_N_ELEMENTS(groups), sizeof(TestConfig) };
+static const OptionForeignName foreign_names[] = { { "learning_rate", "optim.lr", NULL },
+                                                   { "num_epochs", "train.length", "3 epochs" },
+                                                   { NULL, NULL, NULL } };
+static const OptionTable table = { groups, G_N_ELEMENTS(groups), sizeof(TestConfig), foreign_names };
 
 /* Defaults, then the settings of the YAML text (NULL: none) and the overrides (NULL-terminated list, or NULL). */
 static bool configure(TestConfig *config, const char *yaml, const char *const *overrides, GError **error)
@@ -334,6 +337,31 @@ static void markdown_lists_every_option(void)
     g_assert_nonnull(strstr(text, "| number with a unit between 0 and 1000000 | free | how often |\n"));
 }
 
+static void names_of_other_programs_are_told(void)
+{
+    expect_error(NULL, "optim.learning_rate=1",
+                 "unknown option optim.learning_rate, did you mean optim.lr? (command line)");
+    expect_error("train:\n  Num-Epochs: 3\n", NULL,
+                 "run.yaml:2: unknown option train.Num-Epochs, did you mean train.length='3 epochs'?");
+    g_assert_null(options_find_foreign(&table, "lr_rate"));
+}
+
+static void text_is_of_a_group_or_an_option(void)
+{
+    static const char *const by_model[] = { "optim.lr", NULL };
+    g_autofree char *one = options_to_text(&table, "optim.lr", by_model, 40), *all = NULL, *group = NULL;
+    g_assert_cmpstr(one, ==,
+                    "optim.lr\n    peak learning rate\n    (number between 0 and 10; default:\n"
+                    "    by model; a run that goes on may\n    change it)\n");
+    all = options_to_text(&table, NULL, by_model, 100);
+    g_assert_true(strstr(all, "\nrun.seed\n") && g_str_has_prefix(all, "optim.name\n"));
+    group = options_to_text(&table, "data", by_model, 100);
+    g_assert_true(g_str_has_prefix(group, "data.train\n") && strstr(group, "\ndata.sets\n"));
+    g_assert_null(strstr(group, "train.length"));
+    g_assert_null(options_to_text(&table, "dat", by_model, 100));
+    g_assert_null(options_to_text(&table, "data.trian", by_model, 100));
+}
+
 static void differences_are_by_class(void)
 {
     TestConfig a, b;
@@ -366,6 +394,8 @@ int main(int argc, char **argv)
     g_test_add_func("/options/yaml_is_grouped", yaml_is_grouped);
     g_test_add_func("/options/markdown_lists_every_option", markdown_lists_every_option);
     g_test_add_func("/options/former_names_and_values_are_read", former_names_and_values_are_read);
+    g_test_add_func("/options/names_of_other_programs_are_told", names_of_other_programs_are_told);
+    g_test_add_func("/options/text_is_of_a_group_or_an_option", text_is_of_a_group_or_an_option);
     g_test_add_func("/options/differences_are_by_class", differences_are_by_class);
     return g_test_run();
 }

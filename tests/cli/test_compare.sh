@@ -41,7 +41,12 @@ expect 0 'held-out loss at step' "$loam" compare "$work/odd" "$work/short" --svg
 cp -r "$work/a" "$work/torn"
 printf 'nonsense\n{"kind":"train","step":41,"loss":' >>"$work/torn/metrics.jsonl"
 expect 0 'the options are the same' "$loam" compare "$work/a" "$work/torn"
-expect 1 'want 2 to 32' "$loam" compare "$work/a"
+# One run: its losses, and nothing that differs.
+"$loam" compare "$work/a" >"$work/table"
+grep -Eq "^40 +$(printf '%.4f' "$(last a valid)")\$" "$work/table" || fail "the losses of one run: $(cat "$work/table")"
+! grep -q option "$work/table" || fail "options of one run: $(cat "$work/table")"
+"$loam" compare "$work/a" --json | sed -n 1p | grep -q '^{"kind":"valid","step":' || fail "JSON of one run"
+expect 1 'want 1 to 32' "$loam" compare
 expect 1 'is no run directory: it holds no metrics.jsonl' "$loam" compare "$work/a" "$work"
 expect 1 '--baseline is a line of the picture' "$loam" compare "$work/a" "$work/b" --baseline unigram=4.9
 expect 1 'want NAME=LOSS' "$loam" compare "$work/a" "$work/b" --svg "$work/x.svg" --baseline 4.9

@@ -6,6 +6,17 @@ expect 0 'usage: loam bench step' "$loam" help bench step
 expect 0 'group.key=value' "$loam" help plan
 expect 0 'loam tokenizer WHAT' "$loam" help tokenizer
 expect 1 'unknown verb trian, did you mean train' "$loam" help trian
+# A group of options, one option, and what other programs call them.
+expect 0 'learning rate at the end of the schedule' "$loam" help optim
+[ "$(grep -c '^optim\.' "$work/out")" = "$(grep -c '^| `optim\.' docs/options.md)" ] || fail "loam help optim lists other options"
+! grep -q '^.\{101\}' "$work/out" || fail "lines above 100 columns"
+expect 0 '(number between 0 and 10; default: by model; a run that goes on may change it)' "$loam" help optim.lr
+[ "$(grep -c '^[a-z]' "$work/out")" = 1 ] || fail "more than one option: $(cat "$work/out")"
+expect 0 'train.patience' "$loam" help train.
+expect 1 'learning_rate is called optim.lr here; `loam help optim.lr` tells more' "$loam" help learning_rate
+expect 1 'there is no option optim.zz; `loam help optim.` lists its group' "$loam" help optim.zz
+expect 1 'unknown option --learning-rate, did you mean optim.lr=VALUE?' "$loam" train x.yaml --learning-rate 1e-3
+expect 1 "unknown option --num_train_epochs, did you mean train.length='3 epochs'?" "$loam" plan x.yaml --num_train_epochs 3
 expect 1 'want bash, zsh or fish' "$loam" help --completion tcsh
 diff -u docs/options.md <("$loam" help --options) || fail "docs/options.md is not what loam help --options prints"
 

@@ -1,4 +1,5 @@
 #include "train/config/config.h"
+#include "train/config/foreign_names.h"
 
 #include "data/tiny_tokenizer.h"
 #include "train/memory.h"
@@ -63,6 +64,24 @@ static void an_order_is_made_for_the_samples_of_the_run(void)
     REFUSED("data.compat_samples", "data.compat=megatron", "train.length=3 epochs");
 }
 
+/* Each name of another program leads to an option that exists, with a value that it takes, and is no name of ours. */
+static void names_of_other_programs_lead_to_options(void)
+{
+    for (const OptionForeignName *row = config_foreign_names; row->foreign; row++) {
+        g_auto(GStrv) names = g_strsplit(row->name, ", ", -1);
+        for (char **name = names; *name; name++) {
+            g_assert_nonnull(options_find(config_options(), *name));
+            g_assert_cmpstr(strchr(*name, '.') + 1, !=, row->foreign);
+        }
+        g_autofree char *setting = g_strdup_printf("%s=%s", row->name, row->example ? row->example : "");
+        g_auto(Config) config = { 0 };
+        g_autoptr(GPtrArray) settings = option_settings_new();
+        options_set_defaults(config_options(), &config);
+        g_assert_true(!row->example || (option_settings_parse(settings, setting, NULL) &&
+                                        options_apply(config_options(), &config, settings, NULL)));
+    }
+}
+
 static void presets_come_before_what_is_named(void)
 {
     Config config;
@@ -81,8 +100,10 @@ static void rules_across_fields_name_what_is_right(void)
     REFUSED("not a time", "train.save_within=10 steps");
     REFUSED("constant or inverse_sqrt", "train.length=3m", "optim.schedule=cosine");
     REFUSED("not one of auto, f32, bf16, fp16, fp8", "train.precision=fp4");
-    REFUSED("did you mean train.batch?", "train.batch_size=8");
-    REFUSED("and more; `loam help --options` lists them all", "optim.zzzzzz=8");
+    REFUSED("did you mean train.batch='128 samples'?", "train.batch_size=8");
+    REFUSED("and more; `loam help GROUP` lists them", "optim.zzzzzz=8");
+    REFUSED("unknown option optim.learning_rate, did you mean optim.lr?", "optim.learning_rate=1e-3");
+    REFUSED("unknown option train.num-train-epochs, did you mean train.length='3 epochs'?", "train.num-train-epochs=3");
     REFUSED("nearest are gpt2, ", "model.preset=gpt2-smal");
     Config config;
     GError *error = NULL;
@@ -375,6 +396,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/config/amounts_become_steps", amounts_become_steps);
     g_test_add_func("/config/an_order_is_made_for_the_samples_of_the_run", an_order_is_made_for_the_samples_of_the_run);
+    g_test_add_func("/config/names_of_other_programs_lead_to_options", names_of_other_programs_lead_to_options);
     g_test_add_func("/config/presets_come_before_what_is_named", presets_come_before_what_is_named);
     g_test_add_func("/config/rules_across_fields_name_what_is_right", rules_across_fields_name_what_is_right);
     g_test_add_func("/config/renamed_options_read_their_former_names", renamed_options_read_their_former_names);

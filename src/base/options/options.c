@@ -76,6 +76,16 @@ void options_set_defaults(const OptionTable *table, void *config)
     }
 }
 
+char *options_find_foreign(const OptionTable *table, const char *name)
+{
+    g_autofree char *key = g_strdup(option_key(name + strspn(name, "-")));
+    g_strdelimit(key, "-.", '_');
+    for (const OptionForeignName *row = table->foreign_names; row && row->foreign; row++)
+        if (g_ascii_strcasecmp(row->foreign, key) == 0)
+            return row->example ? g_strdup_printf("%s='%s'", row->name, row->example) : g_strdup(row->name);
+    return NULL;
+}
+
 /* Adds the origin to an error: "run.yaml:12: MESSAGE", or "MESSAGE (command line)". */
 static bool fail_with_origin(const char *origin, GError **error)
 {
@@ -89,9 +99,9 @@ static bool fail_with_origin(const char *origin, GError **error)
 
 #define MOST_LISTED 8 /* options of a group that an error names one by one */
 
-/* A user's error that names the option that was probably meant: one of the same key in another group, else the nearest
- * key of the group, else the nearest name; or else the three nearest keys, or all keys, or all groups. Returns false.
- */
+/* A user's error that names the option that was probably meant: one of the same key in another group, else the one that
+ * other programs call so, else the nearest key of the group, else the nearest name; or else the three nearest keys, or
+ * all keys, or all groups. Returns false. */
 static bool fail_unknown(const OptionTable *table, const char *name, GError **error)
 {
     g_autoptr(GPtrArray) rows = option_rows(table), keys = g_ptr_array_new(), names = g_ptr_array_new(),
@@ -107,6 +117,9 @@ static bool fail_unknown(const OptionTable *table, const char *name, GError **er
             g_ptr_array_add(groups, g_strndup(row->name, option_group_length(row->name)));
         g_ptr_array_add(names, (gpointer)row->name);
     }
+    g_autofree char *foreign = options_find_foreign(table, name);
+    if (foreign)
+        return fail_user(error, "unknown option %s, did you mean %s?", name, foreign);
     bool many = keys->len > MOST_LISTED, none = keys->len == 0;
     g_ptr_array_add(keys, NULL);
     g_ptr_array_add(groups, NULL);
@@ -121,7 +134,7 @@ static bool fail_unknown(const OptionTable *table, const char *name, GError **er
     if (none)
         return fail_user(error, "unknown option %s; the groups are %s", name, list);
     return fail_user(error, "unknown option %s; %.*s has %s%s", name, group, name, list,
-                     many ? " and more; `loam help --options` lists them all" : "");
+                     many ? " and more; `loam help GROUP` lists them" : "");
 }
 
 bool options_apply(const OptionTable *table, void *config, const GPtrArray *settings, GError **error)

@@ -45,6 +45,12 @@ typedef struct OptionRename {
         *values; /* NULL, or alternating former and present values, NULL-terminated; others are the same */
 } OptionRename;
 
+/* A name that another program gives to what an option says; messages about unknown names use it. */
+typedef struct OptionForeignName {
+    const char *foreign, *name; /* foreign: without a group, words joined by underscores: "learning_rate" */
+    const char *example;        /* NULL, or a value that shows how it is written here: "3 epochs" */
+} OptionForeignName;
+
 /* The rows that a module owns, the offset of its struct in the whole configuration, and the former names of its options
  * (NULL means none; ends with former NULL). */
 typedef struct OptionGroup {
@@ -57,7 +63,8 @@ typedef struct OptionGroup {
 typedef struct OptionTable {
     const OptionGroup *groups;
     int n_groups;
-    size_t config_size; /* bytes of the whole configuration */
+    size_t config_size;                     /* bytes of the whole configuration */
+    const OptionForeignName *foreign_names; /* NULL means none; ends with foreign NULL */
 } OptionTable;
 
 /* ---- settings: names with values from a file, a preset or the command line, not yet checked ---- */
@@ -93,6 +100,9 @@ void options_set_defaults(const OptionTable *table, void *config);
 bool options_apply(const OptionTable *table, void *config, const GPtrArray *settings, GError **error);
 void options_clear(const OptionTable *table, void *config);                /* frees the strings */
 const OptionRow *options_find(const OptionTable *table, const char *name); /* NULL if there is no such option */
+/* What another program's name ("learning_rate", "--lr-decay-style", with or without a group before it) means here:
+ * "optim.lr", or "train.length='3 epochs'". NULL means that no program of the list has the name. g_free. */
+char *options_find_foreign(const OptionTable *table, const char *name);
 /* The value of an option as on the command line, and as in YAML; g_free. */
 char *options_plain_value(const OptionTable *table, const void *config, const OptionRow *row);
 char *options_value(const OptionTable *table, const void *config, const OptionRow *row);
@@ -107,6 +117,9 @@ GPtrArray *options_differences(const OptionTable *table, const void *a, const vo
 /* docs/options.md: all options as Markdown tables. For the options in `by_model` (NULL-terminated) the default is a
  * link to docs/defaults.md. g_free. */
 char *options_to_markdown(const OptionTable *table, const char *const *by_model);
+/* The options of a group ("optim"), or the one option of this name, to be read in a terminal of `width` columns; group
+ * NULL means all options. NULL means that there is no such group or option. g_free. */
+char *options_to_text(const OptionTable *table, const char *group, const char *const *by_model, int width);
 /* Calls `visit` for every option, group by group; `accepts` tells the values that it may have. */
 void options_each(const OptionTable *table, void (*visit)(const OptionRow *row, const char *accepts, gpointer data),
                   gpointer data);

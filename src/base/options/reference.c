@@ -1,6 +1,8 @@
 /* options/reference.c: describes every option, for help, manual pages and docs/options.md. */
 #include "base/options/row.h"
 
+#include <string.h>
+
 static char *accepted_text(const OptionRow *row)
 {
     static const char *const kinds[] = {
@@ -51,6 +53,47 @@ char *options_to_markdown(const OptionTable *table, const char *const *by_model)
         write_markdown_row(text, row, by_model);
     }
     return g_string_free(text, FALSE);
+}
+
+/* Appends words of `text` in lines of at most `width` columns, each after the indent. */
+static void append_wrapped(GString *out, const char *text, int indent, int width)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+    glong column = width;
+    for (char **word = words; *word; word++) {
+        glong length = g_utf8_strlen(*word, -1);
+        bool breaks = column + 1 + length > width;
+        g_string_append_printf(out, "%s%*s%s", breaks && word > words ? "\n" : "", breaks ? indent : 1, "", *word);
+        column = breaks ? indent + length : column + 1 + length;
+    }
+    g_string_append_c(out, '\n');
+}
+
+static void write_text_row(GString *text, const OptionRow *row, const char *const *by_model, int width)
+{
+    static const char *const resume[] = { [OPT_IDENTITY] = "a run that goes on must keep it",
+                                          [OPT_TUNABLE] = "a run that goes on may change it",
+                                          [OPT_FREE] = "a run that goes on may change it" };
+    g_autofree char *accepted = accepted_text(row);
+    const char *initial = g_strv_contains(by_model, row->name) ? "by model" : row->default_value;
+    g_autofree char *facts =
+        g_strdup_printf("(%s; default: %s; %s)", accepted, *initial ? initial : "none", resume[row->class]);
+    g_string_append_printf(text, "%s\n", row->name);
+    append_wrapped(text, row->help, 4, width);
+    append_wrapped(text, facts, 4, width);
+}
+
+char *options_to_text(const OptionTable *table, const char *group, const char *const *by_model, int width)
+{
+    GString *text = g_string_new(NULL);
+    g_autoptr(GPtrArray) rows = option_rows(table);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = option_row_at(rows, i);
+        bool is_group = group && strchr(group, '.') == NULL && option_same_group(row->name, group);
+        if (group == NULL || is_group || strcmp(row->name, group) == 0)
+            write_text_row(text, row, by_model, width);
+    }
+    return g_string_free(text, text->len == 0);
 }
 
 void options_each(const OptionTable *table, void (*visit)(const OptionRow *row, const char *accepts, gpointer data),

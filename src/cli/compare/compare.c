@@ -11,12 +11,12 @@
 #include <math.h>
 #include <string.h>
 
-#define USAGE    "loam compare RUN RUN… [--rows N] [--svg FILE [--baseline NAME=LOSS]] [--json]"
+#define USAGE    "loam compare RUN… [--rows N] [--svg FILE [--baseline NAME=LOSS]] [--json]"
 #define MAX_RUNS 32
 
 static const char about[] =
     "How runs differ: the options that are not the same in all of them, and their losses at equal steps and after\n"
-    "equal numbers of input tokens (between two records, on the line through them).\n\n"
+    "equal numbers of input tokens (between two records, on the line through them). Of one run: its losses.\n\n"
     "  loam compare runs/a runs/b --svg curves.svg\n";
 
 static int rows = 8;
@@ -24,7 +24,7 @@ static char *svg_path, *baseline_text;
 static gboolean as_json;
 static const GOptionEntry entries[] = {
     CLI_VALUE("rows", rows, "rows of each table of losses (8)", "N"),
-    CLI_PATH("svg", svg_path, "write the curves as a picture; one run is enough for it", "FILE"),
+    CLI_PATH("svg", svg_path, "write the curves as a picture", "FILE"),
     CLI_VALUE("baseline", baseline_text, "with --svg: a loss to draw as a dashed line", "NAME=LOSS"),
     CLI_SWITCH("json", as_json, "one JSON object a line: each option, then each row"),
     { 0 },
@@ -95,6 +95,8 @@ static const char *shown(const char *value)
 static void print_options(const Run *runs, int n)
 {
     g_autoptr(GPtrArray) names = differing_options(runs, n);
+    if (n == 1)
+        return;
     if (names->len == 0) {
         puts("the options are the same");
         return;
@@ -263,8 +265,8 @@ bool verb_compare(int argc, char **argv, GError **error)
         return false;
     int n = argc - 1;
     Run runs[MAX_RUNS] = { 0 };
-    if (n < (svg_path ? 1 : 2) || n > MAX_RUNS)
-        return fail_user(error, "%d run directories given, want 2 to %d; usage: " USAGE, n, MAX_RUNS);
+    if (n < 1 || n > MAX_RUNS)
+        return fail_user(error, "%d run directories given, want 1 to %d; usage: " USAGE, n, MAX_RUNS);
     if (rows < 1 || rows > 10000)
         return fail_user(error, "--rows is %d, want 1 to 10000", rows);
     if (baseline_text && svg_path == NULL)
@@ -272,7 +274,7 @@ bool verb_compare(int argc, char **argv, GError **error)
     bool good = true;
     for (int i = 0; good && i < n; i++)
         good = run_read(&runs[i], argv[1 + i], error);
-    good = good && (svg_path == NULL || write_svg(runs, n, error)) && (n == 1 || print_comparison(runs, n, error));
+    good = good && (svg_path == NULL || write_svg(runs, n, error)) && print_comparison(runs, n, error);
     for (int i = 0; i < n; i++)
         run_clear(&runs[i]);
     return good;

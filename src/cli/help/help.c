@@ -4,20 +4,26 @@
 #include "train/config/config.h"
 
 #include <string.h>
+#include <unistd.h>
 
-#define USAGE "loam help [VERB [ACTION]] [--options | --presets | --man DIR | --completion SHELL]"
+#define USAGE "loam help [VERB [ACTION] | GROUP | OPTION] [--options | --presets | --man DIR | --completion SHELL]"
 
 static const char about[] =
-    "What loam does, or what one verb does; every option of a configuration; and the files that `make install` puts\n"
-    "where `man loam-train` and the completion of shells look.\n\n"
-    "  loam help train\n"
+    "What loam does, or what one verb, one group of options (run, model, lora, tokenizer, data, task, train, optim,\n"
+    "fp16, fp8) or one option does; and the files that `make install` puts where `man loam-train` and the completion "
+    "of\n"
+    "shells look.\n\n"
+    "  loam help train               the verb\n"
+    "  loam help optim               options optim.*; of a group with the name of a verb: loam help train.\n"
+    "  loam help optim.lr\n"
     "  loam help --options | grep warmup\n"
     "  source <(loam help --completion bash)\n";
 
 static gboolean options_reference, presets_reference;
 static char *man_dir, *shell;
 static const GOptionEntry entries[] = {
-    CLI_SWITCH("options", options_reference, "print every option of a configuration, as Markdown"),
+    CLI_SWITCH("options", options_reference,
+               "print every option of a configuration: on a terminal to be read, else as Markdown, docs/options.md"),
     CLI_SWITCH("presets", presets_reference, "print every model.preset and its size, as Markdown"),
     CLI_PATH("man", man_dir, "write manual pages into a folder", "DIR"),
     CLI_VALUE("completion", shell, "print a completion script for bash, zsh or fish", "SHELL"),
@@ -77,15 +83,41 @@ static bool print_completion(GError **error)
     return script ? print_text(script) : fail_user(error, "--completion is %s, want bash, zsh or fish", shell);
 }
 
-/* `loam help train` is `loam train --help`. */
+#define WIDTH 100 /* columns of options to be read */
+
+static bool print_options(void)
+{
+    return print_text(isatty(STDOUT_FILENO) ? options_to_text(config_options(), NULL, recipe_options, WIDTH)
+                                            : options_to_markdown(config_options(), recipe_options));
+}
+
+/* The error for a name that is no verb, no group and no option. */
+static bool fail_unknown(const char *name, GError **error)
+{
+    g_autofree char *foreign = options_find_foreign(config_options(), name);
+    if (foreign)
+        return fail_user(error, "%s is called %s here; `loam help %.*s` tells more", name, foreign,
+                         (int)strcspn(foreign, "=,"), foreign);
+    return strchr(name, '.') ? fail_user(error, "there is no option %s; `loam help %.*s.` lists its group", name,
+                                         (int)strcspn(name, "."), name)
+                             : cli_fail_unknown_verb(name, error);
+}
+
+/* `loam help train` is `loam train --help`; train. with a dot is the group. */
 static bool help_of(int argc, char **argv, GError **error)
 {
+    g_autofree char *group = g_str_has_suffix(argv[0], ".") ? g_strndup(argv[0], strlen(argv[0]) - 1) : NULL;
+    char *options = cli_find_verb(argv[0])
+                        ? NULL
+                        : options_to_text(config_options(), group ? group : argv[0], recipe_options, WIDTH);
+    if (options)
+        return print_text(options);
     g_autofree char **arguments = g_new0(char *, (gsize)argc + 2);
     for (int i = 0; i < argc; i++)
         arguments[i] = argv[i];
     arguments[argc] = (char *)"--help";
     const SubVerb *verb = cli_find_verb(argv[0]);
-    return verb ? verb->run(argc + 1, arguments, error) : cli_fail_unknown_verb(argv[0], error);
+    return verb ? verb->run(argc + 1, arguments, error) : fail_unknown(argv[0], error);
 }
 
 bool verb_help(int argc, char **argv, GError **error)
@@ -93,7 +125,7 @@ bool verb_help(int argc, char **argv, GError **error)
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (options_reference)
-        return print_text(options_to_markdown(config_options(), recipe_options));
+        return print_options();
     if (presets_reference)
         return print_presets(error);
     if (man_dir)

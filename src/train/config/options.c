@@ -1,5 +1,6 @@
 /* options.c: the options run.*, tokenizer.*, train.* and parallel.*, and the table of all options. */
 #include "train/config/config.h"
+#include "train/config/foreign_names.h"
 
 const char *const precision_names[] = { [PRECISION_AUTO] = "auto", [PRECISION_F32] = "f32", [PRECISION_BF16] = "bf16",
                                         [PRECISION_FP16] = "fp16", [PRECISION_FP8] = "fp8", NULL };
@@ -133,6 +134,7 @@ const OptionTable *config_options(void)
         g_array_append_vals(groups, after, G_N_ELEMENTS(after));
         table.n_groups = (int)groups->len;
         table.config_size = sizeof(Config);
+        table.foreign_names = config_foreign_names;
         table.groups = (const OptionGroup *)(void *)g_array_free(groups, false);
         g_once_init_leave(&ready, 1);
     }
