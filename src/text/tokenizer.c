@@ -65,6 +65,11 @@ const TextFrame *tokenizer_frame(const Tokenizer *tok)
     return &tok->frame;
 }
 
+const json_t *tokenizer_settings(const Tokenizer *tok)
+{
+    return tok->settings;
+}
+
 int tokenizer_id(const Tokenizer *tok, const char *piece)
 {
     int id = tok->kind->id(tok->model, piece);

@@ -48,6 +48,8 @@ int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role);
  * or, without this file, of add_bos_token and add_eos_token of the tokenizer_config.json beside the tokenizer's file.
  */
 const TextFrame *tokenizer_frame(const Tokenizer *tok);
+/* The tokenizer_config.json beside the tokenizer's file; NULL means that there is none. It belongs to the tokenizer. */
+const json_t *tokenizer_settings(const Tokenizer *tok);
 int tokenizer_id(const Tokenizer *tok, const char *piece);  /* id of "[MASK]"; -1 if there is no such piece */
 int tokenizer_sentinels(const Tokenizer *tok);              /* number of sentinels; 0 means none */
 int tokenizer_sentinel(const Tokenizer *tok, int index);    /* id of a sentinel, counted from 0; -1 if there is none */

@@ -98,7 +98,7 @@ static bool read_old(TokenizerConfig *config, GError **error)
         AddedToken token = { .content = content };
         if (json_is_object(special))
             added_token_read(special, &token);
-        token.id = json_is_real(id) ? id_of(json_real_value(id)) : -1;
+        token.id = json_is_number(id) ? id_of(json_number_value(id)) : -1;
         token.special = special != NULL;
         token.normalized = special == NULL;
         if (!add_token(config, token, error))

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MAX_FILE ((size_t)256 << 20) /* bytes */
@@ -47,9 +48,37 @@ json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error)
     return parse(data, bytes, 0, error);
 }
 
+/* Turns reals without a fraction that a double holds exactly into integers. */
+static void make_whole(json_t *value)
+{
+    const double most = 9007199254740992.0; /* 2^53 */
+    const char *key;
+    void *next;
+    size_t i;
+    json_t *each;
+#define IS_WHOLE(v) (json_is_real(v) && fabs(json_real_value(v)) <= most && fmod(json_real_value(v), 1) == 0)
+    json_array_foreach(value, i, each)
+    {
+        if (IS_WHOLE(each))
+            json_array_set_new(value, i, json_integer((json_int_t)json_real_value(each)));
+        else
+            make_whole(each);
+    }
+    json_object_foreach_safe(value, next, key, each)
+    {
+        if (IS_WHOLE(each))
+            json_object_set_new(value, key, json_integer((json_int_t)json_real_value(each)));
+        else
+            make_whole(each);
+    }
+#undef IS_WHOLE
+}
+
 json_t *tokenizer_json_parse_settings(const char *data, size_t bytes, GError **error)
 {
-    return parse(data, bytes, JSON_DECODE_INT_AS_REAL, error);
+    json_t *root = parse(data, bytes, JSON_DECODE_INT_AS_REAL, error);
+    make_whole(root);
+    return root;
 }
 
 bool tokenizer_json_read(const char *folder, const char *name, json_t **root, GError **error)

@@ -24,12 +24,21 @@ first() { "$loam" inspect batch "runs/$1/config.yaml" --step 1 --json 2>/dev/nul
 # A Llama whose files say that BOS begins a text, by a flag of tokenizer_config.json.
 "$loam" tokenizer train --kind sentencepiece-bpe --for gpt --vocab-size 40 --out llama.model corpus.txt 2>err || fail "$(cat err)"
 mkdir llama && mv llama.model llama/spiece.model
-echo '{"add_bos_token": true, "bos_token": "<s>", "eos_token": "</s>"}' >llama/tokenizer_config.json
+cat >llama/tokenizer_config.json <<'JSON'
+{"add_bos_token": true, "bos_token": "<s>", "eos_token": "</s>", "model_max_length": 77, "chat_template": "{{ messages }}",
+ "tokenizer_class": "LlamaTokenizer", "tokenizer_file": "/a/b", "padding_side": "left", "sp_model_kwargs": {"alpha": 0.5}}
+JSON
 bos=$("$loam" tokenizer describe --model llama --json | sed -n 's/.*"bos": *\([0-9]*\).*/\1/p')
 tunes llama llama 5 model.preset=tinyllama-1.1b model.n_dec=1 model.kv_heads=2
 case $(first llama ids) in $bos,*) ;; *) fail "a sample without <s>: $(first llama ids)" ;; esac
 "$loam" export runs/llama --to hf --out hf >/dev/null 2>err || fail "$(cat err)"
 grep -q '"SpecialToken"' hf/tokenizer.json && grep -q '"<s>"' hf/tokenizer.json || fail "the export adds no <s>"
+tr -d ' \n' <hf/tokenizer_config.json >all
+for part in '"model_max_length":77,' '"chat_template":"{{messages}}"' '"padding_side":"left"' '{"alpha":0.5}' \
+    '"tokenizer_class":"PreTrainedTokenizerFast"'; do
+    grep -qF -- "$part" all || fail "no $part in the export: $(cat all)"
+done
+! grep -q '/a/b' all || fail "a path of the base in the export"
 for model in runs/llama hf; do
     for how in "predict $model --raw data.target_length=16" "generate --model $model --max-tokens 16"; do
         "$loam" $how <prompts >"out" 2>err || fail "$how: $(cat err)"

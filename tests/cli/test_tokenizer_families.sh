@@ -57,6 +57,10 @@ for kind in byte-bpe wordpiece sentencepiece-unigram sentencepiece-bpe; do
         */roberta) says $name tokenizer_config.json '"mask_token":"<mask>"' ;;
         *) ! grep -q mask_token "$work/hf/tokenizer_config.json" || fail "$name has a mask" ;;
         esac
+        case $family in # a pipeline with truncation cuts texts to what the model reads
+        t5) ! grep -q model_max_length "$work/hf/tokenizer_config.json" || fail "$name: a longest text" ;;
+        *) says $name tokenizer_config.json '"model_max_length":80' ;;
+        esac
         [ $family = bert ] && types=yes || types=no
         [ "$(grep -c token_type_ids "$work/hf/tokenizer_config.json")" = $([ $types = yes ] && echo 1 || echo 0) ] ||
             fail "$name: token types"

@@ -86,6 +86,40 @@ static bool write_json(const char *folder, const Tokenizer *tok, const ModelConf
     return frame_equal(&own, &frame) || tokenizer_write_json_with(tok, path, post_processor(tok, &frame), error);
 }
 
+/* Takes over what the tokenizer_config.json of the base says, but for what names its files, classes and code. */
+static void keep_settings(const Tokenizer *tok, json_t *config)
+{
+    static const char *const dropped[] = { "name_or_path", "auto_map", "backend", "is_local", NULL };
+    json_t *base = (json_t *)(uintptr_t)tokenizer_settings(tok), *value;
+    const char *key;
+    json_object_foreach(base, key, value)
+    {
+        if (json_object_get(config, key) == NULL && !g_strv_contains(dropped, key) && !g_str_has_suffix(key, "_file"))
+            json_object_set(config, key, value);
+    }
+}
+
+/* A pipeline of transformers cuts texts to model_max_length: the base's, but no more than the model reads. */
+static void bound_length(json_t *config, const ModelConfig *model)
+{
+    const json_t *base = json_object_get(config, "model_max_length");
+    if (model && model_config_bounds_length(model) &&
+        !(json_is_number(base) && json_number_value(base) <= (double)model->max_positions))
+        json_object_set_new(config, "model_max_length", json_integer(model->max_positions));
+}
+
+/* Adds the tokens that the tokenizer_config.json of tokenizer_copy lists. */
+static bool keep_added(const char *folder, json_t *config, GError **error)
+{
+    json_auto_t *written = NULL;
+    if (!tokenizer_json_read(folder, "tokenizer_config.json", &written, error))
+        return false;
+    json_t *added = json_object_get(written, "added_tokens_decoder");
+    if (added)
+        json_object_set(config, "added_tokens_decoder", added);
+    return true;
+}
+
 /* tokenizer_config.json. PreTrainedTokenizerFast takes tokenizer.json as it is; classes named after a model would build
  * their own tokenizer. token_type_ids are for models with segments. */
 static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, const json_t *special)
@@ -96,27 +130,11 @@ static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, const j
         json_array_append_new(inputs, json_string("token_type_ids"));
     json_object_set_new(config, "tokenizer_class", json_string(is_bytes ? "ByT5Tokenizer" : "PreTrainedTokenizerFast"));
     json_object_set_new(config, "model_input_names", inputs);
-    json_object_set_new(config, "clean_up_tokenization_spaces", json_false());
+    keep_settings(tok, config);
+    if (json_object_get(config, "clean_up_tokenization_spaces") == NULL)
+        json_object_set_new(config, "clean_up_tokenization_spaces", json_false());
+    bound_length(config, model);
     return config;
-}
-
-/* Copies those settings of the tokenizer_config.json that tokenizer_copy wrote that change how text is read. */
-static bool keep_settings(const char *folder, json_t *config, GError **error)
-{
-    static const char *const kept[] = { "added_tokens_decoder", "do_lower_case", "strip_accents",
-                                        "tokenize_chinese_chars" };
-    g_autofree char *path = g_build_filename(folder, "tokenizer_config.json", NULL);
-    json_error_t wrong;
-    if (!g_file_test(path, G_FILE_TEST_EXISTS))
-        return true;
-    json_t *settings = json_load_file(path, JSON_DECODE_INT_AS_REAL, &wrong);
-    if (settings == NULL)
-        return fail_user(error, "%s:%d: %s", path, wrong.line, wrong.text);
-    for (size_t i = 0; i < G_N_ELEMENTS(kept); i++)
-        if (json_object_get(settings, kept[i]))
-            json_object_set(config, kept[i], json_object_get(settings, kept[i]));
-    json_decref(settings);
-    return true;
 }
 
 bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelConfig *model, GError **error)
@@ -129,7 +147,7 @@ bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelCon
     find_roles(tok, model, ids);
     json_t *special = special_tokens(tok, ids), *config = config_of(tok, model, special);
     bool only_tiktoken_reads = g_str_has_suffix(tokenizer_path(tok), ".tiktoken");
-    bool done = (only_tiktoken_reads || tokenizer_copy(tok, folder, error)) && keep_settings(folder, config, error) &&
+    bool done = (only_tiktoken_reads || tokenizer_copy(tok, folder, error)) && keep_added(folder, config, error) &&
                 hf_write_object(folder, "special_tokens_map.json", json_incref(special), error) &&
                 hf_write_object(folder, "tokenizer_config.json", json_incref(config), error) &&
                 write_json(folder, tok, model, ids, error);
