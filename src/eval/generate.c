@@ -144,12 +144,17 @@ static void search_all(Decoder *decoder, const Model *model, const Prompts *prom
     }
 }
 
-bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const GenerateOptions *options,
-              Generation *out, GError **error)
+int64_t generate_most_tokens(const ModelConfig *config, int64_t n_prompt, int64_t max_tokens)
+{
+    const int64_t before = config->n_enc > 0 ? 0 : n_prompt - 1;
+    return model_config_bounds_length(config) ? MAX(MIN(max_tokens, config->max_positions - before), 1) : max_tokens;
+}
+
+/* Answers to prompts whose answers have the same limit, options->max_tokens. */
+static bool generate_alike(Model *model, const Prompts *prompts, int64_t first_prompt, const GenerateOptions *options,
+                           Generation *out, GError **error)
 {
     int32_t each = options->beams > 1 ? options->beams : options->n;
-    for (int32_t i = 0; i < prompts->n * options->n; i++)
-        out[i] = (Generation){ 0 };
     Decoder *decoder = decoder_open(model, prompts, each, options->max_tokens, error);
     if (decoder == NULL)
         return false;
@@ -159,6 +164,30 @@ bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const 
         write_all(decoder, model, prompts, first_prompt, options, out);
     decoder_close(decoder);
     return true;
+}
+
+bool generate(Model *model, const Prompts *prompts, int64_t first_prompt, const GenerateOptions *options,
+              Generation *out, GError **error)
+{
+    const ModelConfig *config = model_config(model);
+    const int32_t *cu = prompts->cu;
+    g_autofree int32_t *own = g_new(int32_t, prompts->n + 1);
+    bool good = true;
+    for (int32_t i = 0; i < prompts->n * options->n; i++)
+        out[i] = (Generation){ 0 };
+    for (int32_t first = 0, end; good && first < prompts->n; first = end) {
+        GenerateOptions alike = *options;
+        alike.max_tokens = generate_most_tokens(config, cu[first + 1] - cu[first], options->max_tokens);
+        for (end = first; end < prompts->n; end++) {
+            if (generate_most_tokens(config, cu[end + 1] - cu[end], options->max_tokens) != alike.max_tokens)
+                break;
+            own[end - first] = cu[end] - cu[first];
+        }
+        own[end - first] = cu[end] - cu[first];
+        const Prompts some = { .ids = prompts->ids + cu[first], .cu = own, .n = end - first };
+        good = generate_alike(model, &some, first_prompt + first, &alike, out + first * options->n, error);
+    }
+    return good;
 }
 
 /* Appends the span that follows the sentinel in the answer; false if the answer lacks the sentinel. */

@@ -18,7 +18,12 @@ typedef struct GenerateOptions {
     int32_t decoder_start; /* first input token of the decoder of an encoder-decoder */
 } GenerateOptions;
 
-/* prompts: the encoder's input, EOS included, or the tokens that a decoder alone continues. out (prompts->n × n
+/* The most tokens of an answer to a prompt of n_prompt tokens: max_tokens, or fewer where the positions of the model
+ * end before. */
+int64_t generate_most_tokens(const ModelConfig *config, int64_t n_prompt, int64_t max_tokens);
+
+/* prompts: the encoder's input, EOS included, or the tokens that a decoder alone continues. Answers end after
+ * generate_most_tokens. out (prompts->n × n
  * answers); ids is NULL where beam search found fewer than n. Random numbers depend on (seed, first_prompt + index of
  * the prompt, index of the answer) only, not on how prompts are batched. logprob is after the repetition penalty and
  * before temperature, top_k and top_p. */

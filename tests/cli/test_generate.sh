@@ -59,3 +59,15 @@ expect 1 '--beams 0 is out of range' "$loam" bench generate --model "$work/gpt" 
 expect 1 'model.max_positions is 512' "$loam" bench generate --model "$work/gpt" --input 600 --tokens 4
 expect 1 'has no decoder' "$loam" bench generate --model "$work/bert"
 echo "ok: the answers of a model are timed, greedy and by beams"
+
+# An answer ends where the positions of the model end, whatever stands beside it in its batch.
+long=$(printf 'x%.0s' $(seq 500))
+for how in '--temperature 3 --seed 3' '' '--beams 2'; do
+    generate "$work/gpt" "one\n$long\ntwo" $how --max-tokens 60 --json >"$work/out"
+    grep -q 'warning: answers end where the model.s context does: model.max_positions=512, prompt included' "$work/err" || fail "$(cat "$work/err")"
+    [ "$(sed -n 2p "$work/out" | sed 's/.*"ids":\[\([^]]*\)\].*/\1/' | tr , '\n' | wc -l)" = 13 ] || fail "$how: $(sed -n 2p "$work/out")"
+    generate "$work/gpt" "one\n$long\ntwo" $how --max-tokens 60 --json --batch 1 >"$work/alone"
+    cmp <(sed 's/"logprob":[^,]*//' "$work/out") <(sed 's/"logprob":[^,]*//' "$work/alone") || fail "answers depend on their batch"
+done
+expect 1 'sequences of 513 tokens, but model.max_positions is 512' bash -c "printf 'x%.0s' \$(seq 513) | '$loam' generate --model '$work/gpt'"
+echo "ok: answers end with the model's context"

@@ -57,6 +57,11 @@ for kind in byte-bpe wordpiece sentencepiece-unigram sentencepiece-bpe; do
         */roberta) says $name tokenizer_config.json '"mask_token":"<mask>"' ;;
         *) ! grep -q mask_token "$work/hf/tokenizer_config.json" || fail "$name has a mask" ;;
         esac
+        size=$("$loam" tokenizer describe --model "$work/$name" --json | sed -n 's/.*"size": *\([0-9]*\).*/\1/p')
+        vocab=$(sed -n 's/.*"vocab_size": *\([0-9]*\).*/\1/p' "$work/hf/config.json")
+        case $family in # ids that only pad the vocabulary are never generated
+        t5 | gpt) says $name generation_config.json "\"suppress_tokens\":[$(seq -s , "$size" $((vocab - 1)))]" ;;
+        esac
         case $family in # a pipeline with truncation cuts texts to what the model reads
         t5) ! grep -q model_max_length "$work/hf/tokenizer_config.json" || fail "$name: a longest text" ;;
         *) says $name tokenizer_config.json '"model_max_length":80' ;;

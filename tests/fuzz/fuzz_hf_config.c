@@ -34,7 +34,7 @@ static void check_roles(const HfArchitecture *arch, const ModelConfig *config)
     TokenRoles roles = token_roles_none(), again = token_roles_none();
     g_autoptr(GError) error = NULL;
     if (hf_roles_read(fuzz_folder(), arch, config, &roles, &error)) {
-        json_t *object = token_roles_json(&roles), *settings = hf_roles_generation(&roles, config);
+        json_t *object = token_roles_json(&roles), *settings = hf_roles_generation(&roles, config, config->vocab);
         CHECK(token_roles_parse(&again, object, config->vocab, &error), "%s", error->message);
         json_decref(object);
         json_decref(settings);

@@ -103,6 +103,18 @@ static bool print_answer(const Model *model, const Tokenizer *tok, const Prompt 
     return true;
 }
 
+/* Warns, once, of an answer that ended where the positions of the model end. */
+static void remark_limit(const ModelConfig *config, const Prompt *prompt, const Generation *answer)
+{
+    static bool said;
+    const int64_t most = generate_most_tokens(config, prompt->ids->len, settings.max_tokens);
+    if (said || answer->finished || most == settings.max_tokens || answer->ids->len < most)
+        return;
+    log_warning("answers end where the model's context does: model.max_positions=%" PRId64 "%s", config->max_positions,
+                config->n_enc > 0 ? "" : ", prompt included");
+    said = true;
+}
+
 /* Answers prompts as one batch; `first` is the index of the batch's first prompt in the input. */
 static bool answer(Model *model, const Tokenizer *tok, const GPtrArray *prompts, int64_t first, GError **error)
 {
@@ -128,6 +140,8 @@ static bool answer(Model *model, const Tokenizer *tok, const GPtrArray *prompts,
     g_autofree Generation *answers = g_new0(Generation, n);
     bool done = generate(model, &(Prompts){ ids_of(ids), cu, (int32_t)prompts->len }, first, &options, answers, error);
     for (guint i = 0; i < n; i++) {
+        if (done && answers[i].ids)
+            remark_limit(model_config(model), prompts->pdata[i / (guint)n_answers], &answers[i]);
         if (done && answers[i].ids)
             done = print_answer(model, tok, prompts->pdata[i / (guint)n_answers], &answers[i], error);
         generation_clear(&answers[i]);

@@ -20,5 +20,6 @@ const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig 
  * there, wins over config.json. An id beyond the vocabulary is left out, with a warning. */
 bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
                    GError **error);
-/* generation_config.json of a model with a decoder. json_decref. */
-json_t *hf_roles_generation(const TokenRoles *roles, const ModelConfig *config);
+/* generation_config.json of a model with a decoder. n_ids: the tokenizer's size; the ids from there on only pad the
+ * vocabulary, and get no probability by suppress_tokens. json_decref. */
+json_t *hf_roles_generation(const TokenRoles *roles, const ModelConfig *config, int64_t n_ids);

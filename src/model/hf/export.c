@@ -132,10 +132,11 @@ static bool write_configs(const char *folder, const HfArchitecture *arch, const 
         token_roles_add_eos(&roles, 1);
     /* generation_config.json is for a T5, whose ids are known without a tokenizer, and a GPT whose texts have an end.
      */
-    bool generates = config->n_dec > 0 && (roles.eos.n > 0 || roles.generation);
-    bool done =
-        hf_write_object(folder, "config.json", hf_config_json(arch, config, &roles, dtype), error) &&
-        (!generates || hf_write_object(folder, "generation_config.json", hf_roles_generation(&roles, config), error));
+    const int64_t n_ids = tok ? tokenizer_size(tok) : config->vocab;
+    bool generates = config->n_dec > 0 && (roles.eos.n > 0 || roles.generation || n_ids < config->vocab);
+    bool done = hf_write_object(folder, "config.json", hf_config_json(arch, config, &roles, dtype), error) &&
+                (!generates ||
+                 hf_write_object(folder, "generation_config.json", hf_roles_generation(&roles, config, n_ids), error));
     token_roles_clear(&roles);
     return done;
 }

@@ -86,6 +86,17 @@ static bool has(const json_t *root, const char *key)
     return value && !json_is_null(value);
 }
 
+/* Removes the ids of suppress_tokens that rise to the end of the vocabulary one by one: suppress_padding adds them. */
+static void drop_padding(json_t *root, int64_t vocab)
+{
+    json_t *list = json_object_get(root, "suppress_tokens");
+    size_t n = json_array_size(list);
+    for (int64_t id = vocab - 1; n > 0 && json_integer_value(json_array_get(list, n - 1)) == id; id--)
+        json_array_remove(list, --n);
+    if (n == 0)
+        json_object_del(root, "suppress_tokens");
+}
+
 static bool read_generation(const json_t *root, const ModelConfig *config, TokenRoles *roles, GError **error)
 {
     if (has(root, "eos_token_id") && !read_eos(root, config->vocab, roles, error))
@@ -100,6 +111,7 @@ static bool read_generation(const json_t *root, const ModelConfig *config, Token
     roles->generation = json_deep_copy(root);
     for (size_t i = 0; i < G_N_ELEMENTS(own_keys); i++)
         json_object_del(roles->generation, own_keys[i]);
+    drop_padding(roles->generation, config->vocab);
     return true;
 }
 
@@ -138,9 +150,22 @@ bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelCo
     return done;
 }
 
-json_t *hf_roles_generation(const TokenRoles *roles, const ModelConfig *config)
+/* Adds the ids from n_ids on, which pad the vocabulary: no text has them. */
+static void suppress_padding(json_t *root, int64_t n_ids, int64_t vocab)
+{
+    json_t *list = json_object_get(root, "suppress_tokens");
+    if (n_ids >= vocab)
+        return;
+    if (!json_is_array(list))
+        json_object_set_new(root, "suppress_tokens", list = json_array());
+    for (int64_t id = n_ids; id < vocab; id++)
+        json_array_append_new(list, json_integer(id));
+}
+
+json_t *hf_roles_generation(const TokenRoles *roles, const ModelConfig *config, int64_t n_ids)
 {
     json_t *root = roles->generation ? json_deep_copy(roles->generation) : json_object();
+    suppress_padding(root, n_ids, config->vocab);
     if (roles->eos.n > 0)
         hf_eos_write(root, roles);
     if (json_object_get(root, "pad_token_id") == NULL)
