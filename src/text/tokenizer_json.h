@@ -35,7 +35,8 @@ GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error);
 void added_token_read(const json_t *object, AddedToken *token);
 /* Parses a JSON object, with U+FFFF for "\u0000"; json_decref. */
 json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error);
-/* tokenizer_json_parse for tokenizer_config.json, where model_max_length may be 10^30: integers beyond 2^53 are reals. */
+/* tokenizer_json_parse for tokenizer_config.json, where model_max_length may be 10^30: integers beyond 2^53 are reals.
+ */
 json_t *tokenizer_json_parse_settings(const char *data, size_t bytes, GError **error);
 /* tokenizer_json_parse_settings of the file FOLDER/NAME into *root, which stays NULL where there is no such file. */
 bool tokenizer_json_read(const char *folder, const char *name, json_t **root, GError **error);
