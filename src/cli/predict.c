@@ -183,7 +183,9 @@ static void free_example(gpointer example)
     g_free(example);
 }
 
-/* Answers the lines from number `first` of standard input on, up to the first bad one. */
+/* Answers the lines from number `first` of standard input on, up to the first bad one. What a model writes depends in
+ * its last bits on what it answers beside it, so of lines that have some of their answers all are answered again, and
+ * the new ones kept: a file that was gone on with is the one of a run without a break. */
 static bool answer_lines(Predictor *p, const GPtrArray *lines, int64_t first, GError **error)
 {
     g_autoptr(GPtrArray) examples = g_ptr_array_new_with_free_func(free_example);
@@ -193,14 +195,14 @@ static bool answer_lines(Predictor *p, const GPtrArray *lines, int64_t first, GE
     answer_batch_clear(&p->batch);
     if (!skip_stored(p, lines, &begin, error))
         return false;
-    for (guint i = begin; i < lines->len && !bad; i++)
+    for (guint i = 0; begin < lines->len && i < lines->len && !bad; i++)
         if (!add_line(p, ((Prompt *)lines->pdata[i])->text, examples, &bad))
             fail_context(&bad, "standard input, line %" PRId64, first + i + 1);
     int32_t n = answer_batch_count(&p->batch);
     bool good = n == 0 || answer_batch_run(&p->batch, 0, n, p->loaded->model, &p->encoder, &p->decoding, found, error);
     for (int32_t i = 0; i < n; i++) {
-        const char *line = ((Prompt *)lines->pdata[begin + (guint)i])->text;
-        good = good && give_answer(p, line, examples->pdata[i], &found[i], error);
+        const char *line = ((Prompt *)lines->pdata[i])->text;
+        good = good && ((guint)i < begin || give_answer(p, line, examples->pdata[i], &found[i], error));
         answer_clear(&found[i]);
     }
     good = good && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));

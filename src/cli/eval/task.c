@@ -24,6 +24,7 @@ typedef struct Run {
     AnswerOptions decoding;
     AnswerBatch batch;
     GPtrArray *waiting; /* TaskExample *: the examples of the batch */
+    guint n_stored;     /* the first of them, to which the file of answers has the answers */
     GPtrArray *prompts; /* char *: their inputs behind `shots`; empty without them */
     Shots *shots;       /* NULL means none */
     ShotOptions shot_options;
@@ -110,27 +111,35 @@ static void cut_answer(const Run *run, Answer *answer)
         *end = '\0';
 }
 
+/* Writes and scores the answers that are new. */
+static bool keep_new(Run *run, Answer *found, GError **error)
+{
+    for (guint i = run->n_stored; i < run->waiting->len; i++) {
+        const TaskExample *example = run->waiting->pdata[i];
+        const char *prompt = run->shots ? run->prompts->pdata[i] : NULL;
+        cut_answer(run, &found[i]);
+        if (run->out && !write_line(run, example, prompt, &found[i], error))
+            return false;
+        keep(run, example, &found[i]);
+    }
+    return true;
+}
+
+/* Answers the whole batch if one of its answers is missing. What a model writes depends in its last bits on what it
+ * answers beside it: so a file that was gone on with is the one of an evaluation without a break. */
 static bool answer_waiting(Run *run, GError **error)
 {
     guint n = run->waiting->len;
     g_autofree Answer *found = g_new0(Answer, n + 1);
-    if (n == 0)
-        return true;
-    bool good =
-        answer_batch_run(&run->batch, 0, (int32_t)n, run->loaded->model, &run->encoder, &run->decoding, found, error);
-    for (guint i = 0; i < n; i++) {
-        const TaskExample *example = run->waiting->pdata[i];
-        const char *prompt = run->shots ? run->prompts->pdata[i] : NULL;
-        if (good)
-            cut_answer(run, &found[i]);
-        good = good && (!run->out || write_line(run, example, prompt, &found[i], error));
-        if (good)
-            keep(run, example, &found[i]);
+    bool good = n == run->n_stored || (answer_batch_run(&run->batch, 0, (int32_t)n, run->loaded->model, &run->encoder,
+                                                        &run->decoding, found, error) &&
+                                       keep_new(run, found, error));
+    for (guint i = 0; i < n; i++)
         answer_clear(&found[i]);
-    }
     g_ptr_array_set_size(run->waiting, 0);
     g_ptr_array_set_size(run->prompts, 0);
     answer_batch_clear(&run->batch);
+    run->n_stored = 0;
     return good;
 }
 
@@ -172,12 +181,14 @@ static bool add_example(Run *run, const Record *record, TaskExample *example, GE
 {
     bool stored = false, good = check_label(run, record, example, error) && take_stored(run, example, &stored, error);
     run->n_examples += good;
-    if (good && !stored && run->waiting->len == ANSWER_BATCH)
+    if (good && run->waiting->len == ANSWER_BATCH)
         good = answer_waiting(run, error);
-    if (good && !stored && (good = add_prompt(run, record, example, error)))
+    if (good && (good = add_prompt(run, record, example, error))) {
         g_ptr_array_add(run->waiting, g_memdup2(example, sizeof *example));
-    else
+        run->n_stored += stored;
+    } else {
         task_example_clear(example);
+    }
     return good;
 }
 
