@@ -13,7 +13,7 @@
 static const char multiples[] = "kMBT"; /* 10^3, 10^6, 10^9, 10^12 */
 
 /* By AmountUnit, up to UNIT_EPOCHS. The singular lacks the s. */
-static const char *const unit_words[] = { "steps", "samples", "tokens", "epochs", NULL };
+static const char *const unit_words[] = { "steps", "samples", "examples", "tokens", "epochs", NULL };
 
 bool amount_scan_number(double *out, const char **text)
 {

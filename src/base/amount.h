@@ -6,7 +6,15 @@
 #include <glib.h>
 #include <stdbool.h>
 
-typedef enum AmountUnit { UNIT_STEPS, UNIT_SAMPLES, UNIT_TOKENS, UNIT_EPOCHS, UNIT_SECONDS, UNIT_PERCENT } AmountUnit;
+typedef enum AmountUnit {
+    UNIT_STEPS,
+    UNIT_SAMPLES,
+    UNIT_EXAMPLES,
+    UNIT_TOKENS,
+    UNIT_EPOCHS,
+    UNIT_SECONDS,
+    UNIT_PERCENT
+} AmountUnit;
 
 typedef struct Amount {
     double value; /* in the unit; whole numbers are exact up to 2^53 */

@@ -106,14 +106,13 @@ static void add_sample(GString *lines, const Objective *objective, int64_t raw_l
         add_line(lines, "a sample", "%" PRId64 " raw tokens %s %d tokens", raw_length, row, enc + dec);
 }
 
-/* tokens counts full sequences. Packed sequences may be shorter, so a train.length in tokens may take more steps than
- * this, and another length fewer tokens. */
+/* A train.length in tokens may take more steps than this. */
 static void add_length(GString *lines, const Config *config, const Objective *objective, int64_t steps, double tokens)
 {
     bool counted = config->train.length.unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON;
     g_autofree char *count = text_count(tokens);
     add_line(lines, "the run", "%s%" PRId64 " steps, %s input tokens%s", counted ? "about " : "", steps, count,
-             counted || objective->choose ? " (an estimate: of full rows)" : "");
+             counted || objective->choose ? " (an estimate)" : "");
 }
 
 /* The numbers of a run, computed from its configuration. */
@@ -123,6 +122,7 @@ typedef struct Outline {
     ObjectiveConfig planned;
     int32_t micro, enc, dec;       /* samples of a microbatch; tokens of a sample in the encoder and the decoder */
     int64_t samples, epoch, steps; /* samples of a step; of an epoch, 0 means unknown; steps, -1 means unknown */
+    double fill;                   /* share of those tokens that are not left free */
     double step_flops, step_s;     /* step_s: measured, or estimated from the peak; 0 means unknown */
     double peak;                   /* FLOP/s of matrix products */
 } Outline;
@@ -134,7 +134,8 @@ static bool outline_of(Outline *o, const Config *config, const Loader *loader, G
                     .planned = data_objective(&config->data),
                     .micro = (int32_t)config_micro_samples(config),
                     .samples = config_batch_samples(config),
-                    .epoch = loader ? loader_epoch_samples(loader) : 0 };
+                    .epoch = loader ? loader_epoch_samples(loader) : 0,
+                    .fill = loader ? loader_fill(loader) : 1 };
     o->planned.n_sentinels = loader ? loader_objective(loader)->n_sentinels : (int32_t)config->tokenizer.sentinels;
     if (!config_check_objective(&config->data, &config->model, error) || !o->objective->plan(&o->planned, error))
         return false;
@@ -142,6 +143,7 @@ static bool outline_of(Outline *o, const Config *config, const Loader *loader, G
     o->dec = objective_dec_length(o->objective, &o->planned);
     o->steps = config_steps(config, config->train.length, o->epoch);
     o->step_flops =
+        o->fill *
         model_step_flops(&config->model, o->micro, o->enc, o->dec, objective_target_share(o->objective, &o->planned)) *
         (double)o->samples / o->micro;
     return true;
@@ -158,7 +160,7 @@ static bool time_step(Outline *o, Config *config, GError **error)
         if (done)
             step_timer_run(&timer, measure_s, NULL, &times);
         step_timer_clear(&timer);
-        o->step_s = times.step_s;
+        o->step_s = o->fill * times.step_s;
         return done;
     }
     if (compute_device_is_gpu(config->train.device))
@@ -207,7 +209,7 @@ static void add_milestones(GString *lines, const Outline *o)
     int64_t warmup = config_steps(o->config, o->config->optim.warmup, o->epoch);
     if (o->steps > 0)
         add_length(lines, o->config, o->objective, o->steps,
-                   (double)o->steps * (double)o->samples * (o->enc > 0 ? o->enc : o->dec));
+                   o->fill * (double)o->steps * (double)o->samples * (o->enc > 0 ? o->enc : o->dec));
     if (o->epoch > 0)
         add_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", o->epoch, (double)o->epoch / (double)o->samples);
     if (warmup > 0)
@@ -239,7 +241,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, GString *
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
     if (loader)
         describe_data(loader, o->steps, o->samples, lines);
-    config_advise(config, config_steps(config, config->optim.warmup, o->epoch), o->steps);
+    config_advise(config, config_steps(config, config->optim.warmup, o->epoch), o->steps, o->epoch);
     return true;
 }
 

@@ -6,6 +6,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* A library that makes a program for each shape of a product makes few of them. */
+enum { ROWS_MULTIPLE = 32 };
+
 void stream_init(TokenStream *stream, int64_t max_tokens, int32_t max_seq, int32_t max_len)
 {
     CHECK(max_tokens <= INT32_MAX, "%" PRId64 " tokens", max_tokens);
@@ -46,6 +49,12 @@ void stream_clear(TokenStream *stream)
     clear(stream->cu, stream->n_seq + 1, sizeof *stream->cu);
     clear(stream->prefix_length, stream->n_seq, sizeof *stream->prefix_length);
     stream->n_tokens = stream->n_seq = 0;
+}
+
+int32_t stream_rows(const TokenStream *stream)
+{
+    const int32_t multiples = MAX((stream->n_tokens + ROWS_MULTIPLE - 1) / ROWS_MULTIPLE, 1);
+    return MIN(multiples * ROWS_MULTIPLE, stream->max_tokens);
 }
 
 int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_dropout_position, int64_t n)

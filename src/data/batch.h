@@ -75,6 +75,8 @@ void stream_free(TokenStream *stream);  /* frees its arrays */
  * first_dropout_position on; ids and token types are 0 until the caller sets them. Returns the index of the first
  * token. */
 int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_dropout_position, int64_t n);
+/* Tokens that a model computes: n_tokens, rounded up so that products of few shapes occur; at most max_tokens. */
+int32_t stream_rows(const TokenStream *stream);
 /* A new stream for stream_copy_behind_memory, with the capacities of `from`, but max_tokens larger by n_memory for each
  * of `rows` packed sequences, and max_len by n_memory; stream_close frees it. */
 TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t rows);

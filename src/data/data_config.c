@@ -45,6 +45,10 @@ static const OptionRow data_options[] = {
       "share of the tokens that are masked", NULL },
     { "data.static_masks", OPT_BOOL, AT(static_masks), "false", 0, 0, OPT_IDENTITY,
       "a text has the same mask in every epoch", NULL },
+    { "data.packed", OPT_BOOL, AT(packed), "true", 0, 0, OPT_IDENTITY,
+      "short samples share a packed sequence, which train.batch counts as one sample; false: each has its own, so that "
+      "train.batch counts examples. Nothing is padded either way",
+      NULL },
 };
 #undef AT
 

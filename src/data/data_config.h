@@ -20,6 +20,7 @@ typedef struct DataConfig {
     int64_t raw_length;                  /* tokens; 0 means that the objective derives it */
     double noise_density;                /* share of the tokens that is masked */
     bool static_masks;                   /* a text has the same mask in every epoch */
+    bool packed;                         /* samples share packed sequences; false means that each has its own */
     ObjectiveSettings settings;          /* options of single objectives */
     /* No options, but taken from the model: */
     bool decoder_alone;    /* the model has no encoder */

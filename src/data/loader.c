@@ -25,6 +25,20 @@ int64_t loader_epoch_samples(const Loader *loader)
     return loader->n_rows;
 }
 
+double loader_fill(const Loader *loader)
+{
+    double taken = 0, all = 0;
+    if (loader->mixture == NULL)
+        return loader->plan ? (double)(loader->plan->used.enc + loader->plan->used.dec) /
+                                  (double)(loader->plan->all.enc + loader->plan->all.dec)
+                            : 1;
+    for (int i = 0; i < loader->mixture->n; i++) {
+        taken += loader_fill(loader->parts[i]) * (double)loader->parts[i]->n_rows;
+        all += (double)loader->parts[i]->n_rows;
+    }
+    return taken / all;
+}
+
 const ObjectiveConfig *loader_objective(const Loader *loader)
 {
     return &loader->config;

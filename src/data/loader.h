@@ -28,6 +28,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Loader, loader_close)
 void loader_start_decoder(Loader *loader, int32_t id);
 /* Packed sequences of an epoch, which options such as train.batch count as samples. */
 int64_t loader_epoch_samples(const Loader *loader);
+/* The share of the tokens that the packed sequences of an epoch have room for that are taken; of samples that are not
+ * packed it is 1. */
+double loader_fill(const Loader *loader);
 /* The objective's configuration, after Objective.plan. */
 const ObjectiveConfig *loader_objective(const Loader *loader);
 /* A hash of the datasets (indexed_fingerprint): a resumed run must have the same. */

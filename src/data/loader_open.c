@@ -256,7 +256,7 @@ static bool plan_rows(Loader *loader, GError **error)
     PackLength capacity = { loader_enc_length(loader) + loader->config.memory_tokens, loader_dec_length(loader) };
     loader->n_rows = n;
     if (loader->objective->choose) {
-        int64_t group = loader->config.row_samples;
+        int64_t group = loader->packed ? loader->config.row_samples : MAX(loader->config.row_samples, 1);
         loader->plan = group > 0 ? pack_groups(n, group, capacity, sample_length, loader)
                                  : pack_plan(n, capacity, sample_length, loader);
         loader->n_rows = loader->plan->n_rows;
@@ -272,6 +272,7 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
     loader->seed = seed;
     loader->held_out = held_out;
     loader->static_masks = config->static_masks;
+    loader->packed = config->packed;
     loader->fixed_order = config->mixture.weights == MIXTURE_CONCAT_WEIGHTED;
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
     loader->data = dataset_open(prefix, error);

@@ -24,7 +24,7 @@ typedef struct Loader {
     uint64_t seed;
     int64_t first_sample; /* in a mixture the dataset's number, shifted by LOADER_PART_SHIFT: samples of two datasets
                              never share dropout masks */
-    bool held_out, static_masks;
+    bool held_out, static_masks, packed;
     bool fixed_order; /* rows have the same order and text in every epoch: MIXTURE_CONCAT_WEIGHTED */
     const Objective *objective;
     ObjectiveConfig config;   /* after Objective.plan */

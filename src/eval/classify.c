@@ -55,13 +55,10 @@ void classify_close(Classify *classify)
 /* Runs the sequences of the batch, and hands out their logits. */
 static void flush(Classify *classify)
 {
-    TokenStream *stream = &classify->batch->enc;
-    int32_t capacity = stream->max_tokens;
+    const TokenStream *stream = &classify->batch->enc;
     if (stream->n_seq == 0)
         return;
-    stream->max_tokens = stream->n_tokens; /* nothing is computed beyond the tokens of the batch */
     model_classify(classify->model, classify->batch, classify->logits);
-    stream->max_tokens = capacity;
     for (int32_t s = 0; s < stream->n_seq; s++) {
         int64_t first = classify->by_token ? stream->cu[s] : s,
                 n = classify->by_token ? stream->cu[s + 1] - stream->cu[s] : 1;

@@ -85,14 +85,11 @@ static void mean(float *out, const float *rows, int32_t n, int64_t width)
 
 const float *embedder_run(Embedder *embedder)
 {
-    TokenStream *stream = &embedder->batch->enc;
+    const TokenStream *stream = &embedder->batch->enc;
     int64_t width = model_config(embedder->model)->width;
-    int32_t capacity = stream->max_tokens;
     bool pooler = embedder->pooling == POOLING_POOLER;
 
-    stream->max_tokens = stream->n_tokens; /* compute no hidden states beyond the tokens of the batch */
     model_encode(embedder->model, embedder->batch, embedder->hidden, pooler ? embedder->pooled : NULL);
-    stream->max_tokens = capacity;
     for (int32_t s = 0; s < stream->n_seq; s++) {
         const float *first = embedder->hidden + stream->cu[s] * width;
         float *out = embedder->pooled + s * width;

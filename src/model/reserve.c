@@ -95,15 +95,18 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
 bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
 {
     const TokenStream *rows = &batch->enc;
-    const int32_t id = 0;
-    const float weight = 0;
+    g_autofree int32_t *ids = g_new0(int32_t, rows->max_len);
+    g_autofree float *weights = g_new0(float, rows->max_len);
     float unused = 0;
 
     if (!model_config_fits(&model->config, rows->max_len + model->config.memory_tokens, error))
         return false;
     Model *dry = model_open_dry(model, false);
-    while (rows->n_seq < rows->max_seq && rows->n_tokens < rows->max_tokens)
-        batch_add_sequence(batch, &(BatchSequence){ .n = 1, .ids = &id, .targets = &id, .weights = &weight });
+    while (rows->n_seq < rows->max_seq && rows->n_tokens < rows->max_tokens) {
+        const int32_t left = rows->max_tokens - rows->n_tokens, texts = rows->max_seq - rows->n_seq;
+        const BatchSequence text = { .n = (left + texts - 1) / texts, .ids = ids, .targets = ids, .weights = weights };
+        batch_add_sequence(batch, &text);
+    }
     model_encode(dry, batch, &unused, model->config.pooler ? &unused : NULL);
     bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
     batch_clear(batch);

@@ -26,8 +26,8 @@ BothSides both_sides(const int32_t *host, Tensor device)
  * for any batch of its capacity. */
 Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream)
 {
-    int64_t n = stream->max_tokens, n_seq = stream->n_seq, room = n_seq > n ? n_seq : n;
-    Tokens tokens = { .n = stream->max_tokens, .seq = { .n = stream->n_seq, .max_len = stream->max_len } };
+    int64_t n = stream_rows(stream), n_seq = stream->n_seq, room = n_seq > n ? n_seq : n;
+    Tokens tokens = { .n = stream_rows(stream), .seq = { .n = stream->n_seq, .max_len = stream->max_len } };
 
     tokens.ids = indices_upload(dev, arena, stream->ids, n, n, "tokens.ids");
     tokens.position_ids = indices_upload(dev, arena, stream->position_ids, n, n, "tokens.position_ids");
@@ -44,7 +44,7 @@ Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream)
 
 void tokens_upload_firsts(Tokens *tokens, Device *dev, Arena *arena, const TokenStream *stream)
 {
-    int64_t n = stream->n_seq, room = MAX(n, stream->max_tokens);
+    int64_t n = stream->n_seq, room = MAX(n, stream_rows(stream));
     g_autofree int64_t *sample = g_new0(int64_t, n);
     g_autofree int32_t *position = g_new0(int32_t, n);
 

@@ -15,7 +15,7 @@ typedef struct Sequences {
 
 /* One stream of a batch. Integers lie in memory of the device, in the arena of the upload. */
 typedef struct Tokens {
-    int32_t n; /* rows: tokens, and the padding up to the capacity of the stream */
+    int32_t n; /* rows: tokens, rounded up (stream_rows) */
     Sequences seq;
     Tensor ids, position_ids, token_types; /* (n) i32 */
     Tensor sample, dropout_position;       /* (n) i64, i32: dropout masks depend on them; absent without dropout */

@@ -51,7 +51,7 @@ sed -n 's/.*"kind":"train".*"tokens":\([0-9]*\).*"lr":\([0-9.e-]*\),.*"fill":\([
     awk '{ before = last; last = $1; lr = $2; rate = $1 <= 800 ? 3e-3 * $1 / 800 : $1 < 4000 ? 3e-3 * (4000 - $1) / 3200 : 0
            if (lr - rate > 1e-12 || rate - lr > 1e-12) bad = 1 }
          END { exit !(before < 4000 && last >= 4000 && !bad) }' || fail "a length in tokens: $(tail -n 2 "$work/tokens/metrics.jsonl")"
-expect 0 'about 8 steps, 4.1k input tokens (an estimate: of full rows)' "$loam" plan "$work/config.yaml" model.vocab=auto 'train.length=4k tokens'
+expect 0 'about 8 steps, 4.1k input tokens (an estimate)' "$loam" plan "$work/config.yaml" model.vocab=auto 'train.length=4k tokens'
 echo "ok: a length in tokens"
 
 learns bert-relative-key $bert model.position=relative_key_query

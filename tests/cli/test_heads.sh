@@ -65,6 +65,29 @@ sed -i -E 's/"([01])": ?"(bad|good)"/"\1": \1/g' hf-digits/config.json
 [ "$(echo 'bari tuka koti mesa' | "$loam" predict hf-digits --raw)" = 1 ] || fail "classes that are numbers: $(cat hf-digits/config.json)"
 echo "ok: classes by name, from a table to a prediction and to Hugging Face: $(cat marks.scores)"
 
+# A batch by default is of 8 examples, as the Trainer's, whatever their lengths: 320 examples are 40 updates an epoch.
+sed 's/batch: 2 samples, micro_batch: 2 samples, //; s/length: 150 steps, //' base.yaml >plain.yaml
+marks="task.data=marks.tsv task.columns=text,mark task.valid=20% task.input={text} task.label={mark}"
+examples=$("$loam" inspect dataset runs/marks/task/train | sed -n 's/.*: \([0-9]*\) documents.*/\1/p')
+# shellcheck disable=SC2086
+"$loam" train plain.yaml run.dir=runs/plain $marks train.length='1 epochs' train.log_every=1 2>log || fail "$(tail -n 1 log)"
+updates=$(grep -c '"kind":"train"' runs/plain/metrics.jsonl)
+[ "$updates" = $(((examples + 7) / 8)) ] || fail "$updates updates of $examples examples"
+grep -q "an epoch of the task is $updates updates of train.batch=8 examples, the run $updates updates: few" log || fail "$(cat log)"
+# All examples at once have the loss of the same examples in packed sequences.
+# shellcheck disable=SC2086
+"$loam" train plain.yaml run.dir=runs/rows $marks train.length='1 epochs' train.batch=1samples train.log_every=1 2>log || fail "$(tail -n 1 log)"
+rows=$(grep -c '"kind":"train"' runs/rows/metrics.jsonl)
+for way in "$examples examples" "$rows samples"; do
+    # shellcheck disable=SC2086
+    "$loam" train plain.yaml run.dir="runs/${way#* }" $marks train.length='1 steps' train.batch="$way" train.log_every=1 2>log || fail "$way: $(tail -n 1 log)"
+    sed -n 's/.*"kind":"train".*"loss":\([0-9.]*\).*"fill":\([0-9.]*\).*/\1 \2/p' "runs/${way#* }/metrics.jsonl" >>losses
+done
+awk 'NR == 1 { loss = $1; fill = $2 } NR == 2 { exit !(($1 - loss) ^ 2 < 1e-12 && fill < 0.3 && $2 > 0.8) }' losses || fail "packed or not: $(cat losses)"
+# shellcheck disable=SC2086
+expect 1 'train.batch counts examples, of which several share a packed sequence' "$loam" train plain.yaml run.dir=runs/x $marks data.packed=true
+echo "ok: batches of examples: $updates updates of $examples"
+
 # The run keeps its classes when the table is gone, and a stopped run goes on with the same bytes.
 "$loam" train base.yaml run.dir=runs/part train.length='60 steps' task.data=marks.tsv task.columns=text,mark task.valid=20% 'task.input={text}' 'task.label={mark}' 2>log || fail "$(tail -n 1 log)"
 mv marks.tsv away.tsv

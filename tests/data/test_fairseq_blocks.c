@@ -247,7 +247,9 @@ int main(int argc, char **argv)
     folder = folder_new();
     prefix = g_build_filename(folder, "train", NULL);
     tok = tiny_tokenizer(folder, "tiny.model", 100);
-    config = (DataConfig){ .input_length = BLOCK, .compat = COMPAT_FAIRSEQ, .compat_batch = { 8, UNIT_SAMPLES } };
+    config = (DataConfig){
+        .packed = true, .input_length = BLOCK, .compat = COMPAT_FAIRSEQ, .compat_batch = { 8, UNIT_SAMPLES }
+    };
     config.objective = objective_index("clm");
     write_dataset();
     g_test_add_func("/fairseq_blocks/break_where_fairseq_breaks", blocks_break_where_fairseq_breaks);

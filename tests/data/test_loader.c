@@ -13,7 +13,9 @@ enum { VOCAB_PIECES = 100, SEED = 5 };
 static char *folder, *prefix;
 static Tokenizer *tok;
 static int64_t n_tokens;
-static DataConfig config = { .input_length = 64, .noise_density = 0.15, .settings.span_corruption = { 3 } };
+static DataConfig config = {
+    .packed = true, .input_length = 64, .noise_density = 0.15, .settings.span_corruption = { 3 }
+};
 
 /* 60 documents of random ids of the vocabulary; every third one has two sequences. */
 static void write_dataset(void)

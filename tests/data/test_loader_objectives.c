@@ -18,7 +18,8 @@ static DataConfig config;
 /* An objective by its name; "prefix_lm alone": on a decoder alone. */
 static DataConfig config_of(const char *objective, int64_t input_length)
 {
-    DataConfig data = { .input_length = input_length,
+    DataConfig data = { .packed = true,
+                        .input_length = input_length,
                         .noise_density = 0.15,
                         .settings = { .span_corruption = { 3 }, .mlm = { .whole_word = true, .max_ngram = 3 } } };
     data.decoder_alone = strcmp(objective, "prefix_lm alone") == 0;

@@ -214,7 +214,8 @@ static char *write_dataset(const char *name, bool split)
 
 static DataConfig loader_config(SentencePairs pairs)
 {
-    DataConfig config = { .compat = COMPAT_MEGATRON,
+    DataConfig config = { .packed = true,
+                          .compat = COMPAT_MEGATRON,
                           .compat_samples = 30,
                           .input_length = 32,
                           .noise_density = 0.15,

@@ -144,7 +144,7 @@ static int64_t check_epochs(Loader *loader)
 
 static Loader *open_loader(void)
 {
-    const DataConfig config = { .input_length = LENGTH };
+    const DataConfig config = { .packed = true, .input_length = LENGTH };
     g_autoptr(GError) error = NULL;
     Loader *loader = loader_open(&config, prefix, tok, SEED, false, &error);
     g_assert_no_error(error);

@@ -169,7 +169,8 @@ static void write_dataset(const char *at, int documents)
 
 static DataConfig loader_config(SentencePairs pairs)
 {
-    DataConfig config = { .input_length = 64,
+    DataConfig config = { .packed = true,
+                          .input_length = 64,
                           .noise_density = 0.15,
                           .settings.mlm = { .whole_word = true, .sentence_pairs = (int)pairs, .max_ngram = 1 } };
     config.objective = objective_index("mlm");

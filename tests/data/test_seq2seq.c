@@ -30,7 +30,8 @@ static bool in_both_directions; /* of the loaders that are opened */
 
 static DataConfig config_of(bool alone, int64_t input_length, int64_t target_length)
 {
-    return (DataConfig){ .objective = objective_index("seq2seq"),
+    return (DataConfig){ .packed = true,
+                         .objective = objective_index("seq2seq"),
                          .decoder_alone = alone,
                          .prefix_lm = in_both_directions,
                          .input_length = input_length,

@@ -441,7 +441,8 @@ static char *write_dataset(const char *name, bool with_trees)
 static void trees_reach_the_objective_from_the_dataset(void)
 {
     g_autofree char *prefix = write_dataset("trees", true), *without = write_dataset("plain", false);
-    const DataConfig config = { .objective = objective_index("subtree_corruption"),
+    const DataConfig config = { .packed = true,
+                                .objective = objective_index("subtree_corruption"),
                                 .input_length = 128,
                                 .noise_density = 0.25,
                                 .settings = { .subtree_corruption = usual } };

@@ -45,7 +45,8 @@ static DataConfig draw_config(Philox *rng, int objective)
                               .sentence_pairs = in_place ? (int)philox_below(rng, 3) : PAIRS_NONE,
                               .short_sequence_probability = in_place && philox_below(rng, 2) ? philox_uniform(rng) : 0,
                               .max_ngram = 1 + (int64_t)philox_below(rng, 3) };
-    return (DataConfig){ .objective = objective,
+    return (DataConfig){ .packed = true,
+                         .objective = objective,
                          .decoder_alone = philox_below(rng, 2),
                          .compat = (int)philox_below(rng, 2) ? (int)philox_below(rng, 4) : COMPAT_NONE,
                          .compat_samples = (int64_t)philox_below(rng, 30),

@@ -118,8 +118,7 @@ static void check_flops(const ModelConfig *config, const Batch *batch, const Mod
             g_str_has_prefix(spec->name, "encoder.") || g_regex_match_simple("\\.cross\\.[kv]$", spec->name, 0, 0);
         bool linear = g_regex_match_simple("(self|cross|mlp)\\.(q|k|v|o|wi|wi_0|wi_1|wo)$", spec->name, 0, 0);
         if (spec->frozen && linear)
-            least +=
-                2.0 * (double)(spec->rows * spec->cols) * (of_encoder ? batch->enc.max_tokens : batch->dec.max_tokens);
+            least += 2.0 * (double)(spec->rows * spec->cols) * stream_rows(of_encoder ? &batch->enc : &batch->dec);
     }
     double saved = step_flops(config, batch, loss, none) - step_flops(config, batch, loss, frozen);
     g_assert_cmpfloat(saved, >=, least);

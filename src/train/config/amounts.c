@@ -24,6 +24,7 @@ int64_t config_samples(const Config *config, Amount amount, int64_t epoch_sample
 {
     switch (amount.unit) {
     case UNIT_SAMPLES:
+    case UNIT_EXAMPLES:
         return (int64_t)ceil(amount.value);
     case UNIT_TOKENS:
         return (int64_t)ceil(amount.value / (double)config->data.input_length);

@@ -10,12 +10,13 @@
 #include <string.h>
 
 /* Most tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than inputs. */
-#define MAX_ROWS (1 << 28)
+#define MAX_ROWS    (1 << 28)
+#define FEW_UPDATES 100 /* updates of an epoch of a task that are worth a warning */
 
 /* train.batch and train.micro_batch are in samples or tokens. */
 static bool check_batch(const char *name, Amount amount, GError **error)
 {
-    if (amount.unit == UNIT_SAMPLES || amount.unit == UNIT_TOKENS)
+    if (amount.unit == UNIT_SAMPLES || amount.unit == UNIT_EXAMPLES || amount.unit == UNIT_TOKENS)
         return true;
     g_autofree char *text = amount_format(amount), *number = text_number(amount.value);
     if (amount.unit == UNIT_STEPS)
@@ -122,6 +123,18 @@ static bool check_smoothing(const Config *config, GError **error)
            fail_user(error, "train.label_smoothing and train.class_weights of a classifier: set one of them");
 }
 
+/* Examples are counted where none share a packed sequence. */
+static bool check_examples(const Config *config, GError **error)
+{
+    const TrainConfig *train = &config->train;
+    const bool counted = train->batch.unit == UNIT_EXAMPLES || train->micro_batch.unit == UNIT_EXAMPLES;
+    return !counted || !config->data.packed ||
+           fail_user(error,
+                     "%s counts examples, of which several share a packed sequence: leave out data.packed=true, "
+                     "or write packed sequences, such as train.batch=\"8 samples\"",
+                     train->batch.unit == UNIT_EXAMPLES ? "train.batch" : "train.micro_batch");
+}
+
 bool config_check(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;
@@ -130,7 +143,7 @@ bool config_check(const Config *config, GError **error)
     if (!compute_device_check(train->device, error))
         return fail_context(error, "train.device");
     if (!check_batch("train.batch", train->batch, error) ||
-        !check_batch("train.micro_batch", train->micro_batch, error) ||
+        !check_batch("train.micro_batch", train->micro_batch, error) || !check_examples(config, error) ||
         !check_steps("optim.warmup", config->optim.warmup, train->length, error) ||
         !check_every("train.log_every", train->log_every, train->length, error) ||
         !check_every("train.eval_every", train->eval_every, train->length, error) ||
@@ -202,9 +215,23 @@ bool config_check_objective(const DataConfig *data, const ModelConfig *model, GE
                      objective->name, trains[objective->streams], model->n_enc, model->n_dec, others->str);
 }
 
-void config_advise(const Config *config, int64_t warmup, int64_t total)
+/* A model learns little from a small table in few updates: the Trainer of transformers makes hundreds of them. */
+static void advise_updates(const Config *config, int64_t epoch_samples, int64_t total)
+{
+    const int64_t batch = config_batch_samples(config), epoch = (epoch_samples + batch - 1) / batch;
+    if (!task_is_set(&config->task) || epoch_samples <= 0 || epoch >= FEW_UPDATES || total < 0 ||
+        total >= 3 * FEW_UPDATES)
+        return;
+    log_warning(
+        "an epoch of the task is %" PRId64 " updates of train.batch=%" PRId64 " %s, the run %" PRId64
+        " updates: few for a model to learn from; more epochs (train.length) or a smaller train.batch make more",
+        epoch, batch, config->data.packed ? "packed sequences of several examples" : "examples", total);
+}
+
+void config_advise(const Config *config, int64_t warmup, int64_t total, int64_t epoch_samples)
 {
     config_advise_idle(config);
+    advise_updates(config, epoch_samples, total);
     if (config->train.precision == PRECISION_FP8 && !compute_device_is_gpu(config->train.device))
         log_warning("train.precision=fp8 on the CPU repeats the rounding of a GPU, and takes longer than bf16");
     if (config->data.settings.mlm.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)

@@ -164,8 +164,8 @@ bool config_balances_classes(const Config *config);
  * config_steps turns them into steps. */
 Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens);
 /* Warns about settings that are allowed but probably not intended. warmup: warm-up in steps; total: steps of the run,
- * -1 means unknown. */
-void config_advise(const Config *config, int64_t warmup, int64_t total);
+ * -1 means unknown; epoch_samples: samples of an epoch of the training set, 0 means unknown. */
+void config_advise(const Config *config, int64_t warmup, int64_t total, int64_t epoch_samples);
 /* Warns about options that were set to another value than their default (Config.given), and that do nothing because of
  * the value of another option. */
 void config_advise_idle(const Config *config);

@@ -242,6 +242,8 @@ bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error
         recipe_add_task(&config->task, &config->model, of_model);
     if (!apply_unsaid(config, layers, of_model, error))
         return false;
+    if (config->train.batch.unit == UNIT_EXAMPLES)
+        option_settings_add(of_optimizer, "data.packed", "false", "train.batch in examples");
     recipe_add_optimizer(&config->model, config->optim.name, config->train.length.unit == UNIT_SECONDS, of_optimizer);
     if (task)
         recipe_add_task_optimizer(&config->model, config->optim.name, config->train.length.unit == UNIT_SECONDS,

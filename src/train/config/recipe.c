@@ -111,11 +111,11 @@ void recipe_add_optimizer(const ModelConfig *model, int optimizer, bool timed, G
 
 /* ---- tasks ---- */
 
-/* Fine-tuning: a batch is of packed sequences, each with several short examples. */
-static const char task_settings[] = "data.objective=seq2seq; train.batch=8 samples; train.length=5 epochs; "
+/* Fine-tuning: people count examples, whatever their lengths. */
+static const char task_settings[] = "data.objective=seq2seq; train.batch=16 examples; train.length=5 epochs; "
                                     "train.eval_every=1 epochs; data.input_length=512; data.target_length=128";
-/* Of a classifier: some 30 pairs of sentences, and in spans and choices 8 texts. */
-static const char classifier_settings[] = "data.objective=labels; train.batch=8 samples; train.length=3 epochs; "
+/* Of a classifier: batch, length and rate of transformers' Trainer. */
+static const char classifier_settings[] = "data.objective=labels; train.batch=8 examples; train.length=3 epochs; "
                                           "train.eval_every=1 epochs";
 static const int64_t classifier_lengths[] = {
     [LABELS_SEQUENCE] = 256, [LABELS_VALUE] = 256, [LABELS_TOKENS] = 256, [LABELS_SPAN] = 384, [LABELS_CHOICE] = 512

@@ -215,7 +215,7 @@ static void advise(const Trainer *t)
     int64_t epoch = loader_epoch_samples(t->train), length = config_steps(config, config->train.length, epoch);
     if (config->optim.offload && *t->dev->gpu.name == '\0')
         log_info("optim.offload changes nothing on the CPU: its optimizer state is in memory of the host as it is");
-    config_advise(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length);
+    config_advise(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length, epoch);
 }
 
 static bool save_run(const Trainer *t, GError **error)

@@ -31,7 +31,7 @@ static void log_window(const Trainer *t, const StepStats *stats)
                            .left_s = trainer_seconds_left(t),
                            .total_steps = MAX(t->total, 0),
                            .peak = ranks_peak(t) };
-    record.flops_per_s = t->step_flops / record.step_s;
+    record.flops_per_s = record.fill * t->step_flops / record.step_s;
     metrics_train(t->metrics, &record);
 }
 
