@@ -46,6 +46,11 @@ int fairseq_dict_special(const char *symbol)
     return -1;
 }
 
+const char *fairseq_dict_special_symbol(int id)
+{
+    return specials[id];
+}
+
 GHashTable *fairseq_dict_ids(const FairseqDict *dict)
 {
     GHashTable *ids = g_hash_table_new(g_str_hash, g_str_equal);
@@ -87,12 +92,16 @@ FairseqDict *fairseq_dict_read(const char *path, GError **error)
 {
     size_t bytes;
     g_autofree char *text = io_read_file(path, MAX_BYTES, &bytes, error);
-    if (text == NULL)
-        return NULL;
-    if (!g_utf8_validate(text, (gssize)bytes, NULL)) {
+    return text ? fairseq_dict_parse(path, text, bytes, error) : NULL;
+}
+
+FairseqDict *fairseq_dict_parse(const char *path, const char *data, size_t bytes, GError **error)
+{
+    if (!g_utf8_validate(data, (gssize)bytes, NULL)) {
         fail_user(error, "%s: not UTF-8", path);
         return NULL;
     }
+    g_autofree char *text = g_strndup(data, bytes);
     g_autoptr(FairseqDict) dict = fairseq_dict_new();
     g_autoptr(GHashTable) seen = new_seen();
     int number = 1;

@@ -49,5 +49,5 @@ typedef struct TokenizerKind {
 } TokenizerKind;
 
 /* The table of all kinds (kinds.c). A file whose name tells nothing is read as tokenizer_kinds[0], SentencePiece. */
-#define N_TOKENIZER_KINDS 6
+#define N_TOKENIZER_KINDS 7
 extern const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS];

@@ -2,8 +2,11 @@
 
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/bytes.h"
+#include "text/fairseq_words.h"
 #include "text/sentencepiece/sentencepiece.h"
 #include "text/wordpiece/wordpiece.h"
 
-const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS] = { &kind_sentencepiece, &kind_wordpiece, &kind_byte_bpe,
-                                                                  &kind_tiktoken,      &kind_bytes,     &kind_unigram };
+const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS] = {
+    &kind_sentencepiece, &kind_wordpiece, &kind_byte_bpe, &kind_tiktoken, &kind_bytes, &kind_unigram,
+    &kind_fairseq_words,
+};

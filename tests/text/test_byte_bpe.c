@@ -125,6 +125,8 @@ static const struct {
     { SPLIT("Removed", "\\\\w+") ", " BYTE_LEVEL("false", "false"), "\"unk_token\": \"<unk>\",", "a\u0301 ", "0 3 3",
       NULL },
     { SPLIT("Removed", "[\\\\w]+|\\\\W") ", " BYTE_LEVEL("false", "false"), "", "a\u0301 b", "0 2 1", NULL },
+    { SPLIT("Removed", "\\\\p{Han}+|a") ", " BYTE_LEVEL("false", "false"), "\"unk_token\": \"<unk>\",", "a\u3001a",
+      "0 0", NULL }, /* U+3001 is no character of Han alone */
     { BYTE_LEVEL("true", "true"), "", "a a", "2 0 2 0", NULL },
     { SPLIT("Isolated", "a+") ", " BYTE_LEVEL("true", "false"), "", NULL, NULL, "want add_prefix_space false" },
     { BYTE_LEVEL("false", "true") ", {\"type\": \"Digits\"}", "", NULL, NULL, "Digits after ByteLevel" },

@@ -6,7 +6,7 @@
 #include "data/dataset/dataset.h"
 #include "data/prepare/fairseq_identity.h"
 #include "format/fairseq_dict.h"
-#include "text/white_space.h"
+#include "text/fairseq_words.h"
 #include "text/word_table.h"
 
 #include <inttypes.h>
@@ -16,32 +16,11 @@
 #define UNKNOWN 3
 #define END     2
 
-/* ---- words ---- */
-
-/* White space as in Python's \s and str.split. */
-static bool is_space(gunichar c)
-{
-    return is_white_space(c) || (c >= 0x1c && c <= 0x1f);
-}
-
-/* The next word of a line, NUL-terminated in place, or NULL at the end; *at moves past it. */
-static char *next_word(char **at)
-{
-    char *begin = *at, *end;
-    while (*begin && is_space(g_utf8_get_char(begin)))
-        begin = g_utf8_next_char(begin);
-    for (end = begin; *end && !is_space(g_utf8_get_char(end));)
-        end = g_utf8_next_char(end);
-    *at = *end ? g_utf8_next_char(end) : end;
-    *end = '\0';
-    return end > begin ? begin : NULL;
-}
-
 /* ---- the dictionary ---- */
 
 static bool count_line(void *context, char *line, G_GNUC_UNUSED size_t bytes, G_GNUC_UNUSED GError **error)
 {
-    for (char *word; (word = next_word(&line));)
+    for (char *word; (word = fairseq_next_word(&line));)
         word_table_add(context, word, strlen(word), 1);
     return true;
 }
@@ -119,7 +98,7 @@ typedef struct SetWriter {
 
 static void look_up_words(SetWriter *out, char *line)
 {
-    for (char *word; (word = next_word(&line));) {
+    for (char *word; (word = fairseq_next_word(&line));) {
         gpointer found = NULL;
         bool known = g_hash_table_lookup_extended(out->ids, word, NULL, &found);
         const int32_t id = known ? GPOINTER_TO_INT(found) : UNKNOWN;

@@ -204,21 +204,42 @@ void pre_tokenizer_close(PreTokenizer *pre)
 
 #define WORD_CHARACTERS "\\p{L}\\p{M}\\p{N}\\p{Pc}" /* \w, which in PCRE2 lacks marks */
 
-/* The pattern with \w and \W replaced by what Hugging Face's tokenizers mean by them; g_free. */
-static char *spell_word_characters(const char *pattern)
+/* Bytes of the \p{NAME} or \P{NAME} at `at` where NAME is a script, such as Han; 0 for other properties, and in
+ * versions of PCRE2 that do not distinguish scripts from script extensions. */
+static int script_bytes(const char *at)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    const int name = (at[1] == 'p' || at[1] == 'P') && at[2] == '{' ? (int)strspn(at + 3, letters) : 0;
+    if (name == 0 || at[3 + name] != '}')
+        return 0;
+    g_autofree char *script = g_strdup_printf("\\p{sc:%.*s}", name, at + 3);
+    int number;
+    size_t offset;
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)script, PCRE2_ZERO_TERMINATED, PCRE2_UTF, &number, &offset, NULL);
+    pcre2_code_free(code);
+    return code ? name + 4 : 0;
+}
+
+/* The pattern with \w, \W and scripts replaced by what Hugging Face's tokenizers mean by them, in PCRE2's words: a
+ * script, \p{Han}, has the characters of this script alone, where PCRE2 adds those that it shares with others. g_free.
+ */
+static char *spell_classes(const char *pattern)
 {
     GString *spelled = g_string_new(NULL);
-    int depth = 0; /* of nested [ ] */
+    int depth = 0, script = 0; /* of nested [ ]; bytes of a script's property */
     for (const char *at = pattern; *at; at++) {
         bool escape = *at == '\\' && at[1];
         if (escape && at[1] == 'w')
             g_string_append(spelled, depth > 0 ? WORD_CHARACTERS : "[" WORD_CHARACTERS "]");
         else if (escape && at[1] == 'W' && depth == 0)
             g_string_append(spelled, "[^" WORD_CHARACTERS "]");
+        else if (escape && (script = script_bytes(at)) > 0)
+            g_string_append_printf(spelled, "\\%c{sc:%.*s}", at[1], script - 4, at + 3);
         else
             g_string_append_len(spelled, at, escape ? 2 : 1);
         depth += escape ? 0 : (*at == '[') - (*at == ']' && depth > 0);
-        at += escape;
+        at += MAX(script - 1, (int)escape);
+        script = 0;
     }
     return g_string_free(spelled, FALSE);
 }
@@ -234,7 +255,7 @@ PreTokenizer *pre_tokenizer_open(const GPtrArray *patterns, uint32_t matches_onl
     pre->matches_only = matches_only;
     for (; pre->n_patterns < (int)patterns->len; pre->n_patterns++) {
         const char *pattern = patterns->pdata[pre->n_patterns];
-        g_autofree char *spelled = spell_word_characters(pattern);
+        g_autofree char *spelled = spell_classes(pattern);
         int number;
         size_t offset;
         pcre2_code *code =

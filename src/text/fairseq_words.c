@@ -1,0 +1,98 @@
+#include "text/fairseq_words.h"
+
+#include "format/fairseq_dict.h"
+#include "text/white_space.h"
+
+enum { BOS, PAD, EOS, UNK }; /* fairseq's first ids */
+
+typedef struct Words {
+    FairseqDict *dict;
+    GHashTable *ids; /* of fairseq_dict_ids */
+} Words;
+
+/* White space as in Python's \s and str.split. */
+static bool is_space(gunichar c)
+{
+    return is_white_space(c) || (c >= 0x1c && c <= 0x1f);
+}
+
+char *fairseq_next_word(char **at)
+{
+    char *begin = *at, *end;
+    while (*begin && is_space(g_utf8_get_char(begin)))
+        begin = g_utf8_next_char(begin);
+    for (end = begin; *end && !is_space(g_utf8_get_char(end));)
+        end = g_utf8_next_char(end);
+    *at = *end ? g_utf8_next_char(end) : end;
+    *end = '\0';
+    return end > begin ? begin : NULL;
+}
+
+static void close_words(void *opaque)
+{
+    Words *words = opaque;
+    g_hash_table_unref(words->ids);
+    fairseq_dict_free(words->dict);
+    g_free(words);
+}
+
+static void *open_words(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error)
+{
+    FairseqDict *dict = fairseq_dict_parse(path, data, bytes, error);
+    if (dict == NULL)
+        return NULL;
+    Words *words = g_new0(Words, 1);
+    words->dict = dict;
+    words->ids = fairseq_dict_ids(dict);
+    *facts = (TokenizerFacts){ .name = "fairseq-words",
+                               .size = (int)fairseq_dict_size(dict),
+                               .pad = PAD,
+                               .eos = EOS,
+                               .unk = UNK,
+                               .bos = BOS };
+    return words;
+}
+
+static int id_of(const void *opaque, const char *piece)
+{
+    gpointer id = NULL;
+    return g_hash_table_lookup_extended(((const Words *)opaque)->ids, piece, NULL, &id) ? GPOINTER_TO_INT(id) : -1;
+}
+
+static const char *piece_of(const void *opaque, int id)
+{
+    const Words *words = opaque;
+    return id < FAIRSEQ_SPECIALS ? fairseq_dict_special_symbol(id) : words->dict->symbols->pdata[id - FAIRSEQ_SPECIALS];
+}
+
+static bool encode(const void *opaque, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
+{
+    (void)starts_text, (void)error;
+    g_autofree char *copy = g_strndup(text, bytes);
+    char *at = copy;
+    for (char *word; (word = fairseq_next_word(&at));) {
+        const int found = id_of(opaque, word);
+        const int32_t id = found < 0 ? UNK : found;
+        g_array_append_val(ids, id);
+    }
+    return true;
+}
+
+static bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
+{
+    (void)error;
+    for (int64_t i = 0, written = 0; i < n; i++)
+        if (ids[i] != BOS)
+            g_string_append_printf(text, "%s%s", written++ > 0 ? " " : "", piece_of(opaque, ids[i]));
+    return true;
+}
+
+const TokenizerKind kind_fairseq_words = {
+    .file_name = "dict.txt",
+    .open = open_words,
+    .close = close_words,
+    .id = id_of,
+    .piece = piece_of,
+    .encode = encode,
+    .decode = decode,
+};
