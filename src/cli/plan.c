@@ -9,6 +9,7 @@
 #include "train/config/config.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
+#include "train/run_dir.h"
 #include "train/step_timer.h"
 
 #include <inttypes.h>
@@ -17,6 +18,7 @@
 
 #define USAGE        "loam plan CONFIG.yaml [--measure SECONDS] [--options] [group.key=value]…"
 #define PEAK_SECONDS 0.2
+#define LONG_DAYS    60  /* a longer run is warned of */
 #define USUAL_SHARE  0.7 /* typical speed of a training step, as a share of the peak of matrix products */
 
 static const char about[] =
@@ -203,6 +205,20 @@ static void add_every(GString *lines, const Outline *o, const char *what, Amount
     add_line(lines, what, "every %s%s%s", amount, time ? ", about every " : "", time ? time : "");
 }
 
+/* The newest checkpoint of a run that is there already. */
+static void add_trained(GString *lines, const Outline *o)
+{
+    g_autoptr(GArray) steps = run_checkpoints(o->config->run.dir);
+    if (steps->len == 0)
+        return;
+    const int64_t newest = g_array_index(steps, int64_t, 0);
+    add_line(lines, "trained so far", "%" PRId64 " steps of %s", newest, o->config->run.dir);
+    if (o->steps > 0 && o->steps < newest)
+        log_warning("train.length is %" PRId64 " steps, less than the %" PRId64
+                    " that %s has trained: nothing is left to do",
+                    o->steps, newest, o->config->run.dir);
+}
+
 static void add_milestones(GString *lines, const Outline *o)
 {
     const TrainConfig *train = &o->config->train;
@@ -210,6 +226,7 @@ static void add_milestones(GString *lines, const Outline *o)
     if (o->steps > 0)
         add_length(lines, o->config, o->objective, o->steps,
                    o->fill * (double)o->steps * (double)o->samples * (o->enc > 0 ? o->enc : o->dec));
+    add_trained(lines, o);
     if (o->epoch > 0)
         add_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", o->epoch, (double)o->epoch / (double)o->samples);
     if (warmup > 0)
@@ -221,6 +238,24 @@ static void add_milestones(GString *lines, const Outline *o)
         g_autofree char *within = amount_format(train->save_within);
         add_line(lines, "", "and where %s have passed since the last", within);
     }
+}
+
+/* Warns where the run does not fit this machine's memory, or takes months. */
+static void advise_machine(const Outline *o, const MemoryPlan *plan)
+{
+    g_autoptr(GError) problem = NULL;
+    const double days = o->steps > 0 ? o->step_s * (double)o->steps / 86400 : 0;
+    if (!compute_device_is_gpu(o->config->train.device)) {
+        Device *dev = device_open_cpu((int)o->config->train.threads, config_precision(o->config));
+        memory_check(plan, o->config, o->enc, o->dec, dev, &problem);
+        device_close(dev);
+    }
+    if (problem)
+        log_warning("%s", problem->message);
+    if (days > LONG_DAYS)
+        log_warning("the run takes about %.3g %s on this machine: a smaller model, a shorter train.length or a faster "
+                    "machine ends sooner",
+                    days < 730 ? days / 30.4 : days / 365.25, days < 730 ? "months" : "years");
 }
 
 static bool describe(Outline *o, Config *config, const Loader *loader, GString *lines, GError **error)
@@ -241,6 +276,9 @@ static bool describe(Outline *o, Config *config, const Loader *loader, GString *
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
     if (loader)
         describe_data(loader, o->steps, o->samples, lines);
+    advise_machine(o, &plan);
+    if (loader && o->steps > 0)
+        mixture_advise(loader, o->steps * o->samples);
     config_advise(config, config_steps(config, config->optim.warmup, o->epoch), o->steps, o->epoch);
     return true;
 }
@@ -282,13 +320,12 @@ bool verb_plan(int argc, char **argv, GError **error)
     g_auto(Config) config = { 0 };
     g_autoptr(Tokenizer) tok = NULL;
     g_autoptr(Loader) loader = NULL;
-    g_autoptr(GString) lines = g_string_new(NULL), unread = g_string_new(NULL);
+    g_autoptr(GString) lines = g_string_new(NULL); /* what cannot be read comes first */
     Outline outline;
     if (!config_load_run(&config, argv[1], argv + 2, argc - 2, error) ||
-        !resolve(&config, &tok, &loader, unread, error) || !outline_of(&outline, &config, loader, error) ||
+        !resolve(&config, &tok, &loader, lines, error) || !outline_of(&outline, &config, loader, error) ||
         !describe(&outline, &config, loader, lines, error))
         return false;
-    g_string_append(lines, unread->str);
     if (megatron_tp > 0)
         add_megatron(lines, &config.model);
     print_plan(&config, lines->str);

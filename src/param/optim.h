@@ -41,8 +41,9 @@ typedef struct OptimConfig {
     double lr, min_lr; /* learning rate at its peak, and at the end of the schedule */
     int schedule;      /* ScheduleKind */
     Amount warmup;
-    double power;             /* of the polynomial schedule */
-    double plateau_factor;    /* of the plateau schedule: factor of a drop */
+    double rewarm;         /* share of the default of lr with which a run goes on from a trained model (train.init) */
+    double power;          /* of the polynomial schedule */
+    double plateau_factor; /* of the plateau schedule: factor of a drop */
     int64_t plateau_patience; /* evaluations without a better train.best before a drop */
     double clip_norm;         /* gradients of a larger global norm are scaled down to it; 0 means never */
     double weight_decay;

@@ -14,6 +14,10 @@ const OptionRow optim_options[] = {
     { "optim.lr", OPT_F64, AT(lr), "1e-2", 0, 10, OPT_TUNABLE,
       "peak learning rate; with scale_parameter and adamw_rms relative to the root mean square of each weight tensor",
       NULL },
+    { "optim.rewarm", OPT_F64, AT(rewarm), "1", 0, 1, OPT_TUNABLE,
+      "going on from a trained model (train.init) without a task: optim.lr, unless it is given, is this share of the "
+      "learning rate that new models of the family train with; 1: all of it",
+      NULL },
     { "optim.min_lr", OPT_F64, AT(min_lr), "0", 0, 10, OPT_TUNABLE, "learning rate at the end of the schedule", NULL },
     { "optim.schedule", OPT_ENUM, AT(schedule), "inverse_sqrt", 0, 0, OPT_TUNABLE,
       "learning-rate schedule after the warm-up", schedule_names },
@@ -55,7 +59,7 @@ const OptionRow optim_options[] = {
       "adafactor: learning rate min(1e-2, 1/sqrt(t)) instead of the schedule", NULL },
     { "optim.warmup_init", OPT_BOOL, AT(warmup_init), "false", 0, 0, OPT_TUNABLE,
       "adafactor: with relative_step, learning rate min(1e-6 t, 1/sqrt(t))", NULL },
-    { "optim.offload", OPT_BOOL, AT(offload), "false", 0, 0, OPT_FREE,
+    { "optim.offload", OPT_BOOL, AT(offload), "false", 0, 0, OPT_TUNABLE,
       "on a GPU: optimizer state, and master weights of bf16, fp16 and fp8, lie in memory of the host and are brought "
       "to "
       "the GPU for their update, block by block",

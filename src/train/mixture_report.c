@@ -1,6 +1,9 @@
 #include "train/mixture_report.h"
 
+#include "base/log.h"
 #include "base/text.h"
+
+#define MANY_EPOCHS 40 /* Muennighoff et al. 2023: further passes over the same text teach next to nothing */
 
 GPtrArray *mixture_report(const Loader *loader, int64_t samples)
 {
@@ -16,4 +19,16 @@ GPtrArray *mixture_report(const Loader *loader, int64_t samples)
         g_ptr_array_add(lines, g_strdup(line->str));
     }
     return lines;
+}
+
+void mixture_advise(const Loader *loader, int64_t samples)
+{
+    for (int k = 0; k < loader_parts(loader); k++) {
+        const LoaderPart part = loader_part(loader, k);
+        const double epochs = part.share * (double)samples / (double)part.rows;
+        if (epochs > MANY_EPOCHS)
+            log_warning("the run reads %s %.0f times; after some %d passes the same text teaches next to nothing: a "
+                        "shorter train.length, a smaller train.batch or more text",
+                        part.path, epochs, MANY_EPOCHS);
+    }
 }

@@ -52,6 +52,26 @@ done
 expect 1 'its model.n_dec is 4, this model'"'"'s is 3; its model.width is 32, this model'"'"'s is 48' "$loam" train "$work/empty.yaml" \
     run.dir="$work/other" train.init="$work/gpt2-tiny" data.train="$work/data" model.width=48 model.n_dec=3
 [ ! -e "$work/other" ] || fail "a run directory of a configuration that was refused"
+# Going on takes a share of the family's rate, and another by option; resumed, the run keeps it. What is given counts.
+rate() { "$loam" plan "$work/empty.yaml" data.train="$work/data" train.length='100 steps' --options "$@" 2>"$work/err" |
+    sed -n 's/^  \(lr\|schedule\|warmup\|rewarm\): //p' | xargs; }
+[ "$(rate run.dir="$work/new" train.init="$work/gpt2-tiny")" = '0.0005 0.5 cosine 6%' ] || fail "going on: $(rate run.dir="$work/new" train.init="$work/gpt2-tiny")"
+[ "$(rate run.dir="$work/new" train.init="$work/gpt2-tiny" optim.rewarm=1)" = '0.001 1 cosine 6%' ] || fail "optim.rewarm=1"
+[ "$(rate run.dir="$work/new" train.init="$work/gpt2-tiny" optim.lr=3e-3)" = '0.003 0.5 cosine 6%' ] || fail "a rate that was given"
+[ "$(rate run.dir="$work/new" train.init="$work/gpt2-tiny" train.length=2h)" = '0.0005 0.5 inverse_sqrt 100 steps' ] || fail "a length in time"
+[ "$(rate run.dir="$work/next" train.init="$work/gpt2-tiny")" = '0.0005 0.5 cosine 6%' ] || fail "the rate of a run that goes on"
+[ "$(rate run.dir="$work/new" model.preset=gpt2-tiny model.vocab=200 tokenizer.path="$work/tok.model")" = '0.001 1 cosine 6%' ] || fail "a new model: $(cat "$work/err")"
+
+# The model that a run starts from is its best so far: a run that only gets worse ends with it.
+"$loam" train "$work/empty.yaml" run.dir="$work/worse" train.init="$work/gpt2-tiny" data.train="$work/data" data.valid="$work/data-valid" \
+    train.length='8 steps' train.eval_every=2 'train.batch=4 samples' train.eval_samples=8 optim.lr=10 train.patience=2 2>"$work/log" ||
+    fail "$(tail -n 1 "$work/log")"
+grep -q '^best by loss: step 0: held-out loss' "$work/log" && grep -q 'no better held-out loss in 2 evaluations' "$work/log" || fail "$(cat "$work/log")"
+[ "$(readlink "$work/worse/checkpoints/best")" = step-00000000 ] || fail "best is $(readlink "$work/worse/checkpoints/best")"
+loss_of() { sed 's/.*"loss":\([0-9.]*\).*/\1/'; }
+first=$(grep -m 1 '"kind":"valid"' "$work/worse/metrics.jsonl" | loss_of)
+best=$("$loam" eval "$work/worse@best" --json --samples 8 | loss_of)
+[ "${first:0:7}" = "${best:0:7}" ] || fail "the best has $best, the start had $first"
 # The folder may be gone when the run goes on.
 mv "$work/gpt2-tiny" "$work/moved"
 expect 0 'nothing left to do' "$loam" train "$work/empty.yaml" run.dir="$work/next" train.init="$work/gpt2-tiny" \

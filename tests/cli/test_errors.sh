@@ -19,6 +19,15 @@ expect 1 'smaller than the tokenizer' train model.vocab=128
 "$loam" plan "$work/config.yaml" >"$work/out" && ! grep 'not read' "$work/out" || fail "all of it can be read"
 expect 0 "not read         there is no dataset $work/dtaa" "$loam" plan "$work/config.yaml" data.train="$work/dtaa"
 expect 0 "not read         there is no dataset $work/other-valid" "$loam" plan "$work/config.yaml" data.valid="$work/other-valid"
+expect 0 "$work/dtaa.idx is missing; did you mean $work/data?" "$loam" plan "$work/config.yaml" data.train="$work/dtaa"
+expect 1 "$work/dtaa.idx is missing; did you mean $work/data?" train data.train="$work/dtaa"
+# So is what nobody means: a run that does not fit, that reads its data over and over, that takes years.
+"$loam" plan "$work/config.yaml" 2>&1 | grep warning && fail "a run that is fine"
+expect 0 'warning: the run needs' "$loam" plan "$work/config.yaml" model.n_enc=48 model.width=16384 model.ffn=65536
+expect 0 "warning: the run reads $work/data 42 times; after some 40 passes" "$loam" plan "$work/config.yaml" train.length='42 epochs'
+"$loam" plan "$work/config.yaml" train.length='40 epochs' 2>&1 | grep warning && fail "40 passes are fine"
+expect 0 ' years on this machine: a smaller model' "$loam" plan "$work/config.yaml" model.width=4096 model.ffn=16384 train.length='10M steps' \
+    train.batch='512 samples'
 expect 0 'not read         ' "$loam" plan "$work/config.yaml" tokenizer.path="$work/nothing.model" model.vocab=400
 expect 1 '1809' train data.input_length=2048
 expect 0 'nothing in the model learns' train model.family=bert model.n_dec=0 model.position=learned data.objective=mlm \

@@ -46,6 +46,15 @@ expect 0 'optim.power: without effect, since optim.schedule is constant' "$loam"
 expect 0 'beta2' "$loam" plan runs/adamw optim.name=adafactor --options
 ! grep -q 'without effect' err || fail "a saved value is named: $(cat err)"
 expect 0 'optim.power: without effect' "$loam" plan runs/adamw optim.schedule=constant optim.power=2
+# Nor is one of a file that extends a run's configuration, or of a copy of it.
+echo '{ extends: runs/adamw/config.yaml, optim: { name: adafactor } }' >extends.yaml
+cp runs/adamw/config.yaml copy.yaml
+for plan in 'extends.yaml' 'copy.yaml optim.name=adafactor'; do
+    # shellcheck disable=SC2086
+    expect 0 'adafactor' "$loam" plan $plan run.dir=runs/other --options
+    ! grep -q 'without effect' err || fail "$plan: a value is named that nobody gave: $(cat err)"
+done
+says 'optim.rewarm: without effect, since train.init is not set' optim.rewarm=0.5
 expect 1 'train.best=accuracy needs task.valid' "$loam" train config.yaml run.dir=runs/best task.valid= train.best=accuracy
 echo "ok: options without effect are named"
 

@@ -44,6 +44,8 @@ printf '%s\n' '{"text": "(a b)", "path": "x.lst"}' '{"text": "(c)", "lang": "Bra
 expect 0 "lists                 2" "$loam" prepare --ast --tokenizer bytes --out "$work/j" "$work/j.jsonl"
 expect 0 "lists                 1" "$loam" prepare --ast --language-field kind --tokenizer bytes --out "$work/j" "$work/j.jsonl"
 grep -q "objects without a string in the field of --language-field, which are text: 2" "$work/out" || fail "$(cat "$work/out")"
+! grep -q 'no object has' "$work/err" || fail "$(cat "$work/err")"
+expect 0 '--language-field knid: no object has a string of this name' "$loam" prepare --ast --language-field knid --tokenizer bytes --out "$work/j" "$work/j.jsonl"
 echo '{"text": "(a)", "language": null, "path": "a.list"}' >"$work/null.jsonl"
 expect 0 "lists                 1" "$loam" prepare --ast --tokenizer bytes --out "$work/j" "$work/null.jsonl"
 

@@ -2,6 +2,7 @@
 #include "data/prepare/prepare.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/prepare/cleaning.h"
@@ -321,6 +322,9 @@ static void print_stats(const PrepareStats *stats, const PrepareOptions *options
     print_texts(stats, options);
     if (options->programs)
         print_programs(stats->programs, options->programs);
+    if (stats->corpus.unnamed > 0 && stats->corpus.named == 0)
+        log_warning("--language-field %s: no object has a string of this name, so that all of them are text",
+                    options->corpus.language_field);
     print_count("objects without a string in the field of --language-field, which are text", stats->corpus.unnamed);
     print_count("duplicates dropped (--keep-duplicates keeps them)", stats->duplicates);
     print_count("empty documents dropped", stats->empty);

@@ -267,6 +267,7 @@ const char *corpus_language(Corpus *corpus)
     }
     for (size_t i = 0; !field && !json_is_string(value) && i < G_N_ELEMENTS(usual); i++)
         value = json_object_get(corpus->object, usual[i]);
+    corpus->counts.named += field && json_is_string(value);
     corpus->counts.unnamed += field && !json_is_string(value);
     return json_is_string(value) ? json_string_value(value) : "";
 }

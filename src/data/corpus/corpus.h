@@ -37,7 +37,7 @@ typedef struct CorpusCounts {
     int64_t ignored;                    /* files in folders that are no text */
     int64_t nuls;                       /* NUL characters of JSON that were replaced by U+FFFD */
     int64_t text_files, text_documents; /* .txt files, and their documents */
-    int64_t unnamed; /* calls of corpus_language for an object without CorpusOptions.language_field */
+    int64_t named, unnamed; /* calls of corpus_language for an object with and without CorpusOptions.language_field */
 } CorpusCounts;
 
 typedef struct Corpus Corpus;

@@ -1,5 +1,6 @@
 #include "data/dataset/dataset.h"
 
+#include "base/text.h"
 #include "format/fairseq_dict.h"
 
 #include <inttypes.h>
@@ -83,12 +84,37 @@ static bool read_meta(Dataset *data, GError **error)
                      indexed_tokens(data->set));
 }
 
+static gint by_name(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* The dataset of the same folder whose name is nearest to that of `path`; NULL means none is near. g_free. */
+static char *nearest_dataset(const char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    for (const char *file; dir && (file = g_dir_read_name(dir));)
+        if (g_str_has_suffix(file, ".idx"))
+            g_ptr_array_add(names, g_strndup(file, strlen(file) - strlen(".idx")));
+    g_ptr_array_sort(names, by_name); /* of names that are equally near the first one counts */
+    g_ptr_array_add(names, NULL);
+    const char *nearest = text_nearest(name, (const char *const *)names->pdata);
+    if (nearest == NULL)
+        return NULL;
+    return strchr(path, '/') ? g_build_filename(folder, nearest, NULL) : g_strdup(nearest);
+}
+
 /* There is no dataset `path`: says whether it is a file of a dataset, another file, or nothing. */
 static bool fail_no_dataset(const char *path, const char *index, GError **error)
 {
     g_autofree char *stem = g_strdup(path);
     char *name = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem, *suffix = strrchr(name, '.');
     bool part = suffix && (strcmp(suffix, ".bin") == 0 || strcmp(suffix, ".idx") == 0 || strcmp(suffix, ".json") == 0);
+    g_autofree char *nearest = nearest_dataset(path);
+    if (nearest && !g_file_test(path, G_FILE_TEST_IS_REGULAR))
+        return fail_user(error, "there is no dataset %s: %s is missing; did you mean %s?", path, index, nearest);
     if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
         return fail_user(error, "there is no dataset %s: %s is missing; loam prepare --out %s makes it", path, index,
                          path);

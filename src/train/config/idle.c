@@ -7,7 +7,8 @@
 typedef struct IdleRule {
     const char *options; /* their names; one that ends with a dot stands for a group */
     const char *decides; /* the option whose value decides */
-    const char *values;  /* the values with which they do something; "" means that it is not set, "!0" all but 0 */
+    const char *values;  /* the values with which they do something; "" means that it is not set, "!" that it is, "!0"
+                            all but 0 */
 } IdleRule;
 
 #define WRITERS "none sequence value choice" /* not of tags and spans, which are cut in ways of their own */
@@ -36,6 +37,8 @@ static const IdleRule rules[] = {
     { "task.references", "model.classifier", WRITERS },
     { "optim.min_lr", "optim.schedule", "linear cosine inverse_sqrt polynomial plateau" },
     { "optim.power", "optim.schedule", "polynomial" },
+    { "optim.rewarm", "train.init", "!" },
+    { "optim.rewarm", "task.data", "" },
     { "optim.lr optim.min_lr optim.schedule optim.warmup optim.power optim.plateau_factor optim.plateau_patience",
       "optim.relative_step", "false" },
     { "optim.plateau_factor optim.plateau_patience", "optim.schedule", "plateau" },
@@ -54,8 +57,8 @@ static bool is_one_of(const char *word, const char *list)
 
 static bool is_working(const IdleRule *rule, const char *value)
 {
-    if (*rule->values == '\0')
-        return *value == '\0';
+    if (*rule->values == '\0' || strcmp(rule->values, "!") == 0)
+        return (*value == '\0') == (*rule->values == '\0');
     return *rule->values == '!' ? !is_one_of(value, rule->values + 1) : is_one_of(value, rule->values);
 }
 
@@ -77,7 +80,7 @@ static void advise_by(const IdleRule *rule, const Config *config, const GPtrArra
             g_string_append_printf(idle, "%s%s", idle->len > 0 ? ", " : "", row->name);
     }
     if (idle->len > 0)
-        log_warning("%s: without effect, since %s is %s", idle->str, rule->decides, value);
+        log_warning("%s: without effect, since %s is %s", idle->str, rule->decides, *value ? value : "not set");
 }
 
 void config_advise_idle(const Config *config)

@@ -185,14 +185,46 @@ static bool add_preset(const GPtrArray *given, GPtrArray *layers, GError **error
     return preset == NULL || *preset == '\0' || model_preset_settings(preset, layers, error);
 }
 
-/* Names of settings; those of a run's config.yaml, which comes first, are left out. */
-static char **names_of(const GPtrArray *settings, const char *saved)
+/* The file that a setting comes from; NULL means the command line. g_free. */
+static char *file_of(const OptionSetting *setting)
+{
+    const char *colon = strrchr(setting->origin, ':');
+    return colon ? g_strndup(setting->origin, (gsize)(colon - setting->origin)) : NULL;
+}
+
+/* The files (set of paths) that set more than half of all options: nobody chose each of them, `loam plan --options`
+ * wrote the file, or it is the config.yaml of a run, or a copy of one. */
+static GHashTable *whole_files(const GPtrArray *settings)
+{
+    GHashTable *files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    const OptionTable *table = config_options();
+    int n_options = 0;
+    for (int g = 0; g < table->n_groups; g++)
+        n_options += table->groups[g].n_rows;
+    for (guint i = 0; i < settings->len; i++) {
+        char *file = file_of(settings->pdata[i]);
+        int count = file ? GPOINTER_TO_INT(g_hash_table_lookup(files, file)) : 0;
+        if (file)
+            g_hash_table_insert(files, file, GINT_TO_POINTER(count + 1));
+    }
+    GHashTableIter iter;
+    gpointer count;
+    g_hash_table_iter_init(&iter, files);
+    while (g_hash_table_iter_next(&iter, NULL, &count))
+        if (2 * GPOINTER_TO_INT(count) <= n_options)
+            g_hash_table_iter_remove(&iter);
+    return files;
+}
+
+/* Names of the settings that a person chose. */
+static char **names_of(const GPtrArray *settings)
 {
     g_autoptr(GStrvBuilder) names = g_strv_builder_new();
-    g_autofree char *place = saved ? g_strconcat(saved, ":", NULL) : NULL;
+    g_autoptr(GHashTable) whole = whole_files(settings);
     for (guint i = 0; i < settings->len; i++) {
         const OptionSetting *setting = settings->pdata[i];
-        if (place == NULL || !g_str_has_prefix(setting->origin, place))
+        g_autofree char *file = file_of(setting);
+        if (file == NULL || !g_hash_table_contains(whole, file))
             g_strv_builder_add(names, setting->name);
     }
     return g_strv_builder_end(names);
@@ -203,7 +235,7 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char
     GPtrArray *given = read_settings(path, overrides, n_overrides, error);
     if (given == NULL)
         return NULL;
-    *names = names_of(given, is_saved(path) ? path : NULL);
+    *names = names_of(given);
     GPtrArray *layers = option_settings_new();
     const char *init = option_settings_find(given, "train.init"), *dir = option_settings_find(given, "run.dir");
     bool saved = dir && *dir && io_exists(dir, "config.yaml");
@@ -233,10 +265,17 @@ static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArra
     return options_apply(config_options(), config, unsaid, error);
 }
 
+/* Whether the run goes on with the pre-training of another model: neither on a task, nor with adapters. */
+static bool goes_on(const Config *config)
+{
+    return *config->train.init && !task_is_set(&config->task) && config->model.classifier == LABELS_NONE &&
+           config->model.lora.rank == 0;
+}
+
 bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error)
 {
     g_autoptr(GPtrArray) of_model = option_settings_new(), of_optimizer = option_settings_new();
-    bool task = task_is_set(&config->task);
+    const bool task = task_is_set(&config->task), timed = config->train.length.unit == UNIT_SECONDS;
     recipe_add_model(&config->model, of_model);
     if (task)
         recipe_add_task(&config->task, &config->model, of_model);
@@ -244,9 +283,11 @@ bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error
         return false;
     if (config->train.batch.unit == UNIT_EXAMPLES)
         option_settings_add(of_optimizer, "data.packed", "false", "train.batch in examples");
-    recipe_add_optimizer(&config->model, config->optim.name, config->train.length.unit == UNIT_SECONDS, of_optimizer);
+    recipe_add_optimizer(&config->model, config->optim.name, timed, of_optimizer);
+    if (goes_on(config))
+        recipe_add_start(&config->model, config->optim.name, timed, option_settings_find(layers, "optim.rewarm"),
+                         of_optimizer);
     if (task)
-        recipe_add_task_optimizer(&config->model, config->optim.name, config->train.length.unit == UNIT_SECONDS,
-                                  of_optimizer);
+        recipe_add_task_optimizer(&config->model, config->optim.name, timed, of_optimizer);
     return apply_unsaid(config, layers, of_optimizer, error);
 }

@@ -92,7 +92,7 @@ static const OptionRow train_options[] = {
     { "train.fairseq_log", OPT_BOOL, ROW(fairseq_log), "false", 0, 0, OPT_FREE,
       "log lines as fairseq's log_format json writes them too, in train_inner.jsonl of the run directory", NULL },
     { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0: one per core", NULL },
-    { "train.device", OPT_STRING, ROW(device), "cpu", 0, 0, OPT_FREE,
+    { "train.device", OPT_STRING, ROW(device), "cpu", 0, 0, OPT_TUNABLE,
       "where models compute: cpu; cuda or cuda:N, an NVIDIA GPU; auto: a GPU if one can be used, else the processor",
       NULL },
 };

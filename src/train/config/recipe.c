@@ -1,5 +1,6 @@
 #include "train/config/recipe.h"
 
+#include "base/text.h"
 #include "nn/ctx.h"
 #include "param/optim.h"
 
@@ -8,11 +9,10 @@
 
 #define ANY INFINITY
 
-const char *const recipe_options[] = {
-    "model.n_enc", "model.n_dec",    "data.objective", "data.input_length", "train.batch", "optim.name",
-    "optim.lr",    "optim.schedule", "optim.warmup",   "optim.beta2",       "optim.eps",   "optim.weight_decay",
-    NULL
-};
+const char *const recipe_options[] = { "model.n_enc",  "model.n_dec", "data.objective", "data.input_length",
+                                       "train.batch",  "optim.name",  "optim.lr",       "optim.schedule",
+                                       "optim.warmup", "optim.beta2", "optim.eps",      "optim.weight_decay",
+                                       "optim.rewarm", NULL };
 
 typedef struct Recipe {
     int family, optimizer; /* optimizer: OptimKind, unused in model_recipes */
@@ -84,6 +84,20 @@ static void add(const char *text, GPtrArray *settings)
     }
 }
 
+/* Going on from a trained model: a short warm-up, a fall to 0, and a share of the rate that the family trains with, as
+ * the statistics of the optimizer begin anew. */
+static const Recipe start_recipes[] = {
+    { FAMILY_T5, OPTIM_ADAFACTOR, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
+    { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
+    { FAMILY_T5, OPTIM_ADAMW, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
+    { FAMILY_BERT, OPTIM_ADAFACTOR, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
+    { FAMILY_BERT, OPTIM_ADAMW_RMS, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
+    { FAMILY_BERT, OPTIM_ADAMW, ANY, "optim.rewarm=0.5" },
+    { FAMILY_GPT, OPTIM_ADAFACTOR, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
+    { FAMILY_GPT, OPTIM_ADAMW_RMS, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
+    { FAMILY_GPT, OPTIM_ADAMW, ANY, "optim.rewarm=0.5" },
+};
+
 void recipe_add_model(const ModelConfig *model, GPtrArray *settings)
 {
     const Recipe *row = model_recipes;
@@ -107,6 +121,19 @@ void recipe_add_optimizer(const ModelConfig *model, int optimizer, bool timed, G
     add(row->settings, settings);
     if (timed)
         add(timed_settings, settings);
+}
+
+void recipe_add_start(const ModelConfig *model, int optimizer, bool timed, const char *rewarm, GPtrArray *settings)
+{
+    const Recipe *row = start_recipes;
+    while (row->family != model->family || row->optimizer != optimizer)
+        row++;
+    add(row->settings, settings);
+    if (timed)
+        add(timed_settings, settings);
+    double share = g_ascii_strtod(rewarm ? rewarm : option_settings_find(settings, "optim.rewarm"), NULL);
+    g_autofree char *lr = text_number(share * g_ascii_strtod(option_settings_find(settings, "optim.lr"), NULL));
+    option_settings_add(settings, "optim.lr", lr, "default of the family");
 }
 
 /* ---- tasks ---- */

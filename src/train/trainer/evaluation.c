@@ -55,14 +55,19 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
     return true;
 }
 
-/* Records the figure if it is the best so far on the same samples. Step 0 does not count: there is no checkpoint of it.
- */
+/* Whether this is step 0 of random weights, which no later step is compared with and no checkpoint is written of. */
+static bool is_random(const Trainer *t)
+{
+    return t->state.attempts == 0 && *t->config.train.init == '\0';
+}
+
+/* Records the value if it is the best so far on the same samples. */
 static bool note_best(Trainer *t, double value)
 {
     TrainState *state = &t->state;
     bool compares = state->best_step >= 0 && state->best_data == t->best_data;
     bool better = !compares || (t->best ? value > state->best_value : value < state->best_value);
-    if (state->attempts == 0 || !isfinite(value) || !better)
+    if (is_random(t) || !isfinite(value) || !better)
         return false;
     state->best_value = value;
     state->best_step = state->attempts;
@@ -95,8 +100,8 @@ static void note_stale(Trainer *t, bool best)
              state->attempts, best_name(t), optim->plateau_patience, optim->plateau_factor, t->schedule.scale);
 }
 
-/* Evaluates everything before reporting any of it, so that an abandoned evaluation leaves no line. An untrained model
- * is not scored: it may write without end. */
+/* Evaluates everything before reporting any of it, so that an abandoned evaluation leaves no line. Before its first
+ * step a model does not answer examples: untrained ones may write without end. */
 static bool evaluate_all(Trainer *t, SetResult *results, GError **error)
 {
     const bool scores = t->state.attempts > 0;
@@ -118,7 +123,9 @@ bool trainer_evaluate(Trainer *t, bool *best, GError **error)
         return false;
     t->state.evaluated = t->state.attempts;
     t->state.evaluation_left = 0;
-    *best = note_best(t, t->best ? trainer_best_score(t) : loss_sums_total(&results[0].sums));
+    const bool answered = t->best && t->state.attempts > 0;
+    *best =
+        (answered || !t->best) && note_best(t, answered ? trainer_best_score(t) : loss_sums_total(&results[0].sums));
     note_stale(t, *best);
     t->window_started += clock_seconds() - start; /* the reported training speed excludes evaluations */
     t->started += clock_seconds() - start;

@@ -140,7 +140,8 @@ static bool after_step(Trainer *t, const StepStats *stats, bool *end, GError **e
 }
 
 /* Before the first step: the evaluation at step 0, or one that a request to stop prevented. A checkpoint of this step
- * is then saved again, with the evaluation recorded. */
+ * is then saved again, with the evaluation recorded; a trained model that the run starts from is saved as its best so
+ * far. */
 static bool before_steps(Trainer *t, GError **error)
 {
     bool best = false;
@@ -149,7 +150,7 @@ static bool before_steps(Trainer *t, GError **error)
         return true;
     if (!trainer_evaluate(t, &best, error))
         return false;
-    return t->saved.attempts != t->state.attempts || trainer_save(t, false, error);
+    return (!best && t->saved.attempts != t->state.attempts) || trainer_save(t, false, error);
 }
 
 /* The step that --trace asks for: not the first, which touches memory and makes threads for the first time. */
@@ -189,7 +190,10 @@ static bool traced_step(Trainer *t, StepStats *stats, GError **error)
 
 static void note_finished(const Trainer *t)
 {
-    log_info("nothing left to do at step %" PRId64 "%s; a %s goes on from there", t->state.attempts,
+    const bool beyond = t->total >= 0 && t->total < t->state.attempts;
+    g_autofree char *asked =
+        beyond ? g_strdup_printf(", more than the %" PRId64 " of train.length", t->total) : g_strdup("");
+    log_info("nothing left to do at step %" PRId64 "%s%s; a %s goes on from there", t->state.attempts, asked,
              t->changes->len > 0 ? ": the changes above are not taken, the run keeps its configuration" : "",
              trainer_out_of_patience(t) ? "larger train.patience" : "longer train.length");
 }
