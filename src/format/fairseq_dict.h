@@ -17,7 +17,7 @@ FairseqDict *fairseq_dict_new(void);
 void fairseq_dict_free(FairseqDict *dict);
 /* Appends a line; the symbol is copied. */
 void fairseq_dict_add(FairseqDict *dict, const char *symbol, int64_t count);
-int fairseq_dict_special(const char *symbol); /* the id of <s>, <pad>, </s> or <unk>; -1 for another symbol */
+int fairseq_dict_special(const char *symbol);    /* the id of <s>, <pad>, </s> or <unk>; -1 for another symbol */
 const char *fairseq_dict_special_symbol(int id); /* 0 <= id < FAIRSEQ_SPECIALS */
 /* symbol -> token id (GINT_TO_POINTER), the four specials included; a symbol that occurs twice has its last id. The
  * keys belong to the dictionary. */

@@ -44,12 +44,9 @@ static void *open_words(const char *path, const char *data, size_t bytes, Tokeni
     Words *words = g_new0(Words, 1);
     words->dict = dict;
     words->ids = fairseq_dict_ids(dict);
-    *facts = (TokenizerFacts){ .name = "fairseq-words",
-                               .size = (int)fairseq_dict_size(dict),
-                               .pad = PAD,
-                               .eos = EOS,
-                               .unk = UNK,
-                               .bos = BOS };
+    *facts = (TokenizerFacts){
+        .name = "fairseq-words", .size = (int)fairseq_dict_size(dict), .pad = PAD, .eos = EOS, .unk = UNK, .bos = BOS
+    };
     return words;
 }
 

@@ -1,5 +1,5 @@
-/* fairseq_words.h: the words of fairseq's dict.txt as a tokenizer: text is cut at white space, a word that the dictionary
- * lacks is <unk>. */
+/* fairseq_words.h: the words of fairseq's dict.txt as a tokenizer: text is cut at white space, a word that the
+ * dictionary lacks is <unk>. */
 #pragma once
 
 #include "text/kind.h"

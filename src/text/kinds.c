@@ -7,6 +7,6 @@
 #include "text/wordpiece/wordpiece.h"
 
 const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS] = {
-    &kind_sentencepiece, &kind_wordpiece, &kind_byte_bpe, &kind_tiktoken, &kind_bytes, &kind_unigram,
-    &kind_fairseq_words,
+    &kind_sentencepiece, &kind_wordpiece, &kind_byte_bpe,      &kind_tiktoken,
+    &kind_bytes,         &kind_unigram,   &kind_fairseq_words,
 };
