@@ -2,6 +2,11 @@
 # its argument; tests/tools/test_NAME.sh proves a developer's script. long_NAME instead of test_NAME: `make test-all` only.
 enable_testing()
 
+# Tests with the label `computes` pass under every instruction set that the processor has (tools/check isa). Those of the
+# device try all sets by themselves; these of the program compute nothing that depends on one.
+set(same_on_every_processor "/test_(bench|cleaning|code_eval|collect|compare|dataset|foreign_folders|format_1|full_disk|help|\
+instruction_sets|memory_limit|programs|recipes|run_directory|scores|spinning|stop|submit|tokenizer.*|train_tokenizer)$")
+
 function(loam_test name file)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # Test programs share the cores, so idle OpenMP threads must sleep instead of spin.
@@ -11,6 +16,8 @@ function(loam_test name file)
     set_tests_properties(${name} PROPERTIES LABELS long TIMEOUT 7200)
   elseif(file MATCHES "/tests/tools/")
     set_tests_properties(${name} PROPERTIES LABELS tools)
+  elseif(name MATCHES "^(nn|param|model|eval|train|cli)/" AND NOT name MATCHES "${same_on_every_processor}")
+    set_tests_properties(${name} PROPERTIES LABELS computes)
   endif()
 endfunction()
 
