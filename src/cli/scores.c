@@ -1,5 +1,6 @@
 /* scores.c: `loam scores`: predictions against references, by the scores of eval/scores. */
 #include "eval/scores/scores.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/print_score.h"
@@ -8,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#define USAGE "loam scores NAME[,NAME…] PREDICTIONS [REFERENCES…]"
+#define USAGE "loam scores [NAME[,NAME…]] PREDICTIONS [REFERENCES…]"
 
 static const char about[] =
     "Scores of predictions against references: accuracy, F1, correlations, SQuAD, ROUGE, BLEU, chrF, seqeval and "
@@ -17,7 +18,9 @@ static const char about[] =
     "example,\n"
     "and the same line of each file of REFERENCES one of its references. Files are text, or JSON lines where the name\n"
     "ends in .jsonl: texts, numbers, arrays of references or of tags. Without REFERENCES a line of PREDICTIONS is an\n"
-    "object with \"prediction\" and \"reference\" or \"references\". Shares are in percent.\n\n"
+    "object with \"prediction\" and \"reference\" or \"references\". What `loam eval --task --out` wrote says itself\n"
+    "which scores it is for, and how they compare. Shares are in percent.\n\n"
+    "  loam scores answers.jsonl --bootstrap 1000\n"
     "  loam scores rouge,bleu predictions.txt references.txt --bootstrap 1000\n";
 
 #define MOST_RESAMPLES 1000000
@@ -59,6 +62,22 @@ static bool find_choice(const char *option, const char *name, const char *const 
         return true;
     g_autofree char *all = g_strjoinv(", ", (char **)names);
     return fail_user(error, "--%s is %s, want one of %s", option, name, all);
+}
+
+/* What the command line does not say comes from the file of predictions. */
+static void take_settings(const json_t *settings)
+{
+    static const struct {
+        const char *name;
+        char **option;
+    } rows[] = {
+        { "positive", &positive }, { "labels", &labels }, { "tokenizer", &tokenizer }, { "language", &language }
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        const char *value = json_string_value(json_object_get(settings, rows[i].name));
+        if (value && *rows[i].option == NULL)
+            *rows[i].option = g_strdup(value);
+    }
 }
 
 /* `split`: the labels, to be freed by the caller. */
@@ -158,6 +177,9 @@ static bool print_scores(const GPtrArray *kinds, const ScoreFiles *files, const 
 {
     ScoreExamples examples;
     bool good = score_read(&examples, files, score_takes(kinds->pdata[0]), error);
+    if (good && examples.n_unknown > 0)
+        log_info("%s: %" PRId64 " lines have no right answer, and are not scored", files->predictions,
+                 examples.n_unknown);
     for (guint i = 0; good && i < kinds->len; i++)
         good = compute_score(kinds->pdata[i], &examples.in, options, error);
     score_examples_clear(&examples);
@@ -169,14 +191,23 @@ bool verb_scores(int argc, char **argv, GError **error)
     ScoreOptions options;
     g_auto(GStrv) split = NULL;
     g_autoptr(GPtrArray) kinds = g_ptr_array_new();
-    if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !read_options(&options, &split, error))
+    json_auto_t *settings = NULL;
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (list) {
         print_list();
         return true;
     }
-    if (argc < 3)
+    if (argc < 2)
         return fail_user(error, "say which scores and of what; usage: " USAGE);
-    ScoreFiles files = { .predictions = argv[2], .references = (const char *const *)argv + 3, .groups = groups };
-    return find_scores(kinds, argv[1], error) && print_scores(kinds, &files, &options, error);
+    char **words = argv + (argc == 2 ? 1 : 2); /* PREDICTIONS and REFERENCES */
+    if (words[1] == NULL && !score_read_settings(&settings, words[0], error))
+        return false;
+    take_settings(settings);
+    const char *names = argc == 2 ? json_string_value(json_object_get(settings, "names")) : argv[1];
+    if (names == NULL)
+        return fail_user(error, "say which scores and of what: %s does not say it; usage: " USAGE, words[0]);
+    ScoreFiles files = { .predictions = words[0], .references = (const char *const *)words + 1, .groups = groups };
+    return read_options(&options, &split, error) && find_scores(kinds, names, error) &&
+           print_scores(kinds, &files, &options, error);
 }

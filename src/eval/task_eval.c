@@ -14,7 +14,6 @@ struct TaskEval {
     GPtrArray *examples; /* TaskExample *, g_free */
     int64_t total;
     uint64_t hash;
-    bool known; /* the right answers of all examples are known */
 };
 
 static void free_example(gpointer example)
@@ -87,17 +86,16 @@ static void hash_text(TaskEval *eval, const char *text)
     eval->hash = XXH3_64bits_withSeed(text, strlen(text) + 1, eval->hash);
 }
 
-/* Encodes an example unless its key is above the limit. */
+/* Encodes an example unless its key is above the limit, or its right answer is not known. */
 static bool add_example(TaskEval *eval, const Record *record, TaskExample *example, int64_t index, void *limit,
                         GError **error)
 {
-    if (key_of(example, index) > *(const uint64_t *)limit) {
+    if (key_of(example, index) > *(const uint64_t *)limit || !example->known) {
         task_example_clear(example);
         return true;
     }
     TaskExample *kept = g_memdup2(example, sizeof *example);
     g_ptr_array_add(eval->examples, kept);
-    eval->known &= kept->known;
     hash_text(eval, kept->input);
     hash_text(eval, kept->second ? kept->second : "");
     for (guint i = 0; i < kept->targets->len; i++)
@@ -113,10 +111,9 @@ TaskEval *task_eval_open(const TaskEncoder *encoder, const TaskFile *file, int64
     uint64_t limit;
     *eval = (TaskEval){ .encoder = *encoder,
                         .batch = answer_batch_new(),
-                        .examples = g_ptr_array_new_with_free_func(free_example),
-                        .known = true };
+                        .examples = g_ptr_array_new_with_free_func(free_example) };
     if (find_limit(eval, file, n, &limit, error) && each_example(eval, file, add_example, &limit, error) &&
-        eval->known && eval->examples->len > 0)
+        eval->examples->len > 0)
         return eval;
     task_eval_close(eval);
     return NULL;

@@ -7,7 +7,8 @@ TaskScores task_scores_new(const Task *task, bool joined)
 {
     return (TaskScores){ .task = task,
                          .joined = joined,
-                         .complete = true,
+                         .confidence = 95,
+                         .seed = 1,
                          .predictions = g_ptr_array_new_with_free_func(g_free),
                          .groups = g_ptr_array_new_with_free_func(g_free),
                          .references = g_ptr_array_new_with_free_func((GDestroyNotify)(void (*)(void))g_strfreev) };
@@ -28,12 +29,10 @@ static GStrv take_references(GPtrArray *texts)
     return all;
 }
 
-void task_scores_add(TaskScores *scores, const TaskExample *example, const char *prediction)
+/* The texts that the scores compare: the prediction (g_free), and the references, appended as char *. */
+static char *compared(const TaskScores *scores, const TaskExample *example, const char *prediction,
+                      GPtrArray *references)
 {
-    g_autoptr(GPtrArray) references = g_ptr_array_new_with_free_func(g_free);
-    scores->complete &= example->known;
-    if (!scores->complete)
-        return;
     char *graded = g_strdup(prediction);
     for (guint i = 0; i < example->targets->len; i++) {
         char *text = g_strdup(example->targets->pdata[i]);
@@ -41,9 +40,55 @@ void task_scores_add(TaskScores *scores, const TaskExample *example, const char 
     }
     if (scores->task->grade)
         scores->task->grade(example, &graded, references);
-    g_ptr_array_add(scores->predictions, graded);
+    return graded;
+}
+
+void task_scores_add(TaskScores *scores, const TaskExample *example, const char *prediction)
+{
+    g_autoptr(GPtrArray) references = g_ptr_array_new_with_free_func(g_free);
+    if (!example->known) {
+        scores->n_unknown++;
+        return;
+    }
+    g_ptr_array_add(scores->predictions, compared(scores, example, prediction, references));
     g_ptr_array_add(scores->references, take_references(references));
     g_ptr_array_add(scores->groups, g_strdup(example->group ? example->group : ""));
+}
+
+static json_t *text_array(const GPtrArray *texts)
+{
+    json_t *array = json_array();
+    for (guint i = 0; i < texts->len; i++)
+        json_array_append_new(array, json_string(texts->pdata[i]));
+    return array;
+}
+
+static bool same_texts(const GPtrArray *a, const GPtrArray *b)
+{
+    bool same = a->len == b->len;
+    for (guint i = 0; same && i < a->len; i++)
+        same = strcmp(a->pdata[i], b->pdata[i]) == 0;
+    return same;
+}
+
+/* The scores of the task and their options, by the names that `loam scores` has for them. */
+static json_t *score_settings(const Task *task)
+{
+    return json_pack("{s:s, s:s*, s:s*, s:s*, s:s*}", "names", task->scores, "positive", task->positive, "labels",
+                     task->average_labels ? task->labels : NULL, "tokenizer",
+                     task->intl ? bleu_tokenizers[BLEU_INTL] : NULL, "language", task->language);
+}
+
+json_t *task_scores_line(const TaskScores *scores, const TaskExample *example, const char *prediction)
+{
+    g_autoptr(GPtrArray) references = g_ptr_array_new_with_free_func(g_free);
+    if (!example->known)
+        return json_pack("{s:s, s:o}", "prediction", prediction, "scores", score_settings(scores->task));
+    g_autofree char *graded = compared(scores, example, prediction, references);
+    return json_pack("{s:s, s:s*, s:o, s:o*, s:s*, s:o}", "prediction", prediction, "graded",
+                     strcmp(graded, prediction) == 0 ? NULL : graded, "references", text_array(example->targets),
+                     "graded_references", same_texts(references, example->targets) ? NULL : text_array(references),
+                     "group", example->group, "scores", score_settings(scores->task));
 }
 
 static bool fail_unknown(const char *name, GError **error)
@@ -69,7 +114,12 @@ bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context,
                             .groups = (const char *const *)scores->groups->pdata };
     g_auto(GStrv) names = g_strsplit(task->scores, ",", -1),
                   labels = g_strsplit(task->labels ? task->labels : "", ",", -1);
-    const ScoreOptions options = { .positive = task->positive,
+    if (in.n == 0)
+        return true;
+    const ScoreOptions options = { .resamples = scores->resamples,
+                                   .confidence = scores->confidence,
+                                   .seed = scores->seed,
+                                   .positive = task->positive,
                                    .labels = task->average_labels ? (const char *const *)labels : NULL,
                                    .tokenizer = task->intl ? BLEU_INTL : BLEU_13A,
                                    .language = task->language };

@@ -5,10 +5,15 @@
 #include "data/task/task.h"
 #include "eval/scores/scores.h"
 
+#include <jansson.h>
+
 typedef struct TaskScores {
     const Task *task;
     bool joined;                     /* a decoder alone: right answers lose the space at their start */
-    bool complete;                   /* the right answers of all examples are known; otherwise there are no scores */
+    int64_t n_unknown;               /* examples without a known right answer, which are not scored */
+    int64_t resamples;               /* of a bootstrap, for intervals; 0 means none */
+    double confidence;               /* share of the resamples in an interval, in percent */
+    uint64_t seed;                   /* of the resamples */
     GPtrArray *predictions, *groups; /* char * */
     GPtrArray *references;           /* GStrv */
 } TaskScores;
@@ -17,10 +22,14 @@ TaskScores task_scores_new(const Task *task, bool joined);
 void task_scores_free(TaskScores *scores);
 /* Keeps what the scores compare. prediction: valid UTF-8. */
 void task_scores_add(TaskScores *scores, const TaskExample *example, const char *prediction);
+/* What a file of answers says of an example, as score_read takes it: "prediction"; "references", "graded" and
+ * "graded_references" where the task compares other texts than those; "group"; "scores", which are the names and the
+ * options. A new reference. */
+json_t *task_scores_line(const TaskScores *scores, const TaskExample *example, const char *prediction);
 
 /* Takes one score; context is that of task_scores_each. False ends the list with the error. */
 typedef bool (*TaskScoreFn)(const ScoreKind *kind, const ScoreResult *result, void *context, GError **error);
-/* Computes the scores one after another. */
+/* Computes the scores one after another; none where no right answer is known. */
 bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context, GError **error);
 /* An error where the task names a score that does not exist. */
 bool task_scores_check(const Task *task, GError **error);

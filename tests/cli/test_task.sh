@@ -173,6 +173,7 @@ judge() { # judge TASK FILE EXAMPLES SCORE…
     for score in "$@"; do
         grep -q " $score " out || fail "$task: no $score: $(cat out)"
     done
+    [ ! -s out ] || { "$loam" scores answers.jsonl >again 2>>err && cmp out again; } || fail "$task: other scores of the file: $(cat again err)"
     echo "ok: $task"
 }
 cat >squad.json <<'JSON'
@@ -198,5 +199,12 @@ judge stsb stsb.tsv 2 pearson spearman
 printf 'tuka\nmesa\n' >a.en && printf 'bari\nloni\n' >a.de
 judge wmt_ende a.en,a.de 2 bleu
 printf 'index\tsentence1\tsentence2\n0\ttuka\tmesa\n' >diagnostic.tsv
+# Intervals are those of the file, too; an example without a right answer is predicted, and not scored.
+printf 'index\tsentence1\tsentence2\tlabel\n0\ta\tb\tentailment\n1\ta\tc\t-1\n2\ta\td\tnot_entailment\n' >partly.tsv
+judge rte partly.tsv 3 accuracy
+grep -q '1 of 3 examples have no right answer: they are predicted, not scored' err || fail "$(cat err)"
+"$loam" eval hf --task task.name=rte task.valid=partly.tsv data.target_length=4 --out answers.jsonl --bootstrap 50 --confidence 90 >out 2>err || fail "$(cat err)"
+"$loam" scores accuracy answers.jsonl --bootstrap 50 --confidence 90 >again 2>err && cmp out again && grep -q ' to ' out || fail "intervals: $(cat out again err)"
+expect 1 '--bootstrap is of a task' "$loam" eval hf --bootstrap 3
 judge ax diagnostic.tsv 1
 [ ! -s out ] && grep -q 'there are no scores' err || fail "scores without answers: $(cat out err)"

@@ -47,7 +47,8 @@ static gboolean unigram, as_json, with_task;
 static int64_t beams = 1, memory_mib = 2048;
 static gboolean unsafe, no_eos;
 static char *rank_by;
-static int64_t shots, shots_seed = 1;
+static int64_t shots, shots_seed = 1, resamples, resample_seed = 1;
+static double confidence = 95;
 static const char *shots_separator = "\\n\\n";
 static char **stop;
 static const char *python_name = "python3";
@@ -71,6 +72,11 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("shots-seed", shots_seed, "with --shots: of the draw (default 1)", "S"),
     CLI_VALUE("shots-separator", shots_separator, "with --shots: after each example (default \\n\\n, an empty line)",
               "TEXT"),
+    CLI_VALUE("bootstrap", resamples, "with --task: intervals of the scores from N resamples (0, the default: none)",
+              "N"),
+    CLI_VALUE("confidence", confidence, "with --bootstrap: share of the resamples in an interval (default 95)",
+              "PERCENT"),
+    CLI_VALUE("bootstrap-seed", resample_seed, "with --bootstrap: of the resamples (default 1)", "S"),
     CLI_PATH("score", score_path, "JSON lines with \"input\" and \"target\": text, or ids", "FILE"),
     CLI_PATH(
         "out", score_out,
@@ -339,7 +345,10 @@ static bool evaluate(Evaluation *e, const char *model_path, GError **error)
                                           .no_eos = no_eos,
                                           .shots = shots,
                                           .shots_seed = (uint64_t)shots_seed,
-                                          .separator = separator };
+                                          .separator = separator,
+                                          .resamples = resamples,
+                                          .confidence = confidence,
+                                          .resample_seed = (uint64_t)resample_seed };
         return eval_task(&e->loaded, &e->config, model_path, &options, error);
     }
     if (!open_data(e, error))
@@ -367,6 +376,10 @@ static bool check_ranking(GError **error)
 
 static bool check_options(GError **error)
 {
+    if (resamples > 0 && !with_task)
+        return fail_user(error, "--bootstrap is of a task's scores: give --task too");
+    if (!(confidence > 0 && confidence < 100))
+        return fail_user(error, "--confidence %g is out of range: more than 0 and less than 100 percent", confidence);
     if (score_out && !score_path && !with_task)
         return fail_user(error, "--out is where the answers of --score FILE and --task go; usage: " USAGE);
     if (samples < 0)
@@ -389,8 +402,8 @@ static bool check_options(GError **error)
                          "all the same",
                          programs.n);
     return check_ranking(error) && check_count("shots", shots, 0, 1000, error) &&
-           check_count("beams", beams, 1, 256, error) && check_count("n", programs.n, 1, 256, error) &&
-           check_count("jobs", programs.run.jobs, 0, 1024, error) &&
+           check_count("beams", beams, 1, 256, error) && check_count("bootstrap", resamples, 0, 1000000, error) &&
+           check_count("n", programs.n, 1, 256, error) && check_count("jobs", programs.run.jobs, 0, 1024, error) &&
            check_count("memory", memory_mib, 64, 1 << 20, error);
 }
 

@@ -37,14 +37,6 @@ typedef struct Run {
 
 /* ---- results ---- */
 
-static json_t *text_array(const GPtrArray *texts)
-{
-    json_t *array = json_array();
-    for (guint i = 0; i < texts->len; i++)
-        json_array_append_new(array, json_string(texts->pdata[i]));
-    return array;
-}
-
 /* What stands for an example in a file of answers: its texts. */
 static char *key_of(const TaskExample *example)
 {
@@ -55,27 +47,15 @@ static char *key_of(const TaskExample *example)
     return g_string_free(key, false);
 }
 
-/* The label that a task makes of a text that is none itself (WSC); NULL means that the prediction is the label. */
-static char *graded_label(const Run *run, const TaskExample *example, const char *prediction)
-{
-    if (run->task.grade == NULL || run->task.labels == NULL || example->targets->len == 0)
-        return NULL;
-    g_autoptr(GPtrArray) references = g_ptr_array_new_with_free_func(g_free);
-    char *graded = g_strdup(prediction);
-    run->task.grade(example, &graded, references);
-    return graded;
-}
-
 /* prompt: NULL means the example's input. */
 static bool write_line(Run *run, const TaskExample *example, const char *prompt, const Answer *answer, GError **error)
 {
     bool replaced = false;
     g_autofree char *text = valid_text(answer->text, &replaced), *key = key_of(example);
-    g_autofree char *graded = graded_label(run, example, text);
-    json_t *object = json_pack("{s:s*, s:s, s:s*, s:s, s:s*, s:o*, s:s*, s:f, s:o*}", "id", example->id, "input",
-                               example->input, "prompt", prompt, "prediction", text, "graded", graded, "references",
-                               example->known ? text_array(example->targets) : NULL, "group", example->group, "logprob",
-                               answer->logprob, "label_logprobs", ranking_logprobs(run->ranking, answer));
+    json_t *object = json_pack("{s:s*, s:s, s:s*}", "id", example->id, "input", example->input, "prompt", prompt);
+    json_object_update_new(object, task_scores_line(&run->scores, example, text));
+    json_object_update_new(object, json_pack("{s:f, s:o*}", "logprob", answer->logprob, "label_logprobs",
+                                             ranking_logprobs(run->ranking, answer)));
     return answers_file_add(run->out, object, key, strlen(key), error);
 }
 
@@ -286,9 +266,12 @@ static bool report(Run *run, const TaskFile *file, const TaskExamples *examples,
         shots_report(run->shots, &run->encoder, file->path);
     if (task_examples_skipped(examples) > 0)
         log_warning("%s: %" PRId64 " rows were left out", file->path, task_examples_skipped(examples));
-    if (!run->scores.complete)
-        log_info("%s: not every example has its right answer, so there are no scores", file->path);
-    return !run->scores.complete || task_scores_each(&run->scores, show_score, &as_json, error);
+    if (run->scores.n_unknown == run->n_examples)
+        log_info("%s: no example has its right answer, so there are no scores", file->path);
+    else if (run->scores.n_unknown > 0)
+        log_info("%s: %" PRId64 " of %" PRId64 " examples have no right answer: they are predicted, not scored",
+                 file->path, run->scores.n_unknown, run->n_examples);
+    return task_scores_each(&run->scores, show_score, &as_json, error);
 }
 
 static bool evaluate_file(Run *run, const TaskFile *file, const TaskEvalOptions *options, GError **error)
@@ -340,6 +323,9 @@ bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path
     run.waiting = g_ptr_array_new_with_free_func(free_example);
     run.prompts = g_ptr_array_new_with_free_func(g_free);
     run.scores = task_scores_new(&run.task, run.encoder.joined);
+    run.scores.resamples = options->resamples;
+    run.scores.confidence = options->confidence;
+    run.scores.seed = options->resample_seed;
     bool good = evaluate(&run, options, error);
     answer_batch_free(&run.batch);
     g_ptr_array_unref(run.waiting);

@@ -14,6 +14,9 @@ typedef struct TaskEvalOptions {
     int64_t shots;   /* labelled examples of task.data before each input */
     uint64_t shots_seed;
     const char *separator; /* after each of them */
+    int64_t resamples;     /* of a bootstrap, for intervals of the scores; 0 means none */
+    double confidence;     /* share of the resamples in an interval, in percent */
+    uint64_t resample_seed;
 } TaskEvalOptions;
 
 /* Answers the examples of task.valid and prints the task's scores to standard output. */

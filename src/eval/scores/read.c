@@ -145,29 +145,53 @@ static bool take_reference(Reading *reading, const char *line, size_t bytes, int
     return true;
 }
 
-/* A line that is a whole example. */
-static bool take_object(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error)
+/* The first of these names that the object has, or the last one. The list ends with NULL. */
+static const char *first_of(const json_t *object, const char *const *names)
+{
+    while (names[1] && json_object_get(object, *names) == NULL)
+        names++;
+    return *names;
+}
+
+/* What is compared is what the task made of the texts (eval/task_scores.h). */
+static const char *const predictions_of[] = { "graded", "prediction", NULL }, *const logprobs_of[] = { "logprob",
+                                                                                                       NULL };
+static const char *const references_of[] = { "graded_references", "references", "reference", NULL },
+                         *const tokens_of[] = { "tokens", NULL };
+
+/* The value of a name. The tags of a sequence as one text in an array of references are that text. */
+static bool take_named(Reading *reading, const json_t *object, const char *name, GError **error)
+{
+    const json_t *value = json_object_get(object, name);
+    if (reading->takes == SCORE_TAGS && json_is_array(value) && json_array_size(value) == 1)
+        value = json_array_get(value, 0);
+    g_ptr_array_set_size(reading->found, 0);
+    return add_value(reading, value, name, error);
+}
+
+/* A line that is a whole example. One of `loam eval --task` without references has no known right answer and is left
+ * out. */
+static bool take_object(Reading *reading, const char *line, size_t bytes, G_GNUC_UNUSED int64_t i, GError **error)
 {
     const bool logprobs = reading->takes == SCORE_LOGPROBS;
-    const char *prediction = logprobs ? "logprob" : "prediction", *reference = logprobs ? "tokens" : "reference";
+    ScoreExamples *out = reading->out;
     json_auto_t *object = parse_json(line, bytes, error);
     if (object == NULL)
         return false;
+    const char *prediction = first_of(object, logprobs ? logprobs_of : predictions_of),
+               *reference = first_of(object, logprobs ? tokens_of : references_of);
     if (!json_is_object(object))
         return fail_user(error, "no object with \"%s\" and \"%s\"", prediction, reference);
-    if (!logprobs && json_object_get(object, "references"))
-        reference = "references";
-    const json_t *group = json_object_get(object, "group");
-    if (!add_value(reading, json_object_get(object, prediction), prediction, error) ||
-        !take_one(reading, reading->out->predictions, prediction, error))
+    if (json_object_get(object, "scores") && json_object_get(object, reference) == NULL) {
+        out->n_unknown++;
+        return true;
+    }
+    if (!take_named(reading, object, prediction, error) || !take_one(reading, out->predictions, prediction, error) ||
+        !take_named(reading, object, reference, error))
         return false;
-    g_ptr_array_set_size(reading->found, 0);
-    if (!add_value(reading, json_object_get(object, reference), reference, error))
-        return false;
-    add_references(reading, i);
-    g_ptr_array_set_size(reading->found, 0);
-    return group == NULL ||
-           (add_value(reading, group, "group", error) && take_one(reading, reading->out->groups, "group", error));
+    add_references(reading, out->predictions->len - 1);
+    return json_object_get(object, "group") == NULL ||
+           (take_named(reading, object, "group", error) && take_one(reading, out->groups, "group", error));
 }
 
 /* ---- files ---- */
@@ -198,7 +222,7 @@ static bool read_file(Reading *reading, const char *path, LineFn take, GError **
         return fail_user(error, "%s is a folder; name a file", path);
     if (!corpus_each_line(paths, 1, NULL, take_line, &file, error))
         return false;
-    int64_t n_predictions = reading->out->predictions->len;
+    int64_t n_predictions = reading->out->predictions->len + reading->out->n_unknown;
     return file.n == n_predictions ||
            fail_user(error, "%s has %" PRId64 " lines, but there are %" PRId64 " predictions", path, file.n,
                      n_predictions);
@@ -248,6 +272,32 @@ bool score_read(ScoreExamples *out, const ScoreFiles *files, ScoreTakes takes, G
                             .predictions = (const char *const *)out->predictions->pdata,
                             .references = out->lists,
                             .groups = out->groups->len > 0 ? (const char *const *)out->groups->pdata : NULL };
+    return true;
+}
+
+/* Parses the first line alone. */
+static bool take_settings(void *context, char *line, size_t bytes, GError **error)
+{
+    json_t **settings = context;
+    if (*settings)
+        return true;
+    json_auto_t *object = parse_json(line, bytes, error);
+    const json_t *own = object ? json_object_get(object, "scores") : NULL;
+    *settings = json_is_object(own) ? json_deep_copy(own) : json_object();
+    return object != NULL;
+}
+
+bool score_read_settings(json_t **out, const char *path, GError **error)
+{
+    char *const paths[] = { (char *)path };
+    *out = NULL;
+    if (!is_json(path) || !g_file_test(path, G_FILE_TEST_IS_REGULAR))
+        return true;
+    if (!corpus_each_line(paths, 1, NULL, take_settings, out, error)) {
+        json_decref(*out);
+        *out = NULL;
+        return false;
+    }
     return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 
+#include <jansson.h>
 #include <stdint.h>
 
 /* What the prediction and the references of an example are. */
@@ -101,13 +102,18 @@ typedef struct ScoreExamples {
     GStringChunk *texts;
     GPtrArray *predictions, *references, *groups;
     const char *const **lists;
+    int64_t n_unknown; /* lines of `loam eval --task` without a known right answer, which are left out */
 } ScoreExamples;
 
 /* Reads examples for scores that take `takes`. A file has one text a line; where its name ends in .jsonl it has one
  * JSON value a line: a string, a number, null (an empty prediction; no reference), an array of references, or for
  * SCORE_TAGS the array of a sequence's tags. Without files of references each line of `predictions` is a JSON object
- * with "prediction", "reference" or "references", and optionally "group"; for SCORE_LOGPROBS with "logprob" and
+ * with "prediction", "reference" or "references", and optionally "group"; "graded" and "graded_references" take the
+ * place of "prediction" and "references" (`loam eval --task` writes them); for SCORE_LOGPROBS with "logprob" and
  * "tokens", as `loam eval --score` writes them. Files may be .gz or .zst. The caller clears the examples, after an
  * error too. */
 bool score_read(ScoreExamples *out, const ScoreFiles *files, ScoreTakes takes, GError **error);
 void score_examples_clear(ScoreExamples *examples);
+/* The scores that a file of `loam eval --task` was written for ("names"), and their options, as an object that the
+ * caller decrefs; an empty one where its first line says nothing of it; NULL where the file is no .jsonl. */
+bool score_read_settings(json_t **out, const char *path, GError **error);
