@@ -1,5 +1,7 @@
 #include "eval/task_scores.h"
 
+#include "data/task/label_check.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -29,6 +31,24 @@ static GStrv take_references(GPtrArray *texts)
     return all;
 }
 
+/* Leaves out the words without a tag in `reference`, from both. */
+static void drop_untagged(char **prediction, char **reference)
+{
+    g_auto(GStrv) said = g_strsplit(*prediction, " ", -1), right = g_strsplit(*reference, " ", -1);
+    if (g_strv_length(said) != g_strv_length(right))
+        return;
+    g_autoptr(GString) kept = g_string_new(NULL), kept_right = g_string_new(NULL);
+    for (guint i = 0; right[i]; i++)
+        if (!label_is_none(NULL, right[i])) {
+            g_string_append_printf(kept, "%s%s", kept->len ? " " : "", said[i]);
+            g_string_append_printf(kept_right, "%s%s", kept_right->len ? " " : "", right[i]);
+        }
+    g_free(*prediction);
+    g_free(*reference);
+    *prediction = g_strdup(kept->str);
+    *reference = g_strdup(kept_right->str);
+}
+
 /* The texts that the scores compare: the prediction (g_free), and the references, appended as char *. */
 static char *compared(const TaskScores *scores, const TaskExample *example, const char *prediction,
                       GPtrArray *references)
@@ -40,6 +60,8 @@ static char *compared(const TaskScores *scores, const TaskExample *example, cons
     }
     if (scores->task->grade)
         scores->task->grade(example, &graded, references);
+    if (scores->task->learns == LABELS_TOKENS && references->len == 1)
+        drop_untagged(&graded, (char **)&references->pdata[0]);
     return graded;
 }
 

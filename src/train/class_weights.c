@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+#define MOST_LISTED 40 /* classes in a line of the log */
+
 static void balance(float *weights, const int64_t *counts, int64_t n)
 {
     int64_t labels = 0, present = 0;
@@ -31,6 +33,18 @@ static void report(const Config *config, const float *weights, const int64_t *co
         log_warning("no example to train on has the label %s", absent->str);
 }
 
+/* "bad 300, good 60", and how many more there are than can be listed. */
+static void report_counts(const Config *config, const int64_t *counts, int64_t n)
+{
+    g_auto(GStrv) names = g_strsplit(config->model.labels, ",", -1);
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int64_t i = 0; i < MIN(n, MOST_LISTED); i++)
+        g_string_append_printf(text, "%s%s %" PRId64, i ? ", " : "", names[i], counts[i]);
+    if (n > MOST_LISTED)
+        g_string_append_printf(text, ", and %" PRId64 " classes more", n - MOST_LISTED);
+    log_info("labels to train on: %s", text->str);
+}
+
 bool class_weights_find(float **weights, const Config *config, const Loader *train, GError **error)
 {
     const int64_t n = model_config_outputs(&config->model);
@@ -40,11 +54,15 @@ bool class_weights_find(float **weights, const Config *config, const Loader *tra
         g_propagate_error(error, problem);
         return false;
     }
-    if (!config_balances_classes(config))
+    if (!labels_have_names(config->model.classifier))
         return true;
     g_autofree int64_t *counts = g_new0(int64_t, (gsize)n);
     if (!loader_count_labels(train, counts, error))
         return false;
+    if (!config_balances_classes(config)) {
+        report_counts(config, counts, n);
+        return true;
+    }
     *weights = g_new(float, (gsize)n);
     balance(*weights, counts, n);
     report(config, *weights, counts, n);

@@ -161,3 +161,28 @@ run run.dir=runs/smooth $marks train.label_smoothing=0.1
 ! cmp -s runs/smooth/checkpoints/latest/weights-*.safetensors runs/plain/checkpoints/latest/weights-*.safetensors || fail "label smoothing is ignored"
 refuse 'set one of them' $marks train.label_smoothing=0.1 train.class_weights=balanced
 refuse 'has no classes to spread it over' task.data=value.jsonl 'task.input={text}' 'task.value={score}' train.label_smoothing=0.1
+
+# -1 and -100 are no labels, unless the classes have them; a run says how many of each class it trains on.
+awk -F '\t' 'NR % 5 == 0 { $2 = NR % 2 ? -1 : -100 } { print $1 "\t" $2 }' numbers.tsv >holes.tsv
+holes="task.data=holes.tsv $text task.label={mark}"
+refuse 'holes.tsv:5: it has no label: -1 and -100 mean none' $holes
+run run.dir=runs/holes $holes task.on_error=skip task.valid=numbers.tsv
+grep -q 'labels to train on: 0 160, 1 32' log || fail "$(cat log)"
+"$loam" eval runs/holes --task task.valid=holes.tsv --out holes.jsonl >out 2>err || fail "$(cat err)"
+grep -q '48 of 240 examples have no right answer: they are predicted, not scored' err || fail "$(cat err)"
+"$loam" scores holes.jsonl 2>err | cmp - out || fail "scores of the file: $(cat err)"
+run run.dir=runs/named $holes model.labels=-100,-1,0,1
+grep -q 'labels to train on: -100 24, -1 24, 0 160, 1 32' log || fail "$(cat log)"
+awk -F '\t' '{ n = split($1, w, " "); q = t = ""; for (i = 1; i <= n; i++) { q = q (i > 1 ? "," : "") "\"" w[i] "\""; t = t (i > 1 ? "," : "") (i == 2 ? "\"-100\"" : w[i] == "tuka" ? "\"B-A\"" : "\"O\"") } print "{\"w\": [" q "], \"t\": [" t "]}" }' marks.tsv >tags.jsonl
+run run.dir=runs/tags task.data=tags.jsonl task.valid=tags.jsonl 'task.input={w}' task.tags=t
+grep -q 'labels to train on: B-A 40, O 720' log || fail "$(cat log)"
+"$loam" eval runs/tags --task --out tags.out.jsonl >out 2>err || fail "$(cat err)"
+"$loam" scores tags.out.jsonl 2>err | cmp - out || fail "scores of the file: $(cat err)"
+[ "$(grep -c '"graded_references"' tags.out.jsonl)" = 240 ] || fail "$(head -n 1 tags.out.jsonl)"
+# Two spellings of a class, and a row of names.
+sed 's/bad/Good/;3s/Good/bad/' marks.tsv >spelt.tsv
+refuse 'are "Good" and "good" one class?' task.data=spelt.tsv $text 'task.label={mark}'
+run run.dir=runs/spelt task.data=spelt.tsv $text 'task.label={mark}' model.labels=Good,good,bad
+{ printf 'sentence\tMark\n' && cat marks.tsv; } >headed.tsv
+refuse 'headed.tsv:1: the label is "Mark", as the field is called' task.data=headed.tsv $text 'task.label={mark}'
+echo "ok: labels that mean none, alike, and of a header"

@@ -161,7 +161,7 @@ char *example_label(const Task *task, const char *value)
         index = *value == 't';
     else if (*value == '\0' || *end)
         return NULL;
-    if (index == -1)
+    if (index == -1 || index == -100)
         return g_strdup("<unk>");
     return index >= 0 && index < g_strv_length(names) ? g_strdup(names[index]) : NULL;
 }

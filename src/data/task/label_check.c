@@ -4,7 +4,14 @@
 #include <math.h>
 #include <string.h>
 
-#define UNLABELLED "<unk>" /* example_label's name of the value -1 */
+/* What stands for no label in files: Hugging Face's datasets have -1 for a text of a test set and -100 for a word that
+ * has no tag. "<unk>" is example_label's name of both. */
+static const char *const no_labels[] = { "<unk>", "-1", "-100", NULL };
+
+bool label_is_none(const char *classes, const char *name)
+{
+    return g_strv_contains(no_labels, name) && (classes == NULL || labels_find(classes, name) < 0);
+}
 
 bool label_fail(const TaskConfig *config, const char *classes, const char *where, const char *name, GError **error)
 {
@@ -38,13 +45,14 @@ GStrv label_names(const Task *task, const TaskExample *example)
     return task->learns == LABELS_TOKENS ? g_strsplit(one[0], " ", -1) : g_strdupv((char **)(uintptr_t)one);
 }
 
-/* Whether there is no label: an empty list, or the value -1. */
+/* Whether there is no label: an empty list, or the value -1. A text that a model writes is any text, unless the task
+ * has labels. */
 static bool is_unlabelled(const Task *task, const char *classes, const TaskExample *example)
 {
     if (example->targets->len == 0)
-        return true;
-    return task->learns == LABELS_SEQUENCE && strcmp(example->targets->pdata[0], UNLABELLED) == 0 &&
-           labels_find(classes, UNLABELLED) < 0;
+        return task->learns != LABELS_NONE;
+    const bool labels = task->learns == LABELS_SEQUENCE || (task->learns == LABELS_NONE && task->labels != NULL);
+    return labels && label_is_none(task->learns == LABELS_NONE ? task->labels : classes, example->targets->pdata[0]);
 }
 
 bool task_check_example(const Task *task, const TaskConfig *config, const char *where, bool needs_target,
@@ -52,12 +60,15 @@ bool task_check_example(const Task *task, const TaskConfig *config, const char *
 {
     const char *classes = config->classes;
     float value;
-    if (task->learns == LABELS_NONE || task->learns == LABELS_SPAN || !example->known)
+    if (task->learns == LABELS_SPAN || !example->known)
         return true;
     if (is_unlabelled(task, classes, example)) {
         example->known = false;
         g_ptr_array_set_size(example->targets, 0);
-        return !needs_target || fail_user(error, "%s: it has no label", where);
+        return !needs_target || fail_user(error,
+                                          "%s: it has no label: -1 and -100 mean none, unless task.labels or "
+                                          "model.labels has them",
+                                          where);
     }
     if (task->learns == LABELS_VALUE)
         return label_parse_value(where, example->targets->pdata[0], &value, error);
@@ -65,7 +76,9 @@ bool task_check_example(const Task *task, const TaskConfig *config, const char *
         return true;
     g_auto(GStrv) names = label_names(task, example);
     for (char **name = names; *name; name++)
-        if (classes ? labels_find(classes, *name) < 0 : !check_name(where, *name, error))
+        if (task->learns == LABELS_TOKENS && label_is_none(classes, *name))
+            continue;
+        else if (classes ? labels_find(classes, *name) < 0 : !check_name(where, *name, error))
             return classes ? label_fail(config, classes, where, *name, error) : false;
     return true;
 }

@@ -149,9 +149,8 @@ bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, 
 int64_t task_reader_skipped(const TaskReader *reader);
 /* Examples read so far, of the other part of a share too. */
 int64_t task_reader_count(const TaskReader *reader);
-/* Whether the labels of an example are those of a classifier: numbers, or names among config->classes. The label -1 of
- * an official file, which means that there is none, is an error where needs_target; else the example's answer becomes
- * unknown. */
+/* Whether the labels of an example are those of a classifier: numbers, or names among config->classes. The labels -1
+ * and -100, which mean that there is none, are errors where needs_target; else the example's answer becomes unknown. */
 bool task_check_example(const Task *task, const TaskConfig *config, const char *where, bool needs_target,
                         TaskExample *example, GError **error);
 

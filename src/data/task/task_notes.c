@@ -72,7 +72,7 @@ static bool find_label(const TaskEncoder *encoder, const char *where, const Task
     }
 }
 
-/* Of each token its class + 1; 0 for all but the first token of a word. */
+/* Of each token its class + 1; 0 for all but the first token of a word, and for a word without a tag. */
 static bool append_tags(const TaskEncoder *encoder, const char *where, const TaskExample *example,
                         const TaskInputs *inputs, GArray *notes, GError **error)
 {
@@ -82,8 +82,8 @@ static bool append_tags(const TaskEncoder *encoder, const char *where, const Tas
     memset(&g_array_index(notes, int32_t, first), 0, inputs->ids->len * sizeof(int32_t));
     for (guint i = 0; i < inputs->words->len; i++) {
         int32_t token = g_array_index(inputs->words, int32_t, i);
-        int64_t label;
-        if (!class_of(encoder, where, tags[i], &label, error))
+        int64_t label = -1;
+        if (!label_is_none(encoder->labels, tags[i]) && !class_of(encoder, where, tags[i], &label, error))
             return false;
         if (token >= 0)
             g_array_index(notes, int32_t, first + (guint)token) = (int32_t)label + 1;
@@ -138,9 +138,16 @@ static bool add_names(const Task *task, GHashTable *names, const char *where, co
     if (example->targets->len == 0)
         return true;
     g_auto(GStrv) all = label_names(task, example);
-    for (char **name = all; *name; name++)
-        if (!add_name(names, where, *name, error))
+    for (char **name = all; *name; name++) {
+        g_autofree char *field = g_strdup_printf("{%s}", *name);
+        if (task->target && g_ascii_strcasecmp(field, task->target) == 0)
+            return fail_user(error,
+                             "%s: the label is \"%s\", as the field is called: is this row the names of the columns? "
+                             "Without task.columns the first row names them",
+                             where, *name);
+        if (!label_is_none(NULL, *name) && !add_name(names, where, *name, error))
             return false;
+    }
     return true;
 }
 
@@ -156,6 +163,23 @@ static bool read_names(const Task *task, TaskReader *reader, GHashTable *names, 
     if (problem)
         g_propagate_error(error, problem);
     return problem == NULL;
+}
+
+/* Names that differ in case or in white space alone are hardly two classes. */
+static bool check_alike(const char *path, const GPtrArray *names, GError **error)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *folded = g_utf8_casefold(names->pdata[i], -1);
+        const char *other = g_hash_table_lookup(seen, g_strstrip(folded));
+        if (other)
+            return fail_user(error,
+                             "%s: are \"%s\" and \"%s\" one class? Labels may not differ in case or white space alone, "
+                             "unless model.labels names the classes",
+                             path, other, (const char *)names->pdata[i]);
+        g_hash_table_insert(seen, g_steal_pointer(&folded), names->pdata[i]);
+    }
+    return true;
 }
 
 /* A classifier needs two classes. */
@@ -191,7 +215,7 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
     while (g_hash_table_iter_next(&each, &name, NULL))
         g_ptr_array_add(sorted, name);
     g_ptr_array_sort(sorted, compare_names);
-    good = good && check_names(config->data, sorted, error);
+    good = good && check_names(config->data, sorted, error) && check_alike(config->data, sorted, error);
     g_ptr_array_add(sorted, NULL);
     return good ? g_strjoinv(",", (char **)sorted->pdata) : NULL;
 }
