@@ -76,7 +76,7 @@ expect 0 'third.tsv: 1 rows were left out' "$loam" eval runs/marks --task task.v
 expect 1 "$unknown, which come from hf-marks; model.labels=NAMES gives others" "$loam" eval hf-marks --task task.valid=third.tsv $text 'task.label={mark}'
 refuse "(bad,good), which come from hf-marks" task.data=third.tsv $text 'task.label={mark}' train.init=hf-marks
 printf 'bari\tbad\nkoti\t-1\n' >test.tsv
-expect 0 'so there are no scores' "$loam" eval runs/marks --task task.valid=test.tsv task.labels=bad,good
+expect 0 '1 of 2 examples have no right answer: they are predicted, not scored' "$loam" eval runs/marks --task task.valid=test.tsv task.labels=bad,good
 "$loam" eval runs/marks --task task.valid=marks.tsv >scores 2>err || fail "$(cat err)"
 "$loam" eval runs/marks --task task.valid=numbers.tsv task.labels=bad,good >again 2>err || fail "$(cat err)"
 cmp scores again || fail "named numbers: $(cat again)"
@@ -174,9 +174,9 @@ grep -q '48 of 240 examples have no right answer: they are predicted, not scored
 run run.dir=runs/named $holes model.labels=-100,-1,0,1
 grep -q 'labels to train on: -100 24, -1 24, 0 160, 1 32' log || fail "$(cat log)"
 awk -F '\t' '{ n = split($1, w, " "); q = t = ""; for (i = 1; i <= n; i++) { q = q (i > 1 ? "," : "") "\"" w[i] "\""; t = t (i > 1 ? "," : "") (i == 2 ? "\"-100\"" : w[i] == "tuka" ? "\"B-A\"" : "\"O\"") } print "{\"w\": [" q "], \"t\": [" t "]}" }' marks.tsv >tags.jsonl
-run run.dir=runs/tags task.data=tags.jsonl task.valid=tags.jsonl 'task.input={w}' task.tags=t
+run run.dir=runs/untagged task.data=tags.jsonl task.valid=tags.jsonl 'task.input={w}' task.tags=t
 grep -q 'labels to train on: B-A 40, O 720' log || fail "$(cat log)"
-"$loam" eval runs/tags --task --out tags.out.jsonl >out 2>err || fail "$(cat err)"
+"$loam" eval runs/untagged --task --out tags.out.jsonl >out 2>err || fail "$(cat err)"
 "$loam" scores tags.out.jsonl 2>err | cmp - out || fail "scores of the file: $(cat err)"
 [ "$(grep -c '"graded_references"' tags.out.jsonl)" = 240 ] || fail "$(head -n 1 tags.out.jsonl)"
 # Two spellings of a class, and a row of names.
