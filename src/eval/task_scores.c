@@ -1,7 +1,5 @@
 #include "eval/task_scores.h"
 
-#include "data/task/label_check.h"
-
 #include <math.h>
 #include <string.h>
 

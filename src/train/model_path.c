@@ -69,7 +69,8 @@ static bool fail_no_checkpoint(const char *path, GError **error)
                      file ? "; loam import --from fairseq, or --from t5x, makes a checkpoint of such a file" : "");
 }
 
-/* The checkpoint folder that PATH names; NULL without an error where PATH is a run directory. */
+/* The checkpoint folder that PATH names; NULL without an error where PATH is a run directory whose newest one is meant.
+ */
 static char *find_folder(const char *path, GError **error)
 {
     const char *at = strrchr(path, '@');
@@ -79,6 +80,8 @@ static char *find_folder(const char *path, GError **error)
     }
     if (io_exists(path, "state.json"))
         return g_strdup(path);
+    if (run_means_best(path))
+        return g_build_filename(path, "checkpoints", "best", NULL);
     if (!io_exists(path, "checkpoints"))
         fail_no_checkpoint(path, error);
     return NULL;
@@ -160,6 +163,9 @@ static Model *open_path(const char *path, OpenModel *open, char **tokenizer_path
         return hf_import(open->dev, path, open->gradients, error);
     }
     g_autofree char *folder = checkpoint_open(path, open_checkpoint, open, error);
+    if (folder && run_means_best(path))
+        log_info("%s: its best checkpoint, step %" PRId64 "; %s@latest is step %" PRId64, path,
+                 run_linked(path, "best"), path, run_linked(path, "latest"));
     if (folder && tokenizer_path)
         *tokenizer_path = find_tokenizer(folder);
     return open->model;

@@ -1,5 +1,6 @@
-/* model_path.h: opens what the user names by a path: a run directory (its newest undamaged checkpoint; RUN@best and
- * RUN@12000 choose another), a checkpoint folder, or a Hugging Face folder. */
+/* model_path.h: opens what the user names by a path: a run directory (its newest undamaged checkpoint, or the best
+ * one of a run that chose by it; RUN@latest, RUN@best and RUN@12000 choose another), a checkpoint folder, or a Hugging
+ * Face folder. */
 #pragma once
 
 #include "model/model.h"

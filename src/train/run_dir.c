@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/options/options.h"
 #include "train/checkpoint/checkpoint.h"
 
 #include <glib/gstdio.h>
@@ -159,6 +160,17 @@ int64_t run_linked(const char *dir, const char *name)
     g_autofree char *target = g_file_read_link(link, NULL);
     bool named = target && g_str_has_prefix(target, "step-") && g_ascii_isdigit(target[5]);
     return named ? g_ascii_strtoll(target + 5, NULL, 10) : -1;
+}
+
+bool run_means_best(const char *dir)
+{
+    g_autofree char *path = g_build_filename(dir, "config.yaml", NULL);
+    g_autoptr(GPtrArray) settings = option_settings_new();
+    if (run_linked(dir, "best") < 0 || !option_settings_read_yaml(settings, path, NULL))
+        return false;
+    const char *best = option_settings_find(settings, "train.best"),
+               *patience = option_settings_find(settings, "train.patience");
+    return (best && strcmp(best, "loss") != 0) || (patience && strcmp(patience, "0") != 0);
 }
 
 bool run_remove_unfinished(const char *dir, GError **error)

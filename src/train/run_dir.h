@@ -36,6 +36,9 @@ bool run_link(const char *dir, const char *name, int64_t step, GError **error);
 int64_t run_linked(const char *dir, const char *name);
 /* Removes the folders that interrupted saves left behind. */
 bool run_remove_unfinished(const char *dir, GError **error);
+/* Whether the path of the run means its best checkpoint and not its last one: the run chose by train.best or ended by
+ * train.patience, and has one. RUN@latest means the last. */
+bool run_means_best(const char *dir);
 /* Removes all checkpoints except the keep_last newest ones, multiples of keep_every (0 means none) and the step `best`;
  * removes unfinished folders too. */
 bool run_retain(const char *dir, int64_t keep_last, int64_t keep_every, int64_t best, GError **error);

@@ -24,11 +24,19 @@ best=$(sed -n 's/.*"kind":"score","step":\([0-9]*\),.*"f1":\([0-9.]*\),.*/\1 \2/
 [ "$(readlink runs/a/checkpoints/best)" = "step-$(printf %08d "${best% *}")" ] || fail "best is $(readlink runs/a/checkpoints/best), not $best"
 [ "$last" = $((${best% *} + 20)) ] && [ "$last" -lt 300 ] || fail "best at ${best% *} and an end at $last, not 4 evaluations later"
 grep -q "step $last  no better f1 in 4 evaluations: the run ends" log || fail "$(tail -n 3 log)"
-tail -n 1 log >end
+tail -n 2 log >end
 grep -q "^best by f1: step ${best% *}: f1 $(printf %.2f "${best#* }"), accuracy [0-9.]*, held-out loss [0-9.]*  runs/a/checkpoints/best" end || fail "$(cat end)"
 "$loam" eval runs/a@best --task --json >out 2>err || fail "$(cat err)"
 grep -q "\"name\":\"f1\".*\"f1\":${best#* }" out || fail "the best checkpoint scores $(cat out), not $best"
 echo "ok: the best checkpoint by f1: step $best, and an end at $last"
+# The path of such a run means its best checkpoint, in every verb.
+grep -q "^runs/a means the best checkpoint from here on, runs/a@latest the one of step $last" end || fail "$(cat end)"
+"$loam" eval runs/a --task --json >again 2>err || fail "$(cat err)"
+cmp out again && grep -q "^runs/a: its best checkpoint, step ${best% *}; runs/a@latest is step $last" err || fail "$(cat again err)"
+"$loam" eval runs/a@latest --task --json >again 2>err || fail "$(cat err)"
+! cmp -s out again && ! grep -q 'its best checkpoint' err || fail "the last checkpoint is the best one: $(cat again err)"
+"$loam" export runs/a --to hf --out hf-best >/dev/null 2>err && "$loam" export runs/a@best --to hf --out hf-named >/dev/null 2>err || fail "$(cat err)"
+cmp hf-best/model.safetensors hf-named/model.safetensors || fail "export RUN takes another checkpoint"
 
 # The rate: peak times 0.3 for every drop, as many as the state says.
 drops=$(state runs/a drops)

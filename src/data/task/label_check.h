@@ -5,9 +5,6 @@
 
 /* The error of a label that is none of `classes`, names separated by commas; returns false. */
 bool label_fail(const TaskConfig *config, const char *classes, const char *where, const char *name, GError **error);
-/* Whether this is no label: -1, -100, or "<unk>". classes: names separated by commas, which may be those, too; NULL
- * means that they are not known yet. */
-bool label_is_none(const char *classes, const char *name);
 /* The number of LABELS_VALUE; an error where the text is none, or not finite. */
 bool label_parse_value(const char *where, const char *text, float *value, GError **error);
 /* The classes of an example with a label: one, or of LABELS_TOKENS one a word. g_strfreev. */

@@ -149,6 +149,9 @@ bool task_reader_next(TaskReader *reader, TaskExample *example, Record *record, 
 int64_t task_reader_skipped(const TaskReader *reader);
 /* Examples read so far, of the other part of a share too. */
 int64_t task_reader_count(const TaskReader *reader);
+/* Whether this is no label: -1, -100, or "<unk>". classes: names separated by commas, which may be those, too; NULL
+ * means that they are not known yet. */
+bool label_is_none(const char *classes, const char *name);
 /* Whether the labels of an example are those of a classifier: numbers, or names among config->classes. The labels -1
  * and -100, which mean that there is none, are errors where needs_target; else the example's answer becomes unknown. */
 bool task_check_example(const Task *task, const TaskConfig *config, const char *where, bool needs_target,

@@ -144,5 +144,11 @@ void trainer_report_best(const Trainer *t)
     g_autofree char *figures = read ? run_result_describe(&result, t->best) : g_strdup("");
     log_info("best by %s: step %" PRId64 "%s%s  %s", t->best ? t->best : "loss", state->best_step, *figures ? ": " : "",
              figures, link);
+    if (state->best_step != state->attempts && run_means_best(t->config.run.dir))
+        log_info("%s means the best checkpoint from here on, %s@latest the one of step %" PRId64, t->config.run.dir,
+                 t->config.run.dir, state->attempts);
+    else if (state->best_step != state->attempts)
+        log_info("%s means the checkpoint of step %" PRId64 ", %s@best the best one", t->config.run.dir,
+                 state->attempts, t->config.run.dir);
     run_result_clear(&result);
 }
