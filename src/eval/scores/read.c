@@ -275,16 +275,16 @@ bool score_read(ScoreExamples *out, const ScoreFiles *files, ScoreTakes takes, G
     return true;
 }
 
-/* Parses the first line alone. */
-static bool take_settings(void *context, char *line, size_t bytes, GError **error)
+/* Parses the first line alone. One that is no JSON says nothing here, and is an error where it is read. */
+static bool take_settings(void *context, char *line, size_t bytes, G_GNUC_UNUSED GError **error)
 {
     json_t **settings = context;
     if (*settings)
         return true;
-    json_auto_t *object = parse_json(line, bytes, error);
-    const json_t *own = object ? json_object_get(object, "scores") : NULL;
+    json_auto_t *object = parse_json(line, bytes, NULL);
+    const json_t *own = json_object_get(object, "scores");
     *settings = json_is_object(own) ? json_deep_copy(own) : json_object();
-    return object != NULL;
+    return true;
 }
 
 bool score_read_settings(json_t **out, const char *path, GError **error)
