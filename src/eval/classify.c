@@ -199,7 +199,7 @@ static void conclude(const Classify *classify, const TaskExample *example, const
         out->text = g_strdup_printf("%" G_GINT64_FORMAT, choose(logits, task_inputs_count(inputs), out));
         break;
     case LABELS_VALUE:
-        out->text = g_strdup_printf("%.6g", (double)logits[0]);
+        out->text = g_strdup_printf("%.9g", (double)logits[0]); /* tells every float from the next */
         break;
     default:
         out->text = labels_name(model_config(classify->model)->labels, choose(logits, classify->outputs, out));

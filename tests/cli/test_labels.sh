@@ -186,3 +186,21 @@ run run.dir=runs/spelt task.data=spelt.tsv $text 'task.label={mark}' model.label
 { printf 'sentence\tMark\n' && cat marks.tsv; } >headed.tsv
 refuse 'headed.tsv:1: the label is "Mark", as the field is called' task.data=headed.tsv $text 'task.label={mark}'
 echo "ok: labels that mean none, alike, and of a header"
+
+# Comments and words of several tokens of CoNLL-U; elsewhere a line that begins with # is a word.
+printf '# sent_id = 1\n# text = du pain\n1-2\tdu\t_\n1\tde\tA\n2\tle\tB\n\n# x\n1\tpain\tA\n1.1\tx\tB\n2\t#\tB\n\n' >universal.conllu
+printf '# NN A\nb NN B\n\n# id = 4\nc NN A\n' >plain.conll
+"$loam" task show base.yaml task.data=universal.conllu task.format=conll 'task.input={2}' task.tags=3 --n 9 >out 2>err || fail "$(cat err)"
+grep -q 'de le' out && grep -q 'pain #' out && ! grep -q 'du\|text\| x' out || fail "$(cat out)"
+"$loam" task show base.yaml task.data=plain.conll task.format=conll 'task.input={1}' task.tags=3 --n 9 >out 2>err || fail "$(cat err)"
+grep -q '# b' out && ! grep -q 'id' out || fail "$(cat out)"
+# The examples of a run are those of its start, which a changed table or another one says.
+sleep 1.1
+sed 's/mesa/loni/' marks.tsv >changed.tsv && cp changed.tsv marks.tsv
+run run.dir=runs/plain $marks train.length='3 steps'
+grep -q 'goes on with the examples that it took at its start (runs/plain/task/train), not with marks.tsv as it is now' log || fail "$(cat log)"
+# A score of a label that nothing has is 0.
+printf '{"prediction": "a", "reference": "a"}\n' >same.jsonl
+expect 0 'warning: f1: nothing is labelled "1", so it is 0' "$loam" scores f1 same.jsonl
+grep -q ' 0.0000' out || fail "$(cat out)"
+echo "ok: CoNLL-U, changed tables, labels that nothing has"

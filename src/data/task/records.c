@@ -420,9 +420,22 @@ static bool number_columns(RecordReader *reader, GStrv word, GError **error)
     return set_columns(reader, names, error);
 }
 
+/* Whether a line of CoNLL-U is no word of its own: a comment before a sentence ("# text = …"), a token of several words
+ * ("1-2") or one that the text lacks ("1.1"). In other files a line that begins with # is a word, unless it says NAME
+ * =. */
+static bool is_beside_words(const RecordReader *reader, const json_t *sentence, GStrv word)
+{
+    const bool first = json_object_size(sentence) == 0 && word[0] && *word[0] == '#';
+    if (!has_suffix(reader->path, ".conllu"))
+        return first && word[1] && word[2] && strcmp(word[0], "#") == 0 && strcmp(word[2], "=") == 0;
+    return first || (word[0] && g_ascii_isdigit(*word[0]) && strpbrk(word[0], "-.") != NULL);
+}
+
 static bool add_word(RecordReader *reader, json_t *sentence, GError **error)
 {
     g_auto(GStrv) word = split_word(reader);
+    if (is_beside_words(reader, sentence, word))
+        return true;
     if (!number_columns(reader, word, error))
         return false;
     guint n = g_strv_length(word), wanted = g_strv_length(reader->columns);

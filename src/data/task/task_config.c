@@ -11,7 +11,7 @@ static const char *const on_error_names[] = { "stop", "skip", NULL };
 const OptionRow task_options[] = {
     { "task.name", OPT_STRING, AT(name), "", 0, 0, OPT_IDENTITY,
       "task of the table (loam task list), whose settings the other options change; empty: a task of your own", NULL },
-    { "task.data", OPT_STRING, AT(data), "", 0, 0, OPT_FREE,
+    { "task.data", OPT_STRING, AT(data), "", 0, 0, OPT_TUNABLE,
       "file of labelled data to train on, or folder with the official files of task.name", NULL },
     { "task.valid", OPT_STRING, AT(valid), "", 0, 0, OPT_IDENTITY,
       "file to evaluate on, or share of task.data to hold out, such as 5%; empty: the official file of a folder, else "

@@ -1,4 +1,5 @@
 /* labels.c: scores of classes that are predicted by name: accuracy, F1, Matthews, MultiRC. */
+#include "base/log.h"
 #include "eval/scores/kind.h"
 
 #include <math.h>
@@ -37,9 +38,11 @@ static bool find_labels(TwoLabels *labels, const ScoreStats *stats, const ScoreI
                              "positive one (--positive, task.positive); %s takes two",
                              labels->negative, label, labels->positive, stats->kind->name);
     }
-    return seen ||
-           fail_user(error, "nothing is labelled \"%s\": name the label that %s is of (--positive, task.positive)",
-                     labels->positive, stats->kind->name);
+    if (!seen)
+        log_warning(
+            "%s: nothing is labelled \"%s\", so it is 0; --positive (task.positive) names the label that it is of",
+            stats->kind->name, labels->positive);
+    return true;
 }
 
 /* Whether example i is predicted as positive. A prediction that is neither label counts as the wrong one of the two. */

@@ -205,6 +205,14 @@ static double perplexity_of(const LossSums *sums)
     return exp(loss_sums_mean(sums, HEAD_TOKENS));
 }
 
+/* The share of the measured peak; NaN without one, and where the steps were faster: then others computed while the peak
+ * was measured. */
+static double mfu_of(const TrainRecord *record)
+{
+    const double mfu = record->peak.median > 0 ? record->flops_per_s / record->peak.median : (double)NAN;
+    return mfu <= 1 ? mfu : (double)NAN;
+}
+
 static void console_train(const TrainRecord *record)
 {
     const TrainState *state = record->state;
@@ -221,8 +229,11 @@ static void console_train(const TrainRecord *record)
     say_heads(line, window);
     g_string_append_printf(line, "  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s", record->lr, record->grad_norm,
                            rate, record->flops_per_s / 1e9);
-    if (record->peak.median > 0)
-        g_string_append_printf(line, "  mfu %.0f %%", 100 * record->flops_per_s / record->peak.median);
+    const double mfu = mfu_of(record);
+    if (isfinite(mfu))
+        g_string_append_printf(line, "  mfu %.0f %%", 100 * mfu);
+    else if (record->peak.median > 0)
+        g_string_append(line, "  mfu –");
     if (record->data_wait >= WAIT_SHOWN)
         g_string_append_printf(line, "  waits for data %.0f %%", 100 * record->data_wait);
     if (record->loss_scale > 0)
@@ -256,7 +267,7 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
         { "tokens_per_s", "perf", record->tokens_per_s },
         { "step_s", "perf", record->step_s },
         { "flops_per_s", "perf", record->flops_per_s },
-        { "mfu", "perf", record->flops_per_s / median },
+        { "mfu", "perf", mfu_of(record) },
         { "peak_flops_per_s", "perf", median },
         { "peak_spread", "perf", (peak->high - peak->low) / median },
         { "data_wait", "perf", record->data_wait },

@@ -216,6 +216,7 @@ static void advise(const Trainer *t)
     if (config->optim.offload && *t->dev->gpu.name == '\0')
         log_info("optim.offload changes nothing on the CPU: its optimizer state is in memory of the host as it is");
     config_advise(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length, epoch);
+    trainer_note_table(t);
     if (t->total > 0)
         mixture_advise(t->train, t->total * t->samples);
 }

@@ -88,6 +88,8 @@ bool trainer_open(Trainer *t, GError **error);
 void trainer_close(Trainer *t);
 /* Where a task is set: makes its datasets unless the run has them, and sets data.train and data.valid to them. */
 bool trainer_prepare_task(Trainer *t, GError **error);
+/* Warns where the table of the task is another, or was changed, since the run took its examples. */
+void trainer_note_table(const Trainer *t);
 /* Loads the newest undamaged checkpoint of run.dir; a run without any starts from random weights, or from train.init.
  */
 bool trainer_resume(Trainer *t, GError **error);

@@ -4,6 +4,8 @@
 #include "base/log.h"
 #include "train/trainer/state.h"
 
+#include <glib/gstdio.h>
+
 static bool remove_dataset(const char *prefix, GError **error)
 {
     static const char *const endings[] = { ".json", ".idx", ".bin" };
@@ -38,6 +40,32 @@ static bool has_begun(const Trainer *t)
 {
     g_autofree char *path = g_build_filename(t->config.run.dir, "config.yaml", NULL);
     return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+static time_t changed_at(const char *path)
+{
+    GStatBuf about;
+    return g_stat(path, &about) == 0 ? about.st_mtime : 0;
+}
+
+void trainer_note_table(const Trainer *t)
+{
+    Task task;
+    TaskFile train = { 0 }, valid = { 0 };
+    bool other = false;
+    if (!task_is_set(&t->config.task) || !task_configure(&task, &t->config.task, NULL) ||
+        !task_files(&task, &t->config.task, &train, &valid, NULL))
+        return;
+    for (guint i = 0; i < t->changes->len; i++)
+        other |= g_str_has_prefix(t->changes->pdata[i], "task.data ");
+    g_autofree char *copy = g_strconcat(t->task_train, ".json", NULL);
+    if (other || (train.path && changed_at(train.path) > changed_at(copy)))
+        log_warning(
+            "the run goes on with the examples that it took at its start (%s), not with %s as it is now; another "
+            "run.dir takes those",
+            t->task_train, train.path);
+    g_free(train.path);
+    g_free(valid.path);
 }
 
 bool trainer_prepare_task(Trainer *t, GError **error)

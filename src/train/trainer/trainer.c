@@ -8,6 +8,7 @@
 #include "train/trainer/stop.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 #define YARDSTICK_SHARE 0.003 /* of a run's time, for measuring what mfu refers to */
 #define MAX_SKIPPED     100   /* consecutive steps without a finite gradient before the run ends with an error */
@@ -201,8 +202,10 @@ static void note_finished(const Trainer *t)
 /* Why the run ends before train.length. */
 static void note_patience(const Trainer *t)
 {
-    g_autofree char *what = g_strdup_printf("no better %s in %" PRId64 " evaluations: the run ends (train.patience)",
-                                            t->best ? t->best : "held-out loss", t->state.stale);
+    const bool undefined = t->best && isnan(trainer_best_score(t));
+    g_autofree char *what = g_strdup_printf("no better %s in %" PRId64 " evaluations%s: the run ends (train.patience)",
+                                            t->best ? t->best : "held-out loss", t->state.stale,
+                                            undefined ? ", the last is undefined (nan)" : "");
     log_info("step %" PRId64 "  %s", t->state.attempts, what);
     metrics_event(t->metrics, t->state.attempts, what);
 }
