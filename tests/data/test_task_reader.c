@@ -90,7 +90,8 @@ static void tables__say_what_is_wrong_and_where(void)
     g_autofree char *label = g_strconcat("!t.tsv:2: y: \"3\" is none of the labels no,yes", skip, NULL);
     check("t.tsv", "a\tb\ty\n1\t2\t3\n", "task.labels=no,yes", label);
     check("t.tsv", "a\tb\ty\n1\t2\tyes\n1\t2\t0\n1\t2\ttrue\n1\t2\t-1\n", "task.labels=no,yes",
-          "1 2=yes;1 2=no;1 2=yes;1 2=<unk>");
+          "1 2=yes;1 2=no;1 2=yes!t.tsv:5: it has no label: -1 and -100 mean none, unless task.labels or "
+          "model.labels has them; task.on_error=skip leaves such rows out");
 }
 
 static void json__has_levels(void)
