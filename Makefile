@@ -13,7 +13,12 @@ help: ## this list
 setup: ## install the Debian packages that building needs (nothing is done when they are there)
 	@tools/install-packages build
 
+# A build folder holds the path of its sources; it is of no use elsewhere.
+moved := $(shell home=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' $(BUILD)/CMakeCache.txt 2>/dev/null); \
+    [ -z "$$home" ] || [ "$$home" -ef . ] || echo yes)
+
 build: setup ## build build/loam and, where nvcc is, build/loam-cuda.so
+	@$(if $(moved),echo "make: this tree was moved since it was built: building anew" && rm -rf $(BUILD))
 	@echo "make: building $(BUILD)/loam"
 	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
 	@cmake --build $(BUILD) -j $(JOBS) --target loam backends

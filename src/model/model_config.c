@@ -229,10 +229,11 @@ bool model_config_fits(const ModelConfig *config, int64_t length, GError **error
 {
     if (!model_config_bounds_length(config) || length <= config->max_positions)
         return true;
-    return fail_user(error,
-                     "sequences of %" G_GINT64_FORMAT " tokens, but model.max_positions is %" G_GINT64_FORMAT
-                     ": shorten them, or raise it for a model that is not trained yet",
-                     length, config->max_positions);
+    return fail_user(
+        error,
+        "sequences of %" G_GINT64_FORMAT " tokens, but model.max_positions is %" G_GINT64_FORMAT
+        ": shorten them (data.input_length, data.target_length), or raise it for a model that is not trained yet",
+        length, config->max_positions);
 }
 
 /* Which stacks a family has. */

@@ -199,6 +199,12 @@ sleep 1.1
 sed 's/mesa/loni/' marks.tsv >changed.tsv && cp changed.tsv marks.tsv
 run run.dir=runs/plain $marks train.length='3 steps'
 grep -q 'goes on with the examples that it took at its start (runs/plain/task/train), not with marks.tsv as it is now' log || fail "$(cat log)"
+# The lengths that a GPT has by default are cut to its positions, half of them for the answer.
+gpt="model.family=gpt model.n_enc=0 model.n_dec=1 model.position=learned model.max_positions=40"
+sed '/^data:/d; s/data: .*//; s/family: bert, n_enc: 1, //; s/position: learned, max_positions: 64, token_types: 2, //' base.yaml >gpt.yaml
+# shellcheck disable=SC2086
+"$loam" plan gpt.yaml run.dir=runs/gpt $gpt task.data=marks.tsv $text 'task.target={mark}' --options >out 2>err || fail "$(cat err)"
+grep -q 'input_length: 40' out && grep -q 'target_length: 20' out || fail "$(grep length out)"
 # A score of a label that nothing has is 0.
 printf '{"prediction": "a", "reference": "a"}\n' >same.jsonl
 expect 0 'warning: f1: nothing is labelled "1", so it is 0' "$loam" scores f1 same.jsonl

@@ -140,7 +140,7 @@ void recipe_add_start(const ModelConfig *model, int optimizer, bool timed, const
 
 /* Fine-tuning: people count examples, whatever their lengths. */
 static const char task_settings[] = "data.objective=seq2seq; train.batch=16 examples; train.length=5 epochs; "
-                                    "train.eval_every=1 epochs; data.input_length=512; data.target_length=128";
+                                    "train.eval_every=1 epochs";
 /* Of a classifier: batch, length and rate of transformers' Trainer. */
 static const char classifier_settings[] = "data.objective=labels; train.batch=8 examples; train.length=3 epochs; "
                                           "train.eval_every=1 epochs";
@@ -183,20 +183,18 @@ void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *
 void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArray *settings)
 {
     const Task *task = task_find(config->name);
+    const int64_t longest = model_config_bounds_length(model) ? model->max_positions : INT32_MAX;
     if (model->lora.rank > 0)
         add(lora_optimizer, settings);
     if (model->classifier != LABELS_NONE) {
-        int64_t length = classifier_lengths[model->classifier];
         add(classifier_settings, settings);
-        add_length(settings, "data.input_length",
-                   model_config_bounds_length(model) ? MIN(length, model->max_positions) : length);
+        add_length(settings, "data.input_length", MIN(classifier_lengths[model->classifier], longest));
         return;
     }
     add(task_settings, settings);
-    if (task && task->input_length > 0)
-        add_length(settings, "data.input_length", task->input_length);
-    if (task && task->target_length > 0)
-        add_length(settings, "data.target_length", task->target_length);
+    add_length(settings, "data.input_length", MIN(task && task->input_length > 0 ? task->input_length : 512, longest));
+    add_length(settings, "data.target_length",
+               MIN(task && task->target_length > 0 ? task->target_length : 128, MAX(longest / 2, 1)));
 }
 
 void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings)
