@@ -54,7 +54,7 @@ bool class_weights_find(float **weights, const Config *config, const Loader *tra
         g_propagate_error(error, problem);
         return false;
     }
-    if (!labels_have_names(config->model.classifier))
+    if (!labels_have_names((LabelKind)config->model.classifier))
         return true;
     g_autofree int64_t *counts = g_new0(int64_t, (gsize)n);
     if (!loader_count_labels(train, counts, error))

@@ -75,10 +75,11 @@ bool task_check_example(const Task *task, const TaskConfig *config, const char *
     if (!labels_have_names(task->learns))
         return true;
     g_auto(GStrv) names = label_names(task, example);
-    for (char **name = names; *name; name++)
+    for (char **name = names; *name; name++) {
         if (task->learns == LABELS_TOKENS && label_is_none(classes, *name))
             continue;
-        else if (classes ? labels_find(classes, *name) < 0 : !check_name(where, *name, error))
+        if (classes ? labels_find(classes, *name) < 0 : !check_name(where, *name, error))
             return classes ? label_fail(config, classes, where, *name, error) : false;
+    }
     return true;
 }
