@@ -55,10 +55,11 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
     return true;
 }
 
-/* Whether this is step 0 of random weights, which no later step is compared with and no checkpoint is written of. */
-static bool is_random(const Trainer *t)
+/* Whether this is step 0 of a model that has not learned its objective: of random weights, or before a task. No later
+ * step is compared with it, and no checkpoint is written of it. */
+static bool is_untrained(const Trainer *t)
 {
-    return t->state.attempts == 0 && *t->config.train.init == '\0';
+    return t->state.attempts == 0 && (*t->config.train.init == '\0' || task_is_set(&t->config.task));
 }
 
 /* Records the value if it is the best so far on the same samples. */
@@ -67,7 +68,7 @@ static bool note_best(Trainer *t, double value)
     TrainState *state = &t->state;
     bool compares = state->best_step >= 0 && state->best_data == t->best_data;
     bool better = !compares || (t->best ? value > state->best_value : value < state->best_value);
-    if (is_random(t) || !isfinite(value) || !better)
+    if (is_untrained(t) || !isfinite(value) || !better)
         return false;
     state->best_value = value;
     state->best_step = state->attempts;
