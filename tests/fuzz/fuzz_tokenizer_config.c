@@ -2,7 +2,7 @@
  * size. The first byte chooses the file. */
 #include "fuzz_ends.h"
 #include "fuzz_folder.h"
-#include "text/post_processor.h"
+#include "text/frame.h"
 
 #include <string.h>
 
@@ -24,6 +24,18 @@ static void use(const Tokenizer *tok, bool specials)
     g_free(tokenizer_decode(tok, (const int32_t *)(void *)ids->data, ids->len, NULL));
 }
 
+/* The bytes as the settings of a frame, in both places where transformers has them. */
+static void read_frames(const Tokenizer *tok, const char *data, size_t bytes)
+{
+    json_auto_t *json = json_loadb(data, bytes, 0, NULL);
+    g_autoptr(GError) error = NULL;
+    TextFrame flags = frame_of_flags(json, tok), read;
+    g_free(frame_text(&flags, tok));
+    CHECK(frame_read(&read, json, tok, &error) == (error == NULL), "an error or a frame, not both");
+    if (error == NULL)
+        g_free(frame_text(&read, tok));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     if (bytes == 0)
@@ -38,10 +50,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     CHECK((tok == NULL) == (error != NULL), "an error or a tokenizer, not both");
     CHECK(tok || strstr(error->message, fuzz_folder()), "%s", error->message);
     if (tok) {
-        PostProcessor frame;
         use(tok, false);
         use(tok, true);
-        post_processor_read(fuzz_folder(), tok, &frame);
+        read_frames(tok, (const char *)data + 1, bytes - 1);
     }
     tokenizer_close(tok);
     return 0;
