@@ -1,9 +1,9 @@
 /* import.c: `loam import`: a model of Hugging Face or T5X as a checkpoint. */
 #include "base/file.h"
 #include "cli/cli.h"
-#include "model/fairseq.h"
+#include "model/fairseq/fairseq.h"
 #include "model/hf/hf.h"
-#include "model/t5x.h"
+#include "model/t5x/t5x.h"
 #include "text/tokenizer.h"
 #include "train/checkpoint/checkpoint.h"
 

@@ -1,7 +1,7 @@
 #include "cli/prompts.h"
 
 #include "base/file.h"
-#include "model/text_frame.h"
+#include "model/special_tokens/special_tokens.h"
 
 #include <errno.h>
 #include <inttypes.h>

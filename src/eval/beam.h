@@ -4,7 +4,7 @@
 #pragma once
 
 #include "eval/generation.h"
-#include "model/token_roles.h"
+#include "model/special_tokens/special_tokens.h"
 
 typedef struct BeamOptions {
     int32_t beams;

@@ -3,7 +3,8 @@
  * through the decoder's blocks, whose caches keep the keys and values of the tokens before. */
 #include "model/decoder.h"
 #include "base/check.h"
-#include "model/transformer.h"
+#include "model/heads/heads.h"
+#include "model/transformer/transformer.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/batch.h"
-#include "model/model_config.h"
+#include "model/config/config.h"
 
 #include <stdbool.h>
 

@@ -1,9 +1,10 @@
-#include "model/transformer.h"
+#include "model/transformer/transformer.h"
 
 #include "base/check.h"
 #include "base/text.h"
 #include "device/profile.h"
-#include "model/lora.h"
+#include "model/heads/heads.h"
+#include "model/lora/lora.h"
 
 #include <inttypes.h>
 #include <math.h>

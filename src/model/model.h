@@ -2,10 +2,10 @@
 #pragma once
 
 #include "data/batch.h"
+#include "model/config/config.h"
 #include "model/loss.h"
-#include "model/model_config.h"
+#include "model/special_tokens/special_tokens.h"
 #include "model/stage.h"
-#include "model/token_roles.h"
 #include "param/fp8.h"
 #include "param/param.h"
 

@@ -3,7 +3,7 @@
  * decoder, a final norm to that with the last block, the heads to the stage with the last block of all. */
 #pragma once
 
-#include "model/model_config.h"
+#include "model/config/config.h"
 
 /* Blocks [first, end). */
 typedef struct Stage {

@@ -1,8 +1,8 @@
 #include "model/tensor_names.h"
 
 #include "base/check.h"
-#include "model/lora.h"
-#include "model/params.h"
+#include "model/lora/lora.h"
+#include "model/params/params.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "golden.h"
 #include "model/expected.h"
-#include "model/fairseq.h"
+#include "model/fairseq/fairseq.h"
 #include "model/hf/hf.h"
 
 #include <jansson.h>

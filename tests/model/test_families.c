@@ -2,7 +2,7 @@
 #include "difference.h"
 #include "kind_model.h"
 #include "model/decoder.h"
-#include "model/params.h"
+#include "model/params/params.h"
 
 static void gradient_matches_finite_difference(const void *data)
 {

@@ -1,6 +1,6 @@
 /* Frozen parameters: they stay as they are, cost no gradient and no optimizer state, and the others learn as ever. */
 #include "kind_model.h"
-#include "model/params.h"
+#include "model/params/params.h"
 #include "param/optim.h"
 
 static Model *open_frozen(Device *dev, const ModelConfig *config, const char *const *frozen)

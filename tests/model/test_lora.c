@@ -4,8 +4,7 @@
 #include "model/decoder.h"
 #include "model/hf/adapter.h"
 #include "model/hf/hf.h"
-#include "model/lora.h"
-#include "model/lora_merge.h"
+#include "model/lora/lora.h"
 #include "param/optim.h"
 #include "tiny.h"
 

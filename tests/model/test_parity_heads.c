@@ -5,7 +5,7 @@
 #include "model/hf/adapter.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
-#include "model/lora.h"
+#include "model/lora/lora.h"
 #include "param/store.h"
 
 #include <jansson.h>

@@ -1,4 +1,4 @@
-#include "model/sparsity.h"
+#include "model/config/sparsity.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* A model cut into stages, each with the parameters that it uses alone, and with several microbatches in flight: the
  * gradients of the whole, bit for bit. */
 #include "kind_model.h"
-#include "model/params.h"
-#include "model/slot.h"
+#include "model/params/params.h"
+#include "model/transformer/slot.h"
 
 enum { MICROBATCHES = 4, MOST_STAGES = 5, MOST_BUCKETS = BUCKET_BLOCK + 6 };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/yardstick.h"
-#include "model/model_config.h"
+#include "model/config/config.h"
 
 #define OP_TURN_SECONDS 0.02 /* of an operation, and then of matrix products */
 

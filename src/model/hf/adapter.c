@@ -6,7 +6,7 @@
 #include "format/torch_file.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
-#include "model/lora.h"
+#include "model/lora/lora.h"
 
 #include <math.h>
 #include <string.h>

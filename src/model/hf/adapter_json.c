@@ -1,7 +1,7 @@
 /* adapter_json.c: adapter_config.json of a model with adapters. */
 #include "model/hf/adapter.h"
-#include "model/lora.h"
-#include "model/params.h"
+#include "model/lora/lora.h"
+#include "model/params/params.h"
 
 #include <string.h>
 

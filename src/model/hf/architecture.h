@@ -3,8 +3,8 @@
  * them. */
 #pragma once
 
+#include "model/config/config.h"
 #include "model/hf/keys.h"
-#include "model/model_config.h"
 #include "model/tensor_names.h"
 #include "nn/ctx.h"
 

@@ -6,9 +6,8 @@
 #include "model/hf/adapter.h"
 #include "model/hf/config_json.h"
 #include "model/hf/hf.h"
-#include "model/lora.h"
-#include "model/lora_merge.h"
-#include "model/params.h"
+#include "model/lora/lora.h"
+#include "model/params/params.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "model/hf/adapter.h"
 #include "model/hf/classes.h"
 #include "model/hf/config_json.h"
-#include "model/params.h"
+#include "model/params/params.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* keys.h: keys of a config.json: one table per architecture, read into a ModelConfig and written from it. */
 #pragma once
 
-#include "model/model_config.h"
-#include "model/token_roles.h"
+#include "model/config/config.h"
+#include "model/special_tokens/special_tokens.h"
 
 typedef enum HfKeyType {
     HF_KEY_INT,        /* into an int64_t */

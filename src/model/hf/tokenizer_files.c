@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "model/hf/keys.h"
-#include "model/text_frame.h"
+#include "model/special_tokens/special_tokens.h"
 #include "text/roles.h"
 #include "text/tokenizer_json.h"
 

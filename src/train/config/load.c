@@ -1,6 +1,6 @@
 /* load.c: reads a configuration, and fits it to a model and a tokenizer. */
 #include "model/hf/hf.h"
-#include "model/text_frame.h"
+#include "model/special_tokens/special_tokens.h"
 #include "nn/ctx.h"
 #include "train/config/config.h"
 #include "train/config/layers.h"

@@ -1,0 +1,345 @@
+#include "model/config/config.h"
+
+#include "model/lora/lora.h"
+#include "nn/ctx.h"
+
+static const char *const family_names[] = { [FAMILY_T5] = "t5", [FAMILY_BERT] = "bert", [FAMILY_GPT] = "gpt", NULL };
+static const char *const norm_names[] = { [NORM_RMS] = "rmsnorm", [NORM_LAYER] = "layernorm", NULL };
+static const char *const position_names[] = {
+    [POSITION_RELATIVE_BIAS] = "relative_bias",
+    [POSITION_LEARNED] = "learned",
+    [POSITION_ROTARY] = "rotary",
+    [POSITION_ALIBI] = "alibi",
+    [POSITION_SINUSOIDAL] = "sinusoidal",
+    [POSITION_NONE] = "none",
+    [POSITION_LEARNED_AND_BIAS] = "learned+relative_bias",
+    [POSITION_RELATIVE_KEY] = "relative_key",
+    [POSITION_RELATIVE_KEY_QUERY] = "relative_key_query",
+    NULL,
+};
+static const char *const init_names[] = {
+    [INIT_SCHEME_T5] = "t5",         [INIT_SCHEME_NORMAL] = "normal",   [INIT_SCHEME_FAIRSEQ] = "fairseq",
+    [INIT_SCHEME_FAN_IN] = "fan_in", [INIT_SCHEME_FAN_OUT] = "fan_out", NULL
+};
+static const char *const rule_names[] = { [RELPOS_T5] = "t5", [RELPOS_AST] = "ast", NULL };
+static const char *const activation_names[] = { ACTIVATIONS(ACTIVATION_TEXT) NULL };
+static const char *const target_keys[] = { "module", NULL };
+/* 0 means that of the blocks, else an Activation + 1. */
+static const char *const head_activation_names[] = { "same", ACTIVATIONS(ACTIVATION_TEXT) NULL };
+
+#define ROW(name, type, field, initial, min, max, class, help, choices)                                                \
+    {                                                                                                                  \
+        "model." name, type, offsetof(ModelConfig, field), initial, min, max, class, help, choices                     \
+    }
+
+/* clang-format off */
+const OptionRow model_options[] = {
+    ROW("preset",           OPT_STRING, preset, "", 0, 0, OPT_IDENTITY, "a published shape to start from, such as t5-1.1-small; other model options override it", NULL),
+    ROW("family",           OPT_ENUM, family, "t5", 0, 0, OPT_IDENTITY, "encoder-decoder (t5), encoder alone (bert) or decoder alone (gpt)", family_names),
+    ROW("n_enc",            OPT_I64, n_enc, "8", 0, 1000, OPT_IDENTITY, "blocks of the encoder; 0 for gpt", NULL),
+    ROW("n_dec",            OPT_I64, n_dec, "8", 0, 1000, OPT_IDENTITY, "blocks of the decoder; 0 for bert", NULL),
+    ROW("width",            OPT_I64, width, "512", 1, 65536, OPT_IDENTITY, "channels of the hidden states", NULL),
+    ROW("ffn",              OPT_I64, ffn, "1024", 1, 1048576, OPT_IDENTITY, "channels inside the feed-forward network", NULL),
+    ROW("heads",            OPT_I64, heads, "6", 1, 1024, OPT_IDENTITY, "attention heads", NULL),
+    ROW("head_dim",         OPT_I64, head_dim, "64", 1, 1024, OPT_IDENTITY, "channels of one head", NULL),
+    ROW("kv_heads",         OPT_I64, kv_heads, "0", 0, 1024, OPT_IDENTITY, "heads of keys and values, each read by heads / kv_heads heads of queries; 0: as many as heads", NULL),
+    ROW("vocab",            OPT_I64, vocab, "auto", 0, 16777216, OPT_IDENTITY, "rows of the embedding; auto: the tokenizer's size with its sentinels, rounded up to vocab_multiple", NULL),
+    ROW("vocab_multiple",   OPT_I64, vocab_multiple, "128", 1, 65536, OPT_IDENTITY, "what vocab auto is rounded up to", NULL),
+    ROW("activation",       OPT_ENUM, activation, "gelu_tanh", 0, 0, OPT_IDENTITY, "of the feed-forward network", activation_names),
+    ROW("gated",            OPT_BOOL, gated, "true", 0, 0, OPT_IDENTITY, "feed-forward network with a multiplicative gate", NULL),
+    ROW("bias",             OPT_BOOL, bias, "false", 0, 0, OPT_IDENTITY, "every linear of the blocks adds a bias", NULL),
+    ROW("norm",             OPT_ENUM, norm, "rmsnorm", 0, 0, OPT_IDENTITY, "kind of every norm", norm_names),
+    ROW("norm_bias",        OPT_BOOL, norm_bias, "false", 0, 0, OPT_IDENTITY, "layernorm adds a bias", NULL),
+    ROW("post_norm",        OPT_BOOL, post_norm, "false", 0, 0, OPT_IDENTITY, "norm after each sublayer and its residual sum (post-LN, BERT), not before the sublayer", NULL),
+    ROW("first_norm",       OPT_BOOL, first_norm, "true", 0, 0, OPT_IDENTITY, "norm of the first block's self-attention; ModernBERT leaves it out", NULL),
+    ROW("final_norm",       OPT_BOOL, final_norm, "true", 0, 0, OPT_IDENTITY, "norm after the last block of the encoder and of the decoder", NULL),
+    ROW("embed_norm",       OPT_BOOL, embed_norm, "false", 0, 0, OPT_IDENTITY, "norm of the embeddings", NULL),
+    ROW("position",         OPT_ENUM, position, "relative_bias", 0, 0, OPT_IDENTITY, "how the model knows the positions of tokens", position_names),
+    ROW("max_positions",    OPT_I64, max_positions, "512", 1, 16777216, OPT_IDENTITY, "longest sequence, with learned positions, relative_key, relative_key_query or a sparse pattern", NULL),
+    ROW("position_offset",  OPT_I64, position_offset, "0", 0, 1024, OPT_IDENTITY, "learned and sinusoidal positions: row of the table for position 0; fairseq and RoBERTa leave 2 rows unused", NULL),
+    ROW("position_zero",    OPT_I64, position_zero, "-1", -1, 16777216, OPT_IDENTITY, "sinusoidal positions: row of the table that is all zeros, as in XGLM the row of the padding id; -1: none", NULL),
+    ROW("rotary_base",      OPT_F64, rotary_base, "10000", 1, 1e12, OPT_IDENTITY, "rotary positions: the longest wavelength is 2 pi times this", NULL),
+    ROW("rotary_local",     OPT_F64, rotary_local, "0", 0, 1e12, OPT_IDENTITY, "rotary_base of the blocks with a window; 0: the same", NULL),
+    ROW("rotary_dim",       OPT_I64, rotary_dim, "0", 0, 1024, OPT_IDENTITY, "channels of a head that are rotated; 0: all", NULL),
+    ROW("token_types",      OPT_I64, token_types, "0", 0, 1024, OPT_IDENTITY, "token types with an embedding of their own; 0: none", NULL),
+    ROW("window",           OPT_I64, window, "0", 0, 1048576, OPT_IDENTITY, "local attention: a token of an encoder attends to window/2 tokens on each side, one of a decoder to itself and window - 1 tokens before; 0: to all", NULL),
+    ROW("global_every",     OPT_I64, global_every, "0", 0, 1000, OPT_IDENTITY, "with a window: blocks 0, n, 2n, ... attend to all tokens; 0: no block does", NULL),
+    ROW("sparse_pattern",   OPT_ENUM, sparsity.pattern, "none", 0, 0, OPT_IDENTITY, "block-sparse self-attention of the encoder, or of a decoder alone, up to max_positions tokens", sparse_pattern_names),
+    ROW("sparse_block",     OPT_I64, sparsity.block, "16", 4, 4096, OPT_IDENTITY, "tokens of a block of sparse attention", NULL),
+    ROW("sparse_local",     OPT_STRING, sparsity.local, "", 0, 0, OPT_IDENTITY, "fixed, variable: blocks of a window, 2,4 for a window of two and then windows of four; empty: 4", NULL),
+    ROW("sparse_window",    OPT_I64, sparsity.window, "3", 1, 4095, OPT_IDENTITY, "bigbird, longformer, sliding: blocks of the window around a block", NULL),
+    ROW("sparse_n_global",  OPT_I64, sparsity.n_global, "1", 0, 4096, OPT_IDENTITY, "bigbird: so many first blocks attend to all blocks and all to them; fixed: all blocks attend to so many last blocks of a window", NULL),
+    ROW("sparse_global",    OPT_STRING, sparsity.global, "", 0, 0, OPT_IDENTITY, "variable, longformer: numbers of the blocks that all blocks attend to, such as 0,7-8; empty: 0", NULL),
+    ROW("sparse_n_random",  OPT_I64, sparsity.n_random, "-1", -1, 4096, OPT_IDENTITY, "bigbird, variable: random key blocks of each query block; -1: 1 and 0", NULL),
+    ROW("sparse_horizontal", OPT_BOOL, sparsity.horizontal, "false", 0, 0, OPT_IDENTITY, "fixed, variable: global blocks also attend to all blocks", NULL),
+    ROW("sparse_rotations", OPT_I64, sparsity.rotations, "1", 1, 4096, OPT_IDENTITY, "fixed: heads take turns among so many choices of a window's global blocks; needs sparse_per_head", NULL),
+    ROW("sparse_per_head",  OPT_BOOL, sparsity.per_head, "false", 0, 0, OPT_IDENTITY, "each head has a layout of its own", NULL),
+    ROW("sparse_seed",      OPT_I64, sparsity.seed, "0", 0, 1e15, OPT_IDENTITY, "of the random blocks", NULL),
+    ROW("prefix_lm",        OPT_BOOL, prefix_lm, "false", 0, 0, OPT_TUNABLE, "decoder alone: the tokens of a prompt attend to each other in both directions; data.objective prefix_lm sets it", NULL),
+    ROW("memory_tokens",    OPT_I64, memory_tokens, "0", 0, 65536, OPT_IDENTITY, "learned tokens that the encoder reads before each sequence; data.input_length does not count them", NULL),
+    ROW("context_queries",  OPT_BOOL, context_queries, "false", 0, 0, OPT_IDENTITY, "the encoder's queries depend on their whole sequence, of which each head pools one vector (t5-experiments' cdQ)", NULL),
+    ROW("scale_scores",     OPT_BOOL, scale_scores, "false", 0, 0, OPT_IDENTITY, "attention scores times head_dim^-1/2; T5 has it in its initial weights instead", NULL),
+    ROW("qk_layer_scaling", OPT_BOOL, qk_layer_scaling, "false", 0, 0, OPT_IDENTITY, "attention scores are computed divided by the number of their layer and multiplied by it before the softmax, as Megatron does for f16: other rounding, the same model", NULL),
+    ROW("tie_embeddings",   OPT_BOOL, tie_embeddings, "false", 0, 0, OPT_IDENTITY, "logits from the embedding matrix", NULL),
+    ROW("scale_embedding",  OPT_BOOL, scale_embedding, "false", 0, 0, OPT_IDENTITY, "embeddings times width^1/2 (fairseq)", NULL),
+    ROW("scale_logits",     OPT_BOOL, scale_logits, "false", 0, 0, OPT_IDENTITY, "hidden states times width^-1/2 before the logits (T5 v1.0)", NULL),
+    ROW("head_transform",   OPT_BOOL, head_transform, "false", 0, 0, OPT_IDENTITY, "linear, activation and norm before the projection to the vocabulary (BERT)", NULL),
+    ROW("head_activation",  OPT_ENUM, head_activation, "same", 0, 0, OPT_IDENTITY, "of head_transform; same: that of the feed-forward network", head_activation_names),
+    ROW("head_bias",        OPT_BOOL, head_bias, "false", 0, 0, OPT_IDENTITY, "bias on the logits", NULL),
+    ROW("pooler",           OPT_BOOL, pooler, "false", 0, 0, OPT_IDENTITY, "tanh of a linear of each sequence's first token (bert)", NULL),
+    ROW("sentence_head",    OPT_BOOL, sentence_head, "false", 0, 0, OPT_IDENTITY, "two classes of a pair of sentences, from the pooler (bert)", NULL),
+    ROW("classifier",       OPT_ENUM, classifier, "none", 0, 0, OPT_IDENTITY, "what an encoder's head for labels answers, in place of words: a class or a value of each sequence, a class of each token, the span of an answer, the right one of several sequences; a task sets it", label_kind_names),
+    ROW("labels",           OPT_STRING, labels, "", 0, 0, OPT_IDENTITY, "names of the classes in their order, separated by commas; empty: those of the task, or of its data", NULL),
+    ROW("classifier_dense", OPT_BOOL, classifier_dense, "false", 0, 0, OPT_IDENTITY, "tanh of a linear of its own before the classifier (RoBERTa)", NULL),
+    ROW("classifier_dropout", OPT_F64, classifier_dropout, "-1", -1, 0.99, OPT_TUNABLE, "rate on what the classifier reads; -1: as dropout", NULL),
+    ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "initial weights: t5 keeps the variance of activations; normal has init_std everywhere; fairseq is its transformer_lm's; fan_in is AST-T5's, of std (2 in)^-1/2; fan_out is that as its code has it, (2 out)^-1/2 and a head that starts near zero", init_names),
+    ROW("init_std",         OPT_F64, init_std, "0.02", 0, 100, OPT_IDENTITY, "standard deviation with init normal", NULL),
+    ROW("init_scale_outputs", OPT_BOOL, init_scale_outputs, "false", 0, 0, OPT_IDENTITY, "init normal: what is added to the residual stream starts smaller by (2 blocks)^-1/2 (GPT-2, Megatron)", NULL),
+    ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "rate on embeddings and on the outputs of sublayers", NULL),
+    ROW("attention_dropout", OPT_F64, attention_dropout, "-1", -1, 0.99, OPT_TUNABLE, "rate on attention weights; -1: as dropout", NULL),
+    ROW("activation_dropout", OPT_F64, activation_dropout, "-1", -1, 0.99, OPT_TUNABLE, "rate inside the feed-forward network; -1: as dropout with inner_dropout, else 0", NULL),
+    ROW("inner_dropout",    OPT_BOOL, inner_dropout, "true", 0, 0, OPT_IDENTITY, "dropout also inside the feed-forward network and after the final norm (T5)", NULL),
+    ROW("norm_eps",         OPT_F64, norm_eps, "1e-6", 0, 1, OPT_IDENTITY, "added to the mean square, or the variance, in the norms", NULL),
+    ROW("rel_buckets",      OPT_I64, rel_buckets, "32", 4, 4096, OPT_IDENTITY, "buckets of the relative position bias", NULL),
+    ROW("rel_max_distance", OPT_I64, rel_max_distance, "128", 3, 1048576, OPT_IDENTITY, "distance from which on the last bucket is used", NULL),
+    ROW("rel_rule",         OPT_ENUM, rel_rule, "t5", 0, 0, OPT_IDENTITY, "how distances fall into buckets: t5 (Raffel et al. 2020), ast (AST-T5: finer, rounded up)", rule_names),
+    ROW("rel_encoder_only", OPT_BOOL, rel_encoder_only, "false", 0, 0, OPT_IDENTITY, "the decoder has no relative position bias", NULL),
+    ROW("rel_per_block",    OPT_BOOL, rel_per_block, "false", 0, 0, OPT_IDENTITY, "each block has a relative position bias of its own (umT5); else all blocks of the encoder share one, and all of the decoder", NULL),
+#undef ROW
+#define ROW(name, type, field, initial, min, max, class, help, choices)                                                \
+    {                                                                                                                  \
+        "lora." name, type, offsetof(ModelConfig, lora.field), initial, min, max, class, help, choices                 \
+    }
+    ROW("rank",             OPT_I64, rank, "0", 0, 4096, OPT_IDENTITY, "train adapters of this rank (r of PEFT) beside frozen linear layers, and the head of a classifier; 0: train the weights themselves", NULL),
+    ROW("alpha",            OPT_F64, alpha, "8", 0, 1e6, OPT_IDENTITY, "an adapter's output is multiplied by alpha / rank (lora_alpha of PEFT)", NULL),
+    ROW("targets",          OPT_LIST, targets, "", 0, 0, OPT_IDENTITY, "linear layers of the blocks that get an adapter, separated by commas: names of transformers' modules as in PEFT (q,v or query,value), or all-linear; empty: queries and values", target_keys),
+    ROW("dropout",          OPT_F64, dropout, "0", 0, 0.99, OPT_TUNABLE, "dropout rate on the input of an adapter", NULL),
+};
+/* clang-format on */
+
+const int n_model_options = G_N_ELEMENTS(model_options);
+
+const OptionRename model_renames[] = {
+    { "model.segments", "model.token_types", NULL },
+    { "model.norm_after", "model.post_norm", NULL },
+    { NULL, NULL, NULL },
+};
+
+static const OptionGroup group = { model_options, G_N_ELEMENTS(model_options), 0, model_renames };
+const OptionTable model_table = { &group, 1, sizeof(ModelConfig), NULL };
+
+void model_config_defaults(ModelConfig *config)
+{
+    *config = (ModelConfig){ 0 };
+    options_set_defaults(&model_table, config);
+    model_config_clear(config);
+}
+
+ModelConfig model_config_copy(const ModelConfig *config)
+{
+    ModelConfig copy = *config;
+    copy.preset = g_strdup(config->preset);
+    copy.labels = g_strdup(config->labels);
+    copy.lora.targets = g_strdup(config->lora.targets);
+    copy.sparsity.local = g_strdup(config->sparsity.local);
+    copy.sparsity.global = g_strdup(config->sparsity.global);
+    return copy;
+}
+
+void model_config_clear(ModelConfig *config)
+{
+    g_clear_pointer(&config->preset, g_free);
+    g_clear_pointer(&config->labels, g_free);
+    g_clear_pointer(&config->lora.targets, g_free);
+    g_clear_pointer(&config->sparsity.local, g_free);
+    g_clear_pointer(&config->sparsity.global, g_free);
+}
+
+int64_t model_config_kv_heads(const ModelConfig *config)
+{
+    return config->kv_heads ? config->kv_heads : config->heads;
+}
+
+double model_config_attention_dropout(const ModelConfig *config)
+{
+    return config->attention_dropout < 0 ? config->dropout : config->attention_dropout;
+}
+
+double model_config_activation_dropout(const ModelConfig *config)
+{
+    if (config->activation_dropout >= 0)
+        return config->activation_dropout;
+    return config->inner_dropout ? config->dropout : 0;
+}
+
+double model_config_classifier_dropout(const ModelConfig *config)
+{
+    return config->classifier_dropout < 0 ? config->dropout : config->classifier_dropout;
+}
+
+bool model_config_shifts(const ModelConfig *config)
+{
+    return config->classifier != LABELS_NONE && config->n_dec > 0;
+}
+
+int64_t model_config_outputs(const ModelConfig *config)
+{
+    switch ((LabelKind)config->classifier) {
+    case LABELS_SEQUENCE:
+    case LABELS_TOKENS:
+        return labels_count(config->labels);
+    case LABELS_SPAN:
+        return 2;
+    case LABELS_VALUE:
+    case LABELS_CHOICE:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+Activation model_config_head_activation(const ModelConfig *config)
+{
+    return (Activation)(config->head_activation ? config->head_activation - 1 : config->activation);
+}
+
+bool model_config_learned_positions(const ModelConfig *config)
+{
+    return config->position == POSITION_LEARNED || config->position == POSITION_LEARNED_AND_BIAS;
+}
+
+bool model_config_relative_bias(const ModelConfig *config, bool decoder)
+{
+    return (config->position == POSITION_RELATIVE_BIAS || config->position == POSITION_LEARNED_AND_BIAS) &&
+           !(decoder && config->rel_encoder_only);
+}
+
+bool model_config_distances(const ModelConfig *config)
+{
+    return config->position == POSITION_RELATIVE_KEY || config->position == POSITION_RELATIVE_KEY_QUERY;
+}
+
+bool model_config_bounds_length(const ModelConfig *config)
+{
+    return model_config_learned_positions(config) || model_config_distances(config) ||
+           config->sparsity.pattern != SPARSE_NONE;
+}
+
+bool model_config_fits(const ModelConfig *config, int64_t length, GError **error)
+{
+    if (!model_config_bounds_length(config) || length <= config->max_positions)
+        return true;
+    return fail_user(
+        error,
+        "sequences of %" G_GINT64_FORMAT " tokens, but model.max_positions is %" G_GINT64_FORMAT
+        ": shorten them (data.input_length, data.target_length), or raise it for a model that is not trained yet",
+        length, config->max_positions);
+}
+
+/* Which stacks a family has. */
+static bool check_family(const ModelConfig *config, GError **error)
+{
+    static const bool has[][2] = {
+        [FAMILY_T5] = { true, true }, [FAMILY_BERT] = { true, false }, [FAMILY_GPT] = { false, true }
+    };
+    const int64_t blocks[] = { config->n_enc, config->n_dec };
+    static const char *const names[] = { "n_enc", "n_dec" };
+
+    for (int i = 0; i < 2; i++)
+        if ((blocks[i] > 0) != has[config->family][i])
+            return fail_user(error, "model.%s is %" G_GINT64_FORMAT ": family %s needs it to be %s", names[i],
+                             blocks[i], family_names[config->family], has[config->family][i] ? "at least 1" : "0");
+    if ((config->pooler || config->sentence_head) && config->family != FAMILY_BERT)
+        return fail_user(error, "model.pooler and model.sentence_head are of family bert, not %s",
+                         family_names[config->family]);
+    if (config->prefix_lm && config->family != FAMILY_GPT)
+        return fail_user(error, "model.prefix_lm is of family gpt, not %s", family_names[config->family]);
+    if (config->memory_tokens > 0 && config->family != FAMILY_T5)
+        return fail_user(error, "model.memory_tokens are of family t5, not %s", family_names[config->family]);
+    if (config->context_queries && config->n_enc == 0)
+        return fail_user(error, "model.context_queries are of an encoder, family %s has none",
+                         family_names[config->family]);
+    if (config->sentence_head && !config->pooler)
+        return fail_user(error, "model.sentence_head reads the pooler: set model.pooler too");
+    return true;
+}
+
+/* T5ForSequenceClassification and T5ForQuestionAnswering read the decoder, T5ForTokenClassification an encoder alone.
+ */
+static bool has_classifier(const ModelConfig *config)
+{
+    bool of_t5 = config->classifier == LABELS_SEQUENCE || config->classifier == LABELS_VALUE ||
+                 config->classifier == LABELS_SPAN;
+    return config->family == FAMILY_BERT || (config->family == FAMILY_T5 && of_t5);
+}
+
+/* A classifier reads the pooler, the transform, a linear of its own, or what the last block gives. */
+static bool check_classifier(const ModelConfig *config, GError **error)
+{
+    const char *kind = label_kind_names[config->classifier];
+    bool classes = config->classifier == LABELS_SEQUENCE || config->classifier == LABELS_TOKENS;
+    if (config->classifier == LABELS_NONE)
+        return true;
+    if (!has_classifier(config))
+        return fail_user(error, "model.classifier=%s is of family bert, not %s", kind, family_names[config->family]);
+    if (config->sentence_head || config->head_bias)
+        return fail_user(error, "model.classifier=%s takes the place of model.sentence_head and model.head_bias", kind);
+    if (config->pooler + config->head_transform + config->classifier_dense > 1)
+        return fail_user(error,
+                         "model.classifier=%s reads one of model.pooler, model.head_transform and "
+                         "model.classifier_dense: set one",
+                         kind);
+    if (config->pooler && (config->classifier == LABELS_TOKENS || config->classifier == LABELS_SPAN))
+        return fail_user(error, "model.classifier=%s reads every token; model.pooler is of the first alone", kind);
+    if (classes && labels_count(config->labels) < 2)
+        return fail_user(error,
+                         "model.labels is \"%s\": model.classifier=%s wants the names of two classes or more, "
+                         "separated by commas",
+                         config->labels ? config->labels : "", kind);
+    return !classes || labels_check(config->labels, "model.labels", error);
+}
+
+static bool check_attention(const ModelConfig *config, GError **error)
+{
+    int64_t rotary_dim = config->rotary_dim ? config->rotary_dim : config->head_dim;
+
+    if (config->heads % model_config_kv_heads(config) != 0)
+        return fail_user(error, "model.kv_heads is %" G_GINT64_FORMAT ": it must divide model.heads, %" G_GINT64_FORMAT,
+                         config->kv_heads, config->heads);
+    if (config->position == POSITION_ROTARY && (rotary_dim % 2 != 0 || rotary_dim > config->head_dim))
+        return fail_user(error,
+                         "rotary positions of %" G_GINT64_FORMAT
+                         " channels a head: model.rotary_dim (or head_dim) must be even and at most %" G_GINT64_FORMAT,
+                         rotary_dim, config->head_dim);
+    if (config->position == POSITION_SINUSOIDAL && (config->width % 2 != 0 || config->width < 4))
+        return fail_user(error,
+                         "sinusoidal positions of a width of %" G_GINT64_FORMAT ": it must be even and at least 4",
+                         config->width);
+    if (model_config_distances(config) && (config->family != FAMILY_BERT || config->sparsity.pattern != SPARSE_NONE))
+        return fail_user(error, "model.position relative_key and relative_key_query are of family bert, without "
+                                "model.sparse_pattern");
+    if ((config->rel_per_block || config->rel_encoder_only) && !model_config_relative_bias(config, false))
+        return fail_user(error, "model.rel_per_block and model.rel_encoder_only need model.position relative_bias or "
+                                "learned+relative_bias");
+    if (config->norm_bias && config->norm != NORM_LAYER)
+        return fail_user(error, "model.norm_bias needs model.norm layernorm");
+    return sparsity_check(&config->sparsity, config->max_positions, error);
+}
+
+bool model_config_check(const ModelConfig *config, GError **error)
+{
+    if (!check_family(config, error) || !check_attention(config, error) || !check_classifier(config, error) ||
+        !lora_check(&config->lora, error))
+        return false;
+    if (config->rel_buckets % 4 != 0)
+        return fail_user(error, "model.rel_buckets is %" G_GINT64_FORMAT ": it must be a multiple of 4",
+                         config->rel_buckets);
+    if (config->rel_max_distance <= config->rel_buckets / 2)
+        return fail_user(error,
+                         "model.rel_max_distance is %" G_GINT64_FORMAT
+                         ": it must be above half of model.rel_buckets, %" G_GINT64_FORMAT,
+                         config->rel_max_distance, config->rel_buckets / 2);
+    if (config->vocab != 0 && config->vocab < 2)
+        return fail_user(error, "model.vocab is %" G_GINT64_FORMAT ": it must be auto or at least 2", config->vocab);
+    return true;
+}

@@ -1,0 +1,161 @@
+/* config.h: the options model.*: the shape of an encoder-decoder (T5), an encoder (BERT) or a decoder (GPT), and
+ * the presets that set many of them at once. */
+#pragma once
+
+#include "base/error.h"
+#include "base/options/options.h"
+#include "data/labels.h"
+#include "device/ops.h"
+#include "model/config/sparsity.h"
+
+typedef enum Family { FAMILY_T5, FAMILY_BERT, FAMILY_GPT } Family;
+
+typedef enum PositionKind {
+    POSITION_RELATIVE_BIAS, /* T5: a learned bias on the scores, one for each bucket of distances and head */
+    POSITION_LEARNED,       /* BERT, GPT-2: a learned embedding of each position */
+    POSITION_ROTARY,        /* LLaMA: queries and keys are rotated by angles that grow with the position */
+    POSITION_ALIBI,         /* Press et al. 2022: a fixed bias, linear in the distance */
+    POSITION_SINUSOIDAL,    /* fairseq: a fixed embedding of each position */
+    POSITION_NONE,
+    POSITION_LEARNED_AND_BIAS,  /* AST-T5: POSITION_LEARNED and POSITION_RELATIVE_BIAS */
+    POSITION_RELATIVE_KEY,      /* Shaw et al. 2018: scores add q · (learned embedding of the distance) */
+    POSITION_RELATIVE_KEY_QUERY /* Huang et al. 2020: scores add (q + k) · (learned embedding of the distance) */
+} PositionKind;
+
+/* How initial weights are drawn: see params/init.h. */
+typedef enum InitScheme {
+    INIT_SCHEME_T5,
+    INIT_SCHEME_NORMAL,
+    INIT_SCHEME_FAIRSEQ,
+    INIT_SCHEME_FAN_IN,
+    INIT_SCHEME_FAN_OUT
+} InitScheme;
+
+/* Low-rank adapters (model/lora.h): the options lora.NAME. */
+typedef struct LoraConfig {
+    int64_t rank;   /* r; 0 means no adapters */
+    double alpha;   /* an adapter's output is multiplied by alpha / r */
+    char *targets;  /* the linear layers with an adapter, by the names of lora_layers: "self.q,self.v" */
+    double dropout; /* rate on an adapter's input */
+} LoraConfig;
+
+/* A field has the name of its option, model.NAME, whose help says more; sparsity has the options model.sparse_*. */
+typedef struct ModelConfig {
+    char *preset; /* "t5-1.1-small"; "" means none */
+    int family;   /* Family */
+
+    /* Sizes. */
+    int64_t n_enc, n_dec; /* blocks of the encoder and of the decoder; 0 means there is none */
+    int64_t width;        /* C, channels of the residual stream */
+    int64_t ffn;          /* F, channels of the hidden layer of the feed-forward network */
+    int64_t heads;        /* H, of queries */
+    int64_t head_dim;     /* D, channels of a head */
+    int64_t kv_heads;     /* of keys and values; 0 means as many as `heads` */
+    int64_t vocab;        /* V, rows of the embedding; 0 means the tokenizer's size rounded up to vocab_multiple */
+    int64_t vocab_multiple;
+
+    /* Blocks. */
+    int activation;  /* Activation of the feed-forward network */
+    bool gated;      /* the feed-forward network multiplies act(x wi_0ᵀ) by x wi_1ᵀ */
+    bool bias;       /* every linear of the blocks adds a bias */
+    int norm;        /* NormKind */
+    bool norm_bias;  /* LayerNorm adds a bias */
+    bool post_norm;  /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
+    bool first_norm; /* pre-LN: the first block's self-attention has a norm */
+    bool final_norm; /* norm after the last block of the encoder and of the decoder */
+    bool embed_norm; /* norm after the embedding */
+
+    /* Positions. */
+    int position;            /* PositionKind */
+    int64_t max_positions;   /* longest sequence, where model_config_bounds_length says that there is one */
+    int64_t position_offset; /* learned, sinusoidal: position 0 has this row of the table; the rows before are unused */
+    int64_t position_zero;   /* sinusoidal: this row of the table is zeros; -1 means none */
+    double rotary_base;      /* largest wavelength / 2 pi */
+    double rotary_local;     /* rotary_base of blocks with a window; 0 means rotary_base */
+    int64_t rotary_dim;      /* channels of a head that are rotated; 0 means all */
+    int64_t rel_buckets;     /* relative bias: buckets of distances */
+    int64_t rel_max_distance; /* relative bias: distances from here on share the last bucket */
+    int rel_rule;             /* RelposRule */
+    bool rel_per_block;       /* relative bias: each block has a table of its own (umT5); else all blocks share one */
+    bool rel_encoder_only;    /* relative bias: the decoder has none */
+    int64_t token_types;      /* token types, each with an embedding; 0 means none */
+
+    /* Which keys a query attends to. */
+    int64_t window; /* encoder: window / 2 tokens to each side; decoder: itself and window - 1 before; 0 means all */
+    int64_t global_every; /* blocks 0, n, 2n, … have no window; 0 means every block has it */
+    Sparsity sparsity;    /* block-sparse self-attention, of the encoder or of a decoder-only model */
+    bool prefix_lm;       /* decoder-only: the tokens of a prompt attend to each other in both directions */
+
+    /* Attention. */
+    bool scale_scores;     /* scores q·k times head_dim^-1/2; T5 has that factor in its initial weights instead */
+    bool qk_layer_scaling; /* Megatron: q·k / (block number), then softmax(that · block number): q·k fits f16 */
+    bool context_queries;  /* encoder: context-dependent queries (nn/attention.h) */
+    int64_t memory_tokens; /* encoder: learned tokens before each sequence; 0 means none */
+
+    /* Embedding and heads. */
+    bool tie_embeddings;   /* the projection to the vocabulary is the embedding */
+    bool scale_embedding;  /* embeddings times width^1/2 */
+    bool scale_logits;     /* logits times width^-1/2 (T5 v1.0) */
+    bool head_transform;   /* linear, activation and norm before the projection to the vocabulary (BERT) */
+    bool head_bias;        /* bias on the logits */
+    int head_activation;   /* of head_transform: an Activation + 1; 0 means `activation` */
+    bool pooler;           /* tanh(dense(first token)) of each sequence (BERT) */
+    bool sentence_head;    /* two classes of a pair of sentences, from the pooler: sentence order or next sentence */
+    int classifier;        /* LabelKind: the head of a fine-tuned model, in place of the one over the vocabulary */
+    char *labels;          /* names of the classes, separated by commas; "" means none */
+    bool classifier_dense; /* tanh(linear) of its own before the classifier (RoBERTa) */
+    double classifier_dropout; /* rate on the classifier's input; below 0 means `dropout` */
+
+    /* Training. */
+    int init;                 /* InitScheme */
+    double init_std;          /* INIT_SCHEME_NORMAL: standard deviation */
+    bool init_scale_outputs;  /* INIT_SCHEME_NORMAL: a sublayer's last matrix is drawn with std · (2 · blocks)^-1/2 */
+    double dropout;           /* rate on embeddings and on the outputs of sublayers */
+    double attention_dropout; /* rate on attention probabilities; below 0 means `dropout` */
+    double activation_dropout; /* rate in the feed-forward network; below 0 means `dropout` if inner_dropout, else 0 */
+    bool inner_dropout;        /* T5: dropout in the feed-forward network and after the final norm */
+    double norm_eps;
+
+    LoraConfig lora;
+} ModelConfig;
+
+extern const OptionRow model_options[]; /* "model.*" and "lora.*" over ModelConfig */
+extern const int n_model_options;
+extern const OptionRename model_renames[];
+extern const OptionTable model_table; /* all of these, for a configuration that is a ModelConfig */
+/* The defaults of all options; strings are NULL. */
+void model_config_defaults(ModelConfig *config);
+/* The copy has strings of its own, until model_config_clear. */
+ModelConfig model_config_copy(const ModelConfig *config);
+void model_config_clear(ModelConfig *config);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ModelConfig, model_config_clear)
+
+/* Appends the settings of a preset ("model.n_enc" …) with origin "preset NAME". An unknown name is an error that names
+ * the nearest ones. */
+bool model_preset_settings(const char *name, GPtrArray *settings, GError **error);
+extern const char *const model_preset_names[]; /* NULL-terminated */
+/* Rules across options: which blocks a family has, heads, positions, sparse attention. */
+bool model_config_check(const ModelConfig *config, GError **error);
+
+/* Options with their "0 means …" or "below 0 means …" replaced. */
+int64_t model_config_kv_heads(const ModelConfig *config);
+double model_config_attention_dropout(const ModelConfig *config);
+double model_config_activation_dropout(const ModelConfig *config);
+Activation model_config_head_activation(const ModelConfig *config);
+double model_config_classifier_dropout(const ModelConfig *config);
+/* Whether a classifier reads the output of a decoder, whose tokens are those of the encoder moved by one. */
+bool model_config_shifts(const ModelConfig *config);
+/* Number of the classifier's outputs for each token, sequence or choice; 0 where there is no classifier. */
+int64_t model_config_outputs(const ModelConfig *config);
+/* Whether there is a learned embedding of each position. */
+bool model_config_learned_positions(const ModelConfig *config);
+/* Whether self-attention of the encoder or of the decoder has a relative position bias. */
+bool model_config_relative_bias(const ModelConfig *config, bool decoder);
+/* Whether scores have embeddings of distances: relative_key or relative_key_query. */
+bool model_config_distances(const ModelConfig *config);
+/* Whether sequences are at most max_positions long: with learned positions, distance embeddings, sparse layouts. */
+bool model_config_bounds_length(const ModelConfig *config);
+/* Whether the model takes sequences of `length` tokens. */
+bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);
+/* Number of parameters. */
+int64_t model_config_params(const ModelConfig *config);

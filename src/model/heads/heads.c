@@ -1,0 +1,315 @@
+/* heads.c: the heads of a model above its last block: their losses, and the logits of tokens. */
+#include "model/heads/heads.h"
+
+#include "base/check.h"
+#include "model/heads/classifier.h"
+#include "model/transformer/transformer.h"
+
+#include <math.h>
+
+/* A head as data: what it predicts for which rows, and what its figures are called. */
+typedef struct Head {
+    HeadNames names;
+    int bucket;      /* of its parameters */
+    bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection, and its loss takes
+                        z-loss */
+    bool (*present)(const ModelConfig *config);
+    /* Σ of the weights of the rows with a loss. */
+    double (*count)(const ModelLoss *loss, const ModelConfig *config, const Batch *batch);
+    HeadW (*weights)(const ModelConfig *config, const ModelW *w, const ModelW *g);
+    HeadRows (*rows)(const Ctx *cx, const Batch *batch); /* head_loss of these rows; NULL means classifier_loss */
+} Head;
+
+static bool tokens_present(const ModelConfig *config)
+{
+    return config->classifier == LABELS_NONE;
+}
+
+static double tokens_count(G_GNUC_UNUSED const ModelLoss *loss, const ModelConfig *config, const Batch *batch)
+{
+    return tokens_present(config) ? (double)batch->n_targets : 0;
+}
+
+/* Without a target, one row of weight 0: gradients must be written. */
+static HeadRows tokens_rows(const Ctx *cx, const Batch *batch)
+{
+    int64_t n = MAX(batch->n_targets, 1);
+    HeadRows rows = { .rows = indices_upload(cx->dev, cx->scratch, batch->target_indices, n, n, "target.rows"),
+                      .targets = indices_upload(cx->dev, cx->scratch, batch->target_ids, n, n, "target.ids"),
+                      .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "target.weights") };
+    op_fill(cx->dev, rows.weights, batch->n_targets > 0);
+    return rows;
+}
+
+static HeadW tokens_weights(const ModelConfig *config, const ModelW *w, const ModelW *g)
+{
+    bool tied = config->tie_embeddings;
+    return (HeadW){ .w = tied ? w->shared : w->lm_head,
+                    .dw = tied ? g->shared : g->lm_head,
+                    .b = w->head_bias,
+                    .db = g->head_bias,
+                    .transform = config->head_transform ? &w->transform : NULL,
+                    .dtransform = config->head_transform ? &g->transform : NULL,
+                    .activation = model_config_head_activation(config),
+                    .scale = config->scale_logits ? 1 / sqrtf((float)config->width) : 1 };
+}
+
+static bool pairs_present(const ModelConfig *config)
+{
+    return config->sentence_head;
+}
+
+static double pairs_count(G_GNUC_UNUSED const ModelLoss *loss, const ModelConfig *config, const Batch *batch)
+{
+    double n = 0;
+    if (config->classifier != LABELS_NONE)
+        return 0;
+    for (int32_t i = 0; i < batch_loss_stream(batch)->n_seq; i++)
+        n += batch->labels[i] >= 0;
+    return n;
+}
+
+/* The first token of each sequence. */
+static HeadRows pairs_rows(const Ctx *cx, const Batch *batch)
+{
+    int64_t n = cx->tokens->seq.n;
+    HeadRows rows = { .rows = cx->tokens->starts,
+                      .targets = indices_upload(cx->dev, cx->scratch, batch->labels, n, n, "labels"),
+                      .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "label.weights") };
+    tensor_write(cx->dev, rows.weights, batch->label_weights, DT_F32);
+    return rows;
+}
+
+static HeadW pairs_weights(const ModelConfig *config, const ModelW *w, const ModelW *g)
+{
+    (void)config;
+    return (HeadW){ .w = w->sentence.w,
+                    .dw = g->sentence.w,
+                    .b = w->sentence.b,
+                    .db = g->sentence.b,
+                    .transform = &w->pooler,
+                    .dtransform = &g->pooler,
+                    .activation = ACT_TANH,
+                    .scale = 1 };
+}
+
+/* ---- the classifier of a fine-tuned encoder ---- */
+
+static bool classes_present(const ModelConfig *config)
+{
+    return config->classifier != LABELS_NONE && config->classifier != LABELS_VALUE;
+}
+
+static bool value_present(const ModelConfig *config)
+{
+    return config->classifier == LABELS_VALUE;
+}
+
+static double classes_count(const ModelLoss *loss, const ModelConfig *config, const Batch *batch)
+{
+    return classes_present(config) ? classifier_count((LabelKind)config->classifier, loss->class_weights, batch) : 0;
+}
+
+static double value_count(G_GNUC_UNUSED const ModelLoss *loss, const ModelConfig *config, const Batch *batch)
+{
+    return value_present(config) ? classifier_count(LABELS_VALUE, NULL, batch) : 0;
+}
+
+static HeadW classifier_weights(const ModelConfig *config, const ModelW *w, const ModelW *g)
+{
+    bool dense = config->pooler || config->classifier_dense;
+    const TransformW *own[] = { &w->classifier_dense, &g->classifier_dense };
+    const TransformW *pooler[] = { &w->pooler, &g->pooler }, *transform[] = { &w->transform, &g->transform };
+    const TransformW *const *layer = config->pooler             ? pooler
+                                     : config->classifier_dense ? own
+                                     : config->head_transform   ? transform
+                                                                : NULL;
+    return (HeadW){ .w = w->classifier.w,
+                    .dw = g->classifier.w,
+                    .b = w->classifier.b,
+                    .db = g->classifier.b,
+                    .transform = layer ? layer[0] : NULL,
+                    .dtransform = layer ? layer[1] : NULL,
+                    .activation = dense ? ACT_TANH : model_config_head_activation(config),
+                    .scale = 1 };
+}
+
+static Classifier classifier_of(const ModelConfig *config, const HeadW *weights, const ModelLoss *loss)
+{
+    float rate = (float)model_config_classifier_dropout(config);
+    return (Classifier){ .kind = (LabelKind)config->classifier,
+                         .last = model_config_shifts(config),
+                         .head = weights,
+                         .dropout_in = config->classifier_dense ? rate : 0,
+                         .dropout = rate,
+                         .class_weights = loss->class_weights };
+}
+
+static const Head heads[HEAD_COUNT] = {
+    [HEAD_TOKENS] = { .names = { "token", "loss_mlm", "accuracy", "target tokens" },
+                      .bucket = BUCKET_LM_HEAD,
+                      .vocabulary = true,
+                      .present = tokens_present,
+                      .count = tokens_count,
+                      .rows = tokens_rows,
+                      .weights = tokens_weights },
+    [HEAD_LABELS] = { .names = { "label", "loss_label", "accuracy_label", "sequences" },
+                      .bucket = BUCKET_POOLER,
+                      .present = pairs_present,
+                      .count = pairs_count,
+                      .rows = pairs_rows,
+                      .weights = pairs_weights },
+    [HEAD_CLASSES] = { .names = { "class", "loss_class", "accuracy_class", "labels" },
+                       .bucket = BUCKET_POOLER,
+                       .present = classes_present,
+                       .count = classes_count,
+                       .weights = classifier_weights },
+    [HEAD_VALUE] = { .names = { "value", "loss_value", NULL, "values" },
+                     .bucket = BUCKET_POOLER,
+                     .present = value_present,
+                     .count = value_count,
+                     .weights = classifier_weights },
+};
+
+const HeadNames *loss_names(HeadId head)
+{
+    return &heads[head].names;
+}
+
+void loss_count(ModelLoss *loss, const ModelConfig *config, const Batch *batch)
+{
+    for (int h = 0; h < HEAD_COUNT; h++)
+        loss->n_targets[h] += heads[h].count(loss, config, batch);
+}
+
+/* The buckets of a head's parameters: its own, before it the embedding where that is the projection, or the bucket of
+ * the transform that a classifier reads. Returns how many. */
+static int head_buckets(const Model *model, const Head *head, int buckets[2])
+{
+    bool tied = head->vocabulary && model->config.tie_embeddings;
+    bool transform = head->rows == NULL && model->config.head_transform, two = tied || transform;
+    buckets[0] = tied ? BUCKET_SHARED : BUCKET_LM_HEAD;
+    buckets[two] = head->bucket;
+    return 1 + two;
+}
+
+/* The weights of a head and, with loss->grad, its gradients: views into *w and *g, which are zeroed before. The head's
+ * buckets are first touched here, so they take the same beta. */
+static HeadW head_acquire(Model *model, const Head *head, const ModelLoss *loss, ModelW *w, ModelW *g)
+{
+    float beta = 0;
+    int buckets[2], n = head_buckets(model, head, buckets);
+
+    for (int i = 0; i < n; i++) {
+        params_acquire(model->params, buckets[i], w);
+        float found = loss->grad ? grads_acquire(model->params, buckets[i], g) : 0;
+        CHECK(i == 0 || found == beta, "the head's buckets in step");
+        beta = found;
+    }
+    HeadW weights = head->weights(&model->config, w, g);
+    weights.beta = beta;
+    return weights;
+}
+
+static void head_release(Model *model, const Head *head, const ModelLoss *loss)
+{
+    int buckets[2], n = head_buckets(model, head, buckets);
+
+    for (int i = 0; i < n; i++) {
+        if (loss->grad)
+            grads_ready(model->params, buckets[i]);
+        params_release(model->params, buckets[i]);
+    }
+}
+
+static void run_loss(Model *model, HeadId id, const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Batch *batch,
+                     const ModelLoss *loss)
+{
+    const Head *head = &heads[id];
+    double loss_scale = loss->loss_scale > 0 ? loss->loss_scale : 1;
+    const bool smooth =
+        head->vocabulary || (id == HEAD_CLASSES && labels_have_names((LabelKind)model->config.classifier));
+    const XentSpec xent = { .label_smoothing = smooth ? loss->label_smoothing : 0,
+                            .z_loss = head->vocabulary ? loss->z_loss : 0,
+                            .scale = loss->grad
+                                         ? (float)(loss_scale / (loss->n_targets[id] > 0 ? loss->n_targets[id] : 1))
+                                         : 0,
+                            .grad = loss->grad };
+    size_t mark = arena_mark(cx->scratch);
+    ModelW w = { 0 }, g = { 0 };
+    const HeadRows rows = head->rows ? head->rows(cx, batch) : (HeadRows){ 0 };
+    const HeadW weights = head_acquire(model, head, loss, &w, &g);
+    const Classifier classifier = classifier_of(&model->config, &weights, loss);
+
+    if (head->rows)
+        head_loss(cx, sums, dx, x, &weights, &rows, &xent);
+    else
+        classifier_loss(cx, sums, dx, x, &classifier, batch, &xent);
+    head_release(model, head, loss);
+    arena_reset(cx->scratch, mark);
+}
+
+void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *batch, const ModelLoss *loss)
+{
+    size_t mark = arena_mark(cx->scratch);
+    Tensor sums = arena_vector(cx->scratch, DT_F64, HEAD_COUNT * XENT_STATS, "sums");
+
+    op_fill(cx->dev, sums, 0);
+    if (loss->grad)
+        op_fill(cx->dev, dx, 0);
+    if (loss->class_weights && cx->dev->computes)
+        model->class_rows += classifier_count((LabelKind)model->config.classifier, NULL, batch);
+    for (HeadId h = 0; h < HEAD_COUNT; h++)
+        if (heads[h].present(&model->config))
+            run_loss(model, h, cx, tensor_slice_rows(sums, h * XENT_STATS, XENT_STATS), dx, x, batch, loss);
+    op_total_add(cx->dev, model->sums, sums);
+    arena_reset(cx->scratch, mark);
+}
+
+void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x)
+{
+    const ModelLoss forward = { 0 };
+    ModelW w = { 0 }, g = { 0 };
+    const HeadW weights = head_acquire(model, &heads[HEAD_TOKENS], &forward, &w, &g);
+
+    head_logits(cx, logits, x, &weights);
+    head_release(model, &heads[HEAD_TOKENS], &forward);
+}
+
+void heads_classify(Model *model, const Ctx *cx, float *logits, Tensor x, const Batch *batch)
+{
+    const ModelLoss forward = { 0 };
+    const Head *head = &heads[HEAD_CLASSES]; /* HEAD_VALUE has the same weights */
+    size_t mark = arena_mark(cx->scratch);
+    ModelW w = { 0 }, g = { 0 };
+    const HeadW weights = head_acquire(model, head, &forward, &w, &g);
+    const Classifier classifier = classifier_of(&model->config, &weights, &forward);
+
+    classifier_logits(cx, logits, x, &classifier, batch);
+    head_release(model, head, &forward);
+    arena_reset(cx->scratch, mark);
+}
+
+void heads_top(Model *model, const Ctx *cx, Tensor values, Tensor ids, Tensor log_sum, Tensor x)
+{
+    const ModelLoss forward = { 0 };
+    ModelW w = { 0 }, g = { 0 };
+    const HeadW weights = head_acquire(model, &heads[HEAD_TOKENS], &forward, &w, &g);
+
+    head_top(cx, values, ids, log_sum, x, &weights);
+    head_release(model, &heads[HEAD_TOKENS], &forward);
+}
+
+void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x)
+{
+    size_t mark = arena_mark(cx->scratch);
+    Tensor first = arena_tensor(cx->scratch, cx->precision.compute, pooled.d[0], x.d[1], "pooler.first");
+    TransformSave unused;
+    ModelW w = { 0 };
+
+    params_acquire(model->params, BUCKET_POOLER, &w);
+    op_gather(cx->dev, first, x, cx->tokens->starts);
+    transform_fwd(cx, pooled, first, &w.pooler, ACT_TANH, &unused);
+    params_release(model->params, BUCKET_POOLER);
+    arena_reset(cx->scratch, mark);
+}

@@ -1,0 +1,80 @@
+#include "model/memory/workspace.h"
+
+#include "base/text.h"
+
+static void measure(Workspace *work)
+{
+    for (int i = 0; i < work->n_slots; i++)
+        arena_init(&work->save[i], "save", NULL, 0);
+    arena_init(&work->scratch, "scratch", NULL, 0);
+    arena_init(&work->recompute, "recompute", NULL, 0);
+}
+
+void workspace_init(Workspace *work, int n_slots)
+{
+    *work = (Workspace){ .save = g_new0(Arena, n_slots), .n_slots = n_slots };
+    measure(work);
+}
+
+static void release(Workspace *work, Device *dev)
+{
+    for (int i = 0; i < work->n_slots; i++)
+        device_free(dev, work->save[i].base);
+    device_free(dev, work->scratch.base);
+    device_free(dev, work->recompute.base);
+    measure(work);
+}
+
+static bool reserve(Arena *arena, Device *dev, const Arena *measured, GError **error)
+{
+    void *memory = device_alloc(dev, measured->peak);
+    if (memory == NULL) {
+        g_autofree char *bytes = text_bytes(measured->peak);
+        return fail_machine(error,
+                            "%s has no memory for %s of activations (%s); smaller batches (train.micro_batch, --batch) "
+                            "need less",
+                            *dev->gpu.name ? dev->gpu.name : "this machine", bytes, measured->name);
+    }
+    arena_init(arena, measured->name, memory, measured->peak);
+    return true;
+}
+
+bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error)
+{
+    release(work, dev);
+    for (int i = 0; i < work->n_slots; i++)
+        if (!reserve(&work->save[i], dev, &measured->save[0], error))
+            return false;
+    return reserve(&work->scratch, dev, &measured->scratch, error) &&
+           reserve(&work->recompute, dev, &measured->recompute, error);
+}
+
+static bool grow(Arena *arena, Device *dev, const Arena *measured, GError **error)
+{
+    if (arena->base && arena->size >= measured->peak)
+        return true;
+    device_free(dev, arena->base);
+    arena_init(arena, arena->name, NULL, 0);
+    return reserve(arena, dev, measured, error);
+}
+
+bool workspace_grow(Workspace *work, Device *dev, const Workspace *measured, GError **error)
+{
+    for (int i = 0; i < work->n_slots; i++)
+        if (!grow(&work->save[i], dev, &measured->save[0], error))
+            return false;
+    return grow(&work->scratch, dev, &measured->scratch, error) &&
+           grow(&work->recompute, dev, &measured->recompute, error);
+}
+
+void workspace_clear(Workspace *work, Device *dev)
+{
+    release(work, dev);
+    g_free(work->save);
+    *work = (Workspace){ 0 };
+}
+
+size_t workspace_bytes(const Workspace *work, const Workspace *measured)
+{
+    return (size_t)work->n_slots * measured->save[0].peak + measured->scratch.peak + measured->recompute.peak;
+}

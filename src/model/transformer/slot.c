@@ -1,0 +1,213 @@
+#include "model/transformer/slot.h"
+
+#include "base/check.h"
+#include "device/profile.h"
+#include "model/heads/heads.h"
+#include "model/transformer/transformer.h"
+
+#include <string.h>
+
+static Slot *slot_at(Model *model, int index, SlotState expected)
+{
+    CHECK(index >= 0 && index < model->work.n_slots, "slot %d of %d", index, model->work.n_slots);
+    Slot *slot = &model->slots[index];
+    CHECK(slot->state == expected, "slot %d is in state %d, not %d", index, (int)slot->state, (int)expected);
+    return slot;
+}
+
+/* The encoder's stream: the batch's, or that with memory tokens before its sequences, with room for n_seq
+ * times those. */
+static const TokenStream *encoder_stream(const Model *model, Slot *slot, const TokenStream *enc, int32_t n_seq)
+{
+    int32_t n_memory = (int32_t)model->config.memory_tokens;
+    TokenStream *kept = slot->with_memory;
+
+    if (n_memory == 0)
+        return enc;
+    if (kept == NULL || kept->max_tokens != enc->max_tokens + n_memory * n_seq || kept->max_seq != enc->max_seq ||
+        kept->max_len != enc->max_len + n_memory) {
+        stream_close(kept);
+        kept = slot->with_memory = stream_memory_new(enc, n_memory, n_seq);
+    }
+    stream_copy_behind_memory(kept, enc, n_memory);
+    return kept;
+}
+
+/* The decoder's stream: the batch's, or of a classifier that reads a decoder the encoder's tokens, in each sequence
+ * after decoder_start and without the last one, as transformers feeds T5ForSequenceClassification; NULL without a
+ * decoder. */
+static const TokenStream *decoder_stream(const Model *model, Slot *slot, const Batch *batch)
+{
+    const TokenStream *enc = &batch->enc;
+    TokenStream *kept = slot->shifted;
+
+    if (!model_config_shifts(&model->config))
+        return batch->dec.max_tokens > 0 ? &batch->dec : NULL;
+    if (kept == NULL || kept->max_tokens != enc->max_tokens || kept->max_seq != enc->max_seq ||
+        kept->max_len != enc->max_len) {
+        stream_close(kept);
+        kept = slot->shifted = stream_memory_new(enc, 0, 0);
+    }
+    stream_copy_behind_memory(kept, enc, 0);
+    for (int32_t s = 0; s < kept->n_seq; s++) {
+        int32_t first = kept->cu[s], n = kept->cu[s + 1] - first;
+        memmove(kept->ids + first + 1, kept->ids + first, (size_t)(n - 1) * sizeof *kept->ids);
+        kept->ids[first] = MAX(model->roles.decoder_start, 0);
+    }
+    return kept;
+}
+
+Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc)
+{
+    Tokens tokens = tokens_upload(model->dev, save, enc);
+    if (model->config.context_queries)
+        tokens_upload_firsts(&tokens, model->dev, save, enc);
+    if (model->config.memory_tokens > 0)
+        tokens_upload_memory(&tokens, model->dev, save, (int32_t)model->config.memory_tokens);
+    return tokens;
+}
+
+static Tensor slot_tensor(const Model *model, const Slot *slot, DType dtype, int64_t n_rows, const char *tag)
+{
+    return arena_tensor(slot->save, dtype, n_rows, model->config.width, tag);
+}
+
+Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss)
+{
+    Slot *slot = slot_at(model, index, SLOT_FREE);
+    const bool encodes = batch->enc.max_tokens > 0;
+    const TokenStream *dec = decoder_stream(model, slot, batch);
+
+    CHECK(slot->save->base || !model->dev->computes, "model_reserve comes before the first batch");
+    arena_reset(slot->save, 0);
+    arena_reset(&model->work.scratch, 0);
+    arena_reset(&model->work.recompute, 0);
+    slot->batch = batch;
+    slot->loss = *loss;
+    slot->encoder_output = NO_TENSOR;
+    slot->sent = slot->gradient = (StageMessage){ 0 };
+    if (encodes) {
+        const TokenStream *enc = encoder_stream(model, slot, &batch->enc, n_memory_seq);
+        slot->encoder.tokens = encoder_upload(model, slot->save, enc);
+        stack_context(&slot->encoder, &model->work, slot->save, NULL, &slot->loss);
+        if (stack_blocks(&model->encoder) > 0)
+            stack_begin(&slot->encoder);
+    }
+    if (dec && stack_blocks(&model->decoder) > 0) {
+        slot->decoder.tokens = tokens_upload(model->dev, slot->save, dec);
+        stack_context(&slot->decoder, &model->work, slot->save, encodes ? &slot->encoder.tokens : NULL, &slot->loss);
+        stack_begin(&slot->decoder);
+    }
+    return slot;
+}
+
+/* Where the message of the stage before goes. */
+static StageMessage received(Model *model, Slot *slot)
+{
+    const Stack *enc = &model->encoder, *dec = &model->decoder;
+    StageMessage in = { 0 };
+
+    if (stack_blocks(enc) > 0) {
+        in.x = enc->part.embeds ? NO_TENSOR : slot->encoder.x[0];
+        return in;
+    }
+    in.x = dec->part.embeds ? NO_TENSOR : slot->decoder.x[0];
+    if (model->config.n_enc > 0)
+        in.encoder_output = slot->encoder_output =
+            slot_tensor(model, slot, model->dev->precision.compute, slot->encoder.tokens.n, "slot.received");
+    return in;
+}
+
+StageMessage slot_begin(Model *model, int index, const Batch *batch, const ModelLoss *loss)
+{
+    const ModelConfig *config = &model->config;
+    const int32_t enc_len = batch->enc.max_len;
+
+    CHECK((config->n_enc > 0) == (batch->enc.max_tokens > 0) &&
+              (config->n_dec > 0 && !model_config_shifts(config)) == (batch->dec.max_tokens > 0),
+          "a batch of %d and %d rows for %d and %d blocks", batch->enc.max_tokens, batch->dec.max_tokens,
+          (int)config->n_enc, (int)config->n_dec);
+    Slot *slot = slot_open(model, index, batch, enc_len ? batch->enc.max_tokens / enc_len : 0, loss);
+    slot->state = SLOT_BEGUN;
+    return received(model, slot);
+}
+
+Tensor slot_run(Model *model, Slot *slot)
+{
+    const Stack *enc = &model->encoder, *dec = &model->decoder;
+    Tensor y = NO_TENSOR;
+
+    if (stack_blocks(enc) > 0)
+        y = stack_fwd(&slot->encoder, NO_TENSOR);
+    if (enc->part.finishes)
+        slot->encoder_output = y;
+    if (stack_blocks(dec) > 0)
+        y = stack_fwd(&slot->decoder, slot->encoder_output);
+    return y;
+}
+
+StackPass *slot_last(const Model *model, Slot *slot)
+{
+    return stack_blocks(&model->decoder) > 0 ? &slot->decoder : &slot->encoder;
+}
+
+StageMessage slot_fwd(Model *model, int index)
+{
+    Slot *slot = slot_at(model, index, SLOT_BEGUN);
+    StageMessage out = { 0 };
+    Tensor y = slot_run(model, slot);
+
+    slot->state = slot->loss.grad ? SLOT_FORWARD : SLOT_FREE;
+    if (stage_has_heads(&model->config, model->stage)) {
+        if (slot->loss.grad)
+            slot->gradient.x = slot_tensor(model, slot, model->dev->precision.residual, y.d[0], "slot.dx");
+        profile_begin(model->dev, "loss", -1); /* logits too, and their backward */
+        heads_loss(model, &slot_last(model, slot)->cx, slot->gradient.x, y, slot->batch, &slot->loss);
+        profile_end(model->dev);
+        return out;
+    }
+    out.encoder_output = slot->encoder_output;
+    if (!model->encoder.part.finishes || stack_blocks(&model->decoder) > 0)
+        out.x = y;
+    return slot->sent = out;
+}
+
+static Tensor gradient_of(const Model *model, const Slot *slot, Tensor t)
+{
+    return tensor_present(t) ? slot_tensor(model, slot, model->dev->precision.residual, t.d[0], "slot.gradient")
+                             : NO_TENSOR;
+}
+
+StageMessage slot_gradient(Model *model, int index)
+{
+    Slot *slot = slot_at(model, index, SLOT_FORWARD);
+    StageMessage sent = slot->sent;
+
+    if (stage_has_heads(&model->config, model->stage))
+        return sent; /* nothing: heads_loss made the gradient */
+    return slot->gradient =
+               (StageMessage){ gradient_of(model, slot, sent.x), gradient_of(model, slot, sent.encoder_output) };
+}
+
+StageMessage slot_bwd(Model *model, int index)
+{
+    Slot *slot = slot_at(model, index, SLOT_FORWARD);
+    const Stack *enc = &model->encoder, *dec = &model->decoder;
+    Tensor dx = slot->gradient.x, d_encoder_output = slot->gradient.encoder_output;
+
+    if (stack_blocks(dec) > 0) {
+        if (dec->part.finishes && model->config.n_enc > 0) {
+            d_encoder_output = gradient_of(model, slot, slot->encoder_output);
+            op_fill(model->dev, d_encoder_output, 0);
+        }
+        stack_bwd(&slot->decoder, dx, slot->encoder_output, d_encoder_output);
+    }
+    if (stack_blocks(enc) > 0) {
+        dx = tensor_present(d_encoder_output) ? d_encoder_output : dx;
+        stack_bwd(&slot->encoder, dx, NO_TENSOR, NO_TENSOR);
+        d_encoder_output = NO_TENSOR;
+    }
+    slot->state = SLOT_FREE;
+    bool embeds = stack_blocks(enc) > 0 ? enc->part.embeds : dec->part.embeds;
+    return (StageMessage){ embeds ? NO_TENSOR : dx, d_encoder_output };
+}

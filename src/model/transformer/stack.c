@@ -1,0 +1,345 @@
+#include "model/transformer/stack.h"
+
+#include "device/profile.h"
+#include "model/lora/lora.h"
+
+#include <math.h>
+
+/* ---- the configuration as layers read it ---- */
+
+static ModelSpec model_spec(const ModelConfig *config)
+{
+    return (ModelSpec){ .heads = (int32_t)config->heads,
+                        .kv_heads = (int32_t)model_config_kv_heads(config),
+                        .activation = (Activation)config->activation,
+                        .norm = (NormKind)config->norm,
+                        .post_norm = config->post_norm,
+                        .eps = (float)config->norm_eps,
+                        .score_scale = config->scale_scores ? 1 / sqrtf((float)config->head_dim) : 1,
+                        .distance_keys = config->position == POSITION_RELATIVE_KEY_QUERY,
+                        .embed_scale = config->scale_embedding ? sqrtf((float)config->width) : 1,
+                        .dropout = (float)config->dropout,
+                        .attention_dropout = (float)model_config_attention_dropout(config),
+                        .activation_dropout = (float)model_config_activation_dropout(config),
+                        .final_dropout = (float)(config->inner_dropout ? config->dropout : 0),
+                        .lora_scale = (float)lora_scale(&config->lora),
+                        .lora_dropout = (float)config->lora.dropout };
+}
+
+/* The LayerSpec of the embedding and the final norm. */
+static LayerSpec outer_spec(const ModelConfig *config, bool decoder)
+{
+    return (LayerSpec){ .decoder = decoder,
+                        .relpos = { .n_buckets = (int32_t)config->rel_buckets,
+                                    .max_distance = (int32_t)config->rel_max_distance,
+                                    .rule = (RelposRule)config->rel_rule,
+                                    .bidirectional = !decoder } };
+}
+
+/* The LayerSpec of block i. layout: of its self-attention; NULL means dense. */
+static LayerSpec block_spec(const ModelConfig *config, bool decoder, int i, const BlockLayout *layout)
+{
+    LayerSpec spec = outer_spec(config, decoder);
+    bool local = config->window > 0 && (config->global_every == 0 || i % config->global_every != 0);
+    int64_t window = decoder ? config->window - 1 : config->window / 2;
+
+    spec.index = i;
+    spec.block = (decoder ? (int)config->n_enc : 0) + i;
+    spec.window = local ? (int32_t)MAX(1, window) : 0;
+    spec.layout = layout;
+    spec.score_rescale = config->qk_layer_scaling ? (float)(i + 1) : 0;
+    spec.local_rotary = local;
+    return spec;
+}
+
+/* ---- a stage's part of an encoder or a decoder ---- */
+
+/* Copies n integers of a layout to the device. false: no memory. */
+static bool upload(Device *dev, BothSides *side, int64_t n)
+{
+    Tensor copy = tensor_vector(device_alloc(dev, (size_t)n * sizeof(int32_t)), DT_I32, n);
+    side->device = copy.p;
+    if (copy.p)
+        tensor_upload(dev, copy, side->host);
+    return copy.p != NULL;
+}
+
+static bool upload_layout(Device *dev, BlockLayout *layout)
+{
+    int64_t rows = (int64_t)layout->heads * layout->blocks;
+    return upload(dev, &layout->first, rows + 1) && upload(dev, &layout->keys, layout->first.host[rows]);
+}
+
+bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore *params, Stage stage, bool decoder)
+{
+    bool sparse = config->sparsity.pattern != SPARSE_NONE && decoder == (config->family == FAMILY_GPT), done = true;
+    *stack = (Stack){ .dev = dev,
+                      .config = config,
+                      .params = params,
+                      .part = stage_part(config, stage, decoder),
+                      .spec = model_spec(config),
+                      .outer = outer_spec(config, decoder),
+                      .bucket = decoder ? BUCKET_DECODER : BUCKET_ENCODER,
+                      .block_bucket = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0) };
+    stack->layouts = g_new0(BlockLayout *, stack_blocks(stack));
+    stack->layers = g_new(LayerSpec, stack_blocks(stack));
+    for (int here = 0, i = stack->part.first; i < stack->part.end; here++, i++) {
+        if (sparse) {
+            stack->layouts[here] = sparsity_layout(&config->sparsity, config->max_positions, config->heads, i, decoder);
+            done = upload_layout(dev, stack->layouts[here]) && done;
+        }
+        stack->layers[here] = block_spec(config, decoder, i, stack->layouts[here]);
+    }
+    return done;
+}
+
+void stack_clear(Stack *stack)
+{
+    for (int i = 0; i < stack_blocks(stack); i++)
+        if (stack->layouts[i]) {
+            device_free(stack->dev, (void *)(gintptr)stack->layouts[i]->first.device);
+            device_free(stack->dev, (void *)(gintptr)stack->layouts[i]->keys.device);
+            sparsity_layout_free(stack->layouts[i]);
+        }
+    g_free(stack->layouts);
+    g_free(stack->layers);
+}
+
+void stack_pass_init(StackPass *pass, const Stack *stack)
+{
+    *pass = (StackPass){ .stack = stack,
+                         .x = g_new0(Tensor, stack_blocks(stack) + 1),
+                         .blocks = g_new0(BlockSave, stack_blocks(stack)) };
+}
+
+void stack_pass_clear(StackPass *pass)
+{
+    g_free(pass->x);
+    g_free(pass->blocks);
+}
+
+void stack_context(StackPass *pass, Workspace *work, Arena *save, const Tokens *encoder_tokens, const ModelLoss *loss)
+{
+    const Stack *stack = pass->stack;
+    pass->loss = loss;
+    pass->recompute = &work->recompute;
+    pass->cx = (Ctx){ .dev = stack->dev,
+                      .precision = stack->dev->precision,
+                      .model = &stack->spec,
+                      .layer = &stack->outer,
+                      .save = save,
+                      .scratch = &work->scratch,
+                      .tokens = &pass->tokens,
+                      .encoder_tokens = encoder_tokens,
+                      .seed = loss->seed,
+                      .train = loss->train,
+                      .fp8 = loss->grad ? stack->fp8 : NULL };
+}
+
+bool stack_walk_next(BlockWalk *walk)
+{
+    const Stack *stack = walk->pass->stack;
+    int n = stack_blocks(stack);
+
+    if (walk->n_visited > 0)
+        profile_end(stack->dev);
+    if (walk->n_visited > 0 && walk->back)
+        grads_ready(stack->params, stack->block_bucket + walk->i);
+    if (walk->n_visited > 0)
+        params_release(stack->params, stack->block_bucket + walk->i);
+    if (walk->n_visited == n)
+        return false;
+    walk->n_visited++;
+    walk->here = walk->back ? n - walk->n_visited : walk->n_visited - 1;
+    walk->i = stack->part.first + walk->here;
+    walk->cx = walk->pass->cx;
+    walk->cx.layer = &stack->layers[walk->here];
+    profile_begin(stack->dev, stack->outer.decoder ? "decoder block" : "encoder block", walk->i);
+    walk->w = walk->g = (BlockW){ 0 };
+    params_acquire(stack->params, stack->block_bucket + walk->i, &walk->w);
+    if (walk->back)
+        walk->beta = grads_acquire(stack->params, stack->block_bucket + walk->i, &walk->g);
+    return true;
+}
+
+/* table (n, C): the sinusoids of position_ids 0 to n - 1. */
+static void make_sinusoids(Tensor table, const Ctx *cx, const ModelConfig *config)
+{
+    int64_t zero = config->position_zero - config->position_offset;
+
+    op_sinusoid_table(cx->dev, table, (int32_t)config->position_offset);
+    if (config->position_zero >= 0 && zero >= 0 && zero < table.d[0])
+        op_fill(cx->dev, tensor_slice_rows(table, zero, 1), 0);
+}
+
+void stack_positions(StackPass *pass, const StackW *w, int32_t first, int32_t n, int32_t n_positions)
+{
+    const Stack *stack = pass->stack;
+    const ModelConfig *config = stack->config;
+    Ctx *cx = &pass->cx;
+    int64_t rotated = config->rotary_dim ? config->rotary_dim : config->head_dim;
+    RelposSpec relpos = stack->outer.relpos;
+    bool local = config->window > 0 && config->rotary_local > 0;
+
+    relpos.first = first;
+    pass->bias = cx->rotary[0] = cx->rotary[1] = pass->sinusoids = NO_TENSOR;
+    if (tensor_present(w->relpos) || config->position == POSITION_ALIBI)
+        pass->bias = arena_tensor(cx->save, cx->precision.compute, cx->model->heads, n, "stack.bias");
+    if (tensor_present(w->relpos))
+        op_relpos_fwd(cx->dev, pass->bias, w->relpos, &relpos);
+    if (config->position == POSITION_ALIBI)
+        op_alibi(cx->dev, pass->bias, first, 0, cx->model->heads);
+    if (config->position == POSITION_SINUSOIDAL && stack->part.embeds) {
+        pass->sinusoids = arena_tensor(cx->save, cx->precision.compute, n_positions, config->width, "stack.sinusoids");
+        make_sinusoids(pass->sinusoids, cx, config);
+    }
+    if (config->position != POSITION_ROTARY)
+        return;
+    for (int i = 0; i < 2; i++) {
+        cx->rotary[i] = arena_tensor(cx->save, cx->precision.compute, n_positions, rotated, "stack.rotary");
+        op_rotary_table(cx->dev, cx->rotary[i], i && local ? config->rotary_local : config->rotary_base);
+    }
+}
+
+/* The weights of the stack's embedding, or their gradients: with the table that encoder, decoder and head share, and
+ * learned positions from model.position_offset on. */
+static EmbeddingW embed_weights(const Stack *stack, const StackW *w, Tensor table)
+{
+    int64_t offset = stack->config->position_offset;
+    EmbeddingW embed = w->embed;
+    embed.table = table;
+    if (tensor_present(embed.positions))
+        embed.positions = tensor_slice_rows(embed.positions, offset, embed.positions.d[0] - offset);
+    return embed;
+}
+
+void stack_embed(StackPass *pass, Tensor x, const StackW *w)
+{
+    const Stack *stack = pass->stack;
+    ModelW shared = { 0 };
+
+    params_acquire(stack->params, BUCKET_SHARED, &shared);
+    EmbeddingW embed = embed_weights(stack, w, shared.shared);
+    if (tensor_present(pass->sinusoids))
+        embed.positions = pass->sinusoids;
+    embedding_fwd(&pass->cx, x, &embed, &pass->embed);
+    params_release(stack->params, BUCKET_SHARED);
+}
+
+/* Forward through the walk's block, its activations into `arena`. */
+static void run_block(const BlockWalk *walk, Arena *arena, Tensor encoder_output)
+{
+    const StackPass *pass = walk->pass;
+    Ctx cx = walk->cx;
+
+    cx.save = arena;
+    block_fwd(&cx, pass->x[walk->here + 1], pass->x[walk->here], encoder_output, pass->bias, &walk->w,
+              &pass->blocks[walk->here]);
+}
+
+Tensor stack_final_norm(const Ctx *cx, Tensor x, const StackW *w, NormSave *save)
+{
+    if (!tensor_present(w->final_norm.w))
+        return ctx_activation(cx, x);
+    Tensor y = arena_tensor(cx->save, cx->precision.compute, x.d[0], x.d[1], "stack.y");
+    norm_fwd(cx, y, x, w->final_norm, save);
+    return y;
+}
+
+void stack_begin(StackPass *pass)
+{
+    const Stack *stack = pass->stack;
+    const Ctx *cx = &pass->cx;
+
+    for (int i = 0; i <= stack_blocks(stack); i++)
+        pass->x[i] = arena_tensor(cx->save, cx->precision.residual, cx->tokens->n, stack->config->width, "stack.x");
+}
+
+/* Dropout after the final norm; rate 0 where the final norm is in another stage. */
+static Dropout final_dropout(const Stack *stack, const Ctx *cx)
+{
+    return stack->part.finishes ? ctx_dropout(cx, SITE_FINAL) : (Dropout){ 0 };
+}
+
+Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
+{
+    const Stack *stack = pass->stack;
+    const ModelLoss *loss = pass->loss;
+    const Ctx *cx = &pass->cx;
+    Arena *arena = loss->recompute ? pass->recompute : cx->save;
+    bool forget = loss->recompute || !loss->grad; /* a block's activations, once it has run */
+    int32_t max_len = cx->tokens->seq.max_len;
+    StackW w = { 0 };
+
+    params_acquire(stack->params, stack->bucket, &w);
+    stack_positions(pass, &w, 1 - max_len, 2 * max_len - 1, max_len);
+    if (stack->part.embeds)
+        stack_embed(pass, pass->x[0], &w);
+    for (BlockWalk walk = { .pass = pass }; stack_walk_next(&walk);) {
+        size_t mark = arena_mark(arena);
+        run_block(&walk, arena, encoder_output);
+        if (forget)
+            arena_reset(arena, mark);
+    }
+    Dropout drop = final_dropout(stack, cx);
+    Tensor y = stack_final_norm(cx, pass->x[stack_blocks(stack)], &w, &pass->final_norm);
+    if (drop.rate > 0)
+        op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
+    params_release(stack->params, stack->bucket);
+    return y;
+}
+
+/* Backward of the embedding. beta: of all gradients but the shared table's. */
+static void embed_gradients(StackPass *pass, Tensor dx, const StackW *w, const StackW *g, float beta)
+{
+    const Stack *stack = pass->stack;
+    int64_t unused = stack->config->position_offset; /* first learned positions: never read, so their gradient is 0 */
+    const Ctx *cx = &pass->cx;
+    ModelW shared = { 0 }, dshared = { 0 };
+
+    params_acquire(stack->params, BUCKET_SHARED, &shared);
+    float table_beta = grads_acquire(stack->params, BUCKET_SHARED, &dshared);
+    EmbeddingW embed = embed_weights(stack, w, shared.shared), dembed = embed_weights(stack, g, dshared.shared);
+    if (tensor_present(dembed.positions) && unused > 0 && beta == 0)
+        op_fill(cx->dev, tensor_slice_rows(g->embed.positions, 0, unused), 0);
+    embedding_bwd(cx, dx, &embed, &dembed, beta, table_beta, &pass->embed);
+    grads_ready(stack->params, BUCKET_SHARED);
+    params_release(stack->params, BUCKET_SHARED);
+}
+
+void stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_encoder_output)
+{
+    const Stack *stack = pass->stack;
+    const Ctx *cx = &pass->cx;
+    size_t mark = arena_mark(cx->scratch);
+    RelposSpec relpos = stack->outer.relpos;
+    Tensor dbias = NO_TENSOR;
+    Dropout drop = final_dropout(stack, cx);
+    StackW w = { 0 }, g = { 0 };
+
+    params_acquire(stack->params, stack->bucket, &w);
+    float beta = grads_acquire(stack->params, stack->bucket, &g);
+    if (drop.rate > 0)
+        op_dropout_bwd(cx->dev, dy, dy, &drop);
+    if (tensor_present(w.final_norm.w))
+        norm_bwd(cx, dy, dy, NO_TENSOR, w.final_norm, g.final_norm, beta, &pass->final_norm);
+    if (tensor_present(g.relpos)) {
+        dbias = arena_tensor(cx->scratch, cx->precision.grad, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
+        op_fill(cx->dev, dbias, 0);
+    }
+    for (BlockWalk walk = { .pass = pass, .back = true }; stack_walk_next(&walk);) {
+        size_t block = arena_mark(pass->recompute);
+        if (pass->loss->recompute)
+            run_block(&walk, pass->recompute, encoder_output);
+        block_bwd(&walk.cx, dy, d_encoder_output, dbias, &walk.w, &walk.g, walk.beta, &pass->blocks[walk.here]);
+        arena_reset(pass->recompute, block);
+    }
+    relpos.first = 1 - cx->tokens->seq.max_len;
+    if (tensor_present(dbias))
+        op_relpos_bwd(cx->dev, g.relpos, dbias, &relpos, beta);
+    if (stack->part.embeds)
+        embed_gradients(pass, dy, &w, &g, beta);
+    grads_ready(stack->params, stack->bucket);
+    params_release(stack->params, stack->bucket);
+    arena_reset(cx->scratch, mark);
+}
