@@ -38,7 +38,7 @@ test-all: test ## run the tests of `make test` and the long ones
 	@tools/install-packages check clean aarch64
 	@ctest --test-dir $(BUILD) --output-on-failure -L long; status=$$?; tools/list-skipped $(BUILD); exit $$status
 
-check: setup ## format, layers, budgets, warnings of gcc and clang, sanitizers, static analysis, fuzzing
+check: setup ## format, layers, budgets, links of the docs, warnings of gcc and clang, sanitizers, static analysis, fuzzing
 	@echo "make: checking"
 	@tools/install-packages check
 	@tools/check $(CHECKS)

@@ -367,7 +367,7 @@ static void buckets_are_whole_when_they_fire(const void *data)
 
 /* ---- launches ---- */
 
-/* Blocks of each stack of T5-1.1, and the kernels and products of a microbatch that docs/architecture.md names. */
+/* Blocks of each stack of T5-1.1, and the kernels and products of a microbatch that docs/architecture/gpu.md names. */
 static const struct {
     const char *name;
     int blocks;

@@ -15,7 +15,7 @@ bool task_verb_list(int argc, char **argv, GError **error)
     const GOptionEntry entries[] = { { 0 } };
     const Task *task;
     if (!cli_parse(&argc, &argv, entries, "loam task list",
-                   "The tasks that task.name may name, with their scores. docs/tasks.md says what their files are.\n\n"
+                   "The tasks that task.name may name, with their scores. docs/task.md says what their files are.\n\n"
                    "  loam task list\n",
                    error))
         return false;
