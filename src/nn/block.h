@@ -1,10 +1,11 @@
-/* block.h: the one transformer block: self-attention, cross-attention in a decoder with an encoder, feed-forward. */
+/* block.h: the transformer block of all families: self-attention, cross-attention (only in the decoder of an
+ * encoder-decoder), feed-forward network. Dimensions: see nn/ctx.h. */
 #pragma once
 
 #include "nn/attention.h"
 
 typedef struct BlockW {
-    AttentionW self, cross; /* cross is absent without an encoder output */
+    AttentionW self, cross; /* cross is absent without cross-attention */
     MlpW mlp;
 } BlockW;
 
@@ -19,9 +20,9 @@ void block_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bia
 void block_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
                float beta, const BlockSave *save);
 
-/* Key/value caches: see attention_step_self and attention_step_cross. */
+/* The key/value caches of a block: see attention_step_self and attention_step_cross. */
 typedef struct BlockCache {
-    Tensor self, cross; /* cross is absent without an encoder output */
+    Tensor self, cross; /* cross is absent without cross-attention */
 } BlockCache;
 
 /* block_fwd for one new token in each of S sequences, x (S,C), without dropout; y may be x. */

@@ -1,13 +1,14 @@
 /* layers.h: linear layers, norms, the residual sum around a sublayer, the feed-forward sublayer, the embedding, and
- * heads. Dimensions: see nn/ctx.h. Weight gradients: g = beta g + new. */
+ * heads. nn/ctx.h has the legend of the dimensions (N, C, F, V, L, P, M, R) and the rules for gradients: weight
+ * gradients are g = beta g + new. */
 #pragma once
 
 #include "nn/ctx.h"
 
-/* A low-rank adapter of a linear layer (LoRA, Hu et al. 2022); both tensors are absent where the layer has none. */
+/* A low-rank adapter of a linear layer (LoRA, Hu et al. 2022); both tensors are absent if the layer has no adapter. */
 typedef struct LoraW {
-    Tensor a; /* (r,in) */
-    Tensor b; /* (out,r) */
+    Tensor a; /* (R,in) */
+    Tensor b; /* (out,R) */
 } LoraW;
 
 typedef struct LinearW {
@@ -18,15 +19,15 @@ typedef struct LinearW {
 
 /* y (N,out) = x (N,in) wᵀ + b. */
 void linear_fwd(const Ctx *cx, Tensor y, Tensor x, LinearW w);
-/* dx = dy w, and the gradients of the weights. */
+/* dx = dy w; also computes the weight gradients g, as linear_bwd_weight does. */
 void linear_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor x, LinearW w, LinearW g, float beta);
-/* dx = dx_beta dx + dy w: dx_beta is 1 where several layers read the same x. */
+/* dx = dx_beta dx + dy w. dx_beta is 1 to add to the gradient of another layer that reads the same x, else 0. */
 void linear_bwd_input(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, LinearW w);
-/* g.w = beta g.w + dyᵀ x; g.b = beta g.b + Σ over rows of dy. */
+/* g.w = beta g.w + dyᵀ x; g.b = beta g.b + the sum of the rows of dy. */
 void linear_bwd_weight(const Ctx *cx, Tensor dy, Tensor x, LinearW g, float beta);
 
-/* The linear layers of a block, as products compute them; an index of its scales in FP8, so that these values never
- * change: a checkpoint holds them in this order. */
+/* The linear layers of a block, fused ones as one. The value is an index into the block's FP8 scales, which checkpoints
+ * hold in this order, so these values never change. */
 typedef enum LinearSite {
     LINEAR_SELF_QKV,
     LINEAR_SELF_O,
@@ -38,14 +39,15 @@ typedef enum LinearSite {
     LINEAR_SITES
 } LinearSite;
 
-/* linear_fwd of a layer of a block: in FP8 where cx->fp8 is not NULL and both dimensions of w are multiples of 16. */
+/* linear_fwd for a linear layer of a block: in FP8 if cx->fp8 is not NULL and both dimensions of w are multiples of 16.
+ * */
 void block_linear_fwd(const Ctx *cx, Tensor y, Tensor x, LinearW w, LinearSite site);
-/* dx = dx_beta dx + dy w, and the gradients of the weights. */
+/* dx = dx_beta dx + dy w; also computes the weight gradients g. */
 void block_linear_bwd(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, Tensor x, LinearW w, LinearW g, float beta,
                       LinearSite site);
 
-/* The linear layers of a block that an adapter may belong to; part of the key of the adapter's dropout, so these values
- * never change. QKV and WI are whole fusion groups: one adapter for all of their rows. */
+/* The linear layers of a block that may have an adapter. The value is part of the key of the adapter's dropout, so
+ * these values never change. QKV and WI: one adapter for the fused matrix of q, k and v, or of wi_0 and wi_1. */
 typedef enum LoraSite {
     LORA_SELF_Q,
     LORA_SELF_K,
@@ -63,13 +65,14 @@ typedef enum LoraSite {
     LORA_SITES
 } LoraSite;
 
-/* y (N,out) += scale dropout(x) aᵀ bᵀ, where scale = ModelSpec.lora_scale and x is (N,in); nothing without an adapter.
- */
+/* y (N,out) += scale dropout(x) aᵀ bᵀ, where scale = ModelSpec.lora_scale and x is (N,in). Does nothing without an
+ * adapter. */
 void lora_fwd(const Ctx *cx, Tensor y, Tensor x, LoraW w, LoraSite site);
-/* dx += the gradient of lora_fwd; g: gradients of the adapter, g = beta g + new. */
+/* dx += the gradient of lora_fwd. g: gradients of the adapter's weights. */
 void lora_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor x, LoraW w, LoraW g, float beta, LoraSite site);
 
-/* RMSNorm: y = x rstd w. LayerNorm: y = (x - mean) rstd w + b. */
+/* RMSNorm: y = x rstd w, rstd = 1/sqrt(mean(x²) + eps). LayerNorm: y = (x - mean) rstd w + b, rstd = 1/sqrt(var(x) +
+ * eps). */
 typedef struct NormW {
     Tensor w; /* (C) */
     Tensor b; /* (C), or absent */
@@ -77,30 +80,32 @@ typedef struct NormW {
 
 typedef struct NormSave {
     Tensor x;          /* (N,C) */
-    Tensor mean, rstd; /* (N) kept because recomputing them costs a full read of x; RMSNorm has no mean */
+    Tensor mean, rstd; /* (N) each, kept because recomputing them costs a full read of x; RMSNorm has no mean */
 } NormSave;
 
 /* y (N,C) = norm(x). */
 void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save);
-/* dx = residual + the gradient of norm_fwd; residual is dx or NO_TENSOR (means 0); dx may be dy. */
+/* dx = residual + the gradient of norm_fwd. residual: dx itself, so that the gradient is added to it, or NO_TENSOR for
+ * 0. dx may be dy. */
 void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, float beta, const NormSave *save);
 
 /* A sublayer f, such as attention, with its norm and the residual sum around it:
  *   pre-LN   y = x + dropout(f(norm(x)))
  *   post-LN  y = norm(x + dropout(f(x)))
- *   no norm  y = x + dropout(f(x)), where w.w is absent
- * sublayer_enter returns the input of f, sublayer_leave makes y from out = f(…). */
+ *   no norm  y = x + dropout(f(x)), if w.w is absent
+ * sublayer_enter returns the input of f; sublayer_leave computes y from x and out = f(…). */
 Tensor sublayer_enter(const Ctx *cx, Tensor x, NormW w, NormSave *save);
 void sublayer_leave(const Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite site, NormW w, NormSave *save);
-/* Backward order: sublayer_leave_bwd, backward of f, sublayer_enter_bwd. dx (N,C) holds dy; sublayer_leave_bwd writes
- * dout, the gradient of `out`; with post-LN dx becomes the gradient of the sum x + dropout(f(x)). */
+/* Backward order: sublayer_leave_bwd, backward of f, sublayer_enter_bwd. dx (N,C) holds dy on entry. Writes dout, the
+ * gradient of `out`. With post-LN dx becomes the gradient of the sum x + dropout(f(x)). */
 void sublayer_leave_bwd(const Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW w, NormW g, float beta,
                         const NormSave *save);
-/* dn (N,C) is the gradient of the input of f. pre-LN: dx += norm backward of dn; else dx += dn. */
+/* dn (N,C) is the gradient of the input of f. With pre-LN dx += the gradient of norm(x), computed from dn; otherwise dx
+ * += dn. */
 void sublayer_enter_bwd(const Ctx *cx, Tensor dx, Tensor dn, NormW w, NormW g, float beta, const NormSave *save);
 
-/* The feed-forward sublayer. Gated: wi (2F,C) is wi_0 (F,C) above wi_1 (F,C), both views into it. Not gated: wi (F,C)
- * alone. */
+/* Weights of the feed-forward sublayer. Gated: wi (2F,C), whose upper half is wi_0 (F,C) and whose lower half is wi_1
+ * (F,C). Not gated: only wi (F,C). */
 typedef struct MlpW {
     NormW norm;
     LinearW wi_0, wi_1, wi;
@@ -109,24 +114,25 @@ typedef struct MlpW {
 
 typedef struct MlpSave {
     NormSave norm;
-    Tensor n; /* (N,C) norm(x), or x */
-    Tensor h; /* (N,F), gated (N,2F): n wiᵀ, before the activation */
+    Tensor n; /* (N,C) norm(x); x itself if the norm is absent or after the sublayer */
+    Tensor h; /* n wiᵀ, before the activation: (N,F), or (N,2F) if gated */
     Tensor a; /* (N,F) after activation, gate and dropout; kept because drawing the mask again is slow */
 } MlpSave;
 
-/* A sublayer of f(n) = a woᵀ, a = dropout(act(n wi_0ᵀ) · (n wi_1ᵀ)), the second factor if gated. */
+/* A sublayer (see sublayer_enter) of f(n) = a woᵀ. Gated: a = dropout(act(n wi_0ᵀ) ⊙ (n wi_1ᵀ)), else a = dropout(act(n
+ * wiᵀ)). */
 void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save);
 /* dx (N,C) holds dy on entry and the gradient of x on return. */
 void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta, const MlpSave *save);
 
-/* The layer between the last block and a projection: BERT's transform before the vocabulary, and its pooler. */
+/* A layer between the last block and a head's projection: BERT's transform before the vocabulary, or its pooler. */
 typedef struct TransformW {
     LinearW dense; /* (C,C) */
-    NormW norm;    /* absent in a pooler */
+    NormW norm;    /* absent in the pooler */
 } TransformW;
 
 typedef struct TransformSave {
-    Tensor x, h; /* (L,C) the input (L: rows with a loss, or pooled rows), and x denseᵀ */
+    Tensor x, h; /* (L,C) each: x is the input, h = x denseᵀ + bias. L: tokens with a target, or pooled sequences */
     NormSave norm;
 } TransformSave;
 
@@ -136,47 +142,51 @@ void transform_fwd(const Ctx *cx, Tensor y, Tensor x, const TransformW *w, Activ
 void transform_bwd(const Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, Activation activation, const TransformW *g,
                    float beta, const TransformSave *save);
 
-/* The input of a stack: embeddings of tokens, positions and token types. */
+/* The embeddings of an encoder or decoder: of tokens, positions and token types. */
 typedef struct EmbeddingW {
     Tensor table;         /* (V,C) by token id */
-    Tensor positions;     /* (P,C) by position id: learned, or sinusoids, which have no gradient; or absent */
-    Tensor token_types;   /* (number of token types, C), or absent */
-    Tensor memory_tokens; /* (m,C), or absent: embeddings of the m learned tokens before every sequence */
-    NormW norm;           /* norm of the sum of the embeddings, or absent */
+    Tensor positions;     /* (P,C) by position id: learned, or sinusoids, which have no gradient; absent with other
+                             positions */
+    Tensor token_types;   /* (number of token types, C); absent if the model has none */
+    Tensor memory_tokens; /* (M,C): the learned tokens before every sequence; absent if the model has none */
+    NormW norm;           /* norm of the sum of the embeddings; absent if the model has none */
 } EmbeddingW;
 
-/* y (N,C) = dropout(norm(embed_scale table[ids] + positions[position_ids] + token_types[i])), where i is the
- * token type; at memory tokens memory_tokens replaces table[ids]. */
+/* y (N,C) = dropout(norm(embed_scale table[id] + positions[position_id] + token_types[token_type])) for each token. At
+ * a memory token, memory_tokens[memory_index] replaces table[id]. */
 void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, NormSave *save);
-/* g.table = table_beta g.table + new, for the table is in another bucket; all other gradients: g = beta g + new. */
+/* g.table = table_beta g.table + new: the table has a beta of its own because it is in another bucket. All other
+ * gradients: g = beta g + new. */
 void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const EmbeddingW *g, float beta, float table_beta,
                    const NormSave *save);
 
-/* A head: logits = scale t(x) wᵀ + b; t is a transform, or the identity. */
+/* A head: logits = scale t(x) wᵀ + b, where t is `transform` or the identity. dw, db and dtransform are the gradients.
+ * */
 typedef struct HeadW {
-    Tensor w, dw;                             /* (V,C); dw is absent where no gradient is wanted */
-    Tensor b, db;                             /* (V), or absent */
-    const TransformW *transform, *dtransform; /* NULL: the identity */
+    Tensor w, dw; /* (V,C); dw is absent if no gradient is wanted. V: vocabulary, or number of classes */
+    Tensor b, db; /* (V), or absent */
+    const TransformW *transform, *dtransform; /* NULL means the identity */
     Activation activation;                    /* of the transform */
     float scale;
     float beta; /* gradients: g = beta g + new */
 } HeadW;
 
-/* Rows of the last block's output that have a loss, and their targets. */
+/* Rows of the last block's output that have a target. */
 typedef struct HeadRows {
     Tensor rows;    /* (L) i32 distinct row indices into x (N,C); L > 0 */
     Tensor targets; /* (L) i32 classes */
-    Tensor weights; /* (L) 1, or 0 where the row counts for nothing */
+    Tensor weights; /* (L) f32: factor on the loss of a row; 0 means ignored */
 } HeadRows;
 
-/* How many of n rows have their logits (V) computed at a time: the fewest chunks of about equal size. */
+/* Logits of n rows are computed in chunks of this many rows: the fewest chunks of about equal size within a limit on
+ * the memory of the logits. */
 int64_t head_chunk_rows(int64_t vocab, DType dtype, int64_t n);
-/* Cross-entropy over the classes of each row, with the logits of a chunk of rows at a time, never all (L,V) at once.
- * sums (XENT_STATS) f64 = the statistics of op_xent summed over L. With xent->grad the gradient is added to dx (N,C),
- * and the gradients of the head are written. */
+/* Cross-entropy over the V classes of each of L rows. Computes the logits of one chunk of rows at a time, never all
+ * (L,V). sums (XENT_STATS) f64 = the statistics of op_xent summed over L. With xent->grad, adds the gradient to dx
+ * (N,C) and writes the gradients of the head. */
 void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *head, const HeadRows *rows,
                const XentSpec *xent);
-/* logits (N,V) f32 of x (N,C), in host memory; waits for the device. */
+/* Computes the logits (N,V) f32 of x (N,C) into host memory; waits for the device. */
 void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head);
-/* The most likely classes of each row of x, and log Σ exp of its logits: see op_top. */
+/* The most likely classes of each row of x (N,C), and log Σ exp of its logits: op_top says the shapes. */
 void head_top(const Ctx *cx, Tensor values, Tensor ids, Tensor log_sum, Tensor x, const HeadW *head);

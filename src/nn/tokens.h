@@ -1,42 +1,45 @@
-/* tokens.h: a stream of a batch (the encoder's or the decoder's tokens) as layers read it: uploaded once a pass. */
+/* tokens.h: one stream of a batch (the tokens of the encoder, or of the decoder), uploaded to the device once per pass,
+ * as layers read it. */
 #pragma once
 
 #include "data/batch.h"
 #include "device/device.h"
 
-/* Attention segments: sequence s is the rows cu[s] to cu[s + 1] of a tensor. Attention crosses no boundary. */
+/* Sequences packed one after another in the rows of a tensor: sequence s has the rows cu[s] to cu[s + 1] - 1. Attention
+ * does not cross sequences. */
 typedef struct Sequences {
-    int32_t n, max_len; /* how many; no sequence is longer than max_len */
+    int32_t n, max_len; /* number of sequences; upper bound on their length in tokens */
     BothSides cu;       /* (n + 1) cumulative lengths */
     BothSides prefix;   /* (n) tokens at the start of each sequence that every query may attend to; 0 means none */
-    BothSides first;    /* (n) row of the first token of each sequence where rows are left free between sequences
-                           (key/value caches); absent means cu */
+    BothSides first;    /* (n) row of the first token of each sequence, for key/value caches, which have unused rows
+                           between sequences; absent means that cu gives the first rows */
 } Sequences;
 
-/* One stream of a batch. Integers lie in memory of the device, in the arena of the upload. */
+/* One stream of a batch. Its tensors lie in device memory, in the arena given to tokens_upload. */
 typedef struct Tokens {
-    int32_t n; /* rows: tokens, rounded up (stream_rows) */
+    int32_t n; /* rows of the activations: number of tokens, rounded up (stream_rows) */
     Sequences seq;
     Tensor ids, position_ids, token_types; /* (n) i32 */
-    Tensor sample, dropout_position;       /* (n) i64, i32: dropout masks depend on them; absent without dropout */
-    Tensor starts;                         /* (seq.n) i32: row of the first token of each sequence */
-    /* (seq.n) i64, i32: sample and dropout_position of the first token of each sequence, for context-dependent queries;
-     * absent elsewhere. */
+    Tensor sample, dropout_position; /* (n) i64, i32: the counter of dropout's random numbers; absent without dropout */
+    Tensor starts;                   /* (seq.n) i32: row of the first token of each sequence */
+    /* (seq.n) i64, i32: sample and dropout_position of the first token of each sequence; absent without
+     * context-dependent queries. */
     Tensor first_sample, first_position;
-    /* Learned memory tokens, m before each sequence; all three are absent where the model has none. */
-    Tensor memory_at;    /* (m seq.n) i32: rows of the memory tokens */
-    Tensor memory_index; /* (m seq.n) i32: 0 … m - 1, which memory token stands there */
-    Tensor text;         /* (rest) i32: rows of the other tokens that belong to a sequence */
+    /* M learned memory tokens before each sequence; all three tensors are absent if the model has none. */
+    Tensor memory_at;    /* (M seq.n) i32: rows of the memory tokens */
+    Tensor memory_index; /* (M seq.n) i32: 0 … M - 1, which memory token is in that row */
+    Tensor text;         /* i32: rows of all other tokens, those of the text, padding excluded */
 } Tokens;
 
-/* Copies a stream to the device; takes as much of the arena for every stream of the same capacity. The host arrays of
- * the result's Sequences are those of `stream`, which must outlive it. */
+/* Copies a stream to the device. The memory taken from the arena depends only on the stream's capacity. The result
+ * points to the host arrays of `stream`, which must outlive it. */
 Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream);
-/* Sets first_sample and first_position; leaves them absent where stream->sample is NULL. */
+/* Sets first_sample and first_position; leaves them absent if stream->sample is NULL. */
 void tokens_upload_firsts(Tokens *tokens, Device *dev, Arena *arena, const TokenStream *stream);
 /* Sets memory_at, memory_index and text: the first n_memory tokens of each sequence are memory tokens. */
 void tokens_upload_memory(Tokens *tokens, Device *dev, Arena *arena, int32_t n_memory);
-/* (n) i32 copied from the host into a tensor with room for `room` numbers; absent where `from` is NULL. */
+/* Copies n integers from the host into a new tensor (n) i32, whose memory has room for `room` integers. Returns
+ * NO_TENSOR if `from` is NULL. */
 Tensor indices_upload(Device *dev, Arena *arena, const int32_t *from, int64_t n, int64_t room, const char *tag);
-/* Pairs host integers with their copy on the device; absent where the tensor is absent. */
+/* Pairs host integers with their copy on the device; absent if the tensor is absent. */
 BothSides both_sides(const int32_t *host, Tensor device);

@@ -1,7 +1,7 @@
 /* fp8.h: the scales of FP8 training (Fp8Recipe in device/device.h), by the rules of Transformer Engine. Each linear
- * layer has three: of its input, of its weights, and of the gradient of its output. Delayed scaling keeps for each a
- * history of amaxes, the largest absolute value of a microbatch's tensor before it is scaled; fp8_update makes the
- * scales of the next microbatch from it. */
+ * layer has three scales: of its input, of its weights, and of the gradient of its output. Delayed scaling keeps a
+ * history of amax (the largest absolute value in the unscaled tensor of a microbatch) for each scale; fp8_update
+ * computes the scales of the next microbatch from the histories. */
 #pragma once
 
 #include "base/options/options.h"
@@ -9,7 +9,7 @@
 
 /* The options fp8.*. */
 typedef struct Fp8Config {
-    int scaling;             /* Fp8Scaling, less FP8_DELAYED: an index into the option's names */
+    int scaling; /* index into the names of the option fp8.scaling; the enum Fp8Scaling value is FP8_DELAYED + this */
     int64_t margin, history; /* see Fp8Recipe */
 } Fp8Config;
 
@@ -22,27 +22,29 @@ typedef enum Fp8Factor { FP8_INPUT, FP8_WEIGHT, FP8_GRADIENT, FP8_FACTORS } Fp8F
 
 typedef struct Fp8Scales Fp8Scales;
 
-/* Scales of 1 and empty histories for n_layers linear layers. NULL means no memory. */
+/* Scales of 1 and empty histories for n_layers linear layers. Returns NULL if out of memory. */
 Fp8Scales *fp8_open(Device *dev, int n_layers);
 void fp8_close(Fp8Scales *scales);
 
-/* What a cast of a factor reads and writes, each (1) in memory of the device. */
+/* What a cast of a tensor to FP8 reads (scale) and writes (amax): one f32 each, in device memory. */
 typedef struct Fp8Scale {
     Tensor scale, inverse; /* 1/scale */
-    Tensor amax;           /* of this microbatch; absent where scaling is current */
+    Tensor amax; /* of this microbatch; absent with current scaling, which computes each scale from the tensor itself */
 } Fp8Scale;
 Fp8Scale fp8_scale(const Fp8Scales *scales, int layer, Fp8Factor factor);
 
-/* After a microbatch, with delayed scaling: new scales, and a column of each history. */
+/* Called after each microbatch. Delayed scaling: appends the microbatch's amax to each history and computes new scales.
+ * Current scaling: does nothing. */
 void fp8_update(Fp8Scales *scales);
-/* fp8_keep notes the state, and fp8_undo returns to it: of a step that is abandoned or skipped. */
+/* fp8_keep copies all scales and histories; fp8_undo restores that copy when a step is abandoned or skipped. */
 void fp8_keep(Fp8Scales *scales);
 void fp8_undo(Fp8Scales *scales);
 
-/* The tensors of the state, for checkpoints: "fp8/scale" and "fp8/history"; none where scaling is current. */
+/* The tensors of the state, for checkpoints: "fp8/scale" and "fp8/history"; none with current scaling. */
 int fp8_state_count(const Fp8Scales *scales);
 const char *fp8_state_name(int index);
 void fp8_state_shape(const Fp8Scales *scales, int index, int64_t shape[2]); /* shape[1] 0 means a vector */
-/* A state to f32 in host memory, and a box of it (NULL: all) from there. */
+/* fp8_read copies a whole state tensor to host memory in f32; fp8_write copies from host memory into a box of it (NULL
+ * means the whole tensor). */
 void fp8_read(const Fp8Scales *scales, int index, float *to);
 void fp8_write(Fp8Scales *scales, int index, const Box *box, const float *from);

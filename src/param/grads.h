@@ -1,10 +1,11 @@
-/* grads.h: what a step does with all gradients of a bucket: sums over ranks, and the norm. */
+/* grads.h: the gradients of a bucket as one vector, for sums over ranks; and the gradient norm computed without a wait
+ * of its own. */
 #pragma once
 
 #include "param/param.h"
 
-/* Queues the work of grads_norm (param.h), which is then called after the device has been waited for: so one wait
- * serves for the norm and for what is downloaded after it. */
+/* Queues the device's part of grads_norm (param.h). Other downloads may be queued behind it; grads_norm, called
+ * afterwards, returns the result. So one wait for the device serves the norm and those downloads. */
 void grads_norm_begin(ParamStore *store);
-/* All gradients of a bucket as one vector; NO_TENSOR where it has none. */
+/* All gradients of a bucket as one vector; NO_TENSOR if the bucket has no gradients. */
 Tensor grads_of_bucket(ParamStore *store, int bucket);

@@ -10,7 +10,7 @@ typedef enum LossScaler { SCALER_MEGATRON, SCALER_DEEPSPEED, SCALER_FAIRSEQ } Lo
 /* The options fp16.*. 0 means the scaler's own default, unless a comment says otherwise. */
 typedef struct LossScaleConfig {
     int scaler;          /* LossScaler */
-    double fixed;        /* a scale that never changes; 0 means that it does */
+    double fixed;        /* a scale that never changes; 0 means that the scale adapts */
     double initial, min; /* the first and the smallest scale */
     double threshold;    /* fairseq: an overflow lowers the scale to no less than this; 0 means no such bound */
     int64_t window;      /* steps without overflow after which the scale is doubled */
@@ -27,18 +27,19 @@ typedef struct LossScale {
     int64_t steps;         /* steps so far, with or without overflow; Megatron: since the last overflow or doubling */
     int64_t last_overflow; /* number of the last step with overflow; -1 means none. DeepSpeed and fairseq */
     int64_t last_change;   /* number of the step at which the scale changed last; -1 means none. fairseq */
-    int64_t overflows;     /* since the scale changed last. fairseq */
+    int64_t overflows;     /* overflows since the scale changed last. fairseq */
     int64_t hysteresis;    /* overflows that are left before the scale is halved. Megatron and DeepSpeed */
 } LossScale;
 
-/* Replaces zeros by the defaults of the scaler. microbatches: of a step, by which fairseq divides its window. An
- * error where the first scale is below the smallest. */
+/* Replaces zeros by the defaults of the scaler. microbatches: number of microbatches per step, by which fairseq divides
+ * its window. It is an error if the first scale is below the smallest. */
 bool loss_scale_resolve(LossScaleConfig *config, int64_t microbatches, GError **error);
 /* The state before the first step. */
 LossScale loss_scale_start(const LossScaleConfig *config);
-/* Whether no overflow lowers the scale: it is fixed, or the smallest that the configuration allows. */
+/* Whether an overflow can no longer lower the scale: the scale is fixed, or the smallest that the configuration allows.
+ * */
 bool loss_scale_is_smallest(const LossScale *state, const LossScaleConfig *config);
-/* After a step; overflow: its loss or gradient was not finite. false means that the scale would have to fall below its
- * smallest value, where DeepSpeed and fairseq end a run; the scale then stays. A threshold above the smallest value of
- * fairseq's scale keeps the run alive. */
+/* Called after each step; overflow means that its loss or a gradient was not finite. Returns false if the scale would
+ * have to fall below its smallest value, at which DeepSpeed and fairseq end a run; the scale then stays. With fairseq,
+ * a threshold above the smallest value keeps the run going. */
 bool loss_scale_update(LossScale *state, const LossScaleConfig *config, bool overflow);

@@ -38,21 +38,22 @@ typedef enum DecayScope { DECAY_MATRICES, DECAY_ALL } DecayScope; /* which param
 
 typedef struct OptimConfig {
     int name;          /* OptimKind */
-    double lr, min_lr; /* learning rate at its peak, and at the end of the schedule */
+    double lr, min_lr; /* peak learning rate; lower bound after the warm-up */
     int schedule;      /* ScheduleKind */
     Amount warmup;
-    double rewarm;         /* share of the default of lr with which a run goes on from a trained model (train.init) */
-    double power;          /* of the polynomial schedule */
-    double plateau_factor; /* of the plateau schedule: factor of a drop */
+    double rewarm; /* when training starts from a trained model (train.init), the default of lr is multiplied by this */
+    double power;  /* of the polynomial schedule */
+    double plateau_factor;    /* of the plateau schedule: each drop multiplies the learning rate by this */
     int64_t plateau_patience; /* evaluations without a better train.best before a drop */
     double clip_norm;         /* gradients of a larger global norm are scaled down to it; 0 means never */
     double weight_decay;
     int decay;                                     /* DecayScope */
     double beta1, beta2, eps;                      /* -1 means the optimizer's own default */
-    double eps1, eps2, clip_threshold, decay_rate; /* Adafactor's: see AdafactorSpec in device/ops.h */
-    int64_t step_offset, min_dim_factored;         /* added to update; matrices with a smaller side are not factored */
+    double eps1, eps2, clip_threshold, decay_rate; /* of Adafactor: see AdafactorSpec in device/ops.h */
+    int64_t step_offset, min_dim_factored; /* of Adafactor: added to the update number; matrices with a smaller side
+                                              than min_dim_factored are not factored */
     bool scale_parameter, relative_step, warmup_init, factored, decay_by_lr; /* decay_by_lr: weight decay times lr */
-    bool offload; /* states and master weights lie in memory of the host, beside a GPU (Precision.offload) */
+    bool offload; /* states and master weights lie in host memory, not in that of the GPU (Precision.offload) */
 } OptimConfig;
 
 extern const OptionRow optim_options[]; /* "optim.*" over OptimConfig */
@@ -61,22 +62,23 @@ extern const int n_optim_options;
 typedef struct Optimizer Optimizer;
 Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError **error);
 void optimizer_close(Optimizer *opt);
-/* One update of every parameter that is not frozen. update counts 1, 2, …; lr is the learning rate of this update. The
- * gradients were multiplied by loss_scale (1 means that they were not), which is divided out; norm is their global norm
- * without it, for clipping. Returns the learning rate that was used: that of optim.relative_step where it is on, else
- * lr. */
+/* One update of every parameter that is not frozen. update: number of this update, from 1; lr: its learning rate. The
+ * gradients are divided by loss_scale, the factor that the loss was multiplied by (1 means none). norm: global norm of
+ * the gradients after that division, for clipping. Returns the learning rate that was used: Adafactor's own with
+ * optim.relative_step, else lr. */
 double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm, double loss_scale);
 
-/* Elements [begin, end) of a bucket (param.h), counted over its trained parameters, one after another. */
+/* Elements [begin, end) of a bucket (param.h), counted over its trained parameters in order; frozen parameters are left
+ * out. */
 typedef struct Range {
     int64_t begin, end;
 } Range;
-/* Later steps update only these ranges of the bucket, in this order; ranges must not overlap. For Adafactor a row of a
- * matrix belongs to the range that its first element lies in. Without this call the whole bucket is updated. */
+/* Later updates change only these ranges of the bucket, in this order; ranges must not overlap. For Adafactor a row of
+ * a matrix belongs to the range that contains its first element. Without this call the whole bucket is updated. */
 void optimizer_set_ranges(Optimizer *opt, int bucket, const Range *ranges, int n);
 /* reduce(context, sums) is called between the operations of an update. `sums` (n, f64, device memory) are this rank's
- * sums over its ranges of a bucket: Σ w², Adafactor's row and column sums, Σ u². It must replace them by the sums over
- * all ranks. NULL means that one rank holds all ranges. */
+ * sums over its ranges of a bucket: Σ w², Adafactor's row and column sums, Σ u². The function must replace them by the
+ * sums over all ranks. reduce NULL means that this rank updates everything. */
 typedef void (*SumsFn)(void *context, Tensor sums);
 void optimizer_on_sums(Optimizer *opt, SumsFn reduce, void *context);
 
@@ -88,8 +90,8 @@ typedef struct OptimState {
 } OptimState;
 int optimizer_state_count(const Optimizer *opt);
 OptimState optimizer_state(const Optimizer *opt, int index);
-size_t optimizer_bytes(const Optimizer *opt);        /* of all states */
-size_t optimizer_device_bytes(const Optimizer *opt); /* that they take on the device: fewer with optim.offload */
+size_t optimizer_bytes(const Optimizer *opt);        /* size of all states */
+size_t optimizer_device_bytes(const Optimizer *opt); /* size of their memory on the device: less with optim.offload */
 /* Copies a box of a state to or from host memory, as params_read and params_write do. */
 void optimizer_read(const Optimizer *opt, int index, const Box *box, DType dtype, void *host);
 void optimizer_write(Optimizer *opt, int index, const Box *box, DType dtype, const void *host);

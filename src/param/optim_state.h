@@ -1,45 +1,46 @@
-/* optim_state.h: the inside of Optimizer, for the files of this folder. */
+/* optim_state.h: the private fields of Optimizer, for the files of this folder. */
 #pragma once
 
 #include "param/optim.h"
 #include "param/store.h"
 
-/* Sums over whole tensors (f64), which one operation of an update adds up and a later one reads. SumsFn (optim.h)
- * reduces them over ranks in between. */
+/* Sums over whole tensors (f64): one operation of an update computes them, a later operation reads them. SumsFn
+ * (optim.h) reduces them over ranks in between. */
 typedef enum SumsKind {
-    SUMS_MOMENTS, /* (2 + C) of a parameter with C columns: Σ w², Σ of its row moments, Σ g² of each column */
+    SUMS_MOMENTS, /* (2 + C) for a parameter with C columns: Σ w², Σ of its row moments, Σ g² of each column */
     SUMS_SIZE,    /* (1): Σ u² of the update u */
     SUMS_KINDS
 } SumsKind;
 
-/* One parameter that is not frozen; a tensor that its optimizer does not keep is NO_TENSOR. */
+/* The optimizer state of one parameter that is not frozen. A tensor that the chosen optimizer does not keep is
+ * NO_TENSOR. */
 typedef struct State {
     Param *param;
-    int64_t first; /* its offset among the trained elements of its bucket (Range) */
-    Tensor w;      /* weights that the update changes: the masters, or their copy on the device (optim_offload.c) */
+    int64_t first; /* index of its first element among the trained elements of its bucket (see Range) */
+    Tensor w;      /* weights that the update changes: the masters, or with offload their copy on the device */
     Tensor m, v, row, col;
     Tensor sums[SUMS_KINDS];
 } State;
 
-/* The rows, or elements, of a parameter that lie in a range of its bucket: master weights, the weights that layers
- * compute with (NO_TENSOR where they are the masters), gradients, moments. */
+/* The rows, or elements, of one parameter that lie in one range of its bucket. w: master weights; rounded: the weights
+ * that layers compute with, NO_TENSOR if the masters are these; g: gradients; m, v, row: moments. */
 typedef struct Part {
     Tensor w, rounded, g, m, v, row;
 } Part;
 
-/* One operation of an update: run for every Part of a parameter, or with `once` one time for each parameter. */
+/* One operation of an update. It runs for every Part of a parameter, or with `once` a single time per parameter. */
 typedef struct Phase {
     void (*run)(const Optimizer *opt, const State *state, const Part *part);
     bool once;
-    bool sums; /* it adds to the sums of `kind` */
+    bool sums; /* the operation adds to the sums of `kind` */
     SumsKind kind;
 } Phase;
 
-/* An optimizer: an entry of a table by OptimKind. */
+/* One kind of optimizer: an entry of optim_methods, indexed by OptimKind. */
 typedef struct Method {
     void (*state)(const OptimConfig *config, DType dtype, State *state, Arena *arena); /* allocates moments */
     int64_t (*sums)(const State *state, SumsKind kind); /* length of State.sums[kind]; 0 means none */
-    bool by_rows;    /* ranges are cut between rows of matrices, else between any two elements */
+    bool by_rows;    /* a range begins and ends between rows of matrices; false means between any two elements */
     Phase phases[5]; /* an entry with run NULL ends the list */
     double beta1, beta2, eps;
 } Method;
@@ -55,8 +56,8 @@ typedef struct OptimBucket {
     int n_states;
     Tensor sums[SUMS_KINDS]; /* the sums of all its states in one vector, or NO_TENSOR */
     GArray *ranges;          /* of Range; NULL means that all its elements are updated */
-    char *stage, *host; /* with offload: memory of its states, of `bytes` bytes, on the device for the update (the copy
-                           of the masters follows them) and on the host */
+    char *stage, *host; /* with offload: memory of its states, `bytes` each. host: where they lie; stage: on the device
+                           during the update, followed by a copy of the masters */
     size_t bytes;
 } OptimBucket;
 
@@ -64,14 +65,14 @@ enum { STAGES = 2 };
 
 struct Optimizer {
     ParamStore *store;
-    OptimConfig config; /* with the optimizer's own defaults in place of -1 */
+    OptimConfig config; /* -1 is replaced by the optimizer's own default */
     const Method *method;
     State *states; /* of all trained parameters, ordered by bucket */
     int n_states;
     OptimBucket *buckets;
     GArray *named;               /* NamedTensor */
     void *memory;                /* device memory of the states; NULL with offload */
-    void *stages[STAGES], *host; /* with offload: memory of OptimBucket.stage, and of OptimBucket.host */
+    void *stages[STAGES], *host; /* with offload: memory that OptimBucket.stage and OptimBucket.host point into */
     size_t stage_bytes;          /* of all stages */
     void *sums; /* device memory of OptimBucket.sums, shared by all buckets, which are updated in turn */
     StepScalars *scalars;
@@ -83,7 +84,7 @@ struct Optimizer {
 void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket);
 
 /* optim_offload.c: states in memory of the host. */
-bool offload_open(Optimizer *opt); /* takes the memory and lays out the states; false means that there is not enough */
+bool offload_open(Optimizer *opt); /* allocates memory and lays out the states in it; false means out of memory */
 void offload_close(Optimizer *opt);
-void offload_update(const Optimizer *opt); /* optimizer_update_bucket of all buckets, with the copies both ways */
-Tensor offload_host(const OptimBucket *bucket, Tensor state); /* a state of the bucket as it lies on the host */
+void offload_update(const Optimizer *opt); /* updates all buckets, copying their states to the device and back */
+Tensor offload_host(const OptimBucket *bucket, Tensor state); /* the host memory of a state tensor of the bucket */

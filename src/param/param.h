@@ -1,10 +1,11 @@
 /* param.h: the parameters of a model, in buckets. A bucket holds the parameters of one block, of the embedding, of a
- * head, or those that the blocks of a stack share: in one allocation for weights, one for gradients, and one for master
- * weights where they have another dtype than the weights; these lie in memory of the host with Precision.offload.
+ * head, or those that the blocks of an encoder or decoder share. It has one allocation for weights, one for gradients,
+ * and one for master weights if their dtype differs from that of the weights; with Precision.offload master weights lie
+ * in host memory.
  *
- * A layer gets the tensors of a bucket as a view struct, a struct of Tensors such as BlockW, and uses them between
- * params_acquire and params_release only. Files and tools read and write parts (boxes) of parameters. Nothing else
- * depends on where the elements lie, so a later version may spread them over processes. */
+ * A layer gets the tensors of a bucket as a view struct (a struct of Tensors such as BlockW) and uses them only between
+ * params_acquire and params_release. Files and tools read and write boxes of parameters. Nothing else depends on where
+ * the elements lie, so a later version may distribute them over processes. */
 #pragma once
 
 #include "base/error.h"
@@ -12,24 +13,24 @@
 
 typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_TRUNCATED_NORMAL, INIT_UNIFORM } InitKind;
 
-/* One logical tensor: a parameter as checkpoints name it. (rows, cols) as in Hugging Face: a linear is (out, in); cols
- * 0 means a vector. */
+/* One logical tensor: a parameter as checkpoints name it. (rows, cols) as in Hugging Face: the weight of a linear layer
+ * is (out, in); cols 0 means a vector. */
 typedef struct ParamSpec {
     char name[56]; /* "encoder.3.self.q.w" */
     int bucket;
     size_t field;    /* offset of its Tensor in the view struct of its bucket */
-    ptrdiff_t group; /* offset in the view struct of the matrix that its fusion group makes up (the rows of q, k and v
-                        one after another, for one product); -1 means that it is in no group */
+    ptrdiff_t group; /* fused parameters, such as q, k and v, lie one after another and form one matrix, for one matrix
+                        product: the offset of that matrix in the view struct; -1 means not fused */
     int64_t rows, cols;
     InitKind init;
     double std;  /* normals: standard deviation after truncation; uniform: the half-width */
-    bool decay;  /* a matrix: gets weight decay under `optim.decay: matrices` */
-    bool frozen; /* never updated: no gradient and no optimizer state, but master weights, which a checkpoint saves; the
-                    same for all of a fusion group */
+    bool decay;  /* gets weight decay under `optim.decay: matrices`: true for matrices */
+    bool frozen; /* never updated: has no gradient and no optimizer state, but has master weights, which checkpoints
+                    save. Fused parameters are all frozen or all trained */
 } ParamSpec;
 
-/* A part of a logical tensor: rows start[0] … start[0] + shape[0] - 1, columns likewise. A vector has the box of a
- * column: start[1] 0, shape[1] 1. */
+/* A rectangular part of a logical tensor: rows start[0] … start[0] + shape[0] - 1, and columns start[1] … start[1] +
+ * shape[1] - 1. A vector counts as one column: start[1] 0, shape[1] 1. */
 typedef struct Box {
     int64_t start[2], shape[2];
 } Box;
@@ -39,9 +40,9 @@ int box_split(const Box *box, int64_t first, int64_t n, Box parts[3]);
 
 typedef struct ParamStore ParamStore;
 
-/* The specs are ordered by bucket, and those of a fusion group follow each other. uses[b]: calls of grads_ready for
- * bucket b in one microbatch (3 for an embedding shared by encoder, decoder and head; 0 for a bucket that backward
- * never reaches); uses NULL means 1 each. Weights, gradients and masters have the dtypes of the device's precision; a
+/* The specs are ordered by bucket, and fused parameters follow each other. uses[b]: calls of grads_ready for bucket b
+ * in one microbatch (3 for an embedding shared by encoder, decoder and head; 0 for a bucket that backward never
+ * reaches); uses NULL means 1 for every bucket. Weights, gradients and masters have the dtypes of dev->precision; a
  * store without gradients has no masters. Returns NULL if out of memory. */
 ParamStore *params_open(Device *dev, const ParamSpec *specs, int n_specs, const int *uses, bool gradients);
 void params_close(ParamStore *store);
@@ -52,35 +53,35 @@ const ParamSpec *params_spec(const ParamStore *store, int index);
 int params_index(const ParamStore *store, const char *name); /* -1 if absent */
 int64_t params_elements(const ParamStore *store);            /* of all logical tensors */
 
-/* Bytes of all logical tensors; masters is 0 where the weights have the dtype of the masters. */
+/* Bytes of all logical tensors; masters is 0 if the weights serve as masters, being of the same dtype. */
 typedef struct ParamBytes {
     size_t weights, masters, gradients;
 } ParamBytes;
 ParamBytes params_bytes(const ParamStore *store);
 
-/* Copies a box of a parameter's master weights, or of its weights where it has no masters (box NULL: the whole tensor)
- * to or from host memory of `dtype`, its rows side by side, with a cast where the dtypes differ. Reading waits for the
- * device; on a device that computes nothing `host` is left alone. */
+/* Copy a box (NULL means the whole tensor) of a parameter's master weights, or of its weights if it has no masters, to
+ * or from a contiguous host array of `dtype`, with a cast if the dtypes differ. Reading waits for the device. On the
+ * null device `host` stays unchanged. */
 void params_read(ParamStore *store, int index, const Box *box, DType dtype, void *host);
 void params_write(ParamStore *store, int index, const Box *box, DType dtype, const void *host);
 
-/* Copies parameter `source` of another store, of the same shape, into parameter `index`. */
+/* Copies parameter `source` of the store `from` into parameter `index` of the store `to`; both have the same shape. */
 void params_copy(ParamStore *to, int index, ParamStore *from, int source);
 
 /* Fills the fields of a bucket's view struct with weights. */
 void params_acquire(ParamStore *store, int bucket, void *views);
 void params_release(ParamStore *store, int bucket);
-/* Fills the fields with gradients, NO_TENSOR for a frozen parameter. Returns the beta of the operations that
- * write them (d = beta d + new): 0 at the first call since grads_begin, then 1. After the first call every tensor of
- * the bucket must be written: one left out keeps the gradient of the step before. */
+/* Fills the fields with gradients, NO_TENSOR for a frozen parameter. Returns the beta of the operations that write them
+ * (d = beta d + new): 0 at the first call since grads_begin, then 1. After the first call every tensor of the bucket
+ * must be written: a tensor that is left out keeps the gradient of the previous step. */
 float grads_acquire(ParamStore *store, int bucket, void *views);
 /* To be called after each write of a bucket's gradients. The bucket is ready after uses (params_open) × microbatches
- * calls since grads_begin; one more is a bug. */
+ * calls since grads_begin; a further call is a bug. */
 void grads_ready(ParamStore *store, int bucket);
 /* Starts a step of n_microbatches: the next write of each gradient replaces its value. */
 void grads_begin(ParamStore *store, int64_t n_microbatches);
-/* fn(context, bucket) is called when a bucket's gradients are ready, once a step, in the order in which backward
- * finishes them: the place where a reduction over ranks starts. fn NULL means no call. */
+/* fn(context, bucket) is called when a bucket's gradients are ready, once per step, in the order in which backward
+ * finishes them; a reduction over ranks can start there. fn NULL means no call. */
 typedef void (*BucketFn)(void *context, int bucket);
 void grads_on_ready(ParamStore *store, BucketFn fn, void *context);
 /* The L2 norm of all gradients together; every bucket must be ready. A bucket whose gradients were not acquired since
