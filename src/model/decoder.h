@@ -1,29 +1,30 @@
-/* decoder.h: decoding with key/value caches, of several prompts at once, each with as many sequences (beams or samples)
- * as the others. Sequence r belongs to prompt r / n_each. With an encoder the prompts are its input and the sequences
- * start empty; without one each sequence starts as a copy of its prompt. */
+/* decoder.h: decoding with key/value caches, for several prompts at once. Each prompt has n_each sequences (beams or
+ * samples): sequence r belongs to prompt r / n_each. In an encoder-decoder the prompts are the encoder's input and the
+ * sequences start empty; in a decoder-only model each sequence starts as a copy of its prompt. */
 #pragma once
 
 #include "model/model.h"
 
 typedef struct Decoder Decoder;
 typedef struct Prompts {
-    const int32_t *ids; /* of all prompts, one after the other */
-    const int32_t *cu;  /* (n + 1) cumulative lengths */
+    const int32_t *ids; /* tokens of all prompts, one prompt after another */
+    const int32_t *cu;  /* (n + 1) cumulative lengths: prompt i has the tokens cu[i] … cu[i + 1] - 1 */
     int32_t n;
 } Prompts;
 
-/* Reads the prompts: all of them through the encoder, or all but their last tokens through the decoder. max_tokens:
- * limit on calls of decoder_step. It works in the memory of the model's activations, which grows where it is too small:
- * until decoder_close, the model has no other decoder and sees no microbatch. Prompts that are too long and ids outside
- * the vocabulary are LOAM_ERROR_USER. */
+/* Runs the prompts through the encoder, or, in a decoder-only model, all but the last token of each prompt through the
+ * decoder. max_tokens: limit on calls of decoder_step. Uses the memory of the model's activations, which grows if it is
+ * too small; until decoder_close, the model cannot have another decoder or run a microbatch. A prompt that is too long,
+ * or an id outside the vocabulary, is an error LOAM_ERROR_USER. */
 Decoder *decoder_open(Model *model, const Prompts *prompts, int32_t n_each, int64_t max_tokens, GError **error);
 void decoder_close(Decoder *decoder);
-/* Counts in the workspace of a model on the null device what a decoder of n prompts of `length` tokens each needs, with
- * one answer each; LOAM_ERROR_USER where the model does not take such lengths. */
+/* Measures, with a model on the null device, the memory that a decoder needs for n prompts of `length` tokens and one
+ * answer of max_tokens per prompt; the arenas of the model's workspace hold the result. LOAM_ERROR_USER if the model
+ * does not accept such lengths. */
 bool decoder_measure(Model *dry, int32_t n, int32_t length, int32_t max_tokens, GError **error);
-/* Appends tokens[r] to sequence r, the first time the decoder start or, without an encoder, the last token of its
- * prompt. Returns the logits (sequences, V) f32 of the token after it, which the caller may change until the next call.
- */
+/* Appends tokens[r] to sequence r and returns the logits (sequences, V) f32 of the next token; the caller may change
+ * them, and they are valid until the next call. At the first call tokens[r] is the decoder start token or, in a
+ * decoder-only model, the last token of the prompt. */
 float *decoder_step(Decoder *decoder, const int32_t *tokens);
 /* The k most likely next tokens of each sequence, in falling order of their logits, ties by rising id. */
 typedef struct TopTokens {
@@ -32,9 +33,9 @@ typedef struct TopTokens {
     const float *logits;    /* (sequences, k) */
     const double *log_sums; /* (sequences) log Σ exp of all logits of a sequence */
 } TopTokens;
-/* As decoder_step, without bringing all logits to the host. k is at most the size of the vocabulary and
- * DECODER_TOP n_each. Valid until the next call. */
+/* As decoder_step, but copies only the k largest logits of each sequence to the host. k is at most the size of the
+ * vocabulary, and at most DECODER_TOP × n_each. The result is valid until the next call. */
 enum { DECODER_TOP = TOKEN_LIST_MOST + 1 };
 TopTokens decoder_step_top(Decoder *decoder, const int32_t *tokens, int32_t k);
-/* Sequence r becomes a copy of sequence from[r], one of the same prompt (beam search). */
+/* Sequence r becomes a copy of sequence from[r], which must belong to the same prompt (beam search). */
 void decoder_reorder(Decoder *decoder, const int32_t *from);

@@ -1,6 +1,7 @@
-/* stage.h: a stage is a range of a model's blocks, such as one process of a pipeline holds. Blocks are numbered
- * through: the encoder's, then the decoder's. An embedding belongs to the stage with the first block of its encoder or
- * decoder, a final norm to that with the last block, the heads to the stage with the last block of all. */
+/* stage.h: a stage is a range of consecutive blocks of a model, as one process of pipeline parallelism would hold.
+ * Blocks are numbered from 0, first those of the encoder, then those of the decoder. The embedding of the encoder (or
+ * decoder) belongs to the stage with its first block, the final norm to the stage with its last block, and the heads to
+ * the stage with the last block of the model. */
 #pragma once
 
 #include "model/config/config.h"
@@ -10,12 +11,12 @@ typedef struct Stage {
     int first, end;
 } Stage;
 
-/* The stage with every block, of a model that is not cut. */
+/* The stage with every block: a model that is not divided. */
 Stage stage_whole(const ModelConfig *config);
-/* A stage's part of the encoder or of the decoder. */
+/* The part of the encoder, or of the decoder, that a stage has. */
 typedef struct StagePart {
-    int first, end;        /* blocks [first, end), numbered within the encoder or decoder; first == end: no block */
-    bool embeds, finishes; /* whether it has the embedding, the final norm */
+    int first, end; /* blocks [first, end), numbered within the encoder or decoder; first == end means no block */
+    bool embeds, finishes; /* embeds: has the embedding; finishes: has the final norm */
 } StagePart;
 StagePart stage_part(const ModelConfig *config, Stage stage, bool decoder);
 /* Whether the stage has the heads, and so the loss. */

@@ -1,5 +1,5 @@
-/* config.h: the options model.*: the shape of an encoder-decoder (T5), an encoder (BERT) or a decoder (GPT), and
- * the presets that set many of them at once. */
+/* config.h: the options model.*, which describe an encoder-decoder (T5), an encoder (BERT) or a decoder (GPT), and the
+ * presets, each of which sets many of these options. */
 #pragma once
 
 #include "base/error.h"
@@ -11,7 +11,7 @@
 typedef enum Family { FAMILY_T5, FAMILY_BERT, FAMILY_GPT } Family;
 
 typedef enum PositionKind {
-    POSITION_RELATIVE_BIAS, /* T5: a learned bias on the scores, one for each bucket of distances and head */
+    POSITION_RELATIVE_BIAS, /* T5: a learned bias on the scores, per relative-position bucket and head */
     POSITION_LEARNED,       /* BERT, GPT-2: a learned embedding of each position */
     POSITION_ROTARY,        /* LLaMA: queries and keys are rotated by angles that grow with the position */
     POSITION_ALIBI,         /* Press et al. 2022: a fixed bias, linear in the distance */
@@ -31,15 +31,16 @@ typedef enum InitScheme {
     INIT_SCHEME_FAN_OUT
 } InitScheme;
 
-/* Low-rank adapters (model/lora.h): the options lora.NAME. */
+/* Low-rank adapters (LoRA, Hu et al. 2022): the options lora.NAME. */
 typedef struct LoraConfig {
-    int64_t rank;   /* r; 0 means no adapters */
-    double alpha;   /* an adapter's output is multiplied by alpha / r */
-    char *targets;  /* the linear layers with an adapter, by the names of lora_layers: "self.q,self.v" */
-    double dropout; /* rate on an adapter's input */
+    int64_t rank;   /* R; 0 means no adapters */
+    double alpha;   /* an adapter's output is multiplied by alpha / R */
+    char *targets;  /* names of the linear layers that get an adapter (lora_layers, lora.h): "self.q,self.v" */
+    double dropout; /* rate of dropout on an adapter's input */
 } LoraConfig;
 
-/* A field has the name of its option, model.NAME, whose help says more; sparsity has the options model.sparse_*. */
+/* The configuration of a model. Field NAME is the option model.NAME, which docs/options.md explains further; `sparsity`
+ * holds the options model.sparse_*. */
 typedef struct ModelConfig {
     char *preset; /* "t5-1.1-small"; "" means none */
     int family;   /* Family */
@@ -48,16 +49,16 @@ typedef struct ModelConfig {
     int64_t n_enc, n_dec; /* blocks of the encoder and of the decoder; 0 means there is none */
     int64_t width;        /* C, channels of the residual stream */
     int64_t ffn;          /* F, channels of the hidden layer of the feed-forward network */
-    int64_t heads;        /* H, of queries */
+    int64_t heads;        /* H, number of query heads */
     int64_t head_dim;     /* D, channels of a head */
-    int64_t kv_heads;     /* of keys and values; 0 means as many as `heads` */
+    int64_t kv_heads;     /* heads of keys and values; 0 means as many as `heads` */
     int64_t vocab;        /* V, rows of the embedding; 0 means the tokenizer's size rounded up to vocab_multiple */
     int64_t vocab_multiple;
 
     /* Blocks. */
     int activation;  /* Activation of the feed-forward network */
     bool gated;      /* the feed-forward network multiplies act(x wi_0ᵀ) by x wi_1ᵀ */
-    bool bias;       /* every linear of the blocks adds a bias */
+    bool bias;       /* every linear layer of the blocks adds a bias */
     int norm;        /* NormKind */
     bool norm_bias;  /* LayerNorm adds a bias */
     bool post_norm;  /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
@@ -66,53 +67,59 @@ typedef struct ModelConfig {
     bool embed_norm; /* norm after the embedding */
 
     /* Positions. */
-    int position;            /* PositionKind */
-    int64_t max_positions;   /* longest sequence, where model_config_bounds_length says that there is one */
-    int64_t position_offset; /* learned, sinusoidal: position 0 has this row of the table; the rows before are unused */
-    int64_t position_zero;   /* sinusoidal: this row of the table is zeros; -1 means none */
-    double rotary_base;      /* largest wavelength / 2 pi */
-    double rotary_local;     /* rotary_base of blocks with a window; 0 means rotary_base */
-    int64_t rotary_dim;      /* channels of a head that are rotated; 0 means all */
-    int64_t rel_buckets;     /* relative bias: buckets of distances */
-    int64_t rel_max_distance; /* relative bias: distances from here on share the last bucket */
+    int position;             /* PositionKind */
+    int64_t max_positions;    /* most tokens of a sequence, if model_config_bounds_length says that there is a limit */
+    int64_t position_offset;  /* learned, sinusoidal: position 0 uses this row of the table; earlier rows are unused */
+    int64_t position_zero;    /* sinusoidal: this row of the table is zeros; -1 means none */
+    double rotary_base;       /* largest wavelength / 2 pi */
+    double rotary_local;      /* rotary_base of blocks with a window; 0 means rotary_base */
+    int64_t rotary_dim;       /* channels of a head that are rotated; 0 means all */
+    int64_t rel_buckets;      /* relative bias: number of relative-position buckets */
+    int64_t rel_max_distance; /* relative bias: all distances from this one on share the last bucket */
     int rel_rule;             /* RelposRule */
-    bool rel_per_block;       /* relative bias: each block has a table of its own (umT5); else all blocks share one */
-    bool rel_encoder_only;    /* relative bias: the decoder has none */
-    int64_t token_types;      /* token types, each with an embedding; 0 means none */
+    bool rel_per_block;    /* relative bias: each block has a table of its own (umT5); false means that all blocks share
+                              one */
+    bool rel_encoder_only; /* relative bias: the decoder has none */
+    int64_t token_types;   /* number of token types, each with an embedding; 0 means none */
 
     /* Which keys a query attends to. */
-    int64_t window; /* encoder: window / 2 tokens to each side; decoder: itself and window - 1 before; 0 means all */
-    int64_t global_every; /* blocks 0, n, 2n, … have no window; 0 means every block has it */
-    Sparsity sparsity;    /* block-sparse self-attention, of the encoder or of a decoder-only model */
+    int64_t window; /* encoder: window / 2 tokens to each side; decoder: the token itself and the window - 1 before it;
+                       0 means all tokens */
+    int64_t global_every; /* n: blocks 0, n, 2n, … have no window; 0 means that all blocks have it */
+    Sparsity sparsity;    /* block-sparse self-attention, in the encoder or in a decoder-only model */
     bool prefix_lm;       /* decoder-only: the tokens of a prompt attend to each other in both directions */
 
     /* Attention. */
-    bool scale_scores;     /* scores q·k times head_dim^-1/2; T5 has that factor in its initial weights instead */
-    bool qk_layer_scaling; /* Megatron: q·k / (block number), then softmax(that · block number): q·k fits f16 */
+    bool scale_scores; /* scores are q·k · head_dim^-1/2; false, as in T5, means q·k: initial weights then contain the
+                          factor */
+    bool qk_layer_scaling; /* Megatron: q·k is divided by the block's number, counted from 1, and multiplied by it again
+                              within the softmax, so that q·k fits f16 */
     bool context_queries;  /* encoder: context-dependent queries (nn/attention.h) */
-    int64_t memory_tokens; /* encoder: learned tokens before each sequence; 0 means none */
+    int64_t memory_tokens; /* encoder: M learned tokens before each sequence; 0 means none */
 
     /* Embedding and heads. */
-    bool tie_embeddings;   /* the projection to the vocabulary is the embedding */
-    bool scale_embedding;  /* embeddings times width^1/2 */
-    bool scale_logits;     /* logits times width^-1/2 (T5 v1.0) */
-    bool head_transform;   /* linear, activation and norm before the projection to the vocabulary (BERT) */
-    bool head_bias;        /* bias on the logits */
-    int head_activation;   /* of head_transform: an Activation + 1; 0 means `activation` */
-    bool pooler;           /* tanh(dense(first token)) of each sequence (BERT) */
-    bool sentence_head;    /* two classes of a pair of sentences, from the pooler: sentence order or next sentence */
-    int classifier;        /* LabelKind: the head of a fine-tuned model, in place of the one over the vocabulary */
-    char *labels;          /* names of the classes, separated by commas; "" means none */
-    bool classifier_dense; /* tanh(linear) of its own before the classifier (RoBERTa) */
-    double classifier_dropout; /* rate on the classifier's input; below 0 means `dropout` */
+    bool tie_embeddings;  /* the projection to the vocabulary is the embedding */
+    bool scale_embedding; /* embeddings are multiplied by width^1/2 */
+    bool scale_logits;    /* logits are multiplied by width^-1/2 (T5 v1.0) */
+    bool head_transform;  /* linear, activation and norm before the projection to the vocabulary (BERT) */
+    bool head_bias;       /* bias on the logits */
+    int head_activation;  /* of head_transform: an Activation + 1; 0 means `activation` */
+    bool pooler;          /* computes tanh(dense(first token)) of each sequence (BERT) */
+    bool sentence_head;   /* predicts from the pooler whether a pair of sentences is in order, or whether the second
+                             follows the first */
+    int classifier; /* LabelKind: the classifier of a fine-tuned model, which replaces the head over the vocabulary */
+    char *labels;   /* names of the classes, separated by commas; "" means none */
+    bool classifier_dense;     /* a tanh(linear) layer before the classifier (RoBERTa) */
+    double classifier_dropout; /* rate of dropout on the classifier's input; below 0 means `dropout` */
 
     /* Training. */
-    int init;                 /* InitScheme */
-    double init_std;          /* INIT_SCHEME_NORMAL: standard deviation */
-    bool init_scale_outputs;  /* INIT_SCHEME_NORMAL: a sublayer's last matrix is drawn with std · (2 · blocks)^-1/2 */
-    double dropout;           /* rate on embeddings and on the outputs of sublayers */
-    double attention_dropout; /* rate on attention probabilities; below 0 means `dropout` */
-    double activation_dropout; /* rate in the feed-forward network; below 0 means `dropout` if inner_dropout, else 0 */
+    int init;                /* InitScheme */
+    double init_std;         /* INIT_SCHEME_NORMAL: standard deviation */
+    bool init_scale_outputs; /* INIT_SCHEME_NORMAL: std of a sublayer's last matrix is init_std · (2 · blocks)^-1/2 */
+    double dropout;          /* rate of dropout on embeddings and on the outputs of sublayers */
+    double attention_dropout;  /* rate of dropout on attention probabilities; below 0 means `dropout` */
+    double activation_dropout; /* rate of dropout in the feed-forward network; below 0 means `dropout` if inner_dropout,
+                                  else 0 */
     bool inner_dropout;        /* T5: dropout in the feed-forward network and after the final norm */
     double norm_eps;
 
@@ -122,10 +129,10 @@ typedef struct ModelConfig {
 extern const OptionRow model_options[]; /* "model.*" and "lora.*" over ModelConfig */
 extern const int n_model_options;
 extern const OptionRename model_renames[];
-extern const OptionTable model_table; /* all of these, for a configuration that is a ModelConfig */
+extern const OptionTable model_table; /* model_options and model_renames, for a struct that is a ModelConfig */
 /* The defaults of all options; strings are NULL. */
 void model_config_defaults(ModelConfig *config);
-/* The copy has strings of its own, until model_config_clear. */
+/* Returns a deep copy, which model_config_clear frees. */
 ModelConfig model_config_copy(const ModelConfig *config);
 void model_config_clear(ModelConfig *config);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ModelConfig, model_config_clear)
@@ -134,28 +141,30 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ModelConfig, model_config_clear)
  * the nearest ones. */
 bool model_preset_settings(const char *name, GPtrArray *settings, GError **error);
 extern const char *const model_preset_names[]; /* NULL-terminated */
-/* Rules across options: which blocks a family has, heads, positions, sparse attention. */
+/* Checks rules that involve several options: blocks of the family, heads, positions, sparse attention. */
 bool model_config_check(const ModelConfig *config, GError **error);
 
-/* Options with their "0 means …" or "below 0 means …" replaced. */
+/* Values of options, with "0 means …" or "below 0 means …" resolved. */
 int64_t model_config_kv_heads(const ModelConfig *config);
 double model_config_attention_dropout(const ModelConfig *config);
 double model_config_activation_dropout(const ModelConfig *config);
 Activation model_config_head_activation(const ModelConfig *config);
 double model_config_classifier_dropout(const ModelConfig *config);
-/* Whether a classifier reads the output of a decoder, whose tokens are those of the encoder moved by one. */
+/* Whether a classifier reads the output of a decoder. The decoder's tokens are then the encoder's, shifted right by
+ * one. */
 bool model_config_shifts(const ModelConfig *config);
-/* Number of the classifier's outputs for each token, sequence or choice; 0 where there is no classifier. */
+/* Number of the classifier's outputs per token, sequence or choice; 0 without a classifier. */
 int64_t model_config_outputs(const ModelConfig *config);
-/* Whether there is a learned embedding of each position. */
+/* Whether positions have learned embeddings. */
 bool model_config_learned_positions(const ModelConfig *config);
 /* Whether self-attention of the encoder or of the decoder has a relative position bias. */
 bool model_config_relative_bias(const ModelConfig *config, bool decoder);
-/* Whether scores have embeddings of distances: relative_key or relative_key_query. */
+/* Whether attention scores use embeddings of distances: POSITION_RELATIVE_KEY or POSITION_RELATIVE_KEY_QUERY. */
 bool model_config_distances(const ModelConfig *config);
-/* Whether sequences are at most max_positions long: with learned positions, distance embeddings, sparse layouts. */
+/* Whether sequences have at most max_positions tokens: true with learned positions, distance embeddings or sparse
+ * attention. */
 bool model_config_bounds_length(const ModelConfig *config);
-/* Whether the model takes sequences of `length` tokens. */
+/* Fails if the model does not accept sequences of `length` tokens. */
 bool model_config_fits(const ModelConfig *config, int64_t length, GError **error);
 /* Number of parameters. */
 int64_t model_config_params(const ModelConfig *config);

@@ -3,9 +3,9 @@
 
 #include "model/tensor_names.h"
 
-/* Optimizer and dictionary are not read. A missing, unexpected or misshapen tensor is an error that names it, as is an
- * option unknown to loam. */
+/* Imports the model in the file PATH, without optimizer state and dictionary. A missing tensor, an unexpected one, one
+ * of a wrong shape, or an unknown option is an error that names it. */
 Model *fairseq_import(Device *dev, const char *path, GError **error);
 
-/* Tensor names of transformer_lm's body, which XGLM in the format of Hugging Face has, too. */
+/* Tensor names of the embeddings and blocks of transformer_lm; Hugging Face's XGLM uses the same names. */
 extern const TensorName fairseq_lm_body[];

@@ -1,28 +1,28 @@
-/* adapter.h: adapters of PEFT (LoRA): their files, and joining their tensors to those of the model that they belong to.
- */
+/* adapter.h: LoRA adapters in PEFT's format: reads their files and joins their tensors with those of the base model. */
 #pragma once
 
 #include "format/tensor_file.h"
 #include "model/hf/architecture.h"
 
 #define HF_ADAPTER_CONFIG "adapter_config.json"
-#define HF_ADAPTER_PREFIX "base_model.model." /* of the names in the file */
+#define HF_ADAPTER_PREFIX "base_model.model." /* starts every tensor name in the file */
 
 typedef struct HfAdapter {
     LoraConfig lora; /* targets NULL until hf_adapter_join */
-    char *base;      /* folder of the model without the adapter */
-    LabelKind kind;  /* of the classifier that the adapter brings along where the base has none */
+    char *base;      /* folder of the base model; g_free */
+    LabelKind kind;  /* kind of the classifier that the adapter contains if the base model has none */
     TensorFile *file;
 } HfAdapter;
 
 bool hf_adapter_present(const char *folder);
-/* Reads adapter_config.json and opens the tensors. What loam's adapters cannot express is an error that names the key.
- */
+/* Reads adapter_config.json and opens the file of tensors. A setting that loam's adapters cannot express is an error
+ * that names its key. */
 bool hf_adapter_open(HfAdapter *adapter, const char *folder, GError **error);
 void hf_adapter_close(HfAdapter *adapter);
-/* Inserts the adapter's tensors among those of the base (name with prefix -> const FileTensor *), in place of tensors
- * of the same name, and sets config->lora; its targets are a string that is never freed. */
+/* Inserts the adapter's tensors into `tensors` (full name -> const FileTensor *) of the base model, where they replace
+ * tensors of the same name, and sets config->lora. config->lora.targets is never freed. */
 bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTable *tensors, ModelConfig *config,
                      GError **error);
-/* adapter_config.json of a model with adapters; names: its tensors as they are exported. json_decref. */
+/* Contents of adapter_config.json for a model with adapters. base: name or folder of the base model; NULL means none.
+ * json_decref. */
 json_t *hf_adapter_json(const HfArchitecture *arch, const ModelConfig *config, const char *base);

@@ -3,23 +3,24 @@
 
 #include "model/hf/architecture.h"
 
-/* Reads FOLDER/config.json into zeroed memory; NULL with an error where loam has no such model. tie_embeddings is what
- * the file says; import.c decides it by the tensors. */
+/* Reads FOLDER/config.json into *config, which is zeroed. NULL with an error if loam cannot represent the model.
+ * tie_embeddings is the file's value; import.c replaces it after comparing the tensors. */
 const HfArchitecture *hf_config_read(const char *folder, ModelConfig *config, GError **error);
-/* A config.json from which transformers 4 and 5 build this model; dtype of its tensors: "BF16". json_decref. */
+/* Contents of a config.json from which transformers 4 and 5 build this model. dtype: of the tensors, such as "BF16".
+ * json_decref. */
 json_t *hf_config_json(const HfArchitecture *arch, const ModelConfig *config, const TokenRoles *roles,
                        const char *dtype);
-/* The architecture nearest to a model, which may differ in details. */
+/* The architecture that is most similar to a model, even if it cannot hold it exactly. */
 const HfArchitecture *hf_architecture_near(const ModelConfig *config);
-/* The architecture that a model is exported as. *fitted is its configuration without the heads for which the
- * architecture has no class; its strings are borrowed from `config`. NULL with the reason where no architecture can
- * hold the model. */
+/* The architecture that a model is exported as. *fitted becomes the configuration without the heads for which the
+ * architecture has no class; its strings are borrowed from `config`. NULL with an error that says why, if no
+ * architecture can hold the model. */
 const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig *fitted, GError **error);
 
-/* Reads special tokens and generation settings of a folder into initialized roles; generation_config.json, if it is
- * there, wins over config.json. An id beyond the vocabulary is left out, with a warning. */
+/* Reads special tokens and generation settings of a folder into *roles, which is initialized. generation_config.json,
+ * if present, takes precedence over config.json. An id beyond the vocabulary is left out, with a warning. */
 bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
                    GError **error);
-/* generation_config.json of a model with a decoder. n_ids: the tokenizer's size; the ids from there on only pad the
- * vocabulary, and get no probability by suppress_tokens. json_decref. */
+/* Contents of generation_config.json for a model with a decoder. n_ids: number of ids of the tokenizer; suppress_tokens
+ * excludes the ids from n_ids on, which only pad the vocabulary. json_decref. */
 json_t *hf_roles_generation(const TokenRoles *roles, const ModelConfig *config, int64_t n_ids);

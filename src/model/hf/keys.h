@@ -1,4 +1,5 @@
-/* keys.h: keys of a config.json: one table per architecture, read into a ModelConfig and written from it. */
+/* keys.h: tables of the keys of config.json, one table per architecture; functions read the keys into a ModelConfig and
+ * write them from it. */
 #pragma once
 
 #include "model/config/config.h"
@@ -9,14 +10,14 @@ typedef enum HfKeyType {
     HF_KEY_REAL,       /* into a double */
     HF_KEY_FLAG,       /* into a bool */
     HF_KEY_ACTIVATION, /* the name of an activation, into an int (Activation) */
-    HF_KEY_FIXED       /* into nothing: loam supports one value only */
+    HF_KEY_FIXED       /* not stored: loam supports only one value */
 } HfKeyType;
 
 typedef struct HfKey {
     const char *key;
     HfKeyType type;
     size_t field;         /* offset in ModelConfig */
-    double default_value; /* of transformers, where the key is absent */
+    double default_value; /* value that transformers uses if the key is absent */
     double min, max;      /* HF_KEY_INT, HF_KEY_REAL: inclusive */
     const char *text;     /* HF_KEY_ACTIVATION: the default; HF_KEY_FIXED: the one value, as JSON */
 } HfKey;
@@ -30,34 +31,35 @@ typedef struct HfKey {
 #define HF_FIXED(key, json)                          { key, HF_KEY_FIXED, 0, 0, 0, 0, json }
 /* clang-format on */
 
-/* An absent key, or null, gives the default; of a flag, null is false, as in Python. A value of another type or out of
- * range is an error that names the key. */
+/* A key that is absent or null gives the default, except that null is false for a flag, as in Python. A value of
+ * another type or out of range is an error that names the key. */
 bool hf_key_read(const json_t *root, const HfKey *key, ModelConfig *config, GError **error);
 /* Reads every key of the table `keys`, which ends with an entry of NULL; keys NULL means no table. */
 bool hf_keys_read(const json_t *root, const HfKey *keys, ModelConfig *config, GError **error);
 void hf_keys_write(json_t *root, const HfKey *keys, const ModelConfig *config);
 
-/* Reads a flag into *out; an absent key leaves *out as it was, the caller's default. */
+/* Reads a flag into *out. If the key is absent, *out keeps the caller's default. */
 bool hf_flag_read(const json_t *root, const char *key, bool *out, GError **error);
 
-/* Writes an id; -1 writes nothing. */
+/* Writes a token id; -1 writes nothing. */
 void hf_id_write(json_t *root, const char *key, int id);
-/* Writes eos_token_id: an id, or the list of several. Where there is none it writes null, since an absent key means an
- * id of transformers' own. hf_ends_write writes bos_token_id likewise, and eos_token_id. */
+/* hf_eos_write writes eos_token_id: one id, a list of several, or null for none, since transformers has a default id
+ * for an absent key. hf_ends_write writes bos_token_id in the same way, and eos_token_id. */
 void hf_eos_write(json_t *root, const TokenRoles *roles);
 void hf_ends_write(json_t *root, const TokenRoles *roles);
 int hf_activation_of(const char *name); /* "gelu_new"; -1 means that loam has no such activation */
 const char *hf_activation_name(int activation);
-/* Warns of a dropout rate that loam does not have where it differs from the rate that loam uses instead. */
+/* Warns if the dropout rate `key`, which loam does not have, differs from `used`, the rate that loam uses instead. */
 void hf_warn_unused_rate(const json_t *root, const char *key, double used);
 
-/* The base of rotary positions. transformers 5 has it in rope_parameters, or in rope_parameters[layers] where `layers`
- * is not NULL; transformers 4 has it at `key`, by default default_base. Scaled positions are refused. */
+/* Reads the base of rotary positions: from rope_parameters (or rope_parameters[layers] if `layers` is not NULL), as
+ * transformers 5 writes it, or from `key`, as transformers 4 writes it; default_base if both are absent. Scaled rotary
+ * positions are an error. */
 bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double default_base, double *base,
                     GError **error);
 json_t *hf_rotary_json(double base); /* rope_parameters of this base */
 
-/* The object of a JSON file of at most 1 MiB; NULL with an error. json_decref. */
+/* Reads a JSON file of at most 1 MiB that holds an object; NULL with an error. json_decref. */
 json_t *hf_read_object(const char *path, GError **error);
-/* Writes FOLDER/NAME and takes `root`. */
+/* Writes FOLDER/NAME, and takes ownership of `root`. */
 bool hf_write_object(const char *folder, const char *name, json_t *root, GError **error);

@@ -1,5 +1,6 @@
-/* lora.h: low-rank adapters (LoRA, Hu et al. 2022): which linear layers of a block may have one, its parameters
- * NAME.lora_a (r,in) and NAME.lora_b (out,r), and which parameters of a model with adapters are trained. */
+/* lora.h: low-rank adapters (LoRA, Hu et al. 2022): which linear layers of a block may have an adapter, its parameters
+ * NAME.lora_a (R,in) and NAME.lora_b (out,R), where R is the rank, and which parameters of a model with adapters are
+ * trained. */
 #pragma once
 
 #include "model/config/config.h"
@@ -10,32 +11,34 @@ typedef struct Model Model;
 
 #define LORA_A     ".lora_a"
 #define LORA_B     ".lora_b"
-#define LORA_SPECS ((size_t)2 * LORA_SITES) /* most parameters of adapters in a block */
+#define LORA_SPECS ((size_t)2 * LORA_SITES) /* most adapter parameters in one block */
 
-/* A linear layer of a block. */
+/* A linear layer of a block that may have an adapter. */
 typedef struct LoraLayer {
-    const char *name;       /* without "encoder.0.": "self.q" */
+    const char *name;       /* name within the block: "self.q" */
     size_t field;           /* offset of its LoraW in BlockW */
-    const char *members[3]; /* the parameters that make up its rows, in order; the model may lack some */
+    const char *members[3]; /* the parameters whose rows form its matrix, in order; a model may lack some of them */
 } LoraLayer;
 
 extern const LoraLayer lora_layers[LORA_SITES];
 
-/* alpha / r; 0 without adapters. */
+/* alpha / R; 0 without adapters. */
 double lora_scale(const LoraConfig *lora);
-/* An error unless every target is the name of an entry of lora_layers. */
+/* Fails unless every target is a name in lora_layers. */
 bool lora_check(const LoraConfig *lora, GError **error);
-/* Whether the layer is one of the targets. */
+/* Whether the layer is one of the targets, and so has an adapter. */
 bool lora_has(const LoraConfig *lora, LoraSite site);
-/* Appends the adapters of a block to its n specs, which has room for them. Returns their number. name_prefix:
- * "encoder.3.". PEFT's initial values: a uniform within ± in^-1/2 (Kaiming's with a = √5), b zeros. */
+/* Appends the parameters of a block's adapters to `block`, which holds n specs and has room for LORA_SPECS more.
+ * Returns the number of appended specs. name_prefix: "encoder.3.". Initial values are PEFT's: lora_a uniform within ±
+ * in^-1/2 (PyTorch's kaiming_uniform with a = √5), lora_b zeros. */
 int lora_add_specs(const LoraConfig *lora, ParamSpec *block, int n, const char *name_prefix);
-/* Whether a parameter is trained: without adapters every one is, with them adapters and what a classifier adds above
- * the last block. */
+/* Whether a parameter is trained. Without adapters every parameter is; with adapters only these and the layers of a
+ * classifier above the last block. */
 bool lora_trains(const ModelConfig *config, const ParamSpec *spec);
 bool lora_is_adapter(const char *name);
-/* The entry of lora_layers that an adapter's parameter "decoder.3.self.q.lora_a" belongs to; LORA_SITES means that the
- * name is no such. *prefix_bytes becomes the length of "decoder.3.". */
+/* The index into lora_layers for the parameter of an adapter, such as "decoder.3.self.q.lora_a"; LORA_SITES if the name
+ * is not an adapter's. *prefix_bytes becomes the length of "decoder.3.". */
 LoraSite lora_site_of(const char *name, size_t *prefix_bytes);
-/* A copy of the model on its device, without adapters: w + alpha/r b a in place of each w that has one. */
+/* A copy of the model, on the same device and without adapters: each weight w with an adapter becomes w + alpha/R b a.
+ * */
 Model *lora_merged(Model *model, GError **error);

@@ -1,5 +1,5 @@
-/* workspace.h: the arenas that activations lie in. They measure until memory is reserved: a dry run on the null device
- * tells what they need. */
+/* workspace.h: the arenas that hold activations. Until workspace_reserve gives them memory they only measure:
+ * allocations in them return no memory, but record the peak. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,17 +7,18 @@
 #include "device/device.h"
 
 typedef struct Workspace {
-    Arena *save; /* (n_slots) what the backward pass of one microbatch reads of its forward pass */
+    Arena *save; /* (n_slots) activations that the backward pass of one microbatch needs */
     int n_slots;
     Arena scratch;   /* temporaries of layers; empty between calls */
     Arena recompute; /* activations of the one block that runs forward again in the backward pass */
 } Workspace;
 
 void workspace_init(Workspace *work, int n_slots);
-/* Gives each arena memory of the size of the peak of `measured`'s arena; every slot that of measured's slot 0. */
+/* Allocates memory for each arena, as large as the peak of the same arena of `measured`; for every slot, as large as
+ * the peak of measured->save[0]. */
 bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error);
-/* As workspace_reserve; an arena that is large enough keeps its memory. */
+/* As workspace_reserve, but an arena that is large enough keeps its memory. */
 bool workspace_grow(Workspace *work, Device *dev, const Workspace *measured, GError **error);
 void workspace_clear(Workspace *work, Device *dev);
-/* Bytes that workspace_reserve takes. */
+/* Bytes that workspace_reserve allocates. */
 size_t workspace_bytes(const Workspace *work, const Workspace *measured);

@@ -1,5 +1,5 @@
-/* special_tokens.h: the special tokens of a model: token_roles.h says which ids start and end what it generates,
- * text_frame.h which tokens stand around the texts that it reads. */
+/* special_tokens.h: the special tokens of a model. token_roles.h: the ids that start and end generated text;
+ * text_frame.h: the tokens around the texts that the model reads. */
 #pragma once
 
 #include "model/special_tokens/text_frame.h"

@@ -1,5 +1,5 @@
-/* token_roles.h: the token ids that start and end generated text, and a model's default settings of generation. They
- * are read from config.json and generation_config.json, kept in checkpoints, and written on export. */
+/* token_roles.h: the token ids that start and end generated text, and a model's default settings for generation. They
+ * are read from config.json and generation_config.json, stored in checkpoints, and written when a model is exported. */
 #pragma once
 
 #include "base/error.h"
@@ -26,8 +26,8 @@ typedef struct TokenRoles {
     int32_t decoder_start;    /* T5: the decoder's first input token */
     int32_t generation_start; /* T5: the decoder's first input token in generation; -1 means decoder_start */
     int32_t pad;
-    int32_t bos;        /* GPT: the first token where the prompt is empty */
-    TokenList eos;      /* generation stops after any of these */
+    int32_t bos;        /* GPT: the first token if the prompt is empty */
+    TokenList eos;      /* generation stops after any of these tokens */
     json_t *generation; /* the other keys of generation_config.json; owned; NULL means none */
 } TokenRoles;
 
@@ -35,14 +35,15 @@ TokenRoles token_roles_none(void);
 void token_roles_clear(TokenRoles *roles);
 /* *to, which must be initialized, becomes a deep copy of *from. */
 void token_roles_copy(TokenRoles *to, const TokenRoles *from);
-/* Fills unknown ids from the tokenizer, which may be NULL. decoder_start becomes AST-T5's
- * <sen000> (which ends targets too), otherwise the padding token, or 0; bos becomes
- * the first of eos, which stood between documents in training. */
+/* Fills unknown ids from the tokenizer, which may be NULL. An unknown decoder_start becomes AST-T5's <sen000> (which
+ * also ends targets) if the tokenizer has it, otherwise the padding token, or 0. An unknown bos becomes the first id of
+ * eos, which separates documents in training. */
 void token_roles_complete(TokenRoles *roles, const Tokenizer *tok);
-/* Adds an id to roles->eos, unless it is -1 or is there already. */
+/* Adds an id to roles->eos, unless the id is -1 or already in the list. */
 void token_roles_add_eos(TokenRoles *roles, int32_t id);
 
-/* The object of state.json that token_roles_parse reads. */
+/* The roles as a JSON object for state.json; token_roles_parse reads it. json_decref. */
 json_t *token_roles_json(const TokenRoles *roles);
-/* Replaces *roles, which must be initialized. Ids must be below `vocab`. */
+/* Replaces *roles, which must be initialized, by the roles in a JSON object. It is an error if an id is not below
+ * `vocab`. */
 bool token_roles_parse(TokenRoles *roles, const json_t *object, int64_t vocab, GError **error);

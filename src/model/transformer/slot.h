@@ -1,31 +1,37 @@
-/* slot.h: forward and backward of one stage over one microbatch. A slot keeps what backward needs of a microbatch's
- * forward pass, so as many microbatches can be in flight as the model has slots. For each microbatch, in every stage:
- * slot_begin, slot_fwd, and with ModelLoss.grad slot_bwd. The caller copies messages from stage to stage:
+/* slot.h: forward and backward of one stage over one microbatch. A slot keeps the activations that backward needs of
+ * one microbatch, so as many microbatches can be in flight as the model has slots. For each microbatch, in every stage,
+ * the caller calls slot_begin, slot_fwd and, with ModelLoss.grad, slot_bwd, and copies messages between neighbouring
+ * stages:
  *
  *     forward, first stage to last                      backward, last stage to first
  *     in = slot_begin(…)   in ← previous stage's out    d_out = slot_gradient(…)   d_out ← next stage's d_in
  *     out = slot_fwd(…)                                 d_in = slot_bwd(…)
  *
- * Where backward passes come in the order of the forward passes, gradients are those of a model that is not cut, bit
- * for bit, except of tensors that several stages have: their gradients are to be summed over the stages. */
+ * If microbatches run backward in the order in which they ran forward, the gradients equal those of an undivided model
+ * bit for bit. If several stages have a tensor, such as a tied embedding, the caller sums its gradients over these
+ * stages. */
 #pragma once
 
 #include "model/model.h"
 
-/* What a stage sends to the next one, or its gradient on the way back. N: tokens of the encoder or decoder, whichever
- * is cut; E: tokens of the encoder; C: width. The tensors belong to the slot and last until its next slot_begin. */
+/* The activations that a stage sends to the next stage, or their gradients, sent backward. N: tokens of the encoder or
+ * decoder, whichever the boundary divides; E: tokens of the encoder; C: width. The tensors belong to the slot and are
+ * valid until its next slot_begin. */
 typedef struct StageMessage {
-    Tensor x; /* (N,C) residual stream after the stage's last block; absent at a cut between encoder and decoder */
-    Tensor encoder_output; /* (E,C); absent at a cut within the encoder, and without an encoder */
+    Tensor x; /* (N,C) residual stream after the stage's last block; absent at the boundary of encoder and decoder */
+    Tensor encoder_output; /* (E,C); absent at a boundary within the encoder, and in a decoder-only model */
 } StageMessage;
 
-/* Starts a microbatch on a slot, 0 to the number of slots - 1. The batch must not change before the slot's last call.
- * Returns the tensors into which the previous stage's message is to be copied; absent in the first stage. */
+/* Starts a microbatch in a slot, whose index is 0 to the number of slots - 1. The batch must stay unchanged until the
+ * slot's last call. The caller copies the previous stage's message into the returned tensors, which are absent in the
+ * first stage. */
 StageMessage slot_begin(Model *model, int slot, const Batch *batch, const ModelLoss *loss);
-/* Forward. In the stage with the heads it adds to the sums of model_take_sums, and with ModelLoss.grad makes the
- * gradients of the heads. Returns the message for the next stage; absent in the last one. */
+/* Runs forward. In the stage with the heads it adds the losses to the sums of model_take_sums and, with ModelLoss.grad,
+ * computes the gradients of the heads. Returns the message for the next stage, absent in the last stage. */
 StageMessage slot_fwd(Model *model, int slot);
-/* Returns the tensors into which the gradient of slot_fwd's message is to be copied; absent in the last stage. */
+/* The caller copies the gradient of slot_fwd's message into the returned tensors, which are absent in the last stage.
+ * */
 StageMessage slot_gradient(Model *model, int slot);
-/* Backward: adds to the gradients of the parameters. Returns the gradient of the message that slot_begin took. */
+/* Runs backward and adds to the gradients of the parameters. Returns the gradient of the message that slot_begin
+ * received. */
 StageMessage slot_bwd(Model *model, int slot);

@@ -7,22 +7,23 @@
 
 typedef enum SlotState {
     SLOT_FREE,
-    SLOT_BEGUN,   /* slot_fwd comes next */
-    SLOT_FORWARD, /* slot_bwd comes next */
-    SLOT_DECODES  /* a decoder has its arena */
+    SLOT_BEGUN,   /* slot_begin was called; slot_fwd comes next */
+    SLOT_FORWARD, /* slot_fwd was called; slot_bwd comes next */
+    SLOT_DECODES  /* a Decoder uses its arena */
 } SlotState;
 
 /* One microbatch in flight. */
 typedef struct Slot {
     SlotState state;
-    Arena *save;        /* points into the model's workspace */
+    Arena *save;        /* points into Model.work */
     const Batch *batch; /* owned by the caller */
     ModelLoss loss;
-    TokenStream *with_memory;    /* the encoder's stream with memory tokens; NULL where the model has none */
-    TokenStream *shifted;        /* the decoder's stream of a model with model_config_shifts; else NULL */
-    StackPass encoder, decoder;  /* encoder.tokens is set in every stage that has cross-attention */
-    Tensor encoder_output;       /* (E,C) computed or received by this stage; absent until then */
-    StageMessage sent, gradient; /* what slot_fwd returned, and its gradient */
+    TokenStream *with_memory; /* the encoder's stream with memory tokens inserted; NULL if the model has none */
+    TokenStream *shifted;     /* the decoder's stream if model_config_shifts(config), else NULL */
+    StackPass encoder,
+        decoder; /* encoder.tokens is also set in a stage that has only cross-attention to the encoder output */
+    Tensor encoder_output;       /* (E,C) absent until this stage computes or receives it */
+    StageMessage sent, gradient; /* the message that slot_fwd returned, and its gradient */
 } Slot;
 
 struct Model {
@@ -32,23 +33,23 @@ struct Model {
     char **frozen; /* name patterns of frozen parameters, or NULL */
     TokenRoles roles;
     ParamStore *params;
-    Fp8Scales *fp8;         /* NULL where the model is not trained in FP8 */
+    Fp8Scales *fp8;         /* NULL if the model is not trained in FP8 */
     Stack encoder, decoder; /* the stage's blocks of the encoder and of the decoder */
     Slot *slots;            /* (work.n_slots) */
     Workspace work;
     struct {
         int32_t n, length, max_tokens;
-    } answers;         /* of model_set_answers */
-    Tensor sums;       /* (HEAD_COUNT XENT_STATS) f64 of the passes since model_take_sums, head by head */
-    double class_rows; /* rows of HEAD_CLASSES in the passes since then that had weights of classes */
+    } answers;   /* arguments of model_set_answers */
+    Tensor sums; /* (HEAD_COUNT × XENT_STATS) f64: statistics of each head, over the passes since model_take_sums */
+    double class_rows; /* number of rows of HEAD_CLASSES since model_take_sums, in passes with class weights */
 };
 
-/* Uploads the encoder's stream enc, memory tokens included; the result is valid until `save` is reset. */
+/* Uploads the encoder's stream `enc`, memory tokens included, into the arena `save`. */
 Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
-/* Empties the slot's arena, uploads the batch, sets the contexts and allocates the residual streams. n_memory_seq:
- * limit on the sequences that memory tokens are added to. */
+/* Resets the slot's arena, uploads the batch, sets the contexts and allocates the residual streams. n_memory_seq: most
+ * sequences that memory tokens are added to. */
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss);
-/* Forward through the stage's blocks; y (N,C). */
+/* Runs the stage's blocks forward; returns their output (N,C). */
 Tensor slot_run(Model *model, Slot *slot);
-/* The StackPass (encoder or decoder) that has the stage's last block. */
+/* The pass, of encoder or decoder, that contains the stage's last block. */
 StackPass *slot_last(const Model *model, Slot *slot);
