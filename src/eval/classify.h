@@ -1,14 +1,15 @@
-/* classify.h: what the classifier of an encoder says of the examples of a task, many examples side by side. */
+/* classify.h: answers the examples of a task with the classifier of a fine-tuned model, many examples in one batch. */
 #pragma once
 
 #include "data/task/task.h"
 #include "eval/answers.h"
 
 typedef struct Classify Classify;
-/* For examples encoded for `task`, whose sequences have at most `length` tokens. model and task must outlive it. */
+/* For examples encoded for `task` with at most `length` tokens. model and task must outlive the Classify. */
 Classify *classify_open(Model *model, const Task *task, int64_t length, GError **error);
 void classify_close(Classify *classify);
-/* out (n): the name of the class, the number, the tags with spaces between, the answer ("" for none), or the number of
- * the choice; with the log-probability of that, and the probabilities of all classes or choices. */
+/* out (n): for each example, as text, the name of the class, the value, the tags separated by spaces, the span ("" for
+ * none) or the number of the choice; its log-probability; and the probabilities of all classes or choices. Free each
+ * with answer_clear. */
 bool classify_run(Classify *classify, const TaskExample *examples, const TaskInputs *inputs, int32_t n, Answer *out,
                   GError **error);

@@ -1,21 +1,21 @@
-/* embedder.h: vectors of texts, from the hidden states of an encoder. */
+/* embedder.h: computes embeddings (vectors) of texts from the hidden states of an encoder. */
 #pragma once
 
 #include "model/model.h"
 
-/* How the hidden states of a text become its vector: their mean, the first token's, the output of BERT's pooler; or one
- * vector for each token. */
+/* How the hidden states of a text become its vector: their mean, that of the first token, or the output of BERT's
+ * pooler. POOLING_NONE: one vector per token. */
 typedef enum Pooling { POOLING_MEAN, POOLING_FIRST, POOLING_POOLER, POOLING_NONE } Pooling;
 extern const char *const pooling_names[]; /* "mean", "first", "pooler", "none", NULL */
 
 /* A batch of texts, packed without padding. */
 typedef struct Embedder Embedder;
 
-/* For texts of at most max_tokens tokens; a batch holds texts_per_batch × max_tokens tokens. */
+/* For texts of at most max_tokens tokens; a batch has capacity for texts_per_batch × max_tokens tokens. */
 Embedder *embedder_open(Model *model, Pooling pooling, int64_t max_tokens, int64_t texts_per_batch, GError **error);
 void embedder_close(Embedder *embedder);
-/* Adds a text to the batch; false, and nothing changes, where the batch has no room for it. */
+/* Adds a text to the batch. Returns false and changes nothing if the batch has no room for it. */
 bool embedder_add(Embedder *embedder, const int32_t *ids, int64_t n);
-/* Encodes the batch and empties it. Returns (texts, C) vectors in the order of embedder_add, or with POOLING_NONE
- * (tokens, C); the embedder's memory, valid until the next call. */
+/* Encodes the batch and empties it. Returns vectors (texts, C) in the order of embedder_add, or (tokens, C) with
+ * POOLING_NONE. The memory belongs to the embedder and is valid until the next call. */
 const float *embedder_run(Embedder *embedder);

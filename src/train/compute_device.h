@@ -5,17 +5,19 @@
 
 #include <glib.h>
 
-/* A device by name, the values of train.device: "cpu" or NULL; "cuda" or "cuda:N", GPU 0 or N; "auto", GPU 0 where one
- * can be used, else the CPU. Another name is an error. */
+/* Checks the name of a device, a value of train.device: "cpu" or NULL; "cuda" for GPU 0; "cuda:N" for GPU N; "auto" for
+ * GPU 0 if it can be used, else the CPU. Another name is an error. */
 bool compute_device_check(const char *name, GError **error);
 /* Whether compute_device_open would open a GPU. */
 bool compute_device_is_gpu(const char *name);
-/* Whether products of FP8 can be computed there: on every CPU, which repeats their rounding, and on GPUs of compute
- * capability 8.9. false with the reason in `why` (CUDA_WHY bytes). A GPU that cannot be used counts as one that can. */
+/* Whether the device supports FP8: every CPU, by emulating its rounding, and GPUs of compute capability 8.9 or higher.
+ * If false, `why` (CUDA_WHY bytes) receives the reason. Returns true for a GPU that cannot be opened, since opening it
+ * reports that error. */
 bool compute_device_has_fp8(const char *name, char *why);
-/* Opens it; `threads` compute threads on the CPU, where 0 means one per core, or OMP_NUM_THREADS: warns where that is
- * more threads than this process has cores to run on. A GPU that was asked for by name and cannot be used is an error;
- * "auto" warns, where the machine has a driver, and takes the CPU. */
+/* Opens a device. threads: compute threads on the CPU; 0 means OMP_NUM_THREADS if set, else one per core. Warns if
+ * there are more threads than cores that this process may use. A GPU that is named but cannot be used is an error; with
+ * "auto" it is a warning, if the machine has a GPU driver, and the CPU is opened. */
 Device *compute_device_open(const char *name, int threads, Precision precision, GError **error);
-/* "cpu on 2 threads (amx, bf16)", "NVIDIA H200 (cuda:0, bf16)", with the text of precision_describe. g_free. */
+/* A description such as "cpu on 2 threads (amx, bf16)" or "NVIDIA H200 (cuda:0, bf16)". precision: text of
+ * precision_describe. g_free. */
 char *compute_device_describe(const Device *dev, const char *precision);

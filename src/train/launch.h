@@ -1,13 +1,14 @@
-/* launch.h: which ranks a run has: processes that a launcher started, threads of this process, or this one alone. */
+/* launch.h: finds out which ranks a run has: processes that a launcher such as mpirun started, threads of this process,
+ * or a single rank. */
 #pragma once
 
 #include "comm/comm.h"
 #include "train/config/config.h"
 
-/* *world: the group of this process. Of several processes it is that of MPI, opened once and kept until the process
- * ends; otherwise comm_self(), also where the ranks are to be threads (parallel.ranks). An error where parallel.ranks
- * is not what the launcher started, or the processes cannot reach each other. */
+/* *world becomes the group of ranks that this process belongs to. If a launcher started several processes, it is MPI's
+ * group, opened once and kept until the process ends; otherwise comm_self(), even if parallel.ranks asks for threads.
+ * It is an error if parallel.ranks contradicts the launcher, or if the processes cannot reach each other. */
 bool launch_world(const Config *config, Comm **world, GError **error);
 
-/* Of several processes that a launcher started only rank 0 writes to standard error from now on. */
+/* If a launcher started several processes, only rank 0 writes to standard error after this call. */
 void launch_speak(void);

@@ -5,30 +5,32 @@
 
 typedef struct MemoryPlan {
     size_t weights, gradients, optimizer, activations, batches; /* bytes */
-    size_t device;   /* bytes of all blocks of memory that the run takes of its device, as a GPU rounds them up */
-    size_t host;     /* bytes of the host beside a GPU, with optim.offload: master weights and optimizer state */
+    size_t device;   /* bytes that the run allocates on its device; on a GPU each allocation is rounded up */
+    size_t host;     /* with optim.offload on a GPU: bytes of master weights and optimizer state in host memory */
     int64_t trained; /* parameters that are not frozen */
 } MemoryPlan;
 
-/* Runs one step on the null device, which counts bytes. model.vocab must be resolved; input_length and target_length
- * are the lengths of the encoder's and the decoder's samples, 0 for a stream that the objective does not fill. */
+/* Computes the plan by running one step on the null device, which counts bytes. model.vocab must be resolved.
+ * input_length and target_length: tokens per sample in the encoder and in the decoder; 0 for a stack that the model
+ * does not have. */
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error);
-/* "1.2 GiB: weights 293.6 MiB, gradients …", without the host's part but for its size at the end. g_free. */
+/* A description, "1.2 GiB: weights 293.6 MiB, gradients …", of the device's memory, with the total of host memory at
+ * the end. g_free. */
 char *memory_describe(const MemoryPlan *plan);
-/* ", 294,912 of them trained" where some of so many parameters are frozen, else "". g_free. */
+/* ", 294,912 of them trained" if some of the `params` parameters are frozen, else "". g_free. */
 char *memory_describe_trained(const MemoryPlan *plan, int64_t params);
-/* An error where the plan exceeds the free memory of the GPU; or of the machine, the limit of the control group, or the
- * limit of the address space (ulimit -v) less the part that the compute threads take of it: call stacks, and the heaps
- * of malloc. Beside a GPU the machine holds the batches, and with optim.offload what that option moves there. The error
- * says which train.micro_batch, train.recompute, optim.offload or train.scores would fit; the configuration and the
- * lengths are those of memory_plan. */
+/* Fails if the plan exceeds the free memory of the GPU or of the machine, the limit of the control group, or the limit
+ * of the address space (ulimit -v) minus what the threads' stacks and malloc's heaps need. If the device is a GPU, the
+ * machine needs memory only for batches and for the part moved by optim.offload. The error suggests values of
+ * train.micro_batch, train.recompute, optim.offload or train.scores that would fit. config and lengths: as for
+ * memory_plan. */
 bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length,
                   Device *dev, GError **error);
-/* memory_plan, memory_check and, on a GPU, one allocation of what is planned, of which device_alloc cuts its blocks. To
- * be called before the model is opened. */
+/* Calls memory_plan and memory_check; on a GPU it also allocates the planned memory at once, and device_alloc then
+ * hands out parts of it. To be called before the model is opened. */
 bool memory_take(MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length, Device *dev,
                  GError **error);
-/* Bytes that may still be allocated: the smallest limit less usage of the control groups (cgroups, versions 1 and 2)
- * that the file `groups` (/proc/self/cgroup) lists and of their parents. root: where they are mounted (/sys/fs/cgroup).
- * SIZE_MAX means no limit. */
+/* Bytes that may still be allocated: the smallest value of limit - usage over the control groups (cgroups, versions 1
+ * and 2) listed in the file `groups` (/proc/self/cgroup) and over their parents. root: where cgroups are mounted
+ * (/sys/fs/cgroup). SIZE_MAX means no limit. */
 size_t memory_group_room(const char *groups, const char *root);

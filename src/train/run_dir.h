@@ -7,13 +7,14 @@
 #include <glib.h>
 #include <stdint.h>
 
-/* The run directory that PATH names: the directory itself, or the config.yaml in it. NULL means that PATH names no run
- * directory. g_free. */
+/* The run directory that PATH names; PATH is the directory, or the config.yaml in it. NULL if PATH is neither. g_free.
+ * */
 char *run_of(const char *path);
-/* An error where `dir` is a folder with files of something else, which a run would replace or add to. */
+/* Fails if `dir` is a folder that contains files but is not a run directory, so that a run cannot mix with or replace
+ * them. */
 bool run_check_folder(const char *dir, GError **error);
-/* Creates the directory and locks it until lock_release(*lock), or until the process ends. An error where another
- * process holds the lock. */
+/* Creates the directory and locks it until lock_release(*lock), or until the process ends. Fails if another process
+ * holds the lock. */
 bool run_lock(const char *dir, int *lock, GError **error);
 
 /* Path of the checkpoint of a step: DIR/checkpoints/step-00001000. g_free. */
@@ -21,23 +22,24 @@ char *run_checkpoint_path(const char *dir, int64_t step);
 /* Steps that have a checkpoint folder, newest first: a GArray of int64_t. */
 GArray *run_checkpoints(const char *dir);
 
-/* Opens the checkpoint in `folder`; context is what the caller of run_open_newest or checkpoint_open gave. */
+/* Opens the checkpoint in `folder`. context: the argument of run_open_newest or checkpoint_open. */
 typedef bool (*RunOpenFn)(const char *folder, void *context, GError **error);
 /* Calls `open` for the checkpoints of a run, newest first, until it succeeds; after an error of domain
- * CHECKPOINT_DAMAGED, which is logged as a warning, the next older one is tried. *step is the step of the opened
- * checkpoint, or -1 where the run has none. An error where every checkpoint is damaged, or `open` fails otherwise. */
+ * CHECKPOINT_DAMAGED, which is logged as a warning, the next older one is tried. *step becomes the step of the opened
+ * checkpoint, or -1 if the run has none. Fails if every checkpoint is damaged, or if `open` fails with another error.
+ * */
 bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error);
-/* Renames the checkpoints above `step` to damaged-step-XXXXXXXX, so that a run that resumes from `step` ignores them.
- */
+/* Renames the checkpoints of steps after `step` to damaged-step-XXXXXXXX, so that a run that resumes from `step`
+ * ignores them. */
 bool run_set_aside(const char *dir, int64_t step, GError **error);
 /* Points the link DIR/checkpoints/NAME at the checkpoint of a step. */
 bool run_link(const char *dir, const char *name, int64_t step, GError **error);
 /* The step of the checkpoint that the link DIR/checkpoints/NAME points at; -1 means that there is no such link. */
 int64_t run_linked(const char *dir, const char *name);
-/* Removes the folders that interrupted saves left behind. */
+/* Removes unfinished checkpoint folders, which interrupted saves left behind. */
 bool run_remove_unfinished(const char *dir, GError **error);
-/* Whether the path of the run means its best checkpoint and not its last one: the run chose by train.best or ended by
- * train.patience, and has one. RUN@latest means the last. */
+/* Whether the path of a run means its best checkpoint rather than its last one: true if the run used train.best or
+ * train.patience and has a best checkpoint. RUN@latest always means the last. */
 bool run_means_best(const char *dir);
 /* Removes all checkpoints except the keep_last newest ones, multiples of keep_every (0 means none) and the step `best`;
  * removes unfinished folders too. */

@@ -1,4 +1,4 @@
-/* harness.h: the text of the Python program that tests completions. */
+/* harness.h: source text of the Python program that runs and tests completions. */
 #pragma once
 
 extern const char program_harness[];

@@ -1,20 +1,21 @@
-/* programs.h: the way into eval/programs: completions of HumanEval, MBPP and EvalPlus are put together to programs, run
- * in a sandbox (base/sandbox) and tested; and pass@k. */
+/* programs.h: assembles programs from completions for HumanEval, MBPP and EvalPlus, runs them in a sandbox
+ * (base/sandbox) and tests them; and pass@k. The header of eval/programs for the rest of the program. */
 #pragma once
 
 #include "data/task/task.h"
 
-/* A problem: a record of the file. */
+/* One problem of a benchmark: one record of its file. */
 typedef struct Problem {
-    json_t *id;   /* the field task_id: a text, or an integer as in MBPP */
-    char *name;   /* the same as text */
-    char *prefix; /* what a completion continues: the field prompt; "" of MBPP, where a completion is the program */
-    char *json;   /* the record */
+    json_t *id;   /* the field task_id: a string, or an integer as in MBPP */
+    char *name;   /* `id` as text */
+    char *prefix; /* text that a completion continues: the field prompt; "" in MBPP, where a completion is the whole
+                     program */
+    char *json;   /* the whole record */
     TaskTests tests;
 } Problem;
 
-/* Reads a problem from a record of a task with tests; problem_clear after success. A field that its tests need and that
- * the record lacks is an error that names the record. */
+/* Reads a problem from a record of a task with tests; free with problem_clear after success. A missing field that the
+ * tests need is an error that names the record. */
 bool problem_read(Problem *out, const Task *task, const Record *record, GError **error);
 void problem_clear(Problem *problem);
 
@@ -22,41 +23,42 @@ void problem_clear(Problem *problem);
 typedef struct Trial {
     const Problem *problem;
     char *text; /* g_free */
-    bool whole; /* the text is the program; else it goes on from the problem's prefix */
+    bool whole; /* `text` is a whole program; false means that it continues the problem's prefix */
     bool passed;
-    bool passed_base; /* TESTS_PLUS: passed the tests that the benchmark had before EvalPlus */
+    bool passed_base; /* TESTS_PLUS: passed the original tests, without those that EvalPlus added */
     char *result;     /* "passed", "timed out", "failed: NameError: …"; g_free */
 } Trial;
 void trial_clear(Trial *trial);
 /* Appends the completions of a file of JSON lines (Trial), in its order: {"task_id": …, "completion": …}, or with
- * "solution" for whole programs. problems: name -> Problem. A completion of none of them is an error, or left out where
- * `partly`. */
+ * "solution" for whole programs. problems: name -> Problem. A completion for a problem that is not among them is an
+ * error, or ignored if `partly`. */
 bool predictions_read(const char *path, GHashTable *problems, bool partly, GArray *trials, GError **error);
 
-/* An interpreter of Python. */
+/* A Python interpreter. */
 typedef struct Python {
     char *path;     /* absolute; g_free */
-    char **folders; /* its installation, and that of its virtual environment; g_strfreev */
+    char **folders; /* of its installation and its virtual environment; g_strfreev */
 } Python;
-/* Asks the interpreter (a path, or a name that is looked for in PATH) where it lies; python_clear after success. */
+/* Runs the interpreter (name: a path, or a name that is searched in PATH) to find its folders. Free with python_clear
+ * after success. */
 bool python_find(Python *out, const char *name, GError **error);
 void python_clear(Python *python);
 
 typedef struct ProgramOptions {
     const Python *python;
-    double timeout_s;     /* for a program of HumanEval and MBPP, or for one and all its inputs of EvalPlus */
-    int64_t memory_bytes; /* of a process */
-    int jobs;             /* programs that run at once */
-    bool unsafe;          /* without a sandbox */
+    double timeout_s;     /* wall-clock time for one program; for EvalPlus, for one program with all its inputs */
+    int64_t memory_bytes; /* limit on the memory of each process */
+    int jobs;             /* number of programs that run at once */
+    bool unsafe;          /* run without a sandbox */
 } ProgramOptions;
 
-/* The timeout that the benchmarks' own programs have: 3 seconds, of EvalPlus 60 seconds. */
+/* The timeout in seconds that the benchmarks' own scripts use: 3, or 60 for EvalPlus. */
 double programs_timeout(TaskTests tests);
-/* Whether programs can run: makes a sandbox and starts the interpreter in it. */
+/* Fails if programs cannot run: sets up a sandbox and starts the interpreter in it. */
 bool programs_check(const ProgramOptions *options, GError **error);
 /* Tests n programs: sets passed, passed_base and result of each. */
 bool programs_run(Trial *trials, size_t n, const ProgramOptions *options, GError **error);
 
-/* The unbiased estimate of the probability that one of k samples passes, where c of n did (Chen et al. 2021):
- * 1 - C(n - c, k) / C(n, k); 1 where n - c < k. 0 <= c <= n, 1 <= k <= n. */
+/* Unbiased estimate of the probability that at least one of k samples passes, given that c of n samples passed (Chen et
+ * al. 2021): 1 - C(n - c, k) / C(n, k), and 1 if n - c < k. 0 <= c <= n, 1 <= k <= n. */
 double pass_at_k(int64_t n, int64_t c, int64_t k);

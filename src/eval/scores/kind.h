@@ -1,6 +1,6 @@
-/* kind.h: one entry of the table of scores. A score is computed in two steps, so that a bootstrap resample repeats only
- * the second: `measure` turns each unit (one example, or one group of examples) into a row of numbers, `finish`
- * computes the score of any selection of these rows. */
+/* kind.h: ScoreKind, an entry of the table of scores. A score is computed in two steps, of which a bootstrap resample
+ * repeats only the second: `measure` turns each unit (one example, or one group of examples) into a row of numbers;
+ * `finish` computes the score from any selection of these rows. */
 #pragma once
 
 #include "eval/scores/scores.h"
@@ -10,25 +10,24 @@ typedef struct ScoreStats {
     const ScoreKind *kind;
     const ScoreOptions *options;
     int64_t n;          /* units */
-    int width;          /* numbers in a row */
+    int width;          /* numbers per row */
     double *at;         /* (n, width) */
-    int64_t n_labels;   /* in scores of classes: number of distinct labels */
-    int64_t n_averaged; /* f1_macro, f1_micro: the average is over labels 0 to n_averaged - 1; 0 means over the labels
-                           that occur */
+    int64_t n_labels;   /* for scores of classes: number of distinct labels */
+    int64_t n_averaged; /* f1_macro, f1_micro: labels 0 to n_averaged - 1 are averaged; 0 means all labels that occur */
     int64_t n_invalid;  /* ScoreResult.n_invalid */
 } ScoreStats;
 
 struct ScoreKind {
     const char *name, *does;
     ScoreTakes takes;
-    bool several; /* an example may have any number of references; false means exactly 1 */
-    bool groups;  /* ScoreInput.groups must be there, and a unit is a group; false means that a unit is an example */
-    int variant;  /* for a `measure` that several entries share: which of them this is */
-    int width;    /* numbers in the row of a unit */
+    bool several; /* an example may have any number of references; false means exactly one */
+    bool groups;  /* a unit is a group, and ScoreInput.groups is required; false means that a unit is an example */
+    int variant;  /* tells apart the entries that share a `measure` function */
+    int width;    /* numbers per row */
     const char *values[SCORE_MAX_VALUES + 1]; /* names of the values that `finish` computes */
-    /* Fills stats->at, which holds (in->n, width) zeros. Sets stats->n where units are groups. */
+    /* Fills stats->at, which holds (in->n, width) zeros. Sets stats->n if units are groups. */
     bool (*measure)(ScoreStats *stats, const ScoreInput *in, GError **error);
-    /* Computes the values of the n units with the indices `pick`; an index may occur several times. */
+    /* Computes the values over the n units whose indices are in `pick`; an index may occur several times. */
     void (*finish)(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
     /* Makes ScoreResult.signature; NULL means that the score has none. */
     char *(*signature)(const ScoreInput *in, const ScoreOptions *options);
@@ -39,27 +38,27 @@ static inline double *stats_row(const ScoreStats *stats, int64_t unit)
     return stats->at + unit * stats->width;
 }
 
-/* a / b; 0 where b is 0. */
+/* a / b; 0 if b is 0. */
 static inline double ratio(double a, double b)
 {
     return b > 0 ? a / b : 0;
 }
 
-/* 2pr / (p + r) of precision p and recall r; 0 where both are 0. */
+/* 2pr / (p + r) of precision p and recall r; 0 if both are 0. */
 static inline double f1_of(double precision, double recall)
 {
     return ratio(2 * precision * recall, precision + recall);
 }
 
-/* Sums each column over the n units `pick`; sums (width). */
+/* sums (width) = each column summed over the n units in `pick`. */
 void stats_sum(double *sums, const ScoreStats *stats, const int64_t *pick, int64_t n);
-/* A `finish` for rows of shares: the mean of each column in percent. */
+/* A `finish` function for rows of shares: the mean of each column, in percent. */
 void finish_means(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
-/* A `finish` for rows of counts (true positives, predicted positives, positives of the references): F1, precision and
+/* A `finish` function for rows of counts (true positives, predicted positives, actual positives): F1, precision and
  * recall of the summed counts, in percent. */
 void finish_f1(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
 
-/* ---- the two steps of each score ---- */
+/* ---- the `measure` and `finish` functions of each score ---- */
 bool accuracy_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 bool binary_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 bool multirc_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
@@ -86,9 +85,9 @@ void rouge_finish(double *values, const ScoreStats *stats, const int64_t *pick, 
 
 #define BLEU_ORDERS 4
 #define CHRF_ORDERS 8                     /* n-grams of 1 to 6 characters, then of 1 and 2 words */
-#define BLEU_WIDTH  (2 + 2 * BLEU_ORDERS) /* tokens of prediction and reference; matches and n-grams of each order */
+#define BLEU_WIDTH  (2 + 2 * BLEU_ORDERS) /* tokens of prediction, of reference; matches, n-grams of each order */
 #define CHRF_WIDTH  (3 * CHRF_ORDERS)     /* for each order: matches, n-grams of the prediction, of the reference */
-#define MOST_WIDTH  CHRF_WIDTH            /* the widest row of all scores */
+#define MOST_WIDTH  CHRF_WIDTH            /* numbers in the widest row of all scores */
 enum { BLEU_OF_SACREBLEU, BLEU_OF_CODEXGLUE };
 bool bleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 void bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);

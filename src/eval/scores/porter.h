@@ -1,4 +1,4 @@
-/* porter.h: the stemmer of Porter (1980) with the changes that NLTK makes to it by default, which rouge_score uses. */
+/* porter.h: the stemmer of Porter (1980) with NLTK's default extensions, as rouge_score uses it. */
 #pragma once
 
 /* Stems a word of a-z and 0-9 in place; it never grows. Digits count as consonants. */

@@ -1,4 +1,4 @@
-/* format.h: state.json, shared by the writer and the reader of checkpoints. */
+/* format.h: contents of state.json, for the writer and the reader of checkpoints. */
 #pragma once
 
 #include "train/checkpoint/checkpoint.h"
@@ -7,24 +7,28 @@
 
 #define CHECKPOINT_FORMAT 1
 
-/* A number of TrainState in state.json. A row that is added later gets `absent`: its value in a checkpoint that was
- * written before the row existed. */
+/* A number of TrainState in state.json. `absent` is the value read from an older checkpoint that does not have the
+ * number. */
 typedef struct StateField {
     const char *name;
     size_t offset;
-    enum { STATE_COUNT, STATE_HASH, STATE_REAL } type; /* int64_t, ≥ 0 or == `absent`; any int64_t; double */
-    bool required;                                     /* without it state.json is not accepted */
+    enum {
+        STATE_COUNT,
+        STATE_HASH,
+        STATE_REAL
+    } type;        /* COUNT: int64_t, ≥ 0 or equal to `absent`; HASH: any int64_t; REAL: double */
+    bool required; /* its absence is an error */
     double absent;
 } StateField;
 extern const StateField state_fields[]; /* ends with name NULL */
 
 json_t *state_to_json(const TrainState *state);
-/* false where a required number is missing, or a number is of another type or out of its range. */
+/* Fails if a required number is missing, or a number has another type or is out of range. */
 bool state_from_json(const json_t *object, TrainState *state, GError **error);
 
-/* "%016x" of a checksum. */
+/* Writes a checksum as 16 hexadecimal digits. */
 void checkpoint_hex(uint64_t hash, char hex[17]);
-/* Puts the checksum of the rest of state.json into it, under "xxh3". */
+/* Adds the key "xxh3": the checksum of all other contents of state.json. */
 void checkpoint_seal(json_t *root);
-/* Removes the checksum; false where it does not match the rest. */
+/* Removes the key "xxh3"; returns false if the checksum does not match the other contents. */
 bool checkpoint_unseal(json_t *root);

@@ -1,4 +1,5 @@
-/* foreign_names.h: what options are called elsewhere, for messages about unknown options. */
+/* foreign_names.h: names of options in other programs, so that the error for an unknown option can suggest loam's name.
+ */
 #pragma once
 
 #include "base/options/options.h"

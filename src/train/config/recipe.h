@@ -1,24 +1,24 @@
-/* recipe.h: defaults that depend on the model, as two tables: by family and size (objective, lengths, batch,
- * optimizer), and by family, size and optimizer (learning rate, warm-up, decay); those of going on from a trained
- * model; and those of fine-tuning on a task.
+/* recipe.h: defaults that depend on the model: by family and size (objective, lengths, batch, optimizer); by family,
+ * size and optimizer (learning rate, warm-up, decay); for continued pre-training; and for fine-tuning on a task.
  * docs/defaults.md gives the source of each number. */
 #pragma once
 
 #include "train/config/config.h"
 
-/* Append settings such as "data.objective" to a list of OptionSetting *. */
+/* All functions append settings, such as data.objective, to a list of OptionSetting *. This one: the defaults by family
+ * and size. */
 void recipe_add_model(const ModelConfig *model, GPtrArray *settings);
-/* optimizer: an OptimKind. timed: train.length is a time, so that the number of steps is unknown; a schedule and a
- * warm-up that need it are replaced. */
+/* The defaults by family, size and optimizer (OptimKind). timed: train.length is a time, so the number of steps is
+ * unknown; a schedule or warm-up that needs it is replaced. */
 void recipe_add_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings);
-/* Where training goes on from a trained model (train.init), without a task: appends a schedule, optim.rewarm unless
- * `rewarm` is that option's value as it was given (NULL means that it was not), and the learning rate that `settings`
- * have, multiplied by optim.rewarm. timed: as in recipe_add_optimizer. */
+/* For training from a trained model (train.init) without a task: a schedule, optim.rewarm unless the user set it
+ * (rewarm: the given value; NULL means not set), and the learning rate already in `settings`, multiplied by
+ * optim.rewarm. timed: as in recipe_add_optimizer. */
 void recipe_add_start(const ModelConfig *model, int optimizer, bool timed, const char *rewarm, GPtrArray *settings);
-/* Where a task is set: the objective and the lengths of the task, the length of the run. */
+/* For fine-tuning on a task: its objective and lengths, and the length of the run. */
 void recipe_add_task(const TaskConfig *task, const ModelConfig *model, GPtrArray *settings);
-/* Where a classifier is to learn a task: the head of this kind that Hugging Face puts on models of this shape, in place
- * of the heads that `model` has. */
+/* For a task that a classifier learns: the classifier of this kind that Hugging Face uses for models of this shape,
+ * instead of the heads of `model`. */
 void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *settings);
-/* The same of the optimizer: the learning rate of fine-tuning. timed: as in recipe_add_optimizer. */
+/* For fine-tuning on a task: the learning rate. timed: as in recipe_add_optimizer. */
 void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings);

@@ -1,4 +1,4 @@
-/* every.h: things that are done periodically, every so many steps, tokens or seconds: train.log_every, eval_every,
+/* every.h: periodic actions of the trainer, with a period in steps, tokens or seconds: train.log_every, eval_every,
  * save_every, save_within. */
 #pragma once
 
@@ -10,11 +10,11 @@ typedef struct Every {
     double last;     /* clock_seconds() of the last occurrence */
 } Every;
 
-/* The period of an amount. Amounts in samples and epochs are converted to steps; amounts in tokens are converted too,
- * unless count_tokens is set. epoch_samples: samples of an epoch of the training set. A period in time starts at the
- * call. */
+/* Makes a period from an option's amount. Amounts in samples and epochs are converted to steps; amounts in tokens too,
+ * unless count_tokens is set. epoch_samples: samples in an epoch of the training set. A period in seconds starts at
+ * this call. */
 Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens);
-/* Whether a period ends after `steps` steps and `tokens` tokens, step_tokens of them read by the last step. */
+/* Whether a period has ended. steps, tokens: of the run so far; step_tokens: tokens of the last step. */
 bool every_due(const Every *every, int64_t steps, int64_t tokens, int64_t step_tokens);
-/* To be called after each occurrence: the next period in time starts at the call. */
+/* To be called after each action: the next period in seconds starts at this call. */
 void every_done(Every *every);

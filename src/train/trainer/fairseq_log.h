@@ -1,47 +1,50 @@
-/* fairseq_log.h: RUN/train_inner.jsonl: the log lines of a run as fairseq writes them with log_format json, for scripts
- * that read those. Losses are in bits. */
+/* fairseq_log.h: writes RUN/train_inner.jsonl: log lines in the format of fairseq's log_format json, for scripts that
+ * read that format. Losses are in bits. */
 #pragma once
 
 #include "train/checkpoint/checkpoint.h"
 
 /* The figures of one line, not rounded. */
 typedef struct FairseqLine {
-    double update;           /* epochs so far; the epoch of the line counts from 1 */
-    double loss, nll;        /* bits for each target */
-    double total, n_correct; /* targets of an update, and those that have the largest logit; means over the updates */
-    double accuracy;         /* percent of the targets */
-    double wps, ups;         /* tokens and updates a second */
-    double wpb, bsz;         /* tokens and samples of an update */
+    double update;           /* epochs so far, a fraction; the field "epoch" of the line is its integer part + 1 */
+    double loss, nll;        /* bits per target token */
+    double total, n_correct; /* means over the updates: target tokens per update, and those among them that have the
+                                largest logit */
+    double accuracy;         /* percentage of the targets */
+    double wps, ups;         /* tokens per second, updates per second */
+    double wpb, bsz;         /* tokens per update, samples per update */
     int64_t num_updates;
     double lr, gnorm;  /* gnorm: mean norm of the gradients before clipping */
-    double clip;       /* percent of the updates that were clipped; < 0 means that nothing is */
-    double loss_scale; /* 0 means none: the line has no such field */
+    double clip;       /* percentage of updates with clipped gradients; < 0 means that clipping is off */
+    double loss_scale; /* 0 means none: the field is omitted */
     double train_wall; /* seconds of the steps since the last line, without the wait for data */
     double wall;       /* seconds since the process began */
 } FairseqLine;
-/* {"epoch": 1, "update": 0.003, "loss": "15.686", …}: the fields in fairseq's order, rounded and spelled as by it. */
+/* The line {"epoch": 1, "update": 0.003, "loss": "15.686", …}, with fields ordered, rounded and formatted as fairseq
+ * does. g_free. */
 char *fairseq_line(const FairseqLine *line);
 
-/* Of one step. */
+/* Statistics of one step. */
 typedef struct FairseqStep {
     double norm, clip_norm; /* clip_norm 0 means never */
     int64_t tokens, samples;
 } FairseqStep;
 
-/* Of all steps since the last line. */
+/* Statistics of all steps since the last line. */
 typedef struct FairseqWindow {
     const LossSums *sums;
-    int64_t updates;        /* that the sums are of: those of earlier processes too, unlike the figures of the steps */
-    double elapsed, waited; /* seconds, and those waited for data */
+    int64_t updates;        /* number of updates in `sums`, which include updates of earlier processes of this run */
+    double elapsed, waited; /* seconds since the last line; seconds of these spent waiting for data */
     double update, lr, loss_scale;
     int64_t num_updates;
 } FairseqWindow;
 
 typedef struct FairseqLog FairseqLog;
-/* Lines of more than `updates` updates, which a resumed run makes again, are removed. */
+/* Opens DIR/train_inner.jsonl. Lines with num_updates above `updates` are removed, since a resumed run writes them
+ * again. */
 FairseqLog *fairseq_log_open(const char *dir, int64_t updates, GError **error);
 void fairseq_log_close(FairseqLog *log);
-/* After each update; NULL is ignored. */
+/* To be called after each update; log NULL is ignored. */
 void fairseq_log_step(FairseqLog *log, const FairseqStep *step);
-/* Writes a line, and starts a new window if `starts` is true; NULL is ignored. */
+/* Writes a line and, if `starts` is true, begins a new window; log NULL is ignored. */
 void fairseq_log_line(FairseqLog *log, const FairseqWindow *window, bool starts);

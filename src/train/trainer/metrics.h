@@ -6,33 +6,34 @@
 #include "eval/task_scores.h"
 #include "train/checkpoint/checkpoint.h"
 
-/* NULL, in the functions that write, means that nothing is written: on ranks above 0. */
+/* The functions below write nothing if metrics is NULL, as on ranks other than 0. */
 typedef struct Metrics Metrics;
 
-/* Opens DIR/metrics.jsonl and DIR/tb for a run that continues after `step`. Lines and events of later steps, and a last
- * line that is incomplete, are removed, so that every step is logged once. */
+/* Opens DIR/metrics.jsonl and DIR/tb for a run that continues after `step`. Removes lines and events of later steps and
+ * an incomplete last line, so that every step is logged once. */
 Metrics *metrics_open(const char *dir, int64_t step, GError **error);
 void metrics_close(Metrics *metrics);
 
 typedef struct TrainRecord {
-    const TrainState *state; /* its window holds the sums since the last record */
+    const TrainState *state; /* state->window holds the sums since the last record */
     double lr, grad_norm;
     double loss_scale; /* of fp16; 0 means none */
     double tokens_per_s, step_s;
-    double data_wait;    /* share of the time that the steps waited for batches */
-    double fill;         /* packing efficiency: tokens read / tokens that the batches had room for */
-    double flops_per_s;  /* of matrix products and attention */
-    PeakRate peak;       /* of matrix products between the steps: mfu is flops_per_s / peak.median */
+    double data_wait;    /* share of the time that steps spent waiting for batches */
+    double fill;         /* packing efficiency: tokens without padding / capacity of the batches in tokens */
+    double flops_per_s;  /* FLOPs of matrix products and attention per second */
+    PeakRate peak;       /* rate of matrix products, measured between the steps: mfu is flops_per_s / peak.median */
     double left_s;       /* estimated time to the end; < 0 means unknown */
     int64_t total_steps; /* 0 means unknown */
 } TrainRecord;
 void metrics_train(Metrics *metrics, const TrainRecord *record);
-/* Writes the losses of one held-out set. name NULL means that data.valid gives none; the record then says "valid". */
+/* Writes the losses of one held-out set. name: as in data.valid; NULL means that it has no name and is called "valid".
+ * */
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds);
 /* Writes the figures (Figure) of a task's scores over n examples. name: of the task's held-out set; NULL means none. */
 void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArray *figures, int64_t n, double seconds);
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds);
 /* Writes a record of kind "event" with a text: "skipped: …", "train.length changed from …". */
 void metrics_event(Metrics *metrics, int64_t step, const char *what);
-/* Writes the whole configuration to TensorBoard, as a text. */
+/* Writes the whole configuration to TensorBoard as text. */
 void metrics_options(Metrics *metrics, int64_t step, const char *yaml);

@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-/* Blocks these signals and starts a thread that waits for them. To be called before other threads start: they inherit
- * the mask. */
+/* Blocks these signals and starts a thread that waits for them. To be called before other threads start, since threads
+ * inherit the blocked signals. */
 void stop_catch_signals(void);
 bool stop_requested(void);
