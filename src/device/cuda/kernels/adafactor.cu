@@ -23,16 +23,16 @@ struct RowMoments {
 
     __device__ void first(int64_t r, int64_t col, int n, float *sums) const
     {
-        float x[LOT], clip = scalars->clip;
+        float x[VEC], clip = scalars->clip;
         load(x, g, r, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) sums[0] += x[i] * clip * (x[i] * clip);
+        UNROLL for (int i = 0; i < VEC; i++) sums[0] += x[i] * clip * (x[i] * clip);
     }
 
-    __device__ void second(int64_t r, int64_t col, int n, const float *sums, float (*columns)[LOT]) const
+    __device__ void second(int64_t r, int64_t col, int n, const float *sums, float (*columns)[VEC]) const
     {
-        float x[LOT], clip = scalars->clip;
+        float x[VEC], clip = scalars->clip;
         load(x, g, r, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) columns[0][i] += x[i] * clip * (x[i] * clip);
+        UNROLL for (int i = 0; i < VEC; i++) columns[0][i] += x[i] * clip * (x[i] * clip);
         if (col == 0)
             move_row(r, sums[0]);
     }
@@ -48,10 +48,10 @@ struct Sum {
     View x;
     __device__ double operator()(int64_t row, int64_t col, int n) const
     {
-        float a[LOT];
+        float a[VEC];
         double sum = 0;
         load(a, x, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) sum += (double)a[i];
+        UNROLL for (int i = 0; i < VEC; i++) sum += (double)a[i];
         return sum;
     }
 };
@@ -75,10 +75,10 @@ struct FullMoments {
 
     __device__ void operator()(const Factors &f, int64_t row, int64_t col, int n) const
     {
-        float x[LOT], moment[LOT];
+        float x[VEC], moment[VEC];
         load(x, g, row, col, n);
         load(moment, v, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) moment[i] =
+        UNROLL for (int i = 0; i < VEC; i++) moment[i] =
             moved(moment[i], f.more, x[i] * f.clip * (x[i] * f.clip) + (float)spec.eps1);
         store(v, row, col, n, moment);
     }
@@ -103,9 +103,9 @@ struct ColumnMoments {
 
     __device__ void operator()(const Factors &f, int64_t, int64_t at, int n) const
     {
-        float moment[LOT];
+        float moment[VEC];
         load(moment, col, 0, at, n);
-        UNROLL for (int i = 0; i < LOT; i++) if (i < n) moment[i] =
+        UNROLL for (int i = 0; i < VEC; i++) if (i < n) moment[i] =
             moved(moment[i], f.more, (float)(sums[at + i] / (double)spec.rows) + (float)spec.eps1);
         store(col, 0, at, n, moment);
     }
@@ -115,12 +115,12 @@ struct ColumnMoments {
 struct Direction {
     View g, v, row, col;
     const double *row_sum;
-    float rows; /* f32: a GPU may have few units for f64, and this is of every lot */
+    float rows; /* f32: a GPU may have few units for f64, and this is of every vector */
     const StepScalars *scalars;
 
-    __device__ void operator()(float (&u)[LOT], int64_t r, int64_t c, int n) const
+    __device__ void operator()(float (&u)[VEC], int64_t r, int64_t c, int n) const
     {
-        float moment[LOT], factor = scalars->clip;
+        float moment[VEC], factor = scalars->clip;
         load(u, g, r, c, n);
         if (v.p) {
             load(moment, v, r, c, n);
@@ -128,7 +128,7 @@ struct Direction {
             factor *= sqrtf((float)*row_sum / rows) / sqrtf(load_one(row, 0, r));
             load(moment, col, 0, c, n);
         }
-        UNROLL for (int i = 0; i < LOT; i++) u[i] = i < n ? u[i] * factor / sqrtf(moment[i]) : 0;
+        UNROLL for (int i = 0; i < VEC; i++) u[i] = i < n ? u[i] * factor / sqrtf(moment[i]) : 0;
     }
 };
 
@@ -142,10 +142,10 @@ struct Size {
     Direction direction;
     __device__ double operator()(int64_t row, int64_t col, int n) const
     {
-        float u[LOT];
+        float u[VEC];
         double sum = 0;
         direction(u, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) sum += (double)u[i] * (double)u[i];
+        UNROLL for (int i = 0; i < VEC; i++) sum += (double)u[i] * (double)u[i];
         return sum;
     }
 };
@@ -174,13 +174,13 @@ struct Step {
 
     __device__ void operator()(const Factors &f, int64_t row, int64_t col, int n) const
     {
-        float u[LOT], weights[LOT], momentum[LOT];
+        float u[VEC], weights[VEC], momentum[VEC];
         const float beta1 = (float)spec.beta1, new1 = (float)(1 - spec.beta1);
         direction(u, row, col, n);
         load(weights, w, row, col, n);
         if (m.p)
             load(momentum, m, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++)
+        UNROLL for (int i = 0; i < VEC; i++)
         {
             float s = f.step * u[i];
             if (m.p)
@@ -201,13 +201,13 @@ struct RowJob {
     int64_t at; /* of its partial sums, in numbers */
 };
 
-template <int LOTS, int THREADS>
+template <int VECS, int THREADS>
 __global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ Jobs<RowJob> jobs, float *scratch)
 {
     int j = jobs.find(blockIdx.x);
     const RowJob job = jobs.of[j];
     unsigned first = jobs.first[j];
-    columns_part<RowMoments, LOTS>(job.moments, jobs.rows[j], jobs.cols[j], scratch + job.at, 0, blockIdx.x - first,
+    columns_part<RowMoments, VECS>(job.moments, jobs.rows[j], jobs.cols[j], scratch + job.at, 0, blockIdx.x - first,
                                    jobs.first[j + 1] - first);
 }
 
@@ -250,14 +250,14 @@ void add_factored(Factored *all, const Update *u)
 void launch_rows(Gpu *gpu, const ColumnShape &shape, const Jobs<RowJob> &jobs, float *scratch)
 {
     Shape grid = { jobs.blocks(), 1, shape.shape.threads_x, shape.shape.threads_y };
-    if (shape.lots == 1)
+    if (shape.vectors == 1)
         launch(gpu, grid, rows_kernel<1, MOST_ROW_THREADS>, jobs, scratch);
-    else if (shape.lots == 2)
+    else if (shape.vectors == 2)
         launch(gpu, grid, rows_kernel<2, MOST_ROW_THREADS>, jobs, scratch);
     else if (grid.threads_x * grid.threads_y <= FEW_ROW_THREADS)
-        launch(gpu, grid, rows_kernel<MOST_LOTS, FEW_ROW_THREADS>, jobs, scratch);
+        launch(gpu, grid, rows_kernel<MOST_VECS, FEW_ROW_THREADS>, jobs, scratch);
     else
-        launch(gpu, grid, rows_kernel<MOST_LOTS, MOST_ROW_THREADS>, jobs, scratch);
+        launch(gpu, grid, rows_kernel<MOST_VECS, MOST_ROW_THREADS>, jobs, scratch);
 }
 
 /* A launch for all tensors whose rows need blocks of the same threads. */
@@ -270,7 +270,7 @@ void run_rows(Gpu *gpu, const Factored &all, float *scratch)
         for (int i = first; i < all.n; i++) {
             const ColumnShape &other = all.shapes[i];
             const Update &u = *all.of[i];
-            if (done[i] || other.lots != shape.lots || other.shape.threads_x != shape.shape.threads_x ||
+            if (done[i] || other.vectors != shape.vectors || other.shape.threads_x != shape.shape.threads_x ||
                 other.shape.threads_y != shape.shape.threads_y)
                 continue;
             done[i] = true;

@@ -27,14 +27,14 @@ struct AdamW {
 
     __device__ void operator()(const Factors &f, int64_t row, int64_t col, int n) const
     {
-        float weights[LOT], first[LOT], second[LOT], gradient[LOT];
+        float weights[VEC], first[VEC], second[VEC], gradient[VEC];
         const float beta1 = (float)spec.beta1, new1 = (float)(1 - spec.beta1), beta2 = (float)spec.beta2;
         const float new2 = (float)(1 - spec.beta2), eps = (float)spec.eps;
         load(weights, w, row, col, n);
         load(first, m, row, col, n);
         load(second, v, row, col, n);
         load(gradient, g, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++)
+        UNROLL for (int i = 0; i < VEC; i++)
         {
             float x = gradient[i] * f.clip;
             first[i] = beta1 * first[i] + new1 * x;

@@ -19,11 +19,11 @@ __global__ void delta_kernel(const __grid_constant__ Attn attn, Gradients g)
     float sum = 0;
     if (row >= g.queries)
         return;
-    for (int64_t c = threadIdx.x * LOT; c < attn.dim; c += WARP * LOT) {
-        float a[LOT], b[LOT];
-        load_any(a, g.dout, row, blockIdx.y * attn.dim + c, lot(attn.dim, c));
-        load_any(b, g.o, row, blockIdx.y * attn.dim + c, lot(attn.dim, c));
-        UNROLL for (int i = 0; i < LOT; i++) sum += a[i] * b[i];
+    for (int64_t c = threadIdx.x * VEC; c < attn.dim; c += WARP * VEC) {
+        float a[VEC], b[VEC];
+        load_any(a, g.dout, row, blockIdx.y * attn.dim + c, vec_length(attn.dim, c));
+        load_any(b, g.o, row, blockIdx.y * attn.dim + c, vec_length(attn.dim, c));
+        UNROLL for (int i = 0; i < VEC; i++) sum += a[i] * b[i];
     }
     sum = warp_sum(sum);
     if (threadIdx.x == 0)
@@ -201,17 +201,17 @@ __global__ void diagonal_kernel(AttnSpec spec, Gradients g, View dbias, float be
     store_one(dbias, head, col, blend(dbias, head, col, beta, sum));
 }
 
-/* ds of one pair, by a warp: a lane has LOT channels of q, k, the embedding e, and of dout and v. */
+/* ds of one pair, by a warp: a lane has VEC channels of q, k, the embedding e, and of dout and v. */
 __device__ inline float pair_gradient(const Attn &attn, const Gradients &g, const Pairs &pairs, int64_t i, int64_t j,
-                                      const float (&e)[LOT], const float (&q)[LOT], const float (&k)[LOT])
+                                      const float (&e)[VEC], const float (&q)[VEC], const float (&k)[VEC])
 {
-    int64_t c = threadIdx.x * LOT, row = pairs.q0 + i;
-    float dout[LOT] = {}, v[LOT] = {}, factors[COLS], score = 0, dp = 0;
+    int64_t c = threadIdx.x * VEC, row = pairs.q0 + i;
+    float dout[VEC] = {}, v[VEC] = {}, factors[COLS], score = 0, dp = 0;
     if (c < attn.dim) {
-        load_any(dout, g.dout, row, q_channel(attn, pairs) + c, lot(attn.dim, c));
-        load_any(v, attn.v, pairs.k0 + j, k_channel(attn, pairs) + c, lot(attn.dim, c));
+        load_any(dout, g.dout, row, q_channel(attn, pairs) + c, vec_length(attn.dim, c));
+        load_any(v, attn.v, pairs.k0 + j, k_channel(attn, pairs) + c, vec_length(attn.dim, c));
     }
-    UNROLL for (int x = 0; x < LOT; x++)
+    UNROLL for (int x = 0; x < VEC; x++)
     {
         score += q[x] * k[x] + q[x] * e[x] + (attn.distance.keys ? k[x] * e[x] : 0);
         dp += dout[x] * v[x];
@@ -226,22 +226,22 @@ __device__ inline float pair_gradient(const Attn &attn, const Gradients &g, cons
 
 /* What the pairs at one distance of a sequence and head add to the gradient of its embedding: every blockDim.y-th query
  * by a warp. */
-__device__ inline void distance_pairs(float (&sum)[LOT], const Attn &attn, const Gradients &g, const Pairs &pairs,
-                                      const float (&e)[LOT])
+__device__ inline void distance_pairs(float (&sum)[VEC], const Attn &attn, const Gradients &g, const Pairs &pairs,
+                                      const float (&e)[VEC])
 {
-    int64_t back = (int64_t)blockIdx.x - attn.distance.table.d[0] / 2, c = threadIdx.x * LOT;
+    int64_t back = (int64_t)blockIdx.x - attn.distance.table.d[0] / 2, c = threadIdx.x * VEC;
     for (int64_t i = threadIdx.y; i < pairs.of.tq; i += blockDim.y) {
         int64_t j = i + pairs.of.tk - pairs.of.tq - back, begin, end;
-        float q[LOT] = {}, k[LOT] = {};
+        float q[VEC] = {}, k[VEC] = {};
         attn_visible(&attn.spec, pairs.of, i, &begin, &end);
         if (j < begin || j >= end)
             continue;
         if (c < attn.dim) {
-            load_any(q, attn.q, pairs.q0 + i, q_channel(attn, pairs) + c, lot(attn.dim, c));
-            load_any(k, attn.k, pairs.k0 + j, k_channel(attn, pairs) + c, lot(attn.dim, c));
+            load_any(q, attn.q, pairs.q0 + i, q_channel(attn, pairs) + c, vec_length(attn.dim, c));
+            load_any(k, attn.k, pairs.k0 + j, k_channel(attn, pairs) + c, vec_length(attn.dim, c));
         }
         float ds = pair_gradient(attn, g, pairs, i, j, e, q, k) * attn.spec.scale;
-        UNROLL for (int x = 0; x < LOT; x++) sum[x] += ds * (q[x] + (attn.distance.keys ? k[x] : 0));
+        UNROLL for (int x = 0; x < VEC; x++) sum[x] += ds * (q[x] + (attn.distance.keys ? k[x] : 0));
     }
 }
 
@@ -254,14 +254,14 @@ struct DistanceShared {
 __global__ void distance_kernel(const __grid_constant__ Attn attn, Gradients g, float beta)
 {
     DistanceShared *shared = block_shared<DistanceShared>();
-    int64_t c = threadIdx.x * LOT;
-    float sum[LOT] = {}, e[LOT] = {};
+    int64_t c = threadIdx.x * VEC;
+    float sum[VEC] = {}, e[VEC] = {};
     if (c < attn.dim)
-        load_any(e, attn.table, blockIdx.x, c, lot(attn.dim, c));
+        load_any(e, attn.table, blockIdx.x, c, vec_length(attn.dim, c));
     for (int seq = 0; seq < attn.spec.n_seq; seq++)
         for (int head = 0; head < attn.spec.heads; head++)
             distance_pairs(sum, attn, g, pairs_of(attn, seq, head), e);
-    UNROLL for (int x = 0; x < LOT; x++) shared->of[threadIdx.y][c + x] = sum[x];
+    UNROLL for (int x = 0; x < VEC; x++) shared->of[threadIdx.y][c + x] = sum[x];
     __syncthreads();
     for (int64_t x = threadIdx.y * WARP + threadIdx.x; x < attn.dim; x += WARP * DISTANCE_WARPS) {
         float total = 0;
@@ -281,9 +281,9 @@ template <int CHUNKS> struct Keys {
 
 void clear_outside(Device *dev, Tensor dq, Tensor dk, Tensor dv, const AttnSpec *spec)
 {
-    each_lot(dev, dq, ClearOutside{ view(dq), spec->cu_q.device, spec->n_seq, false });
-    each_lot(dev, dk, ClearOutside{ view(dk), spec->cu_k.device, spec->n_seq, false });
-    each_lot(dev, dv, ClearOutside{ view(dv), spec->cu_k.device, spec->n_seq, false });
+    each_vec(dev, dq, ClearOutside{ view(dq), spec->cu_q.device, spec->n_seq, false });
+    each_vec(dev, dk, ClearOutside{ view(dk), spec->cu_k.device, spec->n_seq, false });
+    each_vec(dev, dv, ClearOutside{ view(dv), spec->cu_k.device, spec->n_seq, false });
 }
 
 /* On the ordinary cores. */

@@ -13,13 +13,13 @@ enum { WANTED_BLOCKS = 512, LEAST_KEYS = 128 }; /* of a launch; of a split, unle
 /* How the rows (query, head) of a sequence and the keys are shared out. */
 struct Sharing {
     int splits, row_groups; /* of the keys; of the rows of a head of keys */
-    int lanes;              /* lanes that have the channels of a key, LOT each: a power of two */
+    int lanes;              /* lanes that have the channels of a key, VEC each: a power of two */
     float *partial; /* (queries, heads, splits, dim + 2): sum of p v, largest score, sum of p; NULL: one split */
 };
 
-/* A thread's sums of one row: the largest score, the sum of p = exp(score - largest), and Σ p v of LOT channels. */
+/* A thread's sums of one row: the largest score, the sum of p = exp(score - largest), and Σ p v of VEC channels. */
 struct Part {
-    float max, sum, value[LOT];
+    float max, sum, value[VEC];
 };
 
 struct DecodeShared {
@@ -37,7 +37,7 @@ __device__ inline void join(Part *part, int lanes)
     float other = __shfl_xor_sync(ALL_LANES, part->max, lanes), max = fmaxf(part->max, other);
     float own = shrink_of(part->max, max), others = shrink_of(other, max);
     part->sum = part->sum * own + __shfl_xor_sync(ALL_LANES, part->sum, lanes) * others;
-    UNROLL for (int x = 0; x < LOT; x++) part->value[x] =
+    UNROLL for (int x = 0; x < VEC; x++) part->value[x] =
         part->value[x] * own + __shfl_xor_sync(ALL_LANES, part->value[x], lanes) * others;
     part->max = max;
 }
@@ -82,9 +82,9 @@ template <int ROWS>
 __device__ inline void sum_keys(Part (&parts)[ROWS], const Attn &attn, Pairs pairs, int kv_head, int first,
                                 const Sharing &sharing, int split)
 {
-    int64_t c = (int)threadIdx.x % sharing.lanes * LOT, channel = kv_head * attn.dim + c, begin, end;
-    int n = c < attn.dim ? lot(attn.dim, c) : 0, stride = DECODE_THREADS / sharing.lanes;
-    float q[ROWS][LOT] = {};
+    int64_t c = (int)threadIdx.x % sharing.lanes * VEC, channel = kv_head * attn.dim + c, begin, end;
+    int n = c < attn.dim ? vec_length(attn.dim, c) : 0, stride = DECODE_THREADS / sharing.lanes;
+    float q[ROWS][VEC] = {};
     UNROLL for (int r = 0; r < ROWS; r++)
     {
         Row row = row_at(attn, kv_head, first + r);
@@ -95,7 +95,7 @@ __device__ inline void sum_keys(Part (&parts)[ROWS], const Attn &attn, Pairs pai
     keys_of_split(attn, pairs, sharing.splits, split, &begin, &end);
     for (int64_t at = begin; at < end; at += stride) {
         int64_t j = at + (int)threadIdx.x / sharing.lanes;
-        float k[LOT] = {}, v[LOT] = {};
+        float k[VEC] = {}, v[VEC] = {};
         if (n > 0 && j < end) {
             load_any(k, attn.k, pairs.k0 + j, channel, n);
             load_any(v, attn.v, pairs.k0 + j, channel, n);
@@ -105,7 +105,7 @@ __device__ inline void sum_keys(Part (&parts)[ROWS], const Attn &attn, Pairs pai
             Row row = row_at(attn, kv_head, first + r);
             Part *part = &parts[r];
             float product = 0;
-            UNROLL for (int x = 0; x < LOT; x++) product += q[r][x] * k[x];
+            UNROLL for (int x = 0; x < VEC; x++) product += q[r][x] * k[x];
             for (int distance = sharing.lanes / 2; distance > 0; distance /= 2)
                 product += __shfl_xor_sync(ALL_LANES, product, distance);
             pairs.head = row.head;
@@ -114,7 +114,7 @@ __device__ inline void sum_keys(Part (&parts)[ROWS], const Attn &attn, Pairs pai
                 continue;
             float max = fmaxf(part->max, score), shrink = shrink_of(part->max, max), p = expf(score - max);
             part->sum = part->sum * shrink + p;
-            UNROLL for (int x = 0; x < LOT; x++) part->value[x] = part->value[x] * shrink + p * v[x];
+            UNROLL for (int x = 0; x < VEC; x++) part->value[x] = part->value[x] * shrink + p * v[x];
             part->max = max;
         }
     }
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(DECODE_THREADS)
         for (int lanes = sharing.lanes; lanes < WARP; lanes *= 2)
             join(&parts[r], lanes);
         if (lane_number() < sharing.lanes)
-            UNROLL for (int x = 0; x < LOT; x++) shared->value[r][warp][lane_number() * LOT + x] = parts[r].value[x];
+            UNROLL for (int x = 0; x < VEC; x++) shared->value[r][warp][lane_number() * VEC + x] = parts[r].value[x];
         if (lane_number() == 0) { /* the sums of other lanes may differ in the last bit: fused multiplications */
             shared->max[r][warp] = parts[r].max;
             shared->sum[r][warp] = parts[r].sum;
@@ -213,7 +213,7 @@ template <int ROWS> void run(Gpu *gpu, const Attn &attn, const FwdOutputs &to, i
 {
     const AttnSpec &spec = attn.spec;
     Sharing sharing = { 1, (int)ceil_div(rows, ROWS), 1, NULL };
-    while (sharing.lanes * LOT < attn.dim)
+    while (sharing.lanes * VEC < attn.dim)
         sharing.lanes *= 2;
     int blocks_y = attn_kv_heads(&spec) * sharing.row_groups;
     int64_t wanted = ceil_div(WANTED_BLOCKS, (int64_t)spec.n_seq * blocks_y);

@@ -95,8 +95,8 @@ void gpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor 
     Attn attn = attn_of(q, k, v, bias, spec, drop);
     FwdOutputs to = { view(o), (float *)lse.p, lse.ld };
     bool few = spec->max_q <= DECODE_QUERIES && attn.mask.sample == NULL && attn.table.p == NULL;
-    each_lot(dev, o, ClearOutside{ view(o), spec->cu_q.device, spec->n_seq, false });
-    each_lot(dev, lse, ClearOutside{ view(lse), spec->cu_q.device, spec->n_seq, true });
+    each_vec(dev, o, ClearOutside{ view(o), spec->cu_q.device, spec->n_seq, false });
+    each_vec(dev, lse, ClearOutside{ view(lse), spec->cu_q.device, spec->n_seq, true });
     if (spec->n_seq > 0 && few)
         attention_decode(gpu_of(dev), attn, to, rows_of(q));
     else if (spec->n_seq > 0)

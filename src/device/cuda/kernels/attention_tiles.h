@@ -31,12 +31,12 @@ static __device__ inline int first_col(void)
 static __device__ APART void stage(float (*tile)[CHANNELS + 1], const View &x, int64_t first, int64_t end,
                                    int64_t channel, int64_t n)
 {
-    for (int i = (int)threadIdx.x; i < ATTN_TILE * CHANNELS / LOT; i += ATTN_THREADS) {
-        int r = i / (CHANNELS / LOT), c = i % (CHANNELS / LOT) * LOT;
-        float out[LOT] = {};
+    for (int i = (int)threadIdx.x; i < ATTN_TILE * CHANNELS / VEC; i += ATTN_THREADS) {
+        int r = i / (CHANNELS / VEC), c = i % (CHANNELS / VEC) * VEC;
+        float out[VEC] = {};
         if (first + r < end && c < n)
-            load_any(out, x, first + r, channel + c, (int)least(LOT, n - c));
-        UNROLL for (int j = 0; j < LOT; j++) tile[r][c + j] = out[j];
+            load_any(out, x, first + r, channel + c, (int)least(VEC, n - c));
+        UNROLL for (int j = 0; j < VEC; j++) tile[r][c + j] = out[j];
     }
 }
 
@@ -124,14 +124,14 @@ static __device__ APART float distance_score(const Attn &attn, const Pairs &pair
 {
     int64_t row = attn.distance.table.d[0] / 2 + i + pairs.of.tk - pairs.of.tq - j;
     float sum = 0;
-    for (int64_t c = 0; c < attn.dim; c += LOT) {
-        float e[LOT], q[LOT], k[LOT] = {};
-        int n = lot(attn.dim, c);
+    for (int64_t c = 0; c < attn.dim; c += VEC) {
+        float e[VEC], q[VEC], k[VEC] = {};
+        int n = vec_length(attn.dim, c);
         load_any(e, attn.table, row, c, n);
         load_any(q, attn.q, pairs.q0 + i, q_channel(attn, pairs) + c, n);
         if (attn.distance.keys)
             load_any(k, attn.k, pairs.k0 + j, k_channel(attn, pairs) + c, n);
-        UNROLL for (int x = 0; x < LOT; x++) sum += e[x] * (q[x] + k[x]);
+        UNROLL for (int x = 0; x < VEC; x++) sum += e[x] * (q[x] + k[x]);
     }
     return sum;
 }

@@ -5,93 +5,93 @@
  * A Pass is a struct with
  *   Sum                             the type of the column sums: float or double
  *   ROW_SUMS, COLUMN_SUMS           how many sums a row and a column have; ROW_SUMS may be 0
- *   first(row, col, n, float *sums)                      adds a lot to the sums of its row
- *   second(row, col, n, const float *sums, Sum (*c)[LOT])  writes, and adds a lot to the sums of its columns */
+ *   first(row, col, n, float *sums)                      adds a vector to the sums of its row
+ *   second(row, col, n, const float *sums, Sum (*c)[VEC])  writes, and adds a vector to the sums of its columns */
 #pragma once
 
 #include "device/cuda/kernels/reduce.h"
 #include "device/cuda/kernels/view.h"
 
 /* A row of up to MOST_ROW numbers is read by one block, which keeps its sums; a longer one is summed before. */
-enum { MOST_ROW_THREADS = 512, FEW_ROW_THREADS = 256, MOST_LOTS = 4, ROW_GROUPS = 8, MOST_ROW = 512 * 4 * LOT };
+enum { MOST_ROW_THREADS = 512, FEW_ROW_THREADS = 256, MOST_VECS = 4, ROW_GROUPS = 8, MOST_ROW = 512 * 4 * VEC };
 
 template <class Sum> struct ColumnParts {
     Parts<float> rows;
-    Sum of[ROW_GROUPS][WARP * LOT]; /* sums of a lot of each lane, from each group of threads */
+    Sum of[ROW_GROUPS][WARP * VEC]; /* sums of a vector of each lane, from each group of threads */
 };
 
 /* What one of `parts` ranges of the rows adds to the columns of a chunk: partial sums (COLUMN_SUMS, parts, cols). */
-template <class Pass, int LOTS>
+template <class Pass, int VECS>
 static __device__ inline void columns_part(const Pass &pass, int64_t rows, int64_t cols, typename Pass::Sum *partial,
                                            unsigned chunk, unsigned part, unsigned parts)
 {
     typedef typename Pass::Sum Sum;
     ColumnParts<Sum> *shared = block_shared<ColumnParts<Sum>>();
-    int64_t span = (int64_t)blockDim.x * LOT, first = chunk * span * LOTS + threadIdx.x * LOT;
+    int64_t span = (int64_t)blockDim.x * VEC, first = chunk * span * VECS + threadIdx.x * VEC;
     int64_t begin = rows * part / parts, end = rows * (part + 1) / parts;
-    Sum columns[LOTS][Pass::COLUMN_SUMS][LOT] = {};
+    Sum columns[VECS][Pass::COLUMN_SUMS][VEC] = {};
 
     for (int64_t row = begin + threadIdx.y; row < end; row += blockDim.y) {
         float sums[Pass::ROW_SUMS + 1] = {};
         if (Pass::ROW_SUMS > 0) {
             for (int64_t col = first; col < cols; col += span)
-                pass.first(row, col, lot(cols, col), sums);
+                pass.first(row, col, vec_length(cols, col), sums);
             UNROLL for (int i = 0; i < Pass::ROW_SUMS; i++) sums[i] = row_sum(sums[i], &shared->rows);
         }
-        UNROLL for (int k = 0; k < LOTS; k++) if (first + k * span < cols)
-            pass.second(row, first + k * span, lot(cols, first + k * span), sums, columns[k]);
+        UNROLL for (int k = 0; k < VECS; k++) if (first + k * span < cols)
+            pass.second(row, first + k * span, vec_length(cols, first + k * span), sums, columns[k]);
     }
-    UNROLL for (int k = 0; k < LOTS; k++) UNROLL for (int s = 0; s < Pass::COLUMN_SUMS; s++)
+    UNROLL for (int k = 0; k < VECS; k++) UNROLL for (int s = 0; s < Pass::COLUMN_SUMS; s++)
     {
         int64_t col = first + k * span;
         Sum *to = partial + ((int64_t)s * parts + part) * cols + col;
         if (blockDim.y == 1) {
-            UNROLL for (int i = 0; i < LOT; i++) if (col + i < cols) to[i] = columns[k][s][i];
+            UNROLL for (int i = 0; i < VEC; i++) if (col + i < cols) to[i] = columns[k][s][i];
             continue;
         }
-        UNROLL for (int i = 0; i < LOT; i++) shared->of[threadIdx.y][threadIdx.x * LOT + i] = columns[k][s][i];
+        UNROLL for (int i = 0; i < VEC; i++) shared->of[threadIdx.y][threadIdx.x * VEC + i] = columns[k][s][i];
         __syncthreads();
-        UNROLL for (int i = 0; i < LOT; i++) if (threadIdx.y == 0 && col + i < cols)
+        UNROLL for (int i = 0; i < VEC; i++) if (threadIdx.y == 0 && col + i < cols)
         {
             Sum sum = 0;
             for (unsigned y = 0; y < blockDim.y; y++)
-                sum += shared->of[y][threadIdx.x * LOT + i];
+                sum += shared->of[y][threadIdx.x * VEC + i];
             to[i] = sum;
         }
         __syncthreads();
     }
 }
 
-template <class Pass, int LOTS, int THREADS>
+template <class Pass, int VECS, int THREADS>
 static __global__ void __launch_bounds__(THREADS)
     columns_kernel(Pass pass, int64_t rows, int64_t cols, typename Pass::Sum *partial)
 {
-    columns_part<Pass, LOTS>(pass, rows, cols, partial, blockIdx.x, blockIdx.y, gridDim.y);
+    columns_part<Pass, VECS>(pass, rows, cols, partial, blockIdx.x, blockIdx.y, gridDim.y);
 }
 
-/* Lots of a thread, and the grid. With sums of rows one block has whole rows: a warp has a row of up to 4 lots a lane,
- * else a block of up to MOST_ROW_THREADS threads has it. */
+/* Vectors of a thread, and the grid. With sums of rows one block has whole rows: a warp has a row of up to 4 vectors a
+ * lane, else a block of up to MOST_ROW_THREADS threads has it. */
 struct ColumnShape {
     Shape shape;
-    int lots;
+    int vectors;
 };
 
 static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums)
 {
     enum { MOST_BLOCKS = 1024, MOST_PARTS = 256 };
-    int64_t lots = ceil_div(cols, LOT), x = WARP, y = ROW_GROUPS, each = 1, chunks = ceil_div(lots, WARP);
+    int64_t vectors = ceil_div(cols, VEC), x = WARP, y = ROW_GROUPS, each = 1, chunks = ceil_div(vectors, WARP);
     if (row_sums) {
         chunks = 1;
-        each = ceil_div(lots, WARP);
-        if (each > MOST_LOTS) {
+        each = ceil_div(vectors, WARP);
+        if (each > MOST_VECS) {
             y = 1;
-            each = ceil_div(lots, MOST_ROW_THREADS);
+            each = ceil_div(vectors, MOST_ROW_THREADS);
         }
-        each = each == 3 ? (int64_t)MOST_LOTS : each;
+        each = each == 3 ? (int64_t)MOST_VECS : each;
         if (y == 1)
-            x = ceil_div(ceil_div(lots, each), WARP) * WARP;
+            x = ceil_div(ceil_div(vectors, each), WARP) * WARP;
     }
-    CHECK(x <= MOST_ROW_THREADS && each <= MOST_LOTS, "rows of %lld numbers, at most %d", (long long)cols,
+    CHECK(x <= MOST_ROW_THREADS && each <= MOST_VECS, "rows of %lld numbers, at most %d", (long long)cols,
           (int)MOST_ROW);
     int64_t parts = MOST_BLOCKS / chunks, most = ceil_div(rows, y);
     parts = least(least(parts < 1 ? 1 : parts, MOST_PARTS), most < 1 ? 1 : most);
@@ -107,7 +107,7 @@ template <class Pass> struct LongRows {
     __device__ void first(int64_t, int64_t, int, float *) const
     {
     }
-    __device__ void second(int64_t row, int64_t col, int n, const float *, Sum (*columns)[LOT]) const
+    __device__ void second(int64_t row, int64_t col, int n, const float *, Sum (*columns)[VEC]) const
     {
         pass.second(row, col, n, sums + row * Pass::ROW_SUMS, columns);
     }
@@ -119,8 +119,8 @@ static __global__ void __launch_bounds__(MOST_ROW_THREADS) long_rows_kernel(Pass
 {
     Parts<float> *parts = block_shared<Parts<float>>();
     float own[Pass::ROW_SUMS] = {};
-    for (int64_t col = threadIdx.x * LOT; col < cols; col += (int64_t)blockDim.x * LOT)
-        pass.first(blockIdx.x, col, lot(cols, col), own);
+    for (int64_t col = threadIdx.x * VEC; col < cols; col += (int64_t)blockDim.x * VEC)
+        pass.first(blockIdx.x, col, vec_length(cols, col), own);
     UNROLL for (int i = 0; i < Pass::ROW_SUMS; i++)
     {
         float sum = row_sum(own[i], parts);
@@ -134,15 +134,15 @@ static void columns_run(Gpu *gpu, const Pass &pass, const ColumnShape &shape, in
                         typename Pass::Sum *partial)
 {
     bool few = shape.shape.threads_x * shape.shape.threads_y <= FEW_ROW_THREADS; /* and more registers for each */
-    if (shape.lots == 1)
+    if (shape.vectors == 1)
         return launch(gpu, shape.shape, columns_kernel<Pass, 1, MOST_ROW_THREADS>, pass, rows, cols, partial);
     if constexpr (Pass::ROW_SUMS > 0) {
-        if (shape.lots == 2)
+        if (shape.vectors == 2)
             launch(gpu, shape.shape, columns_kernel<Pass, 2, MOST_ROW_THREADS>, pass, rows, cols, partial);
         else if (few)
-            launch(gpu, shape.shape, columns_kernel<Pass, MOST_LOTS, FEW_ROW_THREADS>, pass, rows, cols, partial);
+            launch(gpu, shape.shape, columns_kernel<Pass, MOST_VECS, FEW_ROW_THREADS>, pass, rows, cols, partial);
         else
-            launch(gpu, shape.shape, columns_kernel<Pass, MOST_LOTS, MOST_ROW_THREADS>, pass, rows, cols, partial);
+            launch(gpu, shape.shape, columns_kernel<Pass, MOST_VECS, MOST_ROW_THREADS>, pass, rows, cols, partial);
     }
 }
 

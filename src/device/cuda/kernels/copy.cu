@@ -87,8 +87,8 @@ struct Fill {
     float value;
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
-        float out[LOT];
-        UNROLL for (int i = 0; i < LOT; i++) out[i] = value;
+        float out[VEC];
+        UNROLL for (int i = 0; i < VEC; i++) out[i] = value;
         store(x, row, col, n, out);
     }
 };
@@ -100,7 +100,7 @@ struct CopyRows {
     int64_t to_rows, from_rows;
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
-        float out[LOT];
+        float out[VEC];
         int64_t there = to ? to[row] : row, here = from ? from[row] : row;
         KERNEL_CHECK(there >= 0 && there < to_rows && here >= 0 && here < from_rows);
         load(out, x, here, col, n);
@@ -118,9 +118,9 @@ bool is_short_float(Tensor t)
 void gpu_fill(Device *dev, Tensor x, double value)
 {
     if (is_short_float(x))
-        each_lot(dev, x, Fill{ view(x), (float)value });
+        each_vec(dev, x, Fill{ view(x), (float)value });
     else
-        each_lot(dev, x, FillAny{ numbers(x), value });
+        each_vec(dev, x, FillAny{ numbers(x), value });
 }
 
 void gpu_copy(Device *dev, Tensor y, Tensor x)
@@ -129,17 +129,17 @@ void gpu_copy(Device *dev, Tensor y, Tensor x)
     if (x.dtype == y.dtype)
         gpu_copy_rows(gpu_of(dev), y.p, (size_t)y.ld * bytes, x.p, (size_t)x.ld * bytes, cols * bytes, rows);
     else if (is_short_float(x) && is_short_float(y))
-        each_lot(dev, x, CopyRows{ view(y), view(x), NULL, NULL, rows_of(x), rows_of(x) });
+        each_vec(dev, x, CopyRows{ view(y), view(x), NULL, NULL, rows_of(x), rows_of(x) });
     else
-        each_lot(dev, x, CopyAny{ numbers(y), numbers(x) });
+        each_vec(dev, x, CopyAny{ numbers(y), numbers(x) });
 }
 
 void gpu_gather(Device *dev, Tensor y, Tensor table, Tensor ids)
 {
-    each_lot(dev, y, CopyRows{ view(y), view(table), NULL, (const int32_t *)ids.p, rows_of(y), rows_of(table) });
+    each_vec(dev, y, CopyRows{ view(y), view(table), NULL, (const int32_t *)ids.p, rows_of(y), rows_of(table) });
 }
 
 void gpu_scatter(Device *dev, Tensor y, Tensor x, Tensor rows)
 {
-    each_lot(dev, x, CopyRows{ view(y), view(x), (const int32_t *)rows.p, NULL, rows_of(y), rows_of(x) });
+    each_vec(dev, x, CopyRows{ view(y), view(x), (const int32_t *)rows.p, NULL, rows_of(y), rows_of(x) });
 }

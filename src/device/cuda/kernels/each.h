@@ -1,37 +1,37 @@
-/* each.h: a function of (row, first column, numbers) for each lot of a tensor, one thread a lot. */
+/* each.h: a function of (row, first column, numbers) for each vector of a tensor, one thread a vector. */
 #pragma once
 
 #include "device/cuda/kernels/view.h"
 
-template <class Function> static __global__ void each_lot_kernel(int64_t rows, int64_t cols, Function function)
+template <class Function> static __global__ void each_vec_kernel(int64_t rows, int64_t cols, Function function)
 {
-    int64_t col = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * LOT;
+    int64_t col = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * VEC;
     if (col >= cols)
         return;
     int64_t step = (int64_t)gridDim.y * blockDim.y;
     for (int64_t row = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; row < rows; row += step)
-        function(row, col, lot(cols, col));
+        function(row, col, vec_length(cols, col));
 }
 
-/* Neighbouring threads take neighbouring lots of a row, then the next rows. */
+/* Neighbouring threads take neighbouring vectors of a row, then the next rows. */
 static inline Shape each_shape(int64_t rows, int64_t cols)
 {
     enum { THREADS = 256, MOST_Y = 65535 };
-    int64_t lots = ceil_div(cols, LOT), x = 1;
-    while (x < lots && x < THREADS)
+    int64_t vectors = ceil_div(cols, VEC), x = 1;
+    while (x < vectors && x < THREADS)
         x *= 2;
     int64_t y = THREADS / x, blocks = ceil_div(rows, y);
-    return { (unsigned)ceil_div(lots, x), (unsigned)least(blocks, MOST_Y), (unsigned)x, (unsigned)y };
+    return { (unsigned)ceil_div(vectors, x), (unsigned)least(blocks, MOST_Y), (unsigned)x, (unsigned)y };
 }
 
-template <class Function> static void each_lot_of(Gpu *gpu, int64_t rows, int64_t cols, Function function)
+template <class Function> static void each_vec_of(Gpu *gpu, int64_t rows, int64_t cols, Function function)
 {
     if (rows > 0 && cols > 0)
-        launch(gpu, each_shape(rows, cols), each_lot_kernel<Function>, rows, cols, function);
+        launch(gpu, each_shape(rows, cols), each_vec_kernel<Function>, rows, cols, function);
 }
 
-/* The lots of a tensor with the shape of `t`. */
-template <class Function> static void each_lot(Device *dev, Tensor t, Function function)
+/* The vectors of a tensor with the shape of `t`. */
+template <class Function> static void each_vec(Device *dev, Tensor t, Function function)
 {
-    each_lot_of(gpu_of(dev), rows_of(t), cols_of(t), function);
+    each_vec_of(gpu_of(dev), rows_of(t), cols_of(t), function);
 }

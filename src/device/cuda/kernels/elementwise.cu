@@ -10,10 +10,10 @@ struct Add {
     View y, a, b;
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
-        float x[LOT], more[LOT];
+        float x[VEC], more[VEC];
         load(x, a, row, col, n);
         load(more, b, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) x[i] += more[i];
+        UNROLL for (int i = 0; i < VEC; i++) x[i] += more[i];
         store(y, row, col, n, x);
     }
 };
@@ -22,10 +22,10 @@ struct BiasAdd {
     View y, x, b;
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
-        float out[LOT], bias[LOT];
+        float out[VEC], bias[VEC];
         load(out, x, row, col, n);
         load(bias, b, 0, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) out[i] += bias[i];
+        UNROLL for (int i = 0; i < VEC; i++) out[i] += bias[i];
         store(y, row, col, n, out);
     }
 };
@@ -35,9 +35,9 @@ struct Scale {
     float factor;
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
-        float out[LOT];
+        float out[VEC];
         load(out, x, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) out[i] *= factor;
+        UNROLL for (int i = 0; i < VEC; i++) out[i] *= factor;
         store(y, row, col, n, out);
     }
 };
@@ -48,13 +48,13 @@ struct Drop {
     Mask mask;
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
-        float out[LOT], factors[LOT], more[LOT];
+        float out[VEC], factors[VEC], more[VEC];
         load(out, x, row, col, n);
         mask_hidden(factors, mask, row, col);
-        UNROLL for (int i = 0; i < LOT; i++) out[i] *= factors[i];
+        UNROLL for (int i = 0; i < VEC; i++) out[i] *= factors[i];
         if (residual.p) {
             load(more, residual, row, col, n);
-            UNROLL for (int i = 0; i < LOT; i++) out[i] += more[i];
+            UNROLL for (int i = 0; i < VEC; i++) out[i] += more[i];
         }
         store(y, row, col, n, out);
     }
@@ -94,12 +94,12 @@ template <int ACT> struct ActFwd {
     Mask mask;
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
-        float x[LOT], factors[LOT], open[LOT], slope;
+        float x[VEC], factors[VEC], open[VEC], slope;
         load(x, h, row, col, n);
         mask_hidden(factors, mask, row, col);
         if (gate.p)
             load(open, gate, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++)
+        UNROLL for (int i = 0; i < VEC; i++)
         {
             x[i] = activate<ACT>(x[i], &slope) * factors[i];
             if (gate.p)
@@ -114,13 +114,13 @@ template <int ACT> struct ActBwd {
     Mask mask;
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
-        float x[LOT], factors[LOT], open[LOT], gradient[LOT], slope;
+        float x[VEC], factors[VEC], open[VEC], gradient[VEC], slope;
         load(x, h, row, col, n);
         load(gradient, da, row, col, n);
         mask_hidden(factors, mask, row, col);
         if (gate.p)
             load(open, gate, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++)
+        UNROLL for (int i = 0; i < VEC; i++)
         {
             float value = activate<ACT>(x[i], &slope), g = gradient[i] * factors[i];
             gradient[i] = g * value;
@@ -136,27 +136,27 @@ template <int ACT> struct ActBwd {
 
 void gpu_add(Device *dev, Tensor y, Tensor a, Tensor b)
 {
-    each_lot(dev, y, Add{ view(y), view(a), view(b) });
+    each_vec(dev, y, Add{ view(y), view(a), view(b) });
 }
 
 void gpu_bias_add(Device *dev, Tensor y, Tensor x, Tensor b)
 {
-    each_lot(dev, y, BiasAdd{ view(y), view(x), view(b) });
+    each_vec(dev, y, BiasAdd{ view(y), view(x), view(b) });
 }
 
 void gpu_scale(Device *dev, Tensor y, Tensor x, float factor)
 {
-    each_lot(dev, y, Scale{ view(y), view(x), factor });
+    each_vec(dev, y, Scale{ view(y), view(x), factor });
 }
 
 void gpu_dropout_fwd(Device *dev, Tensor y, Tensor x, Tensor residual, const Dropout *drop)
 {
-    each_lot(dev, y, Drop{ view(y), view(x), view(residual), mask_of(drop) });
+    each_vec(dev, y, Drop{ view(y), view(x), view(residual), mask_of(drop) });
 }
 
 void gpu_dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *drop)
 {
-    each_lot(dev, dx, Drop{ view(dx), view(dy), view(NO_TENSOR), mask_of(drop) });
+    each_vec(dev, dx, Drop{ view(dx), view(dy), view(NO_TENSOR), mask_of(drop) });
 }
 
 void gpu_act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, const Dropout *drop)
@@ -165,7 +165,7 @@ void gpu_act_fwd(Device *dev, Tensor a, Tensor h, Tensor gate, Activation act, c
     switch (act) {
 #define FWD(name, text)                                                                                                \
     case ACT_##name:                                                                                                   \
-        return each_lot(dev, a, ActFwd<ACT_##name>{ view(a), view(h), view(gate), mask });
+        return each_vec(dev, a, ActFwd<ACT_##name>{ view(a), view(h), view(gate), mask });
         ACTIVATIONS(FWD)
     case ACT_COUNT:
         break;
@@ -179,7 +179,7 @@ void gpu_act_bwd(Device *dev, Tensor dh, Tensor dgate, Tensor da, Tensor h, Tens
     switch (act) {
 #define BWD(name, text)                                                                                                \
     case ACT_##name:                                                                                                   \
-        return each_lot(dev, dh, ActBwd<ACT_##name>{ view(dh), view(dgate), view(da), view(h), view(gate), mask });
+        return each_vec(dev, dh, ActBwd<ACT_##name>{ view(dh), view(dgate), view(da), view(h), view(gate), mask });
         ACTIVATIONS(BWD)
     case ACT_COUNT:
         break;

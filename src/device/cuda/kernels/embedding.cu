@@ -9,7 +9,7 @@ namespace
 
 /* A warp sums a chunk of columns over the tokens of a tile, run by run. Runs that other tiles share are left as partial
  * sums: `head` of the run that the tile begins with, if it began before, else `tail` of the one that goes on after. */
-enum { RUN_TILE = 32, CHUNK = WARP * LOT, WARPS = 4 };
+enum { RUN_TILE = 32, CHUNK = WARP * VEC, WARPS = 4 };
 
 struct Runs {
     View dtable, dy;
@@ -19,11 +19,11 @@ struct Runs {
     int64_t cols;
 };
 
-__device__ inline void add_to(const View &v, int64_t row, int64_t col, int n, const float (&sum)[LOT])
+__device__ inline void add_to(const View &v, int64_t row, int64_t col, int n, const float (&sum)[VEC])
 {
-    float x[LOT];
+    float x[VEC];
     load(x, v, row, col, n);
-    UNROLL for (int i = 0; i < LOT; i++) x[i] += sum[i];
+    UNROLL for (int i = 0; i < VEC; i++) x[i] += sum[i];
     store(v, row, col, n, x);
 }
 
@@ -33,33 +33,33 @@ __device__ inline bool goes_on(const Runs &runs, int i)
 }
 
 /* The run that ends before token `end` of the sorted ones. */
-__device__ inline void leave_run(const Runs &runs, int tile, int begin, int end, int64_t col, const float (&sum)[LOT])
+__device__ inline void leave_run(const Runs &runs, int tile, int begin, int end, int64_t col, const float (&sum)[VEC])
 {
-    int n = lot(runs.cols, col);
+    int n = vec_length(runs.cols, col);
     bool before = begin == tile * RUN_TILE && goes_on(runs, begin), after = goes_on(runs, end);
     if (!before && !after)
         return add_to(runs.dtable, runs.keys[begin], col, n, sum);
     float *to = (before ? runs.head : runs.tail) + (int64_t)tile * runs.cols + col;
-    UNROLL for (int i = 0; i < LOT; i++) if (i < n) to[i] = sum[i];
+    UNROLL for (int i = 0; i < VEC; i++) if (i < n) to[i] = sum[i];
 }
 
 __global__ void __launch_bounds__(WARP *WARPS) sum_runs(Runs runs)
 {
     int tile = (int)(blockIdx.x * WARPS + threadIdx.y), first = tile * RUN_TILE, begin = first;
-    int64_t col = (int64_t)blockIdx.y * CHUNK + threadIdx.x * LOT;
+    int64_t col = (int64_t)blockIdx.y * CHUNK + threadIdx.x * VEC;
     int last = first + RUN_TILE < runs.n ? first + RUN_TILE : runs.n;
-    float sum[LOT] = {};
+    float sum[VEC] = {};
     if (first >= runs.n || col >= runs.cols)
         return;
     for (int i = first; i < last; i++) {
-        float x[LOT];
-        load(x, runs.dy, runs.tokens[i], col, lot(runs.cols, col));
+        float x[VEC];
+        load(x, runs.dy, runs.tokens[i], col, vec_length(runs.cols, col));
         if (i > begin && !goes_on(runs, i)) {
             leave_run(runs, tile, begin, i, col, sum);
             begin = i;
-            UNROLL for (int j = 0; j < LOT; j++) sum[j] = 0;
+            UNROLL for (int j = 0; j < VEC; j++) sum[j] = 0;
         }
-        UNROLL for (int j = 0; j < LOT; j++) sum[j] += x[j];
+        UNROLL for (int j = 0; j < VEC; j++) sum[j] += x[j];
     }
     leave_run(runs, tile, begin, last, col, sum);
 }
@@ -68,20 +68,20 @@ __global__ void __launch_bounds__(WARP *WARPS) sum_runs(Runs runs)
 __global__ void __launch_bounds__(WARP *WARPS) join_runs(Runs runs)
 {
     int tile = (int)(blockIdx.x * WARPS + threadIdx.y), end = (tile + 1) * RUN_TILE;
-    int64_t col = (int64_t)blockIdx.y * CHUNK + threadIdx.x * LOT;
+    int64_t col = (int64_t)blockIdx.y * CHUNK + threadIdx.x * VEC;
     if (col >= runs.cols || !goes_on(runs, end))
         return;
     int32_t key = runs.keys[end];
     int begin = tile * RUN_TILE;
     if (runs.keys[begin] == key && goes_on(runs, begin))
         return; /* it began in a tile before */
-    int n = lot(runs.cols, col);
-    float sum[LOT];
+    int n = vec_length(runs.cols, col);
+    float sum[VEC];
     const float *tail = runs.tail + (int64_t)tile * runs.cols + col;
-    UNROLL for (int i = 0; i < LOT; i++) sum[i] = i < n ? tail[i] : 0;
+    UNROLL for (int i = 0; i < VEC; i++) sum[i] = i < n ? tail[i] : 0;
     for (int t = tile + 1; t * RUN_TILE < runs.n && runs.keys[t * RUN_TILE] == key; t++) {
         const float *head = runs.head + (int64_t)t * runs.cols + col;
-        UNROLL for (int i = 0; i < LOT; i++) sum[i] += i < n ? head[i] : 0;
+        UNROLL for (int i = 0; i < VEC; i++) sum[i] += i < n ? head[i] : 0;
     }
     add_to(runs.dtable, key, col, n, sum);
 }

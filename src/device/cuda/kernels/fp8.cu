@@ -53,22 +53,22 @@ Bytes bytes(Tensor t)
     return { (uint8_t *)t.p, t.ld, cols_of(t) };
 }
 
-/* Writes n <= LOT numbers, in one access where they lie at a multiple of LOT bytes. */
-__device__ inline void store_bytes(const Bytes &b, int64_t row, int64_t col, int64_t n, const uint8_t (&x)[LOT])
+/* Writes n <= VEC numbers, in one access where they lie at a multiple of VEC bytes. */
+__device__ inline void store_bytes(const Bytes &b, int64_t row, int64_t col, int64_t n, const uint8_t (&x)[VEC])
 {
     uint8_t *at = b.p + row * b.ld + col;
-    if (n == LOT && (uintptr_t)at % LOT == 0) {
+    if (n == VEC && (uintptr_t)at % VEC == 0) {
         uint64_t all = 0;
-        UNROLL for (int i = 0; i < LOT; i++) all |= (uint64_t)x[i] << 8 * i;
+        UNROLL for (int i = 0; i < VEC; i++) all |= (uint64_t)x[i] << 8 * i;
         *(uint64_t *)at = all;
         return;
     }
-    UNROLL for (int i = 0; i < LOT; i++) if (i < n) at[i] = x[i];
+    UNROLL for (int i = 0; i < VEC; i++) if (i < n) at[i] = x[i];
 }
 
-/* A block casts tiles of TILE × TILE numbers: a thread has lots of the rows threadIdx.y and threadIdx.y + GROUP_ROWS,
- * and afterwards lots of such columns. */
-enum { TILE = 64, ACROSS = TILE / LOT, GROUP_ROWS = 32 };
+/* A block casts tiles of TILE × TILE numbers: a thread has vectors of the rows threadIdx.y and threadIdx.y +
+ * GROUP_ROWS, and afterwards vectors of such columns. */
+enum { TILE = 64, ACROSS = TILE / VEC, GROUP_ROWS = 32 };
 
 struct TileShared {
     Parts<unsigned> parts;
@@ -84,21 +84,21 @@ struct Cast {
     bool e5m2;
 };
 
-/* The lot at (row, col), as bytes into y and the tile. Returns the largest bits of its absolute values. */
-__device__ inline unsigned cast_lot(const Cast &cast, TileShared *tile, int64_t row, int64_t col, float scale)
+/* The vector at (row, col), as bytes into y and the tile. Returns the largest bits of its absolute values. */
+__device__ inline unsigned cast_vec(const Cast &cast, TileShared *tile, int64_t row, int64_t col, float scale)
 {
-    float in[LOT] = {};
-    uint8_t out[LOT];
+    float in[VEC] = {};
+    uint8_t out[VEC];
     unsigned most = 0;
     bool there = row < cast.rows && col < cast.cols;
-    int n = there ? lot(cast.cols, col) : 0;
+    int n = there ? vec_length(cast.cols, col) : 0;
     if (there)
         load(in, cast.x, row, col, n);
-    UNROLL for (int i = 0; i < LOT; i++)
+    UNROLL for (int i = 0; i < VEC; i++)
     {
         most = most_of(most, bits_of_f32(in[i]) & 0x7FFFFFFFu);
         out[i] = i < n ? to_float8(in[i] * scale, cast.e5m2) : 0;
-        tile->of[row % TILE][threadIdx.x * LOT + i] = out[i];
+        tile->of[row % TILE][threadIdx.x * VEC + i] = out[i];
     }
     if (there && cast.y.p)
         store_bytes(cast.y, row, col, n, out);
@@ -107,12 +107,12 @@ __device__ inline unsigned cast_lot(const Cast &cast, TileShared *tile, int64_t 
 
 __device__ inline void write_column(const Cast &cast, const TileShared *tile, int64_t first, int64_t first_col, int c)
 {
-    int64_t token = first + threadIdx.x * LOT;
-    uint8_t out[LOT];
+    int64_t token = first + threadIdx.x * VEC;
+    uint8_t out[VEC];
     if (cast.yt.p == NULL || first_col + c >= cast.cols || token >= cast.padded)
         return;
-    UNROLL for (int i = 0; i < LOT; i++) out[i] = tile->of[threadIdx.x * LOT + i][c];
-    store_bytes(cast.yt, first_col + c, token, least(LOT, cast.padded - token), out);
+    UNROLL for (int i = 0; i < VEC; i++) out[i] = tile->of[threadIdx.x * VEC + i][c];
+    store_bytes(cast.yt, first_col + c, token, least(VEC, cast.padded - token), out);
 }
 
 __global__ void __launch_bounds__(ACROSS *GROUP_ROWS) cast_kernel(Cast cast)
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(ACROSS *GROUP_ROWS) cast_kernel(Cast cast)
     unsigned most = 0;
     for (int64_t t = blockIdx.y; t < tiles; t += gridDim.y) {
         UNROLL for (int k = 0; k < TILE / GROUP_ROWS; k++) most = most_of(
-            most, cast_lot(cast, tile, t * TILE + threadIdx.y + k * GROUP_ROWS, first_col + threadIdx.x * LOT, scale));
+            most, cast_vec(cast, tile, t * TILE + threadIdx.y + k * GROUP_ROWS, first_col + threadIdx.x * VEC, scale));
         __syncthreads();
         UNROLL for (int k = 0; k < TILE / GROUP_ROWS; k++)
             write_column(cast, tile, t * TILE, first_col, (int)threadIdx.y + k * GROUP_ROWS);
@@ -158,13 +158,13 @@ __global__ void __launch_bounds__(AMAX_THREADS)
                  int margin, bool e5m2)
 {
     AmaxShared *shared = block_shared<AmaxShared>();
-    int64_t lots = ceil_div(cols, LOT), n = rows * lots, step = (int64_t)gridDim.x * AMAX_THREADS;
+    int64_t vectors = ceil_div(cols, VEC), n = rows * vectors, step = (int64_t)gridDim.x * AMAX_THREADS;
     unsigned most = 0;
     for (int64_t i = (int64_t)blockIdx.x * AMAX_THREADS + threadIdx.x; i < n; i += step) {
-        float in[LOT];
-        int64_t row = i / lots, col = (i - row * lots) * LOT;
-        load(in, x, row, col, lot(cols, col));
-        UNROLL for (int k = 0; k < LOT; k++) most = most_of(most, bits_of_f32(in[k]) & 0x7FFFFFFFu);
+        float in[VEC];
+        int64_t row = i / vectors, col = (i - row * vectors) * VEC;
+        load(in, x, row, col, vec_length(cols, col));
+        UNROLL for (int k = 0; k < VEC; k++) most = most_of(most, bits_of_f32(in[k]) & 0x7FFFFFFFu);
     }
     most = block_most(most, &shared->parts);
     if (threadIdx.x == 0)
@@ -222,7 +222,7 @@ void gpu_fp8_cast(Device *dev, Tensor y, Tensor yt, Tensor amax, Tensor x, Tenso
 void gpu_fp8_scale(Device *dev, Tensor scale, Tensor inverse, Tensor x, int32_t margin, bool e5m2)
 {
     Gpu *gpu = gpu_of(dev);
-    int64_t lots = rows_of(x) * ceil_div(cols_of(x), LOT), blocks = ceil_div(lots, AMAX_THREADS);
+    int64_t vectors = rows_of(x) * ceil_div(cols_of(x), VEC), blocks = ceil_div(vectors, AMAX_THREADS);
     unsigned *partial = (unsigned *)gpu_scratch(gpu, AMAX_BLOCKS * sizeof *partial);
     Shape shape = { (unsigned)least(blocks < 1 ? 1 : blocks, AMAX_BLOCKS), 1, AMAX_THREADS, 1 };
     launch(gpu, shape, scale_kernel, view(x), rows_of(x), cols_of(x), partial, gpu_tickets(gpu), (float *)scale.p,

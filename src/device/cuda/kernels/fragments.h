@@ -256,17 +256,17 @@ template <int ROWS, int DIM>
 static __device__ inline void stage_rows(Tile<ROWS, DIM> *tile, const View &x, int64_t first, int64_t end,
                                          int64_t channel, int dim)
 {
-    bool aligned = x.wide && channel % LOT == 0;
-    for (int i = (int)threadIdx.x; i < ROWS * DIM / LOT; i += (int)blockDim.x) {
-        int r = i / (DIM / LOT), c = i % (DIM / LOT) * LOT;
-        int n = first + r < end ? (int)least(LOT, dim - c) : 0;
+    bool aligned = x.wide && channel % VEC == 0;
+    for (int i = (int)threadIdx.x; i < ROWS * DIM / VEC; i += (int)blockDim.x) {
+        int r = i / (DIM / VEC), c = i % (DIM / VEC) * VEC;
+        int n = first + r < end ? (int)least(VEC, dim - c) : 0;
         uint16_t *to = &tile->of[r][c];
-        if (n == LOT && aligned)
+        if (n == VEC && aligned)
             copy_async(to, place(x, first + r, channel + c));
         else if (n <= 0)
             *(uint4 *)to = { 0, 0, 0, 0 };
         else
-            ROLLED for (int j = 0; j < LOT; j++) to[j] =
+            ROLLED for (int j = 0; j < VEC; j++) to[j] =
                 j < n ? *(const uint16_t *)place(x, first + r, channel + c + j) : 0;
     }
 }

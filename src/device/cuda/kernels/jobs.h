@@ -47,13 +47,13 @@ template <class Job> static inline Jobs<Job> no_jobs(void)
     return jobs;
 }
 
-enum { JOB_THREADS = 256, JOB_LOTS = 4 * JOB_THREADS }; /* lots that a block does */
+enum { JOB_THREADS = 256, JOB_VECS = 4 * JOB_THREADS }; /* vectors that a block does */
 
 /* A Job with
  *   BLOCKS                                  how many blocks the registers of an SM should have room for
  *   Factors                                 numbers that are the same for the whole tensor
  *   factors()                               computes them, once a block
- *   operator()(factors, row, col, n)        does a lot */
+ *   operator()(factors, row, col, n)        does a vector */
 template <class Job>
 static __global__ void __launch_bounds__(JOB_THREADS, Job::BLOCKS) jobs_kernel(const __grid_constant__ Jobs<Job> jobs)
 {
@@ -65,12 +65,12 @@ static __global__ void __launch_bounds__(JOB_THREADS, Job::BLOCKS) jobs_kernel(c
         *shared = job.factors();
     __syncthreads();
     const Factors factors = *shared;
-    int64_t rows = jobs.rows[j], cols = jobs.cols[j], lots = ceil_div(cols, LOT);
-    int64_t first = (int64_t)(blockIdx.x - jobs.first[j]) * JOB_LOTS + threadIdx.x;
-    int64_t end = least((int64_t)(blockIdx.x - jobs.first[j] + 1) * JOB_LOTS, rows * lots);
+    int64_t rows = jobs.rows[j], cols = jobs.cols[j], vectors = ceil_div(cols, VEC);
+    int64_t first = (int64_t)(blockIdx.x - jobs.first[j]) * JOB_VECS + threadIdx.x;
+    int64_t end = least((int64_t)(blockIdx.x - jobs.first[j] + 1) * JOB_VECS, rows * vectors);
     for (int64_t i = first; i < end; i += JOB_THREADS) {
-        int64_t row = rows == 1 ? 0 : i / lots, col = (i - row * lots) * LOT;
-        job(factors, row, col, lot(cols, col));
+        int64_t row = rows == 1 ? 0 : i / vectors, col = (i - row * vectors) * VEC;
+        job(factors, row, col, vec_length(cols, col));
     }
 }
 
@@ -79,7 +79,7 @@ template <class Job> static void jobs_add(Jobs<Job> *jobs, Tensor t, const Job &
 {
     int64_t rows = rows_of(t), cols = cols_of(t);
     if (rows > 0 && cols > 0)
-        jobs->add(job, rows, cols, ceil_div(rows * ceil_div(cols, LOT), JOB_LOTS));
+        jobs->add(job, rows, cols, ceil_div(rows * ceil_div(cols, VEC), JOB_VECS));
 }
 
 template <class Job> static void jobs_run(Device *dev, const Jobs<Job> &jobs)

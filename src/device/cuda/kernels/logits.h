@@ -37,15 +37,15 @@ static __device__ inline Peak peak_shuffle(Peak a, int distance)
              __shfl_xor_sync(ALL_LANES, a.sum, distance), __shfl_xor_sync(ALL_LANES, a.plain, distance) };
 }
 
-/* A thread's part: LOT numbers at a time, blockDim.x lots apart. */
+/* A thread's part: VEC numbers at a time, blockDim.x vectors apart. */
 static __device__ inline Peak peak_of_thread(const View &logits, int64_t row, int64_t cols)
 {
     Peak peak = peak_empty();
-    for (int64_t col = threadIdx.x * LOT; col < cols; col += blockDim.x * LOT) {
-        float x[LOT], max = peak.max;
-        int n = lot(cols, col);
+    for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
+        float x[VEC], max = peak.max;
+        int n = vec_length(cols, col);
         load(x, logits, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) if (i < n)
+        UNROLL for (int i = 0; i < VEC; i++) if (i < n)
         {
             if (x[i] > max || peak.at < 0) {
                 max = x[i];
@@ -55,7 +55,7 @@ static __device__ inline Peak peak_of_thread(const View &logits, int64_t row, in
         }
         float base = max == -INFINITY ? 0 : max; /* all of them -inf: their sum is 0, not NaN */
         float sum = peak.sum != 0 ? peak.sum * expf(peak.max - base) : 0;
-        UNROLL for (int i = 0; i < LOT; i++) if (i < n) sum += expf(x[i] - base);
+        UNROLL for (int i = 0; i < VEC; i++) if (i < n) sum += expf(x[i] - base);
         peak.max = max;
         peak.sum = sum;
     }
@@ -77,9 +77,9 @@ static __device__ inline Peak peak_of_row(const View &logits, int64_t row, int64
     return peak;
 }
 
-/* A block a row, of as many threads as have more than one lot. */
+/* A block a row, of as many threads as have more than one vector. */
 static inline Shape logits_shape(int64_t rows, int64_t cols)
 {
-    int64_t threads = ceil_div(ceil_div(cols, 2 * LOT), WARP) * WARP;
+    int64_t threads = ceil_div(ceil_div(cols, 2 * VEC), WARP) * WARP;
     return { (unsigned)rows, 1, (unsigned)least(threads, MOST_THREADS), 1 };
 }

@@ -34,17 +34,17 @@ static __device__ inline void mask_four(float *factors, const Mask &mask, Philox
         (pairs[i / 2] >> 16 * (i % 2) & 0xFFFF) >= mask.threshold ? mask.kept : 0;
 }
 
-/* Factors of channels [col, col + LOT) of a token; col is a multiple of LOT. */
-static __device__ inline void mask_hidden(float (&factors)[LOT], const Mask &mask, int64_t row, int64_t col)
+/* Factors of channels [col, col + VEC) of a token; col is a multiple of VEC. */
+static __device__ inline void mask_hidden(float (&factors)[VEC], const Mask &mask, int64_t row, int64_t col)
 {
     if (mask.sample == NULL) {
-        UNROLL for (int i = 0; i < LOT; i++) factors[i] = 1;
+        UNROLL for (int i = 0; i < VEC; i++) factors[i] = 1;
         return;
     }
     uint64_t sample = (uint64_t)mask.sample[row];
     uint32_t position = (uint32_t)mask.position[row], channel = (uint32_t)(mask.first_channel + col);
     PhiloxWords words;
-    UNROLL for (uint32_t i = 0; i < LOT; i += 4)
+    UNROLL for (uint32_t i = 0; i < VEC; i += 4)
     {
         if (i == 0 || (channel + i) % PHILOX_ELEMENTS == 0)
             words = philox4x32(mask.key, (uint32_t)sample, (uint32_t)(sample >> 32), position,

@@ -12,7 +12,7 @@ Shape row_shape(int64_t rows, int64_t cols)
 {
     if (cols <= WARP_ROW)
         return { (unsigned)ceil_div(rows, ROW_GROUPS), 1, WARP, ROW_GROUPS };
-    int64_t threads = ceil_div(ceil_div(cols, LOT), WARP) * WARP;
+    int64_t threads = ceil_div(ceil_div(cols, VEC), WARP) * WARP;
     return { (unsigned)rows, 1, (unsigned)least(threads, MOST_ROW_THREADS), 1 };
 }
 
@@ -26,11 +26,11 @@ struct Norm {
 __device__ inline float sum_of_squares(const Norm &norm, int64_t row, int64_t cols, float mean, Parts<float> *parts)
 {
     float sum = 0;
-    for (int64_t col = threadIdx.x * LOT; col < cols; col += blockDim.x * LOT) {
-        float x[LOT];
-        int n = lot(cols, col);
+    for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
+        float x[VEC];
+        int n = vec_length(cols, col);
         load(x, norm.x, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) if (i < n) sum += (x[i] - mean) * (x[i] - mean);
+        UNROLL for (int i = 0; i < VEC; i++) if (i < n) sum += (x[i] - mean) * (x[i] - mean);
     }
     return row_sum(sum, parts);
 }
@@ -38,10 +38,10 @@ __device__ inline float sum_of_squares(const Norm &norm, int64_t row, int64_t co
 __device__ inline float mean_of(const Norm &norm, int64_t row, int64_t cols, Parts<float> *parts)
 {
     float sum = 0;
-    for (int64_t col = threadIdx.x * LOT; col < cols; col += blockDim.x * LOT) {
-        float x[LOT];
-        load(x, norm.x, row, col, lot(cols, col));
-        UNROLL for (int i = 0; i < LOT; i++) sum += x[i];
+    for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
+        float x[VEC];
+        load(x, norm.x, row, col, vec_length(cols, col));
+        UNROLL for (int i = 0; i < VEC; i++) sum += x[i];
     }
     return row_sum(sum, parts) / (float)cols;
 }
@@ -59,14 +59,14 @@ __global__ void __launch_bounds__(MOST_ROW_THREADS) norm_fwd_kernel(Norm norm, i
         if (norm.mean)
             norm.mean[row] = mean;
     }
-    for (int64_t col = threadIdx.x * LOT; col < cols; col += blockDim.x * LOT) {
-        float x[LOT], w[LOT], b[LOT] = {};
-        int n = lot(cols, col);
+    for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
+        float x[VEC], w[VEC], b[VEC] = {};
+        int n = vec_length(cols, col);
         load(x, norm.x, row, col, n);
         load(w, norm.w, 0, col, n);
         if (norm.b.p)
             load(b, norm.b, 0, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) x[i] = (x[i] - mean) * rstd * w[i] + b[i];
+        UNROLL for (int i = 0; i < VEC; i++) x[i] = (x[i] - mean) * rstd * w[i] + b[i];
         store(norm.y, row, col, n, x);
     }
 }
@@ -88,11 +88,11 @@ template <bool LAYER> struct NormBwd {
 
     __device__ void first(int64_t row, int64_t col, int n, float *sums) const
     {
-        float a[LOT], g[LOT], gain[LOT], m = LAYER ? mean[row] : 0, r = rstd[row];
+        float a[VEC], g[VEC], gain[VEC], m = LAYER ? mean[row] : 0, r = rstd[row];
         load(a, x, row, col, n);
         load(g, dy, row, col, n);
         load(gain, w, 0, col, n);
-        UNROLL for (int i = 0; i < LOT; i++)
+        UNROLL for (int i = 0; i < VEC; i++)
         {
             sums[0] += g[i] * gain[i] * ((a[i] - m) * r);
             if (LAYER)
@@ -100,16 +100,16 @@ template <bool LAYER> struct NormBwd {
         }
     }
 
-    __device__ void second(int64_t row, int64_t col, int n, const float *sums, float (*columns)[LOT]) const
+    __device__ void second(int64_t row, int64_t col, int n, const float *sums, float (*columns)[VEC]) const
     {
-        float a[LOT], g[LOT], gain[LOT], out[LOT] = {}, m = LAYER ? mean[row] : 0, r = rstd[row];
+        float a[VEC], g[VEC], gain[VEC], out[VEC] = {}, m = LAYER ? mean[row] : 0, r = rstd[row];
         float mean_gn = sums[0] / (float)cols, mean_g = LAYER ? sums[ROW_SUMS - 1] / (float)cols : 0;
         load(a, x, row, col, n);
         load(g, dy, row, col, n);
         load(gain, w, 0, col, n);
         if (residual.p)
             load(out, residual, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++)
+        UNROLL for (int i = 0; i < VEC; i++)
         {
             float normed = (a[i] - m) * r;
             columns[0][i] += g[i] * normed;

@@ -86,9 +86,9 @@ struct Alibi {
     int32_t first, first_head, heads;
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
-        float out[LOT];
+        float out[VEC];
         double slope = alibi_slope(first_head + (int32_t)row, heads);
-        UNROLL for (int i = 0; i < LOT; i++) out[i] = (float)(-slope * fabs((double)(first + col + i)));
+        UNROLL for (int i = 0; i < VEC; i++) out[i] = (float)(-slope * fabs((double)(first + col + i)));
         store(bias, row, col, n, out);
     }
 };
@@ -109,23 +109,24 @@ struct Angles {
     }
 };
 
-/* Lots of the first half of the turned channels of each head, with their partners in the second half. */
+/* Vectors of the first half of the turned channels of each head, with their partners in the second half. */
 struct Rotary {
     View x, table;
     const int32_t *position_ids;
-    int64_t head_dim, half, lots, positions; /* lots of a half */
+    int64_t head_dim, half, vectors, positions; /* vectors of a half */
     bool inverse;
     __device__ void operator()(int64_t row, int64_t col, int) const
     {
-        int64_t unit = col / LOT, c = unit % lots * LOT, at = unit / lots * head_dim + c, position = position_ids[row];
-        int n = lot(half, c);
-        float a[LOT], b[LOT], cosine[LOT], sine[LOT];
+        int64_t unit = col / VEC, c = unit % vectors * VEC, at = unit / vectors * head_dim + c,
+                position = position_ids[row];
+        int n = vec_length(half, c);
+        float a[VEC], b[VEC], cosine[VEC], sine[VEC];
         KERNEL_CHECK(position >= 0 && position < positions);
         load_any(a, x, row, at, n);
         load_any(b, x, row, at + half, n);
         load_any(cosine, table, position, c, n);
         load_any(sine, table, position, half + c, n);
-        UNROLL for (int i = 0; i < LOT; i++)
+        UNROLL for (int i = 0; i < VEC; i++)
         {
             float s = inverse ? -sine[i] : sine[i], first = a[i] * cosine[i] - b[i] * s;
             b[i] = b[i] * cosine[i] + a[i] * s;
@@ -154,26 +155,26 @@ void gpu_relpos_bwd(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *
 
 void gpu_alibi(Device *dev, Tensor bias, int32_t first, int32_t first_head, int32_t heads)
 {
-    each_lot(dev, bias, Alibi{ view(bias), first, first_head, heads });
+    each_vec(dev, bias, Alibi{ view(bias), first, first_head, heads });
 }
 
 void gpu_sinusoid_table(Device *dev, Tensor table, int32_t first)
 {
     int64_t half = cols_of(table) / 2;
-    each_lot(dev, table, Angles{ view(table), half, first, -log(10000) / (double)(half - 1), false });
+    each_vec(dev, table, Angles{ view(table), half, first, -log(10000) / (double)(half - 1), false });
 }
 
 void gpu_rotary_table(Device *dev, Tensor table, double base)
 {
     int64_t half = cols_of(table) / 2;
     if (half > 0)
-        each_lot(dev, table, Angles{ view(table), half, 0, -log(base) / (double)half, true });
+        each_vec(dev, table, Angles{ view(table), half, 0, -log(base) / (double)half, true });
 }
 
 void gpu_rotary(Device *dev, Tensor x, Tensor table, Tensor position_ids, int32_t head_dim, bool inverse)
 {
-    int64_t half = cols_of(table) / 2, lots = ceil_div(half, LOT), heads = cols_of(x) / head_dim;
-    Rotary rotary = { view(x),        view(table), (const int32_t *)position_ids.p, head_dim, half, lots,
+    int64_t half = cols_of(table) / 2, vectors = ceil_div(half, VEC), heads = cols_of(x) / head_dim;
+    Rotary rotary = { view(x),        view(table), (const int32_t *)position_ids.p, head_dim, half, vectors,
                       rows_of(table), inverse };
-    each_lot_of(gpu_of(dev), rows_of(x), heads * lots * LOT, rotary);
+    each_vec_of(gpu_of(dev), rows_of(x), heads * vectors * VEC, rotary);
 }

@@ -12,11 +12,11 @@ template <class T> struct SumColumns {
     __device__ void first(int64_t, int64_t, int, float *) const
     {
     }
-    __device__ void second(int64_t row, int64_t col, int n, const float *, T (*columns)[LOT]) const
+    __device__ void second(int64_t row, int64_t col, int n, const float *, T (*columns)[VEC]) const
     {
-        float a[LOT];
+        float a[VEC];
         load(a, x, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) columns[0][i] += (T)a[i];
+        UNROLL for (int i = 0; i < VEC; i++) columns[0][i] += (T)a[i];
     }
 };
 
@@ -31,10 +31,10 @@ struct Squares {
     View x;
     __device__ double operator()(int64_t row, int64_t col, int n) const
     {
-        float a[LOT];
+        float a[VEC];
         double sum = 0;
         load(a, x, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) sum += (double)a[i] * (double)a[i];
+        UNROLL for (int i = 0; i < VEC; i++) sum += (double)a[i] * (double)a[i];
         return sum;
     }
 };

@@ -23,11 +23,11 @@ struct TopShared {
 __device__ inline Best next_of_thread(const View &x, int64_t row, int64_t cols, Best last)
 {
     Best best = { -INFINITY, -1 };
-    for (int64_t col = threadIdx.x * LOT; col < cols; col += blockDim.x * LOT) {
-        float in[LOT];
-        int n = lot(cols, col);
+    for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
+        float in[VEC];
+        int n = vec_length(cols, col);
         load(in, x, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) if (i < n)
+        UNROLL for (int i = 0; i < VEC; i++) if (i < n)
         {
             int at = (int)(col + i);
             float value = in[i] == in[i] ? in[i] : -INFINITY;

@@ -1,4 +1,4 @@
-/* total.h: the sum of a function of every lot of a tensor, in double, for several tensors by one launch. */
+/* total.h: the sum of a function of every vector of a tensor, in double, for several tensors by one launch. */
 #pragma once
 
 #include "device/cuda/kernels/jobs.h"
@@ -27,12 +27,12 @@ static __global__ void __launch_bounds__(TOTAL_THREADS)
     int j = jobs.find(blockIdx.x);
     const Total<Function> total = jobs.of[j];
     unsigned first = jobs.first[j], blocks = jobs.first[j + 1] - first;
-    int64_t rows = jobs.rows[j], cols = jobs.cols[j], lots = ceil_div(cols, LOT), n = rows * lots;
+    int64_t rows = jobs.rows[j], cols = jobs.cols[j], vectors = ceil_div(cols, VEC), n = rows * vectors;
     double sum = 0;
     for (int64_t i = (int64_t)(blockIdx.x - first) * TOTAL_THREADS + threadIdx.x; i < n;
          i += (int64_t)blocks * TOTAL_THREADS) {
-        int64_t row = rows == 1 ? 0 : i / lots, col = (i - row * lots) * LOT;
-        sum += total.function(row, col, lot(cols, col));
+        int64_t row = rows == 1 ? 0 : i / vectors, col = (i - row * vectors) * VEC;
+        sum += total.function(row, col, vec_length(cols, col));
     }
     sum = row_sum(sum, &shared->parts);
     if (threadIdx.x == 0)
@@ -51,7 +51,7 @@ static __global__ void __launch_bounds__(TOTAL_THREADS)
 template <class Function>
 static void totals_add(Jobs<Total<Function>> *jobs, Tensor t, const Function &function, double *out, float beta)
 {
-    int64_t blocks = ceil_div(rows_of(t) * ceil_div(cols_of(t), LOT), TOTAL_THREADS);
+    int64_t blocks = ceil_div(rows_of(t) * ceil_div(cols_of(t), VEC), TOTAL_THREADS);
     jobs->add({ function, out, beta }, rows_of(t), cols_of(t), least(blocks < 1 ? 1 : blocks, TOTAL_BLOCKS));
 }
 

@@ -5,13 +5,13 @@
 #include "device/cuda/kernels/gpu.h"
 
 /* Numbers that a thread reads or writes at once: 16 bytes of bf16, twice 16 bytes of f32. */
-enum { LOT = 8 };
+enum { VEC = 8 };
 
 struct View {
     char *p; /* NULL: the tensor is absent */
     int64_t ld;
     int dtype;
-    bool wide; /* every lot that begins at a multiple of LOT columns begins at a multiple of 16 bytes */
+    bool wide; /* every vector that begins at a multiple of VEC columns begins at a multiple of 16 bytes */
 };
 
 /* f32, bf16 and f16. */
@@ -64,12 +64,12 @@ static __device__ inline unsigned pack(const float *x, int dtype)
     return low | high << 16;
 }
 
-/* x = numbers [col, col + n) of the row, n <= LOT; the others become 0. */
-static __device__ inline void load(float (&x)[LOT], const View &v, int64_t row, int64_t col, int n)
+/* x = numbers [col, col + n) of the row, n <= VEC; the others become 0. */
+static __device__ inline void load(float (&x)[VEC], const View &v, int64_t row, int64_t col, int n)
 {
     const char *at = place(v, row, col);
-    if (!v.wide || n < LOT) {
-        UNROLL for (int i = 0; i < LOT; i++) x[i] = i < n ? load_one(v, row, col + i) : 0;
+    if (!v.wide || n < VEC) {
+        UNROLL for (int i = 0; i < VEC; i++) x[i] = i < n ? load_one(v, row, col + i) : 0;
     } else if (v.dtype == DT_F32) {
         float4 a = ((const float4 *)at)[0], b = ((const float4 *)at)[1];
         x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w, x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
@@ -82,11 +82,11 @@ static __device__ inline void load(float (&x)[LOT], const View &v, int64_t row, 
     }
 }
 
-static __device__ inline void store(const View &v, int64_t row, int64_t col, int n, const float (&x)[LOT])
+static __device__ inline void store(const View &v, int64_t row, int64_t col, int n, const float (&x)[VEC])
 {
     char *at = place(v, row, col);
-    if (!v.wide || n < LOT) {
-        UNROLL for (int i = 0; i < LOT; i++) if (i < n) store_one(v, row, col + i, x[i]);
+    if (!v.wide || n < VEC) {
+        UNROLL for (int i = 0; i < VEC; i++) if (i < n) store_one(v, row, col + i, x[i]);
     } else if (v.dtype == DT_F32) {
         ((float4 *)at)[0] = { x[0], x[1], x[2], x[3] };
         ((float4 *)at)[1] = { x[4], x[5], x[6], x[7] };
@@ -95,23 +95,23 @@ static __device__ inline void store(const View &v, int64_t row, int64_t col, int
     }
 }
 
-/* A lot that begins at any column, such as a head's. */
-static __device__ inline void load_any(float (&x)[LOT], View v, int64_t row, int64_t col, int n)
+/* A vector that begins at any column, such as a head's. */
+static __device__ inline void load_any(float (&x)[VEC], View v, int64_t row, int64_t col, int n)
 {
-    v.wide = v.wide && col % LOT == 0;
+    v.wide = v.wide && col % VEC == 0;
     load(x, v, row, col, n);
 }
 
-static __device__ inline void store_any(View v, int64_t row, int64_t col, int n, const float (&x)[LOT])
+static __device__ inline void store_any(View v, int64_t row, int64_t col, int n, const float (&x)[VEC])
 {
-    v.wide = v.wide && col % LOT == 0;
+    v.wide = v.wide && col % VEC == 0;
     store(v, row, col, n, x);
 }
 
-/* How many numbers of a row of `cols` the lot at `col` has. */
-static __device__ inline int lot(int64_t cols, int64_t col)
+/* How many numbers of a row of `cols` the vector at `col` has. */
+static __device__ inline int vec_length(int64_t cols, int64_t col)
 {
-    return cols - col < LOT ? (int)(cols - col) : LOT;
+    return cols - col < VEC ? (int)(cols - col) : VEC;
 }
 
 /* beta · old + more, where beta 0 does not read. */

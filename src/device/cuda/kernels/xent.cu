@@ -16,11 +16,11 @@ struct Xent {
 
 __device__ inline void row_of_zeros(const Xent &xent, int64_t row)
 {
-    const float zeros[LOT] = {};
+    const float zeros[VEC] = {};
     if (threadIdx.x < XENT_STATS)
         xent.stats[row * xent.stats_ld + threadIdx.x] = 0;
-    for (int64_t col = threadIdx.x * LOT; xent.spec.grad && col < xent.cols; col += blockDim.x * LOT)
-        store(xent.logits, row, col, lot(xent.cols, col), zeros);
+    for (int64_t col = threadIdx.x * VEC; xent.spec.grad && col < xent.cols; col += blockDim.x * VEC)
+        store(xent.logits, row, col, vec_length(xent.cols, col), zeros);
 }
 
 /* With smoothing s the target distribution is q = on at the target and off elsewhere; on = 1 - s, off = s / (V - 1). */
@@ -57,11 +57,11 @@ __global__ void __launch_bounds__(MOST_THREADS) xent_kernel(Xent xent)
     double scale = (double)xent.weights[row] * (double)xent.spec.scale;
     float factor = (float)(scale * (1 + 2 * (double)xent.spec.z_loss * log_z) / (double)peak.sum);
     float base = (float)(scale * off), less = (float)(scale * (on - off));
-    for (int64_t col = threadIdx.x * LOT; col < xent.cols; col += blockDim.x * LOT) {
-        float x[LOT];
-        int n = lot(xent.cols, col);
+    for (int64_t col = threadIdx.x * VEC; col < xent.cols; col += blockDim.x * VEC) {
+        float x[VEC];
+        int n = vec_length(xent.cols, col);
         load(x, xent.logits, row, col, n);
-        UNROLL for (int i = 0; i < LOT; i++) x[i] =
+        UNROLL for (int i = 0; i < VEC; i++) x[i] =
             expf(x[i] - peak.max) * factor - base - (col + i == target ? less : 0);
         store(xent.logits, row, col, n, x);
     }
