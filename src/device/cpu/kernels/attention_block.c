@@ -8,32 +8,32 @@ static size_t floats(int64_t n)
     return align64((size_t)n * sizeof(float));
 }
 
-static Desk lay_out(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward, size_t *used)
+static Scratch lay_out(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward, size_t *used)
 {
     int64_t rows = attn_max_rows(spec, attn_tiling), keys = min_i64(TILE_KEYS, spec->max_k);
     size_t tile = floats(rows * (keys + 3)), sums = backward ? floats(spec->max_k * size) : 0;
     size_t panels = cpu_gemm_tile_bytes(dev, rows, keys, size), other = cpu_gemm_tile_bytes(dev, rows, size, keys);
     *used = 0;
-    return (Desk){ .tile = attn_take(memory, used, tile),
-                   .gradients = attn_take(memory, used, backward ? tile : 0),
-                   .mask = attn_take(memory, used, floats(keys)),
-                   .block = attn_take(memory, used, floats(rows * size)),
-                   .dk = attn_take(memory, used, sums),
-                   .dv = attn_take(memory, used, sums),
-                   .row = attn_take(memory, used, floats(size)),
-                   .other = attn_take(memory, used, floats(size)),
-                   .panels = attn_take(memory, used, panels > other ? panels : other),
-                   .runs = attn_take(memory, used, sizeof(Run) * (size_t)attn_max_runs(spec, attn_tiling)) };
+    return (Scratch){ .tile = attn_take(memory, used, tile),
+                      .gradients = attn_take(memory, used, backward ? tile : 0),
+                      .mask = attn_take(memory, used, floats(keys)),
+                      .block = attn_take(memory, used, floats(rows * size)),
+                      .dk = attn_take(memory, used, sums),
+                      .dv = attn_take(memory, used, sums),
+                      .row = attn_take(memory, used, floats(size)),
+                      .other = attn_take(memory, used, floats(size)),
+                      .panels = attn_take(memory, used, panels > other ? panels : other),
+                      .runs = attn_take(memory, used, sizeof(Run) * (size_t)attn_max_runs(spec, attn_tiling)) };
 }
 
-size_t attn_desk_bytes(const Device *dev, const AttnSpec *spec, int64_t size, bool backward)
+size_t attn_scratch_bytes(const Device *dev, const AttnSpec *spec, int64_t size, bool backward)
 {
     size_t used;
     (void)lay_out(dev, NULL, spec, size, backward, &used);
     return used;
 }
 
-Desk attn_desk_at(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward)
+Scratch attn_scratch_at(const Device *dev, char *memory, const AttnSpec *spec, int64_t size, bool backward)
 {
     size_t used;
     return lay_out(dev, memory, spec, size, backward, &used);
@@ -55,16 +55,16 @@ Block attn_tile(Block b, int *run)
     return tile;
 }
 
-void attn_scores(Device *dev, const Desk *desk, const Head *head, Block b)
+void attn_scores(Device *dev, const Scratch *scratch, const Head *head, Block b)
 {
     float rescale = head->spec->rescale, scale = head->spec->scale / (rescale > 0 ? rescale : 1);
     int64_t ld = attn_tile_ld(head);
     Panel q = attn_panel(head->q, b.first, false);
     for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
-        cpu_gemm_tile(dev, desk->tile + run->column, ld, q, attn_panel(head->k, run->begin, true), b.rows, run->keys,
-                      head->size, scale, 0, desk->panels);
+        cpu_gemm_tile(dev, scratch->tile + run->column, ld, q, attn_panel(head->k, run->begin, true), b.rows, run->keys,
+                      head->size, scale, 0, scratch->panels);
     for (int64_t r = 0; rescale > 0 && r < b.rows; r++) {
-        float *row = desk->tile + r * ld;
+        float *row = scratch->tile + r * ld;
         SIMD for (int64_t j = 0; j < b.columns; j++) row[j] *= rescale;
     }
 }

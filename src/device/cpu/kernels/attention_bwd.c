@@ -23,13 +23,13 @@ static void probabilities_row(float *row, const Head *head, Block b, int64_t i, 
 
 /* Row i of a tile: p (columns) becomes p∘mask, dp (columns) becomes ds = p∘(mask∘dp - delta), where delta = Σ p∘mask∘dp
  * over all keys = dout·o. */
-static void score_gradient_row(float *p, float *dp, float delta, const Desk *desk, const HeadBwd *hb, Block tile,
+static void score_gradient_row(float *p, float *dp, float delta, const Scratch *scratch, const HeadBwd *hb, Block tile,
                                int64_t i)
 {
     int64_t n = tile.columns;
     if (hb->head.drop->rate > 0) {
-        const float *mask = desk->mask;
-        attn_dropout(desk->mask, &hb->head, tile, i);
+        const float *mask = scratch->mask;
+        attn_dropout(scratch->mask, &hb->head, tile, i);
         SIMD for (int64_t j = 0; j < n; j++)
         {
             dp[j] = p[j] * (mask[j] * dp[j] - delta);
@@ -47,54 +47,55 @@ static void score_gradient_row(float *p, float *dp, float delta, const Desk *des
 
 /* A run's share of a block's gradients, from the probabilities and the gradients of its scores. `first`: dq is written,
  * else added to; beta is that of dk and dv. */
-static void run_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, Block b, const Run *run, bool first, float beta)
+static void run_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Block b, const Run *run, bool first,
+                    float beta)
 {
     const Head *head = &hb->head;
     int64_t ld = attn_tile_ld(head), size = head->size, keys = run->keys, at = run->begin * size;
     float scale = head->spec->scale;
-    const float *p = desk->tile + run->column, *ds = desk->gradients + run->column;
-    cpu_gemm_tile(dev, desk->dv + at, size, (Panel){ p, ld, true, DT_F32 }, attn_panel(hb->dout, b.first, false), keys,
-                  size, b.rows, 1, beta, desk->panels);
-    cpu_gemm_tile(dev, desk->block, size, (Panel){ ds, ld, false, DT_F32 }, attn_panel(head->k, run->begin, false),
-                  b.rows, size, keys, scale, first ? 0 : 1, desk->panels);
-    cpu_gemm_tile(dev, desk->dk + at, size, (Panel){ ds, ld, true, DT_F32 }, attn_panel(head->q, b.first, false), keys,
-                  size, b.rows, scale, beta, desk->panels);
+    const float *p = scratch->tile + run->column, *ds = scratch->gradients + run->column;
+    cpu_gemm_tile(dev, scratch->dv + at, size, (Panel){ p, ld, true, DT_F32 }, attn_panel(hb->dout, b.first, false),
+                  keys, size, b.rows, 1, beta, scratch->panels);
+    cpu_gemm_tile(dev, scratch->block, size, (Panel){ ds, ld, false, DT_F32 }, attn_panel(head->k, run->begin, false),
+                  b.rows, size, keys, scale, first ? 0 : 1, scratch->panels);
+    cpu_gemm_tile(dev, scratch->dk + at, size, (Panel){ ds, ld, true, DT_F32 }, attn_panel(head->q, b.first, false),
+                  keys, size, b.rows, scale, beta, scratch->panels);
 }
 
 /* A tile's share of the gradients. deltas (rows): see score_gradient_row. */
-static void tile_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, Block tile, const float *deltas, bool first,
-                     float beta)
+static void tile_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Block tile, const float *deltas,
+                     bool first, float beta)
 {
     const Head *head = &hb->head;
     int64_t ld = attn_tile_ld(head), size = head->size;
     Panel dout = attn_panel(hb->dout, tile.first, false);
-    attn_scores(dev, desk, head, tile);
+    attn_scores(dev, scratch, head, tile);
     for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++)
-        cpu_gemm_tile(dev, desk->gradients + run->column, ld, dout, attn_panel(head->v, run->begin, true), tile.rows,
-                      run->keys, size, 1, 0, desk->panels);
+        cpu_gemm_tile(dev, scratch->gradients + run->column, ld, dout, attn_panel(head->v, run->begin, true), tile.rows,
+                      run->keys, size, 1, 0, scratch->panels);
     for (int64_t r = 0; r < tile.rows; r++) {
         int64_t i = tile.first + r;
-        probabilities_row(desk->tile + r * ld, head, tile, i, hb->lse[i]);
-        score_gradient_row(desk->tile + r * ld, desk->gradients + r * ld, deltas[r], desk, hb, tile, i);
+        probabilities_row(scratch->tile + r * ld, head, tile, i, hb->lse[i]);
+        score_gradient_row(scratch->tile + r * ld, scratch->gradients + r * ld, deltas[r], scratch, hb, tile, i);
     }
     for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++)
-        run_bwd(dev, hb, desk, tile, run, first && run == tile.runs, beta);
+        run_bwd(dev, hb, scratch, tile, run, first && run == tile.runs, beta);
 }
 
 /* beta is that of dk and dv: 0 where no block came before and this one attends to all keys, else 1. */
-static void block_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, Block b, float beta)
+static void block_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Block b, float beta)
 {
     int64_t size = hb->head.size;
     float deltas[TILE_QUERIES];
     for (int64_t r = 0; r < b.rows; r++)
-        deltas[r] = dot(row_read(desk->row, hb->dout, b.first + r, 0, size),
-                        row_read(desk->other, hb->o, b.first + r, 0, size), size);
+        deltas[r] = dot(row_read(scratch->row, hb->dout, b.first + r, 0, size),
+                        row_read(scratch->other, hb->o, b.first + r, 0, size), size);
     for (int run = 0; run < b.n_runs;) {
         bool first = run == 0;
-        tile_bwd(dev, hb, desk, attn_tile(b, &run), deltas, first, beta);
+        tile_bwd(dev, hb, scratch, attn_tile(b, &run), deltas, first, beta);
     }
     for (int64_t r = 0; r < b.rows; r++)
-        row_write(hb->dq, b.first + r, 0, size, desk->block + r * size);
+        row_write(hb->dq, b.first + r, 0, size, scratch->block + r * size);
 }
 
 /* The first query of the block that ends before `end`: blocks begin where forward has them. */
@@ -109,25 +110,25 @@ static int64_t block_before(const Head *head, int64_t end)
 }
 
 /* From the last block to the first: the last queries attend to every key, causal or not, but for a window or a layout.
- * `first_head`: no head has added to the desk's dk and dv yet. */
-static void head_bwd(Device *dev, const HeadBwd *hb, const Desk *desk, bool first_head)
+ * `first_head`: no head has added to the scratch memory's dk and dv yet. */
+static void head_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, bool first_head)
 {
     const Head *head = &hb->head;
     bool empty = head->tq == 0 || head->tk == 0;
     bool write = first_head && head->spec->window == 0 && !head->spec->layout;
     size_t sums_bytes = (size_t)(head->tk * head->size) * sizeof(float);
     if (first_head && (empty || !write)) {
-        memset(desk->dk, 0, sums_bytes);
-        memset(desk->dv, 0, sums_bytes);
+        memset(scratch->dk, 0, sums_bytes);
+        memset(scratch->dv, 0, sums_bytes);
     }
     if (empty) {
         zero_rows(hb->dq);
         return;
     }
     for (int64_t end = head->tq; end > 0;) {
-        Block b = attn_block(head, block_before(head, end), attn_tiling, (Range){ 0, head->tk }, desk->runs);
+        Block b = attn_block(head, block_before(head, end), attn_tiling, (Range){ 0, head->tk }, scratch->runs);
         if (b.columns > 0)
-            block_bwd(dev, hb, desk, b, write && end == head->tq ? 0 : 1);
+            block_bwd(dev, hb, scratch, b, write && end == head->tq ? 0 : 1);
         else
             zero_rows(tensor_slice_rows(hb->dq, b.first, b.rows));
         end = b.first;
@@ -168,7 +169,7 @@ static Memory memory_open(Device *dev, const AttnSpec *spec, int64_t size, int64
 {
     const Bf16Products *bf16 = attn_bf16(dev, spec);
     size_t row = row_bytes(spec->max_q + spec->max_k), sums_bytes = row_bytes(ld_sums * spec->heads);
-    size_t bytes = row + (bf16 ? bf16->attention_bwd_bytes(spec, size) : attn_desk_bytes(dev, spec, size, true));
+    size_t bytes = row + (bf16 ? bf16->attention_bwd_bytes(spec, size) : attn_scratch_bytes(dev, spec, size, true));
     char *workspace = cpu_workspace(dev, sums_bytes + (size_t)dev->threads * bytes);
     memset(workspace, 0, sums_bytes);
     return (Memory){ bf16, (float *)workspace, ld_sums, workspace + sums_bytes, row, bytes };
@@ -180,9 +181,9 @@ static void kv_head_bwd(Device *dev, const Bwd *t, int32_t s, int32_t kv_head, c
     char *mine = memory->threads + (size_t)omp_get_thread_num() * memory->bytes, *rest = mine + memory->row_bytes;
     int32_t group = t->spec->heads / attn_kv_heads(t->spec);
     int64_t first = t->spec->cu_k.device[s], n = t->spec->cu_k.device[s + 1] - first;
-    Desk desk = { 0 };
+    Scratch scratch = { 0 };
     if (!memory->bf16)
-        desk = attn_desk_at(dev, rest, t->spec, t->q.d[1] / t->spec->heads, true);
+        scratch = attn_scratch_at(dev, rest, t->spec, t->q.d[1] / t->spec->heads, true);
     for (int32_t g = 0; g < group; g++) {
         HeadBwd hb = head_bwd_of(t, s, kv_head * group + g, (float *)mine);
         int64_t size = hb.head.size;
@@ -192,10 +193,10 @@ static void kv_head_bwd(Device *dev, const Bwd *t, int32_t s, int32_t kv_head, c
             memory->bf16->attention_bwd(&hb, head_rows(t->dk, first, n, kv_head, size),
                                         head_rows(t->dv, first, n, kv_head, size), g == 0, g == group - 1, rest);
         else
-            head_bwd(dev, &hb, &desk, g == 0);
+            head_bwd(dev, &hb, &scratch, g == 0);
     }
     if (!memory->bf16)
-        write_keys(t, s, kv_head, desk.dk, desk.dv);
+        write_keys(t, s, kv_head, scratch.dk, scratch.dv);
 }
 
 void KERNEL(attn_bwd)(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, float beta_bias, Tensor dout,

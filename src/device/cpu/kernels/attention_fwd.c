@@ -67,38 +67,38 @@ static void scale_row(float *row, float factor, int64_t n)
     SIMD for (int64_t c = 0; c < n; c++) row[c] *= factor;
 }
 
-/* A tile's part of the sums of a block: desk->block (rows,size) += e^(scores - max) v. */
-static void tile_fwd(Device *dev, const Desk *desk, const Head *head, Block tile, Softmax *softmax, bool first)
+/* A tile's part of the sums of a block: scratch->block (rows,size) += e^(scores - max) v. */
+static void tile_fwd(Device *dev, const Scratch *scratch, const Head *head, Block tile, Softmax *softmax, bool first)
 {
     int64_t ld = attn_tile_ld(head), size = head->size;
-    attn_scores(dev, desk, head, tile);
+    attn_scores(dev, scratch, head, tile);
     for (int64_t r = 0; r < tile.rows; r++) {
-        float *row = desk->tile + r * ld, factor = softmax_row(row, head, tile, tile.first + r, &softmax[r]);
+        float *row = scratch->tile + r * ld, factor = softmax_row(row, head, tile, tile.first + r, &softmax[r]);
         if (!first && factor < 1)
-            scale_row(desk->block + r * size, factor, size);
+            scale_row(scratch->block + r * size, factor, size);
         if (head->drop->rate > 0) {
-            attn_dropout(desk->mask, head, tile, tile.first + r);
-            SIMD for (int64_t j = 0; j < tile.columns; j++) row[j] *= desk->mask[j];
+            attn_dropout(scratch->mask, head, tile, tile.first + r);
+            SIMD for (int64_t j = 0; j < tile.columns; j++) row[j] *= scratch->mask[j];
         }
     }
     for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++)
-        cpu_gemm_tile(dev, desk->block, size, (Panel){ desk->tile + run->column, ld, false, DT_F32 },
+        cpu_gemm_tile(dev, scratch->block, size, (Panel){ scratch->tile + run->column, ld, false, DT_F32 },
                       attn_panel(head->v, run->begin, false), tile.rows, size, run->keys, 1,
-                      first && run == tile.runs ? 0 : 1, desk->panels);
+                      first && run == tile.runs ? 0 : 1, scratch->panels);
 }
 
 /* o (rows,size) of a block and its log-sum-exps. */
-static void block_fwd(Device *dev, Tensor o, float *lse, const Desk *desk, const Head *head, Block b)
+static void block_fwd(Device *dev, Tensor o, float *lse, const Scratch *scratch, const Head *head, Block b)
 {
     Softmax softmax[TILE_QUERIES];
     for (int64_t r = 0; r < b.rows; r++)
         softmax[r] = (Softmax){ .max = -INFINITY };
     for (int run = 0; run < b.n_runs;) {
         bool first = run == 0;
-        tile_fwd(dev, desk, head, attn_tile(b, &run), softmax, first);
+        tile_fwd(dev, scratch, head, attn_tile(b, &run), softmax, first);
     }
     for (int64_t r = 0; r < b.rows; r++) {
-        float *row = desk->block + r * head->size, sum = softmax[r].sum;
+        float *row = scratch->block + r * head->size, sum = softmax[r].sum;
         lse[r] = sum > 0 ? softmax[r].max + logf(sum) : 0;
         scale_row(row, sum > 0 ? 1 / sum : 0, head->size);
         row_write(o, r, 0, head->size, row);
@@ -106,13 +106,13 @@ static void block_fwd(Device *dev, Tensor o, float *lse, const Desk *desk, const
 }
 
 /* o (tq,size) and log_sums (tq) of all queries of a head. */
-static void head_fwd(Device *dev, Tensor o, float *log_sums, const Desk *desk, const Head *head)
+static void head_fwd(Device *dev, Tensor o, float *log_sums, const Scratch *scratch, const Head *head)
 {
     for (int64_t first = 0; first < head->tq;) {
-        Block b = attn_block(head, first, attn_tiling, (Range){ 0, head->tk }, desk->runs);
+        Block b = attn_block(head, first, attn_tiling, (Range){ 0, head->tk }, scratch->runs);
         Tensor rows = tensor_slice_rows(o, first, b.rows);
         if (b.columns > 0) {
-            block_fwd(dev, rows, log_sums + first, desk, head, b);
+            block_fwd(dev, rows, log_sums + first, scratch, head, b);
         } else {
             zero_rows(rows);
             memset(log_sums + first, 0, (size_t)b.rows * sizeof *log_sums);
@@ -136,7 +136,7 @@ void KERNEL(attn_fwd)(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Ten
     const Bf16Products *bf16 = attn_bf16(dev, spec);
     size_t bias_bytes = row_bytes(spec->max_q + spec->max_k);
     size_t bytes =
-        bias_bytes + (bf16 ? bf16->attention_fwd_bytes(spec, size) : attn_desk_bytes(dev, spec, size, false));
+        bias_bytes + (bf16 ? bf16->attention_fwd_bytes(spec, size) : attn_scratch_bytes(dev, spec, size, false));
     char *workspace = cpu_workspace(dev, (size_t)dev->threads * bytes);
     cpu_gemm_enter(dev);
     zero_uncovered(o, spec->cu_q.device, spec->n_seq);
@@ -151,8 +151,8 @@ void KERNEL(attn_fwd)(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Ten
         if (bf16) {
             bf16->attention_fwd(rows, log_sums, &head, memory + bias_bytes);
         } else {
-            Desk desk = attn_desk_at(dev, memory + bias_bytes, spec, size, false);
-            head_fwd(dev, rows, log_sums, &desk, &head);
+            Scratch scratch = attn_scratch_at(dev, memory + bias_bytes, spec, size, false);
+            head_fwd(dev, rows, log_sums, &scratch, &head);
         }
     }
 }

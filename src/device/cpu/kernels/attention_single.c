@@ -116,7 +116,7 @@ INLINE void query_fwd(const Task *t, int64_t i, DType dtype, int64_t size)
 }
 
 /* Scratch memory of a thread. */
-static size_t desk_bytes(const AttnSpec *spec, int64_t n, int64_t size)
+static size_t scratch_bytes(const AttnSpec *spec, int64_t n, int64_t size)
 {
     int64_t longest = max_i64(n * size, spec->max_q + spec->max_k);
     return row_bytes(n * spec->max_k) + 2 * row_bytes(n * size) + row_bytes(longest);
@@ -144,7 +144,7 @@ void cpu_attn_single_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, 
 {
     static const Dropout none = { 0 };
     int64_t size = q.d[1] / spec->heads, n = heads_together(dev, spec), parts = (spec->heads + n - 1) / n;
-    size_t bytes = desk_bytes(spec, n, size);
+    size_t bytes = scratch_bytes(spec, n, size);
     char *workspace = cpu_workspace(dev, (size_t)dev->threads * bytes);
     int64_t work = (int64_t)spec->n_seq * spec->max_q * spec->max_k * q.d[1];
     zero_uncovered(o, spec->cu_q.device, spec->n_seq);

@@ -5,30 +5,30 @@
 #include <math.h>
 
 /* Scratch memory of a thread: a head in f32, rows side by side, and what backward adds up. */
-typedef struct Desk {
+typedef struct Scratch {
     const float *table; /* of embeddings, the same for all threads */
     float *scores, *mask, *q, *k, *v, *dout, *o, *dq, *dk, *dv, *dtable;
-} Desk;
+} Scratch;
 
-/* The next n numbers of a desk. */
+/* the next n numbers of a thread's scratch memory. */
 static float *take(char *memory, size_t *used, int64_t n)
 {
     return attn_take(memory, used, (size_t)n * sizeof(float));
 }
 
-static size_t lay_out(Desk *desk, char *memory, const AttnSpec *spec, int64_t size)
+static size_t lay_out(Scratch *scratch, char *memory, const AttnSpec *spec, int64_t size)
 {
     size_t used = 0;
     int64_t queries = spec->max_q * size, keys = spec->max_k * size;
-    desk->scores = take(memory, &used, max_i64(spec->max_k, size));
-    desk->mask = take(memory, &used, spec->max_k);
-    float **const of_queries[] = { &desk->q, &desk->dout, &desk->o, &desk->dq };
-    float **const of_keys[] = { &desk->k, &desk->v, &desk->dk, &desk->dv };
+    scratch->scores = take(memory, &used, max_i64(spec->max_k, size));
+    scratch->mask = take(memory, &used, spec->max_k);
+    float **const of_queries[] = { &scratch->q, &scratch->dout, &scratch->o, &scratch->dq };
+    float **const of_keys[] = { &scratch->k, &scratch->v, &scratch->dk, &scratch->dv };
     for (int i = 0; i < 4; i++) {
         *of_queries[i] = take(memory, &used, queries);
         *of_keys[i] = take(memory, &used, keys);
     }
-    desk->dtable = take(memory, &used, tensor_count(spec->distance->table));
+    scratch->dtable = take(memory, &used, tensor_count(spec->distance->table));
     return used;
 }
 
@@ -41,11 +41,11 @@ static void widen_rows(float *to, Tensor t)
     }
 }
 
-static void widen_head(const Desk *desk, const Head *head)
+static void widen_head(const Scratch *scratch, const Head *head)
 {
-    widen_rows(desk->q, head->q);
-    widen_rows(desk->k, head->k);
-    widen_rows(desk->v, head->v);
+    widen_rows(scratch->q, head->q);
+    widen_rows(scratch->k, head->k);
+    widen_rows(scratch->v, head->v);
 }
 
 /* Row of the table of embeddings, and of its gradient, for query i and key j. */
@@ -71,14 +71,14 @@ static float score(const float *q, const float *k, const float *e, bool keys, in
 }
 
 /* Scores of the keys that query i attends to, the range that is returned. */
-static Range row_scores(const Desk *desk, const Head *head, int64_t i)
+static Range row_scores(const Scratch *scratch, const Head *head, int64_t i)
 {
     bool keys = head->spec->distance->keys;
-    const float *q = desk->q + i * head->size;
+    const float *q = scratch->q + i * head->size;
     Range seen = attn_keys(head, i);
     for (int64_t j = seen.begin; j < seen.end; j++) {
-        const float *e = desk->table + table_row(head, i, j) * head->size;
-        desk->scores[j] = head->spec->scale * score(q, desk->k + j * head->size, e, keys, head->size);
+        const float *e = scratch->table + table_row(head, i, j) * head->size;
+        scratch->scores[j] = head->spec->scale * score(q, scratch->k + j * head->size, e, keys, head->size);
     }
     return seen;
 }
@@ -115,58 +115,58 @@ static float exponentials(float *scores, Range seen, float *max)
 }
 
 /* o (size) and the log-sum-exp of query i. */
-static void row_fwd(float *o, float *lse, const Desk *desk, const Head *head, int64_t i)
+static void row_fwd(float *o, float *lse, const Scratch *scratch, const Head *head, int64_t i)
 {
     float max;
-    Range seen = row_scores(desk, head, i);
-    float total = exponentials(desk->scores, seen, &max);
-    row_mask(desk->mask, head, i);
+    Range seen = row_scores(scratch, head, i);
+    float total = exponentials(scratch->scores, seen, &max);
+    row_mask(scratch->mask, head, i);
     memset(o, 0, (size_t)head->size * sizeof *o);
     for (int64_t j = seen.begin; j < seen.end; j++)
-        add_scaled(o, desk->scores[j] / total * desk->mask[j], desk->v + j * head->size, head->size);
+        add_scaled(o, scratch->scores[j] / total * scratch->mask[j], scratch->v + j * head->size, head->size);
     *lse = total > 0 ? max + logf(total) : 0;
 }
 
-/* The workspace: the table of embeddings in f32, then a desk for each thread, `bytes` apart. */
-typedef struct Desks {
+/* The workspace: the table of embeddings in f32, then scratch memory for each thread, `bytes` apart. */
+typedef struct ScratchPool {
     char *memory;
     const float *table;
     size_t bytes;
-} Desks;
+} ScratchPool;
 
-static Desks desks_open(Device *dev, const AttnSpec *spec, int64_t size)
+static ScratchPool pool_open(Device *dev, const AttnSpec *spec, int64_t size)
 {
-    Desk desk;
+    Scratch scratch;
     Tensor table = spec->distance->table;
-    size_t table_bytes = row_bytes(tensor_count(table)), bytes = lay_out(&desk, NULL, spec, size);
+    size_t table_bytes = row_bytes(tensor_count(table)), bytes = lay_out(&scratch, NULL, spec, size);
     char *workspace = cpu_workspace(dev, table_bytes + (size_t)dev->threads * bytes);
     widen_rows((float *)workspace, table);
-    return (Desks){ workspace + table_bytes, (float *)workspace, bytes };
+    return (ScratchPool){ workspace + table_bytes, (float *)workspace, bytes };
 }
 
-static Desk desk_of(const Desks *desks, int thread, const AttnSpec *spec, int64_t size)
+static Scratch scratch_of(const ScratchPool *pool, int thread, const AttnSpec *spec, int64_t size)
 {
-    Desk desk = { .table = desks->table };
-    lay_out(&desk, desks->memory + (size_t)thread * desks->bytes, spec, size);
-    return desk;
+    Scratch scratch = { .table = pool->table };
+    lay_out(&scratch, pool->memory + (size_t)thread * pool->bytes, spec, size);
+    return scratch;
 }
 
 void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, const AttnSpec *spec,
                            const Dropout *drop)
 {
     int64_t size = q.d[1] / spec->heads;
-    Desks desks = desks_open(dev, spec, size);
+    ScratchPool pool = pool_open(dev, spec, size);
     KERNEL(fill)(dev, o, 0);
     KERNEL(fill)(dev, lse, 0);
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * spec->heads; task++) {
-        Desk desk = desk_of(&desks, omp_get_thread_num(), spec, size);
+        Scratch scratch = scratch_of(&pool, omp_get_thread_num(), spec, size);
         Head head =
             head_of(spec, drop, (int32_t)(task / spec->heads), (int32_t)(task % spec->heads), q, k, v, NO_TENSOR, NULL);
-        widen_head(&desk, &head);
+        widen_head(&scratch, &head);
         for (int64_t i = 0; i < head.tq; i++) {
-            row_fwd(desk.o, row_of(lse, head.index) + head.q_first + i, &desk, &head, i);
-            row_write(o, head.q_first + i, head.index * size, size, desk.o);
+            row_fwd(scratch.o, row_of(lse, head.index) + head.q_first + i, &scratch, &head, i);
+            row_write(o, head.q_first + i, head.index * size, size, scratch.o);
         }
     }
 }
@@ -185,41 +185,41 @@ static void pair_bwd(float *restrict dq, float *restrict dk, float *restrict de,
     }
 }
 
-static void row_bwd(const HeadBwd *hb, const Desk *desk, int64_t i)
+static void row_bwd(const HeadBwd *hb, const Scratch *scratch, int64_t i)
 {
     const Head *head = &hb->head;
     int64_t size = head->size;
-    const float *dout = desk->dout + i * size, *q = desk->q + i * size;
-    float delta = dot(dout, desk->o + i * size, size), keys = head->spec->distance->keys ? 1 : 0;
-    Range seen = row_scores(desk, head, i);
-    row_mask(desk->mask, head, i);
+    const float *dout = scratch->dout + i * size, *q = scratch->q + i * size;
+    float delta = dot(dout, scratch->o + i * size, size), keys = head->spec->distance->keys ? 1 : 0;
+    Range seen = row_scores(scratch, head, i);
+    row_mask(scratch->mask, head, i);
     for (int64_t j = seen.begin; j < seen.end; j++) {
-        float p = exp_f32(desk->scores[j] - hb->lse[i]), mask = desk->mask[j];
-        float dp = mask * dot(dout, desk->v + j * size, size);
+        float p = exp_f32(scratch->scores[j] - hb->lse[i]), mask = scratch->mask[j];
+        float dp = mask * dot(dout, scratch->v + j * size, size);
         int64_t row = table_row(head, i, j) * size;
-        add_scaled(desk->dv + j * size, p * mask, dout, size);
-        pair_bwd(desk->dq + i * size, desk->dk + j * size, desk->dtable + row, q, desk->k + j * size, desk->table + row,
-                 head->spec->scale * p * (dp - delta), keys, size);
+        add_scaled(scratch->dv + j * size, p * mask, dout, size);
+        pair_bwd(scratch->dq + i * size, scratch->dk + j * size, scratch->dtable + row, q, scratch->k + j * size,
+                 scratch->table + row, head->spec->scale * p * (dp - delta), keys, size);
     }
 }
 
 /* Gradients of a head of queries; dk and dv are added to. */
-static void head_bwd(const HeadBwd *hb, const Desk *desk)
+static void head_bwd(const HeadBwd *hb, const Scratch *scratch)
 {
     int64_t tq = hb->head.tq, size = hb->head.size;
-    widen_head(desk, &hb->head);
-    widen_rows(desk->dout, hb->dout);
-    widen_rows(desk->o, hb->o);
-    memset(desk->dq, 0, (size_t)(tq * size) * sizeof *desk->dq);
+    widen_head(scratch, &hb->head);
+    widen_rows(scratch->dout, hb->dout);
+    widen_rows(scratch->o, hb->o);
+    memset(scratch->dq, 0, (size_t)(tq * size) * sizeof *scratch->dq);
     for (int64_t i = 0; i < tq; i++)
-        row_bwd(hb, desk, i);
+        row_bwd(hb, scratch, i);
     for (int64_t i = 0; i < tq; i++)
-        row_write(hb->dq, i, 0, size, desk->dq + i * size);
+        row_write(hb->dq, i, 0, size, scratch->dq + i * size);
 }
 
 /* dtable = beta·dtable + Σ over threads, in their order: which tasks a thread has does not change from run to run.
  * `sum` has room for a row. */
-static void reduce_table(const AttnSpec *spec, const Desks *desks, int threads, float *sum)
+static void reduce_table(const AttnSpec *spec, const ScratchPool *pool, int threads, float *sum)
 {
     Tensor d = spec->distance->dtable;
     int64_t n = d.d[1];
@@ -229,7 +229,7 @@ static void reduce_table(const AttnSpec *spec, const Desks *desks, int threads, 
         for (int64_t c = 0; c < n; c++)
             out[c] = beta == 0.0f ? 0 : beta * out[c];
         for (int t = 0; t < threads; t++)
-            add_scaled(out, 1, desk_of(desks, t, spec, n).dtable + row * n, n);
+            add_scaled(out, 1, scratch_of(pool, t, spec, n).dtable + row * n, n);
         row_write(d, row, 0, n, out);
     }
 }
@@ -238,24 +238,24 @@ void cpu_attn_distance_bwd(Device *dev, const Bwd *tensors)
 {
     const AttnSpec *spec = tensors->spec;
     int64_t size = tensors->q.d[1] / spec->heads;
-    Desks desks = desks_open(dev, spec, size);
+    ScratchPool pool = pool_open(dev, spec, size);
     int32_t kv_heads = attn_kv_heads(spec), group = spec->heads / kv_heads;
-    memset(desks.memory, 0, (size_t)dev->threads * desks.bytes);
+    memset(pool.memory, 0, (size_t)dev->threads * pool.bytes);
     KERNEL(fill)(dev, tensors->dq, 0);
     KERNEL(fill)(dev, tensors->dk, 0);
     KERNEL(fill)(dev, tensors->dv, 0);
 #pragma omp parallel for num_threads(dev->threads) schedule(static)
     for (int64_t task = 0; task < (int64_t)spec->n_seq * kv_heads; task++) {
-        Desk desk = desk_of(&desks, omp_get_thread_num(), spec, size);
+        Scratch scratch = scratch_of(&pool, omp_get_thread_num(), spec, size);
         int32_t s = (int32_t)(task / kv_heads), kv_head = (int32_t)(task % kv_heads);
         size_t sums_bytes = (size_t)(spec->max_k * size) * sizeof(float);
-        memset(desk.dk, 0, sums_bytes);
-        memset(desk.dv, 0, sums_bytes);
+        memset(scratch.dk, 0, sums_bytes);
+        memset(scratch.dv, 0, sums_bytes);
         for (int32_t g = 0; g < group; g++) {
             HeadBwd hb = head_bwd_of(tensors, s, kv_head * group + g, NULL);
-            head_bwd(&hb, &desk);
+            head_bwd(&hb, &scratch);
         }
-        write_keys(tensors, s, kv_head, desk.dk, desk.dv);
+        write_keys(tensors, s, kv_head, scratch.dk, scratch.dv);
     }
-    reduce_table(spec, &desks, dev->threads, desk_of(&desks, 0, spec, size).scores);
+    reduce_table(spec, &pool, dev->threads, scratch_of(&pool, 0, spec, size).scores);
 }
