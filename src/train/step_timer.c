@@ -84,7 +84,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     params_init(model_params(timer->model), 1);
     if (!(timer->optimizer = optimizer_open(model_params(timer->model), &config->optim, error)))
         return false;
-    yardstick_open(&timer->yardstick, timer->dev); /* last: its matrices are no part of the plan */
+    gemm_peak_open(&timer->gemm_peak, timer->dev); /* last: its matrices are no part of the plan */
     return true;
 }
 
@@ -93,8 +93,8 @@ void step_timer_clear(StepTimer *timer)
     g_clear_pointer(&timer->optimizer, optimizer_close);
     g_clear_pointer(&timer->model, model_close);
     g_clear_pointer(&timer->batch, batch_free);
-    if (timer->yardstick.dev)
-        yardstick_clear(&timer->yardstick);
+    if (timer->gemm_peak.dev)
+        gemm_peak_clear(&timer->gemm_peak);
     g_clear_pointer(&timer->dev, device_close);
 }
 
@@ -177,7 +177,7 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
         timer->dev->profile = profile;
         double micro_s = time_micro(timer, &loss, &queued_s), update_s = time_update(timer);
         timer->dev->profile = NULL;
-        yardstick_measure(&timer->yardstick, fmax(PEAK_SECONDS, PEAK_SHARE * (micro_s + update_s)));
+        gemm_peak_measure(&timer->gemm_peak, fmax(PEAK_SECONDS, PEAK_SHARE * (micro_s + update_s)));
         g_array_append_val(micros, micro_s);
         g_array_append_val(queued, queued_s);
         g_array_append_val(updates, update_s);
@@ -186,11 +186,11 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     times->micro_s = median(micros);
     times->queued_s = median(queued);
     times->update_s = median(updates);
-    yardstick_complete(&timer->yardstick, PEAK_SECONDS);
-    times->peak = yardstick_rate(&timer->yardstick);
+    gemm_peak_complete(&timer->gemm_peak, PEAK_SECONDS);
+    times->peak = gemm_peak_rate(&timer->gemm_peak);
     set_rates(timer, times);
     if (*timer->dev->gpu.name) {
-        size_t left = device_room(timer->dev) + timer->yardstick.bytes;
+        size_t left = device_room(timer->dev) + timer->gemm_peak.bytes;
         times->taken = timer->room > left ? timer->room - left : 0; /* another process may have freed memory */
         times->planned = timer->plan;
     }

@@ -2,8 +2,8 @@
  */
 #pragma once
 
+#include "device/gemm_peak.h"
 #include "device/profile.h"
-#include "device/yardstick.h"
 #include "model/model.h"
 #include "train/config/config.h"
 
@@ -15,7 +15,7 @@ typedef struct StepTimer {
     Model *model;
     Optimizer *optimizer;
     Batch *batch;
-    Yardstick yardstick;
+    GemmPeak gemm_peak;
     size_t room, plan;             /* bytes of GPU memory: free before the run; planned for the run */
     int64_t micro, accum, updates; /* samples of a microbatch, microbatches of a step, updates made so far */
     int32_t enc, dec; /* tokens per sample in encoder and decoder; 0 means that the model does not have this stack */

@@ -56,7 +56,7 @@ expect 2 ": unspecified launch failure" env LOAM_FAKE_GPU_BREAKS=50 LD_LIBRARY_P
     "${train[@]}" run.dir="$work/broken" train.device=cuda 'train.length=1 steps'
 echo "ok: reasons"
 
-# From here on the GPU has too little memory for the matrices that a run's speed is compared with (yardstick.c): their
+# From here on the GPU has too little memory for the matrices that a run's speed is compared with (gemm_peak.c): their
 # products take long on it. The first bytes are those of an open GPU: 32 MiB for cuBLASLt, counters of kernels.
 open=33570816
 export LOAM_FAKE_GPU_MEMORY=$((open + 5242880))

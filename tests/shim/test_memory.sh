@@ -10,9 +10,9 @@ count() { awk -v name="$1" '$1 == name { print $2 }' "$work/report"; }
 mib() { awk -v bytes="$1" 'BEGIN { printf "%.1f MiB", bytes / 1048576 }'; }
 bytes() { awk '{ printf "%.0f", ($1 * ($2 == "GiB" ? 1073741824 : $2 == "MiB" ? 1048576 : 1024)) }'; }
 
-# The reservation is what is planned, within 5 %, and holds the run: where the GPU has just 4 MiB more, which the matrices
-# of the yardstick (6 MiB) do not fit in, the run has all it needs. Matrices that came before the optimizer would lie in
-# the reservation, and the optimizer outside.
+# The reservation is what is planned, within 5 %, and holds the run: if the GPU has just 4 MiB more, which the matrices of
+# the matrix-product benchmark (6 MiB) do not fit in, the run has all it needs. Matrices that came before the optimizer
+# would lie in the reservation, and the optimizer outside.
 spare=4194304
 on() { # BYTES CONFIG.yaml OVERRIDES…
     rm -rf "$work/run"
@@ -31,7 +31,7 @@ takes() { # CONFIG.yaml OVERRIDES…
     [ $(($(count peak) - open)) -lt $((reserved + spare)) ] && [ "$(count largest)" = "$reserved" ] ||
         fail "$1: reserved $reserved bytes, taken $(count peak)"
 }
-# What the benchmark of a step says that it took is what the fake counted, but for the matrices of its yardstick.
+# What the benchmark of a step says that it took is what the fake counted, except the matrices of its matrix-product benchmark.
 takes_as_told() {
     local told matrices=12582912 # 12 MiB: three matrices of 1,024 x 1,024 in f32, which is what 1 GiB has room for
     "$loam" bench step --seconds 0 --json "$@" train.device=cuda >"$work/out" 2>"$work/log" || fail "$(tail -n 1 "$work/log")"

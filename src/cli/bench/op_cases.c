@@ -22,7 +22,7 @@ bool op_rig_again(OpRig *r)
         return true;
     double mean = (now - r->turn_start) / (double)r->runs;
     g_array_append_val(r->turns, mean);
-    yardstick_measure(&r->yardstick, MIN(OP_TURN_SECONDS, r->seconds));
+    gemm_peak_measure(&r->gemm_peak, MIN(OP_TURN_SECONDS, r->seconds));
     r->runs = -1;
     return clock_seconds() < r->end;
 }

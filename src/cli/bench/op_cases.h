@@ -1,7 +1,7 @@
 /* op_cases.h: the operations of a training step, each at the sizes of a configuration, for `loam bench ops`. */
 #pragma once
 
-#include "device/yardstick.h"
+#include "device/gemm_peak.h"
 #include "model/config/config.h"
 
 #define OP_TURN_SECONDS 0.02 /* of an operation, and then of matrix products */
@@ -22,12 +22,12 @@ typedef struct OpRig {
     Arena arena;
     char shape[64]; /* "4096 x 384 x 512" */
 
-    double seconds;      /* to measure for */
-    int64_t runs;        /* finished since the start of the turn; -1 means that the turn's first run is still to come */
-    double end;          /* of the measurement; 0 means that it has not begun */
-    double turn_start;   /* after the turn's first run */
-    GArray *turns;       /* double: mean seconds of a run, one number a turn */
-    Yardstick yardstick; /* one sample a turn */
+    double seconds;     /* to measure for */
+    int64_t runs;       /* finished since the start of the turn; -1 means that the turn's first run is still to come */
+    double end;         /* of the measurement; 0 means that it has not begun */
+    double turn_start;  /* after the turn's first run */
+    GArray *turns;      /* double: mean seconds of a run, one number a turn */
+    GemmPeak gemm_peak; /* one sample a turn */
 } OpRig;
 
 typedef struct OpCase {
@@ -45,5 +45,6 @@ extern const int n_op_cases;
 bool op_case_applies(const OpCase *of, const OpSizes *sizes);
 
 /* The loop around an operation: once on the null device. On the cpu the operation is repeated for a turn of some 20 ms,
- * after a run that is not counted; then the yardstick has its turn; and so on until `seconds` have passed. */
+ * after a run that is not counted; then the matrix-product benchmark has its turn; and so on until `seconds` have
+ * passed. */
 bool op_rig_again(OpRig *r);

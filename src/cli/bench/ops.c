@@ -66,16 +66,16 @@ static bool measure(Device *cpu, Device *null, const OpCase *of, const OpSizes *
         return fail_machine(error, "%s: no memory for %zu bytes", of->name, bytes);
     arena_init(&timed.arena, "bench", memory, bytes);
     timed.turns = g_array_new(false, false, sizeof(double));
-    yardstick_open(&timed.yardstick, cpu);
+    gemm_peak_open(&timed.gemm_peak, cpu);
     of->run(&timed);
-    yardstick_complete(&timed.yardstick, MIN(OP_TURN_SECONDS, seconds));
+    gemm_peak_complete(&timed.gemm_peak, MIN(OP_TURN_SECONDS, seconds));
     *result = (OpResult){ .name = of->name,
                           .seconds = median(timed.turns),
                           .flops = null->counts.flops,
                           .bytes = null->counts.bytes,
-                          .peak = yardstick_rate(&timed.yardstick).median };
+                          .peak = gemm_peak_rate(&timed.gemm_peak).median };
     g_strlcpy(result->shape, timed.shape, sizeof result->shape);
-    yardstick_clear(&timed.yardstick);
+    gemm_peak_clear(&timed.gemm_peak);
     g_array_unref(timed.turns);
     device_free(cpu, memory);
     return true;

@@ -2,7 +2,7 @@
  * nats (natural logarithm), rates in SI units. */
 #pragma once
 
-#include "device/yardstick.h"
+#include "device/gemm_peak.h"
 #include "eval/task_scores.h"
 #include "train/checkpoint/checkpoint.h"
 

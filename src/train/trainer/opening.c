@@ -102,7 +102,7 @@ static bool open_model(Trainer *t, GError **error)
     if ((t->optimizer = optimizer_open(model_params(t->model), &config->optim, error)) == NULL)
         return false;
     ranks_join(t);
-    yardstick_open(&t->yardstick, t->dev); /* last: its matrices are no part of the plan, so none of what is reserved */
+    gemm_peak_open(&t->gemm_peak, t->dev); /* last: its matrices are no part of the plan, so none of what is reserved */
     int64_t n_params = params_elements(model_params(t->model));
     g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),
                     *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision),
@@ -264,8 +264,8 @@ void trainer_close(Trainer *t)
     fairseq_log_close(t->fairseq);
     g_clear_pointer(&t->prefetch, prefetch_close);
     g_free(t->batch);
-    if (t->yardstick.dev)
-        yardstick_clear(&t->yardstick);
+    if (t->gemm_peak.dev)
+        gemm_peak_clear(&t->gemm_peak);
     g_clear_pointer(&t->optimizer, optimizer_close);
     g_clear_pointer(&t->scored, g_ptr_array_unref);
     g_clear_pointer(&t->model, model_close);

@@ -92,7 +92,7 @@ void ranks_sum_losses(Trainer *t, LossSums *sums)
 
 PeakRate ranks_peak(const Trainer *t)
 {
-    PeakRate peak = yardstick_rate(&t->yardstick);
+    PeakRate peak = gemm_peak_rate(&t->gemm_peak);
     int size = comm_size(t->ranks);
     return (PeakRate){ peak.median * size, peak.low * size, peak.high * size };
 }

@@ -7,7 +7,7 @@
 
 #include "comm/comm.h"
 #include "data/prefetch.h"
-#include "device/yardstick.h"
+#include "device/gemm_peak.h"
 #include "eval/heldout.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
@@ -57,7 +57,7 @@ typedef struct Trainer {
     Metrics *metrics;
     FairseqLog *fairseq;            /* NULL without train.fairseq_log */
     double step_flops;              /* FLOPs per step */
-    Yardstick yardstick;            /* the rate of matrix products that mfu refers to, sampled between steps */
+    GemmPeak gemm_peak;             /* the rate of matrix products that mfu refers to, sampled between steps */
     double started, window_started; /* clock_seconds() at the start of this process's training, and of the window since
                                        the last log line */
     double window_waited;           /* seconds that steps waited for batches since the last log line */

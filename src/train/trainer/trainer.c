@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define YARDSTICK_SHARE 0.003 /* of a run's time, for measuring what mfu refers to */
+#define GEMM_PEAK_SHARE 0.003 /* of a run's time, for measuring what mfu refers to */
 #define MAX_SKIPPED     100   /* consecutive steps without a finite gradient before the run ends with an error */
 #define MAX_STUCK       50    /* the same, of steps at a loss scale that cannot fall */
 #define MANY_SKIPPED    3     /* consecutive steps without an update at the end of a run that are worth a warning */
@@ -130,7 +130,7 @@ static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
 static bool after_step(Trainer *t, const StepStats *stats, bool *end, GError **error)
 {
     bool best = false;
-    t->window_started += yardstick_turn(&t->yardstick, YARDSTICK_SHARE); /* it is no part of the steps' time */
+    t->window_started += gemm_peak_turn(&t->gemm_peak, GEMM_PEAK_SHARE); /* it is no part of the steps' time */
     log_step(t, stats, *end);
     if (!*end && (t->seen & SEEN_STOP))
         return fail_stopped(error);

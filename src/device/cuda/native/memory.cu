@@ -1,5 +1,5 @@
 /* memory.cu: memory of a GPU. A run reserves what its plan says by one allocation, of which everything is cut; what
- * does not fit there (another run's model, matrices of the yardstick) is an allocation of its own. */
+ * does not fit there (another run's model, matrices of the matrix-product benchmark) is an allocation of its own. */
 #include "device/cuda/native/gpu_native.h"
 
 extern "C" {
