@@ -100,7 +100,7 @@ static void describe_data(const Loader *loader, int64_t steps, int64_t batch, GS
 
 static void add_sample(GString *lines, const Objective *objective, int64_t raw_length, int32_t enc, int32_t dec)
 {
-    if (objective->accepts) /* the text of a sample has notes with it */
+    if (objective->accepts) /* encoded labels follow the text of a sample */
         raw_length = enc;
     const char *row =
         objective->choose ? "at most, in a row of" : "->"; /* several samples may share a packed sequence */

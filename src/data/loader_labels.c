@@ -26,10 +26,10 @@ bool loader_count_labels(const Loader *loader, int64_t *counts, GError **error)
         int64_t first, last;
         indexed_document(set, document, &first, &last);
         const int64_t n = indexed_length(set, first + 1);
-        g_autofree int32_t *notes = g_new(int32_t, (gsize)n);
-        if (!indexed_read(set, first + 1, 0, n, notes, error))
+        g_autofree int32_t *encoded = g_new(int32_t, (gsize)n);
+        if (!indexed_read(set, first + 1, 0, n, encoded, error))
             return false;
-        labelled_count((LabelKind)loader->config.label_kind, notes, n, counts);
+        labelled_count((LabelKind)loader->config.label_kind, encoded, n, counts);
     }
     return true;
 }

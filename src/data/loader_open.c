@@ -10,7 +10,7 @@
 #define COMPAT_SURPLUS 1.005
 
 /* Whether the labels of a dataset are those that the objective and the classifier learn. A dataset whose PREFIX.json
- * names none is judged by its notes (check_notes). */
+ * names none is judged by its encoded labels (check_encoded). */
 static bool check_labels(const Dataset *data, const DataConfig *config, GError **error)
 {
     const LabelKind kind = data->meta.label_kind, wanted = (LabelKind)config->label_kind;
@@ -130,22 +130,22 @@ static bool check_documents(const Loader *loader, GError **error)
                      loader->data->prefix);
 }
 
-/* Whether the objective takes this text and its notes. */
-static bool check_notes(const Loader *loader, int64_t document, int64_t first, GError **error)
+/* Whether the objective accepts this text with its encoded labels. */
+static bool check_encoded(const Loader *loader, int64_t document, int64_t first, GError **error)
 {
     const Indexed *set = loader->data->set;
     int64_t n_text = indexed_length(set, first), n = indexed_length(set, first + 1);
-    g_autofree int32_t *notes = g_new(int32_t, (gsize)n);
-    if (!indexed_read(set, first + 1, 0, n, notes, error))
+    g_autofree int32_t *encoded = g_new(int32_t, (gsize)n);
+    if (!indexed_read(set, first + 1, 0, n, encoded, error))
         return false;
     if (n_text > loader->config.input_length)
         return fail_user(error,
                          "the dataset %s has a text of %" PRId64 " tokens (document %" PRId64
                          "), more than data.input_length=%" PRId64 ": prepare it for this length",
                          loader->data->prefix, n_text, document, loader->config.input_length);
-    return loader->objective->accepts(&loader->config, n_text, notes, n) ||
+    return loader->objective->accepts(&loader->config, n_text, encoded, n) ||
            fail_user(error,
-                     "the dataset %s, document %" PRId64 ": no text with notes for model.classifier=%s of %" PRId64
+                     "the dataset %s, document %" PRId64 ": no text with labels for model.classifier=%s of %" PRId64
                      " classes: make it again, with task.data or loam task prepare",
                      loader->data->prefix, document, label_kind_names[loader->config.label_kind],
                      loader->config.n_labels);
@@ -168,7 +168,7 @@ static bool check_pair_lengths(const Loader *loader, GError **error)
                 loader->data->prefix, loader->objective->name);
         int64_t input = indexed_length(set, first), target = indexed_length(set, first + 1);
         if (loader->objective->accepts) {
-            if (!check_notes(loader, document, first, error))
+            if (!check_encoded(loader, document, first, error))
                 return false;
             continue;
         }

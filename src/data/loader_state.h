@@ -39,7 +39,7 @@ typedef struct Loader {
     Example example;
 } Loader;
 
-/* Tokens of the texts of a dataset of labels, without the notes of what is right of them. */
+/* Tokens of the texts of a dataset of labels, without their encoded labels. */
 int64_t loader_labelled_tokens(const Loader *loader);
 /* The objective's decisions about a sample; `sample` is its number within an epoch. */
 Choice loader_choose(const Loader *loader, int64_t sample);

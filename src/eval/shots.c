@@ -33,7 +33,7 @@ const char *shots_gap(const char *input, const char *target)
 
 static void add_shot(Shots *shots, const TaskExample *example)
 {
-    if (!example->known || example->held_back || example->targets->len == 0)
+    if (!example->known || example->excluded || example->targets->len == 0)
         return;
     const char *target = example->targets->pdata[0];
     const Shot shot = { .text = g_strconcat(example->input, shots_gap(example->input, target), target, NULL),

@@ -1,4 +1,4 @@
-/* Examples of classifiers: their token sequences, the notes of what is right, and both through the loader. */
+/* Examples of classifiers: their token sequences, their encoded labels, and both through the loader. */
 #include "data/loader.h"
 
 #include "data/objective_test.h"
@@ -64,20 +64,20 @@ static ObjectiveConfig plan_of(LabelKind kind, int64_t n_labels)
     return config;
 }
 
-/* The example that the objective makes of sequence s and its notes. */
+/* The example that the objective makes of sequence s and its encoded labels. */
 static void apply(const Case *c, LabelKind kind, int32_t s, Example *out)
 {
     GError *error = NULL;
     ObjectiveConfig config = plan_of(kind, 2);
     g_autoptr(GArray) tokens = g_array_new(false, false, sizeof(int32_t)),
-                      notes = g_array_new(false, false, sizeof(int32_t));
+                      encoded = g_array_new(false, false, sizeof(int32_t));
     bool all = kind == LABELS_CHOICE;
     int32_t first = all ? 0 : at(c->inputs.cu, s), end = all ? (int32_t)c->inputs.ids->len : at(c->inputs.cu, s + 1);
     g_array_append_vals(tokens, &g_array_index(c->inputs.ids, int32_t, first), (guint)(end - first));
-    task_encode_notes(&c->encoder, "here", &c->example, &c->inputs, s, notes, &error);
+    task_encode_labels(&c->encoder, "here", &c->example, &c->inputs, s, encoded, &error);
     g_assert_no_error(error);
-    g_assert_true(labels_objective.accepts(&config, end - first, (const int32_t *)(void *)notes->data, notes->len));
-    g_array_append_vals(tokens, notes->data, notes->len);
+    g_assert_true(labels_objective.accepts(&config, end - first, (const int32_t *)(void *)encoded->data, encoded->len));
+    g_array_append_vals(tokens, encoded->data, encoded->len);
     example_init(out, &config);
     const Choice choice = { .n_first = end - first };
     const Text text = { .tokens = (const int32_t *)(void *)tokens->data, .n = tokens->len };
@@ -223,27 +223,27 @@ static void notes_of_another_classifier_are_refused(void)
     Case c;
     GError *error = NULL;
     char *settings[] = { (char *)"task.input={a}", (char *)"task.label={l}", NULL };
-    g_autoptr(GArray) notes = g_array_new(false, false, sizeof(int32_t));
+    g_autoptr(GArray) encoded = g_array_new(false, false, sizeof(int32_t));
     make(&c, "{\"a\": \"ba ko\", \"l\": \"good\"}", 40, settings);
-    g_assert_true(task_encode_notes(&c.encoder, "here", &c.example, &c.inputs, 0, notes, &error));
-    const int32_t *digits = (const int32_t *)(void *)notes->data;
+    g_assert_true(task_encode_labels(&c.encoder, "here", &c.example, &c.inputs, 0, encoded, &error));
+    const int32_t *digits = (const int32_t *)(void *)encoded->data;
     int64_t n = c.inputs.ids->len;
     const struct {
         LabelKind kind;
-        int64_t labels, n_text, n_notes;
+        int64_t labels, n_text, n_encoded;
         bool accepted;
     } cases[] = {
-        { LABELS_SEQUENCE, 2, n, notes->len, true },      { LABELS_SEQUENCE, 1, n, notes->len, false },
-        { LABELS_SEQUENCE, 2, n + 1, notes->len, false }, { LABELS_SEQUENCE, 2, n, notes->len - 1, false },
-        { LABELS_TOKENS, 2, n, notes->len, false },       { LABELS_SEQUENCE, 2, n, 3, false },
+        { LABELS_SEQUENCE, 2, n, encoded->len, true },      { LABELS_SEQUENCE, 1, n, encoded->len, false },
+        { LABELS_SEQUENCE, 2, n + 1, encoded->len, false }, { LABELS_SEQUENCE, 2, n, encoded->len - 1, false },
+        { LABELS_TOKENS, 2, n, encoded->len, false },       { LABELS_SEQUENCE, 2, n, 3, false },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         ObjectiveConfig config = plan_of(cases[i].kind, cases[i].labels);
-        g_assert_cmpint(labels_objective.accepts(&config, cases[i].n_text, digits, cases[i].n_notes), ==,
+        g_assert_cmpint(labels_objective.accepts(&config, cases[i].n_text, digits, cases[i].n_encoded), ==,
                         cases[i].accepted);
     }
     c.encoder.labels = "no,yes";
-    g_assert_false(task_encode_notes(&c.encoder, "here", &c.example, &c.inputs, 0, notes, &error));
+    g_assert_false(task_encode_labels(&c.encoder, "here", &c.example, &c.inputs, 0, encoded, &error));
     g_assert_cmpstr(error->message, ==, "here: \"good\" is none of the classes of model.labels (no,yes)");
     g_clear_error(&error);
     drop(&c);

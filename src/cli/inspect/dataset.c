@@ -65,7 +65,7 @@ static int64_t document_length(const Indexed *set, int64_t document)
 }
 
 /* Tokens of second sequences, in which a dataset of labels says what is right of the first. */
-static int64_t count_notes(const Indexed *set)
+static int64_t count_label_ids(const Indexed *set)
 {
     int64_t first, last, n = 0;
     for (int64_t document = 0; document < indexed_documents(set); document++) {
@@ -193,8 +193,8 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
     else
         printf("tokenizer  unknown: no %s.json, another program wrote this dataset\n", data->prefix);
     if (data->meta.label_kind != LABELS_NONE) {
-        g_autofree char *labels = dataset_meta_labels(&data->meta), *notes = text_grouped(count_notes(data->set));
-        printf("%s, written as %s of the tokens\n", labels, notes);
+        g_autofree char *labels = dataset_meta_labels(&data->meta), *encoded = text_grouped(count_label_ids(data->set));
+        printf("%s, written as %s of the tokens\n", labels, encoded);
     }
     if (data->trees) {
         g_autofree char *bytes = text_bytes((uint64_t)trees_bytes(data->trees));

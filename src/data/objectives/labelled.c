@@ -5,47 +5,49 @@
 
 enum { HEADER = 3, PER_SEQUENCE = 2 }; /* numbers */
 
-#define MOST_NOTES (LABELLED_DIGITS * (HEADER + PER_SEQUENCE * LABELS_MAX_CHOICES)) /* ids, without those of tokens */
+/* The most ids of encoded labels, without those of LABELS_TOKENS. */
+#define MOST_ENCODED (LABELLED_DIGITS * (HEADER + PER_SEQUENCE * LABELS_MAX_CHOICES))
 
-void labelled_append(GArray *notes, uint32_t number)
+void labelled_append(GArray *encoded, uint32_t number)
 {
     for (int i = LABELLED_DIGITS - 1; i >= 0; i--) {
         const int32_t digit = (int32_t)(number >> 4 * i & 15);
-        g_array_append_val(notes, digit);
+        g_array_append_val(encoded, digit);
     }
 }
 
-static uint32_t number_at(const int32_t *notes, int64_t index)
+static uint32_t number_at(const int32_t *encoded, int64_t index)
 {
     uint32_t number = 0;
     for (int i = 0; i < LABELLED_DIGITS; i++)
-        number = number << 4 | (uint32_t)(notes[index * LABELLED_DIGITS + i] & 15);
+        number = number << 4 | (uint32_t)(encoded[index * LABELLED_DIGITS + i] & 15);
     return number;
 }
 
-static LabelledNotes read_notes(const int32_t *notes)
+static EncodedLabels decode(const int32_t *encoded)
 {
-    return (LabelledNotes){ (int32_t)number_at(notes, 0), (int32_t)number_at(notes, 1), (int32_t)number_at(notes, 2) };
+    return (EncodedLabels){ (int32_t)number_at(encoded, 0), (int32_t)number_at(encoded, 1),
+                            (int32_t)number_at(encoded, 2) };
 }
 
 /* Length and start of the second text of sequence s. */
-static int32_t length_of(const int32_t *notes, int32_t s)
+static int32_t length_of(const int32_t *encoded, int32_t s)
 {
-    return (int32_t)number_at(notes, HEADER + (int64_t)PER_SEQUENCE * s);
+    return (int32_t)number_at(encoded, HEADER + (int64_t)PER_SEQUENCE * s);
 }
 
-static int32_t second_of(const int32_t *notes, int32_t s)
+static int32_t second_of(const int32_t *encoded, int32_t s)
 {
-    return (int32_t)number_at(notes, HEADER + (int64_t)PER_SEQUENCE * s + 1);
+    return (int32_t)number_at(encoded, HEADER + (int64_t)PER_SEQUENCE * s + 1);
 }
 
 /* ---- whether a document is one of this objective ---- */
 
-static bool lengths_fit(const int32_t *notes, int32_t n, int64_t n_text)
+static bool lengths_fit(const int32_t *encoded, int32_t n, int64_t n_text)
 {
     int64_t sum = 0;
     for (int32_t s = 0; s < n; s++) {
-        int32_t length = length_of(notes, s), second = second_of(notes, s);
+        int32_t length = length_of(encoded, s), second = second_of(encoded, s);
         if (length < 1 || length > n_text - sum || second < 0 || second > length)
             return false;
         sum += length;
@@ -53,34 +55,34 @@ static bool lengths_fit(const int32_t *notes, int32_t n, int64_t n_text)
     return sum == n_text;
 }
 
-static bool label_fits(const ObjectiveConfig *config, const LabelledNotes *notes, int64_t n_text)
+static bool label_fits(const ObjectiveConfig *config, const EncodedLabels *encoded, int64_t n_text)
 {
     switch (config->label_kind) {
     case LABELS_SEQUENCE:
-        return notes->label >= -1 && notes->label < config->n_labels;
+        return encoded->label >= -1 && encoded->label < config->n_labels;
     case LABELS_SPAN:
-        return notes->label == -1 ||
-               (notes->label >= 0 && notes->label <= notes->label_end && notes->label_end < n_text);
+        return encoded->label == -1 ||
+               (encoded->label >= 0 && encoded->label <= encoded->label_end && encoded->label_end < n_text);
     case LABELS_CHOICE:
-        return notes->label >= -1 && notes->label < notes->n;
+        return encoded->label >= -1 && encoded->label < encoded->n;
     default:
         return true;
     }
 }
 
-static bool accepts(const ObjectiveConfig *config, int64_t n_text, const int32_t *notes, int64_t n_notes)
+static bool accepts(const ObjectiveConfig *config, int64_t n_text, const int32_t *encoded, int64_t n_encoded)
 {
-    if (n_notes < LABELLED_DIGITS * HEADER)
+    if (n_encoded < LABELLED_DIGITS * HEADER)
         return false;
-    const LabelledNotes read = read_notes(notes);
+    const EncodedLabels read = decode(encoded);
     bool tokens = config->label_kind == LABELS_TOKENS;
     if (read.n < 1 || read.n > (config->label_kind == LABELS_CHOICE ? LABELS_MAX_CHOICES : 1))
         return false;
     int64_t numbers = LABELLED_DIGITS * (HEADER + (int64_t)PER_SEQUENCE * read.n);
-    if (n_notes != numbers + (tokens ? n_text : 0) || !lengths_fit(notes, read.n, n_text))
+    if (n_encoded != numbers + (tokens ? n_text : 0) || !lengths_fit(encoded, read.n, n_text))
         return false;
-    for (int64_t i = numbers; i < n_notes; i++)
-        if (notes[i] < 0 || notes[i] > config->n_labels)
+    for (int64_t i = numbers; i < n_encoded; i++)
+        if (encoded[i] < 0 || encoded[i] > config->n_labels)
             return false;
     return label_fits(config, &read, n_text);
 }
@@ -95,7 +97,7 @@ static bool plan(ObjectiveConfig *config, GError **error)
     if (config->raw_length != 0 || config->target_length != 0)
         return fail_user(error, "data.objective=labels takes whole texts: leave out data.raw_length and "
                                 "data.target_length");
-    config->raw_length = 2 * config->input_length + MOST_NOTES;
+    config->raw_length = 2 * config->input_length + MOST_ENCODED;
     config->max_segments = config->label_kind == LABELS_CHOICE ? LABELS_MAX_CHOICES : 1;
     return true;
 }
@@ -110,16 +112,16 @@ static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UN
                   Example *out)
 {
     const int64_t n = choice->n_first;
-    const int32_t *notes = texts->tokens + n;
-    const LabelledNotes read = read_notes(notes);
-    const int32_t *of_tokens = notes + LABELLED_DIGITS * (HEADER + PER_SEQUENCE * read.n);
+    const int32_t *encoded = texts->tokens + n;
+    const EncodedLabels read = decode(encoded);
+    const int32_t *of_tokens = encoded + LABELLED_DIGITS * (HEADER + PER_SEQUENCE * read.n);
 
     example_begin(out, n);
     out->label = read.label;
     out->label_end = read.label_end;
     memcpy(out->inputs, texts->tokens, (size_t)n * sizeof *out->inputs);
     for (int32_t s = 0, first = 0; s < read.n; s++) {
-        int32_t length = length_of(notes, s), second = second_of(notes, s);
+        int32_t length = length_of(encoded, s), second = second_of(encoded, s);
         for (int32_t i = 0; i < length; i++) {
             out->position_ids[first + i] = i;
             out->token_types[first + i] = config->token_types && second > 0 && i >= second;
@@ -134,14 +136,14 @@ static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UN
     }
 }
 
-void labelled_count(LabelKind kind, const int32_t *notes, int64_t n_notes, int64_t *counts)
+void labelled_count(LabelKind kind, const int32_t *encoded, int64_t n_encoded, int64_t *counts)
 {
-    const LabelledNotes read = read_notes(notes);
+    const EncodedLabels read = decode(encoded);
     if (kind == LABELS_SEQUENCE && read.label >= 0)
         counts[read.label]++;
-    for (int64_t i = LABELLED_DIGITS * (HEADER + PER_SEQUENCE); kind == LABELS_TOKENS && i < n_notes; i++)
-        if (notes[i] > 0)
-            counts[notes[i] - 1]++;
+    for (int64_t i = LABELLED_DIGITS * (HEADER + PER_SEQUENCE); kind == LABELS_TOKENS && i < n_encoded; i++)
+        if (encoded[i] > 0)
+            counts[encoded[i] - 1]++;
 }
 
 const Objective labels_objective = { .name = "labels",

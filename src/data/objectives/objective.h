@@ -98,9 +98,9 @@ typedef struct Example {
     int32_t label_end;     /* last token of a span */
 } Example;
 
-/* Whether a document of a text of n_text tokens and these notes can be an example. */
-typedef bool (*ObjectiveAcceptsFn)(const ObjectiveConfig *config, int64_t n_text, const int32_t *notes,
-                                   int64_t n_notes);
+/* Whether a document of a text of n_text tokens and these encoded labels can be an example. */
+typedef bool (*ObjectiveAcceptsFn)(const ObjectiveConfig *config, int64_t n_text, const int32_t *encoded,
+                                   int64_t n_encoded);
 /* Sets the fields of ObjectiveConfig that `plan` derives. Fails where lengths and settings do not fit together. */
 typedef bool (*ObjectivePlanFn)(ObjectiveConfig *config, GError **error);
 /* Draws the decisions about a sample of n <= raw_length tokens. In: choice->sample, rng, pair_rng and n_first; out: the
@@ -129,7 +129,7 @@ typedef struct Objective {
                                  STREAMS_ENCODER, where the masked tokens have one (noise_density). */
     const OptionRow *options; /* (n_options) fill the objective's settings struct; NULL means no options of its own */
     int n_options;
-    ObjectiveAcceptsFn accepts; /* `pairs` of a text and notes; NULL means any sequences that fit */
+    ObjectiveAcceptsFn accepts; /* `pairs` of a text and encoded labels; NULL means any sequences that fit */
     ObjectivePlanFn plan;
     ObjectiveChooseFn choose; /* NULL means that samples are not packed: each fills a packed sequence */
     ObjectiveApplyFn apply;

@@ -186,7 +186,7 @@ bool wsc_make(const Task *task, const Record *record, TaskExample *out, GError *
     g_ptr_array_add(out->targets, mend_span(text, referent, words, referent_at));
     out->known = label != NULL;
     out->answer = label ? g_strdup(json_is_true(label) || json_integer_value(label) > 0 ? "True" : "False") : NULL;
-    out->held_back = !out->answer || strcmp(out->answer, "True") != 0;
+    out->excluded = !out->answer || strcmp(out->answer, "True") != 0;
     return example_fill(task, record, "{idx}", &out->id, &missing, error);
 }
 

@@ -18,7 +18,7 @@ typedef struct TaskExample {
     char *group;        /* name of the group that a score is taken over, such as MultiRC's question; NULL means none */
     char *id;           /* of the record; NULL means none */
     char *answer;       /* WSC: "True" or "False", whether the target is the right referent; NULL otherwise */
-    bool held_back;     /* not to be trained on */
+    bool excluded;      /* not to be trained on */
     /* For classifiers: */
     char *second;       /* second text of a pair; NULL means none */
     GPtrArray *choices; /* LABELS_CHOICE: char *, second texts of which one is right; else NULL */
@@ -207,10 +207,10 @@ static inline int32_t task_inputs_count(const TaskInputs *inputs)
 }
 /* Replaces *inputs by those of the example; too long texts are cut, the longer one of a pair first. */
 bool task_encode_inputs(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error);
-/* Appends to `notes` (int32_t) what is right of sequence s (objectives/labelled.h), of all sequences of a choice. A
- * label that the encoder has no class for is an error that names the record. */
-bool task_encode_notes(const TaskEncoder *encoder, const char *where, const TaskExample *example,
-                       const TaskInputs *inputs, int32_t s, GArray *notes, GError **error);
+/* Appends to `encoded` (int32_t) the encoded labels (objectives/labelled.h) of sequence s, or of all sequences of a
+ * choice. A label that the encoder has no class for is an error that names the record. */
+bool task_encode_labels(const TaskEncoder *encoder, const char *where, const TaskExample *example,
+                        const TaskInputs *inputs, int32_t s, GArray *encoded, GError **error);
 /* The classes that the file to train on names, sorted, separated by commas; g_free. */
 char *task_collect_labels(const Task *task, const TaskConfig *config, GError **error);
 

@@ -11,7 +11,7 @@ typedef struct Output {
     DatasetWriter *writer;
     GArray *input, *target; /* int32_t */
     TaskInputs inputs;      /* of classifiers */
-    int64_t tokens;         /* of inputs and targets, without the notes of classifiers */
+    int64_t tokens;         /* of inputs and targets, without encoded labels */
 } Output;
 
 static bool add_sequence(Output *output, const GArray *ids, GError **error)
@@ -32,8 +32,9 @@ static bool write_pair(Output *output, const Record *record, const TaskExample *
            dataset_writer_end_document(output->writer, error);
 }
 
-/* A document for each window of a text with answers, else one: all sequences, and the notes of what is right. */
-static bool write_notes(Output *output, const Record *record, const TaskExample *example, GError **error)
+/* A document for each window of a text with answers, else one document with all sequences; each with its encoded
+ * labels. */
+static bool write_labels(Output *output, const Record *record, const TaskExample *example, GError **error)
 {
     TaskInputs *inputs = &output->inputs;
     if (!task_encode_inputs(output->encoder, example, inputs, error))
@@ -46,7 +47,7 @@ static bool write_notes(Output *output, const Record *record, const TaskExample 
         g_array_set_size(output->target, 0);
         g_array_append_vals(output->input, &g_array_index(inputs->ids, int32_t, first), (guint)(end - first));
         output->tokens += end - first;
-        if (!task_encode_notes(output->encoder, record->where, example, inputs, s, output->target, error) ||
+        if (!task_encode_labels(output->encoder, record->where, example, inputs, s, output->target, error) ||
             !add_sequence(output, output->input, error) || !add_sequence(output, output->target, error) ||
             !dataset_writer_end_document(output->writer, error))
             return false;
@@ -57,9 +58,9 @@ static bool write_notes(Output *output, const Record *record, const TaskExample 
 static bool write_example(Output *output, const Record *record, const TaskExample *example, GError **error)
 {
     if (output->encoder->task->learns)
-        return example->held_back || write_notes(output, record, example, error);
+        return example->excluded || write_labels(output, record, example, error);
     guint n = output->encoder->task->each_answer ? example->targets->len : MIN(example->targets->len, 1);
-    if (example->held_back)
+    if (example->excluded)
         return true;
     if (n == 0) /* a question without answer */
         return write_pair(output, record, example, "", error);

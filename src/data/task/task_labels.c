@@ -1,4 +1,5 @@
-/* task_notes.c: what is right of an example, as the notes of data/objectives/labelled.h; and the names of its classes.
+/* task_labels.c: writes the encoded labels of an example (data/objectives/labelled.h), and finds the names of the
+ * classes.
  */
 #include "data/objectives/objectives.h"
 #include "data/task/label_check.h"
@@ -74,25 +75,25 @@ static bool find_label(const TaskEncoder *encoder, const char *where, const Task
 
 /* Of each token its class + 1; 0 for all but the first token of a word, and for a word without a tag. */
 static bool append_tags(const TaskEncoder *encoder, const char *where, const TaskExample *example,
-                        const TaskInputs *inputs, GArray *notes, GError **error)
+                        const TaskInputs *inputs, GArray *encoded, GError **error)
 {
     g_auto(GStrv) tags = g_strsplit(example->targets->pdata[0], " ", -1);
-    guint first = notes->len;
-    g_array_set_size(notes, first + inputs->ids->len);
-    memset(&g_array_index(notes, int32_t, first), 0, inputs->ids->len * sizeof(int32_t));
+    guint first = encoded->len;
+    g_array_set_size(encoded, first + inputs->ids->len);
+    memset(&g_array_index(encoded, int32_t, first), 0, inputs->ids->len * sizeof(int32_t));
     for (guint i = 0; i < inputs->words->len; i++) {
         int32_t token = g_array_index(inputs->words, int32_t, i);
         int64_t label = -1;
         if (!label_is_none(encoder->labels, tags[i]) && !class_of(encoder, where, tags[i], &label, error))
             return false;
         if (token >= 0)
-            g_array_index(notes, int32_t, first + (guint)token) = (int32_t)label + 1;
+            g_array_index(encoded, int32_t, first + (guint)token) = (int32_t)label + 1;
     }
     return true;
 }
 
-bool task_encode_notes(const TaskEncoder *encoder, const char *where, const TaskExample *example,
-                       const TaskInputs *inputs, int32_t s, GArray *notes, GError **error)
+bool task_encode_labels(const TaskEncoder *encoder, const char *where, const TaskExample *example,
+                        const TaskInputs *inputs, int32_t s, GArray *encoded, GError **error)
 {
     LabelKind kind = encoder->task->learns;
     int32_t label[2], n = kind == LABELS_CHOICE ? task_inputs_count(inputs) : 1;
@@ -100,15 +101,15 @@ bool task_encode_notes(const TaskEncoder *encoder, const char *where, const Task
         return fail_user(error, "%s: it has no label", where);
     if (!find_label(encoder, where, example, inputs, s, label, error))
         return false;
-    labelled_append(notes, (uint32_t)label[0]);
-    labelled_append(notes, (uint32_t)label[1]);
-    labelled_append(notes, (uint32_t)n);
+    labelled_append(encoded, (uint32_t)label[0]);
+    labelled_append(encoded, (uint32_t)label[1]);
+    labelled_append(encoded, (uint32_t)n);
     for (int32_t i = s; i < s + n; i++) {
         int32_t length = g_array_index(inputs->cu, int32_t, i + 1) - g_array_index(inputs->cu, int32_t, i);
-        labelled_append(notes, (uint32_t)length);
-        labelled_append(notes, (uint32_t)g_array_index(inputs->second, int32_t, i));
+        labelled_append(encoded, (uint32_t)length);
+        labelled_append(encoded, (uint32_t)g_array_index(inputs->second, int32_t, i));
     }
-    return kind != LABELS_TOKENS || append_tags(encoder, where, example, inputs, notes, error);
+    return kind != LABELS_TOKENS || append_tags(encoder, where, example, inputs, encoded, error);
 }
 
 /* ---- names of classes ---- */
