@@ -162,18 +162,18 @@ static bool answer_some(TaskEval *eval, Model *model, int32_t first, TaskScores 
 bool task_eval_check(const TaskEval *eval, GError **error)
 {
     TaskScores scores = task_scores_new(eval->encoder.task, eval->encoder.joined);
-    g_autoptr(GArray) figures = figures_new();
+    g_autoptr(GArray) metrics = metric_list_new();
     for (guint i = 0; i < eval->examples->len; i++) {
         const TaskExample *example = eval->examples->pdata[i];
         g_autofree char *answer = g_strdup(example->targets->len > 0 ? example->targets->pdata[0] : "");
         task_scores_add(&scores, example, eval->encoder.joined ? g_strchug(answer) : answer);
     }
-    bool good = task_scores_figures(&scores, figures, error);
+    bool good = task_scores_metrics(&scores, metrics, error);
     task_scores_free(&scores);
     return good;
 }
 
-bool task_eval_run(TaskEval *eval, Model *model, bool (*stop)(void), GArray *figures, GError **error)
+bool task_eval_run(TaskEval *eval, Model *model, bool (*stop)(void), GArray *metrics, GError **error)
 {
     TaskScores scores = task_scores_new(eval->encoder.task, eval->encoder.joined);
     const int32_t n = (int32_t)eval->examples->len;
@@ -184,7 +184,7 @@ bool task_eval_run(TaskEval *eval, Model *model, bool (*stop)(void), GArray *fig
         progress_update((uint64_t)MIN(first + ANSWER_BATCH, n));
     }
     progress_close();
-    good = good && task_scores_figures(&scores, figures, error);
+    good = good && task_scores_metrics(&scores, metrics, error);
     task_scores_free(&scores);
     return good;
 }

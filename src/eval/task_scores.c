@@ -158,27 +158,27 @@ bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context,
     return true;
 }
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
-static void clear_figure(void *figure)
+static void clear_metric(void *metric)
 {
-    g_free(((Figure *)figure)->name);
+    g_free(((Metric *)metric)->name);
 }
 
-GArray *figures_new(void)
+GArray *metric_list_new(void)
 {
-    GArray *figures = g_array_new(false, false, sizeof(Figure));
-    g_array_set_clear_func(figures, clear_figure);
-    return figures;
+    GArray *metrics = g_array_new(false, false, sizeof(Metric));
+    g_array_set_clear_func(metrics, clear_metric);
+    return metrics;
 }
 
-char *figure_name(const ScoreKind *kind, int i)
+char *metric_name(const ScoreKind *kind, int i)
 {
     const char *score = score_name(kind), *value = score_value_name(kind, i);
     return strcmp(score, value) == 0 ? g_strdup(score) : g_strdup_printf("%s.%s", score, value);
 }
 
-bool figure_is_main(const char *name)
+bool metric_is_main(const char *name)
 {
     static const char *const parts[] = { "precision",  "recall",    "brevity_penalty", "length",
                                          "has_answer", "no_answer", "reference_length" };
@@ -189,58 +189,58 @@ bool figure_is_main(const char *name)
     return true;
 }
 
-static bool add_figures(const ScoreKind *kind, const ScoreResult *result, void *context, GError **error)
+static bool add_metrics(const ScoreKind *kind, const ScoreResult *result, void *context, GError **error)
 {
-    GArray *figures = context;
+    GArray *metrics = context;
     for (int i = 0; i < result->n_values; i++) {
-        const Figure figure = { .name = figure_name(kind, i), .value = result->values[i].value };
-        g_array_append_val(figures, figure);
+        const Metric metric = { .name = metric_name(kind, i), .value = result->values[i].value };
+        g_array_append_val(metrics, metric);
     }
     (void)error;
     return true;
 }
 
-bool task_scores_figures(const TaskScores *scores, GArray *figures, GError **error)
+bool task_scores_metrics(const TaskScores *scores, GArray *metrics, GError **error)
 {
-    return task_scores_each(scores, add_figures, figures, error);
+    return task_scores_each(scores, add_metrics, metrics, error);
 }
 
-/* All figures of the task: char *. */
-static GPtrArray *figure_names(const Task *task)
+/* All metrics of the task: char *. */
+static GPtrArray *metric_names(const Task *task)
 {
     GPtrArray *all = g_ptr_array_new_with_free_func(g_free);
     g_auto(GStrv) scores = g_strsplit(task->scores, ",", -1);
     for (char **score = scores; *score; score++) {
         const ScoreKind *kind = score_find(*score);
         for (int i = 0; kind && score_value_name(kind, i); i++)
-            g_ptr_array_add(all, figure_name(kind, i));
+            g_ptr_array_add(all, metric_name(kind, i));
     }
     return all;
 }
 
-/* Whether `name` is the part of a figure's name after the dot, or before it. */
-static bool is_part(const char *figure, const char *name, bool after)
+/* Whether `name` is the part of a metric's name after the dot, or before it. */
+static bool is_part(const char *metric, const char *name, bool after)
 {
-    const char *dot = strchr(figure, '.');
+    const char *dot = strchr(metric, '.');
     if (!dot)
         return false;
     return after ? strcmp(dot + 1, name) == 0
-                 : strlen(name) == (size_t)(dot - figure) && strncmp(figure, name, strlen(name)) == 0;
+                 : strlen(name) == (size_t)(dot - metric) && strncmp(metric, name, strlen(name)) == 0;
 }
 
-char *task_figure_find(const Task *task, const char *name, GError **error)
+char *task_metric_find(const Task *task, const char *name, GError **error)
 {
-    g_autoptr(GPtrArray) all = figure_names(task);
+    g_autoptr(GPtrArray) all = metric_names(task);
     const char *first = NULL, *value = NULL;
     int values = 0;
     for (guint i = 0; i < all->len; i++) {
-        const char *figure = all->pdata[i];
-        if (strcmp(figure, name) == 0)
-            return g_strdup(figure);
-        if (is_part(figure, name, false) && !first)
-            first = figure;
-        if (is_part(figure, name, true)) {
-            value = figure;
+        const char *metric = all->pdata[i];
+        if (strcmp(metric, name) == 0)
+            return g_strdup(metric);
+        if (is_part(metric, name, false) && !first)
+            first = metric;
+        if (is_part(metric, name, true)) {
+            value = metric;
             values++;
         }
     }
@@ -252,10 +252,10 @@ char *task_figure_find(const Task *task, const char *name, GError **error)
     return NULL;
 }
 
-double figures_value(const GArray *figures, const char *name)
+double metric_value(const GArray *metrics, const char *name)
 {
-    for (guint i = 0; i < figures->len; i++)
-        if (strcmp(g_array_index(figures, Figure, i).name, name) == 0)
-            return g_array_index(figures, Figure, i).value;
+    for (guint i = 0; i < metrics->len; i++)
+        if (strcmp(g_array_index(metrics, Metric, i).name, name) == 0)
+            return g_array_index(metrics, Metric, i).value;
     return NAN;
 }

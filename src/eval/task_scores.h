@@ -1,5 +1,5 @@
 /* task_scores.h: the scores of a task (Task.scores) over predictions and right answers. Each value of a score is a
- * figure with a name: "accuracy", "squad.f1", "rouge.rouge_l". */
+ * metric with a name: "accuracy", "squad.f1", "rouge.rouge_l". */
 #pragma once
 
 #include "data/task/task.h"
@@ -34,21 +34,21 @@ bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context,
 /* An error where the task names a score that does not exist. */
 bool task_scores_check(const Task *task, GError **error);
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
-typedef struct Figure {
+typedef struct Metric {
     char *name; /* g_free */
     double value;
-} Figure;
-GArray *figures_new(void); /* of Figure; it owns the names */
-/* The figures of all scores of the task: Figure, appended. */
-bool task_scores_figures(const TaskScores *scores, GArray *figures, GError **error);
+} Metric;
+GArray *metric_list_new(void); /* of Metric; it owns the names */
+/* The metrics of all scores of the task: Metric, appended. */
+bool task_scores_metrics(const TaskScores *scores, GArray *metrics, GError **error);
 /* The name of value i of a score: NAME where the value is called like its score, else NAME.VALUE. g_free. */
-char *figure_name(const ScoreKind *kind, int i);
-/* Whether a figure is what tables show, and not a part or a count of another: precision, length, … */
-bool figure_is_main(const char *name);
-/* The full name of the figure that the user calls `name`: a figure, the value of one score alone ("f1" of "squad.f1"),
- * or a score, which means its first value. g_free; NULL with an error that lists the figures of the task. */
-char *task_figure_find(const Task *task, const char *name, GError **error);
-/* The value of a figure; NaN where there is none of this name. */
-double figures_value(const GArray *figures, const char *name);
+char *metric_name(const ScoreKind *kind, int i);
+/* Whether a metric is what tables show, and not a part or a count of another: precision, length, … */
+bool metric_is_main(const char *name);
+/* The full name of the metric that the user calls `name`: a metric, the value of one score alone ("f1" of "squad.f1"),
+ * or a score, which means its first value. g_free; NULL with an error that lists the metrics of the task. */
+char *task_metric_find(const Task *task, const char *name, GError **error);
+/* The value of a metric; NaN where there is none of this name. */
+double metric_value(const GArray *metrics, const char *name);

@@ -15,20 +15,20 @@ typedef struct Reader {
 } Reader;
 
 /* An evaluation that was made again, because the run was killed before it was saved, replaces the one before. */
-static void add(GArray *figures, const char *name, const json_t *json)
+static void add(GArray *metrics, const char *name, const json_t *json)
 {
     const double value = json_is_number(json) ? json_number_value(json) : NAN;
-    for (guint i = 0; i < figures->len; i++)
-        if (strcmp(g_array_index(figures, Figure, i).name, name) == 0) {
-            g_array_index(figures, Figure, i).value = value;
+    for (guint i = 0; i < metrics->len; i++)
+        if (strcmp(g_array_index(metrics, Metric, i).name, name) == 0) {
+            g_array_index(metrics, Metric, i).value = value;
             return;
         }
-    const Figure figure = { .name = g_strdup(name), .value = value };
-    g_array_append_val(figures, figure);
+    const Metric metric = { .name = g_strdup(name), .value = value };
+    g_array_append_val(metrics, metric);
 }
 
-/* Keys of a record of scores that are no figures. */
-static bool is_figure(const char *key)
+/* Keys of a record of scores that are no metrics. */
+static bool is_metric(const char *key)
 {
     static const char *const others[] = { "kind", "step", "name", "examples", "seconds", "time", "wall_s" };
     for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
@@ -54,13 +54,13 @@ static void take_record(Reader *reader, json_t *record)
     if (reader->wanted >= 0 && json_integer_value(step) != reader->wanted)
         return;
     if (json_integer_value(step) != result->step)
-        g_array_set_size(result->figures, 0);
+        g_array_set_size(result->metrics, 0);
     result->step = json_integer_value(step);
     json_object_foreach(record, key, value)
     {
         g_autofree char *of_set = score && name ? g_strdup_printf("%s.%s", name, key) : NULL;
-        if (score ? is_figure(key) : strcmp(key, "loss") == 0 || strcmp(key, "perplexity") == 0)
-            add(result->figures, of_set ? of_set : key, value);
+        if (score ? is_metric(key) : strcmp(key, "loss") == 0 || strcmp(key, "perplexity") == 0)
+            add(result->metrics, of_set ? of_set : key, value);
     }
 }
 
@@ -71,7 +71,7 @@ bool run_result_read(RunResult *result, const char *dir, int64_t step, GError **
     char *line = NULL;
     size_t capacity = 0;
     ssize_t n;
-    *result = (RunResult){ .step = -1, .figures = figures_new() };
+    *result = (RunResult){ .step = -1, .metrics = metric_list_new() };
     FILE *file = fopen(path, "r");
     if (file == NULL)
         return fail_errno(error, "reading", path);
@@ -90,28 +90,28 @@ bool run_result_read(RunResult *result, const char *dir, int64_t step, GError **
 
 void run_result_clear(RunResult *result)
 {
-    g_clear_pointer(&result->figures, g_array_unref);
+    g_clear_pointer(&result->metrics, g_array_unref);
 }
 
-static void describe(GString *text, const Figure *figure)
+static void describe(GString *text, const Metric *metric)
 {
-    bool loss = strcmp(figure->name, "loss") == 0;
-    g_string_append_printf(text, "%s%s %.*f", text->len ? ", " : "", loss ? "held-out loss" : figure->name,
-                           loss ? 4 : 2, figure->value);
+    bool loss = strcmp(metric->name, "loss") == 0;
+    g_string_append_printf(text, "%s%s %.*f", text->len ? ", " : "", loss ? "held-out loss" : metric->name,
+                           loss ? 4 : 2, metric->value);
 }
 
 char *run_result_describe(const RunResult *result, const char *first)
 {
     GString *text = g_string_new(NULL);
     for (int pass = 0; pass < 3; pass++) /* the first, the other scores, the loss */
-        for (guint i = 0; i < result->figures->len; i++) {
-            const Figure *figure = &g_array_index(result->figures, Figure, i);
-            bool is_first = g_strcmp0(figure->name, first) == 0, loss = strcmp(figure->name, "loss") == 0;
+        for (guint i = 0; i < result->metrics->len; i++) {
+            const Metric *metric = &g_array_index(result->metrics, Metric, i);
+            bool is_first = g_strcmp0(metric->name, first) == 0, loss = strcmp(metric->name, "loss") == 0;
             if (pass == (is_first ? 0
                          : loss   ? 2
                                   : 1) &&
-                (is_first || (figure_is_main(figure->name) && strcmp(figure->name, "perplexity") != 0)))
-                describe(text, figure);
+                (is_first || (metric_is_main(metric->name) && strcmp(metric->name, "perplexity") != 0)))
+                describe(text, metric);
         }
     return g_string_free(text, false);
 }

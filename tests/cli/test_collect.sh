@@ -109,7 +109,7 @@ expect 1 '--seeds is "0"' "$loam" train config.yaml run.dir=runs/x --seeds 0
 expect 1 'is a run; --seeds and --sweep make runs below it' "$loam" train config.yaml run.dir=runs/torn/task.data=marks.tsv --seeds 2
 expect 1 '--seeds gives seeds' "$loam" train config.yaml run.dir=runs/x --sweep run.seed=1,2
 [ ! -d runs/x ] || fail "a run was started: $(find runs/x)"
-expect 1 'no run has a figure bleu' "$loam" collect runs/grid --scores bleu
+expect 1 'no run has a metric bleu' "$loam" collect runs/grid --scores bleu
 expect 1 'no run with an evaluation in runs/x' "$loam" collect runs/x
 expect 1 '--format is "html", want one of text, markdown' "$loam" collect runs/grid --format html
 

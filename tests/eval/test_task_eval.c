@@ -6,11 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- figures ---- */
+/* ---- metrics ---- */
 
 static const struct {
-    const char *scores, *asked, *figure; /* figure NULL means an error */
-} figures[] = {
+    const char *scores, *asked, *metric; /* metric NULL means an error */
+} metrics[] = {
     { "accuracy", "accuracy", "accuracy" },
     { "f1,accuracy", "f1", "f1" },
     { "f1,accuracy", "precision", "f1.precision" },
@@ -27,26 +27,26 @@ static const struct {
     { "squad", "", NULL },
 };
 
-static void a_figure_is_found_by_any_name_that_tells_it(void)
+static void a_metric_is_found_by_any_name_that_tells_it(void)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(figures); i++) {
-        const Task task = { .scores = figures[i].scores };
+    for (size_t i = 0; i < G_N_ELEMENTS(metrics); i++) {
+        const Task task = { .scores = metrics[i].scores };
         g_autoptr(GError) error = NULL;
-        g_autofree char *found = task_figure_find(&task, figures[i].asked, &error);
-        g_assert_cmpstr(found, ==, figures[i].figure);
+        g_autofree char *found = task_metric_find(&task, metrics[i].asked, &error);
+        g_assert_cmpstr(found, ==, metrics[i].metric);
         g_assert_true((found == NULL) == (error != NULL));
     }
 }
 
-static void parts_of_a_score_are_no_main_figures(void)
+static void parts_of_a_score_are_no_main_metrics(void)
 {
     static const char *const mains[] = { "accuracy", "squad.f1", "rouge.rouge_2", "bleu", "f1_macro.f1", NULL };
     static const char *const parts[] = { "f1.precision", "bleu.precision_4", "bleu.length", "squad2.no_answer_f1",
                                          NULL };
     for (const char *const *name = mains; *name; name++)
-        g_assert_true(figure_is_main(*name));
+        g_assert_true(metric_is_main(*name));
     for (const char *const *name = parts; *name; name++)
-        g_assert_false(figure_is_main(*name));
+        g_assert_false(metric_is_main(*name));
 }
 
 /* A right prediction, a wrong one, and one of an example without a known answer, which is not scored. */
@@ -55,21 +55,21 @@ static void scores_are_of_examples_with_known_answers(void)
     const Task task = { .scores = "accuracy,squad" };
     TaskScores scores = task_scores_new(&task, true);
     g_autoptr(GPtrArray) targets = g_ptr_array_new();
-    g_autoptr(GArray) found = figures_new();
+    g_autoptr(GArray) found = metric_list_new();
     g_ptr_array_add(targets, (void *)" yes");
     TaskExample example = { .targets = targets, .known = true };
     task_scores_add(&scores, &example, "yes");
     task_scores_add(&scores, &example, "no");
-    g_assert_true(scores.n_unknown == 0 && task_scores_figures(&scores, found, NULL));
-    g_assert_cmpfloat(figures_value(found, "accuracy"), ==, 50);
-    g_assert_cmpfloat(figures_value(found, "squad.exact_match"), ==, 50);
-    g_assert_true(isnan(figures_value(found, "f1")));
+    g_assert_true(scores.n_unknown == 0 && task_scores_metrics(&scores, found, NULL));
+    g_assert_cmpfloat(metric_value(found, "accuracy"), ==, 50);
+    g_assert_cmpfloat(metric_value(found, "squad.exact_match"), ==, 50);
+    g_assert_true(isnan(metric_value(found, "f1")));
     example.known = false;
     task_scores_add(&scores, &example, "yes");
     g_assert_cmpint(scores.n_unknown, ==, 1);
     g_array_set_size(found, 0);
-    g_assert_true(task_scores_figures(&scores, found, NULL)); /* of the others */
-    g_assert_cmpfloat(figures_value(found, "accuracy"), ==, 50);
+    g_assert_true(task_scores_metrics(&scores, found, NULL)); /* of the others */
+    g_assert_cmpfloat(metric_value(found, "accuracy"), ==, 50);
     task_scores_free(&scores);
 }
 
@@ -162,9 +162,9 @@ static void examples_without_answers_are_not_opened(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/task_eval/a_figure_is_found_by_any_name_that_tells_it",
-                    a_figure_is_found_by_any_name_that_tells_it);
-    g_test_add_func("/task_eval/parts_of_a_score_are_no_main_figures", parts_of_a_score_are_no_main_figures);
+    g_test_add_func("/task_eval/a_metric_is_found_by_any_name_that_tells_it",
+                    a_metric_is_found_by_any_name_that_tells_it);
+    g_test_add_func("/task_eval/parts_of_a_score_are_no_main_metrics", parts_of_a_score_are_no_main_metrics);
     g_test_add_func("/task_eval/scores_are_of_examples_with_known_answers", scores_are_of_examples_with_known_answers);
     g_test_add_func("/task_eval/a_part_of_the_examples_keeps_groups_whole", a_part_of_the_examples_keeps_groups_whole);
     g_test_add_func("/task_eval/examples_without_answers_are_not_opened", examples_without_answers_are_not_opened);

@@ -43,14 +43,14 @@ static void check_fairseq_log(const uint8_t *data, size_t bytes, int64_t updates
     g_free(left[1]);
 }
 
-/* The figures of a step are those of that step alone. */
+/* The metrics of a step are those of that step alone. */
 static void collect(int64_t step)
 {
     RunResult result;
     GError *error = NULL;
     bool read = run_result_read(&result, fuzz_folder(), step, &error);
     CHECK(read, "%s", error->message);
-    CHECK(result.step == step || (result.step == -1 && result.figures->len == 0), "step %lld", (long long)result.step);
+    CHECK(result.step == step || (result.step == -1 && result.metrics->len == 0), "step %lld", (long long)result.step);
     g_free(run_result_describe(&result, "accuracy"));
     run_result_clear(&result);
 }

@@ -15,7 +15,7 @@ static const char about[] =
     "One table of many runs: a row for each setting of options in which they differ (or, by path, for each folder), a\n"
     "column for each score of a task, in it the mean and the sample standard deviation over the row's runs, its "
     "seeds.\n"
-    "Figures are those of each run's best checkpoint. Folders are searched for runs.\n\n"
+    "Metrics are those of each run's best checkpoint. Folders are searched for runs.\n\n"
     "  loam collect runs/sweep\n"
     "  loam collect runs/rte runs/cola --by path --format latex\n";
 
@@ -24,8 +24,8 @@ static int digits = 2;
 static gboolean last;
 static const GOptionEntry entries[] = {
     CLI_VALUE("by", by, "what a row is: options (default), or path: a folder, without a seed-N at its end", "WHAT"),
-    CLI_VALUE("scores", scores, "figures, in place of the main ones: accuracy,f1.precision,loss", "NAMES"),
-    CLI_SWITCH("last", last, "figures of each run's last evaluation, not of its best checkpoint"),
+    CLI_VALUE("scores", scores, "metrics, in place of the main ones: accuracy,f1.precision,loss", "NAMES"),
+    CLI_SWITCH("last", last, "metrics of each run's last evaluation, not of its best checkpoint"),
     CLI_VALUE("format", format, "text (default), markdown, tsv, latex, or json: an object a row", "FORMAT"),
     CLI_VALUE("digits", digits, "digits after the point (2)", "N"),
     { 0 },
@@ -35,14 +35,14 @@ static const GOptionEntry entries[] = {
 
 static char *column_title(const GridColumn *column)
 {
-    return column->alone || *column->task == '\0' ? g_strdup(column->figure)
-                                                  : g_strdup_printf("%s %s", column->task, column->figure);
+    return column->alone || *column->task == '\0' ? g_strdup(column->metric)
+                                                  : g_strdup_printf("%s %s", column->task, column->metric);
 }
 
 /* A loss has four digits at least. */
 static int digits_of(const GridColumn *column, const CollectOptions *options)
 {
-    return strcmp(column->figure, "loss") == 0 ? MAX(options->digits, 4) : options->digits;
+    return strcmp(column->metric, "loss") == 0 ? MAX(options->digits, 4) : options->digits;
 }
 
 /* "91.20 ± 0.45"; "-" where there is none. middle: between mean and deviation. */
@@ -141,7 +141,7 @@ static bool print_json(const Grid *grid, GError **error)
             for (int i = 0; i < cell->n; i++)
                 json_array_append_new(values, json_real(g_array_index(cell->values, double, i)));
             json_array_append_new(list, json_pack("{s:s, s:s, s:i, s:o, s:o, s:o}", "task", column->task, "name",
-                                                  column->figure, "n", cell->n, "mean", json_finite(cell->mean), "std",
+                                                  column->metric, "n", cell->n, "mean", json_finite(cell->mean), "std",
                                                   json_finite(cell->std), "values", values));
         }
         good = print_json_line(

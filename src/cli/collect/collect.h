@@ -9,9 +9,9 @@
 typedef enum CollectFormat { COLLECT_TEXT, COLLECT_MARKDOWN, COLLECT_TSV, COLLECT_LATEX, COLLECT_JSON } CollectFormat;
 
 typedef struct CollectOptions {
-    bool last;          /* figures of each run's last evaluation; false means those of its best checkpoint */
+    bool last;          /* metrics of each run's last evaluation; false means those of its best checkpoint */
     bool by_path;       /* a row is a folder, without a seed-N at its end; false means a row is a setting of options */
-    const char *scores; /* names of figures, separated by commas; NULL or "" means the main ones of the scores */
+    const char *scores; /* names of metrics, separated by commas; NULL or "" means the main ones of the scores */
     CollectFormat format;
     int digits; /* after the decimal point */
 } CollectOptions;

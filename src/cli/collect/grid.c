@@ -5,11 +5,11 @@
 
 /* ---- rows and columns ---- */
 
-static bool has_column(const Grid *grid, const char *task, const char *figure)
+static bool has_column(const Grid *grid, const char *task, const char *metric)
 {
     for (guint i = 0; i < grid->columns->len; i++) {
         const GridColumn *column = &g_array_index(grid->columns, GridColumn, i);
-        if (strcmp(column->task, task) == 0 && strcmp(column->figure, figure) == 0)
+        if (strcmp(column->task, task) == 0 && strcmp(column->metric, metric) == 0)
             return true;
     }
     return false;
@@ -17,39 +17,39 @@ static bool has_column(const Grid *grid, const char *task, const char *figure)
 
 static bool has_scores(const CollectedRun *run)
 {
-    for (guint i = 0; i < run->result.figures->len; i++) {
-        const char *name = g_array_index(run->result.figures, Figure, i).name;
+    for (guint i = 0; i < run->result.metrics->len; i++) {
+        const char *name = g_array_index(run->result.metrics, Metric, i).name;
         if (strcmp(name, "loss") != 0 && strcmp(name, "perplexity") != 0)
             return true;
     }
     return false;
 }
 
-/* Whether a figure has a column unless --scores says which: main scores, and the loss of a run without any. */
-static bool is_shown(const CollectedRun *run, const char *figure)
+/* Whether a metric has a column unless --scores says which: main scores, and the loss of a run without any. */
+static bool is_shown(const CollectedRun *run, const char *metric)
 {
-    bool loss = strcmp(figure, "loss") == 0 || strcmp(figure, "perplexity") == 0;
-    return loss ? !has_scores(run) : figure_is_main(figure);
+    bool loss = strcmp(metric, "loss") == 0 || strcmp(metric, "perplexity") == 0;
+    return loss ? !has_scores(run) : metric_is_main(metric);
 }
 
-static void add_column(Grid *grid, const CollectedRun *run, const char *figure)
+static void add_column(Grid *grid, const CollectedRun *run, const char *metric)
 {
-    const GridColumn column = { .task = run->task, .figure = figure };
-    if (!has_column(grid, run->task, figure))
+    const GridColumn column = { .task = run->task, .metric = metric };
+    if (!has_column(grid, run->task, metric))
         g_array_append_val(grid->columns, column);
 }
 
 /* In the order of `wanted`, or of the task's scores. */
 static void add_columns(Grid *grid, const CollectedRun *run, char **wanted)
 {
-    const GArray *figures = run->result.figures;
+    const GArray *metrics = run->result.metrics;
     for (char **name = wanted; *name; name++)
-        for (guint i = 0; i < figures->len; i++)
-            if (strcmp(g_array_index(figures, Figure, i).name, *name) == 0)
-                add_column(grid, run, g_array_index(figures, Figure, i).name);
-    for (guint i = 0; !*wanted && i < figures->len; i++)
-        if (is_shown(run, g_array_index(figures, Figure, i).name))
-            add_column(grid, run, g_array_index(figures, Figure, i).name);
+        for (guint i = 0; i < metrics->len; i++)
+            if (strcmp(g_array_index(metrics, Metric, i).name, *name) == 0)
+                add_column(grid, run, g_array_index(metrics, Metric, i).name);
+    for (guint i = 0; !*wanted && i < metrics->len; i++)
+        if (is_shown(run, g_array_index(metrics, Metric, i).name))
+            add_column(grid, run, g_array_index(metrics, Metric, i).name);
 }
 
 static void add_row(Grid *grid, const CollectedRun *run)
@@ -58,7 +58,7 @@ static void add_row(Grid *grid, const CollectedRun *run)
         g_ptr_array_add(grid->rows, run->row);
 }
 
-/* Columns of a task stand together, in the order of its figures. */
+/* Columns of a task stand together, in the order of its metrics. */
 static void order_columns(Grid *grid)
 {
     GArray *columns = g_array_new(false, false, sizeof(GridColumn));
@@ -88,7 +88,7 @@ static void fill(GridCell *cell, const GPtrArray *runs, const char *row, const G
     for (guint i = 0; i < runs->len; i++) {
         const CollectedRun *run = runs->pdata[i];
         double value = strcmp(run->row, row) == 0 && strcmp(run->task, column->task) == 0
-                           ? figures_value(run->result.figures, column->figure)
+                           ? metric_value(run->result.metrics, column->metric)
                            : (double)NAN;
         if (!isnan(value))
             g_array_append_val(cell->values, value);
@@ -123,9 +123,9 @@ static bool check_wanted(const Grid *grid, char **wanted, GError **error)
     for (char **name = wanted; *name; name++) {
         bool found = false;
         for (guint i = 0; i < grid->columns->len && !found; i++)
-            found = strcmp(g_array_index(grid->columns, GridColumn, i).figure, *name) == 0;
+            found = strcmp(g_array_index(grid->columns, GridColumn, i).metric, *name) == 0;
         if (!found)
-            return fail_user(error, "--scores: no run has a figure %s; the names are those of metrics.jsonl", *name);
+            return fail_user(error, "--scores: no run has a metric %s; the names are those of metrics.jsonl", *name);
     }
     return true;
 }

@@ -1,4 +1,4 @@
-/* grid.h: the figures of runs by rows (settings or folders) and columns (figures of tasks), with mean and standard
+/* grid.h: the metrics of runs by rows (settings or folders) and columns (metrics of tasks), with mean and standard
  * deviation over the runs of a cell. */
 #pragma once
 
@@ -6,12 +6,12 @@
 
 typedef struct GridColumn {
     const char *task;   /* of the runs; "" means none */
-    const char *figure; /* "accuracy", "squad.f1", "loss" */
+    const char *metric; /* "accuracy", "squad.f1", "loss" */
     bool alone;         /* all columns are of one task, which headings leave out */
 } GridColumn;
 
 typedef struct GridCell {
-    int n;            /* runs that have the figure; 0 means none */
+    int n;            /* runs that have the metric; 0 means none */
     double mean, std; /* std: sample standard deviation, with n - 1; 0 where n is 1 */
     GArray *values;   /* double */
 } GridCell;
@@ -23,7 +23,7 @@ typedef struct Grid {
     int *n_runs;     /* (rows) */
 } Grid;
 
-/* An error where --scores names a figure that no run has. */
+/* An error where --scores names a metric that no run has. */
 bool grid_make(Grid *grid, const GPtrArray *runs, const char *scores, GError **error);
 void grid_clear(Grid *grid);
 static inline const GridCell *grid_cell(const Grid *grid, guint row, guint column)

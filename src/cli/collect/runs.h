@@ -1,4 +1,4 @@
-/* runs.h: the runs that `loam collect` finds, each with its options and the figures of one evaluation. */
+/* runs.h: the runs that `loam collect` finds, each with its options and the metrics of one evaluation. */
 #pragma once
 
 #include "cli/collect/collect.h"

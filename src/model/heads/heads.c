@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* A head as data: what it predicts for which rows, and what its figures are called. */
+/* A head as data: what it predicts for which rows, and what its metrics are called. */
 typedef struct Head {
     HeadNames names;
     int bucket;      /* of its parameters */

@@ -98,8 +98,8 @@ static bool check_best(const Config *config, GError **error)
                                                 "train.best=%s: scores are those of a task (task.name, or task.data), "
                                                 "and the run has none; loss is the held-out loss",
                                                 best); /* data.valid may be of tasks (train/task_set.h) */
-    g_autofree char *figure = task_configure(&task, &config->task, error) ? task_figure_find(&task, best, error) : NULL;
-    return figure || fail_context(error, "train.best");
+    g_autofree char *metric = task_configure(&task, &config->task, error) ? task_metric_find(&task, best, error) : NULL;
+    return metric || fail_context(error, "train.best");
 }
 
 static bool check_class_weights(const Config *config, GError **error)

@@ -29,7 +29,7 @@ typedef struct TrainConfig {
         save_within; /* periods; save_within: longest time between two checkpoints */
     int64_t
         eval_samples; /* samples of each held-out set, and examples of the task, that an evaluation uses; 0 means all */
-    char *best;       /* "loss", or the name of a figure of the task's scores (eval/task_scores.h) */
+    char *best;       /* "loss", or the name of a metric of the task's scores (eval/task_scores.h) */
     int64_t patience; /* the run ends after this many evaluations in a row without a better `best`; 0 means never */
     bool scores;      /* evaluations also answer the task's examples and compute scores */
     int64_t keep_last,

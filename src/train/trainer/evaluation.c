@@ -81,7 +81,7 @@ static const char *best_name(const Trainer *t)
     return t->best ? t->best : "held-out loss";
 }
 
-/* Counts evaluations without a better figure; the plateau schedule drops after some of them. */
+/* Counts evaluations without a better metric; the plateau schedule drops after some of them. */
 static void note_stale(Trainer *t, bool best)
 {
     TrainState *state = &t->state;
@@ -142,9 +142,9 @@ void trainer_report_best(const Trainer *t)
     if (state->best_step < 0)
         return;
     bool read = run_result_read(&result, t->config.run.dir, state->best_step, NULL);
-    g_autofree char *figures = read ? run_result_describe(&result, t->best) : g_strdup("");
-    log_info("best by %s: step %" PRId64 "%s%s  %s", t->best ? t->best : "loss", state->best_step, *figures ? ": " : "",
-             figures, link);
+    g_autofree char *metrics = read ? run_result_describe(&result, t->best) : g_strdup("");
+    log_info("best by %s: step %" PRId64 "%s%s  %s", t->best ? t->best : "loss", state->best_step, *metrics ? ": " : "",
+             metrics, link);
     if (state->best_step != state->attempts && run_means_best(t->config.run.dir))
         log_info("%s means the best checkpoint from here on, %s@latest the one of step %" PRId64, t->config.run.dir,
                  t->config.run.dir, state->attempts);

@@ -314,7 +314,7 @@ void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossS
     console_valid(step, name, sums);
 }
 
-void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArray *figures, int64_t n, double seconds)
+void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArray *scores, int64_t n, double seconds)
 {
     if (metrics == NULL)
         return;
@@ -322,12 +322,12 @@ void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArr
     g_autofree char *group = name ? g_strdup_printf("score/%s", name) : g_strdup("score");
     json_t *line = json_pack("{s:s, s:I, s:s*, s:I}", "kind", "score", "step", (json_int_t)step, "name", name,
                              "examples", (json_int_t)n);
-    for (guint i = 0; i < figures->len; i++) {
-        const Figure *figure = &g_array_index(figures, Figure, i);
-        const Scalar scalar = { figure->name, group, figure->value };
+    for (guint i = 0; i < scores->len; i++) {
+        const Metric *metric = &g_array_index(scores, Metric, i);
+        const Scalar scalar = { metric->name, group, metric->value };
         add_scalars(metrics, line, &scalar, 1, step);
-        if (figure_is_main(figure->name))
-            g_string_append_printf(shown, "  %s %.2f", figure->name, figure->value);
+        if (metric_is_main(metric->name))
+            g_string_append_printf(shown, "  %s %.2f", metric->name, metric->value);
     }
     json_object_set_new(line, "seconds", json_real(seconds));
     write_line(metrics, line);

@@ -16,12 +16,12 @@
 #define MEAN "mean" /* train.best: the mean over the tasks */
 
 typedef struct ScoredTask {
-    const char *name; /* of its held-out set, which begins the names of its figures; NULL means none */
+    const char *name; /* of its held-out set, which begins the names of its metrics; NULL means none */
     TaskConfig own;   /* of a held-out set */
     const TaskConfig *config;
     Task task;
     TaskEval *eval;  /* its examples; NULL until they are opened */
-    GArray *figures; /* Figure, of the last trainer_score */
+    GArray *metrics; /* Metric, of the last trainer_score */
     double seconds;  /* that it took */
 } ScoredTask;
 
@@ -29,7 +29,7 @@ static void free_scored(void *memory)
 {
     ScoredTask *scored = memory;
     task_eval_close(scored->eval);
-    g_array_unref(scored->figures);
+    g_array_unref(scored->metrics);
     task_set_clear(&scored->own);
     g_free(scored);
 }
@@ -50,7 +50,7 @@ static ScoredTask *scored_new(const char *name)
 {
     ScoredTask *scored = g_new0(ScoredTask, 1);
     scored->name = name;
-    scored->figures = figures_new();
+    scored->metrics = metric_list_new();
     return scored;
 }
 
@@ -101,22 +101,22 @@ static bool add_tasks(Trainer *t, GError **error)
 
 /* ---- train.best ---- */
 
-/* What follows the task's name in that of a figure, "accuracy" in "rte.accuracy"; NULL where it is of another task. */
-static const char *own_part(const ScoredTask *scored, const char *figure)
+/* What follows the task's name in that of a metric, "accuracy" in "rte.accuracy"; NULL where it is of another task. */
+static const char *own_part(const ScoredTask *scored, const char *metric)
 {
     const size_t n = scored->name ? strlen(scored->name) : 0;
     if (scored->name == NULL)
-        return figure;
-    return strncmp(figure, scored->name, n) == 0 && figure[n] == '.' ? figure + n + 1 : NULL;
+        return metric;
+    return strncmp(metric, scored->name, n) == 0 && metric[n] == '.' ? metric + n + 1 : NULL;
 }
 
-/* The figure of a task by one of its names; g_free. */
-static char *figure_of(const ScoredTask *scored, const char *name, GError **error)
+/* The metric of a task by one of its names; g_free. */
+static char *metric_of(const ScoredTask *scored, const char *name, GError **error)
 {
-    g_autofree char *figure = task_figure_find(&scored->task, name, error);
-    if (figure == NULL || scored->name == NULL)
-        return g_steal_pointer(&figure);
-    return g_strconcat(scored->name, ".", figure, NULL);
+    g_autofree char *metric = task_metric_find(&scored->task, name, error);
+    if (metric == NULL || scored->name == NULL)
+        return g_steal_pointer(&metric);
+    return g_strconcat(scored->name, ".", metric, NULL);
 }
 
 /* Sets t->best: a score of the only task; of several "mean", or NAME.SCORE. */
@@ -127,7 +127,7 @@ static bool find_best(Trainer *t, GError **error)
     for (guint i = 0; i < t->scored->len && t->best == NULL; i++) {
         const ScoredTask *scored = scored_at(t, i);
         const char *part = t->scored->len == 1 && !own_part(scored, best) ? best : own_part(scored, best);
-        if (part && !(t->best = figure_of(scored, part, error)))
+        if (part && !(t->best = metric_of(scored, part, error)))
             return fail_context(error, "train.best");
         g_string_append_printf(names, ", %s.%.*s", scored->name ? scored->name : "",
                                (int)strcspn(scored->task.scores, ","), scored->task.scores);
@@ -233,8 +233,8 @@ bool trainer_score(Trainer *t, GError **error)
     for (guint i = 0; i < t->scored->len; i++) {
         ScoredTask *scored = scored_at(t, i);
         const double start = clock_seconds();
-        g_array_set_size(scored->figures, 0);
-        if (!task_eval_run(scored->eval, t->model, stop, scored->figures, error))
+        g_array_set_size(scored->metrics, 0);
+        if (!task_eval_run(scored->eval, t->model, stop, scored->metrics, error))
             return false;
         scored->seconds = clock_seconds() - start;
     }
@@ -246,10 +246,10 @@ static double task_mean(const ScoredTask *scored)
 {
     double sum = 0;
     int n = 0;
-    for (guint i = 0; i < scored->figures->len; i++) {
-        const Figure *figure = &g_array_index(scored->figures, Figure, i);
-        if (figure_is_main(figure->name)) {
-            sum += figure->value;
+    for (guint i = 0; i < scored->metrics->len; i++) {
+        const Metric *metric = &g_array_index(scored->metrics, Metric, i);
+        if (metric_is_main(metric->name)) {
+            sum += metric->value;
             n++;
         }
     }
@@ -267,21 +267,21 @@ static double mean_score(const Trainer *t)
 
 void trainer_report_scores(const Trainer *t)
 {
-    const Figure mean = { .name = (char *)(uintptr_t)MEAN, .value = t->scored->len > 1 ? mean_score(t) : (double)NAN };
+    const Metric mean = { .name = (char *)(uintptr_t)MEAN, .value = t->scored->len > 1 ? mean_score(t) : (double)NAN };
     int64_t n = 0;
     double seconds = 0;
     for (guint i = 0; i < t->scored->len; i++) {
         const ScoredTask *scored = scored_at(t, i);
-        metrics_scores(t->metrics, t->state.attempts, scored->name, scored->figures, task_eval_count(scored->eval),
+        metrics_scores(t->metrics, t->state.attempts, scored->name, scored->metrics, task_eval_count(scored->eval),
                        scored->seconds);
         n += task_eval_count(scored->eval);
         seconds += scored->seconds;
     }
     if (t->scored->len < 2)
         return;
-    g_autoptr(GArray) figures = g_array_new(false, false, sizeof(Figure));
-    g_array_append_val(figures, mean);
-    metrics_scores(t->metrics, t->state.attempts, NULL, figures, n, seconds);
+    g_autoptr(GArray) metrics = g_array_new(false, false, sizeof(Metric));
+    g_array_append_val(metrics, mean);
+    metrics_scores(t->metrics, t->state.attempts, NULL, metrics, n, seconds);
 }
 
 double trainer_best_score(const Trainer *t)
@@ -291,7 +291,7 @@ double trainer_best_score(const Trainer *t)
     for (guint i = 0; i < t->scored->len; i++) {
         const char *part = own_part(scored_at(t, i), t->best);
         if (part)
-            return figures_value(scored_at(t, i)->figures, part);
+            return metric_value(scored_at(t, i)->metrics, part);
     }
     return (double)NAN;
 }

@@ -70,7 +70,7 @@ typedef struct Trainer {
     int64_t first_step, first_tokens; /* state.attempts and state.tokens when this process started */
     int64_t best_data;                /* hash of the held-out samples that evaluations use and of train.best */
     GPtrArray *scored;                /* ScoredTask * (scoring.c) */
-    char *best;                       /* the figure that train.best names; NULL means the held-out loss */
+    char *best;                       /* the metric that train.best names; NULL means the held-out loss */
     char *task_train, *task_valid;    /* path prefixes of the datasets made from a task; NULL means no task */
     const char *trace;                /* file for the trace of one step (trace.h); NULL means none */
     int lock;                         /* lock of the run directory (base/lock.h); -1 means none */
@@ -138,15 +138,15 @@ bool train_step(Trainer *t, StepStats *stats, GError **error);
 /* Reads the examples that evaluations answer: those of the run's task, or of held-out sets that were made from tasks
  * (task_set.h). */
 bool trainer_open_scores(Trainer *t, GError **error);
-/* Answers all of them, and keeps the figures. */
+/* Answers all of them, and keeps the metrics. */
 bool trainer_score(Trainer *t, GError **error);
-/* Writes down the figures of the last trainer_score. */
+/* Writes down the metrics of the last trainer_score. */
 void trainer_report_scores(const Trainer *t);
-/* The figure t->best of the last trainer_score; NaN where it has none. */
+/* The metric t->best of the last trainer_score; NaN where it has none. */
 double trainer_best_score(const Trainer *t);
 /* A hash of the examples that are answered and their right answers. */
 uint64_t trainer_scores_hash(const Trainer *t);
-/* Sets t->best_data. Logs it if the best checkpoint so far was chosen by another figure or other samples: the next
+/* Sets t->best_data. Logs it if the best checkpoint so far was chosen by another metric or other samples: the next
  * evaluation replaces it. */
 void trainer_plan_best(Trainer *t);
 /* Whether an evaluation is due and has not yet been done at this step. end: this is the last step. */
@@ -158,7 +158,7 @@ bool trainer_evaluate(Trainer *t, bool *best, GError **error);
 bool trainer_out_of_patience(const Trainer *t);
 /* Sets schedule.scale of the plateau schedule according to its drops so far. */
 void trainer_scale_rate(Trainer *t);
-/* Logs which checkpoint is the best, and its figures. */
+/* Logs which checkpoint is the best, and its metrics. */
 void trainer_report_best(const Trainer *t);
 
 /* Saves a checkpoint unless the current state is already saved. If saving fails, the previous checkpoint stays, and a
