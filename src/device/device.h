@@ -15,8 +15,8 @@ typedef struct DeviceCounts {
     int64_t calls, uploads, downloads; /* operations, transfers to the device, transfers from it */
 } DeviceCounts;
 
-/* A moment in the queue of a device's work: see device_record. */
-typedef uint64_t DeviceMark;
+/* A point in the queue of a device, which can be waited for: see device_record_event. */
+typedef uint64_t DeviceEvent;
 
 /* What a tensor is for in an operation. A device has a set of dtypes for each role. */
 typedef enum Role {
@@ -104,16 +104,16 @@ const char *device_cpu_problem(void);
 void *device_alloc(Device *dev, size_t bytes);
 void device_free(Device *dev, void *p); /* takes effect after all work queued before it */
 /* Bytes that a GPU has free; SIZE_MAX where a device computes in memory of the host, or computes nothing. */
-size_t device_room(Device *dev);
+size_t device_memory_available(Device *dev);
 
 /* Operations and transfers are queued, and done later in the order of the calls. Host memory that is uploaded may be
- * changed as soon as device_upload returns; host memory that is downloaded into holds the numbers once a mark recorded
- * after device_download has been waited for. */
+ * changed as soon as device_upload returns; host memory that is downloaded into holds the numbers once an event
+ * recorded after device_download has been waited for. */
 void device_upload(Device *dev, void *to, const void *from, size_t bytes);
 void device_download(Device *dev, void *to, const void *from, size_t bytes);
-DeviceMark device_record(Device *dev);          /* a mark behind all work queued so far */
-void device_wait(Device *dev, DeviceMark mark); /* returns when all work before the mark is done */
-void device_synchronise(Device *dev);           /* returns when all work is done */
+DeviceEvent device_record_event(Device *dev);           /* an event after all work queued so far */
+void device_wait_event(Device *dev, DeviceEvent event); /* returns when all work before the event is done */
+void device_synchronise(Device *dev);                   /* returns when all work is done */
 
 /* Operations between device_group_begin and device_group_end may be done in any order, or all of one kind by one
  * launch: none of them may read or write memory that another one writes. Groups do not nest, and hold no transfers. */
@@ -125,17 +125,17 @@ bool device_groups(const Device *dev);
 /* A GPU copies both ways while it computes: by two more queues, whose order beside the work above device_follow makes.
  * Only memory of device_host_alloc goes by them, and only while nobody else touches it. */
 typedef enum DeviceQueue {
-    QUEUE_WORK, /* operations, uploads and downloads */
-    QUEUE_UP,   /* device_send */
-    QUEUE_DOWN, /* device_fetch */
+    QUEUE_WORK,      /* operations, uploads and downloads */
+    QUEUE_COPY_TO,   /* device_copy_to */
+    QUEUE_COPY_FROM, /* device_copy_from */
     QUEUES
 } DeviceQueue;
 /* Memory of the host, of unknown content, which a GPU reads and writes by itself (page-locked); NULL means that there
  * is not enough. */
 void *device_host_alloc(Device *dev, size_t bytes);
 void device_host_free(Device *dev, void *p); /* the queues must be empty: device_settle */
-void device_send(Device *dev, void *to, const void *from, size_t bytes);
-void device_fetch(Device *dev, void *to, const void *from, size_t bytes);
+void device_copy_to(Device *dev, void *to, const void *from, size_t bytes);
+void device_copy_from(Device *dev, void *to, const void *from, size_t bytes);
 /* What is queued in `queue` from here on begins when all that has been queued in `earlier` so far is done. */
 void device_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 void device_settle(Device *dev); /* returns when the work of all queues is done */

@@ -15,9 +15,9 @@ enum { RANDOM = 65536 }; /* numbers of the factors, repeated: a GPU multiplies c
 
 static int64_t side_of(Device *dev)
 {
-    size_t room = device_room(dev), bytes = dtype_bytes(dev->precision.compute);
+    size_t available = device_memory_available(dev), bytes = dtype_bytes(dev->precision.compute);
     int64_t side = *dev->gpu.name ? GPU_SIDE : SIDE;
-    while (side > SIDE && 3 * (size_t)(side * side) * bytes > room / GPU_SHARE)
+    while (side > SIDE && 3 * (size_t)(side * side) * bytes > available / GPU_SHARE)
         side /= 2;
     return side;
 }

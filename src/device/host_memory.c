@@ -35,19 +35,19 @@ void host_copy(Device *dev, void *to, const void *from, size_t bytes)
     memcpy(to, from, bytes);
 }
 
-DeviceMark host_record(Device *dev)
+DeviceEvent host_record_event(Device *dev)
 {
     (void)dev;
     return 0;
 }
 
-void host_wait(Device *dev, DeviceMark mark)
+void host_wait_event(Device *dev, DeviceEvent event)
 {
     (void)dev;
-    (void)mark;
+    (void)event;
 }
 
-size_t host_room(Device *dev)
+size_t host_memory_available(Device *dev)
 {
     (void)dev;
     return SIZE_MAX;

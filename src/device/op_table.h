@@ -12,14 +12,14 @@ struct OpTable {
     void (*free)(Device *dev, void *p);
     void (*upload)(Device *dev, void *to, const void *from, size_t bytes);
     void (*download)(Device *dev, void *to, const void *from, size_t bytes);
-    DeviceMark (*record)(Device *dev);
-    void (*wait)(Device *dev, DeviceMark mark);
-    size_t (*room)(Device *dev);
+    DeviceEvent (*record_event)(Device *dev);
+    void (*wait_event)(Device *dev, DeviceEvent event);
+    size_t (*memory_available)(Device *dev);
     void (*group)(Device *dev, bool open); /* device_group_begin, device_group_end */
     void *(*host_alloc)(Device *dev, size_t bytes);
     void (*host_free)(Device *dev, void *p);
-    void (*send)(Device *dev, void *to, const void *from, size_t bytes);
-    void (*fetch)(Device *dev, void *to, const void *from, size_t bytes);
+    void (*copy_to)(Device *dev, void *to, const void *from, size_t bytes);
+    void (*copy_from)(Device *dev, void *to, const void *from, size_t bytes);
     void (*follow)(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 
 #define OP(name, parameters, arguments, operands, rules, flops) void(*name) parameters;
@@ -29,17 +29,19 @@ struct OpTable {
 
 /* The entries, but for `group`, of a device that computes at once in memory of the host. */
 #define MEMORY_OF_HOST                                                                                                 \
-    .alloc = host_alloc, .free = host_free, .upload = host_copy, .download = host_copy, .record = host_record,         \
-    .wait = host_wait, .room = host_room, QUEUE_OF_HOST
+    .alloc = host_alloc, .free = host_free, .upload = host_copy, .download = host_copy,                                \
+    .record_event = host_record_event, .wait_event = host_wait_event, .memory_available = host_memory_available,       \
+    QUEUE_OF_HOST
 /* The entries of a device that has one queue, and nothing to gain from memory of the host. */
 #define QUEUE_OF_HOST                                                                                                  \
-    .host_alloc = host_alloc, .host_free = host_free, .send = host_copy, .fetch = host_copy, .follow = host_follow
+    .host_alloc = host_alloc, .host_free = host_free, .copy_to = host_copy, .copy_from = host_copy,                    \
+    .follow = host_follow
 void *host_alloc(Device *dev, size_t bytes);
 void host_free(Device *dev, void *p);
 void host_copy(Device *dev, void *to, const void *from, size_t bytes);
-DeviceMark host_record(Device *dev);
-void host_wait(Device *dev, DeviceMark mark);
-size_t host_room(Device *dev);
+DeviceEvent host_record_event(Device *dev);
+void host_wait_event(Device *dev, DeviceEvent event);
+size_t host_memory_available(Device *dev);
 void host_group(Device *dev, bool open); /* of devices to which a group is no faster: see device_groups */
 void host_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 

@@ -16,9 +16,9 @@ void device_free(Device *dev, void *p)
         dev->ops->free(dev, p);
 }
 
-size_t device_room(Device *dev)
+size_t device_memory_available(Device *dev)
 {
-    return dev->ops->room(dev);
+    return dev->ops->memory_available(dev);
 }
 
 void device_upload(Device *dev, void *to, const void *from, size_t bytes)
@@ -33,19 +33,19 @@ void device_download(Device *dev, void *to, const void *from, size_t bytes)
         dev->ops->download(dev, to, from, bytes);
 }
 
-DeviceMark device_record(Device *dev)
+DeviceEvent device_record_event(Device *dev)
 {
-    return dev->ops->record(dev);
+    return dev->ops->record_event(dev);
 }
 
-void device_wait(Device *dev, DeviceMark mark)
+void device_wait_event(Device *dev, DeviceEvent event)
 {
-    dev->ops->wait(dev, mark);
+    dev->ops->wait_event(dev, event);
 }
 
 void device_synchronise(Device *dev)
 {
-    device_wait(dev, device_record(dev));
+    device_wait_event(dev, device_record_event(dev));
 }
 
 void *device_host_alloc(Device *dev, size_t bytes)
@@ -59,16 +59,16 @@ void device_host_free(Device *dev, void *p)
         dev->ops->host_free(dev, p);
 }
 
-void device_send(Device *dev, void *to, const void *from, size_t bytes)
+void device_copy_to(Device *dev, void *to, const void *from, size_t bytes)
 {
     if (bytes > 0)
-        dev->ops->send(dev, to, from, bytes);
+        dev->ops->copy_to(dev, to, from, bytes);
 }
 
-void device_fetch(Device *dev, void *to, const void *from, size_t bytes)
+void device_copy_from(Device *dev, void *to, const void *from, size_t bytes)
 {
     if (bytes > 0)
-        dev->ops->fetch(dev, to, from, bytes);
+        dev->ops->copy_from(dev, to, from, bytes);
 }
 
 void device_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier)
@@ -78,8 +78,8 @@ void device_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier)
 
 void device_settle(Device *dev)
 {
-    device_follow(dev, QUEUE_WORK, QUEUE_UP);
-    device_follow(dev, QUEUE_WORK, QUEUE_DOWN);
+    device_follow(dev, QUEUE_WORK, QUEUE_COPY_TO);
+    device_follow(dev, QUEUE_WORK, QUEUE_COPY_FROM);
     device_synchronise(dev);
 }
 

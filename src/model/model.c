@@ -75,7 +75,8 @@ static bool check_gpu(const DeviceGpu *gpu, const ModelConfig *config, GError **
 
 static void fail_params(const ModelConfig *config, Device *dev, bool gradients, GError **error)
 {
-    g_autofree char *count = text_grouped(model_config_params(config)), *room = text_bytes(device_room(dev));
+    g_autofree char *count = text_grouped(model_config_params(config)),
+                    *room = text_bytes(device_memory_available(dev));
     const char *with = gradients ? " and their gradients" : "";
     if (*dev->gpu.name)
         fail_machine(

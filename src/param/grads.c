@@ -60,7 +60,7 @@ void grads_norm_begin(ParamStore *store)
         op_sumsq(store->dev, sum, all, 1);
     }
     tensor_download(store->dev, &store->squares, sum);
-    store->norm = device_record(store->dev);
+    store->norm = device_record_event(store->dev);
     store->norm_begun = true;
 }
 
@@ -69,6 +69,6 @@ double grads_norm(ParamStore *store)
     if (!store->norm_begun)
         grads_norm_begin(store);
     store->norm_begun = false;
-    device_wait(store->dev, store->norm);
+    device_wait_event(store->dev, store->norm);
     return sqrt(store->squares);
 }

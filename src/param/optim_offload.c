@@ -68,21 +68,21 @@ static size_t bytes_of(Tensor t)
 static void copy_there(const Optimizer *opt, const OptimBucket *bucket)
 {
     Device *dev = opt->store->dev;
-    device_follow(dev, QUEUE_UP, QUEUE_DOWN);
-    device_send(dev, bucket->stage, bucket->host, bucket->bytes);
+    device_follow(dev, QUEUE_COPY_TO, QUEUE_COPY_FROM);
+    device_copy_to(dev, bucket->stage, bucket->host, bucket->bytes);
     for (const State *state = bucket->states; state < bucket->states + bucket->n_states; state++)
         if (param_has_master(state->param))
-            device_send(dev, state->w.p, state->param->master.p, bytes_of(state->w));
+            device_copy_to(dev, state->w.p, state->param->master.p, bytes_of(state->w));
 }
 
 static void copy_back(const Optimizer *opt, const OptimBucket *bucket)
 {
     Device *dev = opt->store->dev;
-    device_follow(dev, QUEUE_DOWN, QUEUE_WORK);
-    device_fetch(dev, bucket->host, bucket->stage, bucket->bytes);
+    device_follow(dev, QUEUE_COPY_FROM, QUEUE_WORK);
+    device_copy_from(dev, bucket->host, bucket->stage, bucket->bytes);
     for (const State *state = bucket->states; state < bucket->states + bucket->n_states; state++)
         if (param_has_master(state->param))
-            device_fetch(dev, state->param->master.p, state->w.p, bytes_of(state->w));
+            device_copy_from(dev, state->param->master.p, state->w.p, bytes_of(state->w));
 }
 
 /* The first bucket from this one on that has states; NULL means none. */
@@ -101,7 +101,7 @@ void offload_update(const Optimizer *opt)
         copy_there(opt, bucket);
     for (; bucket; bucket = next) {
         next = bucket_from(opt, bucket + 1);
-        device_follow(opt->store->dev, QUEUE_WORK, QUEUE_UP);
+        device_follow(opt->store->dev, QUEUE_WORK, QUEUE_COPY_TO);
         if (next)
             copy_there(opt, next);
         optimizer_update_bucket(opt, bucket);

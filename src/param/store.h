@@ -41,7 +41,7 @@ struct ParamStore {
     GHashTable *by_name; /* ParamSpec.name -> Param * */
     void *sum;           /* device memory, one f64, for the norm */
     double squares;      /* host copy of `sum`, the squared norm */
-    DeviceMark norm;     /* event after the download to `squares` */
+    DeviceEvent norm;    /* event after the download to `squares` */
     bool norm_begun;     /* grads_norm_begin was called, and grads_norm was not */
     BucketFn ready;      /* hook of grads_on_ready; NULL means none */
     void *ready_context;

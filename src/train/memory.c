@@ -268,7 +268,7 @@ bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_le
                   Device *dev, GError **error)
 {
     size_t addresses = address_room(dev->threads);
-    Trial trial = { config, input_length, target_length, dev, device_room(dev) };
+    Trial trial = { config, input_length, target_length, dev, device_memory_available(dev) };
     if (machine_bytes(plan, dev) > addresses) {
         g_autofree char *needed = memory_describe(plan), *has = text_bytes(addresses);
         return fail_machine(error,

@@ -71,7 +71,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     timer->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
     if (timer->dev == NULL)
         return false;
-    timer->room = device_room(timer->dev);
+    timer->room = device_memory_available(timer->dev);
     timer->batch = batch_new((int32_t)timer->micro, timer->enc, timer->dec);
     fill_batch(timer);
     MemoryPlan memory;
@@ -190,7 +190,7 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     times->peak = gemm_peak_rate(&timer->gemm_peak);
     set_rates(timer, times);
     if (*timer->dev->gpu.name) {
-        size_t left = device_room(timer->dev) + timer->gemm_peak.bytes;
+        size_t left = device_memory_available(timer->dev) + timer->gemm_peak.bytes;
         times->taken = timer->room > left ? timer->room - left : 0; /* another process may have freed memory */
         times->planned = timer->plan;
     }

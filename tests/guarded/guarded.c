@@ -123,14 +123,14 @@ static void enqueue(Device *dev, Call *call, void (*run)(Device *, Call *))
         wait_for(g, mark);
 }
 
-static DeviceMark guarded_record(Device *dev)
+static DeviceEvent guarded_record_event(Device *dev)
 {
     return ((Guarded *)dev->impl)->queued;
 }
 
-static void guarded_wait(Device *dev, DeviceMark mark)
+static void guarded_wait_event(Device *dev, DeviceEvent event)
 {
-    wait_for(dev->impl, mark);
+    wait_for(dev->impl, event);
 }
 
 /* ---- memory and transfers ---- */
@@ -391,9 +391,9 @@ static const OpTable guarded_ops = {
     .free = guarded_free,
     .upload = guarded_upload,
     .download = guarded_download,
-    .record = guarded_record,
-    .wait = guarded_wait,
-    .room = host_room,
+    .record_event = guarded_record_event,
+    .wait_event = guarded_wait_event,
+    .memory_available = host_memory_available,
     .group = guarded_group,
     QUEUE_OF_HOST,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = guarded_##name,

@@ -95,13 +95,13 @@ static OpTable table_of(void)
     table.alloc = host_alloc;
     table.free = host_free;
     table.upload = table.download = host_copy;
-    table.record = host_record;
-    table.wait = host_wait;
-    table.room = host_room;
+    table.record_event = host_record_event;
+    table.wait_event = host_wait_event;
+    table.memory_available = host_memory_available;
     table.group = group_set;
     table.host_alloc = host_alloc;
     table.host_free = host_free;
-    table.send = table.fetch = host_copy;
+    table.copy_to = table.copy_from = host_copy;
     table.follow = host_follow;
 #define OP(name, parameters, arguments, operands, rules, flops) table.name = gpu_##name;
 #include "device/op_list.inc"

@@ -1,5 +1,5 @@
 /* test_native.c: the native files of the backend for GPUs (device/cuda/native) on a fake of CUDA's runtime (cuda/), in
- * each order in which CUDA may do queued work: memory, transfers, marks, two GPUs, buckets of
+ * each order in which CUDA may do queued work: memory, transfers, events, two GPUs, buckets of
  * gradients, launches. */
 #include "model/kinds.h"
 #include "shim/native.h"
@@ -82,11 +82,11 @@ static void small_transfers_do_not_wait(void)
         op_add(dev, sum, sum, t);
     }
     device_download(dev, &seen, sum.p, sizeof seen);
-    DeviceMark first = device_record(dev);
+    DeviceEvent first = device_record_event(dev);
     device_download(dev, &again, sum.p, sizeof again);
     g_assert_cmpint(fake_cuda_counts().waits, ==, before);
     device_synchronise(dev);
-    device_wait(dev, first);
+    device_wait_event(dev, first);
     g_assert_cmpint(fake_cuda_counts().waits, ==, before + 1);
     g_assert_true(seen == 5050 && again == 5050);
     device_free(dev, t.p);
@@ -94,7 +94,7 @@ static void small_transfers_do_not_wait(void)
     device_close(dev);
 }
 
-/* A mark stands for itself when many others have been recorded after it. */
+/* An event stands for itself when many others have been recorded after it. */
 static void old_marks_can_be_waited_for(void)
 {
     Device *dev = open_gpu(0, FAKE_LATE);
@@ -102,11 +102,11 @@ static void old_marks_can_be_waited_for(void)
     float seen = 0;
     op_fill(dev, t, 3);
     device_download(dev, &seen, t.p, sizeof seen);
-    DeviceMark mark = device_record(dev);
+    DeviceEvent event = device_record_event(dev);
     for (int i = 0; i < 200; i++)
-        device_record(dev);
+        device_record_event(dev);
     g_assert_cmpfloat(seen, ==, 0);
-    device_wait(dev, mark);
+    device_wait_event(dev, event);
     g_assert_cmpfloat(seen, ==, 3);
     device_free(dev, t.p);
     device_close(dev);
@@ -132,14 +132,14 @@ static void *use_both(void *context)
     for (int i = 0; i < 2; i++)
         op_scale(pair->dev[i], t[i], t[i], 2);
     for (int i = 0; i < 2; i++)
-        device_follow(pair->dev[i], QUEUE_DOWN, QUEUE_WORK);
+        device_follow(pair->dev[i], QUEUE_COPY_FROM, QUEUE_WORK);
     for (int i = 0; i < 2; i++)
         device_download(pair->dev[i], &back[i], t[i].p, sizeof(float));
-    DeviceMark marks[2];
+    DeviceEvent events[2];
     for (int i = 0; i < 2; i++)
-        marks[i] = device_record(pair->dev[i]);
+        events[i] = device_record_event(pair->dev[i]);
     for (int i = 0; i < 2; i++)
-        device_wait(pair->dev[i], marks[i]);
+        device_wait_event(pair->dev[i], events[i]);
     for (int i = 0; i < 2; i++)
         device_free(pair->dev[i], t[i].p);
     g_assert_true(back[0] == 6 && back[1] == 10);
@@ -227,8 +227,8 @@ static void freed_blocks_are_written_after_their_last_use(void)
         op_fill(dev, block, -1);
         device_free(dev, block.p);
         g_assert_true(device_alloc(dev, sizeof seen) == block.p);
-        device_send(dev, block.p, host, sizeof seen);
-        device_follow(dev, QUEUE_WORK, QUEUE_UP);
+        device_copy_to(dev, block.p, host, sizeof seen);
+        device_follow(dev, QUEUE_WORK, QUEUE_COPY_TO);
         device_download(dev, seen, block.p, sizeof seen);
         device_settle(dev);
         for (int i = 0; i < N; i++)
@@ -242,11 +242,11 @@ static void freed_blocks_are_written_after_their_last_use(void)
 static void more_than_there_is_cannot_be_reserved(void)
 {
     Device *dev = open_gpu(0, FAKE_LATE);
-    size_t room = device_room(dev);
+    size_t room = device_memory_available(dev);
     g_assert_false(loam_cuda_backend()->reserve(dev, room + CUDA_ALIGN));
     g_assert_null(device_alloc(dev, room + CUDA_ALIGN));
     g_assert_true(loam_cuda_backend()->reserve(dev, room / 2));
-    g_assert_cmpuint(device_room(dev), <=, room - room / 2);
+    g_assert_cmpuint(device_memory_available(dev), <=, room - room / 2);
     g_assert_true(loam_cuda_backend()->reserve(dev, room)); /* instead of the one before, of which nothing was cut */
     device_close(dev);
 }
@@ -283,8 +283,8 @@ static void take(void *context, int bucket)
         e->taken[bucket] = device_host_alloc(e->dev, bytes);
         e->expected[bucket] = g_malloc(bytes);
     }
-    device_follow(e->dev, QUEUE_DOWN, QUEUE_WORK);
-    device_fetch(e->dev, e->taken[bucket], gradients(e, bucket).p, bytes);
+    device_follow(e->dev, QUEUE_COPY_FROM, QUEUE_WORK);
+    device_copy_from(e->dev, e->taken[bucket], gradients(e, bucket).p, bytes);
     e->n_taken++;
 }
 
@@ -320,7 +320,7 @@ static void check_step(Exchange *e, Model *model, const Batch *batch, uint64_t s
     for (int b = 0; b < MOST_BUCKETS; b++)
         if (e->taken[b])
             device_download(e->dev, e->expected[b], gradients(e, b).p, bucket_bytes(e, b));
-    device_follow(e->dev, QUEUE_WORK, QUEUE_DOWN);
+    device_follow(e->dev, QUEUE_WORK, QUEUE_COPY_FROM);
     run_passes(e, model, batch, 2 * step + 1, NULL);
     g_assert_cmpint(fake_cuda_counts().waits, ==, before);
     device_synchronise(e->dev);

@@ -131,14 +131,14 @@ static OpTable native_table(void)
     table.free = native_free;
     table.upload = native_upload;
     table.download = native_download;
-    table.record = native_record;
-    table.wait = native_wait;
-    table.room = native_room;
+    table.record_event = native_record_event;
+    table.wait_event = native_wait_event;
+    table.memory_available = native_memory_available;
     table.group = native_group;
     table.host_alloc = native_host_alloc;
     table.host_free = native_host_free;
-    table.send = native_send;
-    table.fetch = native_fetch;
+    table.copy_to = native_copy_to;
+    table.copy_from = native_copy_from;
     table.follow = native_follow;
 #define OP(name, parameters, arguments, operands, rules, flops) table.name = native_##name;
 #include "device/op_list.inc"

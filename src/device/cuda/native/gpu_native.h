@@ -5,7 +5,7 @@
 
 #include <cublasLt.h>
 
-enum { PINNED_BYTES = 4 << 20, ARRIVALS = 64, MARKS = 64, PLANS = 512, PRODUCT_BYTES = 32 << 20 };
+enum { PINNED_BYTES = 4 << 20, ARRIVALS = 64, EVENTS = 64, PLANS = 512, PRODUCT_BYTES = 32 << 20 };
 
 /* Page-locked memory of the host, cut from its beginning on. */
 struct Pinned {
@@ -14,11 +14,11 @@ struct Pinned {
     cudaEvent_t sent; /* after the last copy from it */
 };
 
-/* A download on its way: to gpu->landing + at first, to `to` when its mark has been reached. */
+/* A download on its way: to gpu->landing + at first, to `to` when its event has been reached. */
 struct Arrival {
     char *to;
     size_t at, bytes;
-    DeviceMark mark;
+    DeviceEvent event;
 };
 
 /* One allocation, of which blocks are cut: in the order of their addresses, which begin at memory + at. */
@@ -47,9 +47,10 @@ struct Plan {
 struct Gpu {
     int index;
     cudaStream_t stream;
-    /* Event n % MARKS is recorded for mark n, and again MARKS later, so it stands for that mark or a later one. */
-    cudaEvent_t events[MARKS];
-    uint64_t marks, reached; /* recorded so far; the first so many have been waited for */
+    /* Event n % EVENTS is recorded as DeviceEvent n, and again EVENTS later, so waiting for it waits for event n or a
+     * later one. */
+    cudaEvent_t events[EVENTS];
+    uint64_t recorded, reached; /* events recorded so far; the first `reached` of them have been waited for */
     void *scratch;
     size_t scratch_bytes;
     unsigned *tickets;
@@ -59,7 +60,7 @@ struct Gpu {
     Arrival arrivals[ARRIVALS];
     int n_arrivals;
     Reservation reserved;
-    cudaStream_t up, down;      /* QUEUE_UP, QUEUE_DOWN */
+    cudaStream_t up, down;      /* QUEUE_COPY_TO, QUEUE_COPY_FROM */
     cudaEvent_t fences[QUEUES]; /* of device_follow, one for each queue that is followed */
     Group group;
     cublasLtHandle_t lt;
@@ -76,24 +77,24 @@ void gpu_enter(const Device *dev, const char *operation = NULL);
 /* Ends the program with one line, as gpu_answer does, for a library whose answer reads `text`. */
 [[noreturn]] void gpu_fail(const char *what, const char *text);
 
-/* queue.cu: the streams, pinned memory, and the entries of the table for transfers and marks. */
+/* queue.cu: the streams, pinned memory, and the entries of the table for transfers and events. */
 cudaError_t queue_open(Gpu *gpu);
 void queue_close(Gpu *gpu);
 void native_upload(Device *dev, void *to, const void *from, size_t bytes);
 void native_download(Device *dev, void *to, const void *from, size_t bytes);
-DeviceMark native_record(Device *dev);
-void native_wait(Device *dev, DeviceMark mark);
+DeviceEvent native_record_event(Device *dev);
+void native_wait_event(Device *dev, DeviceEvent event);
 void *native_host_alloc(Device *dev, size_t bytes);
 void native_host_free(Device *dev, void *p);
-void native_send(Device *dev, void *to, const void *from, size_t bytes);
-void native_fetch(Device *dev, void *to, const void *from, size_t bytes);
+void native_copy_to(Device *dev, void *to, const void *from, size_t bytes);
+void native_copy_from(Device *dev, void *to, const void *from, size_t bytes);
 void native_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 
 /* memory.cu: CudaBackend.reserve, and the entries of the table for memory. */
 bool native_reserve(Device *dev, size_t bytes);
 void *native_alloc(Device *dev, size_t bytes);
 void native_free(Device *dev, void *p);
-size_t native_room(Device *dev);
+size_t native_memory_available(Device *dev);
 void reservation_close(Gpu *gpu);
 
 /* products.cu */

@@ -94,13 +94,13 @@ void native_free(Device *dev, void *p)
         gpu_answer(cudaFree(p), "freeing memory");
         return;
     }
-    native_follow(dev, QUEUE_WORK, QUEUE_UP);
-    native_follow(dev, QUEUE_WORK, QUEUE_DOWN);
-    native_follow(dev, QUEUE_UP, QUEUE_WORK);
-    native_follow(dev, QUEUE_DOWN, QUEUE_WORK);
+    native_follow(dev, QUEUE_WORK, QUEUE_COPY_TO);
+    native_follow(dev, QUEUE_WORK, QUEUE_COPY_FROM);
+    native_follow(dev, QUEUE_COPY_TO, QUEUE_WORK);
+    native_follow(dev, QUEUE_COPY_FROM, QUEUE_WORK);
 }
 
-size_t native_room(Device *dev)
+size_t native_memory_available(Device *dev)
 {
     size_t room, total;
     gpu_enter(dev);

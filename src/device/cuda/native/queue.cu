@@ -1,4 +1,4 @@
-/* queue.cu: the streams of a GPU, marks and transfers. Copies go by way of pinned memory, since CUDA makes the caller
+/* queue.cu: the streams of a GPU, events and transfers. Copies go by way of pinned memory, since CUDA makes the caller
  * of any other copy wait. */
 #include "device/cuda/native/gpu_native.h"
 
@@ -48,25 +48,25 @@ void queue_close(Gpu *gpu)
             cudaStreamDestroy(stream);
 }
 
-/* ---- marks ---- */
+/* ---- events ---- */
 
-static DeviceMark record(Gpu *gpu)
+static DeviceEvent record(Gpu *gpu)
 {
-    gpu_answer(cudaEventRecord(gpu->events[gpu->marks % MARKS], gpu->stream), "a mark");
-    return gpu->marks++;
+    gpu_answer(cudaEventRecord(gpu->events[gpu->recorded % EVENTS], gpu->stream), "an event");
+    return gpu->recorded++;
 }
 
-DeviceMark native_record(Device *dev)
+DeviceEvent native_record_event(Device *dev)
 {
     gpu_enter(dev);
     return record(gpu_of(dev));
 }
 
-/* Brings to their place the downloads whose marks have been reached: the first ones. */
+/* Brings to their place the downloads whose events have been reached: the first ones. */
 static void bring(Gpu *gpu)
 {
     int n = 0;
-    for (; n < gpu->n_arrivals && gpu->arrivals[n].mark < gpu->reached; n++)
+    for (; n < gpu->n_arrivals && gpu->arrivals[n].event < gpu->reached; n++)
         memcpy(gpu->arrivals[n].to, gpu->landing.memory + gpu->arrivals[n].at, gpu->arrivals[n].bytes);
     gpu->n_arrivals -= n;
     memmove(gpu->arrivals, gpu->arrivals + n, (size_t)gpu->n_arrivals * sizeof *gpu->arrivals);
@@ -74,24 +74,24 @@ static void bring(Gpu *gpu)
         gpu->landing.used = 0;
 }
 
-static void wait_for(Gpu *gpu, DeviceMark mark)
+static void wait_for(Gpu *gpu, DeviceEvent event)
 {
-    if (mark < gpu->reached)
+    if (event < gpu->reached)
         return;
-    gpu_answer(cudaEventSynchronize(gpu->events[mark % MARKS]), "waiting");
-    gpu->reached = mark + 1;
+    gpu_answer(cudaEventSynchronize(gpu->events[event % EVENTS]), "waiting");
+    gpu->reached = event + 1;
     bring(gpu);
 }
 
-void native_wait(Device *dev, DeviceMark mark)
+void native_wait_event(Device *dev, DeviceEvent event)
 {
     gpu_enter(dev);
-    wait_for(gpu_of(dev), mark);
+    wait_for(gpu_of(dev), event);
 }
 
 static cudaStream_t stream_of(const Gpu *gpu, DeviceQueue queue)
 {
-    return queue == QUEUE_WORK ? gpu->stream : queue == QUEUE_UP ? gpu->up : gpu->down;
+    return queue == QUEUE_WORK ? gpu->stream : queue == QUEUE_COPY_TO ? gpu->up : gpu->down;
 }
 
 /* A stream waits for an event as it was recorded last before, so one event a queue is enough. */
@@ -99,7 +99,7 @@ void native_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier)
 {
     Gpu *gpu = gpu_of(dev);
     gpu_enter(dev);
-    gpu_answer(cudaEventRecord(gpu->fences[earlier], stream_of(gpu, earlier)), "a mark");
+    gpu_answer(cudaEventRecord(gpu->fences[earlier], stream_of(gpu, earlier)), "an event");
     gpu_answer(cudaStreamWaitEvent(stream_of(gpu, queue), gpu->fences[earlier], 0), "the order of queues");
 }
 
@@ -148,7 +148,7 @@ void native_download(Device *dev, void *to, const void *from, size_t bytes)
         char *there = cut(&gpu->landing, &n);
         gpu_answer(cudaMemcpyAsync(there, (const char *)from + at, n, cudaMemcpyDeviceToHost, gpu->stream),
                    "a download");
-        gpu->arrivals[gpu->n_arrivals++] = { (char *)to + at, landed, n, gpu->marks };
+        gpu->arrivals[gpu->n_arrivals++] = { (char *)to + at, landed, n, gpu->recorded };
     }
 }
 
@@ -170,13 +170,13 @@ void native_host_free(Device *dev, void *p)
     gpu_answer(cudaFreeHost(p), "freeing memory of the host");
 }
 
-void native_send(Device *dev, void *to, const void *from, size_t bytes)
+void native_copy_to(Device *dev, void *to, const void *from, size_t bytes)
 {
     gpu_enter(dev);
     gpu_answer(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, gpu_of(dev)->up), "a copy to the GPU");
 }
 
-void native_fetch(Device *dev, void *to, const void *from, size_t bytes)
+void native_copy_from(Device *dev, void *to, const void *from, size_t bytes)
 {
     gpu_enter(dev);
     gpu_answer(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, gpu_of(dev)->down), "a copy from the GPU");
