@@ -5,7 +5,7 @@ enable_testing()
 # Tests with the label `computes` pass under every instruction set that the processor has (tools/check isa). Those of the
 # device try all sets by themselves; these of the program compute nothing that depends on one.
 set(same_on_every_processor "/test_(bench|cleaning|code_eval|collect|compare|dataset|doc_figures|foreign_folders|format_1|full_disk|help|\
-instruction_sets|memory_limit|programs|recipes|run_directory|scores|spinning|stop|submit|tokenizer.*|train_tokenizer)$")
+instruction_sets|memory_limit|pages|programs|recipes|run_directory|scores|spinning|stop|submit|tokenizer.*|train_tokenizer)$")
 
 function(loam_test name file)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})

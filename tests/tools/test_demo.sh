@@ -1,5 +1,5 @@
 #!/bin/bash
-# tools/demo looks at the corpus before it removes anything, and keeps the run of before. No step of the demo itself runs here.
+# tools/demo looks at the corpus before it removes anything, and keeps the previous run. No step of the demo itself runs here.
 set -euo pipefail
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
@@ -26,11 +26,11 @@ refuses 'lies in a folder that the demo makes anew' build/demo/corpus.txt
 refuses 'lies in a folder that the demo makes anew' "$tree/tools/../build/demo"
 refuses 'lies in a folder that the demo makes anew' runs/demo
 
-# A demo that begins keeps one run of before.
+# A demo that begins keeps one previous run.
 cp "$tree/build/demo/corpus.txt" "$tree/corpus.txt"
 for run in first second; do
     ! "$tree/tools/demo" corpus.txt >"$tree/out" 2>&1 || fail "the tokenizer failed, and the demo did not"
-    grep -q 'the run of before is kept as runs/demo-before' "$tree/out" || fail "$(cat "$tree/out")"
+    grep -q 'the previous run is kept as runs/demo-before' "$tree/out" || fail "$(cat "$tree/out")"
     [ "$(cat "$tree/runs/demo-before/run")" = $run ] || fail "not the $run run"
     mkdir "$tree/runs/demo"
     echo second >"$tree/runs/demo/run"
