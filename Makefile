@@ -20,7 +20,7 @@ moved := $(shell home=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' $(BUILD)/
 build: setup ## build build/loam and, where nvcc is, build/loam-cuda.so
 	@$(if $(moved),echo "make: this tree was moved since it was built: building anew" && rm -rf $(BUILD))
 	@echo "make: building $(BUILD)/loam"
-	@[ -f $(BUILD)/build.ninja ] || cmake --preset release >/dev/null
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset release -B $(BUILD) >/dev/null
 	@cmake --build $(BUILD) -j $(JOBS) --target loam backends
 
 run: build ## train a small T5 on this machine and watch it fill in blanks (CORPUS=path: on your own text)
@@ -77,4 +77,4 @@ gpu-trial: bundle ## pack what tools/gpu-trial needs on a machine with a GPU: bu
 
 clean: ## remove what was built; runs/ stays
 	@echo "make: removing build folders"
-	@rm -rf build build-debug build-sanitize build-gcc build-clang build-aarch64
+	@rm -rf build build-debug build-sanitize build-gcc build-clang build-aarch64 build-coverage

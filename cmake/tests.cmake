@@ -1,5 +1,5 @@
 # tests/FLOOR/test_NAME.c is one program, linked with the floors up to its own; tests/cli/test_NAME.sh gets the binary as
-# its argument; tests/tools/test_NAME.sh proves a developer's script. long_NAME instead of test_NAME: `make test-all` only.
+# its argument; tests/tools/test_NAME.sh proves a developer's script and gets the build folder. long_NAME instead of test_NAME: `make test-all` only.
 enable_testing()
 
 # Tests with the label `computes` pass under every instruction set that the processor has (tools/check isa). Those of the
@@ -177,7 +177,7 @@ foreach(folder cli tools)
     if(folder STREQUAL cli)
       loam_test(cli/${name} ${script} bash ${script} $<TARGET_FILE:loam>)
     else()
-      loam_test(tools/${name} ${script} bash ${script})
+      loam_test(tools/${name} ${script} bash ${script} ${CMAKE_BINARY_DIR})
     endif()
   endforeach()
 endforeach()

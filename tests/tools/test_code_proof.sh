@@ -2,8 +2,8 @@
 # tools/code-proof goes from programs to its table and picture, at a toy size; a second run makes nothing again, other options are refused,
 # and what nearly repeats a held-out program is not trained on.
 set -euo pipefail
-loam=$(ls -d build*/loam 2>/dev/null | head -n 1)
-[ -n "$loam" ] && [ -f "$(dirname "$loam")/test-grammars/lists.so" ] || { echo "skipped: no build/loam"; exit 77; }
+loam=${1:-build}/loam
+[ -x "$loam" ] && [ -f "$(dirname "$loam")/test-grammars/lists.so" ] || { echo "skipped: no $loam"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export LOAM_GRAMMARS=$(dirname "$loam")/test-grammars OMP_NUM_THREADS=2

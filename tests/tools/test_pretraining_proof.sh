@@ -1,8 +1,8 @@
 #!/bin/bash
 # tools/pretraining-proof goes from text and labelled data to its table and picture, at a toy size; a second run makes nothing again.
 set -euo pipefail
-loam=$(ls -d build*/loam 2>/dev/null | head -n 1)
-[ -n "$loam" ] || { echo "skipped: no build/loam"; exit 77; }
+loam=${1:-build}/loam
+[ -x "$loam" ] || { echo "skipped: no $loam"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export OMP_NUM_THREADS=2
