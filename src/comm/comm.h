@@ -72,6 +72,9 @@ void comm_sum(Comm *comm, double *values, int n);
 int64_t comm_max(Comm *comm, int64_t value);
 /* Returns when all ranks have called it. */
 void comm_barrier(Comm *comm);
+/* Whether all ranks are `done`. Else an error on every rank: that of the lowest rank that is not done, which is named
+ * if the machine is the reason. A rank that is not done has set *error, and must not pass NULL. */
+bool comm_agree(Comm *comm, bool done, GError **error);
 
 /* false with an error of the machine if the group has failed: which rank, and why. */
 bool comm_check(Comm *comm, GError **error);

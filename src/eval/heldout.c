@@ -11,6 +11,7 @@ typedef struct Walk {
     HeldoutStopFn stop;
     int64_t micro;          /* most samples of a batch */
     int64_t first, n, done; /* samples to read: first … first + n - 1; read so far */
+    int64_t longest;        /* samples of the longest part */
     Batch *batch;           /* the one that was read last */
     bool failed;
 } Walk;
@@ -26,6 +27,7 @@ static Walk walk_open(Loader *loader, int64_t n, int64_t micro, HeldoutPart part
                    .micro = micro,
                    .first = first,
                    .n = n * (part.index + 1) / of - first,
+                   .longest = (n + of - 1) / of,
                    .batch = loader_batch(loader, (int32_t)micro) };
 }
 
@@ -48,6 +50,23 @@ static bool walk_close(Walk *walk)
     return !walk->failed;
 }
 
+/* Repeats a batch, and forgets its losses, as often as the longest part has more batches than this one: ranks that
+ * gather weights from each other make equally many passes. */
+static bool pass_empty(Walk *walk, Model *model, HeldoutPart part, GError **error)
+{
+    const ModelLoss plain = { 0 };
+    const bool gathers = params_sharding(model_params(model)).level >= ZERO_WEIGHTS;
+    int64_t most = (walk->longest + walk->micro - 1) / walk->micro, own = (walk->n + walk->micro - 1) / walk->micro;
+    LossSums unused = { 0 };
+    if (!gathers || part.of < 2 || own == most)
+        return true;
+    if (!loader_get(walk->loader, walk->first, 1, walk->batch, error))
+        return false;
+    for (int64_t i = own; i < most; i++)
+        model_loss(model, walk->batch, &plain, &unused);
+    return true;
+}
+
 bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, HeldoutPart part, HeldoutStopFn stop,
                   LossSums *sums, GError **error)
 {
@@ -60,7 +79,8 @@ bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, Heldou
         progress_update((uint64_t)walk.done);
     }
     progress_close();
-    return walk_close(&walk);
+    bool equal = walk.failed || pass_empty(&walk, model, part, error);
+    return walk_close(&walk) && equal;
 }
 
 bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GError **error)

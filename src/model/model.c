@@ -89,8 +89,10 @@ static void fail_params(const ModelConfig *config, Device *dev, bool gradients, 
 }
 
 Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, const char *const *frozen,
-                        GError **error)
+                        const Sharding *shards, GError **error)
 {
+    Sharding spread = shards ? *shards : (Sharding){ 0 };
+    spread.first_block = BUCKET_BLOCK;
     if (!model_config_check(config, error) || !check_gpu(&dev->gpu, config, error))
         return NULL;
     CHECK(config->vocab > 0, "a model with a vocabulary of %" PRId64, config->vocab);
@@ -101,7 +103,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
     g_autofree int *uses = model_bucket_uses(config, stage);
     if (!freeze(config, specs, n_specs, frozen, error))
         return NULL;
-    ParamStore *params = params_open(dev, specs, n_specs, uses, gradients);
+    ParamStore *params = params_open_sharded(dev, specs, n_specs, uses, gradients, &spread);
     if (params == NULL) {
         fail_params(config, dev, gradients, error);
         return NULL;
@@ -132,7 +134,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
 
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error)
 {
-    return model_open_stage(dev, config, stage_whole(config), gradients, NULL, error);
+    return model_open_stage(dev, config, stage_whole(config), gradients, NULL, NULL, error);
 }
 
 void model_close(Model *model)

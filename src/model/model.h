@@ -7,7 +7,7 @@
 #include "model/special_tokens/special_tokens.h"
 #include "model/stage.h"
 #include "param/fp8.h"
-#include "param/param.h"
+#include "param/shard.h"
 
 typedef struct Model Model;
 
@@ -17,9 +17,10 @@ Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError
 /* Opens one stage of a model, with only the parameters that the stage uses. slot.h has its forward and backward pass;
  * of the functions below that compute, only model_reserve and model_take_sums accept a stage. frozen: patterns with *
  * and ?, ending with NULL, for the names of parameters that are never updated and have no gradients; NULL means none.
- * Parameters that are stored as one matrix, such as self.q, self.k and self.v, must be frozen together. */
+ * Parameters that are stored as one matrix, such as self.q, self.k and self.v, must be frozen together. shards: the
+ * ranks that hold the parameters together; NULL means one rank. */
 Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, const char *const *frozen,
-                        GError **error);
+                        const Sharding *shards, GError **error);
 void model_close(Model *model);
 const ModelConfig *model_config(const Model *model);
 ParamStore *model_params(Model *model);

@@ -15,12 +15,7 @@ void grads_on_ready(ParamStore *store, BucketFn fn, void *context)
 /* A bucket whose gradients exist: frozen and empty ones have none, and nobody waits for them. */
 static bool has_gradients(const Bucket *bucket)
 {
-    return tensor_count(bucket->regions[REGION_GRADIENTS]) > 0;
-}
-
-Tensor grads_of_bucket(ParamStore *store, int index)
-{
-    return params_bucket(store, index)->regions[REGION_GRADIENTS];
+    return bucket->memory[SPAN_TRAINED][REGION_GRADIENTS].count > 0;
 }
 
 void grads_begin(ParamStore *store, int64_t n_microbatches)
@@ -28,6 +23,7 @@ void grads_begin(ParamStore *store, int64_t n_microbatches)
     for (int i = 0; i < store->n_buckets; i++) {
         Bucket *bucket = &store->buckets[i];
         bucket->g_touched = false;
+        bucket->reduced = 0;
         bucket->awaited = has_gradients(bucket) ? bucket->uses * n_microbatches : 0;
     }
     store->norm_begun = false;
@@ -40,24 +36,26 @@ void grads_ready(ParamStore *store, int index)
         return;
     CHECK(bucket->awaited > 0, "a contribution to bucket %d after its last one", index);
     bucket->awaited--;
-    if (bucket->awaited == 0 && store->ready)
+    bool cut = shard_cuts(store, bucket, REGION_GRADIENTS);
+    if ((bucket->awaited == 0 || cut) && store->ready)
         store->ready(store->ready_context, index);
 }
 
 void grads_norm_begin(ParamStore *store)
 {
     Tensor sum = tensor_vector(store->sum, DT_F64, 1);
+    grads_wait(store);
     store->squares = 0;
     op_fill(store->dev, sum, 0);
     for (int i = 0; i < store->n_buckets; i++) {
         Bucket *bucket = &store->buckets[i];
-        Tensor all = bucket->regions[REGION_GRADIENTS];
-        CHECK(tensor_present(all), "bucket %d was opened without gradients", i);
+        const Memory *memory = &bucket->memory[SPAN_TRAINED][REGION_GRADIENTS];
+        CHECK(tensor_present(memory->own), "bucket %d was opened without gradients", i);
         CHECK(bucket->awaited == 0, "bucket %d still awaits %lld contributions", i, (long long)bucket->awaited);
         if (!bucket->g_touched)
-            op_fill(store->dev, all, 0);
+            op_fill(store->dev, tensor_present(memory->all) ? memory->all : memory->own, 0);
         bucket->g_touched = true;
-        op_sumsq(store->dev, sum, all, 1);
+        op_sumsq(store->dev, sum, memory->own, 1);
     }
     tensor_download(store->dev, &store->squares, sum);
     store->norm = device_record_event(store->dev);
@@ -70,5 +68,7 @@ double grads_norm(ParamStore *store)
         grads_norm_begin(store);
     store->norm_begun = false;
     device_wait_event(store->dev, store->norm);
+    if (store->shards.ranks && store->dev->computes)
+        comm_sum(store->shards.ranks, &store->squares, 1);
     return sqrt(store->squares);
 }

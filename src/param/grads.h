@@ -1,5 +1,4 @@
-/* grads.h: the gradients of a bucket as one vector, for sums over ranks; and the gradient norm computed without a wait
- * of its own. */
+/* grads.h: the gradient norm computed without a wait of its own. */
 #pragma once
 
 #include "param/param.h"
@@ -7,5 +6,3 @@
 /* Queues the device's part of grads_norm (param.h). Other downloads may be queued behind it; grads_norm, called
  * afterwards, returns the result. So one wait for the device serves the norm and those downloads. */
 void grads_norm_begin(ParamStore *store);
-/* All gradients of a bucket as one vector; NO_TENSOR if the bucket has no gradients. */
-Tensor grads_of_bucket(ParamStore *store, int bucket);

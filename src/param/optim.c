@@ -45,8 +45,9 @@ static void list_states(Optimizer *opt)
         for (Param *param = params->params; param < params->params + params->n_params; param++) {
             if (param->spec.frozen)
                 continue;
-            bucket->states[bucket->n_states++] = (State){ .param = param, .first = elements, .w = param->master };
-            elements += tensor_count(param->master);
+            Tensor w = param->own[REGION_MASTERS];
+            bucket->states[bucket->n_states++] = (State){ .param = param, .first = elements, .w = w };
+            elements += tensor_count(w);
         }
         opt->n_states += bucket->n_states;
     }
@@ -95,12 +96,23 @@ static void *lay_out(Optimizer *opt, LayOutFn fn, size_t *bytes)
     return memory;
 }
 
-static void name_tensor(Optimizer *opt, const OptimBucket *bucket, const State *state, Tensor tensor, const char *kind)
+/* A state of the parameter's rows, or for Adafactor's columns one that every rank has: it is saved by the rank that has
+ * the parameter's first row. */
+static void name_tensor(Optimizer *opt, const OptimBucket *bucket, const State *state, Tensor tensor, bool by_rows,
+                        const char *kind)
 {
+    const Param *param = state->param;
+    bool whole = opt->store->shards.level == ZERO_NONE;
     if (!tensor_present(tensor))
         return;
-    NamedTensor named = { g_strdup_printf("%s/%s", state->param->spec.name, kind),
-                          opt->host ? offload_host(bucket, tensor) : tensor };
+    NamedTensor named = { .name = g_strdup_printf("%s/%s", param->spec.name, kind),
+                          .tensor = opt->host ? offload_host(bucket, tensor) : tensor,
+                          .rows = by_rows ? param->spec.rows : tensor.d[0],
+                          .cols = tensor.rank == 2 ? tensor.d[1] : 0,
+                          .first = by_rows && !whole ? param->first : 0 };
+    int64_t cols = MAX(named.cols, 1);
+    named.part = by_rows ? (Box){ { param->first, 0 }, { param->rows, cols } }
+                         : (Box){ { 0, 0 }, { param->first == 0 && param->rows > 0 ? tensor.d[0] : 0, 1 } };
     g_array_append_val(opt->named, named);
 }
 
@@ -108,10 +120,10 @@ static void name_tensors(Optimizer *opt)
 {
     for (const OptimBucket *bucket = opt->buckets; bucket < opt->buckets + opt->store->n_buckets; bucket++)
         for (const State *state = bucket->states; state < bucket->states + bucket->n_states; state++) {
-            name_tensor(opt, bucket, state, state->m, "m");
-            name_tensor(opt, bucket, state, state->v, "v");
-            name_tensor(opt, bucket, state, state->row, "row");
-            name_tensor(opt, bucket, state, state->col, "col");
+            name_tensor(opt, bucket, state, state->m, true, "m");
+            name_tensor(opt, bucket, state, state->v, true, "v");
+            name_tensor(opt, bucket, state, state->row, true, "row");
+            name_tensor(opt, bucket, state, state->col, false, "col");
         }
 }
 
@@ -127,6 +139,29 @@ static bool open_states(Optimizer *opt)
     if (opt->memory)
         op_fill(dev, tensor_vector(opt->memory, dtype, (int64_t)(bytes / dtype_bytes(dtype))), 0);
     return opt->memory != NULL;
+}
+
+static void add_up(void *store, Tensor sums)
+{
+    params_sum(store, sums);
+}
+
+/* Sums over a tensor are added up part by part, in the order of the ranks: so ranks that each hold a part add up the
+ * same numbers as ranks that hold everything. */
+static void share_sums(Optimizer *opt)
+{
+    const Sharding shards = opt->store->shards;
+    if (shards.level > ZERO_NONE)
+        optimizer_on_sums(opt, add_up, opt->store);
+    for (int b = 0; shards.size > 1 && shards.level == ZERO_NONE && b < opt->store->n_buckets; b++) {
+        const Bucket *bucket = params_bucket(opt->store, b);
+        g_autofree Range *ranges = g_new(Range, shards.size);
+        for (int r = 0; r < shards.size; r++)
+            ranges[r] =
+                (Range){ layout_part_start(opt->store, bucket, r), layout_part_start(opt->store, bucket, r + 1) };
+        if (tensor_present(opt->buckets[b].sums[SUMS_MOMENTS]))
+            optimizer_set_ranges(opt, b, ranges, shards.size);
+    }
 }
 
 Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError **error)
@@ -146,6 +181,7 @@ Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError *
     opt->sums = lay_out(opt, lay_out_sums, &sums_bytes);
     opt->scalars = device_alloc(dev, sizeof *opt->scalars);
     name_tensors(opt);
+    share_sums(opt);
     if (!opened || !opt->sums || !opt->scalars) {
         fail_machine(error, "no memory for the optimizer's state: %zu bytes%s", optimizer_bytes(opt) + sums_bytes,
                      dev->precision.offload ? " on the host, and two buckets of it on the device" : "");
@@ -227,7 +263,12 @@ static const NamedTensor *get_state(const Optimizer *opt, int index)
 OptimState optimizer_state(const Optimizer *opt, int index)
 {
     const NamedTensor *state = get_state(opt, index);
-    return (OptimState){ state->name, state->tensor.d[0], state->tensor.d[1] };
+    return (OptimState){ state->name, state->rows, state->cols };
+}
+
+Box optimizer_part(const Optimizer *opt, int index)
+{
+    return get_state(opt, index)->part;
 }
 
 size_t optimizer_bytes(const Optimizer *opt)
@@ -245,12 +286,44 @@ size_t optimizer_device_bytes(const Optimizer *opt)
     return opt->host ? opt->stage_bytes : optimizer_bytes(opt);
 }
 
+Box optimizer_held(const Optimizer *opt, int index)
+{
+    const NamedTensor *state = get_state(opt, index);
+    return (Box){ { state->first, 0 }, { state->tensor.d[0], MAX(state->cols, 1) } };
+}
+
+/* The rows of a state that lie in a box and on this rank, in the coordinates of the whole. */
+static Box part_in_box(const NamedTensor *state, const Box *box)
+{
+    Box part = box ? *box : (Box){ { 0, 0 }, { state->rows, MAX(state->cols, 1) } };
+    int64_t begin = MAX(part.start[0], state->first);
+    int64_t end = MIN(part.start[0] + part.shape[0], state->first + state->tensor.d[0]);
+    part.start[0] = begin;
+    part.shape[0] = MAX(end - begin, 0);
+    return part;
+}
+
+static Tensor rows_of(const NamedTensor *state, Box part)
+{
+    part.start[0] -= state->first;
+    return tensor_box(state->tensor, &part);
+}
+
 void optimizer_read(const Optimizer *opt, int index, const Box *box, DType dtype, void *host)
 {
-    params_read_tensor(opt->store, opt->host != NULL, tensor_box(get_state(opt, index)->tensor, box), dtype, host);
+    const NamedTensor *state = get_state(opt, index);
+    const Box part = part_in_box(state, box);
+    CHECK(part.shape[0] == (box ? box->shape[0] : state->rows), "%s: rows that another rank has", state->name);
+    if (part.shape[0] > 0)
+        params_read_tensor(opt->store, opt->host != NULL, rows_of(state, part), dtype, host);
 }
 
 void optimizer_write(Optimizer *opt, int index, const Box *box, DType dtype, const void *host)
 {
-    params_write_tensor(opt->store, opt->host != NULL, tensor_box(get_state(opt, index)->tensor, box), dtype, host);
+    const NamedTensor *state = get_state(opt, index);
+    const Box part = part_in_box(state, box);
+    int64_t before = part.start[0] - (box ? box->start[0] : 0);
+    const char *from = (const char *)host + (size_t)(before * part.shape[1]) * dtype_bytes(dtype);
+    if (part.shape[0] > 0)
+        params_write_tensor(opt->store, opt->host != NULL, rows_of(state, part), dtype, from);
 }

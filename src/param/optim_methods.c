@@ -43,8 +43,8 @@ static int64_t adamw_rms_sums(const State *state, SumsKind kind)
 static void adamw_state(const OptimConfig *config, DType dtype, State *state, Arena *arena)
 {
     (void)config;
-    state->m = arena_like(arena, dtype, state->param->master, "m");
-    state->v = arena_like(arena, dtype, state->param->master, "v");
+    state->m = arena_like(arena, dtype, state->w, "m");
+    state->v = arena_like(arena, dtype, state->w, "v");
 }
 
 static void adamw_update(const Optimizer *opt, const State *state, const Part *part)
@@ -55,20 +55,20 @@ static void adamw_update(const Optimizer *opt, const State *state, const Part *p
                        .eps = config->eps,
                        .weight_decay = decay_of(opt, state->param),
                        .scale_by_rms = config->name == OPTIM_ADAMW_RMS,
-                       .count = tensor_count(state->param->master) };
+                       .count = state->param->spec.rows * param_cols(state->param) };
     op_adamw(opt->store->dev, part->w, part->rounded, part->m, part->v, part->g,
              spec.scale_by_rms ? squares(state) : NO_TENSOR, &spec, opt->scalars);
 }
 
-static bool is_factored(const OptimConfig *config, Tensor w)
+static bool is_factored(const OptimConfig *config, const ParamSpec *spec)
 {
-    return config->factored && w.rank == 2 && MIN(w.d[0], w.d[1]) >= config->min_dim_factored;
+    return config->factored && spec->cols > 0 && MIN(spec->rows, spec->cols) >= config->min_dim_factored;
 }
 
 static void adafactor_state(const OptimConfig *config, DType dtype, State *state, Arena *arena)
 {
-    Tensor w = state->param->master;
-    if (is_factored(config, w)) {
+    Tensor w = state->w;
+    if (is_factored(config, &state->param->spec)) {
         state->row = arena_vector(arena, dtype, w.d[0], "row");
         state->col = arena_vector(arena, dtype, w.d[1], "col");
     } else {
@@ -91,8 +91,8 @@ static AdafactorSpec adafactor_spec(const Optimizer *opt, const State *state)
                             .clip_threshold = config->clip_threshold,
                             .beta1 = config->beta1,
                             .weight_decay = decay_of(opt, state->param),
-                            .rows = tensor_rows(state->param->master),
-                            .cols = tensor_cols(state->param->master),
+                            .rows = state->param->spec.cols ? state->param->spec.rows : 1,
+                            .cols = state->param->spec.cols ? state->param->spec.cols : state->param->spec.rows,
                             .scale_parameter = config->scale_parameter,
                             .decay_by_lr = config->decay_by_lr };
 }

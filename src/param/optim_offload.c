@@ -20,7 +20,8 @@ static void lay_out_stage(Optimizer *opt, int stage, Arena *arena)
         bucket->bytes = arena->used;
         for (State *state = bucket->states; state < bucket->states + bucket->n_states; state++)
             if (param_has_master(state->param))
-                state->w = arena_like(arena, opt->store->dev->precision.master, state->param->master, "masters");
+                state->w =
+                    arena_like(arena, opt->store->dev->precision.master, state->param->own[REGION_MASTERS], "masters");
     }
 }
 
@@ -72,7 +73,7 @@ static void copy_there(const Optimizer *opt, const OptimBucket *bucket)
     device_copy_to(dev, bucket->stage, bucket->host, bucket->bytes);
     for (const State *state = bucket->states; state < bucket->states + bucket->n_states; state++)
         if (param_has_master(state->param))
-            device_copy_to(dev, state->w.p, state->param->master.p, bytes_of(state->w));
+            device_copy_to(dev, state->w.p, state->param->own[REGION_MASTERS].p, bytes_of(state->w));
 }
 
 static void copy_back(const Optimizer *opt, const OptimBucket *bucket)
@@ -82,7 +83,7 @@ static void copy_back(const Optimizer *opt, const OptimBucket *bucket)
     device_copy_from(dev, bucket->host, bucket->stage, bucket->bytes);
     for (const State *state = bucket->states; state < bucket->states + bucket->n_states; state++)
         if (param_has_master(state->param))
-            device_copy_from(dev, state->param->master.p, state->w.p, bytes_of(state->w));
+            device_copy_from(dev, state->param->own[REGION_MASTERS].p, state->w.p, bytes_of(state->w));
 }
 
 /* The first bucket from this one on that has states; NULL means none. */

@@ -16,9 +16,11 @@ typedef enum SumsKind {
  * NO_TENSOR. */
 typedef struct State {
     Param *param;
-    int64_t first; /* index of its first element among the trained elements of its bucket (see Range) */
-    Tensor w;      /* weights that the update changes: the masters, or with offload their copy on the device */
-    Tensor m, v, row, col;
+    int64_t first;    /* index of its first element among the trained elements of its bucket that this rank updates (see
+                         Range) */
+    Tensor w;         /* weights that the update changes: the masters, or with offload their copy on the device */
+    Tensor m, v, row; /* of the rows that this rank updates, like w (Param.own) */
+    Tensor col;       /* of all rows of the parameter; the same on every rank */
     Tensor sums[SUMS_KINDS];
 } State;
 
@@ -49,6 +51,9 @@ extern const Method optim_methods[];
 typedef struct NamedTensor {
     char *name; /* "encoder.3.self.q.w/row" */
     Tensor tensor;
+    int64_t rows, cols; /* of all ranks together; cols 0 means a vector */
+    Box part;           /* what this rank saves: its part; all of it with one rank, nothing where another rank does */
+    int64_t first;      /* row of the whole that the tensor begins with */
 } NamedTensor;
 
 typedef struct OptimBucket {

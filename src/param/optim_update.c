@@ -14,10 +14,11 @@ static Tensor cut(Tensor t, bool rows, int64_t first, int64_t n)
 static Part part_of(const Optimizer *opt, const State *state, int64_t first, int64_t n)
 {
     bool rows = opt->method->by_rows;
-    int64_t cols = tensor_cols(state->param->master);
+    int64_t cols = tensor_cols(state->w);
+    const Tensor *own = state->param->own;
     return (Part){ .w = cut(state->w, rows, first, n),
-                   .rounded = param_has_master(state->param) ? cut(state->param->w, rows, first, n) : NO_TENSOR,
-                   .g = cut(state->param->g, rows, first, n),
+                   .rounded = param_has_master(state->param) ? cut(own[REGION_WEIGHTS], rows, first, n) : NO_TENSOR,
+                   .g = cut(own[REGION_GRADIENTS], rows, first, n),
                    .m = cut(state->m, rows, first, n),
                    .v = cut(state->v, rows, first, n),
                    .row =
@@ -27,7 +28,7 @@ static Part part_of(const Optimizer *opt, const State *state, int64_t first, int
 /* Where a cut of the bucket at `element` falls in a parameter; within a row that must stay whole, behind the row. */
 static int64_t cut_at(const Optimizer *opt, const State *state, int64_t element)
 {
-    Tensor w = state->param->master;
+    Tensor w = state->w;
     int64_t unit = opt->method->by_rows && w.rank == 2 ? w.d[1] : 1;
     int64_t at = CLAMP(element - state->first, 0, tensor_count(w));
     return (at + unit - 1) / unit * unit;
@@ -39,7 +40,7 @@ static void run_on_range(const Optimizer *opt, const Phase *phase, const State *
     for (const State *state = states; state < states + n; state++) {
         int64_t first = cut_at(opt, state, range.begin), end = cut_at(opt, state, range.end);
         Part part = part_of(opt, state, first, end - first);
-        if (end > first)
+        if (end > first || phase->once)
             phase->run(opt, state, &part);
     }
     device_group_end(opt->store->dev);
@@ -72,4 +73,5 @@ void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket)
             op_fill(opt->store->dev, bucket->sums[kind], 0);
     for (int i = 0; i < bucket->n_states; i += n)
         update_states(opt, bucket, bucket->states + i, n);
+    params_publish(opt->store, (int)(bucket - opt->buckets));
 }

@@ -5,7 +5,7 @@
  *
  * A layer gets the tensors of a bucket as a view struct (a struct of Tensors such as BlockW) and uses them only between
  * params_acquire and params_release. Files and tools read and write boxes of parameters. Nothing else depends on where
- * the elements lie, so a later version may distribute them over processes. */
+ * the elements lie: several ranks may each hold a part of them (shard.h). */
 #pragma once
 
 #include "base/error.h"
@@ -38,6 +38,8 @@ typedef struct Box {
 /* Elements [first, first + n) of a box, counted row after row, as up to three boxes in order. Returns their number. */
 int box_split(const Box *box, int64_t first, int64_t n, Box parts[3]);
 
+/* Several ranks may hold a store together: see shard.h. Reading then needs rows of this rank's part (params_part), and
+ * writing ignores the rows that only other ranks hold. */
 typedef struct ParamStore ParamStore;
 
 /* The specs are ordered by bucket, and fused parameters follow each other. uses[b]: calls of grads_ready for bucket b
@@ -53,7 +55,8 @@ const ParamSpec *params_spec(const ParamStore *store, int index);
 int params_index(const ParamStore *store, const char *name); /* -1 if absent */
 int64_t params_elements(const ParamStore *store);            /* of all logical tensors */
 
-/* Bytes of all logical tensors; masters is 0 if the weights serve as masters, being of the same dtype. */
+/* Bytes of all logical tensors, or of what this rank holds of them; masters is 0 if the weights serve as masters, being
+ * of the same dtype. */
 typedef struct ParamBytes {
     size_t weights, masters, gradients;
 } ParamBytes;
@@ -84,6 +87,6 @@ void grads_begin(ParamStore *store, int64_t n_microbatches);
  * finishes them; a reduction over ranks can start there. fn NULL means no call. */
 typedef void (*BucketFn)(void *context, int bucket);
 void grads_on_ready(ParamStore *store, BucketFn fn, void *context);
-/* The L2 norm of all gradients together; every bucket must be ready. A bucket whose gradients were not acquired since
- * grads_begin is filled with zeros first. */
+/* The L2 norm of all gradients together, the same on every rank; every bucket must be ready. A bucket whose gradients
+ * were not acquired since grads_begin is filled with zeros first. */
 double grads_norm(ParamStore *store);

@@ -51,18 +51,48 @@ void params_write_tensor(ParamStore *store, bool on_host, Tensor to, DType dtype
         tensor_write_host(to, from, dtype);
 }
 
+/* The rows of `own`, this rank's part of a parameter, that lie in a box; NULL means all rows of the parameter. */
+static Box part_in_box(const Param *param, const Box *box)
+{
+    Box part = box ? *box : (Box){ { 0, 0 }, { param->spec.rows, param_cols(param) } };
+    int64_t begin = MAX(part.start[0], param->first),
+            end = MIN(part.start[0] + part.shape[0], param->first + param->rows);
+    part.start[0] = begin;
+    part.shape[0] = MAX(end - begin, 0);
+    return part;
+}
+
+/* These rows of this rank's part, `part` being of all ranks' rows. */
+static Tensor own_rows(const Param *param, Region region, Box part)
+{
+    part.start[0] -= param->first;
+    return tensor_box(param->own[region], &part);
+}
+
 void params_read(ParamStore *store, int index, const Box *box, DType dtype, void *host)
 {
     const Param *param = params_get(store, index);
-    params_read_tensor(store, params_master_on_host(store, param), tensor_box(param->master, box), dtype, host);
+    Tensor from = param->master;
+    params_settle(store);
+    if (!tensor_present(from)) {
+        Box part = part_in_box(param, box);
+        int64_t rows = box ? box->shape[0] : param->spec.rows;
+        CHECK(part.shape[0] == rows, "%lld rows of %s are read, of which this rank has %lld", (long long)rows,
+              param->spec.name, (long long)part.shape[0]);
+        if (rows == 0)
+            return;
+        from = own_rows(param, REGION_MASTERS, part);
+    } else {
+        from = tensor_box(from, box);
+    }
+    params_read_tensor(store, params_master_on_host(store, param), from, dtype, host);
 }
 
-/* The weights that layers compute with become the masters, rounded. */
-static void round_master(ParamStore *store, const Param *param, const Box *box)
+/* w becomes the master, rounded. */
+static void round_master(ParamStore *store, bool on_host, Tensor w, Tensor master)
 {
-    Tensor w = tensor_box(param->w, box), master = tensor_box(param->master, box);
     DType dtype = (DType)master.dtype;
-    if (!params_master_on_host(store, param)) {
+    if (!on_host) {
         op_copy(store->dev, w, master);
         return;
     }
@@ -71,19 +101,54 @@ static void round_master(ParamStore *store, const Param *param, const Box *box)
     tensor_write(store->dev, w, values, dtype);
 }
 
+/* w becomes what round_master makes of masters with these values, which this rank does not hold. */
+static void write_rounded(ParamStore *store, Tensor w, DType master, DType dtype, const void *host)
+{
+    g_autofree void *values = g_malloc0((gsize)tensor_count(w) * dtype_bytes(master));
+    Tensor masters =
+        w.rank == 2 ? tensor_matrix(values, master, w.d[0], w.d[1]) : tensor_vector(values, master, w.d[0]);
+    tensor_write_host(masters, host, dtype);
+    tensor_write(store->dev, w, values, master);
+}
+
+/* Writes those rows of a box that this rank holds. */
+static void write_part(ParamStore *store, const Param *param, const Box *box, DType dtype, const void *host)
+{
+    const Box part = part_in_box(param, box);
+    bool on_host = params_master_on_host(store, param), whole = tensor_present(param->w);
+    int64_t before = part.start[0] - (box ? box->start[0] : 0);
+    if (store->dev->computes && whole)
+        write_rounded(store, tensor_box(param->w, box), (DType)param->own[REGION_MASTERS].dtype, dtype, host);
+    if (part.shape[0] == 0)
+        return;
+    Tensor master = own_rows(param, REGION_MASTERS, part);
+    const char *from = (const char *)host + (size_t)(before * part.shape[1]) * dtype_bytes(dtype);
+    params_write_tensor(store, on_host, master, dtype, from);
+    if (param_has_master(param) && !whole)
+        round_master(store, on_host, own_rows(param, REGION_WEIGHTS, part), master);
+}
+
 void params_write(ParamStore *store, int index, const Box *box, DType dtype, const void *host)
 {
     const Param *param = params_get(store, index);
-    params_write_tensor(store, params_master_on_host(store, param), tensor_box(param->master, box), dtype, host);
+    params_settle(store);
+    shard_forget(store);
+    if (!tensor_present(param->master)) {
+        write_part(store, param, box, dtype, host);
+        return;
+    }
+    bool on_host = params_master_on_host(store, param);
+    Tensor master = tensor_box(param->master, box);
+    params_write_tensor(store, on_host, master, dtype, host);
     if (param_has_master(param))
-        round_master(store, param, box);
+        round_master(store, on_host, tensor_box(param->w, box), master);
 }
 
 void params_copy(ParamStore *to, int index, ParamStore *from, int source)
 {
     const Param *param = params_get(from, source);
-    DType dtype = (DType)param->master.dtype;
-    g_autofree void *values = g_malloc((gsize)tensor_count(param->w) * dtype_bytes(dtype));
+    DType dtype = (DType)param->own[REGION_MASTERS].dtype;
+    g_autofree void *values = g_malloc((gsize)(param->spec.rows * param_cols(param)) * dtype_bytes(dtype));
     params_read(from, source, NULL, dtype, values);
     params_write(to, index, NULL, dtype, values);
 }

@@ -2,28 +2,8 @@
 # after another, and end together.
 . tests/cli/lib.sh "$1"
 make_dataset
-config=$work/config.yaml
-export OMP_NUM_THREADS=1
+. tests/cli/ranks.sh
 short='train.length=20 steps'
-
-# near RUN OTHER: the same lines; losses, norms and counters differ by less than 1e-5 of their size.
-near() {
-    paste -d '\n' <(grep -v '"kind":"event"' "$1/metrics.jsonl") <(grep -v '"kind":"event"' "$2/metrics.jsonl") |
-        awk 'function value(line, name) {
-                 return match(line, "\"" name "\":[-0-9.e+]*") ? substr(line, RSTART + length(name) + 3) + 0 : 0
-             }
-             NR % 2 { before = $0; next }
-             {
-                 n = split("step samples tokens target_tokens loss accuracy grad_norm lr", names, " ")
-                 for (i = 1; i <= n; i++) {
-                     a = value(before, names[i]); b = value($0, names[i])
-                     if ((a - b) ^ 2 > (1e-5 * a) ^ 2) { print names[i], a, b; bad = 1 }
-                 }
-                 lines++
-             }
-             END { exit bad || lines < 15 }' >"$work/diff" || fail "$2 is not $1: $(head -n 3 "$work/diff")"
-    echo "ok: ${2##*/} is ${1##*/}"
-}
 
 mpi=(mpirun --allow-run-as-root --oversubscribe --bind-to none -np)
 
@@ -47,14 +27,14 @@ for family in "${families[@]}"; do
 done
 "$loam" train "$config" run.dir="$work/t5-again" "$short" train.precision=f32 train.batch='11 samples' \
     train.micro_batch='2 samples' parallel.ranks=3 2>"$work/err"
-cmp "$work"/t5-{3,again}/checkpoints/latest/weights-*.safetensors || fail "two runs on three ranks differ"
+same "$work/t5-3" "$work/t5-again"
 [ -s "$work/t5-3/ranks/0002.txt" ] || fail "rank 2 has no log of its own"
 
 # Processes: the same bytes as threads. Afterwards the run goes on with another number of ranks.
 if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
     "${mpi[@]}" 3 "$loam" train "$config" run.dir="$work/mpi" "$short" train.precision=f32 train.batch='11 samples' \
         train.micro_batch='2 samples' 2>"$work/err" || fail "mpirun: $(tail -n 3 "$work/err")"
-    cmp "$work"/{t5-3,mpi}/checkpoints/latest/weights-*.safetensors || fail "processes are not threads"
+    same "$work/t5-3" "$work/mpi"
     grep -q 'ranks (mpi), up to 4 samples each' "$work/mpi/log.txt" || fail "log: $(head -n 3 "$work/mpi/log.txt")"
     [ "$(grep -c 'going on\|^step 20/' "$work/err")" = 1 ] || fail "more than one rank talks: $(cat "$work/err")"
     for signal in USR1 TERM; do

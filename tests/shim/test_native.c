@@ -265,7 +265,7 @@ typedef struct Exchange {
 
 static Tensor gradients(const Exchange *e, int bucket)
 {
-    return params_bucket(e->params, bucket)->regions[REGION_GRADIENTS];
+    return params_bucket(e->params, bucket)->memory[SPAN_TRAINED][REGION_GRADIENTS].all;
 }
 
 static size_t bucket_bytes(const Exchange *e, int bucket)

@@ -43,7 +43,7 @@ static Run run_open(uint64_t seed)
     run.model = model_open(run.dev, &tiny, true, NULL);
     run.optimizer = optimizer_open(model_params(run.model), &adafactor, NULL);
     params_init(model_params(run.model), seed);
-    run.tensors = stored_tensors(model_params(run.model), run.optimizer, NULL);
+    run.tensors = stored_tensors(model_params(run.model), run.optimizer, NULL, 0);
     return run;
 }
 

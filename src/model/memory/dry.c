@@ -8,7 +8,7 @@ Model *model_open_dry(const Model *model, bool gradients)
 {
     Device *null = device_open_null_of(model->dev->precision);
     Model *dry =
-        model_open_stage(null, &model->config, model->stage, gradients, (const char *const *)model->frozen, NULL);
+        model_open_stage(null, &model->config, model->stage, gradients, (const char *const *)model->frozen, NULL, NULL);
     CHECK(dry != NULL, "a checked configuration was refused");
     return dry;
 }

@@ -157,6 +157,8 @@ bool stack_walk_next(BlockWalk *walk)
     profile_begin(stack->dev, stack->outer.decoder ? "decoder block" : "encoder block", walk->i);
     walk->w = walk->g = (BlockW){ 0 };
     params_acquire(stack->params, stack->block_bucket + walk->i, &walk->w);
+    if (walk->n_visited < n)
+        params_prefetch(stack->params, stack->block_bucket + walk->i + (walk->back ? -1 : 1));
     if (walk->back)
         walk->beta = grads_acquire(stack->params, stack->block_bucket + walk->i, &walk->g);
     return true;

@@ -5,6 +5,7 @@
 #include "model/loss.h"
 #include "model/memory/memory.h"
 #include "model/params/params.h"
+#include "param/shard.h"
 
 /* An encoder or decoder, or a stage's part of one: everything that all microbatches share. */
 typedef struct Stack {

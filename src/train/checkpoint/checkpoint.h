@@ -1,10 +1,11 @@
 /* checkpoint.h: saving and loading the state of a run. A checkpoint is a folder: safetensors files with the weights and
  * the optimizer state, and state.json (format version 1) with everything else, such as each file's size and xxh3-64
  * sum. For each tensor of a file state.json says which box (start, shape) of the whole parameter it holds. No time,
- * host name or path is stored, so equal states give equal bytes. A checkpoint is written to a temporary folder, synced
- * and renamed, so a folder that has its final name is complete. */
+ * host name or path is stored, so equal states of as many ranks give equal bytes. A checkpoint is written to a
+ * temporary folder, synced and renamed, so a folder that has its final name is complete. */
 #pragma once
 
+#include "comm/comm.h"
 #include "model/model.h"
 #include "param/loss_scale.h"
 #include "param/optim.h"
@@ -28,9 +29,11 @@ typedef struct TrainState {
     int64_t drops;              /* drops of the plateau schedule */
 } TrainState;
 
-/* What is saved, or where a checkpoint is loaded to. */
+/* What is saved, or where a checkpoint is loaded to. Ranks that hold parameters together all call the functions that
+ * save or load: each writes files of its part, and reads what it holds. */
 typedef struct Checkpoint {
     const ModelConfig *model;
+    Comm *ranks; /* NULL means one rank */
     ParamStore *params;
     Optimizer *optimizer;       /* NULL means none: an imported model has weights only */
     Fp8Scales *fp8;             /* NULL means none; unchanged when loading a checkpoint without them */
@@ -60,8 +63,9 @@ void snapshot_free(Snapshot *snapshot);
 #define CHECKPOINT_DAMAGED checkpoint_damaged_quark()
 GQuark checkpoint_damaged_quark(void);
 
-/* Fills params, optimizer, state and roles (each unless NULL) from FOLDER. Files are read once: checksums are computed
- * while tensors are loaded, so after an error of domain CHECKPOINT_DAMAGED the tensors are partly overwritten. */
+/* Fills params, optimizer, state and roles (each unless NULL) from FOLDER, which any number of ranks may have written.
+ * Files are read once: checksums are computed while tensors are loaded, so after an error of domain CHECKPOINT_DAMAGED
+ * the tensors are partly overwritten. Of several ranks each checks some of the files, and all return the same. */
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error);
 /* Checks the size and the checksum of every file. */
 bool checkpoint_verify(const char *folder, GError **error);

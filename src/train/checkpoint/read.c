@@ -59,8 +59,8 @@ static json_t *read_json(const char *folder, GError **error)
 typedef struct HashedFile {
     const char *path, *bytes;
     GMappedFile *map;
-    size_t n, hashed; /* bytes; bytes that the checksum covers so far */
-    XXH3_state_t *hash;
+    size_t n, hashed;   /* bytes; bytes that the checksum covers so far */
+    XXH3_state_t *hash; /* NULL means that another rank checks the file */
 } HashedFile;
 
 /* Hashes all bytes before `end` that are not hashed yet. */
@@ -71,18 +71,29 @@ static void hash_up_to(HashedFile *file, size_t end)
     file->hashed = MAX(file->hashed, end);
 }
 
+/* "part of rank 2: " for a file that one of several ranks wrote, else "". */
+static char *whose_part(const char *path)
+{
+    int number, of;
+    const char *name = strrchr(path, '/');
+    const char *at = strchr(name ? name : path, '-');
+    bool several = at && sscanf(at, "-%d-of-%d.", &number, &of) == 2 && of > 1;
+    return several ? g_strdup_printf("part of rank %d: ", number - 1) : g_strdup("");
+}
+
 /* Hashes the rest of the file and compares size and checksum with its entry in state.json. */
 static bool check_file(HashedFile *file, const json_t *entry, GError **error)
 {
     char hex[17];
     const char *wanted = json_string_value(json_object_get(entry, "xxh3"));
     json_int_t size = json_integer_value(json_object_get(entry, "bytes"));
+    g_autofree char *whose = whose_part(file->path);
     hash_up_to(file, file->n);
     checkpoint_hex(XXH3_64bits_digest(file->hash), hex);
     if ((json_int_t)file->n != size)
-        return fail_user(error, "%s: truncated: %zu bytes of %lld", file->path, file->n, (long long)size);
-    return g_strcmp0(hex, wanted) == 0 ||
-           fail_user(error, "%s: damaged: checksum %s, state.json says %s", file->path, hex, wanted ? wanted : "none");
+        return fail_user(error, "%s%s: truncated: %zu bytes of %lld", whose, file->path, file->n, (long long)size);
+    return g_strcmp0(hex, wanted) == 0 || fail_user(error, "%s%s: damaged: checksum %s, state.json says %s", whose,
+                                                    file->path, hex, wanted ? wanted : "none");
 }
 
 /* ---- tensors: the boxes of all files together fill each parameter ---- */
@@ -128,21 +139,35 @@ static bool range_fits(const FileTensor *source, json_t *entry, const Box *box, 
     return source->rank == rank;
 }
 
+/* Leaves of elements [*first, *first + *n) of a box, which are whole rows of it, those of rows that the target wants.
+ */
+static void keep_held(const StoredTensor *target, const Box *box, int64_t *first, int64_t *n)
+{
+    const Box *held = &target->held;
+    int64_t cols = box->shape[1], begin = held->start[0] - box->start[0], end = begin + held->shape[0];
+    begin = CLAMP(begin * cols, *first, *first + *n);
+    end = CLAMP(end * cols, begin, *first + *n);
+    *first = begin;
+    *n = end - begin;
+}
+
 static bool read_box(const FileTensor *source, json_t *entry, StoredTensor *target, GError **error)
 {
     Box box, parts[3];
     int64_t first, n;
     if (!box_fits(entry, target, &box) || !range_fits(source, entry, &box, target->cols ? 2 : 1, &first, &n))
         return fail_user(error, "%s: its box does not fit the model's tensor", source->name);
+    int64_t file_first = first;
+    target->filled += n;
+    keep_held(target, &box, &first, &n);
     g_autofree float *values = g_new(float, (gsize)n);
-    if (!file_tensor_read_f32(source, 0, n, values, error))
+    if (!file_tensor_read_f32(source, first - file_first, n, values, error))
         return false;
     const float *at = values;
     for (int i = 0, n_parts = box_split(&box, first, n, parts); i < n_parts; i++) {
         stored_write(target, &parts[i], at);
         at += parts[i].shape[0] * parts[i].shape[1];
     }
-    target->filled += n;
     return true;
 }
 
@@ -154,7 +179,8 @@ static bool read_tensors(HashedFile *file, json_t *boxes, GHashTable *targets, G
     for (int i = 0; tensors && !problem && i < tensor_file_count(tensors); i++) { /* in the order of the file */
         const FileTensor *source = tensor_file_get(tensors, i);
         StoredTensor *target = g_hash_table_lookup(targets, source->name);
-        hash_up_to(file, (size_t)((const char *)source->data - file->bytes) + source->bytes);
+        if (file->hash)
+            hash_up_to(file, (size_t)((const char *)source->data - file->bytes) + source->bytes);
         if (target)
             read_box(source, json_object_get(boxes, source->name), target, &problem);
     }
@@ -164,9 +190,15 @@ static bool read_tensors(HashedFile *file, json_t *boxes, GHashTable *targets, G
     return problem == NULL;
 }
 
-/* Reads one file of the checkpoint. targets NULL means: check it, and load nothing. A wrong checksum is the reason of
- * any other error, so it is the one that is reported. */
-static bool read_file(const char *folder, const char *name, json_t *entry, GHashTable *targets, GError **error)
+static bool is_size(const HashedFile *file, json_t *entry)
+{
+    return (json_int_t)file->n == json_integer_value(json_object_get(entry, "bytes"));
+}
+
+/* Reads one file of the checkpoint. targets NULL means: load nothing. checks: compare its checksum, else only its size.
+ * A wrong checksum is the reason of any other error, so it is the one that is reported. */
+static bool read_file(const char *folder, const char *name, json_t *entry, GHashTable *targets, bool checks,
+                      GError **error)
 {
     if (strchr(name, '/')) {
         fail_user(error, "%s/state.json: \"%s\" is not a file name", folder, name);
@@ -174,30 +206,41 @@ static bool read_file(const char *folder, const char *name, json_t *entry, GHash
     }
     g_autofree char *path = g_build_filename(folder, name, NULL);
     g_autoptr(GMappedFile) map = map_file(path, error);
+    g_autofree char *whose = whose_part(path);
+    if (map == NULL && *whose && error)
+        g_prefix_error(error, "%s", whose);
     if (map == NULL)
         return fail_damaged(error);
     HashedFile file = { .path = path,
                         .map = map,
                         .bytes = g_mapped_file_get_contents(map),
                         .n = g_mapped_file_get_length(map),
-                        .hash = XXH3_createState() };
+                        .hash = checks || g_mapped_file_get_length(map) == 0 ? XXH3_createState() : NULL };
     g_autoptr(GError) problem = NULL;
-    XXH3_64bits_reset(file.hash);
+    if (!file.hash && !is_size(&file, entry))
+        file.hash = XXH3_createState(); /* tells what is wrong */
+    if (file.hash)
+        XXH3_64bits_reset(file.hash);
     bool loaded = targets == NULL || read_tensors(&file, json_object_get(entry, "boxes"), targets, &problem);
-    bool sound = check_file(&file, entry, error) || fail_damaged(error);
+    bool sound = file.hash == NULL || check_file(&file, entry, error) || fail_damaged(error);
     XXH3_freeState(file.hash);
     if (sound && !loaded)
         g_propagate_error(error, g_steal_pointer(&problem));
     return sound && loaded;
 }
 
-static bool read_files(const char *folder, json_t *root, GHashTable *targets, GError **error)
+/* Of several ranks each checks every so manieth file. */
+static bool read_files(const char *folder, json_t *root, GHashTable *targets, Comm *ranks, GError **error)
 {
     const char *name;
     json_t *entry;
     bool done = true;
-    json_object_foreach(json_object_get(root, "files"), name, entry) done =
-        done && read_file(folder, name, entry, targets, error);
+    int number = 0;
+    json_object_foreach(json_object_get(root, "files"), name, entry)
+    {
+        bool checks = number++ % comm_size(ranks) == comm_rank(ranks);
+        done = done && read_file(folder, name, entry, targets, checks, error);
+    }
     return done;
 }
 
@@ -227,20 +270,29 @@ static bool all_filled(const char *folder, const GArray *tensors, GError **error
     return true;
 }
 
-bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error)
+/* What one rank loads. */
+static bool load(const char *folder, const Checkpoint *checkpoint, Comm *ranks, GError **error)
 {
     json_auto_t *root = read_json(folder, error);
     if (root == NULL)
         return fail_damaged(error);
-    g_autoptr(GArray) tensors = stored_tensors(checkpoint->params, checkpoint->optimizer, checkpoint->fp8);
+    g_autoptr(GArray) tensors =
+        stored_tensors(checkpoint->params, checkpoint->optimizer, checkpoint->fp8, comm_rank(ranks));
     g_autoptr(GHashTable) targets = by_name(tensors);
-    if (!read_files(folder, root, targets, error) || !all_filled(folder, tensors, error))
+    if (!read_files(folder, root, targets, ranks, error) || !all_filled(folder, tensors, error))
         return false;
     const json_t *state = json_object_get(root, "state"), *roles = json_object_get(root, "tokens");
     bool done = (checkpoint->state == NULL || state_from_json(state, checkpoint->state, error)) &&
                 (checkpoint->roles == NULL || roles == NULL ||
                  token_roles_parse(checkpoint->roles, roles, checkpoint->model->vocab, error));
     return done || fail_context(error, "%s/state.json", folder);
+}
+
+bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error)
+{
+    Comm *ranks = checkpoint->ranks ? checkpoint->ranks : comm_self();
+    bool done = load(folder, checkpoint, ranks, error);
+    return comm_agree(ranks, done, error);
 }
 
 bool checkpoint_verify(const char *folder, GError **error)

@@ -6,10 +6,8 @@
 
 #include <string.h>
 
-#define WEIGHTS_FILE   "weights-00001-of-00001.safetensors"
-#define OPTIMIZER_FILE "optimizer-00001-of-00001.safetensors"
-
 struct Snapshot {
+    Comm *ranks;
     json_t *root;    /* state.json without "files" */
     GArray *tensors; /* StoredTensor: the parameters, then the optimizer's states if there is an optimizer */
 };
@@ -27,7 +25,9 @@ static json_t *model_json(const ModelConfig *config)
 Snapshot *snapshot_take(const Checkpoint *checkpoint)
 {
     Snapshot *snapshot = g_new(Snapshot, 1);
-    snapshot->tensors = stored_tensors(checkpoint->params, checkpoint->optimizer, checkpoint->fp8);
+    snapshot->ranks = checkpoint->ranks ? checkpoint->ranks : comm_self();
+    snapshot->tensors =
+        stored_tensors(checkpoint->params, checkpoint->optimizer, checkpoint->fp8, comm_rank(snapshot->ranks));
     snapshot->root = json_pack("{s:i, s:o}", "format", CHECKPOINT_FORMAT, "model", model_json(checkpoint->model));
     if (checkpoint->state)
         json_object_set_new(snapshot->root, "state", state_to_json(checkpoint->state));
@@ -49,7 +49,7 @@ void snapshot_detach(Snapshot *snapshot)
 {
     for (guint i = 0; i < snapshot->tensors->len; i++) {
         StoredTensor *stored = &g_array_index(snapshot->tensors, StoredTensor, i);
-        float *values = g_new(float, (gsize)stored_count(stored));
+        float *values = g_new(float, (gsize)(stored->part.shape[0] * stored->part.shape[1]));
         stored_read(stored, values);
         stored->values = values;
     }
@@ -70,33 +70,41 @@ static void fetch(const void *stored, void *out)
     stored_read(stored, out);
 }
 
-/* Writes the parameters, or the states of optimizer and FP8, as a file, and records its size, checksum and boxes in
- * `files`. */
-static bool write_file(const Snapshot *snapshot, bool states, const char *folder, const char *name, json_t *files,
-                       GError **error)
+/* This rank's file of parameters, or of the states of optimizer and FP8. g_free. */
+static char *file_name(const Snapshot *snapshot, bool states)
 {
-    static const int64_t origin[2] = { 0, 0 };
-    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return g_strdup_printf("%s-%05d-of-%05d.safetensors", states ? "optimizer" : "weights",
+                           comm_rank(snapshot->ranks) + 1, comm_size(snapshot->ranks));
+}
+
+/* Writes this rank's part of the parameters, or of the states of optimizer and FP8, as a file, and records its size,
+ * checksum and boxes in `files`. Without a tensor there is no file. */
+static bool write_file(const Snapshot *snapshot, bool states, const char *folder, json_t *files, GError **error)
+{
+    g_autofree char *name = file_name(snapshot, states), *path = g_build_filename(folder, name, NULL);
     SafeWriter *writer = safetensors_writer_new();
     json_t *boxes = json_object();
-    char hex[17];
+    bool done = true;
     for (guint i = 0; i < snapshot->tensors->len; i++) {
         const StoredTensor *stored = &g_array_index(snapshot->tensors, StoredTensor, i);
-        const int64_t shape[2] = { stored->rows, stored->cols };
+        const Box *part = &stored->part;
         int rank = stored->cols ? 2 : 1;
-        if (states != (stored->params == NULL))
+        if (states != (stored->params == NULL) || part->shape[0] == 0)
             continue;
-        safetensors_writer_add_later(writer, stored->name, "F32", rank, shape, fetch,
+        safetensors_writer_add_later(writer, stored->name, "F32", rank, part->shape, fetch,
                                      g_memdup2(stored, sizeof *stored));
         json_object_set_new(
             boxes, stored->name,
-            json_pack("{s:o, s:o}", "start", extent_json(rank, origin), "shape", extent_json(rank, shape)));
+            json_pack("{s:o, s:o}", "start", extent_json(rank, part->start), "shape", extent_json(rank, part->shape)));
     }
-    bool done = safetensors_writer_write(writer, path, error);
-    int64_t bytes;
-    checkpoint_hex(safetensors_writer_hash(writer, &bytes), hex);
-    json_object_set_new(files, name,
-                        json_pack("{s:I, s:s, s:o}", "bytes", (json_int_t)bytes, "xxh3", hex, "boxes", boxes));
+    if (json_object_size(boxes) > 0 && (done = safetensors_writer_write(writer, path, error))) {
+        char hex[17];
+        int64_t bytes;
+        checkpoint_hex(safetensors_writer_hash(writer, &bytes), hex);
+        json_object_set_new(files, name,
+                            json_pack("{s:I, s:s, s:O}", "bytes", (json_int_t)bytes, "xxh3", hex, "boxes", boxes));
+    }
+    json_decref(boxes);
     safetensors_writer_free(writer);
     return done;
 }
@@ -113,25 +121,60 @@ static bool write_state(const char *folder, const Snapshot *snapshot, json_t *fi
     return done;
 }
 
+/* Adds the entries of the other ranks to `files`. */
+static void share_files(Comm *ranks, json_t *files)
+{
+    char *text = json_dumps(files, JSON_COMPACT);
+    size_t room = (size_t)comm_max(ranks, (int64_t)strlen(text)) + 1;
+    g_autofree char *own = g_malloc0(room), *all = g_malloc0(room * (size_t)comm_size(ranks));
+    memcpy(own, text, MIN(strlen(text), room));
+    free(text);
+    comm_share(ranks, all, own, room);
+    for (int r = 0; r < comm_size(ranks); r++) {
+        json_auto_t *theirs = r == comm_rank(ranks) ? NULL : json_loads(all + (size_t)r * room, 0, NULL);
+        if (theirs)
+            json_object_update(files, theirs);
+    }
+}
+
+/* All ranks write their files, then rank 0 writes state.json, which names all of them. */
 static bool write_folder(const char *folder, const Snapshot *snapshot, GError **error)
 {
-    const GArray *tensors = snapshot->tensors;
-    bool states = tensors->len > 0 && !g_array_index(tensors, StoredTensor, tensors->len - 1).params;
+    Comm *ranks = snapshot->ranks;
     json_auto_t *files = json_object();
-    return write_file(snapshot, false, folder, WEIGHTS_FILE, files, error) &&
-           (!states || write_file(snapshot, true, folder, OPTIMIZER_FILE, files, error)) &&
-           write_state(folder, snapshot, files, error) && io_sync_directory(folder, error);
+    bool done = write_file(snapshot, false, folder, files, error) && write_file(snapshot, true, folder, files, error);
+    if (!comm_agree(ranks, done, error))
+        return false;
+    share_files(ranks, files);
+    return comm_rank(ranks) > 0 || (write_state(folder, snapshot, files, error) && io_sync_directory(folder, error));
+}
+
+/* Rank 0 makes a folder beside the final one and tells the others. g_free. */
+static char *make_folder(Comm *ranks, const char *folder, GError **error)
+{
+    char own[4096] = "";
+    g_autofree char *fresh = comm_rank(ranks) == 0 ? io_make_folder_beside(folder, error) : NULL;
+    if (!comm_agree(ranks, fresh || comm_rank(ranks) > 0, error))
+        return NULL;
+    if (comm_size(ranks) == 1)
+        return g_steal_pointer(&fresh);
+    g_strlcpy(own, fresh ? fresh : "", sizeof own);
+    g_autofree char *all = g_malloc0(sizeof own * (size_t)comm_size(ranks));
+    comm_share(ranks, all, own, sizeof own);
+    return comm_check(ranks, error) ? g_strdup(all) : NULL;
 }
 
 bool snapshot_write(const Snapshot *snapshot, const char *folder, GError **error)
 {
-    g_autofree char *fresh = io_make_folder_beside(folder, error);
+    Comm *ranks = snapshot->ranks;
+    g_autofree char *fresh = make_folder(ranks, folder, error);
     if (fresh == NULL)
         return false;
-    if (write_folder(fresh, snapshot, error) && io_swap_in(fresh, folder, error))
-        return true;
-    io_remove_tree(fresh, NULL);
-    return false;
+    bool first = comm_rank(ranks) == 0, done = write_folder(fresh, snapshot, error);
+    done = done && (!first || io_swap_in(fresh, folder, error));
+    if (first && !done)
+        io_remove_tree(fresh, NULL);
+    return comm_agree(ranks, done, error);
 }
 
 bool checkpoint_save(const char *folder, const Checkpoint *checkpoint, GError **error)

@@ -135,6 +135,14 @@ static bool check_examples(const Config *config, GError **error)
                      train->batch.unit == UNIT_EXAMPLES ? "train.batch" : "train.micro_batch");
 }
 
+static bool check_zero(const Config *config, GError **error)
+{
+    const bool offload = config->optim.offload && compute_device_is_gpu(config->train.device);
+    return config->parallel.zero == ZERO_NONE || !offload ||
+           fail_user(error, "parallel.zero and optim.offload both make room for the optimizer state of a GPU, and do "
+                            "not go together: choose one");
+}
+
 bool config_check(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;
@@ -144,7 +152,7 @@ bool config_check(const Config *config, GError **error)
         return fail_context(error, "train.device");
     if (!check_batch("train.batch", train->batch, error) ||
         !check_batch("train.micro_batch", train->micro_batch, error) || !check_examples(config, error) ||
-        !check_steps("optim.warmup", config->optim.warmup, train->length, error) ||
+        !check_zero(config, error) || !check_steps("optim.warmup", config->optim.warmup, train->length, error) ||
         !check_every("train.log_every", train->log_every, train->length, error) ||
         !check_every("train.eval_every", train->eval_every, train->length, error) ||
         !check_every("train.save_every", train->save_every, train->length, error) ||

@@ -54,6 +54,9 @@ typedef struct ParallelConfig {
     int64_t ranks;  /* number of ranks, as threads of this process; 0 means the processes that a launcher such as mpirun
                        started, else one */
     Amount timeout; /* longest wait for another rank; then the run fails */
+    int zero;       /* ZeroLevel (param/shard.h) */
+    Comm *comm; /* no option: the ranks of a run, this one among them; NULL means that nothing is exchanged, and that
+                   plans are of rank 0 of `ranks` */
 } ParallelConfig;
 
 typedef struct Config {

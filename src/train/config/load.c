@@ -72,13 +72,25 @@ static bool check_frozen(Model *model, char **patterns, GError **error)
     return frozen < n || fail_user(error, "train.freeze: nothing is left to train");
 }
 
+/* How the configuration spreads a model over ranks. A device that computes nothing plans for one of them. */
+static Sharding sharding_of(const ParallelConfig *parallel, const Device *dev)
+{
+    Comm *ranks = parallel->comm;
+    int planned = dev->computes ? 1 : (int)parallel->ranks;
+    return (Sharding){ .ranks = ranks,
+                       .rank = ranks ? comm_rank(ranks) : 0,
+                       .size = ranks ? comm_size(ranks) : planned,
+                       .level = (ZeroLevel)parallel->zero };
+}
+
 Model *config_open_model(const Config *config, Device *dev, GError **error)
 {
+    const Sharding shards = sharding_of(&config->parallel, dev);
     g_auto(GStrv) patterns = g_strsplit(config->train.freeze, ",", -1);
     for (char **pattern = patterns; *pattern; pattern++)
         g_strstrip(*pattern);
-    Model *model =
-        model_open_stage(dev, &config->model, stage_whole(&config->model), true, (const char *const *)patterns, error);
+    Model *model = model_open_stage(dev, &config->model, stage_whole(&config->model), true,
+                                    (const char *const *)patterns, &shards, error);
     if (model && !check_frozen(model, patterns, error))
         g_clear_pointer(&model, model_close);
     if (model)

@@ -98,12 +98,17 @@ static const OptionRow train_options[] = {
 };
 #undef ROW
 
+static const char *const zero_names[] = { "0", "1", "2", "3", NULL };
 #define ROW(field) offsetof(ParallelConfig, field)
 static const OptionRow parallel_options[] = {
     { "parallel.ranks", OPT_I64, ROW(ranks), "0", 0, 1024, OPT_FREE,
       "ranks that train the model together as threads of this process, each with its share of the cores and of every "
       "batch; 0: as many as mpirun or srun started processes, else 1",
       NULL },
+    { "parallel.zero", OPT_ENUM, ROW(zero), "0", 0, 0, OPT_FREE,
+      "ZeRO: what each of several ranks keeps a part of only; 1: optimizer state and master weights; 2: also gradients "
+      "of blocks; 3: also weights of blocks, gathered a block ahead of use",
+      zero_names },
     { "parallel.timeout", OPT_AMOUNT, ROW(timeout), "10m", 0, 1e6, OPT_FREE,
       "longest time that ranks wait for one that does not answer, before the run ends with its number; 0: no limit",
       NULL },

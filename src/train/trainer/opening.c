@@ -101,7 +101,6 @@ static bool open_model(Trainer *t, GError **error)
                     (double)t->micro;
     if ((t->optimizer = optimizer_open(model_params(t->model), &config->optim, error)) == NULL)
         return false;
-    ranks_join(t);
     gemm_peak_open(&t->gemm_peak, t->dev); /* last: its matrices are no part of the plan, so none of what is reserved */
     int64_t n_params = params_elements(model_params(t->model));
     g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),

@@ -1,16 +1,8 @@
 /* ranks.c: what the ranks that train one model tell each other in a step. Everything else they compute alike: the
  * counters, the schedule, what is due, and from summed gradients the same update. */
-#include "param/grads.h"
 #include "train/trainer/state.h"
 
 #include <string.h>
-
-/* The gradients of a bucket are whole on this rank: their sum begins while backward goes on. */
-static void reduce_bucket(void *context, int bucket)
-{
-    Trainer *t = context;
-    t->reduced = comm_all_reduce(t->ranks, grads_of_bucket(model_params(t->model), bucket));
-}
 
 bool ranks_divide(Trainer *t, GError **error)
 {
@@ -24,13 +16,10 @@ bool ranks_divide(Trainer *t, GError **error)
     t->own_samples = t->samples * (rank + 1) / size - t->own_first;
     t->micro = MIN(t->micro, (t->samples + size - 1) / size);
     t->accum = (t->own_samples + t->micro - 1) / t->micro;
+    /* Ranks that exchange something in every microbatch make equally many: ceil of the largest part. */
+    int64_t most = ((t->samples + size - 1) / size + t->micro - 1) / t->micro;
+    t->empty = t->config.parallel.zero >= ZERO_GRADIENTS && size > 1 ? most - t->accum : 0;
     return true;
-}
-
-void ranks_join(Trainer *t)
-{
-    if (comm_size(t->ranks) > 1)
-        grads_on_ready(model_params(t->model), reduce_bucket, t);
 }
 
 char *ranks_describe(const Trainer *t)
@@ -38,8 +27,10 @@ char *ranks_describe(const Trainer *t)
     int64_t size = comm_size(t->ranks), most = (t->samples + size - 1) / size;
     if (size == 1)
         return g_strdup("");
-    return g_strdup_printf("; %" G_GINT64_FORMAT " ranks (%s), %s%" G_GINT64_FORMAT " samples each", size,
-                           comm_name(t->ranks), t->samples % size ? "up to " : "", most);
+    int zero = t->config.parallel.zero;
+    g_autofree char *level = zero > 0 ? g_strdup_printf(", ZeRO %d", zero) : g_strdup("");
+    return g_strdup_printf("; %" G_GINT64_FORMAT " ranks (%s%s), %s%" G_GINT64_FORMAT " samples each", size,
+                           comm_name(t->ranks), level, t->samples % size ? "up to " : "", most);
 }
 
 bool ranks_meet(Trainer *t, GError **error)
@@ -77,12 +68,6 @@ bool ranks_sum_counts(Trainer *t, StepStats *stats, GError **error)
     stats->target_tokens = (int64_t)counts.target_tokens;
     stats->room = (int64_t)counts.room;
     return comm_check(t->ranks, error);
-}
-
-void ranks_sum_gradients(Trainer *t)
-{
-    comm_wait(t->ranks, t->reduced);
-    t->reduced = 0;
 }
 
 void ranks_sum_losses(Trainer *t, LossSums *sums)

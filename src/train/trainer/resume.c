@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /* Warns where train.init's model was trained with another tokenizer: its ids mean other pieces. */
 static void compare_tokenizers(const Trainer *t, const char *theirs)
@@ -70,16 +71,42 @@ static bool check_sources(const Trainer *t, const char *folder, GError **error)
     return read;
 }
 
-static bool load(const char *folder, void *trainer, GError **error)
+static bool load_own(Trainer *t, const char *folder, GError **error)
 {
-    Trainer *t = trainer;
     const Checkpoint checkpoint = { .model = model_config(t->model),
+                                    .ranks = t->ranks,
                                     .params = model_params(t->model),
                                     .optimizer = t->optimizer,
                                     .fp8 = model_fp8(t->model),
                                     .state = &t->state,
                                     .roles = model_roles(t->model) };
     return checkpoint_load(folder, &checkpoint, error);
+}
+
+/* Rank 0 tells the others which checkpoint they load with it. */
+static bool load(const char *folder, void *trainer, GError **error)
+{
+    Trainer *t = trainer;
+    g_autofree char *name = g_path_get_basename(folder);
+    ranks_agree(t, g_ascii_strtoll(name + strlen("step-"), NULL, 10));
+    return load_own(t, folder, error);
+}
+
+/* On the other ranks: loads the checkpoints that rank 0 says, until it says that the one before was whole, or that
+ * there is none. */
+static bool follow(Trainer *t, int64_t *step, GError **error)
+{
+    *step = -1;
+    for (;;) {
+        g_autoptr(GError) problem = NULL;
+        int64_t next = ranks_agree(t, 0);
+        if (!comm_check(t->ranks, error))
+            return false;
+        if (next < 0)
+            return true;
+        g_autofree char *folder = run_checkpoint_path(t->config.run.dir, next);
+        *step = load_own(t, folder, &problem) ? next : -1;
+    }
 }
 
 /* Rank 0 looks for the newest undamaged checkpoint and makes it the latest one of the run. *step: -1 means none. */
@@ -101,16 +128,13 @@ bool trainer_resume(Trainer *t, GError **error)
 {
     bool first = comm_rank(t->ranks) == 0;
     int64_t step = -1;
-    if (first && !open_newest(t, &step, error))
+    if (!(first ? open_newest(t, &step, error) : follow(t, &step, error)))
         return false;
-    step = ranks_agree(t, step);
-    if (!comm_check(t->ranks, error))
-        return false;
+    if (first)
+        ranks_agree(t, -1);
     if (step < 0)
         return init_model(t, error);
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, step);
-    if (!first && !load(folder, t, error))
-        return false;
     t->saved = t->state;
     start_loss_scale(t);
     log_info("going on from %s", folder);

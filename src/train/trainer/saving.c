@@ -11,31 +11,31 @@ static bool write_checkpoint(Trainer *t, const char *folder, GError **error)
     const TrainConfig *train = &t->config.train;
     const char *dir = t->config.run.dir;
     Checkpoint checkpoint = { .model = model_config(t->model),
+                              .ranks = t->ranks,
                               .params = model_params(t->model),
                               .optimizer = t->optimizer,
                               .fp8 = model_fp8(t->model),
                               .state = &t->state,
                               .roles = model_roles(t->model),
                               .tokenizer_hash = tokenizer_hash(t->tok) };
-    if (!checkpoint_save(folder, &checkpoint, error) || !run_link(dir, "latest", t->state.attempts, error) ||
+    if (!checkpoint_save(folder, &checkpoint, error))
+        return false;
+    if (comm_rank(t->ranks) > 0)
+        return true;
+    if (!run_link(dir, "latest", t->state.attempts, error) ||
         (t->state.best_step == t->state.attempts && !run_link(dir, "best", t->state.attempts, error)))
         return false;
     return run_retain(dir, train->keep_last, train->keep_every, t->state.best_step, error);
 }
 
-/* Rank 0 writes what all ranks have alike; the others wait for it. */
-static bool save_on_first(Trainer *t, const char *folder, GError **error)
+/* Each rank writes its part; rank 0 writes the rest. */
+static bool save_together(Trainer *t, const char *folder, GError **error)
 {
-    bool first = comm_rank(t->ranks) == 0, written = true;
-    if (first) {
+    if (comm_rank(t->ranks) == 0)
         fault_point("save");
-        written = write_checkpoint(t, folder, error);
-    }
-    written = ranks_agree(t, written);
+    bool written = comm_agree(t->ranks, write_checkpoint(t, folder, error), error);
     if (written)
         t->saved = t->state;
-    if (!written && !first)
-        fail_machine(error, "rank 0 could not write %s", folder);
     return written;
 }
 
@@ -53,7 +53,7 @@ bool trainer_save(Trainer *t, bool last, GError **error)
     double start = clock_seconds();
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, t->state.attempts);
     g_autoptr(GError) problem = NULL;
-    bool written = save_on_first(t, folder, &problem);
+    bool written = save_together(t, folder, &problem);
     if (!written) { /* best_value must be that of a checkpoint that exists */
         t->state.best_value = t->saved.best_value;
         t->state.best_step = t->saved.best_step;
@@ -76,6 +76,8 @@ bool trainer_save(Trainer *t, bool last, GError **error)
 
 bool trainer_save_after_error(Trainer *t, GError **error)
 {
+    if (comm_size(t->ranks) > 1) /* the error may be of one rank, and saving needs all of them */
+        return false;
     if (!g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_STOPPED) && t->state.attempts > 0 &&
         trainer_save(t, false, NULL) && t->saved.attempts == t->state.attempts)
         fail_context(error, "after step %" PRId64 ", which is saved", t->state.attempts);

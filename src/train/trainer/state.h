@@ -28,9 +28,8 @@ enum {
 };
 
 typedef struct Trainer {
-    Comm *ranks;      /* the ranks that train this model together; each has a part of every batch */
-    CommWork reduced; /* the gradient reduction queued last in this step */
-    unsigned seen;    /* SEEN_* flags of the last trainer_look */
+    Comm *ranks;   /* the ranks that train this model together; each has a part of every batch */
+    unsigned seen; /* SEEN_* flags of the last trainer_look */
     int64_t own_first,
         own_samples; /* this rank's part of the samples of a step: index of the first one, and their number */
     Config config;   /* a shallow copy of the caller's, with model.vocab resolved */
@@ -44,6 +43,8 @@ typedef struct Trainer {
     const Batch *
         *batch; /* (accum) the microbatches of the current step, borrowed from `prefetch`; NULL between steps */
     int64_t accum, micro, samples; /* microbatches per step, samples per microbatch, samples per step */
+    int64_t empty; /* number of microbatches of other ranks that exceeds this rank's; it makes as many passes without
+                      effect, since ranks exchange weights or gradients in each (parallel.zero) */
     Schedule schedule;
     int64_t total;       /* steps of the run; -1 means unknown, because train.length is a time or a number of tokens */
     double total_tokens; /* train.length in tokens without padding; 0 means that it has another unit */
@@ -105,9 +106,7 @@ bool trainer_resume(Trainer *t, GError **error);
 /* Divides the samples of a step among the ranks: sets own_first, own_samples, micro and accum. Fails if there are more
  * ranks than samples. */
 bool ranks_divide(Trainer *t, GError **error);
-/* After this call, backward sums gradients over the ranks. */
-void ranks_join(Trainer *t);
-/* A description, "; 4 ranks (thread), 32 samples each", or "" with one rank. g_free. */
+/* "; 4 ranks (thread), 32 samples each", or "" where there is one rank. g_free. */
 char *ranks_describe(const Trainer *t);
 /* Waits until all ranks have called it (barrier). Fails if a rank has failed. */
 bool ranks_meet(Trainer *t, GError **error);
@@ -118,8 +117,6 @@ int64_t ranks_agree(Trainer *t, int64_t value);
 /* Sums over the ranks the numbers of targets that losses are divided by (ModelLoss.n_targets), and the token counts of
  * *stats. */
 bool ranks_sum_counts(Trainer *t, StepStats *stats, GError **error);
-/* Waits until the gradients of all buckets are summed. */
-void ranks_sum_gradients(Trainer *t);
 void ranks_sum_losses(Trainer *t, LossSums *sums);
 /* The rate of matrix products of all ranks together, estimated from this rank's own measurement. */
 PeakRate ranks_peak(const Trainer *t);

@@ -57,6 +57,20 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
     progress_update((uint64_t)MIN(done * t->micro, t->own_samples));
 }
 
+/* Repeats the first microbatch as often as other ranks have more of them. Its losses are forgotten; its gradients, of a
+ * mean over infinitely many targets, are 0. */
+static void run_empty(Trainer *t)
+{
+    ModelLoss nothing = t->loss;
+    LossSums unused = { 0 };
+    for (int h = 0; h < HEAD_COUNT; h++)
+        nothing.n_targets[h] = INFINITY;
+    for (int64_t i = 0; i < t->empty; i++)
+        model_loss(t->model, t->batch[0], &nothing, &unused);
+    if (t->empty > 0 && model_fp8(t->model))
+        fp8_undo(model_fp8(t->model));
+}
+
 /* Queues the microbatches one after another. A device that works behind the host is not waited for: `elapsed` is then
  * the host's time, which follows the device's as soon as its queue is full (of a GPU some thousand launches).
  * After a request to stop, a step whose rest would take long is abandoned; the resumed run does it again. */
@@ -108,7 +122,6 @@ static bool scales_loss(const Trainer *t)
 static bool update(Trainer *t, StepStats *stats, GError **error)
 {
     profile_begin(t->dev, "update", -1);
-    ranks_sum_gradients(t);
     grads_norm_begin(model_params(t->model));
     model_take_sums(t->model, &stats->sums);
     ranks_sum_losses(t, &stats->sums);
@@ -135,10 +148,11 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
     if (!borrowed)
         return false;
     stats->loss_scale = t->loss.loss_scale = scales_loss(t) ? t->state.loss_scale.scale : 1;
-    grads_begin(model_params(t->model), t->accum);
+    grads_begin(model_params(t->model), t->accum + t->empty);
     Fp8Scales *fp8 = model_fp8(t->model);
     if (fp8)
         fp8_keep(fp8);
+    run_empty(t);
     if (!run_microbatches(t, &stats->sums, error)) {
         if (fp8)
             fp8_undo(fp8);

@@ -272,6 +272,7 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, GErro
                   .lock = -1,
                   .saved = { .attempts = -1, .best_step = -1 } };
     GError *problem = NULL;
+    t.config.parallel.comm = ranks;
     bool done = trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
         trainer_save_stopped(&t, &problem);

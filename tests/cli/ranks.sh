@@ -1,0 +1,75 @@
+# ranks.sh: what the tests of runs on several ranks share; it comes after lib.sh and make_dataset.
+config=$work/config.yaml
+export OMP_NUM_THREADS=1
+
+# near RUN OTHER: the same lines; losses, norms and counters differ by less than 1e-5 of their size.
+near() {
+    paste -d '\n' <(grep -v '"kind":"event"' "$1/metrics.jsonl") <(grep -v '"kind":"event"' "$2/metrics.jsonl") |
+        awk 'function value(line, name) {
+                 return match(line, "\"" name "\":[-0-9.e+]*") ? substr(line, RSTART + length(name) + 3) + 0 : 0
+             }
+             NR % 2 { before = $0; next }
+             {
+                 n = split("step samples tokens target_tokens loss accuracy grad_norm lr", names, " ")
+                 for (i = 1; i <= n; i++) {
+                     a = value(before, names[i]); b = value($0, names[i])
+                     if ((a - b) ^ 2 > (1e-5 * a) ^ 2) { print names[i], a, b; bad = 1 }
+                 }
+                 lines++
+             }
+             END { exit bad || lines < 10 }' >"$work/diff" || fail "$2 is not $1: $(head -n 3 "$work/diff")"
+    echo "ok: ${2##*/} is ${1##*/}"
+}
+
+# same RUN OTHER: the same bytes in the last checkpoint, and the same losses.
+same() {
+    diff -rq "$1/checkpoints/latest/" "$2/checkpoints/latest/" >"$work/diff" || fail "$2 is not $1: $(head -n 1 "$work/diff")"
+    diff <(grep -o '"step":[0-9]*\|"loss":[-0-9.e+]*\|"grad_norm":[-0-9.e+]*' "$1/metrics.jsonl") \
+        <(grep -o '"step":[0-9]*\|"loss":[-0-9.e+]*\|"grad_norm":[-0-9.e+]*' "$2/metrics.jsonl") >"$work/diff" ||
+        fail "$2 has not the losses of $1: $(head -n 3 "$work/diff")"
+    echo "ok: ${2##*/} has the bits of ${1##*/}"
+}
+
+# Options of each kind of model.
+declare -A models=(
+    [t5]='model.n_enc=2 model.n_dec=3'
+    [gpt]='model.family=gpt model.n_enc=0 model.n_dec=3 data.objective=clm'
+    [bert]='model.family=bert model.n_enc=3 model.n_dec=0 data.objective=mlm tokenizer.sentinels=100'
+    [lora]='model.family=gpt model.n_enc=0 model.n_dec=3 data.objective=clm lora.rank=4'
+)
+
+# A classifier of texts, on a table of its own.
+make_classifier() {
+    mkdir -p "$work/marks"
+    (cd "$work/marks" && make_marks &&
+        "$loam" tokenizer train --type wordpiece --for bert --vocab-size 60 --out tok corpus.txt 2>err) || fail "no tokenizer"
+    models[classifier]="model.family=bert model.n_enc=2 model.n_dec=0 model.token_types=2 tokenizer.path=$work/marks/tok
+        data.train= data.valid= task.data=$work/marks/marks.tsv task.valid=10%
+        task.input={text} task.label={mark} data.target_length=0"
+}
+
+# rank_run NAME MODEL RANKS ZERO OPTION…: trains $work/NAME.
+rank_run() {
+    local name=$1 model=$2 ranks=$3 zero=$4
+    shift 4
+    # shellcheck disable=SC2086
+    "$loam" train "$config" run.dir="$work/$name" ${models[$model]} parallel.ranks="$ranks" parallel.zero="$zero" "$@" \
+        2>"$work/err" || fail "$name: $(tail -n 2 "$work/err")"
+}
+
+# zero_row RANKS ZERO ACCUMULATE RECOMPUTE PRECISION MODEL OPTIMIZER: ZeRO makes the bits of data parallel, and in f32 the
+# losses of one rank. Microbatches that ZeRO 2 and 3 add up in another order than data parallel make the losses only.
+zero_row() {
+    local micro='9 samples' name="$6-$7-$5-$1-zero$2-$3-$4"
+    [ "$3" = no ] || micro='2 samples'
+    set -- "$@" train.length="${steps:-12} steps" train.batch='9 samples' train.micro_batch="$micro" train.recompute="$4" \
+        train.precision="$5" optim.name="$7" optim.min_dim_factored=16 train.save_every=0 train.eval_every=6
+    rank_run "$name" "$6" "$1" "$2" "${@:8}"
+    rank_run plain "$6" "$1" 0 "${@:8}"
+    if [ "$3" = no ] || [ "$2" = 1 ]; then same "$work/plain" "$work/$name"; fi
+    if [ "$5" = f32 ]; then
+        rank_run one "$6" 1 0 "${@:8}"
+        near "$work/one" "$work/$name"
+    fi
+    rm -r "$work/$name" "$work/plain" "$work/one" 2>/dev/null || true
+}
