@@ -1,6 +1,6 @@
-/* arena.h: bump allocation with marks, for memory that lives as long as a step or a layer. No GLib here. An arena with
- * base NULL only measures: it returns addresses that nobody may read or write, and records the peak. The null device
- * measures this way how large the arenas of a run must be. */
+/* arena.h: bump allocator with marks, for memory that lives as long as a training step or a layer's pass. No GLib here.
+ * An arena whose base is NULL only measures: it returns addresses that nobody may read or write, and records the peak.
+ * With such arenas the null device finds out how large the arenas of a run must be. */
 #pragma once
 
 #include <stddef.h>
@@ -14,9 +14,12 @@ typedef struct Arena {
     const char *peak_tag;    /* tag of the allocation that reached the peak */
 } Arena;
 
-void arena_init(Arena *arena, const char *name, void *memory, size_t size); /* NULL and 0 for one that measures */
-/* `bytes` bytes, aligned to ARENA_ALIGN; CHECK fails if the arena is full. `tag` names the allocation in messages. */
+void arena_init(Arena *arena, const char *name, void *memory,
+                size_t size); /* memory NULL and size 0: an arena that only measures */
+/* Allocates `bytes` bytes, aligned to ARENA_ALIGN, of unknown content. CHECK fails if the arena is full; `tag` names
+ * the allocation in its message. */
 void *arena_push(Arena *arena, size_t bytes, const char *tag);
-/* arena_reset frees everything that was pushed since arena_mark returned this mark. */
+/* arena_mark returns how much of the arena is used; arena_reset(mark) frees everything that was pushed after that call.
+ */
 size_t arena_mark(const Arena *arena);
 void arena_reset(Arena *arena, size_t mark);

@@ -1,5 +1,5 @@
-/* float16.h: bfloat16 and IEEE half precision to and from f32: rounded to nearest, ties to even; NaN stays NaN. No GLib
- * here. */
+/* float16.h: converts bfloat16 and IEEE half precision to and from f32: rounded to nearest, ties to even; NaN stays
+ * NaN. No GLib here. */
 #pragma once
 
 #include "base/host_device.h"
@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The f32 with this bit pattern. */
 HOST_DEVICE static inline float f32_of_bits(uint32_t bits)
 {
     float value;
@@ -15,6 +16,7 @@ HOST_DEVICE static inline float f32_of_bits(uint32_t bits)
     return value;
 }
 
+/* The bit pattern of an f32. */
 HOST_DEVICE static inline uint32_t bits_of_f32(float value)
 {
     uint32_t bits;

@@ -1,19 +1,21 @@
 /* float8.h: the two formats of FP8 (OCP 8-bit floating point): E4M3 has 3 bits of mantissa, no infinity and numbers up
  * to 448; E5M2 has 2 bits and numbers up to 57344. Numbers are rounded to nearest, ties to even; larger ones and
- * infinities become the largest of their sign; NaN stays NaN. `e5m2` chooses the format. No GLib here. */
+ * infinities become the largest number of their sign; NaN stays NaN. In all functions `e5m2` false means E4M3, true
+ * means E5M2. No GLib here. */
 #pragma once
 
 #include "base/float16.h"
 
 #include <stdbool.h>
 
+/* The largest finite number of the format. */
 HOST_DEVICE static inline float float8_largest(bool e5m2)
 {
     return e5m2 ? 57344.0f : 448.0f;
 }
 
-/* x rounded to a number of the format. Adding and subtracting 1.5 · 2^(exponent of x + 23 - bits of mantissa) leaves
- * a multiple of the distance of neighbours at x; below the smallest normal number that distance stays the same. */
+/* Rounds x to a number of the format. Adding and subtracting 1.5 · 2^(exponent of x + 23 - bits of mantissa) leaves a
+ * multiple of the distance of neighbours at x; below the smallest normal number that distance stays the same. */
 static inline float float8_round(float x, bool e5m2)
 {
     const uint32_t least = (127u - (e5m2 ? 14 : 6)) << 23;
@@ -35,7 +37,7 @@ static inline float float8_to_f32(uint8_t x, bool e5m2)
     return x & 128 ? -size : size;
 }
 
-/* NaN becomes 0x7F. */
+/* Rounds x and returns its byte; NaN becomes 0x7F. */
 static inline uint8_t float8_from_f32(float x, bool e5m2)
 {
     float rounded = float8_round(x, e5m2), size = fabsf(rounded);

@@ -9,9 +9,9 @@ typedef enum LockResult {
     LOCK_TAKEN   /* another process holds it */
 } LockResult;
 
-/* Locks a file, which is created if missing, with flock or, on file systems that refuse flock, with fcntl. Where both
- * are refused (a warning says so) the host and process id in the file decide: the lock is held if that process runs on
- * this host. Processes of other hosts are then not noticed. *lock is for lock_release where the lock is held, else -1.
- */
+/* Locks a file, which is created if missing, with flock or, on file systems that refuse flock, with fcntl. If the file
+ * system refuses both, a warning is logged, and the host name and process id in the file decide: the lock is taken if
+ * that process still runs on this host; processes of other hosts are not noticed. *lock becomes a descriptor for
+ * lock_release with LOCK_HELD, otherwise -1. */
 LockResult lock_file(const char *path, int *lock, GError **error);
 void lock_release(int lock); /* -1 is ignored */

@@ -1,6 +1,6 @@
 /* mt19937.h: the Mersenne Twister (Matsumoto, Nishimura 1998; C++'s std::mt19937 and std::mt19937_64) and the functions
- * of numpy.random.RandomState and torch that build on it: only for repeating the order of data in Megatron and fairseq.
- * All other random numbers come from philox.h. */
+ * of numpy.random.RandomState and torch that build on it: only for reproducing the order of data in Megatron and
+ * fairseq. All other random numbers come from philox.h. */
 #pragma once
 
 #include <stddef.h>
@@ -13,6 +13,7 @@ typedef struct Mt19937 {
 
 /* The sequence of std::mt19937(seed) and numpy.random.RandomState(seed). */
 void mt19937_seed(Mt19937 *rng, uint32_t seed);
+/* The next 32 bits. */
 uint32_t mt19937_u32(Mt19937 *rng);
 
 /* RandomState.random(): uniform in [0, 1), 53 bits from two words. */
@@ -22,8 +23,8 @@ uint32_t numpy_interval(Mt19937 *rng, uint32_t most);
 /* RandomState.shuffle of n items of `size` bytes, at most 16; n <= 2^32. */
 void numpy_shuffle(Mt19937 *rng, void *items, int64_t n, size_t size);
 
-/* torch.randperm(n) with a CPU generator of this seed; order has n entries, n < TORCH_RANDPERM_LIMIT (torch uses
- * another algorithm for more). */
+/* Writes torch.randperm(n) of a CPU generator with this seed to order (n); n < TORCH_RANDPERM_LIMIT (torch uses another
+ * algorithm for more). */
 #define TORCH_RANDPERM_LIMIT (UINT32_MAX / 20)
 void torch_randperm(uint32_t seed, uint32_t *order, uint32_t n);
 
@@ -34,4 +35,5 @@ typedef struct Mt19937_64 {
 
 /* The sequence of std::mt19937_64(seed). */
 void mt19937_64_seed(Mt19937_64 *rng, uint64_t seed);
+/* The next 64 bits. */
 uint64_t mt19937_64_u64(Mt19937_64 *rng);

@@ -1,9 +1,10 @@
-/* philox.h: Philox4x32-10 (Salmon et al., SC 2011), the source of all random numbers. It is a pure function of (key,
- * counter), so no generator state is ever saved. No GLib here: device kernels include this file.
+/* philox.h: Philox4x32-10 (Salmon et al., SC 2011), the source of all random numbers, except those that reproduce the
+ * order of other programs (mt19937.h). It is a pure function of (key, counter), so no generator state is ever saved. No
+ * GLib here: device kernels include this file.
  *
  * Key = (seed, purpose, layer). Counter for the dropout of a hidden state = (sample index, token position in the
  * sample, channel / 8); of an attention weight = (sample index, head, query, key / 8): the four words of a result
- * decide on eight channels or keys (PHILOX_ELEMENTS). */
+ * decide on the dropout of eight channels or keys (PHILOX_ELEMENTS). */
 #pragma once
 
 #include "base/host_device.h"
@@ -27,12 +28,14 @@ typedef enum PhiloxPurpose {
     PHILOX_CHOICE = 6,   /* decisions about a sample before its tokens are read: its lengths, its denoiser */
     PHILOX_MIXTURE = 7,  /* a seed for each dataset of a mixture */
     PHILOX_SPARSITY = 8, /* random blocks of sparse attention */
-    PHILOX_OTHER = 9,    /* next-sentence prediction: the second text if it is not the following one */
+    PHILOX_OTHER =
+        9, /* next-sentence prediction: which other text the second one is, if it does not follow the first */
     PHILOX_SCORES = 10,  /* bootstrap resamples of loam scores */
     PHILOX_DROPOUT = 16, /* + DropoutSite of nn/ctx.h, + 16 in the decoder */
     PHILOX_LORA = 64     /* + LoraSite of nn/layers.h, + 16 in the decoder */
 } PhiloxPurpose;
 
+/* layer: number of the layer, or another index that separates the uses of one purpose. */
 PhiloxKey philox_key(uint64_t seed, uint32_t purpose, uint32_t layer);
 
 HOST_DEVICE static inline PhiloxWords philox4x32(PhiloxKey key, uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3)
@@ -51,9 +54,10 @@ HOST_DEVICE static inline PhiloxWords philox4x32(PhiloxKey key, uint32_t c0, uin
     return (PhiloxWords){ { c0, c1, c2, c3 } };
 }
 
-/* Dropout in every backend. A block of four words decides on 8 elements: element i of it has bits
- * [16 (i mod 2), 16 (i mod 2) + 16) of word i / 2, is kept if they are at least philox_threshold(rate), and is then
- * multiplied by philox_kept(rate). So the rate, in [0, 1), is rounded to a multiple of 2⁻¹⁶, and the mean stays. */
+/* Dropout in every backend. A block of four words decides on 8 elements: element i uses bits [16 (i mod 2), 16 (i mod
+ * 2) + 16) of word i / 2, is kept if that number is at least philox_threshold(rate), and is then multiplied by
+ * philox_kept(rate). So the rate, in [0, 1), is rounded to a multiple of 2⁻¹⁶, and the expected value of an element is
+ * unchanged. */
 enum { PHILOX_ELEMENTS = 8 };
 
 static inline uint16_t philox_threshold(float rate)
@@ -72,7 +76,7 @@ static inline uint16_t philox_element(PhiloxWords words, int64_t i)
     return (uint16_t)(words.w[i % PHILOX_ELEMENTS / 2] >> 16 * (i % 2));
 }
 
-/* A sequence of random numbers for code on the host: counter = (index, index >> 32, a, b). */
+/* A generator of random numbers for code on the host: counter = (index, index >> 32, a, b). */
 typedef struct Philox {
     PhiloxKey key;
     uint64_t index; /* number of the next block of four words */
@@ -81,11 +85,12 @@ typedef struct Philox {
     int left; /* unused words in `words` */
 } Philox;
 
-Philox philox_open(PhiloxKey key, uint64_t stream); /* sequence number `stream`: a sample's index, … */
+Philox philox_open(PhiloxKey key,
+                   uint64_t stream); /* stream: separates sequences under one key, such as the index of a sample */
 uint32_t philox_u32(Philox *rng);
 uint64_t philox_below(Philox *rng, uint64_t bound); /* uniform in [0, bound), unbiased; bound > 0 */
 double philox_uniform(Philox *rng);                 /* [0, 1), 53 bits */
 double philox_normal(Philox *rng);                  /* standard normal, Box-Muller */
-/* Where a pseudo-random permutation of [0, n) sends `index`: a 4-round Feistel network over the least 4^k >= n, applied
- * until the result is below n. */
+/* The image of `index` under a pseudo-random permutation of [0, n): a 4-round Feistel network over the least 4^k >= n,
+ * applied until the result is below n. */
 uint64_t philox_permute(PhiloxKey key, uint64_t stream, uint64_t index, uint64_t n);

@@ -1,4 +1,4 @@
-/* text.h: nearest names for error messages, and numbers for people to read. */
+/* text.h: similar names for error messages, and numbers formatted for people. */
 #pragma once
 
 #include <glib.h>
@@ -6,11 +6,11 @@
 
 /* Damerau-Levenshtein distance of two strings of bytes. */
 int text_distance(const char *a, const char *b);
-/* The nearest name of a NULL-terminated list: one that differs only in case or punctuation, else preferring names that
- * start alike; NULL if every distance is half of the
- * name's length or more. */
+/* The name of a NULL-terminated list that is nearest to `name`: first one that differs only in case or punctuation,
+ * then by distance, where names that start alike are preferred. NULL if every distance is half of the name's length or
+ * more. */
 const char *text_nearest(const char *name, const char *const *list);
-/* The three nearest names at any distance, nearest first: "a, b, c". g_free. */
+/* The three nearest names of the list at any distance, nearest first: "a, b, c". g_free. */
 char *text_nearest_few(const char *name, const char *const *list);
 /* Each of the following returns a string to g_free. */
 char *text_count(double n);          /* 1234567 -> "1.23M" */

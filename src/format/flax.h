@@ -1,10 +1,11 @@
-/* flax.h: the arrays of a Flax checkpoint: one MessagePack tree of maps whose leaves are numpy arrays (T5X calls it a
- * legacy checkpoint). */
+/* flax.h: reads the arrays of a Flax checkpoint: one MessagePack tree of maps whose leaves are numpy arrays (T5X calls
+ * it a legacy checkpoint). */
 #pragma once
 
 #include "format/tensor_file.h"
 
-/* Names join the keys of the maps with slashes: "optimizer/target/encoder/layers_0/mlp/wo/kernel". A leaf that is no
- * array is left out; *others, unless `others` is NULL, is the set of their names (char *). T5X keeps large arrays in
- * folders beside the file and leaves a text in their place. */
+/* Opens a checkpoint. A tensor's name is the keys of the maps, joined with slashes:
+ * "optimizer/target/encoder/layers_0/mlp/wo/kernel". Leaves that are no arrays are left out; *others becomes the set of
+ * their names (char *), unless `others` is NULL. T5X stores large arrays in folders beside the file; such a leaf is a
+ * text. */
 TensorFile *flax_open(const char *path, GHashTable **others, GError **error);

@@ -1,5 +1,4 @@
-/* pickle_value.c: looks at the values that pickle.c read. */
-#include "format/pickle.h"
+#include "format/pickle_value.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* safetensors_dtype.h: the element types a safetensors file may name. */
+/* safetensors_dtype.h: the element types that a safetensors file may have. */
 #pragma once
 
 #include <stddef.h>
@@ -13,6 +13,6 @@ typedef struct SafeDType {
     void (*from_f32)(void *out, const float *from, int64_t n);
 } SafeDType;
 
-/* NULL if unknown. Entries of the table are ordered by ascending alignment: safetensors_write.c writes tensors of later
- * entries first, as the reference writer does. */
+/* The entry of the type "F32", "BF16", …; NULL if there is no such type. Entries of the table are ordered by ascending
+ * alignment, since safetensors_write.c writes tensors of later entries first, as the reference writer does. */
 const SafeDType *safetensors_dtype(const char *name);

@@ -1,4 +1,4 @@
-/* tensor_file.h: the tensors of an opened file, whatever its format (safetensors, Flax, PyTorch): name, type, shape and
+/* tensor_file.h: the tensors of an opened file of any format (safetensors, Flax, PyTorch): the name, type, shape and
  * values of each. */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 typedef struct FileTensor {
     const char *name;
-    const char *dtype; /* as safetensors calls it: "F32", "BF16", … */
+    const char *dtype; /* the type's name in safetensors: "F32", "BF16", … */
     int rank;
     int64_t shape[FILE_TENSOR_MAX_RANK];
     const void *data; /* elements in row-major order, at any alignment */
@@ -27,13 +27,13 @@ const FileTensor *tensor_file_get(const TensorFile *file, int index);
 const FileTensor *tensor_file_find(const TensorFile *file, const char *name); /* NULL if absent */
 /* A text that the file holds beside its tensors; NULL if absent. */
 const char *tensor_file_metadata(const TensorFile *file, const char *key);
-/* Copies elements [first, first + n) as f32. F32, F16, BF16 and F64 can be read; another type is a user's error. */
+/* Copies elements [first, first + n) as f32. F32, F16, BF16 and F64 are converted; any other type is a user's error. */
 bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, float *out, GError **error);
 
-/* For readers of formats: */
+/* The following functions are for the readers of the formats. */
 TensorFile *tensor_file_new(void);
-/* The memory that tensors lie in; unreferenced when the file closes. */
+/* Makes the file keep `memory`, which holds data of its tensors, until it is closed. Takes the reference. */
 void tensor_file_own(TensorFile *file, GBytes *memory);
-/* Appends a copy of *tensor, its name copied too; false where the name occurs twice. */
+/* Appends a copy of *tensor, and of its name; false if the file already has this name. */
 bool tensor_file_add(TensorFile *file, const FileTensor *tensor);
 void tensor_file_set_metadata(TensorFile *file, const char *key, const char *value);

@@ -1,8 +1,8 @@
-/* weights.h: the tensors of a file or folder of weights, in whichever format: safetensors or torch.save's. */
+/* weights.h: opens weights of a model, in the format of safetensors or of torch.save. */
 #pragma once
 
 #include "format/tensor_file.h"
 
-/* A file, whose first bytes tell its format; or a folder with model.safetensors, else pytorch_model.bin, else an
- * adapter of PEFT, each whole or as the shards that its .index.json names. */
+/* path is a file, whose format is found by its first bytes, or a folder, in which this looks for model.safetensors,
+ * then pytorch_model.bin, then an adapter of PEFT, each as one file or as the shards that its .index.json names. */
 TensorFile *weights_open(const char *path, GError **error);

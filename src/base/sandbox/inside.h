@@ -1,5 +1,5 @@
-/* inside.h: what happens in the child process of a sandbox between clone() and execve(). Only system calls and memory
- * that the parent prepared: the parent may have threads, whose locks nobody releases in the child. */
+/* inside.h: the child process of a sandbox between clone() and execve(). It may only use system calls and memory that
+ * the parent prepared: the parent may have threads, whose locks nobody would release in the child. */
 #pragma once
 
 #include "base/sandbox/sandbox.h"
@@ -8,10 +8,10 @@
 
 #define SANDBOX_MAX_SHOWN 20
 
-/* A path of the machine that programs in the sandbox see read-only. */
+/* A path of this machine that programs in the sandbox see, read-only. */
 typedef struct Shown {
     char *path;  /* "/usr/lib" */
-    char *link;  /* NULL, or the target of the symbolic link that it is: "usr/lib" */
+    char *link;  /* if the path is a symbolic link, its target, such as "usr/lib"; otherwise NULL */
     bool folder; /* otherwise a file or device */
 } Shown;
 
@@ -19,30 +19,31 @@ typedef struct Shown {
 typedef struct Inside {
     const SandboxJob *job;
     char **env;
-    char *folder; /* SandboxJob.unsafe: the working directory */
+    char *folder; /* the working directory of an unsafe job (SandboxJob.unsafe) */
     Shown shown[SANDBOX_MAX_SHOWN];
     int n_shown;
-    char folder_options[64]; /* of the mount of the writable folder */
+    char folder_options[64]; /* mount options of the writable folder (a tmpfs) */
     struct sock_fprog filter;
     int input, out, err; /* standard streams of the program */
-    int report;          /* Report is written here */
-    int parent;          /* gives IDS_NOBODY or IDS_USER when the maps of ids are written, ends with the parent */
+    int report;          /* descriptor to which the child writes its Report */
+    int parent; /* pipe from the parent: sends IDS_NOBODY or IDS_USER when the maps of user ids are written; closes if
+                   the parent ends */
 } Inside;
 
 /* What the child tells the parent. */
 typedef struct Report {
-    int error;       /* errno of a step that failed; 0 means that the program ran and ended with wait_status */
+    int error;       /* errno of the step that failed; 0 means that the program ran and ended with wait_status */
     char step[64];   /* "mounting /usr" */
     int wait_status; /* of waitpid() */
 } Report;
 
-/* The working directory of a program, unless it runs unsafely. */
+/* The working directory of a program, unless the job is unsafe. */
 #define SANDBOX_FOLDER "/sandbox"
 
-/* The id that programs in the sandbox have, and the id that it is outside. */
+/* The user and group id that programs in the sandbox have; IDS_* says which id outside it is mapped to. */
 #define SANDBOX_ID 65534
-#define IDS_NOBODY 'n' /* 65534, which owns nothing; the parent is root */
-#define IDS_USER   'u' /* the parent's */
+#define IDS_NOBODY 'n' /* mapped to 65534, which owns nothing, since the parent is root */
+#define IDS_USER   'u' /* mapped to the parent's own id */
 
-/* Never returns. */
+/* Runs the job in this child process and reports to the parent. Never returns. */
 _Noreturn void sandbox_inside(const Inside *inside);

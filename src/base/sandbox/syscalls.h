@@ -3,7 +3,7 @@
 
 #include <linux/filter.h>
 
-/* The filter: system calls outside of a table fail with EPERM (clone3 with ENOSYS, after which the C library takes
- * clone), clone() with flags of new namespaces too; those of another architecture kill the process. It lives as long as
- * the process. */
+/* The seccomp filter of a sandbox. System calls that are not in its table fail with EPERM, and so does clone() with
+ * flags of new namespaces; clone3 fails with ENOSYS, after which the C library uses clone(). System calls of another
+ * architecture kill the process. The filter lives as long as the process. */
 struct sock_fprog sandbox_filter(void);
