@@ -5,11 +5,12 @@
 
 #include <jansson.h>
 
-/* An entry of "added_tokens". */
+/* One entry of "added_tokens". */
 json_t *json_added_token(const AddedToken *token);
-json_t *json_added_tokens(const GArray *tokens); /* the whole array */
+json_t *json_added_tokens(const GArray *tokens); /* the array "added_tokens" */
 
-/* The special tokens that a TemplateProcessing post-processor puts around a text and around each of two texts. */
+/* The special tokens that a TemplateProcessing post-processor puts around a single text and around each text of a pair.
+ */
 typedef struct JsonTemplate {
     const char *begin, *end; /* pieces; NULL means none */
     int begin_id, end_id;
@@ -17,6 +18,6 @@ typedef struct JsonTemplate {
 } JsonTemplate;
 json_t *json_template(const JsonTemplate *around);
 
-/* The whole document. Takes references; any may be NULL, which is written as null. */
+/* The whole document. Takes the references of its arguments; NULL is written as null. */
 json_t *json_tokenizer(json_t *added, json_t *normalizer, json_t *pre_tokenizer, json_t *post_processor,
                        json_t *decoder, json_t *model);

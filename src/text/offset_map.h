@@ -1,11 +1,12 @@
-/* offset_map.h: which byte of a text a byte of its normalized form comes from. A map is a GArray of uint32_t: element i
- * is the number of bytes of the text that the first i bytes of the normalized form come from; it has one element more
- * than the normalized form has bytes, and never falls. */
+/* offset_map.h: maps the bytes of a normalized text back to bytes of the original text. A map is a GArray of uint32_t:
+ * the first i bytes of the normalized text come from the first map[i] bytes of the original. It has one element more
+ * than the normalized text has bytes, and its elements never decrease. */
 #pragma once
 
 #include <glib.h>
 #include <stdint.h>
 
+/* Element i of the map; the last element if i is beyond it. */
 static inline uint32_t offset_map_at(const GArray *map, size_t i)
 {
     return g_array_index(map, uint32_t, MIN(i, (size_t)map->len - 1));
@@ -20,8 +21,8 @@ static inline GArray *offset_map_new(void)
     return map;
 }
 
-/* Adds n bytes that come from bytes [begin, end) of the text. If n is end - begin, byte i comes from byte begin + i;
- * otherwise the map says `end` for all n bytes, as if each came from the whole range. */
+/* Appends n bytes of normalized text that come from bytes [begin, end) of the original. If n is end - begin, byte i
+ * comes from byte begin + i; otherwise the map says `end` for all n bytes, as if each came from the whole range. */
 static inline void offset_map_add(GArray *map, size_t n, size_t begin, size_t end)
 {
     for (size_t i = 1; i <= n; i++) {
@@ -30,5 +31,6 @@ static inline void offset_map_add(GArray *map, size_t n, size_t begin, size_t en
     }
 }
 
-/* The text in Unicode's normal form C, *n bytes long, and its map. Both are the caller's to free. */
+/* Returns the text in Unicode's normal form C (NFC), *n bytes long, and sets *map to its offset map. The caller frees
+ * both. */
 char *offset_map_compose(const char *text, size_t bytes, GArray **map, size_t *n);

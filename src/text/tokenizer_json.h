@@ -1,5 +1,5 @@
-/* tokenizer_json.h: reads tokenizer.json, the file format of Hugging Face's tokenizers library, and checks what every
- * kind of tokenizer needs of it. */
+/* tokenizer_json.h: reads tokenizer.json, the file format of Hugging Face's tokenizers library, and checks the parts
+ * that every kind of tokenizer needs. */
 #pragma once
 
 #include "text/added_tokens.h"
@@ -7,18 +7,19 @@
 #include <jansson.h>
 
 typedef struct TokenizerJson {
-    json_t *root;       /* the document; it owns every object and string below */
-    const char *type;   /* model.type: "BPE", "WordPiece", "Unigram"; inferred for old files, which lack it */
+    json_t *root;       /* the document; it owns all objects and strings of this struct */
+    const char *type;   /* model.type: "BPE", "WordPiece", "Unigram"; inferred for old files, which do not have it */
     json_t *model;      /* an object */
-    json_t *normalizer; /* this and the next three are NULL where the file has null or nothing */
+    json_t *normalizer; /* this and the next three are NULL if the file has null or no such key */
     json_t *pre_tokenizer;
     json_t *post_processor;
     json_t *decoder;
-    GPtrArray *pieces; /* const char * by id, added tokens included; NULL where no piece has the id */
+    GPtrArray *pieces; /* const char *, indexed by id, including added tokens; NULL if no piece has the id */
     GArray *added;     /* AddedToken */
 } TokenizerJson;
 
-/* jansson cannot read NUL in object keys, so "\u0000" is read as U+FFFF, a code point that occurs in no text. */
+/* Parses a tokenizer.json. jansson cannot read NUL in object keys, so "\u0000" is read as U+FFFF, a code point that
+ * occurs in no text. */
 TokenizerJson *tokenizer_json_open(const char *data, size_t bytes, GError **error);
 void tokenizer_json_close(TokenizerJson *json);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TokenizerJson, tokenizer_json_close)
@@ -29,14 +30,16 @@ bool tokenizer_json_merge(const TokenizerJson *json, size_t i, char **left, char
 
 /* The string at a key of an object; "" if there is none. */
 const char *tokenizer_json_text(const json_t *object, const char *key);
-/* The pieces of {"piece": id, …} by id; NULL where no piece has the id; the strings belong to the object. */
+/* The pieces of an object {"piece": id, …}, indexed by id; NULL if no piece has the id. The strings belong to the
+ * object. */
 GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error);
-/* Fills in the flags of an added token from its JSON object; not its content and id. */
+/* Sets the flags of an added token from its JSON object, but not its content and id. */
 void added_token_read(const json_t *object, AddedToken *token);
 /* Parses a JSON object, with U+FFFF for "\u0000"; json_decref. */
 json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error);
-/* tokenizer_json_parse for tokenizer_config.json, where model_max_length may be 10^30: integers beyond 2^53 are reals.
- */
+/* tokenizer_json_parse for tokenizer_config.json, whose model_max_length may be 10^30: integers beyond 2^53 are read as
+ * reals. */
 json_t *tokenizer_json_parse_settings(const char *data, size_t bytes, GError **error);
-/* tokenizer_json_parse_settings of the file FOLDER/NAME into *root, which stays NULL where there is no such file. */
+/* Reads the file FOLDER/NAME with tokenizer_json_parse_settings into *root, which stays NULL if there is no such file.
+ */
 bool tokenizer_json_read(const char *folder, const char *name, json_t **root, GError **error);

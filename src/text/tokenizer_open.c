@@ -4,7 +4,7 @@
 #include "base/hub.h"
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/bytes.h"
-#include "text/tokenizer_config.h"
+#include "text/tokenizer_settings.h"
 #include "text/tokenizer_state.h"
 
 #include <string.h>
@@ -44,8 +44,8 @@ static const TokenizerKind *kind_of_file(const char *path, const char *data)
 /* A tokenizer_config.json of ByT5 decides, whatever other files the folder holds. */
 static bool is_byt5(const char *folder)
 {
-    g_auto(TokenizerConfig) config = { 0 };
-    return tokenizer_config_read(folder, &config, NULL) &&
+    g_auto(TokenizerSettings) config = { 0 };
+    return tokenizer_settings_read(folder, &config, NULL) &&
            g_strcmp0(json_string_value(json_object_get(config.root, "tokenizer_class")), "ByT5Tokenizer") == 0;
 }
 
@@ -131,7 +131,7 @@ static int role_by_convention(const Tokenizer *tok, TokenRole role)
 }
 
 /* See tokenizer_role. */
-static void find_roles(Tokenizer *tok, const TokenizerConfig *config)
+static void find_roles(Tokenizer *tok, const TokenizerSettings *config)
 {
     const TokenizerFacts *facts = &tok->facts;
     const int known[TOKEN_ROLES] = { facts->pad, facts->unk, facts->eos, facts->bos, -1, -1, -1 };
@@ -163,11 +163,11 @@ static bool find_frame(Tokenizer *tok, const char *folder, GError **error)
 /* Adds tokens and roles of the settings files in the same folder, and finds the frame. */
 static bool read_settings(Tokenizer *tok, GError **error)
 {
-    g_auto(TokenizerConfig) config = { 0 };
+    g_auto(TokenizerSettings) config = { 0 };
     g_autofree char *folder = g_path_get_dirname(tok->path);
     bool is_file = g_file_test(tok->path, G_FILE_TEST_EXISTS); /* BYTES_PATH is none */
     if (is_file) {
-        if (!tokenizer_config_read(folder, &config, error))
+        if (!tokenizer_settings_read(folder, &config, error))
             return false;
         add_tokens(tok, config.added);
         tok->settings = json_incref(config.root);

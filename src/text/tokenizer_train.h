@@ -16,17 +16,17 @@ typedef struct TokenizerTraining {
 
     /* SentencePiece */
     int64_t max_sentences;     /* lines sampled uniformly from the input; 0 means all */
-    double character_coverage; /* share of the text's characters that get a piece; default 0.9995 */
+    double character_coverage; /* fraction of the characters of the text that get a piece; default 0.9995 */
     bool byte_fallback;        /* characters without a piece become the pieces of their bytes */
 
     /* all kinds */
-    const char *family;                /* bert, roberta, t5, gpt: the family whose special tokens it gets */
+    const char *family;                /* bert, roberta, t5, gpt: the family whose special tokens the tokenizer gets */
     const char *const *special_tokens; /* "PIECE" or "ROLE=PIECE", NULL-terminated: the first ids, in this order */
 
     /* byte-level BPE and WordPiece */
-    int sentinels;         /* so many sentinels <extra_id_i> above the last piece; 0 means none */
+    int sentinels;         /* number of sentinels <extra_id_i> above the last piece; 0 means none */
     int64_t min_frequency; /* pairs that occur less often are not merged; default 2 */
-    int max_piece;         /* longest piece, in bytes (BPE) or characters (WordPiece); 0 means any */
+    int max_piece;         /* greatest length of a piece, in bytes (BPE) or characters (WordPiece); 0 means no limit */
     int64_t memory;        /* MiB for counting words and learning merges; default 2048 */
     int workers;           /* threads that count words; 0 means all cores; the result does not depend on it */
 
@@ -35,13 +35,15 @@ typedef struct TokenizerTraining {
     int limit_alphabet; /* only the most frequent characters get a piece; default 1000 */
 } TokenizerTraining;
 
-/* Gives the next text of a corpus, valid until the next call; false at the end (error unset) or on an error. */
+/* Sets *text and *bytes to the next text of a corpus, valid until the next call; false at the end of the corpus (error
+ * unset) or on an error. */
 typedef bool (*TokenizerText)(void *context, const char **text, size_t *bytes, GError **error);
 
-/* The same texts and settings give the same bytes on any machine. Without special_tokens SentencePiece models have
- * T5's: pad 0, eos 1, unk 2, no bos. */
+/* Trains a tokenizer on the texts of `next` and writes it to training->out. The same texts and settings give the same
+ * bytes on any machine. If special_tokens is NULL, SentencePiece models have T5's: pad 0, eos 1, unk 2, no bos. */
 bool tokenizer_train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error);
-/* The i-th name that `type` may have; NULL after the last. */
+/* The i-th value that TokenizerTraining.type may have; NULL after the last. */
 const char *tokenizer_trained_kind(size_t i);
-/* The file to open in a folder that was written by this type; NULL if it writes a single file, or is unknown. */
+/* The file to open in a folder that training of this type wrote; NULL if it writes a single file, or the type is
+ * unknown. */
 const char *tokenizer_trained_file(const char *type);

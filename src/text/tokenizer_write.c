@@ -2,7 +2,7 @@
 #include "base/file.h"
 #include "text/bytes.h"
 #include "text/json_parts.h"
-#include "text/tokenizer_config.h"
+#include "text/tokenizer_settings.h"
 #include "text/tokenizer_state.h"
 
 #include <stdlib.h>
@@ -46,7 +46,8 @@ static bool copy_settings(const Tokenizer *tok, const char *folder, GError **err
     g_autoptr(GArray) listed = tokens_to_list(tok);
     if (tok->kind == &kind_bytes || (tok->settings == NULL && listed->len == 0))
         return true;
-    json_t *root = tok->settings ? json_copy(tok->settings) : json_object(), *tokens = tokenizer_config_decoder(listed);
+    json_t *root = tok->settings ? json_copy(tok->settings) : json_object(),
+           *tokens = tokenizer_settings_decoder(listed);
     json_t *before = json_object_get(root, "added_tokens_decoder");
     if (before)
         json_object_update_missing(tokens, before);

@@ -12,7 +12,7 @@ enum {
 };
 
 typedef struct TokenizerTrainer {
-    const char *name;      /* TokenizerFacts.name of the tokenizers that it makes */
+    const char *name;      /* TokenizerFacts.name of the tokenizers that it trains */
     unsigned options;      /* groups of options, of the enum above, that it accepts */
     const char *file_name; /* the file to open in the folder that it writes; NULL means that it writes a single file */
     TokenSpelling spelling;

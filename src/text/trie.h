@@ -1,5 +1,6 @@
-/* trie.h: a map from byte strings to numbers, as a double-array trie: following one byte reads one unit. One pass
- * over a text finds all keys that it starts with, which no library that loam links does. Read-only once built. */
+/* trie.h: a map from byte strings to numbers, as a double-array trie (Aoe 1989), in which following one byte reads one
+ * unit. One pass over a text finds all keys that it starts with; no library that loam links can do that. Read-only once
+ * built. */
 #pragma once
 
 #include <glib.h>
@@ -8,11 +9,11 @@
 typedef struct TrieUnit {
     uint32_t base;   /* the child along byte c, if there is one, is unit base + c */
     uint32_t parent; /* UINT32_MAX means a free unit */
-    int32_t value;   /* of the key that ends here; -1 means none does */
+    int32_t value;   /* value of the key that ends at this unit; -1 means that no key does */
 } TrieUnit;
 
 typedef struct Trie {
-    TrieUnit *units; /* unit 0 is the root; 256 units lie above every base, so that base + c is always in range */
+    TrieUnit *units; /* unit 0 is the root; every base is at most n_units - 256, so that base + c is always in range */
     uint32_t n_units;
 } Trie;
 
@@ -22,7 +23,7 @@ typedef struct TrieKey {
     int32_t value; /* >= 0 */
 } TrieKey;
 
-/* Sorts the keys. Of equal keys the largest value counts; an empty key gives the root its value. */
+/* Builds the trie; sorts `keys`. Of equal keys the largest value counts; an empty key gives the root its value. */
 void trie_init(Trie *trie, TrieKey *keys, size_t n);
 void trie_clear(Trie *trie);
 

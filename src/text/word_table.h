@@ -1,5 +1,5 @@
-/* word_table.h: counts how often each word occurs: an open-addressing hash table. Unlike GHashTable it allocates
- * nothing for a word. */
+/* word_table.h: counts how often each word occurs: an open-addressing hash table. Unlike GHashTable it makes no
+ * allocation per word. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,13 +10,13 @@ typedef struct WordEntry {
     uint64_t hash;
     int64_t count;
     size_t begin;   /* offset of the word in WordTable.text */
-    uint32_t bytes; /* its length */
+    uint32_t bytes; /* length of the word */
 } WordEntry;
 
 typedef struct WordTable {
-    WordEntry *entries; /* (n) in order of first occurrence; room for `room` */
+    WordEntry *entries; /* (n) in order of first occurrence; allocated for `room` entries */
     size_t n, room;
-    char *text; /* the words, one after the other, text_bytes in all; room for text_room */
+    char *text; /* the words, one after the other, text_bytes in all; allocated for text_room bytes */
     size_t text_bytes, text_room;
     uint32_t *slots; /* (n_slots) index of an entry + 1; 0 means empty */
     size_t n_slots;  /* a power of two */
@@ -26,7 +26,7 @@ void word_table_init(WordTable *table);
 void word_table_clear(WordTable *table);
 /* Removes all words but keeps the memory. */
 void word_table_empty(WordTable *table);
-/* Adds `count` to a word of less than 4 GiB. */
+/* Adds `count` to the count of a word of less than 4 GiB. */
 void word_table_add(WordTable *table, const char *word, size_t bytes, int64_t count);
 /* Adds all words of another table with their counts. */
 void word_table_add_all(WordTable *table, const WordTable *from);

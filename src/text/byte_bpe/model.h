@@ -6,35 +6,35 @@
 #include "text/byte_bpe/scratch.h"
 
 typedef struct ByteBpe {
-    GPtrArray *names; /* char *: names of pieces by id (byte_bpe_name); "" where no piece has the id */
-    GPtrArray *bytes; /* GBytes *: bytes of pieces by id; for an added token, its text */
+    GPtrArray *names; /* char *: names of pieces (byte_bpe_name), indexed by id; "" if no piece has the id */
+    GPtrArray *bytes; /* GBytes *: bytes of pieces, indexed by id; for an added token, its text */
     GHashTable *ids;  /* name -> id + 1 */
-    int unk;          /* id for bytes that have no piece; -1 means such bytes are dropped */
+    int unk;          /* id for bytes that have no piece; -1 means that such bytes are dropped */
     Merges *merges;
     GArray *pairs; /* int32_t: merge of rank r joins ids pairs[2 r] and pairs[2 r + 1]; NULL for tiktoken's models,
                       whose ranks are ids: any two pieces may merge into the piece of their joined bytes */
     PreTokenizer *pre_tokenizer;
-    char *pattern;          /* of tiktoken's models: the pre-tokenizer's regular expression; otherwise NULL */
+    char *pattern;          /* for tiktoken's models, the pre-tokenizer's regular expression; otherwise NULL */
     bool whole_words;       /* "ignore_merges": a word that is a piece becomes that piece, without merging */
-    bool add_prefix_space;  /* text that does not start with a space gets one in front */
-    bool compose;           /* the normalizer is Unicode's NFC; otherwise there is none */
+    bool add_prefix_space;  /* put a space in front of text that does not start with one */
+    bool compose;           /* true: the normalizer is Unicode's NFC; false: there is no normalizer */
     GArray *added;          /* AddedToken; their contents are strings of `names` */
-    GAsyncQueue *scratches; /* EncodeScratch * (encode_scratch_take) */
+    GAsyncQueue *scratches; /* pool of EncodeScratch * (encode_scratch_take) */
 } ByteBpe;
 
-/* A model with these names (char *; NULL where no piece has the id) and added tokens (AddedToken; may be NULL). Merges
- * and pre-tokenizer are still to be set. */
+/* A model with these names (char *; NULL if no piece has the id) and added tokens (AddedToken; may be NULL). The caller
+ * sets merges and pre-tokenizer afterwards. */
 ByteBpe *byte_bpe_new(const GPtrArray *names, const GArray *added);
 void byte_bpe_free(void *model);
-/* Sets the merges from names of pieces, two for each merge, in order of rank. */
+/* Sets the merges from names of pieces (char *), two per merge, in order of rank. */
 bool byte_bpe_set_merges(ByteBpe *model, const GPtrArray *pairs, GError **error);
 /* Sets the merges of a tiktoken model: every split of a piece into two pieces, with the id of the piece as its rank. */
 void byte_bpe_derive_merges(ByteBpe *model);
 int byte_bpe_id(const void *model, const char *name);           /* -1 if there is no such piece */
-const AddedToken *byte_bpe_added(const ByteBpe *model, int id); /* NULL if the id is not an added token's */
+const AddedToken *byte_bpe_added(const ByteBpe *model, int id); /* NULL if this id is not an added token */
 void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts);
 
-/* TokenizerKind.to_json; for models that were not read from a tokenizer.json. */
+/* TokenizerKind.to_json, for models that were not read from a tokenizer.json. */
 json_t *byte_bpe_to_json(const void *model, const char *data, size_t bytes, GError **error);
 
 /* TokenizerKind.ends (ends.c). */

@@ -1,5 +1,6 @@
-/* sentencepiece/charsmap.h: SentencePiece's precompiled_charsmap: a map from byte strings to their normalized form. Its
- * bytes are the trie's size in bytes (u32), the double-array trie (Darts) of u32 units, and NUL-terminated texts. */
+/* sentencepiece/charsmap.h: SentencePiece's precompiled_charsmap: a map from byte strings to their normalized form. It
+ * consists of the trie's size in bytes (u32), the double-array trie (Darts) of u32 units, and the normalized forms,
+ * NUL-terminated. */
 #pragma once
 
 #include <glib.h>
@@ -12,11 +13,12 @@ typedef struct CharsMap {
     uint32_t *units;
     size_t n_units; /* 0 means an empty map, which changes nothing */
     char *texts;
-    uint8_t
-        copies[128]; /* 1 for ASCII characters that stay as they are, if another ASCII character or the end follows */
+    uint8_t copies[128]; /* 1 for ASCII characters that the map leaves unchanged when another ASCII character or the end
+                            follows */
 } CharsMap;
 
-/* Whether no text can lead a search of the map out of its memory. Zero bytes are a valid, empty map. */
+/* Whether the map is safe to search: no text makes a search read outside its bytes. Zero bytes are a valid, empty map.
+ */
 bool charsmap_is_valid(const char *data, size_t bytes);
 /* Copies the bytes of a valid map. */
 void charsmap_init(CharsMap *map, const char *data, size_t bytes);

@@ -1,5 +1,5 @@
-/* sentencepiece/library.h: the SentencePiece library behind a C interface. Its exceptions and statuses become GErrors
- * here. */
+/* sentencepiece/library.h: the SentencePiece library behind a C interface. Its exceptions and statuses are turned into
+ * GErrors. */
 #pragma once
 
 #include "text/tokenizer_train.h"
@@ -7,7 +7,7 @@
 G_BEGIN_DECLS
 
 /* Trains a model of type "unigram" or "bpe" on the lines of `next` (UTF-8) that hold at least one visible character;
- * *model is the file's bytes (g_free). */
+ * *model becomes the bytes of the .model file (g_free). */
 bool sp_library_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
                       char **model, size_t *bytes, GError **error);
 

@@ -22,7 +22,7 @@ typedef struct SpPiece {
 } SpPiece;
 
 typedef struct SpModel {
-    GArray *pieces; /* SpPiece by id */
+    GArray *pieces; /* SpPiece, indexed by id */
     int type;
     int unk; /* id of the unknown piece; -1 means there is none */
     bool byte_fallback;
@@ -30,11 +30,11 @@ typedef struct SpModel {
     bool treat_whitespace_as_suffix; /* with add_dummy_prefix: put it after the text instead */
     bool remove_extra_whitespaces;   /* merge runs of spaces into one, remove those at both ends */
     bool escape_whitespaces;         /* replace spaces by SP_SPACE */
-    bool has_user_symbols;           /* some pieces are user_defined_symbols (SP_USER), which are split off first */
-    bool has_bad_denormalizer;       /* the character map that the library applies after decoding is damaged */
-    char *charsmap_data;             /* the bytes of `charsmap`, as in the file; NULL means there is none */
+    bool has_user_symbols;     /* some pieces are user_defined_symbols (SP_USER), which are found before other pieces */
+    bool has_bad_denormalizer; /* the character map that the library applies after decoding is corrupt */
+    char *charsmap_data;       /* the bytes of `charsmap`, as in the file; NULL means there is none */
     size_t charsmap_bytes;
-    CharsMap charsmap; /* of the normalizer */
+    CharsMap charsmap; /* the character map of the normalizer */
     Trie symbols;      /* user_defined_symbols -> ids */
 } SpModel;
 
@@ -48,28 +48,29 @@ static inline SpPiece *sp_piece(const SpModel *model, int id)
     return &g_array_index(model->pieces, SpPiece, id);
 }
 
-/* The score by which unigram segmentation chooses a piece. That of a user-defined symbol is above the sum of any pieces
- * that could make up its text. */
+/* The score by which unigram segmentation chooses a piece. A user-defined symbol scores more than any sequence of other
+ * pieces with the same text. */
 float sp_score(const SpPiece *piece);
 int sp_byte_of(const char *piece); /* 0x41 for "<0x41>"; -1 for other pieces */
 /* Length in bytes of the longest user-defined symbol that text starts with; 0 means none. */
 size_t sp_symbol_bytes(const SpModel *model, const char *text, size_t bytes);
-/* The normalized form of UTF-8 text: characters mapped, spaces treated as the model's flags say (normalize.c). */
+/* Normalizes UTF-8 text: maps characters, and treats spaces as the model's flags say (normalize.c). */
 GString *sp_normalize(const SpModel *model, const char *text, size_t bytes);
-/* sp_normalize, and in *map, unless map is NULL, the offset map of the result (text/offset_map.h; g_array_unref). */
+/* sp_normalize, which also sets *map, unless map is NULL, to the offset map of the result (text/offset_map.h;
+ * g_array_unref). */
 GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, GArray **map);
-/* The model in a .model file as a tokenizer.json; json_decref. NULL, with a user's error, if tokenizer.json cannot
- * express it: types other than unigram and BPE, and some flags (json.c). */
+/* Converts the bytes of a .model file to a tokenizer.json; json_decref. NULL, with a user's error, if tokenizer.json
+ * cannot express it: types other than unigram and BPE, and some flags (json.c). */
 json_t *sp_model_json(const char *data, size_t bytes, GError **error);
 
-/* ---- bpe.c: byte-pair encoding: starting from characters, the two neighbours that join into the piece with the best
- * score are joined, of equal scores the leftmost, until no two neighbours make a piece ---- */
+/* ---- bpe.c: byte-pair encoding: starting from characters, repeatedly merges the two neighbours whose merged piece has
+ * the best score (of equal scores the leftmost), until no two neighbours form a piece ---- */
 
 /* Called with each piece; id -1 means that the model has no such piece. */
 typedef void (*SpPieceFn)(void *context, const char *piece, size_t bytes, int32_t id);
 /* Calls fn with each piece of normalized text in order. `trie` maps the text of normal, user-defined and unused pieces
- * to ids. The text is cut where no piece crosses from one character to the next, and each part is encoded by itself, so
- * time and memory depend on the longest part. */
+ * to ids. The text is split between characters that no piece contains side by side, and each part is encoded
+ * separately, so time and memory depend on the longest part. */
 void sp_bpe_each(const SpModel *model, const Trie *trie, const char *text, size_t bytes, SpPieceFn fn, void *context);
 
 /* ---- encode.c: text to ids with a model of any type: the ids of SentencePiece 0.2.3, but in time proportional to the

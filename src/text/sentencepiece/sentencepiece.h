@@ -1,4 +1,4 @@
-/* sentencepiece/sentencepiece.h: SentencePiece's models: .model files of any type, and unigram models that lie in a
+/* sentencepiece/sentencepiece.h: SentencePiece's models: .model files of any type, and unigram models of a
  * tokenizer.json. */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* grammar.h: an open grammar, as the files of text/syntax see it. */
+/* grammar.h: the fields of an open grammar, for the files of text/syntax. */
 #pragma once
 
 #include "text/syntax/syntax.h"
@@ -7,7 +7,7 @@
 
 struct Grammar {
     char *name, *version;
-    char **endings; /* NULL-terminated; endings of another grammar start with '?', aliases with '=' */
+    char **endings; /* NULL-terminated list of the words of loam_grammar: "py", "?h" (see grammars_rival), "=ALIAS" */
     void *library;  /* handle of dlopen */
     const TSLanguage *language;
 };

@@ -1,23 +1,24 @@
-/* syntax.h: the way into text/syntax: programs to syntax trees, by the parsers of tree-sitter. A grammar is a shared
- * object NAME.so with the function tree_sitter_NAME and the text loam_grammar: "NAME VERSION ENDING… ?ENDING… =ALIAS…":
- * endings of file names, endings of another grammar (grammars_rival), other names of the language.
- * tools/install-grammars makes them.
- */
+/* syntax.h: the header of text/syntax for files outside it: parses programs into syntax trees with the parsers of
+ * tree-sitter. A grammar is a shared object NAME.so with the function tree_sitter_NAME and the string loam_grammar:
+ * "NAME VERSION ENDING… ?ENDING… =ALIAS…". ENDING: an ending of file names; ?ENDING: an ending that belongs to another
+ * grammar but often fits this one (grammars_rival); =ALIAS: another name of the language. tools/install-grammars makes
+ * these files. */
 #pragma once
 
 #include "base/error.h"
 
 #include <stdint.h>
 
-#define GRAMMARS_MAX 63 /* grammars of a folder at most */
+#define GRAMMARS_MAX 63 /* most grammars in a folder */
 
 typedef struct Grammar Grammar;
 typedef struct Grammars Grammars; /* the grammars of a folder, sorted by name; read-only once open */
 
-/* $LOAM_GRAMMARS, otherwise loam/grammars in the user's folder of data (~/.local/share). g_free. */
+/* The folder of grammars: $LOAM_GRAMMARS if set, otherwise loam/grammars in the user's data folder (~/.local/share).
+ * g_free. */
 char *grammars_folder(void);
-/* Opens every NAME.so of a folder, which runs code in it. folder: NULL means grammars_folder(), which may be missing:
- * then there is no grammar. */
+/* Opens every NAME.so of a folder, which runs code of the file. folder NULL means grammars_folder(), which may be
+ * missing; then the list is empty. */
 Grammars *grammars_open(const char *folder, GError **error);
 void grammars_close(Grammars *grammars);
 int grammars_count(const Grammars *grammars);
@@ -25,11 +26,11 @@ const Grammar *grammars_at(const Grammars *grammars, int i);
 /* The grammar for a language ("python", "C++"; upper and lower case are alike) or for a file name ("src/a.py"); -1
  * means that there is none. */
 int grammars_find(const Grammars *grammars, const char *name);
-/* The grammar that may fit a file of this name much better, such as that of C++ for "a.h": its facts have "?h"; -1
- * means that there is none. */
+/* The grammar that may fit a file of this name much better than that of grammars_find, such as C++ for "a.h", because
+ * its loam_grammar has "?h"; -1 if there is none. */
 int grammars_rival(const Grammars *grammars, const char *name);
-/* Opens each NAME.so of the folder `from`, and copies them into the folder `to` if all are sound. Returns their number;
- * -1 on an error. */
+/* Opens each NAME.so of the folder `from`, and copies all of them into the folder `to` if every one can be opened.
+ * Returns their number; -1 on an error. */
 int grammars_install(const char *from, const char *to, GError **error);
 
 const char *grammar_name(const Grammar *grammar);             /* "python" */
@@ -42,13 +43,14 @@ bool grammar_type_is_named(const Grammar *grammar, int type); /* false for "(" a
 
 /* ---- parsing (parse.c) ---- */
 
-/* Beyond these limits a program counts as text without a tree. All but max_seconds give the same answer on every
- * machine. */
+/* Beyond these limits a program counts as text without a tree. All limits except max_seconds give the same result on
+ * every machine. */
 typedef struct SyntaxLimits {
-    int64_t max_bytes;  /* of a program; whatever it is, one with more than 65,000 words and marks is too long */
+    int64_t max_bytes;  /* of a program; in addition, a program of more than 65,000 leaves (words and punctuation) is
+                           always too long */
     int64_t max_depth;  /* nodes on the way from the root to a leaf */
-    double max_seconds; /* of parsing; 0 means no limit */
-    double max_errors;  /* share of the bytes inside of ERROR nodes, which hold what the grammar cannot derive */
+    double max_seconds; /* wall time of parsing; 0 means no limit */
+    double max_errors;  /* fraction of the bytes that may be in ERROR nodes (text that the grammar cannot derive) */
 } SyntaxLimits;
 
 typedef enum SyntaxOutcome {
@@ -66,17 +68,17 @@ typedef struct SyntaxNode {
     uint16_t type;       /* see grammar_type */
 } SyntaxNode;
 
-typedef struct SyntaxParser SyntaxParser; /* one for each thread */
+typedef struct SyntaxParser SyntaxParser; /* each thread needs its own */
 SyntaxParser *syntax_parser_open(void);
 void syntax_parser_close(SyntaxParser *parser);
 /* Fills `nodes` (SyntaxNode) with the named nodes of a program in preorder: parents before children, siblings in their
- * order. The root and ERROR nodes are left out, their children are not. Empty unless the result is SYNTAX_TREE. */
+ * order. The root and ERROR nodes are left out, but not their children. Empty unless the result is SYNTAX_TREE. */
 SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                            const SyntaxLimits *limits, GArray *nodes);
-/* Fills `hashes` (uint64_t) with a hash of the S-expression, such as "(call (name) (arguments))", of the root and of
- * every node that has children: what the syntax match of CodeBLEU compares. Empty unless the result is SYNTAX_TREE. The
- * time grows with the depth of the tree times its size. */
+/* Fills `hashes` (uint64_t) for the syntax match of CodeBLEU: a hash of the S-expression, such as "(call (name)
+ * (arguments))", of the root and of every node with children. Empty unless the result is SYNTAX_TREE. The time grows
+ * with the depth of the tree times its size. */
 SyntaxOutcome syntax_subtrees(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                               const SyntaxLimits *limits, GArray *hashes);
-/* Bytes inside of ERROR nodes of the last program that was parsed to its end; 0 for others. */
+/* Bytes in ERROR nodes of the last program, if it was parsed to its end; otherwise 0. */
 uint64_t syntax_error_bytes(const SyntaxParser *parser);

@@ -15,7 +15,7 @@ typedef struct MergeLearner MergeLearner;
  * often the pair occurs. */
 typedef int32_t (*MergeFn)(void *context, int32_t left, int32_t right, int64_t count);
 
-#define MERGE_MAX_SYMBOLS ((size_t)1 << 30) /* lists of up to three entries a symbol have 32-bit indices */
+#define MERGE_MAX_SYMBOLS ((size_t)1 << 30) /* lists of up to three entries per symbol have 32-bit indices */
 
 /* For n_words words or fewer with n_symbols symbols in all; n_words + n_symbols < MERGE_MAX_SYMBOLS. */
 MergeLearner *merge_learner_open(size_t n_words, size_t n_symbols);

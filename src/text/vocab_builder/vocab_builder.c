@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "text/roles.h"
-#include "text/tokenizer_config.h"
+#include "text/tokenizer_settings.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -96,7 +96,7 @@ bool vocab_builder_write_config(const VocabBuilder *builder, json_t *config, GEr
         g_array_append_val(added, token);
     }
     json_object_update(config, roles);
-    json_object_set_new(config, "added_tokens_decoder", tokenizer_config_decoder(added));
+    json_object_set_new(config, "added_tokens_decoder", tokenizer_settings_decoder(added));
     char *text = json_dumps(config, JSON_INDENT(1));
     bool done = io_write_file(path, text, strlen(text), error);
     free(text);

@@ -12,9 +12,9 @@ typedef struct WordSplitter {
     void (*split)(const void *context, const char *text, size_t bytes, WordTable *words);
 } WordSplitter;
 
-/* Adds the words of all texts to an initialised table. workers: threads; 0 means one for each core. memory: bytes for
- * the words, in the table and later in the merge learner. Words that occurred least so far are removed whenever the
- * table outgrows that memory, always after the same text; one that comes back later is counted too low, and a warning
- * tells by how much at most. No words at all, and text that is not UTF-8, are user's errors. */
+/* Adds the words of all texts to an initialised table. workers: threads; 0 means one per core. memory: bytes for the
+ * words, in the table and later in the merge learner. When the table outgrows that memory, the rarest words so far are
+ * removed; this happens after the same text in every run. If a removed word occurs again, its count is too low; a
+ * warning says by how much at most. A corpus without words, and text that is not UTF-8, are user's errors. */
 bool word_count(WordTable *words, const WordSplitter *splitter, int workers, int64_t memory, TokenizerText next,
                 void *context, GError **error);

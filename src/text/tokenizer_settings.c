@@ -1,4 +1,4 @@
-#include "text/tokenizer_config.h"
+#include "text/tokenizer_settings.h"
 
 #include "text/roles.h"
 #include "text/tokenizer_json.h"
@@ -7,13 +7,13 @@
 
 #define MAX_ID (1 << 21) /* exclusive */
 
-void tokenizer_config_clear(TokenizerConfig *config)
+void tokenizer_settings_clear(TokenizerSettings *config)
 {
     g_clear_pointer(&config->added, g_array_unref);
     json_decref(config->root);
     json_decref(config->map);
     json_decref(config->old);
-    *config = (TokenizerConfig){ 0 };
+    *config = (TokenizerSettings){ 0 };
 }
 
 /* The string at a key, or the "content" of an object at the key; NULL means neither. */
@@ -24,13 +24,13 @@ static const char *content_at(const json_t *root, const char *key)
 }
 
 /* The piece of a role, by its key ("pad_token"). */
-static const char *role(const TokenizerConfig *config, const char *key)
+static const char *role(const TokenizerSettings *config, const char *key)
 {
     const char *content = content_at(config->root, key);
     return content ? content : content_at(config->map, key);
 }
 
-static bool add_token(TokenizerConfig *config, AddedToken token, GError **error)
+static bool add_token(TokenizerSettings *config, AddedToken token, GError **error)
 {
     if (token.content == NULL || *token.content == 0 || token.id < 0)
         return fail_user(error, "an added token has no content, or its id is not 0 to %d", MAX_ID - 1);
@@ -44,7 +44,7 @@ static int id_of(double id)
 }
 
 /* tokenizer_config.json: {"added_tokens_decoder": {"id": {"content", "lstrip", …}}}. */
-static bool read_decoder(TokenizerConfig *config, json_t *decoder, GError **error)
+static bool read_decoder(TokenizerSettings *config, json_t *decoder, GError **error)
 {
     const char *number;
     json_t *object;
@@ -75,7 +75,7 @@ static bool is_listed(const json_t *list, const char *content)
 }
 
 /* The value of special_tokens_map.json that names this token; NULL means that the token is not special. */
-static const json_t *find_special(const TokenizerConfig *config, const char *content)
+static const json_t *find_special(const TokenizerSettings *config, const char *content)
 {
     const char *key;
     json_t *value;
@@ -88,7 +88,7 @@ static const json_t *find_special(const TokenizerConfig *config, const char *con
 }
 
 /* added_tokens.json: {"content": id}; special_tokens_map.json tells which of them are special. */
-static bool read_old(TokenizerConfig *config, GError **error)
+static bool read_old(TokenizerSettings *config, GError **error)
 {
     const char *content;
     json_t *id;
@@ -107,9 +107,9 @@ static bool read_old(TokenizerConfig *config, GError **error)
     return true;
 }
 
-bool tokenizer_config_read(const char *folder, TokenizerConfig *config, GError **error)
+bool tokenizer_settings_read(const char *folder, TokenizerSettings *config, GError **error)
 {
-    *config = (TokenizerConfig){ .added = g_array_new(FALSE, FALSE, sizeof(AddedToken)) };
+    *config = (TokenizerSettings){ .added = g_array_new(FALSE, FALSE, sizeof(AddedToken)) };
     if (!tokenizer_json_read(folder, "tokenizer_config.json", &config->root, error) ||
         !tokenizer_json_read(folder, "special_tokens_map.json", &config->map, error) ||
         !tokenizer_json_read(folder, "added_tokens.json", &config->old, error))
@@ -122,7 +122,7 @@ bool tokenizer_config_read(const char *folder, TokenizerConfig *config, GError *
     return true;
 }
 
-json_t *tokenizer_config_decoder(const GArray *added)
+json_t *tokenizer_settings_decoder(const GArray *added)
 {
     json_t *decoder = json_object();
     for (guint i = 0; i < added->len; i++) {
