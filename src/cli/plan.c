@@ -267,6 +267,15 @@ static void advise_machine(const Outline *o, const MemoryPlan *plan)
                     days < 730 ? days / 30.4 : days / 365.25, days < 730 ? "months" : "years");
 }
 
+static void add_ranks(GString *lines, const Config *config, const MemoryPlan *plan)
+{
+    int ranks = config_ranks(config), zero = config->parallel.zero;
+    g_autofree char *sent = text_bytes((size_t)plan->sent);
+    if (ranks > 1)
+        add_line(lines, "ranks", "%d, ZeRO %d: memory is for each rank, which sends %s in a step (%" PRId64 " bytes)",
+                 ranks, zero, sent, plan->sent);
+}
+
 static bool describe(Outline *o, Config *config, const Loader *loader, GString *lines, GError **error)
 {
     MemoryPlan plan;
@@ -280,6 +289,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, GString *
     add_milestones(lines, o);
     add_line(lines, "precision", "%s", precision);
     add_line(lines, "memory", "%s", memory);
+    add_ranks(lines, config, &plan);
     add_line(lines, "parameters", "%s%s", params, trained);
     add_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);

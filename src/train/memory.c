@@ -20,6 +20,40 @@ static int64_t count_trained(const ParamStore *params)
     return n;
 }
 
+/* Samples of the largest microbatch. */
+static int32_t micro_of(const Config *config)
+{
+    return (int32_t)MIN(config_micro_samples(config), config_rank_samples(config));
+}
+
+/* Bytes that this rank sends in a step of n microbatches. */
+static int64_t sent_in_step(Model *model, Optimizer *optimizer, const Config *config, int32_t input_length,
+                            int32_t target_length, int64_t n)
+{
+    ParamStore *params = model_params(model);
+    const ModelLoss loss = config_loss(config);
+    int64_t before = params_sent_bytes(params);
+    grads_begin(params, n);
+    for (int64_t i = 0; i < n; i++)
+        model_pass_full(model, micro_of(config), input_length, target_length, &loss);
+    grads_norm(params);
+    optimizer_step(optimizer, 1, 1, 1, 1);
+    return params_sent_bytes(params) - before;
+}
+
+/* The same for as many microbatches as the rank has: the third one exchanges what the second one does. */
+static int64_t count_sent(Model *model, Optimizer *optimizer, const Config *config, int32_t input_length,
+                          int32_t target_length)
+{
+    int64_t n = (config_rank_samples(config) + micro_of(config) - 1) / micro_of(config);
+    if (config_ranks(config) == 1)
+        return 0;
+    int64_t first = sent_in_step(model, optimizer, config, input_length, target_length, 1);
+    if (n == 1)
+        return first;
+    return first + (n - 1) * (sent_in_step(model, optimizer, config, input_length, target_length, 2) - first);
+}
+
 static bool plan_on(Device *null, const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
                     GError **error)
 {
@@ -28,14 +62,16 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
         return false;
     const ModelLoss loss = config_loss(config);
     Optimizer *optimizer = optimizer_open(model_params(model), &config->optim, error);
-    bool ok = optimizer && model_reserve(model, (int32_t)config_micro_samples(config), input_length, target_length,
-                                         &loss, &plan->activations, error);
+    bool ok = optimizer &&
+              model_reserve(model, micro_of(config), input_length, target_length, &loss, &plan->activations, error);
     ParamBytes bytes = params_bytes(model_params(model));
     plan->weights = bytes.weights + (null->precision.offload ? 0 : bytes.masters);
     plan->gradients = bytes.gradients;
     plan->optimizer = optimizer ? optimizer_device_bytes(optimizer) : 0;
     plan->host = optimizer && null->precision.offload ? bytes.masters + optimizer_bytes(optimizer) : 0;
     plan->trained = count_trained(model_params(model));
+    plan->device = null_memory(null);
+    plan->sent = ok ? count_sent(model, optimizer, config, input_length, target_length) : 0;
     g_clear_pointer(&optimizer, optimizer_close);
     model_close(model);
     return ok;
@@ -44,7 +80,7 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
 /* Host memory of a step's microbatches. */
 static size_t batch_bytes(const Config *config, int32_t input_length, int32_t target_length)
 {
-    size_t rows = (size_t)config_batch_samples(config) * (size_t)(input_length + target_length);
+    size_t rows = (size_t)config_rank_samples(config) * (size_t)(input_length + target_length);
     return rows * (5 * sizeof(int32_t) + sizeof(int64_t) + sizeof(float));
 }
 
@@ -52,7 +88,6 @@ bool memory_plan(const Config *config, int32_t input_length, int32_t target_leng
 {
     Device *null = device_open_null_of(config_precision(config));
     bool ok = plan_on(null, config, input_length, target_length, plan, error);
-    plan->device = null_memory(null);
     device_close(null);
     plan->batches = batch_bytes(config, input_length, target_length);
     return ok;

@@ -7,6 +7,7 @@ typedef struct MemoryPlan {
     size_t weights, gradients, optimizer, activations, batches; /* bytes */
     size_t device;   /* bytes that the run allocates on its device; on a GPU each allocation is rounded up */
     size_t host;     /* with optim.offload on a GPU: bytes of master weights and optimizer state in host memory */
+    int64_t sent;    /* bytes that a rank sends to others in a step; 0 with one rank */
     int64_t trained; /* parameters that are not frozen */
 } MemoryPlan;
 

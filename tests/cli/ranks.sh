@@ -60,7 +60,7 @@ rank_run() {
 # zero_row RANKS ZERO ACCUMULATE RECOMPUTE PRECISION MODEL OPTIMIZER: ZeRO makes the bits of data parallel, and in f32 the
 # losses of one rank. Microbatches that ZeRO 2 and 3 add up in another order than data parallel make the losses only.
 zero_row() {
-    local micro='9 samples' name="$6-$7-$5-$1-zero$2-$3-$4"
+    local micro="9 samples" name="$6-$7-$5-$1-zero$2-$3-$4"
     [ "$3" = no ] || micro='2 samples'
     set -- "$@" train.length="${steps:-12} steps" train.batch='9 samples' train.micro_batch="$micro" train.recompute="$4" \
         train.precision="$5" optim.name="$7" optim.min_dim_factored=16 train.save_every=0 train.eval_every=6

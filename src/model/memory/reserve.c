@@ -125,6 +125,13 @@ bool model_reserve_classifier(Model *model, Batch *batch, GError **error)
     return ok;
 }
 
+void model_pass_full(Model *model, int32_t samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss)
+{
+    Batch *batch = full_batch(samples, enc_len, dec_len, 1);
+    model_pass(model, batch, loss);
+    batch_free(batch);
+}
+
 double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len,
                         double target_share)
 {

@@ -12,6 +12,18 @@ int64_t config_batch_samples(const Config *config)
     return MAX(1, (int64_t)samples);
 }
 
+int config_ranks(const Config *config)
+{
+    const ParallelConfig *parallel = &config->parallel;
+    return parallel->comm ? comm_size(parallel->comm) : (int)MAX(parallel->ranks, 1);
+}
+
+int64_t config_rank_samples(const Config *config)
+{
+    int64_t ranks = config_ranks(config);
+    return (config_batch_samples(config) + ranks - 1) / ranks;
+}
+
 int64_t config_micro_samples(const Config *config)
 {
     double samples = config->train.micro_batch.value;

@@ -146,6 +146,8 @@ bool config_check_tokens(const Config *config, const Tokenizer *tok, GError **er
 
 int64_t config_batch_samples(const Config *config); /* samples per step */
 int64_t config_micro_samples(const Config *config); /* samples per microbatch */
+int config_ranks(const Config *config);             /* ranks that train together, or are planned to; at least 1 */
+int64_t config_rank_samples(const Config *config);  /* most samples per step that one rank has */
 /* Converts an amount of samples, tokens or epochs to samples, counting each sample as data.input_length tokens; -1 for
  * an amount in steps or time. epoch_samples: samples in an epoch of the training set. */
 int64_t config_samples(const Config *config, Amount amount, int64_t epoch_samples);

@@ -236,6 +236,8 @@ static void console_train(const TrainRecord *record)
         g_string_append(line, "  mfu –");
     if (record->data_wait >= WAIT_SHOWN)
         g_string_append_printf(line, "  waits for data %.0f %%", 100 * record->data_wait);
+    if (record->comm_wait >= WAIT_SHOWN)
+        g_string_append_printf(line, "  waits for ranks %.0f %%", 100 * record->comm_wait);
     if (record->loss_scale > 0)
         g_string_append_printf(line, "  loss scale %g", record->loss_scale);
     if (record->left_s >= 0) {
@@ -274,9 +276,13 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
         { "fill", "perf", record->fill },
     };
     const Scalar loss_scale = { "loss_scale", "train", record->loss_scale };
+    const Scalar exchange[] = { { "comm_wait", "perf", record->comm_wait },
+                                { "sent_bytes", "perf", record->sent_bytes } };
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), state->attempts);
     if (record->loss_scale > 0)
         add_scalars(metrics, line, &loss_scale, 1, state->attempts);
+    if (record->sent_bytes > 0)
+        add_scalars(metrics, line, exchange, G_N_ELEMENTS(exchange), state->attempts);
     add_heads(metrics, line, "train", window, state->attempts);
     write_line(metrics, line);
     console_train(record);

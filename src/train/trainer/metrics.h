@@ -20,6 +20,8 @@ typedef struct TrainRecord {
     double loss_scale; /* of fp16; 0 means none */
     double tokens_per_s, step_s;
     double data_wait;    /* share of the time that steps spent waiting for batches */
+    double comm_wait;    /* share of the time that steps spent waiting for other ranks */
+    double sent_bytes;   /* sent to other ranks per step; 0 means that there are none */
     double fill;         /* packing efficiency: tokens without padding / capacity of the batches in tokens */
     double flops_per_s;  /* FLOPs of matrix products and attention per second */
     PeakRate peak;       /* rate of matrix products, measured between the steps: mfu is flops_per_s / peak.median */

@@ -155,8 +155,11 @@ static bool open_directory(Trainer *t, GError **error)
 static bool check_room(const Trainer *t, GError **error)
 {
     const char *dir = t->config.run.dir;
-    size_t masters = (size_t)params_elements(model_params(t->model)) * sizeof(float);
-    size_t bytes = masters + optimizer_bytes(t->optimizer);
+    size_t bytes = (size_t)params_elements(model_params(t->model)) * sizeof(float);
+    for (int i = 0; i < optimizer_state_count(t->optimizer); i++) {
+        const OptimState state = optimizer_state(t->optimizer, i);
+        bytes += (size_t)(state.rows * MAX(state.cols, 1)) * sizeof(float);
+    }
     struct statvfs disk;
     if (trainer_finished(t))
         return true;

@@ -173,7 +173,11 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
 
 bool train_step(Trainer *t, StepStats *stats, GError **error)
 {
+    const int64_t sent = params_sent_bytes(model_params(t->model));
+    const double waited = comm_counts(t->ranks).waited_s;
     bool made = make_step(t, stats, error);
+    t->window_sent += params_sent_bytes(model_params(t->model)) - sent;
+    t->window_comm_wait += comm_counts(t->ranks).waited_s - waited;
     for (int64_t i = 0; i < t->accum; i++) {
         prefetch_give_back(t->prefetch, t->batch[i]);
         t->batch[i] = NULL;

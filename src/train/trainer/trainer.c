@@ -28,6 +28,8 @@ static void log_window(const Trainer *t, const StepStats *stats)
                            .tokens_per_s = (double)t->window_tokens / elapsed,
                            .step_s = elapsed / (double)steps,
                            .data_wait = t->window_waited / elapsed,
+                           .comm_wait = t->window_comm_wait / elapsed,
+                           .sent_bytes = (double)t->window_sent / (double)steps,
                            .fill = (double)t->window_tokens / (double)t->window_rows,
                            .left_s = trainer_seconds_left(t),
                            .total_steps = MAX(t->total, 0),
@@ -60,7 +62,8 @@ static void begin_window(Trainer *t)
     t->window_started = clock_seconds();
     t->window_step = t->state.attempts;
     t->window_tokens = t->window_rows = 0;
-    t->window_waited = 0;
+    t->window_waited = t->window_comm_wait = 0;
+    t->window_sent = 0;
     every_done(&t->log_every);
 }
 

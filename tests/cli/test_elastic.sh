@@ -1,0 +1,55 @@
+# Checkpoints that several ranks wrote: any other number of ranks goes on from them, one process evaluates, exports and
+# generates from them, and a part that is missing or damaged is named with its rank.
+. tests/cli/lib.sh "$1"
+make_dataset
+. tests/cli/ranks.sh
+t5=("$config" train.length='12 steps' optim.schedule=constant train.precision=f32 model.n_dec=2 train.eval_samples=8)
+
+# 4 -> 1 -> 3 -> 2 ranks, at all levels of ZeRO, continue the curve of one rank.
+"$loam" train "${t5[@]}" run.dir="$work/one" 2>"$work/err"
+for part in '3 4 3' '6 1 0' '9 3 2' '12 2 1'; do
+    read -r steps ranks zero <<<"$part"
+    "$loam" train "${t5[@]}" train.length="$steps steps" run.dir="$work/elastic" parallel.ranks="$ranks" parallel.zero="$zero" \
+        2>"$work/err" || fail "$part: $(cat "$work/err")"
+    [ "$(find "$work/elastic/checkpoints/latest/" -name '*.safetensors' | wc -l)" = $((2 * ranks)) ] || fail "files of $part"
+done
+for run in one elastic; do
+    mkdir "$work/$run-train"
+    grep '"kind":"train"' "$work/$run/metrics.jsonl" >"$work/$run-train/metrics.jsonl"
+done
+near "$work/one-train" "$work/elastic-train"
+
+# Loading changes no bit: parts of 4 ranks, saved again by 3, and by 1 at once, hold the same tensors.
+"$loam" train "${t5[@]}" run.dir="$work/a" parallel.ranks=4 parallel.zero=2 2>"$work/err"
+sum_of() { "$loam" export "$1" --to hf --out "$work/hf" >/dev/null 2>"$work/err" || fail "export: $(cat "$work/err")"; sha256sum <"$work/hf/model.safetensors"; rm -r "$work/hf"; }
+for ranks in 1 3; do
+    cp -r "$work/a" "$work/a$ranks"
+    # A step that takes nothing (learning rate 0, no decay) updates only moments; weights must stay.
+    "$loam" train "${t5[@]}" run.dir="$work/a$ranks" train.length='13 steps' optim.lr=0 parallel.ranks=$ranks parallel.zero=$((ranks - 1)) \
+        2>"$work/err" || fail "$ranks ranks: $(cat "$work/err")"
+    [ "$(sum_of "$work/a")" = "$(sum_of "$work/a$ranks")" ] || fail "$ranks ranks changed weights by loading them"
+done
+"$loam" eval "$work/a" 2>"$work/err" >"$work/eval" || fail "eval: $(cat "$work/err")"
+echo "ba ce" | "$loam" generate --model "$work/a" --max-tokens 4 >"$work/out" 2>"$work/err" || fail "generate: $(cat "$work/err")"
+
+# A part that is missing, or damaged: the checkpoint before is used, and the message says which rank's it is.
+latest=$work/a/checkpoints/latest
+mv "$latest/optimizer-00003-of-00004.safetensors" "$work/part"
+expect 1 'part of rank 2: ' "$loam" eval "$latest"
+cp "$work/part" "$latest/optimizer-00003-of-00004.safetensors"
+printf x | dd of="$latest/weights-00002-of-00004.safetensors" bs=1 seek=3000 conv=notrunc 2>/dev/null
+expect 1 'part of rank 1: ' "$loam" eval "$latest"
+"$loam" train "${t5[@]}" run.dir="$work/a" train.length='14 steps' parallel.ranks=3 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q 'part of rank 1: .*weights-00002-of-00004.safetensors: damaged.*the checkpoint before it is used' "$work/err" ||
+    fail "not said: $(cat "$work/err")"
+
+# What a plan says that a rank sends is what it sends.
+for zero in 0 1 2 3; do
+    options=("${t5[@]}" parallel.ranks=3 parallel.zero=$zero train.micro_batch='2 samples')
+    planned=$("$loam" plan "${options[@]}" 2>/dev/null | sed -n 's/.*(\([0-9]*\) bytes)$/\1/p')
+    "$loam" train "${options[@]}" run.dir="$work/sent$zero" train.length='2 steps' 2>"$work/err" || fail "$(cat "$work/err")"
+    sent=$(grep -o '"sent_bytes":[0-9]*' "$work/sent$zero/metrics.jsonl" | tail -n 1)
+    [ "$sent" = "\"sent_bytes\":$planned" ] || fail "ZeRO $zero: planned $planned, sent $sent"
+done
+echo "ok: as much is sent as planned"
+expect 1 'parallel.zero and optim.offload' "$loam" train "${t5[@]}" run.dir="$work/no" train.device=cuda optim.offload=true parallel.zero=1
