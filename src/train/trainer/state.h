@@ -61,8 +61,8 @@ typedef struct Trainer {
     GemmPeak gemm_peak;             /* the rate of matrix products that mfu refers to, sampled between steps */
     double started, window_started; /* clock_seconds() at the start of this process's training, and of the window since
                                        the last log line */
-    double window_comm_wait;            /* seconds that steps waited for other ranks, since the last log line */
-    int64_t window_sent;                /* bytes that steps sent to other ranks, since the last log line */
+    double window_comm_wait;        /* seconds that steps waited for other ranks, since the last log line */
+    int64_t window_sent;            /* bytes that steps sent to other ranks, since the last log line */
     double window_waited;           /* seconds that steps waited for batches since the last log line */
     int64_t window_tokens,
         window_rows;     /* since the last log line: tokens without padding, and capacity of the batches in tokens */
