@@ -1,5 +1,5 @@
-/* answers_file.h: a file of a model's answers, JSON lines in the order of the inputs, which an interrupted run leaves
- * and the same command goes on with. Each answer says under "of" which model gave it to which input, as a hash. */
+/* answers_file.h: a file of a model's answers, one JSON line per input in the order of the inputs. If a command is
+ * interrupted, the same command continues the file. The key "of" of each answer holds a hash of model and input. */
 #pragma once
 
 #include "train/model_path.h"
@@ -7,24 +7,24 @@
 #include <glib.h>
 #include <jansson.h>
 
-/* A hash of the weights as they are computed with, the options of the model, the tokenizer, and `settings`: what else
- * decides about answers, as text. */
+/* A hash of everything that determines answers: the weights in the dtype that is computed with, the model's options,
+ * the tokenizer, and `settings`, all other settings as text. */
 uint64_t model_hash(const LoadedModel *loaded, const char *settings);
 
 typedef struct AnswersFile AnswersFile;
-/* Opens the file of answers at this path, which is made if missing and belongs to this process until it is closed. A
- * file that another process writes answers to, or whose first bytes are of no answer, is an error; a device or a FIFO
- * is written to and not read. model: model_hash; source: what the inputs come from, for errors. Both texts must outlive
- * the file. */
+/* Opens the file `answers`, creates it if missing, and locks it until it is closed. It is an error if another process
+ * has locked it, or if it begins with something other than an answer. A device or a FIFO is only written to. model:
+ * model_hash; source: name of the inputs for error messages. Both texts must outlive the AnswersFile. */
 AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *source, GError **error);
-/* *answer is the stored answer to the next input (json_decref), or NULL where the stored answers have come to their
- * end. An error where the next line is no answer, another model's or to another input; the file is then unchanged. */
+/* *answer becomes the stored answer to the next input (json_decref), or NULL if there are no more stored answers. It is
+ * an error if the next line is not an answer, or is one of another model or to another input; the file then stays
+ * unchanged. */
 bool answers_file_next(AnswersFile *file, const char *input, size_t bytes, json_t **answer, GError **error);
-/* Appends the answer to an input for which answers_file_next has found none; takes the object. */
+/* Appends the answer to an input for which answers_file_next found none. Takes ownership of `answer`. */
 bool answers_file_add(AnswersFile *file, json_t *answer, const char *input, size_t bytes, GError **error);
-/* Answers that were stored before, as far as they were asked for. */
+/* Number of stored answers that answers_file_next returned. */
 int64_t answers_file_stored(const AnswersFile *file);
-/* good: all inputs are answered; then it is an error where the file has more answers than there were inputs. */
+/* good: all inputs are answered, and it is an error if the file has more answers than there were inputs. */
 bool answers_file_close(AnswersFile *file, bool good, GError **error);
-/* What an answer says under "of": model and input as 16 hexadecimal digits. g_free. */
+/* The value of "of" in an answer: the hash of model and input as 16 hexadecimal digits. g_free. */
 char *answer_owner(uint64_t model, const char *input, size_t bytes);

@@ -8,7 +8,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* argv[0] is the verb. Returns false with *error set (its code is the exit status), or with no error after --help. */
+/* Runs a verb; argv[0] is its name. Returns false with *error set, whose code is the exit status, or without an error
+ * after --help. */
 typedef bool (*VerbFn)(int argc, char **argv, GError **error);
 
 /* A verb, or an action of a verb that has several: `loam bench ops`. */
@@ -17,27 +18,28 @@ typedef struct SubVerb {
     VerbFn run;
     const char *does; /* a few words for the list of verbs */
 } SubVerb;
-/* Called by main before anything else: the table of all verbs, in the order of `loam --help`. */
+/* Sets the table of all verbs, in the order of `loam --help`. Called by main before anything else. */
 void cli_set_verbs(const SubVerb *verbs, size_t n);
 const SubVerb *cli_verbs(size_t *n);
 const SubVerb *cli_find_verb(const char *name); /* NULL if absent */
-/* The user's error for a verb that does not exist; names the nearest one. Returns false. */
+/* Sets the error for a verb that does not exist, which suggests the most similar verb. Returns false. */
 bool cli_fail_unknown_verb(const char *name, GError **error);
-/* The list of verbs that `loam --help` prints. */
+/* Prints the list of verbs, as `loam --help` does. */
 void cli_print_verbs(FILE *out);
 
 #define VERB(name, does) bool verb_##name(int argc, char **argv, GError **error);
 #include "cli/verbs.inc"
 #undef VERB
 
-/* Parses the long options of `entries` (GLib's table; --name VALUE and --name=VALUE) out of argv, leaving argv[0] and
- * the rest. usage: "loam prepare --tokenizer TOK --out PREFIX PATH…"; about: what it does and an example, one screen.
- * An unknown option is an error that names the nearest one. After --help (printed to standard output) returns false
- * with no error. */
+/* Parses the long options in `entries` (GLib's table; --name VALUE or --name=VALUE) and removes them from argv; argv[0]
+ * and all other arguments stay. usage: "loam prepare --tokenizer TOK --out PREFIX PATH…"; about: what the verb does,
+ * and an example, one screen long. An unknown option is an error that suggests the most similar option. With --help it
+ * prints the help to standard output and returns false without an error. */
 bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char *usage, const char *about,
                GError **error);
 
-/* Rows of `entries`: --NAME VALUE, read as the type of the variable says; a path; a switch, into a gboolean. */
+/* Entries of an option table. CLI_VALUE: --NAME VALUE, parsed by the type of `variable`; CLI_PATH: --NAME with a path;
+ * CLI_SWITCH: --NAME without a value, sets a gboolean. value: the placeholder in the help. */
 #define CLI_VALUE(name, variable, help, value) CLI_ENTRY(name, CLI_TYPE(variable), variable, help, value)
 #define CLI_PATH(name, variable, help, value)  CLI_ENTRY(name, G_OPTION_ARG_FILENAME, variable, help, value)
 #define CLI_SWITCH(name, variable, help)       CLI_ENTRY(name, G_OPTION_ARG_NONE, variable, help, NULL)
@@ -48,20 +50,23 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
              char *: G_OPTION_ARG_STRING, const char *: G_OPTION_ARG_STRING, char **: G_OPTION_ARG_STRING_ARRAY)
 /* clang-format on */
 
-/* The value as a JSON number; null where it is NaN or infinite, which JSON cannot express. */
+/* The value as a JSON number, or JSON null if it is NaN or infinite, which JSON cannot express. */
 json_t *json_finite(double value);
-/* An array of token ids. */
+/* A JSON array of token ids. */
 json_t *json_ids(const int32_t *ids, int64_t n);
-/* Prints the object as one line on standard output and frees it. NULL is an error: jansson returns it where a string
- * is not UTF-8. */
+/* Prints the object as one line on standard output and frees it. object NULL is an error: jansson returns NULL if a
+ * string is not UTF-8. */
 bool print_json_line(json_t *object, GError **error);
 
-/* The text with line ends escaped as \n and \r. g_free. */
+/* A copy of the text with line ends escaped as
+ and \r. g_free. */
 char *one_line(const char *text);
-/* The text with invalid UTF-8 replaced by U+FFFD; *replaced becomes true where there was any. g_free. */
+/* A copy of the text with invalid UTF-8 replaced by U+FFFD; *replaced becomes true if there was any, and otherwise
+ * stays. g_free. */
 char *valid_text(const char *text, bool *replaced);
 
-/* Runs the action that argv[1] names. With --help, lists the actions ("loam bench WHAT …") and `example` instead. */
+/* Runs the action of `verb` that argv[1] names. With --help it prints the actions ("loam bench WHAT …") and `example`
+ * instead. */
 bool cli_run_sub_verb(const SubVerb *sub_verbs, size_t n, const char *verb, const char *example, int argc, char **argv,
                       GError **error);
 
@@ -69,9 +74,9 @@ bool cli_run_sub_verb(const SubVerb *sub_verbs, size_t n, const char *verb, cons
 typedef struct HelpPage {
     const char *name;  /* "bench step" */
     const char *usage; /* "loam bench step CONFIG.yaml [--seconds S] …" */
-    const char *about; /* paragraphs, an example last */
+    const char *about; /* paragraphs, the last one an example */
     const GOptionEntry *entries;
 } HelpPage;
 typedef void (*HelpTaker)(const HelpPage *page, gpointer data);
-/* Calls `taker` with the page of every verb and action, in the order of the table. */
+/* Calls `taker` with the help page of every verb and action, in the order of the table. */
 void cli_each_page(HelpTaker taker, gpointer data);

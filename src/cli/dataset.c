@@ -9,19 +9,22 @@
 #define USAGE "loam dataset merge|shuffle|split PREFIX… --out PREFIX [--seed N] [--shares 949,50,1]"
 
 static const char about[] =
-    "Token datasets from token datasets; Megatron's, fairseq's and loam's are read.\n\n"
-    "  merge    all documents of several prefixes, one after another\n"
-    "  shuffle  the documents in an order drawn from --seed\n"
-    "  split    OUT-train, OUT-valid and OUT-test, by --shares of the documents in their order\n\n"
+    "Makes a new token dataset from existing ones, in the format of loam, Megatron or fairseq.\n"
+    "\n"
+    "  merge    all documents of several datasets, one dataset after another\n"
+    "  shuffle  the documents of a dataset in random order (--seed)\n"
+    "  split    OUT-train, OUT-valid and OUT-test, consecutive parts of a dataset in the ratio --shares\n"
+    "\n"
     "  loam dataset merge data/a data/b --out data/ab\n"
     "  loam dataset split data/ab --out data/ab --shares 949,50,1\n";
 
 static char *out, *shares_text;
 static gint64 seed;
 static const GOptionEntry entries[] = {
-    CLI_PATH("out", out, "where to write; folders are made", "PREFIX"),
-    CLI_VALUE("seed", seed, "of the order (0)", "N"),
-    CLI_VALUE("shares", shares_text, "train,valid,test in any unit, as Megatron's --split", "A,B,C"),
+    CLI_PATH("out", out, "path prefix of the new dataset; missing folders are created", "PREFIX"),
+    CLI_VALUE("seed", seed, "shuffle: seed of the order (default 0)", "N"),
+    CLI_VALUE("shares", shares_text, "split: sizes of train, valid and test in any unit, as Megatron's --split",
+              "A,B,C"),
     { 0 },
 };
 

@@ -8,15 +8,15 @@
 
 static const char usage[] = "loam export MODEL --to hf|peft --out FOLDER";
 static const char about[] =
-    "Writes a model for other programs. MODEL is a run directory (its newest checkpoint;\n"
-    "RUN@best and RUN@12000 choose), a checkpoint or a Hugging Face folder.\n"
+    "Writes a model in the format of other programs. MODEL is a run directory (its newest checkpoint; RUN@best and\n"
+    "RUN@12000 choose another), a checkpoint or a Hugging Face folder.\n"
     "\n"
-    "  hf    a folder that from_pretrained of transformers 4 and 5 opens, AutoTokenizer's too:\n"
-    "        config.json, model.safetensors, tokenizer.json; adapters (lora.*) are merged into the weights\n"
-    "  peft  the adapters alone, and the trained head of a classifier, as PeftModel.from_pretrained reads\n"
-    "        them: adapter_config.json, adapter_model.safetensors; --base says which model they belong to\n"
+    "  hf    a folder for from_pretrained of transformers 4 and 5, AutoTokenizer included: config.json,\n"
+    "        model.safetensors, tokenizer.json; adapters (lora.*) are merged into the weights\n"
+    "  peft  only the adapters, and the trained head of a classifier, for PeftModel.from_pretrained:\n"
+    "        adapter_config.json, adapter_model.safetensors; --base names the model that the adapters belong to\n"
     "\n"
-    "example: loam export runs/a --to hf --out hf-a\n";
+    "  loam export runs/a --to hf --out hf-a\n";
 
 /* "bf16" -> "BF16". */
 static bool parse_dtype(const char *text, HfForm *form, GError **error)
@@ -80,12 +80,13 @@ bool verb_export(int argc, char **argv, GError **error)
 {
     g_autofree char *to = NULL, *out = NULL, *tokenizer = NULL, *dtype = NULL, *shard_size = NULL, *base = NULL;
     const GOptionEntry entries[] = {
-        CLI_VALUE("to", to, "the form: hf or peft", "FORM"),
-        CLI_PATH("out", out, "the folder to write, absent or empty", "FOLDER"),
+        CLI_VALUE("to", to, "format: hf or peft", "FORM"),
+        CLI_PATH("out", out, "folder to write; must be absent or empty", "FOLDER"),
         CLI_VALUE("base", base, "peft: folder or name of the model that the adapters belong to", "MODEL"),
-        CLI_PATH("tokenizer", tokenizer, "instead of the one beside the model", "FILE"),
-        CLI_VALUE("dtype", dtype, "of the tensors: f32, bf16 or f16 (f32)", "TYPE"),
-        CLI_VALUE("shard-size", shard_size, "most in one file of tensors, such as 2GB (all)", "SIZE"),
+        CLI_PATH("tokenizer", tokenizer, "tokenizer to export instead of the one beside the model", "FILE"),
+        CLI_VALUE("dtype", dtype, "dtype of the tensors: f32 (default), bf16 or f16", "TYPE"),
+        CLI_VALUE("shard-size", shard_size, "maximum size of a file of tensors, such as 2GB (default: one file)",
+                  "SIZE"),
         { 0 },
     };
     if (!cli_parse(&argc, &argv, entries, usage, about, error))

@@ -8,15 +8,17 @@
 #define USAGE "loam grammars list|install [--from FOLDER]"
 
 static const char about[] =
-    "Grammars of tree-sitter, by which loam prepare --ast parses programs. They lie in $LOAM_GRAMMARS or\n"
-    "~/.local/share/loam/grammars. A grammar is a shared object: opening it runs code in it.\n\n"
-    "  list     those that are installed: name, version, format, node types, endings of file names, other names\n"
-    "  install  those that lie in the folder --from; tools/install-grammars of loam's sources makes them\n\n"
+    "Lists or installs the tree-sitter grammars with which loam prepare --ast parses programs. They lie in\n"
+    "$LOAM_GRAMMARS or ~/.local/share/loam/grammars. A grammar is a shared library: opening it runs its code.\n"
+    "\n"
+    "  list     installed grammars: name, version, format, node types, file name extensions, other names\n"
+    "  install  copies the grammars in the folder --from; tools/install-grammars in loam's sources builds them\n"
+    "\n"
     "  tools/install-grammars python c && loam grammars install --from build/grammars && loam grammars list\n";
 
 static char *from;
 static const GOptionEntry entries[] = {
-    CLI_PATH("from", from, "install: the folder with NAME.so", "FOLDER"),
+    CLI_PATH("from", from, "install: folder with the files NAME.so", "FOLDER"),
     { 0 },
 };
 

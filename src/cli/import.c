@@ -11,16 +11,16 @@
 
 static const char usage[] = "loam import FOLDER --out DIR [--from hf|t5x|fairseq]";
 static const char about[] =
-    "Turns a folder of Hugging Face (T5, mT5, umT5, BERT, RoBERTa, ModernBERT, GPT-2, XGLM or Llama: config.json;\n"
-    "model.safetensors or pytorch_model.bin, whole or in shards; a tokenizer) into a checkpoint of loam: weights and,\n"
-    "where there is one, the tokenizer.\n"
-    "A Hugging Face folder also does wherever a model is asked for, so importing is needed\n"
-    "only to keep a copy.\n"
+    "Converts a Hugging Face folder (T5, mT5, umT5, BERT, RoBERTa, ModernBERT, GPT-2, XGLM or Llama: config.json;\n"
+    "model.safetensors or pytorch_model.bin, in one file or in shards; a tokenizer) into a checkpoint of loam with "
+    "the\n"
+    "weights and, if there is one, the tokenizer.\n"
+    "Every command that takes a model also opens a Hugging Face folder directly, so import only to keep a copy.\n"
+    "--from t5x reads a legacy checkpoint of T5X (the MessagePack file or its folder), --from fairseq a checkpoint "
+    "(.pt)\n"
+    "of transformer_lm or of AST-T5; both have weights only.\n"
     "\n"
-    "With --from t5x it reads a legacy checkpoint of T5X, the MessagePack file or its folder; with --from fairseq a\n"
-    "checkpoint (.pt) of a transformer_lm or of AST-T5: weights only.\n"
-    "\n"
-    "example: loam import t5-v1_1-small --out models/t5 && loam train c.yaml train.init=models/t5\n";
+    "  loam import t5-v1_1-small --out models/t5 && loam train c.yaml train.init=models/t5\n";
 
 /* Opens the tokenizer that is to go with the weights; *tok NULL means that there is none. */
 static bool open_tokenizer(const char *from, Tokenizer **tok, GError **error)
@@ -81,8 +81,8 @@ bool verb_import(int argc, char **argv, GError **error)
 {
     g_autofree char *out = NULL, *from = NULL;
     const GOptionEntry entries[] = {
-        CLI_PATH("out", out, "the checkpoint to write, absent or empty", "DIR"),
-        CLI_VALUE("from", from, "the form: hf (default), t5x or fairseq", "FORM"),
+        CLI_PATH("out", out, "checkpoint folder to write; must be absent or empty", "DIR"),
+        CLI_VALUE("from", from, "format: hf (default), t5x or fairseq", "FORM"),
         { 0 },
     };
     if (!cli_parse(&argc, &argv, entries, usage, about, error))

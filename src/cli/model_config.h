@@ -1,9 +1,9 @@
-/* model_config.h: the configuration that belongs to a trained model named by a path. */
+/* model_config.h: finds the configuration for a trained model that a path names. */
 #pragma once
 
 #include "train/config/config.h"
 
-/* The configuration that a run directory saved (RUN@best and RUN@1000 too); for another kind of model the defaults of
- * its family, as with train.init=MODEL. Overrides ("group.key=value") come last; those of model.* are errors. config is
- * zeroed memory; config_clear frees it, also after an error. */
+/* For a run directory (also RUN@best, RUN@1000): the configuration that the run saved. For any other model: the
+ * defaults of its family, as with train.init=MODEL. Overrides ("group.key=value") are applied last; an override of
+ * model.* is an error. config is zeroed; free with config_clear, also after an error. */
 bool cli_model_config(Config *config, const char *path, char **overrides, int n_overrides, GError **error);

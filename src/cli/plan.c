@@ -24,8 +24,9 @@
 #define USUAL_SHARE  0.7 /* typical speed of a training step, as a share of the peak of matrix products */
 
 static const char about[] =
-    "What a configuration will do, before it does it: time, milestones, memory, parameters, work a step. Nothing is\n"
-    "trained: the step runs on a device that counts; --measure runs some on this machine.\n\n"
+    "Predicts what training with a configuration will do: time, evaluations and checkpoints, memory, parameters, work\n"
+    "per step. Nothing is trained: a dry run counts operations and bytes. --measure also times real steps.\n"
+    "\n"
     "  loam plan config.yaml train.batch=\"256 samples\"\n"
     "  loam plan config.yaml --options > resolved.yaml\n";
 
@@ -33,10 +34,11 @@ static gboolean show_options;
 static double measure_s;
 static int megatron_tp;
 static const GOptionEntry entries[] = {
-    CLI_SWITCH("options", show_options, "also print every option as it was resolved, as YAML"),
-    CLI_VALUE("measure", measure_s, "run training steps for so long, and take their time", "SECONDS"),
+    CLI_SWITCH("options", show_options, "also print every option with its resolved value, as YAML"),
+    CLI_VALUE("measure", measure_s, "also run training steps for this many seconds, and use their time", "SECONDS"),
     CLI_VALUE("megatron-tp", megatron_tp,
-              "also what Megatron-LM counts at this tensor-parallel size, its padded vocabulary included", "N"),
+              "also print Megatron-LM's count of parameters at this tensor-parallel size, with its padded vocabulary",
+              "N"),
     { 0 },
 };
 

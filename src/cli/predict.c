@@ -16,12 +16,16 @@
     "[group.key=value]… < LINES"
 
 static const char about[] =
-    "Answers every line of standard input with one line: the text that the model writes. A line holds the fields of\n"
-    "the input's template in their order, separated by tabs; with --jsonl it is an object with these fields, with "
-    "--raw\n"
-    "the whole input as it is. MODEL is a run directory, a checkpoint or a Hugging Face folder; a run knows its task,\n"
-    "for others give task.input, or --raw. It computes in the run's precision, or in another: train.precision=f32.\n"
-    "--rank answers with the likeliest of the labels that task.labels names, or that task.data has.\n\n"
+    "Lets a fine-tuned model answer every line of standard input with one line. A line holds the fields of the task's "
+    "input\n"
+    "template in order, separated by tabs; with --jsonl it is a JSON object with these fields, with --raw it is the "
+    "whole\n"
+    "input without a template. MODEL is a run directory, a checkpoint or a Hugging Face folder. A run has stored its "
+    "task;\n"
+    "for other models give task.input, or --raw. The precision is that of the run unless train.precision is given.\n"
+    "--rank chooses the most likely label instead of generating text, from task.labels or from the labels in "
+    "task.data.\n"
+    "\n"
     "  echo \"a film to forget\" | loam predict runs/reviews\n"
     "  loam predict runs/reviews --out answers.jsonl <millions.txt\n";
 
@@ -31,17 +35,17 @@ static char *out_path, *rank_by;
 static gboolean no_eos;
 static const GOptionEntry entries[] = {
     CLI_SWITCH("jsonl", as_jsonl, "lines are JSON objects with the fields of the task"),
-    CLI_SWITCH("raw", raw, "a line is the whole input, without a template"),
-    CLI_SWITCH("json", as_json, "one JSON object a line: input, prediction, logprob"),
-    CLI_VALUE("beams", beams, "beam search with K hypotheses (default 1: greedy)", "K"),
-    CLI_VALUE(
-        "rank", rank_by,
-        "answer the likeliest label: by the log-probability of its target (sum), by that over its bytes (bytes) or "
-        "over its tokens (tokens)",
-        "sum|bytes|tokens"),
-    CLI_SWITCH("no-eos", no_eos, "with --rank: the end of the answer does not count"),
+    CLI_SWITCH("raw", raw, "a line is the whole input, without template"),
+    CLI_SWITCH("json", as_json, "print one JSON object per line: input, prediction, logprob"),
+    CLI_VALUE("beams", beams, "beam search with K hypotheses (default 1: greedy decoding)", "K"),
+    CLI_VALUE("rank", rank_by,
+              "choose the most likely label: by its log-probability (sum), divided by its bytes (bytes) or by its "
+              "tokens (tokens)",
+              "sum|bytes|tokens"),
+    CLI_SWITCH("no-eos", no_eos, "with --rank: do not append EOS to labels"),
     CLI_PATH("out", out_path,
-             "answers go to this file, as JSON lines; the same command goes on after those that it has", "FILE"),
+             "write answers to this file as JSON lines; after an interruption the same command continues the file",
+             "FILE"),
     { 0 },
 };
 

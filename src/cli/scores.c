@@ -12,14 +12,14 @@
 #define USAGE "loam scores [NAME[,NAME…]] PREDICTIONS [REFERENCES…]"
 
 static const char about[] =
-    "Scores of predictions against references: accuracy, F1, correlations, SQuAD, ROUGE, BLEU, chrF, seqeval and "
-    "others\n"
-    "(--list), each equal to that of the Python package that docs/scores.md names. A line of PREDICTIONS is an "
-    "example,\n"
-    "and the same line of each file of REFERENCES one of its references. Files are text, or JSON lines where the name\n"
-    "ends in .jsonl: texts, numbers, arrays of references or of tags. Without REFERENCES a line of PREDICTIONS is an\n"
-    "object with \"prediction\" and \"reference\" or \"references\". What `loam eval --task --out` wrote says itself\n"
-    "which scores it is for, and how they compare. Shares are in percent.\n\n"
+    "Compares predictions with references: accuracy, F1, correlations, SQuAD, ROUGE, BLEU, chrF, seqeval and others\n"
+    "(see --list). Each score equals that of the Python package that docs/scores.md names; shares are in percent.\n"
+    "Each line of PREDICTIONS is one example, and the same line in each file of REFERENCES is a reference for it. "
+    "Files\n"
+    "are text, or JSON lines if their name ends in .jsonl: texts, numbers, arrays of references or of tags. Without\n"
+    "REFERENCES each line of PREDICTIONS is an object with \"prediction\" and \"reference\" or \"references\".\n"
+    "A file that `loam eval --task --out` wrote contains the names of its scores, so NAME can be left out.\n"
+    "\n"
     "  loam scores answers.jsonl --bootstrap 1000\n"
     "  loam scores rouge,bleu predictions.txt references.txt --bootstrap 1000\n";
 
@@ -31,23 +31,27 @@ static int64_t resamples, seed = 1;
 static double confidence = 95, smooth_value;
 static int word_order;
 static const GOptionEntry entries[] = {
-    { "list", 0, 0, G_OPTION_ARG_NONE, &list, "print the scores and what they take", NULL },
-    { "bootstrap", 0, 0, G_OPTION_ARG_INT64, &resamples, "confidence intervals from N resamples (0: none)", "N" },
-    { "confidence", 0, 0, G_OPTION_ARG_DOUBLE, &confidence, "share of the resamples in an interval (95)", "PERCENT" },
-    { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "seed of the resamples (1)", "N" },
-    { "positive", 0, 0, G_OPTION_ARG_STRING, &positive, "f1, multirc: the label that is looked for (1)", "LABEL" },
-    { "labels", 0, 0, G_OPTION_ARG_STRING, &labels, "f1_macro, f1_micro: the labels that count (those that occur)",
-      "A,B,…" },
-    { "groups", 0, 0, G_OPTION_ARG_FILENAME, &groups, "multirc: a file with the question of each example", "FILE" },
-    { "stem", 0, 0, G_OPTION_ARG_NONE, &stem, "ROUGE: stem words, as use_stemmer=True", NULL },
-    { "lowercase", 0, 0, G_OPTION_ARG_NONE, &lowercase, "BLEU, chrF: case does not count", NULL },
+    { "list", 0, 0, G_OPTION_ARG_NONE, &list, "print all scores and the kind of input of each", NULL },
+    { "bootstrap", 0, 0, G_OPTION_ARG_INT64, &resamples,
+      "confidence intervals from N bootstrap resamples; 0 means none (default)", "N" },
+    { "confidence", 0, 0, G_OPTION_ARG_DOUBLE, &confidence,
+      "share of resamples within the interval, in percent (default 95)", "PERCENT" },
+    { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "seed of the resamples (default 1)", "N" },
+    { "positive", 0, 0, G_OPTION_ARG_STRING, &positive, "f1, multirc: the positive label (default 1)", "LABEL" },
+    { "labels", 0, 0, G_OPTION_ARG_STRING, &labels,
+      "f1_macro, f1_micro: labels to average over (default: all that occur)", "A,B,…" },
+    { "groups", 0, 0, G_OPTION_ARG_FILENAME, &groups, "multirc: file with the question of each example", "FILE" },
+    { "stem", 0, 0, G_OPTION_ARG_NONE, &stem, "ROUGE: stem words, as rouge_score does with use_stemmer=True", NULL },
+    { "lowercase", 0, 0, G_OPTION_ARG_NONE, &lowercase, "BLEU, chrF: ignore case", NULL },
     { "tokenizer", 0, 0, G_OPTION_ARG_STRING, &tokenizer, "BLEU: 13a (default), intl, char or none", "NAME" },
     { "smoothing", 0, 0, G_OPTION_ARG_STRING, &smoothing, "BLEU: exp (default), floor, add-k or none", "NAME" },
-    { "smooth-value", 0, 0, G_OPTION_ARG_DOUBLE, &smooth_value, "of floor (0.1) and of add-k (1)", "X" },
-    { "language", 0, 0, G_OPTION_ARG_STRING, &language, "CodeBLEU: java, c_sharp, c, javascript, go or python",
-      "NAME" },
-    { "word-order", 0, 0, G_OPTION_ARG_INT, &word_order, "chrF: n-grams of up to N words; 2 is chrF++ (0)", "N" },
-    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "one JSON object a score", NULL },
+    { "smooth-value", 0, 0, G_OPTION_ARG_DOUBLE, &smooth_value,
+      "value for --smoothing floor (default 0.1) or add-k (default 1)", "X" },
+    { "language", 0, 0, G_OPTION_ARG_STRING, &language,
+      "CodeBLEU: programming language: java, c_sharp, c, javascript, go or python", "NAME" },
+    { "word-order", 0, 0, G_OPTION_ARG_INT, &word_order,
+      "chrF: also n-grams of up to N words; 2 means chrF++ (default 0)", "N" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "print one JSON object per score", NULL },
     { 0 },
 };
 

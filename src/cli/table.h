@@ -1,5 +1,5 @@
-/* table.h: tables of texts, aligned by the characters of their cells: the first column to the left, the others to the
- * right. */
+/* table.h: prints tables of texts with aligned columns, the first one to the left, the others to the right. Widths
+ * count characters, not bytes. */
 #pragma once
 
 #include <glib.h>
@@ -10,8 +10,8 @@ typedef struct Table {
 } Table;
 
 Table table_new(int n_cols);
-void table_add(Table *table, char *text); /* takes the text; a row is full after n_cols of them */
+void table_add(Table *table, char *text); /* appends a cell and takes ownership of the text; n_cols cells form a row */
 /* Prints to standard output and frees the table. */
 void table_print(Table *table);
-/* The same as a table of Markdown, whose first row is the heading. */
+/* Prints a Markdown table whose first row is the heading, and frees the table. */
 void table_print_markdown(Table *table);

@@ -3,9 +3,9 @@
 #include "cli/cli.h"
 
 static const SubVerb sub_verbs[] = {
-    { "ops", bench_ops, "every operation of a training step" },
-    { "step", bench_step, "a whole training step of a configuration" },
-    { "generate", bench_generate, "the answers of a model, greedy or by beam search" },
+    { "ops", bench_ops, "time every operation of a training step" },
+    { "step", bench_step, "time a whole training step of a configuration" },
+    { "generate", bench_generate, "time generation, greedy or by beam search" },
 };
 
 bool verb_bench(int argc, char **argv, GError **error)

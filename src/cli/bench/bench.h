@@ -13,7 +13,7 @@ bool bench_generate(int argc, char **argv, GError **error);
 /* "2 threads, amx, bf16", or "NVIDIA H200 (cuda:0, bf16)". g_free. */
 char *bench_device(const Device *dev);
 
-/* Prints each operation's share of `seconds`, the wall-clock time that the profile covers, and its calls. */
+/* Prints the calls of each operation and its share of `seconds`, the wall-clock time that the profile covers. */
 void bench_print_profile(const Profile *profile, double seconds);
-/* The same as a JSON array of { op, share, calls }, to be owned by the caller. */
+/* The same as a JSON array of { op, share, calls }. json_decref. */
 json_t *bench_profile_json(const Profile *profile, double seconds);

@@ -16,11 +16,12 @@
     "loam bench generate --model MODEL [--batch N] [--input N] [--tokens N] [--beams K] [--runs N] [--profile] "       \
     "[--json]"
 
-static const char about[] =
-    "Times the answers of a model to prompts of random tokens. No token ends an answer, so that all have the same\n"
-    "length; the prompts are read in the same time. MODEL is a run directory, a checkpoint or a Hugging Face "
-    "folder.\n\n"
-    "  loam bench generate --model runs/a --precision bf16 --batch 16\n";
+static const char about[] = "Times generation: answers of a model to prompts of random tokens. No token ends an "
+                            "answer, so all answers have the\n"
+                            "same length; the time includes reading the prompts. MODEL is a run directory, a "
+                            "checkpoint or a Hugging Face folder.\n"
+                            "\n"
+                            "  loam bench generate --model runs/a --precision bf16 --batch 16\n";
 
 enum { MOST_TOKENS = 32768, MOST_ROWS = 1024, MOST_THREADS = 4096 };
 
@@ -31,14 +32,15 @@ static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
     CLI_VALUE("device", device_name, "cpu (default), cuda, cuda:N, or auto: a GPU if one can be used", "DEVICE"),
     CLI_VALUE("precision", precision_name,
-              "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE"),
-    CLI_VALUE("batch", batch, "prompts that are answered side by side (default 1)", "N"),
-    CLI_VALUE("input", n_input, "tokens of a prompt (default 64)", "N"),
-    CLI_VALUE("tokens", n_tokens, "tokens of an answer (default 64)", "N"),
-    CLI_VALUE("beams", beams, "beam search with K hypotheses (default 1: the likeliest token each time)", "K"),
-    CLI_VALUE("runs", runs, "how often to measure; the median counts (default 3)", "N"),
-    CLI_VALUE("threads", threads, "threads (default: one per core)", "N"),
-    CLI_SWITCH("profile", with_profile, "where the time goes, by operation"),
+              "precision: f32, bf16, fp16 or auto (default: that of training; f32 if the model is not from a run)",
+              "TYPE"),
+    CLI_VALUE("batch", batch, "prompts in one batch (default 1)", "N"),
+    CLI_VALUE("input", n_input, "tokens per prompt (default 64)", "N"),
+    CLI_VALUE("tokens", n_tokens, "tokens per answer (default 64)", "N"),
+    CLI_VALUE("beams", beams, "beam search with K hypotheses (default 1: greedy decoding)", "K"),
+    CLI_VALUE("runs", runs, "number of measurements, of which the median is printed (default 3)", "N"),
+    CLI_VALUE("threads", threads, "compute threads (default: one per core)", "N"),
+    CLI_SWITCH("profile", with_profile, "print the share of time of each operation"),
     CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };

@@ -17,17 +17,20 @@
 #define USAGE "loam bench ops [CONFIG.yaml] [--seconds S] [--json] [group.key=value]…"
 
 static const char about[] =
-    "Times every operation of a training step at the sizes of a configuration (without one: T5-1.1-small, "
+    "Times every operation of a training step at the sizes of a configuration (by default T5-1.1-small with "
     "microbatches\n"
-    "of 8 samples of 512 tokens), in turns with matrix products. GFLOP/s count multiply-adds of matrix products and\n"
-    "attention, also as a share of those products' rate; GB/s count every operand once.\n\n"
+    "of 8 samples of 512 tokens), alternating with matrix products. GFLOP/s count the multiply-adds of matrix "
+    "products\n"
+    "and attention, and are also given as a share of the rate of those matrix products. GB/s count every operand "
+    "once.\n"
+    "\n"
     "  loam bench ops\n"
     "  loam bench ops configs/gpt2.yaml model.vocab=50257 train.micro_batch='2 samples' train.precision=bf16\n";
 
 static double seconds = 0.3;
 static gboolean as_json;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("seconds", seconds, "how long to measure each (default 0.3)", "S"),
+    CLI_VALUE("seconds", seconds, "seconds to measure each operation (default 0.3)", "S"),
     CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };

@@ -12,20 +12,20 @@
 
 #define USAGE "loam bench step CONFIG.yaml [--seconds S] [--profile] [--trace FILE] [--json] [group.key=value]…"
 
-static const char about[] =
-    "Times the training step of a configuration on random tokens (forward, backward, update; no dataset is needed) "
-    "and\n"
-    "compares it with this machine's rate of matrix products, measured in turns with the steps.\n\n"
-    "  loam bench step configs/t5-1.1-small.yaml\n"
-    "  loam bench step configs/gpt2.yaml --trace step.json train.precision=bf16\n";
+static const char about[] = "Times a training step of a configuration (forward, backward, update) on random tokens, "
+                            "without a dataset, and compares\n"
+                            "it with this machine's rate of matrix products, measured in alternation with the steps.\n"
+                            "\n"
+                            "  loam bench step configs/t5-1.1-small.yaml\n"
+                            "  loam bench step configs/gpt2.yaml --trace step.json train.precision=bf16\n";
 
 static double seconds = 20;
 static char *trace;
 static gboolean as_json, profile;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("seconds", seconds, "how long to measure (default 20)", "S"),
-    CLI_SWITCH("profile", profile, "where the time goes, by operation"),
-    CLI_PATH("trace", trace, "write the operations of one more step, for ui.perfetto.dev or chrome://tracing", "FILE"),
+    CLI_VALUE("seconds", seconds, "seconds to measure (default 20)", "S"),
+    CLI_SWITCH("profile", profile, "print the share of time of each operation"),
+    CLI_PATH("trace", trace, "write a trace of one more step, for ui.perfetto.dev or chrome://tracing", "FILE"),
     CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };

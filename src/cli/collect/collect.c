@@ -27,7 +27,7 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("scores", scores, "metrics, in place of the main ones: accuracy,f1.precision,loss", "NAMES"),
     CLI_SWITCH("last", last, "metrics of each run's last evaluation, not of its best checkpoint"),
     CLI_VALUE("format", format, "text (default), markdown, tsv, latex, or json: an object a row", "FORMAT"),
-    CLI_VALUE("digits", digits, "digits after the point (2)", "N"),
+    CLI_VALUE("digits", digits, "digits after the decimal point (default 2)", "N"),
     { 0 },
 };
 

@@ -15,18 +15,19 @@
 #define MAX_RUNS 32
 
 static const char about[] =
-    "How runs differ: the options that are not the same in all of them, and their losses at equal steps and after\n"
-    "equal numbers of input tokens (between two records, on the line through them). Of one run: its losses.\n\n"
+    "Compares runs: prints the options in which they differ, and their losses at equal steps and at equal numbers of\n"
+    "input tokens (interpolated linearly between log lines). For a single run it prints the losses.\n"
+    "\n"
     "  loam compare runs/a runs/b --svg curves.svg\n";
 
 static int rows = 8;
 static char *svg_path, *baseline_text;
 static gboolean as_json;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("rows", rows, "rows of each table of losses (8)", "N"),
-    CLI_PATH("svg", svg_path, "write the curves as a picture", "FILE"),
-    CLI_VALUE("baseline", baseline_text, "with --svg: a loss to draw as a dashed line", "NAME=LOSS"),
-    CLI_SWITCH("json", as_json, "one JSON object a line: each option, then each row"),
+    CLI_VALUE("rows", rows, "rows of each table of losses (default 8)", "N"),
+    CLI_PATH("svg", svg_path, "plot the loss curves as an SVG", "FILE"),
+    CLI_VALUE("baseline", baseline_text, "with --svg: also draw this loss as a dashed line", "NAME=LOSS"),
+    CLI_SWITCH("json", as_json, "print one JSON object per option, then one per row"),
     { 0 },
 };
 

@@ -1,4 +1,4 @@
-/* curves.h: plots the losses of runs. */
+/* curves.h: plots the losses of runs as an SVG. */
 #pragma once
 
 #include "train/history.h"
@@ -10,12 +10,12 @@ typedef struct Curve {
     const History *history;
 } Curve;
 
-/* A named loss, drawn as a horizontal line. */
+/* A reference loss, drawn as a horizontal line. */
 typedef struct Baseline {
     char *name; /* NULL means no line */
     double loss;
 } Baseline;
 
-/* An SVG: for each run the training loss as a line and the held-out losses as points, over input tokens, or over steps
- * where all runs read equally many tokens per step. */
+/* Writes an SVG with, for each run, the training loss as a line and the held-out losses as points. The x axis is input
+ * tokens, or steps if all runs read equally many tokens per step. */
 void curves_write(FILE *out, const Curve *curves, int n, Baseline baseline);

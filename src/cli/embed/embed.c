@@ -20,11 +20,12 @@
 
 #define USAGE "loam embed --model MODEL [--pooling KIND] [--jsonl FIELD] [--npy FILE] [FILE]… < LINES"
 
-static const char about[] = "Turns every line of the files, or of standard input, into a vector: one JSON object a "
-                            "line on standard output, or\n"
-                            "with --npy a row of a matrix for NumPy. The model is a BERT, with or without its heads, "
-                            "or a T5, whose encoder is\n"
-                            "read: a run directory, a checkpoint or a Hugging Face folder.\n\n"
+static const char about[] = "Computes a vector (embedding) for every line of the files, or of standard input, and "
+                            "prints one JSON object per line;\n"
+                            "with --npy it writes a NumPy matrix with one row per line. The model is a BERT, or a T5, "
+                            "of which only the encoder\n"
+                            "is used: a run directory, a checkpoint or a Hugging Face folder.\n"
+                            "\n"
                             "  echo \"The dog walks in the park\" | loam embed --model runs/bert\n";
 
 static char *model_path, *tokenizer_file, *jsonl_field, *pooling_name, *npy_path, *precision_name, *device_name;
@@ -32,19 +33,21 @@ static int64_t max_tokens, batch = 16;
 static gboolean as_ids, normalize;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
-    CLI_PATH("tokenizer", tokenizer_file, "tokenizer, where the model has none with it", "FILE"),
+    CLI_PATH("tokenizer", tokenizer_file, "tokenizer file or folder, needed if there is none beside the model", "FILE"),
     CLI_VALUE("device", device_name, "cpu (default), cuda, cuda:N, or auto: a GPU if one can be used", "DEVICE"),
     CLI_VALUE("precision", precision_name,
-              "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE"),
+              "precision: f32, bf16, fp16 or auto (default: that of training; f32 if the model is not from a run)",
+              "TYPE"),
     CLI_VALUE("pooling", pooling_name,
-              "mean of the tokens' vectors (default), the first's, the pooler's of a BERT, or none: one a token",
+              "mean of the hidden states (default), first: that of the first token, pooler: BERT's pooler, none: one "
+              "vector per token",
               "KIND"),
-    CLI_SWITCH("normalize", normalize, "vectors of length 1"),
-    CLI_VALUE("max-tokens", max_tokens, "longer texts are cut to N tokens (default: model.max_positions)", "N"),
-    CLI_VALUE("batch", batch, "texts of --max-tokens side by side, or more shorter ones (default 16)", "N"),
+    CLI_SWITCH("normalize", normalize, "scale vectors to length 1"),
+    CLI_VALUE("max-tokens", max_tokens, "truncate longer texts to N tokens (default: model.max_positions)", "N"),
+    CLI_VALUE("batch", batch, "texts of --max-tokens tokens in one batch, or more shorter texts (default 16)", "N"),
     CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the text is this field", "FIELD"),
-    CLI_SWITCH("ids", as_ids, "texts are token ids, separated by spaces"),
-    CLI_PATH("npy", npy_path, "write a matrix of f32, a row a line, instead of JSON", "FILE"),
+    CLI_SWITCH("ids", as_ids, "lines are token ids separated by spaces"),
+    CLI_PATH("npy", npy_path, "write a NumPy matrix of f32 with one row per line, instead of JSON", "FILE"),
     { 0 },
 };
 

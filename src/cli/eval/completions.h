@@ -1,4 +1,4 @@
-/* completions.h: completions of programs that a model writes. */
+/* completions.h: lets a model generate completions of programs. */
 #pragma once
 
 #include "cli/eval/programs.h"
@@ -6,10 +6,12 @@
 typedef struct ProgramItem {
     Problem problem;
     TaskExample example;            /* the prompt */
-    int64_t n, passed, passed_base; /* completions that were tested, that passed */
+    int64_t n, passed, passed_base; /* number of tested completions; number that passed; number that passed the original
+                                       tests (Trial) */
 } ProgramItem;
 
-/* Appends options->n completions (Trial) of each of the items [first, first + n) to `trials`. */
+/* Appends options->n completions (Trial) for each of the items first … first + n - 1 to `trials`. stop: texts before
+ * which a completion ends, ending with NULL. */
 bool completions_generate(const LoadedModel *loaded, TaskEncoder *encoder, ProgramItem *const *items, int64_t first,
                           int64_t n, const ProgramEvalOptions *options, const char *const *stop, GArray *trials,
                           GError **error);

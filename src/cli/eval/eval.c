@@ -25,15 +25,17 @@
     "--score FILE [--out FILE]) [group.key=value]…"
 
 static const char about[] =
-    "Loss (nats per target token), perplexity, accuracy and bits per byte of a model on held-out data. "
-    "MODEL is a run directory (also\n"
-    "RUN@best, RUN@1000), a checkpoint or a Hugging Face folder. A run knows its own data "
-    "options; a bare model takes them\n"
-    "from the command line. --task instead lets it answer the examples of its task (or of task.name, task.valid)\n"
-    "and prints the task's scores; for humaneval, mbpp and their like it runs what the model writes, in a sandbox, "
-    "and\n"
-    "prints pass@k. --rank chooses the likeliest of the task's labels instead of writing, --shots K puts K labelled\n"
-    "examples before each input. --score says how likely given targets are.\n\n"
+    "Computes the loss (nats per target token), perplexity, accuracy and bits per byte of a model on held-out data.\n"
+    "MODEL is a run directory (also RUN@best, RUN@1000), a checkpoint or a Hugging Face folder. A run has stored its\n"
+    "data options; for other models give them on the command line.\n"
+    "\n"
+    "--task instead lets the model answer the examples of its task (or of task.name and task.valid) and prints the "
+    "task's\n"
+    "scores. For humaneval, mbpp and similar tasks it runs the generated programs in a sandbox and prints pass@k.\n"
+    "--rank chooses the most likely of the task's labels instead of generating text; --shots K puts K labelled "
+    "examples\n"
+    "before each input. --score computes the log-probability of given targets.\n"
+    "\n"
     "  loam eval runs/a data.valid=data/valid\n"
     "  loam eval runs/rte --task --out predictions.jsonl\n"
     "  loam eval gpt2/ --task sst2 task.data=glue/SST-2 --shots 4 --rank sum\n"
@@ -58,51 +60,55 @@ static const char *python_name = "python3";
     }
 static ProgramEvalOptions programs = DEFAULTS;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("samples", samples, "samples from the start of the set; 0 (default): all", "N"),
-    CLI_SWITCH("unigram", unigram, "also the best unigram model of the same targets"),
-    CLI_SWITCH("json", as_json, "one JSON object a set, or a score"),
-    CLI_SWITCH("task", with_task, "answer the examples of task.valid, and score the answers; NAME is task.name=NAME"),
-    CLI_VALUE("beams", beams, "with --task: beam search with K hypotheses (default 1: greedy)", "K"),
+    CLI_VALUE("samples", samples, "evaluate only the first N samples; 0 means all (default)", "N"),
+    CLI_SWITCH("unigram", unigram, "also print the loss of the best unigram model of the same targets"),
+    CLI_SWITCH("json", as_json, "print one JSON object per dataset or score"),
+    CLI_SWITCH("task", with_task, "answer the examples of task.valid and score the answers; NAME sets task.name"),
+    CLI_VALUE("beams", beams, "with --task: beam search with K hypotheses (default 1: greedy decoding)", "K"),
     CLI_VALUE("rank", rank_by,
-              "with --task: answer the likeliest label: by the log-probability of its target (sum), by that over its "
-              "bytes (bytes) or over its tokens (tokens)",
+              "with --task: choose the most likely label: by its log-probability (sum), divided by its bytes (bytes) "
+              "or by its tokens (tokens)",
               "sum|bytes|tokens"),
-    CLI_SWITCH("no-eos", no_eos, "with --rank: the end of the answer does not count (default of a GPT with --shots)"),
+    CLI_SWITCH("no-eos", no_eos, "with --rank: do not append EOS to labels (default for a GPT with --shots)"),
     CLI_VALUE("shots", shots, "with --task: K labelled examples of task.data before each input (default 0)", "K"),
-    CLI_VALUE("shots-seed", shots_seed, "with --shots: of the draw (default 1)", "S"),
-    CLI_VALUE("shots-separator", shots_separator, "with --shots: after each example (default \\n\\n, an empty line)",
+    CLI_VALUE("shots-seed", shots_seed, "with --shots: seed of the choice of examples (default 1)", "S"),
+    CLI_VALUE("shots-separator", shots_separator, "with --shots: text after each example (default \
+\
+, an empty line)",
               "TEXT"),
-    CLI_VALUE("bootstrap", resamples, "with --task: intervals of the scores from N resamples (0, the default: none)",
-              "N"),
-    CLI_VALUE("confidence", confidence, "with --bootstrap: share of the resamples in an interval (default 95)",
-              "PERCENT"),
-    CLI_VALUE("bootstrap-seed", resample_seed, "with --bootstrap: of the resamples (default 1)", "S"),
-    CLI_PATH("score", score_path, "JSON lines with \"input\" and \"target\": text, or ids", "FILE"),
-    CLI_PATH(
-        "out", score_out,
-        "where the scores of --score, or the predictions of --task go; what the file has is not answered again, and "
-        "other answers are never written over",
-        "FILE"),
+    CLI_VALUE("bootstrap", resamples,
+              "with --task: confidence intervals from N bootstrap resamples; 0 means none (default)", "N"),
+    CLI_VALUE("confidence", confidence,
+              "with --bootstrap: share of resamples within the interval, in percent (default 95)", "PERCENT"),
+    CLI_VALUE("bootstrap-seed", resample_seed, "with --bootstrap: seed of the resamples (default 1)", "S"),
+    CLI_PATH("score", score_path,
+             "compute log-probabilities for JSON lines with \"input\" and \"target\", as text or ids", "FILE"),
+    CLI_PATH("out", score_out,
+             "file for the results of --score or the predictions of --task; results that it already holds are kept, "
+             "and a file with other contents is an error",
+             "FILE"),
     CLI_PATH(
         "predictions", programs.predictions,
-        "programs: test completions of another program instead, JSON lines with task_id and completion (or solution)",
+        "programs: test these completions instead of a model's: JSON lines with task_id and completion (or solution)",
         "FILE"),
-    CLI_VALUE("n", programs.n, "programs: completions of a problem (default 1)", "N"),
-    CLI_VALUE("k", programs.k, "programs: the k of pass@k (default 1,10,100)", "K,…"),
+    CLI_VALUE("n", programs.n, "programs: number of completions per problem (default 1)", "N"),
+    CLI_VALUE("k", programs.k, "programs: values of k for pass@k (default 1,10,100)", "K,…"),
     CLI_VALUE("length-penalty", programs.length_penalty,
-              "programs: of the search: log p / ((5 + length) / 6)^A is the best (default 0.6)", "A"),
-    CLI_VALUE("temperature", programs.temperature, "programs: draw tokens; 0 (default): the likeliest", "T"),
-    CLI_VALUE("top-p", programs.top_p, "programs: draw from the fewest tokens that hold the share P (default 1)", "P"),
-    CLI_VALUE("seed", programs.seed, "programs: of the samples (default 1)", "S"),
-    CLI_VALUE(
-        "stop", stop,
-        "programs: a completion ends before TEXT (\\n is a line end); repeat it for several (default: the task's)",
-        "TEXT"),
-    CLI_VALUE("jobs", programs.run.jobs, "programs: how many run at once (default: one a core)", "N"),
-    CLI_VALUE("timeout", programs.timeout_s, "programs: seconds for each (default 3, for EvalPlus 60)", "S"),
-    CLI_VALUE("memory", memory_mib, "programs: MiB of memory of a process (default 2048)", "MIB"),
-    CLI_PATH("python", python_name, "programs: the interpreter (default: python3 of PATH)", "FILE"),
-    CLI_SWITCH("unsafe-no-sandbox", unsafe, "programs: run them as this user, with time and memory limits alone"),
+              "programs: A in the score of beam search, log p / ((5 + length) / 6)^A (default 0.6)", "A"),
+    CLI_VALUE("temperature", programs.temperature, "programs: sampling temperature; 0 means greedy decoding (default)",
+              "T"),
+    CLI_VALUE("top-p", programs.top_p,
+              "programs: sample from the smallest set of most likely tokens with total probability P (default 1)", "P"),
+    CLI_VALUE("seed", programs.seed, "programs: seed of sampling (default 1)", "S"),
+    CLI_VALUE("stop", stop, "programs: end a completion before TEXT, in which \
+ means a line end; may be repeated (default: as the task says)",
+              "TEXT"),
+    CLI_VALUE("jobs", programs.run.jobs, "programs: number of programs that run at once (default: one per core)", "N"),
+    CLI_VALUE("timeout", programs.timeout_s, "programs: time limit per program in seconds (default 3; EvalPlus: 60)",
+              "S"),
+    CLI_VALUE("memory", memory_mib, "programs: memory limit per process in MiB (default 2048)", "MIB"),
+    CLI_PATH("python", python_name, "programs: Python interpreter (default: python3 in PATH)", "FILE"),
+    CLI_SWITCH("unsafe-no-sandbox", unsafe, "programs: run without a sandbox, with only time and memory limits"),
     { 0 },
 };
 

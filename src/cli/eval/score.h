@@ -3,7 +3,7 @@
 
 #include "train/model_path.h"
 
-/* path: JSON lines with "input" and "target", each text or an array of ids. Writes one JSON object per line to `out`;
- * NULL means standard output. Lines that `out` already has are not scored again; answers of another model or to other
- * lines in it are an error. */
+/* path: JSON lines with "input" and "target", each a text or an array of ids. Writes one JSON object per line to the
+ * file `out`; NULL means standard output. Results that `out` already holds are kept; it is an error if they are of
+ * another model or of other lines. */
 bool score_file(const LoadedModel *loaded, const char *path, const char *out, GError **error);

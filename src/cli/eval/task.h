@@ -5,17 +5,17 @@
 #include "train/model_path.h"
 
 typedef struct TaskEvalOptions {
-    int64_t samples; /* examples from the start of the file; 0 means all */
+    int64_t samples; /* evaluate only this many examples from the start of the file; 0 means all */
     int32_t beams;
-    const char *out; /* NULL, or a file for the predictions, a JSON object a line */
-    bool json;       /* scores as JSON objects */
-    int rank;        /* RankBy: choose among the task's labels; -1 means that the model writes its answers */
-    bool no_eos;     /* rank: EOS after a label does not count */
-    int64_t shots;   /* labelled examples of task.data before each input */
+    const char *out; /* file for the predictions, one JSON object per line; NULL means none */
+    bool json;       /* print scores as JSON objects */
+    int rank;        /* RankBy: choose among the task's labels; -1 means that the model generates its answers */
+    bool no_eos;     /* with `rank`: do not append EOS to labels */
+    int64_t shots;   /* few-shot: number of labelled examples of task.data before each input */
     uint64_t shots_seed;
-    const char *separator; /* after each of them */
-    int64_t resamples;     /* of a bootstrap, for intervals of the scores; 0 means none */
-    double confidence;     /* share of the resamples in an interval, in percent */
+    const char *separator; /* text after each of these examples */
+    int64_t resamples;     /* bootstrap resamples for confidence intervals; 0 means no intervals */
+    double confidence;     /* share of resamples within an interval, in percent */
     uint64_t resample_seed;
 } TaskEvalOptions;
 

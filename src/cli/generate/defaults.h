@@ -1,5 +1,5 @@
-/* defaults.h: settings of `loam generate`: the command line's, else those of the model's generation_config.json, else
- * greedy decoding of 64 tokens. */
+/* defaults.h: the settings of `loam generate`: from the command line, otherwise from the model's
+ * generation_config.json, otherwise greedy decoding of 64 tokens. */
 #pragma once
 
 #include "base/error.h"
@@ -22,6 +22,7 @@ typedef struct GenerationSettings {
     }
 
 /* Fills the unset fields. model: TokenRoles.generation, may be NULL; encodes: whether the model has an encoder. *used
- * and *unused list the settings of generation_config.json that apply and that do not ("top_p 0.9, …"); g_free. */
+ * and *unused become texts that list the settings of generation_config.json that apply, and those that do not ("top_p
+ * 0.9, …"). g_free both. */
 bool generation_defaults(GenerationSettings *settings, const json_t *model, bool encodes, char **used, char **unused,
                          GError **error);

@@ -19,11 +19,15 @@
 #define USAGE "loam generate --model MODEL [--max-tokens N] [--beams K | --temperature T] [--fill] [--json] < LINES"
 
 static const char about[] =
-    "Answers every line of standard input with one line: the likeliest token each time, unless --beams,\n"
-    "--temperature or the model's generation_config.json say otherwise; line ends in an answer are printed as \\n.\n"
-    "For T5 a line holds blanks <extra_id_0>, <extra_id_1> …, and the answer says what belongs in each; --fill\n"
-    "prints the whole line with its blanks filled instead. A GPT goes on from the line; a BERT says what is\n"
-    "likeliest at each [MASK]. MODEL is a run directory, a checkpoint or a Hugging Face folder.\n\n"
+    "Generates text: prints one line for every line of standard input. Decoding is greedy unless --beams, "
+    "--temperature\n"
+    "or the model's generation_config.json say otherwise; a line end in an answer is printed as \\n.\n"
+    "\n"
+    "A T5 fills blanks: the line contains <extra_id_0>, <extra_id_1> …, and the answer gives the text for each; "
+    "--fill\n"
+    "prints the whole line with its blanks filled. A GPT continues the line. A BERT gives the most likely tokens\n"
+    "at each [MASK]. MODEL is a run directory, a checkpoint or a Hugging Face folder.\n"
+    "\n"
     "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
 
 static char *model_path, *tokenizer_file, *jsonl_field, *precision_name, *device_name;
@@ -33,26 +37,28 @@ static GenerationSettings settings = GENERATION_SETTINGS_UNSET;
 static gboolean fill, as_ids, as_json;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
-    CLI_PATH("tokenizer", tokenizer_file, "tokenizer, where the model has none with it", "FILE"),
+    CLI_PATH("tokenizer", tokenizer_file, "tokenizer file or folder, needed if there is none beside the model", "FILE"),
     CLI_VALUE("device", device_name, "cpu (default), cuda, cuda:N, or auto: a GPU if one can be used", "DEVICE"),
     CLI_VALUE("precision", precision_name,
-              "compute in f32, bf16, fp16 or auto (default: as the run was trained; f32 for another model)", "TYPE"),
-    CLI_VALUE("max-tokens", settings.max_tokens, "longest answer in tokens (default 64, at most 32768)", "N"),
-    CLI_VALUE("beams", settings.beams, "beam search with K hypotheses (default 1: none)", "K"),
-    CLI_VALUE("length-penalty", length_penalty, "of the search: log p / ((5 + length) / 6)^A is the best (default 0.6)",
-              "A"),
-    CLI_VALUE("temperature", settings.temperature, "draw tokens; 0 (default): the likeliest", "T"),
-    CLI_VALUE("top-k", settings.top_k, "draw from the K likeliest tokens; 0 (default): all", "K"),
-    CLI_VALUE("top-p", settings.top_p, "draw from the fewest tokens that hold the share P (default 1)", "P"),
+              "precision: f32, bf16, fp16 or auto (default: that of training; f32 if the model is not from a run)",
+              "TYPE"),
+    CLI_VALUE("max-tokens", settings.max_tokens, "maximum tokens of an answer (default 64, at most 32768)", "N"),
+    CLI_VALUE("beams", settings.beams, "beam search with K hypotheses (default 1: no beam search)", "K"),
+    CLI_VALUE("length-penalty", length_penalty,
+              "A in the score of beam search, log p / ((5 + length) / 6)^A (default 0.6)", "A"),
+    CLI_VALUE("temperature", settings.temperature, "sampling temperature; 0 means greedy decoding (default)", "T"),
+    CLI_VALUE("top-k", settings.top_k, "sample from the K most likely tokens; 0 means all (default)", "K"),
+    CLI_VALUE("top-p", settings.top_p,
+              "sample from the smallest set of most likely tokens with total probability P (default 1)", "P"),
     CLI_VALUE("repetition-penalty", settings.repetition_penalty,
-              "makes what was read or said less likely (default 1: off)", "R"),
-    CLI_VALUE("n", n_answers, "answers to each line: samples, or the best of the search", "N"),
-    CLI_VALUE("seed", seed, "of the samples (default 1)", "S"),
-    CLI_VALUE("batch", batch, "most lines answered side by side (default 16)", "N"),
-    CLI_SWITCH("fill", fill, "print the line with its blanks filled"),
-    CLI_SWITCH("ids", as_ids, "prompts are token ids, separated by spaces; no tokenizer is needed"),
+              "R > 1 makes tokens of the prompt and the answer less likely (default 1: off)", "R"),
+    CLI_VALUE("n", n_answers, "answers per line: samples, or the best hypotheses of beam search (default 1)", "N"),
+    CLI_VALUE("seed", seed, "seed of sampling (default 1)", "S"),
+    CLI_VALUE("batch", batch, "maximum number of lines answered in one batch (default 16)", "N"),
+    CLI_SWITCH("fill", fill, "T5: print the whole line with its blanks filled"),
+    CLI_SWITCH("ids", as_ids, "lines are token ids separated by spaces; no tokenizer is needed"),
     CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the prompt is this field", "FIELD"),
-    CLI_SWITCH("json", as_json, "one JSON object a line: prompt, text, ids, logprob"),
+    CLI_SWITCH("json", as_json, "print one JSON object per line: prompt, text, ids, logprob"),
     { 0 },
 };
 

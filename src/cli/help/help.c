@@ -9,12 +9,12 @@
 #define USAGE "loam help [VERB [ACTION] | GROUP | OPTION] [--options | --presets | --man DIR | --completion SHELL]"
 
 static const char about[] =
-    "What loam does, or what one verb, one group of options (run, model, lora, tokenizer, data, task, train, optim,\n"
-    "fp16, fp8) or one option does; and the files that `make install` puts where `man loam-train` and the completion "
-    "of\n"
-    "shells look.\n\n"
+    "Explains loam, or one verb, one group of options (run, model, lora, tokenizer, data, task, train, optim, fp16, "
+    "fp8) or\n"
+    "one option. It also prints the manual pages and completion scripts that `make install` installs.\n"
+    "\n"
     "  loam help train               the verb\n"
-    "  loam help optim               options optim.*; of a group with the name of a verb: loam help train.\n"
+    "  loam help optim               the options optim.*; if a verb has the same name, add a dot: loam help train.\n"
     "  loam help optim.lr\n"
     "  loam help --options | grep warmup\n"
     "  source <(loam help --completion bash)\n";
@@ -22,10 +22,11 @@ static const char about[] =
 static gboolean options_reference, presets_reference;
 static char *man_dir, *shell;
 static const GOptionEntry entries[] = {
-    CLI_SWITCH("options", options_reference,
-               "print every option of a configuration: on a terminal to be read, else as Markdown, docs/options.md"),
-    CLI_SWITCH("presets", presets_reference, "print every model.preset and its size, as Markdown"),
-    CLI_PATH("man", man_dir, "write manual pages into a folder", "DIR"),
+    CLI_SWITCH(
+        "options", options_reference,
+        "print all options of configurations: as text on a terminal, otherwise as Markdown, as in docs/options.md"),
+    CLI_SWITCH("presets", presets_reference, "print all model presets and their sizes, as Markdown"),
+    CLI_PATH("man", man_dir, "write manual pages into the folder DIR", "DIR"),
     CLI_VALUE("completion", shell, "print a completion script for bash, zsh or fish", "SHELL"),
     { 0 },
 };

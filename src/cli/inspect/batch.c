@@ -14,18 +14,18 @@
 #define USAGE "loam inspect batch CONFIG.yaml [--step S] [--samples N] [--valid] [--json] [group.key=value]…"
 
 static const char about[] =
-    "What the model sees at a step: inputs and targets with their sentinels, and the text that they make together,\n"
-    "on a terminal with the masked spans in colour.\n"
-    "Steps count from 1, as in metrics.jsonl.\n\n"
+    "Prints what the model sees at one step: inputs and targets with their sentinels, and the original text,\n"
+    "on a terminal with the masked spans in colour. Steps count from 1, as in metrics.jsonl.\n"
+    "\n"
     "  loam inspect batch config.yaml --step 3 --samples 2\n";
 
 static gint64 step = 1, max_samples;
 static gboolean as_json, held_out;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("step", step, "the step (1)", "S"),
-    CLI_VALUE("samples", max_samples, "show the first N rows of the batch only", "N"),
-    CLI_SWITCH("valid", held_out, "of the held-out data instead of the training data"),
-    CLI_SWITCH("json", as_json, "one JSON object a sequence"),
+    CLI_VALUE("step", step, "number of the step (default 1)", "S"),
+    CLI_VALUE("samples", max_samples, "show only the first N rows of the batch", "N"),
+    CLI_SWITCH("valid", held_out, "show held-out data instead of training data"),
+    CLI_SWITCH("json", as_json, "print one JSON object per sequence"),
     { 0 },
 };
 

@@ -58,8 +58,10 @@ static bool verify(const char *folder, void *unused, GError **error)
 bool inspect_checkpoint(int argc, char **argv, GError **error)
 {
     static const char usage[] = "loam inspect checkpoint RUN|CHECKPOINT [--json]";
-    static const char about[] = "What a checkpoint holds, after a check of every size and checksum.\n\n"
-                                "  loam inspect checkpoint runs/a@best\n";
+    static const char about[] =
+        "Prints the contents of a checkpoint, after verifying the size and checksum of every file.\n"
+        "\n"
+        "  loam inspect checkpoint runs/a@best\n";
     if (!cli_parse(&argc, &argv, entries, usage, about, error))
         return false;
     if (argc != 2)
@@ -106,8 +108,9 @@ bool inspect_model(int argc, char **argv, GError **error)
 {
     static const char usage[] = "loam inspect model FILE|HF-FOLDER [--json]";
     static const char about[] =
-        "The tensors of a safetensors file, of a file of torch.save (.bin, .pt), or of a folder's\n"
-        "(sharded ones too).\n\n"
+        "Prints the names and shapes of the tensors in a safetensors file, a file of torch.save (.bin, .pt), or a\n"
+        "Hugging Face folder (also in shards).\n"
+        "\n"
         "  loam inspect model hf-t5/\n";
     if (!cli_parse(&argc, &argv, entries, usage, about, error))
         return false;

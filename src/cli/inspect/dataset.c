@@ -16,21 +16,22 @@
 #define SHOWN_IDS  64 /* ids shown of a document without a tokenizer */
 #define MAX_POWERS 63
 
-static const char about[] =
-    "Counts and lengths of a token dataset (PREFIX.bin, .idx, .json), and its first documents: as text with a\n"
-    "tokenizer, else as ids. Datasets of Megatron will do.\n\n"
-    "  loam inspect dataset data/train --tokenizer tok.model --documents 3\n"
-    "  loam inspect dataset data/code --tokenizer tok.model --documents 1 --trees\n"
-    "  loam inspect dataset data/train --check\n";
+static const char about[] = "Prints counts and lengths of a token dataset (PREFIX.bin, .idx and, if present, .json) "
+                            "and its first documents: as\n"
+                            "text with --tokenizer, otherwise as ids. Also reads datasets of Megatron.\n"
+                            "\n"
+                            "  loam inspect dataset data/train --tokenizer tok.model --documents 3\n"
+                            "  loam inspect dataset data/code --tokenizer tok.model --documents 1 --trees\n"
+                            "  loam inspect dataset data/train --check\n";
 
 static char *tokenizer_file;
 static gint64 n_shown;
 static gboolean as_json, check, with_trees;
 static const GOptionEntry entries[] = {
-    CLI_PATH("tokenizer", tokenizer_file, "the tokenizer to decode with", "TOK"),
+    CLI_PATH("tokenizer", tokenizer_file, "tokenizer that decodes ids to text", "TOK"),
     CLI_VALUE("documents", n_shown, "show the first N documents", "N"),
-    CLI_SWITCH("trees", with_trees, "show the syntax trees of these documents too (loam prepare --ast)"),
-    CLI_SWITCH("check", check, "read every token: are all ids those of the tokenizer?"),
+    CLI_SWITCH("trees", with_trees, "also show the syntax trees of these documents (loam prepare --ast)"),
+    CLI_SWITCH("check", check, "read every token and check that all ids belong to the tokenizer"),
     CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };

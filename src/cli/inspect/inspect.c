@@ -5,7 +5,7 @@
 static const SubVerb sub_verbs[] = {
     { "dataset", inspect_dataset, "a token dataset: counts, lengths, tokenizer, first documents" },
     { "batch", inspect_batch, "what the model sees at a step of a configuration" },
-    { "checkpoint", inspect_checkpoint, "what a checkpoint holds, checked to the last byte" },
+    { "checkpoint", inspect_checkpoint, "the contents of a checkpoint, after verifying it" },
     { "model", inspect_model, "the tensors of a safetensors file or a Hugging Face folder" },
 };
 

@@ -1,8 +1,8 @@
-/* spans.h: the text of a sample with its masked spans in colour. */
+/* spans.h: prints the text of a sample with its masked spans in colour. */
 #pragma once
 
 #include "data/loader.h"
 
-/* Prints the text that inputs and targets make together. On a terminal masked spans are coloured, equal spans alike;
- * not with NO_COLOR in the environment. Prints nothing where inputs and targets do not fit together. */
+/* Prints the original text of a sample, restored from its inputs and targets. On a terminal masked spans are coloured,
+ * unless NO_COLOR is set in the environment. Prints nothing if inputs and targets do not fit together. */
 bool print_spans(const ObjectiveConfig *config, const Example *example, const Tokenizer *tok, GError **error);

@@ -1,4 +1,4 @@
-/* cleaning.h: the options of `loam prepare` about documents to leave out, and their report. */
+/* cleaning.h: the options of `loam prepare` that select documents to leave out, and the report of what was left out. */
 #pragma once
 
 #include "cli/cli.h"
@@ -15,32 +15,40 @@ typedef struct CleaningFlags {
 extern CleaningFlags cleaning_flags;
 
 #define CLEANING_ENTRIES                                                                                               \
-    CLI_SWITCH("clean", cleaning_flags.clean,                                                                          \
-               "leave out generated and minified files, by the next three rules and by what their first lines say"),   \
-        CLI_VALUE("max-line", cleaning_flags.max_line, "leave out documents with a longer line (clean: 1000)",         \
-                  "CHARACTERS"),                                                                                       \
-        CLI_VALUE("max-mean-line", cleaning_flags.max_mean, "or with longer lines on average (clean: 100)",            \
-                  "CHARACTERS"),                                                                                       \
+    CLI_SWITCH(                                                                                                        \
+        "clean", cleaning_flags.clean,                                                                                 \
+        "leave out generated and minified files: by the next three rules, and by comments in their first lines"),      \
+        CLI_VALUE("max-line", cleaning_flags.max_line,                                                                 \
+                  "leave out documents with a line longer than this (default with --clean: 1000)", "CHARACTERS"),      \
+        CLI_VALUE("max-mean-line", cleaning_flags.max_mean,                                                            \
+                  "leave out documents whose lines are longer on average (default with --clean: 100)", "CHARACTERS"),  \
         CLI_VALUE("min-letters", cleaning_flags.min_letters,                                                           \
-                  "or with a smaller share of letters and digits (clean: 0.25)", "SHARE"),                             \
+                  "leave out documents with a smaller share of letters and digits (default with --clean: 0.25)",       \
+                  "SHARE"),                                                                                            \
         CLI_SWITCH("near-duplicates", cleaning_flags.repeats,                                                          \
-                   "leave out documents of which about nine tenths repeat one before"),                                \
+                   "leave out near duplicates: documents that share about 90% with an earlier one"),                   \
         CLI_VALUE("licence-field", cleaning_flags.licence_field,                                                       \
-                  "of JSON objects: the licence, or a list; leave out others than --licences", "NAME"),                \
-        CLI_VALUE("licences", cleaning_flags.licences, "the licences that are wanted", "MIT,Apache-2.0"),              \
+                  "JSON field with the licence, or a list of licences; other documents than those under --licences "   \
+                  "are left out",                                                                                      \
+                  "NAME"),                                                                                             \
+        CLI_VALUE("licences", cleaning_flags.licences, "licences to keep", "MIT,Apache-2.0"),                          \
         CLI_ENTRY("exclude", G_OPTION_ARG_FILENAME_ARRAY, cleaning_flags.exclude,                                      \
-                  "an evaluation set: leave out documents that repeat one of it", "PATH"),                             \
-        CLI_VALUE("exclude-field", cleaning_flags.exclude_fields,                                                      \
-                  "of its JSON objects: what holds the text (text); several are joined by newlines", "NAME"),          \
-        CLI_VALUE("exclude-ngram", cleaning_flags.ngram, "words of the n-grams that are compared (13)", "N"),          \
-        CLI_VALUE("exclude-share", cleaning_flags.share,                                                               \
-                  "share of the n-grams of an evaluation document that make a near duplicate (0.5)", "SHARE")
+                  "evaluation set: leave out documents that contain one of its documents; may be repeated", "PATH"),   \
+        CLI_VALUE(                                                                                                     \
+            "exclude-field", cleaning_flags.exclude_fields,                                                            \
+            "JSON field of --exclude with the text (default: text); repeat it to join several fields with newlines",   \
+            "NAME"),                                                                                                   \
+        CLI_VALUE("exclude-ngram", cleaning_flags.ngram, "length of the compared n-grams in words (default 13)", "N"), \
+        CLI_VALUE(                                                                                                     \
+            "exclude-share", cleaning_flags.share,                                                                     \
+            "leave out a document that contains this share of the n-grams of an evaluation document (default 0.5)",    \
+            "SHARE")
 
-/* Whether one of the options was given. */
+/* Whether the user gave one of the options. */
 bool cleaning_is_given(void);
-/* Checks the flags, and makes options->rules point to `rules`, which cleaning_clear frees, if there is a rule. */
+/* Checks the flags. If there is a rule, fills `rules` and sets options->rules to it. Free with cleaning_clear. */
 bool cleaning_options(CleaningRules *rules, PrepareOptions *options, GError **error);
 void cleaning_clear(CleaningRules *rules);
 void print_dropped(const PrepareStats *stats, const PrepareOptions *options);
-/* {"generated": 3, …}: the reasons that dropped a document. */
+/* Number of documents left out, by reason: {"generated": 3, …}. json_decref. */
 json_t *dropped_json(const PrepareStats *stats);

@@ -16,11 +16,14 @@
 
 #define USAGE "loam prepare --tokenizer TOK --out PREFIX [OPTION]… PATH…"
 
-static const char about[] =
-    "Text to a token dataset: PREFIX.bin, PREFIX.idx, PREFIX.json. A PATH is a .txt, .jsonl or .json file, plain, .gz\n"
-    "or .zst, or a folder, read with all below it. The same input gives the same bytes whatever the workers.\n\n"
-    "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n"
-    "  loam prepare --format fairseq --out data-bin --valid-files valid.txt train.txt\n";
+static const char about[] = "Tokenizes text into a token dataset: PREFIX.bin, PREFIX.idx and PREFIX.json. PATH is a "
+                            ".txt, .jsonl or .json file,\n"
+                            "plain, .gz or .zst, or a folder, which is read with all its subfolders. Equal input gives "
+                            "equal bytes, whatever the\n"
+                            "number of threads.\n"
+                            "\n"
+                            "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n"
+                            "  loam prepare --format fairseq --out data-bin --valid-files valid.txt train.txt\n";
 
 static char *tokenizer_file, *out, *valid, *on_error, *format, **fields, *fields_apart;
 static gint workers;
@@ -30,38 +33,44 @@ static gboolean whole_file, paragraphs, append_eod, specials, split_sentences, k
     as_json;
 static const GOptionEntry entries[] = {
     CLI_PATH("tokenizer", tokenizer_file,
-             "the tokenizer: a file or a folder of any kind that loam tokenizer makes or reads, or bytes", "TOK"),
-    CLI_PATH("out", out, "where to write; folders are made", "PREFIX"),
-    CLI_VALUE(
-        "format", format,
-        "megatron, or fairseq: PREFIX is a folder of dict.txt, train.* and valid.*; without --tokenizer lines of words",
-        "NAME"),
+             "tokenizer: a file or folder of any kind that loam tokenizer trains or reads, or \"bytes\"", "TOK"),
+    CLI_PATH("out", out, "path prefix of the dataset; missing folders are created", "PREFIX"),
+    CLI_VALUE("format", format,
+              "megatron (default), or fairseq: PREFIX is a folder with dict.txt, train.* and valid.*; without "
+              "--tokenizer, tokens are words separated by spaces",
+              "NAME"),
     CLI_VALUE("valid", valid, "share of documents held out into PREFIX-valid, such as 1%", "SHARE"),
-    CLI_VALUE("workers", workers, "threads that tokenize (every core)", "N"),
-    CLI_VALUE("field", fields, "of JSON objects: what holds the text (text); several are joined by newlines", "NAME"),
+    CLI_VALUE("workers", workers, "number of threads (default: one per core)", "N"),
+    CLI_VALUE("field", fields,
+              "JSON field that holds the text (default: text); repeat it to join several fields with newlines", "NAME"),
     CLI_VALUE("fields", fields_apart,
-              "several, each into a dataset of its own: PREFIX_text_document, PREFIX_summary_document", "text,summary"),
-    CLI_SWITCH("split-sentences", split_sentences, "one sequence a sentence, for BERT"),
-    CLI_SWITCH("keep-newlines", keep_newlines, "sentences keep the newlines after them"),
-    CLI_VALUE("min-tokens", min_tokens, "drop documents of fewer tokens", "N"),
-    CLI_VALUE("max-tokens", max_tokens, "drop documents of more tokens", "N"),
-    CLI_SWITCH(
-        "whole-file", whole_file,
-        ".txt: a file is one document, in its order; so it is for a GPT's tokenizer, without mask and sentinels"),
-    CLI_SWITCH("paragraphs", paragraphs, ".txt: blank lines end documents; so it is for other tokenizers"),
-    CLI_SWITCH("append-eod", append_eod, "an end-of-sequence token after every document"),
-    CLI_SWITCH("specials", specials, "read special tokens in the text, such as <|endoftext|>"),
-    CLI_SWITCH("keep-duplicates", keep_duplicates, "keep documents that occurred before"),
-    CLI_VALUE("on-error", on_error, "stop at a document that cannot be read, or skip it (stop)", "stop|skip"),
-    CLI_VALUE("max-document", max_document, "longest line or document accepted, in MiB (64)", "MIB"),
-    CLI_SWITCH("lines", lines, "fairseq: every line is a sequence, empty ones too"),
-    CLI_VALUE("valid-files", valid_files, "lines for valid.*, valid1.*, …", "FILE,FILE"),
-    CLI_VALUE("test-files", test_files, "the same for test.*, test1.*, …", "FILE,FILE"),
-    CLI_PATH("dict", dictionary, "lines of words: use this dict.txt, build none", "FILE"),
-    CLI_VALUE("min-count", min_count, "lines of words: leave rarer ones out of the dictionary", "N"),
-    CLI_VALUE("dict-size", dict_size, "lines of words: ids at most, four specials included (all)", "N"),
-    CLI_VALUE("padding-factor", padding_factor, "lines of words: fill the dictionary up to a multiple of this (8)",
-              "N"),
+              "JSON fields, each for a dataset of its own: PREFIX_text_document, PREFIX_summary_document",
+              "text,summary"),
+    CLI_SWITCH("split-sentences", split_sentences,
+               "store every sentence as a sequence of its own, for BERT's sentence pairs"),
+    CLI_SWITCH("keep-newlines", keep_newlines, "with --split-sentences: keep newlines at the end of sentences"),
+    CLI_VALUE("min-tokens", min_tokens, "leave out documents with fewer tokens", "N"),
+    CLI_VALUE("max-tokens", max_tokens, "leave out documents with more tokens", "N"),
+    CLI_SWITCH("whole-file", whole_file,
+               ".txt: each file is one document; default for a tokenizer without mask token and sentinels (GPT)"),
+    CLI_SWITCH("paragraphs", paragraphs, ".txt: a blank line ends a document; default for other tokenizers"),
+    CLI_SWITCH("append-eod", append_eod, "append an end-of-sequence token to every document"),
+    CLI_SWITCH("specials", specials, "recognise special tokens in the text, such as <|endoftext|>"),
+    CLI_SWITCH("keep-duplicates", keep_duplicates, "keep exact duplicates of documents"),
+    CLI_VALUE("on-error", on_error, "stop at an unreadable document (default), or skip it", "stop|skip"),
+    CLI_VALUE("max-document", max_document, "maximum size of a line or document in MiB (default 64)", "MIB"),
+    CLI_SWITCH("lines", lines, "fairseq: every line is a sequence, also empty lines"),
+    CLI_VALUE("valid-files", valid_files, "fairseq: files for valid.*, valid1.*, …", "FILE,FILE"),
+    CLI_VALUE("test-files", test_files, "fairseq: files for test.*, test1.*, …", "FILE,FILE"),
+    CLI_PATH("dict", dictionary, "fairseq without tokenizer: use this dict.txt instead of building one", "FILE"),
+    CLI_VALUE("min-count", min_count,
+              "fairseq without tokenizer: leave words that occur less than N times out of the dictionary", "N"),
+    CLI_VALUE(
+        "dict-size", dict_size,
+        "fairseq without tokenizer: maximum size of the dictionary, four special tokens included (default: no limit)",
+        "N"),
+    CLI_VALUE("padding-factor", padding_factor,
+              "fairseq without tokenizer: pad the size of the dictionary to a multiple of N (default 8)", "N"),
     CLEANING_ENTRIES,
     PROGRAM_ENTRIES,
     CLI_SWITCH("json", as_json, "print the counts as one JSON object"),

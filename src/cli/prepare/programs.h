@@ -17,35 +17,43 @@ typedef struct ProgramFlags {
 extern ProgramFlags program_flags;
 
 #define PROGRAM_ENTRIES                                                                                                \
-    CLI_SWITCH("ast", program_flags.ast,                                                                               \
-               "parse programs, and cut them into segments along their syntax trees, which go into PREFIX.tree"),      \
+    CLI_SWITCH(                                                                                                        \
+        "ast", program_flags.ast,                                                                                      \
+        "parse programs, divide them into segments along their syntax trees, and store the trees in PREFIX.tree"),     \
         CLI_VALUE("language-field", program_flags.language_field,                                                      \
-                  "ast: field of JSON objects with the language or a file name (language, lang or path)", "NAME"),     \
+                  "ast: JSON field with the language or a file name (default: language, lang or path)", "NAME"),       \
         CLI_VALUE("segment", program_flags.segment,                                                                    \
-                  "ast: tokens of a segment at most; one less than data.input_length (1023)", "N"),                    \
+                  "ast: maximum tokens of a segment: data.input_length - 1 (default 1023)", "N"),                      \
         CLI_VALUE("segment-rule", program_flags.rule,                                                                  \
-                  "ast: break as few nodes of the tree as possible, or fill every segment (least)", "least|greedy"),   \
-        CLI_SWITCH("by-language", program_flags.by_language,                                                           \
-                   "ast: a dataset for each language, PREFIX_python, and their shares, PREFIX_weights.json"),          \
-        CLI_VALUE("language-temperature", program_flags.temperature, "by-language: shares are segments ^ (1 / T) (1)", \
-                  "T"),                                                                                                \
-        CLI_VALUE("text-share", program_flags.text_share, "by-language: share of what is no program (by size)",        \
-                  "SHARE"),                                                                                            \
+                  "ast: break as few nodes of the tree as possible (least, default), or fill every segment (greedy)",  \
+                  "least|greedy"),                                                                                     \
+        CLI_SWITCH(                                                                                                    \
+            "by-language", program_flags.by_language,                                                                  \
+            "ast: write one dataset per language, such as PREFIX_python, and their weights in PREFIX_weights.json"),   \
+        CLI_VALUE("language-temperature", program_flags.temperature,                                                   \
+                  "by-language: the weight of a language is (number of segments) ^ (1 / T) (default 1)", "T"),         \
+        CLI_VALUE("text-share", program_flags.text_share,                                                              \
+                  "by-language: weight of text that is not a program (default: by its size)", "SHARE"),                \
         CLI_VALUE("ast-format", program_flags.format,                                                                  \
-                  "ast: loam, or AST-T5's: fairseq, or ffrecord for ndtypes/ffr too; PREFIX is a folder then (loam)",  \
+                  "ast: loam (default); or a folder PREFIX in AST-T5's formats: fairseq, or ffrecord to add files "    \
+                  "for ndtypes/ffr",                                                                                   \
                   "NAME"),                                                                                             \
-        CLI_PATH("grammars", program_flags.grammars, "ast: folder of grammars (those that loam grammars list shows)",  \
-                 "FOLDER"),                                                                                            \
-        CLI_VALUE("ast-max-bytes", program_flags.max_bytes, "ast: longer programs are text (1000000)", "N"),           \
-        CLI_VALUE("ast-max-depth", program_flags.max_depth, "ast: programs with a deeper tree are text (500)", "N"),   \
+        CLI_PATH("grammars", program_flags.grammars,                                                                   \
+                 "ast: folder of grammars (default: those that loam grammars list shows)", "FOLDER"),                  \
+        CLI_VALUE("ast-max-bytes", program_flags.max_bytes,                                                            \
+                  "ast: treat longer programs as plain text (default 1000000)", "N"),                                  \
+        CLI_VALUE("ast-max-depth", program_flags.max_depth,                                                            \
+                  "ast: treat programs with a deeper tree as plain text (default 500)", "N"),                          \
         CLI_VALUE("ast-max-seconds", program_flags.max_seconds,                                                        \
-                  "ast: programs that take longer to parse are text; 0 means no limit (60)", "S"),                     \
+                  "ast: treat programs that take more seconds to parse as plain text; 0 means no limit (default 60)",  \
+                  "S"),                                                                                                \
         CLI_VALUE("ast-max-errors", program_flags.max_errors,                                                          \
-                  "ast: programs of which a larger share of the bytes does not parse are text (0.1)", "SHARE")
+                  "ast: treat programs as plain text if a larger share of their bytes does not parse (default 0.1)",   \
+                  "SHARE")
 
-/* The name of an option above that was given a value of its own; NULL means none. */
+/* The name of an option above that the user gave; NULL means none. */
 const char *program_option_given(void);
-/* Checks the flags and, with --ast, opens the grammars and makes options->programs point to `programs`. */
+/* Checks the flags. With --ast, opens the grammars, fills `programs` and sets options->programs to it. */
 bool program_options(ProgramOptions *programs, PrepareOptions *options, const Tokenizer *tok, GError **error);
 /* counts: PrepareStats.programs. */
 void print_programs(const ProgramCounts *counts, const ProgramOptions *options);

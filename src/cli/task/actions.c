@@ -15,7 +15,7 @@ bool task_verb_list(int argc, char **argv, GError **error)
     const GOptionEntry entries[] = { { 0 } };
     const Task *task;
     if (!cli_parse(&argc, &argv, entries, "loam task list",
-                   "The tasks that task.name may name, with their scores. docs/task.md says what their files are.\n\n"
+                   "Lists the tasks that task.name accepts, with their scores. docs/task.md describes their files.\n\n"
                    "  loam task list\n",
                    error))
         return false;
@@ -40,8 +40,8 @@ static bool load(Config *config, int argc, char **argv, Task *task, GError **err
 static int64_t n_shown = 3;
 static gboolean show_valid;
 static const GOptionEntry show_entries[] = {
-    CLI_VALUE("n", n_shown, "how many examples (default 3)", "N"),
-    CLI_SWITCH("valid", show_valid, "those to evaluate on, with all right answers"),
+    CLI_VALUE("n", n_shown, "number of examples (default 3)", "N"),
+    CLI_SWITCH("valid", show_valid, "show the examples for evaluation, with all right answers"),
     { 0 },
 };
 
@@ -100,8 +100,8 @@ bool task_verb_show(int argc, char **argv, GError **error)
     Task task;
     if (!cli_parse(
             &argc, &argv, show_entries, "loam task show [CONFIG.yaml] [--n N] [--valid] [task.key=value]…",
-            "Prints examples of labelled data as the texts that a model gets: to see whether a template is right\n"
-            "before anything is trained.\n\n"
+            "Prints examples of labelled data as the texts that the model reads and learns to answer, to check\n"
+            "templates before training.\n\n"
             "  loam task show task.data=reviews.tsv task.input=\"review: {text}\" task.target=\"{label}\"\n",
             error))
         return false;
@@ -110,7 +110,7 @@ bool task_verb_show(int argc, char **argv, GError **error)
 
 static char *out;
 static const GOptionEntry prepare_entries[] = {
-    CLI_PATH("out", out, "where to write; folders are made", "PREFIX"),
+    CLI_PATH("out", out, "path prefix of the dataset; missing folders are created", "PREFIX"),
     { 0 },
 };
 
@@ -146,9 +146,10 @@ bool task_verb_prepare(int argc, char **argv, GError **error)
     Task task;
     if (!cli_parse(
             &argc, &argv, prepare_entries, "loam task prepare --out PREFIX [CONFIG.yaml] [group.key=value]…",
-            "Labelled data to a token dataset of pairs, and PREFIX-valid with those of task.valid: for mixtures of\n"
-            "tasks. `loam train` does it by itself for a run with task.data. Lengths are data.input_length and\n"
-            "data.target_length.\n\n"
+            "Converts labelled data into a token dataset of pairs, and task.valid into PREFIX-valid, for mixtures of "
+            "tasks.\n"
+            "`loam train` does this itself for a run with task.data. The lengths of inputs and targets are limited by\n"
+            "data.input_length and data.target_length.\n\n"
             "  loam task prepare --out data/rte tokenizer.path=t5/ task.name=rte task.data=glue/RTE\n",
             error))
         return false;

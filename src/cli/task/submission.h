@@ -1,23 +1,24 @@
-/* submission.h: the files that leaderboards take, made of the predictions of `loam eval --task --out`. */
+/* submission.h: turns the predictions of `loam eval --task --out` into the files that leaderboards accept. */
 #pragma once
 
 #include "base/error.h"
 
 #include <stdint.h>
 
-/* The file of a task: its name and form. */
+/* The leaderboard's file for a task: its name and format. */
 typedef struct Submission Submission;
-/* NULL means that no leaderboard takes predictions of this task. */
+/* Finds the Submission of a task; NULL if no leaderboard accepts predictions for this task. */
 const Submission *submission_find(const char *task);
-/* Name of the leaderboard's file. */
+/* Name of the file, as the leaderboard requires it. */
 const char *submission_file(const Submission *form);
 
 typedef struct SubmissionText {
-    GString *text;         /* of the whole file */
-    int64_t n, unknown;    /* predictions; those that are no label */
-    const char *stands_as; /* what the latter stand as, for messages */
+    GString *text;         /* the whole file */
+    int64_t n, unknown;    /* number of predictions; number of predictions that are not a label */
+    const char *stands_as; /* the label written for these, for messages */
 } SubmissionText;
 
-/* Turns the JSON lines at `path` into the file. An error names the line. submission_text_clear, also after an error. */
+/* Converts the JSON lines at `path` into the leaderboard's file. An error names the line. Free with
+ * submission_text_clear, also after an error. */
 bool submission_read(const Submission *form, const char *path, SubmissionText *out, GError **error);
 void submission_text_clear(SubmissionText *text);

@@ -11,14 +11,16 @@
 #define USAGE "loam task submit NAME PREDICTIONS.jsonl --out FOLDER"
 
 static const char about[] =
-    "Writes the predictions of `loam eval --task --out` on a test set as the file that the leaderboard of GLUE,\n"
-    "SuperGLUE, SQuAD or SCROLLS takes. NAME is the task; the file's name is the leaderboard's.\n\n"
+    "Turns the predictions that `loam eval --task --out` wrote for a test set into the file that the leaderboard of "
+    "GLUE,\n"
+    "SuperGLUE, SQuAD or SCROLLS accepts. NAME is the task; the file gets the name that the leaderboard requires.\n"
+    "\n"
     "  loam eval runs/rte@best --task task.valid=glue/RTE/test.tsv --out rte.jsonl\n"
     "  loam task submit rte rte.jsonl --out submission\n";
 
 static char *out_folder;
 static const GOptionEntry entries[] = {
-    CLI_PATH("out", out_folder, "where the file goes; it is made", "FOLDER"),
+    CLI_PATH("out", out_folder, "folder for the file; created if missing", "FOLDER"),
     { 0 },
 };
 

@@ -3,10 +3,10 @@
 #include "cli/cli.h"
 
 static const SubVerb sub_verbs[] = {
-    { "list", task_verb_list, "the tasks that loam knows" },
-    { "show", task_verb_show, "examples as the model gets them" },
-    { "prepare", task_verb_prepare, "a task to a token dataset" },
-    { "submit", task_verb_submit, "predictions in the form of a leaderboard" },
+    { "list", task_verb_list, "list the tasks that loam knows" },
+    { "show", task_verb_show, "print examples as the model reads them" },
+    { "prepare", task_verb_prepare, "convert a task into a token dataset" },
+    { "submit", task_verb_submit, "convert predictions into a leaderboard's file" },
 };
 
 bool verb_task(int argc, char **argv, GError **error)

@@ -55,17 +55,18 @@ static bool each_line(bool (*print)(const Tokenizer *, char *, size_t, GError **
 /* ---- encode ---- */
 
 static const char encode_usage[] = "loam tokenizer encode --model MODEL [--pieces] [--plain] < TEXT";
-static const char encode_about[] =
-    "Prints the token ids of standard input, one line for each of its lines. Special tokens such\n"
-    "as [MASK] and <extra_id_0> are read as such.\n\n"
-    "  loam tokenizer encode --model tok.model < in.txt\n";
+static const char encode_about[] = "Prints the token ids of each line of standard input. Special tokens in the text, "
+                                   "such as [MASK] and <extra_id_0>,\n"
+                                   "become their own ids.\n"
+                                   "\n"
+                                   "  loam tokenizer encode --model tok.model < in.txt\n";
 
 static gboolean show_pieces, read_plain;
 
 static const GOptionEntry encode_entries[] = {
     CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
-    CLI_SWITCH("pieces", show_pieces, "print the pieces, not their ids"),
-    CLI_SWITCH("plain", read_plain, "read special tokens as text, as `loam prepare` does"),
+    CLI_SWITCH("pieces", show_pieces, "print pieces instead of ids"),
+    CLI_SWITCH("plain", read_plain, "treat special tokens as plain text, as `loam prepare` does"),
     { 0 },
 };
 
@@ -109,8 +110,9 @@ static bool encode(int argc, char **argv, GError **error)
 
 static const char decode_usage[] = "loam tokenizer decode --model MODEL < IDS";
 static const char decode_about[] =
-    "Prints the text of lines of token ids. Sentinels are shown as <extra_id_N>; padding, the end and ids\n"
-    "beyond the vocabulary are left out.\n\n"
+    "Prints the text of each line of token ids. Sentinels are shown as <extra_id_N>; padding, end-of-sequence and ids\n"
+    "beyond the vocabulary are left out.\n"
+    "\n"
     "  echo \"8774 296\" | loam tokenizer decode --model t5/spiece.model\n";
 
 static const GOptionEntry decode_entries[] = {
@@ -227,15 +229,17 @@ static bool describe(int argc, char **argv, GError **error)
 static const char export_usage[] = "loam tokenizer export --model MODEL --out FOLDER";
 static const char export_about[] = "Writes tokenizer.json, tokenizer_config.json and special_tokens_map.json, which "
                                    "Hugging Face's AutoTokenizer reads,\n"
-                                   "and the tokenizer's own file beside them.\n\n"
+                                   "and the tokenizer's own file.\n"
+                                   "\n"
                                    "  loam tokenizer export --model tok.model --out hf-tok/\n";
 
 static char *export_out;
 
 static const GOptionEntry export_entries[] = {
     CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
-    CLI_PATH("out", export_out, "the folder to write; files of these names are replaced", "FOLDER"),
-    CLI_VALUE("pattern", pattern, "a rank file: the pattern that splits text: gpt2, cl100k, o200k", "NAME"),
+    CLI_PATH("out", export_out, "folder to write; existing files of these names are replaced", "FOLDER"),
+    CLI_VALUE("pattern", pattern, "for a rank file (tiktoken): pattern that splits text: gpt2, cl100k or o200k",
+              "NAME"),
     CLI_VALUE("layout", layout,
               "a rank file: ast-t5 is AST-T5's: <s> <pad> </s> <unk>, the pieces without gaps, 1,024 sentinels",
               "NAME"),
@@ -255,11 +259,11 @@ static bool export(int argc, char **argv, GError **error)
 /* ---- the verb ---- */
 
 static const SubVerb sub_verbs[] = {
-    { "train", verb_tokenizer_train, "a tokenizer of a corpus" },
-    { "encode", encode, "lines of text to ids" },
-    { "decode", decode, "ids to text" },
-    { "describe", describe, "kind, size and special tokens" },
-    { "export", export, "the files of a Hugging Face folder" },
+    { "train", verb_tokenizer_train, "train a tokenizer on a corpus" },
+    { "encode", encode, "convert lines of text to ids" },
+    { "decode", decode, "convert ids to text" },
+    { "describe", describe, "print kind, size and special tokens" },
+    { "export", export, "write the files that Hugging Face reads" },
 };
 
 bool verb_tokenizer(int argc, char **argv, GError **error)

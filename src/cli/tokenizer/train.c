@@ -15,46 +15,53 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
 static const char usage[] =
     "loam tokenizer train --out FILE|FOLDER [--kind KIND] [--for FAMILY] [--vocab-size N] PATH…";
 static const char about[] =
-    "Trains a tokenizer on text files, .jsonl, .gz, .zst and folders of them. The same text gives the same bytes.\n"
-    "SentencePiece has T5's layout: pad 0, end 1, unknown 2, the 100 sentinels <extra_id_0..99> on top; OUT is a "
-    "file.\n"
-    "Other kinds write a folder that Hugging Face's libraries read.\n"
-    "A model needs special tokens: BERT and RoBERTa a mask, T5 sentinels. --for FAMILY gives those of its family.\n\n"
+    "Trains a tokenizer on text files, .jsonl, .gz, .zst and folders of them. Equal text gives equal bytes.\n"
+    "SentencePiece kinds have T5's layout: pad 0, end 1, unknown 2, and last the 100 sentinels <extra_id_0..99>;\n"
+    "OUT is a file. Other kinds write a folder that Hugging Face's libraries read.\n"
+    "\n"
+    "Models need special tokens: BERT and RoBERTa a mask token, T5 sentinels. --for FAMILY adds those of a family.\n"
+    "\n"
     "  loam tokenizer train --kind sentencepiece-unigram --vocab-size 8000 --out tok.model corpus/*.txt\n"
     "  loam tokenizer train --kind byte-bpe --for roberta --vocab-size 32000 --out tok/ corpus/\n";
-
 static TokenizerTraining training;
 static char *kind, *out, *field, *specials;
 static gboolean byte_fallback, sentinels, lowercase;
 static gint sentinel_count;
-
 static const GOptionEntry entries[] = {
     CLI_VALUE("kind", kind,
               "sentencepiece-unigram (default), sentencepiece-bpe, byte-bpe (GPT-2's), wordpiece (BERT's)", "KIND"),
-    CLI_VALUE("type", kind, "the same; unigram and bpe are SentencePiece's", "KIND"),
-    CLI_VALUE("for", training.family, "special tokens of a family: bert, roberta, t5 (with sentinels), gpt", "FAMILY"),
-    CLI_VALUE("vocab-size", training.vocab_size, "pieces, without the sentinels (32000)", "N"),
-    CLI_PATH("out", out, "the model file or the folder to write", "OUT"),
-    CLI_VALUE("field", field, "of the objects in .jsonl (text)", "NAME"),
-    CLI_VALUE("max-sentences", training.max_sentences, "SentencePiece: train on a sample of so many lines (all)", "N"),
+    CLI_VALUE("type", kind, "same as --kind; unigram and bpe mean those of SentencePiece", "KIND"),
+    CLI_VALUE("for", training.family, "add the special tokens of a family: bert, roberta, t5 (with sentinels), gpt",
+              "FAMILY"),
+    CLI_VALUE("vocab-size", training.vocab_size, "number of pieces, without sentinels (default 32000)", "N"),
+    CLI_PATH("out", out, "model file or folder to write", "OUT"),
+    CLI_VALUE("field", field, "JSON field of .jsonl files with the text (default: text)", "NAME"),
+    CLI_VALUE("max-sentences", training.max_sentences,
+              "SentencePiece: train on a random sample of N lines (default: all)", "N"),
     CLI_VALUE("character-coverage", training.character_coverage,
-              "SentencePiece: share of the characters that get a piece (0.9995)", "SHARE"),
-    CLI_SWITCH("byte-fallback", byte_fallback, "SentencePiece: write other characters as bytes, not as unknown"),
+              "SentencePiece: share of the text's characters that get a piece (default 0.9995)", "SHARE"),
+    CLI_SWITCH("byte-fallback", byte_fallback,
+               "SentencePiece: encode other characters as bytes instead of the unknown token"),
     CLI_VALUE("special-tokens", specials,
-              "the first pieces, each PIECE or ROLE=PIECE; roles are pad, unk, eos, bos, cls, sep, mask (by the kind)",
+              "first pieces of the vocabulary, each PIECE or ROLE=PIECE with role pad, unk, eos, bos, cls, sep or mask "
+              "(default: by --kind)",
               "A,B"),
-    CLI_SWITCH("sentinels", sentinels, "others: T5's 100 sentinels on top, in the files"),
-    CLI_VALUE("sentinel-count", sentinel_count, "others: so many sentinels, such as AST-T5's 1024 (100)", "N"),
-    CLI_VALUE("min-frequency", training.min_frequency, "others: pairs that occur less are not merged (2)", "N"),
-    CLI_VALUE("max-piece", training.max_piece, "others: bytes or characters of a piece, at most (any)", "N"),
-    CLI_VALUE("memory", training.memory, "others: for words, in MiB; the rarest are forgotten (2048)", "MIB"),
-    CLI_SWITCH("lowercase", lowercase, "WordPiece: drop capitals and accents"),
+    CLI_SWITCH("sentinels", sentinels, "other kinds: add T5's 100 sentinels at the end of the vocabulary"),
+    CLI_VALUE("sentinel-count", sentinel_count, "other kinds: number of sentinels, such as AST-T5's 1024 (default 100)",
+              "N"),
+    CLI_VALUE("min-frequency", training.min_frequency,
+              "other kinds: do not merge pairs that occur less than N times (default 2)", "N"),
+    CLI_VALUE("max-piece", training.max_piece,
+              "other kinds: maximum bytes or characters of a piece (default: no limit)", "N"),
+    CLI_VALUE("memory", training.memory,
+              "other kinds: memory for counting words in MiB, beyond which the rarest are dropped (default 2048)",
+              "MIB"),
+    CLI_SWITCH("lowercase", lowercase, "WordPiece: convert text to lower case and remove accents"),
     CLI_VALUE("limit-alphabet", training.limit_alphabet,
-              "WordPiece: characters that get a piece, the most frequent (1000)", "N"),
-    CLI_VALUE("workers", training.workers, "others: threads that count words (every core)", "N"),
+              "WordPiece: only the N most frequent characters get a piece (default 1000)", "N"),
+    CLI_VALUE("workers", training.workers, "other kinds: threads that count words (default: one per core)", "N"),
     { 0 },
 };
-
 static bool next_text(void *context, const char **text, size_t *bytes, GError **error)
 {
     Corpus *corpus = context;
@@ -64,9 +71,7 @@ static bool next_text(void *context, const char **text, size_t *bytes, GError **
     }
     progress_update(corpus_done_bytes(corpus));
     return true;
-}
-
-/* Refuses to write into a folder with a tokenizer of another kind, which would be opened in place of the new one. */
+} /* Refuses to write into a folder with a tokenizer of another kind, which would be opened in place of the new one. */
 static bool check_folder(const char *folder, GError **error)
 {
     g_autoptr(GError) reason = NULL;

@@ -8,23 +8,24 @@
 #define USAGE "loam train CONFIG.yaml|RUN [--trace FILE] [--seeds N] [--sweep OPTION=VALUE,VALUE…]… [group.key=value]…"
 
 static const char about[] =
-    "Trains until train.length, or goes on where the run directory stands. Press Ctrl-C (or send SIGTERM, SIGUSR1 or\n"
-    "SIGHUP) to save and stop; the same command goes on from there, or the run's directory in the place of\n"
-    "CONFIG.yaml. With --seeds and --sweep it trains a run for each seed and each combination of values, in folders\n"
-    "below run.dir, and prints the table of their scores; the same command goes on with what is left. `loam help "
-    "--options` lists every option.\n\n"
+    "Trains a model until train.length, or continues the run in run.dir. Press Ctrl-C (or send SIGTERM, SIGUSR1 or\n"
+    "SIGHUP) to save a checkpoint and stop; the same command then continues the run, and so does `loam train RUN`\n"
+    "with the run directory. --seeds and --sweep train one run per seed and per combination of values, each in a "
+    "folder\n"
+    "below run.dir, and print a table of their scores; the same command continues with unfinished runs.\n"
+    "`loam help --options` lists every option.\n"
+    "\n"
     "  loam train config.yaml run.dir=runs/a optim.lr=1e-3\n"
     "  loam train runs/a\n"
     "  loam train config.yaml run.dir=runs/grid --seeds 5 --sweep optim.lr=1e-4,3e-4\n";
 
 static char *trace, *seeds, **sweeps;
 static const GOptionEntry entries[] = {
-    CLI_PATH("trace", trace, "write the operations of the second step, for ui.perfetto.dev or chrome://tracing",
-             "FILE"),
-    CLI_VALUE("seeds", seeds, "train with seeds 1 to N, or with a list of seeds: 7,8,9", "N"),
+    CLI_PATH("trace", trace, "write a trace of the second step, for ui.perfetto.dev or chrome://tracing", "FILE"),
+    CLI_VALUE("seeds", seeds, "train one run per seed, 1 to N, or per seed of a list: 7,8,9", "N"),
     CLI_VALUE("sweep", sweeps,
-              "train with each value of an option, and with several of these, each combination; | between values that "
-              "hold commas",
+              "train one run per value of an option; with several --sweep, one per combination; separate values that "
+              "contain commas by |",
               "OPTION=VALUE,VALUE…"),
     { 0 },
 };

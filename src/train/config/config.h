@@ -25,13 +25,11 @@ typedef struct TokenizerConfig {
 
 typedef struct TrainConfig {
     Amount length, batch, micro_batch;
-    Amount log_every, eval_every, save_every,
-        save_within; /* periods; save_within: longest time between two checkpoints */
-    int64_t
-        eval_samples; /* samples of each held-out set, and examples of the task, that an evaluation uses; 0 means all */
-    char *best;       /* "loss", or the name of a metric of the task's scores (eval/task_scores.h) */
-    int64_t patience; /* the run ends after this many evaluations in a row without a better `best`; 0 means never */
-    bool scores;      /* evaluations also answer the task's examples and compute scores */
+    Amount log_every, eval_every, save_every, save_within; /* periods; save_within: longest time between checkpoints */
+    int64_t eval_samples; /* samples per held-out set, and examples of the task, in an evaluation; 0 means all */
+    char *best;           /* "loss", or the name of a metric of the task's scores (eval/task_scores.h) */
+    int64_t patience;     /* the run ends after this many evaluations in a row without a better `best`; 0 means never */
+    bool scores;          /* evaluations also answer the task's examples and compute scores */
     int64_t keep_last,
         keep_every; /* checkpoints that are kept: the newest keep_last, and those at multiples of keep_every steps */
     int precision, recompute;         /* PRECISION_*, RECOMPUTE_* */

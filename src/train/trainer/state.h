@@ -54,7 +54,7 @@ typedef struct Trainer {
     ModelLoss loss;
     float *class_weights; /* factors from train.class_weights; NULL means none */
     MemoryPlan memory;
-    GPtrArray *changes; /* char *: options whose values differ from those saved in the run directory */
+    GPtrArray *changes; /* char *: descriptions of options that differ from those saved in the run directory */
     Metrics *metrics;
     FairseqLog *fairseq;            /* NULL without train.fairseq_log */
     double step_flops;              /* FLOPs per step */
