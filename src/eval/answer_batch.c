@@ -51,7 +51,7 @@ static bool add_inputs(AnswerBatch *batch, TaskEncoder *encoder, const TaskExamp
     return true;
 }
 
-/* An encoder's input ends with EOS; a decoder alone leaves room for the longest answer. */
+/* An encoder's input ends with EOS; a decoder-only model leaves room for the longest answer. */
 bool answer_batch_add(AnswerBatch *batch, TaskEncoder *encoder, const Record *record, const TaskExample *example,
                       GError **error)
 {

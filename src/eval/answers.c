@@ -8,7 +8,7 @@
 
 #define LENGTH_PENALTY 0.6
 
-/* A decoder alone goes on from its prompt, often with a space that is not part of the answer. */
+/* A decoder-only model goes on from its prompt, often with a space that is not part of the answer. */
 static bool take_text(Model *model, const Tokenizer *tok, const Generation *generation, Answer *out, GError **error)
 {
     if (!isfinite(generation->logprob))

@@ -15,7 +15,7 @@ struct Classify {
     bool by_token, none; /* logits of each token; "" may be the answer */
     Batch *batch;
     float *logits;      /* of the batch */
-    GPtrArray *targets; /* float *: where the logits of each sequence of the batch go */
+    GPtrArray *targets; /* float *: destination of the logits of each sequence of the batch */
 };
 
 Classify *classify_open(Model *model, const Task *task, int64_t length, GError **error)

@@ -10,7 +10,7 @@ typedef struct Writer {
 } Writer;
 
 /* The tokens that precede an answer, the last of which is the first input of decoder_step: the decoder start of an
- * encoder-decoder, the prompt of a decoder alone. */
+ * encoder-decoder, the prompt of a decoder-only model. */
 static const int32_t *read_before(const Model *model, const Prompts *prompts, int32_t prompt,
                                   const GenerateOptions *options, int64_t *n)
 {
@@ -19,7 +19,7 @@ static const int32_t *read_before(const Model *model, const Prompts *prompts, in
     return encodes ? &options->decoder_start : prompts->ids + prompts->cu[prompt];
 }
 
-/* Appends a token to an answer; false where it ends the answer. */
+/* Appends a token to an answer; false if it ends the answer. */
 static bool write_token(Writer *writer, int32_t token, double logprob, const TokenList *eos)
 {
     writer->out->logprob += logprob;
@@ -31,7 +31,7 @@ static bool write_token(Writer *writer, int32_t token, double logprob, const Tok
     return !writer->out->finished;
 }
 
-/* Chooses the next token of an answer by its logits (V); false where the answer ended. */
+/* Chooses the next token of an answer by its logits (V); false if the answer ended. */
 static bool choose_token(Writer *writer, float *logits, int64_t vocab, const GenerateOptions *options, int32_t *token)
 {
     const Sampling *sampling = &options->sampling;

@@ -104,7 +104,7 @@ bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GEr
     return walk_close(&walk);
 }
 
-/* Collects the ids of target tokens first … end - 1 that are text; false where one of them is the unknown token.
+/* Collects the ids of target tokens first … end - 1 that are text; false if one of them is the unknown token.
  * special (size of the tokenizer): true for sentinels. */
 static bool text_ids(const Tokenizer *tok, const bool *special, const Batch *batch, int32_t first, int32_t end,
                      GArray *ids)

@@ -36,7 +36,7 @@ static int32_t room_for(const Scorer *scorer, int64_t n, int32_t before)
     return (int32_t)(model_config_bounds_length(config) ? MAX(n, MIN(room, config->max_positions)) : room);
 }
 
-/* Makes room for a pair; a decoder alone reads inputs and targets as one sequence. */
+/* Makes sure that the buffers hold a pair; a decoder-only model reads inputs and targets as one sequence. */
 static bool make_room(Scorer *scorer, int64_t n_inputs, int64_t n_targets, GError **error)
 {
     bool encodes = model_config(scorer->model)->n_enc > 0;

@@ -9,29 +9,29 @@
 
 typedef struct TaskScores {
     const Task *task;
-    bool joined;                     /* a decoder alone: right answers lose the space at their start */
+    bool joined;                     /* decoder-only model: right answers lose the space at their start */
     int64_t n_unknown;               /* examples without a known right answer, which are not scored */
-    int64_t resamples;               /* of a bootstrap, for intervals; 0 means none */
-    double confidence;               /* share of the resamples in an interval, in percent */
-    uint64_t seed;                   /* of the resamples */
+    int64_t resamples;               /* bootstrap resamples for confidence intervals; 0 means no intervals */
+    double confidence;               /* share of resamples within an interval, in percent */
+    uint64_t seed;                   /* seed of the resamples */
     GPtrArray *predictions, *groups; /* char * */
     GPtrArray *references;           /* GStrv */
 } TaskScores;
 
 TaskScores task_scores_new(const Task *task, bool joined);
 void task_scores_free(TaskScores *scores);
-/* Keeps what the scores compare. prediction: valid UTF-8. */
+/* Adds one example and the model's prediction, which is valid UTF-8. */
 void task_scores_add(TaskScores *scores, const TaskExample *example, const char *prediction);
-/* What a file of answers says of an example, as score_read takes it: "prediction"; "references", "graded" and
- * "graded_references" where the task compares other texts than those; "group"; "scores", which are the names and the
- * options. A new reference. */
+/* The JSON object for one example in a file of answers, which score_read reads: "prediction", "references" and "group";
+ * "graded" and "graded_references" if the task compares other texts than these; "scores": names and options of the
+ * scores. json_decref. */
 json_t *task_scores_line(const TaskScores *scores, const TaskExample *example, const char *prediction);
 
-/* Takes one score; context is that of task_scores_each. False ends the list with the error. */
+/* Called with one score; context is the argument of task_scores_each. Returning false with an error ends the list. */
 typedef bool (*TaskScoreFn)(const ScoreKind *kind, const ScoreResult *result, void *context, GError **error);
-/* Computes the scores one after another; none where no right answer is known. */
+/* Computes the scores and calls `take` for each one; does nothing if no right answer is known. */
 bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context, GError **error);
-/* An error where the task names a score that does not exist. */
+/* Fails if the task names a score that does not exist. */
 bool task_scores_check(const Task *task, GError **error);
 
 /* ---- metrics ---- */
@@ -41,14 +41,15 @@ typedef struct Metric {
     double value;
 } Metric;
 GArray *metric_list_new(void); /* of Metric; it owns the names */
-/* The metrics of all scores of the task: Metric, appended. */
+/* Appends the metrics of all scores of the task to `metrics`. */
 bool task_scores_metrics(const TaskScores *scores, GArray *metrics, GError **error);
-/* The name of value i of a score: NAME where the value is called like its score, else NAME.VALUE. g_free. */
+/* The name of value i of a score: NAME if the value has the name of its score, else NAME.VALUE. g_free. */
 char *metric_name(const ScoreKind *kind, int i);
-/* Whether a metric is what tables show, and not a part or a count of another: precision, length, … */
+/* Whether tables show the metric by default; false for components of others, such as precision or length. */
 bool metric_is_main(const char *name);
-/* The full name of the metric that the user calls `name`: a metric, the value of one score alone ("f1" of "squad.f1"),
- * or a score, which means its first value. g_free; NULL with an error that lists the metrics of the task. */
+/* The full name of a metric that the user abbreviates as `name`: a full name, a value that only one score has ("f1" for
+ * "squad.f1"), or a score, which means its first value. g_free. NULL with an error that lists the metrics of the task.
+ * */
 char *task_metric_find(const Task *task, const char *name, GError **error);
-/* The value of a metric; NaN where there is none of this name. */
+/* The value of the metric of this name; NaN if there is none. */
 double metric_value(const GArray *metrics, const char *name);

@@ -12,9 +12,9 @@
  * encoder, then one a step. */
 struct Decoder {
     Model *model;
-    Workspace *work;         /* the model's, of which the arenas of slot 0 are the decoder's while it is open */
-    StackPass pass;          /* of a step, over step_stream */
-    TokenStream prompts;     /* through the encoder; or, but for their last tokens, through the decoder */
+    Workspace *work;     /* the model's, of which the arenas of slot 0 are the decoder's while it is open */
+    StackPass pass;      /* of a step, over step_stream */
+    TokenStream prompts; /* the prompts' tokens, for the encoder; or, except the last token of each, for the decoder */
     TokenStream step_stream; /* R tokens, one a sequence; to cross-attention those of one prompt are one sequence */
     Tokens prompt_tokens;
     DecodeStep step;

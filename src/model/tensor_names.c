@@ -195,7 +195,7 @@ static bool check_present(const TensorNames *names, GHashTable *tensors, const c
     return true;
 }
 
-/* No other tensor is there, but for a second matrix of tied logits. */
+/* Fails if there is any other tensor, except a separate lm_head with tied embeddings. */
 static bool check_expected(const TensorNames *names, GHashTable *tensors, const ModelConfig *config, GHashTable *wanted,
                            GError **error)
 {

@@ -53,8 +53,8 @@ static Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64
     return p;
 }
 
-/* Queries and keys by their position ids, where the model has rotary positions: in one pass where they lie side by
- * side. */
+/* Rotates queries and keys by their position ids if the model has rotary positions; in one operation if both are
+ * columns of the same matrix. */
 static void rotate(const Ctx *cx, const Projections *p, bool inverse)
 {
     Tensor angles = cx->rotary[cx->layer->local_rotary];
@@ -88,7 +88,7 @@ static void cross_query(const Ctx *cx, Tensor q, Tensor n, const AttentionW *w)
 }
 
 /* What self-attention computes as one product with w->qkv: queries, keys and values, or with context-dependent queries
- * keys and values alone. */
+ * only keys and values. */
 static Tensor fused(const Projections *p, const AttentionW *w)
 {
     return tensor_present(w->context.q) ? p->kv : p->qkv;
@@ -189,8 +189,8 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     arena_reset(cx->scratch, mark);
 }
 
-/* Gradients dp of the projections from dattended (N,A), that of save->o. dbias is added to where the stack has the
- * bias; with a table of the block's own, g->relpos takes beta. */
+/* Gradients dp of the projections from dattended (N,A), that of save->o. If the bias is the stack's, dbias is added to;
+ * if it comes from the block's own table, g->relpos = beta g->relpos + new. */
 static void attend_bwd(const Ctx *cx, const Projections *dp, Tensor dbias, Tensor dattended, const AttentionW *w,
                        const AttentionW *g, float beta, const AttentionSave *save)
 {

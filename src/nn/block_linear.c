@@ -1,6 +1,6 @@
 /* block_linear.c: the linear layers of blocks, whose products are in FP8 where the pass has scales for it: E4M3 for
- * inputs and weights, E5M2 for gradients of outputs. What is FP8 lives for a product alone: backward casts the saved
- * input and the weights again, by the same scales. */
+ * inputs and weights, E5M2 for gradients of outputs. Tensors in FP8 exist only during one matrix product: backward
+ * casts the saved input and the weights again, by the same scales. */
 #include "nn/layers.h"
 
 enum { UNIT = 16 }; /* tensor cores take rows of FP8 that are multiples of 16 numbers */

@@ -102,7 +102,7 @@ void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *hea
     arena_reset(cx->scratch, mark);
 }
 
-/* Where the logits of rows [first, first + l) go, l of them at a time. */
+/* The tensor for the logits of rows first … first + l - 1, a chunk of l rows. */
 typedef void (*LogitsFn)(const Ctx *cx, void *to, Tensor logits, int64_t first);
 
 static void each_chunk(const Ctx *cx, Tensor x, const HeadW *head, LogitsFn take, void *to)

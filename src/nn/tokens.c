@@ -2,7 +2,7 @@
 
 #include <glib.h>
 
-/* n numbers of the host as a vector with room for `room`; absent where there are none. */
+/* n integers from the host as a vector whose memory has room for `room` integers; absent if n is 0. */
 static Tensor upload(Device *dev, Arena *arena, DType dtype, const void *from, int64_t n, int64_t room, const char *tag)
 {
     if (from == NULL)

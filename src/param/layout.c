@@ -71,7 +71,7 @@ static size_t lay_out(ParamStore *store, Bucket *bucket, Span span, Region regio
 
 /* ---- parts ---- */
 
-/* Where one rank's part of a span ends and the next one's begins: before a row of a parameter. */
+/* The element at which one rank's part of a span ends and the next part begins: the start of a row of a parameter. */
 typedef struct Cut {
     int param; /* of the bucket; n_params means behind all */
     int64_t row;

@@ -90,12 +90,12 @@ typedef struct OptimState {
 } OptimState;
 int optimizer_state_count(const Optimizer *opt);
 OptimState optimizer_state(const Optimizer *opt, int index);
-/* This rank's part of a state (param/shard.h), perhaps no rows. */
+/* This rank's part of a state (param/shard.h), possibly no rows. */
 Box optimizer_part(const Optimizer *opt, int index);
 Box optimizer_held(const Optimizer *opt, int index); /* the rows that optimizer_write keeps */
-size_t optimizer_bytes(const Optimizer *opt);        /* of all states, or of this rank's parts with ZeRO */
-size_t optimizer_device_bytes(const Optimizer *opt); /* that they take on the device: fewer with optim.offload */
-/* Copies a box of a state to or from host memory, as params_read and params_write do. With ZeRO, writing ignores rows
- * that other ranks hold, and rows that are read must be this rank's. */
+size_t optimizer_bytes(const Optimizer *opt);        /* size of all states; with ZeRO, of this rank's parts */
+size_t optimizer_device_bytes(const Optimizer *opt); /* size of their memory on the device: less with optim.offload */
+/* Copy a box of a state to or from host memory, as params_read and params_write do. With ZeRO only rows of this rank's
+ * part can be read, and writing ignores rows that only other ranks hold. */
 void optimizer_read(const Optimizer *opt, int index, const Box *box, DType dtype, void *host);
 void optimizer_write(Optimizer *opt, int index, const Box *box, DType dtype, const void *host);

@@ -52,7 +52,7 @@ typedef struct NamedTensor {
     char *name; /* "encoder.3.self.q.w/row" */
     Tensor tensor;
     int64_t rows, cols; /* of all ranks together; cols 0 means a vector */
-    Box part;           /* what this rank saves: its part; all of it with one rank, nothing where another rank does */
+    Box part;           /* the part that this rank saves: all of it with one rank, nothing if another rank saves it */
     int64_t first;      /* row of the whole that the tensor begins with */
 } NamedTensor;
 

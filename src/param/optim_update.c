@@ -25,7 +25,8 @@ static Part part_of(const Optimizer *opt, const State *state, int64_t first, int
                        tensor_present(state->row) ? tensor_slice_rows(state->row, first / cols, n / cols) : NO_TENSOR };
 }
 
-/* Where a cut of the bucket at `element` falls in a parameter; within a row that must stay whole, behind the row. */
+/* The index within a parameter at which a cut of the bucket at `element` falls; if it falls within a row that must not
+ * be divided, the end of that row. */
 static int64_t cut_at(const Optimizer *opt, const State *state, int64_t element)
 {
     Tensor w = state->w;

@@ -38,8 +38,8 @@ typedef struct Box {
 /* Elements [first, first + n) of a box, counted row after row, as up to three boxes in order. Returns their number. */
 int box_split(const Box *box, int64_t first, int64_t n, Box parts[3]);
 
-/* Several ranks may hold a store together: see shard.h. Reading then needs rows of this rank's part (params_part), and
- * writing ignores the rows that only other ranks hold. */
+/* If the store is sharded over ranks (shard.h), only rows of this rank's part (params_part) can be read, and writing
+ * ignores rows that only other ranks hold. */
 typedef struct ParamStore ParamStore;
 
 /* The specs are ordered by bucket, and fused parameters follow each other. uses[b]: calls of grads_ready for bucket b
@@ -55,8 +55,8 @@ const ParamSpec *params_spec(const ParamStore *store, int index);
 int params_index(const ParamStore *store, const char *name); /* -1 if absent */
 int64_t params_elements(const ParamStore *store);            /* of all logical tensors */
 
-/* Bytes of all logical tensors, or of what this rank holds of them; masters is 0 if the weights serve as masters, being
- * of the same dtype. */
+/* Bytes of all logical tensors, or of the parts that this rank holds. masters is 0 if the weights serve as masters,
+ * being of the same dtype. */
 typedef struct ParamBytes {
     size_t weights, masters, gradients;
 } ParamBytes;

@@ -19,7 +19,7 @@ static double truncated_normal(Philox *rng)
     return x / TRUNCATED_STD;
 }
 
-/* Each element has random numbers of its own, so that any part of a tensor can be filled alone. */
+/* Each element has random numbers of its own, so that any part of a tensor can be filled separately. */
 static double draw(const ParamSpec *spec, Philox rng, int64_t element)
 {
     rng.index = (uint64_t)element << 16;

@@ -1,10 +1,10 @@
-/* shard.h: parameters that several ranks hold together (ZeRO, Rajbhandari et al. 2020). The rows of a bucket's tensors,
- * one after another, are cut into equal parts, one for each rank. Above ZERO_NONE a rank keeps optimizer states and
- * master weights of its part only; at the higher levels also gradients and weights, those of blocks. A bucket outside
- * the blocks (embedding, heads, what a stack shares) is used from the beginning of a pass to its end, so every rank has
- * its weights and gradients whole.
+/* shard.h: parameters that are sharded over several ranks (ZeRO, Rajbhandari et al. 2020). The rows of a bucket's
+ * tensors, one after another, are divided into equal parts, one per rank. From ZERO_STATES on, a rank keeps optimizer
+ * states and master weights only for its own part; at higher levels also gradients and weights of blocks. A bucket
+ * outside the blocks (embedding, heads, tensors that all blocks of a stack share) is used during the whole pass, so
+ * every rank keeps all its weights and gradients.
  *
- * Every rank makes the same calls in the same order: many of them exchange something. */
+ * Every rank must make the same calls in the same order, since many of them communicate. */
 #pragma once
 
 #include "comm/comm.h"
@@ -12,38 +12,42 @@
 
 typedef enum ZeroLevel {
     ZERO_NONE,      /* every rank holds everything; gradients are summed */
-    ZERO_STATES,    /* cut: optimizer states and masters. A rank updates its part, then the weights are gathered */
-    ZERO_GRADIENTS, /* also gradients of blocks: summed into the parts of the ranks after each microbatch */
-    ZERO_WEIGHTS    /* also weights of blocks: gathered one block ahead of use, and forgotten after it */
+    ZERO_STATES,    /* ZeRO 1: optimizer states and masters are sharded. A rank updates its part, then the weights are
+                       gathered */
+    ZERO_GRADIENTS, /* ZeRO 2: gradients of blocks are also sharded; after each microbatch their sum is scattered to the
+                       ranks */
+    ZERO_WEIGHTS /* ZeRO 3: weights of blocks are also sharded; they are gathered one block ahead of use and freed after
+                    it */
 } ZeroLevel;
 
 typedef struct Sharding {
-    Comm *ranks;     /* NULL means that nothing is exchanged: a plan of what one rank of `size` needs */
-    int rank, size;  /* size 0 or 1 means one rank, which holds everything */
-    ZeroLevel level; /* ignored where there is one rank */
-    int first_block; /* this bucket and later ones are blocks; params_open's caller sets it */
+    Comm *ranks;     /* NULL means no communication, to measure the memory of one of `size` ranks */
+    int rank, size;  /* this rank and the number of ranks; size 0 or 1 means one rank, which holds everything */
+    ZeroLevel level; /* ignored with one rank */
+    int first_block; /* buckets from this index on are blocks; set by the caller of params_open_sharded */
 } Sharding;
 
-/* params_open for one of several ranks. shards may be NULL: one rank. */
+/* params_open for one of several ranks. shards NULL means one rank. */
 ParamStore *params_open_sharded(Device *dev, const ParamSpec *specs, int n_specs, const int *uses, bool gradients,
                                 const Sharding *shards);
-/* How the store is spread; size is at least 1. */
+/* The sharding of the store; size is at least 1. */
 Sharding params_sharding(const ParamStore *store);
-/* This rank's part of a parameter: rows start[0] … start[0] + shape[0] - 1, perhaps none. With one rank all of it. */
+/* This rank's part of a parameter: rows start[0] … start[0] + shape[0] - 1, possibly none; with one rank the whole
+ * parameter. */
 Box params_part(const ParamStore *store, int index);
 
-/* The rows of which params_write keeps something. */
+/* The rows of a parameter that this rank holds, and that params_write therefore stores. */
 Box params_held(const ParamStore *store, int index);
 
-/* Starts to gather the weights of a block that params_acquire will be called for next. */
+/* Starts to gather the weights of a block, for which params_acquire will be called next. */
 void params_prefetch(ParamStore *store, int bucket);
-/* After the update of a bucket's part: starts to gather its weights. */
+/* Called after the update of this rank's part of a bucket: starts to gather the bucket's weights. */
 void params_publish(ParamStore *store, int bucket);
-/* Waits until the sums of all gradients are there. */
+/* Waits until the sums of all gradients over the ranks are complete. */
 void grads_wait(ParamStore *store);
-/* Waits for everything that was begun. */
+/* Waits for all communication that was started. */
 void params_settle(ParamStore *store);
-/* x (n, f64, device memory) = the sum over ranks. */
+/* x (n, f64, device memory) = the sum of x over the ranks. */
 void params_sum(ParamStore *store, Tensor x);
-/* Bytes that this rank has sent for this store. On a device that computes nothing: that it would have sent. */
+/* Bytes that this rank has sent for this store; on the null device, bytes that it would have sent. */
 int64_t params_sent_bytes(const ParamStore *store);

@@ -7,19 +7,20 @@
 
 /* The flat allocations of a bucket. */
 typedef enum Region { REGION_WEIGHTS, REGION_MASTERS, REGION_GRADIENTS, REGION_COUNT } Region;
-/* Parameters that are trained, and frozen ones, lie apart, since ranks exchange the first ones only. */
+/* Trained and frozen parameters lie in separate memory, since ranks communicate only the trained ones. */
 typedef enum Span { SPAN_TRAINED, SPAN_FROZEN, SPANS } Span;
 
-/* Tensors of all rows are NO_TENSOR where this rank holds a part only; those of a block's weights or gradients are then
- * there between params_acquire or grads_acquire and the end of their use. */
+/* One parameter. w, master and g have all rows; they are NO_TENSOR if this rank holds only a part, except that a
+ * block's weights or gradients are present while they are in use, from params_acquire or grads_acquire on. */
 typedef struct Param {
     ParamSpec spec;
-    Tensor w;            /* weights that layers compute with */
-    Tensor master;       /* weights that the optimizer updates and files hold; the same memory as w if of its dtype */
-    Tensor g;            /* gradient; NO_TENSOR for a frozen parameter, or in a store without gradients */
-    int64_t first, rows; /* this rank's part: rows of a matrix, elements of a vector */
-    Tensor own[REGION_COUNT]; /* what this rank updates: its part of each tensor; without ZeRO all of it */
-    size_t at[REGION_COUNT];  /* offset in bytes in the memory of its span */
+    Tensor w;      /* weights that layers compute with */
+    Tensor master; /* weights that the optimizer updates and checkpoints hold; the same memory as w if both have the
+                      same dtype */
+    Tensor g;      /* gradient; NO_TENSOR for a frozen parameter, or in a store without gradients */
+    int64_t first, rows;      /* this rank's part: rows of a matrix, elements of a vector */
+    Tensor own[REGION_COUNT]; /* this rank's part of each tensor, which it updates; without ZeRO the whole tensor */
+    size_t at[REGION_COUNT];  /* byte offset in the memory of its span */
 } Param;
 
 /* Whether the master weights have memory of their own, apart from the weights that layers compute with. */
@@ -33,12 +34,12 @@ static inline int64_t param_cols(const Param *param)
     return MAX(param->spec.cols, 1);
 }
 
-/* A region's memory, as vectors of its dtype with zeros in gaps between tensors. */
+/* The memory of one region, as vectors of its dtype with zeros in the gaps between tensors. */
 typedef struct Memory {
-    Tensor all;      /* NO_TENSOR where there is none, or where this rank holds its part only */
+    Tensor all;      /* NO_TENSOR if there is no such region, or if this rank holds only its part */
     Tensor own;      /* this rank's part; with one rank the same as all */
-    int64_t count;   /* elements of all ranks together */
-    int64_t *starts; /* (ranks + 1) element where each rank's part begins; NULL with one rank */
+    int64_t count;   /* number of elements of all ranks together */
+    int64_t *starts; /* (ranks + 1) index of the first element of each rank's part; NULL with one rank */
 } Memory;
 
 typedef struct Bucket {
@@ -48,21 +49,21 @@ typedef struct Bucket {
     int uses;           /* calls of grads_ready in one microbatch */
     int64_t awaited;    /* calls of grads_ready still to come in this step */
     bool g_touched;     /* whether grads_acquire was called since grads_begin */
-    bool block;         /* its weights and gradients may be cut (Sharding.first_block) */
-    int64_t reduced;    /* cut gradients: microbatches of this step that were added to the part */
-    CommWork published; /* of params_publish, where it has not been waited for */
+    bool block;         /* is a block, whose weights and gradients may be sharded (Sharding.first_block) */
+    int64_t reduced;    /* with sharded gradients: number of this step's microbatches that were added to the part */
+    CommWork published; /* communication of params_publish that has not been waited for; 0 means none */
 } Bucket;
 
-/* Memory for all weights, or all gradients, of one block, where ranks hold parts. */
+/* Temporary memory for all weights, or all gradients, of one block, if these are sharded. */
 typedef struct Slot {
     char *memory;
-    int bucket;    /* whose; -1 means none */
-    int held;      /* params_acquire without params_release */
-    CommWork work; /* the gathering, or the reduction, that is under way; 0 means none */
-    char *sum;     /* gradients: memory for the sum over ranks of a later microbatch */
+    int bucket;    /* bucket that uses the slot; -1 means none */
+    int held;      /* calls of params_acquire minus calls of params_release */
+    CommWork work; /* gathering or reduction that is under way; 0 means none */
+    char *sum;     /* for gradients: memory for the sum over ranks, from the second microbatch on */
     bool adds;     /* `sum` is still to be added to the bucket's part */
 } Slot;
-enum { SLOTS = 2 }; /* the block that computes, and the one before or after it */
+enum { SLOTS = 2 }; /* the current block, and the one before or after it */
 
 struct ParamStore {
     Device *dev;
@@ -79,13 +80,13 @@ struct ParamStore {
     BucketFn ready;      /* hook of grads_on_ready; NULL means none */
     void *ready_context;
     Slot weights[SLOTS], gradients[SLOTS];
-    size_t slot_bytes[REGION_COUNT]; /* of each slot, its `sum` included; 0 means that there are none */
-    int gradient_turn;               /* the slot of gradients that is taken next */
-    CommWork reduced;                /* the last reduction of gradients that was begun */
+    size_t slot_bytes[REGION_COUNT]; /* size of each slot, including its `sum`; 0 means no slots */
+    int gradient_turn;               /* index of the gradient slot to use next */
+    CommWork reduced;                /* the gradient reduction that was started last */
     int64_t sent_bytes;
 };
 
-/* Whether this rank holds its part of a bucket's region only. */
+/* Whether the region of a bucket is sharded: this rank holds only its part. */
 static inline bool shard_cuts(const ParamStore *store, const Bucket *bucket, Region region)
 {
     ZeroLevel level = store->shards.level;
@@ -109,25 +110,25 @@ void params_write_tensor(ParamStore *store, bool on_host, Tensor to, DType dtype
 /* The part of the logical tensor t that the box covers; box NULL means all of it. */
 Tensor tensor_box(Tensor t, const Box *box);
 
-/* ---- layout.c: what lies where ---- */
+/* ---- layout.c: allocates buckets and places their tensors ---- */
 
-/* Takes the memory of all buckets and lays out their tensors. false: no memory. */
+/* Allocates the memory of all buckets and places their tensors in it. Returns false if out of memory. */
 bool layout_open(ParamStore *store, bool gradients);
 void layout_close(ParamStore *store);
-/* Puts the tensors of all rows of a bucket's region into `memory`, or with NULL nowhere. */
+/* Makes the whole tensors of a bucket's region (w, master or g) point into `memory`; NULL makes them NO_TENSOR. */
 void layout_place(ParamStore *store, Bucket *bucket, Region region, char *memory);
-/* A bucket's memory in a slot of this region, of one span: a vector. */
+/* The part of a slot's memory that belongs to one span of a bucket, as a vector. */
 Tensor layout_in_slot(const Bucket *bucket, Span span, Region region, char *slot);
-/* The first element of a rank's part of a bucket, counted over its trained parameters, one after another. */
+/* Index of the first element of a rank's part of a bucket, counted over its trained parameters in order. */
 int64_t layout_part_start(const ParamStore *store, const Bucket *bucket, int rank);
 
 /* ---- shard.c ---- */
 
-/* Fill p->w or p->g of a cut bucket for use, and end that use. */
+/* Provide p->w, or p->g, of all parameters p of a sharded bucket; shard_release ends the use of p->w. */
 void shard_acquire(ParamStore *store, int bucket);
 void shard_release(ParamStore *store, int bucket);
 void shard_acquire_gradients(ParamStore *store, int bucket);
-/* The gradients of a bucket are whole on this rank: their sum over ranks begins. */
+/* Called when a bucket's gradients are complete on this rank: starts to sum them over the ranks. */
 void shard_reduce(ParamStore *store, int bucket);
-/* Weights were written: what was gathered of them is out of date. */
+/* Called after weights were written: discards gathered copies, which are out of date. */
 void shard_forget(ParamStore *store);

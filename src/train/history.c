@@ -87,7 +87,7 @@ double history_loss_at(const GArray *points, bool by_tokens, double x)
 }
 
 /* Input tokens read up to a step, interpolated between the two records around it (the run's start is one), and
- * extrapolated after the last record. NAN where no training step is logged. */
+ * extrapolated after the last record. NAN if no training step is logged. */
 static double tokens_at_step(const GArray *train, int64_t step)
 {
     HistoryPoint before = { 0 }, after = { .tokens = step == 0 ? 0 : NAN };

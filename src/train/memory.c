@@ -113,7 +113,7 @@ char *memory_describe_trained(const MemoryPlan *plan, int64_t params)
     return plan->trained == params ? g_strdup("") : g_strdup_printf(", %s of them trained", trained);
 }
 
-/* The number after `key` in a file of the kernel; NO_LIMIT where there is none ("max", or no such file). */
+/* The number after `key` in a file of the kernel; NO_LIMIT if there is none ("max", or no such file). */
 #define NO_LIMIT SIZE_MAX
 
 static size_t kernel_number(const char *path, const char *key)
@@ -180,7 +180,7 @@ static size_t available(void)
 #define THREAD_BYTES  ((size_t)88 << 20)
 #define OTHER_THREADS 2 /* the prefetching thread and the thread that waits for signals */
 
-/* Bytes that a limit of the address space (ulimit -v) leaves for the plan beside so many compute threads; NO_LIMIT
+/* Bytes that a limit of the address space (ulimit -v) leaves for the plan beside `threads` compute threads; NO_LIMIT
  * without a limit. Libraries crash where it is too small, so it is checked beforehand. */
 static size_t address_room(int threads)
 {

@@ -113,7 +113,7 @@ static char *run_above(const char *folder)
     return g_path_get_dirname(above);
 }
 
-/* The tokenizer in the checkpoint's folder (an imported model), or in the run directory; NULL where there is none. */
+/* The tokenizer in the checkpoint's folder (an imported model), or in the run directory; NULL if there is none. */
 static char *find_tokenizer(const char *folder)
 {
     g_autofree char *run = run_above(folder);
@@ -261,7 +261,7 @@ bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_pa
     return true;
 }
 
-/* Options that decide about no weight, or about those of heads alone: model_copy_weights leaves heads out. */
+/* Options that determine no weights, or only weights of heads, which model_copy_weights leaves out. */
 static const char *const free_options[] = {
     "model.preset",         "model.vocab_multiple",   "model.init",   "model.init_std",      "model.init_scale_outputs",
     "model.head_transform", "model.head_bias",        "model.pooler", "model.sentence_head", "model.classifier",

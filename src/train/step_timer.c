@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Random ids; an encoder alone or a decoder alone gets about as many targets as the objective would give it: anywhere
- * in an encoder, after a prefix in a decoder. */
+/* Random ids; an encoder-only model or a decoder-only model gets about as many targets as the objective would give it:
+ * anywhere in an encoder, after a prefix in a decoder. */
 static void fill_batch(StepTimer *timer)
 {
     Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);

@@ -39,7 +39,7 @@ static int64_t dec_tokens(const OpSizes *sizes)
     return sizes->samples * sizes->dec;
 }
 
-/* N: tokens of the encoder, or of a decoder alone. */
+/* N: tokens of the encoder, or of a decoder-only model. */
 static int64_t tokens(const OpSizes *sizes)
 {
     return sizes->enc > 0 ? enc_tokens(sizes) : dec_tokens(sizes);

@@ -12,10 +12,12 @@
     "[--digits N]"
 
 static const char about[] =
-    "One table of many runs: a row for each setting of options in which they differ (or, by path, for each folder), a\n"
-    "column for each score of a task, in it the mean and the sample standard deviation over the row's runs, its "
-    "seeds.\n"
-    "Metrics are those of each run's best checkpoint. Folders are searched for runs.\n\n"
+    "Prints one table of many runs: one row per combination of the options in which they differ (or per folder, with\n"
+    "--by path), and one column per score of a task. A cell has the mean and the sample standard deviation over the "
+    "runs\n"
+    "of its row, such as different seeds. Metrics are those of each run's best checkpoint. Folders are searched for "
+    "runs.\n"
+    "\n"
     "  loam collect runs/sweep\n"
     "  loam collect runs/rte runs/cola --by path --format latex\n";
 
@@ -23,10 +25,13 @@ static char *by, *format, *scores;
 static int digits = 2;
 static gboolean last;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("by", by, "what a row is: options (default), or path: a folder, without a seed-N at its end", "WHAT"),
-    CLI_VALUE("scores", scores, "metrics, in place of the main ones: accuracy,f1.precision,loss", "NAMES"),
-    CLI_SWITCH("last", last, "metrics of each run's last evaluation, not of its best checkpoint"),
-    CLI_VALUE("format", format, "text (default), markdown, tsv, latex, or json: an object a row", "FORMAT"),
+    CLI_VALUE("by", by,
+              "one row per combination of options (options, default), or per folder without a suffix seed-N (path)",
+              "WHAT"),
+    CLI_VALUE("scores", scores, "metrics to print instead of the main ones, such as accuracy,f1.precision,loss",
+              "NAMES"),
+    CLI_SWITCH("last", last, "print metrics of each run's last evaluation instead of its best checkpoint"),
+    CLI_VALUE("format", format, "text (default), markdown, tsv, latex, or json: one object per row", "FORMAT"),
     CLI_VALUE("digits", digits, "digits after the decimal point (default 2)", "N"),
     { 0 },
 };

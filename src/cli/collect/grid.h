@@ -1,29 +1,29 @@
-/* grid.h: the metrics of runs by rows (settings or folders) and columns (metrics of tasks), with mean and standard
- * deviation over the runs of a cell. */
+/* grid.h: the table of `loam collect`: one row per combination of options or per folder, one column per task and
+ * metric. Each cell has mean and standard deviation over its runs. */
 #pragma once
 
 #include "cli/collect/runs.h"
 
 typedef struct GridColumn {
-    const char *task;   /* of the runs; "" means none */
+    const char *task;   /* name of the runs' task; "" means none */
     const char *metric; /* "accuracy", "squad.f1", "loss" */
-    bool alone;         /* all columns are of one task, which headings leave out */
+    bool alone;         /* all columns have the same task, so headings omit it */
 } GridColumn;
 
 typedef struct GridCell {
     int n;            /* runs that have the metric; 0 means none */
-    double mean, std; /* std: sample standard deviation, with n - 1; 0 where n is 1 */
-    GArray *values;   /* double */
+    double mean, std; /* std: sample standard deviation, divided by n - 1; 0 if n is 1 */
+    GArray *values;   /* double: the metric of each run */
 } GridCell;
 
 typedef struct Grid {
     GPtrArray *rows; /* const char *, names; borrowed from the runs */
     GArray *columns; /* GridColumn; borrowed from the runs */
     GridCell *cells; /* (rows, columns) */
-    int *n_runs;     /* (rows) */
+    int *n_runs;     /* (rows) number of runs in each row */
 } Grid;
 
-/* An error where --scores names a metric that no run has. */
+/* Fills *grid. Fails if `scores` names a metric that no run has. */
 bool grid_make(Grid *grid, const GPtrArray *runs, const char *scores, GError **error);
 void grid_clear(Grid *grid);
 static inline const GridCell *grid_cell(const Grid *grid, guint row, guint column)

@@ -59,7 +59,7 @@ static bool write_line(Run *run, const TaskExample *example, const char *prompt,
     return answers_file_add(run->out, object, key, strlen(key), error);
 }
 
-/* Scores the example by the prediction that the file of answers has; *found is false where it has none. */
+/* Scores the example by the prediction that the file of answers has; *found is false if it has none. */
 static bool take_stored(Run *run, const TaskExample *example, bool *found, GError **error)
 {
     g_autofree char *key = run->out ? key_of(example) : NULL;

@@ -44,7 +44,7 @@ static bool says_true(const Source *source, const char *key)
     return json_is_true(find(source, key));
 }
 
-/* The value of `key`, a whole number or any number; NULL where there is none, and with an error if it is another. */
+/* The value of `key`, a whole number or any number; NULL if there is none, and with an error if it is another. */
 static const json_t *take(Source *source, const char *key, bool whole)
 {
     const json_t *value = find(source, key);

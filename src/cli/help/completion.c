@@ -47,7 +47,7 @@ static void add_page(const HelpPage *page, gpointer data)
     add_words(gathered, page->name, list->str);
 }
 
-/* The actions of a verb, from the pages named "VERB ACTION"; NULL where it has none. g_free. */
+/* The actions of a verb, from the pages named "VERB ACTION"; NULL if it has none. g_free. */
 static char *actions_of(const Gathered *gathered, const char *verb)
 {
     g_autofree char *start = g_strconcat(verb, " ", NULL);

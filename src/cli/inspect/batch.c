@@ -117,7 +117,7 @@ static void print_answer(LabelKind kind, const Batch *batch, int32_t i)
             printf("token %d: label %d\n", row - stream->cu[i], batch->targets[row]);
 }
 
-/* A sequence of an encoder alone or a decoder alone: its input and its targets. */
+/* A sequence of an encoder-only model or a decoder-only model: its input and its targets. */
 static bool print_single(const Loader *loader, const Batch *batch, int32_t i, const Tokenizer *tok, GError **error)
 {
     const TokenStream *stream = batch_loss_stream(batch);

@@ -98,12 +98,11 @@ bool task_verb_show(int argc, char **argv, GError **error)
 {
     g_auto(Config) config = { 0 };
     Task task;
-    if (!cli_parse(
-            &argc, &argv, show_entries, "loam task show [CONFIG.yaml] [--n N] [--valid] [task.key=value]…",
-            "Prints examples of labelled data as the texts that the model reads and learns to answer, to check\n"
-            "templates before training.\n\n"
-            "  loam task show task.data=reviews.tsv task.input=\"review: {text}\" task.target=\"{label}\"\n",
-            error))
+    if (!cli_parse(&argc, &argv, show_entries, "loam task show [CONFIG.yaml] [--n N] [--valid] [task.key=value]…",
+                   "Prints examples of labelled data as the texts that the model reads and learns to answer, to check\n"
+                   "templates before training.\n\n"
+                   "  loam task show task.data=reviews.tsv task.input=\"review: {text}\" task.target=\"{label}\"\n",
+                   error))
         return false;
     return load(&config, argc, argv, &task, error) && show(&task, &config.task, error);
 }

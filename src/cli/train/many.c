@@ -48,7 +48,7 @@ static void append_name(GString *folder, const char *setting)
         g_string_append_c(folder, g_ascii_isalnum(*c) || strchr("._-=", *c) ? *c : '_');
 }
 
-/* The option of a sweep; g_free. NULL with an error where there is none, or the runs have a value of it already. */
+/* The option of a sweep; g_free. NULL with an error if there is none, or the runs have a value of it already. */
 static char *swept_option(const GPtrArray *runs, const char *sweep, GError **error)
 {
     const char *equals = strchr(sweep, '=');

@@ -2,7 +2,7 @@
  * its folder and settings (token, kind, timeout) from standard input, and writes the token and a line of JSON: result,
  * base.
  *
- * What the program prints goes nowhere, and it cannot end the harness with exit(): the harness alone says "passed". */
+ * The program's output is discarded, and it cannot end the harness with exit(): only the harness reports "passed". */
 #include "eval/programs/harness.h"
 
 /* clang-format off */

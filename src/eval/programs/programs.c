@@ -137,7 +137,7 @@ static const char *const kind_names[] = {
     [TESTS_NONE] = "", [TESTS_HUMANEVAL] = "script", [TESTS_MBPP] = "script", [TESTS_PLUS] = "plus"
 };
 
-/* Reads what the harness wrote; false where it wrote nothing. */
+/* Reads what the harness wrote; false if it wrote nothing. */
 static bool read_answer(Trial *trial, const SandboxResult *result, const char *token)
 {
     const char *at = g_strrstr_len(result->out->str, (gssize)result->out->len, token);

@@ -118,7 +118,7 @@ bool answers_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
     return good;
 }
 
-/* Means over all questions, over those with an answer, over those without; 0 where there are none. */
+/* Means over all questions, over those with an answer, over those without; 0 if there are none. */
 void squad2_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n)
 {
     double sums[2][3] = { { 0 } }; /* without and with an answer: exact match, F1, questions */

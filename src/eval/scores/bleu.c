@@ -9,7 +9,7 @@
 
 const char *const bleu_smoothings[] = { "exp", "floor", "add-k", "none", NULL };
 
-/* Where the numbers of a row, and of their sums, stand; order from 0. */
+/* Columns of a row, and of sums of rows; orders count from 0. */
 enum { LENGTH, REFERENCE_LENGTH, FIRST_MATCHES, FIRST_NGRAMS = FIRST_MATCHES + BLEU_ORDERS };
 
 /* ---- one segment ---- */

@@ -60,7 +60,7 @@ static void chrf_text_clear(ChrfText *text)
     g_free(text->words.ids);
 }
 
-/* Matches, n-grams of the prediction (0 where the reference has none) and of the reference, of orders 1 to n. */
+/* Matches, n-grams of the prediction (0 if the reference has none) and of the reference, of orders 1 to n. */
 static void compare(double *row, NgramTable *table, const Tokens *prediction, const Tokens *reference, int n)
 {
     g_autofree int32_t *a = g_memdup2(prediction->ids, (gsize)prediction->n * sizeof(int32_t)),

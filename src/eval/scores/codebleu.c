@@ -172,7 +172,7 @@ static void count_ngrams(Measure *m, double *row, const char *prediction_text, c
 
 /* ---- subtrees ---- */
 
-/* The end of a comment, a string or a character constant that begins at `at`; NULL where none does. */
+/* The end of a comment, a string or a character constant that begins at `at`; NULL if none does. */
 static const char *token_end(const char *at)
 {
     if (at[0] == '/' && at[1] == '/')

@@ -17,7 +17,7 @@ bool accuracy_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 
 /* The two labels of a binary score. */
 typedef struct TwoLabels {
-    const char *positive, *negative; /* negative: the other label of the references; NULL where all are positive */
+    const char *positive, *negative; /* negative: the other label of the references; NULL if all are positive */
 } TwoLabels;
 
 static bool find_labels(TwoLabels *labels, const ScoreStats *stats, const ScoreInput *in, GError **error)
@@ -71,7 +71,7 @@ bool binary_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
     return true;
 }
 
-/* A unit is a question; its row: true positives, predicted positives and positives among its answers, and 1 where every
+/* A unit is a question; its row: true positives, predicted positives and positives among its answers, and 1 if every
  * answer is right. */
 bool multirc_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
@@ -195,8 +195,8 @@ void f1_micro_finish(double *values, const ScoreStats *stats, const int64_t *pic
     values[2] = 100 * ratio(sum.both, sum.actual);
 }
 
-/* Gorodkin 2004: with c right of n, p_k predictions and t_k references of label k,
- * (c n - Σ t_k p_k) / √((n² - Σ p_k²) (n² - Σ t_k²)); 0 where a side has one label alone. */
+/* Gorodkin 2004: with c right of n, p_k predictions and t_k references of label k, (c n - Σ t_k p_k) / √((n² - Σ p_k²)
+ * (n² - Σ t_k²)); 0 if predictions or references have only one label. */
 void matthews_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n)
 {
     g_autofree LabelCount *counts = count_labels(stats, pick, n);

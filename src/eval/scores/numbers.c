@@ -57,7 +57,7 @@ bool numbers_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
     return true;
 }
 
-/* x centred and scaled to length 1; false where all are equal. */
+/* x centred and scaled to length 1; false if all are equal. */
 static bool standardize(double *x, int64_t n)
 {
     double mean = 0, squares = 0, largest = 0;
@@ -77,7 +77,7 @@ static bool standardize(double *x, int64_t n)
     return !constant;
 }
 
-/* Of two columns (n), which it overwrites; NaN where one of them is constant. */
+/* Of two columns (n), which it overwrites; NaN if one of them is constant. */
 static double correlation(double *x, double *y, int64_t n)
 {
     double r = 0;

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A word and its length; a stem is the first so many letters of it. */
+/* A word and its length; a stem is a prefix of the word. */
 typedef struct Word {
     char *at;
     int n;

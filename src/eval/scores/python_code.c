@@ -44,7 +44,7 @@ static void put(Scan *s, const char *begin, TokenKind kind)
 
 /* ---- strings ---- */
 
-/* Bytes of the prefix of a string, such as rb of rb"x"; 0 where none is at `at`. */
+/* Bytes of the prefix of a string, such as rb of rb"x"; 0 if none is at `at`. */
 static size_t prefix_bytes(const char *at)
 {
     static const char *const prefixes[] = { "b", "r", "u", "f", "br", "rb", "fr", "rf" };
@@ -88,7 +88,7 @@ static void put_string(Scan *s, const char *begin, bool first_column)
     put(s, kept ? begin : s->at, TOKEN_OTHER);
 }
 
-/* Reads a string token whose quote is `n` bytes further on; false where it is none, as its line lacks the closing
+/* Reads a string token whose quote is `n` bytes further on; false if it is none, as its line lacks the closing
  * quote.
  */
 static bool read_string(Scan *s, size_t n)
@@ -135,7 +135,7 @@ static void go_on_with_string(Scan *s, const char *code)
 
 /* ---- lines ---- */
 
-/* Opens or closes blocks by the column of a line; false where no open block has this column. */
+/* Opens or closes blocks by the column of a line; false if no open block has this column. */
 static bool indent(Scan *s, int64_t column)
 {
     GArray *indents = s->indents;

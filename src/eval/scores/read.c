@@ -275,7 +275,7 @@ bool score_read(ScoreExamples *out, const ScoreFiles *files, ScoreTakes takes, G
     return true;
 }
 
-/* Parses the first line alone. One that is no JSON says nothing here, and is an error where it is read. */
+/* Parses the first line alone. One that is no JSON says nothing here, and is an error if it is read. */
 static bool take_settings(void *context, char *line, size_t bytes, G_GNUC_UNUSED GError **error)
 {
     json_t **settings = context;

@@ -264,7 +264,8 @@ static bool check_family(const ModelConfig *config, GError **error)
     return true;
 }
 
-/* T5ForSequenceClassification and T5ForQuestionAnswering read the decoder, T5ForTokenClassification an encoder alone.
+/* T5ForSequenceClassification and T5ForQuestionAnswering read the decoder, T5ForTokenClassification an encoder-only
+ * model.
  */
 static bool has_classifier(const ModelConfig *config)
 {

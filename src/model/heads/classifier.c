@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define ROW_SHARE  8    /* a chunk has room for the tokens of the batch / ROW_SHARE, where a row is a sequence */
-#define LEAST_ROWS 64   /* and for at least so many rows, the most that one group may have */
+#define LEAST_ROWS 64   /* least rows per chunk, and the most rows that one group may have */
 #define GRID_SHARE 4    /* most cells of the grid of a softmax, per row of a chunk and column */
 #define UNSEEN     -3e4 /* logit of a cell of the grid that stands for nothing; fits f16 */
 
@@ -319,7 +319,7 @@ static XentSpec smoothed(const XentSpec *xent, int64_t classes, double *entropy)
     return own;
 }
 
-/* Sums over the rows of a chunk, but for one statistic, or that one alone. */
+/* Sums over the rows of a chunk: all statistics except one, or only that one. */
 static Tensor part_sums(const Chunk *chunk, const Rated *rated, const XentSpec *xent, int statistic, bool alone)
 {
     const Ctx *cx = chunk->cx;

@@ -265,7 +265,7 @@ static bool takes(const char *target, const TensorNames *names, const ModelConfi
     return found;
 }
 
-/* Marks the layers that a target names; an error where there is none. */
+/* Marks the layers that a target names; an error if there is none. */
 static bool mark(const char *target, const TensorNames *names, const ModelConfig *config, bool *marks, GError **error)
 {
     g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

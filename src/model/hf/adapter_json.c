@@ -48,7 +48,8 @@ static char *module_of(const char *tensor)
     return g_strndup(tensor, (gsize)(strrchr(tensor, '.') - tensor));
 }
 
-/* Modules with an adapter: whole names, or where no other module has the same ones, their last words. */
+/* The modules with an adapter: the last word of each name if no other module has the same last word, else the full
+ * name. */
 static json_t *targets_json(const TensorNames *tensor_names, const ParamSpec *specs, int n)
 {
     Names whole = names_new(), words = names_new();

@@ -61,7 +61,7 @@ static char *read_names(const json_t *root, int64_t n)
     return g_string_free(all, false);
 }
 
-/* T5's classifier of tokens reads an encoder alone; none has logits of words. */
+/* T5's token classifier has no decoder; no classifier has logits over the vocabulary. */
 static void shape_t5(ModelConfig *config, LabelKind kind)
 {
     config->n_dec = kind == LABELS_TOKENS ? 0 : config->n_dec;

@@ -85,7 +85,7 @@ static bool file_is_tied(const Source *source)
                             memcmp(head->data, shared->data, head->bytes) == 0);
 }
 
-/* Where a file has the logits' bias under both names, transformers computes with the second. */
+/* If a file has the logits' bias under both names, transformers uses the second one. */
 static void take_second_bias(Source *source)
 {
     const HfArchitecture *arch = source->arch;

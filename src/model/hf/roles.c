@@ -10,14 +10,14 @@ static const char *const legacy_keys[] = { "max_new_tokens", "do_sample",       
 static const char *const own_keys[] = { "eos_token_id", "bos_token_id", "decoder_start_token_id", "_from_model_config",
                                         "transformers_version" };
 
-/* An object from FOLDER/NAME; NULL without an error where there is no such file. */
+/* An object from FOLDER/NAME; NULL without an error if there is no such file. */
 static json_t *read_object(const char *folder, const char *name, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
     return g_file_test(path, G_FILE_TEST_EXISTS) ? hf_read_object(path, error) : NULL;
 }
 
-/* *out becomes the id, or -1 where the value is null, negative or beyond the vocabulary. */
+/* *out becomes the id, or -1 if the value is null, negative or beyond the vocabulary. */
 static bool take_id(const json_t *value, const char *key, int64_t vocab, int32_t *out, GError **error)
 {
     *out = -1;

@@ -141,7 +141,7 @@ static bool read_mt5(const json_t *root, ModelConfig *config, GError **error)
     return read_shared(root, "gated-gelu", config, error);
 }
 
-/* A file without a decoder is an encoder alone, which has no logits of its own. */
+/* A file without a decoder is an encoder-only model, which has no logits of its own. */
 static void infer_t5(GHashTable *tensors, ModelConfig *config)
 {
     if (g_hash_table_contains(tensors, "decoder.final_layer_norm.weight") ||

@@ -86,7 +86,7 @@ static bool write_json(const char *folder, const Tokenizer *tok, const ModelConf
     return frame_equal(&own, &frame) || tokenizer_write_json_with(tok, path, post_processor(tok, &frame), error);
 }
 
-/* Takes over what the tokenizer_config.json of the base says, but for what names its files, classes and code. */
+/* Copies the settings of the base model's tokenizer_config.json, except those that name its files, classes and code. */
 static void keep_settings(const Tokenizer *tok, json_t *config)
 {
     static const char *const dropped[] = { "name_or_path", "auto_map", "backend", "is_local", NULL };

@@ -4,7 +4,7 @@
 #include "model/decoder.h"
 #include "model/transformer/transformer.h"
 
-/* A batch filled to its capacity. Where it has one stream, a share of its tokens has a target. */
+/* A batch filled to its capacity. If it has only one stream, target_share of its tokens have a target. */
 static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len, double target_share)
 {
     Batch *batch = batch_new(samples, enc_len, dec_len);
@@ -23,7 +23,7 @@ static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len, doub
     return batch;
 }
 
-/* Most texts that share the tokens of one of full length, and tokens of a batch of answers. */
+/* Most texts packed into one row of full length; tokens in a batch of model_classify. */
 enum { ROW_TEXTS = 64, ANSWER_TOKENS = 4096 };
 
 Batch *model_classifier_batch(int64_t length)

@@ -101,7 +101,7 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_se
     return slot;
 }
 
-/* Where the message of the stage before goes. */
+/* The tensors that receive the previous stage's message. */
 static StageMessage received(Model *model, Slot *slot)
 {
     const Stack *enc = &model->encoder, *dec = &model->decoder;

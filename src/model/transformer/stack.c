@@ -257,7 +257,7 @@ void stack_begin(StackPass *pass)
         pass->x[i] = arena_tensor(cx->save, cx->precision.residual, cx->tokens->n, stack->config->width, "stack.x");
 }
 
-/* Dropout after the final norm; rate 0 where the final norm is in another stage. */
+/* Dropout after the final norm; rate 0 if the final norm is in another stage. */
 static Dropout final_dropout(const Stack *stack, const Ctx *cx)
 {
     return stack->part.finishes ? ctx_dropout(cx, SITE_FINAL) : (Dropout){ 0 };

@@ -29,8 +29,8 @@ typedef struct TrainState {
     int64_t drops;              /* drops of the plateau schedule */
 } TrainState;
 
-/* What is saved, or where a checkpoint is loaded to. Ranks that hold parameters together all call the functions that
- * save or load: each writes files of its part, and reads what it holds. */
+/* What is saved, or where a checkpoint is loaded to. If parameters are sharded over ranks, every rank calls the
+ * functions that save or load: it writes files of its part, and reads the parts that it holds. */
 typedef struct Checkpoint {
     const ModelConfig *model;
     Comm *ranks; /* NULL means one rank */
@@ -65,7 +65,8 @@ GQuark checkpoint_damaged_quark(void);
 
 /* Fills params, optimizer, state and roles (each unless NULL) from FOLDER, which any number of ranks may have written.
  * Files are read once: checksums are computed while tensors are loaded, so after an error of domain CHECKPOINT_DAMAGED
- * the tensors are partly overwritten. Of several ranks each checks some of the files, and all return the same. */
+ * the tensors are partly overwritten. With several ranks each checks some of the files, and all return the same result.
+ * */
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error);
 /* Checks the size and the checksum of every file. */
 bool checkpoint_verify(const char *folder, GError **error);

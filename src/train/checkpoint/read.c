@@ -26,7 +26,7 @@ static bool fail_damaged(GError **error)
     return false;
 }
 
-/* state.json without its checksum; NULL where it is damaged or of a format that this program does not read. */
+/* state.json without its checksum; NULL if it is damaged or of a format that this program does not read. */
 static json_t *read_json(const char *folder, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "state.json", NULL);
@@ -244,7 +244,7 @@ static bool read_files(const char *folder, json_t *root, GHashTable *targets, Co
     return done;
 }
 
-/* The tensors by their names; NULL where there are none. */
+/* The tensors by their names; NULL if there are none. */
 static GHashTable *by_name(GArray *tensors)
 {
     GHashTable *table = tensors->len > 0 ? g_hash_table_new(g_str_hash, g_str_equal) : NULL;

@@ -15,7 +15,7 @@ int64_t config_answer_length(const Config *config)
     return data->target_length > 0 ? data->target_length : MIN(MOST_TOKENS, data->input_length / 2);
 }
 
-/* Whether the run's own task has held-out examples; also true where its files cannot be read, which a run refuses. */
+/* Whether the run's own task has held-out examples; also true if its files cannot be read, which a run refuses. */
 static bool own_is_scored(const TaskConfig *config)
 {
     Task task;
@@ -54,7 +54,7 @@ static bool writes_answers(const Config *config)
 
 void config_set_answers(const Config *config, Model *model)
 {
-    /* A decoder alone has prompt and answer in one sequence, and a token of the prompt at least. */
+    /* A decoder-only model has prompt and answer in one sequence, and a token of the prompt at least. */
     const int64_t longest = config_answer_length(config),
                   length = MAX(config->data.input_length - (config->model.n_enc > 0 ? 0 : longest), 1);
     if (writes_answers(config))

@@ -54,7 +54,7 @@ static bool check_within(Amount amount, GError **error)
            fail_user(error, "train.save_within: \"%s\" is not a time; write one like 30m, or 0", text);
 }
 
-/* The task of an encoder alone that has no classifier. */
+/* The task of an encoder-only model that has no classifier. */
 static bool fail_unanswered(const TaskConfig *task, GError **error)
 {
     const LabelKind kind = task_learns(task);
@@ -123,7 +123,7 @@ static bool check_smoothing(const Config *config, GError **error)
            fail_user(error, "train.label_smoothing and train.class_weights of a classifier: set one of them");
 }
 
-/* Examples are counted where none share a packed sequence. */
+/* The number of examples is known only if no packed sequence holds several. */
 static bool check_examples(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;

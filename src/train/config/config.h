@@ -53,8 +53,8 @@ typedef struct ParallelConfig {
                        started, else one */
     Amount timeout; /* longest wait for another rank; then the run fails */
     int zero;       /* ZeroLevel (param/shard.h) */
-    Comm *comm; /* no option: the ranks of a run, this one among them; NULL means that nothing is exchanged, and that
-                   plans are of rank 0 of `ranks` */
+    Comm *comm; /* not an option: the group of ranks of a run; NULL means no communication: memory is planned for rank 0
+                   of `ranks` */
 } ParallelConfig;
 
 typedef struct Config {

@@ -147,7 +147,7 @@ static void add_kind(const ModelConfig *model, LabelKind kind, const char *label
         option_settings_add(layers, "model.labels", labels ? labels : "", origin);
 }
 
-/* Where a task is given for an encoder alone, or a dataset of labels: appends the classifier that learns it. */
+/* Where a task is given for an encoder-only model, or a dataset of labels: appends the classifier that learns it. */
 static bool add_classifier(const GPtrArray *given, GPtrArray *layers, GError **error)
 {
     g_auto(Config) config = { 0 };

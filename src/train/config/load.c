@@ -130,7 +130,7 @@ void config_fit_task(Config *config, char **overrides, int n_overrides)
         model_config_bounds_length(&config->model) ? MIN(input, config->model.max_positions) : input;
 }
 
-/* Notes where the names of the classes come from, for messages. */
+/* Stores the source of the names of the classes, for messages. */
 static void note_origin(Config *config, const GPtrArray *layers)
 {
     const char *origin = "";
@@ -168,7 +168,7 @@ void config_clear(Config *config)
     g_clear_pointer(&config->given, g_strfreev);
 }
 
-/* Whether sentinels are to be added: for an encoder-decoder, and for an encoder alone without a mask token. */
+/* Whether sentinels are to be added: for an encoder-decoder, and for an encoder-only model without a mask token. */
 static bool needs_sentinels(const Config *config, const Tokenizer *tok)
 {
     const ModelConfig *model = &config->model;

@@ -71,7 +71,7 @@ static char *shown(const Config *config, const OptionRow *row)
     return *value ? g_steal_pointer(&value) : g_strdup("(none)");
 }
 
-/* Whether two lists of datasets differ in their paths alone. The datasets' contents are compared when they are open. */
+/* Whether two lists of datasets differ only in their paths. The datasets' contents are compared when they are open. */
 static bool same_sources(const char *a, const char *b)
 {
     Mixture *x = mixture_parse(a, NULL), *y = mixture_parse(b, NULL);

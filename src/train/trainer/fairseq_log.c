@@ -36,7 +36,7 @@ static double rounded(double value, int places)
     return g_ascii_strtod(text, NULL);
 }
 
-/* The epoch, from 1, of the step that ends so many epochs: the last step of epoch 2 ends 2 epochs. */
+/* The epoch, counted from 1, of a step after which `epochs` epochs are done: 2 for the last step of epoch 2. */
 static int64_t epoch_of(double epochs)
 {
     return MAX((int64_t)ceil(epochs - 1e-9), 1);
@@ -79,7 +79,7 @@ char *fairseq_line(const FairseqLine *of)
 
 /* ---- the file ---- */
 
-/* The num_updates of a line; -1 where it is no such line. */
+/* The num_updates of a line; -1 if it is no such line. */
 static int64_t read_updates(const char *line)
 {
     json_t *object = json_loads(line, 0, NULL);

@@ -193,7 +193,7 @@ static void say_heads(GString *line, const LossSums *sums)
                                    loss_sums_mean(sums, h), loss_names(h)->name, 100 * loss_sums_accuracy(sums, h));
 }
 
-/* Of the main head; NaN where it has none. */
+/* The accuracy of the main head; NaN if it has none. */
 static double accuracy_of(const LossSums *sums)
 {
     const HeadId main = loss_sums_main(sums);

@@ -101,7 +101,7 @@ static bool add_tasks(Trainer *t, GError **error)
 
 /* ---- train.best ---- */
 
-/* What follows the task's name in that of a metric, "accuracy" in "rte.accuracy"; NULL where it is of another task. */
+/* What follows the task's name in that of a metric, "accuracy" in "rte.accuracy"; NULL if it is of another task. */
 static const char *own_part(const ScoredTask *scored, const char *metric)
 {
     const size_t n = scored->name ? strlen(scored->name) : 0;

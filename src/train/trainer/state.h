@@ -43,8 +43,8 @@ typedef struct Trainer {
     const Batch *
         *batch; /* (accum) the microbatches of the current step, borrowed from `prefetch`; NULL between steps */
     int64_t accum, micro, samples; /* microbatches per step, samples per microbatch, samples per step */
-    int64_t empty; /* number of microbatches of other ranks that exceeds this rank's; it makes as many passes without
-                      effect, since ranks exchange weights or gradients in each (parallel.zero) */
+    int64_t empty; /* with parallel.zero: number of microbatches by which another rank exceeds this rank, which runs as
+                      many passes without effect, since ranks communicate in every pass */
     Schedule schedule;
     int64_t total;       /* steps of the run; -1 means unknown, because train.length is a time or a number of tokens */
     double total_tokens; /* train.length in tokens without padding; 0 means that it has another unit */
@@ -108,7 +108,7 @@ bool trainer_resume(Trainer *t, GError **error);
 /* Divides the samples of a step among the ranks: sets own_first, own_samples, micro and accum. Fails if there are more
  * ranks than samples. */
 bool ranks_divide(Trainer *t, GError **error);
-/* "; 4 ranks (thread), 32 samples each", or "" where there is one rank. g_free. */
+/* A description, "; 4 ranks (thread), 32 samples each"; "" with one rank. g_free. */
 char *ranks_describe(const Trainer *t);
 /* Waits until all ranks have called it (barrier). Fails if a rank has failed. */
 bool ranks_meet(Trainer *t, GError **error);
@@ -141,7 +141,7 @@ bool trainer_open_scores(Trainer *t, GError **error);
 bool trainer_score(Trainer *t, GError **error);
 /* Writes down the metrics of the last trainer_score. */
 void trainer_report_scores(const Trainer *t);
-/* The metric t->best of the last trainer_score; NaN where it has none. */
+/* The metric t->best of the last trainer_score; NaN if it has none. */
 double trainer_best_score(const Trainer *t);
 /* A hash of the examples that are answered and their right answers. */
 uint64_t trainer_scores_hash(const Trainer *t);

@@ -67,7 +67,7 @@ static void begin_window(Trainer *t)
     every_done(&t->log_every);
 }
 
-/* The last step of a run is logged even where no log line is due. The window is then not reset, so that a run whose
+/* The last step of a run is logged even if no log line is due. The window is then not reset, so that a run whose
  * train.length grows later logs the same means as an uninterrupted one. */
 static void log_step(Trainer *t, const StepStats *stats, bool end)
 {
