@@ -1,6 +1,7 @@
-/* decoder.c: the encoder runs once over all prompts; without one, the decoder runs once over all but their last tokens
- * (in a prefix LM over all tokens, since those of a prompt attend to its last). A step then runs one token a sequence
- * through the decoder's blocks, whose caches keep the keys and values of the tokens before. */
+/* decoder.c: the encoder runs once over all prompts. In a decoder-only model the decoder runs once over all tokens of
+ * the prompts except the last of each (in a prefix LM over all of them, since a prompt's tokens also attend to its last
+ * one). Each step then runs one token per sequence through the decoder's blocks, whose caches hold the keys and values
+ * of earlier tokens. */
 #include "model/decoder.h"
 #include "base/check.h"
 #include "model/heads/heads.h"
@@ -8,20 +9,21 @@
 
 #include <string.h>
 
-/* R: sequences, P: prompts. The cache of a block has `capacity` rows for each sequence: those of its prompt, without an
- * encoder, then one a step. */
+/* R: sequences, P: prompts. The cache of a block has `capacity` rows per sequence: in a decoder-only model first those
+ * of its prompt, then one per step. */
 struct Decoder {
     Model *model;
-    Workspace *work;     /* the model's, of which the arenas of slot 0 are the decoder's while it is open */
-    StackPass pass;      /* of a step, over step_stream */
+    Workspace *work;     /* the model's workspace; the arenas of slot 0 belong to the decoder while it is open */
+    StackPass pass;      /* the pass of a step, over step_stream */
     TokenStream prompts; /* the prompts' tokens, for the encoder; or, except the last token of each, for the decoder */
-    TokenStream step_stream; /* R tokens, one a sequence; to cross-attention those of one prompt are one sequence */
+    TokenStream
+        step_stream; /* R tokens, one per sequence; cross-attention takes all tokens of one prompt as one sequence */
     Tokens prompt_tokens;
     DecodeStep step;
-    int32_t t, max_tokens; /* steps made; most steps */
+    int32_t t, max_tokens; /* number of steps so far; limit */
     int32_t capacity;
     int32_t *prompt_rows; /* (R) rows of the cache that hold the prompt */
-    int32_t *cu_q, *cu_k; /* (R + 1) cumulative lengths of a step's queries, one each, and of the keys that they see */
+    int32_t *cu_q, *cu_k; /* (R + 1) cumulative lengths of a step's queries, one per sequence, and of their keys */
     int32_t *first_row;   /* (R) first row of the cache */
     int32_t *new_rows;    /* (R) row of the cache for this step's keys and values */
     Tensor cu_k_device;
@@ -34,7 +36,7 @@ struct Decoder {
 
 static const ModelLoss forward = { 0 };
 
-/* The most tokens that decoder_step_top gives for a sequence. */
+/* Limit on k of decoder_step_top. */
 static int32_t most_top(const Decoder *d)
 {
     int64_t n_each = d->step_stream.max_tokens / d->step_stream.n_seq;
@@ -43,7 +45,7 @@ static int32_t most_top(const Decoder *d)
 
 /* ---- copies of rows: fill and reorder the caches ---- */
 
-/* Copies of rows of a tensor to rows of another, which one gather and one scatter carry out. */
+/* A list of row copies from one tensor to another, done by one gather and one scatter. */
 typedef struct RowMoves {
     int32_t n, *from, *to; /* on the host */
     Tensor device_from, device_to;
@@ -100,7 +102,7 @@ static void prompts_init(TokenStream *stream, const Prompts *prompts, int32_t le
     }
 }
 
-/* A decoder whose workspace may be too small, or measures. */
+/* Opens a decoder, whose workspace may still be too small, or only measure. */
 static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each, int32_t max_tokens)
 {
     Decoder *d = g_new0(Decoder, 1);
@@ -212,7 +214,7 @@ static void prefill(Decoder *d)
     arena_reset(&d->work->scratch, scratch);
 }
 
-/* Copies what describes the sequences to the device. */
+/* Copies the constant description of the sequences to the device. */
 static void upload_rows(Decoder *d)
 {
     Device *dev = d->model->dev;
@@ -232,7 +234,7 @@ static void upload_rows(Decoder *d)
     };
 }
 
-/* Copies what a step changes of it: tokens, positions, lengths, rows of the caches. */
+/* Copies the part that changes in every step: tokens, positions, lengths, rows of the caches. */
 static void upload_step(Decoder *d)
 {
     Device *dev = d->model->dev;
@@ -295,7 +297,7 @@ static void read_top(Decoder *d, Tensor y, int32_t k)
     arena_reset(scratch, mark);
 }
 
-/* k: how many of the most likely tokens are read; 0 means all logits. */
+/* Runs a step. k: number of most likely tokens to read; 0 means all logits. */
 static void step(Decoder *d, int32_t k)
 {
     Model *model = d->model;
@@ -321,7 +323,7 @@ static void step(Decoder *d, int32_t k)
     d->t++;
 }
 
-/* Counts what the prompts, the last step and a reordering need, on the null device. */
+/* Measures, on the null device, the memory for the prompts, the last step and a reordering. */
 static void measure(Decoder *dry)
 {
     int32_t n = dry->step_stream.max_tokens, n_each = n / dry->step_stream.n_seq;
@@ -336,7 +338,7 @@ static void measure(Decoder *dry)
     decoder_reorder(dry, from);
 }
 
-/* Allocates what a dry run needs. */
+/* Measures the memory by a dry run and allocates it. */
 static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError **error)
 {
     const Model *model = d->model;
@@ -350,7 +352,7 @@ static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError *
     return ok;
 }
 
-/* Of a prompt and of steps: keeps every count of rows within 32 bits. */
+/* Limit on the tokens of a prompt and on steps, which keeps every number of rows within 32 bits. */
 #define MOST_ROWS (1 << 20)
 
 static bool check_prompt(const int32_t *ids, int32_t n, int64_t max_tokens, int64_t vocab, GError **error)
@@ -441,7 +443,7 @@ TopTokens decoder_step_top(Decoder *decoder, const int32_t *tokens, int32_t k)
     return (TopTokens){ k, decoder->top_ids, decoder->top_logits, decoder->log_sums };
 }
 
-/* The rows of a prompt are the same in all its sequences. */
+/* Cache rows of a prompt are equal in all its sequences, so only later rows are copied. */
 void decoder_reorder(Decoder *decoder, const int32_t *from)
 {
     Model *model = decoder->model;

@@ -1,6 +1,6 @@
 #include "nn/attention.h"
 
-/* Self-attention of the layer, from `queries` to `keys`. */
+/* The settings of the layer's self-attention, from `queries` to `keys`. */
 static AttnSpec self_spec(const Ctx *cx, const Sequences *queries, const Sequences *keys)
 {
     AttnSpec spec = ctx_attention(cx, queries, keys);
@@ -27,7 +27,7 @@ static void slice_kv(Projections *p)
     p->v = tensor_slice_cols(p->kv, width, width);
 }
 
-/* Rows of a tensor of keys and values of their own; 0 means that they lie beside the queries in qkv. */
+/* Number of rows of the separate tensor kv; 0 means that keys and values lie beside the queries in qkv. */
 static int64_t rows_apart(Tensor x, Tensor encoder_out, const AttentionW *w)
 {
     if (tensor_present(encoder_out))
@@ -35,7 +35,7 @@ static int64_t rows_apart(Tensor x, Tensor encoder_out, const AttentionW *w)
     return tensor_present(w->context.q) ? x.d[0] : 0;
 }
 
-/* For n queries of `width` A channels. */
+/* Allocates projections for n queries of width A. */
 static Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64_t n_apart, int64_t width)
 {
     int64_t kv_width = 2 * (width / cx->model->heads * cx->model->kv_heads);
@@ -189,8 +189,8 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     arena_reset(cx->scratch, mark);
 }
 
-/* Gradients dp of the projections from dattended (N,A), that of save->o. If the bias is the stack's, dbias is added to;
- * if it comes from the block's own table, g->relpos = beta g->relpos + new. */
+/* Computes dp, the gradients of the projections, from dattended (N,A), the gradient of save->o. If the bias is the
+ * stack's, dbias is added to; if it comes from the block's own table, g->relpos = beta g->relpos + new. */
 static void attend_bwd(const Ctx *cx, const Projections *dp, Tensor dbias, Tensor dattended, const AttentionW *w,
                        const AttentionW *g, float beta, const AttentionSave *save)
 {
@@ -233,7 +233,7 @@ void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, 
     arena_reset(cx->scratch, mark);
 }
 
-/* o (S,A) of q (S,A), from the keys and values of a cache. */
+/* o (S,A) = attention of the queries q (S,A) to the keys and values in a cache. */
 static void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, Tensor cache, const AttnSpec *spec)
 {
     Tensor lse =

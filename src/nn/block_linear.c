@@ -1,9 +1,9 @@
-/* block_linear.c: the linear layers of blocks, whose products are in FP8 where the pass has scales for it: E4M3 for
+/* block_linear.c: the linear layers of blocks, with matrix products in FP8 if the pass has FP8 scales: E4M3 for
  * inputs and weights, E5M2 for gradients of outputs. Tensors in FP8 exist only during one matrix product: backward
  * casts the saved input and the weights again, by the same scales. */
 #include "nn/layers.h"
 
-enum { UNIT = 16 }; /* tensor cores take rows of FP8 that are multiples of 16 numbers */
+enum { UNIT = 16 }; /* tensor cores need FP8 rows of a multiple of 16 numbers */
 
 static bool in_fp8(const Ctx *cx, LinearW w)
 {
@@ -26,8 +26,8 @@ static Tensor fp8_new_transposed(const Ctx *cx, Tensor x, Fp8Factor factor)
     return fp8_new(cx, x.d[1], (x.d[0] + UNIT - 1) / UNIT * UNIT, factor);
 }
 
-/* x in FP8 as y and its transpose yt, either of which may be absent. record: x is met for the first time in this
- * microbatch. Returns the inverse of its scale. */
+/* Casts x to FP8: y, and its transpose yt; either may be absent. record: this is the first cast of x in this
+ * microbatch, so record its amax. Returns the inverse of the scale. */
 static Tensor cast(const Ctx *cx, Tensor y, Tensor yt, Tensor x, LinearSite site, Fp8Factor factor, bool record)
 {
     Fp8Scale scale = scale_of(cx, site, factor);

@@ -1,5 +1,5 @@
-/* context_query.c: nothing stands between mix and q, so the query of token i in head h is the sum of a part of the
- * token, q mix_right n_i, the same for every head, and a part of its sequence and head, q mix_left P_h. */
+/* context_query.c: q mix [pooled_h; n_i] is linear, so the query of token i in head h is the sum of a token part, q
+ * mix_right n_i, which all heads share, and a sequence part, q mix_left pooled_h. */
 #include "nn/attention.h"
 
 #include <glib.h>
@@ -16,7 +16,7 @@ static Tensor right_half(Tensor mix)
     return tensor_slice_cols(mix, mix.d[1] / 2, mix.d[1] / 2);
 }
 
-/* A matrix without gaps between its rows, as rows of another width, and as one vector. */
+/* A matrix without gaps between its rows, viewed with another row width, or as one vector. */
 static Tensor with_width(Tensor t, int64_t width)
 {
     return tensor_matrix(t.p, (DType)t.dtype, tensor_count(t) / width, width);
@@ -37,7 +37,7 @@ typedef struct Part {
     Tensor sequence; /* (n_tokens) i32: sequence of each token, counted from first_seq */
     AttnSpec spec;
     Dropout drop;
-    Tensor pooled, mixed, q; /* (s H, C) P, (s H, C) P mix_leftᵀ, (s H, D) of that qᵀ */
+    Tensor pooled, mixed, q; /* pooled (s H, C); mixed (s H, C) = pooled mix_leftᵀ; q (s H, D) = mixed qᵀ */
     Tensor queries, lse;     /* (s, H C), (H, s) */
 } Part;
 
@@ -46,7 +46,7 @@ static int32_t most_sequences(const Ctx *cx)
     return MAX(1, cx->tokens->n / cx->model->heads);
 }
 
-/* (s H, width) with room for as many sequences as a part may have. */
+/* A tensor (s H, width), with memory for the most sequences that a part may have. */
 static Tensor part_tensor(const Ctx *cx, const Part *part, int64_t width, const char *tag)
 {
     int64_t heads = cx->model->heads;

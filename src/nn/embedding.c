@@ -1,6 +1,6 @@
 #include "nn/layers.h"
 
-/* x += table[ids], where there is a table. */
+/* x += table[ids], if table is present. */
 static void add_looked_up(const Ctx *cx, Tensor x, Tensor table, Tensor ids)
 {
     size_t mark = arena_mark(cx->scratch);
@@ -13,14 +13,14 @@ static void add_looked_up(const Ctx *cx, Tensor x, Tensor table, Tensor ids)
     arena_reset(cx->scratch, mark);
 }
 
-/* (m S, C) for the memory tokens of all sequences, with room for N. */
+/* A tensor (M S, C) for the memory tokens of all sequences, with memory for N rows. */
 static Tensor memory_part(const Ctx *cx, Tensor x)
 {
     Tensor part = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "embedding.memory");
     return tensor_slice_rows(part, 0, cx->tokens->memory_at.d[0]);
 }
 
-/* x[memory_at] = table[memory_index], table (m,C) of memory tokens. */
+/* x[memory_at] = table[memory_index], where table (M,C) holds the memory tokens. */
 static void put_memory_tokens(const Ctx *cx, Tensor x, Tensor table)
 {
     size_t mark = arena_mark(cx->scratch);
@@ -31,7 +31,8 @@ static void put_memory_tokens(const Ctx *cx, Tensor x, Tensor table)
     arena_reset(cx->scratch, mark);
 }
 
-/* dtable = beta dtable + the rows of dx at memory tokens, which become zeros: the token table has no part in them. */
+/* dtable = beta dtable + the rows of dx at memory tokens. These rows of dx then become zeros, since the token table
+ * does not contribute to them. */
 static void take_memory_tokens(const Ctx *cx, Tensor dtable, float beta, Tensor dx)
 {
     size_t mark = arena_mark(cx->scratch);

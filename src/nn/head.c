@@ -1,11 +1,11 @@
 #include "nn/layers.h"
 
-/* The most memory for a chunk of logits. A chunk reads and writes the whole gradient of the vocabulary's weights, so it
- * should have many rows. */
+/* Limit on the bytes of a chunk's logits. Each chunk reads and writes the whole gradient of the projection's weights,
+ * so chunks should have many rows. */
 #define CHUNK_BYTES    (128 << 20)
 #define CHUNK_MULTIPLE 32 /* rows */
 
-/* The most rows of a chunk. */
+/* The most rows per chunk. */
 static int64_t most_rows(int64_t vocab, DType dtype)
 {
     int64_t most = CHUNK_BYTES / (vocab * (int64_t)dtype_bytes(dtype));
@@ -30,7 +30,7 @@ static int64_t chunk_rows(const Ctx *cx, const HeadW *head, int64_t n)
     return head_chunk_rows(head->w.d[0], cx->precision.compute, n);
 }
 
-/* A chunk runs backward at once, so what it keeps for that is temporary. */
+/* A chunk runs backward immediately, so activations that it saves for backward are temporary. */
 static Ctx chunk_context(const Ctx *cx)
 {
     Ctx chunk = *cx;
@@ -61,8 +61,8 @@ static void head_bwd(const Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, con
         transform_bwd(cx, dx, dx, head->transform, head->activation, head->dtransform, beta, save);
 }
 
-/* Forward and backward of a chunk of rows together, so that its logits can be forgotten. The gradients of the head take
- * beta. */
+/* Runs forward and backward of one chunk of rows, so that its logits need not be kept. beta: for the gradients of the
+ * head. */
 static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const HeadW *head, float beta,
                        const HeadRows *chunk, const XentSpec *xent)
 {

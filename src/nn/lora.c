@@ -1,5 +1,5 @@
 /* lora.c: low-rank adapters beside the frozen matrices of linear layers: y = x wᵀ + scale dropout(x) aᵀ bᵀ, as PEFT
- * computes it with scale = alpha / r. The product t = dropout(x) aᵀ (N,r) is computed again in backward. */
+ * computes it with scale = alpha / R. The product t = dropout(x) aᵀ (N,R) is computed again in backward. */
 #include "nn/layers.h"
 
 #define DECODER_SITES 16
@@ -25,7 +25,7 @@ static Tensor dropped(const Ctx *cx, Tensor x, const Dropout *drop)
     return y;
 }
 
-/* (N,r). */
+/* A tensor (N,R). */
 static Tensor low(const Ctx *cx, Tensor x, LoraW w, const char *tag)
 {
     return arena_tensor(cx->scratch, cx->precision.compute, x.d[0], w.a.d[0], tag);

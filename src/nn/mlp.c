@@ -1,6 +1,7 @@
 #include "nn/layers.h"
 
-/* h (N,F), or gated (N,2F): the activation's input left, its gate right. */
+/* The two halves of h (N,2F) if gated: left the activation's input, right the gate. Not gated: h (N,F) is the
+ * activation's input. */
 static void split(Tensor h, int64_t ffn, Tensor *input, Tensor *gate)
 {
     *input = tensor_slice_cols(h, 0, ffn);

@@ -22,8 +22,8 @@ BothSides both_sides(const int32_t *host, Tensor device)
     return tensor_present(device) ? (BothSides){ host, device.p } : (BothSides){ 0 };
 }
 
-/* There is room for as many sequences as tokens: a dry run, whose sequences are as long as can be, then measures enough
- * for any batch of its capacity. */
+/* Memory is allocated for as many sequences as tokens, so that a dry run, whose batch has few long sequences, measures
+ * enough memory for any batch of the same capacity. */
 Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream)
 {
     int64_t n = stream_rows(stream), n_seq = stream->n_seq, room = n_seq > n ? n_seq : n;

@@ -3,15 +3,15 @@
 #include "base/check.h"
 #include "param/store.h"
 
-/* Rows of all tensors: the inputs of the layers, then their weights, then the gradients of their outputs. The formats
- * of a group of rows are alike, so that an update is two operations. */
+/* Rows of all state tensors: first the inputs of all layers, then their weights, then the gradients of their outputs.
+ * Each of the two FP8 formats thus has consecutive rows, and an update takes two operations. */
 enum { SCALE, HISTORY, INVERSE, STATES };
 
 struct Fp8Scales {
     Device *dev;
     Fp8Recipe recipe;
     int n_layers;
-    void *memory;                     /* of all tensors */
+    void *memory;                     /* holds all tensors */
     Tensor now[STATES], kept[STATES]; /* (rows), (rows, history), (rows) */
 };
 

@@ -1,4 +1,4 @@
-/* grads.c: a step's gradients: counting the contributions to each bucket, and the norm of all. */
+/* grads.c: the gradients of a step: counts the contributions to each bucket, and computes the norm. */
 #include "param/grads.h"
 
 #include "base/check.h"
@@ -12,7 +12,7 @@ void grads_on_ready(ParamStore *store, BucketFn fn, void *context)
     store->ready_context = context;
 }
 
-/* A bucket whose gradients exist: frozen and empty ones have none, and nobody waits for them. */
+/* Whether a bucket has gradients: a frozen or empty one has none, and nobody waits for it. */
 static bool has_gradients(const Bucket *bucket)
 {
     return bucket->memory[SPAN_TRAINED][REGION_GRADIENTS].count > 0;

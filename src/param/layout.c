@@ -12,8 +12,9 @@ static DType region_dtype(const ParamStore *store, Region region)
                                       : precision->grad;
 }
 
-/* Vectors (gains of norms, biases) have one memory, of the dtype of master weights, in REGION_WEIGHTS: they are no
- * operands of matrix products, and a gain of 1 would not change in bf16 before its updates add up to 2^-9. */
+/* Vectors (gains of norms, biases) have no separate masters: they lie in REGION_WEIGHTS in the dtype of master weights.
+ * They are not operands of matrix products, and in bf16 a gain of 1 would not change before its updates add up to 2^-9.
+ * */
 static bool is_exact(const Param *param)
 {
     return param->spec.cols == 0;
@@ -52,8 +53,8 @@ static Tensor *region_tensor(Param *param, Region region)
     return region == REGION_WEIGHTS ? &param->w : region == REGION_MASTERS ? &param->master : &param->g;
 }
 
-/* Sets Param.at of the region for a span: the members of a fusion group row after row, groups at multiples of
- * ARENA_ALIGN. Returns the bytes of all. */
+/* Sets Param.at of the region for all parameters of a span: fused parameters directly follow each other, each group
+ * starts at a multiple of ARENA_ALIGN. Returns the total number of bytes. */
 static size_t lay_out(ParamStore *store, Bucket *bucket, Span span, Region region)
 {
     const Param *before = NULL;
@@ -73,11 +74,11 @@ static size_t lay_out(ParamStore *store, Bucket *bucket, Span span, Region regio
 
 /* The element at which one rank's part of a span ends and the next part begins: the start of a row of a parameter. */
 typedef struct Cut {
-    int param; /* of the bucket; n_params means behind all */
+    int param; /* index in the bucket; n_params means after the last one */
     int64_t row;
 } Cut;
 
-/* The beginning of a rank's part: the first row that begins at or behind its share of the span's elements. */
+/* The beginning of a rank's part: the first row that begins at or after element rank · count / ranks of the span. */
 static Cut cut_of(const ParamStore *store, const Bucket *bucket, Span span, int rank)
 {
     int64_t all = 0, first = 0;
@@ -94,7 +95,7 @@ static Cut cut_of(const ParamStore *store, const Bucket *bucket, Span span, int 
     return (Cut){ bucket->n_params, 0 };
 }
 
-/* Rows of parameter i that lie before a cut. */
+/* Number of rows of parameter i before a cut. */
 static int64_t rows_before(const Bucket *bucket, Cut cut, int i)
 {
     return i < cut.param ? bucket->params[i].spec.rows : i == cut.param ? cut.row : 0;
@@ -123,7 +124,7 @@ int64_t layout_part_start(const ParamStore *store, const Bucket *bucket, int ran
     return n;
 }
 
-/* The offset of a cut in a region of `bytes` bytes. */
+/* The byte offset of a cut in a region of `bytes` bytes. */
 static size_t cut_offset(const ParamStore *store, const Bucket *bucket, Span span, Region region, Cut cut, size_t bytes)
 {
     for (int i = cut.param; i < bucket->n_params; i++) {
@@ -162,7 +163,7 @@ static void memory_close(ParamStore *store, Memory *memory, Region region)
     g_free(memory->starts);
 }
 
-/* Memory of the region, whole or this rank's part. false: no memory. */
+/* Allocates the memory of the region, for all rows or only for this rank's part. Returns false if out of memory. */
 static bool memory_open(ParamStore *store, Bucket *bucket, Span span, Region region)
 {
     Memory *memory = &bucket->memory[span][region];
@@ -218,7 +219,7 @@ Tensor layout_in_slot(const Bucket *bucket, Span span, Region region, char *slot
                          memory->count);
 }
 
-/* The tensors of a parameter, where the memory of its bucket has been taken. */
+/* Sets the tensors of a parameter after the memory of its bucket was allocated. */
 static void set_tensors(ParamStore *store, const Bucket *bucket, Param *param, Region region)
 {
     const Memory *memory = &bucket->memory[param->spec.frozen][region];
@@ -267,7 +268,7 @@ static bool bucket_open(ParamStore *store, Bucket *bucket, bool gradients)
     return true;
 }
 
-/* Slots for the blocks whose region is cut. */
+/* Allocates the slots, if regions of blocks are sharded. */
 static bool slots_open(ParamStore *store, Slot *slots, Region region)
 {
     size_t most = 0, part = 0;

@@ -6,8 +6,8 @@
 
 #define FACTOR 2 /* by which the scale is multiplied or divided */
 
-/* Megatron-LM's DynamicGradScaler: the window is counted from the last overflow or doubling, and only a doubling
- * restores the hysteresis. */
+/* Megatron-LM's DynamicGradScaler: the window starts at the last overflow or doubling, and only a doubling restores the
+ * hysteresis. */
 static bool update_megatron(LossScale *state, const LossScaleConfig *config, bool overflow)
 {
     if (overflow) {
@@ -50,8 +50,8 @@ static bool update_deepspeed(LossScale *state, const LossScaleConfig *config, bo
     return !stuck;
 }
 
-/* fairseq's DynamicLossScaler: a scale that falls to the smallest ends the run. At the threshold the scale stays, and
- * every overflow counts as a change. */
+/* fairseq's DynamicLossScaler: the run ends when the scale falls to the smallest value. At the threshold the scale
+ * stays, and every overflow counts as a change. */
 static bool update_fairseq(LossScale *state, const LossScaleConfig *config, bool overflow)
 {
     bool falls = false;
@@ -72,11 +72,11 @@ static bool update_fairseq(LossScale *state, const LossScaleConfig *config, bool
     return !stuck;
 }
 
-/* A scaler: its name, its defaults as published, and its rule. */
+/* One kind of loss scaler: name, published defaults, and the function that implements its rule. */
 typedef struct Scaler {
     double initial, min;
     int64_t window, hysteresis;
-    bool divides_window; /* by the microbatches of a step */
+    bool divides_window; /* the window is divided by the number of microbatches per step */
     bool (*update)(LossScale *state, const LossScaleConfig *config, bool overflow);
 } Scaler;
 

@@ -1,10 +1,10 @@
-/* optim.c: opening an optimizer, its states by name, and a step of it. */
+/* optim.c: opens an optimizer, reads and writes its states by name, and runs its steps. */
 #include "base/check.h"
 #include "param/optim_state.h"
 
 #include <math.h>
 
-/* -1 means the optimizer's own default; another negative number is refused. */
+/* -1 means the optimizer's own default; any other negative number is an error. */
 static bool resolve(double *value, double own_default, const char *option, GError **error)
 {
     if (*value == -1)
@@ -59,7 +59,7 @@ static void lay_out_states(Optimizer *opt, Arena *arena)
         opt->method->state(&opt->config, opt->store->dev->precision.state, &opt->states[i], arena);
 }
 
-/* Buckets follow each other, so they share the memory of their sums. */
+/* Buckets are updated in turn, so they share the memory of their sums. */
 static void lay_out_sums(Optimizer *opt, Arena *arena)
 {
     for (int b = 0; b < opt->store->n_buckets; b++) {
@@ -82,7 +82,7 @@ static void lay_out_sums(Optimizer *opt, Arena *arena)
 
 typedef void (*LayOutFn)(Optimizer *opt, Arena *arena);
 
-/* Measures, allocates and lays out; NULL: no memory. */
+/* Measures and allocates the states and places their tensors. Returns NULL if out of memory. */
 static void *lay_out(Optimizer *opt, LayOutFn fn, size_t *bytes)
 {
     Arena arena;
@@ -96,8 +96,8 @@ static void *lay_out(Optimizer *opt, LayOutFn fn, size_t *bytes)
     return memory;
 }
 
-/* A state of the parameter's rows, or for Adafactor's columns one that every rank has: it is saved by the rank that has
- * the parameter's first row. */
+/* Adds a state with one element or row per row of the parameter, or Adafactor's column moments. Every rank has all
+ * column moments; the rank with the parameter's first row saves them. */
 static void name_tensor(Optimizer *opt, const OptimBucket *bucket, const State *state, Tensor tensor, bool by_rows,
                         const char *kind)
 {
@@ -127,7 +127,7 @@ static void name_tensors(Optimizer *opt)
         }
 }
 
-/* false: no memory. */
+/* Returns false if out of memory. */
 static bool open_states(Optimizer *opt)
 {
     Device *dev = opt->store->dev;
@@ -146,8 +146,8 @@ static void add_up(void *store, Tensor sums)
     params_sum(store, sums);
 }
 
-/* Sums over a tensor are added up part by part, in the order of the ranks: so ranks that each hold a part add up the
- * same numbers as ranks that hold everything. */
+/* Sums over a tensor are computed part by part and added in the order of the ranks, so that sharded and unsharded ranks
+ * add up the same numbers. */
 static void share_sums(Optimizer *opt)
 {
     const Sharding shards = opt->store->shards;
@@ -292,7 +292,7 @@ Box optimizer_held(const Optimizer *opt, int index)
     return (Box){ { state->first, 0 }, { state->tensor.d[0], MAX(state->cols, 1) } };
 }
 
-/* The rows of a state that lie in a box and on this rank, in the coordinates of the whole. */
+/* The rows of a state that lie both in the box and on this rank, as row numbers of the whole state. */
 static Box part_in_box(const NamedTensor *state, const Box *box)
 {
     Box part = box ? *box : (Box){ { 0, 0 }, { state->rows, MAX(state->cols, 1) } };

@@ -1,4 +1,4 @@
-/* optim_methods.c: what each optimizer keeps of a parameter, and the operations of its update. */
+/* optim_methods.c: for each kind of optimizer, the state tensors of a parameter and the operations of an update. */
 #include "param/optim_state.h"
 
 static double decay_of(const Optimizer *opt, const Param *param)
@@ -6,7 +6,7 @@ static double decay_of(const Optimizer *opt, const Param *param)
     return param->spec.decay || opt->config.decay == DECAY_ALL ? opt->config.weight_decay : 0;
 }
 
-/* The sums of SUMS_MOMENTS. */
+/* The views of SUMS_MOMENTS: see SumsKind. */
 static Tensor squares(const State *state)
 {
     return tensor_slice_rows(state->sums[SUMS_MOMENTS], 0, 1);

@@ -1,12 +1,11 @@
-/* optim_offload.c: an optimizer whose states lie in memory of the host (Precision.offload). A bucket's states, and its
- * master weights where they have a dtype of their own, are on the device for its update alone, in one of two stages
- * that buckets take in turns: while a bucket is updated, the next one's are copied to the device and those of the one
- * before are copied back. */
+/* optim_offload.c: an optimizer whose states lie in host memory (Precision.offload). States and separate master weights
+ * of a bucket are on the device only during the bucket's update, in one of two buffers (stages) that buckets use in
+ * turn: while one bucket is updated, the next one is copied to the device and the previous one is copied back. */
 #include "param/optim_state.h"
 
 #include <string.h>
 
-/* The buckets of a stage follow each other, so they share its memory. */
+/* Buckets with the same stage are updated one after another, so they share its memory. */
 static void lay_out_stage(Optimizer *opt, int stage, Arena *arena)
 {
     int turn = 0;
@@ -65,7 +64,7 @@ static size_t bytes_of(Tensor t)
     return (size_t)tensor_count(t) * dtype_bytes((DType)t.dtype);
 }
 
-/* Its stage is free when the bucket that had it before has been copied back. */
+/* The stage of a bucket is free when the previous bucket in it has been copied back. */
 static void copy_there(const Optimizer *opt, const OptimBucket *bucket)
 {
     Device *dev = opt->store->dev;

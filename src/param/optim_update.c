@@ -1,7 +1,7 @@
 /* optim_update.c: the update of a bucket, range by range, one operation after another. */
 #include "param/optim_state.h"
 
-/* Elements [first, first + n) of t: rows of a matrix, or a vector of elements. NO_TENSOR stays. */
+/* Elements first … first + n - 1 of t, as rows of a matrix or as a vector. NO_TENSOR if t is NO_TENSOR. */
 static Tensor cut(Tensor t, bool rows, int64_t first, int64_t n)
 {
     if (!tensor_present(t))
@@ -64,8 +64,8 @@ static void update_states(const Optimizer *opt, const OptimBucket *bucket, const
         run_phase(opt, phase, bucket, states, n);
 }
 
-/* Where nobody adds sums up in between, and the device has no use for groups, a parameter is done before the next
- * begins: it is still in the cache. */
+/* If no sums are reduced in between, and the device does not profit from grouped operations, all operations of one
+ * parameter run before the next parameter, since its data is still in the cache. */
 void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket)
 {
     int n = opt->reduce || device_groups(opt->store->dev) ? bucket->n_states : 1;

@@ -1,14 +1,15 @@
-/* params.c: opening, closing and looking up; the views of layers. */
+/* params.c: opens and closes a store, finds parameters, fills view structs. */
 #include "base/check.h"
 #include "param/store.h"
 
-/* Parameters of one fusion group, which follow each other in the list of specs. */
+/* Whether two parameters are fused with each other; fused parameters follow each other in the list of specs. */
 static bool same_group(const ParamSpec *a, const ParamSpec *b)
 {
     return a->group >= 0 && a->bucket == b->bucket && a->group == b->group;
 }
 
-/* The end of the fusion group that params[first] of the bucket begins; first + 1 for a parameter without a group. */
+/* Index after the last parameter that is fused with params[first], the first of its group; first + 1 if it is not
+ * fused. */
 static int group_end(const Bucket *bucket, int first)
 {
     int end = first + 1;
@@ -170,8 +171,8 @@ static Tensor region_tensor(const Param *param, Region region)
     return region == REGION_WEIGHTS ? param->w : param->g;
 }
 
-/* Fills the fields of a view struct from a region, weights or gradients: each parameter, and the tensor that spans a
- * fusion group. */
+/* Fills the fields of a view struct from a region, weights or gradients: the tensor of each parameter, and the matrix
+ * of fused parameters. */
 static void fill_views(const Bucket *bucket, Region region, void *views)
 {
     for (int first = 0, end; first < bucket->n_params; first = end) {

@@ -1,4 +1,4 @@
-/* params_access.c: boxes of logical tensors, to and from host memory. */
+/* params_access.c: copies boxes of logical tensors to and from host memory. */
 #include "base/check.h"
 #include "param/store.h"
 
@@ -62,7 +62,7 @@ static Box part_in_box(const Param *param, const Box *box)
     return part;
 }
 
-/* These rows of this rank's part, `part` being of all ranks' rows. */
+/* The tensor of rows `part`, numbered over the whole parameter, in this rank's part. */
 static Tensor own_rows(const Param *param, Region region, Box part)
 {
     part.start[0] -= param->first;
@@ -88,7 +88,7 @@ void params_read(ParamStore *store, int index, const Box *box, DType dtype, void
     params_read_tensor(store, params_master_on_host(store, param), from, dtype, host);
 }
 
-/* w becomes the master, rounded. */
+/* w becomes the master, rounded to the dtype of w. */
 static void round_master(ParamStore *store, bool on_host, Tensor w, Tensor master)
 {
     DType dtype = (DType)master.dtype;
@@ -101,7 +101,8 @@ static void round_master(ParamStore *store, bool on_host, Tensor w, Tensor maste
     tensor_write(store->dev, w, values, dtype);
 }
 
-/* w becomes what round_master makes of masters with these values, which this rank does not hold. */
+/* w becomes what round_master would compute from masters with these values; the masters themselves are on another rank.
+ * */
 static void write_rounded(ParamStore *store, Tensor w, DType master, DType dtype, const void *host)
 {
     g_autofree void *values = g_malloc0((gsize)tensor_count(w) * dtype_bytes(master));
@@ -111,7 +112,7 @@ static void write_rounded(ParamStore *store, Tensor w, DType master, DType dtype
     tensor_write(store->dev, w, values, master);
 }
 
-/* Writes those rows of a box that this rank holds. */
+/* Writes the rows of a box that this rank holds. */
 static void write_part(ParamStore *store, const Param *param, const Box *box, DType dtype, const void *host)
 {
     const Box part = part_in_box(param, box);

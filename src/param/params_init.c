@@ -1,4 +1,4 @@
-/* params_init.c: the values that training starts from. */
+/* params_init.c: initial values of parameters. */
 #include "base/check.h"
 #include "param/store.h"
 
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Standard deviation of a standard normal distribution cut at ±2: a draw is divided by it, so that the parameter has
- * the standard deviation `std`. */
+/* Standard deviation of a standard normal distribution truncated at ±2. Draws are divided by it, so that the parameter
+ * has the standard deviation `std`. */
 #define TRUNCATED_STD 0.87962566103423978
 
 static double truncated_normal(Philox *rng)

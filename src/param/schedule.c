@@ -12,8 +12,8 @@ const char *const schedule_names[] = { [SCHEDULE_CONSTANT] = "constant",
                                        [SCHEDULE_PLATEAU] = "plateau",
                                        NULL };
 
-/* Fraction of the decay that is done, 0 to 1. Where the warm-up is counted in updates and the length in tokens, or the
- * other way round, the end of the warm-up is converted by the mean number of tokens of an update so far. */
+/* Fraction of the decay that is done, 0 to 1. If the warm-up is counted in updates and the length in tokens, or the
+ * reverse, the length of the warm-up is converted by the mean number of tokens per update so far. */
 static double decay_done(const Schedule *schedule, double updates, double tokens)
 {
     double u = schedule->total_in_tokens ? tokens : updates, w = schedule->warmup;

@@ -1,4 +1,4 @@
-/* shard.c: what ranks exchange for a store: sums of gradients, and weights. */
+/* shard.c: the communication between ranks for a store: sums gradients and gathers weights. */
 #include "param/shard.h"
 
 #include "base/check.h"
@@ -9,7 +9,7 @@ Sharding params_sharding(const ParamStore *store)
     return store->shards;
 }
 
-/* ---- collectives, which a device that computes nothing counts only ---- */
+/* ---- collectives; on the null device they only count bytes ---- */
 
 static bool is_plan(const ParamStore *store)
 {
@@ -26,7 +26,7 @@ static void count(ParamStore *store, int64_t bytes)
     store->sent_bytes += bytes;
 }
 
-/* Equal parts of n elements (comm_start): what a rank of an all-reduce sends. */
+/* Equal parts of n elements, as comm_start divides them: the elements that a rank sends in an all-reduce. */
 static int64_t all_reduce_elements(const ParamStore *store, int64_t n)
 {
     int size = store->shards.size, rank = store->shards.rank;
@@ -72,7 +72,7 @@ int64_t params_sent_bytes(const ParamStore *store)
 
 /* ---- weights ---- */
 
-/* The slot that holds a bucket's weights, or will when its work is done; NULL means none. */
+/* The slot that holds a bucket's weights, or will hold them when its communication is done; NULL means none. */
 static Slot *slot_of(ParamStore *store, int bucket)
 {
     for (Slot *slot = store->weights; slot < store->weights + SLOTS; slot++)
@@ -81,7 +81,7 @@ static Slot *slot_of(ParamStore *store, int bucket)
     return NULL;
 }
 
-/* Starts to gather a bucket's weights into the slot that nobody uses; NULL means that all are used. */
+/* Starts to gather a bucket's weights into an unused slot; returns NULL if all slots are in use. */
 static Slot *begin_gather(ParamStore *store, int index)
 {
     Bucket *bucket = &store->buckets[index];
@@ -91,7 +91,7 @@ static Slot *begin_gather(ParamStore *store, int index)
     if (slot == store->weights + SLOTS)
         return NULL;
     if (slot->bucket >= 0 && slot + 1 < store->weights + SLOTS && slot[1].held == 0 && slot[1].bucket < 0)
-        slot++; /* an empty one before one that may be used again */
+        slot++; /* prefer an empty slot to one with weights of another bucket */
     wait_for(store, &slot->work);
     slot->bucket = index;
     for (int span = 0; span < SPANS; span++) {
@@ -157,7 +157,7 @@ void params_publish(ParamStore *store, int index)
 
 /* ---- gradients ---- */
 
-/* Ends the reduction that a slot is used for: it may be filled again. */
+/* Completes the reduction of a slot's gradients, after which the slot may be filled again. */
 static void finish_reduction(ParamStore *store, Slot *slot)
 {
     wait_for(store, &slot->work);
@@ -179,8 +179,8 @@ static Slot *take_slot(ParamStore *store, int index)
     return slot;
 }
 
-/* Zeros behind each tensor that ends between multiples of ARENA_ALIGN: the bucket that had the slot before may have
- * left numbers there, and they would count in the norm. */
+/* Writes zeros into the gaps between tensors: the previous bucket in the slot may have left numbers there, which would
+ * count in the norm. */
 static void fill_gaps(ParamStore *store, const Bucket *bucket, Tensor all)
 {
     size_t size = dtype_bytes((DType)all.dtype), at = 0;
@@ -204,7 +204,7 @@ void shard_acquire_gradients(ParamStore *store, int index)
     fill_gaps(store, bucket, layout_in_slot(bucket, SPAN_TRAINED, REGION_GRADIENTS, slot->memory));
 }
 
-/* The first microbatch's sum becomes the part, those of later ones are added to it. */
+/* The first microbatch's sum overwrites this rank's part; later sums are added to it. */
 static void reduce_slot(ParamStore *store, Slot *slot)
 {
     Bucket *bucket = &store->buckets[slot->bucket];

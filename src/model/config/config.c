@@ -24,7 +24,7 @@ static const char *const init_names[] = {
 static const char *const rule_names[] = { [RELPOS_T5] = "t5", [RELPOS_AST] = "ast", NULL };
 static const char *const activation_names[] = { ACTIVATIONS(ACTIVATION_TEXT) NULL };
 static const char *const target_keys[] = { "module", NULL };
-/* 0 means that of the blocks, else an Activation + 1. */
+/* Names of model.head_activation: 0 means the activation of the blocks, other values are an Activation + 1. */
 static const char *const head_activation_names[] = { "same", ACTIVATIONS(ACTIVATION_TEXT) NULL };
 
 #define ROW(name, type, field, initial, min, max, class, help, choices)                                                \
@@ -236,7 +236,7 @@ bool model_config_fits(const ModelConfig *config, int64_t length, GError **error
         length, config->max_positions);
 }
 
-/* Which stacks a family has. */
+/* Checks that a family has the stacks (encoder, decoder) that it needs. */
 static bool check_family(const ModelConfig *config, GError **error)
 {
     static const bool has[][2] = {
@@ -274,7 +274,7 @@ static bool has_classifier(const ModelConfig *config)
     return config->family == FAMILY_BERT || (config->family == FAMILY_T5 && of_t5);
 }
 
-/* A classifier reads the pooler, the transform, a linear of its own, or what the last block gives. */
+/* A classifier reads the output of the pooler, of the transform, of a linear layer of its own, or of the last block. */
 static bool check_classifier(const ModelConfig *config, GError **error)
 {
     const char *kind = label_kind_names[config->classifier];

@@ -1,5 +1,5 @@
-/* presets.c: published model shapes by name, as settings of options. Each has a size of its own and the settings of its
- * kind, which differ from the defaults, those of T5 v1.1. */
+/* presets.c: published model shapes by name, as settings of options. A preset consists of its size and the settings of
+ * its kind, as far as they differ from the defaults, which are those of T5 v1.1. */
 #include "base/text.h"
 #include "model/config/config.h"
 
@@ -31,7 +31,7 @@
 #define FAIRSEQ_LM    FAIRSEQ " position=sinusoidal activation=relu dropout=0.1 attention_dropout=0"
 #define FAIRSEQ_GPT3  FAIRSEQ " position=learned max_positions=2048 activation=gelu_erf tie_embeddings=true"
 #define BERT_PRE_NORM BERT " post_norm=false final_norm=true"
-/* No sentence pairs; two unused rows, the id of the padding + 1, before the first learned position. */
+/* RoBERTa: no sentence pairs; the first learned position is row 2 (padding id + 1) of the table. */
 #define ROBERTA BERT " token_types=1 position_offset=2 pooler=false sentence_head=false norm_eps=1e-5"
 #define LLAMA                                                                                                          \
     "family=gpt norm_eps=1e-5 position=rotary scale_scores=true activation=silu gated=true inner_dropout=false "       \

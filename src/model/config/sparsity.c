@@ -15,11 +15,11 @@ const char *const sparse_pattern_names[] = { [SPARSE_NONE] = "none",
                                              [SPARSE_SLIDING] = "sliding",
                                              NULL };
 
-/* One head's layout, drawn as a matrix of flags before it is listed. */
+/* The layout of one head as a matrix of flags, from which the lists of blocks are made. */
 typedef struct Grid {
     const Sparsity *is;
     const GArray *local, *global; /* is->local and is->global, as parse_list reads them */
-    bool *seen;                   /* (n query blocks, n key blocks): attended to */
+    bool *seen;                   /* (query blocks, key blocks): whether the query block attends to the key block */
     int64_t n;
     int64_t head;
     Philox *rng;
@@ -62,7 +62,7 @@ static void see(Grid *grid, int64_t row, int64_t key)
         grid->seen[row * grid->n + key] = true;
 }
 
-/* A global block: every block attends to it and, with `rows`, it to every block. */
+/* Makes a block global: every block attends to it and, with `rows`, it attends to every block. */
 static void see_global(Grid *grid, int64_t block, bool rows)
 {
     for (int64_t other = 0; other < grid->n; other++) {
@@ -72,7 +72,7 @@ static void see_global(Grid *grid, int64_t block, bool rows)
     }
 }
 
-/* The blocks of is->global are global. */
+/* Makes the blocks in is->global global. */
 static void see_listed(Grid *grid, bool rows)
 {
     for (guint i = 0; i < grid->global->len; i += 2)
@@ -80,7 +80,7 @@ static void see_listed(Grid *grid, bool rows)
             see_global(grid, key, rows);
 }
 
-/* Blocks [first, end) attend to each other. */
+/* Makes blocks first … end - 1 attend to each other. */
 static void see_square(Grid *grid, int64_t first, int64_t end)
 {
     for (int64_t row = first; row < end; row++)

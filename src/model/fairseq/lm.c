@@ -38,7 +38,7 @@ static const FileTensor *find(const TensorFile *file, const char *name)
     return tensor_file_find(file, whole);
 }
 
-/* Learned positions have a table, of which the first rows are unused; sinusoids and no positions have none. */
+/* Learned positions have a table, whose first rows are unused; without learned positions there is no table. */
 static void read_positions(const TensorFile *file, ModelConfig *config)
 {
     const FileTensor *table = find(file, "embed_positions.weight");

@@ -60,7 +60,7 @@ bool fairseq_t5_is(const TensorFile *file)
     return find(file, "encoder.embed_tokens.weight") && find(file, "decoder.embed_tokens.weight");
 }
 
-/* Two options, of the encoder and of the decoder, that loam has once. */
+/* Reads two options, of the encoder and of the decoder, for which loam has a single option: they must be equal. */
 static bool check_alike(const TensorFile *file, const char *of_encoder, const char *of_decoder, GError **error)
 {
     const char *a = fairseq_option(file, of_encoder), *b = fairseq_option(file, of_decoder);
@@ -68,7 +68,7 @@ static bool check_alike(const TensorFile *file, const char *of_encoder, const ch
            fail_user(error, "its options %s and %s are %s and %s; loam has one for both", of_encoder, of_decoder, a, b);
 }
 
-/* A table of relative positions in every encoder block, in every decoder block too, or in none. */
+/* Tables of relative positions are in every encoder block, in every block of both stacks, or in none. */
 static bool read_positions(const TensorFile *file, ModelConfig *config, GError **error)
 {
     const FileTensor *table = find_matrix(file, "encoder.embed_positions.weight", error),
@@ -87,7 +87,8 @@ static bool read_positions(const TensorFile *file, ModelConfig *config, GError *
     config->rel_per_block = true;
     config->rel_encoder_only = find(file, "decoder.layers.0.self_attn_rel_pos.rel_attn_bias.weight") == NULL;
     config->rel_buckets = bias->shape[0];
-    config->rel_max_distance = g_ascii_strtoll(distance, NULL, 10) - 1; /* theirs is the first beyond */
+    config->rel_max_distance =
+        g_ascii_strtoll(distance, NULL, 10) - 1; /* fairseq's value is the first distance beyond */
     if (config->rel_max_distance < 3 || config->rel_max_distance > MOST_DISTANCE || config->rel_buckets > MOST_BUCKETS)
         return fail_user(error, "its option encoder_rp_max_dist is %s, for %" G_GINT64_FORMAT " buckets", distance,
                          config->rel_buckets);

@@ -6,19 +6,19 @@
 #include <math.h>
 #include <string.h>
 
-#define ROW_SHARE  8    /* a chunk has room for the tokens of the batch / ROW_SHARE, where a row is a sequence */
+#define ROW_SHARE  8    /* for classes of sequences, a chunk has at most (tokens of the batch) / ROW_SHARE rows */
 #define LEAST_ROWS 64   /* least rows per chunk, and the most rows that one group may have */
 #define GRID_SHARE 4    /* most cells of the grid of a softmax, per row of a chunk and column */
-#define UNSEEN     -3e4 /* logit of a cell of the grid that stands for nothing; fits f16 */
+#define UNSEEN     -3e4 /* logit of an unused cell of the grid; fits f16 */
 
 _Static_assert(LEAST_ROWS >= LABELS_MAX_CHOICES, "the choices of a question are in one chunk");
 
-/* The rows of a batch that have a loss, in groups: a group is one row, the tokens of a sequence, or the sequences of a
- * sample. */
+/* The rows of a batch that have a target, in groups: a group is one row, the tokens of a sequence, or the sequences of
+ * a sample. */
 typedef struct Rows {
     GArray *tokens;  /* int32_t: the token that each row reads */
     GArray *starts;  /* int32_t: group g is rows starts[g] … starts[g + 1] - 1 */
-    GArray *targets; /* int32_t: by group; two a group for spans */
+    GArray *targets; /* int32_t: one per group; two per group for spans */
 } Rows;
 
 #define AT(array, i) g_array_index(array, int32_t, i)
@@ -71,7 +71,7 @@ static void add_span(Rows *rows, const TokenStream *stream, const Batch *batch, 
     g_array_append_val(rows->targets, batch->label_ends[s]);
 }
 
-/* A sample begins where dropout positions do. */
+/* Whether a sequence begins a sample: its dropout_position is 0. */
 static bool begins_sample(const TokenStream *stream, int32_t s)
 {
     return s == stream->n_seq || stream->dropout_position[stream->cu[s]] == 0;
@@ -91,13 +91,13 @@ static void add_choices(Rows *rows, const TokenStream *stream, const Batch *batc
     }
 }
 
-/* The token at which a classifier of sequences reads sequence s. */
+/* The token that a classifier of sequences reads in sequence s. */
 static int32_t token_of(const TokenStream *stream, int32_t s, bool last)
 {
     return last ? stream->cu[s + 1] - 1 : stream->cu[s];
 }
 
-/* The groups that have a loss. */
+/* The groups that have a target. */
 static Rows rows_of(LabelKind kind, bool last, const Batch *batch)
 {
     const TokenStream *stream = batch_loss_stream(batch);
@@ -120,8 +120,7 @@ static Rows rows_of(LabelKind kind, bool last, const Batch *batch)
     return rows;
 }
 
-/* On a device that computes nothing: as much as a chunk has room for, so that a dry run measures enough for every
- * batch. */
+/* On the null device: as many groups as fit a chunk, so that a dry run measures enough memory for every batch. */
 static Rows rows_most(LabelKind kind, int32_t room)
 {
     Rows rows = rows_new();
@@ -160,11 +159,12 @@ typedef struct Chunk {
     int32_t first, end; /* groups */
     int32_t row, n;     /* first row, number of rows */
     int32_t widest;     /* rows of the largest group, 2 or more: a softmax is over several */
-    int32_t room;       /* rows that a chunk may have */
+    int32_t room;       /* limit on the rows of a chunk */
     Tensor index;       /* (n) i32: tokens */
     Dropout drop_in, drop;
-    Tensor picked, input, dropped; /* (n,C) x at the tokens, with dropout; t of it; with dropout */
-    Tensor logits;                 /* (n,K); their gradient after the loss */
+    Tensor picked, input,
+        dropped;   /* (n,C) picked: x at the tokens, with dropout; input = t(picked); dropped = dropout(input) */
+    Tensor logits; /* (n,O); replaced by their gradient after the loss */
     TransformSave save;
 } Chunk;
 
@@ -174,7 +174,7 @@ static int32_t chunk_room(const Ctx *cx, LabelKind kind)
     return by_token(kind) ? n : MIN(n, MAX(LEAST_ROWS, n / ROW_SHARE));
 }
 
-/* The groups from `first` on that fit a chunk: their rows, and their grid (groups, widest). */
+/* Takes the groups from `first` on whose rows, and whose grid (groups, widest), fit a chunk. */
 static Chunk chunk_from(const Ctx *cx, const Classifier *c, const Rows *rows, int32_t first)
 {
     Chunk chunk = { .cx = cx, .c = c, .rows = rows, .first = first, .end = first, .widest = 2 };
@@ -192,7 +192,7 @@ static Chunk chunk_from(const Ctx *cx, const Classifier *c, const Rows *rows, in
     return chunk;
 }
 
-/* Dropout of the chunk's rows, whose masks are those of their tokens. */
+/* Dropout of the chunk's rows; each row has the mask of its token. */
 static Dropout chunk_dropout(const Chunk *chunk, const Batch *batch, DropoutSite site, float rate)
 {
     const Ctx *cx = chunk->cx;
@@ -257,7 +257,7 @@ static void chunk_fwd(Chunk *chunk, Tensor x, const Batch *batch)
     linear_fwd(cx, chunk->logits, chunk->dropped, projection(head));
 }
 
-/* dx += the gradient; chunk->logits holds that of the logits. */
+/* dx += the gradient of x; chunk->logits holds the gradient of the logits. */
 static void chunk_bwd(const Chunk *chunk, Tensor dx, float beta)
 {
     const Ctx *cx = chunk->cx;
@@ -290,7 +290,7 @@ static void cross_entropy(const Chunk *chunk, Tensor sums, float beta, const Rat
     op_sum_rows(cx->dev, sums, rated->stats, beta);
 }
 
-/* For rows of logits (n, classes), in memory of `room` rows; each row has the weight 1. */
+/* Allocates the tensors for n rows of logits (n, classes), with memory for `room` rows; each row has weight 1. */
 static Rated rate(const Chunk *chunk, Tensor logits, int64_t room, const int32_t *targets)
 {
     const Ctx *cx = chunk->cx;
@@ -331,7 +331,7 @@ static Tensor part_sums(const Chunk *chunk, const Rated *rated, const XentSpec *
     return sums;
 }
 
-/* The weights of classes count in the loss, and not in XENT_CORRECT, which is taken of rows of weight 1. */
+/* Class weights apply to the loss but not to XENT_CORRECT, which is computed with weight 1 for every row. */
 static void weighted_loss(Chunk *chunk, Tensor sums, const Rated *rated, const int32_t *targets, const XentSpec *xent)
 {
     const Ctx *cx = chunk->cx;
@@ -428,7 +428,7 @@ static void chunk_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xe
         class_loss(chunk, sums, beta, xent);
 }
 
-/* What a chunk keeps for its backward pass is temporary. */
+/* A chunk runs backward immediately, so activations saved for it are temporary. */
 static Ctx chunk_context(const Ctx *cx)
 {
     Ctx inner = *cx;
@@ -436,7 +436,7 @@ static Ctx chunk_context(const Ctx *cx)
     return inner;
 }
 
-/* Without a row with a loss the gradients of the head must still be written: those of row 0, times 0. */
+/* If no row has a target, the gradients of the head must still be written: those of row 0, multiplied by 0. */
 static void write_no_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Classifier *c, const Batch *batch)
 {
     Rows rows = rows_most(c->kind, 1);
@@ -474,7 +474,7 @@ void classifier_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Clas
     rows_clear(&rows);
 }
 
-/* Every sequence, or every token, a group of its own. */
+/* One group per sequence, or per token. */
 static Rows rows_all(LabelKind kind, bool last, const TokenStream *stream)
 {
     Rows rows = rows_new();

@@ -1,4 +1,4 @@
-/* heads.c: the heads of a model above its last block: their losses, and the logits of tokens. */
+/* heads.c: the output heads of a model: their losses, and the logits of tokens. */
 #include "model/heads/heads.h"
 
 #include "base/check.h"
@@ -7,17 +7,18 @@
 
 #include <math.h>
 
-/* A head as data: what it predicts for which rows, and what its metrics are called. */
+/* A head as data: the rows it predicts, its classes, and the names of its metrics. */
 typedef struct Head {
     HeadNames names;
-    int bucket;      /* of its parameters */
+    int bucket;      /* bucket of its parameters */
     bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection, and its loss takes
                         z-loss */
     bool (*present)(const ModelConfig *config);
-    /* Σ of the weights of the rows with a loss. */
+    /* Returns the sum of the weights of the rows with a target. */
     double (*count)(const ModelLoss *loss, const ModelConfig *config, const Batch *batch);
     HeadW (*weights)(const ModelConfig *config, const ModelW *w, const ModelW *g);
-    HeadRows (*rows)(const Ctx *cx, const Batch *batch); /* head_loss of these rows; NULL means classifier_loss */
+    HeadRows (*rows)(const Ctx *cx,
+                     const Batch *batch); /* the rows for head_loss; NULL means that the head uses classifier_loss */
 } Head;
 
 static bool tokens_present(const ModelConfig *config)
@@ -182,8 +183,8 @@ void loss_count(ModelLoss *loss, const ModelConfig *config, const Batch *batch)
         loss->n_targets[h] += heads[h].count(loss, config, batch);
 }
 
-/* The buckets of a head's parameters: its own, before it the embedding where that is the projection, or the bucket of
- * the transform that a classifier reads. Returns how many. */
+/* The buckets of a head's parameters: its own, preceded by the bucket of the embedding if tied, or of the transform
+ * that a classifier reads. Returns their number. */
 static int head_buckets(const Model *model, const Head *head, int buckets[2])
 {
     bool tied = head->vocabulary && model->config.tie_embeddings;
@@ -193,8 +194,8 @@ static int head_buckets(const Model *model, const Head *head, int buckets[2])
     return 1 + two;
 }
 
-/* The weights of a head and, with loss->grad, its gradients: views into *w and *g, which are zeroed before. The head's
- * buckets are first touched here, so they take the same beta. */
+/* The weights of a head and, with loss->grad, its gradients: views into *w and *g, which are zeroed first. This is the
+ * first use of the head's buckets in backward, so they have the same beta. */
 static HeadW head_acquire(Model *model, const Head *head, const ModelLoss *loss, ModelW *w, ModelW *g)
 {
     float beta = 0;

@@ -15,7 +15,7 @@
 
 /* ---- adapter_config.json ---- */
 
-/* Absent, null, false, zero or empty. */
+/* Whether a value is absent, null, false, zero or empty. */
 static bool is_unset(const json_t *value)
 {
     return value == NULL || json_is_null(value) || json_is_false(value) ||
@@ -24,7 +24,7 @@ static bool is_unset(const json_t *value)
            (json_is_string(value) && json_string_length(value) == 0);
 }
 
-/* Variants of LoRA that change the model beyond w + alpha/r b a, or give layers ranks of their own. */
+/* Keys of LoRA variants that change the model in other ways than w + alpha/R b a, or that set ranks per layer. */
 static const char *const unknown_keys[] = { "use_dora",
                                             "lora_bias",
                                             "use_qalora",
@@ -57,7 +57,7 @@ static bool check_variant(const json_t *root, GError **error)
     return true;
 }
 
-/* alpha of an adapter with use_rslora is divided by the root of r; here always by r. */
+/* With use_rslora, PEFT divides alpha by √R; loam always divides by R, so alpha is converted. */
 static bool read_numbers(const json_t *root, LoraConfig *lora, GError **error)
 {
     const json_t *rank = json_object_get(root, "r"), *alpha = json_object_get(root, "lora_alpha"),
@@ -125,7 +125,7 @@ bool hf_is_folder(const char *folder)
     return io_exists(folder, "config.json") || hf_adapter_present(folder);
 }
 
-/* The base of an adapter, or NULL without an error. */
+/* The base model of an adapter, or NULL without an error. */
 static char *base_of(const char *folder)
 {
     g_autofree char *path = g_build_filename(folder, HF_ADAPTER_CONFIG, NULL);
@@ -177,9 +177,9 @@ void hf_adapter_close(HfAdapter *adapter)
     g_clear_pointer(&adapter->file, tensor_file_close);
 }
 
-/* ---- its tensors ---- */
+/* ---- the tensors of an adapter ---- */
 
-/* The first block of the encoder or of the decoder, where the model has one. */
+/* The name prefix of the first block of the encoder or of the decoder, if the model has it. */
 static const char *first_block(const ModelConfig *config, bool decoder)
 {
     bool there = decoder ? config->family != FAMILY_BERT : config->family != FAMILY_GPT;

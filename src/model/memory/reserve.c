@@ -46,7 +46,7 @@ static void classify_full(Model *dry, Batch *batch)
     batch_clear(batch);
 }
 
-/* What evaluations of a classifier that is trained answer at once. */
+/* Measures the evaluations of a classifier between training steps. */
 static void classify_between_steps(Model *dry, int32_t length)
 {
     Batch *batch = model_classifier_batch(length);

@@ -1,4 +1,4 @@
-/* evaluation.c: evaluates held-out data and the task, and remembers the best checkpoint. */
+/* evaluation.c: evaluates held-out data and tasks, and keeps track of the best checkpoint. */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"

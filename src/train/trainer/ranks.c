@@ -1,5 +1,5 @@
-/* ranks.c: what the ranks that train one model tell each other in a step. Everything else they compute alike: the
- * counters, the schedule, what is due, and from summed gradients the same update. */
+/* ranks.c: the communication between ranks in a step. Everything else is computed identically on every rank: counters,
+ * schedule, due actions, and the update from summed gradients. */
 #include "train/trainer/state.h"
 
 #include <string.h>
@@ -16,7 +16,8 @@ bool ranks_divide(Trainer *t, GError **error)
     t->own_samples = t->samples * (rank + 1) / size - t->own_first;
     t->micro = MIN(t->micro, (t->samples + size - 1) / size);
     t->accum = (t->own_samples + t->micro - 1) / t->micro;
-    /* Ranks that exchange something in every microbatch make equally many: ceil of the largest part. */
+    /* If ranks communicate in every microbatch, all ranks run equally many: as many as the rank with the most samples
+     * needs. */
     int64_t most = ((t->samples + size - 1) / size + t->micro - 1) / t->micro;
     t->empty = t->config.parallel.zero >= ZERO_GRADIENTS && size > 1 ? most - t->accum : 0;
     return true;

@@ -17,7 +17,7 @@ static void compare_tokenizers(const Trainer *t, const char *theirs)
                     t->config.tokenizer.path, theirs);
 }
 
-/* The state of the loss scaler where the run trains in fp16 for the first time, or at a fixed scale. */
+/* Sets the state of the loss scaler if the run trains in fp16 for the first time, or at a fixed scale. */
 static void start_loss_scale(Trainer *t)
 {
     double scale = t->state.loss_scale.scale;
@@ -40,7 +40,7 @@ static bool init_model(Trainer *t, GError **error)
     params_init(model_params(t->model), (uint64_t)config->run.seed);
     if (*init == '\0')
         return true;
-    Device *dev = device_open_cpu(t->dev->threads, precision_uniform(DT_F32)); /* rounds no weight */
+    Device *dev = device_open_cpu(t->dev->threads, precision_uniform(DT_F32)); /* f32, so that no weight is rounded */
     Model *source = model_open_path(init, dev, false, &tokenizer, error);
     if (source == NULL) {
         device_close(dev);
@@ -83,7 +83,7 @@ static bool load_own(Trainer *t, const char *folder, GError **error)
     return checkpoint_load(folder, &checkpoint, error);
 }
 
-/* Rank 0 tells the others which checkpoint they load with it. */
+/* Rank 0 tells the other ranks which checkpoint to load together. */
 static bool load(const char *folder, void *trainer, GError **error)
 {
     Trainer *t = trainer;

@@ -28,7 +28,7 @@ static bool write_checkpoint(Trainer *t, const char *folder, GError **error)
     return run_retain(dir, train->keep_last, train->keep_every, t->state.best_step, error);
 }
 
-/* Each rank writes its part; rank 0 writes the rest. */
+/* Each rank writes its part; rank 0 writes everything that is not sharded. */
 static bool save_together(Trainer *t, const char *folder, GError **error)
 {
     if (comm_rank(t->ranks) == 0)

@@ -12,8 +12,8 @@
 
 #define GEMM_PEAK_SHARE 0.003 /* of a run's time, for measuring what mfu refers to */
 #define MAX_SKIPPED     100   /* consecutive steps without a finite gradient before the run ends with an error */
-#define MAX_STUCK       50    /* the same, of steps at a loss scale that cannot fall */
-#define MANY_SKIPPED    3     /* consecutive steps without an update at the end of a run that are worth a warning */
+#define MAX_STUCK       50 /* consecutive skipped steps at the smallest loss scale before the run ends with an error */
+#define MANY_SKIPPED    3  /* consecutive steps without an update at the end of a run that are worth a warning */
 
 /* Logs the means since the last log line. Without an update since, the loss is unknown. */
 static void log_window(const Trainer *t, const StepStats *stats)
@@ -104,7 +104,7 @@ static bool fail_stuck(const Trainer *t, GError **error)
                      fixed ? "fp16.loss_scale (0: it follows the gradients)" : "fp16.min_scale, fp16.threshold");
 }
 
-/* Whether the step was skipped at a loss scale that cannot fall. */
+/* Whether the step was skipped at the smallest loss scale. */
 static bool is_stuck(const Trainer *t, const StepStats *stats)
 {
     const LossScale *scale = &t->state.loss_scale;
@@ -202,7 +202,7 @@ static void note_finished(const Trainer *t)
              trainer_out_of_patience(t) ? "larger train.patience" : "longer train.length");
 }
 
-/* Why the run ends before train.length. */
+/* The reason why the run ends before train.length. */
 static void note_patience(const Trainer *t)
 {
     const bool undefined = t->best && isnan(trainer_best_score(t));
@@ -305,7 +305,7 @@ static void run_thread(Comm *ranks, void *context)
     run_rank(run->config, run->trace, ranks, &run->errors[comm_rank(ranks)]);
 }
 
-/* The error of the lowest rank that has one is the run's. */
+/* The run's error is that of the lowest rank that has one. */
 static bool run_threads(const Config *config, const char *trace, GError **error)
 {
     int n = (int)config->parallel.ranks;
