@@ -35,7 +35,8 @@ function(add_kernels folder isa flags)
   target_compile_definitions(${name} PRIVATE ISA=${isa})
   # clang, which only checks, does not vectorise the maximum of a row and says so.
   target_compile_options(${name} PRIVATE ${flags} -fno-trapping-math $<$<CONFIG:Release>:-O3>
-                         $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>)
+                         $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>
+                         $<$<BOOL:${LOAM_COVERAGE}>:-O3;-fno-profile-arcs;-fno-test-coverage>)
   target_include_directories(${name} PRIVATE src)
   target_link_libraries(${name} PRIVATE OpenMP::OpenMP_C)
   target_sources(loam_device PRIVATE $<TARGET_OBJECTS:${name}>)

@@ -7,6 +7,10 @@ enable_testing()
 set(same_on_every_processor "/test_(bench|cleaning|code_eval|collect|compare|dataset|doc_figures|foreign_folders|format_1|full_disk|help|\
 instruction_sets|memory_limit|pages|programs|recipes|run_directory|scores|spinning|stop|submit|tokenizer.*|train_tokenizer)$")
 
+# The build with sanitizers runs every test but those with the label `repeats`: scripts that train or plan for the sake of numbers,
+# and reach hardly any C code that no other test reaches: fewer than one branch a second. tools/sanitized-tests counts them.
+set(repeats "^cli/test_(best_checkpoint|defaults|determinism|doc_figures|recipes|resume|tokenizer_kinds)$")
+
 function(loam_test name file)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # Test programs share the cores, so idle OpenMP threads must sleep instead of spin.
@@ -18,6 +22,12 @@ function(loam_test name file)
     set_tests_properties(${name} PROPERTIES LABELS tools)
   elseif(name MATCHES "^(nn|param|model|eval|train|cli)/" AND NOT name MATCHES "${same_on_every_processor}")
     set_tests_properties(${name} PROPERTIES LABELS computes)
+  endif()
+  if(name MATCHES "${repeats}")
+    set_property(TEST ${name} APPEND PROPERTY LABELS repeats)
+  endif()
+  if(LOAM_SANITIZE)
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "LOAM_SANITIZED=1")
   endif()
 endfunction()
 
