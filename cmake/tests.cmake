@@ -70,15 +70,21 @@ endforeach()
 
 # The ranks of a process under the thread sanitizer, which the other sanitizers exclude.
 if(NOT LOAM_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CROSSCOMPILING)
-  file(GLOB sources CONFIGURE_DEPENDS src/comm/*.c)
-  add_executable(comm_threads_sanitized tests/comm/test_thread.c ${sources})
-  target_compile_options(comm_threads_sanitized PRIVATE -O1 -fsanitize=thread)
-  target_link_options(comm_threads_sanitized PRIVATE -fsanitize=thread)
-  target_include_directories(comm_threads_sanitized PRIVATE tests)
-  target_link_libraries(comm_threads_sanitized PRIVATE loam_device)
-  loam_test(comm/threads_sanitized tests/comm/test_thread.c setarch -R $<TARGET_FILE:comm_threads_sanitized>)
-  set_property(TEST comm/threads_sanitized APPEND PROPERTY ENVIRONMENT
-               "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/threads.supp")
+  function(threads_sanitized name test) # name: of a floor above comm, whose sources are sanitized too, or comm
+    file(GLOB sources CONFIGURE_DEPENDS src/comm/*.c src/${name}/*.c)
+    list(REMOVE_DUPLICATES sources)
+    set(program ${name}_threads_sanitized)
+    add_executable(${program} ${test} ${sources})
+    target_compile_options(${program} PRIVATE -O1 -fsanitize=thread)
+    target_link_options(${program} PRIVATE -fsanitize=thread)
+    target_include_directories(${program} PRIVATE tests)
+    target_link_libraries(${program} PRIVATE loam_device)
+    loam_test(${name}/threads_sanitized ${test} setarch -R $<TARGET_FILE:${program}>)
+    set_property(TEST ${name}/threads_sanitized APPEND PROPERTY ENVIRONMENT
+                 "TSAN_OPTIONS=suppressions=${CMAKE_SOURCE_DIR}/tests/threads.supp")
+  endfunction()
+  threads_sanitized(comm tests/comm/test_thread.c)
+  threads_sanitized(param tests/param/test_shard.c)
 endif()
 
 # The kernels of the cuda backend, built for the host (tests/shim), against the reference by the cases of the cpu.

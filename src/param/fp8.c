@@ -127,6 +127,26 @@ void fp8_undo(Fp8Scales *scales)
     copy_all(scales, scales->now, scales->kept);
 }
 
+void fp8_share(Fp8Scales *scales, Comm *ranks, int64_t n)
+{
+    Tensor history = scales->now[HISTORY];
+    if (!is_delayed(scales) || comm_size(ranks) == 1)
+        return;
+    const int64_t rows = history.d[0], cols = MIN(n, history.d[1] - 1), count = rows * (1 + cols);
+    const Tensor newest = tensor_slice_cols(history, history.d[1] - cols, cols);
+    g_autofree float *own = g_new0(float, (gsize)count), *all = g_new0(float, (gsize)(count * comm_size(ranks)));
+    fp8_read(scales, SCALE, own);
+    tensor_read(scales->dev, own + rows, DT_F32, newest);
+    comm_share(ranks, all, own, (size_t)count * sizeof *own);
+    for (int64_t i = 0; i < count; i++)
+        for (int r = 0; r < comm_size(ranks); r++) {
+            float theirs = all[r * count + i];
+            own[i] = i < rows ? MIN(own[i], theirs) : MAX(own[i], theirs);
+        }
+    fp8_write(scales, SCALE, NULL, own);
+    tensor_write(scales->dev, newest, own + rows, DT_F32);
+}
+
 int fp8_state_count(const Fp8Scales *scales)
 {
     return is_delayed(scales) ? INVERSE : 0;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/options/options.h"
+#include "comm/comm.h"
 #include "param/param.h"
 
 /* The options fp8.*. */
@@ -39,6 +40,9 @@ void fp8_update(Fp8Scales *scales);
 /* fp8_keep copies all scales and histories; fp8_undo restores that copy when a step is abandoned or skipped. */
 void fp8_keep(Fp8Scales *scales);
 void fp8_undo(Fp8Scales *scales);
+/* After a step of n microbatches on every rank: each scale becomes the smallest of the ranks', and the n newest columns
+ * of the histories become the largest amaxes of all ranks. So ranks begin each step with the same scales. */
+void fp8_share(Fp8Scales *scales, Comm *ranks, int64_t n);
 
 /* The tensors of the state, for checkpoints: "fp8/scale" and "fp8/history"; none with current scaling. */
 int fp8_state_count(const Fp8Scales *scales);

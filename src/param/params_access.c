@@ -2,6 +2,8 @@
 #include "base/check.h"
 #include "param/store.h"
 
+#include <xxhash.h>
+
 int box_split(const Box *box, int64_t first, int64_t n, Box parts[3])
 {
     int64_t cols = box->shape[1];
@@ -143,6 +145,29 @@ void params_write(ParamStore *store, int index, const Box *box, DType dtype, con
     params_write_tensor(store, on_host, master, dtype, host);
     if (param_has_master(param))
         round_master(store, on_host, tensor_box(param->w, box), master);
+}
+
+uint64_t params_hash(ParamStore *store, int index)
+{
+    const Tensor all = params_bucket(store, index)->memory[SPAN_TRAINED][REGION_WEIGHTS].all;
+    const size_t bytes = (size_t)tensor_count(all) * dtype_bytes((DType)all.dtype);
+    if (bytes == 0)
+        return 0;
+    g_autofree void *host = g_malloc(bytes);
+    params_settle(store);
+    tensor_download(store->dev, host, all);
+    device_synchronise(store->dev);
+    return XXH3_64bits(host, bytes);
+}
+
+int params_buckets(const ParamStore *store)
+{
+    return store->n_buckets;
+}
+
+const char *params_bucket_name(const ParamStore *store, int bucket)
+{
+    return store->buckets[bucket].n_params > 0 ? store->buckets[bucket].params[0].spec.name : "";
 }
 
 void params_copy(ParamStore *to, int index, ParamStore *from, int source)

@@ -43,6 +43,12 @@ Box params_held(const ParamStore *store, int index);
 void params_prefetch(ParamStore *store, int bucket);
 /* Called after the update of this rank's part of a bucket: starts to gather the bucket's weights. */
 void params_publish(ParamStore *store, int bucket);
+/* A hash of the trained weights of a bucket, which is the same on every rank; 0 if ranks hold parts of them. */
+uint64_t params_hash(ParamStore *store, int bucket);
+int params_buckets(const ParamStore *store);
+const char *params_bucket_name(const ParamStore *store,
+                               int bucket); /* name of its first parameter; "" if it is empty */
+
 /* Waits until the sums of all gradients over the ranks are complete. */
 void grads_wait(ParamStore *store);
 /* Waits for all communication that was started. */

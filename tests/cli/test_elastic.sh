@@ -43,6 +43,15 @@ expect 1 'part of rank 1: ' "$loam" eval "$latest"
 grep -q 'part of rank 1: .*weights-00002-of-00004.safetensors: damaged.*the checkpoint before it is used' "$work/err" ||
     fail "not said: $(cat "$work/err")"
 
+# FP8 goes on bit by bit on as many ranks: the scales of all ranks are those of the checkpoint.
+fp8=("${t5[@]}" train.precision=fp8 train.batch='7 samples' train.micro_batch='2 samples' parallel.ranks=3 parallel.zero=1)
+"$loam" train "${fp8[@]}" run.dir="$work/fp8" 2>"$work/err" || fail "fp8: $(cat "$work/err")"
+for steps in 5 12; do
+    "$loam" train "${fp8[@]}" train.length="$steps steps" run.dir="$work/fp8-again" parallel.check_every=1 2>"$work/err" ||
+        fail "fp8: $(cat "$work/err")"
+done
+diff -rq "$work/fp8/checkpoints/latest/" "$work/fp8-again/checkpoints/latest/" || fail "fp8 goes on otherwise"
+
 # What a plan says that a rank sends is what it sends.
 for zero in 0 1 2 3; do
     options=("${t5[@]}" parallel.ranks=3 parallel.zero=$zero train.micro_batch='2 samples')

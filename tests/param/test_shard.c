@@ -124,7 +124,8 @@ static void read_weights(ParamStore *store, Case *c, int rank)
             }
         params_release(store, b);
     }
-    c->n_weights = n;
+    if (rank == 0)
+        c->n_weights = n;
 }
 
 static void run_rank(Comm *comm, void *context)

@@ -53,6 +53,7 @@ typedef struct ParallelConfig {
                        started, else one */
     Amount timeout; /* longest wait for another rank; then the run fails */
     int zero;       /* ZeroLevel (param/shard.h) */
+    int64_t check_every; /* steps between comparisons of the ranks' weights; 0 means none */
     Comm *comm; /* not an option: the group of ranks of a run; NULL means no communication: memory is planned for rank 0
                    of `ranks` */
 } ParallelConfig;

@@ -109,6 +109,11 @@ static const OptionRow parallel_options[] = {
       "ZeRO: what each of several ranks keeps a part of only; 1: optimizer state and master weights; 2: also gradients "
       "of blocks; 3: also weights of blocks, gathered a block ahead of use",
       zero_names },
+    { "parallel.check_every", OPT_I64, ROW(check_every), "0", 0, 1e12, OPT_FREE,
+      "steps after which ranks compare hashes of the weights that all of them hold; another hash ends the run and "
+      "names "
+      "the rank; 0: never",
+      NULL },
     { "parallel.timeout", OPT_AMOUNT, ROW(timeout), "10m", 0, 1e6, OPT_FREE,
       "longest time that ranks wait for one that does not answer, before the run ends with its number; 0: no limit",
       NULL },

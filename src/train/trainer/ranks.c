@@ -16,10 +16,11 @@ bool ranks_divide(Trainer *t, GError **error)
     t->own_samples = t->samples * (rank + 1) / size - t->own_first;
     t->micro = MIN(t->micro, (t->samples + size - 1) / size);
     t->accum = (t->own_samples + t->micro - 1) / t->micro;
-    /* If ranks communicate in every microbatch, all ranks run equally many: as many as the rank with the most samples
-     * needs. */
+    /* If ranks communicate in every microbatch, or compare the amaxes of each, all ranks run equally many: as many as
+     * the rank with the most samples needs. */
+    bool equal = t->config.parallel.zero >= ZERO_GRADIENTS || t->config.train.precision == PRECISION_FP8;
     int64_t most = ((t->samples + size - 1) / size + t->micro - 1) / t->micro;
-    t->empty = t->config.parallel.zero >= ZERO_GRADIENTS && size > 1 ? most - t->accum : 0;
+    t->empty = equal ? most - t->accum : 0;
     return true;
 }
 
@@ -69,6 +70,35 @@ bool ranks_sum_counts(Trainer *t, StepStats *stats, GError **error)
     stats->target_tokens = (int64_t)counts.target_tokens;
     stats->room = (int64_t)counts.room;
     return comm_check(t->ranks, error);
+}
+
+/* An error on all ranks unless the weights of this bucket have the same hash everywhere. */
+static bool check_bucket(Trainer *t, int bucket, const uint64_t *all, int n, GError **error)
+{
+    for (int r = 1; r < comm_size(t->ranks); r++)
+        if (all[r * n + bucket] != all[bucket])
+            return fail_machine(error,
+                                "step %" G_GINT64_FORMAT ": rank %d has other weights than rank 0 (%s): a fault of its "
+                                "memory or processor; the checkpoint before is not touched",
+                                t->state.attempts, r, params_bucket_name(model_params(t->model), bucket));
+    return true;
+}
+
+bool ranks_check_replicas(Trainer *t, GError **error)
+{
+    ParamStore *params = model_params(t->model);
+    int64_t every = t->config.parallel.check_every;
+    if (comm_size(t->ranks) == 1 || every == 0 || t->state.attempts % every != 0)
+        return true;
+    int n = params_buckets(params);
+    g_autofree uint64_t *own = g_new0(uint64_t, n), *all = g_new0(uint64_t, n * comm_size(t->ranks));
+    for (int b = 0; b < n; b++)
+        own[b] = params_hash(params, b);
+    comm_share(t->ranks, all, own, (size_t)n * sizeof *own);
+    bool same = comm_check(t->ranks, error);
+    for (int b = 0; same && b < n; b++)
+        same = check_bucket(t, b, all, n, error);
+    return same;
 }
 
 void ranks_sum_losses(Trainer *t, LossSums *sums)

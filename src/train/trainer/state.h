@@ -119,6 +119,8 @@ int64_t ranks_agree(Trainer *t, int64_t value);
 /* Sums over the ranks the numbers of targets that losses are divided by (ModelLoss.n_targets), and the token counts of
  * *stats. */
 bool ranks_sum_counts(Trainer *t, StepStats *stats, GError **error);
+/* Every parallel.check_every steps: an error unless all ranks have the same weights. */
+bool ranks_check_replicas(Trainer *t, GError **error);
 void ranks_sum_losses(Trainer *t, LossSums *sums);
 /* The rate of matrix products of all ranks together, estimated from this rank's own measurement. */
 PeakRate ranks_peak(const Trainer *t);

@@ -67,8 +67,6 @@ static void run_empty(Trainer *t)
         nothing.n_targets[h] = INFINITY;
     for (int64_t i = 0; i < t->empty; i++)
         model_loss(t->model, t->batch[0], &nothing, &unused);
-    if (t->empty > 0 && model_fp8(t->model))
-        fp8_undo(model_fp8(t->model));
 }
 
 /* Queues the microbatches one after another. A device that works behind the host is not waited for: `elapsed` is then
@@ -160,6 +158,8 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
     }
     if (!update(t, stats, error))
         return false;
+    if (fp8 && stats->updated)
+        fp8_share(fp8, t->ranks, t->accum + t->empty);
     if (fp8 && !stats->updated)
         fp8_undo(fp8); /* an amax that is not finite would hold its scale as long as it is in the history */
     count_step(t, stats);

@@ -238,7 +238,7 @@ static bool train_loop(Trainer *t, GError **error)
     for (bool end = trainer_finished(t); !end;) {
         StepStats stats;
         bool made = is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error);
-        if (!made || !note_skipped(t, &stats, error))
+        if (!made || !note_skipped(t, &stats, error) || !ranks_check_replicas(t, error))
             return trainer_save_after_error(t, error);
         trainer_look(t);
         end = trainer_finished(t);
