@@ -1,8 +1,8 @@
-/* chunks.h: the text of a dataset, cut into chunks of at most raw_length tokens, one for each sample.
- * TEXT_CONCATENATED: the documents of an epoch, in an order drawn for that epoch, are joined and cut every raw_length -
- * overlap tokens. TEXT_DOCUMENTS: each document is cut by itself; the chunks of raw_length tokens have the lower
- * numbers, shuffled in every epoch, and the shorter last chunks of the documents the higher ones. The number of chunks
- * and the length of each are the same in every epoch. */
+/* chunks.h: splits the text of a dataset into chunks of at most raw_length tokens, one per sample. TEXT_CONCATENATED:
+ * the documents are concatenated in an order drawn for each epoch, and a chunk starts every raw_length - overlap
+ * tokens. TEXT_DOCUMENTS: each document is split separately. Chunks of raw_length tokens come first, shuffled in every
+ * epoch; after them come the shorter last chunks of documents. The number of chunks and the length of each are the same
+ * in every epoch. */
 #pragma once
 
 #include "data/dataset/dataset.h"
@@ -10,16 +10,16 @@
 
 typedef struct ChunksSpec {
     ObjectiveText text;
-    int64_t raw_length; /* tokens of a chunk at most */
+    int64_t raw_length; /* most tokens in a chunk */
     int64_t overlap;    /* TEXT_CONCATENATED: tokens that a chunk shares with the next one */
     int64_t min_length; /* chunks with fewer tokens are left out */
-    int32_t vocab;      /* vocabulary size; ids not below it are errors */
+    int32_t vocab;      /* vocabulary size; a larger id in the text is an error */
     int32_t separator;  /* id put after every document; -1 means none */
     bool without_end;   /* TEXT_DOCUMENTS: the last token of each document is left out */
     uint64_t seed;
-    bool in_order;                 /* the order of the file in every epoch, nothing is shuffled */
-    ObjectiveCutFn cut;            /* TEXT_CONCATENATED: NULL, or a callback that gives the bounds of each chunk, of
-                                      raw_length tokens at most */
+    bool in_order;      /* nothing is shuffled: every epoch has the order of the file */
+    ObjectiveCutFn cut; /* TEXT_CONCATENATED: callback that gives the bounds of each chunk, of raw_length tokens at
+                           most; NULL means none */
     const ObjectiveConfig *config; /* first argument of `cut`; must outlive the chunks */
 } ChunksSpec;
 
@@ -28,10 +28,11 @@ typedef struct Chunks Chunks;
 Chunks *chunks_open(const Dataset *data, const ChunksSpec *spec);
 void chunks_close(Chunks *chunks);
 int64_t chunks_count(const Chunks *chunks);
-int64_t chunks_tokens(const Chunks *chunks); /* tokens of an epoch, separators included */
+int64_t chunks_tokens(const Chunks *chunks); /* tokens of all chunks of an epoch, with separators */
+/* Tokens of a chunk. */
 int64_t chunks_length(const Chunks *chunks, int64_t chunk);
-/* Copies the chunks_length tokens of a chunk. */
+/* Copies the tokens of a chunk to out (chunks_length). */
 bool chunks_read(Chunks *chunks, int64_t epoch, int64_t chunk, int32_t *out, GError **error);
-/* TEXT_DOCUMENTS: the document of a chunk, and in *from (unless NULL) the token of the document that the chunk starts
- * at. */
+/* TEXT_DOCUMENTS: returns the document that a chunk is from; *from, unless NULL, becomes the chunk's first token,
+ * counted within the document. */
 int64_t chunks_document(const Chunks *chunks, int64_t epoch, int64_t chunk, int64_t *from);

@@ -1,4 +1,4 @@
-/* labels.h: what a classifier learns of a text, and the names of classes. */
+/* labels.h: kinds of labels that a classifier predicts, and lists of class names. */
 #pragma once
 
 #include "base/error.h"
@@ -7,23 +7,23 @@
 
 typedef enum LabelKind {
     LABELS_NONE,
-    LABELS_SEQUENCE, /* a class of each sequence */
-    LABELS_VALUE,    /* a number of each sequence (regression) */
-    LABELS_TOKENS,   /* a class of some tokens of a sequence: of the first one of each word */
-    LABELS_SPAN,     /* first and last token of an answer; both token 0 where there is no answer */
-    LABELS_CHOICE    /* the right one of several sequences */
+    LABELS_SEQUENCE, /* one class per sequence */
+    LABELS_VALUE,    /* one number per sequence (regression) */
+    LABELS_TOKENS,   /* one class per word, predicted at the word's first token */
+    LABELS_SPAN,     /* first and last token of an answer; token 0 and 0 mean no answer */
+    LABELS_CHOICE    /* which one of several sequences is right (multiple choice) */
 } LabelKind;
 extern const char *const label_kind_names[]; /* "none", "sequence", …, NULL */
 
 #define LABELS_MAX_CHOICES 64
 
-/* Names of classes are one text, "negative,positive"; NULL and "" hold none. */
+/* The number of classes. A list of class names is one string, "negative,positive"; NULL and "" are empty lists. */
 int64_t labels_count(const char *names);
-/* The class of this name; -1 means none. */
+/* The index of the class with this name; -1 if there is none. */
 int64_t labels_find(const char *names, const char *name);
-/* The name of a class below labels_count. g_free. */
+/* The name of class `label`, 0 <= label < labels_count. g_free. */
 char *labels_name(const char *names, int64_t label);
 /* Whether this kind has named classes. */
 bool labels_have_names(LabelKind kind);
-/* An error that names `option` where a name is empty, stands twice or is not UTF-8. NULL and "" are no error. */
+/* A user's error that names `option` if a name is empty, occurs twice or is not UTF-8. NULL and "" are valid. */
 bool labels_check(const char *names, const char *option, GError **error);

@@ -1,13 +1,15 @@
-/* language_weights.h: files of weights of languages, {"python": 0.4, "text": 0.1, …}, in place of lists of datasets.
- * data_weights.json of AST-T5 stands for FOLDER/python/train, … and held-out sets FOLDER/python/valid;
- * PREFIX_weights.json of loam prepare --by-language for PREFIX_python, … and PREFIX_python-valid. */
+/* language_weights.h: reads files of weights of languages, {"python": 0.4, "text": 0.1, …}, which may be given instead
+ * of a list of datasets. AST-T5's FOLDER/data_weights.json means the datasets FOLDER/python/train, … and the held-out
+ * sets FOLDER/python/valid, …; PREFIX_weights.json, which loam prepare --by-language writes, means PREFIX_python, … and
+ * PREFIX_python-valid, …. */
 #pragma once
 
 #include "base/error.h"
 
-/* Whether an option names such a file: it ends in ".json". */
+/* Whether the value of an option is the path of such a file: it ends in ".json". */
 bool language_weights_is(const char *option);
-/* "PATH:WEIGHT,PATH:WEIGHT" for data.train; g_free. */
+/* Converts a file of weights to a list for data.train: "PATH:WEIGHT,PATH:WEIGHT". g_free. */
 char *language_weights_train(const char *path, GError **error);
-/* "python:PATH,text:PATH" for data.valid, of the held-out sets that there are; g_free. */
+/* Converts a file of weights to a list for data.valid, with those held-out sets that exist: "python:PATH,text:PATH".
+ * g_free. */
 char *language_weights_valid(const char *path, GError **error);

@@ -1,4 +1,4 @@
-/* loader_state.h: the inside of Loader, for loader.c (reading) and loader_open.c (opening). */
+/* loader_state.h: the fields of a Loader, for loader.c (reading) and loader_open.c (opening). */
 #pragma once
 
 #include "data/batch.h"
@@ -6,7 +6,8 @@
 #include "data/data_config.h"
 #include "data/pack.h"
 
-#define LOADER_PART_SHIFT 40 /* bit of the dataset's number in a global sample index, which stays below 2^48 */
+#define LOADER_PART_SHIFT                                                                                              \
+    40 /* the dataset's number in a mixture starts at this bit of a global sample index, which stays below 2^48 */
 
 /* Memory for the text of one chunk. */
 typedef struct LoaderText {
@@ -15,31 +16,32 @@ typedef struct LoaderText {
 } LoaderText;
 
 typedef struct Loader {
-    Mixture *mixture; /* NULL means one dataset; otherwise only these fields, n_rows, config and objective are used */
+    Mixture *mixture; /* NULL means a single dataset; for a mixture, only these fields, n_rows, config and objective are
+                         used */
     struct Loader *parts[MIXTURE_MAX];
 
     Dataset *data;
     Chunks *chunks;
     int32_t decoder_start; /* id before the targets in the decoder's stream */
     uint64_t seed;
-    int64_t first_sample; /* in a mixture the dataset's number, shifted by LOADER_PART_SHIFT: samples of two datasets
-                             never share dropout masks */
+    int64_t first_sample; /* the dataset's number in a mixture, shifted by LOADER_PART_SHIFT, so that samples of two
+                             datasets never share dropout masks */
     bool held_out, static_masks, packed;
-    bool fixed_order; /* rows have the same order and text in every epoch: MIXTURE_CONCAT_WEIGHTED */
+    bool fixed_order; /* packed sequences have the same order and text in every epoch (MIXTURE_CONCAT_WEIGHTED) */
     const Objective *objective;
     ObjectiveConfig config;   /* after Objective.plan */
-    bool *continues;          /* (vocab) memory of config.continues; NULL where that is NULL */
-    PackPlan *plan;           /* NULL means that every sample is a packed sequence by itself */
-    const CompatKind *compat; /* reference system whose order is used; NULL means the order of loam, over `chunks` */
+    bool *continues;          /* (vocab) the array behind config.continues; NULL if that is NULL */
+    PackPlan *plan;           /* NULL means that every packed sequence holds one sample */
+    const CompatKind *compat; /* reference system whose order is used; NULL means the order of loam, made of `chunks` */
     void *index;              /* index of `compat`; used instead of chunks and plan */
     int64_t n_rows;           /* packed sequences of an epoch */
 
-    GMutex mutex;        /* guards the fields below, chunks and mixture */
-    LoaderText texts[2]; /* the sample's chunk, and one of another document */
+    GMutex mutex;        /* protects the fields below, `chunks` and `mixture` */
+    LoaderText texts[2]; /* the sample's chunk, and a chunk of another document for sentence pairs */
     Example example;
 } Loader;
 
-/* Tokens of the texts of a dataset of labels, without their encoded labels. */
+/* Labelled data: number of tokens of the texts, without their encoded labels. */
 int64_t loader_labelled_tokens(const Loader *loader);
-/* The objective's decisions about a sample; `sample` is its number within an epoch. */
+/* The objective's decisions about a sample; sample: its index within an epoch. */
 Choice loader_choose(const Loader *loader, int64_t sample);

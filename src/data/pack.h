@@ -1,5 +1,6 @@
-/* pack.h: which samples share a packed sequence (`row` in code), so that nothing is padded: two-dimensional best fit,
- * where the dimensions are the tokens of the encoder's and the decoder's stream, within blocks of 2^20 samples. */
+/* pack.h: decides which samples share a packed sequence (`row` in code), so that little of its capacity is unused:
+ * best-fit bin packing in two dimensions (tokens of the encoder's and of the decoder's stream), within blocks of 2^20
+ * consecutive samples. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +9,7 @@
 #define PACK_BLOCK (1 << 20)
 
 typedef struct PackLength {
-    int64_t enc, dec; /* tokens in either stream; 0 where the objective has no such stream */
+    int64_t enc, dec; /* tokens in each stream; 0 if the objective does not fill the stream */
 } PackLength;
 
 /* The length of a sample, at most the capacity of a packed sequence. */
@@ -17,9 +18,9 @@ typedef PackLength (*PackLengthFn)(const void *context, int64_t sample);
 typedef struct PackPlan {
     int64_t n_rows, n_samples;
     int64_t *starts;      /* (n_rows + 1) packed sequence r is samples[starts[r]] … samples[starts[r + 1] - 1] */
-    uint32_t *samples;    /* (n_samples) numbers of the samples */
-    int64_t max_samples;  /* of one packed sequence */
-    PackLength used, all; /* tokens of all samples, and n_rows times the capacity */
+    uint32_t *samples;    /* (n_samples) indices of the samples */
+    int64_t max_samples;  /* most samples in one packed sequence */
+    PackLength used, all; /* used: tokens of all samples; all: n_rows times the capacity */
 } PackPlan;
 
 /* Packs by length; n_samples < 2^32. Equal arguments give equal plans. */

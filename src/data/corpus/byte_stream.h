@@ -11,4 +11,5 @@ ByteStream *byte_stream_open(const char *path, GError **error);
 void byte_stream_close(ByteStream *stream);
 /* Reads up to `capacity` bytes; *n is 0 only at the end. A compressed file that is cut short is an error. */
 bool byte_stream_read(ByteStream *stream, char *out, size_t capacity, size_t *n, GError **error);
-uint64_t byte_stream_offset(const ByteStream *stream); /* bytes of the file as stored that have been read */
+uint64_t
+byte_stream_offset(const ByteStream *stream); /* number of (compressed) bytes of the file that have been read */

@@ -1,6 +1,6 @@
-/* corpus_reading.h: the inside of Corpus, and how the files of its folder share the work: corpus_files.c lists the
- * files, corpus.c goes from file to file, corpus_text.c and corpus_json.c read the documents of one file,
- * corpus_reading.c its bytes and lines. */
+/* corpus_reading.h: the fields of a Corpus, for the files of this folder: corpus_files.c lists the files, corpus.c goes
+ * from file to file, corpus_text.c and corpus_json.c read the documents of one file, corpus_reading.c its bytes and
+ * lines. */
 #pragma once
 
 #include "data/corpus/byte_stream.h"
@@ -14,26 +14,27 @@
 
 typedef enum CorpusKind {
     CORPUS_TEXT,       /* empty lines end documents */
-    CORPUS_JSON,       /* one JSON object a line */
+    CORPUS_JSON,       /* one JSON object per line */
     CORPUS_WHOLE_FILE, /* one document */
-    CORPUS_TABLE       /* rows and columns, no text */
+    CORPUS_TABLE       /* a table (.csv, .tsv, …), which is not text */
 } CorpusKind;
 
 typedef struct CorpusFile {
     char *path;
     CorpusKind kind;
-    bool probe; /* found in a folder, so its contents decide: a file with an unknown suffix is ignored unless it is
-                   text; a .json is one document unless its first line is an object */
+    bool probe; /* the file was found in a folder, so its content decides: a file with an unknown suffix is ignored
+                   unless it is text; a .json is one document unless its first line is a JSON object */
     uint64_t bytes;
 } CorpusFile;
 
-/* Lists files, and the files in folders in byte order of their names. Hidden names are left out, and folders that
- * contain themselves by a link. Elements are CorpusFile *, freed with the array; NULL on an error. */
+/* Lists the files of `paths`; files of folders are in byte order of their names. Hidden names are left out, and so are
+ * folders that contain themselves by a link. Returns CorpusFile *, which are freed with the array. */
 GPtrArray *corpus_files_list(char *const *paths, int n_paths, GError **error);
 
 struct Corpus {
-    CorpusOptions options; /* `fields` owned, one at least, and used in place of `field`; `longer` is not NULL */
-    char *language;        /* of corpus_language; NULL means not asked for yet */
+    CorpusOptions options; /* a copy: `fields` is owned, has at least one entry and is used instead of `field`; `longer`
+                              is not NULL */
+    char *language;        /* result of corpus_language for the current document; NULL if it was not asked for yet */
     size_t max_bytes;      /* options.max_bytes or its default */
     GArray *field_ends;    /* of size_t: where each field ends in the current document */
     GPtrArray *files;      /* of CorpusFile * */
@@ -42,42 +43,47 @@ struct Corpus {
     CorpusCounts counts;
 
     const CorpusFile *file; /* the open file, or NULL */
-    CorpusKind kind;        /* of the open file, by its name and its first bytes */
+    CorpusKind kind;        /* kind of the open file, by its name and first bytes */
     ByteStream *stream;
     char *chunk; /* bytes [begin, end) have not been read yet; CRLF has become LF */
     size_t begin, end;
     bool at_end, broken; /* at_end: the whole file has been read; broken: nothing more can be read from it */
     bool skipping;       /* the rest of a bad document is being skipped */
-    bool held_return;    /* the last chunk ended with a CR, which the next one begins with unless an LF follows */
-    bool crlf;           /* lines of the file ended in CRLF; of JSON lines: lines in the text of an object */
-    bool crlf_remarked;  /* a warning was given */
+    bool held_return; /* the last chunk ended with a CR, which was held back: the next chunk begins with it unless an LF
+                         follows */
+    bool crlf;        /* lines of the file (for JSON: lines in the text of an object) ended in CRLF */
+    bool crlf_remarked; /* the warning about CRLF was given */
     int64_t line_number;
     GString *line, *document, *where;
-    json_t *object; /* holds the text of the current document; NULL unless it is from JSON */
+    json_t *object; /* the JSON object that holds the current text; NULL if it is not from JSON */
     const char *text;
-    size_t text_bytes; /* of `text`; of a .txt read whole, what `document` holds after `text` is the next document's */
+    size_t text_bytes; /* length of `text`; for a .txt read whole, the bytes of `document` after `text` belong to the
+                          next document */
 };
 
-/* What a call that reads a document or a line has met. */
+/* Result of a function that reads a document or a line. */
 typedef enum Found { FOUND_DOCUMENT, FOUND_END, FOUND_ERROR } Found;
 
 /* ---- corpus_reading.c ---- */
 
+/* Whether the flag CorpusOptions.interrupted is set. */
 bool corpus_interrupted(const Corpus *corpus);
 /* Removes the CR of every CRLF; returns the number of bytes that are left. */
 size_t corpus_drop_returns(char *text, size_t bytes);
 /* Replaces the chunk by the next one of the file, in which lines end in LF. */
 bool corpus_refill(Corpus *corpus, GError **error);
-/* Appends to `to` the bytes up to and including `delimiter`; -1 means to the end of the file. *too_long: there were
- * more than max_bytes, and the rest was skipped. */
+/* Appends to `to` the bytes up to and including `delimiter`; delimiter -1 means up to the end of the file. *too_long
+ * becomes true if there were more than max_bytes bytes; the rest was then skipped. */
 bool corpus_read_until(Corpus *corpus, int delimiter, GString *to, bool *too_long, GError **error);
 /* Reads the next line without its end into corpus->line; FOUND_DOCUMENT if there is one. */
 Found corpus_read_line(Corpus *corpus, GError **error);
+/* Whether the line has only white space. */
 bool corpus_is_blank(const GString *line);
 /* The first byte that is not UTF-8 or is NUL; NULL if there is none. */
 const char *corpus_find_bad_byte(const GString *text);
+/* Sets the error for a byte that is not UTF-8 or is NUL; returns false. */
 bool corpus_fail_bad_byte(const char *where, const char *bad, GError **error);
-/* what: "a line" or "a document". */
+/* Sets the error for a line or document of more than max_bytes; returns false. what: "a line" or "a document". */
 bool corpus_fail_too_long(Corpus *corpus, const char *what, const char *remedy, GError **error);
 /* Sets corpus->where to the current line. */
 void corpus_set_where(Corpus *corpus);
@@ -95,6 +101,7 @@ Found corpus_next_whole_text(Corpus *corpus, GError **error);
 
 /* ---- corpus_json.c: the next document of JSON lines ---- */
 
+/* Reads the next JSON object; its text becomes the document. */
 Found corpus_next_object(Corpus *corpus, GError **error);
-/* Whether the first line is a JSON object, or starts like one and goes on beyond the chunk. */
+/* Whether the first line is a JSON object, or starts like one and continues beyond the chunk. */
 bool corpus_starts_with_object(const Corpus *corpus);

@@ -14,15 +14,15 @@ typedef struct DatasetCounts {
 
 /* What PREFIX.json says. It holds no paths and no times, so the same input gives the same bytes. */
 typedef struct DatasetMeta {
-    char *tokenizer_hash, *tokenizer_kind; /* NULL where another program wrote the dataset */
+    char *tokenizer_hash, *tokenizer_kind; /* NULL if another program wrote the dataset */
     int64_t vocab;   /* vocabulary size of the tokenizer, or of fairseq's dictionary; 0 means unknown */
-    bool append_eod; /* every document ends with EOS; so it is in fairseq's datasets */
+    bool append_eod; /* every document ends with EOS, as in fairseq's datasets */
     DatasetCounts counts;
-    bool held_out;        /* loam prepare --valid held these documents out of the dataset beside them */
-    LabelKind label_kind; /* what a classifier learns of it (objectives/labelled.h); LABELS_NONE means text alone */
+    bool held_out;        /* held-out data that loam prepare --valid separated from the training data beside it */
+    LabelKind label_kind; /* kind of labels (objectives/labelled.h); LABELS_NONE means text without labels */
     char *labels;         /* names of the classes, separated by commas; NULL means none */
     int64_t tree_bytes;   /* size of PREFIX.tree (trees/trees.h); 0 means that there is none */
-    char tree_hash[17];   /* its xxh3-64 as hexadecimal digits */
+    char tree_hash[17];   /* xxh3-64 of PREFIX.tree as hexadecimal digits */
 } DatasetMeta;
 
 typedef struct Dataset {
@@ -32,34 +32,34 @@ typedef struct Dataset {
     Trees *trees; /* PREFIX.tree; NULL means that there is none */
 } Dataset;
 
-/* path: the path prefix; or PREFIX@train:949/50/1 for one part of its documents (see "Parts" below); or a folder that
- * holds train.idx, as fairseq-preprocess writes it, which names the dataset FOLDER/train. */
+/* path: the path prefix; or PREFIX@train:949/50/1, one part of the documents (see "Parts" below); or a folder that
+ * holds train.idx, as fairseq-preprocess writes it, which means the path prefix FOLDER/train. */
 Dataset *dataset_open(const char *path, GError **error);
 void dataset_close(Dataset *data);
-/* Copies n tokens into `out`, from token `from` of a sequence of PREFIX.idx on and across those after it. An id outside
- * [0, vocab) is an error that names the document and the token. */
+/* Copies n tokens to `out`, starting at token `from` of a sequence of PREFIX.idx and continuing into the following
+ * sequences. An id outside [0, vocab) is an error that names the document and the token. */
 bool dataset_read(const Dataset *data, int64_t sequence, int64_t from, int64_t n, int32_t vocab, int32_t *out,
                   GError **error);
 
-/* Side data: what a dataset tells about tokens [from, from + n) of a document beside their ids. A function appends it
- * to `out` in a form that it documents; an objective names the function whose data it reads (objectives/objective.h).
- */
+/* Appends side data to `out`: information about tokens [from, from + n) of a document besides their ids, such as a
+ * syntax tree. Each such function documents its format; an objective names the function whose data it reads (Objective
+ * in objectives/objective.h). */
 typedef bool (*DatasetSideFn)(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out,
                               GError **error);
-/* Appends int64_t: the tokens at which a sentence (a sequence of the dataset) starts, counted from `from`, ascending, 0
- * left out. */
+/* Appends int64_t: the tokens at which a sentence (a sequence of the dataset) starts, counted from `from`, in ascending
+ * order, without 0. */
 bool dataset_sentence_starts(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out,
                              GError **error);
-/* Appends TreeNode: the tree of these tokens, cut as trees_cut does, after a node of type 0 that covers all of them.
- * Nothing is appended for a text without a tree. A dataset without PREFIX.tree is an error. */
+/* Appends TreeNode: a node of type 0 that covers all n tokens, then their syntax tree, cut as by trees_cut. Appends
+ * nothing for a text without a tree. A dataset without PREFIX.tree is an error. */
 bool dataset_tree(const Dataset *data, int64_t document, int64_t from, int64_t n, GByteArray *out, GError **error);
 
 /* ---- PREFIX.json (dataset_meta.c) ---- */
 
-/* Of a new dataset made with a tokenizer, whose strings it borrows. */
+/* The metadata of a new dataset that is made with a tokenizer, whose strings it borrows. */
 DatasetMeta dataset_meta_of(const Tokenizer *tok, bool append_eod);
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error);
-/* Fills *meta, which dataset_meta_clear frees. Unknown keys are errors. */
+/* Reads a PREFIX.json into *meta, which dataset_meta_clear frees. Unknown keys are errors. */
 bool dataset_meta_read(DatasetMeta *meta, const char *path, GError **error);
 void dataset_meta_clear(DatasetMeta *meta);
 /* "labels of a classifier (tokens: O,B-PER)", "… (value)", or "no labels of a classifier": for messages. g_free. */
@@ -76,56 +76,58 @@ typedef struct DatasetWriter {
     DatasetMeta meta;      /* for PREFIX.json; `counts` is what was added so far */
 } DatasetWriter;
 
-/* fairseq: in fairseq's format, otherwise in Megatron's. The strings of `meta` must outlive the writer; its counts are
+/* fairseq: true means fairseq's format, false Megatron's. The strings of `meta` must outlive the writer; its counts are
  * 0. */
 DatasetWriter *dataset_writer_open(const char *prefix, const DatasetMeta *meta, bool fairseq, GError **error);
-bool dataset_writer_add(DatasetWriter *writer, const int32_t *ids, int64_t n, GError **error); /* one sequence */
+bool dataset_writer_add(DatasetWriter *writer, const int32_t *ids, int64_t n,
+                        GError **error); /* appends one sequence */
 bool dataset_writer_end_document(DatasetWriter *writer, GError **error);
-/* Right after opening: a PREFIX.tree is written too, and every document is added by dataset_writer_add_tree. */
+/* Call this right after opening to also write PREFIX.tree; every document is then added with dataset_writer_add_tree.
+ */
 bool dataset_writer_with_trees(DatasetWriter *writer, const Grammars *grammars, GError **error);
-/* The same, but the trees go into the side files of AST-T5 (ndtype_writer_open). */
+/* As dataset_writer_with_trees, except that trees are written into the side files of AST-T5 (ndtype_writer_open). */
 bool dataset_writer_with_ndtypes(DatasetWriter *writer, NdtypeDict *dict, bool packed, GError **error);
-/* A document of n tokens in one sequence, and its tree, as for tree_writer_add. */
+/* Adds a document of n tokens as one sequence, with its tree; arguments as in tree_writer_add. */
 bool dataset_writer_add_tree(DatasetWriter *writer, const int32_t *ids, int64_t n, int language, const TreeNode *nodes,
                              int64_t n_nodes, GError **error);
-/* Gives the files their names. PREFIX.json is removed first and written last, so it never describes other data than
- * those beside it; without a tokenizer_hash there is none. */
+/* Gives the files their final names. PREFIX.json is removed first and written last, so it never describes other data
+ * than those beside it; it is not written if tokenizer_hash is NULL. */
 bool dataset_writer_finish(DatasetWriter *writer, GError **error);
 /* Frees the writer, and removes its files unless it is finished. */
 void dataset_writer_close(DatasetWriter *writer);
 
-/* ---- Parts (split.c): the documents of a dataset, in their order, cut into a training, a validation and a test part
- * as Megatron's --split does ---- */
+/* ---- Parts (split.c): splits the documents of a dataset, in their order, into a training, a validation and a test
+ * part, as Megatron's --split does ---- */
 
 #define SPLIT_PARTS 3
 enum { SPLIT_TRAIN, SPLIT_VALID, SPLIT_TEST };
 extern const char *const split_names[]; /* "train", "valid", "test", NULL */
 
-/* text: "949,50,1" or "949/50/1", shares in any unit; a share left out is 0. */
+/* text: "949,50,1" or "949/50/1", shares in any unit; a missing share is 0. */
 bool split_parse(double shares[SPLIT_PARTS], const char *text, GError **error);
 /* Part i holds documents [boundaries[i], boundaries[i + 1]) of n. Megatron's rule: part i gets n * shares[i] / (sum of
- * shares) documents, rounded half to even; if the last boundary exceeds n, every boundary but the first is lowered by
- * that excess. */
+ * shares) documents, rounded half to even; if the last boundary exceeds n, every boundary except the first is lowered
+ * by that excess. */
 void split_boundaries(const double shares[SPLIT_PARTS], int64_t n, int64_t boundaries[SPLIT_PARTS + 1]);
 /* The name of a part, such as "PREFIX@valid:949/50/1". g_free. */
 char *split_name(const char *prefix, const double shares[SPLIT_PARTS], int part);
-/* Reads the name of a part into *part and *shares and returns how many bytes of it are the path prefix; 0 where the
- * path names a whole dataset, -1 on an error. */
+/* Reads the name of a part into *part and *shares and returns how many bytes of it are the path prefix; 0 if the path
+ * names a whole dataset, -1 on an error. */
 int split_read_name(const char *path, int *part, double shares[SPLIT_PARTS], GError **error);
 
 /* ---- Checking (dataset_check.c) ---- */
 
 typedef struct DatasetCheck {
     int64_t tokens;
-    int32_t least, largest; /* ids; an id that no int32_t holds counts as -1 */
+    int32_t least, largest; /* smallest and largest id; an id that does not fit into int32_t counts as -1 */
     int64_t bad;            /* how many ids are below 0 or not below the vocabulary size */
-    /* The first bad id and where it stands, counted from 0: the document in the whole dataset, the token in its
+    /* The first bad id and its place, counted from 0: sequence and document in the whole dataset, token in its
      * document. */
     int32_t id;
     int64_t sequence, document, token;
 } DatasetCheck;
 
-/* Reads every token. vocab 0 means that the vocabulary size is unknown: only ids below 0 are bad then. Fails where the
+/* Reads every token. vocab 0 means that the vocabulary size is unknown; only ids below 0 are bad then. Fails if the
  * tokens cannot be read. */
 bool dataset_check(const Dataset *data, int64_t vocab, DatasetCheck *check, GError **error);
 
