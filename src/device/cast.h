@@ -1,5 +1,6 @@
-/* cast.h: numbers of any dtype, through f64 (exact for all but large i64; rounded to the nearest, ties to even, where
- * the new float dtype is narrower, truncated to integers). Inline: kernels compile it for their instruction set. */
+/* cast.h: converts numbers between any two dtypes, through f64 (exact except for large i64). A narrower float dtype
+ * rounds to nearest, ties to even; conversion to integers truncates. The functions are inline, so that kernels compile
+ * them for their instruction set. */
 #pragma once
 
 #include "base/float8.h"
@@ -32,6 +33,7 @@
         }                                                                                                              \
         break;
 
+/* values (n) = the n numbers of `dtype` at memory. */
 static inline void cast_load(double *values, const void *memory, DType dtype, int64_t n)
 {
     switch (dtype) {
@@ -41,6 +43,7 @@ static inline void cast_load(double *values, const void *memory, DType dtype, in
     }
 }
 
+/* The n numbers of `dtype` at memory = values (n). */
 static inline void cast_store(void *memory, DType dtype, const double *values, int64_t n)
 {
     switch (dtype) {

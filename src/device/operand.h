@@ -1,26 +1,27 @@
-/* operand.h: the declaration of an operation's tensor in op_list.inc, and its check; for ops.c and the null device.
+/* operand.h: declares and checks the tensors of an operation in op_list.inc; for ops.c and the null device.
  *
- * A dimension is a number, or a letter: the first operand with a letter fixes its number, all others of the operation
- * must agree. ANY stands for a whole shape, of a vector or a matrix: all operands with ANY have the same shape. */
+ * A dimension is a number or a letter. A letter stands for the same number in all operands of one operation; the first
+ * operand with the letter defines it. ANY stands for a whole shape, of a vector or a matrix: all operands with ANY have
+ * the same shape. */
 #pragma once
 
 #include "device/device.h"
 
 typedef enum Access {
     ACCESS_IN,      /* read */
-    ACCESS_OUT,     /* written; read before only where a beta is not 0 */
+    ACCESS_OUT,     /* written; read only if a beta is not 0 */
     ACCESS_UPDATED, /* read and written */
 } Access;
 
 typedef struct Operand {
     const char *name;
     Tensor t;
-    unsigned roles; /* set of Role: its dtype must be one of theirs */
+    unsigned roles; /* set of Role: the tensor's dtype must be allowed for one of them */
     Access access;
     bool optional;    /* may be NO_TENSOR */
     const char *over; /* names of the operands whose memory it may share, "dy residual"; NULL means none */
-    double share;     /* part of the tensor that is read or written: 1, or less where rows are looked up */
-    int rank;         /* dimensions in `d` */
+    double share;     /* fraction of the tensor that is read or written: 1, or less if only some rows are looked up */
+    int rank;         /* number of dimensions in `d` */
     int64_t d[2];
 } Operand;
 
@@ -36,7 +37,7 @@ enum {
     FP8 = 1 << ROLE_E4M3 | 1 << ROLE_E5M2,
     ACTIVATION = COMPUTE | ACCUMULATE,
     FLOATING = COMPUTE | ACCUMULATE | STATISTIC | MASTER | STATE,
-    EVERY_ROLE = (1 << ROLE_COUNT) - 1 /* any dtype at all */
+    EVERY_ROLE = (1 << ROLE_COUNT) - 1 /* any dtype */
 };
 
 /* The letters of op_list.inc. */
@@ -58,20 +59,21 @@ enum { N = -1, M = -2, K = -3, C = -4, V = -5, H = -6, T = -7, R = -8, ANY = -9,
 #define OPTIONAL(t, roles, ...)         OPERAND(ACCESS_IN, true, NULL, 1, t, roles, __VA_ARGS__)
 #define OPTIONAL_OUT(t, roles, ...)     OPERAND(ACCESS_OUT, true, NULL, 1, t, roles, __VA_ARGS__)
 #define OPTIONAL_UPDATED(t, roles, ...) OPERAND(ACCESS_UPDATED, true, NULL, 1, t, roles, __VA_ARGS__)
-/* Written where `condition` holds, else only read. */
+/* Updated if `condition` holds, otherwise only read. */
 #define UPDATED_IF(condition, t, roles, ...)                                                                           \
     OPERAND((condition) ? ACCESS_UPDATED : ACCESS_IN, false, NULL, 1, t, roles, __VA_ARGS__)
-/* Written in one row for each of `n` indices. */
+/* Only n rows are written, one per index. */
 #define SOME_ROWS(t, roles, n, ...)                                                                                    \
     OPERAND(ACCESS_OUT, false, NULL, (double)(n) / (double)((t).d[0] ? (t).d[0] : 1), t, roles, __VA_ARGS__)
-/* Read in one row for each of `rows` indices. */
+/* Only `rows` rows are read, one per index. */
 #define LOOKED_UP(t, roles, rows, ...)                                                                                 \
     OPERAND(ACCESS_IN, false, NULL, (double)(rows) / (double)((t).d[0] ? (t).d[0] : 1), t, roles, __VA_ARGS__)
 /* The list of operands of an entry of op_list.inc, and its length. */
 #define OPERANDS(...)   ((const Operand[]){ __VA_ARGS__ })
 #define N_OPERANDS(...) (int)(sizeof OPERANDS(__VA_ARGS__) / sizeof(Operand))
 
-/* CHECKs each operand: present, rank, shape, dtype by role, and that outputs share memory only where they may. */
+/* CHECKs of each operand that it is present and has the right rank, shape and a dtype of its roles, and that outputs
+ * share memory only with operands named in `over`. */
 void operands_check(const Device *dev, const char *op, const Operand *operands, int n);
-/* Bytes read and written: each operand once, updated ones twice. */
+/* Bytes read and written: once per operand, twice for an updated one. */
 double operands_bytes(const Operand *operands, int n);

@@ -1,4 +1,5 @@
-/* tensor.h: a view of numbers, passed by value, that owns no memory. No GLib here: device kernels include this file.
+/* tensor.h: Tensor: a view of an array of numbers, passed by value; it owns no memory. No GLib here: device kernels
+ * include this file.
  *
  * Shapes are written (rows, columns). The last dimension is contiguous; rows are `ld` elements apart (a vector has rank
  * 1 and ld = d[0]). Activations are (N, C): the tokens of a packed microbatch, never (B, T, C). */
@@ -14,7 +15,7 @@ typedef enum DType { DT_F32, DT_BF16, DT_F16, DT_F64, DT_I32, DT_I64, DT_E4M3, D
 typedef struct Tensor {
     void *p;
     int64_t d[4], ld;
-    uint8_t rank, dtype; /* rank 0: the absent tensor, NO_TENSOR */
+    uint8_t rank, dtype; /* rank 0 means no tensor (NO_TENSOR) */
 } Tensor;
 
 #define NO_TENSOR ((Tensor){ 0 })
@@ -23,9 +24,10 @@ size_t dtype_bytes(DType dtype);
 const char *dtype_name(DType dtype); /* "f32" */
 Tensor tensor_vector(void *p, DType dtype, int64_t n);
 Tensor tensor_matrix(void *p, DType dtype, int64_t rows, int64_t cols);
+/* The arena_* functions allocate the tensor's memory from an arena; `tag` names it in messages. */
 Tensor arena_vector(Arena *arena, DType dtype, int64_t n, const char *tag);
 Tensor arena_tensor(Arena *arena, DType dtype, int64_t rows, int64_t cols, const char *tag);
-Tensor arena_like(Arena *arena, DType dtype, Tensor like, const char *tag); /* of the shape of `like` */
+Tensor arena_like(Arena *arena, DType dtype, Tensor like, const char *tag); /* a tensor with the shape of `like` */
 bool tensor_present(Tensor t);
 int64_t tensor_rows(Tensor t); /* d[0] of a matrix, 1 of a vector */
 int64_t tensor_cols(Tensor t); /* the last dimension */

@@ -1,7 +1,7 @@
-/* null.h: what the null device counts beside DeviceCounts. */
+/* null.h: counts of the null device that are not in DeviceCounts. */
 #pragma once
 
 #include "device/device.h"
 
-/* Bytes of all blocks that were allocated, each rounded up as on GPUs; freed ones count too. */
+/* Bytes of all allocations so far, each rounded up as on GPUs; freed memory is still counted. */
 size_t null_memory(const Device *null);
