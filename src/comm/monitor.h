@@ -1,5 +1,5 @@
-/* monitor.h: a mutex with one condition. Of POSIX threads, not of GLib, whose locks the thread sanitizer does not know.
- */
+/* monitor.h: a mutex with one condition variable. They are POSIX threads', since the thread sanitizer does not know
+ * GLib's locks. */
 #pragma once
 
 #include "base/clock.h"
@@ -34,7 +34,7 @@ static inline void monitor_leave(Monitor *monitor)
     pthread_mutex_unlock(&monitor->mutex);
 }
 
-/* Wakes whoever waits. */
+/* Wakes all waiting threads. */
 static inline void monitor_wake(Monitor *monitor)
 {
     pthread_cond_broadcast(&monitor->changed);
@@ -45,7 +45,7 @@ static inline void monitor_wait(Monitor *monitor)
     pthread_cond_wait(&monitor->changed, &monitor->mutex);
 }
 
-/* As monitor_wait; false once clock_seconds() is past `end`. */
+/* As monitor_wait, until clock_seconds() reaches `end`; false if it has. */
 static inline bool monitor_wait_until(Monitor *monitor, double end)
 {
     struct timespec at = { .tv_sec = (time_t)end };

@@ -1,14 +1,14 @@
-/* library.h: what loam-mpi.so gives the program. The file is the only one that knows MPI, so that the program starts on
- * machines that have none; mpi.c opens it. It moves bytes and computes nothing. No GLib here: the file links MPI only.
- */
+/* library.h: the interface of loam-mpi.so, the only file that is linked with MPI, so that the program starts on
+ * machines without MPI; mpi.c opens it. It transfers bytes and computes nothing. No GLib here: loam-mpi.so links only
+ * MPI. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MPI_WHY = 512 }; /* room for the reason of a failure */
+enum { MPI_WHY = 512 }; /* size of the text that explains a failure */
 
-/* Bytes that travel to or from one rank. */
+/* Bytes that are sent to or received from one rank. */
 typedef struct MpiPiece {
     void *bytes;
     size_t n;
@@ -16,9 +16,9 @@ typedef struct MpiPiece {
 
 /* Why a call ended. */
 typedef struct MpiFailure {
-    int rank;          /* the rank that was waited for too long, or that aborted; -1 means unknown */
-    bool timeout;      /* the time was over */
-    char why[MPI_WHY]; /* what MPI, or the rank that aborted, said */
+    int rank;          /* the rank that did not answer in time, or that aborted; -1 means unknown */
+    bool timeout;      /* timeout_s was exceeded */
+    char why[MPI_WHY]; /* message of MPI, or of the rank that aborted */
 } MpiFailure;
 
 typedef struct MpiGroup MpiGroup;
@@ -26,22 +26,22 @@ typedef struct MpiGroup MpiGroup;
 /* Functions that return bool return false after filling *failure. They wait at most timeout_s seconds for other ranks;
  * 0 means no limit. */
 typedef struct MpiLibrary {
-    size_t size;               /* of this struct */
+    size_t size;               /* sizeof (MpiLibrary) in this build */
     const char *version;       /* LOAM_VERSION of the build */
-    const char *(*name)(void); /* of the MPI library, one line */
-    /* Starts MPI, once a process; NULL with a reason in *failure. */
+    const char *(*name)(void); /* name of the MPI library, one line */
+    /* Starts MPI; once per process. NULL with *failure filled on failure. */
     MpiGroup *(*open)(int *rank, int *n_ranks, MpiFailure *failure);
-    void (*close)(MpiGroup *group); /* of the last group: ends MPI */
-    /* The group of the ranks that give the same color; every rank of `group` calls it. */
+    void (*close)(MpiGroup *group); /* closing the last group ends MPI */
+    /* The new group of all ranks that pass the same color; every rank of `group` calls it. */
     MpiGroup *(*split)(MpiGroup *group, int color, MpiFailure *failure);
-    /* Sends each rank its piece of `send` and receives its piece of `receive` from each; (n_ranks) pieces, those of the
-     * caller itself and empty ones are passed over. */
+    /* Sends piece send[r] to each rank r and receives piece receive[r] from it; (n_ranks) pieces, of which empty ones
+     * and the caller's own are skipped. */
     bool (*exchange)(MpiGroup *group, const MpiPiece *send, const MpiPiece *receive, double timeout_s,
                      MpiFailure *failure);
     bool (*broadcast)(MpiGroup *group, MpiPiece piece, int root, double timeout_s, MpiFailure *failure);
-    /* Tells all other ranks why this one gives up, which ends what they wait for. */
+    /* Tells all other ranks why this rank gives up, so that they stop waiting. */
     void (*abort)(MpiGroup *group, const char *why);
 } MpiLibrary;
 
-/* Name of the function of the file: const MpiLibrary *f(void). */
+/* Name of the function that loam-mpi.so exports: const MpiLibrary *f(void). */
 #define MPI_LIBRARY_ENTRY "loam_mpi_library"

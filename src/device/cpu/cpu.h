@@ -1,4 +1,4 @@
-/* cpu.h: what the files of the cpu backend share. */
+/* cpu.h: functions and types that the files of the cpu backend share. */
 #pragma once
 
 #include "device/op_table.h"
@@ -8,39 +8,39 @@ typedef struct Bf16Products Bf16Products; /* bf16/bf16.h */
 typedef struct Cpu {
     void *workspace;
     size_t workspace_bytes;
-    const Bf16Products *bf16; /* NULL: the processor does not multiply bf16 */
+    const Bf16Products *bf16; /* NULL means that the processor has no instructions for products of bf16 */
 } Cpu;
 
-/* Scratch memory of one operation, aligned to 64, not zeroed. It grows to the largest request ever made, so that a run
- * stops allocating after its first step. Call it outside parallel regions. */
+/* Returns scratch memory for one operation, aligned to 64 bytes, not zeroed. It grows to the largest request ever made,
+ * so that a run stops allocating after its first step. Call it outside parallel regions. */
 void *cpu_workspace(Device *dev, size_t bytes);
 
-/* Makes oneDNN use no newer instructions than `isa`; to be called before the first use of oneDNN. */
+/* Restricts oneDNN to the instruction set `isa` (isa.h) and lower ones; to be called before the first use of oneDNN. */
 void cpu_gemm_limit(const char *isa);
-/* y (m,n) = alpha · op(a) op(b) + beta · y of row-major f32 matrices, with rows lda, ldb and ldy apart; in a parallel
- * region by the calling thread alone. */
+/* y (m,n) = alpha · op(a) op(b) + beta · y for row-major f32 matrices, whose rows are lda, ldb and ldy elements apart.
+ * In a parallel region only the calling thread computes. */
 void cpu_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
                const float *b, int64_t ldb, float beta, float *y, int64_t ldy);
-/* cpu_gemm of bf16 or f16 on processors that do not multiply it. */
+/* cpu_gemm for bf16 or f16 on processors without instructions for it: operands are converted to f32. */
 void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha,
                       float beta);
 /* As op_gemm, and adds bias (N) to every row of y; bias may be NO_TENSOR. */
 void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta);
 /* To be called before a parallel region that uses cpu_gemm_tile. */
 void cpu_gemm_enter(const Device *dev);
-/* A factor of a product of tiles: a row-major array of a floating dtype. */
+/* An operand of cpu_gemm_tile: a row-major array of a floating dtype, whose rows are ld elements apart. */
 typedef struct Panel {
     const void *p;
     int64_t ld;
     bool transposed;
     DType dtype;
 } Panel;
-/* y (m,n) = alpha a b + beta y by the calling thread, for tiles in a parallel region; y is row-major. The products are
- * those of the device's compute dtype. Scratch is aligned to 64, of cpu_gemm_tile_bytes for these sizes or larger ones.
- */
+/* y (m,n) = alpha a b + beta y, computed by the calling thread within a parallel region; y is row-major. Numbers are
+ * multiplied in the device's compute dtype. scratch is aligned to 64 bytes and has cpu_gemm_tile_bytes for these sizes
+ * or larger ones. */
 void cpu_gemm_tile(Device *dev, float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha,
                    float beta, void *scratch);
 size_t cpu_gemm_tile_bytes(const Device *dev, int64_t m, int64_t n, int64_t k);
 
-/* kernels/table.c, built for each */
+/* kernels/table.c, compiled once per instruction set */
 extern const OpTable cpu_ops_avx2, cpu_ops_avx512, cpu_ops_avx512_bf16, cpu_ops_neon;

@@ -1,4 +1,5 @@
-/* mask.h: the factors of dropout, by Philox4x32-10 (base/philox.h) on several counters at once. */
+/* mask.h: computes dropout masks: the factor of each element (0 or philox_kept), by Philox4x32-10 (base/philox.h) on
+ * several counters at once. */
 #pragma once
 
 #include "device/ops.h"
@@ -7,8 +8,8 @@
 #include <immintrin.h>
 #endif
 
-/* LANES counters side by side, one word of each in the low half of a 64-bit lane; high halves hold anything.
- * MULTIPLY_LOW gives the products of the low halves, for which one instruction is enough where AVX2 is. */
+/* A Lanes vector holds one word of LANES counters, each in the low half of a 64-bit lane; high halves are arbitrary.
+ * MULTIPLY_LOW multiplies the low halves, which is one instruction with AVX2. */
 #ifdef __AVX512F__
 enum { LANES = 8 };
 #define MULTIPLY_LOW(a, b) (Lanes) _mm512_mul_epu32((__m512i)(a), (__m512i)(b))
@@ -29,10 +30,10 @@ enum { LANES = 4 };
 typedef uint64_t Lanes __attribute__((vector_size(8 * LANES)));
 typedef float Factors __attribute__((vector_size(8 * LANES)));
 
-enum { MASK_STEP = PHILOX_ELEMENTS * LANES }; /* factors that LANES counters decide on */
+enum { MASK_STEP = PHILOX_ELEMENTS * LANES }; /* number of elements that LANES counters decide on */
 
-/* One row of a mask: counters (c0, c1, c2, index / 8), `kept` where an element's 16 bits are at least
- * `threshold`. */
+/* One row of a mask: counters (c0, c1, c2, index / 8), the factor is `kept` if an element's 16 bits are at least
+ * `threshold`, otherwise 0. */
 typedef struct MaskRow {
     PhiloxKey key;
     uint32_t c0, c1, c2;
@@ -51,8 +52,8 @@ static inline MaskRow mask_row(const Dropout *drop, int64_t row, uint32_t head)
                       .kept = philox_kept(drop->rate) };
 }
 
-/* What a row of counters shares: of the first four rounds all that does not depend on the counters' last word, the key
- * of each round included, then the keys of the other six. */
+/* The part of Philox that all counters of a row share: of the first four rounds everything that does not depend on the
+ * counters' last word, with the keys of these rounds; then the keys of the other six rounds. */
 typedef struct MaskRounds {
     uint32_t x2, y0, z0, z2, w0, w2, keys[6][2];
 } MaskRounds;
@@ -87,7 +88,7 @@ static inline MaskRounds mask_rounds(const MaskRow *row)
     return r;
 }
 
-/* The factors of half a vector of counters' words: 16 bits each, in the order of memory. */
+/* Writes the factors for half a vector of counters' words, 16 bits per element, in the order of memory. */
 static inline void mask_store(float *mask, Lanes words, uint16_t threshold, float kept)
 {
 #ifdef __AVX512BW__
@@ -108,11 +109,12 @@ static inline void mask_store(float *mask, Lanes words, uint16_t threshold, floa
 #endif
 }
 
-/* The factors of 2 LANES counters from `index` on. */
+/* Writes the factors of 2 LANES counters from `index` on. */
 static inline void mask_counters(float *mask, const MaskRounds *r, uint64_t index, uint16_t threshold, float kept)
 {
     const Lanes zero = { 0 }, low = zero + 0xFFFFFFFFu, m0 = zero + MASK_FACTOR_0, m1 = zero + MASK_FACTOR_1;
-    Lanes c0[2], c1[2], c2[2], c3[2]; /* two vectors at a time: a round waits for the multiplication of that before */
+    Lanes c0[2], c1[2], c2[2],
+        c3[2]; /* two vectors at a time, since a round waits for the multiplication of the round before */
     for (int v = 0; v < 2; v++) {
         Lanes counter = (Lanes){ LANE_NUMBERS } + (index + (uint64_t)(v * LANES));
         Lanes y1 = MULTIPLY_LOW(counter ^ (zero + r->x2), m1), z3 = MULTIPLY_LOW(y1 >> 32 ^ (zero + r->y0), m0);
@@ -137,12 +139,13 @@ static inline void mask_counters(float *mask, const MaskRounds *r, uint64_t inde
     }
 }
 
-/* Factors of channels or keys [first, first + n): 0 or philox_kept(rate). `first` is a multiple of 4. */
+/* Writes the factors of channels or keys [first, first + n) to mask (n): 0 or philox_kept(rate). `first` is a multiple
+ * of 4. */
 static inline void mask_fill(float *mask, const MaskRow *row, int64_t first, int64_t n)
 {
     const MaskRounds r = mask_rounds(row);
     float last[2 * MASK_STEP];
-    int64_t skipped = first % PHILOX_ELEMENTS; /* factors of the first counter */
+    int64_t skipped = first % PHILOX_ELEMENTS; /* factors of the first counter that lie before `first` */
     if (skipped > 0 && n > 0) {
         int64_t some = n < PHILOX_ELEMENTS - skipped ? n : PHILOX_ELEMENTS - skipped;
         mask_counters(last, &r, (uint64_t)(first / PHILOX_ELEMENTS), row->threshold, row->kept);

@@ -1,6 +1,7 @@
-/* pool.h: work in equal parts that a team shares. Each thread has its own parts, in order; one that has done them takes
- * the last part of the thread with the most left. So a thread on a slow or busy core does less, and a result that does
- * not depend on which thread computes a part does not depend on the threads' speed. */
+/* pool.h: work stealing: divides work of n equal parts among the threads of a team. Each thread takes its own parts in
+ * order; when they are done, it takes the last part of the thread that has most parts left. So a thread on a slow or
+ * busy core does less. The results do not depend on the threads' speed if a part's result does not depend on the thread
+ * that computes it. */
 #pragma once
 
 #include "device/cpu/share.h"
@@ -8,9 +9,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { POOL_QUEUES = 64 }; /* a larger team shares queues */
+enum { POOL_QUEUES = 64 }; /* threads of a larger team share queues */
 
-/* Of a queue the parts [begin, end) are left: begin in the low half, end in the high half. */
+/* `left`: the parts [begin, end) of a queue that nobody has taken; begin in the low half, end in the high half. */
 typedef struct Pool {
     struct {
         _Alignas(64) _Atomic uint64_t left;
@@ -27,8 +28,8 @@ static inline int pool_own_queue(void)
     return omp_get_thread_num() % POOL_QUEUES;
 }
 
-/* Divides parts [0, n), n < 2³²; all threads of the team call it, and pass a barrier before the first pool_take and
- * after the last. */
+/* Divides parts [0, n) among the queues, n < 2³². All threads of the team call it; a barrier must come before the first
+ * pool_take and after the last. */
 static inline void pool_fill(Pool *pool, int64_t n)
 {
     int64_t queues = pool_queues(), own = pool_own_queue();
@@ -43,7 +44,7 @@ static inline int64_t pool_left(uint64_t left)
     return (int64_t)(left >> 32) - (int64_t)(uint32_t)left;
 }
 
-/* Takes the first (or the last) part of a queue; -1: none is left. */
+/* Takes the first (or the last) part of a queue; -1 if none is left. */
 static inline int64_t pool_pop(_Atomic uint64_t *queue, bool first)
 {
     uint64_t left = atomic_load_explicit(queue, memory_order_relaxed);
@@ -54,7 +55,7 @@ static inline int64_t pool_pop(_Atomic uint64_t *queue, bool first)
     return -1;
 }
 
-/* The number of the calling thread's next part, -1 when all are taken. */
+/* Returns the next part for the calling thread; -1 when all parts are taken. */
 static inline int64_t pool_take(Pool *pool)
 {
     int64_t part = pool_pop(&pool->queues[pool_own_queue()].left, true);

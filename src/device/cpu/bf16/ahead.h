@@ -1,18 +1,19 @@
-/* ahead.h: brings numbers that are needed soon into the second-level cache, a few lines at a time between other work.
- */
+/* ahead.h: prefetches numbers that are needed soon into the second-level cache, a few cache lines at a time between
+ * other work. */
 #pragma once
 
 #include "device/cpu/bf16/panel.h"
 
 enum { CACHE_LINE = 64 };
 
-/* A rectangle of `rows` rows of `bytes` bytes, `ld` bytes apart; its next line; and the lines of a call of fetch. */
+/* `rows` rows of `bytes` bytes, which are `ld` bytes apart; (row, at) is the next cache line to prefetch; quota: cache
+ * lines per call of fetch. */
 typedef struct Ahead {
     const char *p;
     int64_t ld, rows, bytes, row, at, quota;
 } Ahead;
 
-/* All of what bf16_pack would read for n panels from row `row` on, over `calls` calls of fetch. */
+/* Prefetches everything that bf16_pack reads for n panels from row `row` on, spread over `calls` calls of fetch. */
 static inline Ahead ahead_of(Source s, int64_t row, int64_t n, int64_t calls)
 {
     int64_t rows = min_i64(n * PANEL, s.rows - row), bytes = s.f32 ? sizeof(float) : sizeof(uint16_t);

@@ -1,9 +1,11 @@
-/* panel.h: for the files of this folder only. How the operands of a product lie in memory while they are multiplied.
+/* panel.h: only for the files of this folder. How the operands of a matrix product are laid out in memory while they
+ * are multiplied.
  *
- * A panel is PANEL rows of a matrix, of which `depth` numbers each are summed over, padded with zeros to a multiple of
- * STEP. It lies in memory step by step; a step is two blocks of SIDE rows × STEP numbers, 1 KiB each. In a block of a
- * left panel the numbers of a row lie side by side: (SIDE, STEP). In a block of a right panel pairs of numbers lie side
- * by side: (STEP / 2, SIDE, 2). Each is the other's transpose, where a pair counts as one element. */
+ * A panel is PANEL rows of a matrix; the product sums over the `depth` numbers of a row, padded with zeros to a
+ * multiple of STEP. A panel is stored step by step (STEP numbers of each row); a step is two blocks of SIDE rows × STEP
+ * numbers, 1 KiB each. A block of a left panel has the layout (SIDE, STEP): the numbers of a row are contiguous. A
+ * block of a right panel has the layout (STEP / 2, SIDE, 2): pairs of numbers of a row are contiguous. Each is the
+ * other's transpose if a pair counts as one element. */
 #pragma once
 
 #include "device/cpu/bf16/bf16.h"
@@ -30,12 +32,12 @@
 
 enum { SIDE = 16, PANEL = 2 * SIDE, STEP = 32, BLOCK = SIDE * STEP, PANEL_STEP = 2 * BLOCK };
 
-/* A matrix of `rows` rows, of which `depth` numbers are summed over: number d of row r is p[r·ld + d], or p[d·ld + r]
- * if `transposed`. */
+/* A matrix operand of `rows` rows with `depth` numbers each, over which the product sums: number d of row r is p[r·ld +
+ * d], or p[d·ld + r] if `transposed`. */
 typedef struct Source {
     const void *p;
     int64_t ld, rows, depth;
-    bool transposed, f32; /* f32: numbers of f32, which are rounded; else of bf16 */
+    bool transposed, f32; /* f32: true means f32 numbers, which are rounded to bf16; false means bf16 */
 } Source;
 
 typedef enum Side { LEFT, RIGHT } Side;
@@ -59,16 +61,18 @@ size_t bf16_attention_bwd_bytes(const AttnSpec *spec, int64_t size);
 void bf16_attention_fwd(Tensor o, float *lse, const Head *head, void *memory);
 void bf16_attention_bwd(const HeadBwd *hb, Tensor dk, Tensor dv, bool first, bool last, void *memory);
 
-/* Writes n panels, those of rows [row, row + n PANEL), to `to`, aligned to 64; rows beyond the last are zeros. */
+/* Writes n panels, of rows [row, row + n · PANEL), to `to`, which is aligned to 64 bytes; rows beyond the last row
+ * become zeros. */
 void bf16_pack(uint16_t *to, Source source, int64_t row, int64_t n, Side side);
 
-/* Transposes a block in place: left becomes right, right left. */
+/* Transposes a block in place: converts between the layouts of left and right panels. */
 void bf16_transpose(uint16_t *block);
 
-/* The left factor: a left panel, or the rows of a matrix where they lie. */
+/* A left operand: a left panel, or rows of a matrix that are used in place. */
 typedef struct Left {
     const uint16_t *p;
-    int64_t ld, lower, step; /* numbers from a row to the next, to row SIDE, and from a step to the next */
+    int64_t ld, lower,
+        step; /* distance in numbers from a row to the next, from row 0 to row SIDE, from a step to the next */
 } Left;
 
 static inline Left left_panel(const uint16_t *panel)
@@ -76,30 +80,31 @@ static inline Left left_panel(const uint16_t *panel)
     return (Left){ panel, STEP, BLOCK, PANEL_STEP };
 }
 
-/* sums (PANEL,PANEL) = left · rightᵀ over `steps` steps; `add`: += . Sums are aligned to 64. The right panel should lie
- * in the first-level cache, the left one in the second-level cache. */
+/* sums (PANEL,PANEL) = left · rightᵀ over `steps` steps; with `add`, it is added to sums. Sums are aligned to 64 bytes.
+ * The right panel should be in the first-level cache, the left one in the second-level cache. */
 void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, bool add);
 
-/* What a thread must call before its first product, and after its last and before others read what it wrote. */
+/* A thread must call bf16_enter before its first product, and bf16_leave after its last one, before other threads read
+ * its results. */
 void bf16_enter(void);
 void bf16_leave(void);
 
-/* Where the sums of a product go: y = alpha · sums + beta · y + bias. */
+/* The output of a matrix product: y = alpha · sums + beta · y + bias. */
 typedef struct Output {
     Tensor y;          /* bf16 or f32 */
-    const float *bias; /* for each column, and zeros up to a whole panel; NULL: none */
+    const float *bias; /* one number per column, then zeros up to a whole panel; NULL means no bias */
     float alpha, beta;
-    bool past; /* where it can, y is written past the caches, which is faster where it does not fit them */
+    bool past; /* write y with non-temporal stores where possible, which is faster if y does not fit the caches */
 } Output;
 
 /* Brings the part of y that bf16_write will write into the first-level cache. */
 void bf16_write_soon(Tensor y, int64_t row, int64_t col);
-/* The sums of y [row, …) [col, …), within its shape. */
+/* Writes a block of sums (PANEL,PANEL) to y from (row, col) on; numbers outside the shape of y are dropped. */
 void bf16_write(const Output *to, const float *sums, int64_t row, int64_t col);
 
-/* Writes what Output.bias points to: bias (n) as f32, then zeros up to a whole panel. */
+/* Writes an Output.bias to `to`: bias (n) converted to f32, then zeros up to a whole panel. */
 void bf16_widen_bias(Device *dev, float *to, Tensor bias);
 
-/* y = alpha x wᵀ + beta y + bias by `team` threads where x has few rows. False: x has too many, or the depth is no
- * whole number of steps, and nothing was done. */
+/* y = alpha x wᵀ + beta y + bias, computed by `team` threads, for an x with few rows. Returns false, and does nothing,
+ * if x has too many rows or the depth is not a multiple of STEP. */
 bool bf16_few_rows(Device *dev, Output to, Tensor bias, Tensor x, Tensor w, int team);

@@ -1,5 +1,5 @@
-/* fold.h: sums over the rows of n columns, by threads: each adds up to FOLD_ROWS rows in f32 (its part), then the part
- * to its sums in f64; at the end the sums of the threads are added in their order. */
+/* fold.h: column sums over many rows, by several threads: a thread adds up to FOLD_ROWS rows in f32 (`part`), then adds
+ * the part to its sums in f64; at the end the threads' sums are added in the order of the threads. */
 #pragma once
 
 #include "device/cpu/kernels/kernels.h"
@@ -8,7 +8,7 @@
 
 enum { FOLD_ROWS = 16 };
 
-/* Scratch memory of a parallel region: sums (n) f64 and part (n) f32 of each thread. */
+/* Scratch memory of a parallel region: per thread, sums (n) f64 and part (n) f32. */
 typedef struct Fold {
     char *memory;
     int64_t n;
@@ -43,6 +43,7 @@ static inline void fold_row(Fold fold, float *part, int64_t i, Range rows)
     memset(part, 0, (size_t)fold.n * sizeof *part);
 }
 
+/* The sum of a column over all threads. */
 static inline double fold_total(Fold fold, int64_t column, int threads)
 {
     double total = 0;

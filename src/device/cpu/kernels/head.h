@@ -9,7 +9,7 @@
 #define cpu_attn_distance_bwd ISA_NAME(cpu_attn_distance_bwd)
 #define cpu_attn_single_fwd   ISA_NAME(cpu_attn_single_fwd)
 
-/* Head h of sequence s. `row` has room for a row of the bias where that is not f32. */
+/* Head h of sequence s. row: buffer for one row of the bias, used if the bias is not f32. */
 static inline Head head_of(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k,
                            Tensor v, Tensor bias, float *row)
 {
@@ -33,7 +33,7 @@ static inline HeadBwd head_bwd_of(const Bwd *t, int32_t s, int32_t h, float *row
                       .lse = row_of(t->lse, h) + head.q_first };
 }
 
-/* A head of keys gets its gradients, dk and dv (tk,size) in f32. */
+/* Writes the gradients dk and dv (tk,size) f32 of one key head into t->dk and t->dv. */
 static inline void write_keys(const Bwd *t, int32_t s, int64_t kv_head, const float *dk, const float *dv)
 {
     int64_t size = t->q.d[1] / t->spec->heads, first = t->spec->cu_k.device[s], n = t->spec->cu_k.device[s + 1] - first;
@@ -49,7 +49,7 @@ static inline void zero_rows(Tensor t)
         memset(row_address(t, i, 0), 0, (size_t)t.d[1] * (t.dtype == DT_F32 ? sizeof(float) : sizeof(uint16_t)));
 }
 
-/* Rows that no sequence covers. */
+/* Sets the rows to zero that belong to no sequence. */
 static inline void zero_uncovered(Tensor t, const int32_t *cu, int32_t n_seq)
 {
     zero_rows(tensor_slice_rows(t, 0, cu[0]));
@@ -70,8 +70,8 @@ void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k
                            const Dropout *drop);
 void cpu_attn_distance_bwd(Device *dev, const Bwd *tensors);
 
-/* attn_fwd without distances, layout and dropout, where no sequence has more than FEW_QUERIES queries: the keys
- * are read without being packed. */
+/* attn_fwd for few queries per sequence, as in decoding: at most FEW_QUERIES, without distances, layout and dropout.
+ * Keys are read in place, without packing. */
 enum { FEW_QUERIES = 8 };
 void cpu_attn_single_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias,
                          const AttnSpec *spec);

@@ -1,6 +1,6 @@
-/* kernels.h: for the files of this folder only. Each is compiled once for every instruction set, with ISA defined as
- * avx2, avx512, avx512_bf16 or neon: plain loops that the compiler vectorises. Every function with external linkage is
- * renamed here. */
+/* kernels.h: only for the files of this folder. Each file is compiled once per instruction set, with ISA defined as
+ * avx2, avx512, avx512_bf16 or neon: plain loops that the compiler vectorises. Functions with external linkage get the
+ * instruction set as a suffix (ISA_NAME). */
 #pragma once
 
 #include "base/check.h"
@@ -13,27 +13,29 @@
 
 #define cpu_ops ISA_NAME(cpu_ops)
 
-/* The kernel of an operation: void KERNEL(scale)(Device *dev, Tensor y, …). That of gemm is cpu/gemm.c. */
+/* The kernel of an operation: void KERNEL(scale)(Device *dev, Tensor y, …). The kernel of gemm is in cpu/gemm.c. */
 #define KERNEL(name) PASTE(PASTE_(cpu, name), ISA)
 
 #define OP(name, parameters, arguments, operands, rules, flops) void KERNEL(name) parameters;
 #include "device/op_list.inc"
 #undef OP
 
-/* A loop whose iterations may run side by side; operands may be the same array, never shifted views of one. */
+/* A loop whose iterations the compiler may vectorise: operands may be the same array, but not shifted views of one
+ * array. */
 #define SIMD _Pragma("omp simd")
 
-/* A function whose loop the compiler may not copy into the branches of its caller, such as those of row_read: the
- * copies are no longer vectorised. */
+/* A function that the compiler must not inline, since copies of its loop in the branches of a caller are not
+ * vectorised. */
 #define ONE_LOOP __attribute__((noinline))
 
-/* Threads for an operation over `work` numbers: waking other threads costs as much as about 16 Ki numbers. */
+/* Number of threads for an operation on `work` numbers: waking other threads costs as much time as about 16,384
+ * numbers. */
 static inline int team(const Device *dev, int64_t work)
 {
     return work < 16384 ? 1 : dev->threads;
 }
 
-/* Arrays of f32 that kernels compute in: an access of 64 bytes that crosses two cache lines takes twice as long. */
+/* For arrays of f32 in which kernels compute: an access of 64 bytes that crosses a cache line takes twice as long. */
 #define ALIGNED _Alignas(64)
 
 static inline float *row_of(Tensor t, int64_t row)
@@ -46,10 +48,11 @@ static inline size_t align64(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Tensors of one shape as runs of contiguous numbers: chunks of RUN_LENGTH where all are contiguous, else rows. */
+/* Divides tensors of one shape into runs of contiguous numbers: chunks of RUN_LENGTH if all tensors are contiguous,
+ * otherwise rows. */
 typedef struct Runs {
     int64_t n, length, last, work; /* `last` is the length of run n - 1 */
-    bool by_rows;                  /* false means that all rows are one */
+    bool by_rows;                  /* true: a run is a row; false: a run is a chunk of all rows */
 } Runs;
 
 enum { RUN_LENGTH = 4096 };
@@ -66,7 +69,7 @@ static inline Runs runs_of(const Tensor *tensors, int n)
     return (Runs){ pieces, RUN_LENGTH, count - (pieces - 1) * RUN_LENGTH, count, false };
 }
 
-/* Run i begins at number run_first of row run_row. */
+/* Run i begins at column run_first of row run_row. */
 static inline int64_t run_row(Runs runs, int64_t i)
 {
     return runs.by_rows ? i : 0;
@@ -82,8 +85,9 @@ static inline int64_t run_length(Runs runs, int64_t i)
     return i == runs.n - 1 ? runs.last : runs.length;
 }
 
-/* e^x to 2 units in the last place, for x up to 88; x below -87 counts as -87. x = n ln 2 + r by adding 1.5·2^23, which
- * leaves n in the low bits; e^r by its Taylor polynomial of degree 7 over |r| <= ln 2 / 2. */
+/* e^x with an error of at most 2 units in the last place, for x up to 88; smaller x than -87 count as -87. x = n ln 2 +
+ * r by adding 1.5·2^23, which leaves n in the low bits; e^r by its Taylor polynomial of degree 7 over |r| <= ln 2 / 2.
+ */
 static inline float exp_f32(float x)
 {
     x = x < -87.0f ? -87.0f : x;

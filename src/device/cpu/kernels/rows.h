@@ -1,6 +1,7 @@
-/* rows.h: kernels compute in f32. Numbers of an operand in bf16 or f16 are widened into a buffer before the arithmetic
- * and rounded after it, a part of a row at a time, so that the buffer stays in the first-level cache; an operand in f32
- * is read and written where it lies. Number `first` of row `row` of t is number row·ld + first of its memory. */
+/* rows.h: access to rows of operands as f32, in which kernels compute. Numbers of bf16 or f16 operands are converted
+ * into a buffer before the computation and rounded after it, a part of a row at a time, so that the buffer stays in the
+ * first-level cache; f32 operands are read and written in place. Element `first` of row `row` of t is element row·ld +
+ * first of its memory. */
 #pragma once
 
 #include "device/cpu/kernels/kernels.h"
@@ -12,13 +13,13 @@
 #define row_write_far   ISA_NAME(row_write_far)
 #define row_written_far ISA_NAME(row_written_far)
 
-/* n numbers of bf16 or f16 to f32, exactly; and from f32, rounded to nearest, ties to even. NaN stays NaN. Instruction
- * set avx512_bf16 rounds numbers below 2^-126 to zeros of their sign. The memory behind the numbers is fetched into the
- * cache. */
+/* Convert n numbers of bf16 or f16 to f32 exactly (row_widen), and back, rounded to nearest, ties to even (row_narrow).
+ * NaN stays NaN. With avx512_bf16, numbers below 2^-126 become zeros of their sign. The memory after the numbers is
+ * prefetched. */
 void row_widen(float *to, const void *from, DType dtype, int64_t n);
 void row_narrow(void *to, DType dtype, const float *from, int64_t n);
 
-/* Whether t has a dtype that the functions below know: f32, bf16 or f16. */
+/* Whether t has a dtype that the functions below can use: f32, bf16 or f16. */
 static inline bool row_knows(Tensor t)
 {
     return t.dtype == DT_F32 || t.dtype == DT_BF16 || t.dtype == DT_F16;
@@ -30,13 +31,14 @@ static inline void *row_address(Tensor t, int64_t row, int64_t first)
     return (char *)t.p + (size_t)(row * t.ld + first) * bytes;
 }
 
-/* Where to compute numbers that row_write then brings into t: in t itself where it is f32, else in the buffer. */
+/* The memory in which to compute numbers that row_write then stores in t: t itself if it is f32, otherwise the buffer.
+ */
 static inline float *row_place(float *buffer, Tensor t, int64_t row, int64_t first)
 {
     return t.dtype == DT_F32 ? row_address(t, row, first) : buffer;
 }
 
-/* The same place, holding numbers [first, first + n) of the row. */
+/* row_place, filled with elements [first, first + n) of the row. */
 static inline float *row_update(float *buffer, Tensor t, int64_t row, int64_t first, int64_t n)
 {
     if (t.dtype != DT_F32)
@@ -44,13 +46,13 @@ static inline float *row_update(float *buffer, Tensor t, int64_t row, int64_t fi
     return row_place(buffer, t, row, first);
 }
 
-/* Numbers [first, first + n) of the row as f32: in t itself, or in the buffer. */
+/* Elements [first, first + n) of the row as f32: in t itself, or in the buffer. */
 static inline const float *row_read(float *buffer, Tensor t, int64_t row, int64_t first, int64_t n)
 {
     return row_update(buffer, t, row, first, n);
 }
 
-/* Numbers [first, first + n) of the row become `from`. Nothing is left to do where that is their place in t. */
+/* Stores `from` in elements [first, first + n) of the row; does nothing if `from` is already their address in t. */
 static inline void row_write(Tensor t, int64_t row, int64_t first, int64_t n, const float *from)
 {
     void *to = row_address(t, row, first);
@@ -60,13 +62,13 @@ static inline void row_write(Tensor t, int64_t row, int64_t first, int64_t n, co
         memcpy(to, from, (size_t)n * sizeof *from);
 }
 
-/* row_write for a t that is not read soon: past the cache, so that the old numbers of t are not fetched from memory.
+/* row_write with non-temporal stores, for a t that is not read soon: its old content is not loaded into the cache.
  * Other threads may read t after the calling thread has called row_written_far. */
 void row_write_far(Tensor t, int64_t row, int64_t first, int64_t n, const float *from);
 void row_written_far(void);
 
-/* In a pass over arrays in memory, a line of the cache at a time: FETCH_AHEAD numbers ahead are fetched meanwhile.
- * Nothing is read where an array has ended. */
+/* For loops over arrays in memory, LINE numbers (a cache line) at a time: prefetches the numbers that are FETCH_AHEAD
+ * ahead. Prefetching beyond the end of an array is harmless. */
 enum { LINE = 16, FETCH_AHEAD = 256 };
 
 static inline void fetch(const float *x)
@@ -79,7 +81,7 @@ static inline void fetch_written(const float *x)
     __builtin_prefetch(x + FETCH_AHEAD, 1);
 }
 
-/* Numbers [first, first + n) of row `to` of y become those of row `from` of x. */
+/* Copies elements [first, first + n) of row `from` of x to row `to` of y, converted if the dtypes differ. */
 static inline void row_copy(Tensor y, int64_t to, Tensor x, int64_t from, int64_t first, int64_t n)
 {
     if (y.dtype == x.dtype) {
@@ -98,13 +100,13 @@ static inline void row_copy(Tensor y, int64_t to, Tensor x, int64_t from, int64_
     }
 }
 
-/* Bytes of a buffer for `width` numbers, a multiple of 64. */
+/* Size of a buffer for `width` numbers in bytes, rounded up to a multiple of 64. */
 static inline size_t row_bytes(int64_t width)
 {
     return align64((size_t)width * sizeof(float));
 }
 
-/* Buffers of row_bytes(width) as the rows of a matrix. */
+/* A matrix in `memory` whose n rows are buffers of row_bytes(width) bytes. */
 static inline Tensor row_buffers(void *memory, int64_t n, int64_t width)
 {
     Tensor buffers = tensor_matrix(memory, DT_F32, n, width);
