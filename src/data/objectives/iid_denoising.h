@@ -1,5 +1,5 @@
-/* iid_denoising.h: denoising with independent masking: every token is masked with probability noise_density by itself;
- * runs of masked tokens become sentinels, as in span corruption. */
+/* iid_denoising.h: denoising with independent masking: every token is masked independently with probability
+ * noise_density; each run of masked tokens becomes a sentinel, as in span corruption. */
 #pragma once
 
 #include "data/objectives/objective.h"

@@ -10,11 +10,11 @@
 /* Which streams of a batch an objective fills. */
 typedef enum ObjectiveStreams { STREAMS_BOTH, STREAMS_ENCODER, STREAMS_DECODER } ObjectiveStreams;
 
-/* How a dataset is cut into chunks, one for each sample (chunks.h): all documents joined, then cut; or each document
- * cut by itself. */
+/* How a dataset is split into chunks, one per sample (chunks.h): all documents are concatenated, then split; or each
+ * document is split separately. */
 typedef enum ObjectiveText { TEXT_CONCATENATED, TEXT_DOCUMENTS } ObjectiveText;
 
-/* Storage for a struct that only the file of one objective declares: its settings, or its random decisions. Copying the
+/* Storage for a struct that only the file of one objective knows: its settings, or its random decisions. Copying the
  * storage copies the struct. */
 typedef union ObjectiveOwn {
     int64_t aligned;
@@ -26,17 +26,17 @@ ObjectiveOwn objective_own(const void *values, size_t n);
 
 /* Lengths, settings and token ids for an objective, and the values that its `plan` derives from them. */
 typedef struct ObjectiveConfig {
-    int64_t input_length;  /* maximum tokens of a packed sequence of inputs, EOS included */
-    int64_t target_length; /* maximum tokens of a packed sequence of targets, EOS included; 0 means that `plan` derives
+    int64_t input_length;  /* capacity of a packed sequence of inputs, in tokens with EOS */
+    int64_t target_length; /* capacity of a packed sequence of targets, in tokens with EOS; 0 means that `plan` derives
                               it */
     int64_t raw_length;    /* maximum tokens of text of one sample; 0 means that `plan` derives it */
     int64_t memory_tokens; /* memory tokens that the model puts before the inputs of each sample. A packed sequence has
-                              room for input_length tokens and the memory tokens of one sample. */
-    double noise_density;  /* share of the tokens that is masked */
+                              the capacity input_length plus the memory tokens of one sample. */
+    double noise_density;  /* fraction of the tokens that is masked */
     int label_kind;        /* LabelKind of the model's classifier */
-    int64_t n_labels;      /* its classes */
+    int64_t n_labels;      /* number of its classes */
     bool token_types;      /* second texts have token type 1 */
-    bool prefix_lm;        /* a decoder alone reads the input of a pair in both directions */
+    bool prefix_lm;        /* prefix LM: a decoder-only model reads the input of a pair in both directions */
     /* Set by `plan`: */
     int64_t row_samples;  /* consecutive samples per packed sequence; 0 means that samples are packed by length */
     int64_t max_segments; /* maximum attention segments of one example; 0 means 1 */
@@ -45,11 +45,11 @@ typedef struct ObjectiveConfig {
     /* Token ids; -1 means that the tokenizer has no such token. */
     int32_t vocab; /* vocabulary size */
     int32_t eos, cls, sep, mask;
-    int32_t target_end;                  /* ends the targets of subtree_corruption: AST-T5's <sen000>; 0 means eos */
+    int32_t target_end; /* token that ends the targets of subtree_corruption: AST-T5's <sen000>; 0 means eos */
     int32_t first_sentinel, n_sentinels; /* id of sentinel 0 (<extra_id_0> of T5), number of sentinels */
     bool sentinels_rise;                 /* sentinel i is first_sentinel + i; false means first_sentinel - i */
-    const bool *continues;               /* (vocab) true for a piece that continues the word before it; NULL means that
-                                            every piece starts a word */
+    const bool
+        *continues;   /* (vocab) true for a piece that continues a word; NULL means that every piece starts a word */
     ObjectiveOwn own; /* the objective's settings; `plan` may replace them by values derived from them */
 } ObjectiveConfig;
 
@@ -73,14 +73,15 @@ typedef struct Text {
 
 /* Random decisions about one sample, drawn before its tokens are read, so that packing knows its lengths. */
 typedef struct Choice {
-    int64_t sample;              /* number of the sample within an epoch */
-    Philox rng;                  /* random numbers of this sample, the same in every epoch */
-    Philox pair_rng;             /* random numbers shared by samples 2i and 2i + 1, so that one can be long where the
-                                    other is short */
-    int64_t n_first;             /* Objective.pairs: tokens of the document's first sequence, the input */
+    int64_t sample;  /* number of the sample within an epoch */
+    Philox rng;      /* random numbers of this sample, the same in every epoch */
+    Philox pair_rng; /* random numbers shared by samples 2i and 2i + 1, so that one can be longer when the other is
+                        shorter */
+    int64_t n_first; /* Objective.pairs: tokens of the document's first sequence, the input */
     int64_t n_inputs, n_targets; /* maximum lengths of the example */
-    int64_t other_tokens;        /* length wanted of a second chunk, from another document; 0 means no second chunk */
-    ObjectiveOwn own;            /* decisions that the objective's `apply` reads */
+    int64_t
+        other_tokens; /* length of a second chunk that is requested from another document; 0 means no second chunk */
+    ObjectiveOwn own; /* decisions that the objective's `apply` reads */
 } Choice;
 
 /* A training example. For objectives with both streams only inputs and targets are used. For objectives with one stream
@@ -88,66 +89,67 @@ typedef struct Choice {
 typedef struct Example {
     int32_t *inputs, *targets; /* (input_length), (the larger of input_length and target_length) */
     int64_t n_inputs, n_targets;
-    float *weights;        /* (input_length) 1 where the loss counts the token, else 0 */
+    float *weights;        /* (input_length) 1 if the loss counts the token, otherwise 0 */
     int32_t *position_ids; /* (input_length) position within the document */
-    int32_t *token_types;  /* (input_length) 1 in the second sentence of a pair, else 0 */
+    int32_t *token_types;  /* (input_length) 1 in the second sentence of a pair, otherwise 0 */
     bool *starts_sequence; /* (input_length) true at the first token of an attention segment; attention does not cross
                               it */
-    int32_t prefix_length; /* tokens at the start that every query may attend to; 0 means none */
-    int32_t label;         /* class of the sequence, or another label of data/batch.h; -1 means none */
-    int32_t label_end;     /* last token of a span */
+    int32_t prefix_length; /* number of tokens at the start that every query may attend to; 0 means none */
+    int32_t label;         /* label of the sequence, as in Batch.labels (data/batch.h); -1 means none */
+    int32_t label_end;     /* LABELS_SPAN: last token of the span */
 } Example;
 
-/* Whether a document of a text of n_text tokens and these encoded labels can be an example. */
+/* Whether a text of n_text tokens with these encoded labels is a valid example. */
 typedef bool (*ObjectiveAcceptsFn)(const ObjectiveConfig *config, int64_t n_text, const int32_t *encoded,
                                    int64_t n_encoded);
-/* Sets the fields of ObjectiveConfig that `plan` derives. Fails where lengths and settings do not fit together. */
+/* Sets the fields of ObjectiveConfig that `plan` derives. Fails if lengths and settings do not fit together. */
 typedef bool (*ObjectivePlanFn)(ObjectiveConfig *config, GError **error);
 /* Draws the decisions about a sample of n <= raw_length tokens. In: choice->sample, rng, pair_rng and n_first; out: the
  * other fields of `choice`. */
 typedef void (*ObjectiveChooseFn)(const ObjectiveConfig *config, int64_t n, Choice *choice);
-/* Makes the example. texts[0] is the chunk of the sample; texts[1], present where choice->other_tokens > 0, is a chunk
- * of another document. rng: random numbers of this sample in this epoch. choice: NULL where the objective has no
- * `choose`. */
+/* Makes the example. texts[0] is the chunk of the sample; texts[1], only if choice->other_tokens > 0, is a chunk of
+ * another document. rng: random numbers of this sample in this epoch. choice is NULL if the objective has no `choose`.
+ */
 typedef void (*ObjectiveApplyFn)(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts,
                                  Example *out);
-/* Gives the text of a sample: tokens [*begin, *begin + *n) of the joined documents. Used where config->row_samples > 0.
- */
+/* Sets the range of a sample's text: tokens [*begin, *begin + *n) of the concatenated documents. Used if
+ * config->row_samples > 0. */
 typedef void (*ObjectiveCutFn)(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n);
 
 typedef struct Objective {
     const char *name;
     ObjectiveStreams streams;
     ObjectiveText text;
-    bool separated;           /* an EOS is put after every document */
-    bool ends_itself;         /* TEXT_DOCUMENTS: the example gets an EOS; one at the end of a document of the dataset is
-                                 left out */
-    bool pairs;               /* TEXT_DOCUMENTS: a document is two sequences, input and target, and never cut */
-    int64_t overlap;          /* tokens that a chunk shares with the next one */
-    int64_t min_length;       /* chunks with fewer tokens are left out */
-    double target_share;      /* expected share of the decoder's tokens that have a target; 0 means all. Not used with
-                                 STREAMS_ENCODER, where the masked tokens have one (noise_density). */
-    const OptionRow *options; /* (n_options) fill the objective's settings struct; NULL means no options of its own */
+    bool separated;   /* put an EOS after every document */
+    bool ends_itself; /* TEXT_DOCUMENTS: `apply` adds an EOS; an EOS at the end of a document of the dataset is left out
+                       */
+    bool pairs;       /* TEXT_DOCUMENTS: a document is two sequences, input and target, and is never split */
+    int64_t overlap;  /* tokens that a chunk shares with the next one */
+    int64_t min_length;  /* chunks with fewer tokens are left out */
+    double target_share; /* expected fraction of the decoder's tokens that have a target; 0 means all. Not used with
+                            STREAMS_ENCODER, where the fraction is noise_density. */
+    const OptionRow *options; /* (n_options) options of the objective's settings struct; NULL means none */
     int n_options;
-    ObjectiveAcceptsFn accepts; /* `pairs` of a text and encoded labels; NULL means any sequences that fit */
+    ObjectiveAcceptsFn
+        accepts; /* for `pairs` of a text and encoded labels; NULL means that any two sequences are accepted */
     ObjectivePlanFn plan;
-    ObjectiveChooseFn choose; /* NULL means that samples are not packed: each fills a packed sequence */
+    ObjectiveChooseFn choose; /* NULL means that samples are not packed: each has its own packed sequence */
     ObjectiveApplyFn apply;
-    ObjectiveCutFn cut;                    /* NULL means that every sample takes raw_length tokens */
-    const struct Objective *decoder_alone; /* the objective that takes its place where the model has no encoder; NULL
-                                              means itself */
+    ObjectiveCutFn cut; /* NULL means that every sample takes raw_length tokens */
+    const struct Objective
+        *decoder_alone; /* the variant of this objective for decoder-only models; NULL means itself */
 } Objective;
 
-/* Tokens of a packed sequence of the encoder's and the decoder's stream; 0 means that the objective has no such stream.
- */
+/* Capacity of a packed sequence in the encoder's and in the decoder's stream, in tokens; 0 means that the objective
+ * does not fill this stream. */
 int32_t objective_enc_length(const Objective *objective, const ObjectiveConfig *config);
 int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *config);
-/* Expected share of the tokens of the loss stream that have a target. */
+/* Expected fraction of the tokens of the loss stream that have a target. */
 double objective_target_share(const Objective *objective, const ObjectiveConfig *config);
 
-/* Allocates memory for any example; config is as Objective.plan left it. */
+/* Allocates memory for any example of a configuration, after Objective.plan. */
 void example_init(Example *example, const ObjectiveConfig *config);
 void example_clear(Example *example);
 /* Starts an example of one stream with n inputs and n targets: every token has weight 1 and token type 0, position ids
- * are 0, 1, 2, …, all is one attention segment without prefix and label. */
+ * are 0, 1, 2, …; all tokens are one attention segment; there is no prefix and no label. */
 void example_begin(Example *example, int64_t n);

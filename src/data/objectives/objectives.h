@@ -1,5 +1,5 @@
-/* objectives.h: the way into data/objectives: the list of training objectives, the settings of those that have some,
- * and the parts of single objectives that others use. */
+/* objectives.h: the header of data/objectives for files outside it: the list of training objectives and their settings.
+ */
 #pragma once
 
 #include "data/objectives/clm.h"
@@ -8,22 +8,21 @@
 #include "data/objectives/span_corruption.h"
 #include "data/objectives/subtree_corruption.h"
 
-/* The settings of all objectives, each in the struct of its own file. */
+/* The settings of all objectives; each struct is declared in the objective's own header. */
 typedef struct ObjectiveSettings {
     SpanCorruptionSettings span_corruption;
     SubtreeCorruptionSettings subtree_corruption;
-    ClmSettings clm; /* of full_lm too */
+    ClmSettings clm; /* also for full_lm */
     MlmSettings mlm;
 } ObjectiveSettings;
 
-/* Names in the order of the list, NULL after the last; an objective's index is its index here. */
+/* Names of all objectives, NULL after the last. The index of an objective is its index in this list. */
 extern const char *const objective_names[];
 
-/* The objective at an index, in its form for a model without an encoder where decoder_alone is true and there is one.
- */
+/* The objective with an index. decoder_alone: its variant for decoder-only models, if it has one. */
 const Objective *objective_for(int index, bool decoder_alone);
-/* A configuration with the settings of an objective in `own`; all else is 0. */
+/* A configuration with the settings of an objective in `own`; all other fields are 0. */
 ObjectiveConfig objective_config(int index, const ObjectiveSettings *settings);
-/* Appends the option groups of all objectives (OptionGroup); `offset` is where an ObjectiveSettings lies in the
+/* Appends the option groups of all objectives (OptionGroup); offset: byte offset of the ObjectiveSettings in the whole
  * configuration. */
 void objective_options(GArray *groups, size_t offset);

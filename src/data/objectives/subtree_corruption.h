@@ -1,6 +1,5 @@
-/* subtree_corruption.h: AST-T5's objective: span corruption where the spans are subtrees of the syntax tree of a
- * program and names; in text without a tree they are random. Equal spans share a sentinel, and the targets give it
- * once. */
+/* subtree_corruption.h: AST-T5's objective: span corruption whose spans are names and subtrees of the syntax tree of a
+ * program; in text without a tree spans are random. Equal spans share a sentinel, which occurs once in the targets. */
 #pragma once
 
 #include "data/objectives/objective.h"
@@ -8,9 +7,9 @@
 
 typedef struct SubtreeCorruptionSettings {
     SubtreeMaskSettings mask;
-    double empty_spans; /* of texts without a tree: share of the masked tokens that are replaced by spans without a
-                           token */
-    bool subtrees;      /* false means that programs are corrupted as text */
+    double empty_spans; /* in texts without a tree: fraction of the masked tokens that are replaced by spans of zero
+                           tokens */
+    bool subtrees;      /* false means that programs are masked like text without a tree */
 } SubtreeCorruptionSettings;
 
 extern const Objective subtree_corruption_objective;

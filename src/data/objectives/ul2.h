@@ -1,5 +1,5 @@
 /* ul2.h: UL2's mixture of denoisers (Tay et al. 2022, table 1): regular (R), sequential (S) and extreme (X) denoising.
- * A mode token before the inputs tells which one a sample has. */
+ * A mode token before the inputs says which kind of denoising a sample has. */
 #pragma once
 
 #include "data/objectives/objective.h"
@@ -9,9 +9,9 @@ enum { UL2_REGULAR, UL2_SEQUENTIAL, UL2_EXTREME, UL2_MODES };
 
 typedef struct Ul2Denoiser {
     int mode;
-    double mean_span_length; /* tokens; 0 means one span at the end of the text */
-    double noise_density;    /* share of the tokens that is masked */
-    double weight;           /* share of the samples */
+    double mean_span_length; /* average tokens per span; 0 means one span at the end of the text */
+    double noise_density;    /* fraction of the tokens that is masked */
+    double weight;           /* fraction of the samples */
 } Ul2Denoiser;
 
 #define UL2_DENOISERS 7
@@ -20,5 +20,5 @@ extern const Objective ul2_objective;
 
 /* The denoiser that `choose` drew. */
 const Ul2Denoiser *ul2_denoiser(const Choice *choice);
-/* Id of a mode token; config is as Objective.plan left it. */
+/* Id of a mode token; config: after Objective.plan. */
 int32_t ul2_mode_token(const ObjectiveConfig *config, int mode);

@@ -1,6 +1,6 @@
-/* prepare_pipeline.h: tokenizes documents with one reading thread and many workers. Documents travel in jobs, which
- * come out in the order in which they were read; their number at any time is bounded. So neither output nor memory
- * depends on the number of workers. */
+/* prepare_pipeline.h: tokenizes documents with one reading thread and many workers. A job is a group of documents; jobs
+ * come out in the order in which they were read, and the number of jobs in memory is bounded. So neither output nor
+ * memory depends on the number of workers. */
 #pragma once
 
 #include "data/prepare/prepare.h"
@@ -9,12 +9,12 @@
 #include "text/tokenizer.h"
 
 typedef struct PipelineDocument {
-    size_t begin, bytes;               /* within the job's text */
-    guint first_id, n_ids;             /* within the job's ids */
-    guint first_sequence, n_sequences; /* within the job's sequences */
+    size_t begin, bytes;               /* range within the job's text */
+    guint first_id, n_ids;             /* range within the job's ids */
+    guint first_sequence, n_sequences; /* range within the job's sequences */
     int field;                         /* index of its field; 0 without fields_apart */
-    bool valid;                        /* held out */
-    Dropped dropped;                   /* by PrepareOptions.rules: it is not tokenized */
+    bool valid;                        /* belongs to the held-out set */
+    Dropped dropped;                   /* why PrepareOptions.rules leave it out; it is then not tokenized */
     ProgramTree tree;                  /* with PrepareOptions.programs */
 } PipelineDocument;
 
@@ -27,12 +27,13 @@ typedef struct PipelineJob {
     GArray *ids;        /* of int32_t */
     GArray *sequences;  /* of guint: number of ids of each sequence */
     GArray *n_nodes;    /* of guint, with programs: number of nodes of each sequence */
-    GArray *nodes;      /* of TreeNode, with programs: of one sequence after another */
-    GArray *signatures; /* of RepeatSignature, with CleaningRules.repeats: one for each document */
+    GArray *nodes;      /* of TreeNode, with programs: nodes of all sequences, one after another */
+    GArray *signatures; /* of RepeatSignature, with CleaningRules.repeats: one per document */
     char *where;        /* file and line of the first document */
     int64_t duplicates, empty, unlicensed;
-    double least_hash;   /* of its documents, hashed to [0, 1) as --valid does; 1 means no document */
-    uint64_t done_bytes; /* bytes of the corpus as stored that had been read with this job */
+    double least_hash;   /* smallest hash in [0, 1) of its documents, by which --valid chooses; 1 means that it has no
+                            document */
+    uint64_t done_bytes; /* bytes of the (compressed) corpus that had been read after this job */
     GError *error;       /* ends the run after the documents of this job; NULL means none */
     bool last;           /* no job comes after this one */
 } PipelineJob;

@@ -8,6 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The next sentence of the UTF-8 text [*at, end), without white space at its ends; *at moves past it. False where only
- * white space is left. keep_newlines: white space that holds a newline belongs to the sentence before it. */
+/* Finds the next sentence of the UTF-8 text [*at, end), without white space at its ends, and moves *at past it. False
+ * if only white space is left. keep_newlines: white space with a newline is part of the sentence before it. */
 bool sentence_next(const char **at, const char *end, bool keep_newlines, const char **sentence, size_t *bytes);

@@ -1,5 +1,5 @@
-/* weights.h: OUT_weights.json, or AST-T5's data_weights.json: {"python": 0.4, "text": 0.1, …}, the share of each
- * language in the samples, with sum 1. data.train takes its path (data/sources.h). */
+/* weights.h: OUT_weights.json, or AST-T5's data_weights.json: {"python": 0.4, "text": 0.1, …}, the weight of each
+ * language, with sum 1. data.train accepts the path of such a file (data/sources.h). */
 #pragma once
 
 #include "data/prepare/prepare.h"

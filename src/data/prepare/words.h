@@ -1,5 +1,5 @@
-/* words.h: a text as the words by which documents are compared: runs of letters, digits, "_" and characters beyond
- * ASCII, and single other characters; white space does not count. */
+/* words.h: splits a text into the words by which documents are compared: a word is a run of letters, digits, "_" and
+ * non-ASCII characters, or a single other character; white space is ignored. */
 #pragma once
 
 #include <glib.h>

@@ -1,4 +1,5 @@
-/* lookup.h: records whose fields name objects of another file, as the pairs of BigCloneBench name functions. */
+/* lookup.h: replaces indices in records by objects of another file, as in BigCloneBench, whose pairs refer to functions
+ * by index. */
 #pragma once
 
 #include "data/task/record.h"
@@ -9,5 +10,5 @@ typedef struct Lookup Lookup;
  */
 Lookup *lookup_open(const char *path, const char *name, const char *fields, GError **error);
 void lookup_close(Lookup *lookup); /* NULL is ignored */
-/* Puts the object whose `idx` is the value of a field in the place of this value, for each of the fields. */
+/* Replaces the value of each of the fields by the object whose `idx` is that value. */
 bool lookup_fill(const Lookup *lookup, const Record *record, GError **error);

@@ -11,11 +11,11 @@ typedef struct FFRecord FFRecord; /* read-only; thread-safe */
 FFRecord *ffrecord_open(const char *path, GError **error);
 void ffrecord_close(FFRecord *file);
 int64_t ffrecord_count(const FFRecord *file);
-int64_t ffrecord_bytes(const FFRecord *file); /* of the file */
+int64_t ffrecord_bytes(const FFRecord *file); /* size of the file */
 /* Replaces `out` by the bytes of a record, and checks its CRC. */
 bool ffrecord_read(const FFRecord *file, int64_t record, GByteArray *out, GError **error);
 
-/* Gives record i: replaces `out` by its bytes. */
+/* Called for a record: replaces `out` by its bytes. */
 typedef bool (*FFRecordFn)(void *context, int64_t record, GByteArray *out, GError **error);
-/* Writes n records; each is asked for twice. */
+/* Writes n records; `give` is called twice for each. */
 bool ffrecord_write(const char *path, int64_t n, FFRecordFn give, void *context, GError **error);

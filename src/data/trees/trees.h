@@ -1,7 +1,8 @@
-/* trees.h: the way into data/trees: syntax trees over the tokens of a dataset, in the file PREFIX.tree beside it, and
- * what is cut along them. A tree is an array of TreeNode in preorder: parents before children, siblings in their order.
- * Nodes are disjoint or one holds the other; of two with the same tokens the first is the parent. Tokens that no child
- * covers are leaves of their node; above all lies a root that is not in the array. */
+/* trees.h: the header of data/trees for files outside it: syntax trees over the tokens of a dataset, stored in the file
+ * PREFIX.tree beside it, and segmentation of programs along their trees. A tree is an array of TreeNode in preorder:
+ * parents before children, siblings in their order. Two nodes are disjoint or one contains the other; of two nodes with
+ * the same tokens the first is the parent. Tokens that no child covers are leaves of their node. The root is not in the
+ * array. */
 #pragma once
 
 #include "text/syntax/syntax.h"
@@ -14,26 +15,25 @@ typedef struct TreeNode {
 
 /* ---- from bytes to tokens (align.c) ---- */
 
-/* Appends to `out` (TreeNode) the nodes of a program over its tokens. ends: (n_tokens) as tokenizer_encode_ends gives
- * them. The rule: a token lies where its first byte that is not white space lies (its first byte, if it is white space
- * alone): it belongs to every node that covers this byte. Nodes without a token are left out. */
+/* Converts the nodes of a program from bytes to tokens and appends them to `out` (TreeNode). ends: (n_tokens) from
+ * tokenizer_encode_ends. A token belongs to every node that covers its first byte that is not white space (or its first
+ * byte, if all are white space). Nodes without a token are left out. */
 void trees_align(const GArray *nodes, const Grammar *grammar, const char *text, const uint32_t *ends, int64_t n_tokens,
                  GArray *out);
-/* Appends to `out` what is left of a tree in tokens [from, to), counted from `from`: nodes that start before `from` are
- * dissolved into the root, nodes that end after `to` end there. */
+/* Appends to `out` the part of a tree within tokens [from, to), counted from `from`: nodes that start before `from` are
+ * removed (their children stay), nodes that end after `to` end at `to`. */
 void trees_cut(const TreeNode *nodes, int64_t n, int64_t from, int64_t to, GArray *out);
 
 /* ---- segmentation (segment.c) ---- */
 
-/* SEGMENT_LEAST breaks as few nodes as possible, SEGMENT_GREEDY makes every segment but the last as long as possible.
- */
+/* SEGMENT_LEAST breaks as few nodes as possible, SEGMENT_GREEDY makes every segment except the last as long as
+ * possible. */
 typedef enum SegmentRule { SEGMENT_LEAST, SEGMENT_GREEDY } SegmentRule;
 
-/* Cuts n_tokens into segments of at most `limit` tokens, and appends the end of each to `ends` (GArray of int64_t).
- * Returns the number of broken nodes, summed over the cuts: a cut breaks the nodes that hold tokens on both sides of
- * it, and always the root. SEGMENT_LEAST makes that number as small as possible, of several such ways one with as few
- * segments as possible, and of several such ways the one whose first segments are longest. Time and memory grow with
- * n_tokens. */
+/* Splits n_tokens into segments of at most `limit` tokens, and appends the end of each to `ends` (GArray of int64_t).
+ * Returns the number of broken nodes, summed over the boundaries: a boundary breaks the nodes with tokens on both sides
+ * of it, and always the root. SEGMENT_LEAST minimises that number; ties are broken by fewer segments, then by longer
+ * first segments. Time and memory are linear in n_tokens. */
 int64_t trees_segment(const TreeNode *nodes, int64_t n, int64_t n_tokens, int64_t limit, SegmentRule rule,
                       GArray *ends);
 
@@ -45,9 +45,9 @@ int64_t trees_segment(const TreeNode *nodes, int64_t n, int64_t n_tokens, int64_
  * of the language, number of nodes, and for each node begin - begin of the node before, end - begin, type. */
 
 typedef struct TreeWriter TreeWriter;
-/* The trees of PREFIX; grammars must outlive the writer. */
+/* Opens PREFIX.tree for writing; grammars must outlive the writer. */
 TreeWriter *tree_writer_open(const char *prefix, const Grammars *grammars, GError **error);
-/* The next document. language: index of its grammar, -1 means a text without a tree. */
+/* Appends the tree of the next document. language: index of its grammar; -1 means a text without a tree. */
 bool tree_writer_add(TreeWriter *writer, int language, const TreeNode *nodes, int64_t n, GError **error);
 /* Both free the writer; tree_writer_abort removes its files. *bytes, hash: size and xxh3-64 of the file, as 16
  * hexadecimal digits. */
@@ -59,7 +59,7 @@ typedef struct Trees Trees; /* read-only; thread-safe */
 Trees *trees_open(const char *prefix, GError **error);
 void trees_close(Trees *trees);
 int64_t trees_documents(const Trees *trees);
-int64_t trees_bytes(const Trees *trees); /* of the file */
+int64_t trees_bytes(const Trees *trees); /* size of the file */
 /* Appends the nodes of a document of n_tokens tokens to `nodes` (TreeNode). *language: index for trees_type and
  * trees_language; -1 means a text without a tree. A node outside the tokens or one that overlaps another is an error.
  */
