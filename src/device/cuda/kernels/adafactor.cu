@@ -115,7 +115,7 @@ struct ColumnMoments {
 struct Direction {
     View g, v, row, col;
     const double *row_sum;
-    float rows; /* f32: a GPU may have few units for f64, and this is of every vector */
+    float rows; /* f32: a GPU may have few units for f64, and this is computed for every vector */
     const StepScalars *scalars;
 
     __device__ void operator()(float (&u)[VEC], int64_t r, int64_t c, int n) const

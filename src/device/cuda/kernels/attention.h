@@ -1,6 +1,6 @@
-/* attention.h: what the kernels of attention share: arguments, which block works on which sequence and head, which keys
- * a query sees. attention_tiles.h has the products of f32 on the ordinary cores, attention_mma.h those of bf16 and f16
- * on tensor cores. */
+/* attention.h: the common part of the attention kernels: arguments, which thread block works on which sequence and
+ * head, which keys a query may attend to. attention_tiles.h has matrix products in f32 on CUDA cores, attention_mma.h
+ * products of bf16 and f16 on tensor cores. */
 #pragma once
 
 #include "device/cuda/kernels/each.h"
@@ -9,7 +9,7 @@
 
 enum { MOST_CHANNELS = 256 };
 
-/* Arguments of a launch. The pointers in `spec` that lead to the host are not followed. */
+/* Arguments of a kernel. Pointers of `spec` to memory of the host are not used. */
 struct Attn {
     AttnSpec spec;
     BlockLayout layout; /* blocks 0 means none */
@@ -17,13 +17,13 @@ struct Attn {
     View q, k, v, bias, table;
     Mask mask;
     int64_t dim;
-    int group; /* query heads for each head of keys */
+    int group; /* query heads per key head */
 };
 
-/* A sequence, and the head of queries that reads a head of keys. */
+/* One sequence and one query head, with the key head that it reads. */
 struct Pairs {
     AttnSequence of;
-    int64_t q0, k0; /* rows of its first query and key */
+    int64_t q0, k0; /* rows of the sequence's first query and first key */
     int seq, head;
 };
 
@@ -62,7 +62,8 @@ static __device__ inline Pairs pairs_of(const Attn &attn, int seq, int head)
     return pairs;
 }
 
-/* First channel of the head in q, o and their gradients; in k, v and theirs. */
+/* First channel of the query head in q, o and their gradients (q_channel), and of the key head in k, v and theirs
+ * (k_channel). */
 static __device__ inline int64_t q_channel(const Attn &attn, const Pairs &pairs)
 {
     return pairs.head * attn.dim;
@@ -73,7 +74,7 @@ static __device__ inline int64_t k_channel(const Attn &attn, const Pairs &pairs)
     return pairs.head / attn.group * attn.dim;
 }
 
-/* Whether key j is in a block that the layout gives to the query at `position`. */
+/* Whether the layout has the block of key j for the query at `position`. */
 static __device__ inline bool in_layout(const Attn &attn, const Pairs &pairs, int64_t position, int64_t j)
 {
     const BlockLayout &layout = attn.layout;
@@ -84,14 +85,14 @@ static __device__ inline bool in_layout(const Attn &attn, const Pairs &pairs, in
     return false;
 }
 
-/* Whether one of n_queries queries from i on sees one of n_keys keys from j on, by their bounds and the blocks of the
- * layout. Each warp finds it by itself, the same in all of them. */
+/* Whether any of n_queries queries from i on attends to any of n_keys keys from j on. Every warp computes it, with the
+ * same result. */
 static __device__ inline bool tile_wanted(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
                                           int n_keys)
 {
     int64_t last = least(i + n_queries, pairs.of.tq) - 1, begin, end, unused, shift = pairs.of.tk - pairs.of.tq;
     attn_visible(&attn.spec, pairs.of, i, &begin, &unused);
-    attn_visible(&attn.spec, pairs.of, last, &unused, &end); /* neither bound falls with the query */
+    attn_visible(&attn.spec, pairs.of, last, &unused, &end); /* neither bound decreases with the query */
     if (j >= end || j + n_keys <= begin)
         return false;
     const BlockLayout &layout = attn.layout;
@@ -118,7 +119,7 @@ static __device__ inline float bias_of(const Attn &attn, const Pairs &pairs, int
     return load_one(attn.bias, pairs.head, bias_column(attn, pairs, i, j));
 }
 
-/* Rows that no sequence covers get zeros. */
+/* Sets the rows of tokens that belong to no sequence to zero. */
 struct ClearOutside {
     View x;
     const int32_t *cu;

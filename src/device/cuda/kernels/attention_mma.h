@@ -1,10 +1,10 @@
 /* attention_mma.h: tiles of attention on tensor cores, for bf16 and f16 (fragments.h): scores, dropout, the bias of
  * relative positions and its gradient.
  *
- * MMA_WARPS warps have 16 M rows of a tile each, M matrices of 16 rows; a tile has 8 N columns. Forward and for the
- * gradient of queries, rows are queries and columns keys; for the gradients of keys and values, rows are keys and
- * columns queries. In that way the probabilities are the left factor of the second product, and stay in registers.
- * Scores are kept in units of log 2: x stands for 2^x. */
+ * A tile has 8 N columns, and 16 M rows per warp (M matrices of 16 rows) for each of MMA_WARPS warps. In forward and
+ * for the gradient of queries, rows are queries and columns are keys; for the gradients of keys and values, rows are
+ * keys and columns are queries. So the probabilities are the left operand of the second matrix product and stay in
+ * registers. Scores are multiplied by log2(e), so that probabilities are powers of 2. */
 #pragma once
 
 #include "device/cuda/kernels/attention.h"
@@ -14,7 +14,7 @@ enum { MMA_WARPS = 4, MMA_THREADS = MMA_WARPS * WARP };
 #define LOG2_E 1.44269504088896341f
 #define LN_2   0.69314718055994531f
 
-/* Row of the tile that c[m][n][2h + e] of this lane belongs to, and column. */
+/* Row and column of the tile for element c[m][n][2h + e] of this lane. */
 static __device__ inline int row_of(int first_row, int m, int h)
 {
     return first_row + 16 * m + 8 * h + lane_row();
@@ -28,7 +28,8 @@ static __device__ inline int column_of(int n, int e)
 #define EACH(m, M)     UNROLL for (int m = 0; m < (M); m++)
 #define EACH_SUM(M, N) EACH(m, M) EACH(n, N) EACH(h, 2) EACH(e, 2)
 
-/* First tile of keys from j on that a query of the tile sees; at or after the last key: there is none. */
+/* The first tile of keys from j on to which a query of the tile attends; a result at or after the last key means that
+ * there is none. */
 static __device__ inline int64_t next_keys(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
                                            int n_keys)
 {
@@ -37,7 +38,7 @@ static __device__ inline int64_t next_keys(const Attn &attn, const Pairs &pairs,
     return j;
 }
 
-/* Whether each query of the tile sees each key of it, of those that exist. */
+/* Whether every existing query of the tile attends to every existing key of the tile. */
 static __device__ inline bool tile_full(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
                                         int64_t end_of_keys)
 {
@@ -47,8 +48,8 @@ static __device__ inline bool tile_full(const Attn &attn, const Pairs &pairs, in
     return attn.layout.blocks == 0 && begin <= j && end >= end_of_keys;
 }
 
-/* Keys of a tile that one query sees: begin … end - 1, counted from its first, and of these the groups of four whose
- * bit is set in `groups`. */
+/* The keys of a tile to which one query attends: those of [begin, end), counted from the tile's first key, whose group
+ * of four keys has its bit set in `groups`. */
 struct Seen {
     int begin, end;
     uint32_t groups;
@@ -81,9 +82,8 @@ static __device__ inline Seen seen_by(const Attn &attn, const Pairs &pairs, int6
     return seen;
 }
 
-/* The biases of a tile of QUERIES × KEYS pairs: of[key - query + QUERIES - 1] is that of the distance, times log2(e). A
- * thread fetches its share to registers while the tile before is computed, and puts it into shared memory afterwards.
- */
+/* The biases of a tile of QUERIES × KEYS pairs, times log2(e): of[key - query + QUERIES - 1]. A thread loads its part
+ * into registers while the previous tile is computed (fetch), and stores it in shared memory afterwards (put). */
 template <int QUERIES, int KEYS> struct BiasStrip {
     float of[QUERIES + KEYS];
 };
@@ -111,9 +111,9 @@ template <int QUERIES, int KEYS> struct BiasFetch {
     }
 };
 
-/* Dropout: four words decide on eight keys of a query (base/philox.h). Each lane computes the words of other pairs than
- * its neighbours; then they exchange them. Bit 4n + 2h + e of keep[m] is set where element 2h + e of c[m][n] is kept.
- */
+/* Dropout: four words decide on eight keys of a query (base/philox.h). Each lane computes the words of different pairs
+ * than its neighbours; then the lanes exchange them. Bit 4n + 2h + e of keep[m] is set if element 2h + e of c[m][n] is
+ * kept. */
 static __device__ inline void exchange(uint32_t &low, uint32_t &high, bool upper, int lanes)
 {
     uint32_t got = __shfl_xor_sync(ALL_LANES, upper ? low : high, lanes);
@@ -133,8 +133,8 @@ static __device__ inline PhiloxWords words_of(const Attn &attn, const Pairs &pai
                       (uint32_t)(key / PHILOX_ELEMENTS));
 }
 
-/* Rows are queries from i on, columns keys from j on: the four lanes of a row have the eight keys of column n, and each
- * of them computes the words of one n of four. */
+/* Rows are queries from i on, columns keys from j on: the four lanes of a row hold the eight keys of column block n;
+ * each lane computes the words of one of four n. */
 template <int M, int N>
 static __device__ inline void keep_of_queries(uint32_t (&keep)[M], const Attn &attn, const Pairs &pairs, int64_t i,
                                               int first_row, int64_t j)
@@ -170,8 +170,8 @@ static __device__ inline void exchange_halves(uint32_t &first, uint32_t &second,
     second = upper ? (second & 0xFFFF0000u) | got >> 16 : (second & 0xFFFF) | (got & 0xFFFF0000u);
 }
 
-/* Rows are keys from j on, columns queries from i on: the eight lanes with the same t have the eight keys of a query,
- * and each of them computes the words of one of eight: two n, two e, two h. */
+/* Rows are keys from j on, columns queries from i on: the eight lanes with the same t hold the eight keys of a query;
+ * each lane computes the words of one of eight combinations: two n, two e, two h. */
 template <int M, int N>
 static __device__ inline void keep_of_keys(uint32_t (&keep)[M], const Attn &attn, const Pairs &pairs, int64_t i,
                                            int64_t j, int first_row)
@@ -205,8 +205,8 @@ static __device__ inline bool is_kept(uint32_t keep, int n, int h, int e)
     return keep >> (4 * n + 2 * h + e) & 1;
 }
 
-/* Rows are queries, columns keys. Scores of the tile: (scale q·k + bias) log2(e), and -inf where the key is not
- * visible. */
+/* Rows are queries, columns keys. Completes the scores of the tile: (scale q·k + bias) log2(e); -inf if the query does
+ * not attend to the key. */
 template <class Sizes, int M, int N>
 static __device__ inline void finish_scores(float (&s)[M][N][4], const Attn &attn, const Pairs &pairs, int64_t i,
                                             int64_t j, int first_row,
@@ -232,7 +232,7 @@ static __device__ inline void finish_scores(float (&s)[M][N][4], const Attn &att
     }
 }
 
-/* Begins to copy a tile of keys and values; notes which groups of keys each query sees. */
+/* Starts the copy of a tile of keys and values; stores which groups of keys each query attends to. */
 template <class Sizes>
 static __device__ inline void stage_keys(typename Sizes::Shared *shared, int turn, const Attn &attn, const Pairs &pairs,
                                          int64_t i, int64_t j)
@@ -245,8 +245,9 @@ static __device__ inline void stage_keys(typename Sizes::Shared *shared, int tur
         shared->groups[turn][r] = seen_by(attn, pairs, i + r, j, Sizes::KEYS).groups;
 }
 
-/* Tiles of keys in turns: the first one, from key j on; then each waits for its own and begins the next; `next` at or
- * after the last key means that there is none. */
+/* Double buffering of tiles of keys: begin_keys loads the first tile, from key j on; await_keys waits for the current
+ * tile and starts the next, finish_keys completes this. `next` at or after the last key means that there is no next
+ * tile. */
 template <class Sizes>
 static __device__ inline void begin_keys(typename Sizes::Shared *shared, BiasFetch<Sizes::QUERIES, Sizes::KEYS> *bias,
                                          const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
@@ -265,7 +266,7 @@ static __device__ inline void await_keys(typename Sizes::Shared *shared, BiasFet
                                          const Attn &attn, const Pairs &pairs, int64_t i, int64_t next, int turn)
 {
     copy_wait();
-    __syncthreads(); /* this tile is there, all have read the one before */
+    __syncthreads(); /* this tile is complete, and all threads have read the previous one */
     if (next >= pairs.of.tk)
         return;
     if (Sizes::BUFFERS == 2)
@@ -281,7 +282,7 @@ static __device__ inline void finish_keys(typename Sizes::Shared *shared,
     if (next >= pairs.of.tk)
         return;
     if (Sizes::BUFFERS == 1) {
-        __syncthreads(); /* all have read the only buffer */
+        __syncthreads(); /* all threads have read the only buffer */
         stage_keys<Sizes>(shared, turn ^ 1, attn, pairs, i, next);
     }
     bias.put(&shared->bias[turn ^ 1]);

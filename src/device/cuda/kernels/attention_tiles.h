@@ -1,9 +1,8 @@
-/* attention_tiles.h: tiles of scores and products of tiles on the ordinary cores, for f32 and for embeddings of
- * distances.
+/* attention_tiles.h: tiles of scores and products of tiles on CUDA cores, for f32 and for embeddings of distances.
  *
  * A block works on ATTN_TILE × ATTN_TILE pairs of queries and keys at a time, of one sequence and head: each thread has
- * ROWS queries and COLS neighbouring keys, LANES threads side by side have the same queries. Channels are staged
- * CHANNELS at a time in shared memory, as f32. Scores never exist whole. */
+ * ROWS queries and COLS consecutive keys; LANES consecutive threads have the same queries. CHANNELS channels at a time
+ * are copied to shared memory as f32. The whole matrix of scores never exists. */
 #pragma once
 
 #include "device/cuda/kernels/attention.h"
@@ -26,8 +25,7 @@ static __device__ inline int first_col(void)
     return (int)threadIdx.x % LANES * COLS;
 }
 
-/* tile[r][c] = channels [channel, channel + CHANNELS) of rows first + r, those below `end`, else 0; of CHANNELS the
- * first `n`. */
+/* tile[r][c] = channel `channel` + c of row first + r; 0 for rows from `end` on and for c >= n. */
 static __device__ APART void stage(float (*tile)[CHANNELS + 1], const View &x, int64_t first, int64_t end,
                                    int64_t channel, int64_t n)
 {
@@ -48,7 +46,7 @@ static __device__ inline void tile_products(float (&sums)[ROWS][COLS], AttnShare
     UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int c = 0; c < COLS; c++) sums[r][c] = 0;
     for (int64_t at = 0; at < dim; at += CHANNELS) {
         int64_t n = least(CHANNELS, dim - at);
-        __syncthreads(); /* all have read the chunk before */
+        __syncthreads(); /* all threads have read the previous chunk */
         stage(shared->a, a, a_row, a_end, a_channel + at, n);
         stage(shared->b, b, b_row, b_end, b_channel + at, n);
         __syncthreads();
@@ -62,8 +60,8 @@ static __device__ inline void tile_products(float (&sums)[ROWS][COLS], AttnShare
     }
 }
 
-/* sums[chunk] += pairs x, or pairsᵀ x with `TRANSPOSED`: for the thread's ROWS rows, and of each chunk of CHANNELS
- * channels its two; x has rows [row, end). */
+/* sums[chunk] += pairs x, or pairsᵀ x with `TRANSPOSED`, for the thread's ROWS rows and its OWN channels of each chunk
+ * of CHANNELS channels; x has rows [row, end). */
 enum { OWN = CHANNELS / LANES };
 template <int CHUNKS, bool TRANSPOSED>
 static __device__ inline void tile_accumulate(float (&sums)[CHUNKS][ROWS][OWN], AttnShared *shared, const View &x,
@@ -74,7 +72,7 @@ static __device__ inline void tile_accumulate(float (&sums)[CHUNKS][ROWS][OWN], 
     {
         if (chunk * CHANNELS >= dim)
             break;
-        __syncthreads(); /* pairs are written, all have read the chunk before */
+        __syncthreads(); /* pairs are written, and all threads have read the previous chunk */
         stage(shared->a, x, row, end, channel + chunk * CHANNELS, least(CHANNELS, dim - chunk * CHANNELS));
         __syncthreads();
         for (int t = 0; t < ATTN_TILE; t++) {
@@ -104,7 +102,7 @@ static __device__ inline void tile_store(const float (&sums)[CHUNKS][ROWS][OWN],
     }
 }
 
-/* Bit c is set where query i sees key j + c. */
+/* Bit c is set if query i attends to key j + c. */
 static __device__ APART unsigned visible_keys(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
 {
     unsigned seen = 0;
@@ -136,7 +134,7 @@ static __device__ APART float distance_score(const Attn &attn, const Pairs &pair
     return sum;
 }
 
-/* Scores of the tile whose first query is i and first key j; -inf where the key is not visible. */
+/* Scores of the tile whose first query is i and first key j; -inf if the query does not attend to the key. */
 static __device__ inline void tile_scores(float (&scores)[ROWS][COLS], const Attn &attn, const Pairs &pairs, int64_t i,
                                           int64_t j, AttnShared *shared)
 {
@@ -160,7 +158,7 @@ static __device__ inline void tile_scores(float (&scores)[ROWS][COLS], const Att
     }
 }
 
-/* Dropout's factors of query i and keys j … j + 3; j is a multiple of 4. */
+/* The dropout factors of query i and keys j … j + 3; j is a multiple of 4. */
 static __device__ inline void mask_attention(float (&factors)[COLS], const Attn &attn, const Pairs &pairs, int64_t i,
                                              int64_t j)
 {

@@ -1,6 +1,6 @@
-/* columns.h: passes over the rows of tensors that also sum over rows: gradients of gains and biases, Adafactor's
- * moments. Each block takes a range of rows and keeps the sums of its columns in registers; ranges and blocks depend on
- * the shape alone, and a second kernel adds what the blocks have left, in their order.
+/* columns.h: loops over the rows of tensors that also compute column sums: gradients of gains and biases, Adafactor's
+ * moments. Each thread block takes a range of rows and keeps its column sums in registers; a second kernel adds these
+ * partial sums in the order of the blocks. Ranges and blocks depend only on the shape.
  *
  * A Pass is a struct with
  *   Sum                             the type of the column sums: float or double
@@ -12,15 +12,17 @@
 #include "device/cuda/kernels/reduce.h"
 #include "device/cuda/kernels/view.h"
 
-/* A row of up to MOST_ROW numbers is read by one block, which keeps its sums; a longer one is summed before. */
+/* A row of up to MOST_ROW numbers is read by one block, which also computes its row sums; the sums of longer rows are
+ * computed by another kernel before. */
 enum { MOST_ROW_THREADS = 512, FEW_ROW_THREADS = 256, MOST_VECS = 4, ROW_GROUPS = 8, MOST_ROW = 512 * 4 * VEC };
 
 template <class Sum> struct ColumnParts {
     Parts<float> rows;
-    Sum of[ROW_GROUPS][WARP * VEC]; /* sums of a vector of each lane, from each group of threads */
+    Sum of[ROW_GROUPS][WARP * VEC]; /* column sums of a vector (VEC columns) per lane, from each group of threads */
 };
 
-/* What one of `parts` ranges of the rows adds to the columns of a chunk: partial sums (COLUMN_SUMS, parts, cols). */
+/* Processes one of `parts` ranges of rows, for a chunk of columns, and writes its column sums to partial (COLUMN_SUMS,
+ * parts, cols). */
 template <class Pass, int VECS>
 static __device__ inline void columns_part(const Pass &pass, int64_t rows, int64_t cols, typename Pass::Sum *partial,
                                            unsigned chunk, unsigned part, unsigned parts)
@@ -69,8 +71,8 @@ static __global__ void __launch_bounds__(THREADS)
     columns_part<Pass, VECS>(pass, rows, cols, partial, blockIdx.x, blockIdx.y, gridDim.y);
 }
 
-/* Vectors of a thread, and the grid. With sums of rows one block has whole rows: a warp has a row of up to 4 vectors a
- * lane, else a block of up to MOST_ROW_THREADS threads has it. */
+/* Number of vectors (of 8 columns) per thread, and the grid. With row sums, a block has whole rows: one warp per row,
+ * at most 4 vectors of 8 columns per lane; longer rows use a whole block of up to MOST_ROW_THREADS threads. */
 struct ColumnShape {
     Shape shape;
     int vectors;
@@ -98,7 +100,7 @@ static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums
     return { { (unsigned)chunks, (unsigned)parts, (unsigned)x, (unsigned)y }, (int)each };
 }
 
-/* A pass over rows that are longer than MOST_ROW: the sums of rows (rows, ROW_SUMS) are there already. */
+/* A pass over rows longer than MOST_ROW, whose row sums (rows, ROW_SUMS) were computed before. */
 template <class Pass> struct LongRows {
     typedef typename Pass::Sum Sum;
     enum { ROW_SUMS = 0, COLUMN_SUMS = Pass::COLUMN_SUMS };
@@ -113,7 +115,7 @@ template <class Pass> struct LongRows {
     }
 };
 
-/* sums (rows, ROW_SUMS): a block a row. */
+/* Computes the row sums (rows, ROW_SUMS), one block per row. */
 template <class Pass>
 static __global__ void __launch_bounds__(MOST_ROW_THREADS) long_rows_kernel(Pass pass, int64_t cols, float *sums)
 {
@@ -133,7 +135,8 @@ template <class Pass>
 static void columns_run(Gpu *gpu, const Pass &pass, const ColumnShape &shape, int64_t rows, int64_t cols,
                         typename Pass::Sum *partial)
 {
-    bool few = shape.shape.threads_x * shape.shape.threads_y <= FEW_ROW_THREADS; /* and more registers for each */
+    bool few =
+        shape.shape.threads_x * shape.shape.threads_y <= FEW_ROW_THREADS; /* fewer threads, with more registers each */
     if (shape.vectors == 1)
         return launch(gpu, shape.shape, columns_kernel<Pass, 1, MOST_ROW_THREADS>, pass, rows, cols, partial);
     if constexpr (Pass::ROW_SUMS > 0) {
@@ -146,7 +149,7 @@ static void columns_run(Gpu *gpu, const Pass &pass, const ColumnShape &shape, in
     }
 }
 
-/* What a pass leaves in scratch memory: partial sums (COLUMN_SUMS, parts, cols). */
+/* The result of a pass in scratch memory: partial sums (COLUMN_SUMS, parts, cols). */
 template <class Sum> struct ColumnSums {
     Sum *partial;
     int parts;
@@ -178,7 +181,7 @@ static ColumnSums<typename Pass::Sum> columns(Gpu *gpu, const Pass &pass, int64_
 /* A vector of f32, bf16, f16 or f64: beta · old + sum. */
 struct FoldInto {
     View to;
-    double *total; /* where it is f64 */
+    double *total; /* the destination if it is f64 */
     float beta;
     __device__ void operator()(int64_t col, double sum) const
     {
@@ -198,7 +201,7 @@ template <class Sum> struct FoldParts {
     Sum of[ROW_GROUPS][WARP];
 };
 
-/* Adds the `parts` partial sums of 32 columns: a lane a column, and every ROW_GROUPS-th part a warp. */
+/* Adds the `parts` partial sums of 32 columns: one column per lane, every ROW_GROUPS-th part per warp. */
 template <class Sum>
 static __device__ inline void fold_part(const Sum *partial, int parts, int64_t cols, const FoldInto &into,
                                         unsigned chunk)
@@ -222,7 +225,7 @@ template <class Sum> static __global__ void fold_kernel(const Sum *partial, int 
     fold_part(partial, parts, cols, into, blockIdx.x);
 }
 
-/* Adds the `which`-th sum of each column over the parts. */
+/* Adds the `which`-th column sum over all parts. */
 template <class Sum> static void fold(Gpu *gpu, const ColumnSums<Sum> &sums, int which, FoldInto into)
 {
     Shape shape = { (unsigned)ceil_div(sums.cols, WARP), 1, WARP, ROW_GROUPS };

@@ -1,4 +1,5 @@
-/* each.h: a function of (row, first column, numbers) for each vector of a tensor, one thread a vector. */
+/* each.h: calls a function (row, first column, number of columns) for each vector of 8 columns of a tensor, one thread
+ * per vector. */
 #pragma once
 
 #include "device/cuda/kernels/view.h"
@@ -13,7 +14,7 @@ template <class Function> static __global__ void each_vec_kernel(int64_t rows, i
         function(row, col, vec_length(cols, col));
 }
 
-/* Neighbouring threads take neighbouring vectors of a row, then the next rows. */
+/* Consecutive threads take consecutive vectors of a row, then the next rows. */
 static inline Shape each_shape(int64_t rows, int64_t cols)
 {
     enum { THREADS = 256, MOST_Y = 65535 };
@@ -30,7 +31,7 @@ template <class Function> static void each_vec_of(Gpu *gpu, int64_t rows, int64_
         launch(gpu, each_shape(rows, cols), each_vec_kernel<Function>, rows, cols, function);
 }
 
-/* The vectors of a tensor with the shape of `t`. */
+/* Calls the function for all vectors of a tensor with the shape of `t`. */
 template <class Function> static void each_vec(Device *dev, Tensor t, Function function)
 {
     each_vec_of(gpu_of(dev), rows_of(t), cols_of(t), function);

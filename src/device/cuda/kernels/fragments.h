@@ -1,11 +1,10 @@
 /* fragments.h: products of small matrices on tensor cores: mma.sync.m16n8k16 of bf16 or f16 with f32 sums, ldmatrix and
- * cp.async, which every GPU of compute capability 8.0 and later has. On the host (tests/shim) each instruction has a
- * plain path with the same numbers in the same registers of the same lanes.
+ * cp.async, which all GPUs of compute capability 8.0 and later have. For the tests' simulated GPU (tests/shim), each
+ * instruction is also written as plain C++ that leaves the same numbers in the same registers of the same lanes.
  *
- * Lane 4g + t of a warp holds, two 16-bit numbers a register, the one of the lower index in the low half (PTX ISA,
- * "Matrix Fragments for mma.m16n8k16"):
- *   A (16,16): a[0] row g, columns 2t and 2t + 1; a[1] row g + 8; a[2] row g, columns 2t + 8 and 2t + 9; a[3] row g + 8
- *   B (16,8):  b[0] rows 2t and 2t + 1 of column g; b[1] rows 2t + 8 and 2t + 9
+ * Lane 4g + t of a warp holds the following, two 16-bit numbers per register, with the lower index in the low half (PTX
+ * ISA, "Matrix Fragments for mma.m16n8k16"): A (16,16): a[0] row g, columns 2t and 2t + 1; a[1] row g + 8; a[2] row g,
+ * columns 2t + 8 and 2t + 9; a[3] row g + 8 B (16,8):  b[0] rows 2t and 2t + 1 of column g; b[1] rows 2t + 8 and 2t + 9
  *   C (16,8) f32: c[0], c[1] row g, columns 2t and 2t + 1; c[2], c[3] row g + 8 */
 #pragma once
 
@@ -64,8 +63,8 @@ template <int DTYPE> static inline void mma(float (&c)[4], const uint32_t (&a)[4
                 c[2 * r + e] += left[r][k] * right[e][k];
 }
 
-/* Four matrices (8,8): lanes 8m … 8m + 7 give the addresses of the rows of matrix m. words[m]: row g, columns 2t and
- * 2t + 1 of matrix m or, TRANSPOSED, column g, rows 2t and 2t + 1. */
+/* Loads four matrices (8,8): lanes 8m … 8m + 7 give the addresses of the rows of matrix m. words[m] becomes row g,
+ * columns 2t and 2t + 1 of matrix m; with TRANSPOSED, column g, rows 2t and 2t + 1. */
 template <bool TRANSPOSED> static inline void load_matrices(uint32_t (&words)[4], const uint16_t *row)
 {
     CHECK((uintptr_t)row % 16 == 0, "ldmatrix of an address that is no multiple of 16");
@@ -81,7 +80,8 @@ template <bool TRANSPOSED> static inline void load_matrices(uint32_t (&words)[4]
     }
 }
 
-/* 16 bytes to shared memory, from a multiple of 16; they are there after copy_wait of the same thread. */
+/* Asynchronous copy of 16 bytes, from an address that is a multiple of 16, to shared memory; complete after copy_wait
+ * of the same thread. */
 static inline void copy_async(uint16_t *shared, const void *from)
 {
     shim_copy_later(shared, from, 16);
@@ -149,7 +149,7 @@ static __device__ inline void copy_wait(void)
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* 2^x; denormal results are 0. */
+/* 2^x; denormal results become 0. */
 static __device__ inline float exp2_fast(float x)
 {
     float y;
@@ -166,8 +166,8 @@ static __device__ inline void load_left(uint32_t (&a)[4], const Tile<ROWS, DIM> 
     load_matrices<false>(a, &tile.of[row + lane % 16][col + lane / 16 * 8]);
 }
 
-/* Two Bs side by side, of rows [row, row + 16) of the tile: columns of B are rows of the tile, for products with the
- * transpose; b[0], b[1] are the first B. */
+/* Two consecutive B matrices from rows [row, row + 16) of the tile, transposed: columns of B are rows of the tile.
+ * b[0], b[1] are the first B. */
 template <int ROWS, int DIM>
 static __device__ inline void load_right_transposed(uint32_t (&b)[4], const Tile<ROWS, DIM> &tile, int row, int col)
 {
@@ -175,7 +175,7 @@ static __device__ inline void load_right_transposed(uint32_t (&b)[4], const Tile
     load_matrices<false>(b, &tile.of[row + lane % 8 + lane / 16 * 8][col + lane / 8 % 2 * 8]);
 }
 
-/* Two Bs side by side: rows [row, row + 16) of the tile, columns [col, col + 8) and [col + 8, col + 16). */
+/* Two consecutive B matrices: rows [row, row + 16) of the tile, columns [col, col + 8) and [col + 8, col + 16). */
 template <int ROWS, int DIM>
 static __device__ inline void load_right(uint32_t (&b)[4], const Tile<ROWS, DIM> &tile, int row, int col)
 {
@@ -183,8 +183,8 @@ static __device__ inline void load_right(uint32_t (&b)[4], const Tile<ROWS, DIM>
     load_matrices<true>(b, &tile.of[row + lane % 16][col + lane / 16 * 8]);
 }
 
-/* Rows [row, row + 16 M) of a tile as left factor; HELD: in registers from hold() on, otherwise read for each product.
- */
+/* Rows [row, row + 16 M) of a tile as left operand. HELD: kept in registers after hold(); otherwise read for each
+ * product. */
 template <int M, int ROWS, int DIM, bool HELD> struct Left {
     const Tile<ROWS, DIM> &tile;
     int row;
@@ -250,7 +250,7 @@ static __device__ inline void multiply_add(float (&c)[M][N][4], const float (&le
     }
 }
 
-/* Tile = channels [channel, channel + DIM) of rows first … of x, those below `end`; channels from `dim` on are zeros.
+/* Copies channels [channel, channel + DIM) of rows [first, end) of x to the tile; channels from `dim` on become zeros.
  * Complete after copy_wait and a barrier. */
 template <int ROWS, int DIM>
 static __device__ inline void stage_rows(Tile<ROWS, DIM> *tile, const View &x, int64_t first, int64_t end,
@@ -271,7 +271,7 @@ static __device__ inline void stage_rows(Tile<ROWS, DIM> *tile, const View &x, i
     }
 }
 
-/* Columns col and col + 1 of a row; `n` of them exist, as far as they are 1 or 2. */
+/* Stores columns col and col + 1 of a row; only col if n is 1, nothing if n <= 0. */
 template <int DTYPE>
 static __device__ inline void store_pair(const View &y, int64_t row, int64_t col, int64_t n, float first, float second)
 {

@@ -1,7 +1,7 @@
 /* gpu.h: CUDA's names, launches and scratch memory, for kernels and the functions that launch them.
  *
- * A kernel has one source, which two compilers read: nvcc for GPUs and, in the tests, the compiler of the host, which
- * is given tests/shim/shim.h first. Whatever differs between the two is in this file and in that one. */
+ * A kernel has one source for two compilers: nvcc for GPUs, and in the tests the host's compiler, which includes
+ * tests/shim/shim.h first (the simulated GPU). All differences between the two are in this file and in shim.h. */
 #pragma once
 
 extern "C" {
@@ -14,7 +14,7 @@ extern "C" {
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #endif
-#include <cuda_runtime.h> /* on the host that of tests/shim/cuda */
+#include <cuda_runtime.h> /* on the host, the header in tests/shim/cuda */
 
 #include <math.h>
 #include <stdint.h>
@@ -23,9 +23,9 @@ extern "C" {
 enum { WARP = 32, MOST_THREADS = 1024, TICKETS = 4096 };
 enum {
     MOST_SHARED = 99 << 10
-}; /* bytes of shared memory of a block, on every GPU of compute capability 8.0 and later */
+}; /* bytes of shared memory of a thread block, on every GPU of compute capability 8.0 and later */
 
-/* A GPU that is open: stream, scratch memory, libraries. dev->impl. */
+/* An open GPU (dev->impl): its stream, scratch memory, libraries. */
 struct Gpu;
 
 static inline Gpu *gpu_of(const Device *dev)
@@ -33,11 +33,12 @@ static inline Gpu *gpu_of(const Device *dev)
     return (Gpu *)dev->impl;
 }
 
-/* Scratch memory of one operation, aligned to 256, of unknown content. It grows to the largest request ever made. */
+/* Returns scratch memory for one operation, aligned to 256 bytes, of unknown content. It grows to the largest request
+ * ever made. */
 void *gpu_scratch(Gpu *gpu, size_t bytes);
-/* (TICKETS) counters that are 0 between operations: see last_block. */
+/* (TICKETS) counters that are 0 between operations: see last_block in reduce.h. */
 unsigned *gpu_tickets(Gpu *gpu);
-/* Copies `rows` runs of `bytes` bytes, to_pitch and from_pitch bytes apart, within the device's memory. */
+/* Copies `rows` runs of `bytes` bytes, which are to_pitch and from_pitch bytes apart, within the device's memory. */
 void gpu_copy_rows(Gpu *gpu, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t bytes, size_t rows);
 
 /* Blocks of a grid, threads of a block. Their number is a multiple of WARP. */
@@ -66,13 +67,13 @@ static inline uint16_t to_f16(float x)
     return f16_from_f32(x);
 }
 
-/* Shared memory of the block: one T, of which every thread gets the address. A kernel asks for one type only. */
+/* Shared memory of the block: every thread gets the address of the same T. A kernel uses only one type T. */
 template <class T> static inline T *block_shared()
 {
     return (T *)shim_shared(sizeof(T));
 }
 
-/* The same for kernels of launch_large. */
+/* block_shared for kernels that launch_large starts. */
 template <class T> static inline T *block_shared_large()
 {
     return (T *)shim_shared_large(sizeof(T));
@@ -80,8 +81,9 @@ template <class T> static inline T *block_shared_large()
 #else
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")
-#define APART  __noinline__ /* a function that is called: inlined everywhere it would take minutes to compile */
-/* A kernel that finds an index out of range ends; whatever is asked of the GPU afterwards fails. */
+#define APART                                                                                                          \
+    __noinline__ /* a function that is not inlined, since inlining it everywhere would take minutes of compile time */
+/* Ends a kernel that finds an index out of range; every later call of CUDA then fails. */
 #define KERNEL_CHECK(condition)                                                                                        \
     do {                                                                                                               \
         if (!(condition))                                                                                              \
@@ -118,11 +120,11 @@ template <class T> static __device__ inline T *block_shared_large()
 #endif
 
 cudaStream_t gpu_stream(Gpu *gpu);
-/* Names what the calling thread asks of the GPU from here on, in messages of failures: an entry of op_list.inc, or NULL
- * for none. Kept, not copied. */
+/* Sets the name of the operation that the calling thread starts, for messages of failures: an entry of op_list.inc, or
+ * NULL. The pointer is kept. */
 void gpu_begin(const char *operation);
-/* Ends the program with one line if CUDA answered an error: which operation was refused, or that an earlier one failed.
- * `what` is the part of the operation that CUDA was asked for. */
+/* Ends the program with a one-line message if CUDA returned an error: which operation was refused, or that an earlier
+ * one failed. `what` names the call of CUDA. */
 void gpu_answer(cudaError_t answer, const char *what);
 
 template <class... Parameters, class... Arguments>
@@ -142,7 +144,7 @@ static void launch(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Argumen
     launch_bytes(gpu, shape, 0, kernel, arguments...);
 }
 
-/* The kernel gets a T of shared memory, up to MOST_SHARED bytes, by block_shared_large. */
+/* Launches a kernel that uses a T of shared memory, up to MOST_SHARED bytes (block_shared_large). */
 template <class T, class... Parameters, class... Arguments>
 static void launch_large(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
 {

@@ -1,10 +1,10 @@
-/* group.h: operations of optimizers, which are one launch for all tensors of a group (device_group_begin in device.h).
- * Until the group ends their arguments wait in lists, one for each kind of operation. */
+/* group.h: groups of optimizer operations (device_group_begin in device.h): one kernel launch serves all tensors of a
+ * group. Until the group ends, the calls' arguments are kept in lists, one per kind of operation. */
 #pragma once
 
 #include "device/cuda/kernels/gpu.h"
 
-/* Calls that one launch does: their arguments are parameters of the kernel, of which CUDA takes 32,764 bytes. */
+/* Most calls that one launch serves: their arguments are parameters of the kernel, at most 32,764 bytes in CUDA. */
 enum { MOST_JOBS = 24, MOST_PARAMETERS = 32764 };
 
 enum GroupKind {
@@ -17,7 +17,7 @@ enum GroupKind {
     GROUP_KINDS
 };
 
-/* The arguments of one call; what an operation does not have is absent. */
+/* The arguments of one call; tensors that the operation does not have are NO_TENSOR. */
 struct Update {
     Tensor w, rounded, m, v, g, row, col, row_sum, col_sums, squares, size;
     float beta;
@@ -26,7 +26,7 @@ struct Update {
     const StepScalars *scalars;
 };
 
-/* Does n calls of one kind, 1 <= n <= MOST_JOBS, none of which depends on another. */
+/* Executes n calls of one kind, 1 <= n <= MOST_JOBS, none of which depends on another. */
 typedef void (*GroupRun)(Device *dev, const Update *updates, int n);
 
 struct GroupList {
@@ -35,14 +35,14 @@ struct GroupList {
     Update of[MOST_JOBS];
 };
 
-/* The group of a GPU, zeroed memory at first. Between groups all lists are empty. */
+/* The open group of a GPU; zero-initialised. Between groups all lists are empty. */
 struct Group {
     bool open;
     GroupList lists[GROUP_KINDS];
 };
 Group *gpu_group(Gpu *gpu);
 
-/* Does the call now, or with the others of its kind where a group is open. */
+/* Executes the call now; or, if a group is open, later with the other calls of its kind. */
 void group_add(Device *dev, GroupKind kind, GroupRun run, const Update &update);
 /* The backend's device_group_begin and device_group_end. */
 void group_set(Device *dev, bool open);

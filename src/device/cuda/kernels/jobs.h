@@ -1,6 +1,6 @@
-/* jobs.h: one launch over several tensors. A Job is a struct that says what is done to one of them; neighbouring blocks
- * have the same job. How many blocks a job has depends on its shape alone, so results do not depend on the other jobs.
- */
+/* jobs.h: one kernel launch for several tensors. A Job is a struct that says what is done with one tensor; consecutive
+ * blocks have the same job. The number of blocks of a job depends only on its shape, so results do not depend on the
+ * other jobs. */
 #pragma once
 
 #include "device/cuda/kernels/kernels.h"
@@ -8,7 +8,7 @@
 
 template <class Job> struct Jobs {
     int n;
-    unsigned first[MOST_JOBS + 1]; /* block that job j begins with; first[n] is the number of all */
+    unsigned first[MOST_JOBS + 1]; /* first block of job j; first[n] is the number of blocks */
     int64_t rows[MOST_JOBS], cols[MOST_JOBS];
     Job of[MOST_JOBS];
 
@@ -17,7 +17,7 @@ template <class Job> struct Jobs {
         return n ? first[n] : 0;
     }
 
-    /* A job over a tensor (rows, cols). */
+    /* Adds a job for a tensor (rows, cols) that needs `job_blocks` blocks. */
     void add(const Job &job, int64_t job_rows, int64_t job_cols, int64_t job_blocks)
     {
         CHECK(n < MOST_JOBS && job_blocks > 0 && job_blocks < (int64_t)INT32_MAX - blocks(), "%d jobs, %lld blocks", n,
@@ -29,7 +29,7 @@ template <class Job> struct Jobs {
         n++;
     }
 
-    /* The job of a block. */
+    /* The index of the job of a block. */
     __device__ int find(unsigned block) const
     {
         int j = 0;
@@ -47,13 +47,13 @@ template <class Job> static inline Jobs<Job> no_jobs(void)
     return jobs;
 }
 
-enum { JOB_THREADS = 256, JOB_VECS = 4 * JOB_THREADS }; /* vectors that a block does */
+enum { JOB_THREADS = 256, JOB_VECS = 4 * JOB_THREADS }; /* vectors of 8 columns that a block processes */
 
 /* A Job with
- *   BLOCKS                                  how many blocks the registers of an SM should have room for
+ *   BLOCKS                                  least number of blocks per SM that must fit in its registers
  *   Factors                                 numbers that are the same for the whole tensor
- *   factors()                               computes them, once a block
- *   operator()(factors, row, col, n)        does a vector */
+ *   factors()                               computes them, once per block
+ *   operator()(factors, row, col, n)        processes n columns of a row, from col on */
 template <class Job>
 static __global__ void __launch_bounds__(JOB_THREADS, Job::BLOCKS) jobs_kernel(const __grid_constant__ Jobs<Job> jobs)
 {
@@ -74,7 +74,7 @@ static __global__ void __launch_bounds__(JOB_THREADS, Job::BLOCKS) jobs_kernel(c
     }
 }
 
-/* Adds a job over a tensor of the shape of `t`. */
+/* Adds a job for a tensor with the shape of `t`. */
 template <class Job> static void jobs_add(Jobs<Job> *jobs, Tensor t, const Job &job)
 {
     int64_t rows = rows_of(t), cols = cols_of(t);
@@ -88,7 +88,7 @@ template <class Job> static void jobs_run(Device *dev, const Jobs<Job> &jobs)
         launch(gpu_of(dev), { jobs.blocks(), 1, JOB_THREADS, 1 }, jobs_kernel<Job>, jobs);
 }
 
-/* Where all of these tensors of one shape lie without gaps between their rows, makes each a single row. */
+/* If all of these tensors (of one shape) are contiguous, makes each of them a single row. */
 template <size_t COUNT> static inline void flatten(Tensor (&tensors)[COUNT])
 {
     for (const Tensor &t : tensors)

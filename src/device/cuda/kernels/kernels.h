@@ -1,11 +1,11 @@
-/* kernels.h: the operations of op_list.inc as functions of this room, gpu_NAME: the entries of its tables; and the
- * group that a GPU keeps for them. */
+/* kernels.h: the kernels' header for files outside this folder: declares each operation of op_list.inc as a function
+ * gpu_NAME. */
 #pragma once
 
 #include "device/cuda/kernels/group.h"
 
-/* Most channels of a head of attention (MOST_CHANNELS of attention.h): a model beyond it is refused when it is opened.
- */
+/* Most channels of an attention head (MOST_CHANNELS in attention.h); a model with larger heads is refused when it is
+ * opened. */
 enum { GPU_HEAD_DIM = 256 };
 
 extern "C" {

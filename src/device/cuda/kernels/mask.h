@@ -1,11 +1,11 @@
-/* mask.h: the factors of dropout, by Philox4x32-10 (base/philox.h). */
+/* mask.h: dropout masks (the factor of each element), by Philox4x32-10 (base/philox.h). */
 #pragma once
 
 #include "device/cuda/kernels/view.h"
 
 struct Mask {
     PhiloxKey key;
-    const int64_t *sample; /* NULL: nothing is dropped */
+    const int64_t *sample; /* NULL means no dropout */
     const int32_t *position;
     int64_t first_channel;
     uint16_t threshold;
@@ -25,16 +25,17 @@ static inline Mask mask_of(const Dropout *drop)
     return mask;
 }
 
-/* The factors of elements first … first + 3 of a row, which have these words; first is a multiple of 4. */
+/* The factors of elements first … first + 3 of a row, for these Philox words; first is a multiple of 4. */
 static __device__ inline void mask_four(float *factors, const Mask &mask, PhiloxWords words, uint32_t first)
 {
-    bool last = first % PHILOX_ELEMENTS != 0; /* the last four elements of the words */
+    bool last = first % PHILOX_ELEMENTS !=
+                0; /* whether they are the last four of the eight elements that the words decide on */
     const uint32_t pairs[2] = { last ? words.w[2] : words.w[0], last ? words.w[3] : words.w[1] };
     UNROLL for (int i = 0; i < 4; i++) factors[i] =
         (pairs[i / 2] >> 16 * (i % 2) & 0xFFFF) >= mask.threshold ? mask.kept : 0;
 }
 
-/* Factors of channels [col, col + VEC) of a token; col is a multiple of VEC. */
+/* The factors of channels [col, col + VEC) of a token; col is a multiple of VEC. */
 static __device__ inline void mask_hidden(float (&factors)[VEC], const Mask &mask, int64_t row, int64_t col)
 {
     if (mask.sample == NULL) {

@@ -1,5 +1,5 @@
-/* reduce.h: sums over a warp, over the threads of a row, and over a whole grid. Every sum has one order, so that it is
- * the same in each run; no atomic operation adds numbers. */
+/* reduce.h: sums over a warp, over the threads of a row, and over a whole grid. Every sum has a fixed order, so that
+ * results are the same in each run; numbers are never added by atomic operations. */
 #pragma once
 
 #include "device/cuda/kernels/gpu.h"
@@ -17,19 +17,19 @@ template <class T> static __device__ inline T warp_sum(T x)
     return x;
 }
 
-/* One number of each warp of a row's threads. */
+/* One number per warp of the threads of a row. */
 template <class T> struct Parts {
     T of[MOST_THREADS / WARP];
 };
 
-/* The sum over the threads of a row, blockDim.x of them, for each of these threads: WARP threads, or the whole block.
- */
+/* Returns, in each of the blockDim.x threads of a row, the sum over these threads. blockDim.x is WARP, or the size of
+ * the whole block. */
 template <class T> static __device__ inline T row_sum(T x, Parts<T> *parts)
 {
     x = warp_sum(x);
     if (blockDim.x == WARP)
         return x;
-    __syncthreads(); /* all have read the sum before */
+    __syncthreads(); /* all threads have read the previous sum */
     if (threadIdx.x % WARP == 0)
         parts->of[threadIdx.x / WARP] = x;
     __syncthreads();
@@ -39,8 +39,8 @@ template <class T> static __device__ inline T row_sum(T x, Parts<T> *parts)
     return sum;
 }
 
-/* True in all threads of the block that is the last of `n` to come here with this ticket: it sees what the others have
- * written. The ticket is 0 again afterwards. */
+/* True in all threads of the last of `n` blocks that calls this with the ticket; this block sees what the other blocks
+ * have written. The ticket is 0 again afterwards. */
 static __device__ inline bool last_block(unsigned *ticket, unsigned n, unsigned *shared)
 {
     __threadfence();

@@ -1,23 +1,25 @@
-/* sort.h: token ids in rising order, equal ones in the order of their tokens, so that a sum over the tokens of an id
- * has one order. Least significant digit first, 8 bits a pass; a pass counts the digits of each tile of tokens, adds
- * the counts up and moves the tokens. */
+/* sort.h: sorts tokens by their ids (stable), so that sums over the tokens of an id have a fixed order. Radix sort from
+ * the least significant digit, 8 bits per pass; a pass counts the digits of each tile of tokens, computes prefix sums
+ * of the counts and moves the tokens. */
 #pragma once
 
 #include "device/cuda/kernels/reduce.h"
 
 enum { TILE = 1024, DIGITS = 256, DIGIT_BITS = 8 };
 
-/* `tokens` are 0 … n-1 sorted by their ids, `keys` the sorted ids. The others are scratch: counts (DIGITS, tiles). */
+/* tokens: 0 … n-1 sorted by their ids; keys: the sorted ids; the other fields are scratch memory: counts (DIGITS,
+ * tiles). */
 struct Sorted {
     int32_t *keys, *tokens, *other_keys, *other_tokens, *counts;
 };
 
 struct SortShared {
-    uint16_t of[TILE / WARP][DIGITS]; /* how many of a digit a warp has; then those of the warps before it */
-    int32_t before[DIGITS];           /* in all tiles: tokens of smaller digits, and of this one in tiles before */
+    uint16_t of[TILE / WARP][DIGITS]; /* how often each digit occurs in a warp; then in all warps before it */
+    int32_t
+        before[DIGITS]; /* number of tokens with smaller digits in all tiles, and with this digit in earlier tiles */
 };
 
-/* Counts the digits of a warp's tokens; a lane's own place among the equal ones of its warp. */
+/* Counts the digits of a warp's tokens; returns how many earlier lanes of the warp have the same digit as this lane. */
 static __device__ inline int warp_rank(SortShared *shared, unsigned digit, bool present)
 {
     unsigned equal = __match_any_sync(ALL_LANES, present ? digit : DIGITS + threadIdx.x % WARP);
@@ -52,7 +54,7 @@ static __global__ void __launch_bounds__(TILE)
     counts[threadIdx.x * gridDim.x + blockIdx.x] = sum;
 }
 
-/* Sums of all numbers before each of n, by one block. */
+/* Exclusive prefix sums of n numbers, by one block. */
 static __global__ void __launch_bounds__(MOST_THREADS) sums_before(int32_t *x, int n)
 {
     Parts<int32_t> *parts = block_shared<Parts<int32_t>>();
@@ -80,7 +82,7 @@ static __global__ void __launch_bounds__(MOST_THREADS) sums_before(int32_t *x, i
     }
 }
 
-/* tokens NULL: 0, 1, 2, …. */
+/* tokens NULL means 0, 1, 2, …. */
 static __global__ void __launch_bounds__(TILE) move_tokens(const int32_t *keys, const int32_t *tokens, int n, int shift,
                                                            const int32_t *counts, int32_t *to_keys, int32_t *to_tokens)
 {
@@ -113,7 +115,7 @@ static inline size_t sort_bytes(int64_t n)
     return (size_t)(4 * n + DIGITS * ceil_div(n, TILE)) * sizeof(int32_t);
 }
 
-/* Sorts ids (n), each below `rows`, in memory of sort_bytes(n). */
+/* Sorts ids (n), each below `rows`, using sort_bytes(n) bytes of scratch memory. */
 static Sorted sort_ids(Gpu *gpu, const int32_t *ids, int n, int64_t rows, void *memory)
 {
     int32_t *at = (int32_t *)memory;

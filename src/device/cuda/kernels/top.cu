@@ -13,7 +13,7 @@ struct Best {
 
 struct TopShared {
     union {
-        Parts<Peak> peaks;
+        Parts<OnlineSoftmax> softmax;
         Parts<Best> bests;
     };
 };
@@ -31,8 +31,8 @@ __device__ inline Best next_of_thread(const View &x, int64_t row, int64_t cols, 
         {
             int at = (int)(col + i);
             float value = in[i] == in[i] ? in[i] : -INFINITY;
-            bool left = last.at < 0 || peak_above(last.value, last.at, value, at);
-            if (left && peak_above(value, at, best.value, best.at))
+            bool left = last.at < 0 || comes_first(last.value, last.at, value, at);
+            if (left && comes_first(value, at, best.value, best.at))
                 best = { value, at };
         }
     }
@@ -41,7 +41,7 @@ __device__ inline Best next_of_thread(const View &x, int64_t row, int64_t cols, 
 
 __device__ inline Best better(Best a, Best b)
 {
-    return peak_above(a.value, a.at, b.value, b.at) ? a : b;
+    return comes_first(a.value, a.at, b.value, b.at) ? a : b;
 }
 
 __device__ inline Best best_of_block(Best best, TopShared *shared)
@@ -67,9 +67,9 @@ __global__ void __launch_bounds__(MOST_THREADS) top_kernel(View x, int64_t cols,
 {
     TopShared *shared = block_shared<TopShared>();
     int64_t row = blockIdx.x;
-    Peak peak = peak_of_row(x, row, cols, &shared->peaks);
+    OnlineSoftmax softmax = softmax_of_row(x, row, cols, &shared->softmax);
     if (threadIdx.x == 0)
-        log_sum[row] = (double)peak.max + log((double)peak.sum);
+        log_sum[row] = (double)softmax.max + log((double)softmax.sum);
     Best own = next_of_thread(x, row, cols, { 0, -1 });
     for (int i = 0; i < k; i++) {
         Best best = best_of_block(own, shared);

@@ -1,4 +1,5 @@
-/* total.h: the sum of a function of every vector of a tensor, in double, for several tensors by one launch. */
+/* total.h: sums a function over all vectors (of 8 columns) of a tensor, in double; one launch serves several tensors.
+ */
 #pragma once
 
 #include "device/cuda/kernels/jobs.h"
@@ -11,14 +12,14 @@ struct TotalShared {
     unsigned ticket;
 };
 
-/* Sums of a job: out = beta · out + Σ function(row, col, n). */
+/* The sum of one job: out = beta · out + Σ function(row, col, n). */
 template <class Function> struct Total {
     Function function;
     double *out;
     float beta;
 };
 
-/* partial: one sum of each block; tickets: one of each job. */
+/* partial: one sum per block; tickets: one per job. */
 template <class Function>
 static __global__ void __launch_bounds__(TOTAL_THREADS)
     totals_kernel(const __grid_constant__ Jobs<Total<Function>> jobs, double *partial, unsigned *tickets)
@@ -47,7 +48,7 @@ static __global__ void __launch_bounds__(TOTAL_THREADS)
         *total.out = total.beta == 0 ? sum : (double)total.beta * *total.out + sum;
 }
 
-/* Adds the sum over a tensor of the shape of `t`, which may be empty. */
+/* Adds a job: the sum over a tensor with the shape of `t`, which may be empty. */
 template <class Function>
 static void totals_add(Jobs<Total<Function>> *jobs, Tensor t, const Function &function, double *out, float beta)
 {

@@ -1,20 +1,22 @@
-/* view.h: tensors as kernels see them: eight numbers of a row at a time, as f32, whatever their dtype, so a kernel
- * exists once for every precision. The branches on dtype and alignment are the same for all threads of a launch. */
+/* view.h: access to tensors for kernels: a vector of eight consecutive columns of a row at a time, as f32 whatever the
+ * tensor's dtype, so that one kernel serves all precisions. All threads of a launch take the same branches on dtype and
+ * alignment. */
 #pragma once
 
 #include "device/cuda/kernels/gpu.h"
 
-/* Numbers that a thread reads or writes at once: 16 bytes of bf16, twice 16 bytes of f32. */
+/* Size of a vector: the consecutive columns that a thread reads or writes at once; 16 bytes of bf16, twice 16 bytes of
+ * f32. */
 enum { VEC = 8 };
 
 struct View {
-    char *p; /* NULL: the tensor is absent */
+    char *p; /* NULL means that there is no tensor */
     int64_t ld;
     int dtype;
-    bool wide; /* every vector that begins at a multiple of VEC columns begins at a multiple of 16 bytes */
+    bool wide; /* every vector whose first column is a multiple of VEC begins at a multiple of 16 bytes */
 };
 
-/* f32, bf16 and f16. */
+/* The view of a tensor of f32, bf16 or f16. */
 static inline View view(Tensor t)
 {
     size_t bytes = t.dtype == DT_F32 ? 4 : 2;
@@ -50,7 +52,7 @@ static __device__ inline void store_one(const View &v, int64_t row, int64_t col,
         *(uint16_t *)at = v.dtype == DT_BF16 ? to_bf16(x) : to_f16(x);
 }
 
-/* Two numbers of 16 bits. */
+/* The two 16-bit numbers of a word as f32, and two f32 rounded to 16 bits in one word. */
 static __device__ inline void unpack(float *x, unsigned word, int dtype)
 {
     x[0] = dtype == DT_BF16 ? from_bf16(word & 0xFFFFu) : from_f16((uint16_t)word);
@@ -64,7 +66,7 @@ static __device__ inline unsigned pack(const float *x, int dtype)
     return low | high << 16;
 }
 
-/* x = numbers [col, col + n) of the row, n <= VEC; the others become 0. */
+/* x = columns [col, col + n) of the row, n <= VEC; the rest of x becomes 0. */
 static __device__ inline void load(float (&x)[VEC], const View &v, int64_t row, int64_t col, int n)
 {
     const char *at = place(v, row, col);
@@ -95,7 +97,7 @@ static __device__ inline void store(const View &v, int64_t row, int64_t col, int
     }
 }
 
-/* A vector that begins at any column, such as a head's. */
+/* load and store for a vector that begins at any column, such as the first channel of a head. */
 static __device__ inline void load_any(float (&x)[VEC], View v, int64_t row, int64_t col, int n)
 {
     v.wide = v.wide && col % VEC == 0;
@@ -108,13 +110,13 @@ static __device__ inline void store_any(View v, int64_t row, int64_t col, int n,
     store(v, row, col, n, x);
 }
 
-/* How many numbers of a row of `cols` the vector at `col` has. */
+/* The number of columns of the vector at `col` in a row of `cols` columns. */
 static __device__ inline int vec_length(int64_t cols, int64_t col)
 {
     return cols - col < VEC ? (int)(cols - col) : VEC;
 }
 
-/* beta · old + more, where beta 0 does not read. */
+/* beta · old + more; if beta is 0, old is not read. */
 static __device__ inline float blend(const View &v, int64_t row, int64_t col, float beta, float more)
 {
     return beta == 0 ? more : beta * load_one(v, row, col) + more;

@@ -24,45 +24,46 @@ __device__ inline void row_of_zeros(const Xent &xent, int64_t row)
 }
 
 /* With smoothing s the target distribution is q = on at the target and off elsewhere; on = 1 - s, off = s / (V - 1). */
-__device__ inline void write_stats(const Xent &xent, int64_t row, const Peak &peak, float at_target, double log_z)
+__device__ inline void write_stats(const Xent &xent, int64_t row, const OnlineSoftmax &softmax, float at_target,
+                                   double log_z)
 {
     double s = xent.spec.label_smoothing, off = s / (double)(xent.cols - 1), on = 1 - s;
     double entropy = s == 0 ? 0 : -(on * log(on) + s * log(off + 1e-20));
     double nll = log_z - (double)at_target;
-    double others = off == 0 ? 0 : off * (double)peak.plain; /* a logit of -inf counts with smoothing alone */
+    double others = off == 0 ? 0 : off * (double)softmax.plain; /* a logit of -inf counts with smoothing alone */
     double cross = log_z - (on - off) * (double)at_target - others;
     float *stats = xent.stats + row * xent.stats_ld, weight = xent.weights[row];
     stats[XENT_LOSS] = (float)(cross + (double)xent.spec.z_loss * log_z * log_z - entropy) * weight;
     stats[XENT_NLL] = (float)nll * weight;
-    stats[XENT_CORRECT] = peak.at == xent.targets[row] ? weight : 0;
+    stats[XENT_CORRECT] = softmax.at == xent.targets[row] ? weight : 0;
     stats[XENT_WEIGHT] = weight;
 }
 
 __global__ void __launch_bounds__(MOST_THREADS) xent_kernel(Xent xent)
 {
-    Parts<Peak> *parts = block_shared<Parts<Peak>>();
+    Parts<OnlineSoftmax> *parts = block_shared<Parts<OnlineSoftmax>>();
     int64_t row = blockIdx.x, target = xent.targets[row];
     if (xent.weights[row] == 0)
         return row_of_zeros(xent, row);
     KERNEL_CHECK(target >= 0 && target < xent.cols);
-    Peak peak = peak_of_row(xent.logits, row, xent.cols, parts);
+    OnlineSoftmax softmax = softmax_of_row(xent.logits, row, xent.cols, parts);
     float at_target = load_one(xent.logits, row, target);
-    double log_z = (double)peak.max + log((double)peak.sum);
+    double log_z = (double)softmax.max + log((double)softmax.sum);
     if (threadIdx.x == 0)
-        write_stats(xent, row, peak, at_target, log_z);
+        write_stats(xent, row, softmax, at_target, log_z);
     if (!xent.spec.grad)
         return;
     __syncthreads(); /* every thread has read the target's logit */
     double s = xent.spec.label_smoothing, off = s / (double)(xent.cols - 1), on = 1 - s;
     double scale = (double)xent.weights[row] * (double)xent.spec.scale;
-    float factor = (float)(scale * (1 + 2 * (double)xent.spec.z_loss * log_z) / (double)peak.sum);
+    float factor = (float)(scale * (1 + 2 * (double)xent.spec.z_loss * log_z) / (double)softmax.sum);
     float base = (float)(scale * off), less = (float)(scale * (on - off));
     for (int64_t col = threadIdx.x * VEC; col < xent.cols; col += blockDim.x * VEC) {
         float x[VEC];
         int n = vec_length(xent.cols, col);
         load(x, xent.logits, row, col, n);
         UNROLL for (int i = 0; i < VEC; i++) x[i] =
-            expf(x[i] - peak.max) * factor - base - (col + i == target ? less : 0);
+            expf(x[i] - softmax.max) * factor - base - (col + i == target ? less : 0);
         store(xent.logits, row, col, n, x);
     }
 }
