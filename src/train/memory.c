@@ -54,6 +54,22 @@ static int64_t count_sent(Model *model, Optimizer *optimizer, const Config *conf
     return first + (n - 1) * (sent_in_step(model, optimizer, config, input_length, target_length, 2) - first);
 }
 
+static size_t box_bytes(Box box)
+{
+    return (size_t)(box.shape[0] * box.shape[1]) * sizeof(float);
+}
+
+/* What this rank writes into a checkpoint. */
+static size_t saved_bytes(const ParamStore *params, const Optimizer *optimizer)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < params_count(params); i++)
+        bytes += box_bytes(params_part(params, i));
+    for (int i = 0; i < optimizer_state_count(optimizer); i++)
+        bytes += box_bytes(optimizer_part(optimizer, i));
+    return bytes;
+}
+
 static bool plan_on(Device *null, const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
                     GError **error)
 {
@@ -70,6 +86,7 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     plan->optimizer = optimizer ? optimizer_device_bytes(optimizer) : 0;
     plan->host = optimizer && null->precision.offload ? bytes.masters + optimizer_bytes(optimizer) : 0;
     plan->trained = count_trained(model_params(model));
+    plan->saving = optimizer && config->train.save_async ? saved_bytes(model_params(model), optimizer) : 0;
     plan->device = null_memory(null);
     plan->sent = ok ? count_sent(model, optimizer, config, input_length, target_length) : 0;
     g_clear_pointer(&optimizer, optimizer_close);
@@ -90,21 +107,26 @@ bool memory_plan(const Config *config, int32_t input_length, int32_t target_leng
     bool ok = plan_on(null, config, input_length, target_length, plan, error);
     device_close(null);
     plan->batches = batch_bytes(config, input_length, target_length);
+    const Comm *ranks = config->parallel.comm;
+    plan->ranks = ranks && strcmp(comm_name(ranks), "thread") == 0 ? comm_size(ranks) : 1;
     return ok;
 }
 
 static size_t total_of(const MemoryPlan *plan)
 {
-    return plan->weights + plan->gradients + plan->optimizer + plan->activations + plan->batches;
+    return plan->saving + plan->weights + plan->gradients + plan->optimizer + plan->activations + plan->batches;
 }
 
 char *memory_describe(const MemoryPlan *plan)
 {
     g_autofree char *total = text_bytes(total_of(plan)), *weights = text_bytes(plan->weights),
                     *gradients = text_bytes(plan->gradients), *optimizer = text_bytes(plan->optimizer),
-                    *activations = text_bytes(plan->activations), *host = text_bytes(plan->host);
-    return g_strdup_printf("%s: weights %s, gradients %s, optimizer %s, activations %s%s%s", total, weights, gradients,
-                           optimizer, activations, plan->host ? ", on the host " : "", plan->host ? host : "");
+                    *activations = text_bytes(plan->activations), *host = text_bytes(plan->host),
+                    *saving = text_bytes(plan->saving);
+    g_autofree char *each = plan->ranks > 1 ? g_strdup_printf(" for each of %d ranks", plan->ranks) : g_strdup("");
+    return g_strdup_printf("%s%s: weights %s, gradients %s, optimizer %s, activations %s%s%s%s%s", total, each, weights,
+                           gradients, optimizer, activations, plan->saving ? ", a copy to save " : "",
+                           plan->saving ? saving : "", plan->host ? ", on the host " : "", plan->host ? host : "");
 }
 
 char *memory_describe_trained(const MemoryPlan *plan, int64_t params)
@@ -200,7 +222,8 @@ static size_t device_bytes(const MemoryPlan *plan, const Device *dev)
 
 static size_t machine_bytes(const MemoryPlan *plan, const Device *dev)
 {
-    return *dev->gpu.name ? plan->batches + plan->host : total_of(plan);
+    size_t ranks = (size_t)MAX(plan->ranks, 1);
+    return ranks * (*dev->gpu.name ? plan->batches + plan->host + plan->saving : total_of(plan));
 }
 
 /* Plans that might fit: the run with other values of these options. */

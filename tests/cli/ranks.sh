@@ -58,15 +58,19 @@ rank_run() {
 }
 
 # zero_row RANKS ZERO ACCUMULATE RECOMPUTE PRECISION MODEL OPTIMIZER: ZeRO makes the bits of data parallel, and in f32 the
-# losses of one rank. Microbatches that ZeRO 2 and 3 add up in another order than data parallel make the losses only.
+# losses of one rank. With several microbatches ZeRO 2 and 3 add up in another order than data parallel, alike.
 zero_row() {
     local micro="9 samples" name="$6-$7-$5-$1-zero$2-$3-$4"
     [ "$3" = no ] || micro='2 samples'
     set -- "$@" train.length="${steps:-12} steps" train.batch='9 samples' train.micro_batch="$micro" train.recompute="$4" \
         train.precision="$5" optim.name="$7" optim.min_dim_factored=16 train.save_every=0 train.eval_every=6
     rank_run "$name" "$6" "$1" "$2" "${@:8}"
-    rank_run plain "$6" "$1" 0 "${@:8}"
-    if [ "$3" = no ] || [ "$2" = 1 ]; then same "$work/plain" "$work/$name"; fi
+    if [ "$3" = no ] || [ "$2" = 1 ]; then
+        rank_run plain "$6" "$1" 0 "${@:8}"
+    else
+        rank_run plain "$6" "$1" $((5 - $2)) "${@:8}"
+    fi
+    same "$work/plain" "$work/$name"
     if [ "$5" = f32 ]; then
         rank_run one "$6" 1 0 "${@:8}"
         near "$work/one" "$work/$name"

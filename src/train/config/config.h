@@ -41,6 +41,7 @@ typedef struct TrainConfig {
     char *class_weights; /* factors on the loss of each class, separated by commas, or "balanced"; "" means 1 */
     int64_t threads;     /* compute threads; 0 means one per core */
     char *device;        /* name of the device, see compute_device_check */
+    bool save_async;     /* write checkpoints while training goes on */
     bool fairseq_log;    /* also write train_inner.jsonl, the log in fairseq's format */
 } TrainConfig;
 

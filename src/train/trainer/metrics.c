@@ -340,13 +340,13 @@ void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArr
     log_info("step %" PRId64 "%s%s%s", step, shown->str, name ? "  " : "", name ? name : "");
 }
 
-void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds)
+void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds, double stall)
 {
     if (metrics == NULL)
         return;
     g_autofree char *name = g_path_get_basename(folder);
-    write_line(metrics, json_pack("{s:s, s:I, s:s, s:f}", "kind", "save", "step", (json_int_t)step, "checkpoint", name,
-                                  "seconds", seconds));
+    write_line(metrics, json_pack("{s:s, s:I, s:s, s:f, s:f}", "kind", "save", "step", (json_int_t)step, "checkpoint",
+                                  name, "seconds", seconds, "stall_s", stall));
     log_info("step %" PRId64 "  saved %s (%.1fs)", step, folder, seconds);
 }
 

@@ -34,7 +34,8 @@ void metrics_train(Metrics *metrics, const TrainRecord *record);
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds);
 /* Writes the metrics (Metric) of a task's scores over n examples. name: of the task's held-out set; NULL means none. */
 void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArray *scores, int64_t n, double seconds);
-void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds);
+/* seconds: that writing took; stall: that training waited. */
+void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds, double stall);
 /* Writes a record of kind "event" with a text: "skipped: …", "train.length changed from …". */
 void metrics_event(Metrics *metrics, int64_t step, const char *what);
 /* Writes the whole configuration to TensorBoard as text. */

@@ -252,6 +252,8 @@ bool trainer_open(Trainer *t, GError **error)
     trainer_plan_best(t);
     if (!ranks_meet(t, error) || (first && !save_run(t, error)))
         return false;
+    if (config->train.save_async && !(t->save_ranks = comm_split(t->ranks, 0)))
+        return comm_check(t->ranks, error);
     advise(t);
     report_mixture(t);
     t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH, (PrefetchShare){ t->own_samples, t->samples });
@@ -262,6 +264,8 @@ bool trainer_open(Trainer *t, GError **error)
 
 void trainer_close(Trainer *t)
 {
+    trainer_end_save(t);
+    comm_close(t->save_ranks);
     metrics_close(t->metrics);
     fairseq_log_close(t->fairseq);
     g_clear_pointer(&t->prefetch, prefetch_close);

@@ -47,6 +47,8 @@ void ranks_abort(Trainer *t, const GError *problem)
     g_autofree char *why =
         rank == 0 ? g_strdup(problem->message) : g_strdup_printf("rank %d: %s", rank, problem->message);
     comm_abort(t->ranks, why);
+    if (t->save_ranks)
+        comm_abort(t->save_ranks, why);
 }
 
 int64_t ranks_agree(Trainer *t, int64_t value)

@@ -1,4 +1,5 @@
-/* saving.c: saves checkpoints: on schedule, when stopped, after an error. */
+/* saving.c: saves checkpoints: on schedule, when stopped, after an error. With train.save_async another thread of each
+ * rank writes a copy of the state while training goes on, over a group of ranks of its own (Trainer.save_ranks). */
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
@@ -6,37 +7,82 @@
 
 #include <inttypes.h>
 
-static bool write_checkpoint(Trainer *t, const char *folder, GError **error)
+#define LONG_WAIT_S 1 /* a save that waits longer than this for the one before says so */
+
+struct Save {
+    Snapshot *snapshot;
+    TrainState state; /* of the checkpoint */
+    Comm *ranks;
+    const char *dir; /* of the run */
+    int64_t keep_last, keep_every;
+    char *folder;            /* of the checkpoint */
+    double stall_s, write_s; /* seconds that training waited, and that writing took */
+    GThread *thread;         /* NULL means that the trainer's own thread writes */
+    gint done;               /* atomic: 1 when the thread is at its end */
+    bool written;
+    GError *problem;
+};
+
+static Save *save_new(Trainer *t, Comm *ranks)
 {
-    const TrainConfig *train = &t->config.train;
-    const char *dir = t->config.run.dir;
-    Checkpoint checkpoint = { .model = model_config(t->model),
-                              .ranks = t->ranks,
-                              .params = model_params(t->model),
-                              .optimizer = t->optimizer,
-                              .fp8 = model_fp8(t->model),
-                              .state = &t->state,
-                              .roles = model_roles(t->model),
-                              .tokenizer_hash = tokenizer_hash(t->tok) };
-    if (!checkpoint_save(folder, &checkpoint, error))
-        return false;
-    if (comm_rank(t->ranks) > 0)
-        return true;
-    if (!run_link(dir, "latest", t->state.attempts, error) ||
-        (t->state.best_step == t->state.attempts && !run_link(dir, "best", t->state.attempts, error)))
-        return false;
-    return run_retain(dir, train->keep_last, train->keep_every, t->state.best_step, error);
+    Save *save = g_new0(Save, 1);
+    const Checkpoint checkpoint = { .model = model_config(t->model),
+                                    .ranks = ranks,
+                                    .params = model_params(t->model),
+                                    .optimizer = t->optimizer,
+                                    .fp8 = model_fp8(t->model),
+                                    .state = &t->state,
+                                    .roles = model_roles(t->model),
+                                    .tokenizer_hash = tokenizer_hash(t->tok) };
+    *save = (Save){ .snapshot = snapshot_take(&checkpoint),
+                    .state = t->state,
+                    .ranks = ranks,
+                    .dir = t->config.run.dir,
+                    .keep_last = t->config.train.keep_last,
+                    .keep_every = t->config.train.keep_every,
+                    .folder = run_checkpoint_path(t->config.run.dir, t->state.attempts) };
+    return save;
 }
 
-/* Each rank writes its part; rank 0 writes everything that is not sharded. */
-static bool save_together(Trainer *t, const char *folder, GError **error)
+static void save_free(Save *save)
 {
-    if (comm_rank(t->ranks) == 0)
+    snapshot_free(save->snapshot);
+    g_clear_error(&save->problem);
+    g_free(save->folder);
+    g_free(save);
+}
+
+static bool write_checkpoint(Save *save)
+{
+    const TrainState *state = &save->state;
+    GError **error = &save->problem;
+    if (!snapshot_write(save->snapshot, save->folder, error))
+        return false;
+    if (comm_rank(save->ranks) > 0)
+        return true;
+    if (!run_link(save->dir, "latest", state->attempts, error) ||
+        (state->best_step == state->attempts && !run_link(save->dir, "best", state->attempts, error)))
+        return false;
+    return run_retain(save->dir, save->keep_last, save->keep_every, state->best_step, error);
+}
+
+/* Each rank writes its part; rank 0 writes the rest. */
+static void run_save(Save *save)
+{
+    double start = clock_seconds();
+    if (comm_rank(save->ranks) == 0)
         fault_point("save");
-    bool written = comm_agree(t->ranks, write_checkpoint(t, folder, error), error);
-    if (written)
-        t->saved = t->state;
-    return written;
+    save->written = comm_agree(save->ranks, write_checkpoint(save), &save->problem);
+    save->write_s = clock_seconds() - start;
+}
+
+static void *save_thread(void *context)
+{
+    Save *save = context;
+    log_set_rank(comm_rank(save->ranks), false);
+    run_save(save);
+    g_atomic_int_set(&save->done, 1);
+    return NULL;
 }
 
 /* For messages after a failed save. */
@@ -45,41 +91,91 @@ static const char *what_stands(const Trainer *t)
     return t->saved.attempts >= 0 ? "the checkpoint before it stands" : "no save has succeeded so far";
 }
 
+/* best_value must be that of a checkpoint that exists. */
+static void forget_best(Trainer *t, const Save *save)
+{
+    if (t->state.best_step != save->state.best_step)
+        return;
+    t->state.best_value = t->saved.best_value;
+    t->state.best_step = t->saved.best_step;
+    t->state.best_data = t->saved.best_data;
+}
+
+/* Notes what became of a save, and frees it. */
+static bool end_save(Trainer *t, Save *save, bool last, GError **error)
+{
+    bool fatal = !save->written && last;
+    if (save->written)
+        t->saved = save->state;
+    else
+        forget_best(t, save);
+    if (save->written) {
+        metrics_save(t->metrics, save->state.attempts, save->folder, save->write_s, save->stall_s);
+    } else if (fatal) {
+        g_propagate_error(error, g_steal_pointer(&save->problem));
+        fail_context(error, "the last save failed, %s", what_stands(t));
+    } else {
+        log_warning("step %" PRId64 " was not saved, %s and training goes on: %s", save->state.attempts, what_stands(t),
+                    save->problem->message);
+        metrics_event(t->metrics, save->state.attempts, save->problem->message);
+    }
+    save_free(save);
+    return !fatal;
+}
+
+void trainer_end_save(Trainer *t)
+{
+    Save *save = t->save;
+    if (save == NULL)
+        return;
+    double start = clock_seconds();
+    g_thread_join(save->thread);
+    save->stall_s += clock_seconds() - start;
+    if (clock_seconds() - start > LONG_WAIT_S)
+        log_info("waited %.1fs for the save of step %" PRId64, clock_seconds() - start, save->state.attempts);
+    t->save = NULL;
+    end_save(t, save, false, NULL);
+}
+
+/* A failed save is noted later, by trainer_end_save: where all ranks do it at the same step. */
+void trainer_look_at_save(Trainer *t)
+{
+    if (t->save && g_atomic_int_get(&t->save->done) && t->save->written)
+        trainer_end_save(t);
+}
+
 bool trainer_save(Trainer *t, bool last, GError **error)
 {
+    double start = clock_seconds();
+    trainer_end_save(t);
     if (t->saved.attempts == t->state.attempts && t->saved.evaluated == t->state.evaluated &&
         t->saved.evaluation_left == t->state.evaluation_left)
         return true;
-    double start = clock_seconds();
-    g_autofree char *folder = run_checkpoint_path(t->config.run.dir, t->state.attempts);
-    g_autoptr(GError) problem = NULL;
-    bool written = save_together(t, folder, &problem);
-    if (!written) { /* best_value must be that of a checkpoint that exists */
-        t->state.best_value = t->saved.best_value;
-        t->state.best_step = t->saved.best_step;
-        t->state.best_data = t->saved.best_data;
+    const bool beside = t->save_ranks && !last;
+    Save *save = save_new(t, beside ? t->save_ranks : t->ranks);
+    if (beside) {
+        snapshot_detach(save->snapshot);
+        save->stall_s = clock_seconds() - start;
+        save->thread = g_thread_new("save", save_thread, save);
+        t->save = save;
+    } else {
+        run_save(save);
+        save->stall_s = clock_seconds() - start;
     }
     every_done(&t->save_every);
     every_done(&t->save_within);
-    if (written) {
-        metrics_save(t->metrics, t->state.attempts, folder, clock_seconds() - start);
-    } else if (last) {
-        g_propagate_error(error, g_steal_pointer(&problem));
-        return fail_context(error, "the last save failed, %s", what_stands(t));
-    } else {
-        log_warning("step %" PRId64 " was not saved, %s and training goes on: %s", t->state.attempts, what_stands(t),
-                    problem->message);
-        metrics_event(t->metrics, t->state.attempts, problem->message);
-    }
-    return true;
+    return beside || end_save(t, save, last, error);
 }
 
 bool trainer_save_after_error(Trainer *t, GError **error)
 {
     if (comm_size(t->ranks) > 1) /* the error may be of one rank, and saving needs all of them */
         return false;
-    if (!g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_STOPPED) && t->state.attempts > 0 &&
-        trainer_save(t, false, NULL) && t->saved.attempts == t->state.attempts)
+    if (g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_STOPPED) || t->state.attempts == 0)
+        return false;
+    trainer_save(t, false, NULL);
+    trainer_end_save(t);
+    if (t->saved.attempts == t->state.attempts)
         fail_context(error, "after step %" PRId64 ", which is saved", t->state.attempts);
     return false;
 }

@@ -27,12 +27,16 @@ enum {
     SEEN_STOP = 16    /* a request to stop */
 };
 
+typedef struct Save Save; /* saving.c: a checkpoint that a thread writes */
+
 typedef struct Trainer {
     Comm *ranks;   /* the ranks that train this model together; each has a part of every batch */
     unsigned seen; /* SEEN_* flags of the last trainer_look */
     int64_t own_first,
-        own_samples; /* this rank's part of the samples of a step: index of the first one, and their number */
-    Config config;   /* a shallow copy of the caller's, with model.vocab resolved */
+        own_samples;  /* this rank's part of the samples of a step: index of the first one, and their number */
+    Config config;    /* a shallow copy of the caller's, with model.vocab resolved */
+    Comm *save_ranks; /* with train.save_async: a group of the same ranks, for the threads that write; else NULL */
+    Save *save;       /* the checkpoint that is being written; NULL means none */
     Tokenizer *tok;
     Device *dev;
     Model *model;
@@ -165,6 +169,10 @@ void trainer_report_best(const Trainer *t);
 /* Saves a checkpoint unless the current state is already saved. If saving fails, the previous checkpoint stays, and a
  * warning is logged so that training continues; with `last`, when there will be no further attempt, it is an error. */
 bool trainer_save(Trainer *t, bool last, GError **error);
+/* Waits for the checkpoint that is being written, if any, and notes what became of it. */
+void trainer_end_save(Trainer *t);
+/* The same if it has been written, without a wait. */
+void trainer_look_at_save(Trainer *t);
 /* After an error of training: saves a checkpoint and adds that to the error's message. Returns false. */
 bool trainer_save_after_error(Trainer *t, GError **error);
 /* After a request to stop: saves a checkpoint and replaces *error by an error that says so. If an evaluation is due,

@@ -135,6 +135,7 @@ static bool after_step(Trainer *t, const StepStats *stats, bool *end, GError **e
     bool best = false;
     t->window_started += gemm_peak_turn(&t->gemm_peak, GEMM_PEAK_SHARE); /* it is no part of the steps' time */
     log_step(t, stats, *end);
+    trainer_look_at_save(t);
     if (!*end && (t->seen & SEEN_STOP))
         return fail_stopped(error);
     if (trainer_evaluation_due(t, *end) && !trainer_evaluate(t, &best, error))
