@@ -1,4 +1,4 @@
-/* comm.c: the front door of collectives: checks what it is given and queues it; groups and their failure. */
+/* comm.c: the functions of comm.h: check arguments and queue collectives; groups and their failure. */
 #include "base/check.h"
 #include "comm/queue.h"
 
@@ -113,7 +113,7 @@ CommWork comm_all_reduce(Comm *comm, Tensor x)
     return comm->size == 1 ? 0 : add(comm, (Job){ .kind = JOB_ALL_REDUCE, .x = x }, NULL);
 }
 
-/* Where there is one rank, its part is all of x. */
+/* With one rank, its part is all of x. */
 static void copy_own(Tensor to, Tensor from)
 {
     if (to.p != from.p)

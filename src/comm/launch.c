@@ -2,7 +2,8 @@
 
 #include <glib.h>
 
-/* The variables of a launcher. A name that is NULL, or a variable that is not set, means that it does not tell. */
+/* The variables of a launcher. A name that is NULL, or a variable that is not set, means that the launcher does not
+ * give this number. */
 static const struct {
     const char *launcher, *rank, *size, *local_rank, *local_size;
 } launchers[] = {
@@ -14,7 +15,7 @@ static const struct {
     { "Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL },
 };
 
-/* A number from 0 on; `absent` where the variable is not set or holds something else. */
+/* The number >= 0 in a variable; `absent` if the variable is not set or holds something else. */
 static int number_of(const char *name, int absent)
 {
     guint64 value;

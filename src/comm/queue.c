@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-enum { JOBS = 256 }; /* more than a step queues before it waits */
+enum { JOBS = 256 }; /* more jobs than a step queues before it waits */
 
 struct CommQueue {
     Comm *comm;
     GThread *thread;
-    Monitor monitor;      /* guards the fields below */
+    Monitor monitor;      /* protects the fields below */
     Job jobs[JOBS];       /* job number n is jobs[n % JOBS] */
-    uint64_t added, done; /* jobs so far */
+    uint64_t added, done; /* number of jobs so far */
     bool stop;
 };
 

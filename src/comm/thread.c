@@ -1,4 +1,4 @@
-/* thread.c: ranks that are threads of one process. They read each other's tensors where those lie. */
+/* thread.c: ranks that are threads of one process. They read each other's tensors in place. */
 #include "base/check.h"
 #include "comm/backend.h"
 #include "comm/monitor.h"
@@ -6,25 +6,26 @@
 
 #include <string.h>
 
-/* A tensor that one rank offers another one. */
+/* A mailbox: a tensor that one rank sends to another. */
 typedef struct Mailbox {
     const void *offered; /* NULL means that the box is empty */
     size_t bytes;
 } Mailbox;
 
-/* What the ranks of one group share. */
+/* The shared state of the ranks of one group. */
 typedef struct ThreadGroup {
     int size;
-    Monitor monitor;      /* guards everything below */
-    int members;          /* ranks that have not closed it */
-    int arrived;          /* ranks at the meeting that is under way */
-    uint64_t meetings;    /* so far */
-    bool *here;           /* (size) whether rank r has arrived at it */
-    const void **offered; /* (2 × size) what rank r brought to a meeting with an even, with an odd number */
-    int reading;          /* ranks that may be reading what was brought to the last meeting */
+    Monitor monitor;      /* protects all fields below */
+    int members;          /* ranks that have not closed the group */
+    int arrived;          /* ranks that have arrived at the current meeting (barrier) */
+    uint64_t meetings;    /* number of meetings so far */
+    bool *here;           /* (size) whether rank r has arrived at the current meeting */
+    const void **offered; /* (2 × size) address that rank r offers at a meeting, separately for meetings with even and
+                             odd numbers */
+    int reading;          /* ranks that may be reading addresses offered at the last meeting */
     Mailbox *boxes;       /* (size × size) boxes[from × size + to] */
     char *failure;        /* NULL means none */
-    int lost;             /* the rank that did not come; -1 means none */
+    int lost;             /* the rank that did not answer; -1 means none */
 } ThreadGroup;
 
 static ThreadGroup *group_new(int size)
@@ -58,7 +59,7 @@ static void thread_close(Comm *comm)
         group_free(group);
 }
 
-/* The monitor is entered. */
+/* The caller holds the monitor. */
 static void fail_group(ThreadGroup *group, int lost, const char *why)
 {
     if (group->failure == NULL) {
@@ -84,7 +85,7 @@ static double deadline(const Comm *comm)
     return clock_seconds() + (comm->timeout_s > 0 ? comm->timeout_s : 1e9);
 }
 
-/* Takes part in the next meeting. The monitor is entered. */
+/* Takes part in the next meeting. The caller holds the monitor. */
 static bool arrive(Comm *comm, const void *offered)
 {
     ThreadGroup *group = comm->impl;
@@ -104,8 +105,8 @@ static bool arrive(Comm *comm, const void *offered)
     return group->meetings != number || comm_fail(comm, group->lost, "%s", group->failure);
 }
 
-/* Returns when all ranks have called it: what each of them brought, which the caller may read until it calls leave.
- * NULL means that the group has failed. */
+/* Returns when all ranks have called it. The result is the address that each rank offers, which the caller may read
+ * until it calls leave; NULL means that the group has failed. */
 static const void *const *meet(Comm *comm, const void *offered)
 {
     ThreadGroup *group = comm->impl;
@@ -117,7 +118,7 @@ static const void *const *meet(Comm *comm, const void *offered)
     return met ? all : NULL;
 }
 
-/* Returns when nobody reads what was brought to the last meeting any more, also where the group fails meanwhile. */
+/* Returns when no rank reads the addresses of the last meeting any more, even if the group fails meanwhile. */
 static bool leave(Comm *comm)
 {
     ThreadGroup *group = comm->impl;
@@ -165,7 +166,7 @@ static bool thread_broadcast(Comm *comm, Tensor x, int root)
     return offered && leave(comm);
 }
 
-/* Waits until the box holds something, or with `empty` nothing. The monitor is entered. */
+/* Waits until the mailbox is full, or with `empty` until it is empty. The caller holds the monitor. */
 static bool wait_box(Comm *comm, const Mailbox *box, bool empty, int peer)
 {
     ThreadGroup *group = comm->impl;
@@ -212,7 +213,7 @@ static bool thread_receive(Comm *comm, Tensor x, int from)
     return true;
 }
 
-/* The first member of each new group makes it; the others find it where that rank offers it. */
+/* The first member of each new group creates it and offers its address to the others. */
 static void *thread_split(Comm *comm, const int *members, int n, int rank)
 {
     ThreadGroup *made = n > 1 && rank == 0 ? group_new(n) : NULL;

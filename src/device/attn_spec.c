@@ -1,6 +1,6 @@
 #include "device/attn_spec.h"
 
-/* How many of the keys [begin, end) of a query lie in its key blocks: the mean over the heads. */
+/* How many of the keys [begin, end) of a query are in its key blocks, averaged over the heads. */
 static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t begin, int64_t end)
 {
     const BlockLayout *layout = spec->layout;
@@ -18,7 +18,7 @@ static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t beg
     return keys / heads;
 }
 
-/* Pairs of a query and a key that it attends to, of one head, in all sequences. */
+/* Number of pairs of a query and a key that it attends to, in one head, over all sequences. */
 static double visible_pairs(const AttnSpec *spec)
 {
     const int32_t *q = spec->cu_q.host, *k = spec->cu_k.host, *prefix = spec->prefix.host;

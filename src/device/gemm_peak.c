@@ -4,14 +4,16 @@
 
 #include <stdlib.h>
 
-/* Rows and columns of the matrices. On CPUs larger and smaller ones were no faster. A GPU needs large ones; they take
- * at most a GPU_SHARE-th of the memory that it has free. */
+/* Rows and columns of the matrices. On CPUs, other sizes were no faster. A GPU needs large matrices; they take at most
+ * 1 / GPU_SHARE of its free memory. */
 enum { SIDE = 1024, GPU_SIDE = 8192, GPU_SHARE = 128 };
-enum { GPU_QUEUED = 8 }; /* products of larger matrices between two waits, which would show beside one */
-enum { RANDOM = 65536 }; /* numbers of the factors, repeated: a GPU multiplies constants faster than it does data */
+enum { GPU_QUEUED = 8 }; /* products between two waits for a GPU, so that the time of waiting is negligible */
+enum {
+    RANDOM = 65536
+}; /* random numbers that fill the operands, repeated: a GPU multiplies constants faster than random data */
 
 #define TURN_SECONDS 0.01 /* shorter samples would lie within a burst, or within one thread's turn on a shared core */
-#define ALLOWANCE    0.2  /* seconds of gemm_peak_turn beside its share */
+#define ALLOWANCE    0.2  /* seconds that gemm_peak_turn may use in addition to its share */
 
 static int64_t side_of(Device *dev)
 {

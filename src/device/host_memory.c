@@ -1,4 +1,4 @@
-/* host_memory.c: the memory and transfers of devices that compute at once in memory of the host. */
+/* host_memory.c: memory and transfers of devices that compute in memory of the host, without a queue. */
 #include "device/op_table.h"
 
 #include <stdlib.h>
@@ -18,8 +18,8 @@ void *host_alloc(Device *dev, size_t bytes)
     if (p == NULL)
         return NULL;
     if (bytes >= HUGE)
-        (void)madvise(p, rounded, MADV_HUGEPAGE); /* a wish, not a need */
-    memset(p, 0, rounded);                        /* takes the pages before the first step, not within it */
+        (void)madvise(p, rounded, MADV_HUGEPAGE); /* only a hint to the kernel */
+    memset(p, 0, rounded);                        /* allocates the pages now, not during the first step */
     return p;
 }
 

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-/* What a letter stands for; rank 0 while nothing has fixed it. */
+/* The dimension that a letter stands for; rank 0 until an operand has defined it. */
 typedef struct Meaning {
-    int rank; /* 2 for ANY that is a matrix */
+    int rank; /* 2 if ANY is a matrix */
     int64_t d[2];
 } Meaning;
 
@@ -70,8 +70,7 @@ static size_t extent(Tensor t)
     return rows == 0 || cols == 0 ? 0 : (size_t)((rows - 1) * t.ld + cols) * dtype_bytes((DType)t.dtype);
 }
 
-/* Views of equally wide rows that lie side by side, such as slices of columns, are apart although their ranges of
- * addresses are not. */
+/* Two views of different columns of one matrix do not overlap, although their ranges of addresses do. */
 static bool overlap(Tensor a, Tensor b)
 {
     uintptr_t p = (uintptr_t)a.p, q = (uintptr_t)b.p;

@@ -1,4 +1,5 @@
-/* ops.c: the front door. What op_list.inc says of an operation is checked here, once, for every backend. */
+/* ops.c: the functions op_NAME: check an operation's arguments by op_list.inc, once for all backends, and call the
+ * backend's kernel. */
 #include "base/check.h"
 #include "base/clock.h"
 #include "device/op_table.h"
@@ -97,7 +98,7 @@ static void check_distance(const char *op, const Device *dev, const AttnSpec *sp
     CHECK(!biased && !spec->layout, "%s: distances with a bias or a layout", op);
 }
 
-enum { MOST_HEADS = 1 << 16 }; /* a head has 16 bits of the counter: see mask_row */
+enum { MOST_HEADS = 1 << 16 }; /* the index of a head has 16 bits of the dropout counter: see mask_row */
 
 static void check_attn(const char *op, const Device *dev, Tensor q, Tensor k, Tensor bias, const AttnSpec *spec,
                        const Dropout *drop)
@@ -172,7 +173,7 @@ void device_group_begin(Device *dev)
     dev->ops->group(dev, true);
 }
 
-/* A group is timed as a whole: by the operation called last. */
+/* A group is timed as a whole; the time is added to the operation that was called last. */
 void device_group_end(Device *dev)
 {
     if (dev->profile == NULL) {
@@ -190,7 +191,7 @@ bool device_groups(const Device *dev)
     return dev->ops->group != host_group;
 }
 
-/* What each operation is: its checks, the backend's kernel, and the time where somebody asked for it. */
+/* Each op_NAME: the checks, the backend's kernel, and the time if dev->profile is set. */
 #define NO_RULES (void)op
 #define OP(name, parameters, arguments, operands, rules, flops)                                                        \
     void op_##name parameters                                                                                          \

@@ -17,7 +17,8 @@ void profile_clear(Profile *profile)
 static void add_row(Profile *profile, const char *op, double seconds)
 {
     int i = 0;
-    while (i < profile->n && profile->rows[i].op != op) /* each name is one literal of ops.c */
+    while (i < profile->n &&
+           profile->rows[i].op != op) /* names are compared by address: each is one string literal of ops.c */
         i++;
     CHECK(i < PROFILE_OPS, "more than %d operations", PROFILE_OPS);
     if (i == profile->n) {
@@ -40,7 +41,7 @@ static ProfileEvent *add_event(Profile *profile)
     return &profile->events[profile->n_events++];
 }
 
-/* Tensors beyond the end of the buffer are left out. */
+/* Tensors that do not fit in the buffer are left out. */
 static void write_shapes(char *to, const Operand *operands, int n)
 {
     size_t used = 0;
@@ -99,7 +100,7 @@ void profile_open_phase(Device *dev, const char *name, int number)
     if (!profile->keeps_events)
         return;
     CHECK(profile->n_open < PROFILE_DEPTH, "%s: more than %d phases within each other", name, PROFILE_DEPTH);
-    device_synchronise(dev); /* work of before is not the phase's */
+    device_synchronise(dev); /* earlier work does not belong to the phase */
     ProfileEvent *event = add_event(profile);
     *event = (ProfileEvent){ .name = name, .number = number, .is_phase = true, .start = clock_seconds() };
     profile->open[profile->n_open++] = profile->n_events - 1;

@@ -4,11 +4,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Where a logarithm is a whole number a bucket begins or ends, and float arithmetic may land on its other side: hence
- * long double and a margin far above its rounding, far below one distance. */
+/* Buckets begin where a logarithm is a whole number, and rounding in float arithmetic could move a distance to the
+ * wrong bucket. So this computes in long double, with a margin far above its rounding error and far below the
+ * difference of two distances. */
 #define MARGIN 1e-12L
 
-/* The share of the way from `from` to `to` that a distance has come, on a logarithmic scale. */
+/* Position of a distance between `from` (0) and `to` (1) on a logarithmic scale. */
 static long double way(int32_t distance, int32_t from, int32_t to)
 {
     return logl((long double)distance / from) / logl((long double)to / from);

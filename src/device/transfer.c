@@ -1,9 +1,9 @@
-/* transfer.c: memory of a device, and what goes there and back. */
+/* transfer.c: memory of a device, and transfers to and from it. */
 #include "base/check.h"
 #include "device/cast.h"
 #include "device/op_table.h"
 
-enum { CHUNK = 1024 }; /* numbers cast at a time */
+enum { CHUNK = 1024 }; /* numbers that are converted at a time */
 
 void *device_alloc(Device *dev, size_t bytes)
 {
@@ -83,7 +83,7 @@ void device_settle(Device *dev)
     device_synchronise(dev);
 }
 
-/* A tensor as runs of numbers without gaps: one, or its rows. */
+/* A tensor as contiguous pieces: one piece, or its rows. */
 typedef struct Pieces {
     int64_t n, length;
 } Pieces;
@@ -100,7 +100,7 @@ static char *piece_at(Tensor t, int64_t i, int64_t offset)
     return (char *)t.p + (size_t)(i * t.ld + offset) * dtype_bytes((DType)t.dtype);
 }
 
-/* How many numbers from `first` on go at a time: with a cast at most CHUNK. */
+/* How many numbers from `first` on are transferred at a time: at most CHUNK if they are converted. */
 static int64_t count_of(Pieces pieces, int64_t first, bool cast)
 {
     return cast && pieces.length - first > CHUNK ? CHUNK : pieces.length - first;
@@ -122,7 +122,7 @@ void tensor_write(Device *dev, Tensor to, const void *from, DType dtype)
         }
 }
 
-/* Waits only where it casts. */
+/* Waits only if it converts. */
 static void read_numbers(Device *dev, void *to, DType dtype, Tensor from)
 {
     Pieces pieces = pieces_of(from);

@@ -1,5 +1,6 @@
-/* library.c: the inside of loam-mpi.so. Every call polls until its messages have arrived: Open MPI makes no progress
- * while nobody is inside it, and a blocking wait could neither end after a time nor hear that another rank gives up. */
+/* library.c: the implementation of loam-mpi.so. Every call polls until its messages have arrived: Open MPI makes
+ * progress only within its functions, and a blocking wait could neither time out nor notice that another rank gives up.
+ */
 #include "comm/mpi/library.h"
 
 #include "base/clock.h"
@@ -17,17 +18,17 @@ enum {
     SPINS = 200 /* polls before a wait begins to sleep between them */
 };
 #define CHUNK      ((size_t)1 << 30) /* bytes of a message: MPI counts them with an int */
-#define LONGEST_NS 200000            /* of a sleep between polls: what a wait may be late */
+#define LONGEST_NS 200000            /* longest sleep between polls, by which a wait may end late */
 
 struct MpiGroup {
-    MPI_Comm comm, aborts; /* messages of data, and of ranks that give up */
+    MPI_Comm comm, aborts; /* communicators for data, and for messages of ranks that give up */
     int rank, n_ranks;
     MPI_Request *requests;
-    int *peers; /* of each request: the rank that it waits for */
+    int *peers; /* for each request, the rank for which it waits */
     int n_requests, room;
 };
 
-static int groups; /* open ones */
+static int groups; /* number of open groups */
 
 static bool fail(MpiFailure *failure, int code, int rank)
 {
@@ -74,7 +75,7 @@ static int first_missing(MpiGroup *group)
     return -1;
 }
 
-/* Messages that did not arrive no longer may: their memory goes back to the caller. */
+/* Cancels messages that have not arrived, since their memory goes back to the caller. */
 static void drop_requests(MpiGroup *group)
 {
     for (int i = 0; i < group->n_requests; i++)
@@ -82,7 +83,7 @@ static void drop_requests(MpiGroup *group)
             MPI_Request_free(&group->requests[i]);
 }
 
-/* Polls until all requests are done, the time is over, or a rank has given up. */
+/* Polls until all requests are done, the timeout is over, or a rank has given up. */
 static bool poll_all(MpiGroup *group, double timeout_s, MpiFailure *failure)
 {
     double end = clock_seconds() + timeout_s;
@@ -137,8 +138,8 @@ static int post(MpiGroup *group, const MpiPiece *piece, int peer, bool receives)
     return code;
 }
 
-/* Receives are posted first, so that no message has to be kept; peers in turns, so that not all ranks send to rank 0.
- */
+/* Receives are posted first, so that MPI need not buffer messages; every rank starts with another peer, so that not all
+ * send to rank 0 at once. */
 static bool exchange(MpiGroup *group, const MpiPiece *send, const MpiPiece *receive, double timeout_s,
                      MpiFailure *failure)
 {
@@ -169,7 +170,7 @@ static bool broadcast(MpiGroup *group, MpiPiece piece, int root, double timeout_
     return true;
 }
 
-/* Not waited for: whoever does not listen any more must not hold up the one that gives up. */
+/* It does not wait for the other ranks to receive this, since some may no longer answer. */
 static void abort_group(MpiGroup *group, const char *why)
 {
     static char text[MPI_WHY];

@@ -11,11 +11,11 @@
 
 #define FILE_NAME "loam-mpi.so"
 
-enum { STAGE_BYTES = 4 << 20 }; /* of one rank's part that arrives at once, for a sum */
+enum { STAGE_BYTES = 4 << 20 }; /* bytes of one rank's part that are received at a time, for a sum */
 
 typedef struct MpiImpl {
     MpiGroup *group;
-    MpiPiece *send, *receive; /* (size) of the exchange that is under way */
+    MpiPiece *send, *receive; /* (size) pieces of the current exchange */
     char *stage;              /* (size × STAGE_BYTES) parts of the other ranks, for a sum */
     const void **addends;     /* (size) */
 } MpiImpl;
@@ -47,13 +47,14 @@ static void clear_pieces(const MpiImpl *impl, int size)
     memset(impl->receive, 0, sizeof *impl->receive * (size_t)size);
 }
 
-/* Bytes [at, at + STAGE_BYTES) of a part of `bytes` bytes: how many there are. */
+/* How many of the bytes [at, at + STAGE_BYTES) are within a part of `bytes` bytes. */
 static size_t staged(size_t bytes, size_t at)
 {
     return at < bytes ? MIN(bytes - at, STAGE_BYTES) : 0;
 }
 
-/* Each rank sends the others their parts of x, and adds up what it receives of its own, STAGE_BYTES at a time. */
+/* Each rank sends every other rank that rank's part of x, and adds the parts that it receives for itself, STAGE_BYTES
+ * at a time. */
 static bool mpi_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *starts)
 {
     const MpiImpl *impl = comm->impl;
@@ -177,7 +178,7 @@ static const CommBackend mpi_backend = { .name = "mpi",
                                          .receive = mpi_receive,
                                          .abort = mpi_abort };
 
-/* Beside the program, or in ../lib/loam where it is installed; g_free. NULL: there is none. */
+/* Beside the program, or in ../lib/loam where it is installed; g_free. NULL if there is none. */
 static char *find_file(void)
 {
     static const char *const places[] = { FILE_NAME, "../lib/loam/" FILE_NAME };

@@ -48,7 +48,8 @@ Range attn_seen(const Head *head, int64_t i, const Run *run)
     return (Range){ begin, max_i64(min_i64(range.end - run->begin, run->keys), begin) };
 }
 
-/* The keys of [begin, end) join the block's last run where they follow it, as far as its tile has room. */
+/* Adds keys [begin, end) to the block: to its last key range, if they follow it and fit its tile, otherwise as new
+ * ranges. */
 static void add_run(Block *b, Run *runs, Tiling tiling, int64_t begin, int64_t end)
 {
     while (begin < end) {

@@ -1,4 +1,5 @@
-/* cpu: matrix products by oneDNN, everything else by the kernels, which are built once for each instruction set. */
+/* cpu.c: the cpu backend: matrix products by oneDNN, everything else by the kernels, which are built once for each
+ * instruction set. */
 #include "base/check.h"
 #include "base/fatal.h"
 #include "device/cpu/isa.h"
@@ -21,7 +22,7 @@ static void flush_denormals(int threads)
     cpu_flush_denormals();
 }
 
-/* The dtypes that the kernels are made for. */
+/* The dtypes that the kernels support. */
 static void check_precision(Precision p)
 {
     CHECK(p.compute == DT_F32 || p.compute == DT_BF16 || p.compute == DT_F16, "compute in %s", dtype_name(p.compute));
@@ -31,8 +32,8 @@ static void check_precision(Precision p)
           dtype_name(p.state));
 }
 
-/* Kernels count on teams of the size that they ask for, so that sums are always added in the same order: OpenMP may not
- * give fewer threads when the machine is busy. */
+/* Kernels rely on getting the number of threads that they request, so that sums are always added in the same order:
+ * OpenMP may not give fewer threads when the machine is busy. */
 Device *device_open_cpu(int threads, Precision precision)
 {
     check_precision(precision);

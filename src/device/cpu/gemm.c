@@ -27,13 +27,13 @@ void cpu_gemm_enter(const Device *dev)
 }
 
 enum {
-    MIN_ROWS = 128,  /* rows of y: the fewest worth a thread, */
-    PART_ROWS = 256, /* the fewest of a part where a thread has several, */
-    ROW_UNIT = 16,   /* and a part is a multiple of it */
-    MOST_PARTS = 4   /* of a thread */
+    MIN_ROWS = 128,  /* fewest rows of y for which a thread is used */
+    PART_ROWS = 256, /* fewest rows of a part if a thread has several parts */
+    ROW_UNIT = 16,   /* rows of a part are a multiple of this */
+    MOST_PARTS = 4   /* most parts of a thread */
 };
 
-/* y = beta · y, the product of factors without numbers, for which oneDNN leaves y as it is. beta 0 does not read y. */
+/* y = beta · y: the product of empty operands, for which oneDNN does not change y. If beta is 0, y is not read. */
 static void scale_or_clear(Device *dev, Tensor y, float beta)
 {
     if (beta == 0)
@@ -42,7 +42,8 @@ static void scale_or_clear(Device *dev, Tensor y, float beta)
         dev->ops->scale(dev, y, y, beta);
 }
 
-/* With enough rows for every thread, the team shares them: up to a fifth faster than oneDNN's own division. */
+/* If there are enough rows, they are divided among the threads here, which is up to a fifth faster than oneDNN's own
+ * division. */
 static void gemm_f32(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
 {
     int64_t m = y.d[0], n = y.d[1], k = a.d[ta ? 0 : 1], units = (m + ROW_UNIT - 1) / ROW_UNIT;
@@ -85,7 +86,7 @@ void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, b
         dev->ops->bias_add(dev, y, y, bias);
 }
 
-/* The panel itself, or its numbers in f32 side by side. */
+/* The panel itself, or a contiguous copy of it in f32. */
 static Panel widened_panel(Device *dev, float *to, Panel panel, int64_t rows, int64_t cols)
 {
     if (panel.dtype == DT_F32)

@@ -1,35 +1,37 @@
-/* gemm_widened.c: products of dtypes that the processor does not multiply (f16; bf16 without AVX-512-BF16 or AMX): the
- * factors are widened to f32 and multiplied by oneDNN. y is cut into blocks of columns, what is summed over into blocks
- * of depth. All threads widen a block of the right factor, for all; then each thread widens its own rows of the left
- * factor, a group at a time, and multiplies them (where rows are few, all rows by its own columns). */
+/* gemm_widened.c: matrix products of dtypes for which the processor has no instructions (f16; bf16 without AVX-512-BF16
+ * or AMX): operands are converted to f32 and multiplied by oneDNN. y is divided into blocks of columns, and the
+ * dimension that is summed over (the depth) into blocks as well. All threads together convert a block of the right
+ * operand; then each thread converts its own rows of the left operand, a group at a time, and multiplies them (or, if
+ * there are few rows, all rows by its own columns). */
 #include "device/cpu/cpu.h"
 #include "device/cpu/pool.h"
 
 #include <string.h>
 
 enum {
-    COLS = 1024,             /* of y, of a block */
-    DEPTH = 4096,            /* of a block; products of layers are no deeper, so that sums need one block only */
-    GROUP_NUMBERS = 1 << 18, /* of the left factor that a thread widens at a time: 1 MiB, near the second-level cache */
-    MOST_GROUP = 128,        /* rows of a group */
-    UNIT = 16,               /* shares and groups are multiples of it */
-    FEW_ROWS = 64,           /* fewer rows a thread are not worth sharing rows */
-    FEW = 1 << 18            /* multiplications that are not worth a second thread */
+    COLS = 1024,  /* columns of y in a block */
+    DEPTH = 4096, /* depth of a block; the products of usual layers are not deeper, so that one block is enough */
+    GROUP_NUMBERS =
+        1 << 18, /* numbers of the left operand that a thread converts at a time: 1 MiB, about the second-level cache */
+    MOST_GROUP = 128, /* rows of a group */
+    UNIT = 16,        /* shares and groups are multiples of this */
+    FEW_ROWS = 64,    /* with fewer rows per thread, threads share columns instead of rows */
+    FEW = 1 << 18     /* with fewer multiplications only one thread is used */
 };
 
 typedef struct Product {
     Device *dev;
     Tensor y, a, b;
-    const float *bias; /* NULL: none */
+    const float *bias; /* NULL means no bias */
     bool ta, tb;
     float alpha, beta;
     int64_t rows, cols, depth; /* of the whole product */
     int64_t group;             /* rows of a group */
-    bool in_place;             /* sums are added up in y, which is f32 */
-    bool one_block;            /* of depth: a thread's sums are written to y at once, and may be forgotten */
-    float *right;              /* a block of the right factor */
+    bool in_place;             /* sums are accumulated in y, which is f32 */
+    bool one_block;            /* the depth is one block: a thread's sums are written to y at once and not kept */
+    float *right;              /* a block of the right operand */
     Pool *pool;                /* groups of rows */
-    float *left, *sums;        /* a group for each thread; sums: likewise, or of all rows where not one_block */
+    float *left, *sums;        /* one group per thread; sums: the same, or sums of all rows unless one_block */
 } Product;
 
 typedef struct Block {
@@ -54,7 +56,7 @@ static Tensor part_of(Tensor t, Range rows, Range cols)
     return tensor_slice_cols(tensor_slice_rows(t, rows.begin, length(rows)), cols.begin, length(cols));
 }
 
-/* The part as f32, rows side by side. */
+/* The part as f32, contiguous. */
 static void widen(const Product *p, float *to, Tensor part)
 {
     if (part.d[0] > 0 && part.d[1] > 0)
@@ -113,7 +115,7 @@ static void multiply_group(const Product *p, const float *left, Block block, Ran
         write_sums(p, y, sums, ld, cols.begin);
 }
 
-/* Widens a group of rows of the left factor, and multiplies it with columns of the block. */
+/* Converts a group of rows of the left operand to f32, and multiplies it with columns of the block. */
 static void widen_and_multiply(const Product *p, Block block, Range rows, Range cols)
 {
     float *left = p->left + omp_get_thread_num() * p->group * min_i64(p->depth, DEPTH);
@@ -121,7 +123,7 @@ static void widen_and_multiply(const Product *p, Block block, Range rows, Range 
     multiply_group(p, left, block, rows, cols);
 }
 
-/* What each thread of a team does with a block: multiplies groups of rows or, where rows are few, all by its own
+/* The work of each thread with a block: multiplies groups of rows or, if there are few rows, all rows by its own
  * columns. */
 static void multiply_block(const Product *p, Block block)
 {
@@ -145,7 +147,7 @@ static void multiply(const Product *p)
 {
     for (int64_t col = 0; col < p->cols; col += COLS) {
         Block block = { .cols = { col, min_i64(col + COLS, p->cols) } };
-        do { /* once where the depth is 0 */
+        do { /* runs once if the depth is 0 */
             block.depth.end = min_i64(block.depth.begin + DEPTH, p->depth);
             multiply_block(p, block);
             block.depth.begin = block.depth.end;
@@ -159,7 +161,7 @@ static int64_t most_rows(int64_t depth)
     return min_i64(GROUP_NUMBERS / (depth > 0 ? min_i64(depth, DEPTH) : 1) / UNIT * UNIT, MOST_GROUP);
 }
 
-/* Rows of a group: so many that the team's groups are about equal, and as many for each thread. */
+/* Number of rows of a group, such that groups are about equal and each thread has the same number of groups. */
 static int64_t group_rows(int64_t rows, int64_t most, int team)
 {
     int64_t groups = team * max_i64((rows + team * most - 1) / (team * most), 1);

@@ -1,4 +1,4 @@
-/* isa.c: all that depends on the kind of processor, but for the kernels themselves. */
+/* isa.c: everything that depends on the kind of processor, except the kernels. */
 #include "device/cpu/isa.h"
 
 #include "base/check.h"
@@ -40,14 +40,14 @@ static bool has_amx(void)
     return has_avx512_bf16() && bits && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
 }
 
-/* Intel's VDPBF16PS takes as long as four multiply-adds of f32 and does the work of two (100 and 216 GFLOP/s a thread
- * on a Xeon of 2024); AMD's does twice the work of one in its time. */
+/* Intel's VDPBF16PS takes as long as four multiply-adds of f32 and does the work of two (100 against 216 GFLOP/s per
+ * thread on a Xeon of 2024); AMD's takes as long as one and does the work of two. */
 static bool has_fast_avx512_bf16(void)
 {
     return has_avx512_bf16() && !__builtin_cpu_is("intel");
 }
 
-/* Each with all of those before it. */
+/* Each instruction set includes all earlier ones. */
 static const Isa isas[] = {
     { "avx2", has_avx2, &cpu_ops_avx2, NULL, NULL },
     { "avx512", has_avx512, &cpu_ops_avx512, NULL, NULL },

@@ -1,4 +1,4 @@
-/* sgemm.c: dnnl_sgemm, whose failures end the program: for gemm.c and gemm_widened.c. */
+/* sgemm.c: calls dnnl_sgemm and ends the program if it fails; for gemm.c and gemm_widened.c. */
 #include "base/check.h"
 #include "base/fatal.h"
 #include "device/cpu/cpu.h"

@@ -1,5 +1,4 @@
-/* cpu/workspace.c: the scratch memory of kernels; apart from cpu.c, which opens the device and so names every kernel.
- */
+/* cpu/workspace.c: scratch memory of kernels. It is not in cpu.c, since that file refers to all kernels. */
 #include "base/fatal.h"
 #include "device/cpu/cpu.h"
 

@@ -45,8 +45,8 @@ static void score_gradient_row(float *p, float *dp, float delta, const Scratch *
     }
 }
 
-/* A run's share of a block's gradients, from the probabilities and the gradients of its scores. `first`: dq is written,
- * else added to; beta is that of dk and dv. */
+/* Adds the part of one key range to a block's gradients, from the probabilities and the gradients of its scores. first:
+ * dq is written instead of added to; beta: factor on the old dk and dv. */
 static void run_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Block b, const Run *run, bool first,
                     float beta)
 {
@@ -62,7 +62,7 @@ static void run_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Bloc
                   keys, size, b.rows, scale, beta, scratch->panels);
 }
 
-/* A tile's share of the gradients. deltas (rows): see score_gradient_row. */
+/* Adds the part of one tile to the gradients. deltas (rows): as in score_gradient_row. */
 static void tile_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Block tile, const float *deltas,
                      bool first, float beta)
 {
@@ -82,7 +82,7 @@ static void tile_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Blo
         run_bwd(dev, hb, scratch, tile, run, first && run == tile.runs, beta);
 }
 
-/* beta is that of dk and dv: 0 where no block came before and this one attends to all keys, else 1. */
+/* beta: factor on the old dk and dv; 0 for the first block if it attends to all keys, otherwise 1. */
 static void block_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Block b, float beta)
 {
     int64_t size = hb->head.size;
@@ -98,7 +98,7 @@ static void block_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Bl
         row_write(hb->dq, b.first + r, 0, size, scratch->block + r * size);
 }
 
-/* The first query of the block that ends before `end`: blocks begin where forward has them. */
+/* The first query of the block that ends before `end`; blocks are the same as in forward. */
 static int64_t block_before(const Head *head, int64_t end)
 {
     const BlockLayout *layout = head->spec->layout;
@@ -109,8 +109,8 @@ static int64_t block_before(const Head *head, int64_t end)
     return begin + (end - 1 - begin) / step * step;
 }
 
-/* From the last block to the first: the last queries attend to every key, causal or not, but for a window or a layout.
- * `first_head`: no head has added to the scratch memory's dk and dv yet. */
+/* Goes from the last block to the first, since without a window or a layout the last queries attend to every key,
+ * causal or not. first_head: true if no head has been added to scratch->dk and dv yet. */
 static void head_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, bool first_head)
 {
     const Head *head = &hb->head;
@@ -135,8 +135,8 @@ static void head_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, boo
     }
 }
 
-/* dbias = beta·dbias + Σ over sequences, in their order. Each sequence's sums lie where its rows begin in `sums` (H, Nq
- * + Nk) and start with that of j - i = 1 - Tq. `row` has room for a row of dbias. */
+/* dbias = beta·dbias + Σ over sequences, in their order. In `sums` (H, Nq + Nk), the sums of a sequence begin at the
+ * index of its first rows, with that of j - i = 1 - Tq. row: buffer for a row of dbias. */
 static void reduce_bias(Tensor dbias, float beta, const float *sums, int64_t ld, const AttnSpec *spec, float *row)
 {
     int64_t n = dbias.d[1];
@@ -162,7 +162,7 @@ typedef struct Memory {
     float *sums;
     int64_t ld_sums;
     char *threads;
-    size_t row_bytes, bytes; /* of a row, and of a thread with its row */
+    size_t row_bytes, bytes; /* bytes of a row; bytes of a thread, with its row */
 } Memory;
 
 static Memory memory_open(Device *dev, const AttnSpec *spec, int64_t size, int64_t ld_sums)
@@ -175,7 +175,7 @@ static Memory memory_open(Device *dev, const AttnSpec *spec, int64_t size, int64
     return (Memory){ bf16, (float *)workspace, ld_sums, workspace + sums_bytes, row, bytes };
 }
 
-/* Head `kv_head` of the keys of sequence s with all its heads of queries: they add to the same dk and dv. */
+/* Backward of key head kv_head of sequence s with all its query heads, which add to the same dk and dv. */
 static void kv_head_bwd(Device *dev, const Bwd *t, int32_t s, int32_t kv_head, const Memory *memory)
 {
     char *mine = memory->threads + (size_t)omp_get_thread_num() * memory->bytes, *rest = mine + memory->row_bytes;

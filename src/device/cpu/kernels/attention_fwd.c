@@ -35,7 +35,7 @@ static float exponentials(float *scores, float max, int64_t n)
     return total;
 }
 
-/* The largest score of a row so far, and the sum of e^(score - max). */
+/* Online softmax of a row: the largest score so far, and the sum of e^(score - max). */
 typedef struct Softmax {
     float max, sum;
 } Softmax;
@@ -67,7 +67,7 @@ static void scale_row(float *row, float factor, int64_t n)
     SIMD for (int64_t c = 0; c < n; c++) row[c] *= factor;
 }
 
-/* A tile's part of the sums of a block: scratch->block (rows,size) += e^(scores - max) v. */
+/* Adds the part of one tile to the sums of a block: scratch->block (rows,size) += e^(scores - max) v. */
 static void tile_fwd(Device *dev, const Scratch *scratch, const Head *head, Block tile, Softmax *softmax, bool first)
 {
     int64_t ld = attn_tile_ld(head), size = head->size;

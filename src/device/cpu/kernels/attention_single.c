@@ -1,5 +1,5 @@
-/* attention_single.c: attention forward of few queries a sequence, as decoding has them. It takes as long as reading
- * the keys and values, so a row of them is read once for all heads, where it lies, and no tile is made. */
+/* attention_single.c: attention forward for few queries per sequence, as in decoding. Its time is that of reading keys
+ * and values, so each row of them is read once, in place, for all heads, without tiles. */
 #include "device/cpu/kernels/head.h"
 
 #include "base/float16.h"
@@ -8,17 +8,17 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-enum { COMMON = 64 }; /* channels of a head that the loops are compiled for, too: these take half the time */
+enum { COMMON = 64 }; /* head size for which the loops are also compiled with a constant: that takes half the time */
 
 /* n heads of a sequence, with scratch memory for one query. */
 typedef struct Task {
-    Head head; /* the first of them: the rows of q, k and v go on with those of the others */
+    Head head; /* the first of these heads; in rows of q, k and v the other heads follow it */
     Tensor bias, lse, o;
-    int64_t n, n_kv, share; /* n_kv heads of keys, each of which `share` heads read */
+    int64_t n, n_kv, share; /* n query heads, n_kv key heads, and `share` query heads per key head */
     float *scores;          /* (n,max_k) */
-    float *query;           /* (n,size), where q is not f32 */
+    float *query;           /* (n,size), used if q is not f32 */
     float *sums;            /* (n,size) */
-    float *row;             /* of keys, values or biases, where those are not f32 */
+    float *row;             /* buffer for a row of keys, values or biases that are not f32 */
 } Task;
 
 /* Number i of a row in f32 or bf16. */
@@ -131,7 +131,7 @@ static void set_desk(Task *t, char *memory)
     t->row = (float *)(void *)(memory + row_bytes(t->n * size));
 }
 
-/* Heads for a task: all of a sequence, or so few that every thread gets some. */
+/* Number of heads of a task: all heads of a sequence, or fewer, so that every thread has work. */
 static int64_t heads_together(const Device *dev, const AttnSpec *spec)
 {
     int64_t all = attn_kv_heads(spec), n_seq = max_i64(spec->n_seq, 1);

@@ -1,16 +1,16 @@
-/* distance.c: attention with embeddings of distances in its scores (AttnDistance), a score at a time: few models have
- * them. */
+/* distance.c: attention with embeddings of distances in its scores (AttnDistance), one score at a time: few models need
+ * it. */
 #include "device/cpu/kernels/head.h"
 
 #include <math.h>
 
-/* Scratch memory of a thread: a head in f32, rows side by side, and what backward adds up. */
+/* Scratch memory of one thread: the tensors of a head in f32, contiguous, and sums of backward. */
 typedef struct Scratch {
-    const float *table; /* of embeddings, the same for all threads */
+    const float *table; /* the embeddings, shared by all threads */
     float *scores, *mask, *q, *k, *v, *dout, *o, *dq, *dk, *dv, *dtable;
 } Scratch;
 
-/* the next n numbers of a thread's scratch memory. */
+/* Takes the next n numbers of a thread's scratch memory. */
 static float *take(char *memory, size_t *used, int64_t n)
 {
     return attn_take(memory, used, (size_t)n * sizeof(float));
@@ -127,7 +127,7 @@ static void row_fwd(float *o, float *lse, const Scratch *scratch, const Head *he
     *lse = total > 0 ? max + logf(total) : 0;
 }
 
-/* The workspace: the table of embeddings in f32, then scratch memory for each thread, `bytes` apart. */
+/* The workspace: the table of embeddings in f32, then `bytes` of scratch memory per thread. */
 typedef struct ScratchPool {
     char *memory;
     const float *table;
@@ -171,8 +171,8 @@ void cpu_attn_distance_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k
     }
 }
 
-/* The gradients of a score's query, key and embedding grow by their parts of ds, the gradient of the score times the
- * scale. `keys` is 1 with AttnDistance.keys, else 0. */
+/* Adds the gradients of a score's query, key and embedding. ds: gradient of the score times the scale; keys: 1 with
+ * AttnDistance.keys, otherwise 0. */
 static void pair_bwd(float *restrict dq, float *restrict dk, float *restrict de, const float *restrict q,
                      const float *restrict k, const float *restrict e, float ds, float keys, int64_t n)
 {
@@ -217,8 +217,8 @@ static void head_bwd(const HeadBwd *hb, const Scratch *scratch)
         row_write(hb->dq, i, 0, size, scratch->dq + i * size);
 }
 
-/* dtable = beta·dtable + Σ over threads, in their order: which tasks a thread has does not change from run to run.
- * `sum` has room for a row. */
+/* dtable = beta·dtable + Σ over threads, in their order: which tasks a thread has does not change from run to run. sum:
+ * buffer for a row. */
 static void reduce_table(const AttnSpec *spec, const ScratchPool *pool, int threads, float *sum)
 {
     Tensor d = spec->distance->dtable;

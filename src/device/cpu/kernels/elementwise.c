@@ -1,5 +1,5 @@
-/* elementwise.c: sums, dropout and activations over rows of tokens, in chunks of channels whose factors lie in the
- * first-level cache. */
+/* elementwise.c: sums, dropout and activations over rows of tokens, in chunks of channels whose dropout factors stay in
+ * the first-level cache. */
 #include "device/cpu/kernels/rows.h"
 #include "device/cpu/mask.h"
 
@@ -7,7 +7,7 @@
 
 enum { CHUNK = 256 };
 
-/* Chunks that stand in for an absent operand. */
+/* Chunks that are used in place of an absent operand. */
 static const ALIGNED float zeros[CHUNK];
 static const float *const no_residual = zeros;
 static const ALIGNED float ones[CHUNK] = { [0 ... CHUNK - 1] = 1.0f };
@@ -58,7 +58,7 @@ void KERNEL(add)(Device *dev, Tensor y, Tensor a, Tensor b)
 
 void KERNEL(bias_add)(Device *dev, Tensor y, Tensor x, Tensor b)
 {
-    if (b.dtype != DT_F32) { /* widened once, not for every row */
+    if (b.dtype != DT_F32) { /* converted once, not for every row */
         Tensor wide = tensor_vector(cpu_workspace(dev, row_bytes(b.d[0])), DT_F32, b.d[0]);
         KERNEL(copy)(dev, wide, b);
         b = wide;
@@ -177,7 +177,7 @@ static inline float value_of(Activation act, float x)
     return at.base * at.factor;
 }
 
-/* One loop for each activation, LOOP(kind): `kind` is a constant in it. */
+/* One loop per activation, LOOP(kind), in which `kind` is a constant. */
 #define CASE(name, text)                                                                                               \
     case ACT_##name:                                                                                                   \
         LOOP(ACT_##name);                                                                                              \

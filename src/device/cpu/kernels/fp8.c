@@ -1,5 +1,5 @@
-/* fp8.c: FP8 on processors without it: the numbers that a GPU would multiply, as numbers of the compute dtype, which
- * hold them exactly; products of those with f32 sums. So a run on the CPU rounds as one on a GPU does. */
+/* fp8.c: emulates FP8 on processors without it: numbers are rounded to FP8 but stored in the compute dtype, which
+ * represents them exactly, and multiplied with f32 sums. So a run on the CPU rounds as a run on a GPU does. */
 #include "base/float8.h"
 #include "device/cpu/kernels/rows.h"
 
@@ -7,7 +7,7 @@
 
 enum { TILE = 64 };
 
-/* to = float8(x · scale). Returns the largest bits of |x|: those of a NaN are above all others. */
+/* to = float8(x · scale). Returns the largest bits of |x|: the bits of a NaN are larger than those of any number. */
 ONE_LOOP static uint32_t cast_row(float *to, const float *x, int64_t n, float scale, bool e5m2)
 {
     uint32_t most = 0;

@@ -53,8 +53,8 @@ static void add_tokens(Tensor dtable, int64_t id, Tensor dy, const int32_t *next
     }
 }
 
-/* Each thread owns some columns of the table, and adds the tokens of an entry up in their order, whatever the number of
- * threads. */
+/* Each thread has some columns of the table and adds the tokens of an entry in their order, so the result does not
+ * depend on the number of threads. */
 void KERNEL(scatter_add)(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float beta)
 {
     const int32_t *id = ids.p;

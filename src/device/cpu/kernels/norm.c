@@ -1,4 +1,4 @@
-/* norm.c: RMSNorm and LayerNorm, forward and backward of a row (token) at a time. RMSNorm has no mean. */
+/* norm.c: RMSNorm and LayerNorm, forward and backward, one row (token) at a time. RMSNorm has no mean. */
 #include "device/cpu/kernels/fold.h"
 #include "device/cpu/kernels/rows.h"
 

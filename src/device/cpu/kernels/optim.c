@@ -41,8 +41,8 @@ static void adamw_run(float *w, float *m, float *v, const float *g, int64_t n, A
     adamw_numbers(w + i, m + i, v + i, g + i, n - i, s);
 }
 
-/* Plain: torch's AdamW. With RMS scaling the bias corrections act on the step alone, not on eps (nanoT5's AdamWScale).
- */
+/* Without RMS scaling: torch's AdamW. With RMS scaling the bias corrections apply only to the step, not to eps
+ * (nanoT5's AdamWScale). */
 void KERNEL(adamw)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Tensor g, Tensor squares,
                    const AdamwSpec *spec, const StepScalars *scalars)
 {
@@ -81,7 +81,7 @@ void KERNEL(adamw)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Te
  * computed again by the last pass. u(i, c) = g · row_factor[i] · col_factor[c] where factored, else g / √v. */
 typedef struct Update {
     Tensor w, rounded, v, m, g;
-    const float *row_factor, *col_factor; /* NULL: not factored */
+    const float *row_factor, *col_factor; /* NULL if not factored */
     float clip, beta2, new2, eps1;        /* new: 1 - beta, exact to f32 */
     float keep, step, beta1, new1;        /* w = keep·w − step·u, momentum over step·u */
 } Update;

@@ -25,7 +25,7 @@ void KERNEL(relpos_fwd)(Device *dev, Tensor bias, Tensor table, const RelposSpec
     }
 }
 
-/* The columns of a bucket lie side by side. */
+/* The columns of a bucket are contiguous. */
 void KERNEL(relpos_bwd)(Device *dev, Tensor dtable, Tensor dbias, const RelposSpec *spec, float beta)
 {
     (void)dev;

@@ -35,7 +35,7 @@ static void add_rows(double *sum, Tensor x, Range cols, int64_t step)
         }
 }
 
-/* Each thread owns some columns, so the order of the sums does not depend on the number of threads. */
+/* Each thread has some columns, so the order of the sums does not depend on the number of threads. */
 static void sum_columns(Device *dev, double *sum, Tensor x, float beta, int64_t step)
 {
 #pragma omp parallel num_threads(team(dev, tensor_count(x)))
@@ -82,8 +82,8 @@ enum { WIDTH = 2 };
 typedef float Floats __attribute__((vector_size(4 * WIDTH)));
 typedef double Doubles __attribute__((vector_size(8 * WIDTH)));
 
-/* A line of the cache at a time; SUMSQ_AHEAD numbers ahead are fetched meanwhile. Vectors written out: the compiler
- * does not vectorise a sum in whose loop memory is fetched. */
+/* One cache line at a time, prefetching SUMSQ_AHEAD numbers ahead. Vectors are written explicitly, since the compiler
+ * does not vectorise a sum in a loop that prefetches. */
 static double run_sumsq(const float *x, int64_t n)
 {
     enum { SUMSQ_AHEAD = 1024 };

@@ -36,7 +36,7 @@ static void narrow_bf16(uint16_t *restrict to, const float *restrict from, int64
         __builtin_prefetch(to + i + NARROW_AHEAD, 1);
         narrow_line(to + i, from + i);
     }
-    if (i < n) { /* by the same instructions, since they may differ in what becomes of denormal numbers */
+    if (i < n) { /* the same instructions for the rest, since others may treat denormal numbers differently */
         ALIGNED float rest[NARROW_LINE] = { 0 };
         uint16_t rounded[NARROW_LINE];
         memcpy(rest, from + i, (size_t)(n - i) * sizeof *from);
@@ -85,9 +85,9 @@ void row_narrow(void *to, DType dtype, const float *from, int64_t n)
 }
 
 #ifdef __AVX2__
-enum { STORE = 16 }; /* numbers of 16 bits that an instruction stores */
+enum { STORE = 16 }; /* 16-bit numbers that one instruction stores */
 
-/* Stores n numbers, a multiple of STORE, past the cache; `to` is a multiple of 32. */
+/* Stores n numbers, a multiple of STORE, with non-temporal stores; `to` is aligned to 32 bytes. */
 static void store_far(uint16_t *to, const uint16_t *from, int64_t n)
 {
     for (int64_t i = 0; i < n; i += STORE)

@@ -29,7 +29,7 @@ static double log_sum_of(const float *x, int64_t n)
     return (double)max + log(total);
 }
 
-/* Inserts x into the n largest numbers so far, in falling order, of which the last is lost where there are k. */
+/* Inserts x into the n largest numbers so far, in descending order; if there are already k, the last one is dropped. */
 static void insert(float *values, int32_t *ids, int64_t n, int64_t k, float x, int32_t id)
 {
     int64_t at = n < k ? n : k - 1;
@@ -41,7 +41,7 @@ static void insert(float *values, int32_t *ids, int64_t n, int64_t k, float x, i
     ids[at] = id;
 }
 
-/* Chunks without a number above the smallest of the k are passed by. */
+/* Chunks without a number above the smallest of the k are skipped. */
 static void top_of(float *values, int32_t *ids, int64_t k, const float *x, int64_t n)
 {
     for (int64_t j = 0; j < k; j++)

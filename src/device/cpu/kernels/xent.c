@@ -105,7 +105,7 @@ ONE_LOOP static void scale_terms(float *out, const float *terms, int64_t n, floa
     SIMD for (int64_t j = 0; j < n; j++) out[j] = terms[j] * factor - base;
 }
 
-/* The row becomes factor · terms − base, with `less` taken from the target's number. */
+/* The row becomes factor · terms − base; `less` is subtracted at the target. */
 static void write_gradient(const Logits *x, float factor, float base, int32_t target, float less)
 {
     for (int64_t first = 0; first < x->n; first += CHUNK) {
