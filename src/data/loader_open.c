@@ -305,7 +305,7 @@ static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer
 {
     const Mixture *mixture = loader->mixture;
     if (config->compat == COMPAT_MEGATRON && !mixture->weighted)
-        return fail_user(error, "data.compat=megatron wants data.train with weights: PREFIX:WEIGHT,PREFIX:WEIGHT");
+        return fail_user(error, "data.compat=megatron needs data.train with weights: PREFIX:WEIGHT,PREFIX:WEIGHT");
     for (int k = 0; k < mixture->n; k++) {
         PhiloxKey key = philox_key(seed, PHILOX_MIXTURE, (uint32_t)k);
         uint64_t own = config->compat ? seed : (uint64_t)key.k[1] << 32 | key.k[0];

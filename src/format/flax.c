@@ -224,7 +224,7 @@ static bool read_many(Reader *reader, uint64_t n, bool pairs, GError **error)
 {
     bool ok = ++reader->depth <= MAX_DEPTH;
     if (!ok)
-        return fail_user(error, "maps lie more than %d deep", MAX_DEPTH);
+        return fail_user(error, "maps are nested more than %d deep", MAX_DEPTH);
     for (uint64_t i = 0; ok && i < n; i++)
         ok = pairs ? read_pair(reader, error) : read_tree(reader, error);
     reader->depth--;

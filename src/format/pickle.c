@@ -273,7 +273,7 @@ static bool memo_get(Reader *reader, const Argument *argument, int unused, GErro
     (void)unused;
     PickleValue *value = g_hash_table_lookup(reader->memo, GSIZE_TO_POINTER(argument->number));
     if (value == NULL)
-        return fail_user(error, "an opcode wants value %" G_GUINT64_FORMAT " of the memo, which was never put there",
+        return fail_user(error, "an opcode needs value %" G_GUINT64_FORMAT " of the memo, which was never put there",
                          argument->number);
     g_ptr_array_add(reader->stack, value);
     return true;

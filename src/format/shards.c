@@ -32,7 +32,7 @@ static bool list_shards(Json *weight_map, GPtrArray *shards, GError **error)
         if (shard == NULL)
             return fail_user(error, "the place of tensor %s is not a file name", name);
         if (*shard == 0 || strchr(shard, '/') || strstr(shard, ".."))
-            return fail_user(error, "tensor %s lies in %s, which is not a plain file name", name, shard);
+            return fail_user(error, "tensor %s is said to be in %s, which is not a plain file name", name, shard);
         if (g_hash_table_add(seen, shard))
             g_ptr_array_add(shards, shard);
     }

@@ -203,7 +203,7 @@ static bool encode_plain(const AddedTokens *added, const char *text, size_t byte
     uint32_t *ends = &g_array_index(out->ends, uint32_t, first);
     if (!base->ends ||
         !base->ends(base->model, text, bytes, starts_text, &g_array_index(out->ids, int32_t, before), n, ends))
-        return fail_user(error, "where the tokens of a text lie is not known for this tokenizer");
+        return fail_user(error, "the places of tokens in a text are not known for this tokenizer");
     for (guint i = 0; i < n; i++)
         ends[i] += (uint32_t)(text - out->origin);
     return true;
@@ -221,7 +221,7 @@ static bool encode_normal(const AddedTokens *added, const char *text, size_t byt
         return run_pass(added, pass, text, bytes, starts_text, specials, encode_plain, out, error);
     if (out->ends)
         return fail_user(error,
-                         "where the tokens of a text lie is not known for a tokenizer that finds added tokens in "
+                         "the places of tokens in a text are not known for a tokenizer that finds added tokens in "
                          "normalized text");
     return run_pass(added, pass, other, other_bytes, starts_text, specials, encode_plain, out, error);
 }

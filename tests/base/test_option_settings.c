@@ -86,9 +86,9 @@ static void refusals_name_the_line(void)
     expect_error("a:\n  b: [*x]\n", "run.yaml:2: a.b: an alias (*name) is not accepted here, write the value itself");
     expect_error("a: [1]\n", "run.yaml:1: a: a list is not accepted here, write one value");
     expect_error("a:\n  b: {c: 1}\n", "run.yaml:2: a.b: a map is not accepted here, write one value");
-    expect_error("a:\n  b: &x 1\n", "run.yaml:2: a.b: an anchor (&name) is not accepted here, write the value alone");
+    expect_error("a:\n  b: &x 1\n", "run.yaml:2: a.b: an anchor (&name) is not accepted here, write only the value");
     expect_error("a:\n  b: *x\n", "run.yaml:2: a.b: an alias (*name) is not accepted here, write the value itself");
-    expect_error("a:\n  b: !!int 1\n", "run.yaml:2: a.b: a tag (!name) is not accepted here, write the value alone");
+    expect_error("a:\n  b: !!int 1\n", "run.yaml:2: a.b: a tag (!name) is not accepted here, write only the value");
     expect_error("a: &x {b: 1}\n", "run.yaml:1: a: anchors (&name) and tags (!name) are not accepted");
     expect_error("&x {b: 1}\n", "run.yaml:1: anchors (&name) and tags (!name) are not accepted");
     expect_error("a: {<<: *x}\n", "run.yaml:1: a.<<: an alias (*name) is not accepted here, write the value itself");
@@ -113,8 +113,8 @@ static void broken_yaml_names_the_line(void)
 {
     expect_error("a:\n  b: 'open\n", "run.yaml:3: not YAML: found unexpected end of stream");
     expect_error("a: {b: 1\n", "run.yaml:2: not YAML: did not find expected ',' or '}'");
-    expect_error("a:\n\tb: 1\n", "run.yaml:2: the line is indented by a tab; YAML wants spaces");
-    expect_error("a:\n  b: 1\n \tc: 1\n", "run.yaml:3: the line is indented by a tab; YAML wants spaces");
+    expect_error("a:\n\tb: 1\n", "run.yaml:2: the line is indented by a tab; YAML requires spaces");
+    expect_error("a:\n  b: 1\n \tc: 1\n", "run.yaml:3: the line is indented by a tab; YAML requires spaces");
     expect_error("a:\n  b: @x\n", "run.yaml:2: not YAML: found character that cannot start any token");
     expect_error("a:\n  b: \xff\n", "run.yaml: not a text file in UTF-8: invalid leading UTF-8 octet at byte 8");
     g_autofree char *deep = g_strnfill(500000, '[');

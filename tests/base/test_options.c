@@ -352,7 +352,7 @@ static void text_is_of_a_group_or_an_option(void)
     g_autofree char *one = options_to_text(&table, "optim.lr", by_model, 40), *all = NULL, *group = NULL;
     g_assert_cmpstr(one, ==,
                     "optim.lr\n    peak learning rate\n    (number between 0 and 10; default:\n"
-                    "    by model; a run that goes on may\n    change it)\n");
+                    "    by model; a resumed run may change\n    it)\n");
     all = options_to_text(&table, NULL, by_model, 100);
     g_assert_true(strstr(all, "\nrun.seed\n") && g_str_has_prefix(all, "optim.name\n"));
     group = options_to_text(&table, "data", by_model, 100);

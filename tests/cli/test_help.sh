@@ -10,7 +10,7 @@ expect 1 'unknown verb trian, did you mean train' "$loam" help trian
 expect 0 'learning rate at the end of the schedule' "$loam" help optim
 [ "$(grep -c '^optim\.' "$work/out")" = "$(grep -c '^| `optim\.' docs/options.md)" ] || fail "loam help optim lists other options"
 ! grep -q '^.\{101\}' "$work/out" || fail "lines above 100 columns"
-expect 0 '(number between 0 and 10; default: by model; a run that goes on may change it)' "$loam" help optim.lr
+expect 0 '(number between 0 and 10; default: by model; a resumed run may change it)' "$loam" help optim.lr
 [ "$(grep -c '^[a-z]' "$work/out")" = 1 ] || fail "more than one option: $(cat "$work/out")"
 expect 0 'train.patience' "$loam" help train.
 expect 1 'learning_rate is called optim.lr here; `loam help optim.lr` tells more' "$loam" help learning_rate

@@ -62,7 +62,7 @@ refuse '"good,good" names the class good twice' task.data=numbers.tsv $text 'tas
 : >empty.conll
 refuse 'empty.conll: it has no example to take the names of the classes from' task.data=empty.conll 'task.input={1}' task.tags=2
 printf 'bari\tbad\nkoti\tbad\n' >one.tsv
-refuse 'one.tsv: every label is "bad", and a classifier wants two classes' task.data=one.tsv $text 'task.label={mark}'
+refuse 'one.tsv: every label is "bad", and a classifier needs two classes' task.data=one.tsv $text 'task.label={mark}'
 echo "ok: names of classes"
 
 # Labels that a model does not know: refused in training and in evaluation, by file and line; left out on request.

@@ -68,7 +68,7 @@ for option in "--segment-rule greedy" "--segment 64" "--ast-max-bytes 9" "--ast-
     "--by-language" "--text-share 0.1" "--language-temperature 2" "--ast-format fairseq" "--grammars $work" "--language-field kind"; do
     expect 1 "${option%% *} is for --ast" "$loam" prepare $option --tokenizer bytes --out "$work/d" "$work/src"
 done
-expect 1 "every document of $work/d, 1 of them, was held out by the share 99 %" "$loam" prepare --ast --by-language --valid 99% --tokenizer bytes --out "$work/d" "$work/src/deep.list"
+expect 1 "every document of $work/d, 1 of them, was held out by --valid 99%" "$loam" prepare --ast --by-language --valid 99% --tokenizer bytes --out "$work/d" "$work/src/deep.list"
 for share in 0 1 -0.5; do
     expect 1 "--text-share $share: a share above 0 and below 1" "$loam" prepare --ast --by-language --text-share $share --tokenizer bytes --out "$work/d" "$work/src"
 done
@@ -84,7 +84,7 @@ grep -q "^  list 0-" "$work/out" && grep -q "^      identifier .*  b$" "$work/ou
 expect 1 "has none: loam prepare --ast" "$loam" inspect dataset "$work/one" --trees
 cp "$work/five.tree" "$work/bad.tree" && cp "$work/five.bin" "$work/bad.bin" && cp "$work/five.idx" "$work/bad.idx" &&
     cp "$work/five.json" "$work/bad.json" && printf '\177' | dd of="$work/bad.tree" bs=1 seek=40 conv=notrunc status=none
-expect 1 "it was damaged" "$loam" inspect dataset "$work/bad" --check
+expect 1 "the file is corrupt" "$loam" inspect dataset "$work/bad" --check
 cp "$work/five.tree" "$work/short.tree" && cp "$work/five.bin" "$work/short.bin" && cp "$work/five.idx" "$work/short.idx" &&
     cp "$work/five.json" "$work/short.json" && truncate -s -8 "$work/short.tree"
 expect 1 "short.tree" "$loam" inspect dataset "$work/short"

@@ -136,7 +136,7 @@ static void a_part_of_before_that_has_no_share_now_is_an_error(void)
     g_assert_true(dataset_split(a, out, (const double[]){ 8, 1, 1 }, counts, &error));
     g_assert_true(dataset_split(a, out, (const double[]){ 7, 1, 2 }, counts, &error));
     g_assert_false(dataset_split(a, out, (const double[]){ 9, 1, 0 }, counts, &error));
-    g_assert_nonnull(strstr(error->message, "again-test is there from before"));
+    g_assert_nonnull(strstr(error->message, "again-test exists from an earlier run"));
     g_autofree char *train = prefix_of("again-train");
     Dataset *data = dataset_open(train, NULL);
     g_assert_cmpint(indexed_documents(data->set), ==, 7); /* nothing was written */

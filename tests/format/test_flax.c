@@ -82,7 +82,7 @@ static void refuses_what_is_no_checkpoint(void)
                    37, "a occurs twice");
     char deep[100];
     memset(deep, 0x91, sizeof deep);
-    expect_refused(deep, sizeof deep, "maps lie more than 64 deep");
+    expect_refused(deep, sizeof deep, "maps are nested more than 64 deep");
 }
 
 static void long_names_and_many_leaves_are_bounded(void)

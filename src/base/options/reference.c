@@ -71,9 +71,9 @@ static void append_wrapped(GString *out, const char *text, int indent, int width
 
 static void write_text_row(GString *text, const OptionRow *row, const char *const *by_model, int width)
 {
-    static const char *const resume[] = { [OPT_IDENTITY] = "a run that goes on must keep it",
-                                          [OPT_TUNABLE] = "a run that goes on may change it",
-                                          [OPT_FREE] = "a run that goes on may change it" };
+    static const char *const resume[] = { [OPT_IDENTITY] = "a resumed run must keep it",
+                                          [OPT_TUNABLE] = "a resumed run may change it",
+                                          [OPT_FREE] = "a resumed run may change it" };
     g_autofree char *accepted = accepted_text(row);
     const char *initial = g_strv_contains(by_model, row->name) ? "by model" : row->default_value;
     g_autofree char *facts =

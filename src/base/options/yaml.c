@@ -69,7 +69,7 @@ static bool next_event(Reader *reader, yaml_event_t *event, GError **error)
         return fail_user(error, "%s: not a text file in UTF-8: %s at byte %zu", reader->path, problem,
                          parser->problem_offset);
     if (is_indented_by_tab(reader, parser->problem_mark.line))
-        return fail_user(error, "%s:%zu: the line is indented by a tab; YAML wants spaces", reader->path,
+        return fail_user(error, "%s:%zu: the line is indented by a tab; YAML requires spaces", reader->path,
                          parser->problem_mark.line + 1);
     return fail_user(error, "%s:%zu: not YAML: %s", reader->path, parser->problem_mark.line + 1, problem);
 }
@@ -85,9 +85,9 @@ static const char *scalar_text(const Reader *reader, const yaml_event_t *event, 
     else if (event->type != YAML_SCALAR_EVENT)
         why = "a map is not accepted here, write one value";
     else if (event->data.scalar.anchor)
-        why = "an anchor (&name) is not accepted here, write the value alone";
+        why = "an anchor (&name) is not accepted here, write only the value";
     else if (event->data.scalar.tag)
-        why = "a tag (!name) is not accepted here, write the value alone";
+        why = "a tag (!name) is not accepted here, write only the value";
     else if (strlen((const char *)event->data.scalar.value) != event->data.scalar.length)
         why = "a NUL character is not accepted here";
     if (why == NULL)

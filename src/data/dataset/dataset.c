@@ -45,7 +45,7 @@ static bool open_trees(Dataset *data, GError **error)
         return false;
     return (trees_bytes(data->trees) == meta->tree_bytes && trees_documents(data->trees) == meta->counts.documents) ||
            fail_user(error,
-                     "%s.tree has %" PRId64 " bytes and %" PRId64 " documents, but %s.json tells of %" PRId64
+                     "%s.tree has %" PRId64 " bytes and %" PRId64 " documents, but by %s.json it should have %" PRId64
                      " and %" PRId64 ": files of two datasets; run loam prepare --ast again",
                      data->prefix, trees_bytes(data->trees), trees_documents(data->trees), data->prefix,
                      meta->tree_bytes, meta->counts.documents);
@@ -78,7 +78,7 @@ static bool read_meta(Dataset *data, GError **error)
     if (meta->counts.tokens == indexed_tokens(data->set) && meta->counts.documents == indexed_documents(data->set))
         return open_trees(data, error);
     return fail_user(error,
-                     "%s tells of %" PRId64 " documents and %" PRId64 " tokens, but %s.idx holds %" PRId64
+                     "by %s there are %" PRId64 " documents and %" PRId64 " tokens, but %s.idx holds %" PRId64
                      " and %" PRId64 ": files of two datasets; run loam prepare again",
                      path, meta->counts.documents, meta->counts.tokens, data->prefix, indexed_documents(data->set),
                      indexed_tokens(data->set));

@@ -28,7 +28,8 @@ static bool check_hash(const Dataset *data, GError **error)
     if (!trees_hash(data->trees, hash, error))
         return false;
     return strcmp(hash, data->meta.tree_hash) == 0 ||
-           fail_user(error, "%s.tree has hash %s, but %s.json tells of %s: it was damaged; run loam prepare again",
+           fail_user(error,
+                     "%s.tree has hash %s, but by %s.json it should be %s: the file is corrupt; run loam prepare again",
                      data->prefix, hash, data->prefix, data->meta.tree_hash);
 }
 

@@ -132,10 +132,11 @@ static bool check_left_out(const char *out, const double shares[SPLIT_PARTS], GE
     for (int i = 0; i < SPLIT_PARTS; i++) {
         g_autofree char *index = g_strdup_printf("%s-%s.idx", out, split_names[i]);
         if (shares[i] <= 0 && g_file_test(index, G_FILE_TEST_EXISTS))
-            return fail_user(error,
-                             "%s-%s is there from before, and its share is 0 now: its documents may be in the other "
-                             "parts; remove it, or choose another --out",
-                             out, split_names[i]);
+            return fail_user(
+                error,
+                "%s-%s exists from an earlier run, and its share is 0 now: its documents may be in the other "
+                "parts; remove it, or choose another --out",
+                out, split_names[i]);
     }
     return true;
 }

@@ -64,7 +64,8 @@ static bool plan_alone(ObjectiveConfig *config, GError **error)
 {
     if (config->target_length != 0)
         return fail_user(error,
-                         "data.target_length=%" PRId64 ": on a decoder alone prefix_lm has no targets apart from its "
+                         "data.target_length=%" PRId64
+                         ": in a decoder-only model prefix_lm has no targets apart from its "
                          "inputs; leave it out",
                          config->target_length);
     if (config->raw_length == 0 || config->raw_length > config->input_length)

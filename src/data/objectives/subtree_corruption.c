@@ -24,12 +24,11 @@ static const OptionRow subtree_corruption_options[] = {
     { "data.subtree_most_split", OPT_I64, AT(mask.most_split), "100", 1, 1e6, OPT_IDENTITY,
       "subtree_corruption: see data.subtree_least_split", NULL },
     { "data.identifier_probability", OPT_F64, AT(mask.identifier_probability), "0.5", 0, 1, OPT_IDENTITY,
-      "subtree_corruption: share of the samples that mask all occurrences of some identifiers first", NULL },
+      "subtree_corruption: fraction of the samples that mask all occurrences of some identifiers first", NULL },
     { "data.identifier_share", OPT_F64, AT(mask.identifier_share), "0.5", 0, 1, OPT_IDENTITY,
-      "subtree_corruption: share of the masked tokens of such a sample that may be identifiers", NULL },
+      "subtree_corruption: greatest fraction of the masked tokens of such a sample that may be identifiers", NULL },
     { "data.empty_spans", OPT_F64, AT(empty_spans), "0.1", 0, 0.9, OPT_IDENTITY,
-      "subtree_corruption: of text without a tree, share of data.noise_density that becomes spans without a token",
-      NULL },
+      "subtree_corruption: in text without a tree, fraction of data.noise_density for spans of zero tokens", NULL },
 };
 #undef AT
 

@@ -48,8 +48,9 @@ static bool remove_held_out(const char *valid, const char *train, GError **error
     if (!g_file_test(index, G_FILE_TEST_EXISTS))
         return true;
     if (!was_held_out_of(valid, train)) {
-        log_warning("%s is there from before: if its documents were held out of this corpus, they are now in %s too",
-                    valid, train);
+        log_warning(
+            "%s exists from an earlier run: if its documents were held out of this corpus, they are now in %s too",
+            valid, train);
         return true;
     }
     if (!remove_dataset(valid, error))
@@ -291,7 +292,7 @@ static bool fail_no_document(const PrepareStats *stats, const char *prefix, GErr
 static bool fail_all_held_out(const Run *run, const char *prefix, int64_t n, GError **error)
 {
     return fail_user(error,
-                     "every document of %s, %" PRId64 " of them, was held out by the share %g %%, none is left to "
+                     "every document of %s, %" PRId64 " of them, was held out by --valid %g%%, none is left to "
                      "train on; nothing was written",
                      prefix, n, 100 * run->options->valid);
 }

@@ -23,8 +23,7 @@ static void share_out(const PrepareOptions *options, const PrepareStats *stats, 
         shares[i] *= programs > 0 ? (1 - text) / programs : 0;
     shares[0] = text;
     if (options->text_share > 0 && !both)
-        log_warning("--text-share: there is %s, so it has no share to be given",
-                    programs > 0 ? "no text" : "only text");
+        log_warning("--text-share: there is %s, so the option has no effect", programs > 0 ? "no text" : "only text");
 }
 
 bool prepare_weights_write(const PrepareOptions *options, const PrepareStats *stats, GError **error)

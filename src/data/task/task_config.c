@@ -14,7 +14,8 @@ const OptionRow task_options[] = {
     { "task.data", OPT_STRING, AT(data), "", 0, 0, OPT_TUNABLE,
       "file of labelled data to train on, or folder with the official files of task.name", NULL },
     { "task.valid", OPT_STRING, AT(valid), "", 0, 0, OPT_IDENTITY,
-      "file to evaluate on, or share of task.data to hold out, such as 5%; empty: the official file of a folder, else "
+      "file to evaluate on, or percentage of task.data to hold out, such as 5%; empty: the official file of a folder, "
+      "else "
       "none",
       NULL },
     { "task.format", OPT_ENUM, AT(format), "auto", 0, 0, OPT_IDENTITY, "format of the files; auto: by their names",
@@ -26,7 +27,7 @@ const OptionRow task_options[] = {
     { "task.columns", OPT_STRING, AT(columns), "", 0, 0, OPT_IDENTITY,
       "tables without a first line of names: names of the columns, separated by commas; empty: 1, 2, 3, …", NULL },
     { "task.quotes", OPT_ENUM, AT(quotes), "auto", 0, 0, OPT_IDENTITY,
-      "tables: cells may be quoted, with line ends within; auto: in .csv alone", record_choice_names },
+      "tables: cells may be quoted, with line ends within; auto: only in .csv", record_choice_names },
     { "task.input", OPT_STRING, AT(input), "", 0, 0, OPT_IDENTITY,
       "template of the input, such as \"sentence1: {a} sentence2: {b}\"; {{ and }} stand for braces", NULL },
     { "task.target", OPT_STRING, AT(target), "", 0, 0, OPT_IDENTITY, "template of the target, such as \"{label}\"",
@@ -296,9 +297,9 @@ bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, Tas
     bool folder = g_file_test(config->data, G_FILE_TEST_IS_DIR);
     bool held_out = *config->valid && read_share(config->valid, &share);
     if (held_out && !(share > 0 && share < 1))
-        return fail_user(error,
-                         "task.valid: %s is no share of the examples; write one such as 5%%, or the name of a file",
-                         config->valid);
+        return fail_user(
+            error, "task.valid: %s is no percentage of the examples; write one such as 5%%, or the name of a file",
+            config->valid);
     if (*config->data && !(train->path = find_file(config->data, task->train_file, "task.data", error)))
         return false;
     train->part = held_out ? TASK_PART_TRAIN : TASK_PART_ALL;

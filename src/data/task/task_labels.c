@@ -175,7 +175,7 @@ static bool check_alike(const char *path, const GPtrArray *names, GError **error
         const char *other = g_hash_table_lookup(seen, g_strstrip(folded));
         if (other)
             return fail_user(error,
-                             "%s: are \"%s\" and \"%s\" one class? Labels may not differ in case or white space alone, "
+                             "%s: are \"%s\" and \"%s\" one class? Labels may not differ only in case or white space, "
                              "unless model.labels names the classes",
                              path, other, (const char *)names->pdata[i]);
         g_hash_table_insert(seen, g_steal_pointer(&folded), names->pdata[i]);
@@ -189,7 +189,7 @@ static bool check_names(const char *path, const GPtrArray *names, GError **error
     if (names->len == 0)
         return fail_user(error, "%s: it has no example to take the names of the classes from", path);
     return names->len > 1 ||
-           fail_user(error, "%s: every label is \"%s\", and a classifier wants two classes: model.labels names them",
+           fail_user(error, "%s: every label is \"%s\", and a classifier needs two classes: model.labels names them",
                      path, (const char *)names->pdata[0]);
 }
 

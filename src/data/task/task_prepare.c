@@ -104,7 +104,7 @@ static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *r
     if (written->documents == 0)
         return fail_user(error, "%s: %s", file->path,
                          task_reader_count(reader) == 0     ? "the file holds no examples"
-                         : file->part == TASK_PART_HELD_OUT ? "no example fell into the share of task.valid"
+                         : file->part == TASK_PART_HELD_OUT ? "the held-out share of task.valid has no example"
                                                             : "no example to train on");
     if (!dataset_writer_finish(output->writer, error))
         return false;

@@ -56,7 +56,7 @@ static bool check_header(FFRecord *file, GError **error)
     for (int64_t i = 0; i <= file->n; i++) {
         uint64_t offset = record_offset(file, i);
         if (offset < before || offset > file->size)
-            return fail_user(error, "%s: record %" PRId64 " lies outside of the file", file->path, i);
+            return fail_user(error, "%s: record %" PRId64 " is outside of the file", file->path, i);
         before = offset;
     }
     return true;

@@ -117,9 +117,10 @@ static bool read_pre_tokenizer(json_t *part, UnigramText *plan, GError **error)
     if (strcmp(type, "Metaspace") == 0 && !plan->escapes)
         return read_metaspace(part, plan, error);
     if (strcmp(type, "WhitespaceSplit") != 0 || plan->escapes)
-        return fail_user(error,
-                         "Unigram with the pre-tokenizer %s%s, want Metaspace, with WhitespaceSplit before it or alone",
-                         *type ? type : "null", plan->escapes ? " after Metaspace" : "");
+        return fail_user(
+            error,
+            "Unigram with the pre-tokenizer %s%s; loam reads Metaspace, with or without WhitespaceSplit before it",
+            *type ? type : "null", plan->escapes ? " after Metaspace" : "");
     plan->splits_white_space = true;
     return true;
 }
