@@ -74,9 +74,14 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     timer->room = device_memory_available(timer->dev);
     timer->batch = batch_new((int32_t)timer->micro, timer->enc, timer->dec);
     fill_batch(timer);
-    MemoryPlan memory;
+    MemoryPlan memory = { 0 };
+    Config alone = *config; /* borrows: this process is one rank, whatever the configuration plans */
+    alone.parallel.ranks = 0;
+    if (config_ranks(config) > 1 && !memory_plan(config, timer->enc, timer->dec, &memory, error))
+        return false;
+    timer->sent = memory.sent;
     const ModelLoss loss = config_loss(config);
-    if (!memory_take(&memory, config, timer->enc, timer->dec, timer->dev, error) ||
+    if (!memory_take(&memory, &alone, timer->enc, timer->dec, timer->dev, error) ||
         !(timer->model = config_open_model(config, timer->dev, error)) ||
         !model_reserve(timer->model, (int32_t)timer->micro, timer->enc, timer->dec, &loss, NULL, error))
         return false;

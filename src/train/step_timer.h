@@ -16,6 +16,7 @@ typedef struct StepTimer {
     Optimizer *optimizer;
     Batch *batch;
     GemmPeak gemm_peak;
+    int64_t sent;                  /* bytes that each of parallel.ranks would send in a step; 0 with one rank */
     size_t room, plan;             /* bytes of GPU memory: free before the run; planned for the run */
     int64_t micro, accum, updates; /* samples of a microbatch, microbatches of a step, updates made so far */
     int32_t enc, dec; /* tokens per sample in encoder and decoder; 0 means that the model does not have this stack */

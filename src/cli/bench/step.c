@@ -58,6 +58,8 @@ static bool print_json(const Bench *b, GError **error)
                                                  (json_int_t)r->planned));
     if (profile)
         json_object_set_new(object, "profile", bench_profile_json(&b->profile, r->profiled_s));
+    if (b->timer.sent > 0)
+        json_object_set_new(object, "sent_bytes", json_integer(b->timer.sent));
     return print_json_line(object, error);
 }
 
@@ -88,6 +90,9 @@ static void print_text(const Bench *b)
     printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,
            r->tokens_per_s / (double)step_timer_inputs(timer));
     print_work(r);
+    if (timer->sent > 0)
+        printf("ranks        each of %d would send %" PRId64 " bytes in a step; one process is timed\n",
+               config_ranks(timer->config), timer->sent);
     g_autofree char *taken = text_bytes(r->taken), *planned = text_bytes(r->planned);
     if (r->planned > 0)
         printf("memory       %s of the GPU, %s planned\n", taken, planned);
