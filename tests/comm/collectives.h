@@ -139,6 +139,28 @@ static void check_host(Comm *comm, void *context)
     g_assert_cmpint(comm_max(comm, rank == 0 ? 7 : -rank), ==, 7);
 }
 
+/* The lowest rank that is not done tells the others why; the machine's reason comes with its number. */
+static void check_agree(Comm *comm, void *context)
+{
+    int rank = comm_rank(comm), first = MAX(comm_size(comm) - 2, 0);
+    GError *error = NULL;
+    (void)context;
+    g_assert_true(comm_agree(comm, true, &error));
+    g_assert_no_error(error);
+    bool done = rank < first || fail_machine(&error, "disk %d is full", rank);
+    g_assert_false(comm_agree(comm, done, &error));
+    g_autofree char *who = first > 0 && rank != first ? g_strdup_printf("rank %d: ", first) : g_strdup("");
+    g_autofree char *why = g_strdup_printf("%sdisk %d is full", who, first);
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_MACHINE);
+    g_assert_cmpstr(error->message, ==, why);
+    g_clear_error(&error);
+    done = rank != 0 || fail_user(&error, "no such file");
+    g_assert_false(comm_agree(comm, done, &error));
+    g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+    g_assert_cmpstr(error->message, ==, "no such file");
+    g_clear_error(&error);
+}
+
 /* Ranks as a grid of 2 columns: the groups of a row and of a column. */
 static void check_split(Comm *comm, void *context)
 {
@@ -164,4 +186,5 @@ static const struct {
                           { "messages__arrive_whole", check_messages },
                           { "large_tensors__arrive_whole", check_large },
                           { "numbers_of_the_host__are_shared", check_host },
+                          { "agree__gives_all_ranks_one_error", check_agree },
                           { "split__makes_groups_of_one_color", check_split } };
