@@ -68,7 +68,7 @@ static void compare(GArray *tensors)
         size_t bytes = (size_t)(stored->part.shape[0] * stored->part.shape[1]) * sizeof(float);
         g_autofree float *want = numbers(stored, &stored->part), *is = g_malloc0(bytes);
         stored_read(stored, is);
-        if (memcmp(is, want, bytes) != 0)
+        if (bytes > 0 && memcmp(is, want, bytes) != 0)
             g_error("%s is not what was saved", stored->name);
     }
 }

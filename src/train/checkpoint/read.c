@@ -160,6 +160,8 @@ static bool read_box(const FileTensor *source, json_t *entry, StoredTensor *targ
     int64_t file_first = first;
     target->filled += n;
     keep_held(target, &box, &first, &n);
+    if (n == 0)
+        return true;
     g_autofree float *values = g_new(float, (gsize)n);
     if (!file_tensor_read_f32(source, first - file_first, n, values, error))
         return false;
