@@ -92,7 +92,7 @@ static void *json_memory(size_t bytes)
     return memory;
 }
 
-/* ---- a crash for want of memory ---- */
+/* ---- a crash for lack of memory ---- */
 
 /* What libraries do that do not expect a refusal: they abort or access address 0. */
 static const int crashes[] = { SIGSEGV, SIGABRT };

@@ -162,7 +162,7 @@ static bool cut_back(IoFile *file)
     return !file->torn;
 }
 
-/* On failure the file is cut back: what was written since the last io_flush is lost. */
+/* On failure the file is cut back: everything written since the last io_flush is lost. */
 static bool write_all(IoFile *file, const char *data, size_t bytes, GError **error)
 {
     while (bytes > 0) {
@@ -348,7 +348,7 @@ char *io_make_folder_beside(const char *path, GError **error)
     return g_steal_pointer(&fresh);
 }
 
-/* Exchanges the names of two folders atomically. False where the file system cannot, and under io_fail_at, so that
+/* Exchanges the names of two folders atomically. False if the file system cannot do this, and under io_fail_at, so that
  * tests reach the other way. */
 static bool exchange(const char *a, const char *b)
 {

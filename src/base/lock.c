@@ -40,7 +40,7 @@ static bool has_owner(int file)
            (kill((pid_t)pid, 0) == 0 || errno == EPERM);
 }
 
-/* Writes "HOST PID", which is read only where the file cannot be locked. */
+/* Writes "HOST PID", which is only read if the file cannot be locked. */
 static void write_owner(int file)
 {
     char text[OWNER_BYTES];
@@ -89,6 +89,7 @@ void lock_release(int lock)
 {
     if (lock < 0)
         return;
-    (void)!ftruncate(lock, 0); /* where files cannot be locked, their owner is believed while it lives */
+    (void)!ftruncate(
+        lock, 0); /* on file systems without locks, the process named in the file counts as its owner while it runs */
     close(lock);
 }

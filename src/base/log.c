@@ -17,7 +17,7 @@
 #define BAR_CELLS  24
 #define CLEAR_LINE "\r\033[K"
 
-/* The progress bar; what NULL means there is none. */
+/* The progress bar; `what` NULL means that there is none. */
 typedef struct Progress {
     char *what, *unit, *note;
     uint64_t total, done;
@@ -90,7 +90,7 @@ static char *amount_text(uint64_t n)
     return strcmp(bar.unit, "B") == 0 ? text_bytes(n) : text_count((double)n);
 }
 
-/* Appends the share done in percent, and a bar of `cells` characters if those are at least 4. */
+/* Appends the percentage that is done, and a bar of `cells` characters if those are at least 4. */
 static void append_bar(GString *line, int cells)
 {
     double fraction = MIN(1.0, (double)bar.done / (double)bar.total);
@@ -149,7 +149,7 @@ static void draw_bar(void)
     bar.drawn_s = now;
 }
 
-/* A line that cannot be written is lost as a whole; the next one that can be written tells how many are missing. */
+/* A line that cannot be written is lost as a whole; the next line that can be written says how many are missing. */
 static void copy_to_file(LogFile *file, const char *line)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();

@@ -28,7 +28,9 @@ int text_distance(const char *a, const char *b)
     return row[m];
 }
 
-#define MAX_NAME 64 /* bytes; a longer name is no slip of the pen, and its distance takes time with its square */
+#define MAX_NAME                                                                                                       \
+    64 /* bytes; longer names are not typing errors, and the time of text_distance grows with the square of the length \
+        */
 
 static int common_prefix(const char *a, const char *b)
 {
@@ -86,7 +88,7 @@ const char *text_nearest(const char *name, const char *const *list)
 char *text_nearest_few(const char *whole, const char *const *list)
 {
     g_autofree char *name = g_strndup(whole, MAX_NAME);
-    const char *few[4] = { NULL }; /* sorted, nearest first; entry 3 is the one that drops out */
+    const char *few[4] = { NULL }; /* sorted, nearest first; entry 3 is dropped */
     int least[4];
     for (; *list; list++) {
         int at = 3, unlike = unlikeness(name, *list, edits(name, *list));

@@ -12,8 +12,8 @@
 
 #define STORED_BYTES ((size_t)16 << 10) /* of tokens as stored, read at a time */
 
-/* The .idx is mapped. The .bin is read: where it was truncated or its disk fails, a read returns an error, while
- * touching a mapping would kill the program. */
+/* The .idx is mapped. The .bin is read: if it was truncated or its disk fails, a read returns an error, while touching
+ * a mapping would kill the program. */
 struct Indexed {
     GMappedFile *idx_map;
     int bin; /* file descriptor; -1 means none */
@@ -37,7 +37,7 @@ void indexed_close(Indexed *set)
 }
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Indexed, indexed_close)
 
-/* Every sequence must lie within the .bin. */
+/* Checks that every sequence is within the .bin. */
 static bool check_sequences(Indexed *set, GError **error)
 {
     const IndexView *view = &set->view;
@@ -137,7 +137,7 @@ void indexed_document(const Indexed *set, int64_t document, int64_t *first, int6
     *last = boundary(set, set->first_document + document + 1) - set->first_sequence;
 }
 
-/* Copies n elements of TYPE, at any alignment; those that do not fit into i32 become -1. */
+/* Copies n elements of TYPE, at any alignment; elements that do not fit into i32 become -1. */
 #define COPY(TYPE, FITS)                                                                                               \
     for (int64_t i = 0; i < n; i++) {                                                                                  \
         TYPE value;                                                                                                    \
@@ -222,7 +222,7 @@ int64_t indexed_locate(const Indexed *set, int64_t sequence)
     return low;
 }
 
-/* The xxh3 of n bytes of the .bin, seeded with another hash; 0 where they cannot be read. */
+/* The xxh3 of n bytes of the .bin, seeded with another hash; 0 if they cannot be read. */
 static uint64_t hash_bin(const Indexed *set, size_t at, size_t n, uint64_t seed)
 {
     g_autofree char *bytes = g_malloc(n);

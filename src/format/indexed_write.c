@@ -20,7 +20,7 @@ struct IndexedWriter {
     char *paths[N_PARTS];
     IoFile *files[N_PARTS]; /* NULL means not open */
     int64_t vocab, n_sequences, n_documents,
-        sequences_ended; /* sequences_ended: those before the last document boundary */
+        sequences_ended; /* sequences_ended: number of sequences before the last document boundary */
     IndexedForm form;
     int dtype;
     IndexedWriter *next; /* in the list of open writers */
@@ -172,8 +172,8 @@ static bool write_index(IndexedWriter *writer, GMappedFile *lengths, GMappedFile
            close_part(writer, IDX, true, error);
 }
 
-/* The old index is removed first and the new one renamed last, so that an index never lies beside the .bin of another
- * dataset. */
+/* The old index is removed first and the new one renamed last, so that there is never an index beside the .bin of
+ * another dataset. */
 static bool move_into_place(IndexedWriter *writer, GError **error)
 {
     g_autofree char *bin = g_strconcat(writer->prefix, ".bin", NULL), *idx = g_strconcat(writer->prefix, ".idx", NULL);

@@ -18,7 +18,7 @@ typedef struct Reader {
     GPtrArray *stack;                  /* PickleValue * */
     GArray *marks;                     /* guint: heights of the stack */
     GHashTable *memo;                  /* number -> PickleValue * */
-    const struct Opcode *opcodes[256]; /* by code; NULL where there is none */
+    const struct Opcode *opcodes[256]; /* by code; NULL if the code is not used */
     bool stopped;
 } Reader;
 
@@ -58,7 +58,8 @@ static PickleValue *push_new(Reader *reader, PickleType type)
     return value;
 }
 
-/* Where the values of the innermost mark start, or the whole stack's; nothing below it is popped. */
+/* The stack height at which the values of the innermost mark (or of the whole stack) start; nothing below it is popped.
+ */
 static guint floor_of(const Reader *reader)
 {
     return reader->marks->len ? g_array_index(reader->marks, guint, reader->marks->len - 1) : 0;
@@ -328,7 +329,7 @@ static bool push_stack_global(Reader *reader, const Argument *argument, int unus
     return push_name(reader, module->text, module->bytes, name->text, name->bytes, error);
 }
 
-/* keywords: keyword arguments lie above the others, and are forgotten. */
+/* keywords: keyword arguments are on the stack above the others, and are dropped. */
 static bool push_call(Reader *reader, const Argument *argument, int keywords, GError **error)
 {
     (void)argument;

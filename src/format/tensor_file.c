@@ -6,7 +6,7 @@
 struct TensorFile {
     GPtrArray *memory;    /* GBytes: mapped files and copies */
     GArray *tensors;      /* FileTensor */
-    GStringChunk *names;  /* what FileTensor.name and the keys point to */
+    GStringChunk *names;  /* memory of FileTensor.name and of the metadata */
     GHashTable *by_name;  /* name -> index + 1 in `tensors` */
     GHashTable *metadata; /* key -> value, owned */
 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_DEPTH      64        /* of values in values; what lies deeper is left out, which ends cycles too */
+#define MAX_DEPTH      64 /* greatest depth of values in values; deeper ones are left out, which also ends cycles */
 #define MAX_VISITS     (1 << 20) /* values looked at; a value that is reached twice counts twice */
 #define MAX_TENSORS    (1 << 17)
 #define MAX_NAME_BYTES 512
@@ -51,7 +51,7 @@ static bool is_negated(const PickleValue *arguments)
     return negated && negated->type == PICKLE_BOOL && negated->integer;
 }
 
-/* A tuple of up to FILE_TENSOR_MAX_RANK whole numbers from 0; returns how many, -1 where it is none. */
+/* A tuple of up to FILE_TENSOR_MAX_RANK whole numbers from 0; returns how many; -1 if it is no such tuple. */
 static int read_numbers(const PickleValue *tuple, int64_t *numbers)
 {
     if (tuple == NULL || tuple->type != PICKLE_TUPLE || pickle_items(tuple) > FILE_TENSOR_MAX_RANK)
@@ -73,7 +73,7 @@ typedef struct Layout {
     bool row_major;
 } Layout;
 
-/* Counts the elements, and checks that all of them lie in a storage of `bytes`. */
+/* Counts the elements, and checks that all of them are within a storage of `bytes` bytes. */
 static bool measure(Layout *layout, const FileTensor *tensor, size_t bytes, GError **error)
 {
     int64_t last = layout->first, n = 1, n_bytes;
@@ -115,7 +115,7 @@ static void own(Walk *walk, GBytes *memory)
         tensor_file_own(walk->file, g_bytes_ref(memory));
 }
 
-/* Points tensor->data at the elements: in the storage where they lie there in row-major order, else in a copy. */
+/* Points tensor->data at the elements: in the storage if they are in row-major order there, otherwise in a copy. */
 static bool place(Walk *walk, FileTensor *tensor, const Layout *layout, GBytes *storage, GError **error)
 {
     const char *data = g_bytes_get_data(storage, NULL);

@@ -14,7 +14,7 @@ static const char magic[] = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 struct TorchStorages {
     GBytes *file;
     zip_t *zip;            /* NULL in the older form */
-    char *folder;          /* that the zip's entries lie in: "archive" */
+    char *folder;          /* folder of the zip's entries: "archive" */
     GBytes *pickle_memory; /* of the zip */
     Pickle *pickle;
     GHashTable *memory; /* key -> GBytes: in the older form every storage, of a zip the storages read so far */

@@ -106,7 +106,7 @@ typedef struct Search {
     const Pass *pass;
     const char *text, *end;
     const char *taken; /* end of the last token, with the white space that it took */
-    const char *at;    /* where the search goes on */
+    const char *at;    /* where the search continues */
     bool specials;
 } Search;
 
@@ -117,7 +117,7 @@ static bool stands_alone(const Search *search, const char *start, const char *st
     return !before && !after;
 }
 
-/* Extends the token at [*start, *stop) over the white space that it takes (lstrip, rstrip). */
+/* Extends the token at [*start, *stop) over the white space that belongs to it (lstrip, rstrip). */
 static void widen(const Search *search, const AddedToken *token, const char **start, const char **stop)
 {
     while (token->lstrip && *start > search->taken && is_white_space(g_utf8_get_char(g_utf8_prev_char(*start))))

@@ -36,7 +36,8 @@ static const TokenFamily families[] = {
     { "gpt",
       { { "eos=<|endoftext|>", "bos=<|endoftext|>", "pad=<|endoftext|>" },
         { "[PAD]", "[SEP]", "[UNK]" },
-        { "<pad>", "</s>", "<unk>", "bos=<s>" } }, /* <s> tells a SentencePiece model from T5's, which gets sentinels */
+        { "<pad>", "</s>", "<unk>",
+          "bos=<s>" } }, /* <s> distinguishes such a SentencePiece model from T5's, which gets sentinels */
       false },
 };
 

@@ -141,7 +141,7 @@ bool tokenizer_encode_ends(const Tokenizer *tok, const char *text, size_t bytes,
     return true;
 }
 
-/* Decodes and empties `run`, the ids since the last sentinel; a space parts it from what is there. */
+/* Decodes and empties `run`, the ids since the last sentinel; a space separates it from the text so far. */
 static bool decode_run(const Tokenizer *tok, GArray *run, GString *text, GError **error)
 {
     if (run->len == 0)

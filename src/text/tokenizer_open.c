@@ -28,7 +28,7 @@ static bool holds_ranks(const char *data)
 }
 
 /* The kind of a file, by its name; files of other names are taken for SentencePiece models. NULL means a
- * tokenizer.json, whose model.type tells its kind. */
+ * tokenizer.json, whose model.type says which kind it is. */
 static const TokenizerKind *kind_of_file(const char *path, const char *data)
 {
     if (tokenizer_is_json(path))
@@ -145,7 +145,7 @@ static void find_roles(Tokenizer *tok, const TokenizerSettings *config)
     }
 }
 
-/* See tokenizer_frame. A tokenizer.json beside a file of another kind tells its frame, too. */
+/* See tokenizer_frame. The frame is also read from a tokenizer.json beside a file of another kind. */
 static bool find_frame(Tokenizer *tok, const char *folder, GError **error)
 {
     json_auto_t *root = NULL;

@@ -87,7 +87,7 @@ static const json_t *find_special(const TokenizerSettings *config, const char *c
     return NULL;
 }
 
-/* added_tokens.json: {"content": id}; special_tokens_map.json tells which of them are special. */
+/* added_tokens.json: {"content": id}; special_tokens_map.json says which of them are special. */
 static bool read_old(TokenizerSettings *config, GError **error)
 {
     const char *content;

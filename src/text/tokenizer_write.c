@@ -60,7 +60,7 @@ static bool copy_settings(const Tokenizer *tok, const char *folder, GError **err
     return done;
 }
 
-/* Copies the tokenizer.json beside a file of another kind: it tells what stands around a text. */
+/* Copies the tokenizer.json beside a file of another kind: it has the special tokens around a text (frame). */
 static bool copy_post_processor(const Tokenizer *tok, const char *folder, GError **error)
 {
     size_t bytes;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define FREE     UINT32_MAX
-#define DENSE    0.95 /* units of which this share is taken are not searched again */
+#define DENSE    0.95 /* ranges of units of which this fraction is used are not searched again */
 #define MAX_KEYS ((size_t)1 << 24)
 
 /* Keys [from, to), which share their first `depth` bytes and belong below one unit. */
@@ -19,7 +19,7 @@ typedef struct Builder {
     Trie *trie;
     const TrieKey *keys;
     GArray *ranges;       /* Range, in the order in which they get their units */
-    uint32_t room;        /* units allocated */
+    uint32_t room;        /* capacity: units allocated */
     uint32_t search_from; /* free units below it are few and are not looked for */
 } Builder;
 

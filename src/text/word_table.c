@@ -21,7 +21,7 @@ static void place_slots(WordTable *table)
     }
 }
 
-/* Makes room for n_slots / 2 entries: at most half of the slots are taken. */
+/* Allocates for n_slots / 2 entries: at most half of the slots are used. */
 static void set_room(WordTable *table, size_t n_slots)
 {
     table->n_slots = n_slots;

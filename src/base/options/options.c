@@ -28,7 +28,7 @@ GPtrArray *option_rows(const OptionTable *table)
     for (int g = 0; g < table->n_groups; g++)
         for (int r = 0; r < table->groups[g].n_rows; r++) {
             const OptionRow *row = &table->groups[g].rows[r];
-            guint after = rows->len; /* the last row of the same group stands before it */
+            guint after = rows->len; /* index after the last row of the same group */
             while (after > 0 && !option_same_group(option_row_at(rows, after - 1)->name, row->name))
                 after--;
             g_ptr_array_insert(rows, after > 0 ? (gint)after : -1, (gpointer)row);

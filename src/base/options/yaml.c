@@ -16,7 +16,7 @@ typedef struct Reader {
     const char *path;
     const char *text; /* of the file */
     size_t bytes;
-    GPtrArray *settings;      /* OptionSetting * of this file alone */
+    GPtrArray *settings;      /* OptionSetting * of this file only */
     GHashTable *lines;        /* name of an option or group -> number of the line that sets it (GINT_TO_POINTER) */
     char *extends;            /* path after `extends:`; NULL means there is none */
     unsigned long extends_at; /* number of its line */
@@ -337,7 +337,7 @@ bool option_settings_read_yaml_text(GPtrArray *settings, const char *text, size_
 
 /* ---- writing ---- */
 
-/* Whether the text can stand in YAML without quotes; false in doubt. */
+/* Whether the text can be written in YAML without quotes; false in doubt. */
 static bool is_plain(const char *text)
 {
     static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./";

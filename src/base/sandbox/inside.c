@@ -38,7 +38,7 @@ static void send_report(const Report *report)
     _exit(written == (ssize_t)sizeof *report ? 0 : 1);
 }
 
-/* Ends with a report of errno where a step failed. */
+/* Ends the child with a report of errno if a step failed. */
 static void must(bool done, const char *doing, const char *what)
 {
     Report report = { .error = errno };
@@ -66,8 +66,8 @@ static void take_descriptors(const Inside *inside)
     must(syscall(SYS_close_range, N_DESCRIPTORS, ~0U, 0) == 0, "closing descriptors", "");
 }
 
-/* Where the memory of the machine is full, the kernel ends the program before any other process: sixteen processes may
- * have more together than there is. /proc is that of the parent. */
+/* If the machine runs out of memory, the kernel kills the program before any other process: sixteen processes may have
+ * more together than there is. /proc is that of the parent. */
 static void end_first(void)
 {
     const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -105,7 +105,7 @@ static void take_ids(char ids)
 
 /* ---- the file system ---- */
 
-/* Makes a folder and those above it; last: also the last name of the path. */
+/* Makes a folder and its parent folders; last: also the last name of the path. */
 static void make_folders(const char *path, bool last)
 {
     char part[PATH_MAX];
@@ -119,8 +119,7 @@ static void make_folders(const char *path, bool last)
         }
 }
 
-/* Copies of the mounts of what is shown, made with the ids of the parent, which may enter folders that others may not.
- */
+/* Copies the mounts of the shown paths with the ids of the parent, which may enter folders that other users may not. */
 static void copy_mounts(const Inside *inside, int trees[SANDBOX_MAX_SHOWN])
 {
     struct mount_attr flags = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
@@ -150,7 +149,7 @@ static void show(const Shown *shown, int tree)
          shown->path);
 }
 
-/* The root becomes a new file system in memory, with what is shown of the old one and an empty folder, which is /tmp
+/* The root becomes a new file system in memory, with the shown paths of the old one and an empty folder, which is /tmp
  * too unless something of the old /tmp is shown. */
 static void make_root(const Inside *inside, const int trees[SANDBOX_MAX_SHOWN])
 {

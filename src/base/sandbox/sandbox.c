@@ -45,7 +45,7 @@ typedef struct Run {
     size_t n_report; /* bytes read of it */
 } Run;
 
-/* ---- what the program sees ---- */
+/* ---- paths that the program sees ---- */
 
 static bool is_shown(const Inside *inside, const char *path)
 {
@@ -87,7 +87,7 @@ static void show_all(Inside *inside, const char *const *more)
     for (size_t i = 0; i < G_N_ELEMENTS(paths); i++)
         show(inside, paths[i]);
     for (; more && *more; more++) {
-        char *resolved = realpath(*more, NULL); /* where a folder is a symbolic link, its target too */
+        char *resolved = realpath(*more, NULL); /* if a folder is a symbolic link, its target is shown too */
         show(inside, *more);
         if (resolved)
             show(inside, resolved);
@@ -204,7 +204,8 @@ static bool write_map(pid_t child, const char *name, const char *text)
     return done;
 }
 
-/* Gives the id inside to an id that owns nothing outside, where this process may do that, or to its own. */
+/* Maps the id inside the sandbox to an id that owns nothing outside, if this process may do that, otherwise to its own
+ * id. */
 static bool map_ids(Run *run, char *ids)
 {
     g_autofree char *nobody = g_strdup_printf("%d %d 1\n", SANDBOX_ID, SANDBOX_ID),
@@ -260,7 +261,7 @@ static void stop(Run *run)
     run->child = 0;
 }
 
-/* Appends what lies in a pipe; false where it is more than `most`. */
+/* Appends the bytes in a pipe; false if there are more than `most`. */
 static bool read_some(int *end, GString *out, int64_t most)
 {
     char buffer[1 << 14];
@@ -297,7 +298,7 @@ static bool read_report(Run *run)
     return n == 0 || run->n_report == sizeof run->report;
 }
 
-/* Reads what the program writes until it ends or passes a limit. */
+/* Reads the program's output until it ends or exceeds a limit. */
 static SandboxEnd watch(Run *run)
 {
     const gint64 end = run->start + (gint64)(run->inside.job->limits.wall_s * G_USEC_PER_SEC);

@@ -211,7 +211,8 @@ static const uint16_t allowed[] = {
 #endif
 };
 
-/* A call takes two instructions: compare its number, and allow it. The rest: architecture, x32, clone and its flags. */
+/* Each allowed call takes two instructions: compare its number, and allow it. The rest: architecture, x32, clone and
+ * its flags. */
 static struct sock_filter program[2 * G_N_ELEMENTS(allowed) + 16];
 
 static unsigned short write_program(void)

@@ -1,4 +1,4 @@
-/* open.c: finds loam-cuda.so and the driver, and says why there is no GPU to be used. */
+/* open.c: finds loam-cuda.so and the driver, and reports why no GPU can be used. */
 #include "device/cuda/backend.h"
 
 #include <dlfcn.h>
@@ -43,7 +43,7 @@ static bool check_driver(const CudaBackend *backend, char *why)
     return true;
 }
 
-/* Beside the program, or in ../lib/loam where it is installed; false where there is none. */
+/* Looks beside the program, and in ../lib/loam for an installed program; false if there is none. */
 static bool find_file(char *path, size_t room)
 {
     static const char *const places[] = { FILE_NAME, "../lib/loam/" FILE_NAME };
@@ -96,7 +96,7 @@ static const CudaBackend *load(char *why)
     return backend;
 }
 
-/* NULL with the reason; asked for once. */
+/* Opens the backend once; NULL with the reason. */
 static const CudaBackend *backend_of(char *why)
 {
     static const CudaBackend *backend;

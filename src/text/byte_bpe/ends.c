@@ -1,4 +1,4 @@
-/* byte_bpe/ends.c: where the ids of a text end in it. */
+/* byte_bpe/ends.c: finds the bytes of a text at which its ids end. */
 #include "text/byte_bpe/model.h"
 #include "text/offset_map.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The pre_tokenizer, as far as its steps have been read. */
+/* The settings of the pre_tokenizer, filled step by step. */
 typedef struct Plan {
     GPtrArray *patterns;   /* char *; see pre_tokenizer_open */
     uint32_t matches_only; /* see pre_tokenizer_open */

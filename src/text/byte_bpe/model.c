@@ -129,7 +129,7 @@ const AddedToken *byte_bpe_added(const ByteBpe *model, int id)
 
 /* ---- merges ---- */
 
-/* The ids of the 256 bytes, as merges_open takes them. */
+/* The ids of the pieces of the 256 bytes, for merges_open. */
 static void find_byte_ids(const ByteBpe *model, int32_t byte_ids[256])
 {
     for (int byte = 0; byte < 256; byte++) {

@@ -8,7 +8,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#define TABLED 0x30000 /* characters below have a table entry; those above are rare */
+#define TABLED 0x30000 /* characters below this have a table entry; higher ones are rare */
 
 #define PAGE_BITS 8
 
@@ -204,8 +204,8 @@ void pre_tokenizer_close(PreTokenizer *pre)
 
 #define WORD_CHARACTERS "\\p{L}\\p{M}\\p{N}\\p{Pc}" /* \w, which in PCRE2 lacks marks */
 
-/* Bytes of the \p{NAME} or \P{NAME} at `at` where NAME is a script, such as Han; 0 for other properties, and in
- * versions of PCRE2 that do not distinguish scripts from script extensions. */
+/* Bytes of the \p{NAME} or \P{NAME} at `at` if NAME is a script, such as Han; 0 for other properties, and in versions
+ * of PCRE2 that do not distinguish scripts from script extensions. */
 static int script_bytes(const char *at)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -220,9 +220,9 @@ static int script_bytes(const char *at)
     return code ? name + 4 : 0;
 }
 
-/* The pattern with \w, \W and scripts replaced by what Hugging Face's tokenizers mean by them, in PCRE2's words: a
- * script, \p{Han}, has the characters of this script alone, where PCRE2 adds those that it shares with others. g_free.
- */
+/* The pattern with \w, \W and scripts replaced by PCRE2 syntax with the meaning that they have in Hugging Face's
+ * tokenizers: a script, \p{Han}, has only the characters of this script, while PCRE2 adds those that it shares with
+ * other scripts. g_free. */
 static char *spell_classes(const char *pattern)
 {
     GString *spelled = g_string_new(NULL);

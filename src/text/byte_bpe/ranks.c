@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define MAX_PIECE 1024 /* bytes of a ranked piece; those of o200k have at most 128 */
+#define MAX_PIECE 1024 /* most bytes of a ranked piece; pieces of o200k have at most 128 */
 
 /* The patterns of cl100k (Llama 3's too) and of o200k, as published. */
 #define ENDING        "(?i:'s|'t|'re|'ve|'m|'ll|'d)"

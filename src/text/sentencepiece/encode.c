@@ -11,7 +11,7 @@ struct SpEncoder {
     Viterbi viterbi; /* its trie and byte pieces are used for every type of model */
 };
 
-/* The ids of a text, as far as it has been encoded. */
+/* The ids of a text so far. */
 typedef struct Output {
     const Viterbi *viterbi;
     GArray *ids;

@@ -87,7 +87,7 @@ static json_t *bpe_model(const Form *form)
                      (int)(model->has_user_symbols && !form->adds_symbols), "vocab", vocab, "merges", list);
 }
 
-/* ---- what surrounds the model ---- */
+/* ---- the parts of a tokenizer.json around the model ---- */
 
 static json_t *replacement(const char *kind, const char *pattern, const char *content)
 {

@@ -97,7 +97,7 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
 {
     static const char *const names[] = { nullptr, "sentencepiece-unigram", "sentencepiece-bpe", "sentencepiece-word",
                                          "sentencepiece-char" };
-    /* Checked first, since the library follows the character map of a damaged file out of its memory. */
+    /* Checked first, since the library reads outside its memory for a corrupt character map. */
     SpModel *parsed = sp_model_open(data, bytes, error);
     if (parsed == nullptr) {
         fail_context(error, "not a SentencePiece model");

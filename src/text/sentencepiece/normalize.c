@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Normalized text, as far as it has been made. */
+/* The normalized text so far. */
 typedef struct Normal {
     const SpModel *model;
     const char *space; /* replaces a space */

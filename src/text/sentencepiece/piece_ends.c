@@ -10,8 +10,8 @@ static size_t char_bytes(const char *text, size_t at, size_t bytes)
     return at < bytes ? MIN((size_t)g_utf8_skip[(unsigned char)text[at]], bytes - at) : 0;
 }
 
-/* Bytes of a piece at `at`; 0 means that the piece is not there. The piece of a byte stands for it, or is spelled out.
- */
+/* Length in bytes of a piece at `at`; 0 if the piece is not there. A byte piece (<0x41>) stands for its byte, or is
+ * written out in the text. */
 static size_t piece_bytes(const SpPiece *piece, const char *normal, size_t at, size_t bytes)
 {
     size_t n = strlen(piece->text);
@@ -34,7 +34,7 @@ bool piece_ends(const GArray *pieces, int32_t unk, const char *normal, size_t no
         if (step > 0) {
             unknown = wild ? i : unknown;
             stops[i++] = at += step;
-        } else { /* as the star of a file pattern: the last unknown piece takes one character more */
+        } else { /* as with * in a file pattern: the last unknown piece gets one character more */
             step = unknown >= 0 ? char_bytes(normal, stops[unknown], normal_bytes) : 0;
             if (step == 0)
                 return false;

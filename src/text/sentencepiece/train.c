@@ -76,7 +76,7 @@ static bool fill_sample(Lines *lines, int64_t n, GError **error)
     return wrong == NULL;
 }
 
-/* Replaces two common errors of the library by messages that tell what to change. */
+/* Replaces two common errors of the library by messages that say what to change. */
 static void explain(const TokenizerTraining *training, GError **error)
 {
     if (error == NULL || *error == NULL)

@@ -161,7 +161,7 @@ bool unigram_text_prefixes(const UnigramText *plan)
 
 /* ---- the normalizer ---- */
 
-/* A text and its offset map, which is NULL where it is not wanted. */
+/* A text and its offset map, which is NULL if it is not wanted. */
 typedef struct Mapped {
     GString *text;
     GArray *map;

@@ -55,7 +55,7 @@ static void visit(Walk *walk, TSNode at)
         g_array_append_val(walk->nodes, node);
 }
 
-/* False where the tree is deeper than the limit. */
+/* False if the tree is deeper than the limit. */
 static bool each_node(Walk *walk, TSNode root)
 {
     TSTreeCursor cursor = ts_tree_cursor_new(root);
@@ -116,7 +116,7 @@ uint64_t syntax_error_bytes(const SyntaxParser *parser)
     return parser->error_bytes;
 }
 
-/* The tree of a program; NULL, and the reason in *outcome, where it is beyond the limits. */
+/* The tree of a program; NULL, with the reason in *outcome, if a limit is exceeded. */
 static TSTree *parse_text(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                           const SyntaxLimits *limits, SyntaxOutcome *outcome)
 {

@@ -90,7 +90,7 @@ static size_t cost_above(const WordTable *words, int64_t count)
     return cost;
 }
 
-/* Where the memory is exceeded, removes rare words until half of it is free. */
+/* If the memory limit is exceeded, removes rare words until half of the memory is free. */
 static void remove_rare(Counter *counter)
 {
     WordTable *words = counter->words;

@@ -110,7 +110,7 @@ static void append(uint8_t *room, gunichar c, bool apart)
     room[0] = (uint8_t)(at - 1);
 }
 
-/* Makes the entry of a character; punctuation stands between spaces if punctuation_apart. */
+/* Makes the entry of a character; with punctuation_apart, spaces are put around punctuation. */
 static void map(const BertTextOptions *options, gunichar c, bool punctuation_apart, uint8_t *room)
 {
     room[0] = 0;

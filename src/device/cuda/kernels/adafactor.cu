@@ -198,7 +198,7 @@ struct Step {
 /* The moments of rows of a factored tensor, and partial sums (parts, cols) of its columns in scratch memory. */
 struct RowJob {
     RowMoments moments;
-    int64_t at; /* of its partial sums, in numbers */
+    int64_t at; /* index of its partial sums in scratch memory, in numbers */
 };
 
 template <int VECS, int THREADS>
@@ -230,7 +230,7 @@ struct Factored {
     int n;
     const Update *of[MOST_JOBS];
     ColumnShape shapes[MOST_JOBS];
-    int64_t at[MOST_JOBS], end; /* of their partial sums */
+    int64_t at[MOST_JOBS], end; /* index of their partial sums */
 };
 
 RowMoments row_moments(const Update &u)
@@ -348,7 +348,7 @@ void run_update(Device *dev, const Update *updates, int n)
     jobs_run(dev, jobs);
 }
 
-/* What the four operations have in common. */
+/* The part that the four operations have in common. */
 Update update_of(Tensor row, Tensor row_sum, Tensor v, Tensor g, const AdafactorSpec *spec, const StepScalars *scalars)
 {
     Update update = {};

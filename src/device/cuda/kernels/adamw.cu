@@ -1,4 +1,4 @@
-/* adamw.cu: AdamW. What changes from step to step is read from memory of the device. */
+/* adamw.cu: AdamW. Numbers that change in every step are read from memory of the device (StepScalars). */
 #include "device/cuda/kernels/jobs.h"
 
 namespace
@@ -15,7 +15,7 @@ struct AdamW {
         float clip, keep, step, denominator;
     };
 
-    /* The factors of this update, from f64, as the cpu's. */
+    /* The factors of this update, computed in f64 as on the cpu. */
     __device__ Factors factors(void) const
     {
         double lr = scalars->lr, step = lr / (1 - scalars->beta1_t), correction2 = sqrt(1 - scalars->beta2_t);

@@ -1,6 +1,6 @@
-/* attention_bwd.cu: attention backward. Scores are computed again from the saved log-sum-exp: once for the gradient of
- * a tile of queries, once for those of a tile of keys, so that every gradient is summed by one block in one order. Sums
- * along diagonals, for the bias, are left by the blocks of key tiles and added by a kernel of their own.
+/* attention_bwd.cu: attention backward. Scores are recomputed from the saved log-sum-exp: once for the gradients of a
+ * tile of queries, once for the gradients of a tile of keys, so that every gradient is summed by one thread block in a
+ * fixed order. Sums along diagonals, for the bias, are stored by tile and added by another kernel.
  *
  * With p the probabilities, r dropout's factors and δ_i = dout_i·o_i:
  *   ds_ij = p (r dout_i·v_j − δ_i), dv_j = Σ_i r p dout_i, dq_i = scale Σ_j ds k_j, dk_j = scale Σ_i ds q_i,
@@ -12,7 +12,7 @@
 namespace
 {
 
-/* δ of a query and head: a warp each. */
+/* δ of each query and head, one warp each. */
 __global__ void delta_kernel(const __grid_constant__ Attn attn, Gradients g)
 {
     int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
@@ -30,7 +30,7 @@ __global__ void delta_kernel(const __grid_constant__ Attn attn, Gradients g)
         g.delta[blockIdx.y * g.queries + row] = sum;
 }
 
-/* Of a tile: p · r, and ds. */
+/* The pairs of a tile: p · r, and ds. */
 __device__ inline void tile_gradients(float (&weights)[ROWS][COLS], float (&ds)[ROWS][COLS], const Attn &attn,
                                       const Gradients &g, const Pairs &pairs, int64_t i, int64_t j, AttnShared *shared)
 {
@@ -62,7 +62,7 @@ __device__ inline void share_pairs(const float (&pairs)[ROWS][COLS], AttnShared 
 }
 
 /* sums += Σ ds e over the keys of each query or, TRANSPOSED, over the queries of each key, for channels from `from` on:
- * what the embeddings of distances add to gradients of queries and keys. ds lies in shared memory. */
+ * the part of the embeddings of distances in the gradients of queries and keys. ds is in shared memory. */
 template <int CHUNKS, bool TRANSPOSED>
 __device__ inline void tile_distances(float (&sums)[CHUNKS][ROWS][OWN], const Attn &attn, const Pairs &pairs, int64_t i,
                                       int64_t j, const AttnShared *shared, int64_t from)
@@ -82,7 +82,7 @@ __device__ inline void tile_distances(float (&sums)[CHUNKS][ROWS][OWN], const At
         }
 }
 
-/* Adds the sums of ds, which lies in shared memory, along its diagonals to those of the tile of queries. */
+/* Adds the sums of ds (in shared memory) along its diagonals to the sums of the tile of queries. */
 __device__ inline void add_diagonals(const AttnShared *shared, float *places, int64_t j, int64_t n_places)
 {
     int distance = (int)threadIdx.x - (ATTN_TILE - 1); /* key - query within the tile */
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(ATTN_THREADS, 1)
     tile_store(sums, g.dq, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), attn.dim, factor);
 }
 
-/* dk and dv of a tile of keys, channels from `from` on: adds the share of the queries of one head. */
+/* Adds the part of one query head to dk and dv of a tile of keys, for channels from `from` on. */
 template <int CHUNKS>
 __device__ inline void keys_of_head(float (&dk)[CHUNKS][ROWS][OWN], float (&dv)[CHUNKS][ROWS][OWN], const Attn &attn,
                                     const Gradients &g, const Pairs &pairs, int64_t j, AttnShared *shared, int64_t from)
@@ -148,8 +148,8 @@ __device__ inline void keys_of_head(float (&dk)[CHUNKS][ROWS][OWN], float (&dv)[
     }
 }
 
-/* dk and dv of a tile of keys of a sequence (block x), for one of `parts` parts of the channels of a head of keys
- * (block y): sums of more than 4 chunks of both are more than a thread has registers for. */
+/* dk and dv of a tile of keys of a sequence (block x), for one of `parts` parts of the channels of a key head (block
+ * y), since a thread has registers for the sums of at most 4 chunks of both. */
 template <int CHUNKS>
 __global__ void __launch_bounds__(ATTN_THREADS, 1)
     attention_dkv_kernel(const __grid_constant__ Attn attn, Gradients g, int tiles, int parts)
@@ -169,8 +169,8 @@ __global__ void __launch_bounds__(ATTN_THREADS, 1)
     tile_store(dv, g.dv, pairs.k0 + j, end, k_channel(attn, pairs) + from, attn.dim - from, one);
 }
 
-/* dbias of 32 columns (block x) of a head (block y): row y of the block adds what the tiles of queries of every
- * DIAGONAL_ROWS-th sequence have left, in their order; then the rows are added. */
+/* dbias of 32 columns (block x) of a head (block y): row y of the thread block adds the diagonals of every
+ * DIAGONAL_ROWS-th sequence, tile by tile; then the rows are added. */
 enum { DIAGONAL_ROWS = 16 };
 struct DiagonalShared {
     float of[DIAGONAL_ROWS][WARP];
@@ -201,7 +201,7 @@ __global__ void diagonal_kernel(AttnSpec spec, Gradients g, View dbias, float be
     store_one(dbias, head, col, blend(dbias, head, col, beta, sum));
 }
 
-/* ds of one pair, by a warp: a lane has VEC channels of q, k, the embedding e, and of dout and v. */
+/* ds of one pair, computed by a warp: a lane has VEC channels of q, k, the embedding e, dout and v. */
 __device__ inline float pair_gradient(const Attn &attn, const Gradients &g, const Pairs &pairs, int64_t i, int64_t j,
                                       const float (&e)[VEC], const float (&q)[VEC], const float (&k)[VEC])
 {
@@ -224,8 +224,8 @@ __device__ inline float pair_gradient(const Attn &attn, const Gradients &g, cons
     return p * (factor * dp - g.delta[pairs.head * g.queries + row]);
 }
 
-/* What the pairs at one distance of a sequence and head add to the gradient of its embedding: every blockDim.y-th query
- * by a warp. */
+/* Adds the pairs at one distance, of one sequence and head, to the gradient of the distance's embedding; a warp takes
+ * every blockDim.y-th query. */
 __device__ inline void distance_pairs(float (&sum)[VEC], const Attn &attn, const Gradients &g, const Pairs &pairs,
                                       const float (&e)[VEC])
 {
@@ -250,7 +250,7 @@ struct DistanceShared {
     float of[DISTANCE_WARPS][MOST_CHANNELS];
 };
 
-/* dtable, a block a distance: this plain kernel computes each pair by itself. */
+/* dtable, one block per distance; this simple kernel computes pair by pair. */
 __global__ void distance_kernel(const __grid_constant__ Attn attn, Gradients g, float beta)
 {
     DistanceShared *shared = block_shared<DistanceShared>();
@@ -286,7 +286,7 @@ void clear_outside(Device *dev, Tensor dq, Tensor dk, Tensor dv, const AttnSpec 
     each_vec(dev, dv, ClearOutside{ view(dv), spec->cu_k.device, spec->n_seq, false });
 }
 
-/* On the ordinary cores. */
+/* Attention backward on CUDA cores. */
 void plain_bwd(Gpu *gpu, const Attn &attn, const Gradients &g)
 {
     const AttnSpec &spec = attn.spec;

@@ -1,19 +1,20 @@
-/* attention_decode.cu: attention forward of few queries a sequence, as in steps of decoding over a key/value cache. The
- * time is that of reading keys and values, so a block reads each of its keys once for up to ROWS rows: the queries of a
- * sequence, or of a beam, times the heads that share a head of keys. Where sequences and heads are too few for a GPU,
- * the keys of a sequence are split over blocks, and a second kernel puts their sums together in order. */
+/* attention_decode.cu: attention forward for few queries per sequence, as in decoding with a key/value cache. The time
+ * is that of reading keys and values, so a block reads each of its keys once for up to ROWS rows: the queries of a
+ * sequence, or of a beam, times the query heads that share a key head. If sequences and heads are too few for a GPU,
+ * the keys of a sequence are split over several blocks, and a second kernel combines their sums in order (as in
+ * flash-decoding). */
 #include "device/cuda/kernels/attention_launch.h"
 
 namespace
 {
 
 enum { DECODE_THREADS = 128, DECODE_WARPS = DECODE_THREADS / WARP, MOST_ROWS = 4 };
-enum { WANTED_BLOCKS = 512, LEAST_KEYS = 128 }; /* of a launch; of a split, unless the sequence has fewer */
+enum { WANTED_BLOCKS = 512, LEAST_KEYS = 128 }; /* blocks of a launch to aim at; fewest keys of a split */
 
-/* How the rows (query, head) of a sequence and the keys are shared out. */
+/* How the rows (query, head) and the keys of a sequence are divided among blocks. */
 struct Sharing {
-    int splits, row_groups; /* of the keys; of the rows of a head of keys */
-    int lanes;              /* lanes that have the channels of a key, VEC each: a power of two */
+    int splits, row_groups; /* number of splits of the keys; groups of rows of a key head */
+    int lanes;              /* number of lanes that hold the channels of a key, VEC each: a power of two */
     float *partial; /* (queries, heads, splits, dim + 2): sum of p v, largest score, sum of p; NULL: one split */
 };
 
@@ -31,7 +32,7 @@ __device__ inline float shrink_of(float max, float new_max)
     return max == -INFINITY ? 0 : expf(max - new_max);
 }
 
-/* Joins `part` with the sums of another lane for the same row. */
+/* Combines `part` with the sums of another lane for the same row. */
 __device__ inline void join(Part *part, int lanes)
 {
     float other = __shfl_xor_sync(ALL_LANES, part->max, lanes), max = fmaxf(part->max, other);
@@ -42,7 +43,7 @@ __device__ inline void join(Part *part, int lanes)
     part->max = max;
 }
 
-/* Query and head of row r of a head of keys. */
+/* Query and query head of row r of a key head. */
 struct Row {
     int64_t query;
     int head;
@@ -53,7 +54,7 @@ __device__ inline Row row_at(const Attn &attn, int kv_head, int r)
     return { r / attn.group, kv_head * attn.group + r % attn.group };
 }
 
-/* The score of key j, whose inner product with the query is `product`; -inf where it is not visible. */
+/* The score of key j, whose inner product with the query is `product`; -inf if the query does not attend to it. */
 __device__ inline float score_of(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j, float product)
 {
     int64_t begin, end;
@@ -65,7 +66,7 @@ __device__ inline float score_of(const Attn &attn, const Pairs &pairs, int64_t i
     return attn.bias.p ? score + bias_of(attn, pairs, i, j) : score;
 }
 
-/* The keys of the block's split that its rows may see. */
+/* The keys of the block's split to which its rows may attend. */
 __device__ inline void keys_of_split(const Attn &attn, const Pairs &pairs, int splits, int split, int64_t *begin,
                                      int64_t *end)
 {
@@ -77,7 +78,7 @@ __device__ inline void keys_of_split(const Attn &attn, const Pairs &pairs, int s
     *end = least(*begin + share, last);
 }
 
-/* The thread's part of each row: every key of the split whose number is that of its group of lanes. */
+/* The thread's partial sums of each row: the groups of lanes take the keys of the split in turn. */
 template <int ROWS>
 __device__ inline void sum_keys(Part (&parts)[ROWS], const Attn &attn, Pairs pairs, int kv_head, int first,
                                 const Sharing &sharing, int split)
@@ -120,7 +121,7 @@ __device__ inline void sum_keys(Part (&parts)[ROWS], const Attn &attn, Pairs pai
     }
 }
 
-/* One channel of a row of the result, and its lse beside the first one. */
+/* Writes one channel of a row of the result; with the first channel also the row's lse. */
 __device__ inline void put_result(const Attn &attn, const FwdOutputs &to, int64_t token, int head, int64_t c, float max,
                                   float sum, float value)
 {
@@ -130,7 +131,7 @@ __device__ inline void put_result(const Attn &attn, const FwdOutputs &to, int64_
         to.lse[head * to.lse_ld + token] = none ? 0 : max + logf(sum);
 }
 
-/* Joins the sums of the warps for one row, in the order of warps: the result, or the sums of the split. */
+/* Combines the warps' sums of one row, in the order of the warps, into the result or the sums of the split. */
 __device__ inline void put_row(const DecodeShared *shared, int r, const Attn &attn, const FwdOutputs &to, int64_t token,
                                int head, const Sharing &sharing, int split)
 {
@@ -188,7 +189,7 @@ __global__ void __launch_bounds__(DECODE_THREADS)
     }
 }
 
-/* Joins the splits of a token (block x) and head (block y), in the order of splits. */
+/* Combines the splits of a token (block x) and head (block y), in the order of the splits. */
 __global__ void attention_join_kernel(const __grid_constant__ Attn attn, FwdOutputs to, Sharing sharing)
 {
     int64_t token = blockIdx.x, stride = attn.dim + 2;

@@ -1,4 +1,5 @@
-/* attention_fwd.cu: attention forward: the keys of a tile of queries, a tile at a time, with a running maximum. */
+/* attention_fwd.cu: attention forward: for a tile of queries, goes over tiles of keys with the running maximum of the
+ * online softmax. */
 #include "device/cuda/kernels/attention_launch.h"
 #include "device/cuda/kernels/attention_tiles.h"
 #include "device/cuda/kernels/kernels.h"
@@ -6,12 +7,13 @@
 namespace
 {
 
-/* Of a thread's queries: the largest score so far, and the sum of exp(score - largest). */
+/* For each query of a thread: the largest score so far, and the sum of exp(score - largest). */
 struct Running {
     float max[ROWS], sum[ROWS];
 };
 
-/* Scores become weights of the values in shared memory; gives the factors by which the sums of earlier tiles shrink. */
+/* Converts scores to weights of the values, in shared memory; sets the factors by which sums of earlier tiles are
+ * scaled down. */
 __device__ inline void take_tile(float (&shrink)[ROWS], Running *running, const float (&scores)[ROWS][COLS],
                                  const Attn &attn, const Pairs &pairs, int64_t i, int64_t j, AttnShared *shared)
 {
@@ -36,7 +38,7 @@ __device__ inline void take_tile(float (&shrink)[ROWS], Running *running, const 
     }
 }
 
-/* A block for each tile of queries of each sequence (block x) and each head (block y). */
+/* One block per tile of queries of each sequence (block x) and per head (block y). */
 template <int CHUNKS>
 __global__ void __launch_bounds__(ATTN_THREADS)
     attention_fwd_kernel(const __grid_constant__ Attn attn, FwdOutputs to, int tiles)
@@ -79,7 +81,7 @@ template <int CHUNKS> struct Forward {
     static constexpr auto run = attention_fwd_kernel<CHUNKS>;
 };
 
-/* On the ordinary cores. */
+/* Attention forward on CUDA cores. */
 void plain_fwd(Gpu *gpu, const Attn &attn, const FwdOutputs &to)
 {
     int tiles = (int)ceil_div(attn.spec.max_q, ATTN_TILE);

@@ -1,6 +1,6 @@
-/* attention_mma_bwd.cu: attention backward on tensor cores. Scores are computed again from the saved log-sum-exp,
- * twice: by a block for each tile of queries, which sums their gradients, and by a block for each tile of keys, which
- * sums those of keys and values. So each gradient is summed by one block in one order. The equations are in
+/* attention_mma_bwd.cu: attention backward on tensor cores. Scores are recomputed from the saved log-sum-exp twice: by
+ * one block per tile of queries, which sums their gradients, and by one block per tile of keys, which sums the
+ * gradients of keys and values. So each gradient is summed by one thread block in a fixed order. The equations are in
  * attention_bwd.cu. */
 #include "device/cuda/kernels/attention_launch.h"
 #include "device/cuda/kernels/attention_mma.h"
@@ -8,7 +8,7 @@
 namespace
 {
 
-enum { OWN_ROWS = 16 * MMA_WARPS }; /* rows of a block: queries for their gradients, keys for theirs */
+enum { OWN_ROWS = 16 * MMA_WARPS }; /* rows of a block: queries for gradients of queries, keys for gradients of keys */
 static_assert((int)OWN_ROWS == (int)DIAGONAL_QUERIES, "a block leaves the diagonals of its queries");
 
 /* Sizes of the pass over keys. */
@@ -33,7 +33,7 @@ template <int N> __device__ inline void leave_diagonals(float (&strip)[8][8 * N 
         (u > 0 ? ds[0][u > 0 ? u - 1 : 0][e] : 0) + (u < N ? ds[0][u < N ? u : 0][2 + e] : 0);
 }
 
-/* Adds the strips of all warps to the places of the tile of queries, for keys from j on. */
+/* Adds the strips of all warps to the diagonals of the tile of queries, for keys from j on. */
 template <int N>
 __device__ inline void add_strips(float *places, int64_t n_places, const float (&strips)[MMA_WARPS][8][8 * N + 8],
                                   int64_t j)
@@ -50,7 +50,7 @@ __device__ inline void add_strips(float *places, int64_t n_places, const float (
     }
 }
 
-/* Of the lane's two queries: log-sum-exp in units of log 2, and δ. Queries that do not exist have probabilities 0. */
+/* For the lane's two queries: log-sum-exp times log2(e), and δ. Queries that do not exist have probabilities 0. */
 struct OwnQueries {
     float lse[2], delta[2];
 };
@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     store_rows<DTYPE>(g.dq, dq, factor, pairs.q0 + i, q_end, first_row, q_channel(attn, pairs), attn.dim);
 }
 
-/* Of each query of a tile: log-sum-exp in units of log 2, δ = dout·o, and the keys that it sees. */
+/* For each query of a tile: log-sum-exp times log2(e), δ = dout·o, and the keys that it attends to. */
 template <int QUERIES> struct QueryRows {
     float lse[QUERIES], delta[QUERIES];
     Seen seen[QUERIES];
@@ -147,7 +147,7 @@ template <int DIM_, int OUT_, int QUERIES_, int BUFFERS_> struct KeySizes {
     };
 };
 
-/* A thread's share of what goes with a tile of queries, on its way to shared memory. */
+/* A thread's part of the data of a tile of queries, in registers until it is stored in shared memory. */
 template <class Sizes> struct QueryFetch {
     BiasFetch<Sizes::QUERIES, Sizes::KEYS> bias;
     float lse, delta;
@@ -174,8 +174,8 @@ template <class Sizes> struct QueryFetch {
     }
 };
 
-/* The next tile of queries that see a key of the tile, of heads up to last_head, from query i of pairs->head on; false
- * where there is none. */
+/* Finds the next tile of queries that attends to a key of the tile, in heads up to last_head, from query i of
+ * pairs->head on; false if there is none. */
 __device__ inline bool next_queries(const Attn &attn, Pairs *pairs, int64_t *i, int64_t last_head, int n_queries,
                                     int64_t j)
 {
@@ -225,8 +225,8 @@ __device__ inline void weights_of_keys(float (&s)[1][N][4], float (&dp)[1][N][4]
     }
 }
 
-/* dk and dv of a tile of keys of a sequence (block x), for one of `parts` parts of the channels of a head of keys
- * (block y), from the heads of queries that read it. */
+/* dk and dv of a tile of keys of a sequence (block x), for one of `parts` parts of the channels of a key head (block
+ * y), summed over the query heads that read it. */
 template <int DTYPE, class Sizes>
 __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     attention_mma_dkv_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g, int tiles,
@@ -263,7 +263,7 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
         int64_t next_i = i + QUERIES;
         more = next_queries(attn, &next, &next_i, last_head, QUERIES, j);
         copy_wait();
-        __syncthreads(); /* this tile is there, all have read the one before */
+        __syncthreads(); /* this tile is complete, and all threads have read the previous one */
         if (more) {
             if (Sizes::BUFFERS == 2)
                 stage_queries<Sizes>(shared, buffer ^ 1, attn, g, next, next_i);

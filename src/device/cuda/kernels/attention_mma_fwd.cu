@@ -1,13 +1,13 @@
 /* attention_mma_fwd.cu: attention forward on tensor cores, after FlashAttention-2 (Dao 2023): a block has a tile of
- * queries and goes over the tiles of keys that these see, with a running maximum and sum of each query. While a tile is
- * computed, the next one is copied (cp.async). */
+ * queries and goes over the tiles of keys to which they attend, with the running maximum and sum of the online softmax.
+ * While a tile is computed, the next one is copied (cp.async). */
 #include "device/cuda/kernels/attention_launch.h"
 #include "device/cuda/kernels/attention_mma.h"
 
 namespace
 {
 
-/* Sizes of the tiles, by head size: 16 M queries a warp, KEYS keys, and BUFFERS of keys and values. */
+/* Sizes of the tiles, by head size: 16 M queries per warp, KEYS keys, and BUFFERS buffers of keys and values. */
 template <int DIM_, int M_, int KEYS_, int BUFFERS_> struct FwdSizes {
     enum { DIM = DIM_, M = M_, QUERIES = 16 * M_ * MMA_WARPS, KEYS = KEYS_, BUFFERS = BUFFERS_, N = KEYS_ / 8 };
     struct Shared {
@@ -18,12 +18,13 @@ template <int DIM_, int M_, int KEYS_, int BUFFERS_> struct FwdSizes {
     };
 };
 
-/* Of a lane's queries: the largest score so far, and its share of the sum of 2^(score - largest). */
+/* For each query of a lane: the largest score so far, and the lane's part of the sum of 2^(score - largest). */
 template <int M> struct Running {
     float max[M][2], sum[M][2];
 };
 
-/* Scores become probabilities, but for the factor 1 / sum; the sums of earlier tiles shrink as the maximum grows. */
+/* Converts scores to probabilities without the factor 1 / sum; sums of earlier tiles are scaled down when the maximum
+ * grows. */
 template <int M, int N, int OUT>
 __device__ inline void take_tile(float (&s)[M][N][4], float (&o)[M][OUT][4], Running<M> *running)
 {
@@ -41,7 +42,7 @@ __device__ inline void take_tile(float (&s)[M][N][4], float (&o)[M][OUT][4], Run
     }
 }
 
-/* o = p v / sum, and lse; a query that sees no key has zeros. */
+/* o = p v / sum, and lse; a query that attends to no key gets zeros. */
 template <int DTYPE, int M, int OUT>
 __device__ inline void finish(const float (&o)[M][OUT][4], const Running<M> &running, const Attn &attn,
                               const Pairs &pairs, int64_t i, int first_row, const FwdOutputs &to)
@@ -62,8 +63,7 @@ __device__ inline void finish(const float (&o)[M][OUT][4], const Running<M> &run
                       attn.dim);
 }
 
-/* A block for each tile of queries of each sequence (block x), those with the most keys first, and each head (block y).
- */
+/* One block per tile of queries of each sequence (block x; tiles with the most keys first) and per head (block y). */
 template <int DTYPE, class Sizes>
 __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     attention_mma_fwd_kernel(const __grid_constant__ Attn attn, FwdOutputs to, int tiles)

@@ -1,11 +1,11 @@
-/* copy.cu: fill, copies and casts, rows by their indices. */
+/* copy.cu: fill, copy, conversion of dtypes, gather and scatter of rows. */
 #include "device/cuda/kernels/each.h"
 #include "device/cuda/kernels/kernels.h"
 
 namespace
 {
 
-/* A tensor of any dtype but FP8, which products alone read. */
+/* A tensor of any dtype except FP8, which only matrix products read. */
 struct Numbers {
     char *p;
     int64_t ld;
@@ -93,7 +93,7 @@ struct Fill {
     }
 };
 
-/* y[to(row)] = x[from(row)], where a list of indices that is NULL counts 0, 1, 2, …. */
+/* y[to(row)] = x[from(row)], where a list of indices that is NULL means 0, 1, 2, …. */
 struct CopyRows {
     View y, x;
     const int32_t *to, *from;

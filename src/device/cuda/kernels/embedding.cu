@@ -1,5 +1,5 @@
-/* embedding.cu: the gradient of an embedding table. Tokens are sorted by their ids, so that the rows of one id are a
- * run; a run is summed in the order of its tokens and added to its entry once. */
+/* embedding.cu: the gradient of an embedding table. Tokens are sorted by their ids, so that the tokens of one id are a
+ * run; a run is summed in the order of its tokens and added to the id's entry once. */
 #include "device/cuda/kernels/each.h"
 #include "device/cuda/kernels/kernels.h"
 #include "device/cuda/kernels/sort.h"
@@ -7,8 +7,9 @@
 namespace
 {
 
-/* A warp sums a chunk of columns over the tokens of a tile, run by run. Runs that other tiles share are left as partial
- * sums: `head` of the run that the tile begins with, if it began before, else `tail` of the one that goes on after. */
+/* A warp sums a chunk of columns over the tokens of a tile, run by run. Runs that extend over several tiles are stored
+ * as partial sums: head: of the run with which the tile begins, if it began in an earlier tile; tail: of the run that
+ * continues in the next tile. */
 enum { RUN_TILE = 32, CHUNK = WARP * VEC, WARPS = 4 };
 
 struct Runs {
@@ -32,7 +33,7 @@ __device__ inline bool goes_on(const Runs &runs, int i)
     return i > 0 && i < runs.n && runs.keys[i] == runs.keys[i - 1];
 }
 
-/* The run that ends before token `end` of the sorted ones. */
+/* Stores the sum of the run [begin, end) of sorted tokens. */
 __device__ inline void leave_run(const Runs &runs, int tile, int begin, int end, int64_t col, const float (&sum)[VEC])
 {
     int n = vec_length(runs.cols, col);
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(WARP *WARPS) sum_runs(Runs runs)
     leave_run(runs, tile, begin, last, col, sum);
 }
 
-/* Runs of several tiles: the warp of the tile in which one begins adds the partial sums of all. */
+/* For runs over several tiles: the warp of the tile in which a run begins adds the partial sums of all its tiles. */
 __global__ void __launch_bounds__(WARP *WARPS) join_runs(Runs runs)
 {
     int tile = (int)(blockIdx.x * WARPS + threadIdx.y), end = (tile + 1) * RUN_TILE;
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(WARP *WARPS) join_runs(Runs runs)
     int32_t key = runs.keys[end];
     int begin = tile * RUN_TILE;
     if (runs.keys[begin] == key && goes_on(runs, begin))
-        return; /* it began in a tile before */
+        return; /* it began in an earlier tile */
     int n = vec_length(runs.cols, col);
     float sum[VEC];
     const float *tail = runs.tail + (int64_t)tile * runs.cols + col;

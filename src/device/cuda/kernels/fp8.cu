@@ -1,5 +1,5 @@
-/* fp8.cu: casts to FP8, with their transposes in the same pass over memory, and the scales of those casts. A tensor's
- * largest absolute value is the maximum of its bits, which atomic operations find in any order. */
+/* fp8.cu: conversion to FP8, with the transposes in the same pass over memory, and scales. A tensor's largest absolute
+ * value (amax) is computed as the maximum of bit patterns, by atomic operations, whose order does not matter. */
 #include "device/cuda/kernels/kernels.h"
 #include "device/cuda/kernels/reduce.h"
 #include "device/cuda/kernels/view.h"
@@ -33,7 +33,7 @@ __device__ inline unsigned block_most(unsigned x, Parts<unsigned> *parts)
     unsigned thread = threadIdx.y * blockDim.x + threadIdx.x, warps = blockDim.x * blockDim.y / WARP;
     UNROLL for (int distance = WARP / 2; distance > 0; distance /= 2) x =
         most_of(x, __shfl_xor_sync(ALL_LANES, x, distance));
-    __syncthreads(); /* all have read the parts before */
+    __syncthreads(); /* all threads have read the previous parts */
     if (thread % WARP == 0)
         parts->of[thread / WARP] = x;
     __syncthreads();
@@ -42,7 +42,7 @@ __device__ inline unsigned block_most(unsigned x, Parts<unsigned> *parts)
     return x;
 }
 
-/* A tensor of FP8; p is NULL where it is absent. */
+/* An FP8 tensor; p is NULL if there is none. */
 struct Bytes {
     uint8_t *p;
     int64_t ld, cols;
@@ -53,7 +53,7 @@ Bytes bytes(Tensor t)
     return { (uint8_t *)t.p, t.ld, cols_of(t) };
 }
 
-/* Writes n <= VEC numbers, in one access where they lie at a multiple of VEC bytes. */
+/* Writes n <= VEC numbers, in one access if the address is a multiple of VEC bytes. */
 __device__ inline void store_bytes(const Bytes &b, int64_t row, int64_t col, int64_t n, const uint8_t (&x)[VEC])
 {
     uint8_t *at = b.p + row * b.ld + col;
@@ -66,8 +66,8 @@ __device__ inline void store_bytes(const Bytes &b, int64_t row, int64_t col, int
     UNROLL for (int i = 0; i < VEC; i++) if (i < n) at[i] = x[i];
 }
 
-/* A block casts tiles of TILE × TILE numbers: a thread has vectors of the rows threadIdx.y and threadIdx.y +
- * GROUP_ROWS, and afterwards vectors of such columns. */
+/* A block converts tiles of TILE × TILE numbers: a thread has vectors of rows threadIdx.y and threadIdx.y + GROUP_ROWS,
+ * and for the transpose vectors of these columns. */
 enum { TILE = 64, ACROSS = TILE / VEC, GROUP_ROWS = 32 };
 
 struct TileShared {
@@ -84,7 +84,8 @@ struct Cast {
     bool e5m2;
 };
 
-/* The vector at (row, col), as bytes into y and the tile. Returns the largest bits of its absolute values. */
+/* Converts the vector at (row, col) and writes it to y and the tile. Returns the largest bit pattern of its absolute
+ * values. */
 __device__ inline unsigned cast_vec(const Cast &cast, TileShared *tile, int64_t row, int64_t col, float scale)
 {
     float in[VEC] = {};
@@ -136,7 +137,7 @@ __global__ void __launch_bounds__(ACROSS *GROUP_ROWS) cast_kernel(Cast cast)
         atomicMax(cast.amax, most);
 }
 
-/* The scale by the bits of an amax, or `other` where the amax is 0 or not finite. */
+/* The scale for the bit pattern of an amax; `other` if the amax is 0 or not finite. */
 __device__ inline float scale_by(unsigned most, int margin, bool e5m2, float other)
 {
     float scale = float8_largest(e5m2) / f32_of_bits(most) / ldexpf(1, margin);
@@ -181,7 +182,7 @@ __global__ void __launch_bounds__(AMAX_THREADS)
     }
 }
 
-/* A block a row of the history. */
+/* One block per row of the history. */
 __global__ void __launch_bounds__(AMAX_THREADS)
     update_kernel(float *scale, float *inverse, float *history, int64_t ld, int length, int margin, bool e5m2)
 {
@@ -191,7 +192,7 @@ __global__ void __launch_bounds__(AMAX_THREADS)
     for (int t = (int)threadIdx.x; t < length; t += AMAX_THREADS)
         most = most_of(most, bits_of_f32(amax[t]));
     most = block_most(most, parts);
-    __syncthreads(); /* all have read the newest */
+    __syncthreads(); /* all threads have read the newest value */
     for (int first = 0; first < length; first += AMAX_THREADS) {
         int t = first + (int)threadIdx.x;
         float next = t + 1 < length ? amax[t + 1] : newest;

@@ -5,7 +5,7 @@
 namespace
 {
 
-/* Forward: a row by a warp, or by a block where it is longer than WARP_ROW. */
+/* Forward: one warp per row, or one block per row if it is longer than WARP_ROW. */
 enum { WARP_ROW = 1024 };
 
 Shape row_shape(int64_t rows, int64_t cols)

@@ -6,17 +6,17 @@
 namespace
 {
 
-/* The columns of a bias whose distances are in a bucket: always a range. The ranges travel as an argument, for so many
- * buckets a launch. */
+/* The columns of a bias whose distances are in a bucket: always a range. The ranges are an argument of the kernel, for
+ * MOST_BUCKETS buckets per launch. */
 enum { MOST_BUCKETS = 256 };
 
 struct BucketRanges {
-    int32_t first;               /* number of the first bucket here */
+    int32_t first;               /* index of the first bucket in this launch */
     int32_t begin[MOST_BUCKETS]; /* bucket first + b has columns [begin[b], end[b]) */
     int32_t end[MOST_BUCKETS];
 };
 
-/* Notes one run of columns [from, to) whose first and last are in one bucket, or halves it. */
+/* Records columns [from, to) as a range if the first and last are in one bucket, otherwise divides them in two. */
 void note_range(BucketRanges *ranges, const RelposSpec *spec, int32_t from, int32_t to)
 {
     if (from >= to)
@@ -37,7 +37,7 @@ void note_range(BucketRanges *ranges, const RelposSpec *spec, int32_t from, int3
     ranges->end[b] = to;
 }
 
-/* Buckets rise or fall with the distance, on each side of 0. */
+/* On each side of distance 0, bucket numbers increase or decrease monotonically. */
 BucketRanges ranges_of(const RelposSpec *spec, int64_t width, int32_t first_bucket)
 {
     BucketRanges ranges = {};
@@ -51,7 +51,7 @@ BucketRanges ranges_of(const RelposSpec *spec, int64_t width, int32_t first_buck
     return ranges;
 }
 
-/* A warp for each bucket (block x) and head (block y). */
+/* One warp per bucket (block x) and head (block y). */
 __global__ void relpos_fwd_kernel(View bias, View table, BucketRanges ranges)
 {
     int32_t begin = ranges.begin[blockIdx.x], end = ranges.end[blockIdx.x];
@@ -109,11 +109,11 @@ struct Angles {
     }
 };
 
-/* Vectors of the first half of the turned channels of each head, with their partners in the second half. */
+/* Rotates vectors of the first half of the rotated channels of each head with their partners in the second half. */
 struct Rotary {
     View x, table;
     const int32_t *position_ids;
-    int64_t head_dim, half, vectors, positions; /* vectors of a half */
+    int64_t head_dim, half, vectors, positions; /* vectors: number of vectors in a half */
     bool inverse;
     __device__ void operator()(int64_t row, int64_t col, int) const
     {

@@ -1,5 +1,5 @@
 /* top.cu: the largest numbers of a row. Each thread of a block knows the largest of its numbers that has not been
- * taken; the block takes the largest of these, and the thread whose it was looks for its next one. */
+ * chosen yet; the block chooses the largest of these, and the thread that had it finds its next largest. */
 #include "device/cuda/kernels/kernels.h"
 #include "device/cuda/kernels/logits.h"
 
@@ -8,7 +8,7 @@ namespace
 
 struct Best {
     float value;
-    int at; /* -1: none */
+    int at; /* -1 means none */
 };
 
 struct TopShared {
@@ -18,8 +18,8 @@ struct TopShared {
     };
 };
 
-/* The largest of the thread's numbers that come after `last`: smaller, or equal with a larger index; last.at -1 means
- * all of them. NaN counts as -inf, so that every index is one of the row. */
+/* The largest of the thread's numbers that come after `last` in descending order (smaller, or equal with a larger
+ * index); last.at -1 means all numbers. NaN counts as -inf, so that all indices are valid. */
 __device__ inline Best next_of_thread(const View &x, int64_t row, int64_t cols, Best last)
 {
     Best best = { -INFINITY, -1 };
@@ -52,7 +52,7 @@ __device__ inline Best best_of_block(Best best, TopShared *shared)
                        __shfl_xor_sync(ALL_LANES, best.at, distance) };
         best = better(best, other);
     }
-    __syncthreads(); /* all have read the parts before */
+    __syncthreads(); /* all threads have read the previous parts */
     if (threadIdx.x % WARP == 0)
         shared->bests.of[threadIdx.x / WARP] = best;
     __syncthreads();

@@ -30,7 +30,7 @@ __device__ inline void write_stats(const Xent &xent, int64_t row, const OnlineSo
     double s = xent.spec.label_smoothing, off = s / (double)(xent.cols - 1), on = 1 - s;
     double entropy = s == 0 ? 0 : -(on * log(on) + s * log(off + 1e-20));
     double nll = log_z - (double)at_target;
-    double others = off == 0 ? 0 : off * (double)softmax.plain; /* a logit of -inf counts with smoothing alone */
+    double others = off == 0 ? 0 : off * (double)softmax.plain; /* a logit of -inf matters only with smoothing */
     double cross = log_z - (on - off) * (double)at_target - others;
     float *stats = xent.stats + row * xent.stats_ld, weight = xent.weights[row];
     stats[XENT_LOSS] = (float)(cross + (double)xent.spec.z_loss * log_z * log_z - entropy) * weight;

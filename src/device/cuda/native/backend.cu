@@ -1,4 +1,4 @@
-/* backend.cu: opens a GPU, and gives the program the table of its operations. */
+/* backend.cu: opens a GPU, and exports the table of its operations to the program. */
 #include "device/cuda/native/gpu_native.h"
 
 extern "C" {
@@ -52,7 +52,7 @@ static bool native_describe(int index, CudaGpu *gpu, char *why)
     return true;
 }
 
-/* Writes a number, so that a GPU that the file has no code for is known when it is opened. */
+/* Runs a small kernel, so that a GPU for which the file has no code is noticed when it is opened. */
 static __global__ void probe_kernel(unsigned *at)
 {
     if (threadIdx.x == 0)

@@ -1,4 +1,4 @@
-/* memory.cu: memory of a GPU. A run reserves what its plan says by one allocation, of which everything is cut; what
+/* memory.cu: memory of a GPU. A run reserves the planned bytes by one allocation, from which all others are taken; what
  * does not fit there (another run's model, matrices of the matrix-product benchmark) is an allocation of its own. */
 #include "device/cuda/native/gpu_native.h"
 
@@ -13,7 +13,7 @@ static size_t rounded(size_t bytes)
     return ((bytes ? bytes : 1) + CUDA_ALIGN - 1) / CUDA_ALIGN * CUDA_ALIGN;
 }
 
-/* NULL: the GPU has not so much. */
+/* NULL if the GPU does not have enough memory. */
 static void *allocate(size_t bytes, const char *what)
 {
     void *p = NULL;
@@ -44,7 +44,7 @@ void reservation_close(Gpu *gpu)
     free(gpu->reserved.cuts);
 }
 
-/* The first gap that is large enough; NULL: there is none. */
+/* The first gap that is large enough; NULL if there is none. */
 static void *cut(Reservation *reserved, size_t bytes)
 {
     size_t at = 0;
@@ -64,7 +64,7 @@ static void *cut(Reservation *reserved, size_t bytes)
     return reserved->memory + at;
 }
 
-/* False: p is not a block of the reservation. */
+/* False if p is not a block of the reservation. */
 static bool give_back(Reservation *reserved, const char *p)
 {
     if (reserved->memory == NULL || p < reserved->memory || p >= reserved->memory + reserved->bytes)
@@ -85,8 +85,8 @@ void *native_alloc(Device *dev, size_t bytes)
     return p ? p : allocate(rounded(bytes), "memory");
 }
 
-/* A block of the reservation that is freed may be cut again at once: what any queue is given from here on begins after
- * all that has been queued so far. */
+/* A freed block of the reservation may be reused at once: all work that is queued later, in any queue, starts after all
+ * work that is queued now. */
 void native_free(Device *dev, void *p)
 {
     gpu_enter(dev);

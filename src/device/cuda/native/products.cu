@@ -1,12 +1,12 @@
-/* products.cu: matrix products by cuBLASLt, which thinks in columns: y = a b, of matrices by rows, is yᵀ = bᵀ aᵀ there.
- * Its choice of an algorithm is kept for each shape. Sums are f32. f32 is shortened to TF32 where the precision says
- * so; factors of FP8 have a scale each, whose inverses cuBLASLt reads from memory of the device. */
+/* products.cu: matrix products by cuBLASLt, which is column-major: y = a b, of matrices by rows, is yᵀ = bᵀ aᵀ there.
+ * Its choice of an algorithm is kept for each shape. Sums are f32. f32 is rounded to TF32 if the precision says so.
+ * Each FP8 operand has a scale, whose inverse cuBLASLt reads from memory of the device. */
 #include "device/cuda/native/gpu_native.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_ALIGN = 16 }; /* bytes; of the bias also the least */
+enum { MOST_ALIGN = 16 }; /* bytes; also the least alignment of the bias */
 
 static void lt_answer(cublasStatus_t answer, const PlanKey &key)
 {
@@ -90,10 +90,10 @@ static void choose(Gpu *gpu, Plan *plan)
     cublasLtMatmulPreferenceDestroy(wishes);
 }
 
-/* What a product has beside its factors; a pointer is NULL where there is none. */
+/* Further arguments of a product; each pointer may be NULL. */
 struct Extras {
     const void *bias;                  /* (N) of y's dtype, aligned to MOST_ALIGN */
-    const void *a_inverse, *b_inverse; /* (1) f32, of factors in FP8 */
+    const void *a_inverse, *b_inverse; /* (1) f32, inverse scales of FP8 operands */
 };
 
 /* Pointers are not part of a plan. */
@@ -181,7 +181,7 @@ static void product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &ext
               key);
 }
 
-/* cuBLASLt has no product of nothing. */
+/* cuBLASLt has no products with a dimension of 0. */
 static bool is_empty(Device *dev, Tensor y, Tensor a, bool ta, float beta)
 {
     int64_t k = ta ? rows_of(a) : cols_of(a);

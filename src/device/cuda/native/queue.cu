@@ -1,5 +1,5 @@
-/* queue.cu: the streams of a GPU, events and transfers. Copies go by way of pinned memory, since CUDA makes the caller
- * of any other copy wait. */
+/* queue.cu: the streams of a GPU, events and transfers. Copies go through pinned memory, since CUDA makes the caller of
+ * any other copy wait. */
 #include "device/cuda/native/gpu_native.h"
 
 static cudaError_t pinned_open(Pinned *pinned)
@@ -62,7 +62,7 @@ DeviceEvent native_record_event(Device *dev)
     return record(gpu_of(dev));
 }
 
-/* Brings to their place the downloads whose events have been reached: the first ones. */
+/* Copies finished downloads (those whose events have been reached) to their destinations. */
 static void bring(Gpu *gpu)
 {
     int n = 0;
@@ -94,7 +94,7 @@ static cudaStream_t stream_of(const Gpu *gpu, DeviceQueue queue)
     return queue == QUEUE_WORK ? gpu->stream : queue == QUEUE_COPY_TO ? gpu->up : gpu->down;
 }
 
-/* A stream waits for an event as it was recorded last before, so one event a queue is enough. */
+/* A stream waits for the last recording of an event before the call, so one event per queue is enough. */
 void native_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier)
 {
     Gpu *gpu = gpu_of(dev);
@@ -114,8 +114,8 @@ static char *cut(Pinned *pinned, size_t *bytes)
     return p;
 }
 
-/* The caller's memory is free again at once. Waits only where both buffers are full: the processor fills one while the
- * other travels. */
+/* The caller may reuse its memory at once. Waits only if both buffers are full: the host fills one buffer while the
+ * other is being copied. */
 void native_upload(Device *dev, void *to, const void *from, size_t bytes)
 {
     Gpu *gpu = gpu_of(dev);
@@ -135,7 +135,7 @@ void native_upload(Device *dev, void *to, const void *from, size_t bytes)
     }
 }
 
-/* Waits only where there is no room for downloads on their way. */
+/* Waits only if there is no space for another pending download. */
 void native_download(Device *dev, void *to, const void *from, size_t bytes)
 {
     Gpu *gpu = gpu_of(dev);

@@ -1,4 +1,5 @@
-/* stream.cu: what every operation needs of a GPU that is open: its stream, scratch memory, an end where CUDA fails. */
+/* stream.cu: functions that every operation uses: selecting the GPU, its stream and scratch memory, ending the program
+ * if CUDA fails. */
 #include "device/cuda/native/gpu_native.h"
 
 #include <stdio.h>
@@ -11,8 +12,8 @@ void gpu_begin(const char *operation)
     current = operation;
 }
 
-/* CUDA finds out late that a kernel failed, and tells whoever asks next, unless each launch is waited for. A call that
- * was only refused leaves the GPU able to end its work. */
+/* CUDA reports the failure of a kernel late, by the next call, unless each launch is waited for. A call that was only
+ * refused leaves the GPU able to end its work. */
 void gpu_fail(const char *what, const char *text)
 {
     const char *blocking = getenv("CUDA_LAUNCH_BLOCKING");
@@ -34,7 +35,7 @@ void gpu_answer(cudaError_t answer, const char *what)
         gpu_fail(what, cudaGetErrorString(answer));
 }
 
-/* The number that the thread chose last. */
+/* The GPU that the thread selected last. */
 static thread_local int chosen = -1;
 
 cudaError_t gpu_choose(int index)
