@@ -63,7 +63,7 @@ static int64_t chunk_begin(const Chunks *chunks, int64_t chunk, int64_t *n)
     return begin;
 }
 
-/* Chunks start where at least min_length tokens are left. */
+/* A chunk starts only if at least min_length tokens are left. */
 static int64_t count_chunks(const Chunks *chunks)
 {
     int64_t last = chunks->n_tokens - chunks->spec.min_length, low = 0, high = last + 1, n;

@@ -143,7 +143,7 @@ static void add_example(const Loader *loader, int64_t sample, Batch *out)
         add_sequences(example, index, out);
 }
 
-/* Reads a chunk and the side data that the objective wants. */
+/* Reads a chunk and the side data that the objective needs. */
 static bool read_text(Loader *loader, int64_t epoch, int64_t chunk, LoaderText *memory, Text *text, GError **error)
 {
     int64_t from;
@@ -159,7 +159,7 @@ static bool read_text(Loader *loader, int64_t epoch, int64_t chunk, LoaderText *
     return chunks_read(loader->chunks, epoch, chunk, memory->tokens, error);
 }
 
-/* A chunk of another document, with at least n tokens where a few tries find such a chunk. */
+/* A chunk of another document, if possible with at least n tokens: a few tries are made. */
 static int64_t draw_other(const Loader *loader, Philox rng, int64_t epoch, int64_t chunk, int64_t n)
 {
     int64_t own = chunks_document(loader->chunks, epoch, chunk, NULL), best = -1, longest = 0;

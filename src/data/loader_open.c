@@ -119,7 +119,7 @@ static bool plan_objective(Loader *loader, const DataConfig *data, const Tokeniz
     return loader->objective->plan(config, error);
 }
 
-/* An objective that takes text of other documents needs two of them. */
+/* An objective that uses text of other documents needs a dataset with two documents. */
 static bool check_documents(const Loader *loader, GError **error)
 {
     int64_t first = chunks_document(loader->chunks, 0, 0, NULL);

@@ -89,9 +89,9 @@ static int64_t highest(const Shelf *shelf, int64_t enc, int64_t limit)
     return -1;
 }
 
-/* How well a sample fits the free room of a row. Both are vectors (encoder, decoder) in shares of the capacity; the
- * score is |sample|² cos^64 of the angle between them: size alone would fill one stream and leave the other one empty.
- * An empty row takes the largest sample, which is the hardest to fit. */
+/* How well a sample fits the free tokens of a row. Both are vectors (encoder, decoder) in fractions of the capacity;
+ * the score is |sample|² cos^64 of the angle between them: size as the only criterion would fill one stream and leave
+ * the other one empty. An empty row gets the largest sample, which is the hardest to fit. */
 static double score(const Shelf *shelf, int64_t enc, int64_t dec, double enc_free, double dec_free)
 {
     double x = (double)enc / (double)shelf->enc_levels, y = (double)dec / (double)shelf->dec_levels;
@@ -103,8 +103,8 @@ static double score(const Shelf *shelf, int64_t enc, int64_t dec, double enc_fre
     return square * cos32 * cos32;
 }
 
-/* The cell with the best score for the free room, both in levels; false if no sample fits. Of each encoder level two
- * cells are considered: the longest targets that fit, and the longest in proportion to the free room. */
+/* The cell with the best score for the free tokens, both in levels; false if no sample fits. For each encoder level two
+ * cells are considered: the longest targets that fit, and the longest in proportion to the free tokens. */
 static bool find_cell(const Shelf *shelf, PackLength free, PackLength *best)
 {
     double enc_free = (double)free.enc / (double)MAX(shelf->enc_levels, 1), best_score = -1;
@@ -129,7 +129,7 @@ static bool find_cell(const Shelf *shelf, PackLength free, PackLength *best)
     return best_score >= 0;
 }
 
-/* Removes the sample with the best score for the free room and returns it; NONE if no sample fits. */
+/* Removes the sample with the best score for the free tokens and returns it; NONE if no sample fits. */
 static uint32_t shelf_take(Shelf *shelf, PackLength free)
 {
     const PackLength levels = { level_down(free.enc, shelf->capacity.enc, shelf->enc_levels),

@@ -17,7 +17,7 @@ struct Prefetch {
     GMutex mutex; /* guards the fields below */
     GCond changed;
     GQueue spare; /* of Batch *: empty ones */
-    GQueue ready; /* of Batch *: those of `expected` and what follows, in order */
+    GQueue ready; /* of Batch *: the expected batch and those after it, in order */
     int64_t n_lent;
     Rows expected;       /* of the next call, if it is the expected one; first -1 means that none is expected */
     Rows next;           /* of the next batch to make */

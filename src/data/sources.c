@@ -45,7 +45,7 @@ bool sources_check(const DataConfig *config, GError **error)
     if (*config->split && !read_shares(config, shares, error))
         return false;
     if (language_weights_is(config->train) && !g_file_test(config->train, G_FILE_TEST_EXISTS))
-        return true; /* a plan needs no data; opening it tells */
+        return true; /* a plan needs no data; a missing dataset is an error when it is opened */
     Mixture *mixture = mixture_parse(config->train, error);
     bool good = mixture && mixture_check(mixture, &config->mixture, error);
     g_clear_pointer(&mixture, mixture_free);

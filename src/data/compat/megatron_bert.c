@@ -11,7 +11,7 @@
  */
 #define MASK_SHARE 0.8
 
-/* ---- which sentences a sample takes ---- */
+/* ---- the sentences of each sample ---- */
 
 static uint32_t draw_target(const MegatronBertSpec *spec, Mt19937 *rng)
 {
@@ -92,7 +92,7 @@ MegatronBertSpan *megatron_bert_mapping(const int64_t *documents, int64_t n_docu
 
 /* ---- the example ---- */
 
-/* Removes tokens from either end of the longer half, of b where both are equally long, until target tokens are left. */
+/* Removes tokens from either end of the longer half, of b if both are equally long, until target tokens are left. */
 static void truncate_halves(Mt19937 *rng, Text *a, Text *b, int64_t target)
 {
     while (a->n + b->n > target) {

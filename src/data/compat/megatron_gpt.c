@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-/* The last pass is shuffled by itself where a smaller share of its samples is needed. */
+/* The last pass is shuffled separately if only a smaller fraction of its samples is needed. */
 #define SEPARATE_SHARE 0.95
 
 /* ---- the index ---- */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The folders between a path of the user and the one being read. */
+/* The folders from a path that the user gave to the folder that is being read. */
 typedef struct Folder {
     const struct Folder *parent;
     dev_t device;

@@ -29,7 +29,7 @@ static bool refill(Lines *lines, bool *any, GError **error)
     return true;
 }
 
-/* Moves bytes of the chunk to the line, up to its end or all of them; true where the line ends. */
+/* Moves bytes of the chunk to the line, up to the end of the line or all of them; true if the line has ended. */
 static bool take(Lines *lines)
 {
     const char *from = lines->chunk + lines->begin;

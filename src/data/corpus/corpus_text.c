@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Whether the bytes from `end` on are the start of a character that goes on beyond the text. */
+/* Whether the bytes from `end` on are the start of a character that continues beyond the text. */
 static bool is_cut_character(const GString *text, const char *end)
 {
     size_t left = (size_t)(text->str + text->len - end);

@@ -34,7 +34,7 @@ static char *find_prefix(const char *path)
     return folder ? g_steal_pointer(&train) : g_strdup(path);
 }
 
-/* Opens PREFIX.tree where PREFIX.json names one. */
+/* Opens PREFIX.tree if PREFIX.json says that there is one. */
 static bool open_trees(Dataset *data, GError **error)
 {
     const DatasetMeta *meta = &data->meta;

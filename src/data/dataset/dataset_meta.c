@@ -1,4 +1,4 @@
-/* dataset_meta.c: PREFIX.json, which tells how a dataset was made. */
+/* dataset_meta.c: reads and writes PREFIX.json, which says how a dataset was made. */
 #include "data/dataset/dataset.h"
 
 #include "base/file.h"

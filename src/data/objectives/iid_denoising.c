@@ -11,7 +11,7 @@
 #define SENTINEL_DEVIATIONS 4
 #define TARGET_DEVIATIONS   5
 #define INPUT_DEVIATIONS    0.5
-#define SLACK               0.01 /* share left free in a packed sequence of more than two texts */
+#define SLACK               0.01 /* fraction of a packed sequence that is left free if it has more than two texts */
 
 /* Means over masks of n tokens, each of which but the first is masked with probability p: runs of masked tokens, tokens
  * of the inputs, tokens of the targets. */

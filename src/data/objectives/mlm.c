@@ -155,7 +155,7 @@ static Text part(const Text *text, int64_t first, int64_t end)
 }
 
 /* A sample shorter than its chunk starts anywhere in the chunk. With random_next the end of the other document's chunk
- * takes the place of the second half. */
+ * replaces the second half. */
 static void build_inputs(const ObjectiveConfig *config, const MlmChoice *choice, Philox *rng, const Text *texts,
                          Example *out)
 {
@@ -177,7 +177,7 @@ static void build_inputs(const ObjectiveConfig *config, const MlmChoice *choice,
         out->label = swapped || choice->random_next;
 }
 
-/* ---- what is predicted ---- */
+/* ---- masks ---- */
 
 /* The words of an example: word w is tokens [starts[w], ends[w]); special tokens are part of none. Returns their
  * number.

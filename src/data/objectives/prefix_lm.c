@@ -58,7 +58,7 @@ static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UN
     out->n_targets = choice->n_targets;
 }
 
-/* ---- a decoder alone ---- */
+/* ---- decoder-only models ---- */
 
 static bool plan_alone(ObjectiveConfig *config, GError **error)
 {

@@ -33,7 +33,7 @@ static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UN
     out->n_targets = choice->n_targets;
 }
 
-/* ---- a decoder alone ---- */
+/* ---- decoder-only models ---- */
 
 static bool plan_alone(ObjectiveConfig *config, GError **error)
 {
@@ -62,7 +62,8 @@ static void apply_alone(const ObjectiveConfig *config, const Choice *choice, G_G
     }
 }
 
-/* The target's share of a pair is not known beforehand; a quarter is a guess that only the memory of logits follows. */
+/* The target's fraction of a pair is not known beforehand; a quarter is a guess that only affects the planned memory of
+ * logits. */
 static const Objective seq2seq_alone = { .name = "seq2seq",
                                          .streams = STREAMS_DECODER,
                                          .text = TEXT_DOCUMENTS,

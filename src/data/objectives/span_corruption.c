@@ -31,7 +31,7 @@ int64_t span_corruption_spans(int64_t n_noise, double mean_span_length)
 }
 
 /* Masked tokens and spans of a text. Masked spans alternate with kept ones, so there are no more spans than kept
- * tokens, which matters at densities far above one half alone. */
+ * tokens, which matters only at densities far above one half. */
 typedef struct Counts {
     int64_t noise, spans;
 } Counts;
@@ -186,8 +186,8 @@ static int32_t sentinel_index(const ObjectiveConfig *config, int32_t id)
     return index >= 0 && index < config->n_sentinels ? index : -1;
 }
 
-/* Fills `starts` (n_sentinels) with where the tokens of each sentinel's span start in the targets, which must name
- * sentinels 0, 1, 2, … in order, first of all. Returns how many they name; -1 if they are malformed. */
+/* Fills `starts` (n_sentinels) with the index in the targets at which the tokens of each sentinel's span start, which
+ * must name sentinels 0, 1, 2, … in order, first of all. Returns how many they name; -1 if they are malformed. */
 static int32_t find_starts(const ObjectiveConfig *config, const int32_t *targets, int64_t n, int64_t *starts)
 {
     int32_t named = 0;

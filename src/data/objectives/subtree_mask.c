@@ -85,7 +85,8 @@ static bool same_name(const int32_t *tokens, const TreeNode *a, const TreeNode *
            memcmp(tokens + a->begin, tokens + b->begin, (size_t)(a->end - a->begin) * sizeof *tokens) == 0;
 }
 
-/* names: TreeNode of all identifiers, equal ones side by side in the order of the text. Returns Identifier. */
+/* names: TreeNode of all identifiers; equal identifiers follow each other, in the order of the text. Returns
+ * Identifier. */
 static GArray *group_names(const int32_t *tokens, const TreeNode *tree, int64_t n_nodes, GArray *names)
 {
     GArray *groups = g_array_new(FALSE, FALSE, sizeof(Identifier));

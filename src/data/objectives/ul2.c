@@ -49,7 +49,7 @@ static void count_tokens(const Ul2Denoiser *denoiser, int64_t n, int64_t *n_inpu
 enum { GROUP = 4, GROUPS = 3 };
 static const int groups[GROUPS][GROUP] = { { 3, 1, 5, 2 }, { 4, 0, 0, 2 }, { 6, 1, 2, 2 } };
 
-/* Tokens of text of the first sample of a group and of each other one; set where config->row_samples > 0. */
+/* Tokens of text of the first sample of a group, and of each other sample; set if config->row_samples > 0. */
 typedef struct Ul2Plan {
     struct {
         int64_t first, other;
@@ -97,7 +97,7 @@ static void fit_group(Ul2Plan *plan, int group, int64_t longest, int64_t enc, in
     }
 }
 
-/* Sets row_samples, target_length, raw_length and the Ul2Plan; false where inputs are too short for groups. */
+/* Sets row_samples, target_length, raw_length and the Ul2Plan; false if inputs are too short for groups. */
 static bool plan_groups(ObjectiveConfig *config, int64_t longest)
 {
     int64_t n_inputs, n_targets, n = longest, memory = config->memory_tokens;
@@ -238,7 +238,7 @@ static void apply(const ObjectiveConfig *config, const Choice *choice, Philox *r
 {
     const Ul2Denoiser *denoiser = ul2_denoiser(choice);
     g_autofree bool *mask = g_new(bool, (gsize)texts->n);
-    ObjectiveConfig after_mode = *config; /* the mode token takes the first token of the inputs */
+    ObjectiveConfig after_mode = *config; /* the mode token is the first token of the inputs */
     Example rest = { .inputs = out->inputs + 1, .targets = out->targets };
 
     draw_mask(denoiser, rng, texts->n, mask);

@@ -88,7 +88,7 @@ static FairseqDict *build_dictionary(const FairseqLinesOptions *options, GError 
 typedef struct SetWriter {
     const FairseqLinesOptions *options;
     GHashTable *ids;      /* of the words of the dictionary; NULL with a tokenizer */
-    DatasetMeta meta;     /* of every dataset, but for the counts */
+    DatasetMeta meta;     /* metadata of every dataset, without the counts */
     int64_t *counts;      /* of each id of the tokenizer, while `train` is written; NULL otherwise */
     GArray *line;         /* of int32_t: the current line */
     FairseqLinesSet *set; /* the dataset being written, and its writer */

@@ -16,7 +16,7 @@ enum { TRAIN, VALID, N_PARTS };
 
 /* ---- documents that were held out before ---- */
 
-/* Whether `valid` was held out of `train`, by what the PREFIX.json of both say. */
+/* Whether `valid` is the held-out set of `train`, according to the PREFIX.json of both. */
 static bool was_held_out_of(const char *valid, const char *train)
 {
     g_autofree char *valid_path = g_strconcat(valid, ".json", NULL), *train_path = g_strconcat(train, ".json", NULL);
@@ -67,7 +67,7 @@ typedef struct Run {
     Corpus *corpus;
     SeenTable *seen, *repeats; /* of whole texts, and of bands of CleaningRules.repeats; NULL means none */
     int n_outputs;
-    DatasetWriter *outputs[PREPARE_OUTPUTS][N_PARTS]; /* NULL where nothing is held out, or no document was written */
+    DatasetWriter *outputs[PREPARE_OUTPUTS][N_PARTS]; /* NULL if nothing is held out, or no document was written */
     NdtypeDict *ndtypes;                              /* of PrepareOptions.ndtypes; NULL without them */
     double least_hash;                                /* PipelineJob.least_hash of all jobs */
     int64_t *id_counts; /* of each id in documents to train on, for fairseq's dictionary; NULL without it */
@@ -90,7 +90,7 @@ static bool open_part(Run *run, int output, bool valid, GError **error)
     return output == 0 || dataset_writer_with_ndtypes(writer, run->ndtypes, options->ffrecord, error);
 }
 
-/* Opens a dataset and, with --valid, the one beside it. */
+/* Opens a dataset and, with --valid, its held-out set. */
 static bool open_output(Run *run, int output, GError **error)
 {
     return open_part(run, output, false, error) && (run->options->valid <= 0 || open_part(run, output, true, error));

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define JOB_BYTES       ((size_t)128 << 10) /* a job takes documents until it has so many bytes of text */
+#define JOB_BYTES       ((size_t)128 << 10) /* a job gets documents until it has this many bytes of text */
 #define BYTES_UNDER_WAY ((size_t)256 << 20) /* no job is read while all have more bytes of text */
 #define JOBS_PER_WORKER 4
 #define DIVIDED_BYTES   ((size_t)64 << 10) /* of a .txt read whole that is longer, parts are held out */
@@ -54,7 +54,7 @@ static void job_clear(PipelineJob *job)
     g_free(job->where);
 }
 
-/* Whether the text is held out: its hash, as a number in [0, 1), is less than the share. */
+/* Whether the text is held out: its hash, as a number in [0, 1), is less than the fraction to hold out. */
 static bool is_held_out(PipelineJob *job, const char *text, size_t bytes, double share)
 {
     double hash = (double)(XXH3_64bits_withSeed(text, bytes, VALID_SEED) >> 11) * 0x1p-53;

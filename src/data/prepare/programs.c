@@ -41,8 +41,8 @@ void program_encoder_close(ProgramEncoder *encoder)
     g_free(encoder);
 }
 
-/* Parses by the rival grammar what the first one finds errors in, and takes its tree if that has at most half as many
- * bytes of errors: a macro that neither grammar knows says nothing. */
+/* Parses a program in which the first grammar finds errors with the rival grammar too, and uses that tree if that has
+ * at most half as many bytes of errors: a macro that neither grammar knows says nothing. */
 static void try_rival(ProgramEncoder *encoder, const char *text, size_t bytes, ProgramTree *tree)
 {
     const ProgramOptions *options = encoder->options;

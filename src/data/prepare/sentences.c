@@ -58,7 +58,7 @@ static const char *skip_closing(const char *p, const char *end)
 }
 
 /* Whether a sentence ends with the character at p; *after is the end of it and of the closing characters that follow,
- * or of the character at p alone. */
+ * or only of the character at p. */
 static bool ends_at(const char *begin, const char *p, const char *end, const char **after)
 {
     gunichar c = g_utf8_get_char(p);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes the shares of the languages size ^ (1 / temperature), and that of text what was asked for; the sum is 1. */
+/* Makes the shares of the languages size ^ (1 / temperature), and the share of text the requested one; the sum is 1. */
 static void share_out(const PrepareOptions *options, const PrepareStats *stats, int n, double shares[])
 {
     double programs = 0, temperature = options->temperature > 0 ? options->temperature : 1;

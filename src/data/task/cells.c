@@ -22,7 +22,7 @@ struct CellReader {
     int64_t line, row_at; /* number of the line being read, and of the line at which the current row starts */
     GString *text;        /* the cells of the row, each with a NUL after it */
     GArray *starts;       /* (cells + 1) guint: where each cell starts in `text` */
-    const char *bad;      /* what is wrong with the row; NULL means nothing */
+    const char *bad;      /* the error in the row; NULL means none */
     int64_t bad_line;     /* line of the fault */
     guint bad_column;     /* cell of the fault, from 1; 0 means the whole row */
 };

@@ -21,7 +21,7 @@ static bool take_second(const Task *task, const Record *record, TaskExample *out
 
 /* ---- words and their tags ---- */
 
-/* The texts of a field that is a list; false with no error where the record has none. */
+/* The texts of a field that is a list; false without an error if the record does not have it. */
 static bool take_list(const Record *record, const char *name, GPtrArray *texts, GError **error)
 {
     GError *problem = NULL;
@@ -112,7 +112,7 @@ static bool add_answer(const Record *record, const json_t *text, const json_t *s
 }
 
 /* [{ "text", "answer_start" }, …], as in SQuAD's files, or { "text": […], "answer_start": […] }, as in its Hugging Face
- * form. An absent field tells nothing; an empty list means that there is no answer. */
+ * form. A missing field means that the answer is unknown; an empty list means that there is no answer. */
 static bool take_answers(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
     const json_t *answers = record_value(record, task->answers);

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-/* What stands for no label in files: Hugging Face's datasets have -1 for a text of a test set and -100 for a word that
- * has no tag. "<unk>" is example_label's name of both. */
+/* Values that mean "no label" in files: Hugging Face's datasets have -1 for a text of a test set and -100 for a word
+ * that has no tag. "<unk>" is example_label's name of both. */
 static const char *const no_labels[] = { "<unk>", "-1", "-100", NULL };
 
 bool label_is_none(const char *classes, const char *name)

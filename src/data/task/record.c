@@ -6,7 +6,7 @@
 
 /* ---- finding ---- */
 
-/* The n-th value of an object, from 1, where `name` is a number. */
+/* The n-th value of an object, counted from 1, if `name` is a number n. */
 static const json_t *find_column(const json_t *row, const char *name)
 {
     char *end;
@@ -74,7 +74,7 @@ static const json_t *find_item(const json_t *list, const char **rest)
     return item;
 }
 
-/* Appends the texts of a value, below which `rest` leads on; false with no error where there is none. */
+/* Appends the texts of a value, following the rest of the dotted name; false without an error if there is none. */
 static bool add_texts(const Record *record, const char *name, const json_t *value, const char *rest, GPtrArray *texts,
                       GError **error)
 {

@@ -167,7 +167,8 @@ bool record_reader_goes_on(const RecordReader *reader)
  */
 static bool collect(RecordReader *reader, const json_t *value, char **step, Path path, GError **error)
 {
-    const bool lines = reader->format == RECORD_JSONL; /* where a list is no record, though its items may be */
+    const bool lines =
+        reader->format == RECORD_JSONL; /* in JSON lines a list is no record, although its items may be records */
     if (!json_is_object(value))
         return fail_user(error, "%s: %s is wanted where records are, not an array or a single value%s",
                          reader->where->str, "an object { }",
@@ -381,7 +382,7 @@ static bool next_parallel(RecordReader *reader, GError **error)
     return take_root(reader, row, error);
 }
 
-/* ---- sentences of a word a line ---- */
+/* ---- CoNLL: sentences with one word per line ---- */
 
 #define DOCUMENT_START "-DOCSTART-" /* CoNLL-2003: a line of its own before each document */
 

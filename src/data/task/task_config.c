@@ -144,7 +144,7 @@ static const char *const kind_scores[] = {
     [LABELS_TOKENS] = "seqeval",   [LABELS_SPAN] = "squad",        [LABELS_CHOICE] = "accuracy"
 };
 
-/* The form of the task for an encoder alone. */
+/* Changes the task to the variant for classifiers. */
 static bool take_classifier(Task *task, const TaskConfig *config, GError **error)
 {
     bool own_input = *config->input;
@@ -257,7 +257,7 @@ bool task_configure(Task *task, const TaskConfig *config, GError **error)
 
 /* ---- files ---- */
 
-/* Reads "5%" or "0.05"; false where the text is no number. */
+/* Reads "5%" or "0.05"; false if the text is no number. */
 static bool read_share(const char *text, double *share)
 {
     char *end;
@@ -279,7 +279,7 @@ static char *in_folder(const char *folder, const char *names)
     return g_strjoinv(",", files);
 }
 
-/* The file `name` of the folder, or the path itself where it is no folder. */
+/* The file `name` of the folder, or the path itself if it is not a folder. */
 static char *find_file(const char *path, const char *name, const char *what, GError **error)
 {
     if (!g_file_test(path, G_FILE_TEST_IS_DIR))

@@ -1,4 +1,4 @@
-/* task_encode.c: token ids of examples, and what is cut off those that are too long. */
+/* task_encode.c: token ids of examples, and cutting of those that are too long. */
 #include "base/log.h"
 #include "base/text.h"
 #include "data/task/task.h"
@@ -25,8 +25,7 @@ static size_t cut_point(const char *text, size_t length, size_t n, bool start)
     return n;
 }
 
-/* Encodes the example with the first (or last) n bytes of the field alone; returns the number of tokens, -1 on error.
- */
+/* Encodes the example with only the first (or last) n bytes of the field; returns the number of tokens, -1 on error. */
 static int64_t encode_short(const TaskEncoder *encoder, const Record *record, size_t n, GArray *ids, GError **error)
 {
     Record shorter = *record;

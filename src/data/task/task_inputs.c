@@ -1,4 +1,4 @@
-/* task_inputs.c: the token sequences of an example for an encoder alone. */
+/* task_inputs.c: the token sequences of an example for a classifier. */
 #include "data/task/task.h"
 
 #include <inttypes.h>
@@ -131,7 +131,7 @@ static void shorten(const TaskEncoder *encoder, Encoded *text, guint n)
     text->n = n;
 }
 
-/* Shortens the longer one, and both alike where they are of one length. */
+/* Shortens the longer text, and both equally if they have the same length. */
 static void fit(TaskEncoder *encoder, Encoded *first, Encoded *second, guint room)
 {
     guint a = first->n, b = second ? second->n : 0;
@@ -168,7 +168,7 @@ static bool encode_plain(TaskEncoder *encoder, const char *input, const char *se
 
 /* ---- words ---- */
 
-/* Each word by itself: with the space before it where the tokenizer's pieces hold spaces. */
+/* Encodes each word separately, with the space before it if the tokenizer's pieces contain spaces. */
 static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
 {
     guint room;
@@ -204,7 +204,7 @@ static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskI
 
 /* ---- windows of a text with answers ---- */
 
-/* As many windows as the text needs, which share `stride` tokens. */
+/* As many windows as the text needs; consecutive windows share `stride` tokens. */
 static bool encode_windows(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
 {
     Encoded question = { 0 }, text = { 0 };

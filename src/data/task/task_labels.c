@@ -16,7 +16,8 @@ static bool class_of(const TaskEncoder *encoder, const char *where, const char *
     return *label >= 0 || label_fail(encoder->config, encoder->labels, where, name, error);
 }
 
-/* Where the first answer lies in window s: its tokens, counted in the sequence; 0 and 0 where it is not in it. */
+/* The first and last token of the first answer in window s, counted within the sequence; 0 and 0 if it is not in this
+ * window. */
 static void find_span(const TaskExample *example, const TaskInputs *inputs, int32_t s, int32_t span[2])
 {
     const int32_t first = g_array_index(inputs->cu, int32_t, s), end = g_array_index(inputs->cu, int32_t, s + 1);
@@ -166,7 +167,7 @@ static bool read_names(const Task *task, TaskReader *reader, GHashTable *names, 
     return problem == NULL;
 }
 
-/* Names that differ in case or in white space alone are hardly two classes. */
+/* Names that differ only in case or in white space are probably the same class. */
 static bool check_alike(const char *path, const GPtrArray *names, GError **error)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

@@ -27,7 +27,7 @@ void task_example_clear(TaskExample *example)
     g_clear_pointer(&example->starts, g_array_unref);
 }
 
-/* The record lacks the field that tells the right answer; returns false. */
+/* Sets the error that the record lacks the field with the right answer; returns false. */
 static bool fail_unknown(const Task *task, const Record *record, GError **error)
 {
     g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);

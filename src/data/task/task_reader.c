@@ -81,7 +81,7 @@ static bool belongs(const TaskReader *reader, const TaskExample *example)
     return held_out == (reader->file.part == TASK_PART_HELD_OUT);
 }
 
-/* Whether the reader goes on after an error, which is then logged. */
+/* Whether the reader continues after an error, which is then logged. */
 static bool skip(TaskReader *reader, GError *problem)
 {
     if (!reader->skips || problem->code != LOAM_ERROR_USER || !record_reader_goes_on(reader->records))
@@ -91,7 +91,7 @@ static bool skip(TaskReader *reader, GError *problem)
     return true;
 }
 
-/* An error where a table lacks a column of a template: no row of it would be good. */
+/* An error if a table lacks a column of a template: all its rows would be bad. */
 static bool check_columns(TaskReader *reader, const Record *record, GError **error)
 {
     const Task *task = reader->task;
@@ -109,7 +109,7 @@ static bool check_columns(TaskReader *reader, const Record *record, GError **err
     return true;
 }
 
-/* The example of a record; false with an error where it is bad. */
+/* The example of a record; false with an error if it is bad. */
 static bool read_example(const TaskReader *reader, const Record *record, TaskExample *example, GError **error)
 {
     if (!task_make(reader->task, record, reader->needs_target, example, error))

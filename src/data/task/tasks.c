@@ -1,5 +1,5 @@
 /* tasks.c: the tasks of published benchmarks, an entry each. Files and columns are those of the official downloads;
- * labels stand in the order of their values in TensorFlow Datasets. */
+ * labels are in the order of their values in TensorFlow Datasets. */
 #include "data/task/special.h"
 #include "data/task/task.h"
 
@@ -28,11 +28,11 @@
     IN(RECORD_JSONL, "", ""), FILES("train.jsonl", "validation.jsonl", "test.jsonl"),                                  \
         .input = "{input}", .target = "{output}", .id = "{id}", .merge_ids = true, .input_length = 1024
 
-/* The texts of an encoder alone, in the order of Hugging Face's run_glue.py. */
+/* Templates for classifiers: the texts in the order of Hugging Face's run_glue.py. */
 #define ONE(a)     .learns = LABELS_SEQUENCE, .first = (a)
 #define PAIR(a, b) .learns = LABELS_SEQUENCE, .first = (a), .second = (b)
 
-/* Programs in Python that tests decide about. Completions end where those of the Codex paper and of EvalPlus do. */
+/* Python programs that are checked by tests. The stop strings are those of the Codex paper and of EvalPlus. */
 #define PROGRAMS(valid, tests_, stops)                                                                                 \
     FILES(NULL, valid, NULL), .id = "{task_id}", .tests = (tests_), .stop = (stops), .scores = "exact_match",          \
                               .input_length = 1024, .target_length = 256

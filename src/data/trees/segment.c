@@ -19,7 +19,7 @@ static int64_t *count_broken(const TreeNode *nodes, int64_t n, int64_t n_tokens)
     return broken;
 }
 
-/* broken: NULL means that a cut breaks the root alone. */
+/* broken: NULL means that a cut breaks only the root. */
 static int64_t segment_greedily(const int64_t *broken, int64_t n_tokens, int64_t limit, GArray *ends)
 {
     int64_t all = 0;

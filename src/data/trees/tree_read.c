@@ -208,7 +208,7 @@ static bool take_varint(const guint8 **at, const guint8 *end, uint64_t *value)
     return false;
 }
 
-/* Reads the nodes; false where one is outside the tokens, overlaps another or has an unknown type. */
+/* Reads the nodes; false if one is outside the tokens, overlaps another or has an unknown type. */
 static bool take_nodes(const guint8 *at, const guint8 *end, uint64_t n, int64_t n_tokens, const Language *language,
                        GArray *nodes)
 {
