@@ -2,10 +2,10 @@
 . tests/cli/lib.sh "$1"
 make_dataset
 . tests/cli/ranks.sh
-make_classifier
+make_tasks
 
 steps=20
-for model in t5 gpt bert classifier lora; do
+for model in t5 gpt bert classifier lora answers; do
     for ranks in 2 3 4 8; do
         for zero in 1 2 3; do
             for accumulate in no yes; do

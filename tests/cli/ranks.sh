@@ -38,14 +38,16 @@ declare -A models=(
     [lora]='model.family=gpt model.n_enc=0 model.n_dec=3 data.objective=clm lora.rank=4'
 )
 
-# A classifier of texts, on a table of its own.
-make_classifier() {
+# A classifier of texts, on a table of its own, and a model that writes its answers, also in evaluations.
+make_tasks() {
     mkdir -p "$work/marks"
     (cd "$work/marks" && make_marks &&
         "$loam" tokenizer train --type wordpiece --for bert --vocab-size 60 --out tok corpus.txt 2>err) || fail "no tokenizer"
     models[classifier]="model.family=bert model.n_enc=2 model.n_dec=0 model.token_types=2 tokenizer.path=$work/marks/tok
         data.train= data.valid= task.data=$work/marks/marks.tsv task.valid=10%
         task.input={text} task.label={mark} data.target_length=0"
+    models[answers]="model.n_dec=3 tokenizer.path=$work/marks/tok.model data.train= data.valid= data.input_length=32
+        task.data=$work/marks/marks.tsv task.valid=10% task.input={text} task.target={mark}"
 }
 
 # rank_run NAME MODEL RANKS ZERO OPTION…: trains $work/NAME.

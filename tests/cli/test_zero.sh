@@ -3,7 +3,7 @@
 . tests/cli/lib.sh "$1"
 make_dataset
 . tests/cli/ranks.sh
-make_classifier
+make_tasks
 
 while read -r row; do
     # shellcheck disable=SC2086
@@ -24,4 +24,5 @@ done <<'ROWS'
 3 1 no none bf16 lora adafactor
 2 2 yes none f32 lora adamw
 3 3 no block f32 lora adamw_rms
+3 3 no none bf16 answers adamw
 ROWS

@@ -238,6 +238,8 @@ bool trainer_open(Trainer *t, GError **error)
     if (!config_resolve_precision(&t->config, error))
         return false;
     t->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
+    if (t->dev && *t->dev->gpu.name && comm_size(t->ranks) > 1)
+        return fail_user(error, "several ranks train on processors, not yet on GPUs: train.device=cpu, or one rank");
     bool first = comm_rank(t->ranks) == 0;
     if (!t->dev || (!first && !ranks_meet(t, error))) /* rank 0 makes the run directory and the datasets of a task */
         return false;
