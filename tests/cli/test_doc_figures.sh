@@ -9,7 +9,7 @@ says() {
 }
 
 # The table of operations: every row that `bench ops` prints today, in its order, and no other.
-"$loam" bench ops --seconds 0.0001 --json train.threads=1 >"$work/out"
+"$loam" bench ops --seconds 0.0001 --json train.threads=1 train.precision=f32 >"$work/out"
 grep -oE '"op": ?"[^"]*", ?"shape": ?"[^"]*"' "$work/out" | sed -E 's/"op": ?"([^"]*)", ?"shape": ?"([^"]*)"/\1 | \2/' >"$work/measured"
 sed -n '/^| operation | shape |/,/^$/s/^| \([^|]*\) | \([^|]*[0-9]\) |.*/\1 | \2/p' docs/performance.md >"$work/stated"
 [ -s "$work/stated" ] || fail "docs/performance.md has no table of operations"
