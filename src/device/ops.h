@@ -32,12 +32,13 @@ typedef struct Dropout {
 #define ACTIVATION_TEXT(name, text)     text,
 typedef enum Activation { ACTIVATIONS(ACTIVATION_CONSTANT) ACT_COUNT } Activation;
 
-/* Options of cross-entropy (op_xent). */
+/* Options of cross-entropy (op_xent) over V classes, as torch.nn.CrossEntropyLoss defines it. */
 typedef struct XentSpec {
-    float label_smoothing, z_loss;
-    float scale; /* factor on the gradient: 1 / number of target tokens of the whole batch */
-    bool grad;   /* true: logits are replaced by their gradient; false: logits are kept, and only the statistics are
-                    written */
+    float label_smoothing; /* s: the target distribution is 1 − s + s/V at the target and s/V elsewhere; 0 means none */
+    float z_loss;          /* z: adds z log²Z, Z the sum of exp(logit) */
+    float scale;           /* factor on the gradient: 1 / number of target tokens of the whole batch */
+    bool grad; /* true: logits are replaced by their gradient; false: logits are kept, and only the statistics are
+                  written */
 } XentSpec;
 /* Columns of `stats` of op_xent, each multiplied by the weight of its row. */
 enum {

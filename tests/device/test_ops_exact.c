@@ -167,16 +167,18 @@ static void xent(const double *logits, double *gradient, double *stats, const Xe
     device_close(dev);
 }
 
-/* A model that gives the smoothed target itself, normalised so that log Z = 0. */
-static void test_perfect_model_has_loss_zero(void)
+/* A model that gives the smoothed target itself, normalised so that log Z = 0: the loss is that distribution's entropy,
+ * as torch.nn.CrossEntropyLoss has it, and the gradient is 0. */
+static void test_perfect_model_has_no_gradient(void)
 {
     double logits[V], gradient[V], stats[XENT_STATS];
     XentSpec spec = { .label_smoothing = 0.125f, .z_loss = 1e-4f, .scale = 1, .grad = true };
+    double off = 0.125 / V, on = 0.875 + off;
     for (int v = 0; v < V; v++)
-        logits[v] = log(v == 2 ? 0.875 : 0.125 / (V - 1));
+        logits[v] = log(v == 2 ? on : off);
     xent(logits, gradient, stats, &spec);
-    g_assert_cmpfloat_with_epsilon(stats[XENT_LOSS], 0, 1e-12);
-    g_assert_cmpfloat_with_epsilon(stats[XENT_NLL], -log(0.875), 1e-12);
+    g_assert_cmpfloat_with_epsilon(stats[XENT_LOSS], -on * log(on) - (V - 1) * off * log(off), 1e-12);
+    g_assert_cmpfloat_with_epsilon(stats[XENT_NLL], -log(on), 1e-12);
     g_assert_cmpfloat(stats[XENT_CORRECT], ==, 1);
     for (int v = 0; v < V; v++)
         g_assert_cmpfloat_with_epsilon(gradient[v], 0, 1e-12);
@@ -291,7 +293,7 @@ int main(int argc, char **argv)
     g_test_add_func("/rotary/matches_the_published_values", test_rotary);
     g_test_add_func("/alibi/slopes_are_those_of_the_paper", test_alibi_slopes);
     g_test_add_func("/act/matches_known_values", test_activations);
-    g_test_add_func("/xent/perfect_model_has_loss_zero", test_perfect_model_has_loss_zero);
+    g_test_add_func("/xent/perfect_model_has_no_gradient", test_perfect_model_has_no_gradient);
     g_test_add_func("/xent/uniform_model_has_loss_ln_v_plus_z", test_uniform_model);
     g_test_add_func("/attn/zero_queries_take_the_mean", test_attention_of_zero_queries_is_the_mean);
     g_test_add_func("/attn/bias_runs_along_key_minus_query", test_attention_bias_runs_along_key_minus_query);

@@ -357,18 +357,16 @@ static double log_sum_exp(Tensor logits, int64_t row)
     return max + log(sum);
 }
 
-/* q: 1 - s on the target, s / (V-1) elsewhere. loss = −Σ q log p + z log²Z − C; d loss/d logit = (1 + 2 z log Z) p − q.
- */
+/* q: 1 - s + s / V on the target, s / V elsewhere. loss = −Σ q log p + z log²Z; d loss/d logit = (1 + 2 z log Z) p − q. */
 static void xent_row(Tensor logits, int64_t row, double *stats, int32_t target, double weight, const XentSpec *spec)
 {
     int64_t vocabulary = tensor_cols(logits);
     double smoothing = (double)spec->label_smoothing, z = (double)spec->z_loss;
-    double on = 1 - smoothing, off = smoothing / (double)(vocabulary - 1);
-    double entropy = smoothing > 0 ? -(on * log(on) + (double)(vocabulary - 1) * off * log(off + 1e-20)) : 0;
+    double off = smoothing / (double)vocabulary, on = 1 - smoothing + off;
     double log_z = log_sum_exp(logits, row), cross = 0;
     for (int64_t v = 0; v < vocabulary; v++)
         cross -= (v == target ? on : off) * (*at(logits, row, v) - log_z);
-    stats[XENT_LOSS] = weight * (cross + z * log_z * log_z - entropy);
+    stats[XENT_LOSS] = weight * (cross + z * log_z * log_z);
     stats[XENT_NLL] = weight * (log_z - *at(logits, row, target));
     stats[XENT_CORRECT] = weight * (largest(logits, row) == target);
     stats[XENT_WEIGHT] = weight;

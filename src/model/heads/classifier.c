@@ -306,19 +306,6 @@ static Rated rate(const Chunk *chunk, Tensor logits, int64_t room, const int32_t
     return rated;
 }
 
-/* A label smoothing of ε as in torch.nn.CrossEntropyLoss, whose target distribution is 1 − ε + ε/K at the class and ε/K
- * elsewhere: that of op_xent with s = ε (K − 1)/K. op_xent takes the entropy of that distribution from the loss, so it
- * is added again. */
-static XentSpec smoothed(const XentSpec *xent, int64_t classes, double *entropy)
-{
-    XentSpec own = *xent;
-    double s = (double)xent->label_smoothing * (double)(classes - 1) / (double)classes;
-    double on = 1 - s, off = s / (double)(classes - 1);
-    *entropy = s > 0 ? -(on * log(on) + s * log(off)) : 0;
-    own.label_smoothing = (float)s;
-    return own;
-}
-
 /* Sums over the rows of a chunk: all statistics except one, or only that one. */
 static Tensor part_sums(const Chunk *chunk, const Rated *rated, const XentSpec *xent, int statistic, bool alone)
 {
@@ -351,21 +338,13 @@ static void class_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xe
     const Ctx *cx = chunk->cx;
     const int32_t *targets = &AT(chunk->rows->targets, chunk->first);
     const Rated rated = rate(chunk, chunk->logits, chunk->room, targets);
-    double entropy;
-    const XentSpec own = smoothed(xent, chunk->logits.d[1], &entropy);
 
     if (chunk->c->class_weights && beta == 0)
         op_fill(cx->dev, sums, 0);
     if (chunk->c->class_weights)
-        weighted_loss(chunk, sums, &rated, targets, &own);
+        weighted_loss(chunk, sums, &rated, targets, xent);
     else
-        cross_entropy(chunk, sums, beta, &rated, &own);
-    if (entropy > 0) {
-        Tensor constant = arena_vector(cx->scratch, DT_F64, XENT_STATS, "classifier.entropy");
-        op_fill(cx->dev, constant, 0);
-        op_fill(cx->dev, tensor_slice_rows(constant, XENT_LOSS, 1), entropy * chunk->n);
-        op_total_add(cx->dev, sums, constant);
-    }
+        cross_entropy(chunk, sums, beta, &rated, xent);
 }
 
 /* Cross-entropy over the rows of each group, for each column of the logits: they are scattered into a grid (groups ·

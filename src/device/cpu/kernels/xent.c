@@ -119,18 +119,16 @@ static void write_gradient(const Logits *x, float factor, float base, int32_t ta
     }
 }
 
-/* One row. With smoothing s the target distribution is q = on at the target and off elsewhere; on = 1 - s, off = s / (V
- * - 1). */
+/* One row of V logits. With smoothing s the target distribution is 1 - s + s / V at the target and s / V elsewhere. */
 static void xent_row(const Logits *x, float *stats, int32_t target, float weight, const XentSpec *spec)
 {
-    double s = (double)spec->label_smoothing, off = s / (double)(x->n - 1), on = 1.0 - s;
-    double entropy = s == 0 ? 0 : -(on * log(on) + s * log(off + 1e-20));
+    double s = (double)spec->label_smoothing, off = s / (double)x->n;
     float max = row_max(x), at_target = logit(x, target);
     bool correct = at_target == max && is_first(x, target, max);
     double sum = s == 0 ? 0 : sum_plain(x);
     double total = sum_exp(x, max, spec->grad);
     double log_z = (double)max + log(total), nll = log_z - (double)at_target;
-    double loss = log_z - (on - off) * (double)at_target - off * sum + (double)spec->z_loss * log_z * log_z - entropy;
+    double loss = log_z - (1 - s) * (double)at_target - off * sum + (double)spec->z_loss * log_z * log_z;
 
     stats[XENT_LOSS] = (float)loss * weight;
     stats[XENT_NLL] = (float)nll * weight;
@@ -140,7 +138,7 @@ static void xent_row(const Logits *x, float *stats, int32_t target, float weight
         return;
     double scale = (double)weight * (double)spec->scale;
     float factor = (float)(scale * (1.0 + 2.0 * (double)spec->z_loss * log_z) / total);
-    write_gradient(x, factor, (float)(scale * off), target, (float)(scale * (on - off)));
+    write_gradient(x, factor, (float)(scale * off), target, (float)(scale * (1 - s)));
 }
 
 void KERNEL(xent)(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)

@@ -23,17 +23,16 @@ __device__ inline void row_of_zeros(const Xent &xent, int64_t row)
         store(xent.logits, row, col, vec_length(xent.cols, col), zeros);
 }
 
-/* With smoothing s the target distribution is q = on at the target and off elsewhere; on = 1 - s, off = s / (V - 1). */
+/* With smoothing s the target distribution is 1 - s + s / V at the target and s / V elsewhere. */
 __device__ inline void write_stats(const Xent &xent, int64_t row, const OnlineSoftmax &softmax, float at_target,
                                    double log_z)
 {
-    double s = xent.spec.label_smoothing, off = s / (double)(xent.cols - 1), on = 1 - s;
-    double entropy = s == 0 ? 0 : -(on * log(on) + s * log(off + 1e-20));
+    double s = xent.spec.label_smoothing, off = s / (double)xent.cols;
     double nll = log_z - (double)at_target;
     double others = off == 0 ? 0 : off * (double)softmax.plain; /* a logit of -inf matters only with smoothing */
-    double cross = log_z - (on - off) * (double)at_target - others;
+    double cross = log_z - (1 - s) * (double)at_target - others;
     float *stats = xent.stats + row * xent.stats_ld, weight = xent.weights[row];
-    stats[XENT_LOSS] = (float)(cross + (double)xent.spec.z_loss * log_z * log_z - entropy) * weight;
+    stats[XENT_LOSS] = (float)(cross + (double)xent.spec.z_loss * log_z * log_z) * weight;
     stats[XENT_NLL] = (float)nll * weight;
     stats[XENT_CORRECT] = softmax.at == xent.targets[row] ? weight : 0;
     stats[XENT_WEIGHT] = weight;
@@ -54,10 +53,10 @@ __global__ void __launch_bounds__(MOST_THREADS) xent_kernel(Xent xent)
     if (!xent.spec.grad)
         return;
     __syncthreads(); /* every thread has read the target's logit */
-    double s = xent.spec.label_smoothing, off = s / (double)(xent.cols - 1), on = 1 - s;
+    double s = xent.spec.label_smoothing, off = s / (double)xent.cols;
     double scale = (double)xent.weights[row] * (double)xent.spec.scale;
     float factor = (float)(scale * (1 + 2 * (double)xent.spec.z_loss * log_z) / (double)softmax.sum);
-    float base = (float)(scale * off), less = (float)(scale * (on - off));
+    float base = (float)(scale * off), less = (float)(scale * (1 - s));
     for (int64_t col = threadIdx.x * VEC; col < xent.cols; col += blockDim.x * VEC) {
         float x[VEC];
         int n = vec_length(xent.cols, col);
