@@ -6,6 +6,7 @@
 #include "cli/prompts.h"
 #include "cli/ranking.h"
 #include "cli/task_model.h"
+#include "data/labels.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -283,7 +284,7 @@ static char **find_labels(const Predictor *p, const Config *config, GError **err
     TaskFile train = { 0 }, valid = { 0 };
     char **labels = NULL;
     if (*config->task.labels)
-        return g_strsplit(config->task.labels, ",", -1);
+        return labels_split(config->task.labels);
     if (!p->task || !(p->task->labels || *config->task.data || *config->task.valid)) {
         fail_user(error, "--rank chooses among labels: name them, task.labels=good,bad");
         return NULL;

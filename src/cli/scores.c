@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/print_score.h"
+#include "data/labels.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -99,7 +100,7 @@ static bool read_options(ScoreOptions *out, GStrv *split, GError **error)
         return fail_user(error, "--smooth-value is %g, want more than 0", smooth_value);
     if (word_order < 0 || word_order > 2)
         return fail_user(error, "--word-order is %d, want 0, 1 or 2", word_order);
-    *split = labels ? g_strsplit(labels, ",", -1) : NULL;
+    *split = labels ? labels_split(labels) : NULL;
     *out = (ScoreOptions){ .positive = positive,
                            .labels = (const char *const *)*split,
                            .stem = stem,

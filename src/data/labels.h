@@ -17,7 +17,12 @@ extern const char *const label_kind_names[]; /* "none", "sequence", …, NULL */
 
 #define LABELS_MAX_CHOICES 64
 
-/* The number of classes. A list of class names is one string, "negative,positive"; NULL and "" are empty lists. */
+/* The names in a list of class names. A list is one string, "negative,positive"; NULL and "" are empty lists. "\," is a
+ * comma inside a name, and "\\" a backslash; any other backslash stands for itself. Ends with NULL; g_strfreev. */
+char **labels_split(const char *names);
+/* The list with these names: the inverse of labels_split. g_free. */
+char *labels_join(const char *const *names);
+/* The number of classes. */
 int64_t labels_count(const char *names);
 /* The index of the class with this name; -1 if there is none. */
 int64_t labels_find(const char *names, const char *name);

@@ -1,6 +1,7 @@
 #include "eval/classify.h"
 
 #include "base/check.h"
+#include "data/labels.h"
 #include "eval/not_finite.h"
 
 #include <math.h>
@@ -131,7 +132,7 @@ static int64_t choose(const float *logits, int64_t n, Answer *out)
 static void tag(const Classify *classify, const TaskInputs *inputs, const float *logits, Answer *out)
 {
     const char *labels = model_config(classify->model)->labels;
-    g_auto(GStrv) names = g_strsplit(labels, ",", -1);
+    g_auto(GStrv) names = labels_split(labels);
     g_autofree double *logs = g_new(double, (gsize)classify->outputs);
     int64_t outside = MAX(labels_find(labels, "O"), 0);
     GString *text = g_string_new(NULL);

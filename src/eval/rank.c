@@ -1,5 +1,6 @@
 #include "eval/rank.h"
 
+#include "data/labels.h"
 #include "eval/not_finite.h"
 #include "eval/sampler.h"
 
@@ -50,7 +51,7 @@ static bool collect(const Task *task, const TaskConfig *config, const TaskFile *
 char **rank_collect_labels(const Task *task, const TaskConfig *config, const TaskFile *file, GError **error)
 {
     if (task->labels)
-        return g_strsplit(task->labels, ",", -1);
+        return labels_split(task->labels);
     g_autoptr(GPtrArray) labels = g_ptr_array_new_with_free_func(g_free);
     if (!collect(task, config, file, labels, error))
         return NULL;

@@ -1,4 +1,5 @@
 #include "eval/task_scores.h"
+#include "data/labels.h"
 
 #include <math.h>
 #include <string.h>
@@ -132,8 +133,7 @@ bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context,
                             .predictions = (const char *const *)scores->predictions->pdata,
                             .references = (const char *const *const *)scores->references->pdata,
                             .groups = (const char *const *)scores->groups->pdata };
-    g_auto(GStrv) names = g_strsplit(task->scores, ",", -1),
-                  labels = g_strsplit(task->labels ? task->labels : "", ",", -1);
+    g_auto(GStrv) names = g_strsplit(task->scores, ",", -1), labels = labels_split(task->labels);
     if (in.n == 0)
         return true;
     const ScoreOptions options = { .resamples = scores->resamples,

@@ -1,6 +1,7 @@
 #include "train/class_weights.h"
 
 #include "base/log.h"
+#include "data/labels.h"
 
 #include <inttypes.h>
 
@@ -20,7 +21,7 @@ static void balance(float *weights, const int64_t *counts, int64_t n)
 /* "bad 0.6 (of 300), good 3 (of 60)" */
 static void report(const Config *config, const float *weights, const int64_t *counts, int64_t n)
 {
-    g_auto(GStrv) names = g_strsplit(config->model.labels, ",", -1);
+    g_auto(GStrv) names = labels_split(config->model.labels);
     g_autoptr(GString) text = g_string_new(NULL), absent = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++) {
         g_string_append_printf(text, "%s%s %.4g (of %" PRId64 ")", i ? ", " : "", names[i], (double)weights[i],
@@ -36,7 +37,7 @@ static void report(const Config *config, const float *weights, const int64_t *co
 /* "bad 300, good 60", and how many more there are than can be listed. */
 static void report_counts(const Config *config, const int64_t *counts, int64_t n)
 {
-    g_auto(GStrv) names = g_strsplit(config->model.labels, ",", -1);
+    g_auto(GStrv) names = labels_split(config->model.labels);
     g_autoptr(GString) text = g_string_new(NULL);
     for (int64_t i = 0; i < MIN(n, MOST_LISTED); i++)
         g_string_append_printf(text, "%s%s %" PRId64, i ? ", " : "", names[i], counts[i]);

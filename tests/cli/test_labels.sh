@@ -210,3 +210,15 @@ printf '{"prediction": "a", "reference": "a"}\n' >same.jsonl
 expect 0 'warning: f1: nothing is labelled "1", so it is 0' "$loam" scores f1 same.jsonl
 grep -q ' 0.0000' out || fail "$(cat out)"
 echo "ok: CoNLL-U, changed tables, labels that nothing has"
+
+# A comma and a backslash in the name of a class: trained on, kept by the export and by its import, scored, predicted.
+awk -F '\t' '{ print $1 "\t" ($2 == "good" ? "yes, \\good" : "no, bad") }' marks.tsv >commas.tsv
+commas="task.data=commas.tsv $text task.label={mark}"
+run run.dir=runs/commas $commas
+grep -qF 'labels to train on: no, bad 200, yes, \good 40' log || fail "$(grep 'labels to' log)"
+"$loam" export runs/commas --to hf --out commas-hf >/dev/null 2>&1
+grep -qF '"0": "no, bad"' commas-hf/config.json && grep -qF '"1": "yes, \\good"' commas-hf/config.json || fail "$(grep -A3 id2label commas-hf/config.json)"
+echo 'tuka bari' | "$loam" predict runs/commas --json 2>err | grep -qE '"(no, bad|yes, \\\\good)"' || fail "$(cat err)"
+"$loam" eval commas-hf --task task.valid=commas.tsv $text task.label={mark} >/dev/null 2>err || fail "$(cat err)"
+grep -q 'labels: .*no\\\\*, bad,yes\\\\*, ' runs/commas/config.yaml || fail "$(grep labels: runs/commas/config.yaml)"
+echo "ok: names of classes with commas"

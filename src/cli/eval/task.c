@@ -7,6 +7,7 @@
 #include "cli/print_score.h"
 #include "cli/ranking.h"
 #include "cli/task_model.h"
+#include "data/labels.h"
 #include "eval/shots.h"
 #include "eval/task_examples.h"
 #include "eval/task_scores.h"
@@ -150,7 +151,7 @@ static bool check_label(const Run *run, const Record *record, const TaskExample 
     if (!run->ranking || !run->task.labels || example->targets->len == 0)
         return true;
     const char *target = example->targets->pdata[0];
-    g_auto(GStrv) labels = g_strsplit(run->task.labels, ",", -1);
+    g_auto(GStrv) labels = labels_split(run->task.labels);
     return g_strv_contains((const char *const *)labels, target) || strcmp(target, "<unk>") == 0 ||
            fail_user(error, "%s: --rank chooses among the labels %s, and the right answer is \"%s\"", record->where,
                      run->task.labels, target);

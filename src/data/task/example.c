@@ -1,5 +1,6 @@
 /* example.c: the parts of an example: templates, labels, punctuation. */
 #include "base/text.h"
+#include "data/labels.h"
 #include "data/task/special.h"
 
 #include <string.h>
@@ -152,7 +153,7 @@ char *example_label(const Task *task, const char *value)
         return task->label(value);
     if (task->labels == NULL)
         return g_strdup(value);
-    g_auto(GStrv) names = g_strsplit(task->labels, ",", -1);
+    g_auto(GStrv) names = labels_split(task->labels);
     if (g_strv_contains((const char *const *)names, value))
         return g_strdup(value);
     char *end;

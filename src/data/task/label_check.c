@@ -24,13 +24,6 @@ bool label_fail(const TaskConfig *config, const char *classes, const char *where
                      where, name, classes, from);
 }
 
-/* Whether a class may have this name: a configuration holds names between commas. */
-static bool check_name(const char *where, const char *name, GError **error)
-{
-    return (strchr(name, ',') == NULL && *name) ||
-           fail_user(error, "%s: \"%s\" is no name of a class: it is empty or has a comma", where, name);
-}
-
 bool label_parse_value(const char *where, const char *text, float *value, GError **error)
 {
     char *end;
@@ -78,8 +71,10 @@ bool task_check_example(const Task *task, const TaskConfig *config, const char *
     for (char **name = names; *name; name++) {
         if (task->learns == LABELS_TOKENS && label_is_none(classes, *name))
             continue;
-        if (classes ? labels_find(classes, *name) < 0 : !check_name(where, *name, error))
-            return classes ? label_fail(config, classes, where, *name, error) : false;
+        if (classes && labels_find(classes, *name) < 0)
+            return label_fail(config, classes, where, *name, error);
+        if (**name == '\0')
+            return fail_user(error, "%s: the label is empty", where);
     }
     return true;
 }

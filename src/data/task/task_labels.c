@@ -219,5 +219,5 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
     g_ptr_array_sort(sorted, compare_names);
     good = good && check_names(config->data, sorted, error) && check_alike(config->data, sorted, error);
     g_ptr_array_add(sorted, NULL);
-    return good ? g_strjoinv(",", (char **)sorted->pdata) : NULL;
+    return good ? labels_join((const char *const *)sorted->pdata) : NULL;
 }

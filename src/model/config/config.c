@@ -89,7 +89,7 @@ const OptionRow model_options[] = {
     ROW("pooler",           OPT_BOOL, pooler, "false", 0, 0, OPT_IDENTITY, "tanh of a linear of each sequence's first token (bert)", NULL),
     ROW("sentence_head",    OPT_BOOL, sentence_head, "false", 0, 0, OPT_IDENTITY, "two classes of a pair of sentences, from the pooler (bert)", NULL),
     ROW("classifier",       OPT_ENUM, classifier, "none", 0, 0, OPT_IDENTITY, "what an encoder's head for labels answers, in place of words: a class or a value of each sequence, a class of each token, the span of an answer, the right one of several sequences; a task sets it", label_kind_names),
-    ROW("labels",           OPT_STRING, labels, "", 0, 0, OPT_IDENTITY, "names of the classes in their order, separated by commas; empty: those of the task, or of its data", NULL),
+    ROW("labels",           OPT_STRING, labels, "", 0, 0, OPT_IDENTITY, "names of the classes in their order, separated by commas (\\, is a comma in a name); empty: those of the task, or of its data", NULL),
     ROW("classifier_dense", OPT_BOOL, classifier_dense, "false", 0, 0, OPT_IDENTITY, "tanh of a linear of its own before the classifier (RoBERTa)", NULL),
     ROW("classifier_dropout", OPT_F64, classifier_dropout, "-1", -1, 0.99, OPT_TUNABLE, "rate on what the classifier reads; -1: as dropout", NULL),
     ROW("init",             OPT_ENUM, init, "t5", 0, 0, OPT_IDENTITY, "initial weights: t5 keeps the variance of activations; normal has init_std everywhere; fairseq is its transformer_lm's; fan_in is AST-T5's, of std (2 in)^-1/2; fan_out is that as its code has it, (2 out)^-1/2 and a head that starts near zero", init_names),

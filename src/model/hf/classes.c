@@ -1,6 +1,7 @@
 #include "model/hf/classes.h"
 
 #include "base/log.h"
+#include "data/labels.h"
 
 #include <string.h>
 
@@ -42,23 +43,24 @@ static char *read_name(const json_t *value)
                                   : g_strdup(json_string_value(value));
 }
 
-/* "negative,positive". A name that is missing, has a comma or stands for an earlier class too becomes LABEL_3, as
+/* "negative,positive". A name that is missing, empty or stands for an earlier class too becomes LABEL_3, as
  * transformers calls it. */
 static char *read_names(const json_t *root, int64_t n)
 {
     const json_t *names = json_object_get(root, "id2label");
-    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    GString *all = g_string_new(NULL);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GPtrArray) all = g_ptr_array_new_with_free_func(g_free);
     for (int64_t i = 0; i < n; i++) {
         g_autofree char *key = g_strdup_printf("%" G_GINT64_FORMAT, i), *other = g_strconcat("LABEL_", key, NULL);
         g_autofree char *name = read_name(json_object_get(names, key));
-        bool usable = name && *name && strchr(name, ',') == NULL && g_hash_table_add(seen, g_strdup(name));
+        bool usable = name && *name && !g_hash_table_contains(seen, name);
         if (name && !usable)
-            log_warning("the class \"%s\" is called %s: names of classes have no comma, are not empty and differ", name,
-                        other);
-        g_string_append_printf(all, "%s%s", i ? "," : "", usable ? name : other);
+            log_warning("the class \"%s\" is called %s: names of classes are not empty and differ", name, other);
+        g_ptr_array_add(all, usable ? g_steal_pointer(&name) : g_steal_pointer(&other));
+        g_hash_table_add(seen, all->pdata[i]);
     }
-    return g_string_free(all, false);
+    g_ptr_array_add(all, NULL);
+    return labels_join((const char *const *)all->pdata);
 }
 
 /* T5's token classifier has no decoder; no classifier has logits over the vocabulary. */
@@ -125,7 +127,7 @@ bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelCon
 
 static void write_names(json_t *root, const ModelConfig *config)
 {
-    g_auto(GStrv) names = g_strsplit(config->labels, ",", -1);
+    g_auto(GStrv) names = labels_split(config->labels);
     json_t *by_id = json_object(), *by_name = json_object();
     for (int i = 0; names[i]; i++) {
         g_autofree char *key = g_strdup_printf("%d", i);
