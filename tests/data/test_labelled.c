@@ -330,6 +330,19 @@ static void a_dataset_keeps_the_names_of_its_classes(void)
     }
 }
 
+/* Names of classes in one text: "\," is a comma of a name, "\\" a backslash, and any other backslash itself. */
+static void names_have_commas_and_backslashes(void)
+{
+    static const char *const names[] = { "no, bad", "yes\\", "a\\,b", "c\\d", "\\\\", NULL };
+    g_autofree char *all = labels_join(names);
+    g_auto(GStrv) split = labels_split(all);
+    g_assert_cmpstr(all, ==, "no\\, bad,yes\\\\,a\\\\\\,b,c\\d,\\\\\\\\");
+    g_assert_true(g_strv_equal((const char *const *)split, names));
+    g_assert_cmpint(labels_count(all), ==, 5);
+    g_assert_cmpint(labels_count(""), ==, 0);
+    g_assert_cmpint(labels_count("a,"), ==, 2);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -346,6 +359,7 @@ int main(int argc, char **argv)
     g_test_add_func("/labelled/conll_sentences_are_records_of_lists", conll_sentences_are_records_of_lists);
     g_test_add_func("/labelled/names_of_classes_are_found_and_counted", names_of_classes_are_found_and_counted);
     g_test_add_func("/labelled/a_dataset_keeps_the_names_of_its_classes", a_dataset_keeps_the_names_of_its_classes);
+    g_test_add_func("/labelled/names_have_commas_and_backslashes", names_have_commas_and_backslashes);
     int status = g_test_run();
     tokenizer_close(tok);
     folder_remove(folder);
