@@ -357,7 +357,8 @@ static double log_sum_exp(Tensor logits, int64_t row)
     return max + log(sum);
 }
 
-/* q: 1 - s + s / V on the target, s / V elsewhere. loss = −Σ q log p + z log²Z; d loss/d logit = (1 + 2 z log Z) p − q. */
+/* q: 1 - s + s / V on the target, s / V elsewhere. loss = −Σ q log p + z log²Z; d loss/d logit = (1 + 2 z log Z) p − q.
+ */
 static void xent_row(Tensor logits, int64_t row, double *stats, int32_t target, double weight, const XentSpec *spec)
 {
     int64_t vocabulary = tensor_cols(logits);
