@@ -56,7 +56,7 @@ for argument in "$@"; do
     previous=$argument
     arguments+=("$argument")
 done
-few=(train.batch="${OMPI_COMM_WORLD_SIZE:-2} samples" train.micro_batch='1 samples' train.threads=1)
+few=(train.batch="${OMPI_COMM_WORLD_SIZE:-4} samples" train.micro_batch='1 samples' train.threads=1)
 case "$1 ${2-}" in
 "train "*) arguments+=(train.length='3 steps' train.eval_every=2 train.save_every=2 train.eval_samples=4 "${few[@]}") ;;
 "bench step") arguments+=(--seconds 0.05 model.vocab=600 data.input_length=32 "${few[@]}") ;;
