@@ -12,6 +12,7 @@ check() { # check DIR: what the run in DIR must have done
 
 # A limit on the size of files, below a checkpoint's and above a log's.
 "$loam" train "$work/config.yaml" run.dir="$work/run" 'train.length=5 steps' 2>"$work/log"
+cp -r "$work/run" "$work/ranks"
 status=0
 (
     ulimit -f 40
@@ -19,6 +20,16 @@ status=0
 ) || status=$?
 [ "$status" = 2 ] || fail "exit status $status: the last save failed, which is the machine's: $(tail -n 2 "$work/log")"
 check "$work/run"
+
+# The same for parts of three ranks, which threads write while training goes on.
+status=0
+(
+    ulimit -f 40
+    "$loam" train "$work/config.yaml" run.dir="$work/ranks" 'train.length=20 steps' parallel.ranks=3 parallel.zero=1 \
+        train.save_async=true 2>"$work/log"
+) || status=$?
+[ "$status" = 2 ] || fail "exit status $status with ranks: $(tail -n 2 "$work/log")"
+check "$work/ranks"
 status=0
 (LOAM_FAULT=save:1 "$loam" train "$work/config.yaml" run.dir="$work/never" 2>"$work/log" || true) 2>"$work/err"
 (
