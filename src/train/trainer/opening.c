@@ -121,13 +121,15 @@ static void start_decoders(Trainer *t)
     heldout_sets_start_decoder(t->valid, roles->decoder_start);
 }
 
-static bool check_paths(const Config *config, GError **error)
+/* Rank 0 looks at the folder of the run: it may have begun to fill it when other ranks come here. */
+static bool check_paths(const Trainer *t, GError **error)
 {
+    const Config *config = &t->config;
     if (*config->run.dir == '\0')
         return fail_user(error, "run.dir is not set: the directory of the run, such as run.dir=runs/a");
     if (*config->tokenizer.path == '\0')
         return fail_user(error, "tokenizer.path is not set: the model that `loam tokenizer train --out` made");
-    return run_check_folder(config->run.dir, error);
+    return comm_rank(t->ranks) > 0 || run_check_folder(config->run.dir, error);
 }
 
 /* The log of a rank above 0: RUN/ranks/0003.txt. */
@@ -231,7 +233,7 @@ static bool save_run(const Trainer *t, GError **error)
 bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
-    if (!check_paths(config, error) || !config_check_objective(&config->data, &config->model, error) ||
+    if (!check_paths(t, error) || !config_check_objective(&config->data, &config->model, error) ||
         !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
         !config_check_tokens(config, t->tok, error))
         return false;
