@@ -211,11 +211,11 @@ void layout_place(ParamStore *store, Bucket *bucket, Region region, char *memory
     }
 }
 
-Tensor layout_in_slot(const Bucket *bucket, Span span, Region region, char *slot)
+Tensor layout_in_buffer(const Bucket *bucket, Span span, Region region, char *buffer)
 {
     const Memory *trained = &bucket->memory[SPAN_TRAINED][region], *memory = &bucket->memory[span][region];
     DType dtype = (DType)memory->own.dtype;
-    return tensor_vector(slot + (span == SPAN_FROZEN ? (size_t)trained->count * dtype_bytes(dtype) : 0), dtype,
+    return tensor_vector(buffer + (span == SPAN_FROZEN ? (size_t)trained->count * dtype_bytes(dtype) : 0), dtype,
                          memory->count);
 }
 
@@ -268,8 +268,8 @@ static bool bucket_open(ParamStore *store, Bucket *bucket, bool gradients)
     return true;
 }
 
-/* Allocates the slots, if regions of blocks are sharded. */
-static bool slots_open(ParamStore *store, Slot *slots, Region region)
+/* Allocates the buffers, if regions of blocks are sharded. */
+static bool buffers_open(ParamStore *store, BlockBuffer *buffers, Region region)
 {
     size_t most = 0, part = 0;
     for (Bucket *bucket = store->buckets; bucket < store->buckets + store->n_buckets; bucket++) {
@@ -284,14 +284,14 @@ static bool slots_open(ParamStore *store, Slot *slots, Region region)
         most = MAX(most, bytes);
         part = MAX(part, own);
     }
-    store->slot_bytes[region] = most + part;
-    for (int i = 0; i < SLOTS; i++) {
-        slots[i] = (Slot){ .bucket = -1 };
+    store->buffer_bytes[region] = most + part;
+    for (int i = 0; i < BLOCK_BUFFERS; i++) {
+        buffers[i] = (BlockBuffer){ .bucket = -1 };
         if (most == 0)
             continue;
-        if ((slots[i].memory = device_alloc(store->dev, most + part)) == NULL)
+        if ((buffers[i].memory = device_alloc(store->dev, most + part)) == NULL)
             return false;
-        slots[i].sum = slots[i].memory + most;
+        buffers[i].sum = buffers[i].memory + most;
     }
     return true;
 }
@@ -301,7 +301,8 @@ bool layout_open(ParamStore *store, bool gradients)
     for (Bucket *bucket = store->buckets; bucket < store->buckets + store->n_buckets; bucket++)
         if (!bucket_open(store, bucket, gradients))
             return false;
-    return slots_open(store, store->weights, REGION_WEIGHTS) && slots_open(store, store->gradients, REGION_GRADIENTS);
+    return buffers_open(store, store->weights, REGION_WEIGHTS) &&
+           buffers_open(store, store->gradients, REGION_GRADIENTS);
 }
 
 void layout_close(ParamStore *store)
@@ -310,7 +311,7 @@ void layout_close(ParamStore *store)
         for (int span = 0; span < SPANS; span++)
             for (int region = 0; region < REGION_COUNT; region++)
                 memory_close(store, &bucket->memory[span][region], (Region)region);
-    for (int i = 0; i < SLOTS; i++) {
+    for (int i = 0; i < BLOCK_BUFFERS; i++) {
         device_free(store->dev, store->weights[i].memory);
         device_free(store->dev, store->gradients[i].memory);
     }

@@ -135,8 +135,8 @@ static size_t tensor_bytes(Tensor t)
 
 ParamBytes params_bytes(const ParamStore *store)
 {
-    size_t slots = SLOTS * store->slot_bytes[REGION_WEIGHTS];
-    ParamBytes bytes = { .weights = slots, .gradients = SLOTS * store->slot_bytes[REGION_GRADIENTS] };
+    size_t buffers = BLOCK_BUFFERS * store->buffer_bytes[REGION_WEIGHTS];
+    ParamBytes bytes = { .weights = buffers, .gradients = BLOCK_BUFFERS * store->buffer_bytes[REGION_GRADIENTS] };
     for (int i = 0; i < store->n_params; i++) {
         const Param *param = &store->params[i];
         const Tensor *own = param->own;

@@ -72,39 +72,40 @@ int64_t params_sent_bytes(const ParamStore *store)
 
 /* ---- weights ---- */
 
-/* The slot that holds a bucket's weights, or will hold them when its communication is done; NULL means none. */
-static Slot *slot_of(ParamStore *store, int bucket)
+/* The buffer that holds a bucket's weights, or will hold them when its communication is done; NULL means none. */
+static BlockBuffer *buffer_of(ParamStore *store, int bucket)
 {
-    for (Slot *slot = store->weights; slot < store->weights + SLOTS; slot++)
-        if (slot->bucket == bucket)
-            return slot;
+    for (BlockBuffer *buffer = store->weights; buffer < store->weights + BLOCK_BUFFERS; buffer++)
+        if (buffer->bucket == bucket)
+            return buffer;
     return NULL;
 }
 
-/* Starts to gather a bucket's weights into an unused slot; returns NULL if all slots are in use. */
-static Slot *begin_gather(ParamStore *store, int index)
+/* Starts to gather a bucket's weights into an unused buffer; returns NULL if all buffers are in use. */
+static BlockBuffer *begin_gather(ParamStore *store, int index)
 {
     Bucket *bucket = &store->buckets[index];
-    Slot *slot = store->weights;
-    while (slot < store->weights + SLOTS && slot->held > 0)
-        slot++;
-    if (slot == store->weights + SLOTS)
+    BlockBuffer *buffer = store->weights;
+    while (buffer < store->weights + BLOCK_BUFFERS && buffer->held > 0)
+        buffer++;
+    if (buffer == store->weights + BLOCK_BUFFERS)
         return NULL;
-    if (slot->bucket >= 0 && slot + 1 < store->weights + SLOTS && slot[1].held == 0 && slot[1].bucket < 0)
-        slot++; /* prefer an empty slot to one with weights of another bucket */
-    wait_for(store, &slot->work);
-    slot->bucket = index;
+    if (buffer->bucket >= 0 && buffer + 1 < store->weights + BLOCK_BUFFERS && buffer[1].held == 0 &&
+        buffer[1].bucket < 0)
+        buffer++; /* prefer an empty buffer to one with weights of another bucket */
+    wait_for(store, &buffer->work);
+    buffer->bucket = index;
     for (int span = 0; span < SPANS; span++) {
         const Memory *memory = &bucket->memory[span][REGION_WEIGHTS];
         if (memory->count > 0)
-            slot->work = gather(store, layout_in_slot(bucket, (Span)span, REGION_WEIGHTS, slot->memory), memory);
+            buffer->work = gather(store, layout_in_buffer(bucket, (Span)span, REGION_WEIGHTS, buffer->memory), memory);
     }
-    return slot;
+    return buffer;
 }
 
 void params_prefetch(ParamStore *store, int bucket)
 {
-    if (shard_cuts(store, &store->buckets[bucket], REGION_WEIGHTS) && slot_of(store, bucket) == NULL)
+    if (shard_cuts(store, &store->buckets[bucket], REGION_WEIGHTS) && buffer_of(store, bucket) == NULL)
         begin_gather(store, bucket);
 }
 
@@ -114,12 +115,12 @@ void shard_acquire(ParamStore *store, int index)
     wait_for(store, &bucket->published);
     if (!shard_cuts(store, bucket, REGION_WEIGHTS))
         return;
-    Slot *slot = slot_of(store, index);
-    slot = slot ? slot : begin_gather(store, index);
-    CHECK(slot, "more than %d blocks are used at once", SLOTS);
-    wait_for(store, &slot->work);
-    slot->held++;
-    layout_place(store, bucket, REGION_WEIGHTS, slot->memory);
+    BlockBuffer *buffer = buffer_of(store, index);
+    buffer = buffer ? buffer : begin_gather(store, index);
+    CHECK(buffer, "more than %d blocks are used at once", BLOCK_BUFFERS);
+    wait_for(store, &buffer->work);
+    buffer->held++;
+    layout_place(store, bucket, REGION_WEIGHTS, buffer->memory);
 }
 
 void shard_release(ParamStore *store, int index)
@@ -127,19 +128,19 @@ void shard_release(ParamStore *store, int index)
     Bucket *bucket = &store->buckets[index];
     if (!shard_cuts(store, bucket, REGION_WEIGHTS))
         return;
-    Slot *slot = slot_of(store, index);
-    CHECK(slot && slot->held > 0, "bucket %d is released and was not acquired", index);
-    slot->held--;
-    if (slot->held == 0)
+    BlockBuffer *buffer = buffer_of(store, index);
+    CHECK(buffer && buffer->held > 0, "bucket %d is released and was not acquired", index);
+    buffer->held--;
+    if (buffer->held == 0)
         layout_place(store, bucket, REGION_WEIGHTS, NULL);
 }
 
 void shard_forget(ParamStore *store)
 {
-    for (Slot *slot = store->weights; slot < store->weights + SLOTS; slot++) {
-        CHECK(slot->held == 0, "weights are written while bucket %d is in use", slot->bucket);
-        wait_for(store, &slot->work);
-        slot->bucket = -1;
+    for (BlockBuffer *buffer = store->weights; buffer < store->weights + BLOCK_BUFFERS; buffer++) {
+        CHECK(buffer->held == 0, "weights are written while bucket %d is in use", buffer->bucket);
+        wait_for(store, &buffer->work);
+        buffer->bucket = -1;
     }
 }
 
@@ -157,30 +158,30 @@ void params_publish(ParamStore *store, int index)
 
 /* ---- gradients ---- */
 
-/* Completes the reduction of a slot's gradients, after which the slot may be filled again. */
-static void finish_reduction(ParamStore *store, Slot *slot)
+/* Completes the reduction of a buffer's gradients, after which the buffer may be filled again. */
+static void finish_reduction(ParamStore *store, BlockBuffer *buffer)
 {
-    wait_for(store, &slot->work);
-    if (slot->adds) {
-        Tensor own = store->buckets[slot->bucket].memory[SPAN_TRAINED][REGION_GRADIENTS].own;
+    wait_for(store, &buffer->work);
+    if (buffer->adds) {
+        Tensor own = store->buckets[buffer->bucket].memory[SPAN_TRAINED][REGION_GRADIENTS].own;
         Tensor part = tensor_matrix(own.p, (DType)own.dtype, 1, own.d[0]);
-        op_add(store->dev, part, part, tensor_matrix(slot->sum, (DType)own.dtype, 1, own.d[0]));
+        op_add(store->dev, part, part, tensor_matrix(buffer->sum, (DType)own.dtype, 1, own.d[0]));
     }
-    slot->adds = false;
-    slot->bucket = -1;
+    buffer->adds = false;
+    buffer->bucket = -1;
 }
 
-/* A free slot for the gradients of a bucket. */
-static Slot *take_slot(ParamStore *store, int index)
+/* A free buffer for the gradients of a bucket. */
+static BlockBuffer *take_buffer(ParamStore *store, int index)
 {
-    Slot *slot = &store->gradients[store->gradient_turn++ % SLOTS];
-    finish_reduction(store, slot);
-    slot->bucket = index;
-    return slot;
+    BlockBuffer *buffer = &store->gradients[store->gradient_turn++ % BLOCK_BUFFERS];
+    finish_reduction(store, buffer);
+    buffer->bucket = index;
+    return buffer;
 }
 
-/* Writes zeros into the gaps between tensors: the previous bucket in the slot may have left numbers there, which would
- * count in the norm. */
+/* Writes zeros into the gaps between tensors: the previous bucket in the buffer may have left numbers there, which
+ * would count in the norm. */
 static void fill_gaps(ParamStore *store, const Bucket *bucket, Tensor all)
 {
     size_t size = dtype_bytes((DType)all.dtype), at = 0;
@@ -199,21 +200,21 @@ void shard_acquire_gradients(ParamStore *store, int index)
 {
     Bucket *bucket = &store->buckets[index];
     CHECK(bucket->uses == 1, "the gradients of block %d are written %d times", index, bucket->uses);
-    Slot *slot = take_slot(store, index);
-    layout_place(store, bucket, REGION_GRADIENTS, slot->memory);
-    fill_gaps(store, bucket, layout_in_slot(bucket, SPAN_TRAINED, REGION_GRADIENTS, slot->memory));
+    BlockBuffer *buffer = take_buffer(store, index);
+    layout_place(store, bucket, REGION_GRADIENTS, buffer->memory);
+    fill_gaps(store, bucket, layout_in_buffer(bucket, SPAN_TRAINED, REGION_GRADIENTS, buffer->memory));
 }
 
 /* The first microbatch's sum overwrites this rank's part; later sums are added to it. */
-static void reduce_slot(ParamStore *store, Slot *slot)
+static void reduce_buffer(ParamStore *store, BlockBuffer *buffer)
 {
-    Bucket *bucket = &store->buckets[slot->bucket];
+    Bucket *bucket = &store->buckets[buffer->bucket];
     const Memory *memory = &bucket->memory[SPAN_TRAINED][REGION_GRADIENTS];
-    Tensor all = layout_in_slot(bucket, SPAN_TRAINED, REGION_GRADIENTS, slot->memory), out = memory->own;
-    slot->adds = bucket->reduced++ > 0;
-    if (slot->adds)
-        out.p = slot->sum;
-    store->reduced = slot->work = reduce_scatter(store, out, all, memory->starts);
+    Tensor all = layout_in_buffer(bucket, SPAN_TRAINED, REGION_GRADIENTS, buffer->memory), out = memory->own;
+    buffer->adds = bucket->reduced++ > 0;
+    if (buffer->adds)
+        out.p = buffer->sum;
+    store->reduced = buffer->work = reduce_scatter(store, out, all, memory->starts);
 }
 
 void shard_reduce(ParamStore *store, int index)
@@ -223,9 +224,9 @@ void shard_reduce(ParamStore *store, int index)
     if (store->shards.size == 1)
         return;
     if (shard_cuts(store, bucket, REGION_GRADIENTS)) {
-        for (Slot *slot = store->gradients; slot < store->gradients + SLOTS; slot++)
-            if (slot->bucket == index && slot->work == 0)
-                reduce_slot(store, slot);
+        for (BlockBuffer *buffer = store->gradients; buffer < store->gradients + BLOCK_BUFFERS; buffer++)
+            if (buffer->bucket == index && buffer->work == 0)
+                reduce_buffer(store, buffer);
         layout_place(store, bucket, REGION_GRADIENTS, NULL);
         return;
     }
@@ -236,15 +237,15 @@ void shard_reduce(ParamStore *store, int index)
 void grads_wait(ParamStore *store)
 {
     wait_for(store, &store->reduced);
-    for (int i = 0; i < SLOTS; i++)
-        finish_reduction(store, &store->gradients[store->gradient_turn++ % SLOTS]);
+    for (int i = 0; i < BLOCK_BUFFERS; i++)
+        finish_reduction(store, &store->gradients[store->gradient_turn++ % BLOCK_BUFFERS]);
 }
 
 void params_settle(ParamStore *store)
 {
     grads_wait(store);
-    for (Slot *slot = store->weights; slot < store->weights + SLOTS; slot++)
-        wait_for(store, &slot->work);
+    for (BlockBuffer *buffer = store->weights; buffer < store->weights + BLOCK_BUFFERS; buffer++)
+        wait_for(store, &buffer->work);
     for (Bucket *bucket = store->buckets; bucket < store->buckets + store->n_buckets; bucket++)
         wait_for(store, &bucket->published);
 }

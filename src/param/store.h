@@ -55,15 +55,15 @@ typedef struct Bucket {
 } Bucket;
 
 /* Temporary memory for all weights, or all gradients, of one block, if these are sharded. */
-typedef struct Slot {
+typedef struct BlockBuffer {
     char *memory;
-    int bucket;    /* bucket that uses the slot; -1 means none */
+    int bucket;    /* bucket that uses the buffer; -1 means none */
     int held;      /* calls of params_acquire minus calls of params_release */
     CommWork work; /* gathering or reduction that is under way; 0 means none */
     char *sum;     /* for gradients: memory for the sum over ranks, from the second microbatch on */
     bool adds;     /* `sum` is still to be added to the bucket's part */
-} Slot;
-enum { SLOTS = 2 }; /* the current block, and the one before or after it */
+} BlockBuffer;
+enum { BLOCK_BUFFERS = 2 }; /* the current block, and the one before or after it */
 
 struct ParamStore {
     Device *dev;
@@ -79,10 +79,10 @@ struct ParamStore {
     bool norm_begun;     /* grads_norm_begin was called, and grads_norm was not */
     BucketFn ready;      /* hook of grads_on_ready; NULL means none */
     void *ready_context;
-    Slot weights[SLOTS], gradients[SLOTS];
-    size_t slot_bytes[REGION_COUNT]; /* size of each slot, including its `sum`; 0 means no slots */
-    int gradient_turn;               /* index of the gradient slot to use next */
-    CommWork reduced;                /* the gradient reduction that was started last */
+    BlockBuffer weights[BLOCK_BUFFERS], gradients[BLOCK_BUFFERS];
+    size_t buffer_bytes[REGION_COUNT]; /* size of each buffer, including its `sum`; 0 means no buffers */
+    int gradient_turn;                 /* index of the gradient buffer to use next */
+    CommWork reduced;                  /* the gradient reduction that was started last */
     int64_t sent_bytes;
 };
 
@@ -117,8 +117,8 @@ bool layout_open(ParamStore *store, bool gradients);
 void layout_close(ParamStore *store);
 /* Makes the whole tensors of a bucket's region (w, master or g) point into `memory`; NULL makes them NO_TENSOR. */
 void layout_place(ParamStore *store, Bucket *bucket, Region region, char *memory);
-/* The part of a slot's memory that belongs to one span of a bucket, as a vector. */
-Tensor layout_in_slot(const Bucket *bucket, Span span, Region region, char *slot);
+/* The part of a buffer's memory that belongs to one span of a bucket, as a vector. */
+Tensor layout_in_buffer(const Bucket *bucket, Span span, Region region, char *buffer);
 /* Index of the first element of a rank's part of a bucket, counted over its trained parameters in order. */
 int64_t layout_part_start(const ParamStore *store, const Bucket *bucket, int rank);
 

@@ -199,7 +199,7 @@ static int64_t formula(const Case *c)
 {
     int64_t size = (int64_t)dtype_bytes(c->precision.compute), m = MICROBATCHES, blocks = BLOCKS;
     int64_t outer_g = OUTER * 4, g = BLOCK * 4, outer_w = OUTER * size, w = BLOCK * size, all = 0;
-    int64_t gathers = blocks + blocks - 2 + (m - 1) * 2 * (blocks - 2); /* two slots stay where a walk turns */
+    int64_t gathers = blocks + blocks - 2 + (m - 1) * 2 * (blocks - 2); /* two buffers stay where a walk turns */
     all += outer_g + blocks * g * (c->level >= ZERO_GRADIENTS ? m : 1);
     all += c->level == ZERO_NONE ? outer_g + blocks * g : outer_w;
     all += c->level == ZERO_WEIGHTS ? gathers * w : c->level == ZERO_NONE ? 0 : blocks * w;
