@@ -7,8 +7,8 @@
 #include <glib.h>
 #include <jansson.h>
 
-/* A hash of everything that determines answers: the weights in the dtype that is computed with, the model's options,
- * the tokenizer, and `settings`, all other settings as text. */
+/* A hash of everything that determines answers: the weights in the dtype of the computation, the model's options, the
+ * tokenizer, and `settings`, all other settings as text. */
 uint64_t model_hash(const LoadedModel *loaded, const char *settings);
 
 typedef struct AnswersFile AnswersFile;
@@ -17,14 +17,14 @@ typedef struct AnswersFile AnswersFile;
  * model_hash; source: name of the inputs for error messages. Both texts must outlive the AnswersFile. */
 AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *source, GError **error);
 /* *answer becomes the stored answer to the next input (json_decref), or NULL if there are no more stored answers. It is
- * an error if the next line is not an answer, or is one of another model or to another input; the file then stays
+ * an error if the next line is not an answer, or belongs to another model or another input; the file then stays
  * unchanged. */
 bool answers_file_next(AnswersFile *file, const char *input, size_t bytes, json_t **answer, GError **error);
 /* Appends the answer to an input for which answers_file_next found none. Takes ownership of `answer`. */
 bool answers_file_add(AnswersFile *file, json_t *answer, const char *input, size_t bytes, GError **error);
 /* Number of stored answers that answers_file_next returned. */
 int64_t answers_file_stored(const AnswersFile *file);
-/* good: all inputs are answered, and it is an error if the file has more answers than there were inputs. */
+/* good means that all inputs are answered; it is then an error if the file has more answers than there were inputs. */
 bool answers_file_close(AnswersFile *file, bool good, GError **error);
 /* The value of "of" in an answer: the hash of model and input as 16 hexadecimal digits. g_free. */
 char *answer_owner(uint64_t model, const char *input, size_t bytes);

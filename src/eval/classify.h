@@ -5,7 +5,8 @@
 #include "eval/answers.h"
 
 typedef struct Classify Classify;
-/* For examples encoded for `task` with at most `length` tokens. model and task must outlive the Classify. */
+/* Opens a Classify for examples of `task`, each encoded as at most `length` tokens. model and task must outlive the
+ * Classify. */
 Classify *classify_open(Model *model, const Task *task, int64_t length, GError **error);
 void classify_close(Classify *classify);
 /* out (n): for each example, as text, the name of the class, the value, the tags separated by spaces, the span ("" for

@@ -12,7 +12,7 @@ typedef struct Score {
 
 Scorer *scorer_open(Model *model);
 void scorer_close(Scorer *scorer);
-/* Computes log p(targets | inputs). inputs and targets include a final EOS if they shall have one. In an
+/* Computes log p(targets | inputs). inputs and targets already contain the final EOS, if they have one. In an
  * encoder-decoder, the decoder starts with TokenRoles.decoder_start. Memory grows with the longest pair so far. */
 bool scorer_score(Scorer *scorer, const int32_t *inputs, int64_t n_inputs, const int32_t *targets, int64_t n_targets,
                   Score *out, GError **error);

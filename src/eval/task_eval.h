@@ -18,6 +18,7 @@ int64_t task_eval_total(const TaskEval *eval); /* number of examples in the file
 bool task_eval_check(const TaskEval *eval, GError **error);
 /* A hash of the chosen examples and their right answers. */
 uint64_t task_eval_hash(const TaskEval *eval);
-/* Answers all examples, greedily, and appends the metrics of the task's scores (Metric). stop, asked before each batch,
- * abandons the evaluation with LOAM_ERROR_STOPPED; NULL means never. Shows progress on a terminal. */
+/* Answers all examples, greedily, and appends the metrics of the task's scores (Metric). stop is called before each
+ * batch; if it returns true, the evaluation ends with LOAM_ERROR_STOPPED. stop NULL means that nothing ends it. Shows
+ * progress on a terminal. */
 bool task_eval_run(TaskEval *eval, Model *model, bool (*stop)(void), GArray *metrics, GError **error);

@@ -27,7 +27,8 @@ void task_scores_add(TaskScores *scores, const TaskExample *example, const char 
  * scores. json_decref. */
 json_t *task_scores_line(const TaskScores *scores, const TaskExample *example, const char *prediction);
 
-/* Called with one score; context is the argument of task_scores_each. Returning false with an error ends the list. */
+/* Called with one score; context is the argument of task_scores_each. Returning false with an error ends
+ * task_scores_each. */
 typedef bool (*TaskScoreFn)(const ScoreKind *kind, const ScoreResult *result, void *context, GError **error);
 /* Computes the scores and calls `take` for each one; does nothing if no right answer is known. */
 bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context, GError **error);

@@ -15,7 +15,7 @@ typedef enum HeadId {
     HEAD_COUNT
 } HeadId;
 
-/* Names in the metrics of a head. */
+/* Names of one head in the metrics. */
 typedef struct HeadNames {
     const char *name;     /* "label" */
     const char *loss;     /* "loss_label": used in metrics.jsonl and TensorBoard if a model has several heads */
@@ -31,7 +31,7 @@ typedef struct ModelLoss {
                                      of the summed loss / n_targets; 0 counts as 1 */
     const float *class_weights;   /* (classes) factor on the loss of each class of HEAD_CLASSES; NULL means 1 */
     double loss_scale;            /* factor on all gradients (param/loss_scale.h); 0 counts as 1 */
-    uint64_t seed;                /* of the dropout masks of this update */
+    uint64_t seed;                /* seed of the dropout masks of this update */
     bool train;                   /* apply dropout */
     bool grad;                    /* also run backward */
     bool recompute;               /* run each block forward again in backward instead of keeping its activations */
@@ -44,7 +44,7 @@ void loss_count(ModelLoss *loss, const ModelConfig *config, const Batch *batch);
 /* Sums over the rows with a target of one head; each row is multiplied by its class weight, 1 without class weights. */
 typedef struct HeadSums {
     double loss;    /* with label smoothing and z-loss */
-    double nll;     /* nats */
+    double nll;     /* negative log-likelihood of the targets, in nats */
     double correct; /* rows whose target has the largest logit; each counts as 1, whatever the weight of its class */
     double weight;  /* sum of the weights */
     double rows;    /* number of rows; 0 means equal to `weight`, as without class weights */

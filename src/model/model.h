@@ -73,7 +73,8 @@ bool model_reserve_classifier(Model *model, Batch *batch, GError **error);
  * (tokens, O), where O = model_config_outputs. */
 void model_classify(Model *model, const Batch *batch, float *logits);
 
-/* model_pass over a batch filled to this capacity: for a model on the null device, to count what it does. */
+/* model_pass over a batch filled to this capacity: for a model on the null device, to count operations, bytes and
+ * FLOPs. */
 void model_pass_full(Model *model, int32_t samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss);
 
 /* FLOPs of forward and backward over a full batch of this capacity, counted on the null device. target_share: share of

@@ -45,7 +45,8 @@ int tensor_name_shape(const TensorName *name, const ParamSpec *spec, int64_t sha
 /* Reads a parameter (rows, cols) from its tensor, whose shape has been checked. */
 bool tensor_name_read(const FileTensor *tensor, const TensorName *name, const ParamSpec *spec, float *out,
                       GError **error);
-/* The reverse: copies a parameter (rows, cols) to its elements of `tensor`, which has the whole tensor's shape. */
+/* The reverse of tensor_name_read: copies a parameter (rows, cols) to its elements of `tensor`, which has the whole
+ * tensor's shape. */
 void tensor_name_write(float *tensor, const TensorName *name, const ParamSpec *spec, const float *in);
 
 /* The tensors whose names start with `prefix`: name -> const FileTensor *, borrowed from the file. */

@@ -4,7 +4,7 @@
 
 #include "nn/layers.h"
 
-/* Context-dependent queries, as T5CDQAttention of t5-experiments has them. Each head h pools the hidden states n_i of a
+/* Context-dependent queries, as in T5CDQAttention of t5-experiments. Each head h pools the hidden states n_i of a
  * sequence into one vector,
  *   pooled_h = Σ_i softmax_i(score_h · relu(hidden n_i)) n_i,
  * and the query of token i in head h is q mix [pooled_h; n_i]. */
@@ -57,9 +57,10 @@ typedef struct AttentionSave {
     ContextQuerySave context;
 } AttentionSave;
 
-/* A sublayer (sublayer_enter in layers.h) of f(n) = attention(queries from n, keys and values from n or encoder_out)
- * oᵀ. encoder_out (E,C); NO_TENSOR means self-attention, which is causal in the decoder. bias (H, Tq + Tk - 1) is added
- * to the scores; its columns are the relative positions key - query in rising order; NO_TENSOR means none. */
+/* The attention sublayer: f(n) = attention(queries from n, keys and values from n or encoder_out) oᵀ, with the norm and
+ * the residual sum of sublayer_enter (layers.h). encoder_out (E,C); NO_TENSOR means self-attention, which is causal in
+ * the decoder. bias (H, Tq + Tk - 1) is added to the scores; its columns are the relative positions key - query in
+ * rising order; NO_TENSOR means none. */
 void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const AttentionW *w,
                    AttentionSave *save);
 /* dx (N,C) holds dy on entry and the gradient of x on return. dencoder_out (E,C) and dbias are added to, since all

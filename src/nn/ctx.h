@@ -43,17 +43,17 @@ typedef enum NormKind { NORM_RMS, NORM_LAYER } NormKind;
 /* Settings that all layers of a model share; fixed for a run. */
 typedef struct ModelSpec {
     int32_t heads, kv_heads; /* number of query heads; of key and value heads */
-    Activation activation;   /* of the feed-forward layers */
+    Activation activation;   /* activation of the feed-forward layers */
     NormKind norm;
     bool post_norm;     /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
-    float eps;          /* of the norms */
+    float eps;          /* epsilon of the norms */
     float score_scale;  /* factor on q·k */
     bool distance_keys; /* distance embeddings are multiplied with keys as well as with queries (AttnDistance.keys) */
     float embed_scale;  /* factor on the token embedding */
-    float dropout;      /* rate of the embedding and of the outputs of sublayers */
+    float dropout;      /* dropout rate of the embedding and of the outputs of sublayers */
     float attention_dropout, activation_dropout,
-        final_dropout;              /* rates at the sites *_PROBS, at SITE_MLP_HIDDEN, at SITE_FINAL */
-    float lora_scale, lora_dropout; /* of adapters: see lora_fwd */
+        final_dropout;              /* dropout rates at the sites *_PROBS, at SITE_MLP_HIDDEN, at SITE_FINAL */
+    float lora_scale, lora_dropout; /* factor and dropout rate of adapters: see lora_fwd */
 } ModelSpec;
 
 /* Settings of one layer; fixed for a run. */
@@ -81,7 +81,7 @@ typedef struct Ctx {
     const Tokens *tokens;         /* the N tokens of the activations x (N,C) */
     const Tokens *encoder_tokens; /* the E tokens of the encoder output; NULL without cross-attention */
     Tensor rotary[2];             /* (P, rotated channels of a head) angles of global and of local layers, or absent */
-    uint64_t seed;                /* of the dropout masks of this update */
+    uint64_t seed;                /* seed of the dropout masks of this update */
     bool train;                   /* dropout is applied */
     const Fp8Scales *fp8;         /* scales for FP8 in the linear layers of blocks; NULL means no FP8 */
 } Ctx;

@@ -26,8 +26,8 @@ void linear_bwd_input(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, Linear
 /* g.w = beta g.w + dyᵀ x; g.b = beta g.b + the sum of the rows of dy. */
 void linear_bwd_weight(const Ctx *cx, Tensor dy, Tensor x, LinearW g, float beta);
 
-/* The linear layers of a block, fused ones as one. The value is an index into the block's FP8 scales, which checkpoints
- * hold in this order, so these values never change. */
+/* The linear layers of a block; fused layers, such as q, k and v, count as one. The value is an index into the block's
+ * FP8 scales, which checkpoints hold in this order, so these values never change. */
 typedef enum LinearSite {
     LINEAR_SELF_QKV,
     LINEAR_SELF_O,
@@ -119,8 +119,8 @@ typedef struct MlpSave {
     Tensor a; /* (N,F) after activation, gate and dropout; kept because drawing the mask again is slow */
 } MlpSave;
 
-/* A sublayer (see sublayer_enter) of f(n) = a woᵀ. Gated: a = dropout(act(n wi_0ᵀ) ⊙ (n wi_1ᵀ)), else a = dropout(act(n
- * wiᵀ)). */
+/* The feed-forward sublayer: f(n) = a woᵀ, with the norm and the residual sum of sublayer_enter. Gated: a =
+ * dropout(act(n wi_0ᵀ) ⊙ (n wi_1ᵀ)), else a = dropout(act(n wiᵀ)). */
 void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save);
 /* dx (N,C) holds dy on entry and the gradient of x on return. */
 void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta, const MlpSave *save);
@@ -166,7 +166,7 @@ typedef struct HeadW {
     Tensor w, dw; /* (V,C); dw is absent if no gradient is wanted. V: vocabulary, or number of classes */
     Tensor b, db; /* (V), or absent */
     const TransformW *transform, *dtransform; /* NULL means the identity */
-    Activation activation;                    /* of the transform */
+    Activation activation;                    /* activation of the transform */
     float scale;
     float beta; /* gradients: g = beta g + new */
 } HeadW;
@@ -188,5 +188,5 @@ void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *hea
                const XentSpec *xent);
 /* Computes the logits (N,V) f32 of x (N,C) into host memory; waits for the device. */
 void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head);
-/* The most likely classes of each row of x (N,C), and log Σ exp of its logits: op_top says the shapes. */
+/* The most likely classes of each row of x (N,C), and log Σ exp of its logits: the shapes are those of op_top. */
 void head_top(const Ctx *cx, Tensor values, Tensor ids, Tensor log_sum, Tensor x, const HeadW *head);

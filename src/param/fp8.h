@@ -23,11 +23,11 @@ typedef enum Fp8Factor { FP8_INPUT, FP8_WEIGHT, FP8_GRADIENT, FP8_FACTORS } Fp8F
 
 typedef struct Fp8Scales Fp8Scales;
 
-/* Scales of 1 and empty histories for n_layers linear layers. Returns NULL if out of memory. */
+/* Creates scales of 1 and empty histories for n_layers linear layers. Returns NULL if out of memory. */
 Fp8Scales *fp8_open(Device *dev, int n_layers);
 void fp8_close(Fp8Scales *scales);
 
-/* What a cast of a tensor to FP8 reads (scale) and writes (amax): one f32 each, in device memory. */
+/* The numbers that a cast of a tensor to FP8 reads (scale) and writes (amax): one f32 each, in device memory. */
 typedef struct Fp8Scale {
     Tensor scale, inverse; /* 1/scale */
     Tensor amax; /* of this microbatch; absent with current scaling, which computes each scale from the tensor itself */

@@ -1,4 +1,4 @@
-/* grads.h: the gradient norm computed without a wait of its own. */
+/* grads.h: computes the gradient norm without a separate wait for the device. */
 #pragma once
 
 #include "param/param.h"

@@ -21,14 +21,14 @@ typedef struct LossScaleConfig {
 extern const OptionRow loss_scale_options[]; /* "fp16.*" over LossScaleConfig */
 extern const int n_loss_scale_options;
 
-/* What changes from step to step; saved with a run. */
+/* The state that changes from step to step; checkpoints save it. */
 typedef struct LossScale {
     double scale;          /* 0 means that loss_scale_start was not called */
     int64_t steps;         /* steps so far, with or without overflow; Megatron: since the last overflow or doubling */
-    int64_t last_overflow; /* number of the last step with overflow; -1 means none. DeepSpeed and fairseq */
-    int64_t last_change;   /* number of the step at which the scale changed last; -1 means none. fairseq */
-    int64_t overflows;     /* overflows since the scale changed last. fairseq */
-    int64_t hysteresis;    /* overflows that are left before the scale is halved. Megatron and DeepSpeed */
+    int64_t last_overflow; /* DeepSpeed, fairseq: number of the last step with overflow; -1 means none */
+    int64_t last_change;   /* fairseq: number of the step at which the scale changed last; -1 means none */
+    int64_t overflows;     /* fairseq: overflows since the scale changed last */
+    int64_t hysteresis;    /* Megatron, DeepSpeed: overflows that are left before the scale is halved */
 } LossScale;
 
 /* Replaces zeros by the defaults of the scaler. microbatches: number of microbatches per step, by which fairseq divides

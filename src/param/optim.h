@@ -20,15 +20,16 @@ extern const char *const schedule_names[]; /* "constant", …, NULL */
 typedef struct Schedule {
     int kind;          /* ScheduleKind */
     double lr, min_lr; /* peak learning rate; lower bound after the warm-up */
-    double power;      /* of the polynomial schedule */
-    double scale;      /* of the plateau schedule: product of the factors of all drops so far, 1 before the first */
+    double power;      /* exponent of the polynomial schedule */
+    double scale;      /* plateau schedule: product of the factors of all drops so far, 1 before the first */
     double warmup;     /* length of the warm-up in updates, or in tokens if warmup_in_tokens */
     double total;      /* length of training in updates, or in tokens if total_in_tokens */
     bool warmup_in_tokens, total_in_tokens;
 } Schedule;
 
-/* With u the updates, or tokens, done and w the warm-up: lr·u/w for u <= w, then the formula of the schedule
- * (docs/options.md), never below min_lr. tokens: tokens read up to the end of this update. */
+/* The learning rate. u: updates, or tokens, so far; w: length of the warm-up. It is lr·u/w for u <= w; then it follows
+ * the formula of the schedule (docs/options.md), never below min_lr. tokens: tokens read up to the end of this update.
+ * */
 double schedule_lr(const Schedule *schedule, int64_t update, int64_t tokens);
 /* Whether the warm-up is over. */
 bool schedule_warmed_up(const Schedule *schedule, int64_t update, int64_t tokens);
@@ -42,10 +43,10 @@ typedef struct OptimConfig {
     int schedule;      /* ScheduleKind */
     Amount warmup;
     double rewarm; /* when training starts from a trained model (train.init), the default of lr is multiplied by this */
-    double power;  /* of the polynomial schedule */
-    double plateau_factor;    /* of the plateau schedule: each drop multiplies the learning rate by this */
+    double power;  /* exponent of the polynomial schedule */
+    double plateau_factor;    /* plateau schedule: each drop multiplies the learning rate by this */
     int64_t plateau_patience; /* evaluations without a better train.best before a drop */
-    double clip_norm;         /* gradients of a larger global norm are scaled down to it; 0 means never */
+    double clip_norm;         /* gradients of a larger global norm are scaled down to it; 0 means no clipping */
     double weight_decay;
     int decay;                                     /* DecayScope */
     double beta1, beta2, eps;                      /* -1 means the optimizer's own default */

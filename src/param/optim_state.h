@@ -16,11 +16,10 @@ typedef enum SumsKind {
  * NO_TENSOR. */
 typedef struct State {
     Param *param;
-    int64_t first;    /* index of its first element among the trained elements of its bucket that this rank updates (see
-                         Range) */
-    Tensor w;         /* weights that the update changes: the masters, or with offload their copy on the device */
-    Tensor m, v, row; /* of the rows that this rank updates, like w (Param.own) */
-    Tensor col;       /* of all rows of the parameter; the same on every rank */
+    int64_t first; /* number of elements that this rank updates in the parameters before it in the bucket (see Range) */
+    Tensor w;      /* weights that the update changes: the masters, or with offload their copy on the device */
+    Tensor m, v, row; /* moments m and v, Adafactor's row moments: of the rows that this rank updates (Param.own) */
+    Tensor col;       /* Adafactor's column moments, over all rows of the parameter; the same on every rank */
     Tensor sums[SUMS_KINDS];
 } State;
 
@@ -48,21 +47,22 @@ typedef struct Method {
 } Method;
 extern const Method optim_methods[];
 
+/* A state tensor by the name that checkpoints give it. */
 typedef struct NamedTensor {
     char *name; /* "encoder.3.self.q.w/row" */
     Tensor tensor;
-    int64_t rows, cols; /* of all ranks together; cols 0 means a vector */
-    Box part;           /* the part that this rank saves: all of it with one rank, nothing if another rank saves it */
-    int64_t first;      /* row of the whole that the tensor begins with */
+    int64_t rows, cols; /* shape of the whole tensor, over all ranks; cols 0 means a vector */
+    Box part;      /* the part that this rank saves: the whole tensor with one rank, nothing if another rank saves it */
+    int64_t first; /* row of the whole tensor at which `tensor` begins */
 } NamedTensor;
 
 typedef struct OptimBucket {
     State *states;
     int n_states;
     Tensor sums[SUMS_KINDS]; /* the sums of all its states in one vector, or NO_TENSOR */
-    GArray *ranges;          /* of Range; NULL means that all its elements are updated */
-    char *stage, *host; /* with offload: memory of its states, `bytes` each. host: where they lie; stage: on the device
-                           during the update, followed by a copy of the masters */
+    GArray *ranges;          /* array of Range; NULL means that all its elements are updated */
+    char *stage, *host; /* with offload: memory of `bytes` each for its states. host: host memory, which keeps them;
+                           stage: device memory, used during the update, followed by a copy of the masters */
     size_t bytes;
 } OptimBucket;
 
@@ -78,7 +78,7 @@ struct Optimizer {
     GArray *named;               /* NamedTensor */
     void *memory;                /* device memory of the states; NULL with offload */
     void *stages[STAGES], *host; /* with offload: memory that OptimBucket.stage and OptimBucket.host point into */
-    size_t stage_bytes;          /* of all stages */
+    size_t stage_bytes;          /* total size of all stages */
     void *sums; /* device memory of OptimBucket.sums, shared by all buckets, which are updated in turn */
     StepScalars *scalars;
     SumsFn reduce; /* reduces the sums over ranks; NULL means one rank */
@@ -88,7 +88,7 @@ struct Optimizer {
 /* Updates all parameters of a bucket; the caller has set opt->scalars. */
 void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket);
 
-/* optim_offload.c: states in memory of the host. */
+/* optim_offload.c: states in host memory. */
 bool offload_open(Optimizer *opt); /* allocates memory and lays out the states in it; false means out of memory */
 void offload_close(Optimizer *opt);
 void offload_update(const Optimizer *opt); /* updates all buckets, copying their states to the device and back */

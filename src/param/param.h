@@ -35,7 +35,8 @@ typedef struct Box {
     int64_t start[2], shape[2];
 } Box;
 
-/* Elements [first, first + n) of a box, counted row after row, as up to three boxes in order. Returns their number. */
+/* Divides elements [first, first + n) of a box, counted row after row, into up to three boxes in order. Returns their
+ * number. */
 int box_split(const Box *box, int64_t first, int64_t n, Box parts[3]);
 
 /* If the store is sharded over ranks (shard.h), only rows of this rank's part (params_part) can be read, and writing
@@ -53,7 +54,7 @@ void params_init(ParamStore *store, uint64_t seed);
 int params_count(const ParamStore *store);
 const ParamSpec *params_spec(const ParamStore *store, int index);
 int params_index(const ParamStore *store, const char *name); /* -1 if absent */
-int64_t params_elements(const ParamStore *store);            /* of all logical tensors */
+int64_t params_elements(const ParamStore *store);            /* number of elements of all logical tensors */
 
 /* Bytes of all logical tensors, or of the parts that this rank holds. masters is 0 if the weights serve as masters,
  * being of the same dtype. */

@@ -5,11 +5,11 @@
 
 typedef struct MemoryPlan {
     size_t weights, gradients, optimizer, activations, batches; /* bytes */
-    size_t device;   /* bytes that the run allocates on its device; on a GPU each allocation is rounded up */
-    size_t host;     /* with optim.offload on a GPU: bytes of master weights and optimizer state in host memory */
-    size_t saving;   /* bytes of the host: with train.save_async a copy of what a rank saves */
-    int ranks;       /* ranks in this process, each of which needs all that: threads; else 1 */
-    int64_t sent;    /* bytes that a rank sends to others in a step; 0 with one rank */
+    size_t device; /* bytes that the run allocates on its device; on a GPU each allocation is rounded up */
+    size_t host;   /* with optim.offload on a GPU: bytes of master weights and optimizer state in host memory */
+    size_t saving; /* bytes of host memory for the copy of the tensors that a rank saves, with train.save_async */
+    int ranks;     /* number of ranks that are threads of this process, each of which needs all of the above; else 1 */
+    int64_t sent;  /* bytes that a rank sends to others in a step; 0 with one rank */
     int64_t trained; /* parameters that are not frozen */
 } MemoryPlan;
 

@@ -4,7 +4,7 @@
 #include "device/gemm_peak.h"
 #include "model/config/config.h"
 
-#define OP_TURN_SECONDS 0.02 /* one turn of an operation, and then one of matrix products */
+#define OP_TURN_SECONDS 0.02 /* length of one turn of an operation, and of one turn of matrix products */
 
 /* The sizes that determine the operations of a microbatch. */
 typedef struct OpSizes {
@@ -22,21 +22,21 @@ typedef struct OpRig {
     Arena arena;
     char shape[64]; /* "4096 x 384 x 512" */
 
-    double seconds;     /* length of the measurement */
+    double seconds;     /* length of the whole measurement */
     int64_t runs;       /* runs finished in this turn; -1 means that the turn's first, uncounted run has not finished */
     double end;         /* time at which the measurement ends; 0 means that it has not begun */
-    double turn_start;  /* time after the turn's first run */
+    double turn_start;  /* time at which the turn's first run ended */
     GArray *turns;      /* double: mean seconds per run, one number per turn */
-    GemmPeak gemm_peak; /* one sample a turn */
+    GemmPeak gemm_peak; /* one sample per turn */
 } OpRig;
 
 typedef struct OpCase {
     const char *name;
     void (*run)(
         OpRig *r); /* allocates tensors from the arena and repeats the operation while op_rig_again returns true */
-    int setup;     /* argument of `run`: which matrix product, which attention */
+    int setup;     /* parameter of `run`: selects the matrix product or the attention */
     bool is_backward;
-    float dropout; /* rate */
+    float dropout; /* dropout rate */
 } OpCase;
 
 extern const OpCase op_cases[];

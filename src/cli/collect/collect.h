@@ -14,7 +14,7 @@ typedef struct CollectOptions {
                            combination of options */
     const char *scores; /* names of metrics, separated by commas; NULL or "" means the main ones (metric_is_main) */
     CollectFormat format;
-    int digits; /* after the decimal point */
+    int digits; /* number of digits after the decimal point */
 } CollectOptions;
 
 /* Prints the table of all runs in these folders and their subfolders. */

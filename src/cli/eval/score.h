@@ -4,6 +4,6 @@
 #include "train/model_path.h"
 
 /* path: JSON lines with "input" and "target", each a text or an array of ids. Writes one JSON object per line to the
- * file `out`; NULL means standard output. Results that `out` already holds are kept; it is an error if they are of
- * another model or of other lines. */
+ * file `out`; NULL means standard output. Results that `out` already holds are kept; it is an error if they belong to
+ * another model or to other lines. */
 bool score_file(const LoadedModel *loaded, const char *path, const char *out, GError **error);

@@ -21,16 +21,18 @@ extern CleaningFlags cleaning_flags;
         CLI_VALUE("max-line", cleaning_flags.max_line,                                                                 \
                   "leave out documents with a line longer than this (default with --clean: 1000)", "CHARACTERS"),      \
         CLI_VALUE("max-mean-line", cleaning_flags.max_mean,                                                            \
-                  "leave out documents whose lines are longer on average (default with --clean: 100)", "CHARACTERS"),  \
-        CLI_VALUE("min-letters", cleaning_flags.min_letters,                                                           \
-                  "leave out documents with a smaller share of letters and digits (default with --clean: 0.25)",       \
-                  "SHARE"),                                                                                            \
+                  "leave out documents whose mean line length is larger than this (default with --clean: 100)",        \
+                  "CHARACTERS"),                                                                                       \
+        CLI_VALUE(                                                                                                     \
+            "min-letters", cleaning_flags.min_letters,                                                                 \
+            "leave out documents with a smaller share of letters and digits than this (default with --clean: 0.25)",   \
+            "SHARE"),                                                                                                  \
         CLI_SWITCH("near-duplicates", cleaning_flags.repeats,                                                          \
                    "leave out near duplicates: documents that share about 90% with an earlier one"),                   \
-        CLI_VALUE("licence-field", cleaning_flags.licence_field,                                                       \
-                  "JSON field with the licence, or a list of licences; other documents than those under --licences "   \
-                  "are left out",                                                                                      \
-                  "NAME"),                                                                                             \
+        CLI_VALUE(                                                                                                     \
+            "licence-field", cleaning_flags.licence_field,                                                             \
+            "JSON field with the licence, or a list of licences; a document is kept if all of them are in --licences", \
+            "NAME"),                                                                                                   \
         CLI_VALUE("licences", cleaning_flags.licences, "licences to keep", "MIT,Apache-2.0"),                          \
         CLI_ENTRY("exclude", G_OPTION_ARG_FILENAME_ARRAY, cleaning_flags.exclude,                                      \
                   "evaluation set: leave out documents that contain one of its documents; may be repeated", "PATH"),   \
@@ -49,6 +51,7 @@ bool cleaning_is_given(void);
 /* Checks the flags. If there is a rule, fills `rules` and sets options->rules to it. Free with cleaning_clear. */
 bool cleaning_options(CleaningRules *rules, PrepareOptions *options, GError **error);
 void cleaning_clear(CleaningRules *rules);
+/* Prints how many documents were left out, by reason, and the number of evaluation documents. */
 void print_dropped(const PrepareStats *stats, const PrepareOptions *options);
 /* Number of documents left out, by reason: {"generated": 3, …}. json_decref. */
 json_t *dropped_json(const PrepareStats *stats);

@@ -37,7 +37,7 @@ bool predictions_read(const char *path, GHashTable *problems, bool partly, GArra
 /* A Python interpreter. */
 typedef struct Python {
     char *path;     /* absolute; g_free */
-    char **folders; /* of its installation and its virtual environment; g_strfreev */
+    char **folders; /* folders of its installation and its virtual environment; g_strfreev */
 } Python;
 /* Runs the interpreter (name: a path, or a name that is searched in PATH) to find its folders. Free with python_clear
  * after success. */

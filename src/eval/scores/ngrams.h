@@ -23,6 +23,7 @@ NgramTable *ngrams_open(void);
 void ngrams_close(NgramTable *table);
 void ngrams_reset(NgramTable *table); /* empties the table */
 
+/* The number of a token; a new token gets the next free number. */
 int32_t ngrams_token(NgramTable *table, const char *token, size_t bytes);
 /* The words of a text, split at white space as by Python's str.split. */
 Tokens ngrams_words(NgramTable *table, const char *text);

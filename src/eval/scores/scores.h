@@ -42,7 +42,7 @@ typedef struct ScoreOptions {
     bool lowercase; /* BLEU, chrF: ignore case */
     BleuTokenizer tokenizer;
     BleuSmoothing smoothing;
-    double smooth_value;  /* of BLEU_FLOOR and BLEU_ADD_K; 0 means sacreBLEU's default: 0.1 and 1 */
+    double smooth_value;  /* parameter of BLEU_FLOOR and BLEU_ADD_K; 0 means sacreBLEU's default: 0.1 and 1 */
     const char *language; /* codebleu_no_dataflow: the programming language, such as "java"; required there */
     int word_order;       /* chrF: longest n-grams of words, 0 to 2; 0 means only characters, 2 means chrF++ */
     int64_t resamples;    /* bootstrap resamples for confidence intervals; 0 means no intervals */

@@ -103,7 +103,7 @@ typedef struct ModelConfig {
     bool scale_logits;    /* logits are multiplied by width^-1/2 (T5 v1.0) */
     bool head_transform;  /* linear, activation and norm before the projection to the vocabulary (BERT) */
     bool head_bias;       /* bias on the logits */
-    int head_activation;  /* of head_transform: an Activation + 1; 0 means `activation` */
+    int head_activation;  /* activation of head_transform, as an Activation + 1; 0 means `activation` */
     bool pooler;          /* computes tanh(dense(first token)) of each sequence (BERT) */
     bool sentence_head;   /* predicts from the pooler whether a pair of sentences is in order, or whether the second
                              follows the first */

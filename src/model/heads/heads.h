@@ -13,7 +13,7 @@ void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *b
 void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x);
 /* Computes the classifier's logits into host memory, as model_classify returns them. */
 void heads_classify(Model *model, const Ctx *cx, float *logits, Tensor x, const Batch *batch);
-/* The most likely tokens of each row of x by HEAD_TOKENS; op_top says the shapes. */
+/* The most likely tokens of each row of x by HEAD_TOKENS; the shapes are those of op_top. */
 void heads_top(Model *model, const Ctx *cx, Tensor values, Tensor ids, Tensor log_sum, Tensor x);
 /* pooled (S,C) = tanh(first wᵀ + b), BERT's pooler. first (S,C): x at the first token of each of S sequences. */
 void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x);

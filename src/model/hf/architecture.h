@@ -9,25 +9,26 @@
 #include "nn/ctx.h"
 
 typedef struct HfArchitecture {
-    const char *model_type;        /* the key of config.json: "bert" */
+    const char *model_type;        /* value of the key model_type in config.json: "bert" */
     TensorNames names;             /* names.model is the class: "BertForPreTraining" */
     const char *classifier_prefix; /* replaces names.prefix in classes with a classifier; NULL means the same prefix */
-    const char *second_bias; /* a copy of the tensor lm_head.bias, which transformers 5 reads instead if embeddings are
-                                not tied; NULL means that there is none */
-    const HfKey *keys;       /* ends with an entry of NULL */
-    const HfKey *more_keys;  /* read and written after `keys`; NULL means none */
-    Family family;           /* family of its models; FAMILY_T5 without a decoder becomes FAMILY_BERT */
-    bool own_head_dim;       /* config.json has the head size; false means that it is width / heads, which must have no
-                                remainder */
+    const char *second_bias;       /* name of a copy of the tensor lm_head.bias, which transformers 5 reads instead if
+                                      embeddings are not tied; NULL means that there is no copy */
+    const HfKey *keys;             /* ends with an entry of NULL */
+    const HfKey *more_keys;        /* read and written after `keys`; NULL means none */
+    Family family;                 /* family of its models; FAMILY_T5 without a decoder becomes FAMILY_BERT */
+    bool own_head_dim; /* config.json has the head size; false means that it is width / heads, which must have no
+                          remainder */
     struct {
         int pad, bos, eos;
-    } default_ids;           /* token ids that config.json leaves out; -1 means none */
+    } default_ids;           /* token ids to assume if config.json lacks them; -1 means none */
     bool init_scale_outputs; /* value of model.init_scale_outputs, which config.json does not have */
-    /* Sets the options in which this architecture differs from pre-norm RMSNorm without biases and heads, which config
-     * holds on entry. Options that the architecture does not fix are copied from `was`, the original configuration. */
+    /* On entry config describes a pre-norm transformer with RMSNorm, without biases and heads. Sets the options in
+     * which this architecture differs from it. Options that the architecture does not fix are copied from `was`, the
+     * original configuration. */
     void (*shape)(ModelConfig *config, const ModelConfig *was);
-    /* Read and write settings that `keys` cannot express. Reading calls keys, read, hf_fit in this order; writing calls
-     * keys, write. */
+    /* Read and write settings that `keys` cannot express. An import applies `keys`, `read` and hf_fit in this order; an
+     * export applies `keys`, then `write`. */
     bool (*read)(const json_t *root, ModelConfig *config, GError **error);
     void (*write)(json_t *root, const ModelConfig *config, const TokenRoles *roles);
     /* Infers, from names and shapes of tensors (name -> const FileTensor *), options that config.json lacks, heads
@@ -41,19 +42,21 @@ extern const HfArchitecture hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_r
 
 /* The tensor names of a model with this configuration. */
 TensorNames hf_names(const HfArchitecture *arch, const ModelConfig *config);
-/* Sets every option that the architecture fixes. A model whose configuration this changes cannot be exported. */
+/* Sets every option that the architecture fixes. If this changes the configuration of a model, the architecture cannot
+ * hold the model. */
 void hf_fit(const HfArchitecture *arch, ModelConfig *config);
 
 /* ---- for BERT and RoBERTa ---- */
 
+/* HfArchitecture.shape of BERT and RoBERTa. */
 void hf_shape_bert(ModelConfig *config, const ModelConfig *was);
-/* If the model has a transform before the vocabulary, sets its activation. */
+/* Sets the activation of the transform before the vocabulary (model.head_activation), if the model has one. */
 void hf_fix_head(ModelConfig *config, Activation activation);
 
 /* ---- tables that several architectures share ---- */
 
 #define HF_BERT_POSITIONS "embeddings.position_embeddings.weight"
 
-extern const TensorName hf_bert_body[]; /* of BERT and RoBERTa */
-extern const HfKey hf_bert_keys[];      /* of BERT and RoBERTa */
+extern const TensorName hf_bert_body[]; /* embeddings and blocks of BERT and RoBERTa */
+extern const HfKey hf_bert_keys[];      /* keys of config.json of BERT and RoBERTa */
 extern const TensorName hf_lm_head[];   /* "lm_head.weight" */

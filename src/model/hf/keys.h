@@ -10,7 +10,7 @@ typedef enum HfKeyType {
     HF_KEY_REAL,       /* into a double */
     HF_KEY_FLAG,       /* into a bool */
     HF_KEY_ACTIVATION, /* the name of an activation, into an int (Activation) */
-    HF_KEY_FIXED       /* not stored: loam supports only one value */
+    HF_KEY_FIXED       /* not stored in ModelConfig: loam supports only one value */
 } HfKeyType;
 
 typedef struct HfKey {

@@ -10,6 +10,6 @@
  *   text, since generation continues there;
  * - an encoder has the tokenizer's frame or, if that does not both begin and end a text, [CLS] A [SEP] by the
  *   tokenizer's roles; pairs are <s> A </s></s> B </s> if the roles are RoBERTa's and the model has no token types;
- * - a T5 has the tokenizer's frame if that ends a text with EOS, else A </s>. Where it has a decoder, targets have the
+ * - a T5 has the tokenizer's frame if that ends a text with EOS, else A </s>. If it has a decoder, targets have the
  *   same tokens around them. */
 TextFrame model_text_frame(const ModelConfig *config, const Tokenizer *tok);

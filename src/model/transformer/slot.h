@@ -14,9 +14,9 @@
 
 #include "model/model.h"
 
-/* The activations that a stage sends to the next stage, or their gradients, sent backward. N: tokens of the encoder or
- * decoder, whichever the boundary divides; E: tokens of the encoder; C: width. The tensors belong to the slot and are
- * valid until its next slot_begin. */
+/* The activations that a stage sends to the next stage, or their gradients, sent backward. N: tokens of the stack
+ * (encoder or decoder) that the boundary divides; E: tokens of the encoder; C: width. The tensors belong to the slot
+ * and are valid until its next slot_begin. */
 typedef struct StageMessage {
     Tensor x; /* (N,C) residual stream after the stage's last block; absent at the boundary of encoder and decoder */
     Tensor encoder_output; /* (E,C); absent at a boundary within the encoder, and in a decoder-only model */

@@ -17,7 +17,7 @@ typedef struct Stack {
     ModelSpec spec;        /* the part of config that layers read */
     LayerSpec outer;       /* spec of the embedding and of the final norm */
     LayerSpec *layers;     /* (n_blocks) spec of each block */
-    int bucket;            /* bucket that StackW views */
+    int bucket;            /* index of the bucket whose view struct is StackW */
     int block_bucket;      /* bucket of block 0 of the whole encoder or decoder */
     BlockLayout **layouts; /* (n_blocks) layouts of block-sparse attention; an element NULL means dense attention */
 } Stack;

@@ -13,13 +13,15 @@
 /* The progress of a run after `attempts` steps. */
 typedef struct TrainState {
     int64_t attempts, updates; /* steps, and optimizer updates: a skipped step is an attempt without an update */
-    int64_t samples, tokens, target_tokens; /* read so far; tokens: the encoder's, or a decoder-only model's */
+    int64_t samples, tokens, target_tokens; /* numbers read so far; `tokens` counts the encoder's tokens, or the
+                                               decoder's in a decoder-only model */
     LossSums window;                        /* losses since the last log line, so that their means survive a restart */
     int64_t window_steps;
-    double best_value;          /* train.best at its best so far: a held-out loss, or a score; unless best_step is -1 */
-    int64_t best_step;          /* step of best_value; -1 means none */
-    int64_t best_data;          /* hash of the held-out samples of best_value, and of train.best; 0 means unknown */
-    int64_t evaluated;          /* step of the last evaluation; -1 means none */
+    double best_value; /* best value so far of the metric train.best, a held-out loss or a score; unused if best_step is
+                          -1 */
+    int64_t best_step; /* step of best_value; -1 means none */
+    int64_t best_data; /* hash of train.best and of the held-out samples behind best_value; 0 means unknown */
+    int64_t evaluated; /* step of the last evaluation; -1 means none */
     int64_t evaluation_left;    /* 1 means that the run was stopped before the evaluation of this step */
     int64_t tokens_by_capacity; /* 1 means that amounts in tokens count every sample as data.input_length tokens */
     int64_t data;               /* loader_fingerprint of the training set */
@@ -29,8 +31,8 @@ typedef struct TrainState {
     int64_t drops;              /* drops of the plateau schedule */
 } TrainState;
 
-/* What is saved, or where a checkpoint is loaded to. If parameters are sharded over ranks, every rank calls the
- * functions that save or load: it writes files of its part, and reads the parts that it holds. */
+/* The objects that checkpoint_save writes and that checkpoint_load fills. If parameters are sharded over ranks, every
+ * rank calls the functions that save or load: it writes files of its part, and reads the parts that it holds. */
 typedef struct Checkpoint {
     const ModelConfig *model;
     Comm *ranks; /* NULL means one rank */
@@ -58,8 +60,8 @@ void snapshot_detach(Snapshot *snapshot);
 bool snapshot_write(const Snapshot *snapshot, const char *folder, GError **error);
 void snapshot_free(Snapshot *snapshot);
 
-/* Domain of an error, in place of LOAM_ERROR, whose reason is a file of a checkpoint that is missing, truncated or
- * corrupt: a user's error, and the checkpoint before may be used. */
+/* Error domain, in place of LOAM_ERROR, for a checkpoint with a missing, truncated or corrupt file. It counts as a
+ * user's error; the caller may use the previous checkpoint. */
 #define CHECKPOINT_DAMAGED checkpoint_damaged_quark()
 GQuark checkpoint_damaged_quark(void);
 

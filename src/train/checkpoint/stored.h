@@ -13,14 +13,14 @@ typedef struct StoredTensor {
     int index;            /* index of the parameter or state in its owner */
     char *name;           /* owned */
     int64_t rows, cols;   /* cols 0 means a vector */
-    Box part;             /* what this rank saves of it; perhaps no rows */
-    Box held;             /* the rows that this rank wants of a checkpoint */
-    float *values;        /* a copy of `part`, owned, that stored_read reads in place of the store; NULL means none */
-    int64_t filled;       /* while a checkpoint is loaded: elements that were read so far */
+    Box part;             /* the part of the tensor that this rank saves; perhaps no rows */
+    Box held;             /* the part that this rank reads from a checkpoint */
+    float *values;  /* owned copy of `part`, which stored_read then reads instead of the store; NULL means no copy */
+    int64_t filled; /* while a checkpoint is loaded: elements that were read so far */
 } StoredTensor;
 
-/* All parameters, then all states of the optimizer, then those of FP8 (each NULL means none), which rank 0 saves:
- * StoredTensor, owned by the array. */
+/* Lists (StoredTensor, owned by the array) all parameters, then all optimizer states, then all FP8 states, which rank 0
+ * saves. params, optimizer or fp8 NULL means none of that kind. */
 GArray *stored_tensors(ParamStore *params, Optimizer *optimizer, Fp8Scales *fp8, int rank);
 int64_t stored_count(const StoredTensor *stored); /* elements of all ranks together */
 /* Reads this rank's part. */

@@ -19,12 +19,14 @@ static const OptionRow tokenizer_options[] = {
       "file or folder of the tokenizer, or bytes; a resumed run compares its hash, not its path", NULL },
     { "tokenizer.sentinels", OPT_I64, offsetof(TokenizerConfig, sentinels), "100", TOKENIZER_SENTINELS,
       TOKENIZER_MAX_SENTINELS, OPT_IDENTITY,
-      "sentinels that a tokenizer without any gets above its last id, where the model needs them", NULL },
+      "number of sentinels that are added after the last id of a tokenizer without sentinels, if the model needs them",
+      NULL },
 };
 
 #define ROW(field) offsetof(TrainConfig, field)
 static const OptionRow train_options[] = {
-    { "train.length", OPT_AMOUNT, ROW(length), "10k steps", 0, 1e18, OPT_TUNABLE, "length of the training", NULL },
+    { "train.length", OPT_AMOUNT, ROW(length), "10k steps", 0, 1e18, OPT_TUNABLE,
+      "length of training, such as 10k steps, 5B tokens, 3 epochs or 12h", NULL },
     { "train.batch", OPT_AMOUNT, ROW(batch), "128 samples", 1, 1e12, OPT_TUNABLE,
       "samples or tokens of a step, over all its microbatches", NULL },
     { "train.micro_batch", OPT_AMOUNT, ROW(micro_batch), "8 samples", 1, 1e9, OPT_TUNABLE,
@@ -32,44 +34,46 @@ static const OptionRow train_options[] = {
     { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE,
       "period of log lines; may be a time, such as 30s", NULL },
     { "train.eval_every", OPT_AMOUNT, ROW(eval_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "period of evaluations on data.valid; may be a time, such as 2h; 0: only at the end", NULL },
+      "period of evaluations on data.valid; may be a time, such as 2h; 0 means only at the end", NULL },
     { "train.save_every", OPT_AMOUNT, ROW(save_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "period of checkpoints; may be a time, such as 20m; 0: only at the end and by save_within", NULL },
+      "period of checkpoints; may be a time, such as 20m; 0 means only at the end and as train.save_within requires",
+      NULL },
     { "train.save_within", OPT_AMOUNT, ROW(save_within), "30m", 0, 1e18, OPT_FREE,
-      "longest time between two checkpoints where save_every is no time; 0: no limit", NULL },
+      "longest time between two checkpoints if train.save_every is not a time; 0 means no limit", NULL },
     { "train.save_async", OPT_BOOL, ROW(save_async), "false", 0, 0, OPT_FREE,
-      "training goes on while a checkpoint is written, from a copy in memory of the host of what this process saves",
+      "training continues while a checkpoint is written; needs host memory for a copy of the tensors that this process "
+      "saves",
       NULL },
     { "train.eval_samples", OPT_I64, ROW(eval_samples), "1024", 0, 1e15, OPT_TUNABLE,
-      "samples of data.valid in an evaluation, and examples of a task that are answered; 0: all", NULL },
+      "number of samples of each set of data.valid, and of examples of each task, in an evaluation; 0 means all",
+      NULL },
     { "train.best", OPT_STRING, ROW(best), "loss", 0, 0, OPT_TUNABLE,
-      "what makes a checkpoint the best: loss (the lowest of the first set of data.valid), or the highest of a score "
-      "of "
-      "the task, such as f1, squad.f1 or rouge.rouge_l; of a mixture of tasks rte.accuracy or mean, that of all tasks",
+      "metric that decides which checkpoint is the best: loss (the lowest loss on the first set of data.valid), or a "
+      "score of the task (the highest), such as f1, squad.f1 or rouge.rouge_l; with several tasks rte.accuracy, or "
+      "mean, which is the mean over all tasks",
       NULL },
     { "train.patience", OPT_I64, ROW(patience), "0", 0, 1e9, OPT_TUNABLE,
-      "evaluations in a row without a better train.best, after which the run ends; 0: none end it", NULL },
+      "the run ends after this many evaluations in a row without a better value of train.best; 0 means never", NULL },
     { "train.scores", OPT_BOOL, ROW(scores), "true", 0, 0, OPT_TUNABLE,
       "at evaluations after the first step, a run with a task answers its held-out examples and logs their scores",
       NULL },
     { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "number of newest checkpoints that are kept",
       NULL },
     { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_FREE,
-      "checkpoints at multiples of this many steps are kept too; 0: none", NULL },
+      "checkpoints at multiples of this many steps are kept too; 0 means none", NULL },
     { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_TUNABLE,
-      "dtype of the weights and activations that are computed with; master weights, statistics and optimizer states "
-      "are "
-      "f32. auto: as the run began, and a new run in bf16 on a GPU or where the processor multiplies bf16 faster than "
-      "f32, else in f32. fp8: bf16, and the linear layers of blocks in FP8 (fp8.*); the CPU repeats a GPU's rounding, "
-      "slower than bf16",
+      "dtype of weights and activations in the computation; master weights, statistics and optimizer states are f32. "
+      "auto: the precision that the run began with; for a new run bf16 on a GPU or on a processor that multiplies bf16 "
+      "faster than f32, else f32. fp8: bf16, with the linear layers of blocks in FP8 (fp8.*); a CPU emulates FP8, more "
+      "slowly than bf16",
       precision_names },
     { "train.f32_residual", OPT_BOOL, ROW(f32_residual), "true", 0, 0, OPT_TUNABLE,
-      "the residual stream is f32 under bf16, fp16 and fp8 too", NULL },
+      "the residual stream is f32 even with train.precision bf16, fp16 or fp8", NULL },
     { "train.f32_gradients", OPT_BOOL, ROW(f32_gradients), "true", 0, 0, OPT_TUNABLE,
-      "gradients of parameters are accumulated in f32 under bf16, fp16 and fp8 too", NULL },
+      "gradients of parameters are accumulated in f32 even with train.precision bf16, fp16 or fp8", NULL },
     { "train.tf32", OPT_BOOL, ROW(tf32), "false", 0, 0, OPT_TUNABLE,
-      "train.precision=f32 on a GPU: products round their factors to TF32, 10 bits of mantissa, which is several times "
-      "as fast",
+      "train.precision=f32 on a GPU: matrix products round their operands to TF32 (10 bits of mantissa), which is "
+      "several times as fast",
       NULL },
     { "train.recompute", OPT_ENUM, ROW(recompute), "none", 0, 0, OPT_FREE,
       "block: run each block again in backward instead of keeping its activations (activation checkpointing)",
@@ -87,16 +91,17 @@ static const OptionRow train_options[] = {
       "probability that is taken from the target and spread over the vocabulary, or over the classes of a classifier",
       NULL },
     { "train.class_weights", OPT_STRING, ROW(class_weights), "", 0, 0, OPT_TUNABLE,
-      "factor on the loss of each class of a classifier, in the order of model.labels: 1,3.5; balanced: inverse to how "
-      "often the class occurs in the training set; empty: 1",
+      "factor on the loss of each class of a classifier, in the order of model.labels: 1,3.5; balanced means in "
+      "inverse proportion to the number of examples of the class in the training set; empty means 1",
       NULL },
     { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
       NULL },
     { "train.fairseq_log", OPT_BOOL, ROW(fairseq_log), "false", 0, 0, OPT_FREE,
-      "log lines as fairseq's log_format json writes them too, in train_inner.jsonl of the run directory", NULL },
-    { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0: one per core", NULL },
+      "also write log lines in the format of fairseq's log_format json, to train_inner.jsonl in the run directory",
+      NULL },
+    { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0 means one per core", NULL },
     { "train.device", OPT_STRING, ROW(device), "cpu", 0, 0, OPT_TUNABLE,
-      "where models compute: cpu; cuda or cuda:N, an NVIDIA GPU; auto: a GPU if one can be used, else the processor",
+      "device to compute on: cpu; cuda or cuda:N for an NVIDIA GPU; auto for a GPU if one can be used, else the CPU",
       NULL },
 };
 #undef ROW
@@ -105,20 +110,20 @@ static const char *const zero_names[] = { "0", "1", "2", "3", NULL };
 #define ROW(field) offsetof(ParallelConfig, field)
 static const OptionRow parallel_options[] = {
     { "parallel.ranks", OPT_I64, ROW(ranks), "0", 0, 1024, OPT_FREE,
-      "ranks that train the model together as threads of this process, each with its share of the cores and of every "
-      "batch; 0: as many as mpirun or srun started processes, else 1",
+      "number of ranks that train the model together as threads of this process, each with its share of the cores and "
+      "of every batch; 0 means one rank per process that mpirun or srun started, else 1",
       NULL },
     { "parallel.zero", OPT_ENUM, ROW(zero), "0", 0, 0, OPT_FREE,
-      "ZeRO: what each of several ranks keeps a part of only; 1: optimizer state and master weights; 2: also gradients "
-      "of blocks; 3: also weights of blocks, gathered a block ahead of use",
+      "ZeRO level: the tensors of which each rank keeps only its part. 0: none; 1: optimizer state and master weights; "
+      "2: also gradients of blocks; 3: also weights of blocks, gathered one block ahead of use",
       zero_names },
     { "parallel.check_every", OPT_I64, ROW(check_every), "0", 0, 1e12, OPT_FREE,
-      "steps after which ranks compare hashes of the weights that all of them hold; another hash ends the run and "
-      "names "
-      "the rank; 0: never",
+      "after every this many steps, ranks compare hashes of the weights that all of them hold; if one differs, the run "
+      "ends and names that rank; 0 means never",
       NULL },
     { "parallel.timeout", OPT_AMOUNT, ROW(timeout), "10m", 0, 1e6, OPT_FREE,
-      "longest time that ranks wait for one that does not answer, before the run ends with its number; 0: no limit",
+      "longest time that ranks wait for a rank that does not answer; then the run ends and names that rank; 0 means no "
+      "limit",
       NULL },
 };
 #undef ROW

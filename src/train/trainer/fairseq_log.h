@@ -4,15 +4,15 @@
 
 #include "train/checkpoint/checkpoint.h"
 
-/* The figures of one line, not rounded. */
+/* The numbers of one line, not rounded. */
 typedef struct FairseqLine {
-    double update;           /* epochs so far, a fraction; the field "epoch" of the line is its integer part + 1 */
-    double loss, nll;        /* bits per target token */
-    double total, n_correct; /* means over the updates: target tokens per update, and those among them that have the
-                                largest logit */
-    double accuracy;         /* percentage of the targets */
-    double wps, ups;         /* tokens per second, updates per second */
-    double wpb, bsz;         /* tokens per update, samples per update */
+    double update;    /* epochs so far, a fraction; the field "epoch" of the line is its integer part + 1 */
+    double loss, nll; /* bits per target token */
+    double total,
+        n_correct; /* means per update: number of target tokens; number of target tokens that have the largest logit */
+    double accuracy; /* percentage of the targets */
+    double wps, ups; /* tokens per second, updates per second */
+    double wpb, bsz; /* tokens per update, samples per update */
     int64_t num_updates;
     double lr, gnorm;  /* gnorm: mean norm of the gradients before clipping */
     double clip;       /* percentage of updates with clipped gradients; < 0 means that clipping is off */
@@ -26,7 +26,7 @@ char *fairseq_line(const FairseqLine *line);
 
 /* Statistics of one step. */
 typedef struct FairseqStep {
-    double norm, clip_norm; /* clip_norm 0 means never */
+    double norm, clip_norm; /* clip_norm 0 means that gradients are not clipped */
     int64_t tokens, samples;
 } FairseqStep;
 

@@ -17,11 +17,11 @@ void metrics_close(Metrics *metrics);
 typedef struct TrainRecord {
     const TrainState *state; /* state->window holds the sums since the last record */
     double lr, grad_norm;
-    double loss_scale; /* of fp16; 0 means none */
+    double loss_scale; /* loss scale of fp16; 0 means none */
     double tokens_per_s, step_s;
     double data_wait;    /* share of the time that steps spent waiting for batches */
     double comm_wait;    /* share of the time that steps spent waiting for other ranks */
-    double sent_bytes;   /* sent to other ranks per step; 0 means that there are none */
+    double sent_bytes;   /* bytes sent to other ranks per step; 0 with one rank */
     double fill;         /* packing efficiency: tokens without padding / capacity of the batches in tokens */
     double flops_per_s;  /* FLOPs of matrix products and attention per second */
     PeakRate peak;       /* rate of matrix products, measured between the steps: mfu is flops_per_s / peak.median */
@@ -34,7 +34,7 @@ void metrics_train(Metrics *metrics, const TrainRecord *record);
 void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds);
 /* Writes the metrics (Metric) of a task's scores over n examples. name: of the task's held-out set; NULL means none. */
 void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArray *scores, int64_t n, double seconds);
-/* seconds: that writing took; stall: that training waited. */
+/* Records a saved checkpoint. seconds: time that writing took; stall: time that training waited for it. */
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds, double stall);
 /* Writes a record of kind "event" with a text: "skipped: …", "train.length changed from …". */
 void metrics_event(Metrics *metrics, int64_t step, const char *what);

@@ -21,8 +21,8 @@
  * 0's clock, and of a signal to any rank. */
 enum {
     SEEN_LOG = 1,     /* train.log_every is due */
-    SEEN_EVAL = 2,    /* train.eval_every */
-    SEEN_SAVE = 4,    /* train.save_every or save_within */
+    SEEN_EVAL = 2,    /* train.eval_every is due */
+    SEEN_SAVE = 4,    /* train.save_every or train.save_within is due */
     SEEN_TIME_UP = 8, /* train.length is a time and is over */
     SEEN_STOP = 16    /* a request to stop */
 };
@@ -123,7 +123,7 @@ int64_t ranks_agree(Trainer *t, int64_t value);
 /* Sums over the ranks the numbers of targets that losses are divided by (ModelLoss.n_targets), and the token counts of
  * *stats. */
 bool ranks_sum_counts(Trainer *t, StepStats *stats, GError **error);
-/* Every parallel.check_every steps: an error unless all ranks have the same weights. */
+/* Every parallel.check_every steps: fails unless all ranks have the same weights. */
 bool ranks_check_replicas(Trainer *t, GError **error);
 void ranks_sum_losses(Trainer *t, LossSums *sums);
 /* The rate of matrix products of all ranks together, estimated from this rank's own measurement. */
@@ -143,16 +143,16 @@ bool train_step(Trainer *t, StepStats *stats, GError **error);
 /* Reads the examples that evaluations answer: those of the run's task, or of held-out sets that were made from tasks
  * (task_set.h). */
 bool trainer_open_scores(Trainer *t, GError **error);
-/* Answers all of them, and keeps the metrics. */
+/* Answers the examples of trainer_open_scores and stores the metrics in t->scored. */
 bool trainer_score(Trainer *t, GError **error);
-/* Writes down the metrics of the last trainer_score. */
+/* Logs the metrics of the last trainer_score. */
 void trainer_report_scores(const Trainer *t);
 /* The metric t->best of the last trainer_score; NaN if it has none. */
 double trainer_best_score(const Trainer *t);
 /* A hash of the examples that are answered and their right answers. */
 uint64_t trainer_scores_hash(const Trainer *t);
-/* Sets t->best_data. Logs it if the best checkpoint so far was chosen by another metric or other samples: the next
- * evaluation replaces it. */
+/* Sets t->best_data. Logs a message if the best checkpoint so far was chosen by another metric or other samples: the
+ * next evaluation replaces it. */
 void trainer_plan_best(Trainer *t);
 /* Whether an evaluation is due and has not yet been done at this step. end: this is the last step. */
 bool trainer_evaluation_due(const Trainer *t, bool end);
@@ -169,11 +169,11 @@ void trainer_report_best(const Trainer *t);
 /* Saves a checkpoint unless the current state is already saved. If saving fails, the previous checkpoint stays, and a
  * warning is logged so that training continues; with `last`, when there will be no further attempt, it is an error. */
 bool trainer_save(Trainer *t, bool last, GError **error);
-/* Waits for the checkpoint that is being written, if any, and notes what became of it. */
+/* Waits for the checkpoint that is being written, if any, and updates t->saved, or logs a warning if it failed. */
 void trainer_end_save(Trainer *t);
-/* The same if it has been written, without a wait. */
+/* Calls trainer_end_save if the checkpoint has been written; never waits. */
 void trainer_look_at_save(Trainer *t);
-/* After an error of training: saves a checkpoint and adds that to the error's message. Returns false. */
+/* After an error of training: saves a checkpoint and says so in the error's message. Returns false. */
 bool trainer_save_after_error(Trainer *t, GError **error);
 /* After a request to stop: saves a checkpoint and replaces *error by an error that says so. If an evaluation is due,
  * the checkpoint records it for the next process. */
