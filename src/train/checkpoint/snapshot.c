@@ -127,7 +127,7 @@ static void share_files(Comm *ranks, json_t *files)
     char *text = json_dumps(files, JSON_COMPACT);
     size_t room = (size_t)comm_max(ranks, (int64_t)strlen(text)) + 1;
     g_autofree char *own = g_malloc0(room), *all = g_malloc0(room * (size_t)comm_size(ranks));
-    memcpy(own, text, MIN(strlen(text), room));
+    g_strlcpy(own, text, room);
     free(text);
     comm_share(ranks, all, own, room);
     for (int r = 0; r < comm_size(ranks); r++) {
