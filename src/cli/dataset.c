@@ -38,7 +38,7 @@ static bool merge(char *const *prefixes, int n, GError **error)
 {
     DatasetCounts counts;
     if (n < 1)
-        return fail_user(error, "merge wants a dataset or more; usage: " USAGE);
+        return fail_user(error, "merge needs at least one dataset; usage: " USAGE);
     if (!dataset_merge(prefixes, n, out, &counts, error))
         return false;
     print_counts("", &counts);
@@ -49,7 +49,7 @@ static bool shuffle(char *const *prefixes, int n, GError **error)
 {
     DatasetCounts counts;
     if (n != 1)
-        return fail_user(error, "shuffle wants one dataset; usage: " USAGE);
+        return fail_user(error, "shuffle needs one dataset; usage: " USAGE);
     if (!dataset_shuffle(prefixes[0], out, (uint64_t)seed, &counts, error))
         return false;
     print_counts("", &counts);
@@ -61,7 +61,7 @@ static bool split(char *const *prefixes, int n, GError **error)
     double shares[SPLIT_PARTS];
     DatasetCounts counts[SPLIT_PARTS];
     if (n != 1 || shares_text == NULL)
-        return fail_user(error, "split wants one dataset and --shares; usage: " USAGE);
+        return fail_user(error, "split needs one dataset and --shares; usage: " USAGE);
     if (!split_parse(shares, shares_text, error))
         return fail_context(error, "--shares");
     if (!dataset_split(prefixes[0], out, shares, counts, error))

@@ -97,7 +97,7 @@ bool verb_export(int argc, char **argv, GError **error)
     if (!job.adapter && strcmp(to, "hf") != 0)
         return fail_user(error, "--to %s is unknown, want hf or peft", to);
     if (job.adapter ? dtype || shard_size : base != NULL)
-        return fail_user(error, job.adapter ? "--dtype and --shard-size are of --to hf" : "--base is of --to peft");
+        return fail_user(error, job.adapter ? "--dtype and --shard-size are for --to hf" : "--base is for --to peft");
     return parse_dtype(dtype, &job.form, error) && parse_shard_size(shard_size, &job.form, error) &&
            export_model(&job, error);
 }

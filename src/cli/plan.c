@@ -200,7 +200,8 @@ static void add_time(GString *lines, const Outline *o)
         add_line(lines, "time", "%s%s a step on this machine%s", measure_s > 0 ? "" : "about ", step,
                  measure_s > 0 ? ", measured" : "");
     if (measure_s == 0)
-        add_line(lines, "", "estimated from its products, %.0f GFLOP/s; --measure 20 runs steps", o->peak / 1e9);
+        add_line(lines, "", "estimated from its rate of matrix products, %.0f GFLOP/s; --measure 20 runs steps",
+                 o->peak / 1e9);
 }
 
 /* When something periodic happens: "every 1000 steps, about every 12m5s", or "at the end of the run". */
@@ -247,7 +248,7 @@ static void add_milestones(GString *lines, const Outline *o)
     add_every(lines, o, "a save", train->save_every);
     if (train->save_within.value > 0 && train->save_every.unit != UNIT_SECONDS) {
         g_autofree char *within = amount_format(train->save_within);
-        add_line(lines, "", "and where %s have passed since the last", within);
+        add_line(lines, "", "and when %s have passed since the last", within);
     }
 }
 

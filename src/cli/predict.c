@@ -301,8 +301,7 @@ static bool open_ranking(Predictor *p, const Config *config, GError **error)
     if (!rank_by)
         return true;
     if (p->encoder.task->learns)
-        return fail_user(error, "the model has a classifier, which is asked for its classes: --rank is of models that "
-                                "write text");
+        return fail_user(error, "the model has a classifier: --rank is for models that write text");
     const RankOptions options = { .by = (RankBy)rank_find(rank_by),
                                   .joined = p->encoder.joined,
                                   .eos = !no_eos,

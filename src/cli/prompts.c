@@ -169,7 +169,7 @@ static bool parse_line(const PromptFormat *format, const char *line, Prompt *pro
     if (prompt->ids->len > MAX_PROMPT_TOKENS && !format->any_length)
         return fail_user(error, "%u tokens; a prompt has at most %d", prompt->ids->len, MAX_PROMPT_TOKENS);
     return prompt->ids->len > 0 ||
-           fail_user(error, "an empty prompt, and nothing says which token a text of this model begins with");
+           fail_user(error, "an empty prompt, and it is unknown which token begins a text of this model");
 }
 
 /* Reads until the buffer holds a complete line, or the input ends. */

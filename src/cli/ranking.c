@@ -6,7 +6,7 @@ bool ranking_check_options(const char *by, bool no_eos, int64_t beams, GError **
         return fail_user(error, "--rank %s: sum, bytes or tokens", by);
     if (by && beams > 1)
         return fail_user(error, "--beams searches for a text, --rank chooses a label: give one of them");
-    return by || !no_eos || fail_user(error, "--no-eos is of --rank");
+    return by || !no_eos || fail_user(error, "--no-eos is for --rank");
 }
 
 json_t *ranking_logprobs(const Ranking *ranking, const Answer *answer)

@@ -17,7 +17,7 @@ bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, 
 {
     if (!task_is_set(&config->task))
         return fail_user(error,
-                         "%s was trained on no task; name one: task.name=NAME (loam task list), or task.input and "
+                         "%s was not trained on a task; name one: task.name=NAME (loam task list), or task.input and "
                          "task.target with task.data",
                          model_path);
     const ModelConfig *model = model_config(loaded->model);

@@ -22,7 +22,7 @@ static bool check(const Model *model, Pooling pooling, int64_t max_tokens, int64
 {
     const ModelConfig *config = model_config(model);
     if (config->n_enc == 0)
-        return fail_user(error, "the model has no encoder: its tokens see only what stands before them");
+        return fail_user(error, "the model has no encoder: its tokens attend only to the tokens before them");
     if (pooling == POOLING_POOLER && !config->pooler)
         return fail_user(error, "the model has no pooler: want mean, first or none");
     if (max_tokens < 1 || texts_per_batch < 1 || max_tokens > MOST_TOKENS / texts_per_batch)

@@ -56,7 +56,7 @@ char **rank_collect_labels(const Task *task, const TaskConfig *config, const Tas
     if (!collect(task, config, file, labels, error))
         return NULL;
     if (labels->len < 2 || labels->len > MOST_LABELS) {
-        fail_user(error, "--rank: %s has %s: a closed set of labels has 2 to %d; task.labels names them", file->path,
+        fail_user(error, "--rank: %s has %s: a choice needs 2 to %d labels; task.labels names them", file->path,
                   labels->len == 0   ? "no right answer"
                   : labels->len == 1 ? "a single right answer"
                                      : "too many different right answers",

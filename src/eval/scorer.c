@@ -91,7 +91,7 @@ bool scorer_score(Scorer *scorer, const int32_t *inputs, int64_t n_inputs, const
 {
     int64_t vocab = model_config(scorer->model)->vocab;
     if (model_config(scorer->model)->n_dec == 0)
-        return fail_user(error, "a bert has no probability of a whole target: it fills masks");
+        return fail_user(error, "a bert cannot compute the probability of a target: it only predicts masked tokens");
     if (!check_ids("input", inputs, n_inputs, vocab, error) || !check_ids("target", targets, n_targets, vocab, error) ||
         !model_config_fits(model_config(scorer->model), n_inputs + n_targets - 1, error) ||
         !make_room(scorer, n_inputs, n_targets, error))

@@ -380,7 +380,7 @@ static bool check_request(const ModelConfig *config, const Prompts *prompts, int
         longest = MAX(longest, cu[p + 1] - cu[p]);
     }
     if (config->n_dec == 0)
-        return fail_user(error, "this model has no decoder: it generates nothing");
+        return fail_user(error, "this model has no decoder, so it cannot generate text");
     if ((int64_t)prompts->n * n_each > MOST_ROWS)
         return fail_user(error, "%d prompts with %d sequences each at once: at most %d in all", prompts->n, n_each,
                          MOST_ROWS);

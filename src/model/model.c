@@ -79,11 +79,10 @@ static void fail_params(const ModelConfig *config, Device *dev, bool gradients, 
                     *room = text_bytes(device_memory_available(dev));
     const char *with = gradients ? " and their gradients" : "";
     if (*dev->gpu.name)
-        fail_machine(
-            error,
-            "%s has %s free, too little for %s parameters%s; bf16 (train.precision, --precision) takes half of "
-            "f32, cpu (train.device, --device) nothing of it",
-            dev->gpu.name, room, count, with);
+        fail_machine(error,
+                     "%s has %s free, too little for %s parameters%s; bf16 (train.precision, --precision) takes half "
+                     "of f32, and cpu (train.device, --device) takes no GPU memory",
+                     dev->gpu.name, room, count, with);
     else
         fail_machine(error, "no memory for %s parameters%s", count, with);
 }

@@ -18,16 +18,16 @@ static bool resolve(double *value, double own_default, const char *option, GErro
 static bool check_config(OptimConfig *config, GError **error)
 {
     if (config->relative_step && config->name != OPTIM_ADAFACTOR)
-        return fail_user(error, "optim.relative_step is for adafactor alone; set optim.name to adafactor or switch it "
-                                "off");
+        return fail_user(error,
+                         "optim.relative_step is only for adafactor; set optim.name to adafactor or switch it off");
     if (config->warmup_init && !config->relative_step)
         return fail_user(error, "optim.warmup_init needs optim.relative_step; a warm-up of the schedule is "
                                 "optim.warmup");
     if (config->min_lr > config->lr)
         return fail_user(error, "optim.min_lr %g is above optim.lr %g", config->min_lr, config->lr);
     if (config->eps == 0)
-        return fail_user(error, "optim.eps is 0, which divides by zero where a gradient was never seen; it must be "
-                                "above 0");
+        return fail_user(
+            error, "optim.eps is 0, which divides by zero for a weight that never had a gradient; it must be above 0");
     return resolve(&config->beta1, optim_methods[config->name].beta1, "optim.beta1", error) &&
            resolve(&config->beta2, optim_methods[config->name].beta2, "optim.beta2", error) &&
            resolve(&config->eps, optim_methods[config->name].eps, "optim.eps", error);

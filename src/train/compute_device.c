@@ -89,7 +89,7 @@ bool compute_device_has_fp8(const char *name, char *why)
     (void)choice_of(name, &index);
     if (!compute_device_is_gpu(name) || !cuda_describe(index, &gpu, why) || gpu.compute >= LEAST)
         return true;
-    (void)g_snprintf(why, CUDA_WHY, "%.60s has compute capability %d.%d, products of FP8 need 8.9", gpu.name,
+    (void)g_snprintf(why, CUDA_WHY, "%.60s has compute capability %d.%d, FP8 products need 8.9 or more", gpu.name,
                      gpu.compute / 10, gpu.compute % 10);
     return false;
 }

@@ -27,8 +27,8 @@ void mixture_advise(const Loader *loader, int64_t samples)
         const LoaderPart part = loader_part(loader, k);
         const double epochs = part.share * (double)samples / (double)part.rows;
         if (epochs > MANY_EPOCHS)
-            log_warning("the run reads %s %.0f times; after some %d passes the same text teaches next to nothing: a "
-                        "shorter train.length, a smaller train.batch or more text",
+            log_warning("the run reads %s %.0f times; after some %d passes the same text hardly improves a model: use "
+                        "a shorter train.length, a smaller train.batch or more text",
                         part.path, epochs, MANY_EPOCHS);
     }
 }

@@ -101,7 +101,7 @@ char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **
         return NULL;
     if (step >= 0)
         return run_checkpoint_path(path, step);
-    fail_user(error, "%s: the run has no sound checkpoint yet", path);
+    fail_user(error, "%s: the run has no valid checkpoint yet", path);
     return NULL;
 }
 
@@ -352,12 +352,12 @@ static bool copy_weights(Model *to, Model *from, GError **error)
     g_autofree char *fresh = heads_beyond(to, from), *left = heads_beyond(from, to);
     const int kind = model_config(to)->classifier, its_kind = model_config(from)->classifier;
     if (fresh && kind != its_kind && its_kind != LABELS_NONE)
-        log_warning("the weights are of a classifier of another kind (%s, this one is %s); started fresh: %s",
+        log_warning("the weights are of a classifier of another kind (%s, this one is %s); initialised randomly: %s",
                     label_kind_names[its_kind], label_kind_names[kind], fresh);
     else if (fresh)
-        log_warning("not among the weights, and started fresh: %s", fresh);
+        log_warning("not among the loaded weights, so initialised randomly: %s", fresh);
     if (left && !(fresh && strcmp(fresh, left) == 0))
-        log_warning("among the weights, but not in this model, and left behind: %s", left);
+        log_warning("among the loaded weights, but not in this model, so ignored: %s", left);
     return true;
 }
 

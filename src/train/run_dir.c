@@ -60,10 +60,10 @@ bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *st
     if (*step < 0 && damages->len)
         return fail_user(
             error,
-            "no checkpoint of %s is whole (%s); to start over, choose another run.dir or move %s/checkpoints away", dir,
+            "no checkpoint of %s is valid (%s); to start over, choose another run.dir or move %s/checkpoints away", dir,
             ((GError *)damages->pdata[0])->message, dir);
     for (guint i = 0; i < damages->len; i++)
-        log_warning("%s; the checkpoint before it is used", ((GError *)damages->pdata[i])->message);
+        log_warning("%s; the previous checkpoint is used", ((GError *)damages->pdata[i])->message);
     return true;
 }
 
@@ -76,7 +76,7 @@ bool run_set_aside(const char *dir, int64_t step, GError **error)
         g_autofree char *aside = g_strdup_printf("%s/checkpoints/damaged-step-%08" PRId64, dir, above);
         if (!io_remove_tree(aside, error) || !io_rename(folder, aside, error))
             return false;
-        log_info("set aside as %s", aside);
+        log_info("renamed to %s", aside);
     }
     return true;
 }

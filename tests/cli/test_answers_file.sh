@@ -85,7 +85,7 @@ same read || fail "through a pipe: $(cat read)"
 "$loam" predict runs/a --out /dev/stdout <lines 2>err | cat >standard && same standard || fail "standard output: $(cat err)"
 
 # The name of a task where a model's is wanted.
-expect 1 'humanevl: no such run, checkpoint or Hugging Face folder; where the task humaneval is meant, the model comes before it' "$loam" eval --task humanevl
-expect 1 'the task rte is meant' "$loam" eval --task rte
+expect 1 'humanevl: no such run, checkpoint or Hugging Face folder; if you mean the task humaneval, give the model before it' "$loam" eval --task humanevl
+expect 1 'if you mean the task rte' "$loam" eval --task rte
 expect 1 'no task is called humanevl, did you mean humaneval?' "$loam" eval runs/a --task humanevl
 expect 1 'runs/b: no such run' "$loam" eval runs/b --task

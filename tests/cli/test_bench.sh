@@ -56,7 +56,7 @@ make_dataset
 "$loam" train "$work/config.yaml" run.dir="$work/traced" 'train.length=5 steps' --trace "$work/trace.json" 2>"$work/log" ||
     fail "$(cat "$work/log")"
 is_trace "$work/trace.json" 'step 2' data 'microbatch 1' forward backward update
-grep -q 'step 2  its operations are in' "$work/log" || fail "$(cat "$work/log")"
+grep -q 'step 2  its trace is in' "$work/log" || fail "$(cat "$work/log")"
 diff -r "$work/run/checkpoints" "$work/traced/checkpoints" || fail "a trace changes the training"
 grep -q '"mfu":[0-9.e-]*,"peak_flops_per_s":[0-9.e+]*,"peak_spread":' "$work/run/metrics.jsonl" || fail "$(cat "$work/run/metrics.jsonl")"
 grep -Eq 'GFLOP/s  mfu [0-9]+ %' "$work/log" || fail "$(cat "$work/log")"
@@ -83,7 +83,7 @@ echo "ok: what a trace replaces"
 mkdir "$work/fresh"
 traced() { # NAME FILE
     "$loam" train "$work/config.yaml" run.dir="$work/$1" 'train.length=5 steps' --trace "$2" 2>"$work/log" || fail "$1: $(cat "$work/log")"
-    grep -q 'step 2: its operations are not written, and training goes on: ' "$work/log" || fail "$1: $(cat "$work/log")"
+    grep -q 'step 2: its trace is not written, and training goes on: ' "$work/log" || fail "$1: $(cat "$work/log")"
     grep -q '"kind":"train","step":5' "$work/$1/metrics.jsonl" || fail "$1: metrics"
     diff -r "$work/run/checkpoints" "$work/$1/checkpoints" || fail "$1: another training"
 }

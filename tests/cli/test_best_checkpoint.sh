@@ -79,7 +79,7 @@ expect 1 'train.patience needs held-out data' "$loam" train config.yaml run.dir=
 
 # What can never be scored is said before the first step.
 awk -F '\t' -v OFS='\t' 'NR > 1 && NR % 3 == 0 { $2 = "so" } { print }' marks.tsv >three.tsv
-expect 1 'f1: the references are of three labels or more' "$loam" train config.yaml run.dir=runs/three task.data=three.tsv train.best=loss
+expect 1 'f1: the references have three labels or more' "$loam" train config.yaml run.dir=runs/three task.data=three.tsv train.best=loss
 [ ! -d runs/three/checkpoints ] || fail "a run was trained that cannot be scored"
 
 # A start that failed leaves no held-out examples to a run without any.

@@ -14,14 +14,14 @@ cat >samples.jsonl <<'JSON'
 {"task_id": "HumanEval/1", "completion": "    while True: pass\n"}
 JSON
 expect 1 'no interpreter of Python 3; name another with --python FILE' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --python /bin/true
-expect 1 '--predictions are tested by a task: give --task NAME too' "$loam" eval --predictions samples.jsonl
+expect 1 '--predictions needs a task with tests: give --task NAME too' "$loam" eval --predictions samples.jsonl
 expect 1 'no task is called humanevil, did you mean humaneval?' "$loam" eval --task humanevil --predictions samples.jsonl
 expect 1 'task.valid is not set: the file of the problems' "$loam" eval --task humaneval --predictions samples.jsonl
 expect 1 'task rte has no programs to test' "$loam" eval --task rte --predictions samples.jsonl
 expect 1 '--n 3 needs --temperature above 0' "$loam" eval runs/a --task humaneval --n 3
 expect 1 '--k 1,x is not a list' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --k 1,x
 expect 1 'runs/a and humaneval: one task is wanted, and no model with --predictions' "$loam" eval runs/a --task humaneval task.valid=problems.jsonl --predictions samples.jsonl
-expect 1 '--predictions are written already' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --beams 10
+expect 1 '--predictions are not generated' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --beams 10
 if ! "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --k 4,3,1 --out results.jsonl >out 2>err; then
     grep -q 'no sandbox: \|no interpreter\|it runs the programs' err || fail "$(cat err)"
     grep -q 'no sandbox' err && grep -q -- '--unsafe-no-sandbox' err || fail "no word of how to go on: $(cat err)"

@@ -92,7 +92,7 @@ expect 0 "400 documents" "$loam" dataset merge "$work/all" --out "$work/one"
 cmp "$work/all.bin" "$work/one.bin" && cmp "$work/all.idx" "$work/one.idx"
 expect 1 "frob is unknown, want merge, shuffle or split" "$loam" dataset frob x --out "$work/x"
 expect 1 "--shares: 1,-2: up to three numbers" "$loam" dataset split "$work/all" --out "$work/x" --shares 1,-2
-expect 1 "split wants one dataset and --shares" "$loam" dataset split "$work/all" --out "$work/x"
+expect 1 "split needs one dataset and --shares" "$loam" dataset split "$work/all" --out "$work/x"
 echo '{"text": "x"}' >"$work/qa.jsonl"
 expect 1 "is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out $work/qa $work/qa.jsonl" \
     "$loam" train "$work/config.yaml" run.dir="$work/no" data.train="$work/qa.jsonl"

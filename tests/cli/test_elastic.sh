@@ -40,7 +40,7 @@ cp "$work/part" "$latest/optimizer-00003-of-00004.safetensors"
 printf x | dd of="$latest/weights-00002-of-00004.safetensors" bs=1 seek=3000 conv=notrunc 2>/dev/null
 expect 1 'part of rank 1: ' "$loam" eval "$latest"
 "$loam" train "${t5[@]}" run.dir="$work/a" train.length='14 steps' parallel.ranks=3 2>"$work/err" || fail "$(cat "$work/err")"
-grep -q 'part of rank 1: .*weights-00002-of-00004.safetensors: damaged.*the checkpoint before it is used' "$work/err" ||
+grep -q 'part of rank 1: .*weights-00002-of-00004.safetensors: damaged.*the previous checkpoint is used' "$work/err" ||
     fail "not said: $(cat "$work/err")"
 
 # FP8 goes on bit by bit on as many ranks: the scales of all ranks are those of the checkpoint.

@@ -54,7 +54,7 @@ echo "ok: long texts are cut with a warning"
 expect 1 'want mean, first, pooler or none' "$loam" embed --model "$work/bert" --pooling max
 expect 1 'no pooler' "$loam" embed --model "$work/t5" --pooling pooler
 expect 1 'model.max_positions is 64' "$loam" embed --model "$work/bert" --max-tokens 65
-expect 1 'another --pooling than none' "$loam" embed --model "$work/bert" --pooling none --npy "$work/x.npy"
+expect 1 'a --pooling other than none' "$loam" embed --model "$work/bert" --pooling none --npy "$work/x.npy"
 expect 1 'line 1: not JSON' "$loam" embed --model "$work/bert" --jsonl text "$work/lines"
 expect 1 '--model is missing' "$loam" embed
 expect 1 'cannot read' "$loam" embed --model "$work/bert" "$work/absent"

@@ -30,7 +30,7 @@ expect 0 ' years on this machine: a smaller model' "$loam" plan "$work/config.ya
     train.batch='512 samples'
 expect 0 'not read         ' "$loam" plan "$work/config.yaml" tokenizer.path="$work/nothing.model" model.vocab=400
 expect 1 '1809' train data.input_length=2048
-expect 0 'nothing in the model learns' train model.family=bert model.n_dec=0 model.position=learned data.objective=mlm \
+expect 0 'the model has no head for them' train model.family=bert model.n_dec=0 model.position=learned data.objective=mlm \
     data.sentence_pairs=next 'train.length=1 steps' run.dir="$work/labelled"
 expect 1 'needs to know its last step' train 'train.length=3m'
 expect 2 'this machine has' train model.n_enc=48 model.width=16384 model.ffn=65536
@@ -76,7 +76,7 @@ expect 1 'model.width: 32' train model.width=64
 expect 1 'run.seed' train run.seed=8
 expect 0 'optim.lr changed from' train 'train.length=12 steps' optim.lr=1e-3
 truncate -s -100 "$work"/run/checkpoints/step-00000012/weights-*.safetensors
-expect 0 'the checkpoint before it is used' train 'train.length=12 steps' train.keep_last=1
+expect 0 'the previous checkpoint is used' train 'train.length=12 steps' train.keep_last=1
 expect 0 'damaged-step-00000012' ls "$work/run/checkpoints"
 expect 0 'sound' "$loam" inspect checkpoint "$work/run" # the damaged one took no other's place
 cp -r "$work/run" "$work/broken"
@@ -99,7 +99,7 @@ expect 1 'its model.n_enc is 1' train "run.dir=$work/deep" model.n_enc=2 "train.
 expect 1 'its model.tie_embeddings is' train "run.dir=$work/deep" model.tie_embeddings=true "train.init=$work/run"
 
 # Sizes are checked before they are allocated.
-expect 1 'computed at once' train 'train.batch=1e9 samples' 'train.micro_batch=1e9 samples'
+expect 1 'more than a microbatch may have' train 'train.batch=1e9 samples' 'train.micro_batch=1e9 samples'
 expect 2 'this machine has' train 'train.batch=1e12 samples'
 
 # Models by path.
@@ -113,7 +113,7 @@ expect 1 'line 2: not JSON' answer $'{"a":"bace"}\n{"a"' --jsonl a
 expect 1 'no text and no array of ids in a field "b"' answer '{"a":"bace"}' --jsonl b
 expect 1 'give one of them' answer bace --beams 4 --temperature 1
 expect 1 'lines come from standard input' answer bace lines.txt
-expect 1 'give --temperature above 0 with them' answer bace --top-k 5
+expect 1 'give --temperature above 0 too' answer bace --top-k 5
 expect 1 '--n 3 needs --temperature' answer bace --n 3
 expect 1 '--top-p 2 is out of range' answer bace --temperature 1 --top-p 2
 echo '{"input": "bace"}' >"$work/pairs"

@@ -25,7 +25,7 @@ family() {
     train "$name-f32" 'train.length=20 steps' train.precision=f32 "$@"
     train "$name" 'train.length=20 steps' train.precision=fp8 fp8.history=6 "$@"
     grep -q 'fp8 and bf16' "$work/log" || fail "$name: $(grep memory "$work/log")"
-    grep -q 'train.precision=fp8 on the CPU repeats the rounding of a GPU' "$work/log" || fail "$name does not say that it is slow"
+    grep -q 'train.precision=fp8 on the CPU emulates the rounding of a GPU' "$work/log" || fail "$name does not say that it is slow"
     near "$(held_out "$name")" "$(held_out "$name-f32")" 0.02 || fail "$name ends at $(held_out "$name"), f32 at $(held_out "$name-f32")"
     train "$name-cut" 'train.length=10 steps' train.precision=fp8 fp8.history=6 "$@"
     train "$name-cut" 'train.length=20 steps' fp8.history=6 "$@"
@@ -62,7 +62,7 @@ echo "ok: current scaling, evaluation"
 cp -r "$work/bf16" "$work/changing"
 train changing 'train.length=24 steps' train.precision=fp8 model.dropout=0.1
 grep -q 'changed from bf16 to fp8' "$work/log" || fail "$(cat "$work/log")"
-grep -q 'changing/checkpoints/step-00000020 has no scales of FP8: they begin at 1' "$work/log" || fail "$(cat "$work/log")"
+grep -q 'changing/checkpoints/step-00000020 has no FP8 scales: they begin at 1' "$work/log" || fail "$(cat "$work/log")"
 train changing 'train.length=28 steps' train.precision=bf16 model.dropout=0.1
 ! grep -q '"fp8/' "$work/changing/checkpoints/latest/state.json" || fail "scales in a checkpoint of bf16"
 train changing 'train.length=30 steps' train.precision=f32 fp8.margin=1 train.tf32=true model.dropout=0.1

@@ -3,7 +3,7 @@
 make_dataset
 
 check() { # check DIR: what the run in DIR must have done
-    grep -q 'was not saved, the checkpoint before it stands' "$work/log" || fail "no warning: $(cat "$work/log")"
+    grep -q 'was not saved, the previous checkpoint is kept' "$work/log" || fail "no warning: $(cat "$work/log")"
     grep -q '"step":20' "$1/metrics.jsonl" || fail "training did not go on"
     [ "$(readlink "$1/checkpoints/latest")" = step-00000005 ] || fail "latest is $(readlink "$1/checkpoints/latest")"
     "$loam" inspect checkpoint "$1" >"$work/out" || fail "the checkpoint before is damaged"

@@ -70,7 +70,7 @@ JSON
 say() { echo '20 30 40' | "$loam" generate --model "$work/chat" --ids "$@" 2>"$work/err" || fail "$(cat "$work/err")"; }
 drawn=$(say)
 [ "$(wc -w <<<"$drawn")" -le 3 ] || fail "max_new_tokens: $drawn"
-grep -q "of the model's generation_config.json: .*do_sample true" "$work/err" || fail "no word of do_sample: $(cat "$work/err")"
+grep -q "settings from the model's generation_config.json: .*do_sample true" "$work/err" || fail "no word of do_sample: $(cat "$work/err")"
 grep -q "max_new_tokens 3" "$work/err" || fail "no word of max_new_tokens: $(cat "$work/err")"
 grep -q "does not use: .*no_repeat_ngram_size 3" "$work/err" || fail "no word of what is not used: $(cat "$work/err")"
 grep -q "does not use: .*num_beams 2" "$work/err" || fail "no word of num_beams: $(cat "$work/err")"

@@ -85,6 +85,6 @@ head -n 20 lines | "$loam" predict runs/t5 --rank sum --out kept 2>err || fail "
 expect 1 'kept:1 is not this model' sh -c "'$loam' predict runs/t5 --rank bytes --out kept <lines"
 expect 1 '--rank chooses among labels: name them, task.labels=good,bad' "$loam" predict runs/t5 --raw --rank sum
 expect 1 '--rank best: sum, bytes or tokens' "$loam" predict runs/t5 --rank best
-expect 1 '--no-eos is of --rank' "$loam" predict runs/t5 --no-eos
+expect 1 '--no-eos is for --rank' "$loam" predict runs/t5 --no-eos
 expect 1 '--beams searches for a text, --rank chooses a label' "$loam" predict runs/t5 --rank sum --beams 2
 echo "ok: predict --rank"

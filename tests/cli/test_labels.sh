@@ -46,11 +46,11 @@ refuse 'task.cut_field=text: a classifier takes no such option' $marks task.cut_
 run run.dir=runs/both $marks 'task.target=it is {mark}'
 grep -q 'labels: bad,good' runs/both/config.yaml || fail "the label gives way to the target: $(grep labels runs/both/config.yaml)"
 refuse 'did you mean sst2?' task.name=sst3 task.data=marks.tsv
-refuse 'task.name=copa is text to text, and the model an encoder alone' task.name=copa task.data=marks.tsv
+refuse 'task.name=copa is text to text, but the model is encoder-only' task.name=copa task.data=marks.tsv
 "$loam" prepare --tokenizer tok --out plain corpus.txt >/dev/null 2>err || fail "$(cat err)"
 run run.dir=runs/words data.train=plain data.objective=mlm
 printf 'index\tsentence1\tsentence2\tlabel\n0\tbari\tkoti\tentailment\n' >rte.tsv
-expect 1 'an encoder alone without a classifier (model.classifier=none, the task wants sequence): fine-tune it' \
+expect 1 'encoder-only, without a classifier (model.classifier=none, the task wants sequence): fine-tune it' \
     "$loam" eval runs/words --task task.name=rte task.valid=rte.tsv
 expect 1 'no classifier: fine-tune it on a task first' "$loam" predict runs/words --raw
 echo "ok: options for other models"
@@ -112,7 +112,7 @@ echo "ok: a prepared set keeps the names of its classes"
 # The head of another kind is not kept, though its shape is the same.
 awk -F'\t' '{ n = split($1, w, " "); for (i = 1; i <= n; i++) print w[i] " " (w[i] == "tuka" ? "B" : "O"); print "" }' marks.tsv >tags.conll
 run run.dir=runs/tags task.data=tags.conll 'task.input={1}' task.tags=2 train.init=runs/marks
-grep -q 'of a classifier of another kind (sequence, this one is tokens); started fresh: classifier, classifier.bias' log || fail "$(cat log)"
+grep -q 'of a classifier of another kind (sequence, this one is tokens); initialised randomly: classifier, classifier.bias' log || fail "$(cat log)"
 grep -q 'labels: B,O' runs/tags/config.yaml || fail "$(grep labels runs/tags/config.yaml)"
 run run.dir=runs/again $marks train.init=runs/marks
 ! grep -q 'fresh' log || fail "$(cat log)"
@@ -207,7 +207,7 @@ sed '/^data:/d; s/data: .*//; s/family: bert, n_enc: 1, //; s/position: learned,
 grep -q 'input_length: 40' out && grep -q 'target_length: 20' out || fail "$(grep length out)"
 # A score of a label that nothing has is 0.
 printf '{"prediction": "a", "reference": "a"}\n' >same.jsonl
-expect 0 'warning: f1: nothing is labelled "1", so it is 0' "$loam" scores f1 same.jsonl
+expect 0 'warning: f1: nothing is labelled "1", so the score is 0' "$loam" scores f1 same.jsonl
 grep -q ' 0.0000' out || fail "$(cat out)"
 echo "ok: CoNLL-U, changed tables, labels that nothing has"
 

@@ -79,4 +79,4 @@ echo "ok: on from an adapter, and from a run with others"
 
 expect 1 'no linear layer of a block is called "q"; there are dense, key, query, value' "$loam" train lora.yaml run.dir=runs/bad lora.targets=q
 expect 1 'the model has no adapters' "$loam" export runs/base --to peft --out nothing
-expect 1 '--base is of --to peft' "$loam" export runs/base --to hf --base x --out nothing
+expect 1 '--base is for --to peft' "$loam" export runs/base --to hf --base x --out nothing

@@ -126,7 +126,7 @@ near "$(sed 's/.*"logprob":\(-[0-9.]*\).*/\1/' "$work/predicted-bf16")" \
     "$(sed 's/.*"logprob":\(-[0-9.]*\).*/\1/' "$work/predicted-f32")" 0.02 || fail "$(cat "$work"/predicted-*)"
 ! cmp -s "$work/predicted-bf16" "$work/predicted-f32" || fail "predict computes in f32"
 "$loam" predict "$work/t5-f32" --raw --json <"$work/line" | cmp - "$work/predicted-f32" || fail "predict: not the run's precision"
-expect 1 '--precision fp8 is for training alone, want auto, f32, bf16 or fp16' "$loam" generate --model "$work/t5-bf16" --precision fp8
+expect 1 '--precision fp8 is only for training, want auto, f32, bf16 or fp16' "$loam" generate --model "$work/t5-bf16" --precision fp8
 expect 1 '--precision fp32 is unknown, did you mean f32?' "$loam" generate --model "$work/t5-bf16" --precision fp32
 expect 1 '--precision is empty, want auto, f32, bf16 or fp16' "$loam" embed --model "$work/bert-bf16" --precision ""
 expect 1 'unknown option --precision, did you mean train.precision=VALUE?' "$loam" eval "$work/t5-bf16" --precision f32
@@ -137,7 +137,7 @@ for name in t5 bert; do
     options=$bert && [ $name = bert ] || options=
     train hot-$name 'train.length=1 steps' train.precision=f32 $options model.init=normal model.init_std=100 optim.lr=0
 done
-beyond='fp16 ends at 65,504; compute in bf16 or f32'
+beyond='the largest number of fp16 is 65,504; compute in bf16 or f32'
 for ask in "embed --model $work/hot-bert" "embed --model $work/hot-bert --npy $work/hot.npy" "embed --model $work/hot-t5" \
     "generate --model $work/hot-bert" "generate --model $work/hot-t5"; do
     for precision in f32 bf16; do

@@ -81,7 +81,7 @@ expect 0 "documents" "$loam" prepare --tokenizer bytes --out "$work/one" "$work/
 [ ! -e "$work/one.tree" ] || fail "a tree of another dataset is left"
 expect 0 "syntax trees" "$loam" inspect dataset "$work/five" --documents 2 --tokenizer bytes --trees --check
 grep -q "^  list 0-" "$work/out" && grep -q "^      identifier .*  b$" "$work/out" || fail "no tree: $(cat "$work/out")"
-expect 1 "has none: loam prepare --ast" "$loam" inspect dataset "$work/one" --trees
+expect 1 "has no syntax trees: loam prepare --ast" "$loam" inspect dataset "$work/one" --trees
 cp "$work/five.tree" "$work/bad.tree" && cp "$work/five.bin" "$work/bad.bin" && cp "$work/five.idx" "$work/bad.idx" &&
     cp "$work/five.json" "$work/bad.json" && printf '\177' | dd of="$work/bad.tree" bs=1 seek=40 conv=notrunc status=none
 expect 1 "the file is corrupt" "$loam" inspect dataset "$work/bad" --check
@@ -108,7 +108,7 @@ cmp "$work/out" "$work/plain" || fail "colours in spite of NO_COLOR"
 cp "$work/src"/*.list "$work/rivals"
 for i in {1..40}; do printf 'Words that are no program, %s of them.\n' "$i" >"$work/rivals/$i.md"; done
 own=(--ast --grammars "$(dirname "$loam")/test-rivals" --segment 31 --tokenizer bytes --valid 20%)
-expect 0 "l_weights.json: data.train takes it" "$loam" prepare "${own[@]}" --by-language --text-share 0.25 --out "$work/l" "$work/rivals"
+expect 0 "l_weights.json: use it as data.train" "$loam" prepare "${own[@]}" --by-language --text-share 0.25 --out "$work/l" "$work/rivals"
 grep -q '"text": 0.25$' "$work/l_weights.json" || fail "text has another share: $(cat "$work/l_weights.json")"
 [ -s "$work/l_lists.tree" ] && [ -s "$work/l_text-valid.idx" ] || fail "no datasets of languages: $(ls "$work")"
 expect 0 "ft/lists/train" "$loam" prepare "${own[@]}" --ast-format ffrecord --out "$work/ft" "$work/rivals"

@@ -41,7 +41,7 @@ goes_on 9
 grep -q "data.train changed from $work/data to $work/elsewhere/data" "$run/log.txt" || fail "$(cat "$run/log.txt")"
 mv "$work"/elsewhere/* "$work"
 mkdir "$work/empty"
-expect 1 'is a folder and no run' "$loam" train "$work/empty"
+expect 1 'is a folder, but not a run' "$loam" train "$work/empty"
 cd "$source_dir"
 
 # A run that starts over with another tokenizer has that one, of another kind too.
@@ -140,8 +140,8 @@ cmp "$work/tok.model" "$work/made/spiece.model" || fail "the run has no tokenize
 
 # A command that trains nothing leaves the configuration as it is; one that trains saves it and says what changed.
 cp "$work/made/config.yaml" "$work/own.yaml"
-expect 0 'the changes above are not taken' "$loam" train "$work/made" optim.lr=5
-expect 0 'the changes above are not taken' "$loam" train "$work/made" train.length=2
+expect 0 'the changes above are ignored' "$loam" train "$work/made" optim.lr=5
+expect 0 'the changes above are ignored' "$loam" train "$work/made" train.length=2
 expect 0 'nothing left to do at step 4; a longer train.length' "$loam" train "$work/made"
 expect 1 'loam inspect checkpoint' "$loam" inspect model "$work/made"
 expect 1 'loam inspect checkpoint' "$loam" inspect model "$work/made/checkpoints/latest"

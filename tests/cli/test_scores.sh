@@ -43,6 +43,6 @@ expect 1 '--word-order is 3' "$loam" scores chrf --word-order 3 "$work/p.txt" "$
 expect 1 'want a share between 0 and 100' "$loam" scores bleu --confidence 100 "$work/p.txt" "$work/r.txt"
 expect 1 'groups has 2 lines, but there are 3 predictions' "$loam" scores bleu "$work/p.txt" "$work/groups"
 expect 1 'No such file' "$loam" scores bleu "$work/p.txt" "$work/absent"
-expect 1 "no file of REFERENCES comes after $work/p.txt" "$loam" scores bleu "$work/p.txt"
+expect 1 "$work/p.txt needs a file of REFERENCES after it" "$loam" scores bleu "$work/p.txt"
 printf 'a dog\n' >"$work/torn.jsonl"
 expect 1 'torn.jsonl:1: not JSON' "$loam" scores bleu "$work/torn.jsonl"

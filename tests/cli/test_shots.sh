@@ -142,15 +142,15 @@ cmp <(field prompt torn) <(field prompt shots) || fail "answers were written ove
 sed '7s/.*/only one cell/' long.tsv >torn.tsv
 expect 1 'torn.tsv:7: 1 columns where 3 are wanted' "$loam" eval runs/t5 --task --shots 1 task.data=torn.tsv task.valid=few.tsv
 expect 0 'torn.tsv: 1 rows were left out' "$loam" eval runs/t5 --task --shots 1 task.data=torn.tsv task.valid=few.tsv task.on_error=skip
-expect 1 'long.tsv has too many different right answers: a closed set of labels has 2 to 100' "$loam" eval runs/t5 --task --rank sum 'task.target={number}'
+expect 1 'long.tsv has too many different right answers: a choice needs 2 to 100 labels' "$loam" eval runs/t5 --task --rank sum 'task.target={number}'
 expect 1 '--shots takes labelled examples of task.data, which is not set' "$loam" eval runs/t5 --task --shots 1 task.data= task.valid=few.tsv
 echo '{"text": "bari said he left", "target": {"span1_index": 0, "span1_text": "bari", "span2_index": 2, "span2_text": "he"}, "idx": 0, "label": true}' >wsc.jsonl
 "$loam" export runs/t5 --to hf --out hf >/dev/null 2>err || fail "$(cat err)"
 expect 1 'wsc.jsonl:1: --rank chooses among the labels False,True, and the right answer is "bari"' "$loam" eval hf --task wsc task.valid=wsc.jsonl --rank sum
 expect 1 '--rank median: sum, bytes or tokens' "$loam" eval runs/t5 --task --rank median
-expect 1 '--rank and --shots are of a task' "$loam" eval runs/t5 --shots 2
+expect 1 '--rank and --shots need --task' "$loam" eval runs/t5 --shots 2
 expect 1 '--shots -1 is out of range' "$loam" eval runs/t5 --task --shots -1
 expect 1 '--beams searches for a text' "$loam" eval runs/t5 --task --rank sum --beams 2
 expect 1 'tasks whose answers are texts' "$loam" eval runs/t5 --task humaneval task.valid=x.jsonl --rank sum
 "$loam" train config.yaml run.dir=runs/head model.preset=t5-1.1-small model.classifier=sequence data.target_length=0 task.target= 'task.label={mark}' 2>log || fail "head: $(tail -n 1 log)"
-expect 1 '--rank and --shots are of models that write text' "$loam" eval runs/head --task --rank sum
+expect 1 '--rank and --shots are for models that write text' "$loam" eval runs/head --task --rank sum

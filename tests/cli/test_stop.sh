@@ -126,7 +126,7 @@ head -n 400 "$work/corpus.txt" | tr a-z A-Z >"$work/upper.txt"
 for step in 7 8; do # at a rate of 0 the loss stays what it is
     "$loam" train "$config" run.dir="$work/other" "train.length=$step steps" $constant optim.lr=0 data.valid="$work/upper" 2>"$work/log"
     [ "$(readlink "$work/other/checkpoints/best")" = step-00000007 ] || fail "step $step: best is $(readlink "$work/other/checkpoints/best")"
-    [ "$(grep -c 'the best loss so far (step 6) is of other held-out samples' "$work/log")" = $((8 - step)) ] || fail "$(cat "$work/log")"
+    [ "$(grep -c 'the best loss so far (step 6) was computed on other held-out samples' "$work/log")" = $((8 - step)) ] || fail "$(cat "$work/log")"
 done
 losses "$work/other" | awk '$1 == "valid" { loss[$2] = $3 } END { exit !(loss[7] > loss[6]) }' || fail "$(losses "$work/other")"
 echo "ok: another held-out set"

@@ -14,7 +14,7 @@ lines 7:entailment 8:not_entailment | sed 's/"id":"[0-9]*",//' >rte.jsonl
 expect 0 'submission/RTE.tsv: 2 predictions' "$loam" task submit rte rte.jsonl --out submission
 printf 'index\tprediction\n0\tentailment\n1\tnot_entailment\n' | same RTE.tsv
 printf '{"input":"x","prediction":"acceptable"}\n{"input":"x","prediction":"unacceptable"}\n{"input":"x","prediction":"hm"}\n' >cola.jsonl
-expect 0 '1 of 3 predictions are no label of cola, and stand as its first one' "$loam" task submit cola cola.jsonl --out submission
+expect 0 '1 of 3 predictions are not labels of cola, and are written as its first one' "$loam" task submit cola cola.jsonl --out submission
 printf 'index\tprediction\n0\t1\n1\t0\n2\t0\n' | same CoLA.tsv
 printf '{"input":"x","prediction":"3.8"}\n{"input":"x","prediction":"7"}\n' >stsb.jsonl
 "$loam" task submit stsb stsb.jsonl --out submission 2>err || fail "$(cat err)"

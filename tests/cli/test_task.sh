@@ -143,13 +143,13 @@ expect 1 'did you mean sst2?' "$loam" train config.yaml run.dir=runs/d task.name
 expect 1 'the model has no decoder that writes an answer' "$loam" train config.yaml run.dir=runs/d model.preset=bert-tiny model.n_dec=0
 expect 1 'task.valid: 200%' "$loam" train config.yaml run.dir=runs/d task.valid=200%
 expect 1 'has no {mark}' "$loam" train config.yaml run.dir=runs/d task.cut_field=mark
-expect 1 'was trained on no task' "$loam" predict hf
+expect 1 'was not trained on a task' "$loam" predict hf
 expect 1 'no score is called "accurcy"' "$loam" eval runs/a --task task.scores=accurcy
 # Scores that cannot be are told before anything is prepared, or before the first step.
 expect 1 'no score is called "accurcy"' "$loam" train config.yaml run.dir=runs/named task.scores=accurcy
 [ ! -e runs/named/task ] || fail "prepared in vain"
 expect 1 'task.scores: ' "$loam" train config.yaml run.dir=runs/named task.scores=f1 task.positive=
-grep -q 'f1: the references are of three labels or more.*(--positive, task.positive); f1 takes two' err || fail "$(cat err)"
+grep -q 'f1: the references have three labels or more.*(--positive, task.positive); f1 takes two' err || fail "$(cat err)"
 expect 1 'task.scores: ' "$loam" train config.yaml run.dir=runs/named task.scores=pearson
 [ ! -e runs/named/checkpoints ] || fail "trained in vain"
 # A look at a table tells what training on it would.
@@ -205,6 +205,6 @@ judge rte partly.tsv 3 accuracy
 grep -q '1 of 3 examples have no right answer: they are predicted, not scored' err || fail "$(cat err)"
 "$loam" eval hf --task task.name=rte task.valid=partly.tsv data.target_length=4 --out answers.jsonl --bootstrap 50 --confidence 90 >out 2>err || fail "$(cat err)"
 "$loam" scores accuracy answers.jsonl --bootstrap 50 --confidence 90 >again 2>err && cmp out again && grep -q ' to ' out || fail "intervals: $(cat out again err)"
-expect 1 '--bootstrap is of a task' "$loam" eval hf --bootstrap 3
+expect 1 '--bootstrap is for the scores of a task' "$loam" eval hf --bootstrap 3
 judge ax diagnostic.tsv 1
 [ ! -s out ] && grep -q 'there are no scores' err || fail "scores without answers: $(cat out err)"

@@ -159,7 +159,7 @@ paste <(losses "$work/fp8-cpu") <(losses "$work/fp8-cuda") | awk '{ d = ($1 - $2
     fail "losses in FP8 $(losses "$work/fp8-cpu" | xargs) and $(losses "$work/fp8-cuda" | xargs)"
 with "${train[@]}" run.dir="$work/current" train.device=cuda 'train.length=1 steps' train.precision=fp8 fp8.scaling=current \
     2>"$work/log" || fail "current scaling: $(tail -n 3 "$work/log")"
-LOAM_FAKE_GPU=80 expect 1 "train.precision=fp8: Shim has compute capability 8.0, products of FP8 need 8.9" \
+LOAM_FAKE_GPU=80 expect 1 "train.precision=fp8: Shim has compute capability 8.0, FP8 products need 8.9" \
     with "${train[@]}" run.dir="$work/refused" train.device=cuda train.precision=fp8
 # TF32 is for products of f32 on a GPU.
 for device in cuda cpu; do

@@ -172,7 +172,7 @@ static void a_tensor_of_another_shape_is_no_damage(Fixture *f, gconstpointer dat
     g_assert_no_error(error);
     const Checkpoint into = { .model = &wider, .params = model_params(other) };
     g_assert_false(checkpoint_load(f->folder, &into, &error));
-    g_assert_nonnull(strstr(error->message, "not whole"));
+    g_assert_nonnull(strstr(error->message, "incomplete"));
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
     g_clear_error(&error);
     model_close(other);
@@ -391,7 +391,7 @@ static void state_json_is_sealed(Fixture *f, gconstpointer data)
     int64_t step;
     g_assert_false(
         run_open_newest(f->dir, verify, NULL, &step, &error)); /* there is no other: never start over in silence */
-    g_assert_nonnull(strstr(error->message, "is whole"));
+    g_assert_nonnull(strstr(error->message, "is valid"));
     g_clear_error(&error);
 }
 

@@ -215,7 +215,7 @@ static void layout_is_read(gconstpointer data)
     checkpoint_seal(root);
     json_dump_file(root, path, 0);
     g_assert_false(checkpoint_load(folder, &to, &error));
-    g_assert_nonnull(strstr(error->message, "not whole"));
+    g_assert_nonnull(strstr(error->message, "incomplete"));
     g_clear_error(&error);
     json_decref(root);
     run_close(&run);

@@ -280,7 +280,7 @@ static void a_warm_up_is_a_share_of_the_length(void)
     check_value(&config, "optim.warmup", "6%");
     config_clear(&config);
     REFUSED("more than the whole", "optim.warmup=101%");
-    REFUSED("a share of itself", "train.length=6%");
+    REFUSED("a percentage is a share of train.length itself", "train.length=6%");
     REFUSED("write samples or tokens", "train.batch=6%");
 }
 

@@ -254,7 +254,7 @@ static bool find_pooling(Pooling *pooling, GError **error)
         }
     }
     return *pooling != POOLING_NONE || npy_path == NULL ||
-           fail_user(error, "--npy has one row a line: give another --pooling than none");
+           fail_user(error, "--npy writes one row per line: give a --pooling other than none");
 }
 
 bool verb_embed(int argc, char **argv, GError **error)

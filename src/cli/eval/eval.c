@@ -278,7 +278,7 @@ static bool evaluate_programs(const LoadedModel *loaded, const Config *config, c
     ProgramEvalOptions options = programs;
     Python python;
     if (rank_by || shots > 0)
-        return fail_user(error, "--rank and --shots are of tasks whose answers are texts, not programs that are run");
+        return fail_user(error, "--rank and --shots are for tasks whose answers are texts, not programs");
     if (!python_find(&python, python_name, error))
         return false;
     for (char **text = stop; text && *text; text++) {
@@ -374,7 +374,7 @@ static bool check_count(const char *name, int64_t value, int64_t least, int64_t 
 static bool check_ranking(GError **error)
 {
     if ((rank_by || shots > 0) && !with_task)
-        return fail_user(error, "--rank and --shots are of a task: give --task too");
+        return fail_user(error, "--rank and --shots need --task");
     if (!ranking_check_options(rank_by, no_eos, beams, error))
         return false;
     return *shots_separator || fail_user(error, "--shots-separator is empty: examples would run into each other");
@@ -383,18 +383,18 @@ static bool check_ranking(GError **error)
 static bool check_options(GError **error)
 {
     if (resamples > 0 && !with_task)
-        return fail_user(error, "--bootstrap is of a task's scores: give --task too");
+        return fail_user(error, "--bootstrap is for the scores of a task: give --task too");
     if (!(confidence > 0 && confidence < 100))
         return fail_user(error, "--confidence %g is out of range: more than 0 and less than 100 percent", confidence);
     if (score_out && !score_path && !with_task)
-        return fail_user(error, "--out is where the answers of --score FILE and --task go; usage: " USAGE);
+        return fail_user(error, "--out needs --score FILE or --task; usage: " USAGE);
     if (samples < 0)
         return fail_user(error, "--samples %" PRId64 " is out of range: a number of samples, or 0 for all", samples);
     if (programs.predictions && !with_task)
-        return fail_user(error, "--predictions are tested by a task: give --task NAME too");
+        return fail_user(error, "--predictions needs a task with tests: give --task NAME too");
     if (programs.predictions && (beams > 1 || programs.n > 1 || programs.temperature > 0 || stop))
-        return fail_user(error, "--predictions are written already: --beams, --n, --temperature and --stop are for a "
-                                "model");
+        return fail_user(error,
+                         "--predictions are not generated: --beams, --n, --temperature and --stop are for a model");
     if (!(programs.temperature >= 0 && programs.temperature <= 1000) || !(programs.top_p > 0 && programs.top_p <= 1) ||
         !(programs.length_penalty >= 0 && programs.length_penalty <= 100))
         return fail_user(error, "--temperature is 0 to 1000, --top-p above 0 and at most 1, --length-penalty 0 to 100");
@@ -436,11 +436,11 @@ static GPtrArray *take_settings(char **words, int n, GError **error)
 static bool check_word(const char *word, GError **error)
 {
     const char *task = g_file_test(word, G_FILE_TEST_EXISTS) || strpbrk(word, "/@") ? NULL : task_nearest(word);
-    return task == NULL || fail_user(error,
-                                     "%s: no such run, checkpoint or Hugging Face folder; where the task %s is meant, "
-                                     "the model comes before it: loam eval MODEL --task %s (or --predictions FILE "
-                                     "alone)",
-                                     word, task, task);
+    return task == NULL ||
+           fail_user(error,
+                     "%s: no such run, checkpoint or Hugging Face folder; if you mean the task %s, give the model "
+                     "before it: loam eval MODEL --task %s (or --predictions FILE alone)",
+                     word, task, task);
 }
 
 bool verb_eval(int argc, char **argv, GError **error)

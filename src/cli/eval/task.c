@@ -314,10 +314,7 @@ bool eval_task(LoadedModel *loaded, const Config *config, const char *model_path
     if (!task_of_model(&run.task, config, loaded, model_path, error))
         return false;
     if (run.task.learns && (options->rank >= 0 || options->shots > 0))
-        return fail_user(error,
-                         "%s has a classifier, which is asked for its classes: --rank and --shots are of models "
-                         "that write text",
-                         model_path);
+        return fail_user(error, "%s has a classifier: --rank and --shots are for models that write text", model_path);
     run.encoder = task_encoder(&run.task, config, loaded);
     run.decoding = (AnswerOptions){ .max_tokens = run.encoder.target_length, .beams = options->beams };
     run.batch = answer_batch_new();

@@ -212,7 +212,7 @@ static bool check_rules(GError **error)
     if (beams > 1 && settings.temperature > 0)
         return fail_user(error, "--beams searches, --temperature draws: give one of them");
     if (settings.temperature == 0 && (settings.top_k > 0 || (settings.top_p > 0 && settings.top_p < 1)))
-        return fail_user(error, "--top-k and --top-p cut what is drawn from: give --temperature above 0 with them");
+        return fail_user(error, "--top-k and --top-p restrict sampling: give --temperature above 0 too");
     if (beams > 1 && n_answers > beams)
         return fail_user(error, "--n %" PRId64 " answers of a search with --beams %" PRId64 ": at most as many",
                          n_answers, beams);
@@ -232,9 +232,9 @@ static bool settle_options(Model *model, GError **error)
         !(check_ranges(error) || fail_context(error, "%s: generation_config.json", model_path)) || !check_rules(error))
         return false;
     if (*used)
-        log_info("of the model's generation_config.json: %s", used);
+        log_info("settings from the model's generation_config.json: %s", used);
     if (*unused)
-        log_info("the model's generation_config.json also says what loam does not use: %s", unused);
+        log_info("settings of the model's generation_config.json that loam does not use: %s", unused);
     return true;
 }
 
@@ -249,10 +249,11 @@ static bool answer_input(Model *model, const Tokenizer *tok, GError **error)
                          config->n_enc == 0 ? "encoder" : "decoder");
     if (config->classifier != LABELS_NONE)
         return fail_user(error,
-                         "%s is a classifier (model.classifier=%s), which knows no words; `loam predict` asks it",
+                         "%s is a classifier (model.classifier=%s), which cannot generate text; use `loam predict`",
                          model_path, label_kind_names[config->classifier]);
     if (config->n_dec == 0 && (settings.beams > 1 || settings.temperature > 0))
-        return fail_user(error, "%s has no decoder: it fills masks, without --beams and --temperature", model_path);
+        return fail_user(error, "%s has no decoder: it predicts masked tokens, without --beams and --temperature",
+                         model_path);
     token_roles_complete(model_roles(model), tok);
     if (config->n_dec > 0 && !settle_options(model, error))
         return false;

@@ -262,7 +262,8 @@ static bool show(const Dataset *data, const Tokenizer *tok, GError **error)
                     tokenizer_hash(tok));
     if (with_trees && (!data->trees || as_json))
         return fail_user(error, "--trees: %s",
-                         as_json ? "not with --json" : "the dataset has none: loam prepare --ast");
+                         as_json ? "not with --json"
+                                 : "the dataset has no syntax trees: loam prepare --ast makes them");
     if (check && !dataset_check(data, vocab, &found, error))
         return false;
     const Lengths lengths = measure(data->set);

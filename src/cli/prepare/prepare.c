@@ -299,7 +299,7 @@ static void print_datasets(const PrepareStats *stats, const PrepareOptions *opti
     }
     g_autofree char *weights = options->by_language ? prepare_weights_path(options) : NULL;
     if (weights)
-        printf("%s: data.train takes it\n", weights);
+        printf("%s: use it as data.train\n", weights);
 }
 
 static void print_count(const char *what, int64_t n)
@@ -341,7 +341,7 @@ static void print_stats(const PrepareStats *stats, const PrepareOptions *options
     print_count("documents dropped, since they are too long", stats->too_long);
     print_dropped(stats, options);
     print_count("skipped, since they could not be read", stats->corpus.skipped);
-    print_count("files passed over, since they are no text", stats->corpus.ignored);
+    print_count("files ignored, since they are not text", stats->corpus.ignored);
     print_count("NUL characters replaced by U+FFFD", stats->corpus.nuls);
     g_autofree char *bytes = text_bytes(stats->bytes), *time = text_duration(stats->seconds);
     printf("%s of text in %s, %.1f MB/s\n", bytes, time, (double)stats->bytes / 1e6 / stats->seconds);

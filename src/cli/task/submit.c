@@ -32,8 +32,8 @@ static bool submit(const Submission *form, const char *task, const char *path, G
     bool good = submission_read(form, path, &made, error) && io_make_directories(out_folder, error) &&
                 io_check_apart(target, read, 1, error) && io_write_file(target, made.text->str, made.text->len, error);
     if (good && made.unknown > 0)
-        log_warning("%" PRId64 " of %" PRId64 " predictions are no label of %s, and stand as %s", made.unknown, made.n,
-                    task, made.stands_as);
+        log_warning("%" PRId64 " of %" PRId64 " predictions are not labels of %s, and are written as %s", made.unknown,
+                    made.n, task, made.stands_as);
     if (good)
         log_info("%s: %" PRId64 " predictions", target, made.n);
     submission_text_clear(&made);

@@ -64,7 +64,7 @@ static char *swept_option(const GPtrArray *runs, const char *sweep, GError **err
     for (guint i = 0; good && i < first->settings->len; i++)
         if (strncmp(first->settings->pdata[i], sweep, strlen(option) + 1) == 0)
             good =
-                fail_user(error, "--sweep %s: another --sweep is of %s: give all of its values in one", sweep, option);
+                fail_user(error, "--sweep %s: %s is in another --sweep: give all of its values in one", sweep, option);
     return good ? g_steal_pointer(&option) : NULL;
 }
 

@@ -41,7 +41,7 @@ bool verb_train(int argc, char **argv, GError **error)
         const ManyRuns many = {
             .path = argv[1], .overrides = argv + 2, .n_overrides = argc - 2, .seeds = seeds, .sweeps = sweeps
         };
-        return trace ? fail_user(error, "--trace is of one run; leave out --seeds and --sweep")
+        return trace ? fail_user(error, "--trace is for one run; leave out --seeds and --sweep")
                      : train_many(&many, error);
     }
     g_auto(Config) config = { 0 };

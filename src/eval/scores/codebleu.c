@@ -265,7 +265,7 @@ bool codebleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
         return false;
     const int at = grammars_find(grammars, language);
     bool good = at >= 0 || fail_user(error,
-                                     "no grammar of %s is installed, by which CodeBLEU compares syntax: "
+                                     "no grammar of %s is installed, which CodeBLEU needs to compare syntax: "
                                      "tools/install-grammars %s, then loam grammars install --from build/grammars",
                                      language, language);
     if (good) {

@@ -34,13 +34,13 @@ static bool find_labels(TwoLabels *labels, const ScoreStats *stats, const ScoreI
             labels->negative = label;
         else if (strcmp(label, labels->negative) != 0)
             return fail_user(error,
-                             "the references are of three labels or more, such as \"%s\" and \"%s\" beside \"%s\", the "
+                             "the references have three labels or more, such as \"%s\" and \"%s\" beside \"%s\", the "
                              "positive one (--positive, task.positive); %s takes two",
                              labels->negative, label, labels->positive, stats->kind->name);
     }
     if (!seen)
         log_warning(
-            "%s: nothing is labelled \"%s\", so it is 0; --positive (task.positive) names the label that it is of",
+            "%s: nothing is labelled \"%s\", so the score is 0; --positive (task.positive) sets the positive label",
             stats->kind->name, labels->positive);
     return true;
 }

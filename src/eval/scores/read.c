@@ -233,17 +233,16 @@ static bool read_files(Reading *reading, const ScoreFiles *files, GError **error
     const ScoreExamples *out = reading->out;
     bool whole = files->references == NULL || *files->references == NULL;
     if (whole && !is_json(files->predictions))
-        return fail_user(error,
-                         "no file of REFERENCES comes after %s; only a file of whole examples, whose name ends in "
-                         ".jsonl, goes without",
-                         files->predictions);
+        return fail_user(
+            error, "%s needs a file of REFERENCES after it; only a .jsonl file that contains the references needs none",
+            files->predictions);
     if (!read_file(reading, files->predictions, whole ? take_object : take_prediction, error))
         return false;
     for (const char *const *path = files->references; !whole && *path; path++)
         if (!read_file(reading, *path, take_reference, error))
             return false;
     if (files->groups && out->groups->len > 0)
-        return fail_user(error, "%s has groups, and there is a file of them too", files->predictions);
+        return fail_user(error, "%s has groups, and a file of groups is given too", files->predictions);
     if (files->groups && !read_file(reading, files->groups, take_group, error))
         return false;
     return out->groups->len == 0 || out->groups->len == out->predictions->len ||

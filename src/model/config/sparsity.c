@@ -182,7 +182,7 @@ static bool check_fixed(const Sparsity *is, int64_t local, GError **error)
                          " blocks has room for %" G_GINT64_FORMAT,
                          is->rotations, local, local / is->n_global);
     return is->rotations == 1 || is->per_head ||
-           fail_user(error, "model.sparse_rotations tells heads apart: set model.sparse_per_head too");
+           fail_user(error, "model.sparse_rotations gives heads different layouts: set model.sparse_per_head too");
 }
 
 bool sparsity_check(const Sparsity *is, int64_t positions, GError **error)

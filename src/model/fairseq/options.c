@@ -53,7 +53,7 @@ bool fairseq_heads(const TensorFile *file, const char *name, int64_t width, int6
 {
     const char *text = fairseq_option(file, name);
     if (text == NULL)
-        return fail_user(error, "it has no option %s, so not all of the model's configuration", name);
+        return fail_user(error, "it has no option %s, so the model's configuration is incomplete", name);
     *heads = g_ascii_strtoll(text, NULL, 10);
     return (*heads >= 1 && width % *heads == 0) ||
            fail_user(error, "its option %s is %s, for a width of %" G_GINT64_FORMAT, name, text, width);

@@ -65,7 +65,8 @@ static bool check_alike(const TensorFile *file, const char *of_encoder, const ch
 {
     const char *a = fairseq_option(file, of_encoder), *b = fairseq_option(file, of_decoder);
     return g_strcmp0(a, b) == 0 || a == NULL || b == NULL ||
-           fail_user(error, "its options %s and %s are %s and %s; loam has one for both", of_encoder, of_decoder, a, b);
+           fail_user(error, "its options %s and %s are %s and %s; loam uses one value for both", of_encoder, of_decoder,
+                     a, b);
 }
 
 /* Tables of relative positions are in every encoder block, in every block of both stacks, or in none. */
@@ -105,7 +106,7 @@ static bool read_shape(const TensorFile *file, ModelConfig *config, GError **err
     if (up == NULL)
         return false;
     if (!fairseq_same_values(embedding, second))
-        return fail_user(error, "its encoder and its decoder have different embeddings, where loam has one for both");
+        return fail_user(error, "its encoder and its decoder have different embeddings; loam uses one for both");
     config->n_enc = fairseq_count_blocks(file, PREFIX "encoder.layers");
     config->n_dec = fairseq_count_blocks(file, PREFIX "decoder.layers");
     config->vocab = embedding->shape[0];

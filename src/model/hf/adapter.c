@@ -43,17 +43,18 @@ static bool check_variant(const json_t *root, GError **error)
     const json_t *init = json_object_get(root, "init_lora_weights");
     static const char *const plain[] = { "gaussian", "eva", "orthogonal", NULL };
     if (g_strcmp0(type, "LORA") != 0)
-        return fail_user(error, "peft_type is \"%s\": of PEFT's adapters loam reads LORA", type ? type : "missing");
+        return fail_user(error, "peft_type is \"%s\": of the adapters of PEFT, loam reads only LORA",
+                         type ? type : "missing");
     if (bias && strcmp(bias, "none") != 0)
         return fail_user(error, "bias is \"%s\", want \"none\"", bias);
     if (json_is_string(init) && !g_strv_contains(plain, json_string_value(init)))
         return fail_user(error,
-                         "init_lora_weights is \"%s\", which changes the base too: merge the adapter into it with PEFT "
-                         "(merge_and_unload)",
+                         "init_lora_weights is \"%s\", which also changes the base model: merge the adapter into it "
+                         "with PEFT (merge_and_unload)",
                          json_string_value(init));
     for (size_t i = 0; i < G_N_ELEMENTS(unknown_keys); i++)
         if (!is_unset(json_object_get(root, unknown_keys[i])))
-            return fail_user(error, "%s is set, which loam's adapters do not have", unknown_keys[i]);
+            return fail_user(error, "%s is set, which loam does not support", unknown_keys[i]);
     return true;
 }
 

@@ -115,7 +115,8 @@ static void write_bert(json_t *root, const ModelConfig *config, const TokenRoles
 {
     json_object_set_new(root, "architectures", json_pack("[s]", class_of(config)));
     if (model_config_distances(config))
-        log_warning("transformers 4 reads the distances of this BERT; transformers 5 has none, and would ignore them");
+        log_warning(
+            "transformers 4 reads the distance embeddings of this BERT (relative_key); transformers 5 ignores them");
     for (size_t i = 0; i < G_N_ELEMENTS(positions); i++)
         if ((int)positions[i].position == config->position)
             json_object_set_new(root, "position_embedding_type", json_string(positions[i].type));

@@ -100,7 +100,7 @@ bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelCon
         return true;
     if (arch->family == FAMILY_GPT || (arch->family == FAMILY_T5 && kind == LABELS_CHOICE))
         return fail_user(error,
-                         "architectures is \"%s\": of classifiers loam reads those of BERT, RoBERTa and ModernBERT, "
+                         "architectures is \"%s\": loam reads only the classifiers of BERT, RoBERTa and ModernBERT, "
                          "and T5's for sequences, tokens and answers",
                          json_string_value(json_array_get(json_object_get(root, "architectures"), 0)));
     if (arch->family == FAMILY_T5)
@@ -108,7 +108,7 @@ bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelCon
     if (!count_labels(root, &n, error) || !hf_key_read(root, &dropout, config, error))
         return false;
     if (kind == LABELS_SEQUENCE && g_strcmp0(problem, "multi_label_classification") == 0)
-        return fail_user(error, "problem_type is multi_label_classification: loam classifies into one class");
+        return fail_user(error, "problem_type is multi_label_classification: a classifier of loam chooses one class");
     if (kind == LABELS_SEQUENCE && g_strcmp0(pooling, "mean") == 0)
         return fail_user(error, "classifier_pooling is \"mean\": loam's classifier reads the first token (\"cls\")");
     bool value = kind == LABELS_SEQUENCE && (problem ? strcmp(problem, "regression") == 0 : n == 1);

@@ -201,7 +201,7 @@ void hf_warn_unused_rate(const json_t *root, const char *key, double used)
     const json_t *value = json_object_get(root, key);
     double rate = json_is_number(value) ? json_number_value(value) : used;
     if (rate > used || rate < used)
-        log_warning("config.json has %s %g, which training here goes without: it is %g", key, rate, used);
+        log_warning("config.json has %s %g, which loam does not support: training uses %g", key, rate, used);
 }
 
 /* ---- rotary positions ---- */

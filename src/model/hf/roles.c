@@ -52,7 +52,7 @@ static bool read_eos(const json_t *root, int64_t vocab, TokenRoles *roles, GErro
     size_t n = json_is_array(value) ? json_array_size(value) : 1;
     roles->eos.n = 0;
     if (n > TOKEN_LIST_MOST)
-        return fail_user(error, "eos_token_id has %zu ids, loam knows up to %d", n, TOKEN_LIST_MOST);
+        return fail_user(error, "eos_token_id has %zu ids; loam reads at most %d", n, TOKEN_LIST_MOST);
     for (size_t i = 0; i < n; i++) {
         int32_t id;
         if (!take_id(json_is_array(value) ? json_array_get(value, i) : value, "eos_token_id", vocab, &id, error))

@@ -140,7 +140,7 @@ static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, const j
 bool hf_write_tokenizer(const char *folder, const Tokenizer *tok, const ModelConfig *model, GError **error)
 {
     if (!tokenizer_has_json(tok)) {
-        log_warning("the tokenizer has no form in tokenizer.json: copy %s yourself", tokenizer_path(tok));
+        log_warning("the tokenizer cannot be written as tokenizer.json: copy %s yourself", tokenizer_path(tok));
         return true;
     }
     int ids[TOKEN_ROLES];

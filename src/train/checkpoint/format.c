@@ -70,7 +70,8 @@ bool state_from_json(const json_t *object, TrainState *state, GError **error)
         const json_t *value = json_object_get(object, field->name);
         bool real = field->type == STATE_REAL;
         if (value == NULL && field->required)
-            return fail_user(error, "no %s in it: it holds a model, not a run to go on with", field->name);
+            return fail_user(error, "no %s in it: it holds only a model, so training cannot continue from it",
+                             field->name);
         if (value &&
             (real ? !json_is_number(value) : !json_is_integer(value) || !in_range(field, json_integer_value(value))))
             return fail_user(error, "%s is not %s", field->name, real ? "a number" : "a whole number in its range");

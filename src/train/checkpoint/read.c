@@ -45,7 +45,7 @@ static json_t *read_json(const char *folder, GError **error)
     if (sealed && format == CHECKPOINT_FORMAT && json_is_object(json_object_get(root, "files")))
         return root;
     if (!sealed)
-        fail_user(error, "%s: damaged: its checksum does not fit its content", path);
+        fail_user(error, "%s: damaged: its checksum does not match its content", path);
     else
         fail_user(error, "%s: checkpoint format %lld; this loam reads format %d", path, (long long)format,
                   CHECKPOINT_FORMAT);
@@ -264,11 +264,11 @@ static bool all_filled(const char *folder, const GArray *tensors, GError **error
         const StoredTensor *stored = &g_array_index(tensors, StoredTensor, i);
         bool fresh = stored->fp8 && stored->filled == 0;
         if (!fresh && stored->filled != stored_count(stored))
-            return fail_user(error, "%s: %s is not in it, or not whole", folder, stored->name);
+            return fail_user(error, "%s: %s is missing or incomplete", folder, stored->name);
         begins |= fresh;
     }
     if (begins)
-        log_info("%s has no scales of FP8: they begin at 1", folder);
+        log_info("%s has no FP8 scales: they begin at 1", folder);
     return true;
 }
 

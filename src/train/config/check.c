@@ -59,20 +59,17 @@ static bool fail_unanswered(const TaskConfig *task, GError **error)
 {
     const LabelKind kind = task_learns(task);
     if (kind != LABELS_NONE)
-        return fail_user(
-            error,
-            "the model is an encoder alone without a classifier (model.classifier=none, the task wants %s): "
-            "fine-tune it on the task first, with train.init",
-            label_kind_names[kind]);
+        return fail_user(error,
+                         "the model is encoder-only, without a classifier (model.classifier=none, the task wants %s): "
+                         "fine-tune it on the task first, with train.init",
+                         label_kind_names[kind]);
     if (*task->name && *task->target == '\0')
-        return fail_user(
-            error,
-            "task.name=%s is text to text, and the model an encoder alone: give task.input and task.label, "
-            "or take a T5 or a GPT",
-            task->name);
-    return fail_user(error,
-                     "the model has no decoder that writes an answer: give task.label (or task.value, task.tags, "
-                     "task.answers, task.choices), which an encoder learns, or take a T5 or a GPT");
+        return fail_user(error,
+                         "task.name=%s is text to text, but the model is encoder-only: give task.input and task.label, "
+                         "or use a T5 or a GPT",
+                         task->name);
+    return fail_user(error, "the model has no decoder that writes an answer: give task.label (or task.value, "
+                            "task.tags, task.answers, task.choices), which trains a classifier, or use a T5 or a GPT");
 }
 
 static bool check_task(const Config *config, GError **error)
@@ -95,8 +92,8 @@ static bool check_best(const Config *config, GError **error)
         return true;
     if (!task_is_set(&config->task))
         return *config->data.valid || fail_user(error,
-                                                "train.best=%s: scores are those of a task (task.name, or task.data), "
-                                                "and the run has none; loss is the held-out loss",
+                                                "train.best=%s: only a run with a task (task.name, or task.data) has "
+                                                "scores; loss is the held-out loss",
                                                 best); /* data.valid may be of tasks (train/task_set.h) */
     g_autofree char *metric = task_configure(&task, &config->task, error) ? task_metric_find(&task, best, error) : NULL;
     return metric || fail_context(error, "train.best");
@@ -139,15 +136,16 @@ static bool check_zero(const Config *config, GError **error)
 {
     const bool offload = config->optim.offload && compute_device_is_gpu(config->train.device);
     return config->parallel.zero == ZERO_NONE || !offload ||
-           fail_user(error, "parallel.zero and optim.offload both make room for the optimizer state of a GPU, and do "
-                            "not go together: choose one");
+           fail_user(error, "parallel.zero and optim.offload exclude each other: both save GPU memory of the optimizer "
+                            "state; choose one");
 }
 
 bool config_check(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;
     if (train->length.unit == UNIT_PERCENT)
-        return fail_user(error, "train.length: a share of itself; write steps, samples, tokens, epochs or a time");
+        return fail_user(error, "train.length: a percentage is a share of train.length itself; write steps, samples, "
+                                "tokens, epochs or a time");
     if (!compute_device_check(train->device, error))
         return fail_context(error, "train.device");
     if (!check_batch("train.batch", train->batch, error) ||
@@ -168,8 +166,8 @@ bool config_check(const Config *config, GError **error)
     if (config_micro_samples(config) > MAX_ROWS / config->data.input_length)
         return fail_user(error,
                          "train.micro_batch: %" PRId64 " samples of %" PRId64
-                         " tokens are more than are computed at once "
-                         "(%d tokens); accumulation makes train.batch of smaller ones",
+                         " tokens are more than a microbatch may have (%d tokens); a smaller train.micro_batch gives "
+                         "the same train.batch",
                          config_micro_samples(config), config->data.input_length, MAX_ROWS);
     int kind = config->optim.schedule;
     bool decays = kind != SCHEDULE_CONSTANT && kind != SCHEDULE_INVERSE_SQRT && kind != SCHEDULE_PLATEAU;
@@ -185,8 +183,7 @@ bool config_check(const Config *config, GError **error)
 static bool check_segments(const DataConfig *data, const ModelConfig *model, GError **error)
 {
     return data->settings.mlm.sentence_pairs == PAIRS_NONE || model->token_types != 1 ||
-           fail_user(error,
-                     "model.token_types is 1: a pair of data.sentence_pairs has tokens of two; set 2, or 0 for none");
+           fail_user(error, "model.token_types is 1: data.sentence_pairs needs two token types; set 2, or 0 for none");
 }
 
 /* Whether an objective fills exactly the streams (encoder, decoder) that the model has. */
@@ -241,9 +238,9 @@ void config_advise(const Config *config, int64_t warmup, int64_t total, int64_t 
     config_advise_idle(config);
     advise_updates(config, epoch_samples, total);
     if (config->train.precision == PRECISION_FP8 && !compute_device_is_gpu(config->train.device))
-        log_warning("train.precision=fp8 on the CPU repeats the rounding of a GPU, and takes longer than bf16");
+        log_warning("train.precision=fp8 on the CPU emulates the rounding of a GPU, and is slower than bf16");
     if (config->data.settings.mlm.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
-        log_warning("data.sentence_pairs makes labels that nothing in the model learns: set model.sentence_head and "
+        log_warning("data.sentence_pairs makes labels, but the model has no head for them: set model.sentence_head and "
                     "model.pooler, or data.sentence_pairs=none");
     if (total >= 2 && warmup >= total)
         log_warning("optim.warmup is %" PRId64 " steps and the run %" PRId64

@@ -84,7 +84,8 @@ static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char 
     }
     g_autofree char *differences = good ? model_shape_differences(&model, start) : NULL;
     if (differences)
-        return fail_user(error, "train.init %s: %s; leave out what differs, it is taken from there", init, differences);
+        return fail_user(error, "train.init %s: %s; leave out the options that differ, which are taken from that model",
+                         init, differences);
     return good;
 }
 

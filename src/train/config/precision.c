@@ -49,7 +49,7 @@ bool config_resolve_precision(Config *config, GError **error)
     if (!find_precision(config, error))
         return false;
     return config->train.precision != PRECISION_FP8 || compute_device_has_fp8(config->train.device, why) ||
-           fail_user(error, "train.precision=fp8: %s; train.precision=bf16 is for all GPUs", why);
+           fail_user(error, "train.precision=fp8: %s; train.precision=bf16 runs on all GPUs", why);
 }
 
 static Precision dtypes_of(int precision, const char *device, bool f32_residual, bool f32_gradients)
@@ -88,7 +88,7 @@ bool precision_of_name(const char *name, const char *option, const char *device,
         }
     const char *nearest = text_nearest(name, names);
     if (strcmp(name, precision_names[PRECISION_FP8]) == 0)
-        return fail_user(error, "%s fp8 is for training alone, want auto, f32, bf16 or fp16", option);
+        return fail_user(error, "%s fp8 is only for training, want auto, f32, bf16 or fp16", option);
     if (*name == '\0')
         return fail_user(error, "%s is empty, want auto, f32, bf16 or fp16", option);
     if (nearest)

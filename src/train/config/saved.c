@@ -48,7 +48,7 @@ bool config_load_run(Config *config, const char *path, char **overrides, int n_o
 {
     g_autofree char *dir = run_of(path);
     if (dir == NULL && g_file_test(path, G_FILE_TEST_IS_DIR))
-        return fail_user(error, "%s is a folder and no run: a run has config.yaml and checkpoints/", path);
+        return fail_user(error, "%s is a folder, but not a run: a run has config.yaml and checkpoints/", path);
     if (dir == NULL && strchr(path, '=') && !g_file_test(path, G_FILE_TEST_EXISTS))
         return fail_user(error, "CONFIG.yaml or RUN comes first, options such as %s after it", path);
     if (dir == NULL)

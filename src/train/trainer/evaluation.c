@@ -22,8 +22,8 @@ void trainer_plan_best(Trainer *t)
         t->best_data ^= (int64_t)(trainer_scores_hash(t) + g_str_hash(t->best));
     if (state->best_step >= 0 && state->best_data != t->best_data)
         log_info("the best %s so far (step %" PRId64
-                 ") is of other held-out samples%s: the next evaluation begins anew",
-                 t->best ? t->best : "loss", state->best_step, t->best ? ", or of another train.best" : "");
+                 ") was computed on other held-out samples%s: the next evaluation replaces it",
+                 t->best ? t->best : "loss", state->best_step, t->best ? ", or by another train.best" : "");
 }
 
 typedef struct SetResult {
@@ -96,7 +96,7 @@ static void note_stale(Trainer *t, bool best)
     state->plateau = 0;
     state->drops++;
     trainer_scale_rate(t);
-    log_info("step %" PRId64 "  %s did not get better in %" PRId64
+    log_info("step %" PRId64 "  %s did not improve in %" PRId64
              " evaluations: the learning rate is multiplied by %g, %.3g in all",
              state->attempts, best_name(t), optim->plateau_patience, optim->plateau_factor, t->schedule.scale);
 }

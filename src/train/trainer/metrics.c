@@ -84,7 +84,7 @@ static bool cut_lines(const char *path, int64_t last, double *wall, GError **err
     if (!read)
         return fail_machine(error, "reading %s failed", path);
     if (kept.damaged)
-        log_warning("%s: %" PRId64 " of its lines cannot be read and go", path, kept.damaged);
+        log_warning("%s: %" PRId64 " of its lines cannot be read and are removed", path, kept.damaged);
     if (text->len > kept.prefix)
         return io_write_file(path, text->str, text->len, error);
     return truncate(path, (off_t)kept.prefix) == 0 || fail_errno(error, "cutting back", path);
@@ -123,7 +123,7 @@ static void note_problem(Sink *sink, GError *problem)
     if (problem && !sink->failing)
         log_warning("%s: %s; what cannot be written is left out", sink->name, problem->message);
     if (!problem && sink->failing)
-        log_warning("%s is written again; what was left out is missing", sink->name);
+        log_warning("%s is written again; the lines that were left out are missing", sink->name);
     sink->failing = problem != NULL;
     g_clear_error(&problem);
 }

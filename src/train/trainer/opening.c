@@ -23,7 +23,7 @@ static bool open_loaders(Trainer *t, GError **error)
     const DataConfig *data = &t->config.data;
     uint64_t seed = (uint64_t)t->config.run.seed;
     if (*data->train == '\0')
-        return fail_user(error, "data.train is not set: the PREFIX that `loam prepare --out PREFIX` made");
+        return fail_user(error, "data.train is not set: give the PREFIX that `loam prepare --out PREFIX` made");
     g_autofree char *sources = sources_train(data, error);
     if (sources == NULL)
         return false;
@@ -126,9 +126,9 @@ static bool check_paths(const Trainer *t, GError **error)
 {
     const Config *config = &t->config;
     if (*config->run.dir == '\0')
-        return fail_user(error, "run.dir is not set: the directory of the run, such as run.dir=runs/a");
+        return fail_user(error, "run.dir is not set: give the directory of the run, such as run.dir=runs/a");
     if (*config->tokenizer.path == '\0')
-        return fail_user(error, "tokenizer.path is not set: the model that `loam tokenizer train --out` made");
+        return fail_user(error, "tokenizer.path is not set: give the tokenizer that `loam tokenizer train --out` made");
     return comm_rank(t->ranks) > 0 || run_check_folder(config->run.dir, error);
 }
 
@@ -218,7 +218,7 @@ static void advise(const Trainer *t)
     const Config *config = &t->config;
     int64_t epoch = loader_epoch_samples(t->train), length = config_steps(config, config->train.length, epoch);
     if (config->optim.offload && *t->dev->gpu.name == '\0')
-        log_info("optim.offload changes nothing on the CPU: its optimizer state is in memory of the host as it is");
+        log_info("optim.offload has no effect on the CPU: the optimizer state is in host memory anyway");
     config_advise(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length, epoch);
     trainer_note_table(t);
     if (t->total > 0)
@@ -241,7 +241,8 @@ bool trainer_open(Trainer *t, GError **error)
         return false;
     t->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
     if (t->dev && *t->dev->gpu.name && comm_size(t->ranks) > 1)
-        return fail_user(error, "several ranks train on processors, not yet on GPUs: train.device=cpu, or one rank");
+        return fail_user(
+            error, "training with several ranks is not supported on GPUs yet: set train.device=cpu, or use one rank");
     bool first = comm_rank(t->ranks) == 0;
     if (!t->dev || (!first && !ranks_meet(t, error))) /* rank 0 makes the run directory and the datasets of a task */
         return false;

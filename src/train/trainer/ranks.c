@@ -80,8 +80,9 @@ static bool check_bucket(Trainer *t, int bucket, const uint64_t *all, int n, GEr
     for (int r = 1; r < comm_size(t->ranks); r++)
         if (all[r * n + bucket] != all[bucket])
             return fail_machine(error,
-                                "step %" G_GINT64_FORMAT ": rank %d has other weights than rank 0 (%s): a fault of its "
-                                "memory or processor; the checkpoint before is not touched",
+                                "step %" G_GINT64_FORMAT
+                                ": rank %d has other weights than rank 0 (%s), which means faulty memory or a faulty "
+                                "processor; the previous checkpoint is kept",
                                 t->state.attempts, r, params_bucket_name(model_params(t->model), bucket));
     return true;
 }

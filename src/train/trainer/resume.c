@@ -12,8 +12,8 @@ static void compare_tokenizers(const Trainer *t, const char *theirs)
 {
     g_autoptr(Tokenizer) tok = theirs ? tokenizer_open(theirs, NULL) : NULL;
     if (tok && g_strcmp0(tokenizer_hash(tok), tokenizer_hash(t->tok)) != 0)
-        log_warning("tokenizer.path %s is another tokenizer than %s, which train.init was trained with: ids mean other "
-                    "pieces",
+        log_warning("tokenizer.path %s is another tokenizer than %s, which train.init was trained with: the same ids "
+                    "mean other pieces",
                     t->config.tokenizer.path, theirs);
 }
 
@@ -65,8 +65,8 @@ static bool check_sources(const Trainer *t, const char *folder, GError **error)
                          t->config.tokenizer.path, tokenizer_hash(t->tok));
     if (read && t->state.data != loader_fingerprint(t->train))
         return fail_user(error,
-                         "%s was trained on other data than %s holds now: the dataset was made again; go on with the "
-                         "one of before, or choose another run.dir (train.init takes the weights along)",
+                         "%s was trained on other data than %s holds now: the dataset was made again; restore the "
+                         "previous one, or choose another run.dir (train.init keeps the weights)",
                          folder, t->config.data.train);
     return read;
 }

@@ -88,7 +88,7 @@ static void *save_thread(void *context)
 /* For messages after a failed save. */
 static const char *what_stands(const Trainer *t)
 {
-    return t->saved.attempts >= 0 ? "the checkpoint before it stands" : "no save has succeeded so far";
+    return t->saved.attempts >= 0 ? "the previous checkpoint is kept" : "no save has succeeded so far";
 }
 
 /* best_value must be that of a checkpoint that exists. */

@@ -94,7 +94,7 @@ static bool add_tasks(Trainer *t, GError **error)
             return false;
     return t->scored->len > 0 || best_is_loss(t) ||
            fail_user(error,
-                     "train.best=%s: no dataset of data.valid is of a task (PREFIX.task.yaml, which `loam task "
+                     "train.best=%s: no dataset of data.valid was made from a task (PREFIX.task.yaml, which `loam task "
                      "prepare` writes)",
                      t->config.train.best);
 }
@@ -154,7 +154,7 @@ static void report(const ScoredTask *scored, const char *path)
     int64_t n = task_eval_count(scored->eval), all = task_eval_total(scored->eval);
     g_autofree char *some = text_grouped(n), *total = text_grouped(all);
     if (n < all)
-        log_info("%s: evaluations answer %s of its %s examples; train.eval_samples=0 is all", path, some, total);
+        log_info("%s: evaluations answer %s of its %s examples; train.eval_samples=0 means all", path, some, total);
 }
 
 static TaskEncoder encoder_of(const Trainer *t, const ScoredTask *scored)
@@ -177,7 +177,7 @@ static bool open_examples(const Trainer *t, ScoredTask *scored, const TaskFile *
     }
     g_autofree char *reason =
         problem ? g_strdup(problem->message)
-                : g_strdup_printf("%s: not every example has its right answer, or there is none", file->path);
+                : g_strdup_printf("%s: an example has no right answer, or there is no example", file->path);
     return do_without(t, reason, error);
 }
 

@@ -60,10 +60,9 @@ void trainer_note_table(const Trainer *t)
         other |= g_str_has_prefix(t->changes->pdata[i], "task.data ");
     g_autofree char *copy = g_strconcat(t->task_train, ".json", NULL);
     if (other || (train.path && changed_at(train.path) > changed_at(copy)))
-        log_warning(
-            "the run goes on with the examples that it took at its start (%s), not with %s as it is now; another "
-            "run.dir takes those",
-            t->task_train, train.path);
+        log_warning("the run goes on with the examples that it took at its start (%s), not with %s as it is now; "
+                    "choose another run.dir to use the new ones",
+                    t->task_train, train.path);
     g_free(train.path);
     g_free(valid.path);
 }

@@ -101,7 +101,7 @@ static bool fail_stuck(const Trainer *t, GError **error)
                      "the last %" PRId64 " steps overflowed at loss scale %g, %s; lower %s, or go on with "
                      "train.precision=bf16 or f32",
                      t->stuck, t->state.loss_scale.scale, fixed ? "which is fixed" : "the smallest allowed",
-                     fixed ? "fp16.loss_scale (0: it follows the gradients)" : "fp16.min_scale, fp16.threshold");
+                     fixed ? "fp16.loss_scale (0 means that it adapts)" : "fp16.min_scale, fp16.threshold");
 }
 
 /* Whether the step was skipped at the smallest loss scale. */
@@ -171,10 +171,10 @@ static void write_trace(const Trainer *t, const Profile *events)
     g_autoptr(GError) problem = NULL;
     int64_t step = t->state.attempts;
     if (trace_write(t->trace, events, &problem)) {
-        log_info("step %" PRId64 "  its operations are in %s", step, t->trace);
+        log_info("step %" PRId64 "  its trace is in %s", step, t->trace);
         return;
     }
-    log_warning("step %" PRId64 ": its operations are not written, and training goes on: %s", step, problem->message);
+    log_warning("step %" PRId64 ": its trace is not written, and training goes on: %s", step, problem->message);
     metrics_event(t->metrics, step, problem->message);
 }
 
@@ -199,7 +199,7 @@ static void note_finished(const Trainer *t)
     g_autofree char *asked =
         beyond ? g_strdup_printf(", more than the %" PRId64 " of train.length", t->total) : g_strdup("");
     log_info("nothing left to do at step %" PRId64 "%s%s; a %s goes on from there", t->state.attempts, asked,
-             t->changes->len > 0 ? ": the changes above are not taken, the run keeps its configuration" : "",
+             t->changes->len > 0 ? ": the changes above are ignored, the run keeps its configuration" : "",
              trainer_out_of_patience(t) ? "larger train.patience" : "longer train.length");
 }
 
@@ -254,7 +254,7 @@ static bool train_loop(Trainer *t, GError **error)
     if (t->trace)
         log_warning("--trace: %s is not written: %s", t->trace,
                     t->state.attempts == t->first_step ? "no step is left to trace"
-                                                       : "it is of the second step, and there was one alone");
+                                                       : "it is of the second step, and there was only one");
     trainer_report_best(t);
     return true;
 }
