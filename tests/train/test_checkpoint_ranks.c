@@ -108,7 +108,7 @@ static void any_ranks_load_what_others_saved(const void *data)
     Precision mixed = precision_uniform(DT_F32);
     mixed.compute = DT_BF16;
     Work work = { .folder = folder,
-                  .optim = { .name = kind,
+                  .optim = { .name = (int)kind,
                              .lr = 1,
                              .beta1 = 0.9,
                              .beta2 = -1,
