@@ -58,7 +58,7 @@ grep -q '^best by f1: step 10' log && ! grep -q '"mean"' runs/single/metrics.jso
 "$loam" train mix.yaml run.dir=runs/none train.best=loss train.scores=false train.length='10 steps' 2>log && ! grep -q '"score"' runs/none/metrics.jsonl || fail "scores: $(cat log)"
 expect 1 'train.best=f2: want the score of a task, or their mean: mean, mark.accuracy, odd.exact_match' "$loam" train mix.yaml run.dir=runs/x train.best=f2
 expect 1 'train.best: no score of the task is called f2; there are accuracy' "$loam" train mix.yaml run.dir=runs/x train.best=mark.f2
-expect 1 'train.best=f1: no dataset of data.valid is of a task' "$loam" train mix.yaml run.dir=runs/x train.best=f1 data.valid=here/data/mark
+expect 1 'train.best=f1: no dataset of data.valid was made from a task' "$loam" train mix.yaml run.dir=runs/x train.best=f1 data.valid=here/data/mark
 mv odd.tsv gone.tsv
 expect 1 "train.best=mean: cannot open $PWD/odd.tsv" "$loam" train mix.yaml run.dir=runs/x
 expect 0 'evaluations give no scores' "$loam" train mix.yaml run.dir=runs/y train.best=loss train.length='10 steps'
