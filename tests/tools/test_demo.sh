@@ -26,10 +26,15 @@ refuses 'lies in a folder that the demo makes anew' build/demo/corpus.txt
 refuses 'lies in a folder that the demo makes anew' "$tree/tools/../build/demo"
 refuses 'lies in a folder that the demo makes anew' runs/demo
 
-# A demo that begins keeps one previous run.
+# A corpus that the tokenizer or the datasets cannot be made of costs nothing.
 cp "$tree/build/demo/corpus.txt" "$tree/corpus.txt"
+! "$tree/tools/demo" corpus.txt >"$tree/out" 2>&1 || fail "the tokenizer failed, and the demo did not"
+[ "$(cat "$tree/runs/demo/run")" = first ] && [ -e "$tree/build/demo/corpus.txt" ] || fail "a tokenizer that fails: something is gone"
+
+# A demo that trains keeps one previous run.
+printf '#!/bin/sh\n[ "$1" = tokenizer ] || [ "$1" = prepare ]\n' >"$tree/build/loam" # fails at training
 for run in first second; do
-    ! "$tree/tools/demo" corpus.txt >"$tree/out" 2>&1 || fail "the tokenizer failed, and the demo did not"
+    ! "$tree/tools/demo" corpus.txt >"$tree/out" 2>&1 || fail "the training failed, and the demo did not"
     grep -q 'the previous run is kept as runs/demo-before' "$tree/out" || fail "$(cat "$tree/out")"
     [ "$(cat "$tree/runs/demo-before/run")" = $run ] || fail "not the $run run"
     mkdir "$tree/runs/demo"
