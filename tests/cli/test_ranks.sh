@@ -48,6 +48,9 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
         [ -e "$work/$signal/checkpoints/latest/state.json" ] || fail "SIG$signal saved nothing"
         echo "ok: SIG$signal to mpirun"
     done
+    "${mpi[@]}" 2 "$loam" train "$config" run.dir="$work/seeds" 'train.length=1 steps' --seeds 2 >"$work/table" 2>"$work/err" ||
+        fail "seeds: $(tail -n 3 "$work/err")"
+    [ "$(grep -c '^all runs' "$work/table")" = 1 ] || fail "one table for all ranks: $(cat "$work/table")"
     "${mpi[@]}" 2 "$loam" train "$config" run.dir="$work/none" data.train=/none 2>"$work/err" && fail "no dataset"
     [ "$(grep -c 'there is no dataset' "$work/err")" = 1 ] || fail "one line for all ranks: $(cat "$work/err")"
 else

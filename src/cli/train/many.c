@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/options/options.h"
 #include "cli/collect/collect.h"
+#include "comm/launch.h"
 #include "train/config/config.h"
 #include "train/run_dir.h"
 #include "train/trainer/trainer.h"
@@ -237,10 +238,13 @@ static bool train_all(const ManyRuns *many, const char *dir, const GPtrArray *ru
     return true;
 }
 
-/* The table of those runs that have an evaluation. */
+/* The table of those runs that have an evaluation. Of several processes only the first prints it. */
 static bool print_table(const char *dir, const GPtrArray *runs, GError **error)
 {
     const CollectOptions options = { .digits = 2 };
+    const CommLaunch launch = comm_launch();
+    if (launch.size > 1 && launch.rank > 0)
+        return true;
     g_autoptr(GPtrArray) folders = g_ptr_array_new_with_free_func(g_free);
     for (guint i = 0; i < runs->len; i++) {
         g_autofree char *folder = folder_of(dir, runs->pdata[i]), *run = run_of(folder);
