@@ -69,7 +69,7 @@ const TokenStream *batch_loss_stream(const Batch *batch);
 
 /* ---- a single stream ---- */
 
-/* An empty stream of these capacities. */
+/* Makes `stream` empty, with room for max_tokens tokens and max_seq sequences of up to max_len tokens. */
 void stream_init(TokenStream *stream, int64_t max_tokens, int32_t max_seq, int32_t max_len);
 void stream_clear(TokenStream *stream); /* makes it empty again */
 void stream_free(TokenStream *stream);  /* frees its arrays */

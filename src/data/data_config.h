@@ -27,8 +27,8 @@ typedef struct DataConfig {
     bool decoder_alone;    /* decoder-only model */
     int64_t memory_tokens; /* memory tokens that the model puts before each sample; packing counts them */
     int label_kind;        /* LabelKind of the classifier */
-    int64_t n_labels;      /* number of its classes */
-    const char *labels;    /* their names, separated by commas; NULL and "" mean none */
+    int64_t n_labels;      /* number of classes of the classifier */
+    const char *labels;    /* names of the classes (data/labels.h); NULL and "" mean none */
     bool token_types;      /* the second text of a pair has token type 1 */
     bool prefix_lm;        /* prefix LM: a decoder-only model reads inputs in both directions */
 } DataConfig;

@@ -29,6 +29,7 @@ refuses 'lies in a folder that the demo makes anew' runs/demo
 # A corpus that the tokenizer or the datasets cannot be made of costs nothing.
 cp "$tree/build/demo/corpus.txt" "$tree/corpus.txt"
 ! "$tree/tools/demo" corpus.txt >"$tree/out" 2>&1 || fail "the tokenizer failed, and the demo did not"
+grep -q 'a megabyte of text or more' "$tree/out" || fail "a small corpus: $(cat "$tree/out")"
 [ "$(cat "$tree/runs/demo/run")" = first ] && [ -e "$tree/build/demo/corpus.txt" ] || fail "a tokenizer that fails: something is gone"
 
 # A demo that trains keeps one previous run.

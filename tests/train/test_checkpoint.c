@@ -6,6 +6,7 @@
 #include "reference/reference.h"
 #include "train/checkpoint/format.h"
 #include "train/run_dir.h"
+#include "train/tiny_model.h"
 
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -21,25 +22,7 @@ typedef struct Fixture {
     TrainState state;
 } Fixture;
 
-static const ModelConfig tiny = { .preset = (char *)"",
-                                  .n_enc = 1,
-                                  .n_dec = 1,
-                                  .width = 8,
-                                  .ffn = 16,
-                                  .heads = 2,
-                                  .head_dim = 4,
-                                  .vocab = 128,
-                                  .vocab_multiple = 128,
-                                  .activation = ACT_GELU_TANH,
-                                  .gated = true,
-                                  .first_norm = true,
-                                  .final_norm = true,
-                                  .norm_eps = 1e-6,
-                                  .max_positions = 512,
-                                  .sparsity = { .block = 16, .window = 3, .n_random = -1, .rotations = 1 },
-                                  .rotary_base = 10000,
-                                  .rel_buckets = 32,
-                                  .rel_max_distance = 128 };
+static const ModelConfig tiny = TINY_MODEL(.n_dec = 1, .ffn = 16);
 static const OptimConfig adamw = { .name = OPTIM_ADAMW, .beta1 = -1, .beta2 = -1, .eps = -1 };
 static const Precision mixed_precision = { DT_BF16, DT_BF16, DT_F32, .master = DT_F32, .state = DT_F32 };
 

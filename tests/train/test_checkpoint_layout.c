@@ -3,28 +3,11 @@
 #include "format/safetensors.h"
 #include "train/checkpoint/format.h"
 #include "train/checkpoint/stored.h"
+#include "train/tiny_model.h"
 
 #include <string.h>
 
-static const ModelConfig tiny = { .preset = (char *)"",
-                                  .n_enc = 1,
-                                  .n_dec = 1,
-                                  .width = 8,
-                                  .ffn = 16,
-                                  .heads = 2,
-                                  .head_dim = 4,
-                                  .vocab = 128,
-                                  .vocab_multiple = 128,
-                                  .activation = ACT_GELU_TANH,
-                                  .gated = true,
-                                  .first_norm = true,
-                                  .final_norm = true,
-                                  .norm_eps = 1e-6,
-                                  .max_positions = 512,
-                                  .sparsity = { .block = 16, .window = 3, .n_random = -1, .rotations = 1 },
-                                  .rotary_base = 10000,
-                                  .rel_buckets = 32,
-                                  .rel_max_distance = 128 };
+static const ModelConfig tiny = TINY_MODEL(.n_dec = 1, .ffn = 16);
 static const OptimConfig adafactor = {
     .name = OPTIM_ADAFACTOR, .beta1 = 0.9, .beta2 = -1, .eps = -1, .factored = true, .min_dim_factored = 16
 };

@@ -8,9 +8,10 @@
 
 #define LABELLED_DIGITS 8
 
-/* The numbers of encoded labels: label, label_end, number of sequences; for each sequence its length and the token at
- * which its second text begins (0 means none). For LABELS_TOKENS then follows one id per token: its class + 1, or 0 for
- * none. The label is a class, an index of a sequence or a token, the bits of a float, or -1 for none. */
+/* Encoded labels are these numbers, in this order: label, label_end, n; then two numbers for each sequence, its length
+ * and the index of the first token of its second text (0 means no second text). With LABELS_TOKENS, one id per token
+ * follows: the token's class + 1, or 0 for a token without a class. The label is a class, an index of a sequence or a
+ * token, the bits of a float, or -1 if there is no label. */
 typedef struct EncodedLabels {
     int32_t label, label_end;
     int32_t n; /* number of sequences; 1 except for LABELS_CHOICE */

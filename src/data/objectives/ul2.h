@@ -18,7 +18,7 @@ typedef struct Ul2Denoiser {
 extern const Ul2Denoiser ul2_denoisers[UL2_DENOISERS];
 extern const Objective ul2_objective;
 
-/* The denoiser that `choose` drew. */
+/* The denoiser that Objective.choose drew for a sample. */
 const Ul2Denoiser *ul2_denoiser(const Choice *choice);
-/* Id of a mode token; config: after Objective.plan. */
+/* Id of a mode token. Objective.plan must have completed `config`. */
 int32_t ul2_mode_token(const ObjectiveConfig *config, int mode);

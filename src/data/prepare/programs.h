@@ -20,7 +20,7 @@ typedef struct ProgramTree {
     int rival;    /* index of a grammar that is used instead if it fits better (grammars_rival); -1 means none */
     SyntaxOutcome outcome;               /* result of parsing; SYNTAX_TREE if no grammar is known */
     int64_t nodes;                       /* number of nodes over the tokens of the whole document */
-    int64_t broken_least, broken_greedy; /* results of trees_segment by SEGMENT_LEAST and SEGMENT_GREEDY */
+    int64_t broken_least, broken_greedy; /* nodes that segmentation breaks under each SegmentRule (trees.h) */
     int64_t segments;                    /* number of segments by ProgramOptions.rule */
 } ProgramTree;
 
@@ -33,10 +33,10 @@ typedef struct ProgramCounts {
 typedef struct ProgramEncoder ProgramEncoder; /* used by one thread */
 ProgramEncoder *program_encoder_open(const Tokenizer *tok, const ProgramOptions *options);
 void program_encoder_close(ProgramEncoder *encoder);
-/* Appends the ids of a program to `ids` (int32_t), with ProgramOptions.end after each segment; for each segment its
- * number of tokens to `sequences` (guint), its nodes to `nodes` (TreeNode) and their number to `n_nodes` (guint). The
- * caller sets tree->language and tree->rival; this sets the other fields of `tree`, and changes `language` to the
- * grammar that fits better. */
+/* Appends the ids of a program to `ids` (int32_t), with ProgramOptions.end after each segment. For each segment,
+ * appends its number of tokens to `sequences` (guint), its nodes to `nodes` (TreeNode) and the number of those nodes to
+ * `n_nodes` (guint). The caller sets tree->language and tree->rival; this sets the other fields of `tree`, and changes
+ * `language` to the grammar that fits better. */
 bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, bool specials, ProgramTree *tree,
                     GArray *ids, GArray *sequences, GArray *nodes, GArray *n_nodes, GError **error);
 /* Adds one program to `counts`. */

@@ -1,4 +1,4 @@
-/* trees.h: the header of data/trees for files outside it: syntax trees over the tokens of a dataset, stored in the file
+/* trees.h: the public interface of data/trees: syntax trees over the tokens of a dataset, stored in the file
  * PREFIX.tree beside it, and segmentation of programs along their trees. A tree is an array of TreeNode in preorder:
  * parents before children, siblings in their order. Two nodes are disjoint or one contains the other; of two nodes with
  * the same tokens the first is the parent. Tokens that no child covers are leaves of their node. The root is not in the
@@ -49,8 +49,8 @@ typedef struct TreeWriter TreeWriter;
 TreeWriter *tree_writer_open(const char *prefix, const Grammars *grammars, GError **error);
 /* Appends the tree of the next document. language: index of its grammar; -1 means a text without a tree. */
 bool tree_writer_add(TreeWriter *writer, int language, const TreeNode *nodes, int64_t n, GError **error);
-/* Both free the writer; tree_writer_abort removes its files. *bytes, hash: size and xxh3-64 of the file, as 16
- * hexadecimal digits. */
+/* tree_writer_finish and tree_writer_abort free the writer; tree_writer_abort removes its files. *bytes, hash: size and
+ * xxh3-64 of the file, as 16 hexadecimal digits. */
 bool tree_writer_finish(TreeWriter *writer, int64_t *bytes, char hash[17], GError **error);
 void tree_writer_abort(TreeWriter *writer);
 
@@ -72,28 +72,30 @@ bool trees_hash(const Trees *trees, char hash[17], GError **error);
 /* ---- the side files of AST-T5 (ndtypes_write.c, ndtypes_read.c; ndtypes.h describes them) ---- */
 
 typedef struct NdtypeDict NdtypeDict;
-/* The symbols of all grammars, and of positions in segments of at most most_tokens tokens. */
+/* Makes the dictionary of AST-T5's side files: one symbol per node type of every grammar, and one per position in a
+ * segment of at most most_tokens tokens. */
 NdtypeDict *ndtype_dict_new(const Grammars *grammars, int64_t most_tokens, GError **error);
 void ndtype_dict_free(NdtypeDict *dict);
-/* Writes FOLDER/dict_ndtype.txt, with the counts of what was written so far. */
+/* Writes FOLDER/dict_ndtype.txt, with how often each symbol was written so far. */
 bool ndtype_dict_write(const NdtypeDict *dict, const char *folder, GError **error);
-/* AST-T5's name of the language of a grammar: "csharp" for c_sharp. g_free. */
+/* AST-T5's name of the language of a grammar: "csharp" for c_sharp. The caller frees it with g_free. */
 char *ndtype_language(const char *grammar);
 
 typedef struct NdtypeWriter NdtypeWriter;
-/* The trees of FOLDER/LANG/SPLIT, for which dict must outlive the writer. packed: ndtypes/ffr/SPLIT.ffr too. */
+/* Opens the writer of AST-T5's side files of the dataset FOLDER/LANG/SPLIT; `dict` must outlive the writer. packed: if
+ * true, FOLDER/LANG/ndtypes/ffr/SPLIT.ffr is written as well. */
 NdtypeWriter *ndtype_writer_open(const char *prefix, NdtypeDict *dict, bool packed, GError **error);
-/* As tree_writer_add. */
+/* Appends the tree of the next document; the arguments are those of tree_writer_add. */
 bool ndtype_writer_add(NdtypeWriter *writer, int language, const TreeNode *nodes, int64_t n, GError **error);
-/* Both free the writer; ndtype_writer_abort removes its files. */
+/* ndtype_writer_finish and ndtype_writer_abort free the writer; ndtype_writer_abort removes its files. */
 bool ndtype_writer_finish(NdtypeWriter *writer, GError **error);
 void ndtype_writer_abort(NdtypeWriter *writer);
 
 /* Whether FOLDER/dict_ndtype.txt is there for a path prefix FOLDER/LANG/SPLIT. */
 bool trees_has_ndtypes(const char *prefix);
-/* Removes PREFIX.tree and, for a path prefix FOLDER/LANG/SPLIT with FOLDER/dict_ndtype.txt, its side files: what is
- * there describes a dataset of the same name that is being replaced. */
+/* Removes PREFIX.tree and, for a path prefix FOLDER/LANG/SPLIT with FOLDER/dict_ndtype.txt, its side files.
+ * Called when a dataset is replaced: the old tree files describe the old dataset. */
 bool trees_remove(const char *prefix, GError **error);
-/* The trees of FOLDER/LANG/SPLIT; all of their documents have no tree if there is no FOLDER/LANG/ndtypes. trees_hash is
- * not for them, and trees_documents is -1 for such text. */
+/* Opens the trees in AST-T5's side files of the dataset FOLDER/LANG/SPLIT. If they are missing in FOLDER/LANG/ndtypes,
+ * no document has a tree and trees_documents returns -1. Such trees have no hash: trees_hash must not be called. */
 Trees *trees_open_ndtypes(const char *prefix, GError **error);

@@ -1,5 +1,5 @@
-/* backend.h: the interface of loam-cuda.so, which the program opens at run time. Both must be compiled from the same
- * headers; `signature` and `sizes` check this. */
+/* backend.h: the interface of loam-cuda.so, which the program opens at run time. The program and loam-cuda.so must
+ * be compiled from the same headers; `signature` and `sizes` check this. */
 #pragma once
 
 #include "device/cuda/cuda.h"
@@ -7,7 +7,7 @@
 
 #define CUDA_BACKEND_ENTRY "loam_cuda_backend" /* the exported function: const CudaBackend *(void) */
 
-/* The version, and every operation with its parameters. */
+/* Signature of the interface: loam's version, then the name and the parameters of every operation. */
 static const char cuda_signature[] = LOAM_VERSION
 #define OP(name, parameters, arguments, operands, rules, flops) " " #name #parameters
 #include "device/op_list.inc"
@@ -28,7 +28,7 @@ typedef struct CudaBackend {
     const char *signature;
     size_t sizes[11]; /* CUDA_SIZES */
     int cuda; /* CUDA version of the build, 13000 for 13.0: the driver must support this version or a later one */
-    int least_compute; /* compute capability of the oldest GPUs for which it has code: 80 for 8.0 */
+    int least_compute; /* compute capability of the oldest GPUs that loam-cuda.so has code for: 80 for 8.0 */
     int head_dim;      /* DeviceGpu.head_dim */
     /* On failure these return false and write the reason to `why` (CUDA_WHY bytes). */
     bool (*count)(int *n, char *why);

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MERGES_NONE   UINT32_MAX      /* above every rank */
-#define MERGES_MAX    ((1 << 22) - 1) /* ranks are below */
-#define MERGES_MAX_ID (1 << 21)       /* ids are below */
+#define MERGES_NONE   UINT32_MAX      /* greater than every merge's rank */
+#define MERGES_MAX    ((1 << 22) - 1) /* every rank is less than this */
+#define MERGES_MAX_ID (1 << 21)       /* every id is less than this */
 
 typedef struct Merges Merges;               /* read-only once filled */
 typedef struct MergesScratch MergesScratch; /* working memory; each thread needs its own */

@@ -41,7 +41,7 @@ unsigned *gpu_tickets(Gpu *gpu);
 /* Copies `rows` runs of `bytes` bytes, which are to_pitch and from_pitch bytes apart, within the device's memory. */
 void gpu_copy_rows(Gpu *gpu, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t bytes, size_t rows);
 
-/* Blocks of a grid, threads of a block. Their number is a multiple of WARP. */
+/* Shape of a launch: blocks of the grid, and threads of a block. threads_x · threads_y is a multiple of WARP. */
 struct Shape {
     unsigned blocks_x, blocks_y, threads_x, threads_y;
 };

@@ -52,7 +52,7 @@ static __device__ inline void store_one(const View &v, int64_t row, int64_t col,
         *(uint16_t *)at = v.dtype == DT_BF16 ? to_bf16(x) : to_f16(x);
 }
 
-/* The two 16-bit numbers of a word as f32, and two f32 rounded to 16 bits in one word. */
+/* unpack converts the two 16-bit numbers in a 32-bit word to f32; pack is the inverse, with rounding. */
 static __device__ inline void unpack(float *x, unsigned word, int dtype)
 {
     x[0] = dtype == DT_BF16 ? from_bf16(word & 0xFFFFu) : from_f16((uint16_t)word);
