@@ -22,13 +22,14 @@ typedef struct HeadNames {
     const char *accuracy; /* "accuracy_label"; NULL means that the head has no accuracy */
     const char *rows;     /* "sequences": the unit that losses are averaged over */
 } HeadNames;
+/* The names of a head, from a constant table. */
 const HeadNames *loss_names(HeadId head);
 
 typedef struct ModelLoss {
     float label_smoothing;        /* for HEAD_TOKENS, and for HEAD_CLASSES with classes of sequences or tokens */
     float z_loss;                 /* for HEAD_TOKENS */
     double n_targets[HEAD_COUNT]; /* per head: rows with a target in all microbatches of the step. The gradient is that
-                                     of the summed loss / n_targets; 0 counts as 1 */
+                                     of (sum of the losses) / n_targets; 0 counts as 1 */
     const float *class_weights;   /* (classes) factor on the loss of each class of HEAD_CLASSES; NULL means 1 */
     double loss_scale;            /* factor on all gradients (param/loss_scale.h); 0 counts as 1 */
     uint64_t seed;                /* seed of the dropout masks of this update */
@@ -37,8 +38,8 @@ typedef struct ModelLoss {
     bool recompute;               /* run each block forward again in backward instead of keeping its activations */
 } ModelLoss;
 
-/* Adds the number of the batch's rows with a target to loss->n_targets; with class weights, the sum of their weights.
- * */
+/* Adds the number of the batch's rows with a target, per head, to loss->n_targets; with class weights, the sum of the
+ * weights of these rows. */
 void loss_count(ModelLoss *loss, const ModelConfig *config, const Batch *batch);
 
 /* Sums over the rows with a target of one head; each row is multiplied by its class weight, 1 without class weights. */
@@ -54,14 +55,16 @@ typedef struct LossSums {
     HeadSums head[HEAD_COUNT];
 } LossSums;
 
+/* *sums += *more. */
 void loss_sums_add(LossSums *sums, const LossSums *more);
 /* Number of heads that have rows. */
 int loss_sums_heads(const LossSums *sums);
-/* The first head that has rows; HEAD_TOKENS if none has. */
+/* The first head that has rows; HEAD_TOKENS if no head has rows. */
 HeadId loss_sums_main(const LossSums *sums);
-/* Means over a head's rows; NaN if it has none. */
+/* Mean loss and accuracy (0 to 1) over a head's rows; NaN if the head has no rows. */
 double loss_sums_mean(const LossSums *sums, HeadId head);
 double loss_sums_accuracy(const LossSums *sums, HeadId head); /* each row counts as 1 */
-/* The training loss: the sum of the mean losses of all heads that have rows; NaN if none has. */
+/* The training loss: the sum of the mean losses of all heads that have rows; NaN if no head has rows. */
 double loss_sums_total(const LossSums *sums);
+/* Whether the losses of all heads are finite (no infinity or NaN). */
 bool loss_sums_finite(const LossSums *sums);

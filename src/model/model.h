@@ -12,7 +12,7 @@
 typedef struct Model Model;
 
 /* Opens a whole model. Its parameters are zeros until params_init or an import sets them. gradients: allocate memory
- * for gradients, needed for training. */
+ * for gradients, which training needs. */
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error);
 /* Opens one stage of a model, with only the parameters that the stage uses. slot.h has its forward and backward pass;
  * of the functions below that compute, only model_reserve and model_take_sums accept a stage. frozen: patterns with *
@@ -27,13 +27,14 @@ ParamStore *model_params(Model *model);
 /* The FP8 scales of a model that is trained in FP8, else NULL. model_pass with loss->grad updates them. */
 Fp8Scales *model_fp8(Model *model);
 const Device *model_device(const Model *model);
-/* Renames the classes of a classifier. labels: the new names, separated by commas. Fails if their number is wrong. */
+/* Renames the classes of a classifier. labels: the new names, separated by commas. Fails unless there are as many names
+ * as classes. */
 bool model_name_classes(Model *model, const char *labels, GError **error);
-/* The model's token roles, for the caller to read or set; all unknown after model_open. */
+/* The model's token roles, for the caller to read or set; after model_open all of them are unknown. */
 TokenRoles *model_roles(Model *model);
 
-/* Sets the number of microbatches that may be in flight at once (slot.h), by default 1. Call it before model_reserve.
- * */
+/* Sets the number of microbatches that may be between forward and backward at once (slot.h); the default is 1. To be
+ * called before model_reserve. */
 void model_set_slots(Model *model, int n_slots);
 /* Makes later calls of model_reserve also allocate the memory for decoding between steps: answers of up to max_tokens
  * tokens to n prompts of up to `length` tokens at once. */
@@ -50,7 +51,7 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
 void model_pass(Model *model, const Batch *batch, const ModelLoss *loss);
 /* Adds the losses of all passes since the last call to *sums. Waits for the device. */
 void model_take_sums(Model *model, LossSums *sums);
-/* Calls model_pass, then model_take_sums. */
+/* model_pass followed by model_take_sums. */
 void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSums *sums);
 /* Computes the logits (tokens of batch_loss_stream, V) f32 into host memory, without dropout: for tests and short
  * inputs. */
@@ -60,7 +61,7 @@ void model_logits(Model *model, const Batch *batch, float *logits);
  * */
 bool model_reserve_encoder(Model *model, Batch *batch, GError **error);
 /* Computes the encoder's output without dropout: hidden (tokens of batch->enc, C), memory tokens left out, and unless
- * NULL pooled (sequences, C), the output of BERT's pooler. Both f32 in host memory. */
+ * NULL pooled (sequences, C), the output of BERT's pooler. hidden and pooled are f32, in host memory. */
 void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled);
 
 /* An empty batch for model_classify with texts of up to `length` tokens: its capacity is 4,096 tokens, or one text of

@@ -34,7 +34,7 @@ typedef struct AttentionW {
     NormW norm;
     LinearW q, k, v;       /* q (A,C), k (K,C), v (K,C) */
     LinearW qkv, kv;       /* qkv (A + 2K, C), kv (2K,C) */
-    LinearW o;             /* (C,A) */
+    LinearW o;             /* (C,A) output projection */
     Tensor relpos;         /* (relative-position buckets, H) the block's own table; absent if all blocks share one */
     ContextQueryW context; /* absent without context-dependent queries */
     Tensor distance;       /* (2P - 1, D) distance embeddings (AttnDistance.table); absent if the model has none */
@@ -46,13 +46,14 @@ typedef struct Projections {
     Tensor q, k, v, qkv, kv;
 } Projections;
 
+/* What backward of an attention sublayer needs. */
 typedef struct AttentionSave {
     NormSave norm;
     Tensor n;           /* (N,C) norm(x); x itself if the norm is absent or after the sublayer */
     Tensor encoder_out; /* (E,C); absent in self-attention */
     Projections p;
     Tensor bias; /* (H, Tq + Tk - 1) relative-position bias; absent if there is none */
-    Tensor o;    /* (N,A) */
+    Tensor o;    /* (N,A) the attention output, before the output projection */
     Tensor lse;  /* (H,N) log-sum-exp of the scores */
     ContextQuerySave context;
 } AttentionSave;

@@ -4,11 +4,13 @@
 
 #include "nn/attention.h"
 
+/* The weights of a block, or their gradients. */
 typedef struct BlockW {
     AttentionW self, cross; /* cross is absent without cross-attention */
     MlpW mlp;
 } BlockW;
 
+/* What backward of a block needs. */
 typedef struct BlockSave {
     AttentionSave self, cross;
     MlpSave mlp;

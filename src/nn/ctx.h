@@ -21,8 +21,8 @@
 #include "nn/tokens.h"
 #include "param/fp8.h"
 
-/* Where dropout is applied. The value is part of the key of the random numbers, so these values never change. In the
- * decoder 16 is added to the value. */
+/* Where dropout is applied. The value is part of the key of the random numbers, so these values never change. A site in
+ * the decoder has this value + 16 in the key. */
 typedef enum DropoutSite {
     SITE_EMBED,         /* the embedding */
     SITE_SELF_PROBS,    /* probabilities of self-attention */
@@ -38,16 +38,17 @@ typedef enum DropoutSite {
     SITE_COUNT
 } DropoutSite;
 
+/* RMSNorm or LayerNorm; NormW in layers.h has the formulas. */
 typedef enum NormKind { NORM_RMS, NORM_LAYER } NormKind;
 
 /* Settings that all layers of a model share; fixed for a run. */
 typedef struct ModelSpec {
     int32_t heads, kv_heads; /* number of query heads; of key and value heads */
-    Activation activation;   /* activation of the feed-forward layers */
+    Activation activation;   /* activation function of the feed-forward layers */
     NormKind norm;
     bool post_norm;     /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
     float eps;          /* epsilon of the norms */
-    float score_scale;  /* factor on q·k */
+    float score_scale;  /* factor on the products q·k of attention */
     bool distance_keys; /* distance embeddings are multiplied with keys as well as with queries (AttnDistance.keys) */
     float embed_scale;  /* factor on the token embedding */
     float dropout;      /* dropout rate of the embedding and of the outputs of sublayers */
@@ -80,13 +81,14 @@ typedef struct Ctx {
     Arena *scratch;               /* temporaries; each layer resets it to where it was */
     const Tokens *tokens;         /* the N tokens of the activations x (N,C) */
     const Tokens *encoder_tokens; /* the E tokens of the encoder output; NULL without cross-attention */
-    Tensor rotary[2];             /* (P, rotated channels of a head) angles of global and of local layers, or absent */
-    uint64_t seed;                /* seed of the dropout masks of this update */
-    bool train;                   /* dropout is applied */
-    const Fp8Scales *fp8;         /* scales for FP8 in the linear layers of blocks; NULL means no FP8 */
+    Tensor rotary[2]; /* (P, rotated channels of a head) angles of rotary positions, [0] for blocks without a window,
+                         [1] for those with one; absent means no rotary positions */
+    uint64_t seed;    /* seed of the dropout masks of this update */
+    bool train;       /* dropout is applied */
+    const Fp8Scales *fp8; /* scales for FP8 in the linear layers of blocks; NULL means no FP8 */
 } Ctx;
 
-/* Dropout at a site in the layer of the context; the rate is 0 unless cx->train. */
+/* The Dropout of a site in the current layer, cx->layer; its rate is 0 unless cx->train. */
 Dropout ctx_dropout(const Ctx *cx, DropoutSite site);
 /* The tensor that takes the gradient of w: g, or for a frozen w, whose g is absent, scratch memory of w's shape that
  * nobody reads. */

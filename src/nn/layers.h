@@ -47,7 +47,8 @@ void block_linear_bwd(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, Tensor
                       LinearSite site);
 
 /* The linear layers of a block that may have an adapter. The value is part of the key of the adapter's dropout, so
- * these values never change. QKV and WI: one adapter for the fused matrix of q, k and v, or of wi_0 and wi_1. */
+ * these values never change. LORA_SELF_QKV and LORA_WI are one adapter for a fused matrix: of q, k and v, or of wi_0
+ * and wi_1. */
 typedef enum LoraSite {
     LORA_SELF_Q,
     LORA_SELF_K,
@@ -68,7 +69,7 @@ typedef enum LoraSite {
 /* y (N,out) += scale dropout(x) aᵀ bᵀ, where scale = ModelSpec.lora_scale and x is (N,in). Does nothing without an
  * adapter. */
 void lora_fwd(const Ctx *cx, Tensor y, Tensor x, LoraW w, LoraSite site);
-/* dx += the gradient of lora_fwd. g: gradients of the adapter's weights. */
+/* dx += the gradient of x that flows through the adapter. g: gradients of the adapter's weights. */
 void lora_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor x, LoraW w, LoraW g, float beta, LoraSite site);
 
 /* RMSNorm: y = x rstd w, rstd = 1/sqrt(mean(x²) + eps). LayerNorm: y = (x - mean) rstd w + b, rstd = 1/sqrt(var(x) +
@@ -80,13 +81,13 @@ typedef struct NormW {
 
 typedef struct NormSave {
     Tensor x;          /* (N,C) */
-    Tensor mean, rstd; /* (N) each, kept because recomputing them costs a full read of x; RMSNorm has no mean */
+    Tensor mean, rstd; /* (N) each, kept because recomputing them costs a full read of x; mean is absent in RMSNorm */
 } NormSave;
 
 /* y (N,C) = norm(x). */
 void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save);
-/* dx = residual + the gradient of norm_fwd. residual: dx itself, so that the gradient is added to it, or NO_TENSOR for
- * 0. dx may be dy. */
+/* dx (N,C) = residual + the gradient of x. residual: dx itself, so that the gradient is added to it; NO_TENSOR means 0.
+ * dx may be dy (in place). */
 void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, float beta, const NormSave *save);
 
 /* A sublayer f, such as attention, with its norm and the residual sum around it:
@@ -100,16 +101,16 @@ void sublayer_leave(const Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite s
  * gradient of `out`. With post-LN dx becomes the gradient of the sum x + dropout(f(x)). */
 void sublayer_leave_bwd(const Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW w, NormW g, float beta,
                         const NormSave *save);
-/* dn (N,C) is the gradient of the input of f. With pre-LN dx += the gradient of norm(x), computed from dn; otherwise dx
- * += dn. */
+/* dn (N,C) is the gradient of n, the input of f. With pre-LN dx += dn through the backward pass of the norm; otherwise
+ * dx += dn. */
 void sublayer_enter_bwd(const Ctx *cx, Tensor dx, Tensor dn, NormW w, NormW g, float beta, const NormSave *save);
 
 /* Weights of the feed-forward sublayer. Gated: wi (2F,C), whose upper half is wi_0 (F,C) and whose lower half is wi_1
  * (F,C). Not gated: only wi (F,C). */
 typedef struct MlpW {
     NormW norm;
-    LinearW wi_0, wi_1, wi;
-    LinearW wo; /* (C,F) */
+    LinearW wi_0, wi_1, wi; /* wi_0 and wi_1 are absent if not gated */
+    LinearW wo;             /* (C,F) */
 } MlpW;
 
 typedef struct MlpSave {
@@ -138,7 +139,7 @@ typedef struct TransformSave {
 
 /* y (L,C) = norm(activation(x denseᵀ)). */
 void transform_fwd(const Ctx *cx, Tensor y, Tensor x, const TransformW *w, Activation activation, TransformSave *save);
-/* dx may be dy. */
+/* Backward of transform_fwd: dx (L,C) and the weight gradients g; dx may be dy (in place). */
 void transform_bwd(const Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, Activation activation, const TransformW *g,
                    float beta, const TransformSave *save);
 
@@ -167,8 +168,8 @@ typedef struct HeadW {
     Tensor b, db; /* (V), or absent */
     const TransformW *transform, *dtransform; /* NULL means the identity */
     Activation activation;                    /* activation of the transform */
-    float scale;
-    float beta; /* gradients: g = beta g + new */
+    float scale;                              /* factor on the logits, without the bias */
+    float beta;                               /* gradients: g = beta g + new */
 } HeadW;
 
 /* Rows of the last block's output that have a target. */

@@ -17,8 +17,8 @@ typedef struct Sequences {
 
 /* One stream of a batch. Its tensors lie in device memory, in the arena given to tokens_upload. */
 typedef struct Tokens {
-    int32_t n; /* rows of the activations: number of tokens, rounded up (stream_rows) */
-    Sequences seq;
+    int32_t n;                             /* rows of the activations: number of tokens, rounded up (stream_rows) */
+    Sequences seq;                         /* the attention segments of the stream */
     Tensor ids, position_ids, token_types; /* (n) i32 */
     Tensor sample, dropout_position; /* (n) i64, i32: the counter of dropout's random numbers; absent without dropout */
     Tensor starts;                   /* (seq.n) i32: row of the first token of each sequence */

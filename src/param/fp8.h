@@ -11,16 +11,19 @@
 /* The options fp8.*. */
 typedef struct Fp8Config {
     int scaling; /* index into the names of the option fp8.scaling; the enum Fp8Scaling value is FP8_DELAYED + this */
-    int64_t margin, history; /* see Fp8Recipe */
+    int64_t margin, history; /* a scale is divided by 2^margin; delayed scaling keeps `history` microbatches */
 } Fp8Config;
 
 extern const OptionRow fp8_options[]; /* "fp8.*" over Fp8Config */
 extern const int n_fp8_options;
 
+/* The recipe that these options select, for Precision.fp8. */
 Fp8Recipe fp8_recipe(const Fp8Config *config);
 
+/* The tensors of a linear layer that are cast to FP8: input, weights, and the gradient of its output. */
 typedef enum Fp8Factor { FP8_INPUT, FP8_WEIGHT, FP8_GRADIENT, FP8_FACTORS } Fp8Factor;
 
+/* All scales of a model, with their histories. */
 typedef struct Fp8Scales Fp8Scales;
 
 /* Creates scales of 1 and empty histories for n_layers linear layers. Returns NULL if out of memory. */
@@ -32,16 +35,17 @@ typedef struct Fp8Scale {
     Tensor scale, inverse; /* 1/scale */
     Tensor amax; /* of this microbatch; absent with current scaling, which computes each scale from the tensor itself */
 } Fp8Scale;
+/* The scale of one tensor of linear layer `layer`, 0 … n_layers - 1. */
 Fp8Scale fp8_scale(const Fp8Scales *scales, int layer, Fp8Factor factor);
 
-/* Called after each microbatch. Delayed scaling: appends the microbatch's amax to each history and computes new scales.
- * Current scaling: does nothing. */
+/* Called after each microbatch. With delayed scaling it appends the microbatch's amax to each history and computes new
+ * scales; with current scaling it does nothing. */
 void fp8_update(Fp8Scales *scales);
 /* fp8_keep copies all scales and histories; fp8_undo restores that copy when a step is abandoned or skipped. */
 void fp8_keep(Fp8Scales *scales);
 void fp8_undo(Fp8Scales *scales);
 /* After a step of n microbatches on every rank: each scale becomes the smallest of the ranks', and the n newest columns
- * of the histories become the largest amaxes of all ranks. So ranks begin each step with the same scales. */
+ * of the histories become the largest amaxes of all ranks. So all ranks begin each step with the same scales. */
 void fp8_share(Fp8Scales *scales, Comm *ranks, int64_t n);
 
 /* The tensors of the state, for checkpoints: "fp8/scale" and "fp8/history"; none with current scaling. */

@@ -15,7 +15,8 @@ typedef struct LossScaleConfig {
     double threshold;    /* fairseq: an overflow lowers the scale to no less than this; 0 means no such bound */
     int64_t window;      /* steps without overflow after which the scale is doubled */
     int64_t hysteresis;  /* Megatron and DeepSpeed: overflows that are needed before the scale is halved */
-    double tolerance;    /* fairseq: share of overflows since the last change up to which the scale stays; 0 means 0 */
+    double tolerance;    /* fairseq: an overflow leaves the scale unchanged while the share of overflows since its last
+                            change is below this; 0 means that every overflow lowers it */
 } LossScaleConfig;
 
 extern const OptionRow loss_scale_options[]; /* "fp16.*" over LossScaleConfig */
@@ -31,15 +32,16 @@ typedef struct LossScale {
     int64_t hysteresis;    /* Megatron, DeepSpeed: overflows that are left before the scale is halved */
 } LossScale;
 
-/* Replaces zeros by the defaults of the scaler. microbatches: number of microbatches per step, by which fairseq divides
- * its window. It is an error if the first scale is below the smallest. */
+/* Replaces zeros by the defaults of the scaler. microbatches: number of microbatches per step, by which fairseq's
+ * default window is divided. It is an error if the first scale is below the smallest. */
 bool loss_scale_resolve(LossScaleConfig *config, int64_t microbatches, GError **error);
 /* The state before the first step. */
 LossScale loss_scale_start(const LossScaleConfig *config);
 /* Whether an overflow can no longer lower the scale: the scale is fixed, or the smallest that the configuration allows.
  * */
 bool loss_scale_is_smallest(const LossScale *state, const LossScaleConfig *config);
-/* Called after each step; overflow means that its loss or a gradient was not finite. Returns false if the scale would
- * have to fall below its smallest value, at which DeepSpeed and fairseq end a run; the scale then stays. With fairseq,
- * a threshold above the smallest value keeps the run going. */
+/* Called after each step; overflow means that its loss or a gradient was not finite. Returns false if the run must end,
+ * and leaves the scale unchanged: with DeepSpeed after an overflow at the smallest scale, with fairseq if the scale
+ * would fall to the smallest one. Megatron never ends a run. With fairseq, a threshold above the smallest value keeps
+ * the run going. */
 bool loss_scale_update(LossScale *state, const LossScaleConfig *config, bool overflow);

@@ -7,6 +7,7 @@
 #include "base/options/options.h"
 #include "param/param.h"
 
+/* The curve of the learning rate after the warm-up. */
 typedef enum ScheduleKind {
     SCHEDULE_CONSTANT,
     SCHEDULE_LINEAR,
@@ -24,12 +25,12 @@ typedef struct Schedule {
     double scale;      /* plateau schedule: product of the factors of all drops so far, 1 before the first */
     double warmup;     /* length of the warm-up in updates, or in tokens if warmup_in_tokens */
     double total;      /* length of training in updates, or in tokens if total_in_tokens */
-    bool warmup_in_tokens, total_in_tokens;
+    bool warmup_in_tokens, total_in_tokens; /* the unit of warmup and total is tokens; false means updates */
 } Schedule;
 
-/* The learning rate. u: updates, or tokens, so far; w: length of the warm-up. It is lr·u/w for u <= w; then it follows
- * the formula of the schedule (docs/options.md), never below min_lr. tokens: tokens read up to the end of this update.
- * */
+/* The learning rate of an update: lr·u/w for u <= w, where w is the length of the warm-up and u = update or, for a
+ * warm-up in tokens, u = tokens; then the formula of the schedule (optim.schedule in docs/options.md), never below
+ * min_lr. update: number of the update, from 1; tokens: tokens read up to its end. */
 double schedule_lr(const Schedule *schedule, int64_t update, int64_t tokens);
 /* Whether the warm-up is over. */
 bool schedule_warmed_up(const Schedule *schedule, int64_t update, int64_t tokens);
@@ -38,22 +39,27 @@ typedef enum OptimKind { OPTIM_ADAMW, OPTIM_ADAFACTOR, OPTIM_ADAMW_RMS } OptimKi
 typedef enum DecayScope { DECAY_MATRICES, DECAY_ALL } DecayScope; /* which parameters get weight decay */
 
 typedef struct OptimConfig {
-    int name;          /* OptimKind */
-    double lr, min_lr; /* peak learning rate; lower bound after the warm-up */
-    int schedule;      /* ScheduleKind */
-    Amount warmup;
-    double rewarm; /* when training starts from a trained model (train.init), the default of lr is multiplied by this */
-    double power;  /* exponent of the polynomial schedule */
+    int name;                 /* OptimKind */
+    double lr, min_lr;        /* peak learning rate; lower bound after the warm-up */
+    int schedule;             /* ScheduleKind */
+    Amount warmup;            /* length of the warm-up */
+    double rewarm;            /* factor on the default of lr when training starts from a trained model (train.init) */
+    double power;             /* exponent of the polynomial schedule */
     double plateau_factor;    /* plateau schedule: each drop multiplies the learning rate by this */
     int64_t plateau_patience; /* evaluations without a better train.best before a drop */
     double clip_norm;         /* gradients of a larger global norm are scaled down to it; 0 means no clipping */
-    double weight_decay;
-    int decay;                                     /* DecayScope */
-    double beta1, beta2, eps;                      /* -1 means the optimizer's own default */
-    double eps1, eps2, clip_threshold, decay_rate; /* of Adafactor: see AdafactorSpec in device/ops.h */
+    double weight_decay;      /* 0 means none */
+    int decay;                /* DecayScope */
+    double beta1, beta2, eps; /* -1 means the optimizer's own default */
+    double eps1, eps2, clip_threshold, decay_rate; /* of Adafactor: as in AdafactorSpec (device/ops.h); second moments
+                                                      decay at update t by 1 - t^-decay_rate */
     int64_t step_offset, min_dim_factored; /* of Adafactor: added to the update number; matrices with a smaller side
                                               than min_dim_factored are not factored */
-    bool scale_parameter, relative_step, warmup_init, factored, decay_by_lr; /* decay_by_lr: weight decay times lr */
+    bool scale_parameter;                  /* Adafactor: lr is relative to the root mean square of each weight tensor */
+    bool relative_step;                    /* Adafactor: min(1e-2, 1/sqrt(t)) at update t replaces the schedule */
+    bool warmup_init;                      /* Adafactor: with relative_step, min(1e-6 t, 1/sqrt(t)) */
+    bool factored;                         /* Adafactor: second moments of a matrix are kept as row and column sums */
+    bool decay_by_lr;                      /* Adafactor: weight decay is multiplied by the learning rate */
     bool offload; /* states and master weights lie in host memory, not in that of the GPU (Precision.offload) */
 } OptimConfig;
 
@@ -61,6 +67,7 @@ extern const OptionRow optim_options[]; /* "optim.*" over OptimConfig */
 extern const int n_optim_options;
 
 typedef struct Optimizer Optimizer;
+/* Allocates the optimizer's state. NULL with an error if options contradict each other, or if out of memory. */
 Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError **error);
 void optimizer_close(Optimizer *opt);
 /* One update of every parameter that is not frozen. update: number of this update, from 1; lr: its learning rate. The
@@ -89,7 +96,7 @@ typedef struct OptimState {
     const char *name;
     int64_t rows, cols;
 } OptimState;
-int optimizer_state_count(const Optimizer *opt);
+int optimizer_state_count(const Optimizer *opt); /* number of state tensors */
 OptimState optimizer_state(const Optimizer *opt, int index);
 /* This rank's part of a state (param/shard.h), possibly no rows. */
 Box optimizer_part(const Optimizer *opt, int index);

@@ -29,10 +29,10 @@ typedef struct Part {
     Tensor w, rounded, g, m, v, row;
 } Part;
 
-/* One operation of an update. It runs for every Part of a parameter, or with `once` a single time per parameter. */
+/* One operation of an update. */
 typedef struct Phase {
     void (*run)(const Optimizer *opt, const State *state, const Part *part);
-    bool once;
+    bool once; /* runs a single time per parameter; false means once for every Part */
     bool sums; /* the operation adds to the sums of `kind` */
     SumsKind kind;
 } Phase;
@@ -66,6 +66,7 @@ typedef struct OptimBucket {
     size_t bytes;
 } OptimBucket;
 
+/* Buckets whose states are on the device at once with offload: one is updated while the next is copied. */
 enum { STAGES = 2 };
 
 struct Optimizer {
@@ -79,9 +80,9 @@ struct Optimizer {
     void *memory;                /* device memory of the states; NULL with offload */
     void *stages[STAGES], *host; /* with offload: memory that OptimBucket.stage and OptimBucket.host point into */
     size_t stage_bytes;          /* total size of all stages */
-    void *sums; /* device memory of OptimBucket.sums, shared by all buckets, which are updated in turn */
-    StepScalars *scalars;
-    SumsFn reduce; /* reduces the sums over ranks; NULL means one rank */
+    void *sums;           /* device memory of OptimBucket.sums, shared by all buckets, which are updated in turn */
+    StepScalars *scalars; /* device memory: numbers that change with every update, such as the learning rate */
+    SumsFn reduce;        /* reduces the sums over ranks; NULL means one rank */
     void *reduce_context;
 };
 

@@ -74,12 +74,13 @@ void params_copy(ParamStore *to, int index, ParamStore *from, int source);
 
 /* Fills the fields of a bucket's view struct with weights. */
 void params_acquire(ParamStore *store, int bucket, void *views);
+/* Ends the use of the weights; the view struct is then invalid. */
 void params_release(ParamStore *store, int bucket);
 /* Fills the fields with gradients, NO_TENSOR for a frozen parameter. Returns the beta of the operations that write them
  * (d = beta d + new): 0 at the first call since grads_begin, then 1. After the first call every tensor of the bucket
  * must be written: a tensor that is left out keeps the gradient of the previous step. */
 float grads_acquire(ParamStore *store, int bucket, void *views);
-/* To be called after each write of a bucket's gradients. The bucket is ready after uses (params_open) × microbatches
+/* To be called after each write of a bucket's gradients. These are ready (complete) after uses[bucket] × n_microbatches
  * calls since grads_begin; a further call is a bug. */
 void grads_ready(ParamStore *store, int bucket);
 /* Starts a step of n_microbatches: the next write of each gradient replaces its value. */

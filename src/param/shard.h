@@ -36,22 +36,23 @@ Sharding params_sharding(const ParamStore *store);
  * parameter. */
 Box params_part(const ParamStore *store, int index);
 
-/* The rows of a parameter that this rank holds, and that params_write therefore stores. */
+/* The rows of a parameter that this rank holds, which are the rows that params_write stores. */
 Box params_held(const ParamStore *store, int index);
 
-/* Starts to gather the weights of a block, for which params_acquire will be called next. */
+/* Starts to gather the weights of a block from all ranks, ahead of params_acquire for the same block. Does nothing
+ * unless weights are sharded. */
 void params_prefetch(ParamStore *store, int bucket);
 /* Called after the update of this rank's part of a bucket: starts to gather the bucket's weights. */
 void params_publish(ParamStore *store, int bucket);
 /* A hash of the trained weights of a bucket, which is the same on every rank; 0 if ranks hold parts of them. */
 uint64_t params_hash(ParamStore *store, int bucket);
-int params_buckets(const ParamStore *store);
+int params_buckets(const ParamStore *store); /* number of buckets */
 const char *params_bucket_name(const ParamStore *store,
                                int bucket); /* name of its first parameter; "" if it is empty */
 
 /* Waits until the sums of all gradients over the ranks are complete. */
 void grads_wait(ParamStore *store);
-/* Waits for all communication that was started. */
+/* Waits until all communication that this store has started is complete. */
 void params_settle(ParamStore *store);
 /* x (n, f64, device memory) = the sum of x over the ranks. */
 void params_sum(ParamStore *store, Tensor x);

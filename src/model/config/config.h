@@ -8,6 +8,7 @@
 #include "device/ops.h"
 #include "model/config/sparsity.h"
 
+/* Encoder-decoder, encoder-only or decoder-only. */
 typedef enum Family { FAMILY_T5, FAMILY_BERT, FAMILY_GPT } Family;
 
 typedef enum PositionKind {
@@ -70,8 +71,8 @@ typedef struct ModelConfig {
     int position;             /* PositionKind */
     int64_t max_positions;    /* most tokens of a sequence, if model_config_bounds_length says that there is a limit */
     int64_t position_offset;  /* learned, sinusoidal: position 0 uses this row of the table; earlier rows are unused */
-    int64_t position_zero;    /* sinusoidal: this row of the table is zeros; -1 means none */
-    double rotary_base;       /* largest wavelength / 2 pi */
+    int64_t position_zero;    /* sinusoidal: this row of the table is zeros (fairseq's padding); -1 means none */
+    double rotary_base;       /* base of the angles: channel pair i of n is rotated by position · rotary_base^(-i/n) */
     double rotary_local;      /* rotary_base of blocks with a window; 0 means rotary_base */
     int64_t rotary_dim;       /* channels of a head that are rotated; 0 means all */
     int64_t rel_buckets;      /* relative bias: number of relative-position buckets */
@@ -134,6 +135,7 @@ extern const OptionTable model_table; /* model_options and model_renames, for a 
 void model_config_defaults(ModelConfig *config);
 /* Returns a deep copy, which model_config_clear frees. */
 ModelConfig model_config_copy(const ModelConfig *config);
+/* Frees the strings of *config. */
 void model_config_clear(ModelConfig *config);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(ModelConfig, model_config_clear)
 

@@ -16,7 +16,7 @@ typedef enum SparsePattern {
     SPARSE_LONGFORMER, /* Beltagy et al. 2020: a sliding window and given global blocks */
     SPARSE_SLIDING     /* a sliding window */
 } SparsePattern;
-extern const char *const sparse_pattern_names[];
+extern const char *const sparse_pattern_names[]; /* "none", "fixed", …, NULL */
 
 typedef struct Sparsity {
     int pattern;    /* SparsePattern */

@@ -8,12 +8,13 @@
 #define HF_ADAPTER_PREFIX "base_model.model." /* starts every tensor name in the file */
 
 typedef struct HfAdapter {
-    LoraConfig lora; /* targets NULL until hf_adapter_join */
-    char *base;      /* folder of the base model; g_free */
-    LabelKind kind;  /* kind of the classifier that the adapter contains if the base model has none */
-    TensorFile *file;
+    LoraConfig lora;  /* targets NULL until hf_adapter_join */
+    char *base;       /* folder of the base model; g_free */
+    LabelKind kind;   /* kind of the classifier that the adapter contains if the base model has none */
+    TensorFile *file; /* adapter_model.safetensors or adapter_model.bin */
 } HfAdapter;
 
+/* Whether the folder has an adapter_config.json. */
 bool hf_adapter_present(const char *folder);
 /* Reads adapter_config.json and opens the file of tensors. A setting that loam's adapters cannot express is an error
  * that names its key. */

@@ -1,6 +1,5 @@
 /* architecture.h: one architecture of Hugging Face's transformers: the keys of its config.json, the names of its
- * tensors and the model configurations it can hold. config_json.c lists the architectures; t5.c, bert.c … describe
- * them. */
+ * tensors and the model configurations it can hold. t5.c, bert.c and others describe the architectures. */
 #pragma once
 
 #include "model/config/config.h"
@@ -38,6 +37,7 @@ typedef struct HfArchitecture {
     bool (*check)(const ModelConfig *config, GError **error);
 } HfArchitecture;
 
+/* The architectures that loam imports and exports; config_json.c lists them. */
 extern const HfArchitecture hf_t5, hf_mt5, hf_umt5, hf_bert, hf_modernbert, hf_roberta, hf_gpt2, hf_xglm, hf_llama;
 
 /* The tensor names of a model with this configuration. */

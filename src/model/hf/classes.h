@@ -11,4 +11,5 @@ bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelCon
  * n outputs LABEL_0, LABEL_1, … It returns false if a classifier of this kind cannot have n outputs. */
 void hf_classifier_shape(const HfArchitecture *arch, LabelKind kind, ModelConfig *config);
 bool hf_classifier_name(ModelConfig *config, int64_t n);
+/* Writes the keys that hf_classifier_read reads, for a model with a classifier. */
 void hf_classifier_write(json_t *root, const HfArchitecture *arch, const ModelConfig *config);

@@ -14,7 +14,7 @@ typedef enum HfKeyType {
 } HfKeyType;
 
 typedef struct HfKey {
-    const char *key;
+    const char *key; /* "num_hidden_layers" */
     HfKeyType type;
     size_t field;         /* offset in ModelConfig */
     double default_value; /* value that transformers uses if the key is absent */
@@ -36,6 +36,7 @@ typedef struct HfKey {
 bool hf_key_read(const json_t *root, const HfKey *key, ModelConfig *config, GError **error);
 /* Reads every key of the table `keys`, which ends with an entry of NULL; keys NULL means no table. */
 bool hf_keys_read(const json_t *root, const HfKey *keys, ModelConfig *config, GError **error);
+/* Writes every key of the table, with its value from *config or its fixed value. */
 void hf_keys_write(json_t *root, const HfKey *keys, const ModelConfig *config);
 
 /* Reads a flag into *out. If the key is absent, *out keeps the caller's default. */
@@ -47,8 +48,8 @@ void hf_id_write(json_t *root, const char *key, int id);
  * for an absent key. hf_ends_write writes bos_token_id in the same way, and eos_token_id. */
 void hf_eos_write(json_t *root, const TokenRoles *roles);
 void hf_ends_write(json_t *root, const TokenRoles *roles);
-int hf_activation_of(const char *name); /* "gelu_new"; -1 means that loam has no such activation */
-const char *hf_activation_name(int activation);
+int hf_activation_of(const char *name);         /* "gelu_new"; -1 means that loam has no such activation */
+const char *hf_activation_name(int activation); /* the reverse of hf_activation_of */
 /* Warns if the dropout rate `key`, which loam does not have, differs from `used`, the rate that loam uses instead. */
 void hf_warn_unused_rate(const json_t *root, const char *key, double used);
 

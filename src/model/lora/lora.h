@@ -20,7 +20,7 @@ typedef struct LoraLayer {
     const char *members[3]; /* the parameters whose rows form its matrix, in order; a model may lack some of them */
 } LoraLayer;
 
-extern const LoraLayer lora_layers[LORA_SITES];
+extern const LoraLayer lora_layers[LORA_SITES]; /* indexed by LoraSite */
 
 /* alpha / R; 0 without adapters. */
 double lora_scale(const LoraConfig *lora);
@@ -35,6 +35,7 @@ int lora_add_specs(const LoraConfig *lora, ParamSpec *block, int n, const char *
 /* Whether a parameter is trained. Without adapters every parameter is; with adapters only these and the layers of a
  * classifier above the last block. */
 bool lora_trains(const ModelConfig *config, const ParamSpec *spec);
+/* Whether NAME is the name of an adapter's parameter: it ends in .lora_a or .lora_b. */
 bool lora_is_adapter(const char *name);
 /* The index into lora_layers for the parameter of an adapter, such as "decoder.3.self.q.lora_a"; LORA_SITES if the name
  * is not an adapter's. *prefix_bytes becomes the length of "decoder.3.". */

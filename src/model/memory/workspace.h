@@ -13,6 +13,7 @@ typedef struct Workspace {
     Arena recompute; /* activations of the one block that runs forward again in the backward pass */
 } Workspace;
 
+/* Starts measuring: no arena has memory yet. */
 void workspace_init(Workspace *work, int n_slots);
 /* Allocates memory for each arena, as large as the peak of the same arena of `measured`; for every slot, as large as
  * the peak of measured->save[0]. */

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#define TOKEN_LIST_MOST 32
+#define TOKEN_LIST_MOST 32 /* most ids of a list */
 
 typedef struct TokenList {
     int32_t n, ids[TOKEN_LIST_MOST];
@@ -25,12 +25,13 @@ static inline bool token_list_has(const TokenList *list, int32_t id)
 typedef struct TokenRoles {
     int32_t decoder_start;    /* T5: the decoder's first input token */
     int32_t generation_start; /* T5: the decoder's first input token in generation; -1 means decoder_start */
-    int32_t pad;
-    int32_t bos;        /* GPT: the first token if the prompt is empty */
-    TokenList eos;      /* generation stops after any of these tokens */
-    json_t *generation; /* the other keys of generation_config.json; owned; NULL means none */
+    int32_t pad;              /* padding */
+    int32_t bos;              /* GPT: the first token if the prompt is empty */
+    TokenList eos;            /* generation stops after any of these tokens */
+    json_t *generation;       /* the other keys of generation_config.json; owned; NULL means none */
 } TokenRoles;
 
+/* Roles of which all are unknown and eos is empty. */
 TokenRoles token_roles_none(void);
 void token_roles_clear(TokenRoles *roles);
 /* *to, which must be initialized, becomes a deep copy of *from. */

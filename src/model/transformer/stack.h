@@ -12,8 +12,8 @@ typedef struct Stack {
     Device *dev;
     const ModelConfig *config;
     ParamStore *params;
-    const Fp8Scales *fp8; /* scales, used in passes with gradients; NULL means no FP8 */
-    StagePart part;
+    const Fp8Scales *fp8;  /* scales, used in passes with gradients; NULL means no FP8 */
+    StagePart part;        /* the blocks of the encoder or decoder that this stage has */
     ModelSpec spec;        /* the part of config that layers read */
     LayerSpec outer;       /* spec of the embedding and of the final norm */
     LayerSpec *layers;     /* (n_blocks) spec of each block */
@@ -26,14 +26,14 @@ typedef struct Stack {
 typedef struct StackPass {
     const Stack *stack;
     const ModelLoss *loss;
-    Arena *recompute;  /* activations of one block, which backward computes again with loss->recompute */
-    Ctx cx;            /* context of the embedding and the final norm; cx.tokens points at `tokens` below */
-    Tokens tokens;     /* the N tokens */
-    Tensor *x;         /* (n_blocks + 1) tensors (N,C): the input of each block, then the output of the last */
-    BlockSave *blocks; /* (n_blocks) */
-    NormSave embed, final_norm;
-    Tensor bias;      /* (H, 2 max_len - 1) relative-position bias; NO_TENSOR if the model has none */
-    Tensor sinusoids; /* (max_len, C) sinusoidal position embeddings; NO_TENSOR if the model has none */
+    Arena *recompute;           /* activations of one block, which backward computes again with loss->recompute */
+    Ctx cx;                     /* context of the embedding and the final norm; cx.tokens points at `tokens` below */
+    Tokens tokens;              /* the N tokens */
+    Tensor *x;                  /* (n_blocks + 1) tensors (N,C): the input of each block, then the output of the last */
+    BlockSave *blocks;          /* (n_blocks) */
+    NormSave embed, final_norm; /* of the norm after the embedding, and of the final norm */
+    Tensor bias;                /* (H, 2 max_len - 1) relative-position bias; NO_TENSOR if the model has none */
+    Tensor sinusoids;           /* (max_len, C) sinusoidal position embeddings; NO_TENSOR if the model has none */
 } StackPass;
 
 /* Returns false if out of memory for the layouts. config and params must outlive the stack. */
@@ -55,9 +55,9 @@ void stack_context(StackPass *pass, Workspace *work, Arena *save, const Tokens *
  * The other fields describe the current block until the next stack_walk_next, which marks its gradients as ready. */
 typedef struct BlockWalk {
     const StackPass *pass;
-    bool back;
+    bool back;     /* from the last block to the first, with gradients */
     int n_visited; /* number of blocks so far, this one included */
-    int here, i;   /* index of the block in this stage (here), and in the whole encoder or decoder (i) */
+    int here, i;   /* index of the block: `here` counts in this stage, i in the whole encoder or decoder */
     Ctx cx;        /* context of the block; the caller may change it */
     BlockW w, g;   /* weights and gradients; g is absent unless `back` */
     float beta;    /* of the gradients: g = beta g + new */

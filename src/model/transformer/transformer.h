@@ -51,5 +51,5 @@ Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss);
 /* Runs the stage's blocks forward; returns their output (N,C). */
 Tensor slot_run(Model *model, Slot *slot);
-/* The pass, of encoder or decoder, that contains the stage's last block. */
+/* The pass that contains the stage's last block: the decoder's if the stage has decoder blocks, else the encoder's. */
 StackPass *slot_last(const Model *model, Slot *slot);
