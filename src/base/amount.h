@@ -23,7 +23,8 @@ typedef struct Amount {
 
 /* Parses a whole text, such as "64k steps". False with an error if it is no amount. */
 bool amount_parse(Amount *out, const char *text, GError **error);
-/* The shortest text that amount_parse reads back to the same amount: "64k steps", "1 epoch", "19h50m", "6%". g_free. */
+/* The shortest text that amount_parse reads back to the same amount: "64k steps", "1 epoch", "19h50m", "6%". Free with
+ * g_free. */
 char *amount_format(Amount amount);
 
 /* Reads a decimal number at *text, with an optional k, M, B or T, and moves *text past it. False (without an error) if

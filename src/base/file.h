@@ -40,10 +40,10 @@ bool io_swap_in(const char *fresh, const char *path, GError **error);
 /* Makes `link` a symbolic link to `target`, atomically: a new link is created and renamed over the old one. */
 bool io_replace_link(const char *link, const char *target, GError **error);
 /* Reads a whole file; a NUL follows its content. A file of more than `limit` bytes and a Git LFS pointer are errors.
- * *bytes becomes the length; `bytes` may be NULL. g_free. */
+ * *bytes becomes the length; `bytes` may be NULL. Free with g_free. */
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
 /* The path that PATH leads to through symbolic links, whether a file exists there or not. An output is replaced by
- * renaming to this path, so that a link that the user names stays a link. g_free. */
+ * renaming to this path, so that a link that the user names stays a link. Free with g_free. */
 char *io_follow_links(const char *path);
 /* Whether a file or folder NAME exists in FOLDER. */
 bool io_exists(const char *folder, const char *name);

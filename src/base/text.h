@@ -10,7 +10,7 @@ int text_distance(const char *a, const char *b);
  * then by distance, where names that start alike are preferred. NULL if every distance is half of the name's length or
  * more. */
 const char *text_nearest(const char *name, const char *const *list);
-/* The three nearest names of the list at any distance, nearest first: "a, b, c". g_free. */
+/* The three nearest names of the list at any distance, nearest first: "a, b, c". Free with g_free. */
 char *text_nearest_few(const char *name, const char *const *list);
 /* Each of the following returns a string to g_free. */
 char *text_count(double n);          /* 1234567 -> "1.23M" */

@@ -1,4 +1,4 @@
-/* batch.h: the input of one forward pass (one microbatch): token streams without padding, their targets and labels. */
+/* batch.h: the input of one forward pass (one microbatch): token streams without padding, with targets and labels. */
 #pragma once
 
 #include <stdint.h>
@@ -7,31 +7,34 @@
  * whole sample, or one document of a sample if samples are split into documents. Tokens from n_tokens to max_tokens are
  * unused: they belong to no sequence and have id 0. */
 typedef struct TokenStream {
-    int32_t max_tokens, n_tokens; /* capacity; tokens in use */
-    int32_t max_seq, n_seq;       /* capacity; sequences in use */
-    int32_t max_len;              /* greatest length of a sequence; fixed, like the capacities */
+    int32_t max_tokens, n_tokens; /* capacity in tokens; number of tokens in use */
+    int32_t max_seq, n_seq;       /* capacity in sequences; number of sequences in use */
+    int32_t max_len;              /* largest length that a sequence may have; fixed, like the capacities */
     int32_t *ids;                 /* (max_tokens) */
-    int32_t *position_ids;        /* (max_tokens) position within the document */
+    int32_t *position_ids;        /* (max_tokens) position of the token within its document */
     int32_t *token_types;         /* (max_tokens) 0, or 1 in the second sentence of a pair */
-    int64_t *sample;           /* (max_tokens) global sample index; selects the dropout mask, with dropout_position */
-    int32_t *dropout_position; /* (max_tokens) position within the sample, counted across its documents */
+    int64_t *sample; /* (max_tokens) global index of the token's sample; together with dropout_position it determines
+                        the dropout mask */
+    int32_t *dropout_position; /* (max_tokens) position of the token within its sample, counted across the documents of
+                                  the sample */
     int32_t *cu;               /* (max_seq + 1) cumulative lengths: sequence s is tokens [cu[s], cu[s + 1]) */
     int32_t *prefix_length; /* (max_seq) number of tokens at the start of a sequence that every query may attend to; 0
                                means none (plain causal attention in a decoder) */
 } TokenStream;
 
-/* T5 fills both streams: sequence i of enc and sequence i of dec are the same sample, and dec.ids are the targets
- * shifted right. For GPT, enc has capacity 0; for BERT, dec has capacity 0. The loss stream is dec, or enc for BERT. */
+/* A batch has an encoder's stream (enc) and a decoder's stream (dec). T5 uses both: sequence i of enc and sequence i of
+ * dec are the same sample, and dec.ids are the targets shifted right. For GPT, enc has capacity 0; for BERT, dec has
+ * capacity 0. The loss stream, to whose tokens targets and labels belong, is dec, or enc for BERT. */
 typedef struct Batch {
     TokenStream enc, dec;
-    int32_t *targets;        /* (max_tokens of the loss stream) the id to predict at each token */
+    int32_t *targets;        /* (max_tokens of the loss stream) the token id to predict at each token */
     float *weights;          /* (max_tokens of the loss stream) 1 if the loss counts the token, otherwise 0 */
     int32_t *target_indices; /* (n_targets) indices of the tokens with weight 1, ascending */
-    int32_t *target_ids;     /* (n_targets) targets of the tokens in target_indices */
-    int32_t *labels; /* (max_seq of the loss stream) label of each sequence, by LabelKind: its class, or -1 for none;
-                        the bits of a float (LABELS_VALUE); the first token of the span, counted within the sequence
-                        (LABELS_SPAN); the index of the right sequence, repeated in all sequences of the sample
-                        (LABELS_CHOICE) */
+    int32_t *target_ids;     /* (n_targets) the targets of the tokens in target_indices */
+    int32_t *labels; /* (max_seq of the loss stream) label of each sequence, depending on the LabelKind: its class, or
+                        -1 for no label; the bits of a float (LABELS_VALUE); the first token of the span, counted within
+                        the sequence (LABELS_SPAN); the index of the right sequence, the same number for all sequences
+                        of the sample (LABELS_CHOICE) */
     int32_t *label_ends;  /* (max_seq of the loss stream) LABELS_SPAN: last token of the span */
     float *label_weights; /* (max_seq of the loss stream) for sentence pairs: 1 if the sequence's label is not negative,
                              otherwise 0 */
@@ -41,49 +44,53 @@ typedef struct Batch {
 
 /* One sequence to append to a batch with a single stream. */
 typedef struct BatchSequence {
-    int64_t sample, n;              /* global sample index; tokens */
+    int64_t sample, n;              /* global sample index; number of tokens */
     const int32_t *ids, *targets;   /* (n) */
     const float *weights;           /* (n) 0 or 1 */
     const int32_t *position_ids;    /* (n); NULL means 0, 1, 2, … */
     const int32_t *token_types;     /* (n); NULL means 0 */
-    int32_t first_dropout_position; /* position of the first token within its sample; 0 starts a new sample */
+    int32_t first_dropout_position; /* dropout_position of the first token; 0 means that a new sample starts */
     int32_t prefix_length, label, label_end;
 } BatchSequence;
 
-/* An empty batch for max_samples samples of up to enc_len and dec_len tokens; 0 means that the batch does not have this
- * stream. */
+/* An empty batch with capacity for max_samples samples of up to enc_len tokens in enc and dec_len tokens in dec; a
+ * length 0 means that the batch does not have this stream. */
 Batch *batch_new(int32_t max_samples, int32_t enc_len, int32_t dec_len);
-/* An empty batch for `rows` packed sequences of up to row_samples samples each. */
+/* An empty batch with capacity for `rows` packed sequences of enc_len and dec_len tokens, with up to row_samples
+ * samples each. */
 Batch *batch_new_packed(int32_t rows, int32_t row_samples, int32_t enc_len, int32_t dec_len);
 void batch_free(Batch *batch);
+/* Makes the batch empty; it keeps its capacity. */
 void batch_clear(Batch *batch);
-/* Appends one example to both streams: the inputs to enc; decoder_start and all targets except the last to dec. */
+/* Appends one example to a batch with both streams: inputs (n_inputs) to enc; to dec the id decoder_start, then all
+ * targets (n_targets) except the last, so that dec.ids are the targets shifted right. */
 void batch_add(Batch *batch, int64_t sample, const int32_t *inputs, int64_t n_inputs, const int32_t *targets,
                int64_t n_targets, int32_t decoder_start);
-/* Appends a sequence to the only stream of a batch. */
+/* Appends a sequence to a batch that has only one stream. */
 void batch_add_sequence(Batch *batch, const BatchSequence *sequence);
-/* The stream whose tokens count for train.length and for tokens per second: enc, or dec for GPT. */
+/* The stream whose tokens are counted for train.length and for tokens per second: enc, or dec for GPT. */
 const TokenStream *batch_input_stream(const Batch *batch);
 /* The stream that targets, weights and labels belong to. */
 const TokenStream *batch_loss_stream(const Batch *batch);
 
 /* ---- a single stream ---- */
 
-/* Makes `stream` empty, with room for max_tokens tokens and max_seq sequences of up to max_len tokens. */
+/* Allocates the arrays of an empty stream with capacity for max_tokens tokens in max_seq sequences of up to max_len
+ * tokens each. */
 void stream_init(TokenStream *stream, int64_t max_tokens, int32_t max_seq, int32_t max_len);
-void stream_clear(TokenStream *stream); /* makes it empty again */
-void stream_free(TokenStream *stream);  /* frees its arrays */
-/* Appends a sequence of n tokens of a sample, with position ids counted from 0 and dropout positions from
- * first_dropout_position; ids and token types are 0 until the caller sets them. Returns the index of the first token.
- */
+void stream_clear(TokenStream *stream); /* makes the stream empty; it keeps its capacity */
+void stream_free(TokenStream *stream);  /* frees the arrays of the stream */
+/* Appends a sequence of n tokens of a sample. Its position ids count from 0, its dropout positions from
+ * first_dropout_position; its ids and token types are 0 until the caller sets them. Returns the index of its first
+ * token. */
 int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_dropout_position, int64_t n);
-/* Number of tokens that a model computes with: n_tokens, rounded up so that matrix products have few different shapes;
- * at most max_tokens. */
+/* Number of rows (tokens) that a model computes with: n_tokens rounded up, so that matrix products have few different
+ * shapes; at most max_tokens. */
 int32_t stream_rows(const TokenStream *stream);
-/* A new stream for stream_copy_behind_memory. It has the capacities of `from`, plus n_memory tokens in max_len and
- * n_memory tokens per packed sequence (`rows` of them) in max_tokens. stream_close frees it. */
+/* A new stream for stream_copy_behind_memory; free with stream_close. Its capacities are those of `from`, with max_len
+ * larger by n_memory tokens and max_tokens larger by n_memory tokens for each of `rows` packed sequences. */
 TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t rows);
 void stream_close(TokenStream *stream);
-/* Copies the sequences of `from` with n_memory placeholder tokens (id 0) before each of them, for the model's learned
- * memory tokens. Position ids and dropout positions count the placeholders. */
+/* Copies `from` with n_memory placeholder tokens (id 0) before each sequence; the model puts its learned memory tokens
+ * in their place. Position ids and dropout positions count the placeholders. */
 void stream_copy_behind_memory(TokenStream *to, const TokenStream *from, int32_t n_memory);

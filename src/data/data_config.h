@@ -7,36 +7,37 @@
 #include "data/objectives/objectives.h"
 
 typedef struct DataConfig {
-    char *train, *valid; /* lists of datasets (mixture.h, sources.h) */
+    char *train, *valid; /* lists of datasets to train and to evaluate on (mixture.h, sources.h) */
     char *split;         /* shares of training, validation and test data, such as "949,50,1", of each dataset of `train`
                             (sources.h); "" means all training data */
     MixtureRule mixture;
     int objective;          /* index into objective_names */
     int compat;             /* Compat */
-    int64_t compat_samples; /* number of samples for which a reference system's order is made; 0 means those of the run
-                               (train.length) */
+    int64_t compat_samples; /* number of samples for which the order of another program (data.compat) is made; 0 means
+                               the number of samples of the run (train.length) */
     int break_mode;         /* BreakMode */
     Amount compat_batch;    /* batch size for fairseq's order, in samples or tokens; 0 means train.micro_batch */
     int64_t input_length, target_length; /* tokens; target_length 0 means that the objective derives it */
     int64_t raw_length;                  /* tokens; 0 means that the objective derives it */
     double noise_density;                /* fraction of the tokens that is masked */
-    bool static_masks;                   /* masks of a text are the same in every epoch */
-    bool packed;                         /* samples share packed sequences; false means that each has its own */
-    ObjectiveSettings settings;          /* options that only one objective has */
+    bool static_masks;                   /* the masks of a text are the same in every epoch */
+    bool packed; /* several samples may share a packed sequence; false: each sample has a packed sequence for itself */
+    ObjectiveSettings settings; /* the options of single objectives */
     /* The following fields are no options, but are taken from the model: */
-    bool decoder_alone;    /* decoder-only model */
+    bool decoder_alone;    /* the model is decoder-only */
     int64_t memory_tokens; /* memory tokens that the model puts before each sample; packing counts them */
     int label_kind;        /* LabelKind of the classifier */
     int64_t n_labels;      /* number of classes of the classifier */
-    const char *labels;    /* names of the classes (data/labels.h); NULL and "" mean none */
-    bool token_types;      /* the second text of a pair has token type 1 */
-    bool prefix_lm;        /* prefix LM: a decoder-only model reads inputs in both directions */
+    const char *labels;    /* names of the classifier's classes (data/labels.h); NULL and "" mean none */
+    bool token_types;      /* tokens of the second text of a pair have token type 1 */
+    bool prefix_lm; /* prefix LM: a decoder-only model in which the tokens of the input attend to each other in both
+                       directions */
 } DataConfig;
 
-/* Appends the option groups (OptionGroup) of data.*; offset: byte offset of the DataConfig in the whole configuration.
- */
+/* Appends the option groups (OptionGroup) of the options data.*; offset: byte offset of the DataConfig in the whole
+ * configuration. */
 void data_option_groups(GArray *groups, size_t offset);
-/* The objective of the configuration, in the variant for the model's family. */
+/* The objective that the configuration names, or its variant for decoder-only models. */
 const Objective *data_objective_row(const DataConfig *config);
-/* The objective's configuration as the options say: without token ids, before Objective.plan. */
+/* The configuration of the objective as the options give it: without token ids, and before Objective.plan. */
 ObjectiveConfig data_objective(const DataConfig *config);

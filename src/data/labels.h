@@ -10,25 +10,28 @@ typedef enum LabelKind {
     LABELS_SEQUENCE, /* one class per sequence */
     LABELS_VALUE,    /* one number per sequence (regression) */
     LABELS_TOKENS,   /* one class per word, predicted at the word's first token */
-    LABELS_SPAN,     /* first and last token of an answer; token 0 and 0 mean no answer */
-    LABELS_CHOICE    /* which one of several sequences is right (multiple choice) */
+    LABELS_SPAN,     /* first and last token of an answer in a text; 0 and 0 mean that the text has no answer */
+    LABELS_CHOICE    /* index of the right one of several sequences (multiple choice) */
 } LabelKind;
 extern const char *const label_kind_names[]; /* "none", "sequence", …, NULL */
 
+/* Most sequences of one multiple-choice example. */
 #define LABELS_MAX_CHOICES 64
 
-/* The names in a list of class names. A list is one string, "negative,positive"; NULL and "" are empty lists. "\," is a
- * comma inside a name, and "\\" a backslash; any other backslash stands for itself. Ends with NULL; g_strfreev. */
+/* Splits a list of class names into the names, NULL-terminated; free with g_strfreev. The list is one string,
+ * "negative,positive"; NULL and "" are empty lists. "\," is a comma inside a name, and "\\" a backslash; any other
+ * backslash stands for itself. */
 char **labels_split(const char *names);
-/* The list with these names: the inverse of labels_split. g_free. */
+/* The list of class names ("negative,positive") with these names: the inverse of labels_split. Free with g_free. */
 char *labels_join(const char *const *names);
-/* The number of classes. */
+/* The number of classes in a list of class names. */
 int64_t labels_count(const char *names);
-/* The index of the class with this name; -1 if there is none. */
+/* The index of class `name` in a list of class names; -1 if the list does not have it. */
 int64_t labels_find(const char *names, const char *name);
-/* The name of class `label`, 0 <= label < labels_count. g_free. */
+/* The name of class number `label` in a list of class names, 0 <= label < labels_count. Free with g_free. */
 char *labels_name(const char *names, int64_t label);
-/* Whether this kind has named classes. */
+/* Whether labels of this kind are named classes: LABELS_SEQUENCE and LABELS_TOKENS. */
 bool labels_have_names(LabelKind kind);
-/* A user's error that names `option` if a name is empty, occurs twice or is not UTF-8. NULL and "" are valid. */
+/* Checks a list of class names: a name that is empty, occurs twice or is not UTF-8 is a user's error, whose message
+ * names `option`. NULL and "" are valid lists. */
 bool labels_check(const char *names, const char *option, GError **error);

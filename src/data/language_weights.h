@@ -6,10 +6,10 @@
 
 #include "base/error.h"
 
-/* Whether the value of an option is the path of such a file: it ends in ".json". */
+/* Whether the value of data.train or data.valid is the path of a file of weights of languages: it ends in ".json". */
 bool language_weights_is(const char *option);
-/* Converts a file of weights to a list for data.train: "PATH:WEIGHT,PATH:WEIGHT". g_free. */
+/* Converts a file of weights to a list for data.train: "PATH:WEIGHT,PATH:WEIGHT". Free with g_free. */
 char *language_weights_train(const char *path, GError **error);
 /* Converts a file of weights to a list for data.valid, with those held-out sets that exist: "python:PATH,text:PATH".
- * g_free. */
+ * Free with g_free. */
 char *language_weights_valid(const char *path, GError **error);

@@ -1,10 +1,10 @@
 /* loader.h: computes batches as a function of an index, without state. A batch consists of packed sequences (`rows` in
  * code), which are numbered over the whole run: packed sequence i is number (i mod n) of epoch (i div n), where n =
- * loader_epoch_samples; epochs are shuffled by (seed, epoch). A sample of full length is one packed sequence. Shorter
- * samples are packed: their lengths are known when the loader opens and are the same in every epoch, so one plan
- * (pack.h) for all epochs says which samples share a packed sequence. With data.compat, packed sequence i is sample i
- * in the order of a reference system (compat/compat.h). So resuming, prefetching and changing the batch size need no
- * saved state. */
+ * loader_epoch_samples; each epoch has its own order, drawn from (seed, epoch). A sample of full length is one packed
+ * sequence. Shorter samples are packed: their lengths are known when the loader opens and are the same in every epoch,
+ * so one plan (pack.h), which says which samples share a packed sequence, serves all epochs. With data.compat, packed
+ * sequence i is sample i in the order of another program (compat/compat.h). So resuming, prefetching and changing the
+ * batch size need no saved state. */
 #pragma once
 
 #include "data/batch.h"
@@ -13,10 +13,10 @@
 #include "text/tokenizer.h"
 
 typedef struct Loader Loader;
-/* path: a dataset (dataset_open) or a list of datasets (mixture_parse). It is an error if a dataset was made with
- * another tokenizer than `tok`. held_out: evaluation data. Every epoch is then the same: text is split in the order of
- * the file, masks depend only on seed and sample, and packed sequences are ordered by a hash of their index, so that
- * the first n are the same representative subset in every run. tok must outlive the loader. */
+/* Opens a loader. path: a dataset (dataset_open) or a list of datasets (mixture_parse). It is an error if a dataset was
+ * made with another tokenizer than `tok`, which must outlive the loader. held_out: true for evaluation data. Then every
+ * epoch is the same: text is split in the order of the file, masks depend only on seed and sample, and packed sequences
+ * are ordered by a hash of their index, so that the first n are a random subset of the set, the same in every run. */
 Loader *loader_open(const DataConfig *config, const char *path, const Tokenizer *tok, uint64_t seed, bool held_out,
                     GError **error);
 void loader_close(Loader *loader);
@@ -24,19 +24,20 @@ void loader_close(Loader *loader);
  * each dataset once. */
 bool loader_count_labels(const Loader *loader, int64_t *counts, GError **error);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Loader, loader_close)
-/* Sets the id that starts the decoder's stream (decoder_start_token_id); the default is the tokenizer's padding. To be
- * called before the first batch. */
+/* Sets the id that starts the decoder's stream (decoder_start_token_id); the default is the tokenizer's padding. Call
+ * it before the first batch is made. */
 void loader_start_decoder(Loader *loader, int32_t id);
 /* Number of packed sequences of an epoch; options such as train.batch count them as samples. */
 int64_t loader_epoch_samples(const Loader *loader);
-/* Packing efficiency: tokens of the samples of an epoch / capacity of its packed sequences, between 0 and 1; 1 if
- * samples are not packed. */
+/* Packing efficiency, between 0 and 1: number of tokens in the samples of an epoch / capacity of the epoch's packed
+ * sequences; 1 if samples are not packed. */
 double loader_fill(const Loader *loader);
-/* The objective's configuration, after Objective.plan. */
+/* The configuration of the objective, completed by Objective.plan. */
 const ObjectiveConfig *loader_objective(const Loader *loader);
 /* A hash of the datasets (indexed_fingerprint): a resumed run must have the same hash. */
 int64_t loader_fingerprint(const Loader *loader);
-int64_t loader_raw_tokens(const Loader *loader); /* tokens of the text of one epoch, before the objective */
+int64_t
+loader_raw_tokens(const Loader *loader); /* number of tokens of text in one epoch, before the objective masks them */
 
 /* A dataset of a mixture. */
 typedef struct LoaderPart {
@@ -48,7 +49,7 @@ typedef struct LoaderPart {
 int loader_parts(const Loader *loader);
 LoaderPart loader_part(const Loader *loader, int part);
 
-/* Capacity of a packed sequence, in tokens of the encoder's and of the decoder's stream; 0 means that the objective
+/* Capacity of a packed sequence in the encoder's and in the decoder's stream, in tokens; 0 means that the objective
  * does not fill this stream. */
 int32_t loader_enc_length(const Loader *loader);
 int32_t loader_dec_length(const Loader *loader);

@@ -7,18 +7,18 @@
 #include "data/pack.h"
 
 #define LOADER_PART_SHIFT                                                                                              \
-    40 /* the dataset's number in a mixture starts at this bit of a global sample index, which stays below 2^48 */
+    40 /* a global sample index (below 2^48) holds the dataset's number in a mixture from this bit on */
 
-/* Memory for the text of one chunk. */
+/* Memory for the tokens and the side data of one chunk. */
 typedef struct LoaderText {
     int32_t *tokens; /* (raw_length) */
     GByteArray *side;
 } LoaderText;
 
 typedef struct Loader {
-    Mixture *mixture; /* NULL means a single dataset; for a mixture, only these fields, n_rows, config and objective are
-                         used */
-    struct Loader *parts[MIXTURE_MAX];
+    Mixture *mixture; /* NULL means a single dataset; the loader of a mixture uses only `mixture`, `parts`, n_rows,
+                         config and objective */
+    struct Loader *parts[MIXTURE_MAX]; /* one loader per dataset of the mixture */
 
     Dataset *data;
     Chunks *chunks;
@@ -29,19 +29,21 @@ typedef struct Loader {
     bool held_out, static_masks, packed;
     bool fixed_order; /* packed sequences have the same order and text in every epoch (MIXTURE_CONCAT_WEIGHTED) */
     const Objective *objective;
-    ObjectiveConfig config;   /* after Objective.plan */
-    bool *continues;          /* (vocab) the array behind config.continues; NULL if that is NULL */
-    PackPlan *plan;           /* NULL means that every packed sequence holds one sample */
-    const CompatKind *compat; /* reference system whose order is used; NULL means the order of loam, made of `chunks` */
-    void *index;              /* index of `compat`; used instead of chunks and plan */
-    int64_t n_rows;           /* packed sequences of an epoch */
+    ObjectiveConfig config; /* after Objective.plan */
+    bool *continues;        /* (vocab) owned array to which config.continues points; NULL if config.continues is NULL */
+    PackPlan *plan;         /* NULL means that every packed sequence holds one sample */
+    const CompatKind
+        *compat; /* the other program whose order of samples is used; NULL means the order of loam, made of `chunks` */
+    void *index; /* index that `compat` made, used instead of `chunks` and `plan` */
+    int64_t n_rows; /* number of packed sequences in an epoch */
 
     GMutex mutex;        /* protects the fields below, `chunks` and `mixture` */
-    LoaderText texts[2]; /* the sample's chunk, and a chunk of another document for sentence pairs */
+    LoaderText texts[2]; /* texts[0]: the chunk of the current sample; texts[1]: a chunk of another document, for
+                            sentence pairs */
     Example example;
 } Loader;
 
-/* Labelled data: number of tokens of the texts, without their encoded labels. */
+/* For labelled data: the number of tokens in the texts of an epoch, without their encoded labels. */
 int64_t loader_labelled_tokens(const Loader *loader);
-/* The objective's decisions about a sample; sample: its index within an epoch. */
+/* The random decisions of the objective (Objective.choose) about sample number `sample` of an epoch. */
 Choice loader_choose(const Loader *loader, int64_t sample);

@@ -9,23 +9,26 @@
 #define PACK_BLOCK (1 << 20)
 
 typedef struct PackLength {
-    int64_t enc, dec; /* tokens in each stream; 0 if the objective does not fill the stream */
+    int64_t enc, dec; /* number of tokens in the encoder's and the decoder's stream; 0 if the objective does not fill
+                         the stream */
 } PackLength;
 
-/* The length of a sample, at most the capacity of a packed sequence. */
+/* Returns the length of sample number `sample`, which is at most the capacity of a packed sequence. */
 typedef PackLength (*PackLengthFn)(const void *context, int64_t sample);
 
+/* Which samples each packed sequence holds. */
 typedef struct PackPlan {
     int64_t n_rows, n_samples;
-    int64_t *starts;      /* (n_rows + 1) packed sequence r is samples[starts[r]] … samples[starts[r + 1] - 1] */
-    uint32_t *samples;    /* (n_samples) indices of the samples */
-    int64_t max_samples;  /* most samples in one packed sequence */
-    PackLength used, all; /* used: tokens of all samples; all: n_rows times the capacity */
+    int64_t *starts;     /* (n_rows + 1) packed sequence r is samples[starts[r]] … samples[starts[r + 1] - 1] */
+    uint32_t *samples;   /* (n_samples) indices of the samples */
+    int64_t max_samples; /* largest number of samples in one packed sequence */
+    PackLength used,
+        all; /* used: number of tokens in all samples; all: n_rows times the capacity of a packed sequence */
 } PackPlan;
 
-/* Packs by length; n_samples < 2^32. Equal arguments give equal plans. */
+/* Packs n_samples < 2^32 samples by their lengths. Equal arguments give equal plans. */
 PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length, const void *context);
-/* Puts n_group consecutive samples, which must fit, into every packed sequence. */
+/* Makes a plan in which every packed sequence holds n_group consecutive samples, which must fit its capacity. */
 PackPlan *pack_groups(int64_t n_samples, int64_t n_group, PackLength capacity, PackLengthFn length,
                       const void *context);
 void pack_free(PackPlan *plan);

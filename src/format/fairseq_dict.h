@@ -20,7 +20,7 @@ void fairseq_dict_add(FairseqDict *dict, const char *symbol, int64_t count);
 int fairseq_dict_special(const char *symbol);    /* the id of <s>, <pad>, </s> or <unk>; -1 for another symbol */
 const char *fairseq_dict_special_symbol(int id); /* 0 <= id < FAIRSEQ_SPECIALS */
 /* A map from symbol to token id (GINT_TO_POINTER), with the four special symbols; a symbol that occurs twice has its
- * last id. The keys belong to `dict`. g_hash_table_unref. */
+ * last id. The keys belong to `dict`. Free with g_hash_table_unref. */
 GHashTable *fairseq_dict_ids(const FairseqDict *dict);
 int64_t fairseq_dict_size(const FairseqDict *dict); /* size of the vocabulary: lines + 4 */
 /* Reads a dict.txt. As in fairseq, it is an error if a line has no count, a symbol occurs twice (unless its line ends

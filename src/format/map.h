@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 
-/* Maps a file; an empty file gives a mapping of length 0. g_mapped_file_unref. */
+/* Maps a file; an empty file gives a mapping of length 0. Free with g_mapped_file_unref. */
 GMappedFile *map_file(const char *path, GError **error);
 /* Returns a file descriptor, which the caller closes, and sets *bytes to the file's size; -1 with an error if `path` is
  * not a regular file. */

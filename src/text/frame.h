@@ -37,5 +37,5 @@ void frame_append(GArray *ids, const FrameTokens *tokens);
 /* The post_processor of a tokenizer.json from which frame_read reads this frame. typed: the second text of a pair has
  * token type 1. New reference; JSON null for an empty frame. */
 json_t *frame_json(const TextFrame *frame, bool typed, const Tokenizer *tok);
-/* "[CLS] A [SEP]": a text A in its frame, as pieces. g_free. */
+/* "[CLS] A [SEP]": a text A in its frame, as pieces. Free with g_free. */
 char *frame_text(const TextFrame *frame, const Tokenizer *tok);

@@ -40,8 +40,8 @@ typedef struct TokenizerKind {
     void *(*open_json)(const TokenizerJson *json, TokenizerFacts *facts, GError **error);
     /* Name of a second file, which may be missing, in the same folder as file_name (merges.txt); NULL means none. */
     const char *second_file;
-    /* The normalizer: returns UTF-8 text as it is before pre-tokenization; g_free. Applying it twice must change
-     * nothing more. NULL means that text is not normalized. */
+    /* The normalizer: returns UTF-8 text as it is before pre-tokenization; free with g_free. Applying it twice must
+     * change nothing more. NULL means that text is not normalized. */
     char *(*normalize)(const void *model, const char *text, size_t bytes);
     /* Builds the tokenizer.json of a model (json_decref) that was opened from the file with the bytes `data`. The
      * pointer is NULL for a kind that cannot be exported as tokenizer.json, or is only read from one. */

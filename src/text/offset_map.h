@@ -12,7 +12,7 @@ static inline uint32_t offset_map_at(const GArray *map, size_t i)
     return g_array_index(map, uint32_t, MIN(i, (size_t)map->len - 1));
 }
 
-/* The map of an empty text. g_array_unref. */
+/* The map of an empty text. Free with g_array_unref. */
 static inline GArray *offset_map_new(void)
 {
     GArray *map = g_array_new(FALSE, FALSE, sizeof(uint32_t));

@@ -42,7 +42,7 @@ const char *const *token_role_pieces(TokenRole role);
 TokenRole token_role_parse(const char *entry, const char **piece);
 /* As token_role_parse, except that for "PIECE" it returns the role that this piece has by convention, if any. */
 TokenRole token_role_of(const char *entry, const char **piece);
-/* {"pad_token": "<pad>", …}: the entries (NULL-terminated, or NULL) written as "ROLE=PIECE"; json_decref. */
+/* {"pad_token": "<pad>", …}: the entries (NULL-terminated, or NULL) written as "ROLE=PIECE"; free with json_decref. */
 json_t *token_roles_given(const char *const *entries);
 /* A user's error if two entries have the same role, or if an entry is given a role that another entry has by
  * convention. */

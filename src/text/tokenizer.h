@@ -22,7 +22,7 @@ Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const cha
  * thread-safe. */
 void tokenizer_add_sentinels(Tokenizer *tok, int n);
 /* Path of the file that tokenizer_open would read in a folder; NULL with an error if there is none or it cannot be
- * read. g_free. */
+ * read. Free with g_free. */
 char *tokenizer_find(const char *folder, GError **error);
 /* Writes the tokenizer's own files into a folder, so that tokenizer_open of the folder opens the same tokenizer; added
  * tokens are written into a tokenizer_config.json. */
@@ -75,7 +75,7 @@ bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool
 bool tokenizer_encode_ends(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids,
                            GArray *ends, GError **error);
 /* Returns the text of n ids. Sentinels become "<extra_id_i>"; pad, eos and ids outside the vocabulary are left out.
- * g_free. */
+ * Free with g_free. */
 char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error);
 /* tokenizer_decode for the output of a model: special tokens of the frame at its start (TextFrame.before) are left out.
  */

@@ -35,7 +35,7 @@ const char *tokenizer_json_text(const json_t *object, const char *key);
 GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error);
 /* Sets the flags of an added token from its JSON object, but not its content and id. */
 void added_token_read(const json_t *object, AddedToken *token);
-/* Parses a JSON object, with U+FFFF for "\u0000"; json_decref. */
+/* Parses a JSON object, with U+FFFF for "\u0000"; free with json_decref. */
 json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error);
 /* tokenizer_json_parse for tokenizer_config.json, whose model_max_length may be 10^30: integers beyond 2^53 are read as
  * reals. */

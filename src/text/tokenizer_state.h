@@ -41,8 +41,8 @@ static inline const AddedToken *added_at(const Tokenizer *tok, guint i)
 const AddedToken *tokenizer_find_added(const Tokenizer *tok, int id, const char *content);
 /* Whether a path names a tokenizer.json. */
 bool tokenizer_is_json(const char *path);
-/* The bytes of the file at tok->path; g_free. */
+/* The bytes of the file at tok->path; free with g_free. */
 char *tokenizer_read_file(const Tokenizer *tok, size_t *bytes, GError **error);
 /* The second file of a tokenizer that has two (merges.txt beside vocab.json); NULL means that it has only one file.
- * g_free. */
+ * Free with g_free. */
 char *tokenizer_second_path(const Tokenizer *tok);

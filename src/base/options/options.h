@@ -103,23 +103,26 @@ bool options_apply(const OptionTable *table, void *config, const GPtrArray *sett
 void options_clear(const OptionTable *table, void *config);                /* frees the strings */
 const OptionRow *options_find(const OptionTable *table, const char *name); /* NULL if there is no such option */
 /* Translates another program's name of an option ("learning_rate", "--lr-decay-style", with or without a group before
- * it): "optim.lr", or "train.length='3 epochs'". NULL means that the list of foreign names does not have it. g_free. */
+ * it): "optim.lr", or "train.length='3 epochs'". NULL means that the list of foreign names does not have it. Free with
+ * g_free. */
 char *options_find_foreign(const OptionTable *table, const char *name);
-/* The value of an option as text: options_plain_value as on the command line, options_value as in YAML. g_free. */
+/* The value of an option as text: options_plain_value as on the command line, options_value as in YAML. Free with
+ * g_free. */
 char *options_plain_value(const OptionTable *table, const void *config, const OptionRow *row);
 char *options_value(const OptionTable *table, const void *config, const OptionRow *row);
-/* The whole configuration as YAML that reads back to the same values; g_free. */
+/* The whole configuration as YAML that reads back to the same values; free with g_free. */
 char *options_to_yaml(const OptionTable *table, const void *config);
-/* The options of a class whose values differ between two configurations (const OptionRow *); g_ptr_array_unref. */
+/* The options of a class whose values differ between two configurations (const OptionRow *); free with
+ * g_ptr_array_unref. */
 GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class);
 
 /* ---- lists of all options: docs/options.md, man page, completion ---- */
 
 /* docs/options.md: all options as Markdown tables. by_model (NULL-terminated): names of options whose default depends
- * on the model; their default is shown as a link to docs/defaults.md. g_free. */
+ * on the model; their default is shown as a link to docs/defaults.md. Free with g_free. */
 char *options_to_markdown(const OptionTable *table, const char *const *by_model);
 /* The options of a group ("optim"), or the one option of this name, as text for a terminal of `width` columns; group
- * NULL means all options. Returns NULL if there is no such group or option. g_free. */
+ * NULL means all options. Returns NULL if there is no such group or option. Free with g_free. */
 char *options_to_text(const OptionTable *table, const char *group, const char *const *by_model, int width);
 /* Calls `visit` for every option, group by group; `accepts` describes the values that it may have. */
 void options_each(const OptionTable *table, void (*visit)(const OptionRow *row, const char *accepts, gpointer data),

@@ -7,9 +7,10 @@
 
 typedef struct ByteStream ByteStream;
 
-ByteStream *byte_stream_open(const char *path, GError **error);
+ByteStream *byte_stream_open(const char *path, GError **error); /* opens a file for reading */
 void byte_stream_close(ByteStream *stream);
-/* Reads up to `capacity` bytes; *n is 0 only at the end. A compressed file that is cut short is an error. */
+/* Reads up to `capacity` bytes to `out`; *n becomes their number, which is 0 only at the end of the file. A compressed
+ * file that ends too early is an error. */
 bool byte_stream_read(ByteStream *stream, char *out, size_t capacity, size_t *n, GError **error);
-uint64_t
-byte_stream_offset(const ByteStream *stream); /* number of (compressed) bytes of the file that have been read */
+uint64_t byte_stream_offset(const ByteStream *stream); /* number of bytes of the file on disk (compressed bytes for .gz
+                                                          and .zst) that have been read */

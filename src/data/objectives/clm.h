@@ -1,14 +1,14 @@
-/* clm.h: causal language modelling on a decoder. clm: the targets are the inputs shifted by one token, and consecutive
- * samples share one token (Megatron). full_lm: the targets are the whole sample, and the inputs are EOS and the targets
- * without the last one (T5's full language modelling). */
+/* clm.h: causal language modelling on a decoder. There are two objectives. clm, as in Megatron: the targets are the
+ * inputs shifted by one token, and consecutive samples share one token. full_lm, T5's full language modelling: the
+ * targets are the whole sample; the inputs are EOS followed by all targets except the last. */
 #pragma once
 
 #include "data/objectives/objective.h"
 
 typedef struct ClmSettings {
     bool reset_attention; /* attention does not cross the end of a document */
-    bool reset_position;  /* position ids start again with every document */
-    bool mask_eod;        /* no loss at tokens whose input is the end of a document */
+    bool reset_position;  /* position ids start again at 0 with every document */
+    bool mask_eod;        /* no loss where the input token is the EOS that ends a document */
 } ClmSettings;
 
 extern const Objective clm_objective, full_lm_objective;

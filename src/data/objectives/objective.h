@@ -1,21 +1,21 @@
 /* objective.h: a training objective turns text into training examples. Its functions are pure: equal arguments give
- * equal examples. An objective is a constant of its own file (such as clm_objective in clm.c) and an entry of the list
- * in objectives.c. */
+ * equal examples. An objective is a constant in a file of its own (such as clm_objective in clm.c) and an entry of the
+ * list in objectives.c. */
 #pragma once
 
 #include "base/options/options.h"
 #include "base/philox.h"
 #include "data/dataset/dataset.h"
 
-/* Which streams of a batch an objective fills. */
+/* Which token streams of a batch (batch.h) an objective fills. */
 typedef enum ObjectiveStreams { STREAMS_BOTH, STREAMS_ENCODER, STREAMS_DECODER } ObjectiveStreams;
 
-/* How a dataset is split into chunks, one per sample (chunks.h): all documents are concatenated, then split; or each
- * document is split separately. */
+/* How a dataset is split into chunks, one chunk per sample (chunks.h). TEXT_CONCATENATED: all documents are
+ * concatenated, then split. TEXT_DOCUMENTS: each document is split separately. */
 typedef enum ObjectiveText { TEXT_CONCATENATED, TEXT_DOCUMENTS } ObjectiveText;
 
-/* Storage for a struct that only the file of one objective knows: its settings, or its random decisions. Copying the
- * storage copies the struct. */
+/* Storage for a struct that only one objective's file knows: the objective's settings, or its random decisions about a
+ * sample. Copying the storage copies the struct. */
 typedef union ObjectiveOwn {
     int64_t aligned;
     unsigned char bytes[64];
@@ -24,46 +24,51 @@ typedef union ObjectiveOwn {
 /* An ObjectiveOwn that holds the struct `values` of n bytes. */
 ObjectiveOwn objective_own(const void *values, size_t n);
 
-/* Lengths, settings and token ids for an objective, and the values that its `plan` derives from them. */
+/* Everything that an objective needs to make examples: lengths, settings, token ids, and the values that Objective.plan
+ * derives from them. */
 typedef struct ObjectiveConfig {
     int64_t input_length;  /* capacity of a packed sequence of inputs, in tokens with EOS */
     int64_t target_length; /* capacity of a packed sequence of targets, in tokens with EOS; 0 means that `plan` derives
                               it */
-    int64_t raw_length;    /* maximum tokens of text of one sample; 0 means that `plan` derives it */
+    int64_t raw_length;    /* largest number of tokens of text in one sample; 0 means that `plan` derives it */
     int64_t memory_tokens; /* memory tokens that the model puts before the inputs of each sample. A packed sequence has
                               the capacity input_length plus the memory tokens of one sample. */
     double noise_density;  /* fraction of the tokens that is masked */
     int label_kind;        /* LabelKind of the model's classifier */
-    int64_t n_labels;      /* number of its classes */
-    bool token_types;      /* second texts have token type 1 */
+    int64_t n_labels;      /* number of classes of the model's classifier */
+    bool token_types;      /* tokens of the second text of a pair have token type 1 */
     bool prefix_lm;        /* prefix LM: a decoder-only model reads the input of a pair in both directions */
     /* Set by `plan`: */
-    int64_t row_samples;  /* consecutive samples per packed sequence; 0 means that samples are packed by length */
-    int64_t max_segments; /* maximum attention segments of one example; 0 means 1 */
-    DatasetSideFn side;   /* reads the side data for `apply`, only with TEXT_DOCUMENTS; NULL means no side data */
+    int64_t row_samples;  /* number of consecutive samples in each packed sequence; 0 means that samples are packed by
+                             length */
+    int64_t max_segments; /* largest number of attention segments in one example; 0 means 1 */
+    DatasetSideFn side;   /* function that reads side data for `apply` (Text.side), only with TEXT_DOCUMENTS; NULL means
+                             no side data */
     bool takes_others;    /* `choose` may ask for a chunk of another document */
     /* Token ids; -1 means that the tokenizer has no such token. */
     int32_t vocab; /* vocabulary size */
     int32_t eos, cls, sep, mask;
-    int32_t target_end; /* token that ends the targets of subtree_corruption: AST-T5's <sen000>; 0 means eos */
-    int32_t first_sentinel, n_sentinels; /* id of sentinel 0 (<extra_id_0> of T5), number of sentinels */
-    bool sentinels_rise;                 /* sentinel i is first_sentinel + i; false means first_sentinel - i */
+    int32_t target_end; /* token that ends the targets of subtree_corruption, such as AST-T5's <sen000>; 0 means eos */
+    int32_t first_sentinel, n_sentinels; /* id of sentinel 0 (T5's <extra_id_0>); number of sentinels */
+    bool sentinels_rise;                 /* true: sentinel i has the id first_sentinel + i; false: first_sentinel - i */
     const bool
         *continues;   /* (vocab) true for a piece that continues a word; NULL means that every piece starts a word */
     ObjectiveOwn own; /* the objective's settings; `plan` may replace them by values derived from them */
 } ObjectiveConfig;
 
+/* The id of sentinel i. */
 static inline int32_t objective_sentinel(const ObjectiveConfig *config, int32_t i)
 {
     return config->sentinels_rise ? config->first_sentinel + i : config->first_sentinel - i;
 }
 
+/* The id of the token that ends the targets of subtree_corruption. */
 static inline int32_t objective_target_end(const ObjectiveConfig *config)
 {
     return config->target_end > 0 ? config->target_end : config->eos;
 }
 
-/* One chunk of text. */
+/* A chunk of text: the tokens of which one sample is made. */
 typedef struct Text {
     const int32_t *tokens; /* (n) */
     int64_t n;
@@ -73,21 +78,21 @@ typedef struct Text {
 
 /* Random decisions about one sample, drawn before its tokens are read, so that packing knows its lengths. */
 typedef struct Choice {
-    int64_t sample;  /* number of the sample within an epoch */
+    int64_t sample;  /* index of the sample within its epoch */
     Philox rng;      /* random numbers of this sample, the same in every epoch */
     Philox pair_rng; /* random numbers shared by samples 2i and 2i + 1, so that one can be longer when the other is
                         shorter */
-    int64_t n_first; /* Objective.pairs: tokens of the document's first sequence, the input */
-    int64_t n_inputs, n_targets; /* maximum lengths of the example */
-    int64_t
-        other_tokens; /* length of a second chunk that is requested from another document; 0 means no second chunk */
-    ObjectiveOwn own; /* decisions that the objective's `apply` reads */
+    int64_t n_first; /* with Objective.pairs: number of tokens of the document's first sequence, the input */
+    int64_t n_inputs, n_targets; /* largest number of tokens that the example's inputs and targets may have */
+    int64_t other_tokens; /* number of tokens that are requested from another document as a second chunk; 0 means no
+                             second chunk */
+    ObjectiveOwn own;     /* decisions that the objective's `apply` reads */
 } Choice;
 
-/* A training example. For objectives with both streams only inputs and targets are used. For objectives with one stream
- * targets[i] is the token to predict at inputs[i], and all fields are used (example_begin). */
+/* A training example. Objectives that fill both streams (STREAMS_BOTH) set only inputs and targets. For objectives with
+ * one stream all fields are used (example_begin), and targets[i] is the token to predict at inputs[i]. */
 typedef struct Example {
-    int32_t *inputs, *targets; /* (input_length), (the larger of input_length and target_length) */
+    int32_t *inputs, *targets; /* inputs: (input_length); targets: (max(input_length, target_length)) */
     int64_t n_inputs, n_targets;
     float *weights;        /* (input_length) 1 if the loss counts the token, otherwise 0 */
     int32_t *position_ids; /* (input_length) position within the document */
@@ -99,20 +104,21 @@ typedef struct Example {
     int32_t label_end;     /* LABELS_SPAN: last token of the span */
 } Example;
 
-/* Whether a text of n_text tokens with these encoded labels is a valid example. */
+/* Whether a text of n_text tokens with these encoded labels (labelled.h) is a valid example. */
 typedef bool (*ObjectiveAcceptsFn)(const ObjectiveConfig *config, int64_t n_text, const int32_t *encoded,
                                    int64_t n_encoded);
-/* Sets the fields of ObjectiveConfig that `plan` derives. Fails if lengths and settings do not fit together. */
+/* Completes a configuration: sets the fields that the comments of ObjectiveConfig leave to `plan`. Fails if lengths and
+ * settings do not fit together. */
 typedef bool (*ObjectivePlanFn)(ObjectiveConfig *config, GError **error);
-/* Draws the decisions about a sample of n <= raw_length tokens. In: choice->sample, rng, pair_rng and n_first; out: the
- * other fields of `choice`. */
+/* Draws the random decisions about a sample of n <= raw_length tokens of text. The caller sets choice->sample, rng,
+ * pair_rng and n_first; the function sets the other fields of *choice. */
 typedef void (*ObjectiveChooseFn)(const ObjectiveConfig *config, int64_t n, Choice *choice);
-/* Makes the example. texts[0] is the chunk of the sample; texts[1], only if choice->other_tokens > 0, is a chunk of
- * another document. rng: random numbers of this sample in this epoch. choice is NULL if the objective has no `choose`.
- */
+/* Makes the example of a sample. texts[0] is the sample's chunk; texts[1] is a chunk of another document, and is there
+ * only if choice->other_tokens > 0. rng: random numbers for this sample in this epoch. choice is NULL if the objective
+ * has no `choose`. */
 typedef void (*ObjectiveApplyFn)(const ObjectiveConfig *config, const Choice *choice, Philox *rng, const Text *texts,
                                  Example *out);
-/* Sets the range of a sample's text: tokens [*begin, *begin + *n) of the concatenated documents. Used if
+/* Sets the range of text of a sample: tokens [*begin, *begin + *n) of the concatenated documents. Called only if
  * config->row_samples > 0. */
 typedef void (*ObjectiveCutFn)(const ObjectiveConfig *config, int64_t sample, int64_t *begin, int64_t *n);
 
@@ -120,24 +126,24 @@ typedef struct Objective {
     const char *name;
     ObjectiveStreams streams;
     ObjectiveText text;
-    bool separated;   /* put an EOS after every document */
-    bool ends_itself; /* TEXT_DOCUMENTS: `apply` adds an EOS; an EOS at the end of a document of the dataset is left out
-                       */
+    bool separated;   /* the loader puts an EOS after every document */
+    bool ends_itself; /* TEXT_DOCUMENTS: `apply` adds an EOS to each example; so an EOS at the end of a document in the
+                         dataset is left out */
     bool pairs;       /* TEXT_DOCUMENTS: a document is two sequences, input and target, and is never split */
-    int64_t overlap;  /* tokens that a chunk shares with the next one */
+    int64_t overlap;  /* number of tokens that a chunk shares with the next chunk */
     int64_t min_length;  /* chunks with fewer tokens are left out */
     double target_share; /* expected fraction of the decoder's tokens that have a target; 0 means all. Not used with
                             STREAMS_ENCODER, where the fraction is noise_density. */
     const OptionRow *options; /* (n_options) options of the objective's settings struct; NULL means none */
     int n_options;
-    ObjectiveAcceptsFn
-        accepts; /* for `pairs` of a text and encoded labels; NULL means that any two sequences are accepted */
+    ObjectiveAcceptsFn accepts; /* with `pairs`, if the second sequence is encoded labels; NULL means that any two
+                                   sequences are accepted */
     ObjectivePlanFn plan;
-    ObjectiveChooseFn choose; /* NULL means that samples are not packed: each has its own packed sequence */
+    ObjectiveChooseFn choose; /* NULL means that samples are not packed: each sample has a packed sequence for itself */
     ObjectiveApplyFn apply;
-    ObjectiveCutFn cut; /* NULL means that every sample takes raw_length tokens */
-    const struct Objective
-        *decoder_alone; /* the variant of this objective for decoder-only models; NULL means itself */
+    ObjectiveCutFn cut;                    /* NULL means that every sample takes raw_length tokens of text */
+    const struct Objective *decoder_alone; /* the variant of this objective for decoder-only models; NULL means that
+                                              they use this objective */
 } Objective;
 
 /* Capacity of a packed sequence in the encoder's and in the decoder's stream, in tokens; 0 means that the objective
@@ -147,9 +153,9 @@ int32_t objective_dec_length(const Objective *objective, const ObjectiveConfig *
 /* Expected fraction of the tokens of the loss stream that have a target. */
 double objective_target_share(const Objective *objective, const ObjectiveConfig *config);
 
-/* Allocates memory for any example of a configuration, after Objective.plan. */
+/* Allocates the arrays of *example for any example of a configuration that Objective.plan has completed. */
 void example_init(Example *example, const ObjectiveConfig *config);
 void example_clear(Example *example);
-/* Starts an example of one stream with n inputs and n targets: every token has weight 1 and token type 0, position ids
- * are 0, 1, 2, …; all tokens are one attention segment; there is no prefix and no label. */
+/* Starts an example of one stream with n inputs and n targets: every token has weight 1 and token type 0; position ids
+ * are 0, 1, 2, …; all tokens form one attention segment; there is no prefix and no label. */
 void example_begin(Example *example, int64_t n);

@@ -16,12 +16,12 @@ typedef struct ObjectiveSettings {
     MlmSettings mlm;
 } ObjectiveSettings;
 
-/* Names of all objectives, NULL after the last. The index of an objective is its index in this list. */
+/* Names of all objectives, NULL after the last. An objective's index in this list identifies it (data.objective). */
 extern const char *const objective_names[];
 
-/* The objective with an index. decoder_alone: its variant for decoder-only models, if it has one. */
+/* The objective with this index. decoder_alone: true means its variant for decoder-only models, if it has one. */
 const Objective *objective_for(int index, bool decoder_alone);
-/* A configuration with the settings of an objective in `own`; all other fields are 0. */
+/* A configuration for the objective with this index: the objective's settings in `own`; all other fields are 0. */
 ObjectiveConfig objective_config(int index, const ObjectiveSettings *settings);
 /* Appends the option groups of all objectives (OptionGroup); offset: byte offset of the ObjectiveSettings in the whole
  * configuration. */

@@ -1,5 +1,5 @@
-/* subtree_mask.h: the masks of AST-T5 (Gong et al. 2024): along a syntax tree, and of spans for text without a tree.
- * The distributions are those of AST-T5, the random numbers are not. */
+/* subtree_mask.h: the masks of AST-T5 (Gong et al. 2024): along the syntax tree of a program, and random spans for text
+ * without a tree. Masks have the same distribution as those of AST-T5, but come from other random numbers. */
 #pragma once
 
 #include "base/philox.h"
@@ -7,20 +7,21 @@
 
 typedef struct SubtreeMaskSettings {
     double identifier_probability; /* probability that a sample masks identifiers first */
-    double identifier_share;       /* greatest fraction of the masked tokens of such a sample that may be identifiers */
-    int64_t span_length; /* greatest length of a span, in tokens: in text; within a node without inner nodes (there
-                            minus 1) */
+    double identifier_share; /* for such a sample: largest fraction of its masked tokens that may be identifiers */
+    int64_t span_length;     /* largest length in tokens of a random span in text without a tree; within a node whose
+                                children are single tokens the largest length is span_length - 1 */
     int64_t least_split,
-        most_split; /* for each parent a number is drawn from [least_split, most_split]: a child with more tokens to
-                       mask than that is masked in parts, other children as a whole if possible */
+        most_split; /* for each node a number is drawn from [least_split, most_split]; a child that has more tokens to
+                       mask than this number is masked in parts, other children are masked as a whole if possible */
 } SubtreeMaskSettings;
 
-/* Draws mask (n) with exactly n * density masked tokens; a fractional part is rounded up with a probability of its
- * size. tree: (n_nodes) nodes over the n tokens, the root first. */
+/* Draws mask (n) along a syntax tree. Exactly n * density tokens are masked; if this is no whole number, it is rounded
+ * up with the probability of its fractional part, otherwise down. tree: (n_nodes) nodes over the n tokens, the root
+ * first. */
 void subtree_mask(Philox *rng, const SubtreeMaskSettings *settings, double density, const int32_t *tokens, int64_t n,
                   const TreeNode *tree, int64_t n_nodes, bool *mask);
-/* Draws mask (n) of about n * density masked tokens: spans of a random length in 1 … span_length, which may overlap and
- * wrap around from the end of the text to its start. */
+/* Draws mask (n) for text without a tree, with about n * density masked tokens: spans of random lengths from 1 to
+ * span_length, which may overlap, and may continue at the start of the text when they reach its end. */
 void span_mask(Philox *rng, double density, int64_t span_length, int64_t n, bool *mask);
-/* The most tokens that span_mask masks. */
+/* The largest number of tokens that span_mask can mask. */
 int64_t span_mask_most(double density, int64_t span_length, int64_t n);

@@ -1,7 +1,7 @@
-/* overlap.h: finds documents that repeat a document of an evaluation set. Texts are compared as sequences of words
- * (words.h). A document is an exact duplicate if it has the same words as a document of the set, and a near duplicate
- * if it contains at least the fraction `share` of the distinct n-grams of such a document. A document of fewer than n
- * words has no n-grams. */
+/* overlap.h: finds documents of a corpus that repeat a document of an evaluation set. Texts are compared as sequences
+ * of words (words.h). A document is an exact duplicate if it has the same words as a document of the set. It is a near
+ * duplicate if it contains at least the fraction `share` of the distinct n-grams of words in a document of the set. A
+ * document of fewer than n words has no n-grams. */
 #pragma once
 
 #include "data/corpus/corpus.h"
@@ -10,15 +10,16 @@ typedef enum Overlap { OVERLAP_NONE, OVERLAP_EXACT, OVERLAP_NEAR } Overlap;
 
 typedef struct OverlapOptions {
     char *const *paths; /* NULL-terminated: files and folders of evaluation sets, as corpus_open reads them */
-    char **fields;      /* fields of JSON objects that are the text, joined by newlines; NULL means the field `text` */
+    char **fields;      /* fields of JSON objects that hold the text, joined by newlines; NULL means the field `text` */
     int64_t n;          /* number of words in an n-gram */
-    double share;       /* fraction of the n-grams of a document of the set, above 0 */
+    double share;       /* fraction of an evaluation document's n-grams that a near duplicate contains, above 0 */
 } OverlapOptions;
 
 typedef struct OverlapIndex OverlapIndex; /* read-only; thread-safe */
+/* Reads the evaluation sets. */
 OverlapIndex *overlap_open(const OverlapOptions *options, GError **error);
 void overlap_close(OverlapIndex *index);
 int64_t overlap_documents(
-    const OverlapIndex *index); /* number of documents of the evaluation sets, without those that have no word */
+    const OverlapIndex *index); /* number of documents in the evaluation sets that have at least one word */
 /* Whether a text repeats a document of the evaluation sets. */
 Overlap overlap_find(const OverlapIndex *index, const char *text, size_t bytes);

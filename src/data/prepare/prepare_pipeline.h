@@ -1,6 +1,6 @@
-/* prepare_pipeline.h: tokenizes documents with one reading thread and many workers. A job is a group of documents; jobs
- * come out in the order in which they were read, and the number of jobs in memory is bounded. So neither output nor
- * memory depends on the number of workers. */
+/* prepare_pipeline.h: tokenizes documents with one thread that reads and many threads (workers) that tokenize. A job is
+ * a group of documents; pipeline_next returns jobs in the order in which they were read, and the number of jobs in
+ * memory is bounded. So the output does not depend on the number of workers, and memory use is bounded. */
 #pragma once
 
 #include "data/prepare/prepare.h"
@@ -8,14 +8,15 @@
 #include "data/prepare/seen_table.h"
 #include "text/tokenizer.h"
 
+/* A document of a job. */
 typedef struct PipelineDocument {
     size_t begin, bytes;               /* range within the job's text */
     guint first_id, n_ids;             /* range within the job's ids */
     guint first_sequence, n_sequences; /* range within the job's sequences */
-    int field;                         /* index of its field; 0 without fields_apart */
-    bool valid;                        /* belongs to the held-out set */
-    Dropped dropped;                   /* why PrepareOptions.rules leave it out; it is then not tokenized */
-    ProgramTree tree;                  /* with PrepareOptions.programs */
+    int field;                         /* with fields_apart: index of the field of the document; otherwise 0 */
+    bool valid;                        /* the document belongs to the held-out set */
+    Dropped dropped;  /* why PrepareOptions.rules leave the document out; unless DROPPED_NOT, it is not tokenized */
+    ProgramTree tree; /* with PrepareOptions.programs: facts about the document's syntax tree */
 } PipelineDocument;
 
 typedef enum JobState { JOB_FREE, JOB_ENCODING, JOB_ENCODED } JobState;
@@ -29,21 +30,23 @@ typedef struct PipelineJob {
     GArray *n_nodes;    /* of guint, with programs: number of nodes of each sequence */
     GArray *nodes;      /* of TreeNode, with programs: nodes of all sequences, one after another */
     GArray *signatures; /* of RepeatSignature, with CleaningRules.repeats: one per document */
-    char *where;        /* file and line of the first document */
-    int64_t duplicates, empty, unlicensed;
-    double least_hash;   /* smallest hash in [0, 1) of its documents, by which --valid chooses; 1 means that it has no
-                            document */
-    uint64_t done_bytes; /* bytes of the (compressed) corpus that had been read after this job */
-    GError *error;       /* ends the run after the documents of this job; NULL means none */
+    char *where;        /* file and line of the job's first document */
+    int64_t duplicates, empty,
+        unlicensed;      /* number of documents left out while reading: repeated, empty, without an accepted licence */
+    double least_hash;   /* smallest hash, in [0, 1), of the job's documents (the hash by which --valid chooses held-out
+                            documents); 1 means that the job has no document */
+    uint64_t done_bytes; /* number of bytes on disk that had been read when the job was complete */
+    GError *error;       /* error that ends the run after the documents of this job; NULL means none */
     bool last;           /* no job comes after this one */
 } PipelineJob;
 
 typedef struct Pipeline Pipeline;
 
-/* Starts the threads; NULL on an error. seen: NULL means that duplicates are kept. */
+/* Starts the threads; NULL on an error. seen: the set of texts read so far; NULL means that repeated documents are
+ * kept. */
 Pipeline *pipeline_open(const Tokenizer *tok, Corpus *corpus, SeenTable *seen, const PrepareOptions *options,
                         GError **error);
-/* Stops and joins the threads, at any time. */
+/* Stops and joins the threads and frees the pipeline. May be called at any time. */
 void pipeline_close(Pipeline *pipeline);
-/* The next job, tokenized; the job of the call before becomes invalid. */
+/* Returns the next job, tokenized. It is valid until the next call. */
 PipelineJob *pipeline_next(Pipeline *pipeline);

@@ -1,8 +1,8 @@
 /* repeats.h: near-deduplication by MinHash (Broder 1997) with bands: finds documents of a corpus that nearly repeat an
  * earlier one. Each of 256 hash functions gives a minimum over all 5-grams of words (words.h); two documents have the
- * same minimum with probability J, the Jaccard index of their sets of 5-grams. A document repeats an earlier one if all
- * 16 minima of one of 16 bands are equal. This has probability 1 - (1 - J^16)^16, which is 0.05 for J = 0.7, 0.36 for
- * 0.8 and 0.96 for 0.9. */
+ * same minimum with probability J, the Jaccard index of their sets of 5-grams. The 256 minima are divided into 16 bands
+ * of 16. Two documents count as near duplicates if they have all 16 minima of some band in common. This has probability
+ * 1 - (1 - J^16)^16, which is 0.05 for J = 0.7, 0.36 for J = 0.8 and 0.96 for J = 0.9. */
 #pragma once
 
 #include "data/prepare/seen_table.h"
@@ -13,11 +13,11 @@ enum { REPEAT_BANDS = 16, REPEAT_ROWS = 16, REPEAT_WORDS = 5 };
 
 /* The MinHash signature of a document. */
 typedef struct RepeatSignature {
-    uint64_t bands[REPEAT_BANDS][2]; /* hashes of the bands; undefined if has_runs is false */
-    bool has_runs;                   /* the document has at least five words; otherwise it repeats no other */
+    uint64_t bands[REPEAT_BANDS][2]; /* a 128-bit hash of the minima of each band; undefined if has_runs is false */
+    bool has_runs; /* the document has at least five words; a shorter document is no near duplicate of any other */
 } RepeatSignature;
 
 /* Computes the signature of a text. Thread-safe. */
 void repeats_sign(const char *text, size_t bytes, RepeatSignature *out);
-/* Adds a document to the earlier ones (`before`); *repeats becomes whether it nearly repeats one of them. */
+/* Sets *repeats to whether a document nearly repeats one of the earlier documents (`before`), then adds it to them. */
 bool repeats_add(SeenTable *before, const RepeatSignature *document, bool *repeats, GError **error);

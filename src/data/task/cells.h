@@ -1,15 +1,16 @@
 /* cells.h: reads the rows of a text file (plain, .gz or .zst) and splits them into cells at a delimiter. With quotes
- * (RFC 4180) a cell may be written "…" and then contain delimiters, line ends and doubled quotes (""). Memory is
- * bounded by the longest row. */
+ * (RFC 4180) a cell may be enclosed in quotes ("…"); it may then contain delimiters, line ends, and quotes that are
+ * written twice (""). Memory use is bounded by the longest row. */
 #pragma once
 
 #include "base/error.h"
 
 #include <stdint.h>
 
+/* How the cells of a row are written. */
 typedef struct CellFormat {
     char delimiter; /* 0 means that a whole line is one cell */
-    bool quotes;
+    bool quotes;    /* cells may be enclosed in quotes, as in RFC 4180 */
 } CellFormat;
 
 typedef struct CellReader CellReader;

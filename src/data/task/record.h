@@ -7,29 +7,29 @@
 
 #define RECORD_LEVELS 8
 
-/* A record from nested JSON has one level per list that contains it: in SQuAD the file, the article, the paragraph and
- * the question. Any other record has one level. */
+/* A record from nested JSON consists of several objects (levels), each of which contains the next: in SQuAD the file,
+ * an article, a paragraph and a question. Any other record has one level. */
 typedef struct Record {
-    const json_t *levels[RECORD_LEVELS]; /* objects, the innermost last; borrowed */
+    const json_t *levels[RECORD_LEVELS]; /* the objects, the innermost last; they belong to the reader */
     int n_levels;
     const char *where;      /* "train.tsv:17", for errors */
     const char *text;       /* JSON lines: the unchanged line of the file; NULL in other formats */
-    const char *columns;    /* names of the columns of a table, for errors; NULL means JSON */
+    const char *columns;    /* for errors: names of the columns of a table; NULL means that the record is from JSON */
     const char *short_name; /* name of a field whose text is shortened to its first (or last) short_bytes bytes; NULL
                                means none */
     size_t short_bytes;
-    bool short_start; /* keep the last bytes instead of the first */
+    bool short_start; /* true: the last bytes of that text are kept; false: the first bytes */
 } Record;
 
-/* Appends the texts (char *, g_free) of a field. A name with dots leads into objects: "passage.text". A list in this
- * path gives the texts of all its items, or of one item: "test_list.0" is the first. A number n that is not a name is
- * column n of a table. The innermost level that has the name is used. Numbers, true and false are written as in JSON.
- * False without an error if the record has no such field, or it is null; false with an error if the field is no text.
- */
+/* Appends the texts (char *, freed with g_free) of a field. A name with dots leads into objects: "passage.text". A list
+ * in this path gives the texts of all its items, or of one item: "test_list.0" is the first. A number n that is not a
+ * name is column n of a table. If several levels have a field of this name, the innermost level counts. Numbers, true
+ * and false are written as in JSON. Returns false without an error if the record has no such field or the field is
+ * null; false with an error if the field is no text. */
 bool record_texts(const Record *record, const char *name, GPtrArray *texts, GError **error);
 /* The JSON value of a field; NULL if there is none. */
 const json_t *record_value(const Record *record, const char *name);
-/* Sets the error for a field that the record lacks, or that is null; returns false. */
+/* Sets the error for a field that the record lacks or that is null; returns false. */
 bool record_fail_missing(const Record *record, const char *name, GError **error);
 /* record_fail_missing for the first of `fields` (char *) that the record lacks. */
 bool record_fail_missing_of(const Record *record, const GPtrArray *fields, GError **error);

@@ -1,19 +1,21 @@
-/* special.h: functions of single tasks that templates cannot express; and the steps of making a plain example, which
- * these functions share. */
+/* special.h: functions that make or judge examples of single benchmarks, for what templates cannot express; and the
+ * steps of making an ordinary example, which these functions share. */
 #pragma once
 
 #include "data/task/task.h"
 
-/* Fills a template. If the record lacks one of its fields, *missing becomes true and *out NULL. */
+/* Sets *out to a template filled with the fields of a record. If the record lacks one of the template's fields,
+ * *missing becomes true and *out NULL. */
 bool example_fill(const Task *task, const Record *record, const char *template, char **out, bool *missing,
                   GError **error);
-/* Sets the input from the task's template; a missing field is an error. */
+/* Sets out->input from the task's template; a field that the record lacks is an error. */
 bool example_take_input(const Task *task, const Record *record, TaskExample *out, GError **error);
-/* Sets the targets and whether they are known. */
+/* Sets out->targets and out->known. */
 bool example_take_targets(const Task *task, const Record *record, TaskExample *out, GError **error);
-/* Whether the record has texts for all fields of a template, and all are white space, as in an empty cell. */
+/* Whether the record has all fields of a template, and all these fields are only white space, as an empty cell is. */
 bool example_is_blank(const Record *record, const char *template);
-/* The label for a value, as the target spells it. g_free; NULL means that the value is none of the task's labels. */
+/* The name in the task's `labels` for the value of a target. Free with g_free; NULL means that the value is none of the
+ * task's labels. */
 char *example_label(const Task *task, const char *value);
 
 /* STS-B: round(5 y) / 5 with one digit, computed in f32, rounding half to even; NULL if the text is no number. */
@@ -21,7 +23,7 @@ char *round_fifth(const char *text);
 /* MultiRC: replaces <br> by a space and removes <b> and </b>. */
 char *strip_markup(const char *field, char *text);
 bool multirc_make(const Task *task, const Record *record, TaskExample *out, GError **error);
-/* ReCoRD: entities are taken from the passage, without duplicates, sorted; @highlight lines become sentences. */
+/* ReCoRD: lists the entities of the passage, sorted and without duplicates; "@highlight" lines become sentences. */
 bool record_task_make(const Task *task, const Record *record, TaskExample *out, GError **error);
 /* WSC: the input is "wsc: … *pronoun* …", the target the candidate referent; only examples with a right candidate are
  * trained on. A prediction counts as "True" if its words without determiners are a subset of the candidate's, or vice
@@ -30,11 +32,11 @@ bool wsc_make(const Task *task, const Record *record, TaskExample *out, GError *
 void wsc_grade(const TaskExample *example, char **prediction, GPtrArray *references);
 /* CNN/Daily Mail: puts a line end after each " . ", since ROUGE-Lsum separates sentences at line ends. */
 void break_sentences(const TaskExample *example, char **prediction, GPtrArray *references);
-/* Hyperpartisan news, as t5-experiments: a prediction is "true" if it is that word in any case, without punctuation and
- * articles; anything else is "false". */
+/* Hyperpartisan news, as t5-experiments judges it: a prediction counts as "true" if it is the word "true" when case,
+ * punctuation and articles are ignored; any other prediction counts as "false". */
 void true_or_false(const TaskExample *example, char **prediction, GPtrArray *references);
-/* CodeXGLUE: replaces white space of programs by single spaces and removes it at the ends, as CodeXGLUE's run.py does.
- */
+/* CodeXGLUE: replaces each run of white space in a program by one space and removes white space at the ends, as
+ * CodeXGLUE's run.py does. */
 char *single_spaces(const char *field, char *text);
 /* CodeXGLUE: removes white space at the ends of predictions and references. */
 void strip_ends(const TaskExample *example, char **prediction, GPtrArray *references);

@@ -1,5 +1,6 @@
-/* ffrecord.h: files of FFRecord (.ffr): u32 CRC-32 of the next three, i64 number of records n, u32 CRC-32 of each
- * record, i64 offsets of the records, and the records; little-endian. The last record ends with the file. */
+/* ffrecord.h: reads and writes files of FFRecord (.ffr), a format for records of bytes. In this order a file has,
+ * little-endian: u32 CRC-32 of the next three fields; i64 number of records n; n × u32 CRC-32 of each record; n × i64
+ * offset of each record in the file; the records. The last record ends at the end of the file. */
 #pragma once
 
 #include "base/error.h"
@@ -7,15 +8,15 @@
 #include <stdint.h>
 
 typedef struct FFRecord FFRecord; /* read-only; thread-safe */
-/* Checks the CRC of the header, and every offset against the file's size. */
+/* Opens a file. It is an error if the CRC-32 of the header is wrong, or if an offset does not fit the file's size. */
 FFRecord *ffrecord_open(const char *path, GError **error);
 void ffrecord_close(FFRecord *file);
-int64_t ffrecord_count(const FFRecord *file);
+int64_t ffrecord_count(const FFRecord *file); /* number of records */
 int64_t ffrecord_bytes(const FFRecord *file); /* size of the file */
-/* Replaces `out` by the bytes of a record, and checks its CRC. */
+/* Sets `out` to the bytes of record number `record`. It is an error if the record's CRC-32 is wrong. */
 bool ffrecord_read(const FFRecord *file, int64_t record, GByteArray *out, GError **error);
 
-/* Called for a record: replaces `out` by its bytes. */
+/* Callback of ffrecord_write: sets `out` to the bytes of record number `record`. */
 typedef bool (*FFRecordFn)(void *context, int64_t record, GByteArray *out, GError **error);
-/* Writes n records; `give` is called twice for each. */
+/* Writes a file of n records. `give` is called twice for each record: for its CRC-32 and length, and to write it. */
 bool ffrecord_write(const char *path, int64_t n, FFRecordFn give, void *context, GError **error);

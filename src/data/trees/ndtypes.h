@@ -1,9 +1,13 @@
-/* ndtypes.h: AST-T5's side files. FOLDER/dict_ndtype.txt is a dictionary of fairseq. A dataset
- * FOLDER/LANG/SPLIT.{bin,idx} has side files FOLDER/LANG/ndtypes/SPLIT.{bin,idx}: for each document the ids of three
- * symbols per event of a traversal of its tree, then the id of </s>. The symbols of an event are p000012: before which
- * token it happens; "(" or ")": a node begins or ends; _LANG_TYPE: the type of the node.
- * FOLDER/LANG/ndtypes/ffr/SPLIT.ffr has the same content in another format: one record of FFRecord per document, with
- * one u32 per event: position << 18 | parenthesis << 14 | type. So ids are below 2^14 (parentheses below 2^4). */
+/* ndtypes.h: AST-T5's side files, which hold the syntax tree of each document of a dataset.
+ * - FOLDER/dict_ndtype.txt lists the symbols of the side files, as a dictionary of fairseq.
+ * - A dataset FOLDER/LANG/SPLIT.{bin,idx} has side files FOLDER/LANG/ndtypes/SPLIT.{bin,idx}. A document of the side
+ * files lists the events of a traversal of the tree: a node begins or a node ends. Each event is the ids of three
+ * symbols; the id of </s> follows the last event.
+ * - The three symbols of an event are "p000012" (the event happens before token 12), "(" or ")" (a node begins or ends)
+ * and "_LANG_TYPE" (language and type of the node).
+ * - FOLDER/LANG/ndtypes/ffr/SPLIT.ffr has the same events as a file of FFRecord: one record per document, with one u32
+ * per event, which is position << 18 | parenthesis << 14 | type. So an id is below 2^14, and the id of a parenthesis
+ * below 2^4. */
 #pragma once
 
 #include "data/trees/trees.h"
@@ -14,9 +18,10 @@
 #define NDTYPE_DICTIONARY "dict_ndtype.txt"
 
 typedef struct NdtypeEvent {
-    uint32_t position, mark, type; /* ids in the dictionary of the three symbols; mark: "(" or ")" */
+    uint32_t position, mark, type; /* ids in the dictionary of the event's three symbols; mark: the id of "(" or ")" */
 } NdtypeEvent;
 
+/* An event as the u32 of an FFRecord file, and back. */
 static inline uint32_t ndtype_pack(NdtypeEvent event)
 {
     return event.position << 18 | event.mark << 14 | event.type;
@@ -27,21 +32,23 @@ static inline NdtypeEvent ndtype_unpack(uint32_t packed)
     return (NdtypeEvent){ packed >> 18, packed >> 14 & (NDTYPE_MARKS - 1), packed & (NDTYPE_IDS - 1) };
 }
 
-/* The path FOLDER/LANG/ndtypes/SPLIT for the path prefix FOLDER/LANG/SPLIT. g_free. */
+/* The path FOLDER/LANG/ndtypes/SPLIT for the path prefix FOLDER/LANG/SPLIT. Free with g_free. */
 char *ndtypes_prefix(const char *prefix);
-/* FOLDER/LANG/ndtypes/ffr/SPLIT.ffr. g_free. */
+/* FOLDER/LANG/ndtypes/ffr/SPLIT.ffr. Free with g_free. */
 char *ndtypes_ffrecord(const char *prefix);
-/* FOLDER/dict_ndtype.txt. g_free. */
+/* FOLDER/dict_ndtype.txt. Free with g_free. */
 char *ndtypes_dictionary(const char *prefix);
 
 typedef struct Ndtypes Ndtypes; /* read-only; thread-safe */
-/* Opens the side files. If the folder has a dictionary but no files for LANG, the dataset is text without trees. */
+/* Opens the side files of the dataset with this path prefix. If the folder has a dictionary but no side files for LANG,
+ * the dataset is text without trees. */
 Ndtypes *ndtypes_open(const char *prefix, GError **error);
 void ndtypes_close(Ndtypes *ndtypes);
 int64_t ndtypes_documents(const Ndtypes *ndtypes); /* -1 means text without trees, of any number of documents */
-int64_t ndtypes_bytes(const Ndtypes *ndtypes);     /* size of the files */
-/* As trees_read, trees_language and trees_type (trees.h). As in AST-T5, ")" without "(" is ignored, and a node without
- * ")" ends at the last event. Nodes without a token are left out. */
+int64_t ndtypes_bytes(const Ndtypes *ndtypes);     /* size of the side files in bytes */
+/* ndtypes_read, ndtypes_language and ndtypes_type do what trees_read, trees_language and trees_type (trees.h) do. As in
+ * AST-T5, a ")" without "(" is ignored, and a node without ")" ends at the last event. Nodes that cover no token are
+ * left out. */
 bool ndtypes_read(const Ndtypes *ndtypes, int64_t document, int64_t n_tokens, int *language, GArray *nodes,
                   GError **error);
 const char *ndtypes_language(const Ndtypes *ndtypes, int language);

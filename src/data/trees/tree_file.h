@@ -1,4 +1,4 @@
-/* tree_file.h: constants of the file format PREFIX.tree, which trees.h describes. */
+/* tree_file.h: constants and footer of the file format PREFIX.tree, which trees.h describes. */
 #pragma once
 
 #include "data/trees/trees.h"

@@ -10,6 +10,7 @@ extern const TokenizerTrainer trainer_byte_bpe;
 
 /* Pieces are sequences of bytes. Files spell each byte as one visible Unicode character, by GPT-2's table: the piece
  * " the" has the name "Ġthe". */
-char *byte_bpe_name(const char *bytes, size_t n); /* the name of a piece; g_free */
-/* The bytes of a piece, *n of them (n may be NULL); NULL if the name has a character outside the table. g_free. */
+char *byte_bpe_name(const char *bytes, size_t n); /* the name of a piece; free with g_free */
+/* The bytes of a piece, *n of them (n may be NULL); NULL if the name has a character outside the table. Free with
+ * g_free. */
 char *byte_bpe_bytes(const char *name, size_t *n);

@@ -7,7 +7,7 @@
 G_BEGIN_DECLS
 
 /* Trains a model of type "unigram" or "bpe" on the lines of `next` (UTF-8) that hold at least one visible character;
- * *model becomes the bytes of the .model file (g_free). */
+ * *model becomes the bytes of the .model file (free with g_free). */
 bool sp_library_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
                       char **model, size_t *bytes, GError **error);
 

@@ -59,8 +59,8 @@ GString *sp_normalize(const SpModel *model, const char *text, size_t bytes);
 /* sp_normalize, which also sets *map, unless map is NULL, to the offset map of the result (text/offset_map.h;
  * g_array_unref). */
 GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, GArray **map);
-/* Converts the bytes of a .model file to a tokenizer.json; json_decref. NULL, with a user's error, if tokenizer.json
- * cannot express it: types other than unigram and BPE, and some flags (json.c). */
+/* Converts the bytes of a .model file to a tokenizer.json; free with json_decref. NULL, with a user's error, if
+ * tokenizer.json cannot express it: types other than unigram and BPE, and some flags (json.c). */
 json_t *sp_model_json(const char *data, size_t bytes, GError **error);
 
 /* ---- bpe.c: byte-pair encoding: starting from characters, repeatedly merges the two neighbours whose merged piece has

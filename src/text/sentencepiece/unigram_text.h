@@ -12,10 +12,11 @@ UnigramText *unigram_text_open(json_t *normalizer, json_t *pre_tokenizer, GError
 void unigram_text_close(UnigramText *text);
 /* Whether a space may be put before the first word, which decoding has to remove. */
 bool unigram_text_prefixes(const UnigramText *text);
-/* Applies only the character maps (Precompiled) of the normalizer to UTF-8 text; g_free. */
+/* Applies only the character maps (Precompiled) of the normalizer to UTF-8 text; free with g_free. */
 char *unigram_text_map(const UnigramText *text, const char *from, size_t bytes);
 /* Normalizes and splits UTF-8 text and calls fn with each word in order. starts_text: as in TokenizerKind.encode. *map,
- * unless map is NULL, becomes the offset map (text/offset_map.h) of all words, concatenated; g_array_unref. */
+ * unless map is NULL, becomes the offset map (text/offset_map.h) of all words, concatenated; free with
+ * g_array_unref. */
 bool unigram_text_each(const UnigramText *text, const char *from, size_t bytes, bool starts_text,
                        void (*fn)(void *context, const char *word, size_t bytes), void *context, GArray **map,
                        GError **error);

@@ -15,7 +15,7 @@ typedef struct Grammar Grammar;
 typedef struct Grammars Grammars; /* the grammars of a folder, sorted by name; read-only once open */
 
 /* The folder of grammars: $LOAM_GRAMMARS if set, otherwise loam/grammars in the user's data folder (~/.local/share).
- * g_free. */
+ * Free with g_free. */
 char *grammars_folder(void);
 /* Opens every NAME.so of a folder, which runs code of the file. folder NULL means grammars_folder(), which may be
  * missing; then the list is empty. */

@@ -19,7 +19,7 @@ typedef struct BertText BertText; /* a table of the text that each character bec
 /* The table for one of the sixteen combinations of options: made at the first call, never freed. Thread-safe. */
 const BertText *bert_text_of(BertTextOptions options);
 
-/* UTF-8 text normalized as by BertNormalizer; g_free. */
+/* UTF-8 text normalized as by BertNormalizer; free with g_free. */
 char *bert_text_normalize(const BertText *text, const char *chars, size_t bytes);
 
 #define BERT_TEXT_CHAR_BYTES 32   /* a length byte and the text that a character becomes */
