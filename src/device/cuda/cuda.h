@@ -1,10 +1,10 @@
-/* cuda.h: the cuda backend: NVIDIA GPUs, through loam-cuda.so, which is opened only when a GPU is requested, so that
- * the program runs without it. */
+/* cuda.h: the cuda backend, for NVIDIA GPUs. Its code is in the shared library loam-cuda.so, which is opened only when
+ * a GPU is requested, so that the program also runs on machines without it. */
 #pragma once
 
 #include "device/device.h"
 
-enum { CUDA_WHY = 400 };   /* most bytes of a reason for a failure, one line */
+enum { CUDA_WHY = 400 };   /* largest number of bytes of a text that gives the reason of a failure, one line */
 enum { CUDA_ALIGN = 256 }; /* bytes: sizes of allocations in a GPU's memory are rounded up to a multiple of this */
 
 typedef struct CudaGpu {
@@ -15,14 +15,17 @@ typedef struct CudaGpu {
 
 /* Whether the machine has an NVIDIA driver, libcuda.so.1. */
 bool cuda_has_driver(void);
-/* Opens loam-cuda.so once, and counts the GPUs. False with a reason if no GPU can be used: loam-cuda.so is missing, is
- * of another build or lacks a library; there is no driver, or it is too old; there is no GPU. The environment variable
- * LOAM_CUDA_BACKEND names another file instead of loam-cuda.so. */
+/* Opens loam-cuda.so, at the first call, and sets *n to the number of GPUs. If no GPU can be used, returns false and
+ * writes the reason to `why` (CUDA_WHY bytes): loam-cuda.so is missing, belongs to another build or lacks a library;
+ * the driver is missing or too old; the machine has no GPU. The environment variable LOAM_CUDA_BACKEND names another
+ * file instead of loam-cuda.so. */
 bool cuda_gpus(int *n, char *why);
+/* Sets *gpu to the properties of GPU number `index`. On failure returns false and writes the reason to `why`. */
 bool cuda_describe(int index, CudaGpu *gpu, char *why);
-/* Opens the GPU cuda:`index`. Dtypes are those of device_open_cpu. NULL with the reason in `why` (CUDA_WHY bytes). */
+/* Opens GPU number `index`, that is cuda:INDEX. The dtypes of its tensors are those of device_open_cpu. On failure
+ * returns NULL and writes the reason to `why` (CUDA_WHY bytes). */
 Device *device_open_cuda(int index, Precision precision, char *why);
-/* Reserves `bytes` of a GPU's memory by one allocation, from which device_alloc then allocates as long as it fits. To
- * be called before the first device_alloc. False if the GPU does not have enough memory. Does nothing on a device that
- * is not a GPU. */
+/* Allocates `bytes` of a GPU's memory at once; device_alloc then takes its memory from this allocation while enough of
+ * it is free. To be called before the first device_alloc. False if the GPU does not have enough memory. Does nothing on
+ * a device that is not a GPU. */
 bool cuda_reserve(Device *dev, size_t bytes);

@@ -1,29 +1,31 @@
-/* attention.h: the common part of the attention kernels: arguments, which thread block works on which sequence and
- * head, which keys a query may attend to. attention_tiles.h has matrix products in f32 on CUDA cores, attention_mma.h
- * products of bf16 and f16 on tensor cores. */
+/* attention.h: the common part of the attention kernels: their arguments, the sequence and head that a thread block
+ * works on, the keys that a query may attend to. attention_tiles.h has the matrix products of f32 on CUDA cores,
+ * attention_mma.h those of bf16 and f16 on tensor cores. */
 #pragma once
 
 #include "device/cuda/kernels/each.h"
 #include "device/cuda/kernels/mask.h"
 #include "device/cuda/kernels/reduce.h"
 
+/* Largest number of channels of a head. */
 enum { MOST_CHANNELS = 256 };
 
-/* Arguments of a kernel. Pointers of `spec` to memory of the host are not used. */
+/* Arguments of an attention kernel. Pointers in `spec` to memory of the host are not used; `layout` and `distance` are
+ * copies of what they point to. */
 struct Attn {
     AttnSpec spec;
-    BlockLayout layout; /* blocks 0 means none */
+    BlockLayout layout; /* block-sparse layout; blocks 0 means that there is no layout */
     AttnDistance distance;
     View q, k, v, bias, table;
-    Mask mask;
-    int64_t dim;
-    int group; /* query heads per key head */
+    Mask mask;   /* dropout */
+    int64_t dim; /* channels of a head */
+    int group;   /* number of query heads that share a key head */
 };
 
-/* One sequence and one query head, with the key head that it reads. */
+/* One sequence and one query head: the pairs of a query and a key that a thread block works on. */
 struct Pairs {
-    AttnSequence of;
-    int64_t q0, k0; /* rows of the sequence's first query and first key */
+    AttnSequence of; /* numbers of queries and keys, prefix_length */
+    int64_t q0, k0;  /* rows of the sequence's first query and first key */
     int seq, head;
 };
 
@@ -62,8 +64,8 @@ static __device__ inline Pairs pairs_of(const Attn &attn, int seq, int head)
     return pairs;
 }
 
-/* First channel of the query head in q, o and their gradients (q_channel), and of the key head in k, v and theirs
- * (k_channel). */
+/* First column of the query head in q, o and their gradients (q_channel), and of its key head in k, v and their
+ * gradients (k_channel). */
 static __device__ inline int64_t q_channel(const Attn &attn, const Pairs &pairs)
 {
     return pairs.head * attn.dim;
@@ -74,7 +76,7 @@ static __device__ inline int64_t k_channel(const Attn &attn, const Pairs &pairs)
     return pairs.head / attn.group * attn.dim;
 }
 
-/* Whether the layout has the block of key j for the query at `position`. */
+/* Whether the block-sparse layout lets the query at `position` attend to the block of key j. */
 static __device__ inline bool in_layout(const Attn &attn, const Pairs &pairs, int64_t position, int64_t j)
 {
     const BlockLayout &layout = attn.layout;
@@ -85,8 +87,8 @@ static __device__ inline bool in_layout(const Attn &attn, const Pairs &pairs, in
     return false;
 }
 
-/* Whether any of n_queries queries from i on attends to any of n_keys keys from j on. Every warp computes it, with the
- * same result. */
+/* Whether any of the queries [i, i + n_queries) attends to any of the keys [j, j + n_keys). All lanes of a warp must
+ * call it together; all get the same result. */
 static __device__ inline bool tile_wanted(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
                                           int n_keys)
 {
@@ -119,12 +121,12 @@ static __device__ inline float bias_of(const Attn &attn, const Pairs &pairs, int
     return load_one(attn.bias, pairs.head, bias_column(attn, pairs, i, j));
 }
 
-/* Sets the rows of tokens that belong to no sequence to zero. */
+/* A function for each_vec (each.h) that sets the rows of x for tokens that belong to no sequence to zero. */
 struct ClearOutside {
     View x;
     const int32_t *cu;
     int n_seq;
-    bool columns; /* tokens are the columns of x, not its rows */
+    bool columns; /* true: the columns of x are tokens; false: its rows are */
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
         int64_t begin = cu[0], end = cu[n_seq];

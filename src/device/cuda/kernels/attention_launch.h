@@ -1,34 +1,38 @@
-/* attention_launch.h: outputs of the attention kernels, and functions that launch kernels of another file. */
+/* attention_launch.h: the outputs of the attention kernels, and the functions that launch attention kernels of other
+ * files. */
 #pragma once
 
 #include "device/cuda/kernels/attention.h"
 
+/* Outputs of attention forward. */
 struct FwdOutputs {
     View o;
-    float *lse; /* (heads, queries), with rows lse_ld numbers apart */
+    float *lse; /* (heads, queries) log-sum-exp of the scores; rows are lse_ld numbers apart */
     int64_t lse_ld;
 };
 
+/* Tensors of attention backward, besides its Attn. */
 struct Gradients {
     View dq, dk, dv, dout, o, dtable;
     const float *lse;
-    int64_t lse_ld, queries; /* rows of q */
-    float *delta;            /* (heads, queries): dout·o of each query and head */
-    float *diagonals; /* sums of each tile of queries for the gradient of the bias (diagonals_of); NULL means that it is
-                         not computed */
+    int64_t lse_ld, queries; /* number of rows of q */
+    float *delta;            /* (heads, queries): dot product of dout and o, per query and head */
+    float *diagonals; /* partial sums for the gradient of the bias (diagonals_of); NULL means that this gradient is not
+                         computed */
 };
 
-/* For the gradient of the bias, each tile of DIAGONAL_QUERIES queries of a sequence and head stores the sums of ds
- * along diagonals, at index key - query + DIAGONAL_QUERIES - 1, where query is counted from the tile's first query and
- * key from the sequence's first key. */
+/* The gradient of the bias (relative positions) is the sum of ds, the gradient of the scores, along the diagonals key -
+ * query. Each tile of DIAGONAL_QUERIES queries of a sequence and head stores its own sums, at index key - query +
+ * DIAGONAL_QUERIES - 1; query is counted from the tile's first query, key from the sequence's first key. */
 enum { DIAGONAL_QUERIES = 64 };
 
+/* The number of diagonals of a tile with this number of keys. */
 HOST_DEVICE static inline int64_t diagonals_used(int64_t keys)
 {
     return keys + DIAGONAL_QUERIES - 1;
 }
 
-/* The sums of tile `tile` of `tiles`; NULL if they are not computed. */
+/* The sums of tile number `tile` of the `tiles` tiles of a sequence and head; NULL if they are not computed. */
 HOST_DEVICE static inline float *diagonals_of(const AttnSpec &spec, const Gradients &g, int seq, int head, int tile,
                                               int tiles)
 {
@@ -36,12 +40,13 @@ HOST_DEVICE static inline float *diagonals_of(const AttnSpec &spec, const Gradie
     return g.diagonals ? g.diagonals + number * diagonals_used(spec.max_k) : NULL;
 }
 
+/* Whether attention runs on tensor cores: its operands are bf16 or f16, and there are no embeddings of distances. */
 static inline bool attn_on_tensor_cores(const Attn &attn)
 {
     return attn.q.dtype != DT_F32 && attn.table.p == NULL;
 }
 
-/* Attention forward on tensor cores: for operands of bf16 or f16, without embeddings of distances. */
+/* Attention forward on tensor cores, for a call with attn_on_tensor_cores. */
 void attention_mma_fwd(Gpu *gpu, const Attn &attn, const FwdOutputs &to);
 /* Computes dq, dk, dv and g.diagonals on tensor cores; g.delta must have been computed. */
 void attention_mma_bwd(Gpu *gpu, const Attn &attn, const Gradients &g);

@@ -1,10 +1,10 @@
-/* attention_mma.h: tiles of attention on tensor cores, for bf16 and f16 (fragments.h): scores, dropout, the bias of
- * relative positions and its gradient.
+/* attention_mma.h: computes tiles of attention scores on tensor cores, for bf16 and f16: scores, dropout, the bias of
+ * relative positions. fragments.h explains the matrices (16,16) and (16,8) of which a tile consists.
  *
- * A tile has 8 N columns, and 16 M rows per warp (M matrices of 16 rows) for each of MMA_WARPS warps. In forward and
- * for the gradient of queries, rows are queries and columns are keys; for the gradients of keys and values, rows are
- * keys and columns are queries. So the probabilities are the left operand of the second matrix product and stay in
- * registers. Scores are multiplied by log2(e), so that probabilities are powers of 2. */
+ * A tile has 8 N columns and, for each of the MMA_WARPS warps of a block, 16 M rows. In forward and for the gradient of
+ * queries, rows are queries and columns are keys; for the gradients of keys and values, rows are keys and columns are
+ * queries. In both cases the probabilities are the left operand of the next matrix product and stay in registers.
+ * Scores are multiplied by log2(e), so that probabilities are powers of 2. */
 #pragma once
 
 #include "device/cuda/kernels/attention.h"
@@ -14,7 +14,7 @@ enum { MMA_WARPS = 4, MMA_THREADS = MMA_WARPS * WARP };
 #define LOG2_E 1.44269504088896341f
 #define LN_2   0.69314718055994531f
 
-/* Row and column of the tile for element c[m][n][2h + e] of this lane. */
+/* Row and column of the tile that the calling lane holds in its element c[m][n][2h + e], for h and e 0 or 1. */
 static __device__ inline int row_of(int first_row, int m, int h)
 {
     return first_row + 16 * m + 8 * h + lane_row();
@@ -25,11 +25,12 @@ static __device__ inline int column_of(int n, int e)
     return 8 * n + lane_col() + e;
 }
 
+/* Unrolled loops: over one index, and over all elements c[m][n][2h + e] of a lane. */
 #define EACH(m, M)     UNROLL for (int m = 0; m < (M); m++)
 #define EACH_SUM(M, N) EACH(m, M) EACH(n, N) EACH(h, 2) EACH(e, 2)
 
-/* The first tile of keys from j on to which a query of the tile attends; a result at or after the last key means that
- * there is none. */
+/* The first key of the next tile of keys, from key j on, that any of the queries [i, i + n_queries) attends to; a
+ * result that is not below pairs.of.tk means that there is none. */
 static __device__ inline int64_t next_keys(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
                                            int n_keys)
 {
@@ -38,7 +39,8 @@ static __device__ inline int64_t next_keys(const Attn &attn, const Pairs &pairs,
     return j;
 }
 
-/* Whether every existing query of the tile attends to every existing key of the tile. */
+/* Whether every query of [i, i + n_queries) attends to every key of [j, end_of_keys); queries beyond the end of the
+ * sequence do not count. */
 static __device__ inline bool tile_full(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
                                         int64_t end_of_keys)
 {
@@ -48,8 +50,8 @@ static __device__ inline bool tile_full(const Attn &attn, const Pairs &pairs, in
     return attn.layout.blocks == 0 && begin <= j && end >= end_of_keys;
 }
 
-/* The keys of a tile to which one query attends: those of [begin, end), counted from the tile's first key, whose group
- * of four keys has its bit set in `groups`. */
+/* The keys of a tile that one query attends to: key x of the tile if begin <= x < end, and bit x / 4 of `groups` is
+ * set. */
 struct Seen {
     int begin, end;
     uint32_t groups;
@@ -60,6 +62,7 @@ static __device__ inline bool is_seen(const Seen &seen, int key)
     return key >= seen.begin && key < seen.end && (seen.groups >> key / 4 & 1);
 }
 
+/* The keys that query i attends to, of the tile of keys [j, j + n_keys). */
 static __device__ inline Seen seen_by(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j, int n_keys)
 {
     Seen seen = { 0, 0, ~0u };
@@ -82,12 +85,13 @@ static __device__ inline Seen seen_by(const Attn &attn, const Pairs &pairs, int6
     return seen;
 }
 
-/* The biases of a tile of QUERIES × KEYS pairs, times log2(e): of[key - query + QUERIES - 1]. A thread loads its part
- * into registers while the previous tile is computed (fetch), and stores it in shared memory afterwards (put). */
+/* The biases for a tile of QUERIES × KEYS pairs, times log2(e): of[key - query + QUERIES - 1]. */
 template <int QUERIES, int KEYS> struct BiasStrip {
     float of[QUERIES + KEYS];
 };
 
+/* Loads a BiasStrip in two steps: `fetch` loads the calling thread's part into registers, while the previous tile is
+ * still used; `put` stores it in shared memory. */
 template <int QUERIES, int KEYS> struct BiasFetch {
     enum { N = QUERIES + KEYS - 1, SHARE = (N + MMA_THREADS - 1) / MMA_THREADS };
     float held[SHARE];
@@ -111,9 +115,10 @@ template <int QUERIES, int KEYS> struct BiasFetch {
     }
 };
 
-/* Dropout: four words decide on eight keys of a query (base/philox.h). Each lane computes the words of different pairs
- * than its neighbours; then the lanes exchange them. Bit 4n + 2h + e of keep[m] is set if element 2h + e of c[m][n] is
- * kept. */
+/* Dropout: four Philox words decide on eight keys of a query (base/philox.h). Each lane computes the words for other
+ * pairs of query and keys than its neighbours; then the lanes exchange the words. In the result, bit 4n + 2h + e of
+ * keep[m] is set if dropout keeps element c[m][n][2h + e]. Here: swaps `low` of the upper lane of two with `high` of
+ * the other lane; the lanes' numbers differ by `lanes`. */
 static __device__ inline void exchange(uint32_t &low, uint32_t &high, bool upper, int lanes)
 {
     uint32_t got = __shfl_xor_sync(ALL_LANES, upper ? low : high, lanes);
@@ -123,6 +128,7 @@ static __device__ inline void exchange(uint32_t &low, uint32_t &high, bool upper
         high = got;
 }
 
+/* The Philox words that decide on a query and the block of eight keys that contains `key`. */
 static __device__ inline PhiloxWords words_of(const Attn &attn, const Pairs &pairs, int64_t query, int64_t key)
 {
     const Mask &mask = attn.mask;
@@ -133,8 +139,8 @@ static __device__ inline PhiloxWords words_of(const Attn &attn, const Pairs &pai
                       (uint32_t)(key / PHILOX_ELEMENTS));
 }
 
-/* Rows are queries from i on, columns keys from j on: the four lanes of a row hold the eight keys of column block n;
- * each lane computes the words of one of four n. */
+/* Sets keep for a tile whose rows are queries from i on and whose columns are keys from j on. The four lanes that hold
+ * a row have the eight keys of columns [8n, 8n + 8); each of them computes the words for one of four n. */
 template <int M, int N>
 static __device__ inline void keep_of_queries(uint32_t (&keep)[M], const Attn &attn, const Pairs &pairs, int64_t i,
                                               int first_row, int64_t j)
@@ -161,7 +167,7 @@ static __device__ inline void keep_of_queries(uint32_t (&keep)[M], const Attn &a
     }
 }
 
-/* Exchanges the halves of words between lanes g and g ^ 1. */
+/* Exchanges 16-bit halves of words between lanes whose rows g and g ^ 1 are neighbours (4 lanes apart). */
 static __device__ inline void exchange_halves(uint32_t &first, uint32_t &second, bool upper)
 {
     uint32_t sent = upper ? (first & 0xFFFF) | second << 16 : first >> 16 | (second & 0xFFFF0000u);
@@ -170,8 +176,9 @@ static __device__ inline void exchange_halves(uint32_t &first, uint32_t &second,
     second = upper ? (second & 0xFFFF0000u) | got >> 16 : (second & 0xFFFF) | (got & 0xFFFF0000u);
 }
 
-/* Rows are keys from j on, columns queries from i on: the eight lanes with the same t hold the eight keys of a query;
- * each lane computes the words of one of eight combinations: two n, two e, two h. */
+/* Sets keep for a tile whose rows are keys from j on and whose columns are queries from i on. The eight lanes 4g + t
+ * with the same t hold eight keys of a query; each of them computes the words for one combination of two n, two e and
+ * two h. */
 template <int M, int N>
 static __device__ inline void keep_of_keys(uint32_t (&keep)[M], const Attn &attn, const Pairs &pairs, int64_t i,
                                            int64_t j, int first_row)
@@ -205,8 +212,8 @@ static __device__ inline bool is_kept(uint32_t keep, int n, int h, int e)
     return keep >> (4 * n + 2 * h + e) & 1;
 }
 
-/* Rows are queries, columns keys. Completes the scores of the tile: (scale q·k + bias) log2(e); -inf if the query does
- * not attend to the key. */
+/* Turns the products q·k of a tile, whose rows are queries and columns keys, into scores: (scale q·k + bias) log2(e),
+ * or -inf if the query does not attend to the key. */
 template <class Sizes, int M, int N>
 static __device__ inline void finish_scores(float (&s)[M][N][4], const Attn &attn, const Pairs &pairs, int64_t i,
                                             int64_t j, int first_row,
@@ -232,7 +239,8 @@ static __device__ inline void finish_scores(float (&s)[M][N][4], const Attn &att
     }
 }
 
-/* Starts the copy of a tile of keys and values; stores which groups of keys each query attends to. */
+/* Starts the asynchronous copy of a tile of keys and values to shared memory, and stores there which groups of keys
+ * each query attends to (Seen.groups). */
 template <class Sizes>
 static __device__ inline void stage_keys(typename Sizes::Shared *shared, int turn, const Attn &attn, const Pairs &pairs,
                                          int64_t i, int64_t j)
@@ -246,8 +254,8 @@ static __device__ inline void stage_keys(typename Sizes::Shared *shared, int tur
 }
 
 /* Double buffering of tiles of keys: begin_keys loads the first tile, from key j on; await_keys waits for the current
- * tile and starts the next, finish_keys completes this. `next` at or after the last key means that there is no next
- * tile. */
+ * tile and starts to load the next one, from key `next` on; finish_keys completes the loading of the next tile. A
+ * `next` that is not below pairs.of.tk means that there is no next tile. */
 template <class Sizes>
 static __device__ inline void begin_keys(typename Sizes::Shared *shared, BiasFetch<Sizes::QUERIES, Sizes::KEYS> *bias,
                                          const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
@@ -288,7 +296,8 @@ static __device__ inline void finish_keys(typename Sizes::Shared *shared,
     bias.put(&shared->bias[turn ^ 1]);
 }
 
-/* Writes factor[m][h] · c to rows [row, end), channels [channel, channel + dim). */
+/* Writes the sums of a tile, multiplied by a factor per row (factor[m][h]), to columns [channel, channel + dim) of y;
+ * row 0 of the tile is row `row` of y, and rows from `end` on are dropped. */
 template <int DTYPE, int M, int N>
 static __device__ inline void store_rows(const View &y, const float (&c)[M][N][4], const float (&factor)[M][2],
                                          int64_t row, int64_t end, int first_row, int64_t channel, int64_t dim)

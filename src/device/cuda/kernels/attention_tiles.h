@@ -1,14 +1,16 @@
-/* attention_tiles.h: tiles of scores and products of tiles on CUDA cores, for f32 and for embeddings of distances.
+/* attention_tiles.h: computes tiles of attention scores, and their products with values, on CUDA cores, for f32 and for
+ * embeddings of distances.
  *
- * A block works on ATTN_TILE × ATTN_TILE pairs of queries and keys at a time, of one sequence and head: each thread has
- * ROWS queries and COLS consecutive keys; LANES consecutive threads have the same queries. CHANNELS channels at a time
- * are copied to shared memory as f32. The whole matrix of scores never exists. */
+ * A thread block works on one sequence and head, on a tile of ATTN_TILE queries × ATTN_TILE keys at a time. Each thread
+ * has ROWS queries and COLS consecutive keys; LANES consecutive threads have the same queries. CHANNELS channels at a
+ * time are copied to shared memory as f32. The whole matrix of scores is never in memory. */
 #pragma once
 
 #include "device/cuda/kernels/attention.h"
 
 enum { ATTN_TILE = 64, ROWS = 4, COLS = 4, LANES = 16, ATTN_THREADS = 256, CHANNELS = 32 };
 
+/* Shared memory of a block: chunks of two operands, and one number per pair of query and key, such as a probability. */
 struct AttnShared {
     float a[ATTN_TILE][CHANNELS + 1], b[ATTN_TILE][CHANNELS + 1];
     float pairs[ATTN_TILE][ATTN_TILE + 1];
@@ -25,7 +27,7 @@ static __device__ inline int first_col(void)
     return (int)threadIdx.x % LANES * COLS;
 }
 
-/* tile[r][c] = channel `channel` + c of row first + r; 0 for rows from `end` on and for c >= n. */
+/* Copies a chunk to shared memory: tile[r][c] = x[first + r][channel + c]; 0 if first + r >= end or c >= n. */
 static __device__ APART void stage(float (*tile)[CHANNELS + 1], const View &x, int64_t first, int64_t end,
                                    int64_t channel, int64_t n)
 {
@@ -38,7 +40,8 @@ static __device__ APART void stage(float (*tile)[CHANNELS + 1], const View &x, i
     }
 }
 
-/* sums[r][c] = a[a_row + r] · b[b_row + c] over `dim` channels; rows from a_end and b_end on count as 0. */
+/* sums[r][c] = dot product over `dim` channels of row a_row + r' of a and row b_row + c' of b, where r' and c' are the
+ * thread's r-th query and c-th key of the tile. Rows from a_end and from b_end on count as 0. */
 static __device__ inline void tile_products(float (&sums)[ROWS][COLS], AttnShared *shared, const View &a, int64_t a_row,
                                             int64_t a_end, int64_t a_channel, const View &b, int64_t b_row,
                                             int64_t b_end, int64_t b_channel, int64_t dim)
@@ -60,8 +63,8 @@ static __device__ inline void tile_products(float (&sums)[ROWS][COLS], AttnShare
     }
 }
 
-/* sums[chunk] += pairs x, or pairsᵀ x with `TRANSPOSED`, for the thread's ROWS rows and its OWN channels of each chunk
- * of CHANNELS channels; x has rows [row, end). */
+/* sums += shared->pairs · x, or with TRANSPOSED += shared->pairsᵀ · x, where x has rows [row, end) and `dim` channels
+ * from `channel` on. Of the result a thread has ROWS rows, and OWN channels of each chunk of CHANNELS channels. */
 enum { OWN = CHANNELS / LANES };
 template <int CHUNKS, bool TRANSPOSED>
 static __device__ inline void tile_accumulate(float (&sums)[CHUNKS][ROWS][OWN], AttnShared *shared, const View &x,
@@ -87,7 +90,8 @@ static __device__ inline void tile_accumulate(float (&sums)[CHUNKS][ROWS][OWN], 
     }
 }
 
-/* Writes factor · sums to rows [row, end). */
+/* Writes the sums of tile_accumulate, multiplied by a factor per row, to y; row 0 of the tile is row `row` of y, and
+ * rows from `end` on are dropped. */
 template <int CHUNKS>
 static __device__ inline void tile_store(const float (&sums)[CHUNKS][ROWS][OWN], const View &y, int64_t row,
                                          int64_t end, int64_t channel, int64_t dim, const float (&factor)[ROWS])
@@ -102,7 +106,7 @@ static __device__ inline void tile_store(const float (&sums)[CHUNKS][ROWS][OWN],
     }
 }
 
-/* Bit c is set if query i attends to key j + c. */
+/* Bit c of the result is set if query i attends to key j + c, for c < COLS. */
 static __device__ APART unsigned visible_keys(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
 {
     unsigned seen = 0;
@@ -117,7 +121,8 @@ static __device__ APART unsigned visible_keys(const Attn &attn, const Pairs &pai
     return seen;
 }
 
-/* q·e + k·e for the embedding e of the distance of query i and key j. */
+/* The part of a score that comes from the embedding e of the distance between query i and key j: q·e, and with
+ * distance.keys + k·e. */
 static __device__ APART float distance_score(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
 {
     int64_t row = attn.distance.table.d[0] / 2 + i + pairs.of.tk - pairs.of.tq - j;
@@ -134,7 +139,8 @@ static __device__ APART float distance_score(const Attn &attn, const Pairs &pair
     return sum;
 }
 
-/* Scores of the tile whose first query is i and first key j; -inf if the query does not attend to the key. */
+/* The thread's scores in the tile whose first query is i and first key is j; -inf if the query does not attend to the
+ * key. */
 static __device__ inline void tile_scores(float (&scores)[ROWS][COLS], const Attn &attn, const Pairs &pairs, int64_t i,
                                           int64_t j, AttnShared *shared)
 {
@@ -158,7 +164,7 @@ static __device__ inline void tile_scores(float (&scores)[ROWS][COLS], const Att
     }
 }
 
-/* The dropout factors of query i and keys j … j + 3; j is a multiple of 4. */
+/* Sets the dropout factors (0 or philox_kept) of query i for the keys j … j + 3; j is a multiple of 4. */
 static __device__ inline void mask_attention(float (&factors)[COLS], const Attn &attn, const Pairs &pairs, int64_t i,
                                              int64_t j)
 {
@@ -173,6 +179,8 @@ static __device__ inline void mask_attention(float (&factors)[COLS], const Attn 
     mask_four(factors, mask, words, (uint32_t)j);
 }
 
+/* Launches the kernel that is compiled for the smallest number of chunks (2, 4 or 8 of CHANNELS channels) that a head
+ * fits. */
 template <template <int> class Kernel, class... Arguments>
 static void launch_by_dim(Gpu *gpu, Shape shape, const Attn &attn, Arguments... arguments)
 {

@@ -1,28 +1,29 @@
-/* columns.h: loops over the rows of tensors that also compute column sums: gradients of gains and biases, Adafactor's
- * moments. Each thread block takes a range of rows and keeps its column sums in registers; a second kernel adds these
- * partial sums in the order of the blocks. Ranges and blocks depend only on the shape.
+/* columns.h: computes sums over the columns of tensors in the same pass over the rows that writes another result:
+ * gradients of gains and biases, Adafactor's moments. Each thread block takes a range of rows and keeps its column sums
+ * in registers; a second kernel adds these partial sums in the order of the blocks. The ranges depend only on the
+ * tensor's shape, so results are the same in each run.
  *
- * A Pass is a struct with
+ * A Pass, the template argument of these functions, is a struct with
  *   Sum                             the type of the column sums: float or double
- *   ROW_SUMS, COLUMN_SUMS           how many sums a row and a column have; ROW_SUMS may be 0
- *   first(row, col, n, float *sums)                      adds a vector to the sums of its row
- *   second(row, col, n, const float *sums, Sum (*c)[VEC])  writes, and adds a vector to the sums of its columns */
+ *   ROW_SUMS, COLUMN_SUMS           number of sums per row and per column; ROW_SUMS may be 0
+ *   first(row, col, n, float *sums)                        adds n numbers from column col on to the row's sums
+ *   second(row, col, n, const float *sums, Sum (*c)[VEC])  writes n numbers, and adds to the sums of their columns */
 #pragma once
 
 #include "device/cuda/kernels/reduce.h"
 #include "device/cuda/kernels/view.h"
 
-/* A row of up to MOST_ROW numbers is read by one block, which also computes its row sums; the sums of longer rows are
- * computed by another kernel before. */
+/* For a row of up to MOST_ROW numbers one block computes row sums and column sums; for longer rows another kernel
+ * computes the row sums first. */
 enum { MOST_ROW_THREADS = 512, FEW_ROW_THREADS = 256, MOST_VECS = 4, ROW_GROUPS = 8, MOST_ROW = 512 * 4 * VEC };
 
 template <class Sum> struct ColumnParts {
     Parts<float> rows;
-    Sum of[ROW_GROUPS][WARP * VEC]; /* column sums of a vector (VEC columns) per lane, from each group of threads */
+    Sum of[ROW_GROUPS][WARP * VEC]; /* column sums of VEC columns per lane, from each row of threads */
 };
 
-/* Processes one of `parts` ranges of rows, for a chunk of columns, and writes its column sums to partial (COLUMN_SUMS,
- * parts, cols). */
+/* Processes one of `parts` ranges of rows, in one chunk of columns, and writes the column sums of this range to partial
+ * (COLUMN_SUMS, parts, cols). */
 template <class Pass, int VECS>
 static __device__ inline void columns_part(const Pass &pass, int64_t rows, int64_t cols, typename Pass::Sum *partial,
                                            unsigned chunk, unsigned part, unsigned parts)
@@ -71,8 +72,9 @@ static __global__ void __launch_bounds__(THREADS)
     columns_part<Pass, VECS>(pass, rows, cols, partial, blockIdx.x, blockIdx.y, gridDim.y);
 }
 
-/* Number of vectors (of 8 columns) per thread, and the grid. With row sums, a block has whole rows: one warp per row,
- * at most 4 vectors of 8 columns per lane; longer rows use a whole block of up to MOST_ROW_THREADS threads. */
+/* The grid of a pass, and the number of vectors (of 8 columns) per thread. If a pass has row sums, a block reads whole
+ * rows: one warp per row, with at most 4 vectors of 8 columns per lane; longer rows use a whole block of up to
+ * MOST_ROW_THREADS threads. */
 struct ColumnShape {
     Shape shape;
     int vectors;
@@ -100,7 +102,8 @@ static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums
     return { { (unsigned)chunks, (unsigned)parts, (unsigned)x, (unsigned)y }, (int)each };
 }
 
-/* A pass over rows longer than MOST_ROW, whose row sums (rows, ROW_SUMS) were computed before. */
+/* A pass over rows longer than MOST_ROW: it reads the row sums (rows, ROW_SUMS), which long_rows_kernel has
+ * computed. */
 template <class Pass> struct LongRows {
     typedef typename Pass::Sum Sum;
     enum { ROW_SUMS = 0, COLUMN_SUMS = Pass::COLUMN_SUMS };
@@ -115,7 +118,7 @@ template <class Pass> struct LongRows {
     }
 };
 
-/* Computes the row sums (rows, ROW_SUMS), one block per row. */
+/* Computes the row sums (rows, ROW_SUMS) of a pass, with one block per row. */
 template <class Pass>
 static __global__ void __launch_bounds__(MOST_ROW_THREADS) long_rows_kernel(Pass pass, int64_t cols, float *sums)
 {
@@ -135,8 +138,8 @@ template <class Pass>
 static void columns_run(Gpu *gpu, const Pass &pass, const ColumnShape &shape, int64_t rows, int64_t cols,
                         typename Pass::Sum *partial)
 {
-    bool few =
-        shape.shape.threads_x * shape.shape.threads_y <= FEW_ROW_THREADS; /* fewer threads, with more registers each */
+    /* A block of few threads may use more registers per thread. */
+    bool few = shape.shape.threads_x * shape.shape.threads_y <= FEW_ROW_THREADS;
     if (shape.vectors == 1)
         return launch(gpu, shape.shape, columns_kernel<Pass, 1, MOST_ROW_THREADS>, pass, rows, cols, partial);
     if constexpr (Pass::ROW_SUMS > 0) {
@@ -149,14 +152,14 @@ static void columns_run(Gpu *gpu, const Pass &pass, const ColumnShape &shape, in
     }
 }
 
-/* The result of a pass in scratch memory: partial sums (COLUMN_SUMS, parts, cols). */
+/* The column sums of a pass before `fold` adds them: partial sums (COLUMN_SUMS, parts, cols) in scratch memory. */
 template <class Sum> struct ColumnSums {
     Sum *partial;
     int parts;
     int64_t cols;
 };
 
-/* Runs a pass over rows of any length. */
+/* Runs a pass over a tensor (rows, cols) with rows of any length. */
 template <class Pass>
 static ColumnSums<typename Pass::Sum> columns(Gpu *gpu, const Pass &pass, int64_t rows, int64_t cols)
 {
@@ -178,10 +181,10 @@ static ColumnSums<typename Pass::Sum> columns(Gpu *gpu, const Pass &pass, int64_
     return { partial, (int)shape.shape.blocks_y, cols };
 }
 
-/* A vector of f32, bf16, f16 or f64: beta · old + sum. */
+/* Destination of sums, a vector of f32, bf16, f16 or f64: element col becomes beta · old + sum. */
 struct FoldInto {
     View to;
-    double *total; /* the destination if it is f64 */
+    double *total; /* the vector if its dtype is f64, otherwise NULL */
     float beta;
     __device__ void operator()(int64_t col, double sum) const
     {
@@ -201,7 +204,8 @@ template <class Sum> struct FoldParts {
     Sum of[ROW_GROUPS][WARP];
 };
 
-/* Adds the `parts` partial sums of 32 columns: one column per lane, every ROW_GROUPS-th part per warp. */
+/* Adds the `parts` partial sums of the 32 columns of a chunk: each lane has one column, each warp every ROW_GROUPS-th
+ * part. */
 template <class Sum>
 static __device__ inline void fold_part(const Sum *partial, int parts, int64_t cols, const FoldInto &into,
                                         unsigned chunk)
@@ -225,7 +229,7 @@ template <class Sum> static __global__ void fold_kernel(const Sum *partial, int 
     fold_part(partial, parts, cols, into, blockIdx.x);
 }
 
-/* Adds the `which`-th column sum over all parts. */
+/* Adds the partial sums of column sum number `which` (0 … COLUMN_SUMS - 1) and stores the result. */
 template <class Sum> static void fold(Gpu *gpu, const ColumnSums<Sum> &sums, int which, FoldInto into)
 {
     Shape shape = { (unsigned)ceil_div(sums.cols, WARP), 1, WARP, ROW_GROUPS };

@@ -1,5 +1,5 @@
-/* each.h: calls a function (row, first column, number of columns) for each vector of 8 columns of a tensor, one thread
- * per vector. */
+/* each.h: calls function(row, first column, number of columns) for each vector of 8 consecutive columns of a tensor;
+ * each thread takes one vector at a time. */
 #pragma once
 
 #include "device/cuda/kernels/view.h"
@@ -14,7 +14,7 @@ template <class Function> static __global__ void each_vec_kernel(int64_t rows, i
         function(row, col, vec_length(cols, col));
 }
 
-/* Consecutive threads take consecutive vectors of a row, then the next rows. */
+/* The grid: consecutive threads take consecutive vectors of a row, then of the next rows. */
 static inline Shape each_shape(int64_t rows, int64_t cols)
 {
     enum { THREADS = 256, MOST_Y = 65535 };
@@ -25,6 +25,7 @@ static inline Shape each_shape(int64_t rows, int64_t cols)
     return { (unsigned)ceil_div(vectors, x), (unsigned)least(blocks, MOST_Y), (unsigned)x, (unsigned)y };
 }
 
+/* Calls the function for all vectors of a tensor (rows, cols). */
 template <class Function> static void each_vec_of(Gpu *gpu, int64_t rows, int64_t cols, Function function)
 {
     if (rows > 0 && cols > 0)

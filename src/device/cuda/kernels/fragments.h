@@ -1,28 +1,34 @@
-/* fragments.h: products of small matrices on tensor cores: mma.sync.m16n8k16 of bf16 or f16 with f32 sums, ldmatrix and
- * cp.async, which all GPUs of compute capability 8.0 and later have. For the tests' simulated GPU (tests/shim), each
- * instruction is also written as plain C++ that leaves the same numbers in the same registers of the same lanes.
+/* fragments.h: products of small matrices on tensor cores: the instructions mma.sync.m16n8k16 (bf16 or f16, with f32
+ * sums), ldmatrix and cp.async, which all GPUs of compute capability 8.0 and later have. For the tests' simulated GPU
+ * (tests/shim), each instruction is also written as plain C++ that leaves the same numbers in the same registers of the
+ * same lanes.
  *
- * Lane 4g + t of a warp holds the following, two 16-bit numbers per register, with the lower index in the low half (PTX
- * ISA, "Matrix Fragments for mma.m16n8k16"): A (16,16): a[0] row g, columns 2t and 2t + 1; a[1] row g + 8; a[2] row g,
- * columns 2t + 8 and 2t + 9; a[3] row g + 8 B (16,8):  b[0] rows 2t and 2t + 1 of column g; b[1] rows 2t + 8 and 2t + 9
- *   C (16,8) f32: c[0], c[1] row g, columns 2t and 2t + 1; c[2], c[3] row g + 8 */
+ * mma computes C (16,8) += A (16,16) B (16,8). The matrices are spread over the 32 lanes of a warp; a register of A or
+ * B holds two 16-bit numbers, the one with the lower index in its low half (PTX ISA, "Matrix Fragments for
+ * mma.m16n8k16"). With g = lane / 4 and t = lane % 4 a lane holds
+ *   of A:  a[0] row g, columns 2t and 2t + 1;       a[1] the same columns of row g + 8;
+ *          a[2] row g, columns 2t + 8 and 2t + 9;   a[3] the same columns of row g + 8
+ *   of B:  b[0] column g, rows 2t and 2t + 1;       b[1] column g, rows 2t + 8 and 2t + 9
+ *   of C:  c[0], c[1] row g, columns 2t and 2t + 1; c[2], c[3] the same columns of row g + 8 (f32) */
 #pragma once
 
 #include "device/cuda/kernels/reduce.h"
 #include "device/cuda/kernels/view.h"
 
-/* Rows of DIM 16-bit numbers in shared memory. The 16 bytes between rows let ldmatrix read eight rows at once without
- * bank conflicts: rows are an odd multiple of 16 bytes apart. */
+/* A matrix in shared memory: ROWS rows of DIM 16-bit numbers. Rows are an odd multiple of 16 bytes apart, so that
+ * ldmatrix reads eight rows at once without bank conflicts: therefore 16 unused bytes follow each row. */
 template <int ROWS, int DIM> struct __align__(16) Tile
 {
     uint16_t of[ROWS][DIM + 8];
 };
 
+/* g of the calling lane (see above). */
 static __device__ inline int lane_row(void)
 {
     return lane_number() / 4;
 }
 
+/* 2t of the calling lane (see above). */
 static __device__ inline int lane_col(void)
 {
     return lane_number() % 4 * 2;
@@ -42,11 +48,11 @@ template <int DTYPE> static inline uint32_t pack_two(float low, float high)
     return pack(x, DTYPE);
 }
 
-/* c += a b. */
+/* mma: C += A B. */
 template <int DTYPE> static inline void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
 {
     int g = lane_row(), column = lane_col();
-    float left[2][16], right[2][16]; /* rows g and g + 8 of A, columns 2t and 2t + 1 of B */
+    float left[2][16], right[2][16]; /* left: rows g and g + 8 of A; right: columns 2t and 2t + 1 of B */
     for (int upper = 0; upper < 2; upper++) {
         const uint64_t *words = shim_meet((uint64_t)a[2 * upper + 1] << 32 | a[2 * upper]);
         for (int k = 0; k < 8; k++)
@@ -63,8 +69,9 @@ template <int DTYPE> static inline void mma(float (&c)[4], const uint32_t (&a)[4
                 c[2 * r + e] += left[r][k] * right[e][k];
 }
 
-/* Loads four matrices (8,8): lanes 8m … 8m + 7 give the addresses of the rows of matrix m. words[m] becomes row g,
- * columns 2t and 2t + 1 of matrix m; with TRANSPOSED, column g, rows 2t and 2t + 1. */
+/* ldmatrix: loads four matrices (8,8) of 16-bit numbers from shared memory. `row` of lanes 8m … 8m + 7 is the address
+ * of a row of matrix m. words[m] becomes columns 2t and 2t + 1 of row g of matrix m; with TRANSPOSED rows 2t and 2t + 1
+ * of its column g. */
 template <bool TRANSPOSED> static inline void load_matrices(uint32_t (&words)[4], const uint16_t *row)
 {
     CHECK((uintptr_t)row % 16 == 0, "ldmatrix of an address that is no multiple of 16");
@@ -80,8 +87,8 @@ template <bool TRANSPOSED> static inline void load_matrices(uint32_t (&words)[4]
     }
 }
 
-/* Asynchronous copy of 16 bytes, from an address that is a multiple of 16, to shared memory; complete after copy_wait
- * of the same thread. */
+/* Starts an asynchronous copy of 16 bytes to shared memory, from an address that is a multiple of 16. It is complete
+ * after the thread has called copy_wait. */
 static inline void copy_async(uint16_t *shared, const void *from)
 {
     shim_copy_later(shared, from, 16);
@@ -149,7 +156,7 @@ static __device__ inline void copy_wait(void)
     asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
-/* 2^x; denormal results become 0. */
+/* Approximately 2^x; denormal results become 0. */
 static __device__ inline float exp2_fast(float x)
 {
     float y;
@@ -158,7 +165,7 @@ static __device__ inline float exp2_fast(float x)
 }
 #endif
 
-/* A = rows [row, row + 16) of the tile, columns [col, col + 16). */
+/* Loads an A: rows [row, row + 16) and columns [col, col + 16) of the tile. */
 template <int ROWS, int DIM>
 static __device__ inline void load_left(uint32_t (&a)[4], const Tile<ROWS, DIM> &tile, int row, int col)
 {
@@ -166,8 +173,8 @@ static __device__ inline void load_left(uint32_t (&a)[4], const Tile<ROWS, DIM> 
     load_matrices<false>(a, &tile.of[row + lane % 16][col + lane / 16 * 8]);
 }
 
-/* Two consecutive B matrices from rows [row, row + 16) of the tile, transposed: columns of B are rows of the tile.
- * b[0], b[1] are the first B. */
+/* Loads two B whose columns are rows of the tile: b[0], b[1] from rows [row, row + 8), b[2], b[3] from rows [row + 8,
+ * row + 16), both from columns [col, col + 16). */
 template <int ROWS, int DIM>
 static __device__ inline void load_right_transposed(uint32_t (&b)[4], const Tile<ROWS, DIM> &tile, int row, int col)
 {
@@ -175,7 +182,8 @@ static __device__ inline void load_right_transposed(uint32_t (&b)[4], const Tile
     load_matrices<false>(b, &tile.of[row + lane % 8 + lane / 16 * 8][col + lane / 8 % 2 * 8]);
 }
 
-/* Two consecutive B matrices: rows [row, row + 16) of the tile, columns [col, col + 8) and [col + 8, col + 16). */
+/* Loads two B from rows [row, row + 16) of the tile: b[0], b[1] from columns [col, col + 8), b[2], b[3] from columns
+ * [col + 8, col + 16). */
 template <int ROWS, int DIM>
 static __device__ inline void load_right(uint32_t (&b)[4], const Tile<ROWS, DIM> &tile, int row, int col)
 {
@@ -183,8 +191,8 @@ static __device__ inline void load_right(uint32_t (&b)[4], const Tile<ROWS, DIM>
     load_matrices<true>(b, &tile.of[row + lane % 16][col + lane / 16 * 8]);
 }
 
-/* Rows [row, row + 16 M) of a tile as left operand. HELD: kept in registers after hold(); otherwise read for each
- * product. */
+/* Rows [row, row + 16 M) of a tile as the left operand of a product. HELD: true means that hold() loads them into
+ * registers, from which all products take them; false means that each product loads them from shared memory. */
 template <int M, int ROWS, int DIM, bool HELD> struct Left {
     const Tile<ROWS, DIM> &tile;
     int row;
@@ -204,7 +212,7 @@ template <int M, int ROWS, int DIM, bool HELD> struct Left {
     }
 };
 
-/* c (16 M, 8 N) = left · rightᵀ; right has 8 N rows. */
+/* c (16 M, 8 N) = left (16 M, DIM) · rightᵀ, for a tile `right` of 8 N rows. */
 template <int DTYPE, int M, int N, int LEFT_ROWS, int DIM, bool HELD>
 static __device__ inline void multiply_transposed(float (&c)[M][N][4], const Left<M, LEFT_ROWS, DIM, HELD> &left,
                                                   const Tile<8 * N, DIM> &right)
@@ -227,8 +235,9 @@ static __device__ inline void multiply_transposed(float (&c)[M][N][4], const Lef
     }
 }
 
-/* c (16 M, 8 N) += left (16 M, 8 K) · columns [col, col + 8 N) of right, which has 8 K rows. The registers of a C are
- * those of an A when they are rounded to 16 bits, so `left` does not pass through shared memory. */
+/* c (16 M, 8 N) += left (16 M, 8 K) · columns [col, col + 8 N) of a tile `right` of 8 K rows. `left` is the result C of
+ * another product: a lane holds the same elements of C as of A, so C needs only to be rounded to 16 bits and does not
+ * pass through shared memory. */
 template <int DTYPE, int M, int N, int K, int DIM>
 static __device__ inline void multiply_add(float (&c)[M][N][4], const float (&left)[M][K][4],
                                            const Tile<8 * K, DIM> &right, int col)
@@ -250,8 +259,8 @@ static __device__ inline void multiply_add(float (&c)[M][N][4], const float (&le
     }
 }
 
-/* Copies channels [channel, channel + DIM) of rows [first, end) of x to the tile; channels from `dim` on become zeros.
- * Complete after copy_wait and a barrier. */
+/* Starts to copy columns [channel, channel + dim) of rows [first, first + ROWS) of x to a tile; columns of the tile
+ * from `dim` on, and rows of x from `end` on, become zeros. The tile is complete after copy_wait and a barrier. */
 template <int ROWS, int DIM>
 static __device__ inline void stage_rows(Tile<ROWS, DIM> *tile, const View &x, int64_t first, int64_t end,
                                          int64_t channel, int dim)
@@ -271,7 +280,8 @@ static __device__ inline void stage_rows(Tile<ROWS, DIM> *tile, const View &x, i
     }
 }
 
-/* Stores columns col and col + 1 of a row; only col if n is 1, nothing if n <= 0. */
+/* Stores two numbers in columns col and col + 1 of a row, rounded to DTYPE; only the first if n is 1, none if n <=
+ * 0. */
 template <int DTYPE>
 static __device__ inline void store_pair(const View &y, int64_t row, int64_t col, int64_t n, float first, float second)
 {

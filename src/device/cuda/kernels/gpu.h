@@ -1,7 +1,8 @@
-/* gpu.h: CUDA's names, launches and scratch memory, for kernels and the functions that launch them.
+/* gpu.h: declarations for all kernels and the functions that launch them: the names of CUDA, launches, scratch memory.
  *
- * A kernel has one source for two compilers: nvcc for GPUs, and in the tests the host's compiler, which includes
- * tests/shim/shim.h first (the simulated GPU). All differences between the two are in this file and in shim.h. */
+ * One source serves two compilers: nvcc compiles it for GPUs, the host's compiler for the tests' simulated GPU, for
+ * which it includes tests/shim/shim.h first and defines SHIM. All differences between the two are in this file, in
+ * fragments.h and in shim.h. */
 #pragma once
 
 extern "C" {
@@ -21,11 +22,10 @@ extern "C" {
 #include <string.h>
 
 enum { WARP = 32, MOST_THREADS = 1024, TICKETS = 4096 };
-enum {
-    MOST_SHARED = 99 << 10
-}; /* bytes of shared memory of a thread block, on every GPU of compute capability 8.0 and later */
+/* Largest number of bytes of shared memory per thread block, on every GPU of compute capability 8.0 and later. */
+enum { MOST_SHARED = 99 << 10 };
 
-/* An open GPU (dev->impl): its stream, scratch memory, libraries. */
+/* An open GPU (dev->impl), with its stream, scratch memory and libraries. */
 struct Gpu;
 
 static inline Gpu *gpu_of(const Device *dev)
@@ -33,15 +33,17 @@ static inline Gpu *gpu_of(const Device *dev)
     return (Gpu *)dev->impl;
 }
 
-/* Returns scratch memory for one operation, aligned to 256 bytes, of unknown content. It grows to the largest request
- * ever made. */
+/* Returns scratch memory for one operation, aligned to 256 bytes, of unknown content. The memory is kept and grows to
+ * the largest request ever made. */
 void *gpu_scratch(Gpu *gpu, size_t bytes);
-/* (TICKETS) counters that are 0 between operations: see last_block in reduce.h. */
+/* Returns (TICKETS) counters in the GPU's memory, which are 0 between operations: see last_block in reduce.h. */
 unsigned *gpu_tickets(Gpu *gpu);
-/* Copies `rows` runs of `bytes` bytes, which are to_pitch and from_pitch bytes apart, within the device's memory. */
+/* Copies `rows` rows of `bytes` bytes each within the GPU's memory; consecutive rows are to_pitch bytes apart in `to`
+ * and from_pitch bytes apart in `from`. */
 void gpu_copy_rows(Gpu *gpu, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t bytes, size_t rows);
 
-/* Shape of a launch: blocks of the grid, and threads of a block. threads_x · threads_y is a multiple of WARP. */
+/* Shape of a launch: number of thread blocks in the grid, and of threads in a block, in two dimensions. threads_x ·
+ * threads_y is a multiple of WARP. */
 struct Shape {
     unsigned blocks_x, blocks_y, threads_x, threads_y;
 };
@@ -67,13 +69,14 @@ static inline uint16_t to_f16(float x)
     return f16_from_f32(x);
 }
 
-/* Shared memory of the block: every thread gets the address of the same T. A kernel uses only one type T. */
+/* Returns shared memory of the thread block: every thread of the block gets the address of the same T. A kernel may use
+ * this with only one type T. */
 template <class T> static inline T *block_shared()
 {
     return (T *)shim_shared(sizeof(T));
 }
 
-/* block_shared for kernels that launch_large starts. */
+/* As block_shared, for kernels that launch_large starts. */
 template <class T> static inline T *block_shared_large()
 {
     return (T *)shim_shared_large(sizeof(T));
@@ -81,9 +84,8 @@ template <class T> static inline T *block_shared_large()
 #else
 #define UNROLL _Pragma("unroll")
 #define ROLLED _Pragma("unroll 1")
-#define APART                                                                                                          \
-    __noinline__ /* a function that is not inlined, since inlining it everywhere would take minutes of compile time */
-/* Ends a kernel that finds an index out of range; every later call of CUDA then fails. */
+#define APART  __noinline__ /* never inlined, since inlining it everywhere would take minutes of compile time */
+/* Ends the kernel if the condition is false, such as an index out of range; every later call of CUDA then fails. */
 #define KERNEL_CHECK(condition)                                                                                        \
     do {                                                                                                               \
         if (!(condition))                                                                                              \
@@ -120,13 +122,14 @@ template <class T> static __device__ inline T *block_shared_large()
 #endif
 
 cudaStream_t gpu_stream(Gpu *gpu);
-/* Sets the name of the operation that the calling thread starts, for messages of failures: an entry of op_list.inc, or
- * NULL. The pointer is kept. */
+/* Notes the operation that the calling thread starts, for messages about failures: a name of op_list.inc, or NULL. The
+ * string must stay valid. */
 void gpu_begin(const char *operation);
-/* Ends the program with a one-line message if CUDA returned an error: which operation was refused, or that an earlier
- * one failed. `what` names the call of CUDA. */
+/* If `answer`, the result of a call of CUDA, is an error, ends the program with a one-line message: which operation was
+ * refused, or that an earlier operation failed. `what` names the call. */
 void gpu_answer(cudaError_t answer, const char *what);
 
+/* Launches a kernel with `bytes` bytes of dynamic shared memory per block. */
 template <class... Parameters, class... Arguments>
 static void launch_bytes(Gpu *gpu, Shape shape, size_t bytes, void (*kernel)(Parameters...), Arguments... arguments)
 {
@@ -138,13 +141,14 @@ static void launch_bytes(Gpu *gpu, Shape shape, size_t bytes, void (*kernel)(Par
     gpu_answer(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), "a kernel");
 }
 
+/* Launches a kernel. */
 template <class... Parameters, class... Arguments>
 static void launch(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
 {
     launch_bytes(gpu, shape, 0, kernel, arguments...);
 }
 
-/* Launches a kernel that uses a T of shared memory, up to MOST_SHARED bytes (block_shared_large). */
+/* Launches a kernel that uses block_shared_large<T>; T may have up to MOST_SHARED bytes. */
 template <class T, class... Parameters, class... Arguments>
 static void launch_large(Gpu *gpu, Shape shape, void (*kernel)(Parameters...), Arguments... arguments)
 {

@@ -1,12 +1,15 @@
-/* group.h: groups of optimizer operations (device_group_begin in device.h): one kernel launch serves all tensors of a
- * group. Until the group ends, the calls' arguments are kept in lists, one per kind of operation. */
+/* group.h: groups of optimizer operations (device_group_begin in device.h): one kernel launch executes all calls of one
+ * operation in a group. Until the group ends, the arguments of the calls are kept in lists, one list per kind of
+ * operation. */
 #pragma once
 
 #include "device/cuda/kernels/gpu.h"
 
-/* Most calls that one launch serves: their arguments are parameters of the kernel, at most 32,764 bytes in CUDA. */
+/* MOST_JOBS: largest number of calls that one launch executes. Their arguments are parameters of the kernel, which CUDA
+ * limits to 32,764 bytes (MOST_PARAMETERS). */
 enum { MOST_JOBS = 24, MOST_PARAMETERS = 32764 };
 
+/* The kinds of operations that a group fuses. */
 enum GroupKind {
     GROUP_SUMSQ,
     GROUP_ADAMW,
@@ -17,7 +20,8 @@ enum GroupKind {
     GROUP_KINDS
 };
 
-/* The arguments of one call; tensors that the operation does not have are NO_TENSOR. */
+/* The arguments of one call of an operation in a group; arguments that the operation does not have are NO_TENSOR, 0 or
+ * NULL. */
 struct Update {
     Tensor w, rounded, m, v, g, row, col, row_sum, col_sums, squares, size;
     float beta;
@@ -26,23 +30,25 @@ struct Update {
     const StepScalars *scalars;
 };
 
-/* Executes n calls of one kind, 1 <= n <= MOST_JOBS, none of which depends on another. */
+/* Executes n calls of one kind of operation, 1 <= n <= MOST_JOBS, none of which depends on another. */
 typedef void (*GroupRun)(Device *dev, const Update *updates, int n);
 
+/* The calls of one kind that wait for the end of the group. */
 struct GroupList {
     GroupRun run;
     int n;
     Update of[MOST_JOBS];
 };
 
-/* The open group of a GPU; zero-initialised. Between groups all lists are empty. */
+/* The current group of a GPU, zero-initialised. `open`: a group has begun and not ended. Outside a group all lists are
+ * empty. */
 struct Group {
     bool open;
     GroupList lists[GROUP_KINDS];
 };
 Group *gpu_group(Gpu *gpu);
 
-/* Executes the call now; or, if a group is open, later with the other calls of its kind. */
+/* Executes a call at once; or, if a group is open, later together with the other calls of its kind. */
 void group_add(Device *dev, GroupKind kind, GroupRun run, const Update &update);
-/* The backend's device_group_begin and device_group_end. */
+/* OpTable.group: begins a group (open true) or ends it, which executes the calls that wait. */
 void group_set(Device *dev, bool open);

@@ -1,17 +1,19 @@
-/* jobs.h: one kernel launch for several tensors. A Job is a struct that says what is done with one tensor; consecutive
- * blocks have the same job. The number of blocks of a job depends only on its shape, so results do not depend on the
- * other jobs. */
+/* jobs.h: one kernel launch for several tensors. A Job is a struct that describes the work on one tensor; a range of
+ * consecutive thread blocks works on each job. The number of blocks of a job depends only on the shape of its tensor,
+ * so its result does not depend on the other jobs of the launch. */
 #pragma once
 
 #include "device/cuda/kernels/kernels.h"
 #include "device/cuda/kernels/view.h"
 
+/* The jobs of one launch. */
 template <class Job> struct Jobs {
     int n;
-    unsigned first[MOST_JOBS + 1]; /* first block of job j; first[n] is the number of blocks */
-    int64_t rows[MOST_JOBS], cols[MOST_JOBS];
+    unsigned first[MOST_JOBS + 1];            /* first block of job j; first[n] is the number of blocks of all jobs */
+    int64_t rows[MOST_JOBS], cols[MOST_JOBS]; /* shape of the tensor of each job */
     Job of[MOST_JOBS];
 
+    /* The number of blocks of all jobs. */
     unsigned blocks(void) const
     {
         return n ? first[n] : 0;
@@ -29,7 +31,7 @@ template <class Job> struct Jobs {
         n++;
     }
 
-    /* The index of the job of a block. */
+    /* The index of the job that a block works on. */
     __device__ int find(unsigned block) const
     {
         int j = 0;
@@ -39,6 +41,7 @@ template <class Job> struct Jobs {
     }
 };
 
+/* An empty list of jobs. */
 template <class Job> static inline Jobs<Job> no_jobs(void)
 {
     static_assert(sizeof(Jobs<Job>) <= MOST_PARAMETERS - 64, "more parameters than a kernel may have");
@@ -47,12 +50,13 @@ template <class Job> static inline Jobs<Job> no_jobs(void)
     return jobs;
 }
 
-enum { JOB_THREADS = 256, JOB_VECS = 4 * JOB_THREADS }; /* vectors of 8 columns that a block processes */
+/* JOB_VECS: number of vectors of 8 columns that a block processes. */
+enum { JOB_THREADS = 256, JOB_VECS = 4 * JOB_THREADS };
 
-/* A Job with
- *   BLOCKS                                  least number of blocks per SM that must fit in its registers
- *   Factors                                 numbers that are the same for the whole tensor
- *   factors()                               computes them, once per block
+/* Kernel that executes jobs. Job is a struct with
+ *   BLOCKS                                  smallest number of blocks per SM that must fit in its registers
+ *   Factors                                 struct of numbers that are the same for the whole tensor
+ *   factors()                               computes the Factors, once per block
  *   operator()(factors, row, col, n)        processes n columns of a row, from col on */
 template <class Job>
 static __global__ void __launch_bounds__(JOB_THREADS, Job::BLOCKS) jobs_kernel(const __grid_constant__ Jobs<Job> jobs)
@@ -82,13 +86,14 @@ template <class Job> static void jobs_add(Jobs<Job> *jobs, Tensor t, const Job &
         jobs->add(job, rows, cols, ceil_div(rows * ceil_div(cols, VEC), JOB_VECS));
 }
 
+/* Launches the kernel for all jobs; does nothing without jobs. */
 template <class Job> static void jobs_run(Device *dev, const Jobs<Job> &jobs)
 {
     if (jobs.n > 0)
         launch(gpu_of(dev), { jobs.blocks(), 1, JOB_THREADS, 1 }, jobs_kernel<Job>, jobs);
 }
 
-/* If all of these tensors (of one shape) are contiguous, makes each of them a single row. */
+/* If all of these tensors, which have one shape, are contiguous, makes each of them a vector (a single row). */
 template <size_t COUNT> static inline void flatten(Tensor (&tensors)[COUNT])
 {
     for (const Tensor &t : tensors)

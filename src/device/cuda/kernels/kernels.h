@@ -1,11 +1,11 @@
-/* kernels.h: the kernels' header for files outside this folder: declares each operation of op_list.inc as a function
- * gpu_NAME. */
+/* kernels.h: the header of device/cuda/kernels for files outside it: declares, for each operation NAME of op_list.inc,
+ * the function gpu_NAME, which launches its kernel. */
 #pragma once
 
 #include "device/cuda/kernels/group.h"
 
-/* Most channels of an attention head (MOST_CHANNELS in attention.h); a model with larger heads is refused when it is
- * opened. */
+/* Largest number of channels of an attention head (equal to MOST_CHANNELS in attention.h); a model with larger heads is
+ * refused when it is opened. */
 enum { GPU_HEAD_DIM = 256 };
 
 extern "C" {

@@ -1,30 +1,33 @@
-/* logits.h: online softmax: the maximum of a row and the sum of its exponentials, in one pass by the threads of a
- * block. */
+/* logits.h: online softmax: computes the maximum of a row of logits and the sum of its exponentials in one pass, by the
+ * threads of a block. */
 #pragma once
 
 #include "device/cuda/kernels/reduce.h"
 #include "device/cuda/kernels/view.h"
 
-/* Running maximum and sums of the online softmax over some numbers of a row. at: first index of the maximum; -1 means
- * no numbers. */
+/* Result of the online softmax over some of the numbers x of a row. */
 struct OnlineSoftmax {
-    float max;
-    int at;
+    float max;   /* the largest x */
+    int at;      /* index of the first x that equals max; -1 means that there were no numbers */
     float sum;   /* Σ exp(x - max) */
     float plain; /* Σ x */
 };
 
+/* The result for no numbers. */
 static __device__ inline OnlineSoftmax softmax_empty(void)
 {
     return { -INFINITY, -1, 0, 0 };
 }
 
+/* Whether the maximum of one result is that of the whole: the larger one, or the one with the smaller index if both are
+ * equal. */
 static __device__ inline bool comes_first(float max, int at, float other_max, int other_at)
 {
     return at >= 0 && (other_at < 0 || max > other_max || (max == other_max && at < other_at));
 }
 
-/* Combines two partial results: sums are rescaled to the larger maximum. A sum of no numbers is 0; NaN stays NaN. */
+/* Combines the results for two parts of a row: the sums are rescaled to the larger maximum. A sum over no numbers is 0;
+ * NaN stays NaN. */
 static __device__ inline OnlineSoftmax softmax_join(OnlineSoftmax a, OnlineSoftmax b)
 {
     float max = fmaxf(a.max, b.max), sum = 0;
@@ -33,13 +36,14 @@ static __device__ inline OnlineSoftmax softmax_join(OnlineSoftmax a, OnlineSoftm
     return { max, comes_first(a.max, a.at, b.max, b.at) ? a.at : b.at, sum, a.plain + b.plain };
 }
 
+/* The result that lane (own lane XOR distance) of the warp holds. */
 static __device__ inline OnlineSoftmax softmax_shuffle(OnlineSoftmax a, int distance)
 {
     return { __shfl_xor_sync(ALL_LANES, a.max, distance), __shfl_xor_sync(ALL_LANES, a.at, distance),
              __shfl_xor_sync(ALL_LANES, a.sum, distance), __shfl_xor_sync(ALL_LANES, a.plain, distance) };
 }
 
-/* The partial result of one thread: it reads VEC numbers at a time, blockDim.x vectors apart. */
+/* The result for the part of a row that the calling thread reads: vectors of VEC numbers, blockDim.x vectors apart. */
 static __device__ inline OnlineSoftmax softmax_of_thread(const View &logits, int64_t row, int64_t cols)
 {
     OnlineSoftmax softmax = softmax_empty();
@@ -64,7 +68,7 @@ static __device__ inline OnlineSoftmax softmax_of_thread(const View &logits, int
     return softmax;
 }
 
-/* The result for the whole row, in every thread of the block; blockDim.y is 1. */
+/* The result for the whole row, which every thread of the block gets; blockDim.y is 1. */
 static __device__ inline OnlineSoftmax softmax_of_row(const View &logits, int64_t row, int64_t cols,
                                                       Parts<OnlineSoftmax> *parts)
 {
@@ -80,7 +84,7 @@ static __device__ inline OnlineSoftmax softmax_of_row(const View &logits, int64_
     return softmax;
 }
 
-/* One block per row, with about one thread per two vectors of 8 columns. */
+/* The grid for softmax_of_row: one block per row, with about one thread per two vectors of 8 columns. */
 static inline Shape logits_shape(int64_t rows, int64_t cols)
 {
     int64_t threads = ceil_div(ceil_div(cols, 2 * VEC), WARP) * WARP;

@@ -1,17 +1,20 @@
-/* mask.h: dropout masks (the factor of each element), by Philox4x32-10 (base/philox.h). */
+/* mask.h: computes dropout masks on GPUs: the factor of each element, 0 or philox_kept, by Philox4x32-10
+ * (base/philox.h). */
 #pragma once
 
 #include "device/cuda/kernels/view.h"
 
+/* A Dropout (ops.h) as kernels need it. */
 struct Mask {
     PhiloxKey key;
     const int64_t *sample; /* NULL means no dropout */
     const int32_t *position;
     int64_t first_channel;
-    uint16_t threshold;
-    float kept;
+    uint16_t threshold; /* philox_threshold: an element is kept if its 16 bits are at least this */
+    float kept;         /* factor of elements that are kept */
 };
 
+/* The Mask of a Dropout. */
 static inline Mask mask_of(const Dropout *drop)
 {
     Mask mask = { drop->key, NULL, NULL, 0, 0, 1 };
@@ -25,17 +28,18 @@ static inline Mask mask_of(const Dropout *drop)
     return mask;
 }
 
-/* The factors of elements first … first + 3 of a row, for these Philox words; first is a multiple of 4. */
+/* Sets the factors of elements first … first + 3 of a row from the Philox words that decide on them; first is a
+ * multiple of 4. */
 static __device__ inline void mask_four(float *factors, const Mask &mask, PhiloxWords words, uint32_t first)
 {
     bool last = first % PHILOX_ELEMENTS !=
-                0; /* whether they are the last four of the eight elements that the words decide on */
+                0; /* the four elements are the last of the eight elements that the words decide on */
     const uint32_t pairs[2] = { last ? words.w[2] : words.w[0], last ? words.w[3] : words.w[1] };
     UNROLL for (int i = 0; i < 4; i++) factors[i] =
         (pairs[i / 2] >> 16 * (i % 2) & 0xFFFF) >= mask.threshold ? mask.kept : 0;
 }
 
-/* The factors of channels [col, col + VEC) of a token; col is a multiple of VEC. */
+/* Sets the factors of channels [col, col + VEC) of the token in row `row`; col is a multiple of VEC. */
 static __device__ inline void mask_hidden(float (&factors)[VEC], const Mask &mask, int64_t row, int64_t col)
 {
     if (mask.sample == NULL) {

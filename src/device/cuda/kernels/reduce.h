@@ -1,29 +1,31 @@
-/* reduce.h: sums over a warp, over the threads of a row, and over a whole grid. Every sum has a fixed order, so that
- * results are the same in each run; numbers are never added by atomic operations. */
+/* reduce.h: sums over a warp, over the threads of a block that share a row, and over all blocks of a grid. Every sum is
+ * added in a fixed order, so that results are the same in each run; numbers are never added by atomic operations. */
 #pragma once
 
 #include "device/cuda/kernels/gpu.h"
 
 #define ALL_LANES 0xFFFFFFFFu
 
+/* The number of the calling thread within its warp: 0 … 31. */
 static __device__ inline int lane_number(void)
 {
     return (int)((threadIdx.y * blockDim.x + threadIdx.x) % WARP);
 }
 
+/* The sum of x over the 32 lanes of a warp, which every lane gets. */
 template <class T> static __device__ inline T warp_sum(T x)
 {
     UNROLL for (int distance = WARP / 2; distance > 0; distance /= 2) x += __shfl_xor_sync(ALL_LANES, x, distance);
     return x;
 }
 
-/* One number per warp of the threads of a row. */
+/* Shared memory for row_sum: one number per warp. */
 template <class T> struct Parts {
     T of[MOST_THREADS / WARP];
 };
 
-/* Returns, in each of the blockDim.x threads of a row, the sum over these threads. blockDim.x is WARP, or the size of
- * the whole block. */
+/* The sum of x over the blockDim.x threads with the same threadIdx.y, which each of these threads gets. blockDim.x is
+ * WARP, or the number of threads of the whole block. */
 template <class T> static __device__ inline T row_sum(T x, Parts<T> *parts)
 {
     x = warp_sum(x);
@@ -39,8 +41,9 @@ template <class T> static __device__ inline T row_sum(T x, Parts<T> *parts)
     return sum;
 }
 
-/* True in all threads of the last of `n` blocks that calls this with the ticket; this block sees what the other blocks
- * have written. The ticket is 0 again afterwards. */
+/* To be called by each of `n` blocks at its end, with the same ticket. Returns true in all threads of the block that
+ * calls it last, and false in the other blocks; the last block can read what the others have written. The ticket is
+ * then 0 again. */
 static __device__ inline bool last_block(unsigned *ticket, unsigned n, unsigned *shared)
 {
     __threadfence();

@@ -1,25 +1,26 @@
-/* sort.h: sorts tokens by their ids (stable), so that sums over the tokens of an id have a fixed order. Radix sort from
- * the least significant digit, 8 bits per pass; a pass counts the digits of each tile of tokens, computes prefix sums
- * of the counts and moves the tokens. */
+/* sort.h: sorts tokens by their ids, so that gradients of the tokens with one id are added in a fixed order. The sort
+ * is stable: a radix sort from the least significant digit, with 8 bits per pass. A pass counts the digits in each tile
+ * of TILE tokens, computes prefix sums of the counts and moves the tokens. */
 #pragma once
 
 #include "device/cuda/kernels/reduce.h"
 
 enum { TILE = 1024, DIGITS = 256, DIGIT_BITS = 8 };
 
-/* tokens: 0 … n-1 sorted by their ids; keys: the sorted ids; the other fields are scratch memory: counts (DIGITS,
- * tiles). */
+/* Result of a sort. tokens: (n) the numbers of the tokens, 0 … n - 1, sorted by id; keys: (n) the sorted ids. The other
+ * fields are scratch memory: other_keys, other_tokens (n), counts (DIGITS, tiles). */
 struct Sorted {
     int32_t *keys, *tokens, *other_keys, *other_tokens, *counts;
 };
 
 struct SortShared {
-    uint16_t of[TILE / WARP][DIGITS]; /* how often each digit occurs in a warp; then in all warps before it */
-    int32_t
-        before[DIGITS]; /* number of tokens with smaller digits in all tiles, and with this digit in earlier tiles */
+    uint16_t of[TILE / WARP][DIGITS]; /* number of tokens with each digit in a warp; later in all warps before it */
+    int32_t before[DIGITS]; /* per digit: number of tokens with smaller digits in all tiles, plus tokens with this digit
+                               in earlier tiles */
 };
 
-/* Counts the digits of a warp's tokens; returns how many earlier lanes of the warp have the same digit as this lane. */
+/* Counts the digits of a warp's tokens, one token per lane. Returns how many earlier lanes of the warp have the same
+ * digit. present: the lane has a token. */
 static __device__ inline int warp_rank(SortShared *shared, unsigned digit, bool present)
 {
     unsigned equal = __match_any_sync(ALL_LANES, present ? digit : DIGITS + threadIdx.x % WARP);
@@ -36,6 +37,7 @@ static __device__ inline void clear_counts(SortShared *shared)
     __syncthreads();
 }
 
+/* Kernel: counts the digits of each tile's keys; a digit is the 8 bits of a key from bit `shift` on. */
 static __global__ void __launch_bounds__(TILE)
     count_digits(const int32_t *keys, int n, int shift, int rows, int32_t *counts)
 {
@@ -54,7 +56,7 @@ static __global__ void __launch_bounds__(TILE)
     counts[threadIdx.x * gridDim.x + blockIdx.x] = sum;
 }
 
-/* Exclusive prefix sums of n numbers, by one block. */
+/* Kernel, one block: replaces n numbers by their exclusive prefix sums. */
 static __global__ void __launch_bounds__(MOST_THREADS) sums_before(int32_t *x, int n)
 {
     Parts<int32_t> *parts = block_shared<Parts<int32_t>>();
@@ -82,7 +84,7 @@ static __global__ void __launch_bounds__(MOST_THREADS) sums_before(int32_t *x, i
     }
 }
 
-/* tokens NULL means 0, 1, 2, …. */
+/* Kernel: moves the tokens and their keys to the positions that the counts give. tokens NULL means 0, 1, 2, …. */
 static __global__ void __launch_bounds__(TILE) move_tokens(const int32_t *keys, const int32_t *tokens, int n, int shift,
                                                            const int32_t *counts, int32_t *to_keys, int32_t *to_tokens)
 {
@@ -110,12 +112,13 @@ static __global__ void __launch_bounds__(TILE) move_tokens(const int32_t *keys, 
     to_tokens[at] = tokens ? tokens[i] : i;
 }
 
+/* Bytes of scratch memory that sort_ids needs for n tokens. */
 static inline size_t sort_bytes(int64_t n)
 {
     return (size_t)(4 * n + DIGITS * ceil_div(n, TILE)) * sizeof(int32_t);
 }
 
-/* Sorts ids (n), each below `rows`, using sort_bytes(n) bytes of scratch memory. */
+/* Sorts the tokens with these ids (n), each below `rows`. memory: sort_bytes(n) bytes of scratch memory. */
 static Sorted sort_ids(Gpu *gpu, const int32_t *ids, int n, int64_t rows, void *memory)
 {
     int32_t *at = (int32_t *)memory;

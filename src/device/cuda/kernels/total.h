@@ -1,5 +1,5 @@
-/* total.h: sums a function over all vectors (of 8 columns) of a tensor, in double; one launch serves several tensors.
- */
+/* total.h: sums a function over all vectors of 8 columns of a tensor, in double; one launch computes the sums of
+ * several tensors. */
 #pragma once
 
 #include "device/cuda/kernels/jobs.h"
@@ -12,14 +12,15 @@ struct TotalShared {
     unsigned ticket;
 };
 
-/* The sum of one job: out = beta · out + Σ function(row, col, n). */
+/* The job of one tensor: *out = beta · *out + Σ function(row, col, n), where n is the number of columns of a vector. */
 template <class Function> struct Total {
     Function function;
     double *out;
     float beta;
 };
 
-/* partial: one sum per block; tickets: one per job. */
+/* Kernel that executes the jobs. partial: scratch memory for one sum per block; tickets: one ticket per job (last_block
+ * in reduce.h). */
 template <class Function>
 static __global__ void __launch_bounds__(TOTAL_THREADS)
     totals_kernel(const __grid_constant__ Jobs<Total<Function>> jobs, double *partial, unsigned *tickets)
@@ -56,6 +57,7 @@ static void totals_add(Jobs<Total<Function>> *jobs, Tensor t, const Function &fu
     jobs->add({ function, out, beta }, rows_of(t), cols_of(t), least(blocks < 1 ? 1 : blocks, TOTAL_BLOCKS));
 }
 
+/* Launches the kernel for all jobs; does nothing without jobs. */
 template <class Function> static void totals_run(Device *dev, const Jobs<Total<Function>> &jobs)
 {
     Gpu *gpu = gpu_of(dev);

@@ -1,19 +1,20 @@
-/* view.h: access to tensors for kernels: a vector of eight consecutive columns of a row at a time, as f32 whatever the
- * tensor's dtype, so that one kernel serves all precisions. All threads of a launch take the same branches on dtype and
- * alignment. */
+/* view.h: lets kernels read and write tensors a vector of eight consecutive columns of a row at a time. The numbers are
+ * f32 in registers whatever the tensor's dtype, so that one kernel serves all precisions. All threads of a launch take
+ * the same branches on dtype and alignment. */
 #pragma once
 
 #include "device/cuda/kernels/gpu.h"
 
-/* Size of a vector: the consecutive columns that a thread reads or writes at once; 16 bytes of bf16, twice 16 bytes of
- * f32. */
+/* Size of a vector: the number of consecutive columns that a thread reads or writes at once, which are 16 bytes of bf16
+ * or 32 bytes of f32. */
 enum { VEC = 8 };
 
+/* A tensor in a kernel. */
 struct View {
-    char *p; /* NULL means that there is no tensor */
-    int64_t ld;
+    char *p;    /* NULL means that there is no tensor */
+    int64_t ld; /* distance between rows, in elements */
     int dtype;
-    bool wide; /* every vector whose first column is a multiple of VEC begins at a multiple of 16 bytes */
+    bool wide; /* every vector whose first column is a multiple of VEC begins at an address that is a multiple of 16 */
 };
 
 /* The view of a tensor of f32, bf16 or f16. */
@@ -24,6 +25,7 @@ static inline View view(Tensor t)
              (uintptr_t)t.p % 16 == 0 && (rows_of(t) <= 1 || (size_t)t.ld * bytes % 16 == 0) };
 }
 
+/* The address of an element. */
 static __device__ inline char *place(const View &v, int64_t row, int64_t col)
 {
     return v.p + (row * v.ld + col) * (v.dtype == DT_F32 ? 4 : 2);
@@ -34,6 +36,7 @@ static __device__ inline float from_bf16(uint32_t x)
     return f32_of_bits(x << 16);
 }
 
+/* Reads one element as f32. */
 static __device__ inline float load_one(const View &v, int64_t row, int64_t col)
 {
     const char *at = place(v, row, col);
@@ -43,6 +46,7 @@ static __device__ inline float load_one(const View &v, int64_t row, int64_t col)
     return v.dtype == DT_BF16 ? from_bf16(bits) : from_f16(bits);
 }
 
+/* Writes one element, rounded to the tensor's dtype. */
 static __device__ inline void store_one(const View &v, int64_t row, int64_t col, float x)
 {
     char *at = place(v, row, col);
@@ -66,7 +70,7 @@ static __device__ inline unsigned pack(const float *x, int dtype)
     return low | high << 16;
 }
 
-/* x = columns [col, col + n) of the row, n <= VEC; the rest of x becomes 0. */
+/* Reads columns [col, col + n) of a row to x, n <= VEC; the rest of x becomes 0. col is a multiple of VEC. */
 static __device__ inline void load(float (&x)[VEC], const View &v, int64_t row, int64_t col, int n)
 {
     const char *at = place(v, row, col);
@@ -84,6 +88,7 @@ static __device__ inline void load(float (&x)[VEC], const View &v, int64_t row, 
     }
 }
 
+/* Writes x to columns [col, col + n) of a row, rounded to the tensor's dtype. col is a multiple of VEC. */
 static __device__ inline void store(const View &v, int64_t row, int64_t col, int n, const float (&x)[VEC])
 {
     char *at = place(v, row, col);
@@ -97,7 +102,7 @@ static __device__ inline void store(const View &v, int64_t row, int64_t col, int
     }
 }
 
-/* load and store for a vector that begins at any column, such as the first channel of a head. */
+/* As load and store, for a vector that begins at any column, such as the first channel of a head. */
 static __device__ inline void load_any(float (&x)[VEC], View v, int64_t row, int64_t col, int n)
 {
     v.wide = v.wide && col % VEC == 0;
@@ -110,13 +115,14 @@ static __device__ inline void store_any(View v, int64_t row, int64_t col, int n,
     store(v, row, col, n, x);
 }
 
-/* The number of columns of the vector at `col` in a row of `cols` columns. */
+/* The number of columns of the vector that begins at `col` in a row of `cols` columns: VEC, or less at the end of the
+ * row. */
 static __device__ inline int vec_length(int64_t cols, int64_t col)
 {
     return cols - col < VEC ? (int)(cols - col) : VEC;
 }
 
-/* beta · old + more; if beta is 0, old is not read. */
+/* beta · (element of v) + more; if beta is 0, the element is not read. */
 static __device__ inline float blend(const View &v, int64_t row, int64_t col, float beta, float more)
 {
     return beta == 0 ? more : beta * load_one(v, row, col) + more;

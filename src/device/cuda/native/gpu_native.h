@@ -1,4 +1,4 @@
-/* gpu_native.h: the fields of an open GPU, for the files that only nvcc compiles. */
+/* gpu_native.h: the fields of an open GPU (Gpu in gpu.h), for the files that only nvcc compiles. */
 #pragma once
 
 #include "device/cuda/kernels/kernels.h"
@@ -7,23 +7,23 @@
 
 enum { PINNED_BYTES = 4 << 20, ARRIVALS = 64, EVENTS = 64, PLANS = 512, PRODUCT_BYTES = 32 << 20 };
 
-/* A buffer of page-locked memory of the host, from which copies take consecutive parts. */
+/* A buffer of page-locked memory of the host. Each copy uses the next unused part of it. */
 struct Pinned {
     char *memory; /* (PINNED_BYTES) */
     size_t used;
-    cudaEvent_t sent; /* event after the last copy from this buffer */
+    cudaEvent_t sent; /* event that CUDA reaches when all copies from this buffer are done */
 };
 
-/* A pending download: the GPU copies it to gpu->landing, and the host from there to `to` when its event has been
- * reached. */
+/* A pending download: the GPU copies `bytes` bytes to gpu->landing at offset `at`; when `event` has been reached, the
+ * host copies them from there to `to`. */
 struct Arrival {
     char *to;
     size_t at, bytes;
     DeviceEvent event;
 };
 
-/* The reserved memory, from which allocations take blocks; `cuts` lists the used blocks in the order of their
- * addresses, memory + at. */
+/* The memory that cuda_reserve allocated, from which device_alloc takes blocks. `cuts` lists the blocks in use in the
+ * order of their addresses, memory + at. */
 struct Reservation {
     char *memory;
     size_t bytes;
@@ -33,7 +33,8 @@ struct Reservation {
     int n_cuts, room; /* room: capacity of the array */
 };
 
-/* The shape of a matrix product and cuBLASLt's plan for it. Keys are compared as bytes, so padding must be zeroed. */
+/* Everything about a matrix product that cuBLASLt's choice of an algorithm depends on. Keys are compared as bytes, so
+ * the struct has no padding: `unused` and `unused_too` are 0. */
 struct PlanKey {
     int64_t m, n, k, lda, ldb, ldy;
     int32_t a_dtype, b_dtype, y_dtype, ta, tb, bias, tf32, unused;
@@ -49,21 +50,21 @@ struct Plan {
 struct Gpu {
     int index;
     cudaStream_t stream;
-    /* Event n % EVENTS is recorded as DeviceEvent n, and again EVENTS later, so waiting for it waits for event n or a
-     * later one. */
+    /* DeviceEvent n is recorded in events[n % EVENTS], which is used again for DeviceEvent n + EVENTS; waiting for it
+     * then waits for this later event. */
     cudaEvent_t events[EVENTS];
-    uint64_t recorded, reached; /* events recorded so far; the first `reached` of them have been waited for */
+    uint64_t recorded, reached; /* number of DeviceEvents recorded, and of those that have been waited for */
     void *scratch;
     size_t scratch_bytes;
     unsigned *tickets;
-    Pinned pinned[2]; /* two buffers for uploads, used in turns */
+    Pinned pinned[2]; /* two buffers for uploads; `turn` says which one is in use */
     int turn;
     Pinned landing; /* buffer for downloads */
     Arrival arrivals[ARRIVALS];
     int n_arrivals;
     Reservation reserved;
-    cudaStream_t up, down;      /* QUEUE_COPY_TO, QUEUE_COPY_FROM */
-    cudaEvent_t fences[QUEUES]; /* events of device_follow, one per queue that is followed */
+    cudaStream_t up, down;      /* streams of QUEUE_COPY_TO and QUEUE_COPY_FROM (device.h) */
+    cudaEvent_t fences[QUEUES]; /* events for device_follow, one per queue that another queue waits for */
     Group group;
     cublasLtHandle_t lt;
     void *workspace; /* (PRODUCT_BYTES) workspace of cuBLASLt */
@@ -71,15 +72,16 @@ struct Gpu {
     int n_plans, next_plan;
 };
 
-/* stream.cu. CUDA keeps, for each thread of the host, which GPU its calls are for. */
+/* stream.cu: selects the GPU that later calls of CUDA in this thread of the host are for. */
 cudaError_t gpu_choose(int index);
-/* Selects the GPU for the calling thread; called first by every function of the table, since any thread may call it,
- * and may have used another GPU before. operation: as in gpu_begin. */
+/* Selects the device's GPU for the calling thread. Every function of the device's OpTable calls this first, since the
+ * thread may have used another GPU before. operation: as in gpu_begin. */
 void gpu_enter(const Device *dev, const char *operation = NULL);
-/* Ends the program with a one-line message, as gpu_answer does, for another library that returned the error `text`. */
+/* Ends the program with a one-line message, as gpu_answer does, if another library than CUDA's runtime has returned the
+ * error `text`. `what` names the call. */
 [[noreturn]] void gpu_fail(const char *what, const char *text);
 
-/* queue.cu: streams, pinned memory, and the table's functions for transfers and events. */
+/* queue.cu: streams, page-locked memory, and the functions of OpTable for transfers and events. */
 cudaError_t queue_open(Gpu *gpu);
 void queue_close(Gpu *gpu);
 void native_upload(Device *dev, void *to, const void *from, size_t bytes);
@@ -92,13 +94,13 @@ void native_copy_to(Device *dev, void *to, const void *from, size_t bytes);
 void native_copy_from(Device *dev, void *to, const void *from, size_t bytes);
 void native_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 
-/* memory.cu: CudaBackend.reserve, and the table's functions for memory. */
+/* memory.cu: CudaBackend.reserve, and the functions of OpTable for memory. */
 bool native_reserve(Device *dev, size_t bytes);
 void *native_alloc(Device *dev, size_t bytes);
 void native_free(Device *dev, void *p);
 size_t native_memory_available(Device *dev);
 void reservation_close(Gpu *gpu);
 
-/* products.cu */
+/* products.cu: opens and closes cuBLASLt, which computes matrix products */
 bool products_open(Gpu *gpu);
 void products_close(Gpu *gpu);
