@@ -1,7 +1,7 @@
-/* attn_spec.h: describes an attention operation: the sequences of queries and keys, which keys each query may attend
- * to, and what is added to scores by the distance of key and query. Tq and Tk are the numbers of queries and keys of a
- * sequence; i counts its queries, j its keys. If Tq and Tk differ, the last query has the position of the last key:
- * query i is at position i + Tk - Tq. No GLib here. */
+/* attn_spec.h: describes an attention operation: the sequences of queries and keys, the keys that each query may attend
+ * to, and what the distance between key and query adds to a score. Tq and Tk are the numbers of queries and keys of a
+ * sequence, i is the index of a query in it and j the index of a key. If Tq and Tk differ, the last query has the
+ * position of the last key, so query i has position i + Tk - Tq. No GLib here. */
 #pragma once
 
 #include "base/host_device.h"
@@ -12,16 +12,16 @@
 /* An array of integers in two copies: one in memory of the host, for checks and FLOP counts, and one in memory of the
  * device, for kernels. */
 typedef struct BothSides {
-    const int32_t *host, *device; /* both NULL if there is no array */
+    const int32_t *host, *device; /* both pointers are NULL if there is no array */
 } BothSides;
 
-/* Block-sparse attention. Each sequence is divided into blocks of `size` tokens. The queries of block r in head h
- * attend to the key blocks keys[first[c]] … keys[first[c + 1] - 1], in ascending order, where c = h · blocks + r; or c
- * = r if heads is 1 (all heads have the same layout). */
+/* Block-sparse attention. Each sequence is divided into blocks of `size` tokens. The queries in block r attend, in head
+ * h, to the keys in blocks keys[first[c]] … keys[first[c + 1] - 1], which are in ascending order; c = h · blocks + r,
+ * or c = r if heads is 1. */
 typedef struct BlockLayout {
-    int32_t size;          /* tokens of a block, a multiple of 4 */
+    int32_t size;          /* number of tokens in a block, a multiple of 4 */
     int32_t blocks;        /* no sequence is longer than this many blocks */
-    int32_t heads;         /* heads of the whole layer, or 1 for a layout that all heads share */
+    int32_t heads;         /* number of heads of the whole layer, or 1 if all heads have the same layout */
     BothSides first, keys; /* first: (heads · blocks + 1) indices into `keys`; keys: indices of key blocks */
 } BlockLayout;
 
@@ -29,23 +29,23 @@ typedef struct BlockLayout {
  * (q·k + q·e), or with `keys` set scale (q·k + q·e + k·e); e is row P - 1 + (i + Tk - Tq - j) of `table` (2P - 1, D).
  * Tq and Tk are at most P, so every distance has a row. Backward gives dtable = beta dtable + new. */
 typedef struct AttnDistance {
-    Tensor table, dtable; /* dtable: only for backward */
+    Tensor table, dtable; /* table: the embeddings; dtable: their gradient, only for backward */
     float beta;
-    bool keys;
+    bool keys; /* add the term k·e */
 } AttnDistance;
 
 /* Attention over packed sequences: queries of sequence s attend only to keys of sequence s. Output rows and gradient
  * rows that belong to no sequence (before the first, after the last) become zero. */
 typedef struct AttnSpec {
-    int32_t n_seq, max_q, max_k; /* number of sequences; most queries and most keys of a sequence */
+    int32_t n_seq, max_q, max_k; /* number of sequences; largest number of queries and of keys in a sequence */
     BothSides cu_q, cu_k;        /* (n_seq + 1) cumulative lengths: sequence s is rows [cu[s], cu[s + 1]) */
-    /* (n_seq), for key/value caches (forward only, max_q 1): the keys of sequence s begin at row k_first[s] instead of
-     * cu_k[s], and the last column of the bias is that of distance 0. NULL without a cache. */
+    /* (n_seq), for key/value caches (forward only, max_q 1): the keys of sequence s begin at row k_first[s] of k and v
+     * instead of row cu_k[s], and the last column of the bias belongs to distance 0. NULL means no cache. */
     BothSides k_first;
     int32_t heads, kv_heads; /* grouped-query attention: query head h reads key head h / (heads / kv_heads); kv_heads 0
                                 means heads */
-    int32_t first_head; /* index of head 0 within the whole layer, for dropout masks and `layout`; not 0 if only a part
-                           of the layer's heads is computed */
+    int32_t first_head; /* index of head 0 within the whole layer, for dropout masks and `layout`; it is not 0 if only a
+                           part of the layer's heads is computed */
     float scale;        /* factor on q·k; 1 in T5 */
     float rescale; /* q·k is computed as (scale / rescale) q·k and multiplied by rescale before the softmax (Megatron's
                       query-key layer scaling); 0 means no rescaling */
@@ -65,7 +65,8 @@ static inline int32_t attn_kv_heads(const AttnSpec *spec)
 }
 
 typedef struct AttnSequence {
-    int64_t tq, tk, prefix; /* of one sequence: number of queries, number of keys, prefix_length (0 means none) */
+    int64_t tq, tk, prefix; /* of one sequence: number of queries, number of keys, prefix_length: number of keys at the
+                               start that every query may attend to (0 means none) */
 } AttnSequence;
 
 /* x, limited to [low, high]. */
@@ -74,8 +75,8 @@ HOST_DEVICE static inline int64_t attn_between(int64_t x, int64_t low, int64_t h
     return x < low ? low : x > high ? high : x;
 }
 
-/* Sets [*begin, *end) to the keys that query i of a sequence may attend to, ignoring spec->layout. They are always a
- * contiguous range, whose bounds never decrease with i. */
+/* Sets [*begin, *end) to the range of keys that query i of a sequence may attend to, ignoring spec->layout. Neither
+ * bound decreases when i grows. */
 HOST_DEVICE static inline void attn_visible(const AttnSpec *spec, AttnSequence of, int64_t i, int64_t *begin,
                                             int64_t *end)
 {
@@ -90,12 +91,11 @@ HOST_DEVICE static inline void attn_visible(const AttnSpec *spec, AttnSequence o
     }
 }
 
-/* FLOPs of attention with queries q (Nq,H·D), counting only pairs of a query and a key that it may attend to. dense:
- * FLOPs per pair and channel for the products with keys and values; products with an embedding of distances count half
- * of that. */
+/* FLOPs of attention with queries q (Nq,H·D), counting only the pairs of a query and a key that it may attend to.
+ * dense: FLOPs per pair and channel for the products with keys and values; embeddings of distances add half as many. */
 double attn_flops(const AttnSpec *spec, Tensor q, double dense);
 
-/* Index into layout->first for a query at `position`; head: index of the head within the whole layer. */
+/* Index c into layout->first for a query at `position`; head: index of the head within the whole layer. */
 HOST_DEVICE static inline int64_t attn_layout_row(const BlockLayout *layout, int32_t head, int64_t position)
 {
     return (layout->heads == 1 ? 0 : (int64_t)head * layout->blocks) + position / layout->size;
@@ -103,9 +103,9 @@ HOST_DEVICE static inline int64_t attn_layout_row(const BlockLayout *layout, int
 
 /* T5's relative-position buckets. */
 typedef enum RelposRule {
-    RELPOS_T5, /* Raffel et al. 2020; buckets of long distances are rounded down */
-    RELPOS_AST /* AST-T5, COCO-LM: rounded up; keys before and keys after the query have separate buckets even if
-                  `bidirectional` is false */
+    RELPOS_T5, /* Raffel et al. 2020; the logarithm of a long distance is rounded down to a bucket */
+    RELPOS_AST /* AST-T5, COCO-LM: the logarithm is rounded up; keys before and keys after the query have separate
+                  buckets even if `bidirectional` is false */
 } RelposRule;
 
 typedef struct RelposSpec {
@@ -117,10 +117,12 @@ typedef struct RelposSpec {
                          */
 } RelposSpec;
 
-/* Bucket of a relative position (key - query). Rounding of the logarithm never moves a distance to a wrong bucket. */
+/* The bucket of a relative position (key - query). The result is exact: rounding errors of the logarithm never change
+ * it. */
 int32_t relpos_bucket(int32_t relative, const RelposSpec *spec);
-/* ALiBi's slope of head `head` of `heads` heads (Press et al. 2022), for any number of heads. A power of two p of heads
- * has the slopes 2^(-8/p), 2^(-16/p), …; the heads beyond the largest p take every second slope of 2p heads. */
+/* ALiBi's slope of head `head` of `heads` heads (Press et al. 2022), for any number of heads. If the number of heads is
+ * a power of two p, the slopes are 2^(-8/p), 2^(-16/p), …. Otherwise p is the largest power of two below it, and the
+ * heads from p on have every second slope of 2p heads. */
 HOST_DEVICE static inline double alibi_slope(int32_t head, int32_t heads)
 {
     int32_t p = 1;

@@ -1,6 +1,6 @@
-/* cast.h: converts numbers between any two dtypes, through f64 (exact except for large i64). A narrower float dtype
- * rounds to nearest, ties to even; conversion to integers truncates. The functions are inline, so that kernels compile
- * them for their instruction set. */
+/* cast.h: converts numbers between any two dtypes, through f64 (exact except for large i64). Conversion to a narrower
+ * floating dtype rounds to nearest, ties to even; conversion to an integer truncates. The functions are inline, so that
+ * each kernel file compiles them for its instruction set. */
 #pragma once
 
 #include "base/float8.h"
@@ -8,7 +8,8 @@
 
 #include <string.h>
 
-/* X(dtype, its C type, x of this type as f64, the f64 x as this type) */
+/* List of all dtypes: X(dtype, its C type, expression that converts x of this type to f64, expression that converts the
+ * f64 x to this type). */
 #define CAST_DTYPES(X)                                                                                                 \
     X(DT_F32, float, (double)x, (float)x)                                                                              \
     X(DT_BF16, uint16_t, (double)bf16_to_f32(x), bf16_from_f32((float)x))                                              \
@@ -33,7 +34,7 @@
         }                                                                                                              \
         break;
 
-/* values (n) = the n numbers of `dtype` at memory. */
+/* Reads n numbers of `dtype` at memory into values (n). */
 static inline void cast_load(double *values, const void *memory, DType dtype, int64_t n)
 {
     switch (dtype) {
@@ -43,7 +44,7 @@ static inline void cast_load(double *values, const void *memory, DType dtype, in
     }
 }
 
-/* The n numbers of `dtype` at memory = values (n). */
+/* Writes values (n) to memory as n numbers of `dtype`. */
 static inline void cast_store(void *memory, DType dtype, const double *values, int64_t n)
 {
     switch (dtype) {

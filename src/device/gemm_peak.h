@@ -1,26 +1,29 @@
-/* gemm_peak.h: measures the FLOP/s of large matrix products on a device, between other work: the peak by which the
- * speed of that work is divided, as in MFU (model FLOPs utilisation). Virtual machines may run up to three times faster
- * for the first tenths of a second after a pause, and machines are shared, so a peak that was measured only once,
- * before or after the work, would not be comparable with it. */
+/* gemm_peak.h: measures the FLOP/s of large matrix products on a device: the peak that the speed of training is divided
+ * by in MFU (model FLOPs utilisation). The peak is measured again and again between training steps: virtual machines
+ * may run up to three times faster for the first tenths of a second after a pause, and machines are shared, so a peak
+ * that was measured only once would not be comparable with the speed of the steps. */
 #pragma once
 
 #include "device/device.h"
 
+/* Largest number of samples that are kept, and smallest number that a rate needs. */
 enum { GEMM_PEAK_SAMPLES = 32, GEMM_PEAK_FEWEST = 3 };
 
+/* A measurement that is going on. A sample is one value of FLOP/s. */
 typedef struct GemmPeak {
     Device *dev;
     int64_t side; /* rows and columns of the matrices */
-    void *memory; /* the two operands and the result; NULL if there was too little memory: then no samples are taken */
+    void *memory; /* the two operands and the result of the product; NULL if there was not enough memory: then no
+                     samples are taken */
     size_t bytes; /* size of `memory` */
-    double samples[GEMM_PEAK_SAMPLES]; /* FLOP/s: the newest samples, in a ring buffer */
-    int64_t n;                         /* samples taken so far */
+    double samples[GEMM_PEAK_SAMPLES]; /* the newest samples in FLOP/s, as a ring buffer */
+    int64_t n;                         /* number of samples taken so far */
     double opened, spent, last; /* opened: clock_seconds() at opening; spent: seconds that all samples took; last:
                                    seconds of the last sample */
 } GemmPeak;
 
-/* Median and quartiles of the samples in FLOP/s: a quarter of the samples lies below `low`, a quarter above `high`. All
- * 0 without samples. */
+/* Median and quartiles of the samples in FLOP/s: a quarter of the samples is below `low`, a quarter above `high`.
+ * Without samples all three are 0. */
 typedef struct PeakRate {
     double median, low, high;
 } PeakRate;
@@ -30,21 +33,22 @@ typedef struct PeakRate {
 void gemm_peak_open(GemmPeak *peak, Device *dev);
 void gemm_peak_clear(GemmPeak *peak);
 
-/* Takes one sample: after a product that is not counted, repeats the product for `seconds` (at least once) and keeps
+/* Takes one sample: after one product that is not timed, repeats the product for `seconds`, at least once, and keeps
  * the mean FLOP/s. */
 void gemm_peak_measure(GemmPeak *peak, double seconds);
-/* Takes such samples until there are GEMM_PEAK_FEWEST. */
+/* Takes samples with gemm_peak_measure until there are GEMM_PEAK_FEWEST samples. */
 void gemm_peak_complete(GemmPeak *peak, double seconds);
-/* To be called between pieces of work, such as training steps. Takes a sample of about 10 ms unless all samples
- * together would take more than 0.2 s + share · (seconds since gemm_peak_open); the first GEMM_PEAK_FEWEST samples are
- * always taken. Returns the seconds that it took. */
+/* To be called between training steps. Takes a sample of about 10 ms, unless all samples together would then have taken
+ * more than 0.2 s + share · (seconds since gemm_peak_open); the first GEMM_PEAK_FEWEST samples are always taken.
+ * Returns the seconds that the call took. */
 double gemm_peak_turn(GemmPeak *peak, double share);
 /* Whether gemm_peak_turn would take a sample at the time `now` of clock_seconds(). */
 bool gemm_peak_due(const GemmPeak *peak, double share, double now);
 
-/* The rate over the newest GEMM_PEAK_SAMPLES samples; zeros if there are fewer than GEMM_PEAK_FEWEST, too few for
- * quartiles. */
+/* Median and quartiles of the newest GEMM_PEAK_SAMPLES samples; zeros if there are fewer than GEMM_PEAK_FEWEST samples,
+ * too few for quartiles. */
 PeakRate gemm_peak_rate(const GemmPeak *peak);
 
-/* Measures the peak FLOP/s of `dev` for `seconds`, without other work; 0 if there is too little memory. */
+/* Measures the FLOP/s of large matrix products for `seconds`, for a device that does no other work; 0 if there is not
+ * enough memory. */
 double device_gemm_peak(Device *dev, double seconds);

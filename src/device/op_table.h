@@ -1,5 +1,6 @@
-/* op_table.h: the table of a backend's functions: memory, transfers, and one kernel per operation of ops.h, whose
- * arguments have already been checked. Every entry must be filled: device_new fails if one is missing. */
+/* op_table.h: the table of functions that a backend has: for memory, for transfers, and one kernel per operation of
+ * ops.h. ops.c has already checked the arguments of a kernel. Every entry must be filled: device_new aborts (CHECK) if
+ * one is missing. */
 #pragma once
 
 #include "device/device.h"
@@ -7,7 +8,7 @@
 struct OpTable {
     void (*close)(Device *dev); /* frees dev->impl; device_close frees dev itself */
 
-    /* Each entry NAME does what the function device_NAME of device.h says. */
+    /* Each of the following entries NAME is the backend's implementation of device_NAME (device.h). */
     void *(*alloc)(Device *dev, size_t bytes);
     void (*free)(Device *dev, void *p);
     void (*upload)(Device *dev, void *to, const void *from, size_t bytes);
@@ -15,7 +16,7 @@ struct OpTable {
     DeviceEvent (*record_event)(Device *dev);
     void (*wait_event)(Device *dev, DeviceEvent event);
     size_t (*memory_available)(Device *dev);
-    void (*group)(Device *dev, bool open); /* device_group_begin, device_group_end */
+    void (*group)(Device *dev, bool open); /* device_group_begin (open true) and device_group_end (open false) */
     void *(*host_alloc)(Device *dev, size_t bytes);
     void (*host_free)(Device *dev, void *p);
     void (*copy_to)(Device *dev, void *to, const void *from, size_t bytes);
@@ -27,12 +28,12 @@ struct OpTable {
 #undef OP
 };
 
-/* The entries, except `group`, of a device that computes in memory of the host, without a queue. */
+/* The entries, except `group`, for a device that computes in memory of the host and has no queue. */
 #define MEMORY_OF_HOST                                                                                                 \
     .alloc = host_alloc, .free = host_free, .upload = host_copy, .download = host_copy,                                \
     .record_event = host_record_event, .wait_event = host_wait_event, .memory_available = host_memory_available,       \
     QUEUE_OF_HOST
-/* The entries for page-locked memory and copy queues, of a device that has only one queue. */
+/* The entries for page-locked memory and copy queues, for a device that has no copy queues. */
 #define QUEUE_OF_HOST                                                                                                  \
     .host_alloc = host_alloc, .host_free = host_free, .copy_to = host_copy, .copy_from = host_copy,                    \
     .follow = host_follow
@@ -42,10 +43,11 @@ void host_copy(Device *dev, void *to, const void *from, size_t bytes);
 DeviceEvent host_record_event(Device *dev);
 void host_wait_event(Device *dev, DeviceEvent event);
 size_t host_memory_available(Device *dev);
-void host_group(Device *dev, bool open); /* for devices that grouping does not make faster: see device_groups */
+void host_group(Device *dev, bool open); /* for a device that executes the operations of a group one by one */
 void host_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 
-/* A new device with the functions `ops`, every entry of which must be filled. Its tensors have the dtypes of
- * `precision`: statistics have the dtype of master weights, indices i32, totals f64. */
+/* A new device with the functions `ops`, every entry of which must be filled. The other arguments become the fields of
+ * Device with these names. `precision` determines the dtypes allowed for each Role: statistics have the dtype of master
+ * weights, indices i32, totals f64. */
 Device *device_new(const char *name, const OpTable *ops, Precision precision, bool computes, int threads,
                    const char *isa, void *impl);

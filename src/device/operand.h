@@ -9,23 +9,24 @@
 
 typedef enum Access {
     ACCESS_IN,      /* read */
-    ACCESS_OUT,     /* written; read only if a beta is not 0 */
+    ACCESS_OUT,     /* written; its old content is read only if the operation has a beta that is not 0 */
     ACCESS_UPDATED, /* read and written */
 } Access;
 
+/* One tensor of an operation. */
 typedef struct Operand {
     const char *name;
     Tensor t;
-    unsigned roles; /* set of Role: the tensor's dtype must be allowed for one of them */
+    unsigned roles; /* set of Role: the device must allow the tensor's dtype for one of them */
     Access access;
     bool optional;    /* may be NO_TENSOR */
-    const char *over; /* names of the operands whose memory it may share, "dy residual"; NULL means none */
+    const char *over; /* names of the operands that it may share memory with, "dy residual"; NULL means none */
     double share;     /* fraction of the tensor that is read or written: 1, or less if only some rows are looked up */
-    int rank;         /* number of dimensions in `d` */
-    int64_t d[2];
+    int rank;         /* number of dimensions */
+    int64_t d[2];     /* its dimensions: a number, or a letter of the enum below */
 } Operand;
 
-/* Sets of roles for op_list.inc. */
+/* Sets of roles, as op_list.inc names them. */
 enum {
     COMPUTE = 1 << ROLE_COMPUTE,
     ACCUMULATE = 1 << ROLE_ACCUMULATE,
@@ -40,7 +41,7 @@ enum {
     EVERY_ROLE = (1 << ROLE_COUNT) - 1 /* any dtype */
 };
 
-/* The letters of op_list.inc. */
+/* The letters that stand for dimensions in op_list.inc. */
 enum { N = -1, M = -2, K = -3, C = -4, V = -5, H = -6, T = -7, R = -8, ANY = -9, LETTERS = 10 };
 
 #define OPERAND_RANK(...) (int)(sizeof((int64_t[]){ __VA_ARGS__ }) / sizeof(int64_t))
@@ -59,21 +60,21 @@ enum { N = -1, M = -2, K = -3, C = -4, V = -5, H = -6, T = -7, R = -8, ANY = -9,
 #define OPTIONAL(t, roles, ...)         OPERAND(ACCESS_IN, true, NULL, 1, t, roles, __VA_ARGS__)
 #define OPTIONAL_OUT(t, roles, ...)     OPERAND(ACCESS_OUT, true, NULL, 1, t, roles, __VA_ARGS__)
 #define OPTIONAL_UPDATED(t, roles, ...) OPERAND(ACCESS_UPDATED, true, NULL, 1, t, roles, __VA_ARGS__)
-/* Updated if `condition` holds, otherwise only read. */
+/* An operand that is updated if `condition` holds, and otherwise only read. */
 #define UPDATED_IF(condition, t, roles, ...)                                                                           \
     OPERAND((condition) ? ACCESS_UPDATED : ACCESS_IN, false, NULL, 1, t, roles, __VA_ARGS__)
-/* Only n rows are written, one per index. */
+/* An output of which only n rows are written, one per index. */
 #define SOME_ROWS(t, roles, n, ...)                                                                                    \
     OPERAND(ACCESS_OUT, false, NULL, (double)(n) / (double)((t).d[0] ? (t).d[0] : 1), t, roles, __VA_ARGS__)
-/* Only `rows` rows are read, one per index. */
+/* An input of which only `rows` rows are read, one per index. */
 #define LOOKED_UP(t, roles, rows, ...)                                                                                 \
     OPERAND(ACCESS_IN, false, NULL, (double)(rows) / (double)((t).d[0] ? (t).d[0] : 1), t, roles, __VA_ARGS__)
 /* The list of operands of an entry of op_list.inc, and its length. */
 #define OPERANDS(...)   ((const Operand[]){ __VA_ARGS__ })
 #define N_OPERANDS(...) (int)(sizeof OPERANDS(__VA_ARGS__) / sizeof(Operand))
 
-/* CHECKs of each operand that it is present and has the right rank, shape and a dtype of its roles, and that outputs
- * share memory only with operands named in `over`. */
+/* CHECKs that each operand is present, has the right rank and shape and a dtype that the device allows for its roles,
+ * and that outputs share memory only with operands that `over` names. */
 void operands_check(const Device *dev, const char *op, const Operand *operands, int n);
-/* Bytes read and written: once per operand, twice for an updated one. */
+/* Number of bytes that the operation reads and writes: each operand once, an updated operand twice. */
 double operands_bytes(const Operand *operands, int n);

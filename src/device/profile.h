@@ -1,6 +1,5 @@
 /* profile.h: measures the time of each kind of operation on a device, for `loam bench step --profile`, and records each
- * call with the phase that it belongs to, for traces. If dev->profile is NULL, nothing is measured and no function here
- * is called. */
+ * call with the phase of the step that it belongs to, for `--trace`. If dev->profile is NULL, nothing is measured. */
 #pragma once
 
 #include "device/device.h"
@@ -10,35 +9,36 @@
 struct Operand; /* operand.h */
 
 enum {
-    PROFILE_OPS = 64,   /* most kinds of operations in a profile */
-    PROFILE_DEPTH = 16, /* greatest depth of phases within phases */
-    PROFILE_SHAPES = 320
+    PROFILE_OPS = 64,    /* largest number of kinds of operations in a profile */
+    PROFILE_DEPTH = 16,  /* largest depth of phases within phases */
+    PROFILE_SHAPES = 320 /* bytes of ProfileEvent.shapes */
 };
 
-/* One call of an operation, or one phase: a named part of a step such as "backward", which contains the operations and
- * phases that began and ended within it. */
+/* One call of an operation, or one phase. A phase is a named part of a step, such as "backward"; it contains the
+ * operations and phases that began and ended within it. */
 typedef struct ProfileEvent {
-    const char *name; /* "gemm"; "encoder block" */
-    int number;       /* index of a phase, such as the block, counted from 0; -1 means none */
-    bool is_phase;
-    double start, seconds;       /* in seconds of clock_seconds() */
-    double flops, bytes;         /* as the null device counts them; for a phase, sums over its operations */
+    const char *name;            /* name of the operation, "gemm", or of the phase, "encoder block" */
+    int number;                  /* index of a phase, such as the number of the block, counted from 0; -1 means none */
+    bool is_phase;               /* true: a phase; false: a call of an operation */
+    double start, seconds;       /* begin, in seconds of clock_seconds(), and duration */
+    double flops, bytes;         /* as in DeviceCounts; for a phase, sums over its operations */
     char shapes[PROFILE_SHAPES]; /* shapes of an operation's tensors: "y 4096x384 bf16, a 4096x512 bf16, …" */
 } ProfileEvent;
 
 struct Profile {
-    int n; /* kinds of operations called so far, which `rows` lists in the order of their first calls */
+    int n; /* number of kinds of operations called so far; `rows` has one entry per kind, in the order of their first
+              calls */
     struct {
-        const char *op; /* "gemm", "attn_bwd" */
+        const char *op; /* name of the operation, "gemm" */
         double seconds;
         int64_t calls;
     } rows[PROFILE_OPS];
-    int last; /* row of the operation called last */
+    int last; /* index in `rows` of the operation that was called last */
 
-    bool keeps_events;    /* set by the caller: record events too */
-    ProfileEvent *events; /* in the order of their starts */
+    bool keeps_events;    /* set by the caller: true means that events are recorded too */
+    ProfileEvent *events; /* (n_events) in the order of their starts */
     size_t n_events, capacity;
-    size_t open[PROFILE_DEPTH]; /* phases that have begun and not ended, as indices into events */
+    size_t open[PROFILE_DEPTH]; /* (n_open) indices into `events` of the phases that have begun and not ended */
     int n_open;
 };
 
@@ -52,11 +52,12 @@ void profile_add(Device *dev, const char *op, double start, double seconds, cons
 /* For device_group_end: adds `seconds` that a group took to the time of the operation that was called last. */
 void profile_extend(Device *dev, double seconds);
 
-/* For profile_begin and profile_end. */
+/* The implementation of profile_begin and profile_end, for a device with a profile. */
 void profile_open_phase(Device *dev, const char *name, int number);
 void profile_close_phase(Device *dev);
 
-/* Starts a phase: all work of the device until profile_end. `name` must outlive the profile; number -1 means none. */
+/* profile_begin starts a phase, which contains all work of the device until profile_end. Both do nothing without a
+ * profile. `name` must outlive the profile; number: as in ProfileEvent. */
 static inline void profile_begin(Device *dev, const char *name, int number)
 {
     if (dev->profile)

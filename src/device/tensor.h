@@ -1,5 +1,5 @@
-/* tensor.h: Tensor: a view of an array of numbers, passed by value; it owns no memory. No GLib here: device kernels
- * include this file.
+/* tensor.h: Tensor: a view of an array of numbers. It is passed by value and owns no memory. No GLib here: device
+ * kernels include this file.
  *
  * Shapes are written (rows, columns). The last dimension is contiguous; rows are `ld` elements apart (a vector has rank
  * 1 and ld = d[0]). Activations are (N, C): the tokens of a packed microbatch, never (B, T, C). */
@@ -20,18 +20,20 @@ typedef struct Tensor {
 
 #define NO_TENSOR ((Tensor){ 0 })
 
+/* Bytes of one element. */
 size_t dtype_bytes(DType dtype);
 const char *dtype_name(DType dtype); /* "f32" */
+/* tensor_vector and tensor_matrix make a contiguous view of memory at p. */
 Tensor tensor_vector(void *p, DType dtype, int64_t n);
 Tensor tensor_matrix(void *p, DType dtype, int64_t rows, int64_t cols);
 /* The arena_* functions allocate the tensor's memory from an arena; `tag` names it in messages. */
 Tensor arena_vector(Arena *arena, DType dtype, int64_t n, const char *tag);
 Tensor arena_tensor(Arena *arena, DType dtype, int64_t rows, int64_t cols, const char *tag);
 Tensor arena_like(Arena *arena, DType dtype, Tensor like, const char *tag); /* a tensor with the shape of `like` */
-bool tensor_present(Tensor t);
-int64_t tensor_rows(Tensor t); /* d[0] of a matrix, 1 of a vector */
-int64_t tensor_cols(Tensor t); /* the last dimension */
-int64_t tensor_count(Tensor t);
-Tensor tensor_slice_rows(Tensor t, int64_t first, int64_t n);
-Tensor tensor_slice_cols(Tensor t, int64_t first, int64_t n); /* a view with the same ld */
+bool tensor_present(Tensor t);                                              /* whether t is not NO_TENSOR */
+int64_t tensor_rows(Tensor t);                                              /* d[0] of a matrix, 1 of a vector */
+int64_t tensor_cols(Tensor t);                                              /* the last dimension */
+int64_t tensor_count(Tensor t);                                             /* number of elements */
+Tensor tensor_slice_rows(Tensor t, int64_t first, int64_t n);               /* a view of rows [first, first + n) */
+Tensor tensor_slice_cols(Tensor t, int64_t first, int64_t n); /* a view of these columns, with the same ld */
 bool tensor_same_shape(Tensor a, Tensor b);

@@ -1,49 +1,54 @@
-/* attention.h: one attention head of one sequence, and the keys that a block of its queries attends to; for kernels/
- * and bf16/. i counts the queries of a sequence, j its keys. */
+/* attention.h: one attention head of one sequence, and the keys that a block of its queries attends to; for the
+ * attention kernels of kernels/ and bf16/. i is the index of a query in its sequence, j that of a key. */
 #pragma once
 
 #include "device/cpu/cpu.h"
 #include "device/cpu/share.h"
 
+/* One head of one sequence: the unit of work of the attention kernels. */
 typedef struct Head {
     const AttnSpec *spec;
     const Dropout *drop;
-    Tensor q, k, v;    /* (tq,size), (tk,size), (tk,size) */
-    const float *bias; /* bias[j - i] for key j and query i; NULL means no bias */
-    int64_t q_first, tq, tk, prefix, size;
-    int32_t index, number; /* of the head: index in this operation; number in the whole layer */
+    Tensor q, k, v;          /* (tq,size), (tk,size), (tk,size) */
+    const float *bias;       /* bias[j - i] for key j and query i; NULL means no bias */
+    int64_t q_first, tq, tk; /* row of the first query; number of queries and of keys */
+    int64_t prefix, size;    /* AttnSequence.prefix; channels of the head */
+    int32_t index, number;   /* index: index of the head in this operation; number: its index in the whole layer */
 } Head;
 
-/* A head with its rows in the tensors of backward. */
+/* A Head with the part of the tensors of backward that belongs to it. */
 typedef struct HeadBwd {
     Head head;
     Tensor dq, o, dout; /* (tq,size) */
-    float *dbias;     /* sums over this sequence for the gradient of bias[j - i]; NULL means that it is not computed */
-    const float *lse; /* (tq) */
+    float *dbias; /* dbias[j - i] is the sum, over this sequence, of the gradient of bias[j - i]; NULL means that this
+                     gradient is not computed */
+    const float *lse; /* (tq) log-sum-exp of the scores */
 } HeadBwd;
 
-/* A key range [begin, begin + keys). Its scores are in the columns from `column` on of a block's matrix of scores. */
+/* A key range: keys [begin, begin + keys) of a sequence. In the matrix of scores of a Block their columns begin at
+ * `column`. */
 typedef struct Run {
     int64_t begin, keys, column;
 } Run;
 
-/* Queries [first, first + rows) of a head. They attend only to keys in the key ranges `runs` (n_runs), which are in
- * ascending order; `columns` is the number of columns of scores. */
+/* Queries [first, first + rows) of a head and the keys that they attend to, which lie in the key ranges `runs` (n_runs,
+ * in ascending order). The matrix of their scores is (rows, columns): it has one column for each key of the key
+ * ranges. */
 typedef struct Block {
     int64_t first, rows, columns;
     const Run *runs;
     int n_runs;
 } Block;
 
-/* How the scores of a head are divided into blocks of at most `rows` queries, and the columns of a block into tiles of
- * `columns` columns, a multiple of `unit`. No key range crosses the end of a tile. Key ranges begin at multiples of
- * `unit`, both in columns and in the keys of the sequence (with a layout: of the key block). `unit` is a multiple of 4.
- */
+/* How the scores of a head are divided: into blocks of at most `rows` queries, and the columns of a block into tiles of
+ * `columns` columns (a multiple of `unit`). A key range does not cross the end of a tile. It begins at a multiple of
+ * `unit`, both in its column and in its first key, which with a layout is counted from the start of its key block.
+ * `unit` is a multiple of 4. */
 typedef struct Tiling {
     int64_t rows, columns, unit;
 } Tiling;
 
-/* Rows [first, first + n) of head h of t, whose heads have `size` channels. */
+/* A view of rows [first, first + n) of head h in t, whose heads have `size` channels each. */
 static inline Tensor head_rows(Tensor t, int64_t first, int64_t n, int64_t h, int64_t size)
 {
     return tensor_slice_cols(tensor_slice_rows(t, first, n), h * size, size);
@@ -55,23 +60,23 @@ static inline int64_t attn_bias_column(const AttnSpec *spec, int64_t tk)
     return spec->k_first.device ? spec->max_k - tk : spec->max_q - 1;
 }
 
-/* Head h of sequence s. bias_row: the head's row of the bias in f32, or NULL. */
+/* The Head for head h of sequence s. bias_row: row h of the bias tensor in f32; NULL means no bias. */
 Head attn_head(const AttnSpec *spec, const Dropout *drop, int32_t s, int32_t h, Tensor q, Tensor k, Tensor v,
                const float *bias_row);
-/* The keys that query i may attend to, ignoring a layout. */
+/* The range of keys that query i may attend to, ignoring a layout. */
 Range attn_keys(const Head *head, int64_t i);
-/* The most queries of a block. */
+/* The largest number of queries in a block. */
 int64_t attn_max_rows(const AttnSpec *spec, Tiling tiling);
-/* The most key ranges of a block. */
+/* The largest number of key ranges in a block. */
 int64_t attn_max_runs(const AttnSpec *spec, Tiling tiling);
-/* The block of queries from `first` on, up to the end of their block of the layout, with those keys that are within
- * `limit`. `runs` is memory for the key ranges (attn_max_runs). */
+/* The Block of the queries from `first` on, at most tiling.rows of them, all in one block of the layout, with those of
+ * their keys that lie within `limit`. `runs` is memory for attn_max_runs key ranges. */
 Block attn_block(const Head *head, int64_t first, Tiling tiling, Range limit, Run *runs);
-/* The keys of a key range that query i attends to, counted from the first key of the range. */
+/* The part of a key range that query i attends to, counted from the first key of the range. */
 Range attn_seen(const Head *head, int64_t i, const Run *run);
 
-/* Bump allocator: returns memory + *used and adds bytes, rounded up to a multiple of 64, to *used. If memory is NULL it
- * only counts and returns NULL. */
+/* Bump allocator: returns memory + *used and adds `bytes`, rounded up to a multiple of 64, to *used. If memory is NULL,
+ * it only counts, and returns NULL. */
 static inline void *attn_take(char *memory, size_t *used, size_t bytes)
 {
     void *p = memory ? memory + *used : NULL;

@@ -5,26 +5,30 @@
 
 typedef struct Bf16Products Bf16Products; /* bf16/bf16.h */
 
+/* Private data of the cpu backend (Device.impl). */
 typedef struct Cpu {
-    void *workspace;
+    void *workspace; /* the memory of cpu_workspace */
     size_t workspace_bytes;
     const Bf16Products *bf16; /* NULL means that the processor has no instructions for products of bf16 */
 } Cpu;
 
-/* Returns scratch memory for one operation, aligned to 64 bytes, not zeroed. It grows to the largest request ever made,
- * so that a run stops allocating after its first step. Call it outside parallel regions. */
+/* Returns scratch memory for one operation, aligned to 64 bytes, not zeroed. The memory is kept and grows to the
+ * largest request ever made, so that a run stops allocating after its first step. Must not be called in a parallel
+ * region. */
 void *cpu_workspace(Device *dev, size_t bytes);
 
-/* Restricts oneDNN to the instruction set `isa` (isa.h) and lower ones; to be called before the first use of oneDNN. */
+/* Restricts oneDNN to the instruction set `isa` (Isa.name in isa.h) and older ones; to be called before the first use
+ * of oneDNN. */
 void cpu_gemm_limit(const char *isa);
 /* y (m,n) = alpha · op(a) op(b) + beta · y for row-major f32 matrices, whose rows are lda, ldb and ldy elements apart.
  * In a parallel region only the calling thread computes. */
 void cpu_sgemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, float alpha, const float *a, int64_t lda,
                const float *b, int64_t ldb, float beta, float *y, int64_t ldy);
-/* cpu_gemm for bf16 or f16 on processors without instructions for it: operands are converted to f32. */
+/* cpu_gemm for operands of bf16 or f16 on processors without instructions for their products: operands are converted to
+ * f32. */
 void cpu_gemm_widened(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha,
                       float beta);
-/* As op_gemm, and adds bias (N) to every row of y; bias may be NO_TENSOR. */
+/* Computes op_gemm (op_list.inc), and adds bias (N) to every row of y; bias may be NO_TENSOR. */
 void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta);
 /* To be called before a parallel region that uses cpu_gemm_tile. */
 void cpu_gemm_enter(const Device *dev);
@@ -36,11 +40,11 @@ typedef struct Panel {
     DType dtype;
 } Panel;
 /* y (m,n) = alpha a b + beta y, computed by the calling thread within a parallel region; y is row-major. Numbers are
- * multiplied in the device's compute dtype. scratch is aligned to 64 bytes and has cpu_gemm_tile_bytes for these sizes
- * or larger ones. */
+ * multiplied in the device's compute dtype. scratch is aligned to 64 bytes and has at least cpu_gemm_tile_bytes(m, n,
+ * k) bytes. */
 void cpu_gemm_tile(Device *dev, float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha,
                    float beta, void *scratch);
 size_t cpu_gemm_tile_bytes(const Device *dev, int64_t m, int64_t n, int64_t k);
 
-/* kernels/table.c, compiled once per instruction set */
+/* The operations of the cpu, one table per instruction set (kernels/table.c). */
 extern const OpTable cpu_ops_avx2, cpu_ops_avx512, cpu_ops_avx512_bf16, cpu_ops_neon;

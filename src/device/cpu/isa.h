@@ -5,14 +5,15 @@
 
 typedef struct Isa {
     const char *name;
-    bool (*has)(void); /* whether this processor and the operating system support it */
-    const OpTable *ops;
+    bool (*has)(void);        /* whether this processor and its operating system support the instruction set */
+    const OpTable *ops;       /* the kernels that are compiled for it */
     const Bf16Products *bf16; /* NULL means that it has no instructions for products of bf16 */
-    bool (*fast_bf16)(void);  /* whether products of bf16 are faster than products of f32; NULL if there are none */
+    bool (*fast_bf16)(void);  /* whether products of bf16 are faster than products of f32 on this processor; NULL if
+                                 there are no products of bf16 */
 } Isa;
 
-/* The best instruction set of this processor, or the one that LOAM_CPU_ISA names if it is a lower one (see
- * device_cpu_problem). */
+/* The newest instruction set of this processor for which loam has kernels; or an older one, if the environment variable
+ * LOAM_CPU_ISA names it (see device_cpu_problem in device.h). */
 const Isa *cpu_isa(void);
 
 /* Makes the calling thread treat denormal numbers (below 1.2e-38 in f32) as zero. */

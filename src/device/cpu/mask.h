@@ -1,5 +1,5 @@
-/* mask.h: computes dropout masks: the factor of each element (0 or philox_kept), by Philox4x32-10 (base/philox.h) on
- * several counters at once. */
+/* mask.h: computes dropout masks on the CPU: the factor of each element, 0 or philox_kept, by Philox4x32-10
+ * (base/philox.h) for several counters at once. */
 #pragma once
 
 #include "device/ops.h"
@@ -8,8 +8,8 @@
 #include <immintrin.h>
 #endif
 
-/* A Lanes vector holds one word of LANES counters, each in the low half of a 64-bit lane; high halves are arbitrary.
- * MULTIPLY_LOW multiplies the low halves, which is one instruction with AVX2. */
+/* A Lanes vector holds one 32-bit word of each of LANES counters, in the low half of a 64-bit lane; the high halves are
+ * arbitrary. MULTIPLY_LOW multiplies the low halves to 64-bit products, which is one instruction with AVX2. */
 #ifdef __AVX512F__
 enum { LANES = 8 };
 #define MULTIPLY_LOW(a, b) (Lanes) _mm512_mul_epu32((__m512i)(a), (__m512i)(b))
@@ -30,10 +30,10 @@ enum { LANES = 4 };
 typedef uint64_t Lanes __attribute__((vector_size(8 * LANES)));
 typedef float Factors __attribute__((vector_size(8 * LANES)));
 
-enum { MASK_STEP = PHILOX_ELEMENTS * LANES }; /* number of elements that LANES counters decide on */
+enum { MASK_STEP = PHILOX_ELEMENTS * LANES }; /* number of elements whose factors LANES counters give */
 
-/* One row of a mask: counters (c0, c1, c2, index / 8), the factor is `kept` if an element's 16 bits are at least
- * `threshold`, otherwise 0. */
+/* One row of a mask. Element `index` has the counter (c0, c1, c2, index / 8); its factor is `kept` if its 16 bits of
+ * the result are at least `threshold`, otherwise 0. */
 typedef struct MaskRow {
     PhiloxKey key;
     uint32_t c0, c1, c2;
@@ -41,6 +41,7 @@ typedef struct MaskRow {
     float kept;
 } MaskRow;
 
+/* The MaskRow of a row (token) of the Dropout; head: index of the attention head, or 0 for hidden states. */
 static inline MaskRow mask_row(const Dropout *drop, int64_t row, uint32_t head)
 {
     uint64_t sample = (uint64_t)drop->sample[row];
@@ -52,8 +53,9 @@ static inline MaskRow mask_row(const Dropout *drop, int64_t row, uint32_t head)
                       .kept = philox_kept(drop->rate) };
 }
 
-/* The part of Philox that all counters of a row share: of the first four rounds everything that does not depend on the
- * counters' last word, with the keys of these rounds; then the keys of the other six rounds. */
+/* The part of Philox that is the same for all counters of a row: from the first four rounds, everything that does not
+ * depend on the last word of the counter, combined with the keys of these rounds; and the keys of the other six
+ * rounds. */
 typedef struct MaskRounds {
     uint32_t x2, y0, z0, z2, w0, w2, keys[6][2];
 } MaskRounds;
@@ -63,6 +65,7 @@ typedef struct MaskRounds {
 #define MASK_FACTOR_0 0xD2511F53u
 #define MASK_FACTOR_1 0xCD9E8D57u
 
+/* Computes the MaskRounds of a row. */
 static inline MaskRounds mask_rounds(const MaskRow *row)
 {
     MaskRounds r;
@@ -88,7 +91,7 @@ static inline MaskRounds mask_rounds(const MaskRow *row)
     return r;
 }
 
-/* Writes the factors for half a vector of counters' words, 16 bits per element, in the order of memory. */
+/* Writes the factors for MASK_STEP / 2 elements: `words` has 16 bits per element, in the order of the elements. */
 static inline void mask_store(float *mask, Lanes words, uint16_t threshold, float kept)
 {
 #ifdef __AVX512BW__
@@ -109,12 +112,12 @@ static inline void mask_store(float *mask, Lanes words, uint16_t threshold, floa
 #endif
 }
 
-/* Writes the factors of 2 LANES counters from `index` on. */
+/* Writes the factors of the elements of 2 · LANES counters, whose last words are index, index + 1, …. */
 static inline void mask_counters(float *mask, const MaskRounds *r, uint64_t index, uint16_t threshold, float kept)
 {
     const Lanes zero = { 0 }, low = zero + 0xFFFFFFFFu, m0 = zero + MASK_FACTOR_0, m1 = zero + MASK_FACTOR_1;
     Lanes c0[2], c1[2], c2[2],
-        c3[2]; /* two vectors at a time, since a round waits for the multiplication of the round before */
+        c3[2]; /* two vectors at a time, so that one is computed while the other waits for a multiplication */
     for (int v = 0; v < 2; v++) {
         Lanes counter = (Lanes){ LANE_NUMBERS } + (index + (uint64_t)(v * LANES));
         Lanes y1 = MULTIPLY_LOW(counter ^ (zero + r->x2), m1), z3 = MULTIPLY_LOW(y1 >> 32 ^ (zero + r->y0), m0);
@@ -145,7 +148,7 @@ static inline void mask_fill(float *mask, const MaskRow *row, int64_t first, int
 {
     const MaskRounds r = mask_rounds(row);
     float last[2 * MASK_STEP];
-    int64_t skipped = first % PHILOX_ELEMENTS; /* factors of the first counter that lie before `first` */
+    int64_t skipped = first % PHILOX_ELEMENTS; /* number of elements of the first counter that come before `first` */
     if (skipped > 0 && n > 0) {
         int64_t some = n < PHILOX_ELEMENTS - skipped ? n : PHILOX_ELEMENTS - skipped;
         mask_counters(last, &r, (uint64_t)(first / PHILOX_ELEMENTS), row->threshold, row->kept);

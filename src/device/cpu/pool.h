@@ -1,7 +1,7 @@
-/* pool.h: work stealing: divides work of n equal parts among the threads of a team. Each thread takes its own parts in
- * order; when they are done, it takes the last part of the thread that has most parts left. So a thread on a slow or
- * busy core does less. The results do not depend on the threads' speed if a part's result does not depend on the thread
- * that computes it. */
+/* pool.h: work stealing: divides work of n equal parts among the threads of an OpenMP team. Each thread has a queue of
+ * parts and takes them in order; when its queue is empty, it takes the last part of the longest queue. So a thread on a
+ * slow or busy core does fewer parts. Results do not depend on the speed of the threads as long as the result of a part
+ * does not depend on the thread that computes it. */
 #pragma once
 
 #include "device/cpu/share.h"
@@ -9,27 +9,30 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { POOL_QUEUES = 64 }; /* threads of a larger team share queues */
+enum { POOL_QUEUES = 64 }; /* largest number of queues; the threads of a larger team share queues */
 
-/* `left`: the parts [begin, end) of a queue that nobody has taken; begin in the low half, end in the high half. */
+/* The queues. `left`: the parts [begin, end) of a queue that no thread has taken yet, with begin in the low half and
+ * end in the high half. */
 typedef struct Pool {
     struct {
         _Alignas(64) _Atomic uint64_t left;
     } queues[POOL_QUEUES];
 } Pool;
 
+/* The number of queues of the team. */
 static inline int pool_queues(void)
 {
     return omp_get_num_threads() < POOL_QUEUES ? omp_get_num_threads() : POOL_QUEUES;
 }
 
+/* The queue of the calling thread. */
 static inline int pool_own_queue(void)
 {
     return omp_get_thread_num() % POOL_QUEUES;
 }
 
-/* Divides parts [0, n) among the queues, n < 2³². All threads of the team call it; a barrier must come before the first
- * pool_take and after the last. */
+/* Divides parts [0, n) among the queues, n < 2³². Every thread of the team calls it. The team needs a barrier between
+ * pool_fill and the first pool_take, and between the last pool_take and the next pool_fill. */
 static inline void pool_fill(Pool *pool, int64_t n)
 {
     int64_t queues = pool_queues(), own = pool_own_queue();
@@ -39,12 +42,13 @@ static inline void pool_fill(Pool *pool, int64_t n)
                               memory_order_relaxed);
 }
 
+/* The number of parts in a queue. */
 static inline int64_t pool_left(uint64_t left)
 {
     return (int64_t)(left >> 32) - (int64_t)(uint32_t)left;
 }
 
-/* Takes the first (or the last) part of a queue; -1 if none is left. */
+/* Takes the first part of a queue, or with `first` false the last part; -1 if the queue is empty. */
 static inline int64_t pool_pop(_Atomic uint64_t *queue, bool first)
 {
     uint64_t left = atomic_load_explicit(queue, memory_order_relaxed);
@@ -55,7 +59,7 @@ static inline int64_t pool_pop(_Atomic uint64_t *queue, bool first)
     return -1;
 }
 
-/* Returns the next part for the calling thread; -1 when all parts are taken. */
+/* Takes the next part for the calling thread and returns its number; -1 when all parts are taken. */
 static inline int64_t pool_take(Pool *pool)
 {
     int64_t part = pool_pop(&pool->queues[pool_own_queue()].left, true);

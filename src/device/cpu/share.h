@@ -1,4 +1,4 @@
-/* share.h: ranges of indices, and how they are divided equally among the threads of an OpenMP team. */
+/* share.h: ranges of indices, and their equal division among the threads of an OpenMP team. */
 #pragma once
 
 #include <omp.h>
@@ -19,8 +19,8 @@ typedef struct Range {
     int64_t begin, end;
 } Range;
 
-/* The calling thread's share of [0, n), in multiples of `unit`. It depends only on n, `unit` and the size of the team.
- */
+/* The share of the calling thread if [0, n) is divided equally, at multiples of `unit`, among the threads of the team.
+ * It depends only on n, `unit`, the number of the thread and the size of the team. */
 static inline Range share(int64_t n, int64_t unit)
 {
     int64_t units = (n + unit - 1) / unit, t = omp_get_thread_num(), size = omp_get_num_threads();

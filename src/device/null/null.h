@@ -1,7 +1,8 @@
-/* null.h: counts of the null device that are not in DeviceCounts. */
+/* null.h: memory that the null device has counted. */
 #pragma once
 
 #include "device/device.h"
 
-/* Bytes of all allocations so far, each rounded up as on GPUs; freed memory is still counted. */
+/* Bytes of all allocations of a null device so far, each rounded up as on GPUs (CUDA_ALIGN); memory that was freed is
+ * still counted. */
 size_t null_memory(const Device *null);

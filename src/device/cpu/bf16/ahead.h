@@ -1,19 +1,19 @@
-/* ahead.h: prefetches numbers that are needed soon into the second-level cache, a few cache lines at a time between
- * other work. */
+/* ahead.h: prefetches the numbers that bf16_pack will read soon into the second-level cache, a few cache lines at a
+ * time, between other work. */
 #pragma once
 
 #include "device/cpu/bf16/panel.h"
 
 enum { CACHE_LINE = 64 };
 
-/* `rows` rows of `bytes` bytes, which are `ld` bytes apart; (row, at) is the next cache line to prefetch; quota: cache
- * lines per call of fetch. */
+/* Memory to prefetch: `rows` rows of `bytes` bytes each, which are `ld` bytes apart. The next cache line to prefetch is
+ * at byte `at` of row `row`; each call of fetch prefetches `quota` cache lines. */
 typedef struct Ahead {
     const char *p;
     int64_t ld, rows, bytes, row, at, quota;
 } Ahead;
 
-/* Prefetches everything that bf16_pack reads for n panels from row `row` on, spread over `calls` calls of fetch. */
+/* The memory that bf16_pack reads to pack n panels from row `row` on; `calls` calls of fetch prefetch all of it. */
 static inline Ahead ahead_of(Source s, int64_t row, int64_t n, int64_t calls)
 {
     int64_t rows = min_i64(n * PANEL, s.rows - row), bytes = s.f32 ? sizeof(float) : sizeof(uint16_t);
@@ -27,6 +27,7 @@ static inline Ahead ahead_of(Source s, int64_t row, int64_t n, int64_t calls)
     return ahead;
 }
 
+/* Prefetches the next `quota` cache lines. */
 static inline void fetch(Ahead *ahead)
 {
     for (int64_t i = 0; i < ahead->quota && ahead->row < ahead->rows; i++) {

@@ -1,7 +1,7 @@
-/* attention.h: only for the attention_*.c files of this folder. The keys and values of a head are packed once. Scores
- * exist only as blocks of PANEL queries × PANEL keys in f32, in the caches; the loop that computes their exponentials
- * also rounds them to bf16, as operands of the next matrix product. Exponentials are powers of 2: log2(e) is part of
- * the scale. */
+/* attention.h: attention with matrix products of bf16, only for the attention_*.c files of this folder. The keys and
+ * values of a head are packed into panels once (panel.h). Scores exist only as blocks of PANEL queries × PANEL keys in
+ * f32, in the caches; the loop that computes their exponentials also rounds these to bf16, as operands of the next
+ * matrix product. Exponentials are computed as powers of 2; the factor log2(e) is part of the scale. */
 #pragma once
 
 #include "device/cpu/attention.h"
@@ -14,28 +14,29 @@
 #define bf16_left_rows    BF16_PASTE(bf16_left_rows, ISA)
 #define bf16_bias         BF16_PASTE(bf16_bias, ISA)
 
-enum { SUMS = PANEL * PANEL }; /* numbers in a block of sums; a step of a panel has as many */
+enum { SUMS = PANEL * PANEL }; /* number of elements in a block of sums (PANEL,PANEL) */
 
 #define LOG2_E 1.44269504f
 #define LN_2   0.693147181f
 
-/* How keys are packed into panels. A unit is a key block of the layout, padded to whole panels, so that every key range
- * (Run) begins with a panel; without a layout a unit is one panel. */
+/* How the keys of a head are packed into panels. A unit is a key block of the layout, padded to whole panels, so that
+ * every key range (Run) begins at the beginning of a panel; without a layout a unit is one panel. */
 typedef struct KeyPanels {
-    int64_t unit, panels; /* number of keys, and of panels, in a unit */
-    int64_t tile_keys,
-        tile; /* keys and panels of a tile, which is as few units as have the number of panels that was asked for */
+    int64_t unit, panels;    /* number of keys, and of panels, in a unit */
+    int64_t tile_keys, tile; /* number of keys, and of panels, in a tile: the smallest number of whole units with at
+                                least the number of panels given to bf16_key_panels */
 } KeyPanels;
 
+/* Decides the packing. panels: the smallest number of panels in a tile. */
 KeyPanels bf16_key_panels(const AttnSpec *spec, int64_t panels);
 
-/* The number of panels of n keys that start at the beginning of a unit. */
+/* The number of panels for n keys, the first of which begins a unit. */
 static inline int64_t panels_of_keys(KeyPanels kp, int64_t n)
 {
     return (n + kp.unit - 1) / kp.unit * kp.panels;
 }
 
-/* The index of the panel that begins with a key; key 0 begins panel 0. */
+/* The index of the panel that begins with key `key`. */
 static inline int64_t panel_of_key(KeyPanels kp, int64_t key)
 {
     return key / kp.unit * kp.panels + key % kp.unit / PANEL;
@@ -46,18 +47,20 @@ void bf16_pack_rows(uint16_t *to, Tensor t, KeyPanels kp);
 /* Packs the columns of t (keys, size) as right panels, each of panels_of_keys steps, for products that sum over keys.
  */
 void bf16_pack_columns(uint16_t *to, Tensor t, KeyPanels kp);
-/* Rows [row, row + n) of t as a left operand: in place if possible, otherwise copied to `buffer`. */
+/* Rows [row, row + n) of t as the left operand of a product: in place if possible, otherwise copied to `buffer`. */
 Left bf16_left_rows(uint16_t *buffer, Tensor t, int64_t row, int64_t n);
 
-/* A head's bias times log2(e): bias[j - i], with PANEL zeros before and after it, written to `to` (bias_numbers). NULL
- * if there is no bias. */
+/* Writes the bias of a head, times log2(e), with PANEL zeros before and after it, to `to` (bias_numbers), and returns a
+ * pointer such that result[j - i] is the bias for key j and query i; NULL if there is no bias. */
 const float *bf16_bias(float *to, const Head *head);
 
+/* The number of elements that bf16_bias writes. */
 static inline int64_t bias_numbers(int64_t tq, int64_t tk)
 {
     return tq + tk + 2 * PANEL;
 }
 
+/* Bytes of n numbers. */
 static inline size_t numbers_of_f32(int64_t n)
 {
     return (size_t)n * sizeof(float);
@@ -68,7 +71,7 @@ static inline size_t numbers_of_bf16(int64_t n)
     return (size_t)n * sizeof(uint16_t);
 }
 
-/* A bit mask of those columns of [first, first + PANEL) that are within the range. */
+/* A bit mask: bit c is set if column first + c is within the range, for c < PANEL. */
 static inline uint32_t lanes_within(Range range, int64_t first)
 {
     int64_t begin = max_i64(range.begin - first, 0), end = min_i64(range.end - first, PANEL);

@@ -1,11 +1,10 @@
-/* panel.h: only for the files of this folder. How the operands of a matrix product are laid out in memory while they
- * are multiplied.
+/* panel.h: the layout of the operands of a matrix product while they are multiplied; only for the files of this folder.
  *
- * A panel is PANEL rows of a matrix; the product sums over the `depth` numbers of a row, padded with zeros to a
- * multiple of STEP. A panel is stored step by step (STEP numbers of each row); a step is two blocks of SIDE rows × STEP
- * numbers, 1 KiB each. A block of a left panel has the layout (SIDE, STEP): the numbers of a row are contiguous. A
- * block of a right panel has the layout (STEP / 2, SIDE, 2): pairs of numbers of a row are contiguous. Each is the
- * other's transpose if a pair counts as one element. */
+ * A panel is PANEL rows of a matrix, copied to contiguous memory; the product sums over the `depth` numbers of a row,
+ * padded with zeros to a multiple of STEP. A panel consists of steps: STEP numbers of each row. A step consists of two
+ * blocks of SIDE rows × STEP numbers, 1 KiB each. A block of a left operand has the layout (SIDE, STEP): the numbers of
+ * a row are contiguous. A block of a right operand has the layout (STEP / 2, SIDE, 2): pairs of numbers of a row are
+ * contiguous. If a pair counts as one element, the second layout is the transpose of the first. */
 #pragma once
 
 #include "device/cpu/bf16/bf16.h"
@@ -30,10 +29,11 @@
 #define bf16_enter               BF16_PASTE(bf16_enter, ISA)
 #define bf16_leave               BF16_PASTE(bf16_leave, ISA)
 
+/* Sizes of blocks and panels, in rows and numbers; BLOCK and PANEL_STEP: numbers in a block, in a step of a panel. */
 enum { SIDE = 16, PANEL = 2 * SIDE, STEP = 32, BLOCK = SIDE * STEP, PANEL_STEP = 2 * BLOCK };
 
-/* A matrix operand of `rows` rows with `depth` numbers each, over which the product sums: number d of row r is p[r·ld +
- * d], or p[d·ld + r] if `transposed`. */
+/* A matrix operand before it is packed: `rows` rows of `depth` numbers, over which the product sums. Number d of row r
+ * is p[r·ld + d], or p[d·ld + r] if `transposed`. */
 typedef struct Source {
     const void *p;
     int64_t ld, rows, depth;
@@ -42,11 +42,13 @@ typedef struct Source {
 
 typedef enum Side { LEFT, RIGHT } Side;
 
+/* The number of steps of a panel. */
 static inline int64_t steps_of(int64_t depth)
 {
     return (depth + STEP - 1) / STEP;
 }
 
+/* The number of panels for `rows` rows. */
 static inline int64_t panels_of(int64_t rows)
 {
     return (rows + PANEL - 1) / PANEL;
@@ -61,27 +63,29 @@ size_t bf16_attention_bwd_bytes(const AttnSpec *spec, int64_t size);
 void bf16_attention_fwd(Tensor o, float *lse, const Head *head, void *memory);
 void bf16_attention_bwd(const HeadBwd *hb, Tensor dk, Tensor dv, bool first, bool last, void *memory);
 
-/* Writes n panels, of rows [row, row + n · PANEL), to `to`, which is aligned to 64 bytes; rows beyond the last row
- * become zeros. */
+/* Packs n panels, rows [row, row + n · PANEL) of the source, to `to`, which is aligned to 64 bytes; rows after the last
+ * row of the source become zeros. */
 void bf16_pack(uint16_t *to, Source source, int64_t row, int64_t n, Side side);
 
-/* Transposes a block in place: converts between the layouts of left and right panels. */
+/* Transposes a block in place: converts between the layouts of left and right operands. */
 void bf16_transpose(uint16_t *block);
 
 /* A left operand: a left panel, or rows of a matrix that are used in place. */
 typedef struct Left {
     const uint16_t *p;
     int64_t ld, lower,
-        step; /* distance in numbers from a row to the next, from row 0 to row SIDE, from a step to the next */
+        step; /* distances in numbers: from a row to the next; from row 0 to row SIDE; from a step to the next */
 } Left;
 
+/* A left panel as the left operand of a product. */
 static inline Left left_panel(const uint16_t *panel)
 {
     return (Left){ panel, STEP, BLOCK, PANEL_STEP };
 }
 
-/* sums (PANEL,PANEL) = left · rightᵀ over `steps` steps; with `add`, it is added to sums. Sums are aligned to 64 bytes.
- * The right panel should be in the first-level cache, the left one in the second-level cache. */
+/* sums (PANEL,PANEL) = left · rightᵀ over `steps` steps of both; with `add` sums += left · rightᵀ. `sums` is aligned to
+ * 64 bytes. It is fastest if the right panel is in the first-level cache and the left operand in the second-level
+ * cache. */
 void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, bool add);
 
 /* A thread must call bf16_enter before its first product, and bf16_leave after its last one, before other threads read
@@ -89,17 +93,18 @@ void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, 
 void bf16_enter(void);
 void bf16_leave(void);
 
-/* The output of a matrix product: y = alpha · sums + beta · y + bias. */
+/* How a matrix product is written: y = alpha · sums + beta · y + bias. */
 typedef struct Output {
     Tensor y;          /* bf16 or f32 */
-    const float *bias; /* one number per column, then zeros up to a whole panel; NULL means no bias */
+    const float *bias; /* one number per column of y, then zeros up to a whole panel; NULL means no bias */
     float alpha, beta;
     bool past; /* write y with non-temporal stores where possible, which is faster if y does not fit the caches */
 } Output;
 
-/* Brings the part of y that bf16_write will write into the first-level cache. */
+/* Prefetches the part of y that bf16_write will write into the first-level cache. */
 void bf16_write_soon(Tensor y, int64_t row, int64_t col);
-/* Writes a block of sums (PANEL,PANEL) to y from (row, col) on; numbers outside the shape of y are dropped. */
+/* Writes sums (PANEL,PANEL) to rows from `row` on and columns from `col` on of y; numbers outside the shape of y are
+ * dropped. */
 void bf16_write(const Output *to, const float *sums, int64_t row, int64_t col);
 
 /* Writes an Output.bias to `to`: bias (n) converted to f32, then zeros up to a whole panel. */

@@ -1,6 +1,6 @@
-/* kernels.h: only for the files of this folder. Each file is compiled once per instruction set, with ISA defined as
- * avx2, avx512, avx512_bf16 or neon: plain loops that the compiler vectorises. Functions with external linkage get the
- * instruction set as a suffix (ISA_NAME). */
+/* kernels.h: declarations for all kernels of the cpu; only for the files of this folder. Kernels are plain loops that
+ * the compiler vectorises. Each file is compiled once per instruction set, with ISA defined as avx2, avx512,
+ * avx512_bf16 or neon; functions with external linkage get the instruction set as a suffix (ISA_NAME). */
 #pragma once
 
 #include "base/check.h"
@@ -13,45 +13,48 @@
 
 #define cpu_ops ISA_NAME(cpu_ops)
 
-/* The kernel of an operation: void KERNEL(scale)(Device *dev, Tensor y, …). The kernel of gemm is in cpu/gemm.c. */
+/* The name of the kernel of an operation: void KERNEL(scale)(Device *dev, Tensor y, …) is the kernel of op_scale. The
+ * kernel of op_gemm is in cpu/gemm.c. */
 #define KERNEL(name) PASTE(PASTE_(cpu, name), ISA)
 
 #define OP(name, parameters, arguments, operands, rules, flops) void KERNEL(name) parameters;
 #include "device/op_list.inc"
 #undef OP
 
-/* A loop whose iterations the compiler may vectorise: operands may be the same array, but not shifted views of one
- * array. */
+/* Put before a loop whose iterations the compiler may vectorise. Two operands may be the same array, but not views of
+ * one array that are shifted against each other. */
 #define SIMD _Pragma("omp simd")
 
-/* A function that the compiler must not inline, since copies of its loop in the branches of a caller are not
- * vectorised. */
+/* Marks a function that the compiler must not inline: it would not vectorise copies of the loop in the branches of a
+ * caller. */
 #define ONE_LOOP __attribute__((noinline))
 
-/* Number of threads for an operation on `work` numbers: waking other threads costs as much time as about 16,384
- * numbers. */
+/* Number of threads for an operation on `work` numbers: 1 for few numbers, since waking other threads takes as long as
+ * computing about 16,384 numbers. */
 static inline int team(const Device *dev, int64_t work)
 {
     return work < 16384 ? 1 : dev->threads;
 }
 
-/* For arrays of f32 in which kernels compute: an access of 64 bytes that crosses a cache line takes twice as long. */
+/* Aligns an array to a cache line: a vector access of 64 bytes that crosses a cache line takes twice as long. */
 #define ALIGNED _Alignas(64)
 
+/* Row `row` of an f32 tensor. */
 static inline float *row_of(Tensor t, int64_t row)
 {
     return (float *)t.p + row * t.ld;
 }
 
+/* `bytes`, rounded up to a multiple of 64. */
 static inline size_t align64(size_t bytes)
 {
     return (bytes + 63) / 64 * 64;
 }
 
-/* Divides tensors of one shape into runs of contiguous numbers: chunks of RUN_LENGTH if all tensors are contiguous,
- * otherwise rows. */
+/* Runs of contiguous numbers that tensors of one shape are divided into: chunks of RUN_LENGTH numbers if all tensors
+ * are contiguous, otherwise rows. */
 typedef struct Runs {
-    int64_t n, length, last, work; /* `last` is the length of run n - 1 */
+    int64_t n, length, last, work; /* number of runs; numbers in a run; numbers in run n - 1; numbers in all runs */
     bool by_rows;                  /* true: a run is a row; false: a run is a chunk of all rows */
 } Runs;
 
@@ -85,9 +88,9 @@ static inline int64_t run_length(Runs runs, int64_t i)
     return i == runs.n - 1 ? runs.last : runs.length;
 }
 
-/* e^x with an error of at most 2 units in the last place, for x up to 88; smaller x than -87 count as -87. x = n ln 2 +
- * r by adding 1.5·2^23, which leaves n in the low bits; e^r by its Taylor polynomial of degree 7 over |r| <= ln 2 / 2.
- */
+/* e^x with an error of at most 2 units in the last place, for x up to 88; an x below -87 counts as -87. The method: x =
+ * n ln 2 + r with |r| <= ln 2 / 2, so e^x = 2^n e^r. Adding 1.5·2^23 to x / ln 2 leaves n in the low bits of the sum;
+ * e^r is its Taylor polynomial of degree 7. */
 static inline float exp_f32(float x)
 {
     x = x < -87.0f ? -87.0f : x;
