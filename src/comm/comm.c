@@ -85,6 +85,12 @@ int64_t comm_start(int64_t n, int size, int rank)
     return MIN(units * rank / size * 64, n);
 }
 
+int64_t comm_all_reduce_sends(int64_t n, int size, int rank)
+{
+    int64_t own = comm_start(n, size, rank + 1) - comm_start(n, size, rank);
+    return n - own + own * (size - 1);
+}
+
 static void check_vector(const Tensor *x)
 {
     CHECK(x->rank == 1 && x->ld == x->d[0], "a collective of a tensor of rank %d, %lld elements, ld %lld", x->rank,

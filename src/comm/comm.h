@@ -47,6 +47,10 @@ Comm *comm_split(Comm *comm, int color);
  * [comm_start(n, size, r), comm_start(n, size, r + 1)). */
 int64_t comm_start(int64_t n, int size, int rank);
 
+/* Number of elements that a rank sends in an all-reduce of n elements: those of other ranks' parts, and the sum of its
+ * own part to every other rank. */
+int64_t comm_all_reduce_sends(int64_t n, int size, int rank);
+
 /* x (n), a vector, becomes the sum of all ranks' x. */
 CommWork comm_all_reduce(Comm *comm, Tensor x);
 /* out = the sum of all ranks' x over the elements starts[rank] … starts[rank + 1] - 1. out may be that part of x; the

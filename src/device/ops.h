@@ -76,7 +76,8 @@ typedef struct AdafactorSpec {
     double clip_threshold; /* d of the paper, 1.0 there: largest rms of an update; 0 means no clipping */
     double beta1;          /* 0 means no momentum */
     double weight_decay;   /* 0 for parameters without weight decay */
-    int64_t rows, cols;    /* shape of the whole tensor; a vector has 1 row */
+    int64_t rows, cols;    /* rows of the whole tensor, and columns that its parts have; a vector has 1 row */
+    int64_t count;         /* number of elements of the whole tensor, for rms(w) and rms(u) */
     bool scale_parameter;  /* the step size α is lr × max(eps2, rms(w)); false: α = lr */
     bool decay_by_lr;      /* w *= 1 - weight_decay × α (Hugging Face); false: w *= 1 - weight_decay (T5X) */
 } AdafactorSpec;

@@ -257,7 +257,7 @@ static void begin(Decoder *d)
 {
     Model *model = d->model;
     bool encodes = model->config.n_enc > 0;
-    int64_t width = model_config_kv_heads(&model->config) * model->config.head_dim;
+    int64_t width = model->decoder.spec.kv_heads * model->config.head_dim;
     StackW w = { 0 };
 
     upload_rows(d);

@@ -183,8 +183,9 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     save->lse = arena_tensor(cx->save, precision_statistic(cx->precision), cx->model->heads, n, "attention.lse");
     project_fwd(cx, &save->p, save->n, encoder_out, w, &save->context);
     op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, save->bias, &spec, &probs_drop);
-    block_linear_fwd(cx, out, save->o, w->o, output_linear(self));
+    block_linear_fwd(cx, out, save->o, linear_added(cx, w->o), output_linear(self));
     lora_fwd(cx, out, save->o, w->o.lora, output_site(self));
+    tensor_parallel_sum(cx->tp, cx->dev, out);
     sublayer_leave(cx, y, x, out, out_site, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
@@ -229,6 +230,7 @@ void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, 
     lora_bwd(cx, dattended, dout, save->o, w->o.lora, g->o.lora, beta, output_site(self));
     attend_bwd(cx, &dp, dbias, dattended, w, g, beta, save);
     project_bwd(cx, dn, dencoder_out, &dp, w, g, beta, save);
+    tensor_parallel_sum(cx->tp, cx->dev, dn);
     sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, beta, &save->norm);
     arena_reset(cx->scratch, mark);
 }
@@ -251,8 +253,9 @@ static void project_step(const Ctx *cx, Tensor y, Tensor x, Tensor o, const Atte
 {
     Tensor out = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "attention.out");
 
-    linear_fwd(cx, out, o, w->o);
+    linear_fwd(cx, out, o, linear_added(cx, w->o));
     lora_fwd(cx, out, o, w->o.lora, site);
+    tensor_parallel_sum(cx->tp, cx->dev, out);
     sublayer_leave(cx, y, x, out, SITE_SELF_OUT, w->norm, unused);
 }
 

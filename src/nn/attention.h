@@ -65,7 +65,8 @@ typedef struct AttentionSave {
 void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const AttentionW *w,
                    AttentionSave *save);
 /* dx (N,C) holds dy on entry and the gradient of x on return. dencoder_out (E,C) and dbias are added to, since all
- * blocks share encoder_out and bias; each is NO_TENSOR if its input is. Weight gradients: g = beta g + new. */
+ * blocks share encoder_out and bias; each is NO_TENSOR if its input is. Of tensor-parallel ranks each adds the part of
+ * its own heads to dencoder_out. Weight gradients: g = beta g + new. */
 void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const AttentionW *w,
                    const AttentionW *g, float beta, const AttentionSave *save);
 

@@ -53,6 +53,7 @@ AttnSpec ctx_attention(const Ctx *cx, const Sequences *queries, const Sequences 
                        .max_q = queries->max_len,
                        .max_k = keys->max_len,
                        .heads = cx->model->heads,
+                       .first_head = cx->model->first_head,
                        .kv_heads = cx->model->kv_heads,
                        .scale = cx->model->score_scale,
                        .rescale = cx->layer->score_rescale };

@@ -18,6 +18,7 @@
  * arena `scratch` before it returns. */
 #pragma once
 
+#include "comm/tensor_parallel.h"
 #include "nn/tokens.h"
 #include "param/fp8.h"
 
@@ -43,8 +44,10 @@ typedef enum NormKind { NORM_RMS, NORM_LAYER } NormKind;
 
 /* Settings that all layers of a model share; fixed for a run. */
 typedef struct ModelSpec {
-    int32_t heads, kv_heads; /* number of query heads; of key and value heads */
-    Activation activation;   /* activation function of the feed-forward layers */
+    int32_t heads, kv_heads; /* number of query heads, and of key and value heads, that this rank computes */
+    int32_t first_head, all_heads; /* index of this rank's first query head within the layer; query heads of the layer,
+                                      more than `heads` if tensor-parallel ranks divide them */
+    Activation activation;         /* activation function of the feed-forward layers */
     NormKind norm;
     bool post_norm;     /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */
     float eps;          /* epsilon of the norms */
@@ -85,6 +88,7 @@ typedef struct Ctx {
                          [1] for those with one; absent means no rotary positions */
     uint64_t seed;    /* seed of the dropout masks of this update */
     bool train;       /* dropout is applied */
+    TensorParallel *tp;   /* ranks that divide heads and feed-forward channels; NULL means no such ranks */
     const Fp8Scales *fp8; /* scales for FP8 in the linear layers of blocks; NULL means no FP8 */
 } Ctx;
 

@@ -17,6 +17,8 @@ typedef struct LinearW {
     LoraW lora;
 } LinearW;
 
+/* The layer as this rank computes it if tensor-parallel ranks add up its outputs: only the first one adds the bias. */
+LinearW linear_added(const Ctx *cx, LinearW w);
 /* y (N,out) = x (N,in) wᵀ + b. */
 void linear_fwd(const Ctx *cx, Tensor y, Tensor x, LinearW w);
 /* dx = dy w; also computes the weight gradients g, as linear_bwd_weight does. */

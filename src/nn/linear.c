@@ -1,5 +1,12 @@
 #include "nn/layers.h"
 
+LinearW linear_added(const Ctx *cx, LinearW w)
+{
+    if (tensor_parallel_rank(cx->tp) > 0)
+        w.b = NO_TENSOR;
+    return w;
+}
+
 void linear_fwd(const Ctx *cx, Tensor y, Tensor x, LinearW w)
 {
     op_linear(cx->dev, y, x, w.w, w.b, 1);

@@ -4,15 +4,18 @@
 
 #define DECODER_SITES 16
 
-static Dropout lora_dropout(const Ctx *cx, LoraSite site)
+/* The dropout of the input x (N,in) of a site: of a layer whose columns are divided x has this rank's channels. */
+static Dropout lora_dropout(const Ctx *cx, LoraSite site, Tensor x)
 {
+    bool divided = site == LORA_SELF_O || site == LORA_CROSS_O || site == LORA_WO;
     bool of_encoder_output = site == LORA_CROSS_K || site == LORA_CROSS_V;
     const Tokens *tokens = of_encoder_output ? cx->encoder_tokens : cx->tokens;
     uint32_t purpose = PHILOX_LORA + (uint32_t)site + (cx->layer->decoder ? DECODER_SITES : 0);
     return (Dropout){ .key = philox_key(cx->seed, purpose, (uint32_t)cx->layer->index),
                       .rate = cx->train ? cx->model->lora_dropout : 0,
                       .sample = tokens->sample.p,
-                      .position = tokens->dropout_position.p };
+                      .position = tokens->dropout_position.p,
+                      .first_channel = divided ? tensor_parallel_rank(cx->tp) * x.d[1] : 0 };
 }
 
 /* dropout(x): x itself, or a copy in scratch. */
@@ -36,7 +39,7 @@ void lora_fwd(const Ctx *cx, Tensor y, Tensor x, LoraW w, LoraSite site)
     if (!tensor_present(w.a))
         return;
     size_t mark = arena_mark(cx->scratch);
-    const Dropout drop = lora_dropout(cx, site);
+    const Dropout drop = lora_dropout(cx, site, x);
     Tensor t = low(cx, x, w, "lora.t");
 
     op_gemm(cx->dev, t, dropped(cx, x, &drop), w.a, false, true, 1, 0);
@@ -62,7 +65,7 @@ void lora_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor x, LoraW w, LoraW g, f
     if (!tensor_present(w.a))
         return;
     size_t mark = arena_mark(cx->scratch);
-    const Dropout drop = lora_dropout(cx, site);
+    const Dropout drop = lora_dropout(cx, site, x);
     Tensor t = low(cx, x, w, "lora.t"), dt = low(cx, x, w, "lora.dt"), input = dropped(cx, x, &drop);
 
     op_gemm(cx->dev, dt, dy, w.b, false, false, cx->model->lora_scale, 0);

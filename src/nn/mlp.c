@@ -8,12 +8,20 @@ static void split(Tensor h, int64_t ffn, Tensor *input, Tensor *gate)
     *gate = h.d[1] == ffn ? NO_TENSOR : tensor_slice_cols(h, ffn, ffn);
 }
 
+/* Dropout after the activation, on this rank's `ffn` channels. */
+static Dropout hidden_dropout(const Ctx *cx, int64_t ffn)
+{
+    Dropout drop = ctx_dropout(cx, SITE_MLP_HIDDEN);
+    drop.first_channel = tensor_parallel_rank(cx->tp) * ffn;
+    return drop;
+}
+
 void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t n = x.d[0], ffn = w->wo.w.d[1];
     Tensor out = arena_tensor(cx->scratch, cx->precision.compute, n, x.d[1], "mlp.out");
-    Dropout hidden_drop = ctx_dropout(cx, SITE_MLP_HIDDEN);
+    Dropout hidden_drop = hidden_dropout(cx, ffn);
     Tensor input, gate;
 
     save->n = sublayer_enter(cx, x, w->norm, &save->norm);
@@ -25,8 +33,9 @@ void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
     lora_fwd(cx, input, save->n, w->wi_0.lora, LORA_WI_0);
     lora_fwd(cx, gate, save->n, w->wi_1.lora, LORA_WI_1);
     op_act_fwd(cx->dev, save->a, input, gate, cx->model->activation, &hidden_drop);
-    block_linear_fwd(cx, out, save->a, w->wo, LINEAR_WO);
+    block_linear_fwd(cx, out, save->a, linear_added(cx, w->wo), LINEAR_WO);
     lora_fwd(cx, out, save->a, w->wo.lora, LORA_WO);
+    tensor_parallel_sum(cx->tp, cx->dev, out);
     sublayer_leave(cx, y, x, out, SITE_MLP_OUT, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
@@ -39,7 +48,7 @@ void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta,
     Tensor da = arena_tensor(cx->scratch, cx->precision.compute, n, ffn, "mlp.da");
     Tensor dh = arena_tensor(cx->scratch, cx->precision.compute, n, w->wi.w.d[0], "mlp.dh");
     Tensor dn = dout; /* dout is read for the last time before dn is written */
-    Dropout hidden_drop = ctx_dropout(cx, SITE_MLP_HIDDEN);
+    Dropout hidden_drop = hidden_dropout(cx, ffn);
     Tensor input, gate, dinput, dgate;
 
     split(save->h, ffn, &input, &gate);
@@ -52,6 +61,7 @@ void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta,
     lora_bwd(cx, dn, dh, save->n, w->wi.lora, g->wi.lora, beta, LORA_WI);
     lora_bwd(cx, dn, dinput, save->n, w->wi_0.lora, g->wi_0.lora, beta, LORA_WI_0);
     lora_bwd(cx, dn, dgate, save->n, w->wi_1.lora, g->wi_1.lora, beta, LORA_WI_1);
+    tensor_parallel_sum(cx->tp, cx->dev, dn);
     sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, beta, &save->norm);
     arena_reset(cx->scratch, mark);
 }

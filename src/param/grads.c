@@ -41,6 +41,24 @@ void grads_ready(ParamStore *store, int index)
         store->ready(store->ready_context, index);
 }
 
+/* sum += the squares of this rank's part of a bucket's gradients. What all tensor-parallel ranks have counts on the
+ * first of them. */
+static void add_squares(ParamStore *store, const Bucket *bucket, Tensor sum)
+{
+    if (tensor_parallel_rank(&store->shards.tp) == 0) {
+        op_sumsq(store->dev, sum, bucket->memory[SPAN_TRAINED][REGION_GRADIENTS].own, 1);
+        return;
+    }
+    for (const Param *param = bucket->params; param < bucket->params + bucket->n_params; param++) {
+        Tensor own = param->own[REGION_GRADIENTS];
+        if (!param_is_split(param) || param->spec.frozen || param->rows == 0)
+            continue;
+        if (store->shards.level == ZERO_NONE)
+            own = tensor_slice_rows(own, param->first, param->rows);
+        op_sumsq(store->dev, sum, own, 1);
+    }
+}
+
 void grads_norm_begin(ParamStore *store)
 {
     Tensor sum = tensor_vector(store->sum, DT_F64, 1);
@@ -55,7 +73,7 @@ void grads_norm_begin(ParamStore *store)
         if (!bucket->g_touched)
             op_fill(store->dev, tensor_present(memory->all) ? memory->all : memory->own, 0);
         bucket->g_touched = true;
-        op_sumsq(store->dev, sum, memory->own, 1);
+        add_squares(store, bucket, sum);
     }
     tensor_download(store->dev, &store->squares, sum);
     store->norm = device_record_event(store->dev);
@@ -70,5 +88,7 @@ double grads_norm(ParamStore *store)
     device_wait_event(store->dev, store->norm);
     if (store->shards.ranks && store->dev->computes)
         comm_sum(store->shards.ranks, &store->squares, 1);
+    if (tensor_parallel_size(&store->shards.tp) > 1 && store->shards.tp.ranks && store->dev->computes)
+        comm_sum(store->shards.tp.ranks, &store->squares, 1);
     return sqrt(store->squares);
 }

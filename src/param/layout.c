@@ -38,11 +38,6 @@ static bool has_tensor(const ParamStore *store, const Param *param, Region regio
             region_dtype(store, REGION_MASTERS) != region_dtype(store, REGION_WEIGHTS));
 }
 
-static int64_t elements_of(const Param *param)
-{
-    return param->spec.rows * param_cols(param);
-}
-
 static size_t row_bytes(const ParamStore *store, const Param *param, Region region)
 {
     return (size_t)param_cols(param) * dtype_bytes(param_dtype(store, param, region));
@@ -64,7 +59,7 @@ static size_t lay_out(ParamStore *store, Bucket *bucket, Span span, Region regio
         if (!in_span(param, span) || !has_tensor(store, param, region))
             continue;
         param->at[region] = joins ? used : (used + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
-        used = param->at[region] + (size_t)param->spec.rows * row_bytes(store, param, region);
+        used = param->at[region] + (size_t)param_rows(param) * row_bytes(store, param, region);
         before = param;
     }
     return (used + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN;
@@ -83,11 +78,11 @@ static Cut cut_of(const ParamStore *store, const Bucket *bucket, Span span, int 
 {
     int64_t all = 0, first = 0;
     for (int i = 0; i < bucket->n_params; i++)
-        all += in_span(&bucket->params[i], span) ? elements_of(&bucket->params[i]) : 0;
+        all += in_span(&bucket->params[i], span) ? param_elements(&bucket->params[i]) : 0;
     int64_t target = all / store->shards.size * rank + all % store->shards.size * rank / store->shards.size;
     for (int i = 0; rank < store->shards.size && i < bucket->n_params; i++) {
         const Param *param = &bucket->params[i];
-        int64_t n = in_span(param, span) ? elements_of(param) : 0, cols = param_cols(param);
+        int64_t n = in_span(param, span) ? param_elements(param) : 0, cols = param_cols(param);
         if (target < first + n)
             return (Cut){ i, (target - first + cols - 1) / cols };
         first += n;
@@ -98,7 +93,7 @@ static Cut cut_of(const ParamStore *store, const Bucket *bucket, Span span, int 
 /* Number of rows of parameter i before a cut. */
 static int64_t rows_before(const Bucket *bucket, Cut cut, int i)
 {
-    return i < cut.param ? bucket->params[i].spec.rows : i == cut.param ? cut.row : 0;
+    return i < cut.param ? param_rows(&bucket->params[i]) : i == cut.param ? cut.row : 0;
 }
 
 static void set_part(const ParamStore *store, Bucket *bucket, Span span)
@@ -194,7 +189,7 @@ static bool memory_open(ParamStore *store, Bucket *bucket, Span span, Region reg
 static Tensor tensor_at(const ParamStore *store, const Param *param, Region region, int64_t rows, void *p)
 {
     DType dtype = param_dtype(store, param, region);
-    return param->spec.cols ? tensor_matrix(p, dtype, rows, param->spec.cols) : tensor_vector(p, dtype, rows);
+    return param->spec.cols ? tensor_matrix(p, dtype, rows, param_cols(param)) : tensor_vector(p, dtype, rows);
 }
 
 void layout_place(ParamStore *store, Bucket *bucket, Region region, char *memory)
@@ -205,7 +200,7 @@ void layout_place(ParamStore *store, Bucket *bucket, Region region, char *memory
         for (Param *param = bucket->params; param < bucket->params + bucket->n_params; param++)
             if (in_span(param, (Span)span) && has_tensor(store, param, region))
                 *region_tensor(param, region) =
-                    memory ? tensor_at(store, param, region, param->spec.rows, memory + before + param->at[region])
+                    memory ? tensor_at(store, param, region, param_rows(param), memory + before + param->at[region])
                            : NO_TENSOR;
         before += (size_t)of->count * dtype_bytes(region_dtype(store, region));
     }
@@ -226,14 +221,14 @@ static void set_tensors(ParamStore *store, const Bucket *bucket, Param *param, R
     if (!tensor_present(memory->own) || !has_tensor(store, param, region))
         return;
     bool whole = store->shards.level == ZERO_NONE;
-    int64_t first = whole ? 0 : param->first, rows = whole ? param->spec.rows : param->rows;
+    int64_t first = whole ? 0 : param->first, rows = whole ? param_rows(param) : param->rows;
     size_t offset = param->at[region] + (size_t)first * row_bytes(store, param, region);
     size_t start =
         memory->starts ? (size_t)memory->starts[store->shards.rank] * dtype_bytes((DType)memory->own.dtype) : 0;
     char *own = memory->own.p;
     if (tensor_present(memory->all))
         *region_tensor(param, region) =
-            tensor_at(store, param, region, param->spec.rows, (char *)memory->all.p + param->at[region]);
+            tensor_at(store, param, region, param_rows(param), (char *)memory->all.p + param->at[region]);
     if (whole)
         own = (char *)memory->all.p + param->at[region];
     else if (rows > 0)

@@ -96,23 +96,36 @@ static void *lay_out(Optimizer *opt, LayOutFn fn, size_t *bytes)
     return memory;
 }
 
-/* Adds a state with one element or row per row of the parameter, or Adafactor's column moments. Every rank has all
- * column moments; the rank with the parameter's first row saves them. */
+/* Adds a state with one element or row per row of the parameter, or Adafactor's column moments. Every rank has the
+ * moments of all its columns; the rank with the first row saves them. Of what several tensor-parallel ranks have, the
+ * first one saves it. */
 static void name_tensor(Optimizer *opt, const OptimBucket *bucket, const State *state, Tensor tensor, bool by_rows,
                         const char *kind)
 {
     const Param *param = state->param;
-    bool whole = opt->store->shards.level == ZERO_NONE;
+    const Box here = param->here;
+    const ParamSpec *spec = &param->spec;
+    bool whole = opt->store->shards.level == ZERO_NONE, matrix = tensor.rank == 2;
     if (!tensor_present(tensor))
         return;
-    NamedTensor named = { .name = g_strdup_printf("%s/%s", param->spec.name, kind),
+    NamedTensor named = { .name = g_strdup_printf("%s/%s", spec->name, kind),
                           .tensor = opt->host ? offload_host(bucket, tensor) : tensor,
-                          .rows = by_rows ? param->spec.rows : tensor.d[0],
-                          .cols = tensor.rank == 2 ? tensor.d[1] : 0,
-                          .first = by_rows && !whole ? param->first : 0 };
-    int64_t cols = MAX(named.cols, 1);
-    named.part = by_rows ? (Box){ { param->first, 0 }, { param->rows, cols } }
-                         : (Box){ { 0, 0 }, { param->first == 0 && param->rows > 0 ? tensor.d[0] : 0, 1 } };
+                          .rows = by_rows ? spec->rows : spec->cols,
+                          .cols = matrix ? spec->cols : 0,
+                          .held = { { here.start[0] + (whole ? 0 : param->first), matrix ? here.start[1] : 0 },
+                                    { tensor.d[0], matrix ? tensor.d[1] : 1 } } };
+    if (!by_rows)
+        named.held.start[0] = here.start[1];
+    named.part = named.held;
+    if (by_rows) {
+        named.part.start[0] = here.start[0] + param->first;
+        named.part.shape[0] = param->rows;
+    } else if (param->first > 0 || param->rows == 0) {
+        named.part.shape[0] = 0;
+    }
+    bool divided = matrix ? param_is_split(param) : spec->split == (by_rows ? SPLIT_ROWS : SPLIT_COLS);
+    if (!divided && tensor_parallel_rank(&opt->store->shards.tp) > 0)
+        named.part.shape[0] = 0;
     g_array_append_val(opt->named, named);
 }
 
@@ -288,42 +301,31 @@ size_t optimizer_device_bytes(const Optimizer *opt)
 
 Box optimizer_held(const Optimizer *opt, int index)
 {
-    const NamedTensor *state = get_state(opt, index);
-    return (Box){ { state->first, 0 }, { state->tensor.d[0], MAX(state->cols, 1) } };
+    return get_state(opt, index)->held;
 }
 
-/* The rows of a state that lie both in the box and on this rank, as row numbers of the whole state. */
-static Box part_in_box(const NamedTensor *state, const Box *box)
+/* A box of the whole state; NULL means all of it. */
+static Box whole_box(const NamedTensor *state, const Box *box)
 {
-    Box part = box ? *box : (Box){ { 0, 0 }, { state->rows, MAX(state->cols, 1) } };
-    int64_t begin = MAX(part.start[0], state->first);
-    int64_t end = MIN(part.start[0] + part.shape[0], state->first + state->tensor.d[0]);
-    part.start[0] = begin;
-    part.shape[0] = MAX(end - begin, 0);
-    return part;
-}
-
-static Tensor rows_of(const NamedTensor *state, Box part)
-{
-    part.start[0] -= state->first;
-    return tensor_box(state->tensor, &part);
+    return box ? *box : (Box){ { 0, 0 }, { state->rows, MAX(state->cols, 1) } };
 }
 
 void optimizer_read(const Optimizer *opt, int index, const Box *box, DType dtype, void *host)
 {
     const NamedTensor *state = get_state(opt, index);
-    const Box part = part_in_box(state, box);
-    CHECK(part.shape[0] == (box ? box->shape[0] : state->rows), "%s: rows that another rank has", state->name);
-    if (part.shape[0] > 0)
-        params_read_tensor(opt->store, opt->host != NULL, rows_of(state, part), dtype, host);
+    const Box wanted = whole_box(state, box), here = box_in_here(&state->held, wanted);
+    CHECK(here.shape[0] == wanted.shape[0] && (here.shape[0] == 0 || here.shape[1] == wanted.shape[1]),
+          "%s: elements that another rank has", state->name);
+    if (here.shape[0] > 0)
+        params_read_tensor(opt->store, opt->host != NULL, tensor_box(state->tensor, &here), dtype, host);
 }
 
 void optimizer_write(Optimizer *opt, int index, const Box *box, DType dtype, const void *host)
 {
     const NamedTensor *state = get_state(opt, index);
-    const Box part = part_in_box(state, box);
-    int64_t before = part.start[0] - (box ? box->start[0] : 0);
-    const char *from = (const char *)host + (size_t)(before * part.shape[1]) * dtype_bytes(dtype);
-    if (part.shape[0] > 0)
-        params_write_tensor(opt->store, opt->host != NULL, rows_of(state, part), dtype, from);
+    const Box given = whole_box(state, box), here = box_in_here(&state->held, given);
+    g_autofree void *owned = NULL;
+    const void *from = box_values(&given, &state->held, here, dtype, host, &owned);
+    if (here.shape[0] > 0 && here.shape[1] > 0)
+        params_write_tensor(opt->store, opt->host != NULL, tensor_box(state->tensor, &here), dtype, from);
 }

@@ -55,7 +55,7 @@ static void adamw_update(const Optimizer *opt, const State *state, const Part *p
                        .eps = config->eps,
                        .weight_decay = decay_of(opt, state->param),
                        .scale_by_rms = config->name == OPTIM_ADAMW_RMS,
-                       .count = state->param->spec.rows * param_cols(state->param) };
+                       .count = state->param->spec.rows * MAX(state->param->spec.cols, 1) };
     op_adamw(opt->store->dev, part->w, part->rounded, part->m, part->v, part->g,
              spec.scale_by_rms ? squares(state) : NO_TENSOR, &spec, opt->scalars);
 }
@@ -86,13 +86,16 @@ static int64_t adafactor_sums(const State *state, SumsKind kind)
 static AdafactorSpec adafactor_spec(const Optimizer *opt, const State *state)
 {
     const OptimConfig *config = &opt->config;
+    const Param *param = state->param;
+    bool matrix = param->spec.cols > 0;
     return (AdafactorSpec){ .eps1 = config->eps1,
                             .eps2 = config->eps2,
                             .clip_threshold = config->clip_threshold,
                             .beta1 = config->beta1,
-                            .weight_decay = decay_of(opt, state->param),
-                            .rows = state->param->spec.cols ? state->param->spec.rows : 1,
-                            .cols = state->param->spec.cols ? state->param->spec.cols : state->param->spec.rows,
+                            .weight_decay = decay_of(opt, param),
+                            .rows = matrix ? param->spec.rows : 1,
+                            .cols = matrix ? param_cols(param) : param->spec.rows,
+                            .count = param->spec.rows * MAX(param->spec.cols, 1),
                             .scale_parameter = config->scale_parameter,
                             .decay_by_lr = config->decay_by_lr };
 }
@@ -114,9 +117,19 @@ static void adafactor_columns(const Optimizer *opt, const State *state, const Pa
         op_adafactor_columns(opt->store->dev, state->col, col_sums(state), &spec, opt->scalars);
 }
 
+/* The spec of the operations that divide by the mean of the row moments: their sum is over all tensor-parallel ranks
+ * that divide the columns, each of which has every row. */
+static AdafactorSpec adafactor_direction(const Optimizer *opt, const State *state)
+{
+    AdafactorSpec spec = adafactor_spec(opt, state);
+    if (state->param->spec.split == SPLIT_COLS)
+        spec.rows *= tensor_parallel_size(&opt->store->shards.tp);
+    return spec;
+}
+
 static void adafactor_size(const Optimizer *opt, const State *state, const Part *part)
 {
-    const AdafactorSpec spec = adafactor_spec(opt, state);
+    const AdafactorSpec spec = adafactor_direction(opt, state);
     if (spec.clip_threshold > 0)
         op_adafactor_size(opt->store->dev, state->sums[SUMS_SIZE], part->row, state->col, row_sum(state), part->v,
                           part->g, &spec, opt->scalars);
@@ -124,7 +137,7 @@ static void adafactor_size(const Optimizer *opt, const State *state, const Part 
 
 static void adafactor_update(const Optimizer *opt, const State *state, const Part *part)
 {
-    const AdafactorSpec spec = adafactor_spec(opt, state);
+    const AdafactorSpec spec = adafactor_direction(opt, state);
     op_adafactor(opt->store->dev, part->w, part->rounded, part->m, part->row, state->col, row_sum(state), part->v,
                  part->g, squares(state), state->sums[SUMS_SIZE], &spec, opt->scalars);
 }

@@ -52,8 +52,8 @@ typedef struct NamedTensor {
     char *name; /* "encoder.3.self.q.w/row" */
     Tensor tensor;
     int64_t rows, cols; /* shape of the whole tensor, over all ranks; cols 0 means a vector */
-    Box part;      /* the part that this rank saves: the whole tensor with one rank, nothing if another rank saves it */
-    int64_t first; /* row of the whole tensor at which `tensor` begins */
+    Box held;           /* the box of the whole tensor that `tensor` is */
+    Box part; /* the box that this rank saves: the whole tensor with one rank, nothing if another rank saves it */
 } NamedTensor;
 
 typedef struct OptimBucket {

@@ -47,6 +47,32 @@ static void run_on_range(const Optimizer *opt, const Phase *phase, const State *
     device_group_end(opt->store->dev);
 }
 
+/* Adafactor's sums, of a matrix whose columns are divided. A row's moment is the mean over all columns: the mean of the
+ * ranks' moments, since each rank has equally many columns. Σ w² and the sum of the row moments are added up (see
+ * adafactor_direction in optim_methods.c); the sums of columns stay each rank's own. */
+static void join_columns(const Optimizer *opt, const State *state)
+{
+    Device *dev = opt->store->dev;
+    TensorParallel *tp = &opt->store->shards.tp;
+    Tensor moments = state->sums[SUMS_MOMENTS], row = state->row;
+    Tensor rows = tensor_matrix(row.p, (DType)row.dtype, row.d[0], 1);
+
+    tensor_parallel_sum(tp, dev, tensor_slice_rows(moments, 0, 2));
+    tensor_parallel_sum(tp, dev, row);
+    op_scale(dev, rows, rows, 1 / (float)tp->size);
+}
+
+/* Adds up the sums of a tensor over the tensor-parallel ranks that divide it. */
+static void join_sums(const Optimizer *opt, const Phase *phase, const State *state)
+{
+    if (tensor_parallel_size(&opt->store->shards.tp) == 1 || !param_is_split(state->param))
+        return;
+    if (phase->kind == SUMS_MOMENTS && state->param->spec.split == SPLIT_COLS && tensor_present(state->row))
+        join_columns(opt, state);
+    else if (tensor_present(state->sums[phase->kind]))
+        tensor_parallel_sum(&opt->store->shards.tp, opt->store->dev, state->sums[phase->kind]);
+}
+
 static void run_phase(const Optimizer *opt, const Phase *phase, const OptimBucket *bucket, const State *states, int n)
 {
     const Range whole = { 0, G_MAXINT64 };
@@ -56,6 +82,8 @@ static void run_phase(const Optimizer *opt, const Phase *phase, const OptimBucke
         run_on_range(opt, phase, states, n, g_array_index(bucket->ranges, Range, i));
     if (phase->sums && opt->reduce)
         opt->reduce(opt->reduce_context, bucket->sums[phase->kind]);
+    for (int i = 0; phase->sums && i < n; i++)
+        join_sums(opt, phase, &states[i]);
 }
 
 static void update_states(const Optimizer *opt, const OptimBucket *bucket, const State *states, int n)

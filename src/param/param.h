@@ -13,6 +13,15 @@
 
 typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_TRUNCATED_NORMAL, INIT_UNIFORM } InitKind;
 
+/* How tensor-parallel ranks (comm/tensor_parallel.h) divide a tensor. SPLIT_ROWS, SPLIT_COLS: rank r of n has the r-th
+ * of n equal ranges of rows, or of columns. */
+typedef enum Split {
+    SPLIT_NONE, /* every rank has the whole tensor and computes its whole gradient */
+    SPLIT_SHARED, /* every rank has the whole tensor; its gradient is the sum of what the ranks compute */
+    SPLIT_ROWS,
+    SPLIT_COLS
+} Split;
+
 /* One logical tensor: a parameter as checkpoints name it. (rows, cols) as in Hugging Face: the weight of a linear layer
  * is (out, in); cols 0 means a vector. */
 typedef struct ParamSpec {
@@ -22,6 +31,7 @@ typedef struct ParamSpec {
     ptrdiff_t group; /* fused parameters, such as q, k and v, lie one after another and form one matrix, for one matrix
                         product: the offset of that matrix in the view struct; -1 means not fused */
     int64_t rows, cols;
+    Split split;
     InitKind init;
     double std;  /* normals: standard deviation after truncation; uniform: the half-width */
     bool decay;  /* gets weight decay under `optim.decay: matrices`: true for matrices */
@@ -39,8 +49,8 @@ typedef struct Box {
  * number. */
 int box_split(const Box *box, int64_t first, int64_t n, Box parts[3]);
 
-/* If the store is sharded over ranks (shard.h), only rows of this rank's part (params_part) can be read, and writing
- * ignores rows that only other ranks hold. */
+/* If the store is sharded over ranks (shard.h), only rows of this rank's part can be read, and writing ignores
+ * elements that only other ranks hold. */
 typedef struct ParamStore ParamStore;
 
 /* The specs are ordered by bucket, and fused parameters follow each other. uses[b]: calls of grads_ready for bucket b

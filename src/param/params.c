@@ -18,16 +18,31 @@ static int group_end(const Bucket *bucket, int first)
     return end;
 }
 
+/* The box of a tensor that this tensor-parallel rank has. */
+static Box box_here(const ParamStore *store, const ParamSpec *spec)
+{
+    Box box = { { 0, 0 }, { spec->rows, MAX(spec->cols, 1) } };
+    int d = spec->split == SPLIT_COLS, size = tensor_parallel_size(&store->shards.tp);
+    if (spec->split != SPLIT_ROWS && spec->split != SPLIT_COLS)
+        return box;
+    CHECK(box.shape[d] % size == 0, "%s: %lld %s for %d ranks", spec->name, (long long)box.shape[d],
+          d ? "columns" : "rows", size);
+    box.shape[d] /= size;
+    box.start[d] = box.shape[d] * tensor_parallel_rank(&store->shards.tp);
+    return box;
+}
+
 static void add_spec(ParamStore *store, const ParamSpec *spec)
 {
     Param *param = &store->params[store->n_params++];
     const ParamSpec *before = param == store->params ? NULL : &param[-1].spec;
     bool joins = before && same_group(before, spec);
     param->spec = *spec;
+    param->here = box_here(store, spec);
     CHECK(spec->bucket >= store->n_buckets - 1 && spec->rows > 0 && spec->cols >= 0, "%s: bucket %d, (%lld, %lld)",
           spec->name, spec->bucket, (long long)spec->rows, (long long)spec->cols);
-    CHECK(!joins || (before->cols == spec->cols && before->frozen == spec->frozen),
-          "%s and %s of one fusion group differ in their columns, or only one is frozen", before->name, spec->name);
+    CHECK(!joins || (before->cols == spec->cols && before->frozen == spec->frozen && before->split == spec->split),
+          "%s and %s of one fusion group differ in their columns, their split, or only one is frozen", before->name, spec->name);
     for (const Param *other = store->params; !joins && other < param; other++)
         CHECK(!same_group(&other->spec, spec), "%s stands apart from its fusion group", spec->name);
     CHECK(g_hash_table_insert(store->by_name, param->spec.name, param), "two parameters are called %s", spec->name);
@@ -58,13 +73,19 @@ ParamStore *params_open_sharded(Device *dev, const ParamSpec *specs, int n_specs
 {
     ParamStore *store = g_new0(ParamStore, 1);
     store->dev = dev;
-    store->shards = shards && shards->size > 1 ? *shards : (Sharding){ .size = 1 };
+    store->shards = shards ? *shards : (Sharding){ 0 };
+    if (store->shards.size <= 1) {
+        store->shards.size = 1;
+        store->shards.rank = 0;
+        store->shards.level = ZERO_NONE;
+        store->shards.ranks = NULL;
+    }
     store->params = g_new0(Param, n_specs);
     store->by_name = g_hash_table_new(g_str_hash, g_str_equal);
     for (int i = 0; i < n_specs; i++)
         add_spec(store, &specs[i]);
     list_buckets(store, uses);
-    if (store->shards.size > 1) {
+    if (store->shards.size > 1 || tensor_parallel_size(&store->shards.tp) > 1) {
         store->ready = begin_reduction;
         store->ready_context = store;
     }
@@ -124,7 +145,7 @@ int64_t params_elements(const ParamStore *store)
 {
     int64_t n = 0;
     for (int i = 0; i < store->n_params; i++)
-        n += store->params[i].spec.rows * param_cols(&store->params[i]);
+        n += store->params[i].spec.rows * MAX(store->params[i].spec.cols, 1);
     return n;
 }
 
@@ -150,14 +171,20 @@ ParamBytes params_bytes(const ParamStore *store)
 Box params_part(const ParamStore *store, int index)
 {
     const Param *param = params_get(store, index);
-    return (Box){ { param->first, 0 }, { param->rows, param_cols(param) } };
+    bool saves = param_is_split(param) || tensor_parallel_rank(&store->shards.tp) == 0;
+    return (Box){ { param->here.start[0] + param->first, param->here.start[1] },
+                  { saves ? param->rows : 0, param_cols(param) } };
 }
 
 Box params_held(const ParamStore *store, int index)
 {
     const Param *param = params_get(store, index);
-    const Box all = { { 0, 0 }, { param->spec.rows, param_cols(param) } };
-    return tensor_present(param->w) ? all : params_part(store, index);
+    Box held = param->here;
+    if (!tensor_present(param->w)) {
+        held.start[0] += param->first;
+        held.shape[0] = param->rows;
+    }
+    return held;
 }
 
 Bucket *params_bucket(ParamStore *store, int bucket)

@@ -42,20 +42,22 @@ static double draw(const ParamSpec *spec, Philox rng, int64_t element)
 static void init_param(ParamStore *store, int index, PhiloxKey key)
 {
     const ParamSpec *spec = params_spec(store, index);
+    const Box here = params_get(store, index)->here;
     Philox rng = philox_open(key, XXH64(spec->name, strlen(spec->name), 0));
-    int64_t count = spec->rows * MAX(spec->cols, 1);
+    int64_t count = here.shape[0] * here.shape[1], all_cols = MAX(spec->cols, 1);
     bool wide = store->dev->precision.master == DT_F64;
     DType dtype = wide ? DT_F64 : DT_F32;
     g_autofree void *values = g_malloc((gsize)count * dtype_bytes(dtype));
 #pragma omp parallel for num_threads(store->dev->threads)
     for (int64_t i = 0; i < count; i++) {
-        double value = draw(spec, rng, i);
+        int64_t row = here.start[0] + i / here.shape[1], col = here.start[1] + i % here.shape[1];
+        double value = draw(spec, rng, row * all_cols + col);
         if (wide)
             ((double *)values)[i] = value;
         else
             ((float *)values)[i] = (float)value;
     }
-    params_write(store, index, NULL, dtype, values);
+    params_write(store, index, &here, dtype, values);
 }
 
 void params_init(ParamStore *store, uint64_t seed)

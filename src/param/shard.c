@@ -9,6 +9,11 @@ Sharding params_sharding(const ParamStore *store)
     return store->shards;
 }
 
+TensorParallel *params_tensor_parallel(ParamStore *store)
+{
+    return &store->shards.tp;
+}
+
 /* ---- collectives; on the null device they only count bytes ---- */
 
 static bool is_plan(const ParamStore *store)
@@ -26,17 +31,10 @@ static void count(ParamStore *store, int64_t bytes)
     store->sent_bytes += bytes;
 }
 
-/* Equal parts of n elements, as comm_start divides them: the elements that a rank sends in an all-reduce. */
-static int64_t all_reduce_elements(const ParamStore *store, int64_t n)
-{
-    int size = store->shards.size, rank = store->shards.rank;
-    int64_t own = comm_start(n, size, rank + 1) - comm_start(n, size, rank);
-    return n - own + own * (size - 1);
-}
-
 static CommWork all_reduce(ParamStore *store, Tensor x)
 {
-    count(store, all_reduce_elements(store, x.d[0]) * (int64_t)dtype_bytes((DType)x.dtype));
+    const Sharding *shards = &store->shards;
+    count(store, comm_all_reduce_sends(x.d[0], shards->size, shards->rank) * (int64_t)dtype_bytes((DType)x.dtype));
     return is_plan(store) ? 0 : comm_all_reduce(store->shards.ranks, x);
 }
 
@@ -67,7 +65,7 @@ void params_sum(ParamStore *store, Tensor x)
 
 int64_t params_sent_bytes(const ParamStore *store)
 {
-    return store->sent_bytes;
+    return store->sent_bytes + store->shards.tp.sent_bytes;
 }
 
 /* ---- weights ---- */
@@ -191,7 +189,7 @@ static void fill_gaps(ParamStore *store, const Bucket *bucket, Tensor all)
         size_t begin = param->at[REGION_GRADIENTS];
         if (begin > at)
             op_fill(store->dev, tensor_slice_rows(all, (int64_t)(at / size), (int64_t)((begin - at) / size)), 0);
-        at = begin + (size_t)(param->spec.rows * param_cols(param)) * size;
+        at = begin + (size_t)param_elements(param) * size;
     }
     op_fill(store->dev, tensor_slice_rows(all, (int64_t)(at / size), all.d[0] - (int64_t)(at / size)), 0);
 }
@@ -217,10 +215,19 @@ static void reduce_buffer(ParamStore *store, BlockBuffer *buffer)
     store->reduced = buffer->work = reduce_scatter(store, out, all, memory->starts);
 }
 
+/* Gradients of parameters that all tensor-parallel ranks have, and each uses for its part of a layer only. */
+static void sum_shared(ParamStore *store, const Bucket *bucket)
+{
+    for (const Param *param = bucket->params; param < bucket->params + bucket->n_params; param++)
+        if (param->spec.split == SPLIT_SHARED && tensor_present(param->g))
+            tensor_parallel_sum(&store->shards.tp, store->dev, param->g);
+}
+
 void shard_reduce(ParamStore *store, int index)
 {
     Bucket *bucket = &store->buckets[index];
     const Memory *memory = &bucket->memory[SPAN_TRAINED][REGION_GRADIENTS];
+    sum_shared(store, bucket);
     if (store->shards.size == 1)
         return;
     if (shard_cuts(store, bucket, REGION_GRADIENTS)) {

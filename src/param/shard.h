@@ -7,7 +7,7 @@
  * Every rank must make the same calls in the same order, since many of them communicate. */
 #pragma once
 
-#include "comm/comm.h"
+#include "comm/tensor_parallel.h"
 #include "param/param.h"
 
 typedef enum ZeroLevel {
@@ -25,6 +25,8 @@ typedef struct Sharding {
     int rank, size;  /* this rank and the number of ranks; size 0 or 1 means one rank, which holds everything */
     ZeroLevel level; /* ignored with one rank */
     int first_block; /* buckets from this index on are blocks; set by the caller of params_open_sharded */
+    TensorParallel tp; /* ranks that divide the matrices (ParamSpec.split); each of them divides what it has with the
+                          ranks of `ranks`. size 0 means that every matrix is whole */
 } Sharding;
 
 /* params_open for one of several ranks. shards NULL means one rank. */
@@ -32,11 +34,13 @@ ParamStore *params_open_sharded(Device *dev, const ParamSpec *specs, int n_specs
                                 const Sharding *shards);
 /* The sharding of the store; size is at least 1. */
 Sharding params_sharding(const ParamStore *store);
-/* This rank's part of a parameter: rows start[0] … start[0] + shape[0] - 1, possibly none; with one rank the whole
- * parameter. */
+/* The tensor-parallel ranks of the store, for layers. */
+TensorParallel *params_tensor_parallel(ParamStore *store);
+/* The box of a parameter that this rank saves in a checkpoint, possibly without rows: its part, or nothing if another
+ * rank of tensor parallelism saves the same tensor; with one rank the whole parameter. */
 Box params_part(const ParamStore *store, int index);
 
-/* The rows of a parameter that this rank holds, which are the rows that params_write stores. */
+/* The box of a parameter that this rank holds, which is what params_write stores. */
 Box params_held(const ParamStore *store, int index);
 
 /* Starts to gather the weights of a block from all ranks, ahead of params_acquire for the same block. Does nothing
@@ -44,8 +48,9 @@ Box params_held(const ParamStore *store, int index);
 void params_prefetch(ParamStore *store, int bucket);
 /* Called after the update of this rank's part of a bucket: starts to gather the bucket's weights. */
 void params_publish(ParamStore *store, int bucket);
-/* A hash of the trained weights of a bucket, which is the same on every rank; 0 if ranks hold parts of them. */
-uint64_t params_hash(ParamStore *store, int bucket);
+/* A hash of the trained weights of a bucket, which is the same on every rank; 0 if ranks hold parts of them. common:
+ * only of the tensors that all tensor-parallel ranks have. */
+uint64_t params_hash(ParamStore *store, int bucket, bool common);
 int params_buckets(const ParamStore *store); /* number of buckets */
 const char *params_bucket_name(const ParamStore *store,
                                int bucket); /* name of its first parameter; "" if it is empty */

@@ -10,15 +10,16 @@ typedef enum Region { REGION_WEIGHTS, REGION_MASTERS, REGION_GRADIENTS, REGION_C
 /* Trained and frozen parameters lie in separate memory, since ranks communicate only the trained ones. */
 typedef enum Span { SPAN_TRAINED, SPAN_FROZEN, SPANS } Span;
 
-/* One parameter. w, master and g have all rows; they are NO_TENSOR if this rank holds only a part, except that a
+/* One parameter. w, master and g have all rows of `here`; they are NO_TENSOR if this rank holds only a part, except that a
  * block's weights or gradients are present while they are in use, from params_acquire or grads_acquire on. */
 typedef struct Param {
     ParamSpec spec;
+    Box here;      /* the box of the logical tensor that this rank computes with (ParamSpec.split): w, master and g */
     Tensor w;      /* weights that layers compute with */
     Tensor master; /* weights that the optimizer updates and checkpoints hold; the same memory as w if both have the
                       same dtype */
     Tensor g;      /* gradient; NO_TENSOR for a frozen parameter, or in a store without gradients */
-    int64_t first, rows;      /* this rank's part: rows of a matrix, elements of a vector */
+    int64_t first, rows;      /* this rank's part: rows of `here` if it is a matrix, elements if it is a vector */
     Tensor own[REGION_COUNT]; /* this rank's part of each tensor, which it updates; without ZeRO the whole tensor */
     size_t at[REGION_COUNT];  /* byte offset in the memory of its span */
 } Param;
@@ -29,9 +30,23 @@ static inline bool param_has_master(const Param *param)
     return param->own[REGION_MASTERS].dtype != param->own[REGION_WEIGHTS].dtype;
 }
 
+/* Rows, columns (1 for a vector) and elements of Param.here. */
+static inline int64_t param_rows(const Param *param)
+{
+    return param->here.shape[0];
+}
 static inline int64_t param_cols(const Param *param)
 {
-    return MAX(param->spec.cols, 1);
+    return param->here.shape[1];
+}
+static inline int64_t param_elements(const Param *param)
+{
+    return param_rows(param) * param_cols(param);
+}
+/* Whether tensor-parallel ranks have different parts of the tensor. */
+static inline bool param_is_split(const Param *param)
+{
+    return param->spec.split == SPLIT_ROWS || param->spec.split == SPLIT_COLS;
 }
 
 /* The memory of one region, as vectors of its dtype with zeros in the gaps between tensors. */
@@ -107,8 +122,13 @@ static inline bool params_master_on_host(const ParamStore *store, const Param *p
  * may still use. */
 void params_read_tensor(ParamStore *store, bool on_host, Tensor from, DType dtype, void *to);
 void params_write_tensor(ParamStore *store, bool on_host, Tensor to, DType dtype, const void *from);
-/* The part of the logical tensor t that the box covers; box NULL means all of it. */
+/* The part of the tensor t that the box covers; box NULL means all of it. */
 Tensor tensor_box(Tensor t, const Box *box);
+/* The part of a box of a logical tensor that lies in `here`, relative to the start of `here`; possibly empty. */
+Box box_in_here(const Box *here, Box box);
+/* The values of `part`, which box_in_here returned for `box`, among the values of `box`: a pointer into `values` if
+ * they follow each other there, else a copy, which *owned then holds (g_free). */
+const void *box_values(const Box *box, const Box *here, Box part, DType dtype, const void *values, void **owned);
 
 /* ---- layout.c: allocates buckets and places their tensors ---- */
 

@@ -107,8 +107,8 @@ bool memory_plan(const Config *config, int32_t input_length, int32_t target_leng
     bool ok = plan_on(null, config, input_length, target_length, plan, error);
     device_close(null);
     plan->batches = batch_bytes(config, input_length, target_length);
-    const Comm *ranks = config->parallel.comm;
-    plan->ranks = ranks && strcmp(comm_name(ranks), "thread") == 0 ? comm_size(ranks) : 1;
+    const Mesh *mesh = config->parallel.mesh;
+    plan->ranks = mesh && strcmp(comm_name(mesh->world), "thread") == 0 ? comm_size(mesh->world) : 1;
     return ok;
 }
 

@@ -49,7 +49,7 @@ static bool resolve_vocab(Config *config, GError **error)
 bool step_timer_plan(StepTimer *timer, Config *config, GError **error)
 {
     *timer = (StepTimer){ .config = config };
-    if (!resolve_vocab(config, error))
+    if (!config_check_layout(config, config_ranks(config), error) || !resolve_vocab(config, error))
         return false;
     timer->objective = data_objective_row(&config->data);
     timer->planned = data_objective(&config->data);
@@ -77,6 +77,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     MemoryPlan memory = { 0 };
     Config alone = *config; /* borrows: this process is one rank, whatever the configuration plans */
     alone.parallel.ranks = 0;
+    alone.parallel.tensor = 1;
     if (config_ranks(config) > 1 && !memory_plan(config, timer->enc, timer->dec, &memory, error))
         return false;
     timer->sent = memory.sent;

@@ -12,6 +12,7 @@ static inline void adafactor_update(Device *dev, Tensor sums, Tensor w, Tensor r
     Tensor col_sums = tensor_present(row) ? tensor_slice_rows(sums, 3, col.d[0]) : NO_TENSOR;
     spec.rows = tensor_rows(w);
     spec.cols = tensor_cols(w);
+    spec.count = tensor_count(w);
     op_fill(dev, sums, 0);
     op_sumsq(dev, squares, w, 1);
     op_adafactor_moments(dev, row, col_sums, row_sum, v, g, &spec, scalars);

@@ -378,6 +378,7 @@ static Member member_of(Rig *r, int64_t rows, int64_t cols, int number)
                               .weight_decay = number % 3 * 0.1,
                               .rows = rows,
                               .cols = cols,
+                              .count = rows * cols,
                               .scale_parameter = true };
     t.w = normal_of(r, precision->master, rows, cols, 0, 0.5);
     t.rounded = blank(r, rows, cols, 0);

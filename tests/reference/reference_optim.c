@@ -94,7 +94,7 @@ void reference_adafactor(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor
                          Tensor v, Tensor g, Tensor squares, Tensor size, const AdafactorSpec *spec,
                          const StepScalars *scalars)
 {
-    int64_t count = spec->rows * spec->cols;
+    int64_t count = spec->count;
     double alpha = (double)scalars->lr * (spec->scale_parameter ? fmax(spec->eps2, rms(squares, count)) : 1);
     double clip = spec->clip_threshold > 0 ? fmax(1, rms(size, count) / spec->clip_threshold) : 1;
     double keep = 1 - spec->weight_decay * (spec->decay_by_lr ? alpha : 1);

@@ -59,15 +59,18 @@ bool lora_has(const LoraConfig *lora, LoraSite site)
     return lora->rank > 0 && g_strv_contains((const char *const *)targets, lora_layers[site].name);
 }
 
-/* Number of rows of the layer's matrix; *cols becomes its columns. 0 means that the block does not have the layer. */
-static int64_t rows_of(const LoraLayer *layer, const ParamSpec *block, int n, size_t prefix, int64_t *cols)
+/* Number of rows of the layer's matrix; *cols becomes its columns, *split how it is divided. 0 means that the block does not have the layer. */
+static int64_t rows_of(const LoraLayer *layer, const ParamSpec *block, int n, size_t prefix, int64_t *cols,
+                       Split *split)
 {
     int64_t rows = 0;
+    *split = SPLIT_NONE;
     for (size_t m = 0; m < G_N_ELEMENTS(layer->members) && layer->members[m]; m++)
         for (int i = 0; i < n; i++)
             if (strcmp(block[i].name + prefix, layer->members[m]) == 0) {
                 rows += block[i].rows;
                 *cols = block[i].cols;
+                *split = block[i].split;
             }
     return rows;
 }
@@ -77,7 +80,8 @@ int lora_add_specs(const LoraConfig *lora, ParamSpec *block, int n, const char *
     ParamSpec *end = block + n;
     for (int site = 0; lora->rank > 0 && site < LORA_SITES; site++) {
         const LoraLayer *layer = &lora_layers[site];
-        int64_t cols = 0, rows = rows_of(layer, block, n, strlen(name_prefix), &cols);
+        Split split;
+        int64_t cols = 0, rows = rows_of(layer, block, n, strlen(name_prefix), &cols, &split);
         if (rows == 0 || !lora_has(lora, (LoraSite)site))
             continue;
         ParamSpec a = { .bucket = block->bucket, .group = -1, .decay = true }, b = a;
@@ -88,6 +92,8 @@ int lora_add_specs(const LoraConfig *lora, ParamSpec *block, int n, const char *
         a.rows = b.cols = lora->rank;
         a.cols = cols;
         b.rows = rows;
+        a.split = split == SPLIT_COLS ? SPLIT_COLS : SPLIT_SHARED;
+        b.split = split == SPLIT_ROWS ? SPLIT_ROWS : SPLIT_SHARED;
         a.init = INIT_UNIFORM;
         a.std = 1 / sqrt((double)cols);
         b.init = INIT_ZEROS;

@@ -5,26 +5,29 @@
 #include "model/lora/lora.h"
 #include "model/params/init.h"
 
-/* Sizes that a dimension of a parameter may have. */
+/* Sizes that a dimension of a parameter may have. DIVIDED: tensor-parallel ranks have equal parts of it, since each
+ * computes some of the heads and some of the feed-forward channels. OF_ALL_HEADS: the tensor is whole on every rank,
+ * which uses it for its own heads only. */
+enum { WHOLE, DIVIDED, OF_ALL_HEADS };
 #define DIMS(DIM)                                                                                                      \
-    DIM(NONE, 0)                                                                                                       \
-    DIM(VOCAB, config->vocab)                                                                                          \
-    DIM(WIDTH, config->width)                                                                                          \
-    DIM(TWICE_WIDTH, 2 * config->width)                                                                                \
-    DIM(ATTENTION, config->heads * config->head_dim)                                                                   \
-    DIM(HEAD, config->head_dim)                                                                                        \
-    DIM(KV, model_config_kv_heads(config) * config->head_dim)                                                          \
-    DIM(FFN, config->ffn)                                                                                              \
-    DIM(HEADS, config->heads)                                                                                          \
-    DIM(BUCKETS, config->rel_buckets)                                                                                  \
-    DIM(POSITIONS, config->max_positions + config->position_offset)                                                    \
-    DIM(SEGMENTS, config->token_types)                                                                                 \
-    DIM(MEMORY, config->memory_tokens)                                                                                 \
-    DIM(OUTPUTS, model_config_outputs(config))                                                                         \
-    DIM(CLASSES, 2)                                                                                                    \
-    DIM(DISTANCES, 2 * config->max_positions - 1)
+    DIM(NONE, 0, WHOLE)                                                                                                \
+    DIM(VOCAB, config->vocab, WHOLE)                                                                                   \
+    DIM(WIDTH, config->width, WHOLE)                                                                                   \
+    DIM(TWICE_WIDTH, 2 * config->width, WHOLE)                                                                         \
+    DIM(ATTENTION, config->heads * config->head_dim, DIVIDED)                                                          \
+    DIM(HEAD, config->head_dim, WHOLE)                                                                                 \
+    DIM(KV, model_config_kv_heads(config) * config->head_dim, DIVIDED)                                                 \
+    DIM(FFN, config->ffn, DIVIDED)                                                                                     \
+    DIM(HEADS, config->heads, DIVIDED)                                                                                 \
+    DIM(BUCKETS, config->rel_buckets, WHOLE)                                                                           \
+    DIM(POSITIONS, config->max_positions + config->position_offset, WHOLE)                                             \
+    DIM(SEGMENTS, config->token_types, WHOLE)                                                                          \
+    DIM(MEMORY, config->memory_tokens, WHOLE)                                                                          \
+    DIM(OUTPUTS, model_config_outputs(config), WHOLE)                                                                  \
+    DIM(CLASSES, 2, WHOLE)                                                                                             \
+    DIM(DISTANCES, 2 * config->max_positions - 1, OF_ALL_HEADS)
 
-#define DIM_NAME(name, size) DIM_##name,
+#define DIM_NAME(name, size, divided) DIM_##name,
 typedef enum Dim { DIMS(DIM_NAME) } Dim;
 
 /* Properties of block i of an encoder or decoder, and when it has them. A parameter is present where all properties
@@ -149,7 +152,18 @@ static const ParamDef block_params[] = {
 #undef W
 /* clang-format on */
 
-#define DIM_SIZE(name, size) [DIM_##name] = size,
+#define DIM_DIVIDED(name, size, divided) [DIM_##name] = divided,
+static const int dim_divided[] = { DIMS(DIM_DIVIDED) };
+
+static Split split_of(const ParamDef *def)
+{
+    return dim_divided[def->rows] == DIVIDED        ? SPLIT_ROWS
+           : dim_divided[def->cols] == DIVIDED      ? SPLIT_COLS
+           : dim_divided[def->rows] == OF_ALL_HEADS ? SPLIT_SHARED
+                                                    : SPLIT_NONE;
+}
+
+#define DIM_SIZE(name, size, divided) [DIM_##name] = size,
 static int64_t dim_size(Dim dim, const ModelConfig *config)
 {
     const int64_t sizes[] = { DIMS(DIM_SIZE) };
@@ -182,6 +196,7 @@ static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int b
                              .group = def->group,
                              .rows = dim_size(def->rows, list->config),
                              .cols = dim_size(def->cols, list->config),
+                             .split = split_of(def),
                              .decay = def->decay };
         g_snprintf(spec->name, sizeof spec->name, "%s%s", name_prefix, def->name);
         init_set(spec, def->init, list->config);

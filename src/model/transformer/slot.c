@@ -202,6 +202,8 @@ StageMessage slot_bwd(Model *model, int index)
         }
         stack_bwd(&slot->decoder, dx, slot->encoder_output, d_encoder_output);
     }
+    if (dec->part.embeds && tensor_present(d_encoder_output))
+        tensor_parallel_sum(dec->tp, model->dev, d_encoder_output);
     if (stack_blocks(enc) > 0) {
         dx = tensor_present(d_encoder_output) ? d_encoder_output : dx;
         stack_bwd(&slot->encoder, dx, NO_TENSOR, NO_TENSOR);

@@ -7,10 +7,13 @@
 
 /* ---- the configuration as layers read it ---- */
 
-static ModelSpec model_spec(const ModelConfig *config)
+static ModelSpec model_spec(const ModelConfig *config, const TensorParallel *tp)
 {
-    return (ModelSpec){ .heads = (int32_t)config->heads,
-                        .kv_heads = (int32_t)model_config_kv_heads(config),
+    int32_t size = tensor_parallel_size(tp), heads = (int32_t)config->heads / size;
+    return (ModelSpec){ .heads = heads,
+                        .kv_heads = (int32_t)model_config_kv_heads(config) / size,
+                        .first_head = heads * tensor_parallel_rank(tp),
+                        .all_heads = (int32_t)config->heads,
                         .activation = (Activation)config->activation,
                         .norm = (NormKind)config->norm,
                         .post_norm = config->post_norm,
@@ -77,7 +80,8 @@ bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore
                       .config = config,
                       .params = params,
                       .part = stage_part(config, stage, decoder),
-                      .spec = model_spec(config),
+                      .spec = model_spec(config, params_tensor_parallel(params)),
+                      .tp = params_tensor_parallel(params),
                       .outer = outer_spec(config, decoder),
                       .bucket = decoder ? BUCKET_DECODER : BUCKET_ENCODER,
                       .block_bucket = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0) };
@@ -133,6 +137,7 @@ void stack_context(StackPass *pass, Workspace *work, Arena *save, const Tokens *
                       .encoder_tokens = encoder_tokens,
                       .seed = loss->seed,
                       .train = loss->train,
+                      .tp = stack->tp,
                       .fp8 = loss->grad ? stack->fp8 : NULL };
 }
 
@@ -190,7 +195,7 @@ void stack_positions(StackPass *pass, const StackW *w, int32_t first, int32_t n,
     if (tensor_present(w->relpos))
         op_relpos_fwd(cx->dev, pass->bias, w->relpos, &relpos);
     if (config->position == POSITION_ALIBI)
-        op_alibi(cx->dev, pass->bias, first, 0, cx->model->heads);
+        op_alibi(cx->dev, pass->bias, first, cx->model->first_head, cx->model->all_heads);
     if (config->position == POSITION_SINUSOIDAL && stack->part.embeds) {
         pass->sinusoids = arena_tensor(cx->save, cx->precision.compute, n_positions, config->width, "stack.sinusoids");
         make_sinusoids(pass->sinusoids, cx, config);

@@ -145,6 +145,8 @@ static void keep_held(const StoredTensor *target, const Box *box, int64_t *first
 {
     const Box *held = &target->held;
     int64_t cols = box->shape[1], begin = held->start[0] - box->start[0], end = begin + held->shape[0];
+    if (held->start[1] >= box->start[1] + cols || held->start[1] + held->shape[1] <= box->start[1])
+        end = begin;
     begin = CLAMP(begin * cols, *first, *first + *n);
     end = CLAMP(end * cols, begin, *first + *n);
     *first = begin;

@@ -15,12 +15,17 @@ int64_t config_batch_samples(const Config *config)
 int config_ranks(const Config *config)
 {
     const ParallelConfig *parallel = &config->parallel;
-    return parallel->comm ? comm_size(parallel->comm) : (int)MAX(parallel->ranks, 1);
+    return parallel->mesh ? comm_size(parallel->mesh->world) : (int)MAX(parallel->ranks, 1);
+}
+
+int config_data_ranks(const Config *config)
+{
+    return config_ranks(config) / (int)config->parallel.tensor;
 }
 
 int64_t config_rank_samples(const Config *config)
 {
-    int64_t ranks = config_ranks(config);
+    int64_t ranks = config_data_ranks(config);
     return (config_batch_samples(config) + ranks - 1) / ranks;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/amount.h"
+#include "comm/mesh.h"
 #include "data/loader.h"
 #include "data/task/task.h"
 #include "device/device.h"
@@ -53,10 +54,11 @@ typedef struct ParallelConfig {
     int64_t ranks;  /* number of ranks, as threads of this process; 0 means the processes that a launcher such as mpirun
                        started, else one */
     Amount timeout; /* longest wait for another rank; then the run fails */
+    int64_t tensor; /* ranks of a tensor-parallel group (comm/mesh.h); 1 means that every rank has whole matrices */
     int zero;       /* ZeroLevel (param/shard.h) */
     int64_t check_every; /* steps between comparisons of the ranks' weights; 0 means none */
-    Comm *comm; /* not an option: the group of ranks of a run; NULL means no communication: memory is planned for rank 0
-                   of `ranks` */
+    const Mesh *mesh; /* not an option: the groups of ranks of a run; NULL means no communication: memory is planned for
+                         rank 0 of `ranks` */
 } ParallelConfig;
 
 typedef struct Config {
@@ -112,6 +114,12 @@ bool config_check_run(const Config *config, GPtrArray *changes, GError **error);
 /* Writes RUN/config.yaml, with absolute paths, and copies the tokenizer into the run directory. */
 bool config_save_run(const Config *config, const Tokenizer *tok, GError **error);
 
+/* ---- several ranks ---- */
+
+/* Fails unless `ranks` ranks can be arranged as parallel.tensor says and can divide the model in this way; the message
+ * proposes the nearest value that would do. */
+bool config_check_layout(const Config *config, int ranks, GError **error);
+
 /* ---- precision ---- */
 
 extern const char *const precision_names[]; /* "auto", "f32", …, NULL: the values of train.precision */
@@ -147,6 +155,7 @@ bool config_check_tokens(const Config *config, const Tokenizer *tok, GError **er
 int64_t config_batch_samples(const Config *config); /* samples per step */
 int64_t config_micro_samples(const Config *config); /* samples per microbatch */
 int config_ranks(const Config *config);             /* ranks that train together, or are planned to; at least 1 */
+int config_data_ranks(const Config *config);        /* ranks that have different samples: config_ranks / tensor */
 int64_t config_rank_samples(const Config *config);  /* most samples per step that one rank has */
 /* Converts an amount of samples, tokens or epochs to samples, counting each sample as data.input_length tokens; -1 for
  * an amount in steps or time. epoch_samples: samples in an epoch of the training set. */

@@ -75,12 +75,17 @@ static bool check_frozen(Model *model, char **patterns, GError **error)
 /* How the configuration spreads a model over ranks. A device that computes nothing plans for one of them. */
 static Sharding sharding_of(const ParallelConfig *parallel, const Device *dev)
 {
-    Comm *ranks = parallel->comm;
-    int planned = dev->computes ? 1 : (int)parallel->ranks;
-    return (Sharding){ .ranks = ranks,
-                       .rank = ranks ? comm_rank(ranks) : 0,
-                       .size = ranks ? comm_size(ranks) : planned,
-                       .level = (ZeroLevel)parallel->zero };
+    const Mesh *mesh = parallel->mesh;
+    if (mesh == NULL && dev->computes)
+        return (Sharding){ .size = 1 };
+    int tensor = (int)parallel->tensor, data = (int)MAX(parallel->ranks, 1) / tensor;
+    if (mesh == NULL)
+        return (Sharding){ .size = data, .level = (ZeroLevel)parallel->zero, .tp = { .size = tensor } };
+    return (Sharding){ .ranks = mesh->data,
+                       .rank = comm_rank(mesh->data),
+                       .size = comm_size(mesh->data),
+                       .level = (ZeroLevel)parallel->zero,
+                       .tp = { mesh->tensor, comm_rank(mesh->tensor), comm_size(mesh->tensor), 0 } };
 }
 
 Model *config_open_model(const Config *config, Device *dev, GError **error)

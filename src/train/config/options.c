@@ -113,6 +113,10 @@ static const OptionRow parallel_options[] = {
       "number of ranks that train the model together as threads of this process, each with its share of the cores and "
       "of every batch; 0 means one rank per process that mpirun or srun started, else 1",
       NULL },
+    { "parallel.tensor", OPT_I64, ROW(tensor), "1", 1, 1024, OPT_FREE,
+      "tensor parallelism: this many neighbouring ranks divide the heads and the feed-forward channels of every block "
+      "and compute the same samples; 1 means none",
+      NULL },
     { "parallel.zero", OPT_ENUM, ROW(zero), "0", 0, 0, OPT_FREE,
       "ZeRO level: the tensors of which each rank keeps only its part. 0: none; 1: optimizer state and master weights; "
       "2: also gradients of blocks; 3: also weights of blocks, gathered one block ahead of use",

@@ -6,10 +6,10 @@
 
 bool ranks_divide(Trainer *t, GError **error)
 {
-    int64_t size = comm_size(t->ranks), rank = comm_rank(t->ranks);
+    int64_t size = comm_size(t->mesh.data), rank = comm_rank(t->mesh.data);
     if (t->samples < size)
         return fail_user(error,
-                         "%" G_GINT64_FORMAT " ranks for a batch of %" G_GINT64_FORMAT
+                         "%" G_GINT64_FORMAT " data-parallel ranks for a batch of %" G_GINT64_FORMAT
                          " samples: some would have none; start at most %" G_GINT64_FORMAT ", or set train.batch",
                          size, t->samples, t->samples);
     t->own_first = t->samples * rank / size;
@@ -26,13 +26,15 @@ bool ranks_divide(Trainer *t, GError **error)
 
 char *ranks_describe(const Trainer *t)
 {
-    int64_t size = comm_size(t->ranks), most = (t->samples + size - 1) / size;
-    if (size == 1)
+    int64_t size = comm_size(t->mesh.data), most = (t->samples + size - 1) / size;
+    int ranks = comm_size(t->ranks), tensor = comm_size(t->mesh.tensor);
+    if (ranks == 1)
         return g_strdup("");
     int zero = t->config.parallel.zero;
     g_autofree char *level = zero > 0 ? g_strdup_printf(", ZeRO %d", zero) : g_strdup("");
-    return g_strdup_printf("; %" G_GINT64_FORMAT " ranks (%s%s), %s%" G_GINT64_FORMAT " samples each", size,
-                           comm_name(t->ranks), level, t->samples % size ? "up to " : "", most);
+    g_autofree char *groups = tensor > 1 ? g_strdup_printf(", %d per tensor-parallel group", tensor) : g_strdup("");
+    return g_strdup_printf("; %d ranks (%s%s%s), %s%" G_GINT64_FORMAT " samples each", ranks, comm_name(t->ranks),
+                           groups, level, t->samples % size ? "up to " : "", most);
 }
 
 bool ranks_meet(Trainer *t, GError **error)
@@ -46,7 +48,7 @@ void ranks_abort(Trainer *t, const GError *problem)
     int rank = comm_rank(t->ranks);
     g_autofree char *why =
         rank == 0 ? g_strdup(problem->message) : g_strdup_printf("rank %d: %s", rank, problem->message);
-    comm_abort(t->ranks, why);
+    mesh_abort(&t->mesh, why);
     if (t->save_ranks)
         comm_abort(t->save_ranks, why);
 }
@@ -66,47 +68,54 @@ bool ranks_sum_counts(Trainer *t, StepStats *stats, GError **error)
                  .target_tokens = (double)stats->target_tokens,
                  .room = (double)stats->room };
     memcpy(counts.n_targets, t->loss.n_targets, sizeof counts.n_targets);
-    comm_sum(t->ranks, counts.n_targets, sizeof counts / sizeof(double));
+    comm_sum(t->mesh.data, counts.n_targets, sizeof counts / sizeof(double));
     memcpy(t->loss.n_targets, counts.n_targets, sizeof counts.n_targets);
     stats->tokens = (int64_t)counts.tokens;
     stats->target_tokens = (int64_t)counts.target_tokens;
     stats->room = (int64_t)counts.room;
-    return comm_check(t->ranks, error);
+    return mesh_check(&t->mesh, error);
 }
 
-/* An error on all ranks unless the weights of this bucket have the same hash everywhere. */
-static bool check_bucket(Trainer *t, int bucket, const uint64_t *all, int n, GError **error)
+/* An error on all ranks of a group unless they have the same hashes own (n), one per bucket. step: how far apart the
+ * ranks of the group are in the numbering of all ranks; first: the number of its first rank. */
+static bool compare_hashes(Trainer *t, Comm *group, const uint64_t *own, int n, int first, int step, GError **error)
 {
-    for (int r = 1; r < comm_size(t->ranks); r++)
-        if (all[r * n + bucket] != all[bucket])
-            return fail_machine(error,
-                                "step %" G_GINT64_FORMAT
-                                ": rank %d has other weights than rank 0 (%s), which means faulty memory or a faulty "
-                                "processor; the previous checkpoint is kept",
-                                t->state.attempts, r, params_bucket_name(model_params(t->model), bucket));
+    g_autofree uint64_t *all = g_new0(uint64_t, n * comm_size(group));
+    comm_share(group, all, own, (size_t)n * sizeof *own);
+    if (!comm_check(group, error))
+        return false;
+    for (int b = 0; b < n; b++)
+        for (int r = 1; r < comm_size(group); r++)
+            if (all[r * n + b] != all[b])
+                return fail_machine(error,
+                                    "step %" G_GINT64_FORMAT
+                                    ": rank %d has other weights than rank %d (%s), which means faulty memory or a "
+                                    "faulty processor; the previous checkpoint is kept",
+                                    t->state.attempts, first + r * step, first,
+                                    params_bucket_name(model_params(t->model), b));
     return true;
 }
 
 bool ranks_check_replicas(Trainer *t, GError **error)
 {
     ParamStore *params = model_params(t->model);
+    const Mesh *mesh = &t->mesh;
     int64_t every = t->config.parallel.check_every;
     if (comm_size(t->ranks) == 1 || every == 0 || t->state.attempts % every != 0)
         return true;
-    int n = params_buckets(params);
-    g_autofree uint64_t *own = g_new0(uint64_t, n), *all = g_new0(uint64_t, n * comm_size(t->ranks));
-    for (int b = 0; b < n; b++)
-        own[b] = params_hash(params, b);
-    comm_share(t->ranks, all, own, (size_t)n * sizeof *own);
-    bool same = comm_check(t->ranks, error);
-    for (int b = 0; same && b < n; b++)
-        same = check_bucket(t, b, all, n, error);
-    return same;
+    int n = params_buckets(params), tensor = comm_size(mesh->tensor), place = comm_rank(mesh->tensor);
+    g_autofree uint64_t *all = g_new0(uint64_t, n), *common = g_new0(uint64_t, n);
+    for (int b = 0; b < n; b++) {
+        all[b] = params_hash(params, b, false);
+        common[b] = tensor > 1 ? params_hash(params, b, true) : 0;
+    }
+    return compare_hashes(t, mesh->data, all, n, place, tensor, error) &&
+           compare_hashes(t, mesh->tensor, common, n, comm_rank(t->ranks) - place, 1, error);
 }
 
 void ranks_sum_losses(Trainer *t, LossSums *sums)
 {
-    comm_sum(t->ranks, (double *)sums, sizeof *sums / sizeof(double));
+    comm_sum(t->mesh.data, (double *)sums, sizeof *sums / sizeof(double));
 }
 
 PeakRate ranks_peak(const Trainer *t)

@@ -30,6 +30,7 @@ enum {
 typedef struct Save Save; /* saving.c: a checkpoint that a thread writes */
 
 typedef struct Trainer {
+    Mesh mesh;     /* the groups of ranks; mesh.data divides the samples of a step */
     Comm *ranks;   /* the ranks that train this model together; each has a part of every batch */
     unsigned seen; /* SEEN_* flags of the last trainer_look */
     int64_t own_first,

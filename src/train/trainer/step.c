@@ -125,7 +125,7 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
     ranks_sum_losses(t, &stats->sums);
     stats->norm = grads_norm(model_params(t->model)) / stats->loss_scale;
     stats->updated = isfinite(stats->norm) && loss_sums_finite(&stats->sums);
-    bool whole = comm_check(t->ranks, error);
+    bool whole = mesh_check(&t->mesh, error);
     int64_t update = t->state.updates + 1;
     stats->lr = schedule_lr(&t->schedule, update, t->state.tokens + stats->tokens);
     if (stats->updated && whole)
@@ -174,10 +174,10 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
 bool train_step(Trainer *t, StepStats *stats, GError **error)
 {
     const int64_t sent = params_sent_bytes(model_params(t->model));
-    const double waited = comm_counts(t->ranks).waited_s;
+    const double waited = mesh_waited_s(&t->mesh);
     bool made = make_step(t, stats, error);
     t->window_sent += params_sent_bytes(model_params(t->model)) - sent;
-    t->window_comm_wait += comm_counts(t->ranks).waited_s - waited;
+    t->window_comm_wait += mesh_waited_s(&t->mesh) - waited;
     for (int64_t i = 0; i < t->accum; i++) {
         prefetch_give_back(t->prefetch, t->batch[i]);
         t->batch[i] = NULL;

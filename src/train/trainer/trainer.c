@@ -276,8 +276,9 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, GErro
                   .lock = -1,
                   .saved = { .attempts = -1, .best_step = -1 } };
     GError *problem = NULL;
-    t.config.parallel.comm = ranks;
-    bool done = trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
+    t.config.parallel.mesh = &t.mesh;
+    bool done = mesh_open(&t.mesh, ranks, (int)config->parallel.tensor, &problem) && trainer_open(&t, &problem) &&
+                before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
         trainer_save_stopped(&t, &problem);
     else if (problem)
@@ -287,6 +288,7 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, GErro
     if (problem)
         note_end(&t, problem->message);
     trainer_close(&t);
+    mesh_close(&t.mesh);
     if (problem)
         g_propagate_error(error, problem);
     return done;
@@ -332,7 +334,10 @@ bool train_run(const Config *config, const char *trace, GError **error)
     stop_catch_signals(); /* first: the threads of MPI must not take the signals */
     if (!launch_world(config, &world, error))
         return false;
-    if (comm_size(world) == 1 && config->parallel.ranks > 1)
+    const bool threads = comm_size(world) == 1 && config->parallel.ranks > 1;
+    if (!config_check_layout(config, threads ? (int)config->parallel.ranks : comm_size(world), error))
+        return false;
+    if (threads)
         return run_threads(config, trace, error);
     return run_rank(config, trace, world, error);
 }

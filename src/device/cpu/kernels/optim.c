@@ -285,7 +285,7 @@ void KERNEL(adafactor)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor r
                        const StepScalars *scalars)
 {
     Update a = update_begin(g, v, spec, scalars);
-    int64_t count = spec->rows * spec->cols;
+    int64_t count = spec->count;
     double alpha = (double)scalars->lr, clip = 1;
     if (spec->scale_parameter)
         alpha *= fmax(spec->eps2, rms(squares, count));

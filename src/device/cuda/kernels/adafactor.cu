@@ -164,7 +164,7 @@ struct Step {
 
     __device__ Factors factors(void) const
     {
-        double count = (double)spec.rows * (double)spec.cols, alpha = direction.scalars->lr, clip = 1;
+        double count = (double)spec.count, alpha = direction.scalars->lr, clip = 1;
         if (spec.scale_parameter)
             alpha *= fmax(spec.eps2, sqrt(*squares / count));
         if (spec.clip_threshold > 0)

@@ -1,0 +1,26 @@
+/* tensor_parallel.h: ranks that divide the matrices of a model among them (tensor parallelism, Shoeybi et al. 2019).
+ * Each rank computes with its rows of some matrices and its columns of others; after a matrix that is divided by
+ * columns the ranks add up their partial products. The residual stream is the same on all of them. */
+#pragma once
+
+#include "comm/comm.h"
+
+typedef struct TensorParallel {
+    Comm *ranks; /* the ranks that divide the matrices; NULL means no communication: bytes are counted for one of `size`
+                    ranks */
+    int rank, size;     /* this rank and the number of ranks; size 0 or 1 means that every matrix is whole */
+    int64_t sent_bytes; /* bytes that this rank has sent, or with ranks NULL would have sent */
+} TensorParallel;
+
+static inline int tensor_parallel_size(const TensorParallel *tp)
+{
+    return tp && tp->size > 1 ? tp->size : 1;
+}
+static inline int tensor_parallel_rank(const TensorParallel *tp)
+{
+    return tp && tp->size > 1 ? tp->rank : 0;
+}
+
+/* x, a contiguous tensor, becomes the sum of all ranks' x, added in the order of the ranks; operations that are queued
+ * on the device after this call see the sum. tp NULL, or one rank: nothing is done. */
+void tensor_parallel_sum(TensorParallel *tp, Device *dev, Tensor x);
