@@ -276,9 +276,8 @@ static void add_ranks(GString *lines, const Config *config, const MemoryPlan *pl
     g_autofree char *sent = text_bytes((size_t)plan->sent),
                     *groups = tensor > 1 ? g_strdup_printf(", tensor parallel %d", tensor) : g_strdup("");
     if (ranks > 1)
-        add_line(lines, "ranks",
-                 "%d%s, ZeRO %d: memory is for each rank, which sends %s in a step (%" PRId64 " bytes)", ranks, groups,
-                 zero, sent, plan->sent);
+        add_line(lines, "ranks", "%d%s, ZeRO %d: memory is for each rank, which sends %s in a step (%" PRId64 " bytes)",
+                 ranks, groups, zero, sent, plan->sent);
 }
 
 static bool describe(Outline *o, Config *config, const Loader *loader, GString *lines, GError **error)

@@ -1,6 +1,7 @@
-/* mesh.h: the ranks of a run in two dimensions. Ranks of one tensor-parallel group divide the matrices of a model; ranks
- * with the same place in their tensor-parallel groups form a data-parallel group, which divides the samples of a step.
- * Neighbouring ranks, which a launcher puts on one host, are in one tensor-parallel group, since these exchange most:
+/* mesh.h: the ranks of a run in two dimensions. Ranks of one tensor-parallel group divide the matrices of a model;
+ * ranks with the same place in their tensor-parallel groups form a data-parallel group, which divides the samples of a
+ * step. Neighbouring ranks, which a launcher puts on one host, are in one tensor-parallel group, since these exchange
+ * most:
  *
  *     rank              0  1  2  3  4  5         with tensor = 2
  *     data group 0      0     2     4            data rank 0, 1, 2

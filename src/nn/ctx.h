@@ -44,7 +44,7 @@ typedef enum NormKind { NORM_RMS, NORM_LAYER } NormKind;
 
 /* Settings that all layers of a model share; fixed for a run. */
 typedef struct ModelSpec {
-    int32_t heads, kv_heads; /* number of query heads, and of key and value heads, that this rank computes */
+    int32_t heads, kv_heads;       /* number of query heads, and of key and value heads, that this rank computes */
     int32_t first_head, all_heads; /* index of this rank's first query head within the layer; query heads of the layer,
                                       more than `heads` if tensor-parallel ranks divide them */
     Activation activation;         /* activation function of the feed-forward layers */
@@ -84,11 +84,11 @@ typedef struct Ctx {
     Arena *scratch;               /* temporaries; each layer resets it to where it was */
     const Tokens *tokens;         /* the N tokens of the activations x (N,C) */
     const Tokens *encoder_tokens; /* the E tokens of the encoder output; NULL without cross-attention */
-    Tensor rotary[2]; /* (P, rotated channels of a head) angles of rotary positions, [0] for blocks without a window,
-                         [1] for those with one; absent means no rotary positions */
-    uint64_t seed;    /* seed of the dropout masks of this update */
-    bool train;       /* dropout is applied */
-    TensorParallel *tp;   /* ranks that divide heads and feed-forward channels; NULL means no such ranks */
+    Tensor rotary[2];   /* (P, rotated channels of a head) angles of rotary positions, [0] for blocks without a window,
+                           [1] for those with one; absent means no rotary positions */
+    uint64_t seed;      /* seed of the dropout masks of this update */
+    bool train;         /* dropout is applied */
+    TensorParallel *tp; /* ranks that divide heads and feed-forward channels; NULL means no such ranks */
     const Fp8Scales *fp8; /* scales for FP8 in the linear layers of blocks; NULL means no FP8 */
 } Ctx;
 

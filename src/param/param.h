@@ -16,7 +16,7 @@ typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_TRUNCATED_NORMA
 /* How tensor-parallel ranks (comm/tensor_parallel.h) divide a tensor. SPLIT_ROWS, SPLIT_COLS: rank r of n has the r-th
  * of n equal ranges of rows, or of columns. */
 typedef enum Split {
-    SPLIT_NONE, /* every rank has the whole tensor and computes its whole gradient */
+    SPLIT_NONE,   /* every rank has the whole tensor and computes its whole gradient */
     SPLIT_SHARED, /* every rank has the whole tensor; its gradient is the sum of what the ranks compute */
     SPLIT_ROWS,
     SPLIT_COLS

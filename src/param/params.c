@@ -42,7 +42,8 @@ static void add_spec(ParamStore *store, const ParamSpec *spec)
     CHECK(spec->bucket >= store->n_buckets - 1 && spec->rows > 0 && spec->cols >= 0, "%s: bucket %d, (%lld, %lld)",
           spec->name, spec->bucket, (long long)spec->rows, (long long)spec->cols);
     CHECK(!joins || (before->cols == spec->cols && before->frozen == spec->frozen && before->split == spec->split),
-          "%s and %s of one fusion group differ in their columns, their split, or only one is frozen", before->name, spec->name);
+          "%s and %s of one fusion group differ in their columns, their split, or only one is frozen", before->name,
+          spec->name);
     for (const Param *other = store->params; !joins && other < param; other++)
         CHECK(!same_group(&other->spec, spec), "%s stands apart from its fusion group", spec->name);
     CHECK(g_hash_table_insert(store->by_name, param->spec.name, param), "two parameters are called %s", spec->name);

@@ -21,10 +21,10 @@ typedef enum ZeroLevel {
 } ZeroLevel;
 
 typedef struct Sharding {
-    Comm *ranks;     /* NULL means no communication, to measure the memory of one of `size` ranks */
-    int rank, size;  /* this rank and the number of ranks; size 0 or 1 means one rank, which holds everything */
-    ZeroLevel level; /* ignored with one rank */
-    int first_block; /* buckets from this index on are blocks; set by the caller of params_open_sharded */
+    Comm *ranks;       /* NULL means no communication, to measure the memory of one of `size` ranks */
+    int rank, size;    /* this rank and the number of ranks; size 0 or 1 means one rank, which holds everything */
+    ZeroLevel level;   /* ignored with one rank */
+    int first_block;   /* buckets from this index on are blocks; set by the caller of params_open_sharded */
     TensorParallel tp; /* ranks that divide the matrices (ParamSpec.split); each of them divides what it has with the
                           ranks of `ranks`. size 0 means that every matrix is whole */
 } Sharding;

@@ -10,8 +10,8 @@ typedef enum Region { REGION_WEIGHTS, REGION_MASTERS, REGION_GRADIENTS, REGION_C
 /* Trained and frozen parameters lie in separate memory, since ranks communicate only the trained ones. */
 typedef enum Span { SPAN_TRAINED, SPAN_FROZEN, SPANS } Span;
 
-/* One parameter. w, master and g have all rows of `here`; they are NO_TENSOR if this rank holds only a part, except that a
- * block's weights or gradients are present while they are in use, from params_acquire or grads_acquire on. */
+/* One parameter. w, master and g have all rows of `here`; they are NO_TENSOR if this rank holds only a part, except
+ * that a block's weights or gradients are present while they are in use, from params_acquire or grads_acquire on. */
 typedef struct Param {
     ParamSpec spec;
     Box here;      /* the box of the logical tensor that this rank computes with (ParamSpec.split): w, master and g */

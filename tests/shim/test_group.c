@@ -54,10 +54,13 @@ static Bucket *bucket_new(void)
             ((float *)t->row.p)[k] = 1 + ((float *)t->row.p)[k];
         for (int64_t k = 0; k < COLS; k++)
             ((float *)t->col.p)[k] = 1 + ((float *)t->col.p)[k];
-        t->spec = (AdafactorSpec){
-            .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .rows = rows, .cols = COLS, .count = rows * COLS,
-            .scale_parameter = true
-        };
+        t->spec = (AdafactorSpec){ .eps1 = 1e-30,
+                                   .eps2 = 1e-3,
+                                   .clip_threshold = 1,
+                                   .rows = rows,
+                                   .cols = COLS,
+                                   .count = rows * COLS,
+                                   .scale_parameter = true };
     }
     return bucket;
 }

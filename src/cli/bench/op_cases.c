@@ -385,10 +385,13 @@ static void adamw(OpRig *r)
 static void adafactor(OpRig *r)
 {
     int64_t rows = r->sizes.model->vocab, cols = r->sizes.model->width;
-    const AdafactorSpec spec = {
-        .eps1 = 1e-30, .eps2 = 1e-3, .clip_threshold = 1, .rows = rows, .cols = cols, .count = rows * cols,
-        .scale_parameter = true
-    };
+    const AdafactorSpec spec = { .eps1 = 1e-30,
+                                 .eps2 = 1e-3,
+                                 .clip_threshold = 1,
+                                 .rows = rows,
+                                 .cols = cols,
+                                 .count = rows * cols,
+                                 .scale_parameter = true };
     DType state = r->dev->precision.state;
     StepScalars *scalars = step_scalars(r);
     Tensor w = master(r, rows, cols), g = gradient(r, rows, cols), copy = rounded(r, w);

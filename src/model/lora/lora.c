@@ -59,7 +59,8 @@ bool lora_has(const LoraConfig *lora, LoraSite site)
     return lora->rank > 0 && g_strv_contains((const char *const *)targets, lora_layers[site].name);
 }
 
-/* Number of rows of the layer's matrix; *cols becomes its columns, *split how it is divided. 0 means that the block does not have the layer. */
+/* Number of rows of the layer's matrix; *cols becomes its columns, *split how it is divided. 0 means that the block
+ * does not have the layer. */
 static int64_t rows_of(const LoraLayer *layer, const ParamSpec *block, int n, size_t prefix, int64_t *cols,
                        Split *split)
 {

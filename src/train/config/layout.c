@@ -53,11 +53,13 @@ bool config_check_layout(const Config *config, int ranks, GError **error)
                                                : undivided(&config->model, tensor);
     if (why && ranks == 1)
         return fail_user(error,
-                         "parallel.tensor is %" PRId64 ", and the run has one rank: set parallel.ranks to a multiple of "
+                         "parallel.tensor is %" PRId64
+                         ", and the run has one rank: set parallel.ranks to a multiple of "
                          "%" PRId64 ", or start loam by mpirun or srun",
                          tensor, tensor);
     if (why)
-        return fail_user(error, "parallel.tensor is %" PRId64 ", and %s; the nearest value that divides both is %" PRId64,
+        return fail_user(error,
+                         "parallel.tensor is %" PRId64 ", and %s; the nearest value that divides both is %" PRId64,
                          tensor, why, nearest(&config->model, ranks, MIN(tensor, ranks)));
     return check_features(&config->model, error);
 }
