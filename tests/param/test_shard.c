@@ -22,12 +22,12 @@ static ParamSpec *specs_of(Shape shape, int *n)
 {
     ParamSpec *specs = g_new0(ParamSpec, 1 + 4 * BLOCKS);
     *n = 0;
-    specs[(*n)++] = (ParamSpec){ "table", 0, AT(a), -1, 96, 16, INIT_NORMAL, 1, true, false };
+    specs[(*n)++] = (ParamSpec){ "table", 0, AT(a), -1, 96, 16, SPLIT_NONE, INIT_NORMAL, 1, true, false };
     for (int b = 1; b <= BLOCKS; b++) {
-        const ParamSpec block[] = { { "", b, AT(a), AT(ab), 40, 16, INIT_NORMAL, 1, true, false },
-                                    { "", b, AT(b), AT(ab), 56, 16, INIT_NORMAL, 1, true, false },
-                                    { "", b, AT(norm), -1, 13, 0, INIT_ONES, 0, false, false },
-                                    { "", b, AT(still), -1, 12, 5, INIT_NORMAL, 1, true, true } };
+        const ParamSpec block[] = { { "", b, AT(a), AT(ab), 40, 16, SPLIT_NONE, INIT_NORMAL, 1, true, false },
+                                    { "", b, AT(b), AT(ab), 56, 16, SPLIT_NONE, INIT_NORMAL, 1, true, false },
+                                    { "", b, AT(norm), -1, 13, 0, SPLIT_NONE, INIT_ONES, 0, false, false },
+                                    { "", b, AT(still), -1, 12, 5, SPLIT_NONE, INIT_NORMAL, 1, true, true } };
         const bool present[] = { true, true, shape.vectors, shape.frozen };
         for (int i = 0; i < 4; i++) {
             if (!present[i])
@@ -134,7 +134,9 @@ static void run_rank(Comm *comm, void *context)
     int rank = comm_rank(comm), n;
     Device *dev = device_open_cpu(1, c->precision);
     g_autofree ParamSpec *specs = specs_of(c->shape, &n);
-    const Sharding shards = { comm, rank, comm_size(comm), c->level, 1 };
+    const Sharding shards = {
+        .ranks = comm, .rank = rank, .size = comm_size(comm), .level = c->level, .first_block = 1
+    };
     ParamStore *store = params_open_sharded(dev, specs, n, NULL, true, &shards);
     OptimConfig config = optim_defaults(c->optimizer);
     config.min_dim_factored = 8;
@@ -257,7 +259,9 @@ static void write_and_read(Comm *comm, void *context)
     Device *dev = device_open_cpu(1, c->precision);
     int n, rank = comm_rank(comm);
     g_autofree ParamSpec *specs = specs_of(c->shape, &n);
-    const Sharding shards = { comm, rank, comm_size(comm), c->level, 1 };
+    const Sharding shards = {
+        .ranks = comm, .rank = rank, .size = comm_size(comm), .level = c->level, .first_block = 1
+    };
     ParamStore *store = params_open_sharded(dev, specs, n, NULL, true, &shards);
     for (int i = 0; i < n; i++) {
         int64_t cols = MAX(specs[i].cols, 1), count = specs[i].rows * cols;
