@@ -33,7 +33,7 @@ done <<'ROWS'
 2 2 0 no none f32 answers adamw
 2 2 0 yes none f32 bert adamw model.position=relative_key_query model.heads=4 model.head_dim=8
 4 4 0 no block f32 gpt adamw model.position=alibi model.heads=8 model.head_dim=4 model.bias=true model.gated=true
-2 2 0 no none f32 gpt adafactor model.position=rotary model.heads=8 model.kv_heads=2 model.head_dim=8 train.save_async=true
+2 2 0 no none f32 gpt adafactor model.position=rotary model.heads=8 model.kv_heads=2 model.head_dim=8
 ROWS
 
 # Layouts that cannot be: one line that says what would be right.
