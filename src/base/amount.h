@@ -1,6 +1,6 @@
-/* amount.h: amounts with units: `10k steps`, `5M samples`, `260B tokens`, `3 epochs`, `19h50m`, `6%`. k, M, B and T
- * mean 10^3, 10^6, 10^9 and 10^12; a number without a unit is a number of steps; h, m and s give a duration; a
- * percentage is a share of the length of the run. */
+/* amount.h: amounts with units, as options give them: `10k steps`, `5M samples`, `260B tokens`, `3 epochs`, `19h50m`,
+ * `6%`. k, M, B and T mean 10^3, 10^6, 10^9 and 10^12; a number without a unit counts steps; h, m and s give a
+ * duration; a percentage is a share of the length of the run. */
 #pragma once
 
 #include <glib.h>
@@ -21,12 +21,12 @@ typedef struct Amount {
     AmountUnit unit;
 } Amount;
 
-/* Parses a whole text, such as "64k steps". False with an error if it is no amount. */
+/* Parses an amount, such as "64k steps". Returns false with an error if the text is not an amount. */
 bool amount_parse(Amount *out, const char *text, GError **error);
 /* The shortest text that amount_parse reads back to the same amount: "64k steps", "1 epoch", "19h50m", "6%". Free with
  * g_free. */
 char *amount_format(Amount amount);
 
-/* Reads a decimal number at *text, with an optional k, M, B or T, and moves *text past it. False (without an error) if
- * there is no number, or it is not finite. */
+/* Reads a decimal number at *text, with an optional k, M, B or T, and moves *text past it. Returns false if there is no
+ * number or it is not finite. */
 bool amount_scan_number(double *out, const char **text);

@@ -1,12 +1,12 @@
-/* check.h: CHECK, for bugs in loam itself; it stays on in release builds. Mistakes of the user and failures of the
- * machine are GErrors (error.h). */
+/* check.h: CHECK finds bugs in loam itself; release builds check too. Mistakes of the user and failures of the machine
+ * are not bugs but GErrors (error.h). */
 #pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Aborts if the condition is false, with file, line, the condition and a printf-style message, which should give the
- * values that are wrong. */
+/* If the condition is false, prints file, line, the condition and a printf-style message, which should give the wrong
+ * values, and aborts. */
 #define CHECK(cond, ...)                                                                                               \
     do {                                                                                                               \
         if (__builtin_expect(!(cond), 0)) {                                                                            \

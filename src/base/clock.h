@@ -1,5 +1,5 @@
-/* clock.h: the one clock by which durations are measured. No GLib here: device code includes this file. */
+/* clock.h: the clock by which all durations are measured. No GLib here: device code includes this file. */
 #pragma once
 
-/* Seconds since an arbitrary moment; never goes backwards when the time of day is set. */
+/* Seconds since an arbitrary moment. Changes of the system's time of day do not affect it. */
 double clock_seconds(void);

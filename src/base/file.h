@@ -1,6 +1,6 @@
 /* file.h: writes and reads files so that a crash or a full disk never leaves a half-written file under its final name.
- * Every system call that can lose data goes through io_*(), and tests can make any one of these calls fail. Error
- * messages name the path. */
+ * Every system call that can lose data is made by the functions io_*, and tests can make any single one of these calls
+ * fail. Error messages name the path. */
 #pragma once
 
 #include <glib.h>
@@ -9,63 +9,66 @@
 
 typedef struct IoFile IoFile; /* a file being written */
 
-IoFile *io_create(const char *path, GError **error); /* creates or truncates a file; writes are buffered */
-/* Creates a file with a new name in the folder of PATH: *temporary = PATH.RANDOM.tmp, g_free. It is an error if PATH is
- * a device or a FIFO, which renaming would replace. */
+IoFile *io_create(const char *path, GError **error); /* creates or truncates a file for writing; writes are buffered */
+/* Creates a temporary file for writing, which the caller later renames to PATH: its path *temporary is PATH.RANDOM.tmp;
+ * free with g_free. It is an error if PATH is a device or a FIFO, which renaming would replace. */
 IoFile *io_create_beside(const char *path, char **temporary, GError **error);
 /* Opens a file for writing at its end; creates it if missing. */
 IoFile *io_append(const char *path, GError **error);
+/* Appends bytes to the buffer of the file, which is written when it is full. */
 bool io_write(IoFile *file, const void *data, size_t bytes, GError **error);
 /* Passes all buffered bytes to the operating system. After a failed write or flush the file is cut back to its length
- * at the last successful io_flush, and writing may continue: what is written between two flushes is in the file as a
- * whole or not at all. */
+ * at the last successful io_flush, and writing may continue: so the bytes written between two flushes are in the file
+ * as a whole or not at all. */
 bool io_flush(IoFile *file, GError **error);
 bool io_close(IoFile *file, bool sync, GError **error); /* frees `file` even on failure; sync: fsync first */
-void io_abort(IoFile *file);                            /* closes and frees, ignoring errors; NULL is ignored */
+void io_abort(IoFile *file); /* closes the file and frees `file`, ignoring errors; NULL is ignored */
 bool io_rename(const char *from, const char *to, GError **error);
+/* Syncs a folder, so that new and renamed files in it survive a crash. */
 bool io_sync_directory(const char *path, GError **error);
+/* Creates a folder and its parents; an existing folder is no error. */
 bool io_make_directories(const char *path, GError **error);
-bool io_remove_file(const char *path,
-                    GError **error); /* removes a file; no error if it is missing; a folder is an error */
-bool io_remove_tree(const char *path,
-                    GError **error); /* removes a file, a link, or a folder with its content; no error if missing */
-/* Creates an empty folder tmp-NAME-RANDOM beside PATH (in its parent folder, which is created if missing) and returns
- * its path, g_free. Write into that folder, sync it, then call io_swap_in, which replaces the folder PATH as a whole;
- * on failure the caller removes the new folder. If PATH is a symbolic link, it is followed. */
+/* Removes a file; no error if it is missing; a folder is an error. */
+bool io_remove_file(const char *path, GError **error);
+/* Removes a file, a link, or a folder with its content; no error if missing. */
+bool io_remove_tree(const char *path, GError **error);
+/* Creates an empty folder tmp-NAME-RANDOM in the parent folder of PATH, which is created if missing, and returns its
+ * path; free with g_free. The caller writes into the new folder, syncs it, then calls io_swap_in, which replaces the
+ * folder PATH as a whole; on failure the caller removes the new folder. If PATH is a symbolic link, it is followed. */
 char *io_make_folder_beside(const char *path, GError **error);
-/* Renames the folder `fresh` to PATH and removes the folder that had this name. At any moment PATH is the old folder or
- * the new one, except on file systems that cannot exchange two names, where it is missing for an instant. On failure
- * PATH is unchanged. */
+/* Renames the folder `fresh` to PATH and removes the folder that had this name. At any moment PATH is either the old or
+ * the new folder; only on file systems that cannot exchange two names it is missing for an instant. On failure PATH is
+ * unchanged. */
 bool io_swap_in(const char *fresh, const char *path, GError **error);
 /* Makes `link` a symbolic link to `target`, atomically: a new link is created and renamed over the old one. */
 bool io_replace_link(const char *link, const char *target, GError **error);
-/* Reads a whole file; a NUL follows its content. A file of more than `limit` bytes and a Git LFS pointer are errors.
- * *bytes becomes the length; `bytes` may be NULL. Free with g_free. */
+/* Reads a whole file and adds a NUL after its content. A file of more than `limit` bytes, or a Git LFS pointer
+ * (git_lfs.h), is an error. *bytes becomes the length without the NUL; `bytes` may be NULL. Free with g_free. */
 char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error);
-/* The path that PATH leads to through symbolic links, whether a file exists there or not. An output is replaced by
- * renaming to this path, so that a link that the user names stays a link. Free with g_free. */
+/* The path that PATH leads to through symbolic links, whether a file exists there or not. Outputs are renamed to this
+ * path, so that a symbolic link that the user names stays a link. Free with g_free. */
 char *io_follow_links(const char *path);
 /* Whether a file or folder NAME exists in FOLDER. */
 bool io_exists(const char *folder, const char *name);
-/* Whether PATH lies directly in FOLDER; neither need exist. */
+/* Whether PATH lies directly in FOLDER; neither of them needs to exist. */
 bool io_lies_in(const char *folder, const char *path);
-/* Fails if io_write_file(PATH) would fail, to be called before a long job. It leaves no file behind. */
+/* Fails if io_write_file(PATH) would fail. To be called before a long job; leaves no file behind. */
 bool io_check_writable(const char *path, GError **error);
-/* Fails if PATH is a file of another kind, which writing would destroy: its content does not begin with `start`, with
- * which every file of this kind begins. `what` names the kind in the message ("trace of loam"). Empty files, devices
- * and FIFOs pass. */
+/* Fails if PATH is a file of another kind than the output, which writing would destroy. Every file of the output's kind
+ * begins with `start`; `what` names the kind in the message ("trace of loam"). Empty files, devices and FIFOs are no
+ * error. */
 bool io_check_replaces(const char *path, const char *start, const char *what, GError **error);
-/* Fails if `written` is one of the n files `read`, under the same or another name, since writing would destroy an
- * input. */
+/* Fails if the output `written` is one of the n inputs `read`, under the same name or another, since writing would
+ * destroy that input. */
 bool io_check_apart(const char *written, char *const *read, int n, GError **error);
 /* Writes a temporary file, syncs it and renames it to PATH, or to the file that PATH is a symbolic link to. A device, a
  * FIFO, and the file that standard output or error goes to, are written directly. */
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error);
 
-/* For tests: the n-th system call from now on (1 is the next) fails with this errno; n 0 means that none fails, -1 that
- * all fail. */
+/* For tests: the n-th system call from now on (1 means the next) fails with this errno; n 0 means that no call fails,
+ * -1 that all calls fail. */
 void io_fail_at(int n, int error_number);
 int io_calls(void); /* number of system calls since io_fail_at */
-/* For other files of src/base: counts a system call. True, with errno set, means that the call has to fail
- * (io_fail_at). `name` is its fault point (fault.h). */
+/* For other files of src/base, to be called before a system call: counts the call. Returns true, with errno set, if
+ * io_fail_at wants the call to fail. `name` is its fault point (fault.h). */
 bool io_rigged(const char *name);

@@ -1,5 +1,5 @@
-/* float16.h: converts bfloat16 and IEEE half precision to and from f32: rounded to nearest, ties to even; NaN stays
- * NaN. No GLib here. */
+/* float16.h: converts bf16 (bfloat16) and f16 (IEEE half precision) to and from f32. Conversions from f32 round to
+ * nearest, ties to even; NaN stays NaN. No GLib here. */
 #pragma once
 
 #include "base/host_device.h"

@@ -1,7 +1,7 @@
 /* float8.h: the two formats of FP8 (OCP 8-bit floating point): E4M3 has 3 bits of mantissa, no infinity and numbers up
- * to 448; E5M2 has 2 bits and numbers up to 57344. Numbers are rounded to nearest, ties to even; larger ones and
- * infinities become the largest number of their sign; NaN stays NaN. In all functions `e5m2` false means E4M3, true
- * means E5M2. No GLib here. */
+ * to 448; E5M2 has 2 bits and numbers up to 57344. Conversions to FP8 round to nearest, ties to even; numbers beyond
+ * the largest, and infinities, become the largest number with their sign; NaN stays NaN. The argument `e5m2` chooses
+ * the format: false means E4M3, true means E5M2. No GLib here. */
 #pragma once
 
 #include "base/float16.h"
@@ -14,8 +14,9 @@ HOST_DEVICE static inline float float8_largest(bool e5m2)
     return e5m2 ? 57344.0f : 448.0f;
 }
 
-/* Rounds x to a number of the format. Adding and subtracting 1.5 · 2^(exponent of x + 23 - bits of mantissa) leaves a
- * multiple of the distance of neighbours at x; below the smallest normal number that distance stays the same. */
+/* Rounds x to a number of the format. The method: adding and then subtracting 1.5 · 2^(exponent of x + 23 - bits of
+ * mantissa) rounds x to a multiple of the distance between neighbouring numbers of the format at x; below the smallest
+ * normal number this distance no longer shrinks. */
 static inline float float8_round(float x, bool e5m2)
 {
     const uint32_t least = (127u - (e5m2 ? 14 : 6)) << 23;
@@ -37,7 +38,7 @@ static inline float float8_to_f32(uint8_t x, bool e5m2)
     return x & 128 ? -size : size;
 }
 
-/* Rounds x and returns its byte; NaN becomes 0x7F. */
+/* Rounds x to a number of the format and returns its byte; NaN becomes 0x7F. */
 static inline uint8_t float8_from_f32(float x, bool e5m2)
 {
     float rounded = float8_round(x, e5m2), size = fabsf(rounded);

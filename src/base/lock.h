@@ -10,8 +10,8 @@ typedef enum LockResult {
 } LockResult;
 
 /* Locks a file, which is created if missing, with flock or, on file systems that refuse flock, with fcntl. If the file
- * system refuses both, a warning is logged, and the host name and process id in the file decide: the lock is taken if
- * that process still runs on this host; processes of other hosts are not noticed. *lock becomes a descriptor for
- * lock_release with LOCK_HELD, otherwise -1. */
+ * system refuses both, a warning is logged, and the host name and process id that the file holds decide: the lock is
+ * taken (LOCK_TAKEN) if that process still runs on this host; a process on another host is not noticed. *lock becomes a
+ * descriptor for lock_release if the result is LOCK_HELD, otherwise -1. */
 LockResult lock_file(const char *path, int *lock, GError **error);
 void lock_release(int lock); /* -1 is ignored */

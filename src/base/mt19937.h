@@ -1,6 +1,6 @@
 /* mt19937.h: the Mersenne Twister (Matsumoto, Nishimura 1998; C++'s std::mt19937 and std::mt19937_64) and the functions
- * of numpy.random.RandomState and torch that build on it: only for reproducing the order of data in Megatron and
- * fairseq. All other random numbers come from philox.h. */
+ * of numpy.random.RandomState and torch that use it. Only for reproducing the order of data of Megatron, fairseq and
+ * t5-experiments. All other random numbers come from philox.h. */
 #pragma once
 
 #include <stddef.h>
@@ -8,32 +8,32 @@
 
 typedef struct Mt19937 {
     uint32_t state[624];
-    int next; /* index of the next word; 624 means the state must be refilled */
+    int next; /* index of the next word in `state`; 624 means that all words have been used */
 } Mt19937;
 
-/* The sequence of std::mt19937(seed) and numpy.random.RandomState(seed). */
+/* Starts the sequence of std::mt19937(seed) and numpy.random.RandomState(seed). */
 void mt19937_seed(Mt19937 *rng, uint32_t seed);
 /* The next 32 bits. */
 uint32_t mt19937_u32(Mt19937 *rng);
 
-/* RandomState.random(): uniform in [0, 1), 53 bits from two words. */
+/* RandomState.random(): a uniform number in [0, 1) with 53 random bits, made of two words. */
 double numpy_random(Mt19937 *rng);
-/* RandomState.randint(0, most + 1) for most < 2^32 - 1: uniform in [0, most], by masking and rejection. */
+/* RandomState.randint(0, most + 1) for most < 2^32 - 1: a uniform integer in [0, most], by masking and rejection. */
 uint32_t numpy_interval(Mt19937 *rng, uint32_t most);
 /* RandomState.shuffle of n items of `size` bytes, at most 16; n <= 2^32. */
 void numpy_shuffle(Mt19937 *rng, void *items, int64_t n, size_t size);
 
-/* Writes torch.randperm(n) of a CPU generator with this seed to order (n); n < TORCH_RANDPERM_LIMIT (torch uses another
- * algorithm for more). */
+/* Sets order (n) to torch.randperm(n) of a CPU generator with this seed; n < TORCH_RANDPERM_LIMIT, from which on torch
+ * uses another algorithm. */
 #define TORCH_RANDPERM_LIMIT (UINT32_MAX / 20)
 void torch_randperm(uint32_t seed, uint32_t *order, uint32_t n);
 
 typedef struct Mt19937_64 {
     uint64_t state[312];
-    int next; /* 312 means the state must be refilled */
+    int next; /* index of the next word in `state`; 312 means that all words have been used */
 } Mt19937_64;
 
-/* The sequence of std::mt19937_64(seed). */
+/* Starts the sequence of std::mt19937_64(seed). */
 void mt19937_64_seed(Mt19937_64 *rng, uint64_t seed);
 /* The next 64 bits. */
 uint64_t mt19937_64_u64(Mt19937_64 *rng);

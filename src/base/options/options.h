@@ -1,6 +1,6 @@
-/* options/options.h: tables of options. One row of a table gives an option's default, how it is read from YAML and from
- * group.key=value, its range, its help, its line in docs/options.md and in the configuration that is saved with a run.
- */
+/* options/options.h: tables of options. One row of a table describes an option: its type, default, range and help. From
+ * the row follow how the option is read from YAML and from group.key=value, its line in docs/options.md, and its line
+ * in the configuration that is saved with a run. */
 #pragma once
 
 #include <glib.h>
@@ -26,30 +26,32 @@ typedef enum OptionClass {
 } OptionClass;
 
 typedef struct OptionRow {
-    const char *name; /* "optim.lr" */
+    const char *name; /* "optim.lr" */ /* GROUP.KEY, such as "optim.lr" */
     OptionType type;
-    size_t offset;             /* of the field in its group's struct */
-    const char *default_value; /* as in YAML; "" for an empty string. A number whose default is "auto" accepts that word
-                                  as a value and keeps 0 for it */
+    size_t offset;             /* byte offset of the option's field in the struct of its module (OptionGroup) */
+    const char *default_value; /* written as in YAML; "" for an empty string. A number with default "auto" accepts the
+                                  word "auto" as a value and stores 0 for it */
     double min, max;           /* limits of numbers and amounts, inclusive; min == max means no limits */
     OptionClass class;
     const char *help; /* one line, lower case, no full stop */
-    /* NULL-terminated. OPT_ENUM: the names of its values. OPT_LIST: the keys of an item's map; an item's text is the
-     * values of these keys in this order, joined by colons; a key written "weight?" may be left out. */
+    /* NULL-terminated. OPT_ENUM: the names of the values. OPT_LIST: the keys of the map that an item is in YAML; as
+     * text an item is the values of these keys in this order, joined by colons. A key written "weight?" may be left
+     * out. */
     const char *const *choices;
 } OptionRow;
 
 /* A name that an option had in earlier versions. */
 typedef struct OptionRename {
     const char *former, *name;
-    const char *const *values; /* alternating former and present values, NULL-terminated; other values are unchanged.
-                                  NULL means that no value changed */
+    const char *const *values; /* former and present values in turns, NULL-terminated; a value that is not listed stays
+                                  the same. NULL means that all values stay the same */
 } OptionRename;
 
-/* The name that another program gives to an option of loam; messages about unknown names use it. */
+/* The name that another program has for an option of loam; used in messages about unknown options. */
 typedef struct OptionForeignName {
-    const char *foreign, *name; /* foreign: without a group, words joined by underscores: "learning_rate" */
-    const char *example;        /* NULL, or a value that shows how it is written here: "3 epochs" */
+    const char *foreign, *name; /* foreign: the other program's name without a group, words joined by underscores:
+                                   "learning_rate"; name: the name in loam */
+    const char *example; /* a value that shows how values are written in loam, such as "3 epochs"; NULL means none */
 } OptionForeignName;
 
 /* The options of one module: their rows, the offset of the module's struct in the whole configuration, and their former
@@ -71,19 +73,22 @@ typedef struct OptionTable {
 /* ---- settings: names with values from a file, a preset or the command line, not yet checked ---- */
 
 typedef struct OptionSetting {
-    char *name, *value, *origin; /* origin, for messages: "run.yaml:12" or "command line" */
-    GPtrArray *items; /* NULL, or a YAML list in place of `value`: one GStrv per item, alternating keys and values; an
-                         item that is a plain value has the key "" */
+    char *name, *value;
+    char *origin;     /* where the setting comes from, for messages: "run.yaml:12" or "command line" */
+    GPtrArray *items; /* a YAML list, used instead of `value`: one GStrv per item, with keys and values in turns; an
+                         item that is a plain value has the key "". NULL means that the setting is not a list */
 } OptionSetting;
 
-/* Lists of OptionSetting *; freeing the array frees its elements. Of two settings of one option the later one counts.
- */
+/* Lists of OptionSetting *; freeing the array frees its elements. If a list has several settings of one option, the
+ * last one counts. */
 GPtrArray *option_settings_new(void);
 void option_settings_add(GPtrArray *settings, const char *name, const char *value, const char *origin);
-/* Appends the settings of a YAML file: maps of maps of scalars or lists. `extends: OTHER.yaml`, relative to the file,
- * puts that file's settings first; at most 16 files deep, no cycles. Names are checked later, by options_apply. */
+/* Appends the settings of a YAML file, which is a map of groups, each a map of keys to scalars or lists. With `extends:
+ * OTHER.yaml`, a path relative to the file, the settings of that file come first; at most 16 files may extend each
+ * other, without cycles. Names are checked later, by options_apply. */
 bool option_settings_read_yaml(GPtrArray *settings, const char *path, GError **error);
-/* Appends the settings of YAML text in memory; messages name `path`, and `extends` is relative to it. */
+/* As option_settings_read_yaml, for YAML text in memory; messages name `path`, and paths in `extends` are relative to
+ * it. */
 bool option_settings_read_yaml_text(GPtrArray *settings, const char *text, size_t bytes, const char *path,
                                     GError **error);
 /* Appends a setting written as "group.key=value". */
@@ -91,23 +96,24 @@ bool option_settings_parse(GPtrArray *settings, const char *assignment, GError *
 /* Replaces former names of options by the present ones. To be called after reading settings that an earlier version may
  * have written, and before any name is looked up. */
 void option_settings_rename(GPtrArray *settings, const OptionTable *table);
-/* The value of the last setting of an option; NULL means there is none. */
+/* The value of the last setting of an option; NULL means that there is none. */
 const char *option_settings_find(const GPtrArray *settings, const char *name);
 
 /* ---- configurations: zeroed structs of config_size bytes ---- */
 
+/* Sets every option of a configuration to its default. */
 void options_set_defaults(const OptionTable *table, void *config);
 /* Writes the settings into a configuration. Error messages name the setting's origin, and the type, the range or the
  * nearest existing name. */
 bool options_apply(const OptionTable *table, void *config, const GPtrArray *settings, GError **error);
-void options_clear(const OptionTable *table, void *config);                /* frees the strings */
+void options_clear(const OptionTable *table, void *config);                /* frees the strings of a configuration */
 const OptionRow *options_find(const OptionTable *table, const char *name); /* NULL if there is no such option */
-/* Translates another program's name of an option ("learning_rate", "--lr-decay-style", with or without a group before
- * it): "optim.lr", or "train.length='3 epochs'". NULL means that the list of foreign names does not have it. Free with
- * g_free. */
+/* Translates the name that another program has for an option, with or without a group ("learning_rate",
+ * "--lr-decay-style"), to "optim.lr" or, with an example, "train.length='3 epochs'". NULL means that
+ * OptionTable.foreign_names does not have the name. Free with g_free. */
 char *options_find_foreign(const OptionTable *table, const char *name);
-/* The value of an option as text: options_plain_value as on the command line, options_value as in YAML. Free with
- * g_free. */
+/* The value of an option as text: options_plain_value as on the command line, options_value as in YAML (quoted if
+ * necessary). Free with g_free. */
 char *options_plain_value(const OptionTable *table, const void *config, const OptionRow *row);
 char *options_value(const OptionTable *table, const void *config, const OptionRow *row);
 /* The whole configuration as YAML that reads back to the same values; free with g_free. */

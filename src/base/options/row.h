@@ -1,12 +1,13 @@
-/* options/row.h: rows of an option table and their values, only for the files of this folder. */
+/* options/row.h: the rows of an option table and the values of options; only for the files of this folder. */
 #pragma once
 
 #include "base/options/options.h"
 
-/* Every row of the table (const OptionRow *), those of a group together; free with g_ptr_array_unref. */
+/* All rows of a table (const OptionRow *), ordered so that the rows of a group are together; free with
+ * g_ptr_array_unref. */
 GPtrArray *option_rows(const OptionTable *table);
 const OptionRow *option_row_at(const GPtrArray *rows, guint i);
-bool option_opens_group(const GPtrArray *rows, guint i); /* whether row i is the first of its group */
+bool option_opens_group(const GPtrArray *rows, guint i); /* whether row i is the first row of its group */
 /* The address of an option's value in a configuration. */
 void *option_field(const OptionTable *table, const void *config, const OptionRow *row);
 
@@ -15,16 +16,16 @@ const char *option_key(const char *name);
 size_t option_group_length(const char *name);
 bool option_same_group(const char *a, const char *b);
 
-/* Parses text into the field of an option; on an error the field keeps its value. Error messages name the option and
- * what it accepts. */
+/* Parses `text` and stores the value in the field of an option; on an error the field keeps its value. Error messages
+ * name the option and the values that it accepts. */
 bool option_value_parse(void *field, const OptionRow *row, const char *text, GError **error);
-/* The text that option_value_parse reads back to the same value; free with g_free. */
+/* The value of an option as text, from which option_value_parse reads the same value; free with g_free. */
 char *option_value_format(const void *field, const OptionRow *row);
-/* "between 0 and 10", or NULL if the option has no limits. Free with g_free. */
+/* The range of an option for messages, "between 0 and 10"; NULL if the option has no limits. Free with g_free. */
 char *option_range_text(const OptionRow *row);
 
-/* Joins the YAML list of maps (OptionSetting.items) of an OPT_LIST option to its value "ITEM,ITEM"; NULL on an error.
- * Free with g_free. */
+/* Converts a YAML list (OptionSetting.items) to the value "ITEM,ITEM" of an OPT_LIST option; NULL on an error. Free
+ * with g_free. */
 char *option_list_join(const OptionRow *row, const GPtrArray *items, GError **error);
-/* The keys of an item's map, for messages: "path, weight". Free with g_free. */
+/* The keys of an OPT_LIST option, for messages: "path, weight". Free with g_free. */
 char *option_list_keys(const OptionRow *row);

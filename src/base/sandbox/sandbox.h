@@ -1,12 +1,13 @@
-/* sandbox.h: the header of base/sandbox for files outside it: runs a program that nobody has read, such as code that a
- * model wrote, so that it can do no harm.
+/* sandbox.h: the header of base/sandbox for files outside it: runs a program that nobody has checked, such as code that
+ * a model wrote, so that it can do no harm.
  *
- * A program in the sandbox has user, mount, process, network, IPC and host-name namespaces of its own. It sees a
- * read-only copy of the system's programs and libraries, /dev/null, /dev/zero and /dev/urandom, and one empty folder
- * that it may write, its working directory, held in RAM. It sees no home directories, no /etc, no /proc, no other
- * processes and no network. A seccomp filter refuses all system calls except those of a table (syscalls.c), and limits
- * of the kernel bound its time, memory, files and processes. When the machine runs out of memory, the kernel kills
- * processes of the sandbox first. All processes of a program end with it. */
+ * A program in the sandbox has user, mount, process, network, IPC and host-name namespaces of its own. It can read the
+ * programs and libraries of the system, /dev/null, /dev/zero and /dev/urandom. It can write one folder, its working
+ * directory, which is held in RAM and empty except for SandboxJob.files. It sees no home directories, no /etc, no
+ * /proc, no other processes and no network. A seccomp filter refuses all system calls except those listed in
+ * syscalls.c, and limits of the kernel bound its time, memory, files and processes. When the machine runs out of
+ * memory, the kernel kills processes of the sandbox first. When the program ends, all processes that it started are
+ * killed. */
 #pragma once
 
 #include "base/error.h"
@@ -21,7 +22,7 @@ typedef struct SandboxLimits {
     int64_t open_files;   /* number of open files per process */
     int64_t file_bytes;   /* size of one file */
     int64_t folder_bytes; /* size of the writable folder */
-    int64_t output_bytes; /* of standard output, and of standard error */
+    int64_t output_bytes; /* bytes of standard output, and of standard error */
 } SandboxLimits;
 
 /* 10 s of wall time and 10 s of processor time, 2 GiB per process, 16 processes, 64 open files, 32 MiB per file, 64 MiB
@@ -37,21 +38,21 @@ typedef struct SandboxFile {
 
 typedef struct SandboxJob {
     const char *const *argv;  /* argv[0] is an absolute path; the list ends with NULL */
-    const char *const *shown; /* more folders that the program sees, read-only, beside the system's; the list ends with
-                                 NULL; NULL means none */
+    const char *const *shown; /* NULL-terminated list of more folders that the program can read; NULL means none */
     const SandboxFile *files;
     size_t n_files;
     const char *input; /* standard input */
     size_t n_input;
     SandboxLimits limits;
-    bool unsafe; /* run without namespaces: only with the seccomp filter, the limits, and a new folder */
+    bool unsafe; /* true: run without namespaces, only with the seccomp filter, the limits and a new empty folder */
 } SandboxJob;
 
 typedef enum SandboxEnd {
-    SANDBOX_EXITED, /* status is the exit status */
-    SANDBOX_KILLED, /* by a signal, which is status: SIGXCPU for processor time, SIGXFSZ for a file's size … */
-    SANDBOX_TIME,   /* was killed: it took more than wall_s */
-    SANDBOX_OUTPUT, /* was killed: it wrote more than output_bytes */
+    SANDBOX_EXITED, /* the program ended; status is its exit status */
+    SANDBOX_KILLED, /* a signal killed the program; status is the signal: SIGXCPU means the limit of processor time,
+                       SIGXFSZ that of a file's size */
+    SANDBOX_TIME,   /* the program was killed because it took more than wall_s */
+    SANDBOX_OUTPUT, /* the program was killed because it wrote more than output_bytes */
 } SandboxEnd;
 
 typedef struct SandboxResult {
@@ -61,11 +62,11 @@ typedef struct SandboxResult {
     double wall_s;
 } SandboxResult;
 
-/* Tries to make a sandbox; false with an error if this machine does not allow it. The message says what is missing and
- * how the user can get it. */
+/* Tries to make a sandbox. It is an error if this machine does not allow it; the message says what is missing and how
+ * the user can get it. */
 bool sandbox_check(GError **error);
 /* Runs the program to its end; call sandbox_result_clear after success. An error (LOAM_ERROR_MACHINE) means that the
  * sandbox could not be made or that argv[0] cannot be executed, never that the program failed. Any number of threads
- * may run programs at once. */
+ * may call this at once. */
 bool sandbox_run(SandboxResult *out, const SandboxJob *job, GError **error);
 void sandbox_result_clear(SandboxResult *result);
