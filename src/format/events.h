@@ -1,5 +1,5 @@
-/* events.h: TensorBoard event files (scalars and texts). The format: each record is a u64 length, the masked CRC-32C of
- * the length, a protobuf message Event, and the masked CRC-32C of the message. */
+/* events.h: writes TensorBoard event files (scalars and texts). A file is a sequence of records; a record is a u64
+ * length, the masked CRC-32C of the length, a protobuf message Event, and the masked CRC-32C of the message. */
 #pragma once
 
 #include "base/error.h"
@@ -7,16 +7,17 @@
 
 #include <stdint.h>
 
-/* Creates FOLDER/events.out.tfevents.TIME.HOST.PID.N; a run has one writer at a time. Events are buffered until
- * io_flush. A failed flush loses the buffered events, but the file stays readable, and later events can be written. */
+/* Creates the file FOLDER/events.out.tfevents.TIME.HOST.PID.N for writing; a folder has one writer at a time. Events
+ * are buffered until io_flush. A failed flush loses the buffered events, but the file stays readable, and later events
+ * can be written. */
 IoFile *events_open(const char *folder, GError **error);
-/* Appends one value of a series: tag names the series ("train/loss"), step is the x-axis. */
+/* Appends one value of a series. tag: name of the series ("train/loss"); step: position on the x-axis. */
 bool events_scalar(IoFile *file, const char *tag, int64_t step, double value, GError **error);
-/* Appends a text, which TensorBoard shows as Markdown. */
+/* Appends a text, which TensorBoard shows as Markdown. tag, step: as in events_scalar. */
 bool events_text(IoFile *file, const char *tag, int64_t step, const char *markdown, GError **error);
-void events_close(IoFile *file); /* flushes and closes; an error is only logged */
-/* Removes all events of later steps than `step`, and truncated or corrupt records at the end, from the event files of
- * the folder. Each file is replaced atomically. No writer may be open. A missing folder is no error. */
+void events_close(IoFile *file); /* flushes and closes the file; an error is only logged */
+/* Removes all events of steps after `step`, and truncated or corrupt records at the end, from all event files of a
+ * folder. Each file is replaced atomically. No writer may be open. A missing folder is no error. */
 bool events_cut(const char *folder, int64_t step, GError **error);
-/* CRC-32C (Castagnoli) of `bytes` bytes, without the mask. */
+/* The CRC-32C (Castagnoli) of `bytes` bytes, not masked. */
 uint32_t crc32c(const void *data, size_t bytes);

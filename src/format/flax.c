@@ -178,7 +178,7 @@ static bool count_leaf(Reader *reader, GError **error)
     return ++reader->n_leaves <= MAX_LEAVES || fail_user(error, "it has more than %d leaves", MAX_LEAVES);
 }
 
-/* Reads the array in an extension of so many bytes, which it must fill. */
+/* Reads the array in an extension of `bytes` bytes, all of which the array must use. */
 static bool add_array(Reader *reader, uint64_t bytes, GError **error)
 {
     const unsigned char *start, *end = reader->end;

@@ -391,7 +391,7 @@ typedef enum ArgumentType {
     NOTHING,
     NUMBER, /* of `width` bytes, the lowest first */
     REAL,   /* of 8 bytes, the highest first */
-    SIZED,  /* a length of `width` bytes, and so many bytes */
+    SIZED,  /* a length in `width` bytes, then as many bytes as the length says */
     LINES   /* two, with a line feed at the end of each */
 } ArgumentType;
 

@@ -1,4 +1,4 @@
-/* pickle_value.h: the values that a pickle of Python holds, and functions that look at them. */
+/* pickle_value.h: the values in a pickle of Python, and functions that read them. */
 #pragma once
 
 #include <glib.h>
@@ -9,18 +9,18 @@
 typedef enum PickleType {
     PICKLE_NONE,
     PICKLE_BOOL,   /* in `integer` */
-    PICKLE_INT,    /* in `integer`; an int of more than 64 bits is PICKLE_BYTES */
+    PICKLE_INT,    /* in `integer`; an int of more than 64 bits becomes PICKLE_BYTES */
     PICKLE_REAL,   /* in `real` */
     PICKLE_TEXT,   /* in `text` */
-    PICKLE_BYTES,  /* in `text`; an int of more than 64 bits is in little-endian order */
+    PICKLE_BYTES,  /* in `text`; an int of more than 64 bits has little-endian order */
     PICKLE_LIST,   /* in `items` */
     PICKLE_TUPLE,  /* in `items` */
     PICKLE_SET,    /* in `items` */
-    PICKLE_DICT,   /* in `items`: key, value, key, value, …; an OrderedDict too */
-    PICKLE_NAME,   /* in `text`: name of a class or function: "torch._utils._rebuild_tensor_v2" */
-    PICKLE_OBJECT, /* result of calling `callable` with `arguments`; with its `state`, and `items` if it is a subclass
-                      of dict */
-    PICKLE_PERSISTENT /* in `arguments`: the id of an object that lies outside the pickle */
+    PICKLE_DICT,   /* in `items`: key, value, key, value, …; also an OrderedDict */
+    PICKLE_NAME,   /* in `text`: the name of a class or function, "torch._utils._rebuild_tensor_v2" */
+    PICKLE_OBJECT, /* the object that calling `callable` with `arguments` would give, with its `state`; and `items` if
+                      it is a subclass of dict */
+    PICKLE_PERSISTENT /* a reference to an object outside the pickle, with the id `arguments` */
 } PickleType;
 
 typedef struct PickleValue PickleValue;
@@ -36,19 +36,20 @@ struct PickleValue {
     const PickleValue *callable, *arguments, *state; /* NULL if absent */
 };
 
-/* The number of items of a value. */
+/* The number of items of a value; 0 for a value that is no container. */
 static inline guint pickle_items(const PickleValue *value)
 {
     return value->items ? value->items->len : 0;
 }
 
-/* Item `index` of a value; NULL if it has fewer items. */
+/* Item `index` of a value; NULL if the value has fewer items. */
 static inline const PickleValue *pickle_item(const PickleValue *value, guint index)
 {
     return index < pickle_items(value) ? g_ptr_array_index(value->items, index) : NULL;
 }
 
-/* The value of a PICKLE_DICT at the text key `key`, the last one if the key occurs twice; NULL if absent. */
+/* The value that a PICKLE_DICT has for the text `key`, the last one if the key occurs several times; NULL if it has
+ * none. */
 const PickleValue *pickle_find(const PickleValue *dict, const char *key);
 /* Whether the value has this type and text. */
 bool pickle_is(const PickleValue *value, PickleType type, const char *text);

@@ -4,15 +4,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* One element type. */
 typedef struct SafeDType {
-    const char *name;
-    int bits;
-    /* Converts n elements, at any alignment, to f32; NULL for a type that loam does not compute with. */
+    const char *name; /* "F32" */
+    int bits;         /* size of an element */
+    /* Converts n elements, which may have any alignment, to f32. NULL means that loam does not compute with this
+     * type. */
     void (*to_f32)(float *out, const char *from, int64_t n);
-    /* Rounds n f32 elements to the nearest, ties to even; NULL for a type that loam does not write. */
+    /* Converts n f32 numbers to this type, rounded to nearest, ties to even. NULL means that loam does not write this
+     * type. */
     void (*from_f32)(void *out, const float *from, int64_t n);
 } SafeDType;
 
-/* The entry of the type "F32", "BF16", …; NULL if there is no such type. Entries of the table are ordered by ascending
- * alignment, since safetensors_write.c writes tensors of later entries first, as the reference writer does. */
+/* The entry of the type "F32", "BF16", …; NULL if there is no such type. The entries form a table ordered by ascending
+ * alignment; safetensors_write.c writes the tensors of later entries first, as Hugging Face's writer does. */
 const SafeDType *safetensors_dtype(const char *name);

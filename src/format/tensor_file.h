@@ -1,5 +1,5 @@
-/* tensor_file.h: the tensors of an opened file of any format (safetensors, Flax, PyTorch): the name, type, shape and
- * values of each. */
+/* tensor_file.h: the tensors of an opened file of any format (safetensors, Flax, PyTorch): name, type, shape and
+ * values. */
 #pragma once
 
 #include "base/error.h"
@@ -14,26 +14,28 @@ typedef struct FileTensor {
     const char *dtype; /* the type's name in safetensors: "F32", "BF16", … */
     int rank;
     int64_t shape[FILE_TENSOR_MAX_RANK];
-    const void *data; /* elements in row-major order, at any alignment */
-    size_t bytes;     /* of data */
+    const void *data; /* elements in row-major order, which may have any alignment */
+    size_t bytes;     /* number of bytes of data */
 } FileTensor;
 
 typedef struct TensorFile TensorFile; /* one file, or the shards of a folder; read-only */
 
 void tensor_file_close(TensorFile *file);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TensorFile, tensor_file_close)
-int tensor_file_count(const TensorFile *file);
-const FileTensor *tensor_file_get(const TensorFile *file, int index);
-const FileTensor *tensor_file_find(const TensorFile *file, const char *name); /* NULL if absent */
-/* A text that the file holds beside its tensors; NULL if absent. */
+int tensor_file_count(const TensorFile *file);                                /* number of tensors */
+const FileTensor *tensor_file_get(const TensorFile *file, int index);         /* tensor number `index` */
+const FileTensor *tensor_file_find(const TensorFile *file, const char *name); /* NULL if there is none */
+/* A text that the file holds beside its tensors, by its key; NULL if there is none. */
 const char *tensor_file_metadata(const TensorFile *file, const char *key);
-/* Copies elements [first, first + n) as f32. F32, F16, BF16 and F64 are converted; any other type is a user's error. */
+/* Copies elements [first, first + n) of a tensor to `out`, converted to f32 from F32, F16, BF16 or F64; any other type
+ * is a user's error. */
 bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, float *out, GError **error);
 
 /* The following functions are for the readers of the formats. */
 TensorFile *tensor_file_new(void);
-/* Makes the file keep `memory`, which holds data of its tensors, until it is closed. Takes the reference. */
+/* Makes `file` keep `memory`, which its tensors point to, until it is closed. Takes over the caller's reference. */
 void tensor_file_own(TensorFile *file, GBytes *memory);
-/* Appends a copy of *tensor, and of its name; false if the file already has this name. */
+/* Appends a copy of *tensor and of its name, but not of its elements; false if the file already has a tensor of this
+ * name. */
 bool tensor_file_add(TensorFile *file, const FileTensor *tensor);
 void tensor_file_set_metadata(TensorFile *file, const char *key, const char *value);

@@ -1,26 +1,27 @@
-/* torch_storage.h: a file of torch.save as a pickle and its storages, which hold the elements of tensors. The file is a
- * zip since PyTorch 1.6; older ones are several pickles one after another. Only for torch_file.c and torch_storage.c.
- */
+/* torch_storage.h: reads a file of torch.save: a pickle, and the storages that hold the elements of its tensors. Since
+ * PyTorch 1.6 the file is a zip archive; older ones are several pickles one after another. Only for torch_file.c and
+ * torch_storage.c. */
 #pragma once
 
 #include "format/pickle.h"
 
 typedef struct TorchStorages TorchStorages;
-TorchStorages *torch_storages_open(GBytes *file, GError **error); /* file: the bytes of the whole file */
+TorchStorages *torch_storages_open(GBytes *file, GError **error); /* file: the content of the file */
 void torch_storages_free(TorchStorages *storages);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TorchStorages, torch_storages_free)
-/* The object that was saved. */
+/* The value of the object that was saved. */
 const PickleValue *torch_storages_root(const TorchStorages *storages);
 
-/* A storage (torch.storage) that a tensor refers to. */
+/* A storage: the array (torch.storage) that holds the elements of a tensor. */
 typedef struct TorchStorage {
-    GBytes *memory;    /* bytes of the whole storage; owned by TorchStorages */
-    const char *dtype; /* "F32", as in safetensors; NULL for a dtype that safetensors lacks or an untyped storage */
-    int64_t first;     /* index in `memory` of the storage's first element; not 0 for a view of another storage */
+    GBytes *memory;    /* bytes of the storage; owned by TorchStorages */
+    const char *dtype; /* the name that safetensors has for the dtype, "F32"; NULL if safetensors does not have the
+                          dtype, or the storage is untyped */
+    int64_t first;     /* index in `memory` of the storage's first element; it is not 0 for a view of another storage */
 } TorchStorage;
 
-/* Finds the storage that a PICKLE_PERSISTENT value names. */
+/* Finds the storage that a PICKLE_PERSISTENT value refers to. */
 bool torch_storage_find(TorchStorages *storages, const PickleValue *persistent, TorchStorage *storage, GError **error);
-/* The name in safetensors ("F32") of a dtype that is a PICKLE_NAME ("torch.float32"); NULL if safetensors lacks the
- * dtype. */
+/* The name that safetensors has ("F32") for a dtype given as a PICKLE_NAME ("torch.float32"); NULL if safetensors does
+ * not have the dtype. */
 const char *torch_dtype(const PickleValue *name);
