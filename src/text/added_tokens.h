@@ -1,5 +1,5 @@
-/* added_tokens.h: finds added tokens (added_tokens_decoder of tokenizer_config.json) in a text, before a tokenizer
- * encodes the text between them, as Hugging Face's tokenizers do. */
+/* added_tokens.h: finds added tokens in a text, as Hugging Face's tokenizers do: before the tokenizer encodes the text
+ * between them. Added tokens are those in added_tokens_decoder of a tokenizer_config.json. */
 #pragma once
 
 #include "base/error.h"
@@ -8,42 +8,46 @@
 
 G_BEGIN_DECLS
 
+/* An added token; the fields have their names in Hugging Face's files. */
 typedef struct AddedToken {
-    const char *content;
+    const char *content; /* the text that is searched for */
     int id;
-    bool special;        /* found only if the caller asks for special tokens, which is never done for corpora */
-    bool single_word;    /* not found next to a letter, digit or underscore */
-    bool lstrip, rstrip; /* the token includes the white space before it (lstrip), after it (rstrip) */
-    bool normalized;     /* searched for in the normalized text, in its own normalized form */
+    bool special;        /* searched for only if the caller asks for special tokens, which is never done for corpora */
+    bool single_word;    /* does not match next to a letter, digit or underscore */
+    bool lstrip, rstrip; /* the match includes the white space before it (lstrip), after it (rstrip) */
+    bool normalized;     /* the normalized content is searched for in the normalized text */
 } AddedToken;
 
-/* Returns a GArray of AddedToken that owns their contents. */
+/* An empty GArray of AddedToken that owns the contents of its elements. */
 GArray *added_tokens_new(void);
 
 typedef struct AddedTokens AddedTokens; /* read-only once open */
 
-/* For n ids that `encode` gave for a text: token i ends before byte ends[i] of the text (see tokenizer_encode_ends).
- * False if the ids are not those of the text. */
+/* Finds where in a text its n ids end: sets ends (n) so that token i ends before byte ends[i] (see
+ * tokenizer_encode_ends). starts_text: as in TokenizerKind.encode. Returns false if the ids are not those of the
+ * text. */
 typedef bool (*TokenEndsFn)(const void *model, const char *text, size_t bytes, bool starts_text, const int32_t *ids,
                             int64_t n, uint32_t *ends);
 
-/* The tokenizer for the text between added tokens; see TokenizerKind. */
+/* The tokenizer for the text between added tokens. The functions are those of TokenizerKind (kind.h). */
 typedef struct BaseTokenizer {
     const void *model;
     bool (*encode)(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error);
     char *(*normalize)(const void *model, const char *text, size_t bytes); /* NULL means that text is not normalized */
-    TokenEndsFn ends;                                                      /* NULL means that ends are unknown */
+    TokenEndsFn ends; /* NULL means that this tokenizer cannot find ends */
 } BaseTokenizer;
 
-/* Copies `tokens` (AddedToken). Of two tokens with the same content the later one counts. */
+/* Makes the search for `tokens` (AddedToken), which are copied. If several have the same content, the last one
+ * counts. */
 AddedTokens *added_tokens_open(const GArray *tokens, const BaseTokenizer *base);
 void added_tokens_close(AddedTokens *added);
-/* Appends the ids of a text. First, tokens that are not `normalized` are searched for in the text as it is; then the
- * text between them is normalized and searched for the others; what is left goes to the base tokenizer. Each search
- * takes the leftmost token; if several start at the same character, the longest. */
+/* Appends the ids of a text to `ids` (int32_t). First the text is searched for the tokens that are not `normalized`;
+ * then the text between these is normalized and searched for the other tokens; the base tokenizer encodes the remaining
+ * text. A search takes the leftmost match; of several that start at the same character, the longest. specials: true
+ * means that special tokens are searched for too. */
 bool added_tokens_encode(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
                          GError **error);
-/* added_tokens_encode that also appends to `ends` (uint32_t) the byte of the text before which each id ends. */
+/* As added_tokens_encode, and appends to `ends` (uint32_t) the byte of the text before which each id ends. */
 bool added_tokens_encode_ends(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
                               GArray *ends, GError **error);
 

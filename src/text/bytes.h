@@ -1,9 +1,10 @@
-/* bytes.h: ByT5's tokenizer: the id of a byte is byte + 3; pad, eos and unk are 0, 1 and 2; 125 sentinels come last. */
+/* bytes.h: ByT5's tokenizer. Ids 0, 1 and 2 are pad, eos and unk; byte b has the id b + 3; the last 125 ids are
+ * sentinels. */
 #pragma once
 
 #include "text/kind.h"
 
-#define BYTES_PATH "bytes"                                      /* tokenizer_open: the path of ByT5's tokenizer */
-#define BYTES_FILE "{\"tokenizer_class\": \"ByT5Tokenizer\"}\n" /* its tokenizer_config.json */
+#define BYTES_PATH "bytes" /* the path that means ByT5's tokenizer (tokenizer_open) */
+#define BYTES_FILE "{\"tokenizer_class\": \"ByT5Tokenizer\"}\n" /* content of its tokenizer_config.json */
 
 extern const TokenizerKind kind_bytes;

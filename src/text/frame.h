@@ -1,5 +1,5 @@
-/* frame.h: the special tokens that stand around a text, or around the two texts of a pair, such as
- * "[CLS] A [SEP]" and "[CLS] A [SEP] B [SEP]": what transformers adds when it encodes a text with its defaults. */
+/* frame.h: frames: the special tokens around a text, or around the two texts of a pair, such as "[CLS] A [SEP]" and
+ * "[CLS] A [SEP] B [SEP]". transformers adds them by default when it encodes a text. */
 #pragma once
 
 #include "base/error.h"
@@ -9,33 +9,35 @@
 
 typedef struct Tokenizer Tokenizer;
 
-#define FRAME_MOST 8 /* most tokens in one place */
+#define FRAME_MOST 8 /* largest number of special tokens in one position of a frame */
 
+/* The special tokens in one position of a frame: n ids. */
 typedef struct FrameTokens {
     int32_t n, ids[FRAME_MOST];
 } FrameTokens;
 
+/* A frame. A text A gets: before, A, after. A pair of texts A and B gets: before, A, between, B, last. */
 typedef struct TextFrame {
-    FrameTokens before, after; /* before: in front of a text or of a pair; after: behind a single text */
-    FrameTokens between, last; /* between the texts of a pair, and behind the second one */
+    FrameTokens before, after; /* before a text or a pair; after a single text */
+    FrameTokens between, last; /* between the texts of a pair; after the second text */
 } TextFrame;
 
-/* The frame with the token `begin` in front and the token `end` behind each text; -1 means no token. doubled: two end
- * tokens between the texts of a pair, as RoBERTa has: <s> A </s></s> B </s>. */
+/* The frame "begin A end" and, for a pair, "begin A end B end". begin, end: ids of special tokens; -1 means no token.
+ * doubled: true means two tokens `end` between the texts of a pair, as RoBERTa has: <s> A </s></s> B </s>. */
 TextFrame frame_of(int32_t begin, int32_t end, bool doubled);
-/* Reads a frame from the post_processor of a tokenizer.json; NULL gives an empty frame. Pieces that the tokenizer lacks
- * are left out. */
+/* Reads a frame from the post_processor of a tokenizer.json; NULL gives an empty frame. Special tokens that are not in
+ * the tokenizer's vocabulary are left out. */
 bool frame_read(TextFrame *frame, const json_t *post_processor, const Tokenizer *tok, GError **error);
-/* Reads add_bos_token and add_eos_token of a tokenizer_config.json, which transformers uses if there is no
- * tokenizer.json; NULL gives an empty frame. */
+/* The frame that add_bos_token and add_eos_token of a tokenizer_config.json describe; transformers uses these if there
+ * is no tokenizer.json. NULL gives an empty frame. */
 TextFrame frame_of_flags(const json_t *config, const Tokenizer *tok);
 /* Whether the frame has no tokens. */
 bool frame_is_empty(const TextFrame *frame);
 bool frame_equal(const TextFrame *a, const TextFrame *b);
-/* Appends the tokens to ids (int32_t). */
+/* Appends the ids of special tokens to `ids` (int32_t). */
 void frame_append(GArray *ids, const FrameTokens *tokens);
-/* The post_processor of a tokenizer.json from which frame_read reads this frame. typed: the second text of a pair has
- * token type 1. New reference; JSON null for an empty frame. */
+/* Builds the post_processor of a tokenizer.json for a frame: the inverse of frame_read. typed: true means that the
+ * second text of a pair has token type 1. Returns a new reference; JSON null for an empty frame. */
 json_t *frame_json(const TextFrame *frame, bool typed, const Tokenizer *tok);
-/* "[CLS] A [SEP]": a text A in its frame, as pieces. Free with g_free. */
+/* A text A in its frame, for messages: "[CLS] A [SEP]". Free with g_free. */
 char *frame_text(const TextFrame *frame, const Tokenizer *tok);

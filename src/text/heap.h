@@ -1,11 +1,11 @@
-/* heap.h: binary heaps over plain arrays. GLib has no heap. */
+/* heap.h: binary heaps in plain arrays, since GLib has no heap */
 #pragma once
 
 #include <stddef.h>
 
-/* Defines heap_push and heap_pop for items of a type. goes_first(const Type *a, const Type *b) is true if a comes
- * before b; the first item is heap[0]. heap_push adds an item to a heap of n items, whose array must have space for one
- * more; heap_pop removes the first of n items and returns it. */
+/* Defines heap_push and heap_pop for items of a type. goes_first(const Type *a, const Type *b) says whether a comes
+ * before b; the item that comes first is heap[0]. heap_push adds an item to a heap of n items, whose array must have
+ * space for one more item. heap_pop removes the first item of a heap of n items and returns it. */
 #define HEAP_OF(Type, goes_first)                                                                                      \
     static void heap_push(Type *heap, size_t n, Type item)                                                             \
     {                                                                                                                  \

@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <stdint.h>
 
-/* Element i of the map; the last element if i is beyond it. */
+/* Element i of the map, or the last element if the map has fewer elements. */
 static inline uint32_t offset_map_at(const GArray *map, size_t i)
 {
     return g_array_index(map, uint32_t, MIN(i, (size_t)map->len - 1));
@@ -21,8 +21,9 @@ static inline GArray *offset_map_new(void)
     return map;
 }
 
-/* Appends n bytes of normalized text that come from bytes [begin, end) of the original. If n is end - begin, byte i
- * comes from byte begin + i; otherwise the map says `end` for all n bytes, as if each came from the whole range. */
+/* Appends n bytes of normalized text that come from bytes [begin, end) of the original. If n is end - begin, appended
+ * byte i comes from byte begin + i; otherwise the map has `end` for all n bytes, as if each of them came from the whole
+ * range. */
 static inline void offset_map_add(GArray *map, size_t n, size_t begin, size_t end)
 {
     for (size_t i = 1; i <= n; i++) {
@@ -31,6 +32,6 @@ static inline void offset_map_add(GArray *map, size_t n, size_t begin, size_t en
     }
 }
 
-/* Returns the text in Unicode's normal form C (NFC), *n bytes long, and sets *map to its offset map. The caller frees
- * both. */
+/* Returns the text in Unicode's normal form C (NFC); *n becomes its length in bytes, *map its offset map. Free the text
+ * with g_free, the map with g_array_unref. */
 char *offset_map_compose(const char *text, size_t bytes, GArray **map, size_t *n);

@@ -7,39 +7,43 @@
 #include <jansson.h>
 
 typedef struct TokenizerJson {
-    json_t *root;       /* the document; it owns all objects and strings of this struct */
-    const char *type;   /* model.type: "BPE", "WordPiece", "Unigram"; inferred for old files, which do not have it */
-    json_t *model;      /* an object */
-    json_t *normalizer; /* this and the next three are NULL if the file has null or no such key */
+    json_t *root;       /* the whole document; it owns all objects and strings of this struct */
+    const char *type;   /* model.type: "BPE", "WordPiece" or "Unigram"; for old files, which do not have this key, it is
+                           inferred */
+    json_t *model;      /* the object "model" */
+    json_t *normalizer; /* normalizer, pre_tokenizer, post_processor, decoder: NULL means that the file has null or no
+                           such key */
     json_t *pre_tokenizer;
     json_t *post_processor;
     json_t *decoder;
-    GPtrArray *pieces; /* const char *, indexed by id, including added tokens; NULL if no piece has the id */
+    GPtrArray *pieces; /* const char *: the pieces, including added tokens, indexed by id; NULL means that no piece has
+                          the id */
     GArray *added;     /* AddedToken */
 } TokenizerJson;
 
-/* Parses a tokenizer.json. jansson cannot read NUL in object keys, so "\u0000" is read as U+FFFF, a code point that
- * occurs in no text. */
+/* Parses the content of a tokenizer.json. "\u0000" is read as U+FFFF, a code point that occurs in no text, since
+ * jansson cannot read a NUL in object keys. */
 TokenizerJson *tokenizer_json_open(const char *data, size_t bytes, GError **error);
 void tokenizer_json_close(TokenizerJson *json);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TokenizerJson, tokenizer_json_close)
 
-size_t tokenizer_json_merges(const TokenizerJson *json); /* the number of merges of a BPE model */
-/* The two pieces of merge i: "a b" in old files, ["a", "b"] in new ones. g_free both. */
+size_t tokenizer_json_merges(const TokenizerJson *json); /* number of merges of a BPE model */
+/* Sets *left and *right to the two pieces of merge i, which is "a b" in old files and ["a", "b"] in new ones. Free both
+ * with g_free. */
 bool tokenizer_json_merge(const TokenizerJson *json, size_t i, char **left, char **right, GError **error);
 
-/* The string at a key of an object; "" if there is none. */
+/* The string that an object has at a key; "" if it has none. */
 const char *tokenizer_json_text(const json_t *object, const char *key);
-/* The pieces of an object {"piece": id, …}, indexed by id; NULL if no piece has the id. The strings belong to the
- * object. */
+/* The pieces of a vocabulary {"piece": id, …}, indexed by id; an element is NULL if no piece has the id. The strings
+ * belong to `vocab`. */
 GPtrArray *tokenizer_json_vocab(json_t *vocab, GError **error);
-/* Sets the flags of an added token from its JSON object, but not its content and id. */
+/* Sets the flags of an added token, but not its content and id, from its JSON object. */
 void added_token_read(const json_t *object, AddedToken *token);
-/* Parses a JSON object, with U+FFFF for "\u0000"; free with json_decref. */
+/* Parses a JSON object, in which "\u0000" is read as U+FFFF; free with json_decref. */
 json_t *tokenizer_json_parse(const char *data, size_t bytes, GError **error);
-/* tokenizer_json_parse for tokenizer_config.json, whose model_max_length may be 10^30: integers beyond 2^53 are read as
- * reals. */
+/* As tokenizer_json_parse, for a tokenizer_config.json: integers beyond 2^53 are read as floating-point numbers, since
+ * model_max_length may be 10^30. */
 json_t *tokenizer_json_parse_settings(const char *data, size_t bytes, GError **error);
-/* Reads the file FOLDER/NAME with tokenizer_json_parse_settings into *root, which stays NULL if there is no such file.
- */
+/* Sets *root to the content of the file FOLDER/NAME, read by tokenizer_json_parse_settings. If there is no such file,
+ * *root stays NULL, which is no error. */
 bool tokenizer_json_read(const char *folder, const char *name, json_t **root, GError **error);

@@ -8,19 +8,19 @@
 #include <jansson.h>
 
 typedef struct TokenizerSettings {
-    json_t *root;                   /* tokenizer_config.json; this and the next two are NULL if the file is missing */
-    json_t *map;                    /* special_tokens_map.json */
-    json_t *old;                    /* added_tokens.json */
-    GArray *added;                  /* AddedToken; their strings belong to the JSON objects above */
-    const char *roles[TOKEN_ROLES]; /* the piece of each role; NULL if no file names one */
+    json_t *root;  /* tokenizer_config.json; root, map and old are NULL if their file is missing */
+    json_t *map;   /* special_tokens_map.json */
+    json_t *old;   /* added_tokens.json */
+    GArray *added; /* AddedToken: added tokens of these files; their strings belong to root, map and old */
+    const char *roles[TOKEN_ROLES]; /* the piece that has each role; NULL means that no file names one */
 } TokenizerSettings;
 
-/* Reads those of the files that the folder has; if it has none, all fields stay empty. Call tokenizer_settings_clear on
- * failure too. */
+/* Reads the settings files of a folder; a missing file is no error. Call tokenizer_settings_clear also after a
+ * failure. */
 bool tokenizer_settings_read(const char *folder, TokenizerSettings *config, GError **error);
 void tokenizer_settings_clear(TokenizerSettings *config);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(TokenizerSettings, tokenizer_settings_clear)
 
-/* The value of "added_tokens_decoder" in tokenizer_config.json for these added tokens (AddedToken): {"id": {"content":
- * …, …}}. A new reference. */
+/* Builds the value of "added_tokens_decoder" in tokenizer_config.json for these added tokens (AddedToken): {"id":
+ * {"content": …, …}}. Returns a new reference. */
 json_t *tokenizer_settings_decoder(const GArray *added);

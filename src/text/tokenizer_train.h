@@ -5,45 +5,48 @@
 
 #include <stdint.h>
 
+/* Largest value of TokenizerTraining.memory. */
 #define TOKENIZER_MAX_MEMORY (32 << 10) /* MiB */
 
-/* A field that is 0 or NULL means the default of the tokenizer's kind. An option that the kind does not have is a
- * user's error. */
+/* How a tokenizer is trained. In each field 0 or NULL means the default of the kind of tokenizer. An option that the
+ * kind does not have is a user's error. */
 typedef struct TokenizerTraining {
     const char *type; /* "sentencepiece-unigram" or "unigram", "sentencepiece-bpe" or "bpe", "byte-bpe", "wordpiece" */
-    int vocab_size;   /* pieces, without sentinels */
-    const char *out;  /* SentencePiece: path of the file to write; others: path of an existing folder */
+    int vocab_size;   /* number of pieces, without sentinels */
+    const char *out;  /* SentencePiece: path of the file to write; other kinds: path of an existing folder */
 
     /* SentencePiece */
-    int64_t max_sentences;     /* lines sampled uniformly from the input; 0 means all */
+    int64_t max_sentences;     /* number of lines, sampled uniformly from the input; 0 means all lines */
     double character_coverage; /* fraction of the characters of the text that get a piece; default 0.9995 */
     bool byte_fallback;        /* characters without a piece become the pieces of their bytes */
 
     /* all kinds */
     const char *family;                /* bert, roberta, t5, gpt: the family whose special tokens the tokenizer gets */
-    const char *const *special_tokens; /* "PIECE" or "ROLE=PIECE", NULL-terminated: the first ids, in this order */
+    const char *const *special_tokens; /* NULL-terminated list of "PIECE" or "ROLE=PIECE": these pieces get the first
+                                          ids, in this order */
 
     /* byte-level BPE and WordPiece */
     int sentinels;         /* number of sentinels <extra_id_i> above the last piece; 0 means none */
     int64_t min_frequency; /* pairs that occur less often are not merged; default 2 */
     int max_piece;         /* greatest length of a piece, in bytes (BPE) or characters (WordPiece); 0 means no limit */
-    int64_t memory;        /* MiB for counting words and learning merges; default 2048 */
-    int workers;           /* threads that count words; 0 means all cores; the result does not depend on it */
+    int64_t memory;        /* memory in MiB for counting words and learning merges; default 2048 */
+    int workers; /* number of threads that count words; 0 means one per core; the result does not depend on it */
 
     /* WordPiece */
-    bool lowercase;     /* lower-case text and strip accents, in training and in the tokenizer */
-    int limit_alphabet; /* only the most frequent characters get a piece; default 1000 */
+    bool lowercase;     /* lower-case text and remove accents, in training and in the trained tokenizer */
+    int limit_alphabet; /* number of characters that get a piece, the most frequent ones; default 1000 */
 } TokenizerTraining;
 
-/* Sets *text and *bytes to the next text of a corpus, valid until the next call; false at the end of the corpus (error
- * unset) or on an error. */
+/* Sets *text and *bytes to the next text of a corpus, which is valid until the next call. Returns false at the end of
+ * the corpus (error unset) or on an error. */
 typedef bool (*TokenizerText)(void *context, const char **text, size_t *bytes, GError **error);
 
 /* Trains a tokenizer on the texts of `next` and writes it to training->out. The same texts and settings give the same
- * bytes on any machine. If special_tokens is NULL, SentencePiece models have T5's: pad 0, eos 1, unk 2, no bos. */
+ * bytes on any machine. If special_tokens is NULL, SentencePiece models get the special tokens of T5: pad 0, eos 1, unk
+ * 2, no bos. */
 bool tokenizer_train(const TokenizerTraining *training, TokenizerText next, void *context, GError **error);
-/* The i-th value that TokenizerTraining.type may have; NULL after the last. */
+/* The i-th of the values that TokenizerTraining.type may have, counted from 0; NULL after the last. */
 const char *tokenizer_trained_kind(size_t i);
-/* The file to open in a folder that training of this type wrote; NULL if it writes a single file, or the type is
- * unknown. */
+/* The name of the file to open in the folder that training of this type has written; NULL if the type writes a single
+ * file, or is unknown. */
 const char *tokenizer_trained_file(const char *type);

@@ -1,4 +1,4 @@
-/* trainer.h: a kind of tokenizer that can be trained, as a row of the table in tokenizer_train.c. */
+/* trainer.h: a kind of tokenizer that can be trained: an entry of the list in tokenizer_train.c. */
 #pragma once
 
 #include "text/roles.h"
@@ -12,10 +12,10 @@ enum {
 };
 
 typedef struct TokenizerTrainer {
-    const char *name;      /* TokenizerFacts.name of the tokenizers that it trains */
-    unsigned options;      /* groups of options, of the enum above, that it accepts */
-    const char *file_name; /* the file to open in the folder that it writes; NULL means that it writes a single file */
-    TokenSpelling spelling;
-    /* Trains on the texts of `next` and writes training->out: a file, or files in a folder that exists. */
+    const char *name;       /* TokenizerFacts.name of the tokenizers that it trains */
+    unsigned options;       /* set of TRAINER_…: the groups of options that it accepts */
+    const char *file_name;  /* the file to open in the folder that it writes; NULL means that it writes a single file */
+    TokenSpelling spelling; /* how it spells the special tokens of a family (roles.h) */
+    /* Trains on the texts of `next` and writes training->out: a file, or files in an existing folder. */
     bool (*train)(const TokenizerTraining *training, TokenizerText next, void *context, GError **error);
 } TokenizerTrainer;

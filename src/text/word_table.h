@@ -14,11 +14,11 @@ typedef struct WordEntry {
 } WordEntry;
 
 typedef struct WordTable {
-    WordEntry *entries; /* (n) in order of first occurrence; allocated for `room` entries */
+    WordEntry *entries; /* (n) in the order of first occurrence; memory is allocated for `room` entries */
     size_t n, room;
-    char *text; /* the words, one after the other, text_bytes in all; allocated for text_room bytes */
+    char *text; /* (text_bytes) the words, one after another; memory is allocated for text_room bytes */
     size_t text_bytes, text_room;
-    uint32_t *slots; /* (n_slots) index of an entry + 1; 0 means empty */
+    uint32_t *slots; /* (n_slots) the hash table: index of an entry + 1; 0 means an empty slot */
     size_t n_slots;  /* a power of two */
 } WordTable;
 
@@ -26,10 +26,10 @@ void word_table_init(WordTable *table);
 void word_table_clear(WordTable *table);
 /* Removes all words but keeps the memory. */
 void word_table_empty(WordTable *table);
-/* Adds `count` to the count of a word of less than 4 GiB. */
+/* Adds `count` to the count of a word, which has less than 4 GiB. */
 void word_table_add(WordTable *table, const char *word, size_t bytes, int64_t count);
 /* Adds all words of another table with their counts. */
 void word_table_add_all(WordTable *table, const WordTable *from);
 /* Removes the words that occurred `count` times or less. */
 void word_table_prune(WordTable *table, int64_t count);
-const char *word_table_word(const WordTable *table, size_t entry); /* not NUL-terminated */
+const char *word_table_word(const WordTable *table, size_t entry); /* the text of an entry, not NUL-terminated */

@@ -8,9 +8,9 @@ extern const TokenizerKind kind_byte_bpe; /* vocab.json with merges.txt beside i
 extern const TokenizerKind kind_tiktoken; /* a rank file of tiktoken: lines of "base64 rank" */
 extern const TokenizerTrainer trainer_byte_bpe;
 
-/* Pieces are sequences of bytes. Files spell each byte as one visible Unicode character, by GPT-2's table: the piece
- * " the" has the name "Ġthe". */
-char *byte_bpe_name(const char *bytes, size_t n); /* the name of a piece; free with g_free */
-/* The bytes of a piece, *n of them (n may be NULL); NULL if the name has a character outside the table. Free with
- * g_free. */
+/* The name of a piece in files. A piece is a sequence of bytes; its name has one visible Unicode character for each
+ * byte, by GPT-2's table: the piece " the" has the name "Ġthe". Free with g_free. */
+char *byte_bpe_name(const char *bytes, size_t n);
+/* The bytes of the piece with this name, the inverse of byte_bpe_name; *n, unless n is NULL, becomes their number. NULL
+ * if the name has a character that is not in the table. Free with g_free. */
 char *byte_bpe_bytes(const char *name, size_t *n);

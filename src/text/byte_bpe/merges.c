@@ -6,7 +6,7 @@
 #include <glib.h>
 #include <string.h>
 
-#define SHORT 96 /* words of up to so many symbols look through all pairs for each merge; longer ones use a heap */
+#define SHORT 96 /* for a word of up to SHORT symbols each merge searches all pairs; longer words use a heap */
 
 /* A slot of the hash table of pairs is 64 bits: 21 of the left id, 21 of the right id, 22 of the rank; all ones means
  * empty. */

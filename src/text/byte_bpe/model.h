@@ -1,18 +1,19 @@
-/* byte_bpe/model.h: a byte-level BPE model. Files that read one (vocab_merges.c, json.c, ranks.c) fill it in;
- * byte_bpe.c encodes and decodes with it; write.c writes it as a tokenizer.json. */
+/* byte_bpe/model.h: a byte-level BPE model. vocab_merges.c, json.c and ranks.c read it from files; byte_bpe.c encodes
+ * and decodes with it; write.c writes it as a tokenizer.json. */
 #pragma once
 
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/byte_bpe/scratch.h"
 
 typedef struct ByteBpe {
-    GPtrArray *names; /* char *: names of pieces (byte_bpe_name), indexed by id; "" if no piece has the id */
+    GPtrArray *names; /* char *: names of pieces (byte_bpe_name), indexed by id; "" means that no piece has the id */
     GPtrArray *bytes; /* GBytes *: bytes of pieces, indexed by id; for an added token, its text */
     GHashTable *ids;  /* name -> id + 1 */
-    int unk;          /* id for bytes that have no piece; -1 means that such bytes are dropped */
+    int unk;          /* id for bytes without a piece; -1 means that such bytes are dropped */
     Merges *merges;
-    GArray *pairs; /* int32_t: merge of rank r joins ids pairs[2 r] and pairs[2 r + 1]; NULL for tiktoken's models,
-                      whose ranks are ids: any two pieces may merge into the piece of their joined bytes */
+    GArray *pairs; /* int32_t: the merge of rank r merges the ids pairs[2 r] and pairs[2 r + 1]. NULL for tiktoken's
+                      models: there any two pieces whose concatenated bytes are a piece may be merged, and the id of
+                      that piece is the rank */
     PreTokenizer *pre_tokenizer;
     char *pattern;          /* for tiktoken's models, the pre-tokenizer's regular expression; otherwise NULL */
     bool whole_words;       /* "ignore_merges": a word that is a piece becomes that piece, without merging */
@@ -22,25 +23,30 @@ typedef struct ByteBpe {
     GAsyncQueue *scratches; /* pool of EncodeScratch * (encode_scratch_take) */
 } ByteBpe;
 
-/* A model with these names (char *; NULL if no piece has the id) and added tokens (AddedToken; may be NULL). The caller
- * sets merges and pre-tokenizer afterwards. */
+/* A model with these names of pieces (char *, indexed by id; NULL means that no piece has the id) and added tokens
+ * (AddedToken; NULL means none). The caller sets merges and pre-tokenizer afterwards. */
 ByteBpe *byte_bpe_new(const GPtrArray *names, const GArray *added);
 void byte_bpe_free(void *model);
-/* Sets the merges from names of pieces (char *), two per merge, in order of rank. */
+/* Sets the merges. pairs: names of pieces (char *), two per merge, in the order of rank. A name that is not in the
+ * vocabulary is an error. */
 bool byte_bpe_set_merges(ByteBpe *model, const GPtrArray *pairs, GError **error);
-/* Sets the merges of a tiktoken model: every split of a piece into two pieces, with the id of the piece as its rank. */
+/* Sets the merges of a tiktoken model: each split of a piece into two other pieces is a merge, whose rank is the id of
+ * the piece. */
 void byte_bpe_derive_merges(ByteBpe *model);
-int byte_bpe_id(const void *model, const char *name);           /* -1 if there is no such piece */
-const AddedToken *byte_bpe_added(const ByteBpe *model, int id); /* NULL if this id is not an added token */
+int byte_bpe_id(const void *model, const char *name); /* id of the piece with this name; -1 if there is none */
+/* The added token with this id; NULL if the id is not an added token. */
+const AddedToken *byte_bpe_added(const ByteBpe *model, int id);
+/* Sets the facts of a model (kind.h). */
 void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts);
 
-/* TokenizerKind.to_json, for models that were not read from a tokenizer.json. */
+/* The function TokenizerKind.to_json, for models that were not read from a tokenizer.json. */
 json_t *byte_bpe_to_json(const void *model, const char *data, size_t bytes, GError **error);
 
-/* TokenizerKind.ends (ends.c). */
+/* The function TokenizerKind.ends (ends.c). */
 bool byte_bpe_ends(const void *model, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
                    uint32_t *ends);
-/* TokenizerKind.open and .open_json. */
+/* The functions TokenizerKind.open and .open_json: for vocab.json with merges.txt, for a rank file of tiktoken, for a
+ * tokenizer.json. */
 void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
 void *byte_bpe_open_ranks(const char *path, const char *data, size_t bytes, TokenizerFacts *facts, GError **error);
 void *byte_bpe_open_json(const TokenizerJson *json, TokenizerFacts *facts, GError **error);

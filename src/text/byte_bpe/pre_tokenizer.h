@@ -1,5 +1,5 @@
-/* byte_bpe/pre_tokenizer.h: splits text into words, within which merges are applied. GPT-2's pattern is a hand-written
- * splitter, several times as fast as a regular expression; other patterns are matched by PCRE2. */
+/* byte_bpe/pre_tokenizer.h: splits text into words; BPE merges only within a word. GPT-2's pattern is implemented by
+ * hand, several times as fast as a regular expression; PCRE2 matches other patterns. */
 #pragma once
 
 #include "base/error.h"
@@ -9,16 +9,19 @@
 
 typedef struct PreTokenizer PreTokenizer;               /* read-only once open */
 typedef struct PreTokenizerScratch PreTokenizerScratch; /* working memory; each thread needs its own */
+/* Called with a word; false stops the splitting. */
 typedef bool (*WordFn)(void *context, const char *word, size_t bytes);
 
-#define PRE_TOKENIZER_PATTERNS 8 /* the most patterns that one pre-tokenizer may have */
+#define PRE_TOKENIZER_PATTERNS 8 /* largest number of patterns of one pre-tokenizer */
 
-/* `patterns` (char *, regular expressions) are applied in order, each to the words that the one before made. Text
+/* A pre-tokenizer with these patterns (char *, regular expressions). They are applied in order: the first one splits
+ * the text, each of the others splits the words that the one before it made. The matches of a pattern are words. Text
  * between two matches of pattern i is a word too, unless bit i of `matches_only` is set: then it is dropped. Without
  * patterns the whole text is one word. */
 PreTokenizer *pre_tokenizer_open(const GPtrArray *patterns, uint32_t matches_only, GError **error);
-/* GPT-2's pattern: 's 't 're 've 'm 'll 'd, or a run of letters, of numbers or of other characters each with at most
- * one space before it, or a run of white space, whose last space belongs to the next word. */
+/* The pre-tokenizer with GPT-2's pattern. A word is one of 's 't 're 've 'm 'll 'd; or a run of letters, of numbers or
+ * of other characters, with the space before it if there is one; or a run of white space. If a word follows a run of
+ * white space, the last space of the run belongs to that word. */
 PreTokenizer *pre_tokenizer_open_gpt2(void);
 void pre_tokenizer_close(PreTokenizer *pre);
 

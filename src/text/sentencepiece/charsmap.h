@@ -1,5 +1,5 @@
-/* sentencepiece/charsmap.h: SentencePiece's precompiled_charsmap: a map from byte strings to their normalized form. It
- * consists of the trie's size in bytes (u32), the double-array trie (Darts) of u32 units, and the normalized forms,
+/* sentencepiece/charsmap.h: SentencePiece's precompiled_charsmap: a map from byte strings to their normalized form. Its
+ * bytes are: u32 size of the trie in bytes; a double-array trie (Darts) of u32 units; the normalized forms, each
  * NUL-terminated. */
 #pragma once
 
@@ -11,23 +11,24 @@ G_BEGIN_DECLS
 
 typedef struct CharsMap {
     uint32_t *units;
-    size_t n_units; /* 0 means an empty map, which changes nothing */
-    char *texts;
-    uint8_t copies[128]; /* 1 for ASCII characters that the map leaves unchanged when another ASCII character or the end
-                            follows */
+    size_t n_units;      /* 0 means an empty map, which changes no text */
+    char *texts;         /* the normalized forms */
+    uint8_t copies[128]; /* 1 for an ASCII character that the map does not change if another ASCII character or the end
+                            of the text follows */
 } CharsMap;
 
-/* Whether the map is safe to search: no text makes a search read outside its bytes. Zero bytes are a valid, empty map.
- */
+/* Whether these bytes are a valid map, which means that no search reads outside them. A map of 0 bytes is valid and
+ * empty. */
 bool charsmap_is_valid(const char *data, size_t bytes);
-/* Copies the bytes of a valid map. */
+/* Initialises a map with a copy of bytes that charsmap_is_valid has accepted. */
 void charsmap_init(CharsMap *map, const char *data, size_t bytes);
 void charsmap_clear(CharsMap *map);
 
-/* The normalized form of the longest key that `text` starts with, and the length of this key; NULL if no key matches.
- */
+/* Finds the longest key that `text` starts with. Returns its normalized form and sets *key_bytes to the length of the
+ * key; NULL if no key matches. */
 const char *charsmap_find(const CharsMap *map, const char *text, size_t bytes, size_t *key_bytes);
-/* Appends UTF-8 text to out with the longest matching key replaced at every position. */
+/* Appends the normalized form of UTF-8 text to `out`: from left to right, the longest key that matches is replaced;
+ * characters without a matching key are copied. */
 void charsmap_apply(const CharsMap *map, const char *text, size_t bytes, GString *out);
 
 G_END_DECLS

@@ -1,4 +1,4 @@
-/* sentencepiece/library.h: the SentencePiece library behind a C interface. Its exceptions and statuses are turned into
+/* sentencepiece/library.h: the SentencePiece library behind a C interface. Its exceptions and error statuses become
  * GErrors. */
 #pragma once
 
@@ -6,8 +6,8 @@
 
 G_BEGIN_DECLS
 
-/* Trains a model of type "unigram" or "bpe" on the lines of `next` (UTF-8) that hold at least one visible character;
- * *model becomes the bytes of the .model file (free with g_free). */
+/* Trains a model of type "unigram" or "bpe" on those lines (UTF-8) of the texts of `next` that have at least one
+ * visible character. *model becomes the content of the .model file, *bytes its length; free with g_free. */
 bool sp_library_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
                       char **model, size_t *bytes, GError **error);
 

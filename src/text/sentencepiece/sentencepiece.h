@@ -1,5 +1,5 @@
-/* sentencepiece/sentencepiece.h: SentencePiece's models: .model files of any type, and unigram models of a
- * tokenizer.json. */
+/* sentencepiece/sentencepiece.h: the tokenizers of SentencePiece: .model files of any type, and tokenizer.json files
+ * with a Unigram model. */
 #pragma once
 
 #include "text/kind.h"
@@ -7,8 +7,8 @@
 
 G_BEGIN_DECLS
 
-extern const TokenizerKind kind_sentencepiece; /* spiece.model */
-extern const TokenizerKind kind_unigram;       /* a tokenizer.json whose model.type is Unigram; no other file */
+extern const TokenizerKind kind_sentencepiece; /* a .model file (spiece.model) */
+extern const TokenizerKind kind_unigram;       /* only a tokenizer.json whose model.type is Unigram */
 extern const TokenizerTrainer trainer_sentencepiece_unigram, trainer_sentencepiece_bpe;
 
 G_END_DECLS

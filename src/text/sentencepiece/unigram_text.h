@@ -1,4 +1,5 @@
-/* sentencepiece/unigram_text.h: the normalizer and the pre_tokenizer of a tokenizer.json with a Unigram model. */
+/* sentencepiece/unigram_text.h: applies the normalizer and the pre_tokenizer of a tokenizer.json with a Unigram
+ * model. */
 #pragma once
 
 #include "base/error.h"
@@ -7,15 +8,17 @@
 
 typedef struct UnigramText UnigramText; /* read-only once open */
 
-/* normalizer, pre_tokenizer: the values of these keys in the tokenizer.json; each may be NULL. */
+/* Reads both. normalizer, pre_tokenizer: the values of these keys in the tokenizer.json; NULL means that there is
+ * none. */
 UnigramText *unigram_text_open(json_t *normalizer, json_t *pre_tokenizer, GError **error);
 void unigram_text_close(UnigramText *text);
-/* Whether a space may be put before the first word, which decoding has to remove. */
+/* Whether a space may be put before the first word of a text; decoding then removes it. */
 bool unigram_text_prefixes(const UnigramText *text);
-/* Applies only the character maps (Precompiled) of the normalizer to UTF-8 text; free with g_free. */
+/* Applies only those steps of the normalizer that are character maps (type Precompiled) to UTF-8 text; free with
+ * g_free. */
 char *unigram_text_map(const UnigramText *text, const char *from, size_t bytes);
-/* Normalizes and splits UTF-8 text and calls fn with each word in order. starts_text: as in TokenizerKind.encode. *map,
- * unless map is NULL, becomes the offset map (text/offset_map.h) of all words, concatenated; free with
+/* Normalizes and splits UTF-8 text and calls fn with each word in order. starts_text: as in TokenizerKind.encode.
+ * Unless map is NULL, *map becomes the offset map (text/offset_map.h) of the concatenated words; free with
  * g_array_unref. */
 bool unigram_text_each(const UnigramText *text, const char *from, size_t bytes, bool starts_text,
                        void (*fn)(void *context, const char *word, size_t bytes), void *context, GArray **map,

@@ -7,23 +7,24 @@
 G_BEGIN_DECLS
 
 typedef struct Viterbi {
-    Trie trie;          /* text of a piece -> its id */
+    Trie trie;          /* maps the text of a piece to its id */
     float *scores;      /* log probabilities, indexed by id */
-    float unk_score;    /* score of a character that is no piece */
+    float unk_score;    /* score of an unknown character, which no piece matches */
     int32_t unk;        /* id of the unknown piece; -1 means there is none */
-    bool byte_fallback; /* unknown characters become the ids of their bytes; without it a run of them becomes one unk */
+    bool byte_fallback; /* true: an unknown character becomes the ids of its bytes; false: a run of unknown characters
+                           becomes one `unk` */
     int32_t bytes[256]; /* with byte_fallback: ids of the pieces <0x00> to <0xFF> */
 } Viterbi;
 
-/* Initialises from the pieces of a model (SpPiece by id). `found` and `scored` are sets of piece types, such as 1 <<
- * SP_NORMAL. Pieces of the types in `found` match text; unk_score is 10 below the lowest score of the types in
- * `scored`. */
+/* Initialises *viterbi with the pieces of a model (SpPiece, indexed by id). `found` and `scored` are sets of types of
+ * pieces, such as 1 << SP_NORMAL. Only pieces of the types in `found` match text; unk_score becomes the lowest score of
+ * a piece of the types in `scored`, minus 10. */
 void viterbi_init(Viterbi *viterbi, const GArray *pieces, bool byte_fallback, unsigned found, unsigned scored);
-/* Whether every byte has a piece (id >= 0); otherwise fails with a user's error. */
+/* It is a user's error if a byte has no piece (bytes[b] is -1), which byte_fallback would need. */
 bool viterbi_check_bytes(const Viterbi *viterbi, GError **error);
-/* Appends the ids (int32_t) of text. *score is the sum of the scores so far: 0 before the first part of a text, then
- * updated by each call. To break ties as SentencePiece does, sums are floats, and of two equal sums the one whose last
- * piece starts first wins. */
+/* Appends the ids (int32_t) of a text, or of the next part of a text. *score is the sum of scores so far; the caller
+ * sets it to 0 before the first part, and each call updates it. As in SentencePiece, sums are floats, and of two splits
+ * with equal sums the one whose last piece starts first is taken. */
 void viterbi_encode(const Viterbi *viterbi, const char *text, size_t bytes, float *score, GArray *ids);
 void viterbi_clear(Viterbi *viterbi);
 

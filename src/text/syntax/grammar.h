@@ -7,7 +7,8 @@
 
 struct Grammar {
     char *name, *version;
-    char **endings; /* NULL-terminated list of the words of loam_grammar: "py", "?h" (see grammars_rival), "=ALIAS" */
+    char **endings; /* NULL-terminated list of the words after NAME and VERSION in loam_grammar (syntax.h): "py", "?h",
+                       "=ALIAS" */
     void *library;  /* handle of dlopen */
     const TSLanguage *language;
 };

@@ -1,15 +1,15 @@
-/* syntax.h: the header of text/syntax for files outside it: parses programs into syntax trees with the parsers of
- * tree-sitter. A grammar is a shared object NAME.so with the function tree_sitter_NAME and the string loam_grammar:
- * "NAME VERSION ENDING… ?ENDING… =ALIAS…". ENDING: an ending of file names; ?ENDING: an ending that belongs to another
- * grammar but often fits this one (grammars_rival); =ALIAS: another name of the language. tools/install-grammars makes
- * these files. */
+/* syntax.h: the header of text/syntax for files outside it: parses programs into syntax trees with parsers of
+ * tree-sitter. A grammar, the parser of one programming language, is a shared object NAME.so; it has the function
+ * tree_sitter_NAME and the string loam_grammar: "NAME VERSION ENDING… ?ENDING… =ALIAS…". ENDING is an ending of file
+ * names, such as "py"; ?ENDING is an ending that belongs to another grammar although such files often fit this one
+ * (grammars_rival); =ALIAS is another name of the language. tools/install-grammars makes the shared objects. */
 #pragma once
 
 #include "base/error.h"
 
 #include <stdint.h>
 
-#define GRAMMARS_MAX 63 /* most grammars in a folder */
+#define GRAMMARS_MAX 63 /* largest number of grammars in a folder */
 
 typedef struct Grammar Grammar;
 typedef struct Grammars Grammars; /* the grammars of a folder, sorted by name; read-only once open */
@@ -17,68 +17,74 @@ typedef struct Grammars Grammars; /* the grammars of a folder, sorted by name; r
 /* The folder of grammars: $LOAM_GRAMMARS if set, otherwise loam/grammars in the user's data folder (~/.local/share).
  * Free with g_free. */
 char *grammars_folder(void);
-/* Opens every NAME.so of a folder, which runs code of the file. folder NULL means grammars_folder(), which may be
- * missing; then the list is empty. */
+/* Opens every NAME.so of a folder, which executes code of these files. folder NULL means grammars_folder(); if that
+ * folder does not exist, there are no grammars, which is no error. */
 Grammars *grammars_open(const char *folder, GError **error);
 void grammars_close(Grammars *grammars);
+/* Number of grammars, and grammar number i. */
 int grammars_count(const Grammars *grammars);
 const Grammar *grammars_at(const Grammars *grammars, int i);
-/* The grammar for a language ("python", "C++"; upper and lower case are alike) or for a file name ("src/a.py"); -1
- * means that there is none. */
+/* The number of the grammar for a language ("python", "C++"; case is ignored) or for a file name ("src/a.py"); -1 if
+ * there is none. */
 int grammars_find(const Grammars *grammars, const char *name);
-/* The grammar that may fit a file of this name much better than that of grammars_find, such as C++ for "a.h", because
- * its loam_grammar has "?h"; -1 if there is none. */
+/* The number of a second grammar that may fit a file of this name better than the grammar of grammars_find; -1 if there
+ * is none. For "a.h" this is C++, since the loam_grammar of C++ has "?h". */
 int grammars_rival(const Grammars *grammars, const char *name);
-/* Opens each NAME.so of the folder `from`, and copies all of them into the folder `to` if every one can be opened.
+/* Copies all files NAME.so of the folder `from` into the folder `to` if every one of them can be opened as a grammar.
  * Returns their number; -1 on an error. */
 int grammars_install(const char *from, const char *to, GError **error);
 
-const char *grammar_name(const Grammar *grammar);             /* "python" */
-const char *grammar_version(const Grammar *grammar);          /* "0.23.6" */
-char *const *grammar_endings(const Grammar *grammar);         /* "py", "?h", "=NAME"; NULL-terminated */
-int grammar_abi(const Grammar *grammar);                      /* version of tree-sitter's table format: 13 or 14 */
-int grammar_types(const Grammar *grammar);                    /* number of node types */
-const char *grammar_type(const Grammar *grammar, int type);   /* "identifier" */
-bool grammar_type_is_named(const Grammar *grammar, int type); /* false for "(" and "while", and for inner types */
+const char *grammar_name(const Grammar *grammar);     /* name of the language: "python" */
+const char *grammar_version(const Grammar *grammar);  /* version of the grammar: "0.23.6" */
+char *const *grammar_endings(const Grammar *grammar); /* the words after NAME and VERSION in loam_grammar: "py", "?h",
+                                                         "=NAME"; NULL-terminated */
+int grammar_abi(const Grammar *grammar);              /* version of tree-sitter's table format: 13 or 14 */
+int grammar_types(const Grammar *grammar);            /* number of node types */
+const char *grammar_type(const Grammar *grammar, int type); /* name of a node type: "identifier" */
+/* Whether a node type has a name in the grammar: false for "(" and "while". */
+bool grammar_type_is_named(const Grammar *grammar, int type);
 
 /* ---- parsing (parse.c) ---- */
 
-/* Beyond these limits a program counts as text without a tree. All limits except max_seconds give the same result on
- * every machine. */
+/* A program that exceeds one of these limits counts as text without a tree. All limits except max_seconds give the same
+ * result on every machine. */
 typedef struct SyntaxLimits {
-    int64_t max_bytes;  /* of a program; in addition, a program of more than 65,000 leaves (words and punctuation) is
+    int64_t max_bytes;  /* largest size of a program; a program of more than 65,000 leaves (words and punctuation) is
                            always too long */
-    int64_t max_depth;  /* nodes on the way from the root to a leaf */
-    double max_seconds; /* wall time of parsing; 0 means no limit */
-    double max_errors;  /* fraction of the bytes that may be in ERROR nodes (text that the grammar cannot derive) */
+    int64_t max_depth;  /* largest number of nodes on the path from the root to a leaf */
+    double max_seconds; /* largest wall time of parsing; 0 means no limit */
+    double max_errors;  /* largest fraction of the bytes that may be in ERROR nodes, which cover text that the grammar
+                           cannot parse */
 } SyntaxLimits;
 
+/* Result of parsing a program: a tree, or the reason why the program counts as text without a tree. */
 typedef enum SyntaxOutcome {
     SYNTAX_TREE,
     SYNTAX_TOO_LONG,
     SYNTAX_TOO_DEEP,
     SYNTAX_TOO_SLOW,
-    SYNTAX_WRONG, /* more than max_errors */
+    SYNTAX_WRONG, /* more of the program than max_errors is in ERROR nodes */
     SYNTAX_OUTCOMES
 } SyntaxOutcome;
 extern const char *const syntax_outcome_names[]; /* "tree", "too long", … */
 
 typedef struct SyntaxNode {
-    uint32_t begin, end; /* the node covers bytes [begin, end), at least one */
-    uint16_t type;       /* see grammar_type */
+    uint32_t begin, end; /* the node covers bytes [begin, end) of the program, at least one byte */
+    uint16_t type;       /* node type: an index for grammar_type */
 } SyntaxNode;
 
 typedef struct SyntaxParser SyntaxParser; /* each thread needs its own */
 SyntaxParser *syntax_parser_open(void);
 void syntax_parser_close(SyntaxParser *parser);
-/* Fills `nodes` (SyntaxNode) with the named nodes of a program in preorder: parents before children, siblings in their
- * order. The root and ERROR nodes are left out, but not their children. Empty unless the result is SYNTAX_TREE. */
+/* Parses a program and sets `nodes` (SyntaxNode) to its named nodes in preorder: parents before children, siblings in
+ * their order. The root and ERROR nodes are left out, but not their children. `nodes` is empty unless the result is
+ * SYNTAX_TREE. */
 SyntaxOutcome syntax_parse(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                            const SyntaxLimits *limits, GArray *nodes);
-/* Fills `hashes` (uint64_t) for the syntax match of CodeBLEU: a hash of the S-expression, such as "(call (name)
- * (arguments))", of the root and of every node with children. Empty unless the result is SYNTAX_TREE. The time grows
- * with the depth of the tree times its size. */
+/* Parses a program and sets `hashes` (uint64_t), for the syntax match of CodeBLEU: for the root and for every node with
+ * children, a hash of its S-expression, such as "(call (name) (arguments))". `hashes` is empty unless the result is
+ * SYNTAX_TREE. The time is proportional to the depth of the tree times its size. */
 SyntaxOutcome syntax_subtrees(SyntaxParser *parser, const Grammar *grammar, const char *text, size_t bytes,
                               const SyntaxLimits *limits, GArray *hashes);
-/* Bytes in ERROR nodes of the last program, if it was parsed to its end; otherwise 0. */
+/* The number of bytes in ERROR nodes of the last program, if it was parsed to its end; otherwise 0. */
 uint64_t syntax_error_bytes(const SyntaxParser *parser);

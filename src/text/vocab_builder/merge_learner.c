@@ -10,7 +10,7 @@
 
 #define NO_SYMBOL   (-1) /* between words, and at positions inside a symbol */
 #define FIRST_SLOTS ((size_t)1 << 16)
-#define AHEAD       8 /* positions are prefetched so many steps before they are used */
+#define AHEAD       8 /* positions are prefetched this number of steps before they are used */
 
 /* A position in the concatenation of all words. A symbol that was merged from n positions has its span n at its first
  * and at its last position. */

@@ -11,13 +11,15 @@ typedef struct MergeLearner MergeLearner;
 #define MERGE_NOT  (-1) /* do not merge this pair */
 #define MERGE_STOP (-2) /* stop learning */
 
-/* Asked for each pair: returns the symbol that it becomes, new or existing, or MERGE_NOT or MERGE_STOP. `count` is how
- * often the pair occurs. */
+/* Decides about a pair that occurs `count` times: returns the symbol that it becomes, new or existing, or MERGE_NOT or
+ * MERGE_STOP. */
 typedef int32_t (*MergeFn)(void *context, int32_t left, int32_t right, int64_t count);
 
-#define MERGE_MAX_SYMBOLS ((size_t)1 << 30) /* lists of up to three entries per symbol have 32-bit indices */
+/* Limit of words and symbols: lists of up to three entries per symbol have 32-bit indices. */
+#define MERGE_MAX_SYMBOLS ((size_t)1 << 30)
 
-/* For n_words words or fewer with n_symbols symbols in all; n_words + n_symbols < MERGE_MAX_SYMBOLS. */
+/* A learner for at most n_words words, which have at most n_symbols symbols together; n_words + n_symbols <
+ * MERGE_MAX_SYMBOLS. */
 MergeLearner *merge_learner_open(size_t n_words, size_t n_symbols);
 void merge_learner_close(MergeLearner *learner);
 /* Adds a word of n symbols that occurs `count` times. */

@@ -5,8 +5,8 @@
 #include "text/kind.h"
 #include "text/trainer.h"
 
-/* A vocab.txt with one piece per line, or a tokenizer.json. Lower-casing, accent stripping and the treatment of Chinese
- * characters are read from the tokenizer_config.json beside vocab.txt; without that file, text is lower-cased unless
- * the vocabulary has capital letters. */
+/* WordPiece from a vocab.txt with one piece per line, or from a tokenizer.json. Whether text is lower-cased, accents
+ * are removed and Chinese characters are separated is read from the tokenizer_config.json beside vocab.txt; without
+ * that file, text is lower-cased unless the vocabulary has capital letters. */
 extern const TokenizerKind kind_wordpiece;
 extern const TokenizerTrainer trainer_wordpiece;
