@@ -1,18 +1,18 @@
 /* comm.h: collective operations between ranks that train one model together. A rank is a thread or a process with its
- * own device. A Comm is a group of ranks, as seen by one of its members (PyTorch: process group); comm_self() is a
+ * own device. A Comm is a group of ranks (in PyTorch: process group), as one of its members sees it. comm_self() is a
  * group of one rank, for which every call returns at once and exchanges nothing.
  *
- * Collectives are called by all ranks of a group, in the same order, with tensors of one dtype and length. They are
- * asynchronous: a thread of the group executes them one after another, while the device computes. comm_wait orders the
- * two: operations that are queued on the device after it see the collective's result. Before comm_wait, the tensors of
- * a collective must not be used.
+ * All ranks of a group call the same collectives in the same order, with tensors of one dtype and length. Collectives
+ * are asynchronous: a thread of the group executes them one after another, while the device computes. Operations that
+ * are queued on the device after comm_wait see the result of the collective. Before comm_wait, the tensors of a
+ * collective must not be used.
  *
- * Sums are added in the order of the ranks, f64 in f64 and every other dtype in f32, and are rounded once. So results
- * are bitwise the same in every run with the same number of ranks, with any backend, and an all-reduce gives the same
- * bits as a reduce-scatter followed by an all-gather.
+ * Sums over ranks are added in the order of the ranks, in f64 for f64 and in f32 for every other dtype, and are rounded
+ * once. So results are bitwise the same in every run with the same number of ranks and with any backend, and an
+ * all-reduce gives the same bits as a reduce-scatter followed by an all-gather.
  *
- * A group fails as a whole: after a lost rank, a timeout or comm_abort every later call returns at once and does not
- * change its tensors. The trainer calls comm_check once per step. */
+ * A group fails as a whole: after the loss of a rank, a timeout or comm_abort, every later call on every rank returns
+ * at once and does not change its tensors. The trainer calls comm_check once per step. */
 #pragma once
 
 #include "base/error.h"
@@ -20,22 +20,22 @@
 
 typedef struct Comm Comm;
 
-/* A queued collective, for comm_wait; 0 means that there is nothing to wait for. */
+/* Identifies a queued collective for comm_wait; 0 means that there is nothing to wait for. */
 typedef uint64_t CommWork;
 
-/* Statistics of this rank since the group was made. */
+/* Statistics of the calling rank since the group was made. */
 typedef struct CommCounts {
-    int64_t calls, sent_bytes; /* number of collectives; bytes that this rank sent to other ranks */
-    double busy_s;             /* seconds that the group's thread spent in collectives */
-    double waited_s;           /* seconds that callers spent in comm_wait */
+    int64_t calls, sent_bytes; /* number of collectives; bytes that the rank has sent to other ranks */
+    double busy_s;             /* seconds that the group's thread has spent in collectives */
+    double waited_s;           /* seconds that callers have spent in comm_wait */
 } CommCounts;
 
 /* The group of one rank. It is never closed. */
 Comm *comm_self(void);
-/* Frees the group. Collectives must have been waited for. comm_self() and NULL are ignored. */
+/* Frees a group, all of whose collectives have been waited for. comm_self() and NULL are ignored. */
 void comm_close(Comm *comm);
-int comm_rank(const Comm *comm);         /* rank of the caller, 0 … size - 1 */
-int comm_size(const Comm *comm);         /* ranks in the group */
+int comm_rank(const Comm *comm);         /* rank of the caller in the group, 0 … size - 1 */
+int comm_size(const Comm *comm);         /* number of ranks in the group */
 const char *comm_name(const Comm *comm); /* name of the backend: "self", "thread", "mpi" */
 CommCounts comm_counts(const Comm *comm);
 
@@ -43,57 +43,59 @@ CommCounts comm_counts(const Comm *comm);
  * ranks of `comm` call it. NULL if the group has failed. */
 Comm *comm_split(Comm *comm, int color);
 
-/* Where part `rank` begins if n elements are divided into `size` equal parts at multiples of 64 elements: part r is
- * [comm_start(n, size, r), comm_start(n, size, r + 1)). */
+/* Divides n elements into `size` equal parts, at multiples of 64 elements, and returns the first element of part
+ * `rank`: part r is [comm_start(n, size, r), comm_start(n, size, r + 1)). */
 int64_t comm_start(int64_t n, int size, int rank);
 
-/* Number of elements that a rank sends in an all-reduce of n elements: those of other ranks' parts, and the sum of its
- * own part to every other rank. */
+/* Number of elements that rank `rank` sends in an all-reduce of n elements: the parts of the other ranks, and the sum
+ * of its own part to every other rank. */
 int64_t comm_all_reduce_sends(int64_t n, int size, int rank);
 
-/* x (n), a vector, becomes the sum of all ranks' x. */
+/* All-reduce: x (n), a vector, becomes the sum of x over all ranks. */
 CommWork comm_all_reduce(Comm *comm, Tensor x);
-/* out = the sum of all ranks' x over the elements starts[rank] … starts[rank + 1] - 1. out may be that part of x; the
- * rest of x is unchanged. starts has size + 1 entries and is copied; NULL means the parts of comm_start. */
+/* Reduce-scatter: out = elements starts[rank] … starts[rank + 1] - 1 of the sum of x over all ranks. out may be this
+ * part of x; the other elements of x do not change. starts (size + 1) is copied; NULL means the parts of comm_start. */
 CommWork comm_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *starts);
-/* x = the concatenation of all ranks' `own`: elements starts[r] … starts[r + 1] - 1 come from rank r. own may be this
- * rank's part of x. */
+/* All-gather: x = the concatenation of `own` of all ranks; elements starts[r] … starts[r + 1] - 1 come from rank r. own
+ * may be the caller's part of x. starts: as in comm_reduce_scatter. */
 CommWork comm_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *starts);
-/* x of every rank becomes x of rank `root`. */
+/* Broadcast: x of every rank becomes a copy of x of rank `root`. */
 CommWork comm_broadcast(Comm *comm, Tensor x, int root);
-/* Sends x to rank `to`, which calls comm_receive with a tensor of the same dtype and length and this rank as `from`.
- * Only these two ranks call them. */
+/* comm_send sends x to rank `to`, which calls comm_receive with a tensor of the same dtype and length, and with the
+ * sender as `from`. Only these two ranks call the functions. */
 CommWork comm_send(Comm *comm, Tensor x, int to);
 CommWork comm_receive(Comm *comm, Tensor x, int from);
 
-/* Makes the device wait for a collective: operations that are queued after this call see its result. */
+/* Makes the device wait for a collective: operations that are queued after this call see the result of the
+ * collective. */
 void comm_wait(Comm *comm, CommWork work);
 
-/* All-gather of a few bytes of the host, synchronous: all (size × bytes) = every rank's `own` (bytes), in the order of
+/* Synchronous all-gather of a few bytes of the host: all (size × bytes) = `own` (bytes) of all ranks, in the order of
  * the ranks. */
 void comm_share(Comm *comm, void *all, const void *own, size_t bytes);
-/* values[i] = the sum over the ranks, added in their order. */
+/* Synchronous: values (n) = the sums of values over all ranks, added in the order of the ranks. */
 void comm_sum(Comm *comm, double *values, int n);
-/* The largest value that any rank has. */
+/* Synchronous: returns the largest `value` of all ranks. */
 int64_t comm_max(Comm *comm, int64_t value);
-/* Returns when all ranks have called it. */
+/* Waits until all ranks have called it. */
 void comm_barrier(Comm *comm);
-/* Whether `done` is true on all ranks. Otherwise every rank gets the error of the lowest rank for which it is false;
- * the message names that rank if it is a machine's error. A rank that passes false must have set *error, and error must
- * not be NULL. */
+/* Returns whether `done` is true on all ranks. If not, every rank gets the error of the lowest rank with `done` false;
+ * if it is a machine's error, the message names that rank. A rank that passes false must have set *error before;
+ * `error` must not be NULL. */
 bool comm_agree(Comm *comm, bool done, GError **error);
 
-/* False with a machine's error if the group has failed; the message says which rank failed, and why. */
+/* It is a machine's error if the group has failed; the message says which rank failed, and why. */
 bool comm_check(Comm *comm, GError **error);
-/* The rank that did not answer within the timeout; -1 means that none was lost. */
+/* The rank that did not answer in time; -1 means that there is none. */
 int comm_lost(Comm *comm);
-/* Makes the group fail on all ranks for the reason `why`; other ranks stop waiting. */
+/* Makes the group fail on all ranks, for the reason `why`. Ranks that wait stop waiting. */
 void comm_abort(Comm *comm, const char *why);
 
 /* ---- ranks as threads of this process ---- */
 
-/* The function of one rank: called in its own thread with the group of all ranks, which is closed afterwards. */
+/* The function that each rank executes, in a thread of its own; world: the group of all ranks, which comm_run_threads
+ * closes. */
 typedef void (*CommRankFn)(Comm *world, void *context);
-/* Runs fn on `size` threads and returns when all have returned. If a rank does not reach a collective within timeout_s
- * seconds, the group fails; 0 means no limit. */
+/* Runs fn in `size` threads, one per rank, and returns when all of them have returned. The group fails if a rank waits
+ * longer than timeout_s seconds for another in a collective; 0 means no limit. */
 void comm_run_threads(int size, double timeout_s, CommRankFn fn, void *context);

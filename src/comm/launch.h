@@ -1,9 +1,10 @@
-/* launch.h: rank and number of ranks of this process, from the environment variables of its launcher (mpirun, srun,
- * torchrun). */
+/* launch.h: finds the rank of this process and the number of ranks, from the environment variables of the launcher
+ * (mpirun, srun, torchrun). */
 #pragma once
 
 #include <stdbool.h>
 
+/* What the launcher says about this process. */
 typedef struct CommLaunch {
     const char *launcher; /* "Open MPI", "Slurm"; NULL means that no launcher started this process */
     int rank, size; /* rank of this process, number of processes; size 0 means that the launcher gives only the rank */
@@ -11,6 +12,7 @@ typedef struct CommLaunch {
     int local_size; /* number of processes on this host; 0 means unknown */
 } CommLaunch;
 
-/* Reads the variables of torchrun, Open MPI, PMIx, MPICH, then Slurm, and returns the first that are set. Slurm's are
- * used only in a job step of several tasks, since the shell of a batch script has SLURM_PROCID=0, too. */
+/* Looks for the variables of torchrun, Open MPI, PMIx, MPICH and Slurm, in this order, and returns the values of the
+ * first launcher whose variables are set. Slurm's variables are used only in a job step of several tasks, since the
+ * shell of a batch script has SLURM_PROCID=0 too. */
 CommLaunch comm_launch(void);

@@ -1,4 +1,4 @@
-/* monitor.h: a mutex with one condition variable. They are POSIX threads', since the thread sanitizer does not know
+/* monitor.h: a mutex with one condition variable, made of POSIX threads, since the thread sanitizer does not know
  * GLib's locks. */
 #pragma once
 
@@ -24,28 +24,32 @@ static inline void monitor_clear(Monitor *monitor)
     pthread_cond_destroy(&monitor->changed);
 }
 
+/* Locks the mutex. */
 static inline void monitor_enter(Monitor *monitor)
 {
     pthread_mutex_lock(&monitor->mutex);
 }
 
+/* Unlocks the mutex. */
 static inline void monitor_leave(Monitor *monitor)
 {
     pthread_mutex_unlock(&monitor->mutex);
 }
 
-/* Wakes all waiting threads. */
+/* Wakes all threads in monitor_wait and monitor_wait_until. */
 static inline void monitor_wake(Monitor *monitor)
 {
     pthread_cond_broadcast(&monitor->changed);
 }
 
+/* Unlocks the mutex, waits for monitor_wake, and locks the mutex again. As with any condition variable it may return
+ * early, so the caller checks its condition in a loop. */
 static inline void monitor_wait(Monitor *monitor)
 {
     pthread_cond_wait(&monitor->changed, &monitor->mutex);
 }
 
-/* As monitor_wait, until clock_seconds() reaches `end`; false if it has. */
+/* As monitor_wait, but returns at the latest when clock_seconds() reaches `end`; then it returns false. */
 static inline bool monitor_wait_until(Monitor *monitor, double end)
 {
     struct timespec at = { .tv_sec = (time_t)end };

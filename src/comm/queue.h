@@ -1,4 +1,4 @@
-/* queue.h: the queue of a group's collectives, and the thread that executes them in order. */
+/* queue.h: the queue of the collectives of a group, and the thread that executes them in order. */
 #pragma once
 
 #include "comm/backend.h"
@@ -12,16 +12,19 @@ typedef enum JobKind {
     JOB_RECEIVE
 } JobKind;
 
+/* A queued collective, with its arguments. */
 typedef struct Job {
     JobKind kind;
-    Tensor x, own;   /* own: the output of a reduce-scatter, the input of an all-gather */
-    int peer;        /* the root of a broadcast, or the other rank of a send or receive */
-    int64_t *starts; /* (size + 1), owned by the queue */
+    Tensor x, own;   /* own: output of a reduce-scatter, input of an all-gather */
+    int peer;        /* root of a broadcast; other rank of a send or receive */
+    int64_t *starts; /* (size + 1), owned by the queue; not used for broadcast, send and receive */
 } Job;
 
+/* Makes an empty queue and starts its thread. */
 CommQueue *queue_open(Comm *comm);
+/* Ends the thread and frees the queue. */
 void queue_close(CommQueue *queue);
-/* Appends a job and copies its `starts`; waits while the queue is full. */
+/* Appends a job, whose `starts` is copied; waits while the queue is full. The result is for queue_wait. */
 CommWork queue_add(CommQueue *queue, const Job *job);
-/* Returns when the job is done. */
+/* Waits until the job is done. */
 void queue_wait(CommQueue *queue, CommWork work);

@@ -1,45 +1,48 @@
-/* library.h: the interface of loam-mpi.so, the only file that is linked with MPI, so that the program starts on
- * machines without MPI; mpi.c opens it. It transfers bytes and computes nothing. No GLib here: loam-mpi.so links only
- * MPI. */
+/* library.h: the interface of loam-mpi.so, a shared library that mpi.c opens. Only loam-mpi.so is linked with MPI, so
+ * that the program also runs on machines without MPI. It transfers bytes and computes nothing. No GLib here:
+ * loam-mpi.so links only MPI. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MPI_WHY = 512 }; /* size of the text that explains a failure */
+enum { MPI_WHY = 512 }; /* size in bytes of the text that explains a failure */
 
-/* Bytes that are sent to or received from one rank. */
+/* n bytes that are sent to one rank, or received from it. */
 typedef struct MpiPiece {
     void *bytes;
     size_t n;
 } MpiPiece;
 
-/* Why a call ended. */
+/* Why a call failed. */
 typedef struct MpiFailure {
     int rank;          /* the rank that did not answer in time, or that aborted; -1 means unknown */
-    bool timeout;      /* timeout_s was exceeded */
-    char why[MPI_WHY]; /* message of MPI, or of the rank that aborted */
+    bool timeout;      /* true: a rank did not answer within timeout_s */
+    char why[MPI_WHY]; /* the message of MPI, or of the rank that aborted */
 } MpiFailure;
 
+/* A group of ranks (an MPI communicator). */
 typedef struct MpiGroup MpiGroup;
 
-/* Functions that return bool return false after filling *failure. They wait at most timeout_s seconds for other ranks;
- * 0 means no limit. */
+/* The functions that loam-mpi.so exports. A function that returns bool returns false on failure and has then set
+ * *failure; it waits at most timeout_s seconds for other ranks, where 0 means no limit. */
 typedef struct MpiLibrary {
-    size_t size;               /* sizeof (MpiLibrary) in this build */
-    const char *version;       /* LOAM_VERSION of the build */
-    const char *(*name)(void); /* name of the MPI library, one line */
-    /* Starts MPI; once per process. NULL with *failure filled on failure. */
+    size_t size;               /* sizeof (MpiLibrary) in the build of loam-mpi.so */
+    const char *version;       /* LOAM_VERSION of the build of loam-mpi.so */
+    const char *(*name)(void); /* name of the MPI library, one line, such as "Open MPI v4.1.4" */
+    /* Starts MPI, at most once per process, and returns the group of all ranks. On failure returns NULL and sets
+     * *failure. */
     MpiGroup *(*open)(int *rank, int *n_ranks, MpiFailure *failure);
     void (*close)(MpiGroup *group); /* closing the last group ends MPI */
-    /* The new group of all ranks that pass the same color; every rank of `group` calls it. */
+    /* Makes groups of the ranks of `group` that pass the same color; every rank of `group` calls it and gets its own
+     * new group. */
     MpiGroup *(*split)(MpiGroup *group, int color, MpiFailure *failure);
-    /* Sends piece send[r] to each rank r and receives piece receive[r] from it; (n_ranks) pieces, of which empty ones
+    /* Sends send[r] to rank r and receives receive[r] from it, for every rank r. send, receive: (n_ranks); empty pieces
      * and the caller's own are skipped. */
     bool (*exchange)(MpiGroup *group, const MpiPiece *send, const MpiPiece *receive, double timeout_s,
                      MpiFailure *failure);
     bool (*broadcast)(MpiGroup *group, MpiPiece piece, int root, double timeout_s, MpiFailure *failure);
-    /* Tells all other ranks why this rank gives up, so that they stop waiting. */
+    /* Sends the reason why this rank gives up to all other ranks, so that they stop waiting. */
     void (*abort)(MpiGroup *group, const char *why);
 } MpiLibrary;
 
