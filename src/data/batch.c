@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* A library that makes a program for each shape of a product makes few of them. */
+/* Rows are a multiple of this, so that a library that compiles code per shape of a matrix product compiles few. */
 enum { ROWS_MULTIPLE = 32 };
 
 void stream_init(TokenStream *stream, int64_t max_tokens, int32_t max_seq, int32_t max_len)

@@ -71,7 +71,7 @@ static size_t counts_bytes(const Mixture *mixture)
     return (size_t)MAX(mixture->n, 1) * sizeof(int64_t);
 }
 
-/* Turns weights of any unit into shares, and puts the state of mixture_at to row 0. */
+/* Divides the weights by their sum, and sets the cache of mixture_at to row 0. */
 static void start(Mixture *mixture)
 {
     double scale = 1, total = 0;

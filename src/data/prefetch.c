@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 
-/* The rows of a batch: [first, first + n), of a share that ends at share_end. */
+/* The rows of a batch: [first, first + n) of a share (PrefetchShare) that ends at share_end. */
 typedef struct Rows {
     int64_t first, n, share_end;
 } Rows;
@@ -25,14 +25,14 @@ struct Prefetch {
     bool working, stop;  /* not working: before the first call, and after an error, which the caller will meet itself */
 };
 
-/* An empty batch. There are never more than are lent, ready and being made. The mutex is held. */
+/* Returns an unused batch, or makes one. The caller holds the mutex. */
 static Batch *take_spare(Prefetch *prefetch)
 {
     Batch *batch = g_queue_pop_head(&prefetch->spare);
     return batch ? batch : loader_batch(prefetch->loader, (int32_t)prefetch->n_rows);
 }
 
-/* The rows that follow. */
+/* The rows of this rank that follow `rows`. */
 static Rows rows_after(const Prefetch *prefetch, Rows rows)
 {
     int64_t first = rows.first + rows.n, end = rows.share_end;

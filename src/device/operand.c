@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The dimension that a letter stands for; rank 0 until an operand has defined it. */
+/* The number that a letter stands for; rank 0 means that no operand has defined it yet. */
 typedef struct Meaning {
     int rank; /* 2 if ANY is a matrix */
     int64_t d[2];

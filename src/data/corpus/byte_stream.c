@@ -25,7 +25,7 @@ struct ByteStream {
     bool inside; /* within a member (gzip) or frame (zstd): the file must not end here */
     z_stream gzip;
     int64_t members; /* gzip: members decompressed so far */
-    bool damaged;    /* gzip: the data cannot be decompressed from here on */
+    bool damaged;    /* gzip: the data are corrupt from here on */
     ZSTD_DStream *zstd;
 };
 
@@ -77,7 +77,8 @@ static bool fail_gzip(const ByteStream *stream, GError **error)
     return fail_user(error, "%s: damaged gzip data near byte %" PRIu64 ": %s", stream->path, at, reason);
 }
 
-/* Own loop over members: gzread takes anything after a member that is not another member for the end of the file. */
+/* This reads the members of a .gz itself: gzread takes any bytes after a member that are not another member for the end
+ * of the file. */
 static bool read_gzip(ByteStream *stream, char *out, size_t capacity, size_t *n, GError **error)
 {
     z_stream *gzip = &stream->gzip;

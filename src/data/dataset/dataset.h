@@ -83,8 +83,8 @@ typedef struct DatasetWriter {
 /* Opens the files of a new dataset for writing. fairseq: true means fairseq's format, false means Megatron's. The
  * strings of `meta` must outlive the writer; its counts are 0. */
 DatasetWriter *dataset_writer_open(const char *prefix, const DatasetMeta *meta, bool fairseq, GError **error);
-bool dataset_writer_add(DatasetWriter *writer, const int32_t *ids, int64_t n,
-                        GError **error); /* appends one sequence */
+/* Appends one sequence. */
+bool dataset_writer_add(DatasetWriter *writer, const int32_t *ids, int64_t n, GError **error);
 /* Ends the current document, which consists of the sequences added since the last call. */
 bool dataset_writer_end_document(DatasetWriter *writer, GError **error);
 /* Makes the writer write PREFIX.tree too. To be called right after dataset_writer_open; every document is then added by

@@ -123,8 +123,8 @@ static guint draw_group(Philox *rng, const GArray *groups)
     return groups->len - 1;
 }
 
-/* Masks all occurrences of identifiers drawn one after another; of the one that the budget does not suffice for, some
- * that follow each other. Returns the number of masked tokens. */
+/* Draws identifiers one after another and masks all occurrences of each; of the last identifier, for which the rest of
+ * the budget is too small, some consecutive occurrences. Returns the number of masked tokens. */
 static int64_t mask_identifiers(Philox *rng, int64_t budget, const int32_t *tokens, const TreeNode *tree,
                                 int64_t n_nodes, bool *mask)
 {
@@ -199,7 +199,8 @@ static void mask_all(const Walk *walk, int32_t begin, int32_t end)
     memset(walk->mask + begin, true, (size_t)(end - begin) * sizeof *walk->mask);
 }
 
-/* Spans from random tokens on, over the end of the node to its start, until the quota is met. */
+/* Masks spans that start at random tokens of the node, and continue at its start when they reach its end, until `quota`
+ * tokens are masked. */
 static void mask_flat(const Walk *walk, int32_t begin, int32_t end, int64_t quota)
 {
     uint64_t n = (uint64_t)(end - begin), longest = (uint64_t)MAX(walk->settings->span_length - 1, 1);
@@ -274,7 +275,7 @@ static void shuffle(const Walk *walk, Child *children, guint n, int64_t pool)
 
 static void mask_node(const Walk *walk, int32_t node, int64_t quota);
 
-/* Masks a part of a child: of its node, since a token has no parts. */
+/* Masks `quota` tokens of a child. A child that is a single token is masked as a whole. */
 static void mask_part(const Walk *walk, const Child *child, int64_t quota)
 {
     if (quota >= child->left)
@@ -283,7 +284,8 @@ static void mask_part(const Walk *walk, const Child *child, int64_t quota)
         mask_node(walk, child->node, quota);
 }
 
-/* Masks whole children in a random order, and a part of the one that the rest of the pool does not suffice for. */
+/* Masks whole children in a random order until `pool` tokens are masked; the last child only in part, if fewer tokens
+ * are left to mask than it has. */
 static void mask_pool(const Walk *walk, Child *children, guint n, int64_t pool)
 {
     if (n == 0 || pool == 0)
@@ -296,7 +298,7 @@ static void mask_pool(const Walk *walk, Child *children, guint n, int64_t pool)
     }
 }
 
-/* Masks `quota` tokens of a node that has at least so many left. */
+/* Masks `quota` tokens of a node that has at least `quota` tokens left. */
 static void mask_node(const Walk *walk, int32_t node, int64_t quota)
 {
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(Child));

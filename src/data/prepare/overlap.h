@@ -19,7 +19,7 @@ typedef struct OverlapIndex OverlapIndex; /* read-only; thread-safe */
 /* Reads the evaluation sets. */
 OverlapIndex *overlap_open(const OverlapOptions *options, GError **error);
 void overlap_close(OverlapIndex *index);
-int64_t overlap_documents(
-    const OverlapIndex *index); /* number of documents in the evaluation sets that have at least one word */
+/* Number of documents in the evaluation sets that have at least one word. */
+int64_t overlap_documents(const OverlapIndex *index);
 /* Whether a text repeats a document of the evaluation sets. */
 Overlap overlap_find(const OverlapIndex *index, const char *text, size_t bytes);

@@ -130,7 +130,7 @@ static int find_pronoun(GStrv words, const char *pronoun, int at)
     return best;
 }
 
-/* TensorFlow Datasets' mending of a span that the text does not have: its first letter as in the text, no full stop at
+/* How TensorFlow Datasets corrects a span that the text does not have: its first letter as in the text, no full stop at
  * its end, no line end within. */
 static char *mend_span(const char *text, const char *span, GStrv words, json_int_t at)
 {
