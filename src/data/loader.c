@@ -66,15 +66,15 @@ int64_t loader_raw_tokens(const Loader *loader)
     return all;
 }
 
-int loader_parts(const Loader *loader)
+int loader_datasets(const Loader *loader)
 {
     return loader->mixture ? loader->mixture->n : 1;
 }
 
-LoaderPart loader_part(const Loader *loader, int part)
+LoaderDataset loader_dataset(const Loader *loader, int part)
 {
     const Loader *one = loader->mixture ? loader->parts[part] : loader;
-    return (LoaderPart){ .path = loader->mixture ? loader->mixture->paths[part] : one->data->prefix,
+    return (LoaderDataset){ .path = loader->mixture ? loader->mixture->paths[part] : one->data->prefix,
                          .share = loader->mixture ? loader->mixture->weights[part] : 1,
                          .rows = one->n_rows,
                          .tokens = loader_raw_tokens(one) };

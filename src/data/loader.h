@@ -40,14 +40,14 @@ int64_t
 loader_raw_tokens(const Loader *loader); /* number of tokens of text in one epoch, before the objective masks them */
 
 /* A dataset of a mixture. */
-typedef struct LoaderPart {
+typedef struct LoaderDataset {
     const char *path;     /* path of the dataset */
     double share;         /* fraction of the packed sequences of the run that are of this dataset */
     int64_t rows, tokens; /* packed sequences and tokens of an epoch of this dataset */
-} LoaderPart;
+} LoaderDataset;
 /* Number of datasets; 1 without a mixture. */
-int loader_parts(const Loader *loader);
-LoaderPart loader_part(const Loader *loader, int part);
+int loader_datasets(const Loader *loader);
+LoaderDataset loader_dataset(const Loader *loader, int part);
 
 /* Capacity of a packed sequence in the encoder's and in the decoder's stream, in tokens; 0 means that the objective
  * does not fill this stream. */

@@ -8,9 +8,9 @@
 GPtrArray *mixture_report(const Loader *loader, int64_t samples)
 {
     GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
-    int n = loader_parts(loader);
+    int n = loader_datasets(loader);
     for (int k = 0; n > 1 && k < n; k++) {
-        const LoaderPart part = loader_part(loader, k);
+        const LoaderDataset part = loader_dataset(loader, k);
         g_autofree char *tokens = text_count((double)part.tokens);
         g_autoptr(GString) line = g_string_new(NULL);
         g_string_append_printf(line, "%s: %.2f %% of the samples, %s tokens", part.path, 100 * part.share, tokens);
@@ -23,8 +23,8 @@ GPtrArray *mixture_report(const Loader *loader, int64_t samples)
 
 void mixture_advise(const Loader *loader, int64_t samples)
 {
-    for (int k = 0; k < loader_parts(loader); k++) {
-        const LoaderPart part = loader_part(loader, k);
+    for (int k = 0; k < loader_datasets(loader); k++) {
+        const LoaderDataset part = loader_dataset(loader, k);
         const double epochs = part.share * (double)samples / (double)part.rows;
         if (epochs > MANY_EPOCHS)
             log_warning("the run reads %s %.0f times; after some %d passes the same text hardly improves a model: use "

@@ -233,7 +233,8 @@ static void patch_bwd(const Backward *b, const RowPanel *rp, Group group, int64_
     fill(b, &patch, whole);
 }
 
-/* Some query of the panel attends to some of the keys; queries and keys for which this holds follow each other. */
+/* Whether any query of the panel attends to any of the PANEL keys from `key` on. The panels of queries, and of keys,
+ * for which this is true are consecutive. */
 static bool attends(const RowPanel *rp, int64_t key)
 {
     return rp->first.begin < key + PANEL && rp->last.end > key;
@@ -351,8 +352,9 @@ static void prepare_queries(const Backward *b)
     memset(b->scratch->lse + tq, 0, numbers_of_f32(PANEL));
 }
 
-/* The bias's gradient, by bias[j - i], as sums over the queries of each i % SHIFTS, so that a vector is added to where
- * the queries before wrote it, not across two of them: number j - i + i % SHIFTS of array i % SHIFTS. */
+/* The gradient of the bias is kept in SHIFTS arrays, one for the queries of each i % SHIFTS: bias[j - i] is element j -
+ * i + i % SHIFTS of array i % SHIFTS. So the vectors that consecutive queries of an array add to it lie at the same
+ * addresses and do not overlap in part. */
 static void begin_bias(Backward *b)
 {
     const Head *head = &b->hb->head;

@@ -20,7 +20,7 @@ enum {
     BESIDE_BYTES = 640 << 10, /* or stay there beside all right panels */
     RIGHT_BYTES = 32 << 20,   /* of packed right panels */
     SUMS_BYTES = 16 << 20,    /* of sums that wait for the next block of the depth */
-    PAST_BYTES = 256 << 10    /* of y, from which on it is written past the caches */
+    PAST_BYTES = 256 << 10    /* a y of at least this many bytes is written with non-temporal stores */
 };
 
 typedef struct Product {
@@ -70,8 +70,8 @@ static void sums_soon(const float *sums)
         __builtin_prefetch(sums + i, 1, 3);
 }
 
-/* Left panels of a group times right panel `col` of y, which lies at `right`; both lie from the block's first step on.
- */
+/* Multiplies the left panels of a group by the right panel `right`, which belongs to columns `col` of y. `left` and
+ * `right` point to the first step of the block of the depth. */
 static void multiply_group(const Product *p, const Part *part, const uint16_t *left, Range group, const uint16_t *right,
                            int64_t col, Ahead *ahead)
 {
@@ -105,15 +105,15 @@ static Range share_of(Range range)
     return (Range){ range.begin + part.begin, range.begin + part.end };
 }
 
-/* Into how many groups the team divides n panels of rows: as many for each thread, and where they are not too few more
- * than one, so that a thread that is done can take over a group. */
+/* Number of groups that n panels of rows are divided into: the same number for each thread, and more than one if there
+ * are enough panels, so that a thread that has finished can take over a group. */
 static int64_t groups_of(const Product *p, int64_t n)
 {
     int64_t threads = omp_get_num_threads(), own = (n + threads - 1) / threads;
     return threads * max_i64((own + p->group - 1) / p->group, own >= FEW_PANELS ? 2 : 1);
 }
 
-/* All threads pack the right panels; each multiplies groups of rows. */
+/* All threads together pack the right panels; then each thread multiplies groups of rows. */
 static void multiply_rows(const Product *p, const Part *part)
 {
     Source a = block_of(p->a, part->steps), b = block_of(p->b, part->steps);
@@ -136,7 +136,8 @@ static void multiply_rows(const Product *p, const Part *part)
 #pragma omp barrier
 }
 
-/* All threads pack the left panels; each packs and multiplies columns, a panel at a time. All columns are one part. */
+/* All threads together pack the left panels; then each thread packs and multiplies its own columns, one panel at a
+ * time. */
 static void multiply_cols(const Product *p, const Part *part)
 {
     Range packs = share_of(part->rows);

@@ -16,7 +16,7 @@ static __mmask32 mask32(int64_t n)
     return n >= 32 ? 0xFFFFFFFFu : n <= 0 ? 0 : (1u << n) - 1;
 }
 
-/* 16 × 16 pairs, in four rounds, each of which doubles the side of what is in place. */
+/* Transposes 16 × 16 pairs in four rounds: each round doubles the side of the squares that are already transposed. */
 void bf16_transpose(uint16_t *block)
 {
     __m512i r[SIDE], t[SIDE];
@@ -82,7 +82,8 @@ static void step_of_columns(uint16_t *to, Source s, int64_t row, int64_t first)
     }
 }
 
-/* A left panel of contiguous rows: a row of numbers at a time, for they come from memory so the soonest. */
+/* Packs a left panel whose rows are contiguous, one row after another, which is the fastest order to read them from
+ * memory. */
 static void pack_rows(uint16_t *to, Source s, int64_t row)
 {
     for (int64_t i = 0; i < PANEL; i++)
@@ -91,8 +92,8 @@ static void pack_rows(uint16_t *to, Source s, int64_t row)
                                numbers(s, (row + i) * s.ld + first, row + i < s.rows ? mask32(s.depth - first) : 0));
 }
 
-/* n panels side by side, so that what is read of a row of columns fills several lines. Ahead are the next step of
- * columns, the next panels of rows. */
+/* Packs n panels together, so that each read of a row covers several cache lines, and prefetches the numbers that are
+ * needed next. */
 static void pack_steps(uint16_t *to, Source s, int64_t row, int64_t n, Side side)
 {
     int64_t steps = steps_of(s.depth), size = steps * PANEL_STEP;
@@ -161,7 +162,7 @@ static bool begins_lines(Tensor y)
     return ((int64_t)(uintptr_t)y.p | y.ld * bytes) % CACHE_LINE == 0;
 }
 
-/* Whole rows, written past the caches: a line that is written whole need not be read before. */
+/* Writes whole rows with non-temporal stores: a cache line that is written as a whole need not be read first. */
 static void write_lines(const Output *to, const float *sums, int64_t at, int64_t col, int64_t rows)
 {
     for (int64_t i = 0; i < rows; i++, at += to->y.ld, sums += PANEL) {

@@ -20,11 +20,11 @@ void KERNEL(gather)(Device *dev, Tensor y, Tensor table, Tensor ids)
 
 /* The tokens of each entry of a table, in their order: first[id] is the first token with that id, next[i] the next one
  * with the id of token i; -1 means none. */
-typedef struct Tokens {
+typedef struct TokenLists {
     int32_t *first, *next;
-} Tokens;
+} TokenLists;
 
-static Tokens tokens_of(Device *dev, Tensor ids, int64_t entries)
+static TokenLists tokens_of(Device *dev, Tensor ids, int64_t entries)
 {
     const int32_t *id = ids.p;
     int32_t *first = cpu_workspace(dev, (size_t)(entries + ids.d[0]) * sizeof *first), *next = first + entries;
@@ -33,7 +33,7 @@ static Tokens tokens_of(Device *dev, Tensor ids, int64_t entries)
         next[i] = first[id[i]];
         first[id[i]] = (int32_t)i;
     }
-    return (Tokens){ first, next };
+    return (TokenLists){ first, next };
 }
 
 enum { CHUNK = 256 };
@@ -63,7 +63,7 @@ void KERNEL(scatter_add)(Device *dev, Tensor dtable, Tensor dy, Tensor ids, floa
         KERNEL(fill)(dev, dtable, 0);
     else if (beta != 1.0f)
         KERNEL(scale)(dev, dtable, dtable, beta);
-    Tokens tokens = tokens_of(dev, ids, dtable.d[0]);
+    TokenLists tokens = tokens_of(dev, ids, dtable.d[0]);
 #pragma omp parallel num_threads(team(dev, tensor_count(dy)))
     {
         Range channels = share(dy.d[1], 32);

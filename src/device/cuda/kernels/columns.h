@@ -18,7 +18,7 @@
 enum { MOST_ROW_THREADS = 512, FEW_ROW_THREADS = 256, MOST_VECS = 4, ROW_GROUPS = 8, MOST_ROW = 512 * 4 * VEC };
 
 template <class Sum> struct ColumnParts {
-    Parts<float> rows;
+    PerWarp<float> rows;
     Sum of[ROW_GROUPS][WARP * VEC]; /* column sums of VEC columns per lane, from each row of threads */
 };
 
@@ -122,7 +122,7 @@ template <class Pass> struct LongRows {
 template <class Pass>
 static __global__ void __launch_bounds__(MOST_ROW_THREADS) long_rows_kernel(Pass pass, int64_t cols, float *sums)
 {
-    Parts<float> *parts = block_shared<Parts<float>>();
+    PerWarp<float> *parts = block_shared<PerWarp<float>>();
     float own[Pass::ROW_SUMS] = {};
     for (int64_t col = threadIdx.x * VEC; col < cols; col += (int64_t)blockDim.x * VEC)
         pass.first(blockIdx.x, col, vec_length(cols, col), own);

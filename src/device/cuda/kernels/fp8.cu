@@ -28,7 +28,7 @@ __device__ inline unsigned most_of(unsigned a, unsigned b)
 }
 
 /* Over all threads of the block, for each of them. */
-__device__ inline unsigned block_most(unsigned x, Parts<unsigned> *parts)
+__device__ inline unsigned block_most(unsigned x, PerWarp<unsigned> *parts)
 {
     unsigned thread = threadIdx.y * blockDim.x + threadIdx.x, warps = blockDim.x * blockDim.y / WARP;
     UNROLL for (int distance = WARP / 2; distance > 0; distance /= 2) x =
@@ -71,7 +71,7 @@ __device__ inline void store_bytes(const Bytes &b, int64_t row, int64_t col, int
 enum { TILE = 64, ACROSS = TILE / VEC, GROUP_ROWS = 32 };
 
 struct TileShared {
-    Parts<unsigned> parts;
+    PerWarp<unsigned> parts;
     uint8_t of[TILE][TILE + 4];
 };
 
@@ -149,7 +149,7 @@ __device__ inline float scale_by(unsigned most, int margin, bool e5m2, float oth
 enum { AMAX_THREADS = 256, AMAX_BLOCKS = 512 };
 
 struct AmaxShared {
-    Parts<unsigned> parts;
+    PerWarp<unsigned> parts;
     unsigned ticket;
 };
 
@@ -186,7 +186,7 @@ __global__ void __launch_bounds__(AMAX_THREADS)
 __global__ void __launch_bounds__(AMAX_THREADS)
     update_kernel(float *scale, float *inverse, float *history, int64_t ld, int length, int margin, bool e5m2)
 {
-    Parts<unsigned> *parts = block_shared<Parts<unsigned>>();
+    PerWarp<unsigned> *parts = block_shared<PerWarp<unsigned>>();
     float *amax = history + blockIdx.x * ld, newest = amax[0];
     unsigned most = 0;
     for (int t = (int)threadIdx.x; t < length; t += AMAX_THREADS)

@@ -70,7 +70,7 @@ static __device__ inline OnlineSoftmax softmax_of_thread(const View &logits, int
 
 /* The result for the whole row, which every thread of the block gets; blockDim.y is 1. */
 static __device__ inline OnlineSoftmax softmax_of_row(const View &logits, int64_t row, int64_t cols,
-                                                      Parts<OnlineSoftmax> *parts)
+                                                      PerWarp<OnlineSoftmax> *parts)
 {
     OnlineSoftmax softmax = softmax_of_thread(logits, row, cols);
     UNROLL for (int distance = WARP / 2; distance > 0; distance /= 2) softmax =

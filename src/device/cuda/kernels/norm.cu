@@ -23,7 +23,7 @@ struct Norm {
 };
 
 /* Σ (x - mean)² over the row. */
-__device__ inline float sum_of_squares(const Norm &norm, int64_t row, int64_t cols, float mean, Parts<float> *parts)
+__device__ inline float sum_of_squares(const Norm &norm, int64_t row, int64_t cols, float mean, PerWarp<float> *parts)
 {
     float sum = 0;
     for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
@@ -35,7 +35,7 @@ __device__ inline float sum_of_squares(const Norm &norm, int64_t row, int64_t co
     return row_sum(sum, parts);
 }
 
-__device__ inline float mean_of(const Norm &norm, int64_t row, int64_t cols, Parts<float> *parts)
+__device__ inline float mean_of(const Norm &norm, int64_t row, int64_t cols, PerWarp<float> *parts)
 {
     float sum = 0;
     for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
@@ -48,7 +48,7 @@ __device__ inline float mean_of(const Norm &norm, int64_t row, int64_t cols, Par
 
 __global__ void __launch_bounds__(MOST_ROW_THREADS) norm_fwd_kernel(Norm norm, int64_t rows, int64_t cols)
 {
-    Parts<float> *parts = block_shared<Parts<float>>();
+    PerWarp<float> *parts = block_shared<PerWarp<float>>();
     int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
     if (row >= rows)
         return;

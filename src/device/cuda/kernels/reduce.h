@@ -20,13 +20,13 @@ template <class T> static __device__ inline T warp_sum(T x)
 }
 
 /* Shared memory for row_sum: one number per warp. */
-template <class T> struct Parts {
+template <class T> struct PerWarp {
     T of[MOST_THREADS / WARP];
 };
 
 /* The sum of x over the blockDim.x threads with the same threadIdx.y, which each of these threads gets. blockDim.x is
  * WARP, or the number of threads of the whole block. */
-template <class T> static __device__ inline T row_sum(T x, Parts<T> *parts)
+template <class T> static __device__ inline T row_sum(T x, PerWarp<T> *parts)
 {
     x = warp_sum(x);
     if (blockDim.x == WARP)

@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(TILE)
 /* Kernel, one block: replaces n numbers by their exclusive prefix sums. */
 static __global__ void __launch_bounds__(MOST_THREADS) sums_before(int32_t *x, int n)
 {
-    Parts<int32_t> *parts = block_shared<Parts<int32_t>>();
+    PerWarp<int32_t> *parts = block_shared<PerWarp<int32_t>>();
     int32_t before = 0;
     int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
     for (int first = 0; first < n; first += MOST_THREADS) {

@@ -13,8 +13,8 @@ struct Best {
 
 struct TopShared {
     union {
-        Parts<OnlineSoftmax> softmax;
-        Parts<Best> bests;
+        PerWarp<OnlineSoftmax> softmax;
+        PerWarp<Best> bests;
     };
 };
 

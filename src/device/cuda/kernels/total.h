@@ -8,7 +8,7 @@
 enum { TOTAL_THREADS = 256, TOTAL_BLOCKS = 512 };
 
 struct TotalShared {
-    Parts<double> parts;
+    PerWarp<double> parts;
     unsigned ticket;
 };
 

@@ -40,7 +40,7 @@ __device__ inline void write_stats(const Xent &xent, int64_t row, const OnlineSo
 
 __global__ void __launch_bounds__(MOST_THREADS) xent_kernel(Xent xent)
 {
-    Parts<OnlineSoftmax> *parts = block_shared<Parts<OnlineSoftmax>>();
+    PerWarp<OnlineSoftmax> *parts = block_shared<PerWarp<OnlineSoftmax>>();
     int64_t row = blockIdx.x, target = xent.targets[row];
     if (xent.weights[row] == 0)
         return row_of_zeros(xent, row);
