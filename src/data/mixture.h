@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#define MIXTURE_MAX 254 /* most datasets of a mixture, as in Megatron */
+#define MIXTURE_MAX 254 /* largest number of datasets in a mixture, as in Megatron */
 
 /* The meaning of the weights in a list of datasets. MIXTURE_SHARES: shares of the rows of the mixture. MIXTURE_EPOCHS:
  * the number of epochs of each dataset in one epoch of the mixture. MIXTURE_CONCAT_WEIGHTED: shares of an epoch that

@@ -69,7 +69,7 @@ DType precision_statistic(Precision precision);
 typedef struct DeviceGpu {
     char name[64];    /* name of the GPU, "NVIDIA H200"; "" means that the device is not a GPU */
     int32_t index;    /* index of the GPU: 0 for cuda:0 */
-    int32_t head_dim; /* most channels of an attention head; 0 means no limit */
+    int32_t head_dim; /* largest number of channels of an attention head; 0 means no limit */
 } DeviceGpu;
 
 struct Device {

@@ -28,7 +28,7 @@ typedef struct TokenizerTraining {
     /* byte-level BPE and WordPiece */
     int sentinels;         /* number of sentinels <extra_id_i> above the last piece; 0 means none */
     int64_t min_frequency; /* pairs that occur less often are not merged; default 2 */
-    int max_piece;         /* greatest length of a piece, in bytes (BPE) or characters (WordPiece); 0 means no limit */
+    int max_piece;         /* largest length of a piece, in bytes (BPE) or characters (WordPiece); 0 means no limit */
     int64_t memory;        /* memory in MiB for counting words and learning merges; default 2048 */
     int workers; /* number of threads that count words; 0 means one per core; the result does not depend on it */
 

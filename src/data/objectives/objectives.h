@@ -12,7 +12,7 @@
 typedef struct ObjectiveSettings {
     SpanCorruptionSettings span_corruption;
     SubtreeCorruptionSettings subtree_corruption;
-    ClmSettings clm; /* also for full_lm */
+    ClmSettings clm; /* the settings of clm and full_lm */
     MlmSettings mlm;
 } ObjectiveSettings;
 
