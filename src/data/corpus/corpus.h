@@ -1,7 +1,8 @@
 /* corpus.h: reads the documents of a text corpus, one after another, from files and folders. Memory use is bounded by
  * the longest document.
  * - .txt: an empty line ends a document; with CorpusOptions.whole_file a file is one document.
- * - .jsonl and .json: one JSON object per line; one or several fields of the object are the text of a document.
+ * - .jsonl and .json: one JSON object per line; one or several fields of the object are the text of a document. A .json
+ * file in a folder whose first line is not a JSON object is one document.
  * - .gz and .zst of these are decompressed.
  * - Any other file is one document. If it was found in a folder and is not UTF-8, it is ignored. A named file without a
  * suffix, such as a pipe, is read like .txt.

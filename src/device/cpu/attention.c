@@ -41,7 +41,7 @@ int64_t attn_max_runs(const AttnSpec *spec, Tiling tiling)
     return blocks + columns / tiling.columns + 1;
 }
 
-Range attn_seen(const Head *head, int64_t i, const Run *run)
+Range attn_seen(const Head *head, int64_t i, const KeyRange *run)
 {
     Range range = attn_keys(head, i);
     int64_t begin = min_i64(max_i64(range.begin - run->begin, 0), run->keys);
@@ -50,23 +50,23 @@ Range attn_seen(const Head *head, int64_t i, const Run *run)
 
 /* Adds keys [begin, end) to the block: to its last key range, if they follow it and fit its tile, otherwise as new
  * ranges. */
-static void add_run(Block *b, Run *runs, Tiling tiling, int64_t begin, int64_t end)
+static void add_run(Block *b, KeyRange *runs, Tiling tiling, int64_t begin, int64_t end)
 {
     while (begin < end) {
-        Run *last = b->n_runs ? &runs[b->n_runs - 1] : NULL;
+        KeyRange *last = b->n_runs ? &runs[b->n_runs - 1] : NULL;
         bool follows = last && last->begin + last->keys == begin && b->columns % tiling.unit == 0;
         int64_t at = (b->columns + tiling.unit - 1) / tiling.unit * tiling.unit, column = at % tiling.columns;
         int64_t keys = min_i64(end - begin, tiling.columns - column);
         if (follows && column > 0)
             last->keys += keys;
         else
-            runs[b->n_runs++] = (Run){ begin, keys, column };
+            runs[b->n_runs++] = (KeyRange){ begin, keys, column };
         b->columns = at + keys;
         begin += keys;
     }
 }
 
-static void add_layout_runs(Block *b, Run *runs, const Head *head, Tiling tiling, Range seen)
+static void add_layout_runs(Block *b, KeyRange *runs, const Head *head, Tiling tiling, Range seen)
 {
     const BlockLayout *layout = head->spec->layout;
     const int32_t *first = layout->first.device + attn_layout_row(layout, head->number, b->first + head->tk - head->tq);
@@ -78,7 +78,7 @@ static void add_layout_runs(Block *b, Run *runs, const Head *head, Tiling tiling
     }
 }
 
-Block attn_block(const Head *head, int64_t first, Tiling tiling, Range limit, Run *runs)
+Block attn_block(const Head *head, int64_t first, Tiling tiling, Range limit, KeyRange *runs)
 {
     const BlockLayout *layout = head->spec->layout;
     int64_t rows = min_i64(attn_max_rows(head->spec, tiling), head->tq - first);

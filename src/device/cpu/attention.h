@@ -27,16 +27,16 @@ typedef struct HeadBwd {
 
 /* A key range: keys [begin, begin + keys) of a sequence. In the matrix of scores of a Block their columns begin at
  * `column`. */
-typedef struct Run {
+typedef struct KeyRange {
     int64_t begin, keys, column;
-} Run;
+} KeyRange;
 
 /* Queries [first, first + rows) of a head and the keys that they attend to, which lie in the key ranges `runs` (n_runs,
- * in ascending order). The matrix of their scores is (rows, columns): it has one column for each key of the key
- * ranges. */
+ * in ascending order). The matrix of their scores is (rows, columns): it has one column for each key of the key ranges,
+ * and unused columns between key ranges. */
 typedef struct Block {
     int64_t first, rows, columns;
-    const Run *runs;
+    const KeyRange *runs;
     int n_runs;
 } Block;
 
@@ -71,9 +71,9 @@ int64_t attn_max_rows(const AttnSpec *spec, Tiling tiling);
 int64_t attn_max_runs(const AttnSpec *spec, Tiling tiling);
 /* The Block of the queries from `first` on, at most tiling.rows of them, all in one block of the layout, with those of
  * their keys that lie within `limit`. `runs` is memory for attn_max_runs key ranges. */
-Block attn_block(const Head *head, int64_t first, Tiling tiling, Range limit, Run *runs);
+Block attn_block(const Head *head, int64_t first, Tiling tiling, Range limit, KeyRange *runs);
 /* The part of a key range that query i attends to, counted from the first key of the range. */
-Range attn_seen(const Head *head, int64_t i, const Run *run);
+Range attn_seen(const Head *head, int64_t i, const KeyRange *run);
 
 /* Bump allocator: returns memory + *used and adds `bytes`, rounded up to a multiple of 64, to *used. If memory is NULL,
  * it only counts, and returns NULL. */

@@ -20,7 +20,7 @@ enum { SUMS = PANEL * PANEL }; /* number of elements in a block of sums (PANEL,P
 #define LN_2   0.693147181f
 
 /* How the keys of a head are packed into panels. A unit is a key block of the layout, padded to whole panels, so that
- * every key range (Run) begins at the beginning of a panel; without a layout a unit is one panel. */
+ * every key range (KeyRange) begins at the beginning of a panel; without a layout a unit is one panel. */
 typedef struct KeyPanels {
     int64_t unit, panels;    /* number of keys, and of panels, in a unit */
     int64_t tile_keys, tile; /* number of keys, and of panels, in a tile: the smallest number of whole units with at

@@ -25,7 +25,7 @@ typedef struct Scratch {
     float *dq, *dk, *dv;                    /* blocks of sums, (panels of rows, of channels); dk and dv transposed */
     float *bias, *dbias;                    /* dbias: (SHIFTS, dbias_numbers) */
     float *mask, *lse, *delta;              /* mask: (ROW_PANELS, PANEL, GROUP_PANELS · PANEL) */
-    Run *runs;
+    KeyRange *runs;
 } Scratch;
 
 /* The most panels that the blocks of a head's queries fill. */
@@ -71,7 +71,7 @@ static Scratch lay_out(char *memory, const AttnSpec *spec, int64_t size, size_t 
     s.mask = attn_take(memory, used, numbers_of_f32(ROW_PANELS * GROUP_PANELS * SUMS));
     s.lse = attn_take(memory, used, numbers_of_f32(queries));
     s.delta = attn_take(memory, used, numbers_of_f32(queries));
-    s.runs = attn_take(memory, used, sizeof(Run) * (size_t)attn_max_runs(spec, tiling));
+    s.runs = attn_take(memory, used, sizeof(KeyRange) * (size_t)attn_max_runs(spec, tiling));
     return s;
 }
 
@@ -311,7 +311,7 @@ static void block_bwd(const Backward *b, float *dq, Block block)
                               bf16_left_rows(b->scratch->douts + r * left, b->hb->dout, i, n) };
     }
     pack_block(b, block);
-    for (const Run *run = block.runs; run < block.runs + block.n_runs; run++)
+    for (const KeyRange *run = block.runs; run < block.runs + block.n_runs; run++)
         for (int64_t key = 0; key < run->keys; key += GROUP_PANELS * PANEL) {
             int64_t begin = run->begin + key, n = min_i64(run->keys - key, GROUP_PANELS * PANEL);
             Group group = { begin, n, steps_of(n), panel_of_key(b->panels, begin - b->key) };

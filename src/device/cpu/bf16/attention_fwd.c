@@ -16,7 +16,7 @@ typedef struct Scratch {
     float *scores;               /* blocks of a tile */
     float *sums;                 /* (ROW_PANELS, panels of channels) blocks of o before the division */
     float *bias, *mask;
-    Run *runs;
+    KeyRange *runs;
 } Scratch;
 
 static Scratch lay_out(char *memory, const AttnSpec *spec, int64_t size, size_t *used)
@@ -33,7 +33,7 @@ static Scratch lay_out(char *memory, const AttnSpec *spec, int64_t size, size_t 
     s.sums = attn_take(memory, used, numbers_of_f32(ROW_PANELS * steps * SUMS));
     s.bias = attn_take(memory, used, numbers_of_f32(bias_numbers(spec->max_q, spec->max_k)));
     s.mask = attn_take(memory, used, numbers_of_f32(tile * PANEL));
-    s.runs = attn_take(memory, used, sizeof(Run) * (size_t)attn_max_runs(spec, tiling));
+    s.runs = attn_take(memory, used, sizeof(KeyRange) * (size_t)attn_max_runs(spec, tiling));
     return s;
 }
 
@@ -133,13 +133,13 @@ static void zero_factors(const Row *row, int64_t begin, int64_t end)
         _mm512_store_si512(row->factors + c * PANEL, _mm512_setzero_si512());
 }
 
-static Range seen_columns(const Forward *f, int64_t i, const Run *run, bool whole)
+static Range seen_columns(const Forward *f, int64_t i, const KeyRange *run, bool whole)
 {
     Range seen = whole ? (Range){ 0, run->keys } : attn_seen(f->head, i, run);
     return (Range){ run->column + seen.begin, run->column + seen.end };
 }
 
-static Row row_of_run(const Forward *f, int64_t i, int64_t r, const Run *run)
+static Row row_of_run(const Forward *f, int64_t i, int64_t r, const KeyRange *run)
 {
     return (Row){ .scores = f->scratch->scores + r * PANEL,
                   .bias = f->bias ? f->bias + run->begin - i - run->column : NULL,
@@ -148,7 +148,7 @@ static Row row_of_run(const Forward *f, int64_t i, int64_t r, const Run *run)
                   .scale = f->scale };
 }
 
-static void drop_columns(const Forward *f, int64_t i, const Run *run, Range columns)
+static void drop_columns(const Forward *f, int64_t i, const KeyRange *run, Range columns)
 {
     const Head *head = f->head;
     MaskRow factors = mask_row(head->drop, head->q_first + i, (uint32_t)head->number);
@@ -163,7 +163,7 @@ static inline __attribute__((always_inline)) float largest(const Forward *f, con
 {
     int64_t i = rows->first + r;
     __m512 most = _mm512_set1_ps(rows->max[r]);
-    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
+    for (const KeyRange *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
         Row row = row_of_run(f, i, r, run);
         most = _mm512_max_ps(most, row_max(&row, seen_columns(f, i, run, whole), biased));
     }
@@ -179,7 +179,7 @@ static inline __attribute__((always_inline)) float softmax_row(const Forward *f,
     float old = rows->max[r];
     float factor = old == max ? 1 : _mm512_cvtss_f32(exp2_f32(_mm512_set1_ps(old - max)));
     __m512 total = _mm512_mul_ps(_mm512_load_ps(rows->total[r]), _mm512_set1_ps(factor));
-    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
+    for (const KeyRange *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
         Row row = row_of_run(f, i, r, run);
         Range columns = seen_columns(f, i, run, whole);
         if (drops)
@@ -223,7 +223,7 @@ static inline __attribute__((always_inline)) void softmax_rows(const Forward *f,
 /* All queries of the tile see all of its keys. */
 static bool sees_all(const Forward *f, Block tile)
 {
-    Run run = tile.runs[0];
+    KeyRange run = tile.runs[0];
     Range first = attn_keys(f->head, tile.first), last = attn_keys(f->head, tile.first + tile.rows - 1);
     return tile.n_runs == 1 && last.begin <= run.begin && first.end >= run.begin + run.keys;
 }
@@ -246,13 +246,13 @@ static void tile_fwd(const Forward *f, Rows *rows, float *sums, Block tile)
 {
     const Scratch *s = f->scratch;
     Left queries = bf16_left_rows(s->queries, f->head->q, rows->first, rows->n);
-    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
+    for (const KeyRange *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
         const uint16_t *keys = s->keys + panel_of_key(f->panels, run->begin) * f->steps * PANEL_STEP;
         for (int64_t c = 0; c < run->keys; c += PANEL, keys += f->steps * PANEL_STEP)
             bf16_product(s->scores + (run->column + c) * PANEL, queries, keys, f->steps, false);
     }
     softmax(f, rows, sums, tile);
-    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
+    for (const KeyRange *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
         Left factors = left_panel(s->factors + run->column * PANEL);
         const uint16_t *values = s->values + panel_of_key(f->panels, run->begin) * PANEL_STEP;
         for (int64_t c = 0; c < f->steps; c++)

@@ -54,6 +54,7 @@ static inline int64_t panels_of(int64_t rows)
     return (rows + PANEL - 1) / PANEL;
 }
 
+/* The functions of Bf16Products (bf16.h). */
 void bf16_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, bool tb, float alpha, float beta);
 void bf16_tile(float *y, int64_t ldy, Panel a, Panel b, int64_t m, int64_t n, int64_t k, float alpha, float beta,
                void *scratch);
@@ -88,7 +89,7 @@ static inline Left left_panel(const uint16_t *panel)
  * cache. */
 void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, bool add);
 
-/* A thread must call bf16_enter before its first product, and bf16_leave after its last one, before other threads read
+/* A thread must call bf16_enter before its first bf16_product and bf16_leave after its last, before other threads read
  * its results. */
 void bf16_enter(void);
 void bf16_leave(void);
@@ -110,6 +111,6 @@ void bf16_write(const Output *to, const float *sums, int64_t row, int64_t col);
 /* Writes an Output.bias to `to`: bias (n) converted to f32, then zeros up to a whole panel. */
 void bf16_widen_bias(Device *dev, float *to, Tensor bias);
 
-/* y = alpha x wᵀ + beta y + bias, computed by `team` threads, for an x with few rows. Returns false, and does nothing,
- * if x has too many rows or the depth is not a multiple of STEP. */
+/* y = alpha x wᵀ + beta y + bias, computed by `team` threads, for an x with few rows; alpha, beta and y are those of
+ * `to`. Returns false, and does nothing, if x has too many rows or the depth is not a multiple of STEP. */
 bool bf16_few_rows(Device *dev, Output to, Tensor bias, Tensor x, Tensor w, int team);

@@ -29,7 +29,7 @@ typedef struct Scratch {
     float *dk, *dv;          /* (max_k, size): gradients of one key head, only for backward */
     float *row, *other;      /* (size) */
     void *panels;            /* scratch memory of cpu_gemm_tile */
-    Run *runs;               /* key ranges of a block */
+    KeyRange *runs;          /* key ranges of a block */
 } Scratch;
 
 /* The functions for attention with matrix products of bf16; NULL means that the kernels of this folder compute

@@ -23,7 +23,7 @@ static Scratch lay_out(const Device *dev, char *memory, const AttnSpec *spec, in
                       .row = attn_take(memory, used, floats(size)),
                       .other = attn_take(memory, used, floats(size)),
                       .panels = attn_take(memory, used, panels > other ? panels : other),
-                      .runs = attn_take(memory, used, sizeof(Run) * (size_t)attn_max_runs(spec, attn_tiling)) };
+                      .runs = attn_take(memory, used, sizeof(KeyRange) * (size_t)attn_max_runs(spec, attn_tiling)) };
 }
 
 size_t attn_scratch_bytes(const Device *dev, const AttnSpec *spec, int64_t size, bool backward)
@@ -60,7 +60,7 @@ void attn_scores(Device *dev, const Scratch *scratch, const Head *head, Block b)
     float rescale = head->spec->rescale, scale = head->spec->scale / (rescale > 0 ? rescale : 1);
     int64_t ld = attn_tile_ld(head);
     Panel q = attn_panel(head->q, b.first, false);
-    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
+    for (const KeyRange *run = b.runs; run < b.runs + b.n_runs; run++)
         cpu_gemm_tile(dev, scratch->tile + run->column, ld, q, attn_panel(head->k, run->begin, true), b.rows, run->keys,
                       head->size, scale, 0, scratch->panels);
     for (int64_t r = 0; rescale > 0 && r < b.rows; r++) {
@@ -83,6 +83,6 @@ const float *attn_bias_from(const Head *head, int64_t i, int64_t key)
 void attn_dropout(float *mask, const Head *head, Block b, int64_t i)
 {
     MaskRow factors = mask_row(head->drop, head->q_first + i, (uint32_t)head->number);
-    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++)
+    for (const KeyRange *run = b.runs; run < b.runs + b.n_runs; run++)
         mask_fill(mask + run->column, &factors, run->begin, run->keys);
 }

@@ -6,7 +6,7 @@
 /* Row i of scores becomes the probabilities e^(score + bias - lse), zero where masked. */
 static void probabilities_row(float *row, const Head *head, Block b, int64_t i, float lse)
 {
-    for (const Run *run = b.runs; run < b.runs + b.n_runs; run++) {
+    for (const KeyRange *run = b.runs; run < b.runs + b.n_runs; run++) {
         Range seen = attn_seen(head, i, run);
         const float *bias = attn_bias_from(head, i, run->begin + seen.begin);
         float *scores = row + run->column;
@@ -38,7 +38,7 @@ static void score_gradient_row(float *p, float *dp, float delta, const Scratch *
     } else {
         SIMD for (int64_t j = 0; j < n; j++) dp[j] = p[j] * (dp[j] - delta);
     }
-    for (const Run *run = tile.runs; hb->dbias && run < tile.runs + tile.n_runs; run++) {
+    for (const KeyRange *run = tile.runs; hb->dbias && run < tile.runs + tile.n_runs; run++) {
         float *to = hb->dbias - i + run->begin;
         const float *terms = dp + run->column;
         SIMD for (int64_t j = 0; j < run->keys; j++) to[j] += terms[j];
@@ -47,7 +47,7 @@ static void score_gradient_row(float *p, float *dp, float delta, const Scratch *
 
 /* Adds the part of one key range to a block's gradients, from the probabilities and the gradients of its scores. first:
  * dq is written instead of added to; beta: factor on the old dk and dv. */
-static void run_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Block b, const Run *run, bool first,
+static void run_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Block b, const KeyRange *run, bool first,
                     float beta)
 {
     const Head *head = &hb->head;
@@ -70,7 +70,7 @@ static void tile_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Blo
     int64_t ld = attn_tile_ld(head), size = head->size;
     Panel dout = attn_panel(hb->dout, tile.first, false);
     attn_scores(dev, scratch, head, tile);
-    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++)
+    for (const KeyRange *run = tile.runs; run < tile.runs + tile.n_runs; run++)
         cpu_gemm_tile(dev, scratch->gradients + run->column, ld, dout, attn_panel(head->v, run->begin, true), tile.rows,
                       run->keys, size, 1, 0, scratch->panels);
     for (int64_t r = 0; r < tile.rows; r++) {
@@ -78,7 +78,7 @@ static void tile_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, Blo
         probabilities_row(scratch->tile + r * ld, head, tile, i, hb->lse[i]);
         score_gradient_row(scratch->tile + r * ld, scratch->gradients + r * ld, deltas[r], scratch, hb, tile, i);
     }
-    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++)
+    for (const KeyRange *run = tile.runs; run < tile.runs + tile.n_runs; run++)
         run_bwd(dev, hb, scratch, tile, run, first && run == tile.runs, beta);
 }
 

@@ -45,7 +45,7 @@ typedef struct Softmax {
 static float softmax_row(float *row, const Head *head, Block tile, int64_t i, Softmax *softmax)
 {
     float max = softmax->max, total = 0;
-    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
+    for (const KeyRange *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
         Range seen = attn_seen(head, i, run);
         float *scores = row + run->column;
         attn_mask_outside(scores, seen, run->keys);
@@ -53,7 +53,7 @@ static float softmax_row(float *row, const Head *head, Block tile, int64_t i, So
             biased_max(scores + seen.begin, attn_bias_from(head, i, run->begin + seen.begin), seen.end - seen.begin);
         max = most > max ? most : max;
     }
-    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
+    for (const KeyRange *run = tile.runs; run < tile.runs + tile.n_runs; run++) {
         Range seen = attn_seen(head, i, run);
         total += exponentials(row + run->column + seen.begin, max, seen.end - seen.begin);
     }
@@ -81,7 +81,7 @@ static void tile_fwd(Device *dev, const Scratch *scratch, const Head *head, Bloc
             SIMD for (int64_t j = 0; j < tile.columns; j++) row[j] *= scratch->mask[j];
         }
     }
-    for (const Run *run = tile.runs; run < tile.runs + tile.n_runs; run++)
+    for (const KeyRange *run = tile.runs; run < tile.runs + tile.n_runs; run++)
         cpu_gemm_tile(dev, scratch->block, size, (Panel){ scratch->tile + run->column, ld, false, DT_F32 },
                       attn_panel(head->v, run->begin, false), tile.rows, size, run->keys, 1,
                       first && run == tile.runs ? 0 : 1, scratch->panels);
