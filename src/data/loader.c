@@ -75,9 +75,9 @@ LoaderDataset loader_dataset(const Loader *loader, int part)
 {
     const Loader *one = loader->mixture ? loader->parts[part] : loader;
     return (LoaderDataset){ .path = loader->mixture ? loader->mixture->paths[part] : one->data->prefix,
-                         .share = loader->mixture ? loader->mixture->weights[part] : 1,
-                         .rows = one->n_rows,
-                         .tokens = loader_raw_tokens(one) };
+                            .share = loader->mixture ? loader->mixture->weights[part] : 1,
+                            .rows = one->n_rows,
+                            .tokens = loader_raw_tokens(one) };
 }
 
 int32_t loader_enc_length(const Loader *loader)
