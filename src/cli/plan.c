@@ -93,9 +93,9 @@ static bool resolve(Config *config, Tokenizer **tok, Loader **loader, GString *l
     return true;
 }
 
-static void describe_data(const Loader *loader, int64_t steps, int64_t batch, GString *lines)
+static void describe_data(const Loader *loader, int64_t samples, GString *lines)
 {
-    g_autoptr(GPtrArray) datasets = mixture_report(loader, steps > 0 ? steps * batch : -1);
+    g_autoptr(GPtrArray) datasets = mixture_report(loader, samples);
     for (guint i = 0; i < datasets->len; i++)
         add_line(lines, i == 0 ? "datasets" : "", "%s", (char *)datasets->pdata[i]);
 }
@@ -126,11 +126,14 @@ typedef struct Outline {
     const Config *config;
     const Objective *objective;
     ObjectiveConfig planned;
-    int32_t micro, enc, dec;       /* samples of a microbatch; tokens of a sample in the encoder and the decoder */
-    int64_t samples, epoch, steps; /* samples of a step; of an epoch, 0 means unknown; steps, -1 means unknown */
-    double fill;                   /* share of those tokens that are not left free */
-    double step_flops, step_s;     /* step_s: measured, or estimated from the peak; 0 means unknown */
-    double peak;                   /* FLOP/s of matrix products */
+    int32_t micro, enc, dec; /* samples of a microbatch; tokens of a sample in the encoder and the decoder */
+    BatchSchedule batches;
+    int64_t samples, epoch,
+        steps;                 /* samples of the largest step; of an epoch, 0 means unknown; steps, -1 means unknown */
+    int64_t run_samples;       /* samples of all steps; -1 means unknown */
+    double fill;               /* share of those tokens that are not left free */
+    double step_flops, step_s; /* step_s: measured, or estimated from the peak; 0 means unknown */
+    double peak;               /* FLOP/s of matrix products */
 } Outline;
 
 static bool outline_of(Outline *o, const Config *config, const Loader *loader, GError **error)
@@ -148,11 +151,19 @@ static bool outline_of(Outline *o, const Config *config, const Loader *loader, G
     o->enc = objective_enc_length(o->objective, &o->planned);
     o->dec = objective_dec_length(o->objective, &o->planned);
     o->steps = config_steps(config, config->train.length, o->epoch);
+    config_batch_schedule(config, true, &o->batches, NULL);
+    o->run_samples = o->steps > 0 ? batch_samples(&o->batches, o->steps) : -1;
     o->step_flops =
         o->fill *
         model_step_flops(&config->model, o->micro, o->enc, o->dec, objective_target_share(o->objective, &o->planned)) *
         (double)o->samples / o->micro;
     return true;
+}
+
+/* Seconds of the first `steps` steps, of which small ones take less. */
+static double seconds_of(const Outline *o, int64_t steps)
+{
+    return o->step_s * (double)batch_samples(&o->batches, steps) / (double)o->samples;
 }
 
 static void estimate_step(Outline *o, Device *dev, double seconds)
@@ -179,7 +190,7 @@ static bool time_step(Outline *o, Config *config, GError **error)
         return true;
     Device *dev = device_open_cpu((int)config->train.threads, config_precision(config));
     estimate_step(o, dev, PEAK_SECONDS);
-    if (o->step_s * (double)o->steps > SHORT_RUN_S) /* some machines are faster for the first tenths of a second */
+    if (seconds_of(o, MAX(o->steps, 0)) > SHORT_RUN_S) /* some machines are faster for the first tenths of a second */
         estimate_step(o, dev, SUSTAINED_S);
     device_close(dev);
     return true;
@@ -192,7 +203,7 @@ static void add_time(GString *lines, const Outline *o)
     if (o->step_s <= 0)
         return;
     g_autofree char *step = text_duration(o->step_s),
-                    *run = text_duration(o->steps > 0 ? round(o->step_s * (double)o->steps) : 0);
+                    *run = text_duration(o->steps > 0 ? round(seconds_of(o, o->steps)) : 0);
     if (o->steps > 0)
         add_line(lines, "time", "%s%s on this machine, %s a step%s", measure_s > 0 ? "" : "about ", run, step,
                  measure_s > 0 ? ", measured" : "");
@@ -231,13 +242,30 @@ static void add_trained(GString *lines, const Outline *o)
                     o->steps, newest, o->config->run.dir);
 }
 
+/* When the batch grows, or changes otherwise. */
+static void add_batches(GString *lines, const Outline *o)
+{
+    const BatchSchedule *batches = &o->batches;
+    if (batches->ramp > 0)
+        add_line(lines, "the batch",
+                 "grows from %" PRId64 " to %" PRId64 " samples by %" PRId64 ", until step %" PRId64, batches->start,
+                 batches->largest, batches->increment, batch_last_change(batches));
+    for (int i = 0; i < batches->n; i++) {
+        int64_t from = batches->stages[i].from, length = batches->in_tokens ? batches->input_length : 1;
+        add_line(lines, i == 0 ? "the batch" : "", "%" PRId64 " samples from %sstep %" PRId64 " on",
+                 batches->stages[i].samples, batches->in_tokens && i > 0 ? "about " : "",
+                 batch_steps(batches, 0, (from + length - 1) / length, false));
+    }
+}
+
 static void add_milestones(GString *lines, const Outline *o)
 {
     const TrainConfig *train = &o->config->train;
     int64_t warmup = config_steps(o->config, o->config->optim.warmup, o->epoch);
     if (o->steps > 0)
         add_length(lines, o->config, o->objective, o->steps,
-                   o->fill * (double)o->steps * (double)o->samples * (o->enc > 0 ? o->enc : o->dec));
+                   o->fill * (double)o->run_samples * (o->enc > 0 ? o->enc : o->dec));
+    add_batches(lines, o);
     add_trained(lines, o);
     if (o->epoch > 0)
         add_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", o->epoch, (double)o->epoch / (double)o->samples);
@@ -256,7 +284,7 @@ static void add_milestones(GString *lines, const Outline *o)
 static void advise_machine(const Outline *o, const MemoryPlan *plan)
 {
     g_autoptr(GError) problem = NULL;
-    const double days = o->steps > 0 ? o->step_s * (double)o->steps / 86400 : 0;
+    const double days = o->steps > 0 ? seconds_of(o, o->steps) / 86400 : 0;
     if (!compute_device_is_gpu(o->config->train.device)) {
         Device *dev = device_open_cpu((int)o->config->train.threads, config_precision(o->config));
         memory_check(plan, o->config, o->enc, o->dec, dev, &problem);
@@ -298,10 +326,10 @@ static bool describe(Outline *o, Config *config, const Loader *loader, GString *
     add_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
     if (loader)
-        describe_data(loader, o->steps, o->samples, lines);
+        describe_data(loader, o->run_samples, lines);
     advise_machine(o, &plan);
     if (loader && o->steps > 0)
-        mixture_advise(loader, o->steps * o->samples);
+        mixture_advise(loader, o->run_samples);
     config_advise(config, config_steps(config, config->optim.warmup, o->epoch), o->steps, o->epoch);
     return true;
 }

@@ -92,6 +92,14 @@ Prefetch *prefetch_open(Loader *loader, int64_t n_rows, int depth, PrefetchShare
     return prefetch;
 }
 
+void prefetch_set_share(Prefetch *prefetch, PrefetchShare share)
+{
+    g_mutex_lock(&prefetch->mutex);
+    prefetch->share = share;
+    prefetch->expected.first = -1;
+    g_mutex_unlock(&prefetch->mutex);
+}
+
 void prefetch_close(Prefetch *prefetch)
 {
     if (!prefetch)

@@ -204,6 +204,11 @@ Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError *
     return opt;
 }
 
+void optimizer_set_weight_decay(Optimizer *opt, double weight_decay)
+{
+    opt->config.weight_decay = weight_decay;
+}
+
 void optimizer_close(Optimizer *opt)
 {
     if (!opt)

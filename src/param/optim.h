@@ -1,4 +1,4 @@
-/* optim.h: learning-rate schedules, and optimizers over a ParamStore: AdamW (Loshchilov & Hutter 2019), Adafactor
+/* optim.h: optimizers over a ParamStore: AdamW (Loshchilov & Hutter 2019), Adafactor
  * (Shazeer & Stern 2018), and AdamW whose steps are scaled by the root mean square of each weight tensor (nanoT5's
  * AdamWScale). */
 #pragma once
@@ -6,43 +6,24 @@
 #include "base/amount.h"
 #include "base/options/options.h"
 #include "param/param.h"
-
-/* The curve of the learning rate after the warm-up. */
-typedef enum ScheduleKind {
-    SCHEDULE_CONSTANT,
-    SCHEDULE_LINEAR,
-    SCHEDULE_COSINE,
-    SCHEDULE_INVERSE_SQRT,
-    SCHEDULE_POLYNOMIAL,
-    SCHEDULE_PLATEAU
-} ScheduleKind;
-extern const char *const schedule_names[]; /* "constant", …, NULL */
-
-typedef struct Schedule {
-    int kind;          /* ScheduleKind */
-    double lr, min_lr; /* peak learning rate; lower bound after the warm-up */
-    double power;      /* exponent of the polynomial schedule */
-    double scale;      /* plateau schedule: product of the factors of all drops so far, 1 before the first */
-    double warmup;     /* length of the warm-up in updates, or in tokens if warmup_in_tokens */
-    double total;      /* length of training in updates, or in tokens if total_in_tokens */
-    bool warmup_in_tokens, total_in_tokens; /* the unit of warmup and total is tokens; false means updates */
-} Schedule;
-
-/* The learning rate of an update: lr·u/w for u <= w, where w is the length of the warm-up and u = update or, for a
- * warm-up in tokens, u = tokens; then the formula of the schedule (optim.schedule in docs/options.md), never below
- * min_lr. update: number of the update, from 1; tokens: tokens read up to its end. */
-double schedule_lr(const Schedule *schedule, int64_t update, int64_t tokens);
-/* Whether the warm-up is over. */
-bool schedule_warmed_up(const Schedule *schedule, int64_t update, int64_t tokens);
+#include "param/schedule.h"
 
 typedef enum OptimKind { OPTIM_ADAMW, OPTIM_ADAFACTOR, OPTIM_ADAMW_RMS } OptimKind;
 typedef enum DecayScope { DECAY_MATRICES, DECAY_ALL } DecayScope; /* which parameters get weight decay */
 
+/* What a resumed run does if options of its schedule were changed. */
+typedef enum ScheduleChange { CHANGE_OVERRIDE, CHANGE_KEEP, CHANGE_REFUSE } ScheduleChange;
+
 typedef struct OptimConfig {
-    int name;                 /* OptimKind */
-    double lr, min_lr;        /* peak learning rate; lower bound after the warm-up */
-    int schedule;             /* ScheduleKind */
-    Amount warmup;            /* length of the warm-up */
+    int name;                   /* OptimKind */
+    double lr, min_lr, init_lr; /* these and the fields up to on_change: see Schedule */
+    int schedule;
+    Amount warmup, decay_until, decay_length, cycle;
+    int decay_curve;
+    double cycle_growth, cycle_shrink;
+    int weight_decay_ramp;
+    double weight_decay_start;
+    int on_change;            /* ScheduleChange */
     double rewarm;            /* factor on the default of lr when training starts from a trained model (train.init) */
     double power;             /* exponent of the polynomial schedule */
     double plateau_factor;    /* plateau schedule: each drop multiplies the learning rate by this */
@@ -70,6 +51,8 @@ typedef struct Optimizer Optimizer;
 /* Allocates the optimizer's state. NULL with an error if options contradict each other, or if out of memory. */
 Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError **error);
 void optimizer_close(Optimizer *opt);
+/* The weight decay of later updates, in place of the configured one. */
+void optimizer_set_weight_decay(Optimizer *opt, double weight_decay);
 /* One update of every parameter that is not frozen. update: number of this update, from 1; lr: its learning rate. The
  * gradients are divided by loss_scale, the factor that the loss was multiplied by (1 means none). norm: global norm of
  * the gradients after that division, for clipping. Returns the learning rate that was used: Adafactor's own with

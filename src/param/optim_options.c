@@ -4,6 +4,9 @@
 static const char *const optim_names[] = {
     [OPTIM_ADAMW] = "adamw", [OPTIM_ADAFACTOR] = "adafactor", [OPTIM_ADAMW_RMS] = "adamw_rms", NULL
 };
+static const char *const change_names[] = {
+    [CHANGE_OVERRIDE] = "override", [CHANGE_KEEP] = "keep", [CHANGE_REFUSE] = "refuse", NULL
+};
 static const char *const decay_names[] = { [DECAY_MATRICES] = "matrices", [DECAY_ALL] = "all", NULL };
 
 #define AT(field) offsetof(OptimConfig, field)
@@ -24,6 +27,26 @@ const OptionRow optim_options[] = {
       "learning-rate schedule after the warm-up", schedule_names },
     { "optim.warmup", OPT_AMOUNT, AT(warmup), "10k steps", 0, 1e15, OPT_TUNABLE,
       "warm-up: the learning rate rises from 0 to its peak over this amount; 6% means 6% of train.length", NULL },
+    { "optim.init_lr", OPT_F64, AT(init_lr), "0", 0, 10, OPT_TUNABLE, "learning rate at the start of the warm-up",
+      NULL },
+    { "optim.decay_until", OPT_AMOUNT, AT(decay_until), "0 steps", 0, 1e18, OPT_TUNABLE,
+      "linear, cosine, polynomial and wsd schedules: where the rate reaches optim.min_lr, from the first step of the "
+      "run; 0 means at train.length",
+      NULL },
+    { "optim.decay_length", OPT_AMOUNT, AT(decay_length), "10%", 0, 1e18, OPT_TUNABLE,
+      "wsd schedule: length of its last phase, in which the rate falls from its peak to optim.min_lr", NULL },
+    { "optim.decay_curve", OPT_ENUM, AT(decay_curve), "minus_sqrt", 0, 0, OPT_TUNABLE,
+      "wsd schedule: how the rate falls in its last phase", decay_curve_names },
+    { "optim.cycle", OPT_AMOUNT, AT(cycle), "0 steps", 0, 1e18, OPT_TUNABLE,
+      "cosine schedule with restarts: length of the first period after the warm-up; 0 means no restarts", NULL },
+    { "optim.cycle_growth", OPT_F64, AT(cycle_growth), "1", 1, 1000, OPT_TUNABLE,
+      "cosine schedule with restarts: each period is so many times as long as the one before it", NULL },
+    { "optim.cycle_shrink", OPT_F64, AT(cycle_shrink), "1", 0.001, 1, OPT_TUNABLE,
+      "cosine schedule with restarts: the rates of each period are those of the one before it times this", NULL },
+    { "optim.on_change", OPT_ENUM, AT(on_change), "override", 0, 0, OPT_FREE,
+      "what a resumed run does if options of its learning rate or weight decay were changed. override: goes on with "
+      "the new ones; keep: goes on with its own; refuse: ends with an error",
+      change_names },
     { "optim.power", OPT_F64, AT(power), "1", 0, 100, OPT_TUNABLE, "polynomial schedule: exponent", NULL },
     { "optim.plateau_factor", OPT_F64, AT(plateau_factor), "0.5", 0.001, 1, OPT_TUNABLE,
       "plateau schedule: each drop multiplies the learning rate by this factor", NULL },
@@ -35,6 +58,11 @@ const OptionRow optim_options[] = {
       "gradients with a larger global norm are scaled down to this norm; 0 means no clipping", NULL },
     { "optim.weight_decay", OPT_F64, AT(weight_decay), "0", 0, 10, OPT_TUNABLE,
       "decoupled weight decay, multiplied by the learning rate", NULL },
+    { "optim.weight_decay_ramp", OPT_ENUM, AT(weight_decay_ramp), "constant", 0, 0, OPT_TUNABLE,
+      "how weight decay changes from optim.weight_decay_start to optim.weight_decay over train.length",
+      decay_ramp_names },
+    { "optim.weight_decay_start", OPT_F64, AT(weight_decay_start), "0", 0, 10, OPT_TUNABLE,
+      "weight decay at the start of a linear or cosine optim.weight_decay_ramp", NULL },
     { "optim.decay", OPT_ENUM, AT(decay), "matrices", 0, 0, OPT_TUNABLE, "parameters with weight decay", decay_names },
     { "optim.beta1", OPT_F64, AT(beta1), "-1", -1, 0.999999, OPT_IDENTITY,
       "decay rate of the first moment; -1 means the optimizer's default: 0.9, with adafactor none", NULL },

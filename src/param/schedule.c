@@ -1,6 +1,7 @@
-/* schedule.c: the learning rate as a pure function of the updates and the tokens so far. */
+/* schedule.c: the learning rate and the weight decay as pure functions of updates, samples and tokens so far. */
+#include "param/schedule.h"
+
 #include "base/check.h"
-#include "param/optim.h"
 
 #include <math.h>
 
@@ -10,46 +11,117 @@ const char *const schedule_names[] = { [SCHEDULE_CONSTANT] = "constant",
                                        [SCHEDULE_INVERSE_SQRT] = "inverse_sqrt",
                                        [SCHEDULE_POLYNOMIAL] = "polynomial",
                                        [SCHEDULE_PLATEAU] = "plateau",
+                                       [SCHEDULE_WSD] = "wsd",
                                        NULL };
+const char *const decay_curve_names[] = { [CURVE_LINEAR] = "linear",
+                                          [CURVE_COSINE] = "cosine",
+                                          [CURVE_EXPONENTIAL] = "exponential",
+                                          [CURVE_MINUS_SQRT] = "minus_sqrt",
+                                          NULL };
+const char *const decay_ramp_names[] = {
+    [RAMP_CONSTANT] = "constant", [RAMP_LINEAR] = "linear", [RAMP_COSINE] = "cosine", NULL
+};
 
-/* Fraction of the decay that is done, 0 to 1. If the warm-up is counted in updates and the length in tokens, or the
- * reverse, the length of the warm-up is converted by the mean number of tokens per update so far. */
-static double decay_done(const Schedule *schedule, double updates, double tokens)
+static double count_of(ScheduleCounts counts, AmountUnit unit)
 {
-    double u = schedule->total_in_tokens ? tokens : updates, w = schedule->warmup;
-    if (schedule->warmup_in_tokens != schedule->total_in_tokens)
-        w *= schedule->total_in_tokens ? tokens / updates : updates / tokens;
-    return schedule->total > w ? fmin(1, (u - w) / (schedule->total - w)) : 1;
+    int64_t count = unit == UNIT_TOKENS ? counts.tokens : unit == UNIT_SAMPLES ? counts.samples : counts.updates;
+    return (double)count;
 }
 
-double schedule_lr(const Schedule *schedule, int64_t update, int64_t tokens)
+/* The span in another unit, by the mean size of the updates so far. */
+static double span_in(RunSpan span, AmountUnit unit, ScheduleCounts counts)
 {
-    double u = schedule->warmup_in_tokens ? (double)tokens : (double)update;
-    double w = schedule->warmup, peak = schedule->lr, floor = schedule->min_lr;
-    CHECK(update >= 1, "update %lld", (long long)update);
-    if (u <= w)
-        return peak * u / w;
+    return span.unit == unit ? span.value : span.value * (count_of(counts, unit) / count_of(counts, span.unit));
+}
 
-    double r = decay_done(schedule, (double)update, (double)tokens);
+/* Share, 0 to 1, of the way from `begin` to `end` that is done. */
+static double share_done(double now, double begin, double end)
+{
+    return end > begin ? fmin(1, fmax(0, (now - begin) / (end - begin))) : 1;
+}
+
+/* Share of the way from the end of the warm-up to schedule.total. */
+static double decay_done(const Schedule *schedule, ScheduleCounts counts)
+{
+    const RunSpan total = schedule->total;
+    return share_done(count_of(counts, total.unit), span_in(schedule->warmup, total.unit, counts), total.value);
+}
+
+static double stable_then_decay(const Schedule *schedule, ScheduleCounts counts)
+{
+    const RunSpan total = schedule->total;
+    const double begin = total.value - span_in(schedule->decay, total.unit, counts);
+    const double now = count_of(counts, total.unit), r = share_done(now, begin, total.value);
+    if (now <= begin)
+        return 1;
+    switch ((DecayCurve)schedule->curve) {
+    case CURVE_LINEAR:
+        return 1 - r;
+    case CURVE_COSINE:
+        return 0.5 * (1 + cos(M_PI * r));
+    case CURVE_EXPONENTIAL:
+        return 2 * pow(0.5, r) - 1;
+    case CURVE_MINUS_SQRT:
+        return 1 - sqrt(r);
+    }
+    CHECK(false, "curve %d", schedule->curve);
+}
+
+/* Period i begins where the periods before it end: after cycle (1 - growth^i) / (1 - growth), or i cycles. */
+static double restarted_cosine(const Schedule *schedule, ScheduleCounts counts)
+{
+    const RunSpan cycle = schedule->cycle;
+    const double growth = schedule->cycle_growth,
+                 u = count_of(counts, cycle.unit) - span_in(schedule->warmup, cycle.unit, counts);
+    double i = floor(growth == 1 ? u / cycle.value : log(1 - u / cycle.value * (1 - growth)) / log(growth));
+    double length = cycle.value * pow(growth, i),
+           begin = growth == 1 ? i * cycle.value : (1 - pow(growth, i)) / (1 - growth) * cycle.value;
+    double shrink = pow(schedule->cycle_shrink, i);
+    return shrink * (schedule->min_lr +
+                     (schedule->lr - schedule->min_lr) * 0.5 * (1 + cos(M_PI * share_done(u, begin, begin + length))));
+}
+
+double schedule_lr(const Schedule *schedule, ScheduleCounts counts)
+{
+    double u = count_of(counts, schedule->warmup.unit), w = schedule->warmup.value;
+    double peak = schedule->lr, floor = schedule->min_lr;
+    CHECK(counts.updates >= 1, "update %lld", (long long)counts.updates);
+    if (u <= w)
+        return schedule->init_lr + (peak - schedule->init_lr) * u / w;
+
+    double r = decay_done(schedule, counts);
     switch ((ScheduleKind)schedule->kind) {
     case SCHEDULE_CONSTANT:
         return peak;
     case SCHEDULE_LINEAR:
         return floor + (peak - floor) * (1 - r);
     case SCHEDULE_COSINE:
-        return floor + (peak - floor) * 0.5 * (1 + cos(M_PI * r));
+        return schedule->cycle.value > 0 ? restarted_cosine(schedule, counts)
+                                         : floor + (peak - floor) * 0.5 * (1 + cos(M_PI * r));
     case SCHEDULE_POLYNOMIAL:
         return floor + (peak - floor) * pow(1 - r, schedule->power);
     case SCHEDULE_PLATEAU:
         return fmax(floor, peak * schedule->scale);
     case SCHEDULE_INVERSE_SQRT:
         return fmax(floor, peak * sqrt(fmax(1, w) / u));
+    case SCHEDULE_WSD:
+        return floor + (peak - floor) * stable_then_decay(schedule, counts);
     }
     CHECK(false, "schedule %d", schedule->kind);
     return 0;
 }
 
-bool schedule_warmed_up(const Schedule *schedule, int64_t update, int64_t tokens)
+double schedule_weight_decay(const Schedule *schedule, ScheduleCounts counts)
 {
-    return (schedule->warmup_in_tokens ? (double)tokens : (double)update) >= schedule->warmup;
+    const RunSpan end = schedule->ramp_end;
+    const double from = schedule->weight_decay_start, to = schedule->weight_decay,
+                 r = share_done(count_of(counts, end.unit), 0, end.value);
+    if (schedule->ramp == RAMP_CONSTANT)
+        return to;
+    return from + (to - from) * (schedule->ramp == RAMP_LINEAR ? r : 0.5 * (1 + cos(M_PI * (1 - r))));
+}
+
+bool schedule_warmed_up(const Schedule *schedule, ScheduleCounts counts)
+{
+    return count_of(counts, schedule->warmup.unit) >= schedule->warmup.value;
 }

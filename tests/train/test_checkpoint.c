@@ -56,7 +56,8 @@ static void set_up(Fixture *f, gconstpointer data)
                              { 65536, 5, 3, 2, 1, 2 },
                              6,
                              3,
-                             2 };
+                             2,
+                             32 };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)

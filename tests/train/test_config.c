@@ -42,6 +42,89 @@ static void amounts_become_steps(void)
     config_clear(&config);
 }
 
+/* The published figures of a run of 300M samples: its iterations, samples consumed at three of them, and the iterations
+ * at which the batch grew. */
+static void a_batch_ramps_up_as_in_megatron(void)
+{
+    static const struct {
+        int64_t steps, samples;
+    } points[] = { { 29020, 10698064 }, { 33240, 15019344 }, { 43680, 25709904 }, { 23456, 5000528 } };
+    Config config;
+    BatchSchedule batches;
+    const char *const overrides[] = { "train.batch_rampup=16 16 5M samples", "train.batch=1024 samples",
+                                      "train.length=300M samples", NULL };
+    g_assert_true(load(&config, overrides, NULL));
+    g_assert_true(config_batch_schedule(&config, true, &batches, NULL));
+    g_assert_cmpint(batch_steps(&batches, 0, 300000000, true), ==, 311541);
+    g_assert_cmpint(batch_steps(&batches, 0, 300000000, false), ==, 311542);
+    for (size_t i = 0; i < G_N_ELEMENTS(points); i++)
+        g_assert_cmpint(batch_samples(&batches, points[i].steps), ==, points[i].samples);
+    g_assert_cmpint(batch_last_change(&batches), ==, 23456);
+    static const int64_t grown[] = { 4961, 7441, 9095 };
+    for (int i = 0; i < 3; i++) {
+        g_assert_cmpint(batch_at(&batches, batch_samples(&batches, grown[i] - 1), 0), ==, 16 * (i + 1));
+        g_assert_cmpint(batch_at(&batches, batch_samples(&batches, grown[i]), 0), ==, 16 * (i + 2));
+    }
+    g_assert_cmpint(config_batch_samples(&config), ==, 1024);
+    config_clear(&config);
+}
+
+/* Thresholds of 250B tokens; a bare threshold is in tokens, a bare batch in samples. */
+static void a_batch_schedule_counts_tokens_or_samples(void)
+{
+    Config config;
+    BatchSchedule batches;
+    const char *const tokens[] = { "train.batch_schedule=0:768 250B:1536", "data.input_length=4096", NULL };
+    g_assert_true(load(&config, tokens, NULL));
+    g_assert_true(config_batch_schedule(&config, true, &batches, NULL));
+    g_assert_cmpint(batch_at(&batches, 0, 249999999999), ==, 768);
+    g_assert_cmpint(batch_at(&batches, 0, 250000000000), ==, 1536);
+    g_assert_true(config_batch_schedule(&config, false, &batches, NULL)); /* Megatron-LM: 250B / 4096 samples */
+    g_assert_cmpint(batch_at(&batches, 61035155, 0), ==, 768);
+    g_assert_cmpint(batch_at(&batches, 61035156, 0), ==, 1536);
+    config_clear(&config);
+    const char *const samples[] = { "train.batch_schedule=0:8,20 samples:5 samples,30 samples:6", NULL };
+    g_assert_true(load(&config, samples, NULL));
+    g_assert_true(config_batch_schedule(&config, true, &batches, NULL)); /* 8 8 8 5 5 6 6: 0 8 16 24 29 34 40 */
+    g_assert_cmpint(batch_samples(&batches, 6), ==, 40);
+    g_assert_cmpint(batch_steps(&batches, 0, 29, false), ==, 4);
+    g_assert_cmpint(batches.smallest, ==, 5);
+    g_assert_cmpint(batches.largest, ==, 8);
+    config_clear(&config);
+    REFUSED("exclude each other", "train.batch_schedule=0:8,20 samples:4", "train.batch_rampup=8 8 1k samples");
+    REFUSED("write up to", "train.batch_schedule=0:8,20 samples:4,20 samples:8");
+    REFUSED("write up to", "train.batch_schedule=1 samples:8");
+    REFUSED("write up to", "train.batch_schedule=0:8,1k steps:16");
+    REFUSED("write up to", "train.batch_schedule=0:8,1k samples:0");
+    REFUSED("does not reach", "train.batch_rampup=16 48 5M samples", "train.batch=128 samples");
+    REFUSED("write the first batch", "train.batch_rampup=16 16");
+}
+
+/* With a batch that varies, amounts in samples are exact: they are not rounded to steps of the largest batch. */
+static void a_warm_up_in_samples_follows_the_ramp_up(void)
+{
+    Config config;
+    const char *const overrides[] = { "train.batch_rampup=16 16 5M samples",
+                                      "train.batch=1024 samples",
+                                      "train.length=300M samples",
+                                      "optim.warmup=216320 samples",
+                                      "optim.decay_until=126953126 samples",
+                                      "optim.lr=1e-4",
+                                      "optim.min_lr=1e-5",
+                                      "optim.schedule=cosine",
+                                      NULL };
+    g_assert_true(load(&config, overrides, NULL));
+    const Schedule schedule = config_schedule(&config, 0, true);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 108160, 1 }), 5e-5, 1e-17);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 216320, 1 }), 1e-4, 1e-17);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 126953126, 1 }), 1e-5, 1e-17);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 200000000, 1 }), 1e-5, 1e-17);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 10698064, 1 }), 9.849e-5, 5e-9);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 15019344, 1 }), 9.700e-5, 5e-9);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 25709904, 1 }), 9.131e-5, 5e-9);
+    config_clear(&config);
+}
+
 static void an_order_is_made_for_the_samples_of_the_run(void)
 {
     static const struct {
@@ -173,10 +256,10 @@ static void the_warm_up_is_counted_in_updates(void)
                                       NULL };
     g_assert_true(load(&config, overrides, NULL));
     Schedule schedule = config_schedule(&config, 6400, true);
-    g_assert_cmpfloat(schedule.warmup, ==, 10);
-    g_assert_cmpfloat(schedule.total, ==, 100);
-    g_assert_cmpfloat(schedule_lr(&schedule, 5, 5), ==, 0.5);
-    g_assert_cmpfloat(schedule_lr(&schedule, 55, 55), ==, 0.5);
+    g_assert_cmpfloat(schedule.warmup.value, ==, 10);
+    g_assert_cmpfloat(schedule.total.value, ==, 100);
+    g_assert_cmpfloat(schedule_lr(&schedule, (ScheduleCounts){ 5, 5, 5 }), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, (ScheduleCounts){ 55, 55, 55 }), ==, 0.5);
     config_clear(&config);
 }
 
@@ -187,16 +270,16 @@ static void amounts_in_tokens_are_counted_or_turned_into_steps(void)
                                       "train.length=6400k tokens", NULL };
     g_assert_true(load(&config, overrides, NULL));
     Schedule counted = config_schedule(&config, 0, true), steps = config_schedule(&config, 0, false);
-    g_assert_true(counted.warmup_in_tokens && counted.total_in_tokens);
-    g_assert_cmpfloat(counted.warmup, ==, 640e3);
-    g_assert_cmpfloat(counted.total, ==, 6400e3);
-    g_assert_false(steps.warmup_in_tokens || steps.total_in_tokens);
-    g_assert_cmpfloat(steps.warmup, ==, 100);
-    g_assert_cmpfloat(steps.total, ==, 1000);
+    g_assert_true(counted.warmup.unit == UNIT_TOKENS && counted.total.unit == UNIT_TOKENS);
+    g_assert_cmpfloat(counted.warmup.value, ==, 640e3);
+    g_assert_cmpfloat(counted.total.value, ==, 6400e3);
+    g_assert_true(steps.warmup.unit == UNIT_STEPS && steps.total.unit == UNIT_STEPS);
+    g_assert_cmpfloat(steps.warmup.value, ==, 100);
+    g_assert_cmpfloat(steps.total.value, ==, 1000);
     config.optim.warmup = (Amount){ 6, UNIT_PERCENT };
     counted = config_schedule(&config, 0, true);
-    g_assert_true(counted.warmup_in_tokens);
-    g_assert_cmpfloat(counted.warmup, ==, 384e3);
+    g_assert_true(counted.warmup.unit == UNIT_TOKENS);
+    g_assert_cmpfloat(counted.warmup.value, ==, 384e3);
     config_clear(&config);
 }
 
@@ -275,7 +358,7 @@ static void a_warm_up_is_a_share_of_the_length(void)
     const char *const overrides[] = { "optim.warmup=6%", "train.length=150 steps", "train.save_every=50%", NULL };
     g_assert_true(load(&config, overrides, NULL));
     Schedule schedule = config_schedule(&config, 0, true);
-    g_assert_cmpfloat(schedule.warmup, ==, 9);
+    g_assert_cmpfloat(schedule.warmup.value, ==, 9);
     g_assert_cmpint(config_steps(&config, config.train.save_every, 0), ==, 75);
     check_value(&config, "optim.warmup", "6%");
     config_clear(&config);
@@ -394,6 +477,9 @@ static void a_run_goes_on_in_its_precision(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/config/a_batch_ramps_up_as_in_megatron", a_batch_ramps_up_as_in_megatron);
+    g_test_add_func("/config/a_batch_schedule_counts_tokens_or_samples", a_batch_schedule_counts_tokens_or_samples);
+    g_test_add_func("/config/a_warm_up_in_samples_follows_the_ramp_up", a_warm_up_in_samples_follows_the_ramp_up);
     g_test_add_func("/config/amounts_become_steps", amounts_become_steps);
     g_test_add_func("/config/an_order_is_made_for_the_samples_of_the_run", an_order_is_made_for_the_samples_of_the_run);
     g_test_add_func("/config/names_of_other_programs_lead_to_options", names_of_other_programs_lead_to_options);

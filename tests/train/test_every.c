@@ -6,12 +6,17 @@ static Every of(double value, AmountUnit unit, bool count_tokens)
     return every_of(&config, (Amount){ value, unit }, 50, count_tokens);
 }
 
+static bool due(const Every *every, int64_t steps, int64_t tokens, int64_t step_tokens)
+{
+    return every_due(every, &(EveryCounts){ .steps = steps, .tokens = tokens, .step_tokens = step_tokens });
+}
+
 static void steps_samples_and_epochs_are_due_at_multiples(void)
 {
     const Every cases[] = { of(5, UNIT_STEPS, true), of(50, UNIT_SAMPLES, true), of(1, UNIT_EPOCHS, true) };
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         for (int64_t step = 1; step <= 20; step++)
-            g_assert_true(every_due(&cases[i], step, 1000 * step, 1000) == (step % 5 == 0));
+            g_assert_true(due(&cases[i], step, 1000 * step, 1000) == (step % 5 == 0));
 }
 
 /* Steps of 700 to 1300 tokens; in full rows 5000 tokens would be 5 steps. */
@@ -22,10 +27,10 @@ static void tokens_are_due_where_their_count_passes_a_multiple(void)
     for (int64_t step = 1; step <= 200; step++) {
         int64_t more = 700 + step * 37 % 600;
         tokens += more;
-        bool due = every_due(&every, step, tokens, more);
-        g_assert_true(due == (tokens / 5000 > (tokens - more) / 5000));
-        passed += due;
-        g_assert_true(every_due(&by_capacity, step, tokens, more) == (step % 5 == 0));
+        bool is_due = due(&every, step, tokens, more);
+        g_assert_true(is_due == (tokens / 5000 > (tokens - more) / 5000));
+        passed += is_due;
+        g_assert_true(due(&by_capacity, step, tokens, more) == (step % 5 == 0));
     }
     g_assert_cmpint(passed, ==, tokens / 5000);
 }
@@ -34,19 +39,19 @@ static void a_time_is_due_once_it_has_passed(void)
 {
     Every soon = of(1e-6, UNIT_SECONDS, true), late = of(1e6, UNIT_SECONDS, true);
     g_usleep(10);
-    g_assert_true(every_due(&soon, 1, 1, 1));
-    g_assert_false(every_due(&late, 1, 1, 1));
+    g_assert_true(due(&soon, 1, 1, 1));
+    g_assert_false(due(&late, 1, 1, 1));
     late.last -= 2e6;
-    g_assert_true(every_due(&late, 1, 1, 1));
+    g_assert_true(due(&late, 1, 1, 1));
     every_done(&late);
-    g_assert_false(every_due(&late, 1, 1, 1));
+    g_assert_false(due(&late, 1, 1, 1));
 }
 
 static void nothing_is_due_every_0(void)
 {
     Every never[] = { of(0, UNIT_STEPS, true), of(0, UNIT_TOKENS, true), of(0, UNIT_SECONDS, true) };
     for (size_t i = 0; i < G_N_ELEMENTS(never); i++)
-        g_assert_false(every_due(&never[i], 10, 1000, 1000));
+        g_assert_false(due(&never[i], 10, 1000, 1000));
 }
 
 int main(int argc, char **argv)

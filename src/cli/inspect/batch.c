@@ -175,10 +175,13 @@ static bool print_rows(Loader *loader, const Tokenizer *tok, int64_t first, int6
 }
 
 /* Prints the batch of a step; with --valid, of the first held-out set. */
-static bool show_rows(const Config *config, const Tokenizer *tok, int64_t samples, GError **error)
+static bool show_rows(const Config *config, const Tokenizer *tok, GError **error)
 {
     uint64_t seed = (uint64_t)config->run.seed;
-    int64_t first = (step - 1) * samples, n = max_samples > 0 ? MIN(max_samples, samples) : samples;
+    BatchSchedule batches;
+    config_batch_schedule(config, true, &batches, NULL);
+    const int64_t first = batch_samples(&batches, step - 1), samples = batch_samples(&batches, step) - first,
+                  n = max_samples > 0 ? MIN(max_samples, samples) : samples;
     if (held_out) {
         g_autoptr(GPtrArray) sets = heldout_sets_open(&config->data, tok, seed, error);
         if (sets && sets->len == 0)
@@ -200,7 +203,7 @@ static bool show_batch(const Config *config, GError **error)
     if (step > INT64_MAX / samples)
         return fail_user(error, "--step %" PRId64 ": too large", step);
     g_autoptr(Tokenizer) tok = config_open_tokenizer(config, error);
-    return tok && show_rows(config, tok, samples, error);
+    return tok && show_rows(config, tok, error);
 }
 
 bool inspect_batch(int argc, char **argv, GError **error)

@@ -29,6 +29,7 @@ typedef struct TrainState {
     int64_t stale;              /* evaluations since the best one */
     int64_t plateau;            /* evaluations since the best one or the last drop of the plateau schedule */
     int64_t drops;              /* drops of the plateau schedule */
+    int64_t update_samples;     /* samples of the updates: of all steps but the skipped ones */
 } TrainState;
 
 /* The objects that checkpoint_save writes and that checkpoint_load fills. If parameters are sharded over ranks, every

@@ -32,6 +32,7 @@ const StateField state_fields[] = {
     { "best_data", ROW(best_data), STATE_HASH, false, 0 },
     { "stale", ROW(stale), STATE_COUNT, false, 0 },
     { "plateau", ROW(plateau), STATE_COUNT, false, 0 },
+    { "update_samples", ROW(update_samples), STATE_COUNT, false, -1 },
     { "drops", ROW(drops), STATE_COUNT, false, 0 },
     { "evaluated", ROW(evaluated), STATE_COUNT, false, -1 },
     { "evaluation_left", ROW(evaluation_left), STATE_COUNT, false, 0 },

@@ -4,12 +4,23 @@
 #include <math.h>
 #include <string.h>
 
+/* The schedule of a checked configuration. */
+static BatchSchedule batches_of(const Config *config, bool count_tokens)
+{
+    BatchSchedule batches;
+    config_batch_schedule(config, count_tokens, &batches, NULL);
+    return batches;
+}
+
 int64_t config_batch_samples(const Config *config)
 {
-    double samples = config->train.batch.value;
-    if (config->train.batch.unit == UNIT_TOKENS)
-        samples /= (double)config->data.input_length;
-    return MAX(1, (int64_t)samples);
+    return batches_of(config, true).largest;
+}
+
+bool config_batch_varies(const Config *config)
+{
+    const BatchSchedule batches = batches_of(config, true);
+    return batch_varies(&batches);
 }
 
 int config_ranks(const Config *config)
@@ -60,14 +71,20 @@ int64_t config_share(Amount amount, int64_t total)
     return (int64_t)ceil(amount.value * (double)total / 100);
 }
 
+bool config_drops_rest(const Config *config)
+{
+    return config->data.compat == COMPAT_MEGATRON && config_batch_varies(config);
+}
+
 int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
 {
-    int64_t samples = config_samples(config, amount, epoch_samples), batch = config_batch_samples(config);
+    int64_t samples = config_samples(config, amount, epoch_samples);
+    const BatchSchedule batches = batches_of(config, true);
     if (amount.unit == UNIT_STEPS)
         return (int64_t)amount.value;
     if (amount.unit == UNIT_PERCENT)
         return config_share(amount, config_steps(config, config->train.length, epoch_samples));
-    return samples < 0 ? -1 : (samples + batch - 1) / batch;
+    return samples < 0 ? -1 : batch_steps(&batches, 0, samples, config_drops_rest(config));
 }
 
 double config_tokens(const Config *config, Amount amount)
@@ -119,22 +136,45 @@ float *config_class_weights(const Config *config, GError **error)
     return g_steal_pointer(&weights);
 }
 
+/* The amount as a length of the schedule. */
+static RunSpan span_of(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens)
+{
+    const Amount length = config->train.length;
+    const double tokens = count_tokens ? config_tokens(config, amount) : 0;
+    if (tokens > 0)
+        return (RunSpan){ tokens, UNIT_TOKENS };
+    if (amount.unit == UNIT_PERCENT && length.unit != UNIT_STEPS && config_batch_varies(config)) {
+        double samples = (double)config_samples(config, length, epoch_samples);
+        return (RunSpan){ ceil(samples * amount.value / 100), UNIT_SAMPLES };
+    }
+    const int64_t samples = config_samples(config, amount, epoch_samples);
+    if (samples > 0 && config_batch_varies(config))
+        return (RunSpan){ (double)samples, UNIT_SAMPLES };
+    return (RunSpan){ (double)config_steps(config, amount, epoch_samples), UNIT_STEPS };
+}
+
 Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens)
 {
     const OptimConfig *optim = &config->optim;
-    Amount warmup = optim->warmup, length = config->train.length;
+    const RunSpan run = span_of(config, config->train.length, epoch_samples, count_tokens);
     Schedule schedule = { .kind = optim->schedule,
                           .lr = optim->lr,
                           .min_lr = optim->min_lr,
+                          .init_lr = optim->init_lr,
                           .power = optim->power,
                           .scale = 1,
-                          .warmup = (double)config_steps(config, warmup, epoch_samples),
-                          .total = (double)config_steps(config, length, epoch_samples) };
-    schedule.warmup_in_tokens = count_tokens && config_tokens(config, warmup) > 0;
-    if (schedule.warmup_in_tokens)
-        schedule.warmup = config_tokens(config, warmup);
-    schedule.total_in_tokens = count_tokens && config_tokens(config, length) > 0;
-    if (schedule.total_in_tokens)
-        schedule.total = config_tokens(config, length);
+                          .warmup = span_of(config, optim->warmup, epoch_samples, count_tokens),
+                          .total = run,
+                          .decay = span_of(config, optim->decay_length, epoch_samples, count_tokens),
+                          .curve = optim->decay_curve,
+                          .cycle = span_of(config, optim->cycle, epoch_samples, count_tokens),
+                          .cycle_growth = optim->cycle_growth,
+                          .cycle_shrink = optim->cycle_shrink,
+                          .ramp = optim->weight_decay_ramp,
+                          .weight_decay_start = optim->weight_decay_start,
+                          .weight_decay = optim->weight_decay,
+                          .ramp_end = run };
+    if (optim->decay_until.value > 0)
+        schedule.total = span_of(config, optim->decay_until, epoch_samples, count_tokens);
     return schedule;
 }

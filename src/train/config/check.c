@@ -140,6 +140,31 @@ static bool check_zero(const Config *config, GError **error)
                             "state; choose one");
 }
 
+static bool check_schedule(const Config *config, GError **error)
+{
+    const OptimConfig *optim = &config->optim;
+    const Amount length = config->train.length;
+    const int kind = optim->schedule;
+    if (!check_steps("optim.warmup", optim->warmup, length, error) ||
+        !check_steps("optim.decay_until", optim->decay_until, length, error) ||
+        !check_steps("optim.cycle", optim->cycle, length, error) ||
+        (kind == SCHEDULE_WSD && !check_steps("optim.decay_length", optim->decay_length, length, error)))
+        return false;
+    if (length.unit != UNIT_SECONDS)
+        return true;
+    if (optim->weight_decay_ramp != RAMP_CONSTANT)
+        return fail_user(error, "train.length is a time, but optim.weight_decay_ramp needs to know the last step; give "
+                                "the length in steps, samples, tokens or epochs");
+    const bool decays = kind == SCHEDULE_LINEAR || kind == SCHEDULE_POLYNOMIAL || kind == SCHEDULE_WSD ||
+                        (kind == SCHEDULE_COSINE && optim->cycle.value == 0);
+    return !decays || optim->decay_until.value > 0 ||
+           fail_user(error,
+                     "train.length is a time, but optim.schedule %s needs to know its last step; give the length in "
+                     "steps, samples, tokens or epochs, set optim.decay_until, or choose plateau, constant or "
+                     "inverse_sqrt",
+                     schedule_names[kind]);
+}
+
 bool config_check(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;
@@ -148,9 +173,10 @@ bool config_check(const Config *config, GError **error)
                                 "tokens, epochs or a time");
     if (!compute_device_check(train->device, error))
         return fail_context(error, "train.device");
-    if (!check_batch("train.batch", train->batch, error) ||
+    BatchSchedule batches;
+    if (!check_batch("train.batch", train->batch, error) || !config_batch_schedule(config, true, &batches, error) ||
         !check_batch("train.micro_batch", train->micro_batch, error) || !check_examples(config, error) ||
-        !check_zero(config, error) || !check_steps("optim.warmup", config->optim.warmup, train->length, error) ||
+        !check_zero(config, error) || !check_schedule(config, error) ||
         !check_every("train.log_every", train->log_every, train->length, error) ||
         !check_every("train.eval_every", train->eval_every, train->length, error) ||
         !check_every("train.save_every", train->save_every, train->length, error) ||
@@ -169,14 +195,6 @@ bool config_check(const Config *config, GError **error)
                          " tokens are more than a microbatch may have (%d tokens); a smaller train.micro_batch gives "
                          "the same train.batch",
                          config_micro_samples(config), config->data.input_length, MAX_ROWS);
-    int kind = config->optim.schedule;
-    bool decays = kind != SCHEDULE_CONSTANT && kind != SCHEDULE_INVERSE_SQRT && kind != SCHEDULE_PLATEAU;
-    if (train->length.unit == UNIT_SECONDS && decays)
-        return fail_user(
-            error,
-            "train.length is a time, but optim.schedule %s needs to know its last step; give the length in "
-            "steps, samples, tokens or epochs, or choose plateau, constant or inverse_sqrt",
-            schedule_names[config->optim.schedule]);
     return model_config_check(&config->model, error);
 }
 

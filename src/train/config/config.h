@@ -26,6 +26,8 @@ typedef struct TokenizerConfig {
 
 typedef struct TrainConfig {
     Amount length, batch, micro_batch;
+    char *batch_rampup, *batch_schedule; /* the texts of BatchSchedule; "" means that train.batch is the batch of all
+                                            steps */
     Amount log_every, eval_every, save_every, save_within; /* periods; save_within: longest time between checkpoints */
     int64_t eval_samples; /* samples per held-out set, and examples of the task, in an evaluation; 0 means all */
     char *best;           /* "loss", or the name of a metric of the task's scores (eval/task_scores.h) */
@@ -111,6 +113,9 @@ void config_fit_task(Config *config, char **overrides, int n_overrides);
 /* Compares the configuration with RUN/config.yaml, if that exists. It is an error if an option of class IDENTITY
  * differs, except paths of datasets. Every other difference is logged and appended to `changes` (char *, g_free). */
 bool config_check_run(const Config *config, GPtrArray *changes, GError **error);
+/* With optim.on_change=keep, sets the options of the learning rate and of weight decay to the values in RUN/config.yaml,
+ * if that exists; with refuse it is an error if one of them differs. */
+bool config_settle_schedule(Config *config, GError **error);
 /* Writes RUN/config.yaml, with absolute paths, and copies the tokenizer into the run directory. */
 bool config_save_run(const Config *config, const Tokenizer *tok, GError **error);
 
@@ -150,9 +155,43 @@ bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error);
  * token is used, and about tokens that the exported model will lack. */
 bool config_check_tokens(const Config *config, const Tokenizer *tok, GError **error);
 
+/* ---- batches ---- */
+
+#define BATCH_STAGES 32
+typedef struct BatchStage {
+    int64_t from, samples; /* the batch is `samples` from here on, in samples or tokens read so far */
+} BatchStage;
+
+/* The samples of each step, as a function of the samples and tokens read before it: a constant, a ramp-up or stages. */
+typedef struct BatchSchedule {
+    int64_t smallest, largest;      /* of all steps */
+    int64_t start, increment, ramp; /* ramp-up: first batch, increment, samples over which it grows to `largest`; ramp 0
+                                       means none */
+    BatchStage stages[BATCH_STAGES];
+    int n;                /* stages; 0 means none */
+    bool in_tokens;       /* stages begin at tokens read, not at samples */
+    int64_t input_length; /* tokens of a sample, for estimates */
+} BatchSchedule;
+
+/* The schedule that train.batch, train.batch_rampup and train.batch_schedule give. count_tokens: stages in tokens count
+ * the tokens read; otherwise every sample counts as data.input_length tokens. The formula of the ramp-up is that of
+ * Megatron-LM's --rampup-batch-size. */
+bool config_batch_schedule(const Config *config, bool count_tokens, BatchSchedule *batches, GError **error);
+bool batch_varies(const BatchSchedule *batches);
+/* Samples of the step that follows after so many samples and tokens. */
+int64_t batch_at(const BatchSchedule *batches, int64_t samples, int64_t tokens);
+/* Steps from `first` samples until at least `end` samples are read; whole: without the last one if it reads more. This
+ * function and the next two are exact unless stages are in tokens; then they take every sample as input_length tokens.
+ */
+int64_t batch_steps(const BatchSchedule *batches, int64_t first, int64_t end, bool whole);
+/* Samples of the first `steps` steps of a run, at most 10^18 and the step that reaches it. */
+int64_t batch_samples(const BatchSchedule *batches, int64_t steps);
+/* Steps before the batch has its last value. */
+int64_t batch_last_change(const BatchSchedule *batches);
+
 /* ---- amounts ---- */
 
-int64_t config_batch_samples(const Config *config); /* samples per step */
+int64_t config_batch_samples(const Config *config); /* samples of the largest step */
 int64_t config_micro_samples(const Config *config); /* samples per microbatch */
 int config_ranks(const Config *config);             /* ranks that train together, or are planned to; at least 1 */
 int config_data_ranks(const Config *config);        /* ranks that have different samples: config_ranks / tensor */
@@ -180,8 +219,12 @@ Model *config_open_model(const Config *config, Device *dev, GError **error);
 float *config_class_weights(const Config *config, GError **error);
 /* Whether train.class_weights is "balanced" (train/class_weights.h). */
 bool config_balances_classes(const Config *config);
-/* The learning-rate schedule. count_tokens: compare amounts in tokens with the tokens read so far; otherwise
- * config_steps converts them to steps. */
+/* Whether the batch changes during the run: then amounts in samples are counted in samples, else in steps. */
+bool config_batch_varies(const Config *config);
+/* Whether a last step that would read more samples than train.length is left out, as by Megatron-LM's ramp-up. */
+bool config_drops_rest(const Config *config);
+/* The learning-rate schedule. count_tokens: compare amounts in tokens with the tokens read so far; otherwise they are
+ * converted to steps. Amounts in samples and epochs are converted to steps too, unless the batch varies. */
 Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens);
 /* Warns about settings that are allowed but probably not intended. warmup: warm-up in steps; total: steps of the run,
  * -1 means unknown; epoch_samples: samples in an epoch of the training set, 0 means unknown. */

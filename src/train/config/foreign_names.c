@@ -33,6 +33,8 @@ const OptionForeignName config_foreign_names[] = {
     { "epsilon2", "optim.eps2", NULL },
     { "batch_size", "train.batch", "128 samples" },
     { "global_batch_size", "train.batch", "128 samples" },
+    { "rampup_batch_size", "train.batch_rampup", "16 16 5M samples" },
+    { "step_batch_size_schedule", "train.batch_schedule", "0:768 250B tokens:1536" },
     { "train_batch_size", "train.batch", "128 samples" },
     { "max_tokens", "train.micro_batch", "4096 tokens" },
     { "micro_batch_size", "train.micro_batch", "8 samples" },

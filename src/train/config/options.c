@@ -23,12 +23,22 @@ static const OptionRow tokenizer_options[] = {
       NULL },
 };
 
+static const char *const rampup_keys[] = { "start", "increment", "over", NULL };
+static const char *const stage_keys[] = { "from", "batch", NULL };
 #define ROW(field) offsetof(TrainConfig, field)
 static const OptionRow train_options[] = {
     { "train.length", OPT_AMOUNT, ROW(length), "10k steps", 0, 1e18, OPT_TUNABLE,
       "length of training, such as 10k steps, 5B tokens, 3 epochs or 12h", NULL },
     { "train.batch", OPT_AMOUNT, ROW(batch), "128 samples", 1, 1e12, OPT_TUNABLE,
       "samples or tokens of a step, over all its microbatches", NULL },
+    { "train.batch_rampup", OPT_LIST, ROW(batch_rampup), "", 0, 0, OPT_TUNABLE,
+      "the batch grows to train.batch during the run: first batch, increment, and the samples over which it grows, "
+      "such as 16 16 5M samples; empty means that it does not grow",
+      rampup_keys },
+    { "train.batch_schedule", OPT_LIST, ROW(batch_schedule), "", 0, 0, OPT_TUNABLE,
+      "batches in place of train.batch, each with the tokens or samples after which it begins, such as 0:768 250B "
+      "tokens:1536; empty means none",
+      stage_keys },
     { "train.micro_batch", OPT_AMOUNT, ROW(micro_batch), "8 samples", 1, 1e9, OPT_TUNABLE,
       "samples or tokens computed at once; gradients are accumulated over the microbatches of a step", NULL },
     { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE,

@@ -118,6 +118,56 @@ static bool compare_config(const Config *saved, const Config *config, GPtrArray 
     return true;
 }
 
+/* The options that optim.on_change is about. */
+static const char *const schedule_options[] = {
+    "optim.lr",
+    "optim.min_lr",
+    "optim.init_lr",
+    "optim.schedule",
+    "optim.warmup",
+    "optim.decay_until",
+    "optim.decay_length",
+    "optim.decay_curve",
+    "optim.cycle",
+    "optim.cycle_growth",
+    "optim.cycle_shrink",
+    "optim.power",
+    "optim.weight_decay",
+    "optim.weight_decay_ramp",
+    "optim.weight_decay_start",
+    "optim.plateau_factor",
+    "optim.plateau_patience",
+};
+
+/* With optim.on_change=keep sets the option to its saved value, and says so; with refuse it is an error. */
+static bool settle_option(const Config *saved, Config *config, const OptionRow *row, GError **error)
+{
+    g_autofree char *was = shown(saved, row), *is = shown(config, row);
+    if (strcmp(was, is) == 0)
+        return true;
+    if (config->optim.on_change == CHANGE_REFUSE)
+        return fail_user(error,
+                         "%s is a run with %s: %s, this configuration has %s, and optim.on_change is refuse; set it "
+                         "back, or choose override or keep",
+                         config->run.dir, row->name, was, is);
+    log_info("%s stays %s, not %s (optim.on_change=keep)", row->name, was, is);
+    g_autoptr(GPtrArray) settings = option_settings_new();
+    option_settings_add(settings, row->name, was, "the run's config.yaml");
+    return options_apply(config_options(), config, settings, error);
+}
+
+bool config_settle_schedule(Config *config, GError **error)
+{
+    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
+    g_auto(Config) saved = { 0 };
+    if (config->optim.on_change == CHANGE_OVERRIDE || !g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    bool settled = config_load(&saved, path, NULL, 0, error);
+    for (size_t i = 0; settled && i < G_N_ELEMENTS(schedule_options); i++)
+        settled = settle_option(&saved, config, options_find(config_options(), schedule_options[i]), error);
+    return settled;
+}
+
 bool config_check_run(const Config *config, GPtrArray *changes, GError **error)
 {
     g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);

@@ -8,21 +8,32 @@ Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool 
     Every every = { .unit = amount.unit, .value = amount.value, .last = clock_seconds() };
     if (amount.unit == UNIT_SECONDS)
         return every;
-    double tokens = count_tokens ? config_tokens(config, amount) : 0;
-    every.unit = tokens > 0 ? UNIT_TOKENS : UNIT_STEPS;
-    every.value = tokens > 0 ? tokens : (double)config_steps(config, amount, epoch_samples);
+    const double tokens = count_tokens ? config_tokens(config, amount) : 0;
+    const int64_t samples = config_batch_varies(config) ? config_samples(config, amount, epoch_samples) : 0;
+    every.unit = tokens > 0 ? UNIT_TOKENS : samples > 0 ? UNIT_SAMPLES : UNIT_STEPS;
+    every.value = tokens > 0    ? tokens
+                  : samples > 0 ? (double)samples
+                                : (double)config_steps(config, amount, epoch_samples);
     return every;
 }
 
-bool every_due(const Every *every, int64_t steps, int64_t tokens, int64_t step_tokens)
+/* Whether a count passed a multiple of the period when it grew by `more`. */
+static bool passes(double value, int64_t count, int64_t more)
+{
+    return floor((double)count / value) > floor((double)(count - more) / value);
+}
+
+bool every_due(const Every *every, const EveryCounts *counts)
 {
     if (every->value <= 0)
         return false;
     if (every->unit == UNIT_SECONDS)
         return clock_seconds() - every->last >= every->value;
     if (every->unit == UNIT_TOKENS)
-        return floor((double)tokens / every->value) > floor((double)(tokens - step_tokens) / every->value);
-    return steps % (int64_t)every->value == 0;
+        return passes(every->value, counts->tokens, counts->step_tokens);
+    if (every->unit == UNIT_SAMPLES)
+        return passes(every->value, counts->samples, counts->step_samples);
+    return counts->steps % (int64_t)every->value == 0;
 }
 
 void every_done(Every *every)

@@ -5,16 +5,22 @@
 #include "train/config/config.h"
 
 typedef struct Every {
-    AmountUnit unit; /* UNIT_STEPS, UNIT_TOKENS or UNIT_SECONDS */
+    AmountUnit unit; /* UNIT_STEPS, UNIT_SAMPLES, UNIT_TOKENS or UNIT_SECONDS */
     double value;    /* period; 0 means never */
     double last;     /* clock_seconds() of the last occurrence */
 } Every;
 
-/* Makes a period from an option's amount. Amounts in samples and epochs are converted to steps; amounts in tokens too,
- * unless count_tokens is set. epoch_samples: samples in an epoch of the training set. A period in seconds starts at
- * this call. */
+/* What a run has read, and what its last step has read. */
+typedef struct EveryCounts {
+    int64_t steps, samples, tokens;
+    int64_t step_samples, step_tokens;
+} EveryCounts;
+
+/* Makes a period from an option's amount. Amounts in samples and epochs are converted to steps, unless the batch
+ * varies; amounts in tokens too, unless count_tokens is set. epoch_samples: samples in an epoch of the training set. A
+ * period in seconds starts at this call. */
 Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens);
-/* Whether a period has ended. steps, tokens: of the run so far; step_tokens: tokens of the last step. */
-bool every_due(const Every *every, int64_t steps, int64_t tokens, int64_t step_tokens);
+/* Whether a period has ended in the last step. */
+bool every_due(const Every *every, const EveryCounts *counts);
 /* To be called after each action: the next period in seconds starts at this call. */
 void every_done(Every *every);

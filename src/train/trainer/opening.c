@@ -32,49 +32,79 @@ static bool open_loaders(Trainer *t, GError **error)
         return false;
     if (!(t->valid = heldout_sets_open(data, t->tok, seed, error)))
         return false;
-    t->samples = config_batch_samples(&t->config);
+    t->samples = config_batch_samples(&t->config); /* the largest, for which memory is taken */
     t->micro = config_micro_samples(&t->config);
     t->loss_scale = t->config.loss_scale;
     return loss_scale_resolve(&t->loss_scale, (t->samples + t->micro - 1) / t->micro, error) && ranks_divide(t, error);
 }
 
-/* Converts the configured amounts to steps. A length in samples includes the samples of earlier steps with another
- * batch size. Amounts in tokens count the tokens read, unless the run started under the older rule
+/* Sets the end of the run: steps, samples or tokens. A length in samples includes the samples of earlier steps with
+ * another batch size. Amounts in tokens count the tokens read, unless the run started under the older rule
  * (tokens_by_capacity). */
-static void plan_steps(Trainer *t)
+static void plan_length(Trainer *t, bool count_tokens)
+{
+    const Config *config = &t->config;
+    const Amount length = config->train.length;
+    const int64_t epoch = loader_epoch_samples(t->train), samples = config_samples(config, length, epoch);
+    t->total = config_steps(config, length, epoch);
+    if (count_tokens && config_tokens(config, length) > 0) {
+        t->total = -1;
+        t->total_tokens = length.value;
+    } else if (samples >= 0 && t->batches.in_tokens) {
+        t->total = -1;
+        t->total_samples = samples;
+    } else if (samples >= 0) {
+        t->total = t->state.attempts + batch_steps(&t->batches, t->state.samples, samples, config_drops_rest(config));
+    }
+}
+
+/* Makes the schedule. Shares of a length are shares of the steps that the run really has. */
+static void plan_schedule(Trainer *t, bool count_tokens)
+{
+    const OptimConfig *optim = &t->config.optim;
+    Schedule *schedule = &t->schedule;
+    const struct {
+        RunSpan *span;
+        Amount amount;
+    } shares[] = { { &schedule->warmup, optim->warmup },
+                   { &schedule->total, optim->decay_until },
+                   { &schedule->decay, optim->decay_length },
+                   { &schedule->cycle, optim->cycle } };
+    *schedule = config_schedule(&t->config, loader_epoch_samples(t->train), count_tokens);
+    for (size_t i = 0; i < G_N_ELEMENTS(shares); i++)
+        if (t->total >= 0 && shares[i].amount.unit == UNIT_PERCENT && shares[i].span->unit == UNIT_STEPS)
+            shares[i].span->value = (double)config_share(shares[i].amount, t->total);
+    if (t->total >= 0 && optim->decay_until.value == 0 && schedule->total.unit == UNIT_STEPS)
+        schedule->total.value = (double)t->total;
+    if (t->total >= 0 && schedule->ramp_end.unit == UNIT_STEPS)
+        schedule->ramp_end.value = (double)t->total;
+    trainer_scale_rate(t);
+}
+
+static bool plan_steps(Trainer *t, GError **error)
 {
     const TrainConfig *train = &t->config.train;
-    bool count_tokens = !t->state.tokens_by_capacity;
-    int64_t epoch = loader_epoch_samples(t->train), samples = config_samples(&t->config, train->length, epoch);
-    t->total = config_steps(&t->config, train->length, epoch);
-    if (samples >= 0)
-        t->total = t->state.attempts + (MAX(samples - t->state.samples, 0) + t->samples - 1) / t->samples;
-    t->schedule = config_schedule(&t->config, epoch, count_tokens);
-    if (t->schedule.total_in_tokens) {
-        t->total = -1;
-        t->total_tokens = train->length.value;
-    } else {
-        t->schedule.total = (double)t->total;
-        if (t->config.optim.warmup.unit == UNIT_PERCENT)
-            t->schedule.warmup = (double)config_share(t->config.optim.warmup, t->total);
-    }
+    const bool count_tokens = !t->state.tokens_by_capacity;
+    const int64_t epoch = loader_epoch_samples(t->train);
+    if (!trainer_plan_batch(t, error))
+        return false;
+    plan_length(t, count_tokens);
+    plan_schedule(t, count_tokens);
     t->log_every = every_of(&t->config, train->log_every, epoch, count_tokens);
     t->eval_every = every_of(&t->config, train->eval_every, epoch, count_tokens);
     t->save_every = every_of(&t->config, train->save_every, epoch, count_tokens);
     if (train->save_every.unit != UNIT_SECONDS)
         t->save_within = every_of(&t->config, train->save_within, epoch, count_tokens);
-    trainer_scale_rate(t);
     t->started = clock_seconds();
     t->first_step = t->window_step = t->state.attempts;
+    t->first_samples = t->state.samples;
     t->first_tokens = t->state.tokens;
+    return true;
 }
 
 static void report_mixture(const Trainer *t)
 {
-    int64_t samples = t->total * t->samples;
-    if (t->total_tokens > 0)
-        samples = config_samples(&t->config, t->config.train.length, 0);
-    g_autoptr(GPtrArray) lines = mixture_report(t->train, MAX(samples, -1));
+    g_autoptr(GPtrArray) lines = mixture_report(t->train, trainer_run_samples(t));
     for (guint i = 0; i < lines->len; i++)
         log_info("%s", (char *)lines->pdata[i]);
 }
@@ -97,8 +127,7 @@ static bool open_model(Trainer *t, GError **error)
     if (!model_reserve(t->model, (int32_t)t->micro, enc_len, dec_len, &t->loss, NULL, error))
         return false;
     double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
-    t->step_flops = model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len, share) * (double)t->samples /
-                    (double)t->micro;
+    t->sample_flops = model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len, share) / (double)t->micro;
     if ((t->optimizer = optimizer_open(model_params(t->model), &config->optim, error)) == NULL)
         return false;
     gemm_peak_open(&t->gemm_peak, t->dev); /* last: its matrices are no part of the plan, so none of what is reserved */
@@ -148,9 +177,10 @@ static bool open_directory(Trainer *t, GError **error)
     g_autofree char *log = g_build_filename(dir, "log.txt", NULL);
     t->changes = g_ptr_array_new_with_free_func(g_free);
     if (comm_rank(t->ranks) > 0)
-        return open_own_log(t, error) && config_check_run(&t->config, t->changes, error);
+        return open_own_log(t, error) && config_settle_schedule(&t->config, error) &&
+               config_check_run(&t->config, t->changes, error);
     return (t->lock >= 0 || run_lock(dir, &t->lock, error)) && log_to_file(log, error) &&
-           config_check_run(&t->config, t->changes, error);
+           config_settle_schedule(&t->config, error) && config_check_run(&t->config, t->changes, error);
 }
 
 /* A run with steps left needs disk space for a checkpoint. Folders that interrupted saves left behind go first. */
@@ -222,7 +252,7 @@ static void advise(const Trainer *t)
     config_advise(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length, epoch);
     trainer_note_table(t);
     if (t->total > 0)
-        mixture_advise(t->train, t->total * t->samples);
+        mixture_advise(t->train, trainer_run_samples(t));
 }
 
 static bool save_run(const Trainer *t, GError **error)
@@ -251,8 +281,8 @@ bool trainer_open(Trainer *t, GError **error)
         !trainer_resume(t, error))
         return false;
     start_decoders(t);
-    plan_steps(t);
-    if (!trainer_open_scores(t, error) || !check_evaluated(t, error))
+    const int64_t micro = t->micro, accum = t->accum; /* of the largest batch */
+    if (!plan_steps(t, error) || !trainer_open_scores(t, error) || !check_evaluated(t, error))
         return false;
     trainer_plan_best(t);
     if (!ranks_meet(t, error) || (first && !save_run(t, error)))
@@ -261,8 +291,8 @@ bool trainer_open(Trainer *t, GError **error)
         return comm_check(t->ranks, error);
     advise(t);
     report_mixture(t);
-    t->prefetch = prefetch_open(t->train, t->micro, PREFETCH_DEPTH, (PrefetchShare){ t->own_samples, t->samples });
-    t->batch = g_new0(const Batch *, t->accum);
+    t->prefetch = prefetch_open(t->train, micro, PREFETCH_DEPTH, (PrefetchShare){ t->own_samples, t->samples });
+    t->batch = g_new0(const Batch *, accum);
     trainer_look(t);
     return open_metrics(t, error);
 }

@@ -16,6 +16,8 @@ bool trainer_finished(const Trainer *t)
         return true;
     if (t->total_tokens > 0)
         return (double)t->state.tokens >= t->total_tokens;
+    if (t->total_samples > 0)
+        return t->state.samples >= t->total_samples;
     if (t->total >= 0)
         return t->state.attempts >= t->total;
     return t->seen & SEEN_TIME_UP;
@@ -23,7 +25,9 @@ bool trainer_finished(const Trainer *t)
 
 static unsigned if_due(const Trainer *t, const Every *every, unsigned seen)
 {
-    return every_due(every, t->state.attempts, t->state.tokens, t->step_tokens) ? seen : 0;
+    const TrainState *state = &t->state;
+    const EveryCounts counts = { state->attempts, state->samples, state->tokens, t->step_samples, t->step_tokens };
+    return every_due(every, &counts) ? seen : 0;
 }
 
 void trainer_look(Trainer *t)
@@ -31,7 +35,7 @@ void trainer_look(Trainer *t)
     unsigned stop = comm_max(t->ranks, stop_requested()) ? SEEN_STOP : 0;
     unsigned seen = if_due(t, &t->log_every, SEEN_LOG) | if_due(t, &t->eval_every, SEEN_EVAL) |
                     if_due(t, &t->save_every, SEEN_SAVE) | if_due(t, &t->save_within, SEEN_SAVE);
-    if (t->total < 0 && clock_seconds() - t->started >= t->config.train.length.value)
+    if (t->config.train.length.unit == UNIT_SECONDS && clock_seconds() - t->started >= t->config.train.length.value)
         seen |= SEEN_TIME_UP;
     t->seen = (unsigned)ranks_agree(t, seen) | stop;
 }
@@ -49,6 +53,9 @@ double trainer_seconds_left(const Trainer *t)
     double elapsed = clock_seconds() - t->started;
     if (t->total_tokens > 0)
         return elapsed / (double)(state->tokens - t->first_tokens) * MAX(t->total_tokens - (double)state->tokens, 0);
+    const int64_t run = trainer_run_samples(t);
+    if (run > 0 && batch_varies(&t->batches))
+        return elapsed / (double)(state->samples - t->first_samples) * (double)MAX(run - state->samples, 0);
     return t->total > 0 ? elapsed / (double)(state->attempts - t->first_step) * (double)(t->total - state->attempts)
                         : -1;
 }

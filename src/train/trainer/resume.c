@@ -135,6 +135,8 @@ bool trainer_resume(Trainer *t, GError **error)
     if (step < 0)
         return init_model(t, error);
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, step);
+    if (t->state.update_samples < 0) /* of a checkpoint that did not count them */
+        t->state.update_samples = t->state.samples;
     t->saved = t->state;
     start_loss_scale(t);
     log_info("going on from %s", folder);

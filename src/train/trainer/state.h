@@ -1,8 +1,8 @@
 /* state.h: Trainer, the state of a training process, and the functions that the files of the trainer share: opening.c
  * (opens and closes everything), resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps),
- * step.c (one step), ranks.c (communication between the ranks), progress.c (periodic actions, estimated time to the
- * end), evaluation.c (held-out losses, scores, the best checkpoint), scoring.c (the examples of a task that are
- * scored), saving.c (checkpoints), task_data.c (the dataset of a task). */
+ * step.c (one step), batch.c (its samples), ranks.c (communication between the ranks), progress.c (periodic actions,
+ * estimated time to the end), evaluation.c (held-out losses, scores, the best checkpoint), scoring.c (the examples of a
+ * task that are scored), saving.c (checkpoints), task_data.c (the dataset of a task). */
 #pragma once
 
 #include "comm/comm.h"
@@ -47,12 +47,16 @@ typedef struct Trainer {
     Prefetch *prefetch;
     const Batch *
         *batch; /* (accum) the microbatches of the current step, borrowed from `prefetch`; NULL between steps */
-    int64_t accum, micro, samples; /* microbatches per step, samples per microbatch, samples per step */
+    BatchSchedule batches;
+    int64_t accum, micro, samples; /* microbatches per step, samples per microbatch, samples per step; batch.c sets them
+                                      before each step */
     int64_t empty; /* with parallel.zero: number of microbatches by which another rank exceeds this rank, which runs as
                       many passes without effect, since ranks communicate in every pass */
     Schedule schedule;
-    int64_t total;       /* steps of the run; -1 means unknown, because train.length is a time or a number of tokens */
-    double total_tokens; /* train.length in tokens without padding; 0 means that it has another unit */
+    int64_t total; /* steps of the run; -1 means unknown, because train.length is a time or a number of tokens, or of
+                      samples whose batch depends on tokens */
+    int64_t total_samples; /* train.length in samples if `total` is unknown; else 0 */
+    double total_tokens;   /* train.length in tokens without padding; 0 means that it has another unit */
     Every log_every, eval_every, save_every, save_within; /* periods of the options train.NAME */
     LossScaleConfig loss_scale;                           /* the options fp16.*, with defaults resolved */
     TrainState state;
@@ -62,7 +66,7 @@ typedef struct Trainer {
     GPtrArray *changes; /* char *: descriptions of options that differ from those saved in the run directory */
     Metrics *metrics;
     FairseqLog *fairseq;            /* NULL without train.fairseq_log */
-    double step_flops;              /* FLOPs per step */
+    double sample_flops;            /* FLOPs per sample */
     GemmPeak gemm_peak;             /* the rate of matrix products that mfu refers to, sampled between steps */
     double started, window_started; /* clock_seconds() at the start of this process's training, and of the window since
                                        the last log line */
@@ -70,18 +74,19 @@ typedef struct Trainer {
     int64_t window_sent;            /* bytes that steps sent to other ranks, since the last log line */
     double window_waited;           /* seconds that steps waited for batches since the last log line */
     int64_t window_tokens,
-        window_rows;     /* since the last log line: tokens without padding, and capacity of the batches in tokens */
-    int64_t window_step; /* step of the last log line */
-    int64_t step_tokens; /* tokens read by the last step */
-    int64_t skipped;     /* number of consecutive steps that were skipped (no update) */
-    int64_t stuck;       /* number of consecutive skipped steps at the smallest loss scale (fp16) */
-    int64_t first_step, first_tokens; /* state.attempts and state.tokens when this process started */
-    int64_t best_data;                /* hash of the held-out samples that evaluations use and of train.best */
-    GPtrArray *scored;                /* ScoredTask * (scoring.c) */
-    char *best;                       /* the metric that train.best names; NULL means the held-out loss */
-    char *task_train, *task_valid;    /* path prefixes of the datasets made from a task; NULL means no task */
-    const char *trace;                /* file for the trace of one step (trace.h); NULL means none */
-    int lock;                         /* lock of the run directory (base/lock.h); -1 means none */
+        window_rows;        /* since the last log line: tokens without padding, and capacity of the batches in tokens */
+    int64_t window_samples; /* samples of the steps since the last log line */
+    int64_t window_step;    /* step of the last log line */
+    int64_t step_tokens, step_samples; /* tokens and samples read by the last step */
+    int64_t skipped;                   /* number of consecutive steps that were skipped (no update) */
+    int64_t stuck;                     /* number of consecutive skipped steps at the smallest loss scale (fp16) */
+    int64_t first_step, first_samples, first_tokens; /* counters of `state` when this process started */
+    int64_t best_data;             /* hash of the held-out samples that evaluations use and of train.best */
+    GPtrArray *scored;             /* ScoredTask * (scoring.c) */
+    char *best;                    /* the metric that train.best names; NULL means the held-out loss */
+    char *task_train, *task_valid; /* path prefixes of the datasets made from a task; NULL means no task */
+    const char *trace;             /* file for the trace of one step (trace.h); NULL means none */
+    int lock;                      /* lock of the run directory (base/lock.h); -1 means none */
     TrainState saved; /* state in the newest valid checkpoint; attempts -1 means that there is no checkpoint */
 } Trainer;
 
@@ -107,6 +112,15 @@ void trainer_note_table(const Trainer *t);
 /* Loads the newest valid checkpoint of run.dir. Without a checkpoint, initialises the weights: randomly, or from
  * train.init. */
 bool trainer_resume(Trainer *t, GError **error);
+
+/* ---- batch.c ---- */
+
+/* Sets t->batches and the batch of the first step of this process. */
+bool trainer_plan_batch(Trainer *t, GError **error);
+/* Sets the batch of the next step, and says so if it is another than that of the last one. */
+bool trainer_next_batch(Trainer *t, GError **error);
+/* Samples that the whole run reads; -1 means unknown. */
+int64_t trainer_run_samples(const Trainer *t);
 
 /* ---- ranks.c; with one rank these functions change nothing ---- */
 

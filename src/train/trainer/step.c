@@ -103,9 +103,12 @@ static void count_step(Trainer *t, const StepStats *stats)
     state->tokens += stats->tokens;
     state->attempts++;
     state->samples += t->samples;
+    t->step_samples = t->samples;
+    t->window_samples += t->samples;
     if (!stats->updated)
         return;
     state->updates++;
+    state->update_samples += t->samples;
     state->window_steps++;
     loss_sums_add(&state->window, &stats->sums);
 }
@@ -127,7 +130,9 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
     stats->updated = isfinite(stats->norm) && loss_sums_finite(&stats->sums);
     bool whole = mesh_check(&t->mesh, error);
     int64_t update = t->state.updates + 1;
-    stats->lr = schedule_lr(&t->schedule, update, t->state.tokens + stats->tokens);
+    const ScheduleCounts counts = { update, t->state.update_samples + t->samples, t->state.tokens + stats->tokens };
+    stats->lr = schedule_lr(&t->schedule, counts);
+    optimizer_set_weight_decay(t->optimizer, schedule_weight_decay(&t->schedule, counts));
     if (stats->updated && whole)
         stats->lr = optimizer_step(t->optimizer, update, stats->lr, stats->norm, stats->loss_scale);
     profile_end(t->dev);

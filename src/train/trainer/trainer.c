@@ -34,7 +34,7 @@ static void log_window(const Trainer *t, const StepStats *stats)
                            .left_s = trainer_seconds_left(t),
                            .total_steps = MAX(t->total, 0),
                            .peak = ranks_peak(t) };
-    record.flops_per_s = record.fill * t->step_flops / record.step_s;
+    record.flops_per_s = record.fill * t->sample_flops * (double)t->window_samples / elapsed;
     metrics_train(t->metrics, &record);
 }
 
@@ -61,7 +61,7 @@ static void begin_window(Trainer *t)
     t->state.window_steps = 0;
     t->window_started = clock_seconds();
     t->window_step = t->state.attempts;
-    t->window_tokens = t->window_rows = 0;
+    t->window_tokens = t->window_rows = t->window_samples = 0;
     t->window_waited = t->window_comm_wait = 0;
     t->window_sent = 0;
     every_done(&t->log_every);
@@ -238,7 +238,8 @@ static bool train_loop(Trainer *t, GError **error)
         note_finished(t);
     for (bool end = trainer_finished(t); !end;) {
         StepStats stats;
-        bool made = is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error);
+        bool made = trainer_next_batch(t, error) &&
+                    (is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error));
         if (!made || !note_skipped(t, &stats, error) || !ranks_check_replicas(t, error))
             return trainer_save_after_error(t, error);
         trainer_look(t);

@@ -1,0 +1,66 @@
+/* schedule.h: the learning rate and the weight decay of each update, as pure functions of the counters of a run. */
+#pragma once
+
+#include "base/amount.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum ScheduleKind {
+    SCHEDULE_CONSTANT,
+    SCHEDULE_LINEAR,
+    SCHEDULE_COSINE,
+    SCHEDULE_INVERSE_SQRT,
+    SCHEDULE_POLYNOMIAL,
+    SCHEDULE_PLATEAU,
+    SCHEDULE_WSD /* warm-up, stable, decay */
+} ScheduleKind;
+extern const char *const schedule_names[]; /* "constant", …, NULL */
+
+/* How the last phase of SCHEDULE_WSD falls. r: the share of this phase that is done. */
+typedef enum DecayCurve {
+    CURVE_LINEAR,      /* 1 - r */
+    CURVE_COSINE,      /* (1 + cos πr)/2 */
+    CURVE_EXPONENTIAL, /* 2·0.5^r - 1 */
+    CURVE_MINUS_SQRT   /* 1 - √r */
+} DecayCurve;
+extern const char *const decay_curve_names[];
+
+typedef enum DecayRamp { RAMP_CONSTANT, RAMP_LINEAR, RAMP_COSINE } DecayRamp;
+extern const char *const decay_ramp_names[];
+
+/* A length in updates (UNIT_STEPS), in samples of updates (UNIT_SAMPLES) or in tokens read (UNIT_TOKENS). */
+typedef struct RunSpan {
+    double value; /* 0 means none */
+    AmountUnit unit;
+} RunSpan;
+
+/* Where a run is at the end of an update. */
+typedef struct ScheduleCounts {
+    int64_t updates, samples, tokens; /* updates; samples of updates; tokens read, those of skipped steps too */
+} ScheduleCounts;
+
+typedef struct Schedule {
+    int kind;                   /* ScheduleKind */
+    double lr, min_lr, init_lr; /* peak; lower bound after the warm-up; start of the warm-up */
+    double power;               /* exponent of the polynomial schedule */
+    double scale;               /* plateau schedule: product of the factors of all drops so far, 1 before the first */
+    RunSpan warmup, total;      /* end of the warm-up, and end of the decay, both from the first update */
+    RunSpan decay;              /* SCHEDULE_WSD: length of the last phase, which ends at `total` */
+    int curve;                  /* SCHEDULE_WSD: DecayCurve */
+    RunSpan
+        cycle; /* SCHEDULE_COSINE: length of the first period after the warm-up, before the rate restarts at its peak */
+    double cycle_growth, cycle_shrink;       /* each period is so many times as long, and as high, as the last */
+    int ramp;                                /* DecayRamp */
+    double weight_decay_start, weight_decay; /* at the start and at the end of the ramp */
+    RunSpan ramp_end;
+} Schedule;
+
+/* The learning rate of the update that ends at `counts`. It rises from init_lr to lr in the warm-up; then it follows
+ * the formula of the schedule (docs/train.md). Megatron-LM's OptimizerParamScheduler, fairseq's cosine_lr_scheduler
+ * (restarts) and polynomial_decay_schedule have the same formulas. counts.updates is at least 1. */
+double schedule_lr(const Schedule *schedule, ScheduleCounts counts);
+/* The weight decay of that update: Megatron-LM's get_wd. */
+double schedule_weight_decay(const Schedule *schedule, ScheduleCounts counts);
+/* Whether the warm-up is over. */
+bool schedule_warmed_up(const Schedule *schedule, ScheduleCounts counts);

@@ -1,0 +1,71 @@
+# Batches that change during a run: their counters, the same on any number of ranks and after kill -9.
+. tests/cli/lib.sh "$1"
+make_dataset
+config=$work/config.yaml
+counters() { sed -n 's/.*"kind":"train","step":\([0-9]*\),.*"samples":\([0-9]*\),.*"lr":\([0-9.e+-]*\),.*/\1 \2 \3/p' "$1/metrics.jsonl"; }
+losses() { sed -n 's/.*"kind":"train","step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2/p' "$1/metrics.jsonl"; }
+same_bytes() {
+    for file in weights-00001-of-00001 optimizer-00001-of-00001; do
+        cmp "$1/checkpoints/latest/$file.safetensors" "$2/checkpoints/latest/$file.safetensors" || fail "$2: another $file"
+    done
+    cmp "$1/checkpoints/latest/state.json" "$2/checkpoints/latest/state.json" || fail "$2: other counters"
+}
+ramp='train.batch=8samples train.length=70samples train.eval_every=0 optim.schedule=linear'
+
+# 2 samples a step up to 10 samples, 4 up to 20, 6 up to 30, then 8: 2 2 2 2 2 4 4 4 6 6 8 8 8 8 8.
+"$loam" train "$config" run.dir="$work/whole" $ramp 'train.batch_rampup=2 2 30 samples' optim.warmup='20 samples' 2>"$work/log"
+counters "$work/whole" | awk '{ printf "%s%d", (NR > 1 ? " " : ""), $2 - was; was = $2 }' >"$work/out"
+[ "$(cat "$work/out")" = '2 2 2 2 2 4 4 4 6 6 8 8 8 8 8' ] || fail "batches $(cat "$work/out")"
+counters "$work/whole" | awk '{ want = $2 <= 20 ? $2 / 20 : ($2 < 70 ? (70 - $2) / 50 : 0); d = $3 - 3e-3 * want
+    if (d * d > 1e-24) bad++ } END { exit bad + 0 }' || fail "rates: $(counters "$work/whole")"
+grep -q 'step 5  the batch is 4 samples from here on' "$work/log" || fail "the change is not logged"
+echo "ok: ramp-up"
+
+# kill -9 at the beginning of any step, also where the batch has just changed.
+for step in 2 6 9 12; do
+    status=0
+    LOAM_FAULT=step:$step "$loam" train "$config" run.dir="$work/killed" $ramp 'train.batch_rampup=2 2 30 samples' \
+        optim.warmup='20 samples' train.save_every=1 2>"$work/log" || status=$?
+    [ "$status" = 137 ] || fail "status $status"
+    "$loam" train "$config" run.dir="$work/killed" $ramp 'train.batch_rampup=2 2 30 samples' optim.warmup='20 samples' \
+        train.save_every=1 2>"$work/log" || fail "$(cat "$work/log")"
+    diff <(losses "$work/whole") <(losses "$work/killed") || fail "other losses after a kill at step $step"
+    same_bytes "$work/whole" "$work/killed"
+    rm -r "$work/killed"
+done
+echo "ok: kill -9"
+
+# Two ranks: the same counters and rates; losses differ by rounding.
+"$loam" train "$config" run.dir="$work/ranks" $ramp 'train.batch_rampup=2 2 30 samples' optim.warmup='20 samples' \
+    parallel.ranks=2 parallel.zero=2 train.precision=f32 2>"$work/log" || fail "$(cat "$work/log")"
+diff <(counters "$work/whole") <(counters "$work/ranks") || fail "other counters on two ranks"
+"$loam" train "$config" run.dir="$work/one" $ramp 'train.batch_rampup=2 2 30 samples' optim.warmup='20 samples' \
+    train.precision=f32 2>"$work/log" || fail "$(cat "$work/log")"
+paste <(losses "$work/one") <(losses "$work/ranks") | awk '{ d = $2 - $4; if (d * d > 1e-8) exit 1 }' || fail "other losses"
+expect 1 'ranks for a batch of 2 samples' "$loam" train "$config" run.dir="$work/many" $ramp \
+    'train.batch_rampup=2 2 30 samples' parallel.ranks=3
+echo "ok: ranks"
+
+# Stages by tokens read: the batch of a step follows from what was read before it.
+"$loam" train "$config" run.dir="$work/stages" 'train.batch_schedule=0:2 512 tokens:6 1024:3' train.length='2000 tokens' \
+    train.save_every='500 tokens' train.keep_last=100 2>"$work/log" || fail "$(cat "$work/log")"
+sed -n 's/.*"kind":"train","step":[0-9]*,.*"samples":\([0-9]*\),"tokens":\([0-9]*\),.*/\1 \2/p' "$work/stages/metrics.jsonl" |
+    awk '{ want = tokens < 512 ? 2 : tokens < 1024 ? 6 : 3; if ($1 - samples != want) exit 1; samples = $1; tokens = $2 }' ||
+    fail "batches of stages"
+[ "$(grep -c '"kind":"save"' "$work/stages/metrics.jsonl")" = 4 ] || fail "saves by tokens"
+
+# A changed rate of a run that goes on: it is taken and logged, or the run keeps its own, or it refuses.
+"$loam" train "$config" run.dir="$work/changed" 'train.length=4 steps' optim.schedule=wsd optim.decay_length=50% optim.warmup='1 steps' 2>"$work/log"
+rate() { sed -n "s/.*\"kind\":\"train\",\"step\":$1,.*\"lr\":\([0-9.e+-]*\),.*/\1/p" "$work/changed/metrics.jsonl"; }
+changed="$loam train $config run.dir=$work/changed optim.schedule=constant optim.warmup=1steps"
+expect 1 'optim.on_change is refuse' $changed train.length=6steps optim.on_change=refuse
+expect 0 'optim.schedule stays wsd, not constant' $changed train.length=6steps optim.on_change=keep optim.decay_length=50%
+[ "$(rate 4)" = 0.0 ] && [ "$(rate 6)" = 0.0 ] || fail "rates $(rate 4) $(rate 6)"
+expect 0 'optim.schedule changed from wsd to constant' $changed train.length=7steps
+[ "$(rate 7)" = 0.0030000000000000001 ] || fail "rate $(rate 7)"
+
+# What the plan says of the published run.
+"$loam" plan "$config" train.batch_rampup='16 16 5M samples' train.batch='1024 samples' train.length='300M samples' >"$work/out" 2>&1
+grep -q 'grows from 16 to 1024 samples by 16, until step 23456' "$work/out" || fail "$(cat "$work/out")"
+grep -q 'the run .*311542 steps' "$work/out" || fail "$(cat "$work/out")"
+echo "ok: plan"
