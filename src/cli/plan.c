@@ -228,6 +228,18 @@ static void add_every(GString *lines, const Outline *o, const char *what, Amount
     add_line(lines, what, "every %s%s%s", amount, time ? ", about every " : "", time ? time : "");
 }
 
+static void add_phases(GString *lines, const Outline *o)
+{
+    SavePhase phases[SAVE_PHASES];
+    int n;
+    config_save_phases(o->config, phases, &n, NULL);
+    for (int i = 0; i < n; i++) {
+        g_autofree char *every = amount_format(phases[i].every), *until = amount_format(phases[i].until);
+        add_line(lines, i == 0 ? "a save" : "", "every %s%s%s", every, phases[i].until.value > 0 ? " until " : "",
+                 phases[i].until.value > 0 ? until : "");
+    }
+}
+
 /* The newest checkpoint of a run that is there already. */
 static void add_trained(GString *lines, const Outline *o)
 {
@@ -273,7 +285,8 @@ static void add_milestones(GString *lines, const Outline *o)
         add_line(lines, "warm-up ends", "at step %" PRId64, warmup);
     if (*o->config->data.valid || *o->config->data.split)
         add_every(lines, o, "an evaluation", train->eval_every);
-    add_every(lines, o, "a save", train->save_every);
+    add_phases(lines, o);
+    add_every(lines, o, *train->save_phases ? "" : "a save", train->save_every);
     if (train->save_within.value > 0 && train->save_every.unit != UNIT_SECONDS) {
         g_autofree char *within = amount_format(train->save_within);
         add_line(lines, "", "and when %s have passed since the last", within);

@@ -97,6 +97,13 @@ static void a_batch_schedule_counts_tokens_or_samples(void)
     REFUSED("write up to", "train.batch_schedule=0:8,1k steps:16");
     REFUSED("write up to", "train.batch_schedule=0:8,1k samples:0");
     REFUSED("does not reach", "train.batch_rampup=16 48 5M samples", "train.batch=128 samples");
+    REFUSED("only the last phase has no end", "train.save_phases=10,100:20");
+    REFUSED("each phase ends after the one before it", "train.save_phases=100:10,50:20");
+    REFUSED("a period of 0", "train.save_phases=100:0");
+    REFUSED("is not UNTIL:EVERY", "train.save_phases=100:10:3");
+    REFUSED("is not a date", "train.stop_date=tomorrow");
+    REFUSED("train.stop_at is a number of steps", "train.stop_after=10 steps");
+    REFUSED("train.exit_every: write steps", "train.exit_every=2h");
     REFUSED("write the first batch", "train.batch_rampup=16 16");
 }
 

@@ -54,6 +54,36 @@ static void nothing_is_due_every_0(void)
         g_assert_false(due(&never[i], 10, 1000, 1000));
 }
 
+/* 10 saves in the first 100 steps, 50 up to step 1000, then one every 1500. */
+static void periods_of_saves_change_in_phases(void)
+{
+    Config config = { .data.input_length = 100,
+                      .train.batch = { 10, UNIT_SAMPLES },
+                      .train.save_phases = (char *)(uintptr_t) "100:10,1000:18,1500" };
+    const Phases phases = phases_of(&config, 50, true);
+    int64_t saves[3] = { 0 };
+    for (int64_t step = 1; step <= 6000; step++) {
+        const EveryCounts counts = { .steps = step };
+        saves[step <= 100 ? 0 : step <= 1000 ? 1 : 2] += every_due(phases_at(&phases, &counts), &counts);
+    }
+    g_assert_cmpint(saves[0], ==, 10);
+    g_assert_cmpint(saves[1], ==, 50);
+    g_assert_cmpint(saves[2], ==, 4);
+}
+
+static void phases_by_tokens_end_in_train_save_every(void)
+{
+    Config config = { .data.input_length = 100,
+                      .train.batch = { 10, UNIT_SAMPLES },
+                      .train.save_phases = (char *)(uintptr_t) "5000 tokens:2",
+                      .train.save_every = { 3, UNIT_STEPS } };
+    const Phases phases = phases_of(&config, 50, true);
+    for (int64_t step = 1; step <= 20; step++) {
+        const EveryCounts counts = { .steps = step, .tokens = 700 * step, .step_tokens = 700 };
+        g_assert_true(every_due(phases_at(&phases, &counts), &counts) == (step % (step <= 7 ? 2 : 3) == 0));
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -63,5 +93,7 @@ int main(int argc, char **argv)
                     tokens_are_due_where_their_count_passes_a_multiple);
     g_test_add_func("/every/a_time_is_due_once_it_has_passed", a_time_is_due_once_it_has_passed);
     g_test_add_func("/every/nothing_is_due_every_0", nothing_is_due_every_0);
+    g_test_add_func("/every/periods_of_saves_change_in_phases", periods_of_saves_change_in_phases);
+    g_test_add_func("/every/phases_by_tokens_end_in_train_save_every", phases_by_tokens_end_in_train_save_every);
     return g_test_run();
 }

@@ -136,8 +136,7 @@ float *config_class_weights(const Config *config, GError **error)
     return g_steal_pointer(&weights);
 }
 
-/* The amount as a length of the schedule. */
-static RunSpan span_of(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens)
+RunSpan config_span(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens)
 {
     const Amount length = config->train.length;
     const double tokens = count_tokens ? config_tokens(config, amount) : 0;
@@ -156,18 +155,18 @@ static RunSpan span_of(const Config *config, Amount amount, int64_t epoch_sample
 Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens)
 {
     const OptimConfig *optim = &config->optim;
-    const RunSpan run = span_of(config, config->train.length, epoch_samples, count_tokens);
+    const RunSpan run = config_span(config, config->train.length, epoch_samples, count_tokens);
     Schedule schedule = { .kind = optim->schedule,
                           .lr = optim->lr,
                           .min_lr = optim->min_lr,
                           .init_lr = optim->init_lr,
                           .power = optim->power,
                           .scale = 1,
-                          .warmup = span_of(config, optim->warmup, epoch_samples, count_tokens),
+                          .warmup = config_span(config, optim->warmup, epoch_samples, count_tokens),
                           .total = run,
-                          .decay = span_of(config, optim->decay_length, epoch_samples, count_tokens),
+                          .decay = config_span(config, optim->decay_length, epoch_samples, count_tokens),
                           .curve = optim->decay_curve,
-                          .cycle = span_of(config, optim->cycle, epoch_samples, count_tokens),
+                          .cycle = config_span(config, optim->cycle, epoch_samples, count_tokens),
                           .cycle_growth = optim->cycle_growth,
                           .cycle_shrink = optim->cycle_shrink,
                           .ramp = optim->weight_decay_ramp,
@@ -175,6 +174,6 @@ Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count
                           .weight_decay = optim->weight_decay,
                           .ramp_end = run };
     if (optim->decay_until.value > 0)
-        schedule.total = span_of(config, optim->decay_until, epoch_samples, count_tokens);
+        schedule.total = config_span(config, optim->decay_until, epoch_samples, count_tokens);
     return schedule;
 }

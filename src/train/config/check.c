@@ -180,7 +180,7 @@ bool config_check(const Config *config, GError **error)
         !check_every("train.log_every", train->log_every, train->length, error) ||
         !check_every("train.eval_every", train->eval_every, train->length, error) ||
         !check_every("train.save_every", train->save_every, train->length, error) ||
-        !check_within(train->save_within, error) ||
+        !check_within(train->save_within, error) || !config_check_run_control(config, error) ||
         (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
         (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
         !sources_check(&config->data, error) || !check_task(config, error) || !check_class_weights(config, error) ||

@@ -29,6 +29,9 @@ typedef struct TrainConfig {
     char *batch_rampup, *batch_schedule; /* the texts of BatchSchedule; "" means that train.batch is the batch of all
                                             steps */
     Amount log_every, eval_every, save_every, save_within; /* periods; save_within: longest time between checkpoints */
+    char *save_phases;                                     /* SavePhase */
+    Amount stop_at, stop_after, exit_every; /* what ends a run, or this process of it; value 0 means nothing */
+    char *stop_date, *stop_file;
     int64_t eval_samples; /* samples per held-out set, and examples of the task, in an evaluation; 0 means all */
     char *best;           /* "loss", or the name of a metric of the task's scores (eval/task_scores.h) */
     int64_t patience;     /* the run ends after this many evaluations in a row without a better `best`; 0 means never */
@@ -113,8 +116,8 @@ void config_fit_task(Config *config, char **overrides, int n_overrides);
 /* Compares the configuration with RUN/config.yaml, if that exists. It is an error if an option of class IDENTITY
  * differs, except paths of datasets. Every other difference is logged and appended to `changes` (char *, g_free). */
 bool config_check_run(const Config *config, GPtrArray *changes, GError **error);
-/* With optim.on_change=keep, sets the options of the learning rate and of weight decay to the values in RUN/config.yaml,
- * if that exists; with refuse it is an error if one of them differs. */
+/* With optim.on_change=keep, sets the options of the learning rate and of weight decay to the values in
+ * RUN/config.yaml, if that exists; with refuse it is an error if one of them differs. */
 bool config_settle_schedule(Config *config, GError **error);
 /* Writes RUN/config.yaml, with absolute paths, and copies the tokenizer into the run directory. */
 bool config_save_run(const Config *config, const Tokenizer *tok, GError **error);
@@ -189,6 +192,21 @@ int64_t batch_samples(const BatchSchedule *batches, int64_t steps);
 /* Steps before the batch has its last value. */
 int64_t batch_last_change(const BatchSchedule *batches);
 
+/* ---- saves and stops ---- */
+
+#define SAVE_PHASES 16
+/* Until a number of steps, samples, tokens or epochs is reached (0 means to the end of the run), a checkpoint is saved
+ * at every multiple of a period. */
+typedef struct SavePhase {
+    Amount until, every;
+} SavePhase;
+/* Reads train.save_phases. *n: number of phases. */
+bool config_save_phases(const Config *config, SavePhase phases[SAVE_PHASES], int *n, GError **error);
+/* Reads train.stop_date, in local time unless it names a zone: Unix seconds; 0 means that it is not set. */
+bool config_stop_date(const Config *config, double *unix_s, GError **error);
+/* Checks the options of saves and stops. */
+bool config_check_run_control(const Config *config, GError **error);
+
 /* ---- amounts ---- */
 
 int64_t config_batch_samples(const Config *config); /* samples of the largest step */
@@ -223,6 +241,8 @@ bool config_balances_classes(const Config *config);
 bool config_batch_varies(const Config *config);
 /* Whether a last step that would read more samples than train.length is left out, as by Megatron-LM's ramp-up. */
 bool config_drops_rest(const Config *config);
+/* The amount as a length that counters are compared with, by the same rules as config_schedule. */
+RunSpan config_span(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens);
 /* The learning-rate schedule. count_tokens: compare amounts in tokens with the tokens read so far; otherwise they are
  * converted to steps. Amounts in samples and epochs are converted to steps too, unless the batch varies. */
 Schedule config_schedule(const Config *config, int64_t epoch_samples, bool count_tokens);

@@ -23,6 +23,7 @@ static const OptionRow tokenizer_options[] = {
       NULL },
 };
 
+static const char *const phase_keys[] = { "until?", "every", NULL };
 static const char *const rampup_keys[] = { "start", "increment", "over", NULL };
 static const char *const stage_keys[] = { "from", "batch", NULL };
 #define ROW(field) offsetof(TrainConfig, field)
@@ -48,6 +49,11 @@ static const OptionRow train_options[] = {
     { "train.save_every", OPT_AMOUNT, ROW(save_every), "1k steps", 0, 1e18, OPT_TUNABLE,
       "period of checkpoints; may be a time, such as 20m; 0 means only at the end and as train.save_within requires",
       NULL },
+    { "train.save_phases", OPT_LIST, ROW(save_phases), "", 0, 0, OPT_FREE,
+      "periods of checkpoints that change during the run, such as 100:10,1000:18,1500 for every 10 steps until step "
+      "100, every 18 until step 1000, then every 1500; after the last phase train.save_every holds; empty means that "
+      "it always does",
+      phase_keys },
     { "train.save_within", OPT_AMOUNT, ROW(save_within), "30m", 0, 1e18, OPT_FREE,
       "longest time between two checkpoints if train.save_every is not a time; 0 means no limit", NULL },
     { "train.save_async", OPT_BOOL, ROW(save_async), "false", 0, 0, OPT_FREE,
@@ -64,6 +70,20 @@ static const OptionRow train_options[] = {
       NULL },
     { "train.patience", OPT_I64, ROW(patience), "0", 0, 1e9, OPT_TUNABLE,
       "the run ends after this many evaluations in a row without a better value of train.best; 0 means never", NULL },
+    { "train.stop_at", OPT_AMOUNT, ROW(stop_at), "0 steps", 0, 1e18, OPT_FREE,
+      "the run ends here, before train.length, whose schedule it keeps; a later stop_at goes on; 0 means at "
+      "train.length",
+      NULL },
+    { "train.stop_after", OPT_AMOUNT, ROW(stop_after), "0s", 0, 1e9, OPT_FREE,
+      "time after the start of the command at which it has stopped with a checkpoint, whose writing is part of the "
+      "time; 0 means no limit",
+      NULL },
+    { "train.stop_date", OPT_STRING, ROW(stop_date), "", 0, 0, OPT_FREE,
+      "the same as a date in local time, such as 2026-01-31 07:30; empty means none", NULL },
+    { "train.stop_file", OPT_STRING, ROW(stop_file), "", 0, 0, OPT_FREE,
+      "while a file of this name exists, a run stops with a checkpoint, and does not start; empty means none", NULL },
+    { "train.exit_every", OPT_AMOUNT, ROW(exit_every), "0 steps", 0, 1e18, OPT_FREE,
+      "the command stops with a checkpoint at multiples of this; the same command goes on; 0 means never", NULL },
     { "train.scores", OPT_BOOL, ROW(scores), "true", 0, 0, OPT_TUNABLE,
       "at evaluations after the first step, a run with a task answers its held-out examples and logs their scores",
       NULL },

@@ -40,3 +40,41 @@ void every_done(Every *every)
 {
     every->last = clock_seconds();
 }
+
+static double count_of(AmountUnit unit, const EveryCounts *counts)
+{
+    return (double)(unit == UNIT_TOKENS ? counts->tokens : unit == UNIT_SAMPLES ? counts->samples : counts->steps);
+}
+
+Phases phases_of(const Config *config, int64_t epoch_samples, bool count_tokens)
+{
+    SavePhase given[SAVE_PHASES];
+    Phases phases = { 0 };
+    config_save_phases(config, given, &phases.n, NULL);
+    for (int i = 0; i < phases.n; i++) {
+        phases.until[i] = config_span(config, given[i].until, epoch_samples, count_tokens);
+        phases.every[i] = every_of(config, given[i].every, epoch_samples, count_tokens);
+    }
+    phases.every[phases.n] = every_of(config, config->train.save_every, epoch_samples, count_tokens);
+    return phases;
+}
+
+const Every *phases_at(const Phases *phases, const EveryCounts *counts)
+{
+    int i = 0;
+    while (i < phases->n && phases->until[i].value > 0 &&
+           count_of(phases->until[i].unit, counts) > phases->until[i].value)
+        i++;
+    return &phases->every[i];
+}
+
+void phases_done(Phases *phases)
+{
+    for (int i = 0; i <= phases->n; i++)
+        every_done(&phases->every[i]);
+}
+
+bool span_reached(RunSpan span, const EveryCounts *counts)
+{
+    return span.value > 0 && count_of(span.unit, counts) >= span.value;
+}

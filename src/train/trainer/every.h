@@ -24,3 +24,17 @@ Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool 
 bool every_due(const Every *every, const EveryCounts *counts);
 /* To be called after each action: the next period in seconds starts at this call. */
 void every_done(Every *every);
+
+/* A period that changes during the run: train.save_phases, then train.save_every. */
+typedef struct Phases {
+    RunSpan until[SAVE_PHASES]; /* value 0 means to the end of the run */
+    Every every[SAVE_PHASES + 1];
+    int n; /* phases; every[n] holds after them */
+} Phases;
+/* Makes them from a checked configuration. */
+Phases phases_of(const Config *config, int64_t epoch_samples, bool count_tokens);
+/* The period that holds at these counts. A phase holds at its end, too. */
+const Every *phases_at(const Phases *phases, const EveryCounts *counts);
+void phases_done(Phases *phases); /* every_done for all */
+/* Whether the counter that the span is compared with has reached it; false for an empty span. */
+bool span_reached(RunSpan span, const EveryCounts *counts);

@@ -92,7 +92,9 @@ static bool plan_steps(Trainer *t, GError **error)
     plan_schedule(t, count_tokens);
     t->log_every = every_of(&t->config, train->log_every, epoch, count_tokens);
     t->eval_every = every_of(&t->config, train->eval_every, epoch, count_tokens);
-    t->save_every = every_of(&t->config, train->save_every, epoch, count_tokens);
+    t->save_every = phases_of(&t->config, epoch, count_tokens);
+    t->stop_at = config_span(&t->config, train->stop_at, epoch, count_tokens);
+    t->stops = stop_rules_of(&t->config, epoch, count_tokens, t->command_started);
     if (train->save_every.unit != UNIT_SECONDS)
         t->save_within = every_of(&t->config, train->save_within, epoch, count_tokens);
     t->started = clock_seconds();
@@ -260,10 +262,19 @@ static bool save_run(const Trainer *t, GError **error)
     return (has_ended(t) || config_save_run(&t->config, t->tok, error)) && check_room(t, error);
 }
 
+/* Nothing starts while train.stop_file exists. */
+static bool check_stop_file(Trainer *t, GError **error)
+{
+    const char *file = t->config.train.stop_file;
+    const bool exists = *file && ranks_agree(t, g_file_test(file, G_FILE_TEST_EXISTS));
+    return !exists || fail_user(error, "train.stop_file %s exists: nothing is trained; remove it to go on", file);
+}
+
 bool trainer_open(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
-    if (!check_paths(t, error) || !config_check_objective(&config->data, &config->model, error) ||
+    if (!check_stop_file(t, error) || !check_paths(t, error) ||
+        !config_check_objective(&config->data, &config->model, error) ||
         !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
         !config_check_tokens(config, t->tok, error))
         return false;
@@ -273,7 +284,7 @@ bool trainer_open(Trainer *t, GError **error)
     if (t->dev && *t->dev->gpu.name && comm_size(t->ranks) > 1)
         return fail_user(
             error, "training with several ranks is not supported on GPUs yet: set train.device=cpu, or use one rank");
-    bool first = comm_rank(t->ranks) == 0;
+    const bool first = comm_rank(t->ranks) == 0;
     if (!t->dev || (!first && !ranks_meet(t, error))) /* rank 0 makes the run directory and the datasets of a task */
         return false;
     if (!trainer_prepare_task(t, error) || !open_loaders(t, error) || !take_memory(t, error) ||

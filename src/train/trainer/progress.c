@@ -10,9 +10,21 @@ bool trainer_out_of_patience(const Trainer *t)
     return t->config.train.patience > 0 && t->state.stale >= t->config.train.patience;
 }
 
+static EveryCounts counts_of(const Trainer *t)
+{
+    const TrainState *state = &t->state;
+    return (EveryCounts){ state->attempts, state->samples, state->tokens, t->step_samples, t->step_tokens };
+}
+
+bool trainer_stops_here(const Trainer *t)
+{
+    const EveryCounts counts = counts_of(t);
+    return span_reached(t->stop_at, &counts);
+}
+
 bool trainer_finished(const Trainer *t)
 {
-    if (trainer_out_of_patience(t))
+    if (trainer_out_of_patience(t) || trainer_stops_here(t))
         return true;
     if (t->total_tokens > 0)
         return (double)t->state.tokens >= t->total_tokens;
@@ -25,18 +37,20 @@ bool trainer_finished(const Trainer *t)
 
 static unsigned if_due(const Trainer *t, const Every *every, unsigned seen)
 {
-    const TrainState *state = &t->state;
-    const EveryCounts counts = { state->attempts, state->samples, state->tokens, t->step_samples, t->step_tokens };
+    const EveryCounts counts = counts_of(t);
     return every_due(every, &counts) ? seen : 0;
 }
 
 void trainer_look(Trainer *t)
 {
     unsigned stop = comm_max(t->ranks, stop_requested()) ? SEEN_STOP : 0;
+    const EveryCounts counts = counts_of(t);
     unsigned seen = if_due(t, &t->log_every, SEEN_LOG) | if_due(t, &t->eval_every, SEEN_EVAL) |
-                    if_due(t, &t->save_every, SEEN_SAVE) | if_due(t, &t->save_within, SEEN_SAVE);
+                    if_due(t, phases_at(&t->save_every, &counts), SEEN_SAVE) | if_due(t, &t->save_within, SEEN_SAVE);
     if (t->config.train.length.unit == UNIT_SECONDS && clock_seconds() - t->started >= t->config.train.length.value)
         seen |= SEEN_TIME_UP;
+    const StopRule rule = stop_rules_look(&t->stops, &counts);
+    seen |= rule != STOP_NONE ? SEEN_STOP | SEEN_RULE * (unsigned)rule : 0;
     t->seen = (unsigned)ranks_agree(t, seen) | stop;
 }
 

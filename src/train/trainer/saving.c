@@ -105,6 +105,7 @@ static void forget_best(Trainer *t, const Save *save)
 static bool end_save(Trainer *t, Save *save, bool last, GError **error)
 {
     bool fatal = !save->written && last;
+    t->stops.longest_save = MAX(t->stops.longest_save, save->write_s);
     if (save->written)
         t->saved = save->state;
     else
@@ -162,7 +163,7 @@ bool trainer_save(Trainer *t, bool last, GError **error)
         run_save(save);
         save->stall_s = clock_seconds() - start;
     }
-    every_done(&t->save_every);
+    phases_done(&t->save_every);
     every_done(&t->save_within);
     return beside || end_save(t, save, last, error);
 }
@@ -184,8 +185,10 @@ void trainer_save_stopped(Trainer *t, GError **error)
 {
     t->state.evaluation_left = trainer_evaluation_due(t, trainer_finished(t));
     g_clear_error(error);
+    const StopRule rule = (StopRule)(t->seen / SEEN_RULE);
+    g_autofree char *what = stop_rule_describe(&t->config, rule);
     if (trainer_save(t, true, error))
         g_set_error(error, LOAM_ERROR, LOAM_ERROR_STOPPED,
-                    "stopped on request at step %" PRId64 ", checkpoint saved; the same command goes on from there",
-                    t->state.attempts);
+                    "stopped %s at step %" PRId64 ", checkpoint saved; the same command goes on from there%s", what,
+                    t->state.attempts, rule == STOP_FILE ? ", once this file is removed" : "");
 }

@@ -16,6 +16,7 @@
 #include "train/trainer/every.h"
 #include "train/trainer/fairseq_log.h"
 #include "train/trainer/metrics.h"
+#include "train/trainer/stop_rules.h"
 
 /* Flags: periodic actions that are due, and requests to stop, after a step. All ranks see the same flags: those of rank
  * 0's clock, and of a signal to any rank. */
@@ -24,7 +25,8 @@ enum {
     SEEN_EVAL = 2,    /* train.eval_every is due */
     SEEN_SAVE = 4,    /* train.save_every or train.save_within is due */
     SEEN_TIME_UP = 8, /* train.length is a time and is over */
-    SEEN_STOP = 16    /* a request to stop */
+    SEEN_STOP = 16,   /* a request to stop */
+    SEEN_RULE = 32    /* the first of the bits that say which StopRule ends the process; 0 means a request */
 };
 
 typedef struct Save Save; /* saving.c: a checkpoint that a thread writes */
@@ -57,8 +59,12 @@ typedef struct Trainer {
                       samples whose batch depends on tokens */
     int64_t total_samples; /* train.length in samples if `total` is unknown; else 0 */
     double total_tokens;   /* train.length in tokens without padding; 0 means that it has another unit */
-    Every log_every, eval_every, save_every, save_within; /* periods of the options train.NAME */
-    LossScaleConfig loss_scale;                           /* the options fp16.*, with defaults resolved */
+    Every log_every, eval_every, save_within; /* periods of the options train.NAME */
+    Phases save_every;
+    RunSpan stop_at;        /* of train.stop_at */
+    double command_started; /* clock_seconds() at the start of the command */
+    StopRules stops;
+    LossScaleConfig loss_scale; /* the options fp16.*, with defaults resolved */
     TrainState state;
     ModelLoss loss;
     float *class_weights; /* factors from train.class_weights; NULL means none */
@@ -147,6 +153,8 @@ PeakRate ranks_peak(const Trainer *t);
 /* Whether train.length is reached, or train.patience is used up. If train.length is a time, it counts the time of this
  * process only. */
 bool trainer_finished(const Trainer *t);
+/* Whether train.stop_at is reached. */
+bool trainer_stops_here(const Trainer *t);
 /* Checks clock and signals and sets t->seen, the same on all ranks. Every rank calls it after every step. */
 void trainer_look(Trainer *t);
 /* Seconds to the end of the run, estimated from the speed of this process; -1 means unknown. */

@@ -200,7 +200,9 @@ static void note_finished(const Trainer *t)
         beyond ? g_strdup_printf(", more than the %" PRId64 " of train.length", t->total) : g_strdup("");
     log_info("nothing left to do at step %" PRId64 "%s%s; a %s goes on from there", t->state.attempts, asked,
              t->changes->len > 0 ? ": the changes above are ignored, the run keeps its configuration" : "",
-             trainer_out_of_patience(t) ? "larger train.patience" : "longer train.length");
+             trainer_out_of_patience(t) ? "larger train.patience"
+             : trainer_stops_here(t)    ? "later train.stop_at"
+                                        : "longer train.length");
 }
 
 /* The reason why the run ends before train.length. */
@@ -274,6 +276,7 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, GErro
     Trainer t = { .ranks = ranks,
                   .config = *config,
                   .trace = comm_rank(ranks) == 0 ? trace : NULL,
+                  .command_started = clock_seconds(),
                   .lock = -1,
                   .saved = { .attempts = -1, .best_step = -1 } };
     GError *problem = NULL;

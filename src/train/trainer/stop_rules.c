@@ -1,0 +1,54 @@
+#include "train/trainer/stop_rules.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+
+#define SLOWER 1.2 /* a save may take so many times as long as the longest so far */
+
+StopRules stop_rules_of(const Config *config, int64_t epoch_samples, bool count_tokens, double started)
+{
+    const TrainConfig *train = &config->train;
+    StopRules rules = { .exit_every = every_of(config, train->exit_every, epoch_samples, count_tokens),
+                        .end = INFINITY,
+                        .file = train->stop_file,
+                        .last_look = clock_seconds() };
+    double date;
+    if (train->stop_after.value > 0) {
+        rules.end = started + train->stop_after.value;
+        rules.end_rule = STOP_AFTER;
+    }
+    config_stop_date(config, &date, NULL);
+    const double at_date = clock_seconds() + date - (double)g_get_real_time() / G_USEC_PER_SEC;
+    if (date > 0 && at_date < rules.end) {
+        rules.end = at_date;
+        rules.end_rule = STOP_DATE;
+    }
+    return rules;
+}
+
+StopRule stop_rules_look(StopRules *rules, const EveryCounts *counts)
+{
+    const double now = clock_seconds();
+    if (counts->step_samples > 0)
+        rules->longest_step = fmax(rules->longest_step, now - rules->last_look);
+    rules->last_look = now;
+    if (now + rules->longest_step + SLOWER * rules->longest_save >= rules->end)
+        return rules->end_rule;
+    if (*rules->file && g_file_test(rules->file, G_FILE_TEST_EXISTS))
+        return STOP_FILE;
+    return counts->step_samples > 0 && every_due(&rules->exit_every, counts) ? STOP_EXIT_EVERY : STOP_NONE;
+}
+
+char *stop_rule_describe(const Config *config, StopRule rule)
+{
+    static const char *const names[] = { [STOP_NONE] = "request",
+                                         [STOP_AFTER] = "train.stop_after",
+                                         [STOP_DATE] = "train.stop_date",
+                                         [STOP_FILE] = "train.stop_file",
+                                         [STOP_EXIT_EVERY] = "train.exit_every" };
+    if (rule == STOP_NONE)
+        return g_strdup("on request");
+    g_autofree char *value = options_plain_value(config_options(), config, options_find(config_options(), names[rule]));
+    return g_strdup_printf("by %s=%s", names[rule], value);
+}

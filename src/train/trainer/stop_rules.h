@@ -1,0 +1,24 @@
+/* stop_rules.h: the options that stop a process of a run before the run ends: train.stop_after, stop_date, stop_file
+ * and exit_every. */
+#pragma once
+
+#include "train/trainer/every.h"
+
+typedef enum StopRule { STOP_NONE, STOP_AFTER, STOP_DATE, STOP_FILE, STOP_EXIT_EVERY } StopRule;
+
+typedef struct StopRules {
+    Every exit_every;
+    double end;        /* clock_seconds() at which the process has to be at its end; INFINITY means never */
+    StopRule end_rule; /* what says so */
+    const char *file;
+    double longest_step, longest_save; /* seconds, so far */
+    double last_look;
+} StopRules;
+
+/* started: clock_seconds() at the start of the command. The configuration is checked, and outlives the rules. */
+StopRules stop_rules_of(const Config *config, int64_t epoch_samples, bool count_tokens, double started);
+/* The rule that stops the process now, after a step; rank 0 decides for all. A step and a save that take as long as the
+ * longest so far still have to fit into the time. */
+StopRule stop_rules_look(StopRules *rules, const EveryCounts *counts);
+/* What stops it, such as "train.stop_after=19h50m". g_free. */
+char *stop_rule_describe(const Config *config, StopRule rule);

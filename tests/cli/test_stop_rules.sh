@@ -1,0 +1,75 @@
+# What saves and stops a run by itself: phases of saves, train.stop_at, stop_after, stop_date, stop_file, exit_every.
+. tests/cli/lib.sh "$1"
+make_dataset
+config=$work/config.yaml
+losses() { sed -n 's/.*"kind":"train","step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2/p' "$1/metrics.jsonl"; }
+same() {
+    diff <(losses "$1") <(losses "$2") || fail "$2: other losses"
+    cmp "$1/checkpoints/latest/weights-00001-of-00001.safetensors" "$2/checkpoints/latest/weights-00001-of-00001.safetensors"
+    cmp "$1/checkpoints/latest/optimizer-00001-of-00001.safetensors" "$2/checkpoints/latest/optimizer-00001-of-00001.safetensors"
+}
+run="$loam train $config train.length=24steps train.eval_every=0"
+$run run.dir="$work/whole" train.save_every=0 2>"$work/log"
+
+# Every 2 steps until step 6, every 5 until step 15, then train.save_every; also after kill -9 at each kind of save.
+phases='train.save_phases=6:2,15:5 train.save_every=8 train.keep_last=100'
+saves() { sed -n 's/.*"kind":"save","step":\([0-9]*\).*/\1/p' "$1/metrics.jsonl" | tr '\n' ' '; }
+$run run.dir="$work/phases" $phases 2>"$work/log"
+[ "$(saves "$work/phases")" = '2 4 6 10 15 16 24 ' ] || fail "saves at $(saves "$work/phases")"
+same "$work/whole" "$work/phases"
+for save in 2 4 6; do
+    status=0
+    LOAM_FAULT=save:$save $run run.dir="$work/killed" $phases 2>"$work/log" || status=$?
+    [ "$status" = 137 ] || fail "status $status"
+    $run run.dir="$work/killed" $phases 2>"$work/log" || fail "$(cat "$work/log")"
+    [ "$(saves "$work/killed")" = '2 4 6 10 15 16 24 ' ] || fail "saves at $(saves "$work/killed") after a kill at save $save"
+    same "$work/whole" "$work/killed"
+    rm -r "$work/killed"
+done
+cat >"$work/phases.yaml" <<YAML
+extends: $config
+train: { save_phases: [{ until: 6 steps, every: 2 }, { until: 15, every: 5 }, { every: 8 }] }
+YAML
+"$loam" plan "$work/phases.yaml" >"$work/out" 2>&1
+grep -q 'a save *every 2 steps until 6 steps' "$work/out" || fail "$(cat "$work/out")"
+echo "ok: phases"
+
+# stop_at: the schedule is that of the whole run, which goes on as if it had never stopped.
+expect 0 'saved' $run run.dir="$work/at" 'train.stop_at=64 samples'
+[ "$(readlink "$work/at/checkpoints/latest")" = step-00000008 ] || fail "stop_at"
+expect 0 'a later train.stop_at goes on' $run run.dir="$work/at" 'train.stop_at=8 steps'
+$run run.dir="$work/at" 2>"$work/log"
+same "$work/whole" "$work/at"
+
+# exit_every: at multiples of the steps of the run, not of the command.
+expect 75 'stopped by train.exit_every=10 steps at step 10, checkpoint saved' $run run.dir="$work/exit" train.exit_every=10
+expect 75 'at step 20' $run run.dir="$work/exit" train.exit_every=10
+expect 0 'saved' $run run.dir="$work/exit" train.exit_every=10
+same "$work/whole" "$work/exit"
+expect 75 'stopped by train.exit_every=100 samples at step 13' $run run.dir="$work/samples" 'train.exit_every=100 samples'
+expect 75 'stopped by train.exit_every=10 steps at step 10' $run run.dir="$work/ranks" train.exit_every=10 parallel.ranks=2
+
+# A time and a date, with room for the save; a date that has passed stops after one step.
+long="$loam train $config train.length=100ksteps train.save_every=0 train.eval_every=0 optim.schedule=constant"
+start=$(date +%s%N)
+expect 75 'stopped by train.stop_after=2s' $long run.dir="$work/after" train.stop_after=2s
+[ -n "${LOAM_SANITIZED:-}" ] || [ $((($(date +%s%N) - start) / 1000000)) -lt 60000 ] || fail "took $((($(date +%s%N) - start) / 1000000)) ms"
+expect 75 'stopped by train.stop_date=2020-01-31 07:30 at step 1,' $long run.dir="$work/date" 'train.stop_date=2020-01-31 07:30'
+expect 75 'stopped by train.stop_date=2020-01-31 07:30 at step 1,' $long run.dir="$work/dates" 'train.stop_date=2020-01-31 07:30' \
+    parallel.ranks=2
+
+# A file stops a run, and keeps one from starting.
+$long run.dir="$work/file" train.stop_file="$work/stop" 2>"$work/log" &
+pid=$!
+until_true grep -q '"step":3,' "$work/file/metrics.jsonl" 2>/dev/null
+touch "$work/stop"
+status=0
+wait "$pid" || status=$?
+[ "$status" = 75 ] && grep -q "stopped by train.stop_file=$work/stop .*once this file is removed" "$work/log" || fail "$status: $(tail -n 1 "$work/log")"
+cp -r "$work/file" "$work/before"
+expect 1 'nothing is trained; remove it' $long run.dir="$work/file" train.stop_file="$work/stop"
+expect 1 'nothing is trained; remove it' $long run.dir="$work/new" train.stop_file="$work/stop" parallel.ranks=2
+[ ! -e "$work/new" ] || fail "a run directory was made"
+diff -r "$work/before" "$work/file" || fail "something was changed"
+rm "$work/stop"
+expect 75 'stopped by train.exit_every' $long run.dir="$work/file" train.stop_file="$work/stop" train.exit_every=10
