@@ -131,8 +131,8 @@ bool batch_varies(const BatchSchedule *batches)
 /* Megatron-LM's rule: the number of increments so far is that of whole intervals, whose length is no whole number. */
 static int64_t increments_at(const BatchSchedule *batches, int64_t samples)
 {
-    double interval = (double)batches->ramp / (double)((batches->largest - batches->start) / batches->increment);
-    return (int64_t)((double)samples / interval);
+    const int64_t n = (batches->largest - batches->start) / batches->increment;
+    return (int64_t)((double)samples / ((double)batches->ramp / (double)n));
 }
 
 int64_t batch_at(const BatchSchedule *batches, int64_t samples, int64_t tokens)

@@ -10,6 +10,7 @@
 #include "train/config/config.h"
 #include "train/mixture_report.h"
 #include "train/model_path.h"
+#include "train/trainer/rollback.h"
 #include "train/trainer/state.h"
 
 #include <inttypes.h>
@@ -181,7 +182,7 @@ static bool open_directory(Trainer *t, GError **error)
     if (comm_rank(t->ranks) > 0)
         return open_own_log(t, error) && config_settle_schedule(&t->config, error) &&
                config_check_run(&t->config, t->changes, error);
-    return (t->lock >= 0 || run_lock(dir, &t->lock, error)) && log_to_file(log, error) &&
+    return (t->lock >= 0 || run_lock(dir, &t->lock, error)) && log_to_file(log, error) && rollback_finish(dir, error) &&
            config_settle_schedule(&t->config, error) && config_check_run(&t->config, t->changes, error);
 }
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "train/trainer/rollback.h"
 #include "train/trainer/state.h"
 
 #include <inttypes.h>
@@ -62,6 +63,8 @@ static bool write_checkpoint(Save *save)
         return true;
     if (!run_link(save->dir, "latest", state->attempts, error) ||
         (state->best_step == state->attempts && !run_link(save->dir, "best", state->attempts, error)))
+        return false;
+    if (!rollback_forget(save->dir, error))
         return false;
     return run_retain(save->dir, save->keep_last, save->keep_every, state->best_step, error);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "train/config/config.h"
+#include "train/trainer/rollback.h"
 
 /* Trains until train.length, starting from the newest undamaged checkpoint of run.dir if there is one. After SIGTERM,
  * SIGUSR1, SIGHUP or SIGINT it saves a checkpoint and fails with LOAM_ERROR_STOPPED. trace: file to which a trace

@@ -1,0 +1,279 @@
+#include "train/trainer/rollback.h"
+
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/run_dir.h"
+#include "train/trainer/metrics.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* RUN/rollback has the files
+ *   to           the step of the rollback; it exists from the moment on at which the rollback is decided
+ *   done         the rollback is complete
+ *   undo         the reversal is decided
+ *   best, latest the names of the checkpoints that the links of the run named
+ *   checkpoints/ those of later steps
+ * and the copies that `copies` lists. */
+static const char *const copies[] = { "metrics.jsonl", "train_inner.jsonl", NULL };
+
+static char *kept(const char *dir, const char *name)
+{
+    return g_build_filename(dir, "rollback", name, NULL);
+}
+
+static bool has(const char *dir, const char *name)
+{
+    g_autofree char *path = kept(dir, name);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+static bool put(const char *dir, const char *name, const char *text, GError **error)
+{
+    g_autofree char *path = kept(dir, name);
+    return io_write_file(path, text, strlen(text), error);
+}
+
+/* A number that `put` wrote; -1 if there is none. */
+static int64_t get(const char *dir, const char *name)
+{
+    g_autofree char *path = kept(dir, name), *text = NULL;
+    size_t bytes;
+    text = g_file_test(path, G_FILE_TEST_EXISTS) ? io_read_file(path, 32, &bytes, NULL) : NULL;
+    return text && g_ascii_isdigit(*text) ? g_ascii_strtoll(text, NULL, 10) : -1;
+}
+
+/* ---- copies ---- */
+
+static bool copy_bytes(FILE *from, IoFile *to, const char *path, GError **error)
+{
+    char buffer[1 << 16];
+    size_t n;
+    while ((n = fread(buffer, 1, sizeof buffer, from)) > 0)
+        if (!io_write(to, buffer, n, error))
+            return false;
+    return !ferror(from) || fail_errno(error, "reading", path);
+}
+
+/* Copies a file, if it exists. */
+static bool copy_file(const char *from, const char *to, GError **error)
+{
+    FILE *source = fopen(from, "r");
+    if (source == NULL)
+        return errno == ENOENT || fail_errno(error, "reading", from);
+    IoFile *target = io_create(to, error);
+    bool copied = target && copy_bytes(source, target, from, error);
+    fclose(source);
+    if (copied)
+        return io_close(target, true, error);
+    io_abort(target);
+    return false;
+}
+
+static bool copy_folder(const char *from, const char *to, GError **error)
+{
+    g_autoptr(GDir) entries = g_dir_open(from, 0, NULL);
+    const char *name;
+    bool copied = entries == NULL || io_make_directories(to, error);
+    while (copied && entries && (name = g_dir_read_name(entries))) {
+        g_autofree char *source = g_build_filename(from, name, NULL), *target = g_build_filename(to, name, NULL);
+        copied = !g_file_test(source, G_FILE_TEST_IS_REGULAR) || copy_file(source, target, error);
+    }
+    return copied;
+}
+
+static bool put_link(const char *dir, const char *folder, const char *name, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL),
+                    *text = g_strdup_printf("%" PRId64 "\n", run_linked(dir, name));
+    return io_write_file(path, text, strlen(text), error);
+}
+
+/* Makes RUN/rollback, which appears whole. */
+static bool keep_all(const char *dir, int64_t step, GError **error)
+{
+    g_autofree char *folder = g_build_filename(dir, "tmp-rollback", NULL), *to = g_build_filename(folder, "to", NULL),
+                    *kept_in = g_build_filename(dir, "rollback", NULL),
+                    *checkpoints = g_build_filename(folder, "checkpoints", NULL),
+                    *tb = g_build_filename(dir, "tb", NULL), *tb_copy = g_build_filename(folder, "tb", NULL),
+                    *text = g_strdup_printf("%" PRId64 "\n", step);
+    if (!io_remove_tree(folder, error) || !io_make_directories(checkpoints, error))
+        return false;
+    for (int i = 0; copies[i]; i++) {
+        g_autofree char *from = g_build_filename(dir, copies[i], NULL),
+                        *copy = g_build_filename(folder, copies[i], NULL);
+        if (!copy_file(from, copy, error))
+            return false;
+    }
+    return copy_folder(tb, tb_copy, error) && put_link(dir, folder, "best", error) &&
+           put_link(dir, folder, "latest", error) && io_write_file(to, text, strlen(text), error) &&
+           io_rename(folder, kept_in, error);
+}
+
+/* ---- there ---- */
+
+/* The best checkpoint as of `step`, unless it has been removed since. */
+static bool link_best(const char *dir, const TrainState *state, GError **error)
+{
+    g_autofree char *folder = run_checkpoint_path(dir, state->best_step),
+                    *link = g_build_filename(dir, "checkpoints", "best", NULL);
+    if (state->best_step >= 0 && g_file_test(folder, G_FILE_TEST_IS_DIR))
+        return run_link(dir, "best", state->best_step, error);
+    return run_linked(dir, "best") < 0 || io_remove_file(link, error);
+}
+
+static bool move_later(const char *dir, int64_t step, GError **error)
+{
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = 0; i < steps->len && g_array_index(steps, int64_t, i) > step; i++) {
+        g_autofree char *from = run_checkpoint_path(dir, g_array_index(steps, int64_t, i)),
+                        *name = g_path_get_basename(from), *place = kept(dir, "checkpoints"),
+                        *to = g_build_filename(place, name, NULL);
+        if (!io_rename(from, to, error))
+            return false;
+    }
+    return true;
+}
+
+static bool cut_logs(const char *dir, int64_t step, GError **error)
+{
+    g_autofree char *what = g_strdup_printf("rolled back to step %" PRId64, step);
+    Metrics *metrics = metrics_open(dir, step, error); /* cuts them */
+    if (metrics == NULL)
+        return false;
+    metrics_event(metrics, step, what);
+    metrics_close(metrics);
+    return true;
+}
+
+static bool go_there(const char *dir, int64_t step, GError **error)
+{
+    TrainState state;
+    g_autofree char *folder = run_checkpoint_path(dir, step);
+    if (!checkpoint_load(folder, &(Checkpoint){ .state = &state }, error) || !move_later(dir, step, error) ||
+        !run_link(dir, "latest", step, error) || !link_best(dir, &state, error))
+        return false;
+    return cut_logs(dir, step, error) && put(dir, "done", "", error);
+}
+
+/* ---- and back ---- */
+
+static bool move_back(const char *dir, GError **error)
+{
+    g_autofree char *place = kept(dir, "checkpoints");
+    g_autoptr(GDir) entries = g_dir_open(place, 0, NULL);
+    const char *name;
+    while (entries && (name = g_dir_read_name(entries))) {
+        g_autofree char *from = g_build_filename(place, name, NULL),
+                        *to = g_build_filename(dir, "checkpoints", name, NULL);
+        if (!io_rename(from, to, error))
+            return false;
+    }
+    return true;
+}
+
+/* Puts a file or folder back, unless an interrupted reversal has done it. */
+static bool put_back(const char *dir, const char *name, GError **error)
+{
+    g_autofree char *from = kept(dir, name), *to = g_build_filename(dir, name, NULL);
+    if (!has(dir, name))
+        return true;
+    return (g_file_test(to, G_FILE_TEST_IS_REGULAR) || io_remove_tree(to, error)) && io_rename(from, to, error);
+}
+
+static bool link_back(const char *dir, const char *name, GError **error)
+{
+    const int64_t step = get(dir, name);
+    return step < 0 || run_link(dir, name, step, error);
+}
+
+static bool go_back(const char *dir, GError **error)
+{
+    if (!move_back(dir, error) || !link_back(dir, "latest", error) || !link_back(dir, "best", error))
+        return false;
+    for (int i = 0; copies[i]; i++)
+        if (!put_back(dir, copies[i], error))
+            return false;
+    return put_back(dir, "tb", error) && rollback_forget(dir, error);
+}
+
+/* ---- what others call ---- */
+
+bool rollback_finish(const char *dir, GError **error)
+{
+    g_autofree char *unfinished = g_build_filename(dir, "tmp-rollback", NULL);
+    const int64_t step = get(dir, "to");
+    if (!io_remove_tree(unfinished, error))
+        return false;
+    if (has(dir, "undo"))
+        return go_back(dir, error);
+    return step < 0 || has(dir, "done") || go_there(dir, step, error);
+}
+
+bool rollback_forget(const char *dir, GError **error)
+{
+    g_autofree char *folder = g_build_filename(dir, "rollback", NULL),
+                    *doomed = g_build_filename(dir, "tmp-rollback", NULL);
+    if (!g_file_test(folder, G_FILE_TEST_IS_DIR))
+        return true;
+    return io_remove_tree(doomed, error) && io_rename(folder, doomed, error) && io_remove_tree(doomed, error);
+}
+
+static bool fail_absent(const char *dir, int64_t step, const GArray *steps, GError **error)
+{
+    g_autoptr(GString) list = g_string_new(NULL);
+    for (guint i = 0; i < steps->len; i++)
+        g_string_append_printf(list, "%s%" PRId64, i > 0 ? ", " : "", g_array_index(steps, int64_t, i));
+    return fail_user(error, "%s has no checkpoint of step %" PRId64 "; it has those of %s", dir, step,
+                     steps->len > 0 ? list->str : "no step");
+}
+
+static bool go_locked(const char *dir, int64_t step, GError **error)
+{
+    if (!rollback_finish(dir, error))
+        return false;
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    g_autofree char *folder = run_checkpoint_path(dir, step), *done = kept(dir, "done"),
+                    *text = g_strdup_printf("%" PRId64 "\n", step);
+    if (!g_file_test(folder, G_FILE_TEST_IS_DIR))
+        return fail_absent(dir, step, steps, error);
+    if (!checkpoint_verify(folder, error))
+        return false;
+    if (!has(dir, "to"))
+        return keep_all(dir, step, error) && go_there(dir, step, error);
+    return io_remove_file(done, error) && put(dir, "to", text, error) && go_there(dir, step, error);
+}
+
+bool rollback_to(const char *dir, int64_t step, GError **error)
+{
+    int lock;
+    if (!run_lock(dir, &lock, error))
+        return false;
+    const bool gone = go_locked(dir, step, error);
+    lock_release(lock);
+    return gone;
+}
+
+static bool undo_locked(const char *dir, GError **error)
+{
+    if (has(dir, "undo"))
+        return go_back(dir, error);
+    if (!has(dir, "to")) /* an unfinished one too is undone, as far as it came */
+        return fail_user(error, "%s: there is no rollback to undo; the first save after a rollback makes it final",
+                         dir);
+    return put(dir, "undo", "", error) && go_back(dir, error);
+}
+
+bool rollback_undo(const char *dir, GError **error)
+{
+    int lock;
+    if (!run_lock(dir, &lock, error))
+        return false;
+    const bool undone = undo_locked(dir, error);
+    lock_release(lock);
+    return undone;
+}

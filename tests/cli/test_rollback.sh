@@ -1,0 +1,81 @@
+# loam rollback: back to a checkpoint with logs and TensorBoard, undone again, and killed at each of its system calls.
+. tests/cli/lib.sh "$1"
+make_dataset
+config=$work/config.yaml
+train="$loam train $config train.length=20steps train.save_every=4 train.eval_every=4 train.keep_last=100 optim.schedule=constant"
+losses() { sed -n 's/.*"kind":"\(train\|valid\)","step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2 \3/p' "$1/metrics.jsonl"; }
+state() { (cd "$1" && ls -1 checkpoints && readlink checkpoints/latest checkpoints/best && cat checkpoints/*/state.json && losses .); }
+
+$train run.dir="$work/run" 2>"$work/log"
+state "$work/run" >"$work/whole"
+cp "$work/run/metrics.jsonl" "$work/metrics"
+cp -r "$work/run" "$work/other"
+
+expect 1 'no checkpoint of step 9; it has those of 20, 16, 12, 8, 4' "$loam" rollback "$work/run" --to 9
+expect 1 'there is no rollback to undo' "$loam" rollback "$work/run" --undo
+expect 1 'give --to STEP, or --undo' "$loam" rollback "$work/run"
+expect 1 'is no run of loam' "$loam" rollback "$work" --to 4
+[ ! -e "$work/run/rollback" ] || fail "something was made"
+
+# Back, and further back; what came after is gone from every list, and back after --undo, byte for byte.
+expect 0 'is at step 12' "$loam" rollback "$work/run" --to 12
+[ "$(ls "$work/run/checkpoints" | tr '\n' ' ')" = 'best latest step-00000004 step-00000008 step-00000012 ' ] || fail "$(ls "$work/run/checkpoints")"
+[ "$(losses "$work/run" | tail -n 1 | cut -d ' ' -f 2)" = 12 ] || fail "lines: $(losses "$work/run" | tail -n 1)"
+expect 0 'is at step 4' "$loam" rollback "$work/run" --to 4
+state "$work/run" >"$work/at4"
+expect 0 'its newest checkpoint is step 20' "$loam" rollback "$work/run" --undo
+state "$work/run" | diff "$work/whole" - || fail "not as before"
+cmp "$work/metrics" "$work/run/metrics.jsonl" || fail "other lines"
+[ ! -e "$work/run/rollback" ] || fail "rollback/ is left"
+
+# A run that goes on after a rollback has the same losses as before, and its first save makes the rollback final.
+"$loam" rollback "$work/run" --to 8 2>"$work/log"
+$train run.dir="$work/run" 2>"$work/log"
+diff <(losses "$work/other") <(losses "$work/run") || fail "other losses"
+cmp "$work/other/checkpoints/latest/weights-00001-of-00001.safetensors" "$work/run/checkpoints/latest/weights-00001-of-00001.safetensors"
+expect 1 'there is no rollback to undo' "$loam" rollback "$work/run" --undo
+
+# kill -9 at system calls of the rollback, and of its reversal: the next command completes it, and nothing is lost.
+killed() { # killed N COMMAND…: false if the command ends before its N-th call
+    local status=0 n=$1
+    shift
+    LOAM_FAULT=io:$n "$@" >"$work/out" 2>&1 || status=$?
+    [ "$status" = 137 ] || [ "$status" = 0 ] || fail "status $status: $(cat "$work/out")"
+    [ "$status" = 137 ]
+} 2>/dev/null
+step=${LOAM_ROLLBACK_STEP:-7}
+n=1
+kills=0
+while cp -r "$work/other" "$work/copy" && killed "$n" "$loam" rollback "$work/copy" --to 4; do
+    "$loam" rollback "$work/copy" --to 4 2>"$work/log" || fail "$(cat "$work/log")"
+    state "$work/copy" | diff "$work/at4" - || fail "killed at call $n of a rollback"
+    "$loam" rollback "$work/copy" --undo 2>"$work/log" || fail "$(cat "$work/log")"
+    state "$work/copy" | diff "$work/whole" - || fail "killed at call $n of a rollback, then undone"
+    rm -r "$work/copy"
+    n=$((n + step))
+    kills=$((kills + 1))
+done
+n=1
+while rm -rf "$work/copy" && cp -r "$work/other" "$work/copy" && "$loam" rollback "$work/copy" --to 4 2>"$work/log" &&
+    killed "$n" "$loam" rollback "$work/copy" --undo; do
+    "$loam" rollback "$work/copy" --undo 2>"$work/log" || grep -q 'no rollback to undo' "$work/log" || fail "$(cat "$work/log")"
+    state "$work/copy" | diff "$work/whole" - || fail "killed at call $n of an --undo"
+    cmp "$work/metrics" "$work/copy/metrics.jsonl" || fail "killed at call $n of an --undo: other lines"
+    n=$((n + step))
+    kills=$((kills + 1))
+done
+[ "$kills" -ge 5 ] || fail "$kills kills"
+
+# A killed rollback is completed by the run that goes on: it trains from the step that was asked for.
+half() { [ -e "$work/copy/rollback/to" ] && [ ! -e "$work/copy/checkpoints/step-00000016" ] && [ -e "$work/copy/checkpoints/step-00000008" ]; }
+for n in $(seq 10 100); do
+    rm -rf "$work/copy"
+    cp -r "$work/other" "$work/copy"
+    killed "$n" "$loam" rollback "$work/copy" --to 4 || break
+    half && break
+done
+half || fail "no call lies between the first and the last checkpoint"
+$train run.dir="$work/copy" 2>"$work/log"
+grep -q 'going on from .*step-00000004' "$work/log" || fail "$(cat "$work/log")"
+diff <(losses "$work/other") <(losses "$work/copy") || fail "other losses"
+echo "ok: $kills kills"
