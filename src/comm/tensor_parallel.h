@@ -6,12 +6,13 @@
 #include "comm/comm.h"
 
 typedef struct TensorParallel {
-    Comm *ranks; /* the ranks that divide the matrices; NULL means no communication: bytes are counted for one of `size`
-                    ranks */
-    int rank, size;     /* this rank and the number of ranks; size 0 or 1 means that every matrix is whole */
+    Comm *ranks; /* the ranks that divide the matrices; NULL means that nothing is sent, and sent_bytes counts what this
+                    rank would send */
+    int rank, size;     /* this rank and the number of ranks; size 0 or 1 means that the matrices are not divided */
     int64_t sent_bytes; /* bytes that this rank has sent, or with ranks NULL would have sent */
 } TensorParallel;
 
+/* The number of ranks, and this rank; 1 and 0 if tp is NULL. */
 static inline int tensor_parallel_size(const TensorParallel *tp)
 {
     return tp && tp->size > 1 ? tp->size : 1;
@@ -21,6 +22,6 @@ static inline int tensor_parallel_rank(const TensorParallel *tp)
     return tp && tp->size > 1 ? tp->rank : 0;
 }
 
-/* x, a contiguous tensor, becomes the sum of all ranks' x, added in the order of the ranks; operations that are queued
- * on the device after this call see the sum. tp NULL, or one rank: nothing is done. */
+/* x, a contiguous tensor, becomes the sum of x over all ranks, added in the order of the ranks; operations that are
+ * queued on the device after this call see the sum. Does nothing if tp is NULL or there is one rank. */
 void tensor_parallel_sum(TensorParallel *tp, Device *dev, Tensor x);

@@ -45,7 +45,7 @@ typedef struct LoaderDataset {
     double share;         /* fraction of the packed sequences of the run that are of this dataset */
     int64_t rows, tokens; /* packed sequences and tokens of an epoch of this dataset */
 } LoaderDataset;
-/* Number of datasets; 1 without a mixture. */
+/* Number of datasets, 1 without a mixture, and dataset number `part`, counted from 0. */
 int loader_datasets(const Loader *loader);
 LoaderDataset loader_dataset(const Loader *loader, int part);
 

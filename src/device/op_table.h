@@ -37,6 +37,7 @@ struct OpTable {
 #define QUEUE_OF_HOST                                                                                                  \
     .host_alloc = host_alloc, .host_free = host_free, .copy_to = host_copy, .copy_from = host_copy,                    \
     .follow = host_follow
+/* The functions of these entries. */
 void *host_alloc(Device *dev, size_t bytes);
 void host_free(Device *dev, void *p);
 void host_copy(Device *dev, void *to, const void *from, size_t bytes);

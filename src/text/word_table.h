@@ -22,6 +22,7 @@ typedef struct WordTable {
     size_t n_slots;  /* a power of two */
 } WordTable;
 
+/* Makes an empty table. */
 void word_table_init(WordTable *table);
 void word_table_clear(WordTable *table);
 /* Removes all words but keeps the memory. */

@@ -82,6 +82,7 @@ typedef struct OptionSetting {
 /* Lists of OptionSetting *; freeing the array frees its elements. If a list has several settings of one option, the
  * last one counts. */
 GPtrArray *option_settings_new(void);
+/* Appends a setting, whose strings are copied. origin: as in OptionSetting. */
 void option_settings_add(GPtrArray *settings, const char *name, const char *value, const char *origin);
 /* Appends the settings of a YAML file, which is a map of groups, each a map of keys to scalars or lists. With `extends:
  * OTHER.yaml`, a path relative to the file, the settings of that file come first; at most 16 files may extend each

@@ -6,8 +6,8 @@
 /* All rows of a table (const OptionRow *), ordered so that the rows of a group are together; free with
  * g_ptr_array_unref. */
 GPtrArray *option_rows(const OptionTable *table);
-const OptionRow *option_row_at(const GPtrArray *rows, guint i);
-bool option_opens_group(const GPtrArray *rows, guint i); /* whether row i is the first row of its group */
+const OptionRow *option_row_at(const GPtrArray *rows, guint i); /* row i of option_rows */
+bool option_opens_group(const GPtrArray *rows, guint i);        /* whether row i is the first row of its group */
 /* The address of an option's value in a configuration. */
 void *option_field(const OptionTable *table, const void *config, const OptionRow *row);
 

@@ -70,6 +70,7 @@ uint64_t corpus_total_bytes(const Corpus *corpus); /* size of all files on disk 
 uint64_t corpus_done_bytes(const Corpus *corpus);  /* number of bytes on disk that have been read so far */
 /* Whether the current document is a whole .txt file, or the first part of a .txt file that is longer than max_bytes. */
 bool corpus_is_whole_text(const Corpus *corpus);
+/* The counts so far, which the corpus owns. */
 const CorpusCounts *corpus_counts(const Corpus *corpus);
 /* The file and first line of the current document: "file.jsonl:17". */
 const char *corpus_where(const Corpus *corpus);

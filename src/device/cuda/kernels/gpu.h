@@ -121,6 +121,7 @@ template <class T> static __device__ inline T *block_shared_large()
 }
 #endif
 
+/* The CUDA stream of QUEUE_WORK (device.h). */
 cudaStream_t gpu_stream(Gpu *gpu);
 /* Notes the operation that the calling thread starts, for messages about failures: a name of op_list.inc, or NULL. The
  * string must stay valid. */

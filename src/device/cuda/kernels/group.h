@@ -46,6 +46,7 @@ struct Group {
     bool open;
     GroupList lists[GROUP_KINDS];
 };
+/* The Group of a GPU. */
 Group *gpu_group(Gpu *gpu);
 
 /* Executes a call at once; or, if a group is open, later together with the other calls of its kind. */
