@@ -2,6 +2,8 @@
 
 static const char *const train_keys[] = { "path", "weight?", NULL }, *const valid_keys[] = { "name?", "path", NULL };
 
+const char *const plan_names[] = { "blocks", "whole", NULL };
+
 #define AT(field) offsetof(DataConfig, field)
 static const OptionRow data_options[] = {
     { "data.train", OPT_LIST, AT(train), "", 0, 0, OPT_IDENTITY,
@@ -49,6 +51,11 @@ static const OptionRow data_options[] = {
       "short samples share a packed sequence, which train.batch counts as one sample; false: each has its own, so that "
       "train.batch counts examples. Nothing is padded either way",
       NULL },
+    { "data.plan", OPT_ENUM, AT(plan), "blocks", 0, 0, OPT_IDENTITY,
+      "how packed sequences are planned if a dataset makes more than 262,144 samples: block by block while the run "
+      "goes on; or whole, at its start, which takes minutes for billions of tokens (the order of earlier versions; "
+      "their runs keep it)",
+      plan_names },
 };
 #undef AT
 

@@ -6,6 +6,10 @@
 #include "data/mixture.h"
 #include "data/objectives/objectives.h"
 
+/* When samples are packed (row_plan.h). */
+typedef enum PlanKind { PLAN_BLOCKS, PLAN_WHOLE } PlanKind;
+extern const char *const plan_names[];
+
 typedef struct DataConfig {
     char *train, *valid; /* lists of datasets to train and to evaluate on (mixture.h, sources.h) */
     char *split;         /* shares of training, validation and test data, such as "949,50,1", of each dataset of `train`
@@ -22,6 +26,7 @@ typedef struct DataConfig {
     double noise_density;                /* fraction of the tokens that is masked */
     bool static_masks;                   /* the masks of a text are the same in every epoch */
     bool packed; /* several samples may share a packed sequence; false: each sample has a packed sequence for itself */
+    int plan;    /* PlanKind */
     ObjectiveSettings settings; /* the options of single objectives */
     /* The following fields are no options, but are taken from the model: */
     bool decoder_alone;    /* the model is decoder-only */

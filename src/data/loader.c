@@ -6,6 +6,11 @@
 #define HELD_OUT_SEED 0x68656c646f7574u /* of the order of held-out rows, the same in every run; any constant */
 #define OTHER_TRIES   32                /* tries to find a chunk of another document that is long enough */
 
+uint64_t loader_order_seed(const Loader *loader)
+{
+    return loader->held_out ? HELD_OUT_SEED : loader->seed;
+}
+
 Choice loader_choose(const Loader *loader, int64_t sample)
 {
     Choice choice = { .sample = sample,
@@ -29,9 +34,7 @@ double loader_fill(const Loader *loader)
 {
     double taken = 0, all = 0;
     if (loader->mixture == NULL)
-        return loader->plan ? (double)(loader->plan->used.enc + loader->plan->used.dec) /
-                                  (double)(loader->plan->all.enc + loader->plan->all.dec)
-                            : 1;
+        return loader->plan ? row_plan_fill(loader->plan) : 1;
     for (int i = 0; i < loader->mixture->n; i++) {
         taken += loader_fill(loader->parts[i]) * (double)loader->parts[i]->n_rows;
         all += (double)loader->parts[i]->n_rows;
@@ -97,7 +100,7 @@ static int64_t row_sequences(const Loader *loader)
     for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
         most = MAX(most, row_sequences(loader->parts[k]));
     if (loader->plan)
-        return loader->plan->max_samples * MAX(loader->config.max_segments, 1);
+        return row_plan_max_samples(loader->plan) * MAX(loader->config.max_segments, 1);
     return loader->mixture ? most : MAX(loader->config.max_segments, 1);
 }
 
@@ -196,14 +199,16 @@ static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t ch
     return true;
 }
 
-static bool add_packed_row(Loader *loader, int64_t epoch, int64_t row, Batch *out, GError **error)
+/* Appends the samples of packed sequence `at` of an epoch; `order`: the epoch that their order is of. */
+static bool add_packed_row(Loader *loader, int64_t epoch, uint64_t order, int64_t at, Batch *out, GError **error)
 {
-    const PackPlan *plan = loader->plan;
+    const int64_t n_chunks = chunks_count(loader->chunks);
+    const RowSamples row = row_plan_get(loader->plan, order, at);
     bool good = true;
-    for (int64_t i = plan->starts[row]; good && i < plan->starts[row + 1]; i++) {
-        int64_t chunk = plan->samples[i];
+    for (int64_t i = 0; good && i < row.n; i++) {
+        int64_t chunk = row.samples[i];
         Choice choice = loader_choose(loader, chunk);
-        good = add_sample(loader, epoch * plan->n_samples + chunk, epoch, chunk, &choice, out, error);
+        good = add_sample(loader, epoch * n_chunks + chunk, epoch, chunk, &choice, out, error);
     }
     return good;
 }
@@ -222,11 +227,11 @@ static bool add_row(Loader *loader, int64_t row, Batch *out, GError **error)
             add_example(loader, row, out);
         return good;
     }
-    PhiloxKey key = philox_key(loader->held_out ? HELD_OUT_SEED : loader->seed, PHILOX_SAMPLE_ORDER, 0);
     uint64_t order = loader->fixed_order ? 0 : (uint64_t)epoch;
-    at = (int64_t)philox_permute(key, order, (uint64_t)at, (uint64_t)loader->n_rows);
     if (loader->plan)
-        return add_packed_row(loader, epoch, at, out, error);
+        return add_packed_row(loader, epoch, order, at, out, error);
+    PhiloxKey key = philox_key(loader_order_seed(loader), PHILOX_SAMPLE_ORDER, 0);
+    at = (int64_t)philox_permute(key, order, (uint64_t)at, (uint64_t)loader->n_rows);
     return add_sample(loader, row, epoch, at, NULL, out, error);
 }
 

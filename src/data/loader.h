@@ -2,9 +2,9 @@
  * code), which are numbered over the whole run: packed sequence i is number (i mod n) of epoch (i div n), where n =
  * loader_epoch_samples; each epoch has its own order, drawn from (seed, epoch). A sample of full length is one packed
  * sequence. Shorter samples are packed: their lengths are known when the loader opens and are the same in every epoch,
- * so one plan (pack.h), which says which samples share a packed sequence, serves all epochs. With data.compat, packed
- * sequence i is sample i in the order of another program (compat/compat.h). So resuming, prefetching and changing the
- * batch size need no saved state. */
+ * so one plan (row_plan.h), which says which samples share a packed sequence, serves all epochs. With data.compat,
+ * packed sequence i is sample i in the order of another program (compat/compat.h). So resuming, prefetching and
+ * changing the batch size need no saved state. */
 #pragma once
 
 #include "data/batch.h"
@@ -19,6 +19,9 @@ typedef struct Loader Loader;
  * are ordered by a hash of their index, so that the first n are a random subset of the set, the same in every run. */
 Loader *loader_open(const DataConfig *config, const char *path, const Tokenizer *tok, uint64_t seed, bool held_out,
                     GError **error);
+/* Another owner of the same loader, such as a second rank that is a thread of this process: returns `loader`, which is
+ * freed when every owner has closed it. */
+Loader *loader_share(Loader *loader);
 void loader_close(Loader *loader);
 /* For labelled data: adds to `counts` (number of classes) how often each class is a label, counting each document of
  * each dataset once. */
@@ -30,7 +33,7 @@ void loader_start_decoder(Loader *loader, int32_t id);
 /* Number of packed sequences of an epoch; options such as train.batch count them as samples. */
 int64_t loader_epoch_samples(const Loader *loader);
 /* Packing efficiency, between 0 and 1: number of tokens in the samples of an epoch / capacity of the epoch's packed
- * sequences; 1 if samples are not packed. */
+ * sequences; 1 if samples are not packed. Estimated for a large dataset (row_plan_fill). */
 double loader_fill(const Loader *loader);
 /* The configuration of the objective, completed by Objective.plan. */
 const ObjectiveConfig *loader_objective(const Loader *loader);

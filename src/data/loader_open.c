@@ -253,13 +253,19 @@ static bool plan_rows(Loader *loader, GError **error)
     if (!open_chunks(loader, error))
         return false;
     int64_t n = chunks_count(loader->chunks);
-    PackLength capacity = { loader_enc_length(loader) + loader->config.memory_tokens, loader_dec_length(loader) };
     loader->n_rows = n;
     if (loader->objective->choose) {
-        int64_t group = loader->packed ? loader->config.row_samples : MAX(loader->config.row_samples, 1);
-        loader->plan = group > 0 ? pack_groups(n, group, capacity, sample_length, loader)
-                                 : pack_plan(n, capacity, sample_length, loader);
-        loader->n_rows = loader->plan->n_rows;
+        const RowPlanSpec spec = {
+            .n_samples = n,
+            .n_group = loader->packed ? loader->config.row_samples : MAX(loader->config.row_samples, 1),
+            .capacity = { loader_enc_length(loader) + loader->config.memory_tokens, loader_dec_length(loader) },
+            .length = sample_length,
+            .context = loader,
+            .seed = loader_order_seed(loader),
+            .whole = loader->plan_whole
+        };
+        loader->plan = row_plan_open(&spec);
+        loader->n_rows = row_plan_rows(loader->plan);
     }
     return true;
 }
@@ -268,11 +274,13 @@ static Loader *open_one(const DataConfig *config, const char *prefix, const Toke
                         bool held_out, GError **error)
 {
     Loader *loader = g_new0(Loader, 1);
+    loader->users = 1;
     g_mutex_init(&loader->mutex);
     loader->seed = seed;
     loader->held_out = held_out;
     loader->static_masks = config->static_masks;
     loader->packed = config->packed;
+    loader->plan_whole = config->plan == PLAN_WHOLE;
     loader->fixed_order = config->mixture.weights == MIXTURE_CONCAT_WEIGHTED;
     loader->decoder_start = MAX(tokenizer_pad(tok), 0);
     loader->data = dataset_open(prefix, error);
@@ -333,6 +341,7 @@ Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenize
         return one;
     }
     Loader *loader = g_new0(Loader, 1);
+    loader->users = 1;
     g_mutex_init(&loader->mutex);
     loader->mixture = mixture;
     if (!open_parts(loader, config, tok, seed, held_out, error))
@@ -340,16 +349,24 @@ Loader *loader_open(const DataConfig *config, const char *prefix, const Tokenize
     return loader;
 }
 
+Loader *loader_share(Loader *loader)
+{
+    g_atomic_int_inc(&loader->users);
+    return loader;
+}
+
 void loader_start_decoder(Loader *loader, int32_t id)
 {
+    g_mutex_lock(&loader->mutex);
     loader->decoder_start = id;
+    g_mutex_unlock(&loader->mutex);
     for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
         loader_start_decoder(loader->parts[k], id);
 }
 
 void loader_close(Loader *loader)
 {
-    if (!loader)
+    if (!loader || !g_atomic_int_dec_and_test(&loader->users))
         return;
     for (int k = 0; loader->mixture && k < loader->mixture->n; k++)
         loader_close(loader->parts[k]);
@@ -360,7 +377,7 @@ void loader_close(Loader *loader)
         g_clear_pointer(&loader->texts[i].side, g_byte_array_unref);
     }
     g_free(loader->continues);
-    pack_free(loader->plan);
+    row_plan_close(loader->plan);
     if (loader->compat)
         loader->compat->close(loader->index);
     chunks_close(loader->chunks);

@@ -4,7 +4,7 @@
 #include "data/batch.h"
 #include "data/chunks.h"
 #include "data/data_config.h"
-#include "data/pack.h"
+#include "data/row_plan.h"
 
 #define LOADER_PART_SHIFT                                                                                              \
     40 /* a global sample index (below 2^48) holds the dataset's number in a mixture from this bit on */
@@ -16,6 +16,7 @@ typedef struct LoaderText {
 } LoaderText;
 
 typedef struct Loader {
+    int users;        /* loader_share; of a loader that is no part of a mixture */
     Mixture *mixture; /* NULL means a single dataset; the loader of a mixture uses only `mixture`, `parts`, n_rows,
                          config and objective */
     struct Loader *parts[MIXTURE_MAX]; /* one loader per dataset of the mixture */
@@ -27,17 +28,18 @@ typedef struct Loader {
     int64_t first_sample; /* the dataset's number in a mixture, shifted by LOADER_PART_SHIFT, so that samples of two
                              datasets never share dropout masks */
     bool held_out, static_masks, packed;
+    bool plan_whole;  /* DataConfig.plan is PLAN_WHOLE */
     bool fixed_order; /* packed sequences have the same order and text in every epoch (MIXTURE_CONCAT_WEIGHTED) */
     const Objective *objective;
     ObjectiveConfig config; /* after Objective.plan */
     bool *continues;        /* (vocab) owned array to which config.continues points; NULL if config.continues is NULL */
-    PackPlan *plan;         /* NULL means that every packed sequence holds one sample */
+    RowPlan *plan;          /* NULL means that every packed sequence holds one sample */
     const CompatKind
         *compat; /* the other program whose order of samples is used; NULL means the order of loam, made of `chunks` */
     void *index; /* index that `compat` made, used instead of `chunks` and `plan` */
     int64_t n_rows; /* number of packed sequences in an epoch */
 
-    GMutex mutex;        /* protects the fields below, `chunks` and `mixture` */
+    GMutex mutex;        /* protects the fields below, `chunks`, `plan` and `mixture` */
     LoaderText texts[2]; /* texts[0]: the chunk of the current sample; texts[1]: a chunk of another document, for
                             sentence pairs */
     Example example;
@@ -47,3 +49,5 @@ typedef struct Loader {
 int64_t loader_labelled_tokens(const Loader *loader);
 /* The random decisions of the objective (Objective.choose) about sample number `sample` of an epoch. */
 Choice loader_choose(const Loader *loader, int64_t sample);
+/* Seed of the order of packed sequences: one constant for all held-out data, otherwise loader->seed. */
+uint64_t loader_order_seed(const Loader *loader);

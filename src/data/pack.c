@@ -145,13 +145,14 @@ static uint32_t shelf_take(Shelf *shelf, PackLength free)
     return sample;
 }
 
-/* Fills one row from the shelf; returns its number of samples. `first` is the number of the first sample of the block.
+/* Fills one row from the shelf with `most` samples at most; returns its number of samples. `first` is the number of the
+ * first sample of the block.
  */
-static int64_t pack_row(Shelf *shelf, int64_t first, uint32_t *samples)
+static int64_t pack_row(Shelf *shelf, int64_t first, int64_t most, uint32_t *samples)
 {
     PackLength free = shelf->capacity;
     int64_t n = 0;
-    for (uint32_t sample; (sample = shelf_take(shelf, free)) != NONE; n++) {
+    for (uint32_t sample; n < most && (sample = shelf_take(shelf, free)) != NONE; n++) {
         free.enc -= shelf->lengths[sample].enc;
         free.dec -= shelf->lengths[sample].dec;
         samples[n] = (uint32_t)(first + sample);
@@ -159,7 +160,7 @@ static int64_t pack_row(Shelf *shelf, int64_t first, uint32_t *samples)
     return n;
 }
 
-PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length, const void *context)
+PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length, const void *context, int64_t most)
 {
     CHECK(n_samples >= 0 && n_samples <= UINT32_MAX, "%" PRId64 " samples", n_samples);
     PackPlan *plan = g_new0(PackPlan, 1);
@@ -176,7 +177,7 @@ PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length,
             plan->used.dec += tokens.dec;
         }
         for (int64_t at = first; at < end;) {
-            int64_t n = pack_row(shelf, first, plan->samples + at);
+            int64_t n = pack_row(shelf, first, most > 0 ? most : INT64_MAX, plan->samples + at);
             at += n;
             plan->starts[++plan->n_rows] = at;
             plan->max_samples = MAX(plan->max_samples, n);
@@ -185,35 +186,6 @@ PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length,
     plan->starts = g_renew(int64_t, plan->starts, plan->n_rows + 1);
     plan->all = (PackLength){ plan->n_rows * capacity.enc, plan->n_rows * capacity.dec };
     shelf_free(shelf);
-    return plan;
-}
-
-PackPlan *pack_groups(int64_t n_samples, int64_t n_group, PackLength capacity, PackLengthFn length, const void *context)
-{
-    CHECK(n_samples >= 0 && n_samples <= UINT32_MAX && n_group > 0, "%" PRId64 " samples, %" PRId64 " a row", n_samples,
-          n_group);
-    PackPlan *plan = g_new0(PackPlan, 1);
-    plan->n_rows = (n_samples + n_group - 1) / n_group;
-    plan->n_samples = n_samples;
-    plan->max_samples = MIN(n_group, n_samples);
-    plan->starts = g_new0(int64_t, plan->n_rows + 1);
-    plan->samples = g_new(uint32_t, n_samples);
-    for (int64_t row = 0; row < plan->n_rows; row++) {
-        PackLength used = { 0 };
-        plan->starts[row + 1] = MIN((row + 1) * n_group, n_samples);
-        for (int64_t i = plan->starts[row]; i < plan->starts[row + 1]; i++) {
-            PackLength tokens = length(context, i);
-            plan->samples[i] = (uint32_t)i;
-            used.enc += tokens.enc;
-            used.dec += tokens.dec;
-        }
-        CHECK(used.enc <= capacity.enc && used.dec <= capacity.dec,
-              "%" PRId64 " and %" PRId64 " tokens in rows of %" PRId64 " and %" PRId64, used.enc, used.dec,
-              capacity.enc, capacity.dec);
-        plan->used.enc += used.enc;
-        plan->used.dec += used.dec;
-    }
-    plan->all = (PackLength){ plan->n_rows * capacity.enc, plan->n_rows * capacity.dec };
     return plan;
 }
 

@@ -26,9 +26,7 @@ typedef struct PackPlan {
         all; /* used: number of tokens in all samples; all: n_rows times the capacity of a packed sequence */
 } PackPlan;
 
-/* Packs n_samples < 2^32 samples by their lengths. Equal arguments give equal plans. */
-PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length, const void *context);
-/* Makes a plan in which every packed sequence holds n_group consecutive samples, which must fit its capacity. */
-PackPlan *pack_groups(int64_t n_samples, int64_t n_group, PackLength capacity, PackLengthFn length,
-                      const void *context);
+/* Packs n_samples < 2^32 samples by their lengths, at most `most` into one packed sequence; most 0 means any number.
+ * Equal arguments give equal plans. */
+PackPlan *pack_plan(int64_t n_samples, PackLength capacity, PackLengthFn length, const void *context, int64_t most);
 void pack_free(PackPlan *plan);

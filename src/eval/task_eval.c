@@ -143,8 +143,8 @@ uint64_t task_eval_hash(const TaskEval *eval)
     return eval->hash;
 }
 
-/* Answers the examples from number `first` on, at most ANSWER_BATCH of them, and adds them to the scores. */
-static bool answer_some(TaskEval *eval, Model *model, int32_t first, TaskScores *scores, GError **error)
+/* Answers the examples from number `first` on, at most ANSWER_BATCH of them, and appends each answer with a NUL. */
+static bool answer_some(TaskEval *eval, Model *model, int32_t first, GString *texts, GError **error)
 {
     const AnswerOptions greedy = { .max_tokens = eval->encoder.target_length, .beams = 1 };
     const int32_t n = MIN(ANSWER_BATCH, (int32_t)eval->examples->len - first);
@@ -153,7 +153,7 @@ static bool answer_some(TaskEval *eval, Model *model, int32_t first, TaskScores 
         return false;
     for (int32_t i = 0; i < n; i++) {
         g_autofree char *text = g_utf8_make_valid(found[i].text, -1);
-        task_scores_add(scores, eval->examples->pdata[first + i], text);
+        g_string_append_len(texts, text, (gssize)strlen(text) + 1);
         answer_clear(&found[i]);
     }
     return true;
@@ -173,18 +173,61 @@ bool task_eval_check(const TaskEval *eval, GError **error)
     return good;
 }
 
-bool task_eval_run(TaskEval *eval, Model *model, bool (*stop)(void), GArray *metrics, GError **error)
+/* Answers every size-th batch from number `rank` on. */
+static bool answer_part(TaskEval *eval, Model *model, int rank, int size, bool (*stop)(void), GString *texts,
+                        GError **error)
 {
-    TaskScores scores = task_scores_new(eval->encoder.task, eval->encoder.joined);
     const int32_t n = (int32_t)eval->examples->len;
     bool good = true;
     progress_open("answering", "examples", (uint64_t)n);
-    for (int32_t first = 0; good && first < n; first += ANSWER_BATCH) {
-        good = stop && stop() ? fail_stopped(error) : answer_some(eval, model, first, &scores, error);
-        progress_update((uint64_t)MIN(first + ANSWER_BATCH, n));
+    for (int32_t first = rank * ANSWER_BATCH; good && first < n; first += size * ANSWER_BATCH) {
+        good = stop && stop() ? fail_stopped(error) : answer_some(eval, model, first, texts, error);
+        progress_update((uint64_t)MIN(first + size * ANSWER_BATCH, n));
     }
     progress_close();
-    good = good && task_scores_metrics(&scores, metrics, error);
+    return good;
+}
+
+/* The answers of all ranks: those of rank r begin at byte r * *bytes of the result. g_free. */
+static char *gather(Comm *ranks, const GString *own, size_t *bytes)
+{
+    *bytes = (size_t)comm_max(ranks, (int64_t)own->len);
+    char *all = g_malloc0(MAX(*bytes, 1) * (size_t)comm_size(ranks));
+    g_autofree char *padded = g_malloc0(MAX(*bytes, 1));
+    memcpy(padded, own->str, MIN(own->len, *bytes));
+    comm_share(ranks, all, padded, *bytes);
+    return all;
+}
+
+/* Adds the answers to the scores in the order of the examples. */
+static void add_answers(TaskEval *eval, int size, const char *all, size_t bytes, TaskScores *scores)
+{
+    g_autofree const char **next = g_new(const char *, size);
+    for (int r = 0; r < size; r++)
+        next[r] = all + (size_t)r * bytes;
+    for (guint i = 0; i < eval->examples->len; i++) {
+        const char **text = &next[i / ANSWER_BATCH % (guint)size];
+        task_scores_add(scores, eval->examples->pdata[i], *text);
+        *text += strlen(*text) + 1;
+    }
+}
+
+bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void), GArray *metrics, GError **error)
+{
+    if (params_sharding(model_params(model)).level >= ZERO_WEIGHTS)
+        ranks = comm_self();
+    g_autoptr(GString) texts = g_string_new(NULL);
+    const int size = comm_size(ranks);
+    bool good = answer_part(eval, model, comm_rank(ranks), size, stop, texts, error);
+    if (!comm_agree(ranks, good, error))
+        return false;
+    size_t bytes;
+    g_autofree char *all = gather(ranks, texts, &bytes);
+    if (!comm_check(ranks, error))
+        return false;
+    TaskScores scores = task_scores_new(eval->encoder.task, eval->encoder.joined);
+    add_answers(eval, size, all, bytes, &scores);
+    good = task_scores_metrics(&scores, metrics, error);
     task_scores_free(&scores);
     return good;
 }

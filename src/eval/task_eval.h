@@ -2,6 +2,7 @@
  * and encoded once; the labelled file is not read again. */
 #pragma once
 
+#include "comm/comm.h"
 #include "eval/answer_batch.h"
 #include "eval/task_scores.h"
 
@@ -18,7 +19,9 @@ int64_t task_eval_total(const TaskEval *eval); /* number of examples in the file
 bool task_eval_check(const TaskEval *eval, GError **error);
 /* A hash of the chosen examples and their right answers. */
 uint64_t task_eval_hash(const TaskEval *eval);
-/* Answers all examples, greedily, and appends the metrics of the task's scores (Metric). stop is called before each
- * batch; if it returns true, the evaluation ends with LOAM_ERROR_STOPPED. stop NULL means that nothing ends it. Shows
- * progress on a terminal. */
-bool task_eval_run(TaskEval *eval, Model *model, bool (*stop)(void), GArray *metrics, GError **error);
+/* Answers all examples, greedily, and appends the metrics of the task's scores (Metric), the same on all ranks. Batches
+ * of ANSWER_BATCH examples are dealt to the ranks one by one, so every answer is that of one rank. With weights that
+ * are sharded (ZeRO 3) every rank answers all examples instead: an answer of another length would need the weights more
+ * or fewer times. stop is called before each batch; if it returns true, the evaluation ends with LOAM_ERROR_STOPPED.
+ * stop NULL means that nothing ends it. Shows progress on a terminal. */
+bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void), GArray *metrics, GError **error);

@@ -61,7 +61,7 @@ static void every_sample_has_one_row_and_no_row_overflows(void)
             for (int64_t s = 0; only_dec && s < n; s++)
                 lengths.of[s] = (PackLength){ 0, lengths.of[s].enc };
             lengths.capacity = capacity;
-            PackPlan *plan = pack_plan(n, capacity, length_of, &lengths);
+            PackPlan *plan = pack_plan(n, capacity, length_of, &lengths, 0);
             check_plan(plan, &lengths, n);
             pack_free(plan);
             g_free(lengths.of);
@@ -77,7 +77,8 @@ static void rows_are_full(void)
 {
     enum { N = 100000 };
     Lengths one = draw_lengths(N, (PackLength){ 512, 0 }, false), two = draw_lengths(N, (PackLength){ 512, 512 }, true);
-    PackPlan *single = pack_plan(N, one.capacity, length_of, &one), *both = pack_plan(N, two.capacity, length_of, &two);
+    PackPlan *single = pack_plan(N, one.capacity, length_of, &one, 0),
+             *both = pack_plan(N, two.capacity, length_of, &two, 0);
     g_test_message("fill %.4f; %.4f and %.4f", fill(single->used.enc, single->all.enc),
                    fill(both->used.enc, both->all.enc), fill(both->used.dec, both->all.dec));
     g_assert_cmpfloat(fill(single->used.enc, single->all.enc), >, 0.99);
@@ -92,8 +93,8 @@ static void rows_are_full(void)
 static void a_plan_depends_on_its_arguments_alone(void)
 {
     Lengths lengths = draw_lengths(5000, (PackLength){ 100, 60 }, true);
-    PackPlan *a = pack_plan(5000, lengths.capacity, length_of, &lengths);
-    PackPlan *b = pack_plan(5000, lengths.capacity, length_of, &lengths);
+    PackPlan *a = pack_plan(5000, lengths.capacity, length_of, &lengths, 0);
+    PackPlan *b = pack_plan(5000, lengths.capacity, length_of, &lengths, 0);
     g_assert_cmpint(a->n_rows, ==, b->n_rows);
     assert_same(a->samples, b->samples, 5000 * sizeof *a->samples);
     pack_free(a);
@@ -109,23 +110,9 @@ static PackLength third_of_a_row(G_GNUC_UNUSED const void *context, G_GNUC_UNUSE
 /* The blocks are 2^20 samples: one sample more is a row of its own. */
 static void blocks_do_not_share_rows(void)
 {
-    PackPlan *plan = pack_plan(PACK_BLOCK + 1, (PackLength){ 12, 4 }, third_of_a_row, NULL);
+    PackPlan *plan = pack_plan(PACK_BLOCK + 1, (PackLength){ 12, 4 }, third_of_a_row, NULL, 0);
     g_assert_cmpint(plan->n_rows, ==, (PACK_BLOCK + 2) / 3 + 1);
     g_assert_cmpint(plan->samples[plan->starts[plan->n_rows - 1]], ==, PACK_BLOCK);
-    pack_free(plan);
-}
-
-static void groups_are_rows(void)
-{
-    PackPlan *plan = pack_groups(10, 3, (PackLength){ 12, 4 }, third_of_a_row, NULL);
-    static const int64_t starts[] = { 0, 3, 6, 9, 10 };
-    g_assert_cmpint(plan->n_rows, ==, 4);
-    g_assert_cmpint(plan->max_samples, ==, 3);
-    assert_same(plan->starts, starts, sizeof starts);
-    for (uint32_t i = 0; i < 10; i++)
-        g_assert_cmpint(plan->samples[i], ==, i);
-    g_assert_cmpint(plan->used.enc, ==, 40);
-    g_assert_cmpint(plan->all.dec, ==, 16);
     pack_free(plan);
 }
 
@@ -137,6 +124,5 @@ int main(int argc, char **argv)
     g_test_add_func("/pack/rows_are_full", rows_are_full);
     g_test_add_func("/pack/a_plan_depends_on_its_arguments_alone", a_plan_depends_on_its_arguments_alone);
     g_test_add_func("/pack/blocks_do_not_share_rows", blocks_do_not_share_rows);
-    g_test_add_func("/pack/groups_are_rows", groups_are_rows);
     return g_test_run();
 }

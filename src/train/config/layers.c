@@ -23,6 +23,13 @@ static GPtrArray *read_settings(const char *path, char **overrides, int n_overri
     return settings;
 }
 
+/* A run whose config.yaml does not say data.plan is of a version that planned all packed sequences at the start. */
+static void add_former_plan(const GPtrArray *saved, GPtrArray *layers)
+{
+    if (!option_settings_find(saved, "data.plan"))
+        option_settings_add(layers, "data.plan", plan_names[PLAN_WHOLE], "a run of an earlier version");
+}
+
 /* Appends the settings of DIR/config.yaml whose names satisfy `wanted`. */
 static bool add_from_run(const char *dir, bool (*wanted)(const char *name), GPtrArray *layers, GError **error)
 {
@@ -33,6 +40,8 @@ static bool add_from_run(const char *dir, bool (*wanted)(const char *name), GPtr
         if (setting->value && wanted(setting->name))
             option_settings_add(layers, setting->name, setting->value, setting->origin);
     }
+    if (saved && wanted("data.plan"))
+        add_former_plan(saved, layers);
     return saved != NULL;
 }
 
@@ -44,7 +53,7 @@ static bool in_recipe(const char *name)
 static bool of_a_start(const char *name)
 {
     return in_recipe(name) || g_str_has_prefix(name, "model.") || g_str_has_prefix(name, "lora.") ||
-           strcmp(name, "tokenizer.path") == 0;
+           strcmp(name, "tokenizer.path") == 0 || strcmp(name, "data.plan") == 0;
 }
 
 static bool of_the_data(const char *name)
@@ -177,7 +186,7 @@ static bool add_classifier(const GPtrArray *given, GPtrArray *layers, GError **e
 /* Of a run that goes on: what depends on its model and its data. */
 static bool of_a_run(const char *name)
 {
-    return in_recipe(name) || strcmp(name, "model.labels") == 0;
+    return in_recipe(name) || strcmp(name, "model.labels") == 0 || strcmp(name, "data.plan") == 0;
 }
 
 static bool add_preset(const GPtrArray *given, GPtrArray *layers, GError **error)
@@ -246,6 +255,8 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char
         good = add_start(init, sets_task(given), &start, layers, error);
     else if (saved && !is_saved(path))
         good = add_from_run(dir, starts ? of_a_start : of_a_run, layers, error);
+    if (is_saved(path))
+        add_former_plan(given, layers);
     good = good && add_preset(given, layers, error) && add_classifier(given, layers, error);
     g_ptr_array_extend_and_steal(layers, given);
     good = good && (!fresh || check_shape(&start, layers, init, error));

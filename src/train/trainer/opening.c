@@ -19,19 +19,30 @@
 
 #define PREFETCH_DEPTH 8
 
-static bool open_loaders(Trainer *t, GError **error)
+/* Ranks above 0 that are threads share the loaders of rank 0, which has opened them by then. */
+static bool open_datasets(Trainer *t, GError **error)
 {
     const DataConfig *data = &t->config.data;
     uint64_t seed = (uint64_t)t->config.run.seed;
+    if (t->shared && t->shared->train) {
+        t->train = loader_share(t->shared->train);
+        t->valid = g_ptr_array_ref(t->shared->valid);
+        return true;
+    }
     if (*data->train == '\0')
         return fail_user(error, "data.train is not set: give the PREFIX that `loam prepare --out PREFIX` made");
     g_autofree char *sources = sources_train(data, error);
-    if (sources == NULL)
+    if (sources == NULL || !(t->train = loader_open(data, sources, t->tok, seed, false, error)) ||
+        !(t->valid = heldout_sets_open(data, t->tok, seed, error)))
         return false;
-    t->train = loader_open(data, sources, t->tok, seed, false, error);
-    if (t->train == NULL)
-        return false;
-    if (!(t->valid = heldout_sets_open(data, t->tok, seed, error)))
+    if (t->shared)
+        *t->shared = (SharedData){ loader_share(t->train), g_ptr_array_ref(t->valid) };
+    return true;
+}
+
+static bool open_loaders(Trainer *t, GError **error)
+{
+    if (!open_datasets(t, error))
         return false;
     t->samples = config_batch_samples(&t->config); /* the largest, for which memory is taken */
     t->micro = config_micro_samples(&t->config);

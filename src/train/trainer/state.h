@@ -31,6 +31,13 @@ enum {
 
 typedef struct Save Save; /* saving.c: a checkpoint that a thread writes */
 
+/* The data of ranks that are threads of one process, with references of its own: rank 0 opens them, the others share
+ * them. NULL means not open yet. */
+typedef struct SharedData {
+    Loader *train;
+    GPtrArray *valid; /* HeldoutSet * */
+} SharedData;
+
 typedef struct Trainer {
     Mesh mesh;     /* the groups of ranks; mesh.data divides the samples of a step */
     Comm *ranks;   /* the ranks that train this model together; each has a part of every batch */
@@ -45,7 +52,8 @@ typedef struct Trainer {
     Model *model;
     Optimizer *optimizer;
     Loader *train;
-    GPtrArray *valid; /* HeldoutSet *; the loss of the first set decides which checkpoint is the best */
+    SharedData *shared; /* NULL means that no other rank is a thread of this process */
+    GPtrArray *valid;   /* HeldoutSet *; the loss of the first set decides which checkpoint is the best */
     Prefetch *prefetch;
     const Batch *
         *batch; /* (accum) the microbatches of the current step, borrowed from `prefetch`; NULL between steps */

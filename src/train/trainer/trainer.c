@@ -271,9 +271,10 @@ static void note_end(Trainer *t, const char *reason)
 }
 
 /* One rank of the run, from start to end. What ends it on one rank ends it on all. */
-static bool run_rank(const Config *config, const char *trace, Comm *ranks, GError **error)
+static bool run_rank(const Config *config, const char *trace, Comm *ranks, SharedData *shared, GError **error)
 {
     Trainer t = { .ranks = ranks,
+                  .shared = shared,
                   .config = *config,
                   .trace = comm_rank(ranks) == 0 ? trace : NULL,
                   .command_started = clock_seconds(),
@@ -302,14 +303,15 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, GErro
 typedef struct RankRun {
     const Config *config;
     const char *trace;
+    SharedData shared;
     GError **errors; /* (ranks) of each rank */
 } RankRun;
 
 static void run_thread(Comm *ranks, void *context)
 {
-    const RankRun *run = context;
+    RankRun *run = context;
     log_set_rank(comm_rank(ranks), false);
-    run_rank(run->config, run->trace, ranks, &run->errors[comm_rank(ranks)]);
+    run_rank(run->config, run->trace, ranks, &run->shared, &run->errors[comm_rank(ranks)]);
 }
 
 /* The run's error is that of the lowest rank that has one. */
@@ -317,8 +319,10 @@ static bool run_threads(const Config *config, const char *trace, GError **error)
 {
     int n = (int)config->parallel.ranks;
     g_autofree GError **errors = g_new0(GError *, n);
-    RankRun run = { config, trace, errors };
+    RankRun run = { .config = config, .trace = trace, .errors = errors };
     comm_run_threads(n, config->parallel.timeout.value, run_thread, &run);
+    g_clear_pointer(&run.shared.train, loader_close);
+    g_clear_pointer(&run.shared.valid, g_ptr_array_unref);
     GError *first = NULL;
     for (int r = n - 1; r >= 0; r--)
         if (errors[r]) {
@@ -343,5 +347,5 @@ bool train_run(const Config *config, const char *trace, GError **error)
         return false;
     if (threads)
         return run_threads(config, trace, error);
-    return run_rank(config, trace, world, error);
+    return run_rank(config, trace, world, NULL, error);
 }

@@ -1,0 +1,41 @@
+# Ranks share the examples of a task at an evaluation, and score what one rank scores: of the same weights the same
+# answers, generated or of a classifier, at every level of ZeRO, as threads and as processes.
+. tests/cli/lib.sh "$1"
+make_dataset
+. tests/cli/ranks.sh
+make_tasks
+mpi=(mpirun --allow-run-as-root --oversubscribe --bind-to none -np)
+
+# scores RUN: the lines of its evaluations, without times.
+scores() {
+    sed -n '/"kind":"score"/s/,"seconds":.*//p' "$1/metrics.jsonl"
+}
+
+# equal NAME: the scores of $work/NAME are those of $work/one.
+equal() {
+    scores "$work/$1" >"$work/scores"
+    diff "$work/wanted" "$work/scores" || fail "$model, $1: other scores than one rank"
+    echo "ok: $model, $1: $(cut -d, -f 3- "$work/scores")"
+    rm -r "${work:?}/$1"
+}
+
+for model in answers classifier; do
+    common=(task.valid=25% train.precision=f32 train.batch='16 samples' train.micro_batch='4 samples' train.eval_every=0 train.eval_samples=0)
+    rank_run first $model 1 0 "${common[@]}" train.length='30 steps' optim.lr=1e-2
+    # A rate that changes no weight: every run scores the same ones.
+    common+=(train.init="$work/first" train.length='2 steps' optim.name=adamw optim.lr=1e-30 optim.weight_decay=0)
+    rank_run one $model 1 0 "${common[@]}"
+    scores "$work/one" >"$work/wanted"
+    grep -q '"examples":9[0-9]' "$work/wanted" || fail "not three batches: $(cat "$work/wanted")"
+    rank_run threads $model 3 0 "${common[@]}"
+    equal threads
+    rank_run sharded $model 3 3 "${common[@]}"
+    equal sharded
+    if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
+        # shellcheck disable=SC2086
+        "${mpi[@]}" 2 "$loam" train "$config" run.dir="$work/processes" ${models[$model]} "${common[@]}" 2>"$work/err" ||
+            fail "mpirun: $(tail -n 3 "$work/err")"
+        equal processes
+    fi
+    rm -r "$work/one" "$work/first"
+done
