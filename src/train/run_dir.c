@@ -186,12 +186,20 @@ bool run_remove_unfinished(const char *dir, GError **error)
     return true;
 }
 
-bool run_retain(const char *dir, int64_t keep_last, int64_t keep_every, int64_t best, GError **error)
+static bool is_kept(const RunKeep *keep, int64_t step)
+{
+    bool kept = keep->every && step % keep->every == 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(keep->steps); i++)
+        kept |= step == keep->steps[i];
+    return kept;
+}
+
+bool run_retain(const char *dir, const RunKeep *keep, GError **error)
 {
     g_autoptr(GArray) steps = run_checkpoints(dir);
-    for (guint i = (guint)keep_last; i < steps->len; i++) {
+    for (guint i = (guint)keep->last; i < steps->len; i++) {
         int64_t step = g_array_index(steps, int64_t, i);
-        if (step == best || (keep_every && step % keep_every == 0))
+        if (is_kept(keep, step))
             continue;
         g_autofree char *folder = run_checkpoint_path(dir, step);
         if (!io_remove_tree(folder, error))

@@ -41,6 +41,10 @@ bool run_remove_unfinished(const char *dir, GError **error);
 /* Whether the path of a run means its best checkpoint rather than its last one: true if the run used train.best or
  * train.patience and has a best checkpoint. RUN@latest always means the last. */
 bool run_means_best(const char *dir);
-/* Removes all checkpoints except the keep_last newest ones, multiples of keep_every (0 means none) and the step `best`;
- * removes unfinished folders too. */
-bool run_retain(const char *dir, int64_t keep_last, int64_t keep_every, int64_t best, GError **error);
+/* Which checkpoints stay. */
+typedef struct RunKeep {
+    int64_t last, every; /* the newest ones, and multiples of so many steps; every 0 means none */
+    int64_t steps[4];    /* these steps too; -1 means none */
+} RunKeep;
+/* Removes all other checkpoints, and unfinished folders. */
+bool run_retain(const char *dir, const RunKeep *keep, GError **error);

@@ -57,7 +57,11 @@ static void set_up(Fixture *f, gconstpointer data)
                              6,
                              3,
                              2,
-                             32 };
+                             32,
+                             2.5,
+                             0.25,
+                             77,
+                             3 };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)
@@ -504,7 +508,7 @@ static void retention_keeps_the_newest_the_multiples_and_the_best(Fixture *f, gc
         g_autofree char *folder = run_checkpoint_path(f->dir, steps[i]);
         g_assert_true(checkpoint_save(folder, &checkpoint, NULL));
     }
-    g_assert_true(run_retain(f->dir, 2, 200, 150, NULL));
+    g_assert_true(run_retain(f->dir, &(RunKeep){ 2, 200, { 150, -1, -1, -1 } }, NULL));
     g_autoptr(GArray) kept = run_checkpoints(f->dir);
     static const int64_t wanted[] = { 350, 300, 200, 150 };
     g_assert_cmpuint(kept->len, ==, G_N_ELEMENTS(wanted));

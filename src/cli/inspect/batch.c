@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define USAGE "loam inspect batch CONFIG.yaml [--step S] [--samples N] [--valid] [--json] [group.key=value]…"
+#define USAGE                                                                                                          \
+    "loam inspect batch CONFIG.yaml [--step S | --first N] [--samples N] [--valid] [--json] [group.key=value]…"
 
 static const char about[] =
     "Prints what the model sees at one step: inputs and targets with their sentinels, and the original text,\n"
@@ -19,10 +20,12 @@ static const char about[] =
     "\n"
     "  loam inspect batch config.yaml --step 3 --samples 2\n";
 
-static gint64 step = 1, max_samples;
+static gint64 step = 1, first_sample = -1, max_samples;
 static gboolean as_json, held_out;
 static const GOptionEntry entries[] = {
     CLI_VALUE("step", step, "number of the step (default 1)", "S"),
+    CLI_VALUE("first", first_sample,
+              "show the samples from this one on, which counts from 0, instead of those of a step", "N"),
     CLI_VALUE("samples", max_samples, "show only the first N rows of the batch", "N"),
     CLI_SWITCH("valid", held_out, "show held-out data instead of training data"),
     CLI_SWITCH("json", as_json, "print one JSON object per sequence"),
@@ -66,7 +69,10 @@ static bool print_json(LabelKind kind, const Batch *batch, int32_t i, GError **e
 {
     const TokenStream *enc = &batch->enc, *dec = &batch->dec, *in = batch_input_stream(batch);
     int32_t first = in->cu[i], end = in->cu[i + 1];
-    json_t *root = json_pack("{s:I, s:I}", "step", (json_int_t)step, "sample", (json_int_t)in->sample[first]);
+    json_t *root = json_object();
+    if (first_sample < 0)
+        json_object_set_new(root, "step", json_integer(step));
+    json_object_set_new(root, "sample", json_integer(in->sample[first]));
     json_object_set_new(root, enc->max_tokens > 0 ? "input_ids" : "ids", json_ids(in->ids + first, end - first));
     if (kind != LABELS_NONE)
         add_label(root, kind, batch, i, first, end);
@@ -157,7 +163,9 @@ static bool print_row(const Loader *loader, const Tokenizer *tok, int64_t row, c
             good = print_json((LabelKind)loader_objective(loader)->label_kind, batch, i, error);
             continue;
         }
-        printf("=== step %" PRId64 ", row %" PRId64 ", sample %" PRId64 "\n", step, row, in->sample[in->cu[i]]);
+        if (first_sample < 0)
+            printf("=== step %" PRId64 ", ", step);
+        printf("%srow %" PRId64 ", sample %" PRId64 "\n", first_sample < 0 ? "" : "=== ", row, in->sample[in->cu[i]]);
         good = batch->enc.max_tokens > 0 && batch->dec.max_tokens > 0 ? print_pair(loader, batch, i, tok, error)
                                                                       : print_single(loader, batch, i, tok, error);
     }
@@ -180,7 +188,8 @@ static bool show_rows(const Config *config, const Tokenizer *tok, GError **error
     uint64_t seed = (uint64_t)config->run.seed;
     BatchSchedule batches;
     config_batch_schedule(config, true, &batches, NULL);
-    const int64_t first = batch_samples(&batches, step - 1), samples = batch_samples(&batches, step) - first,
+    const int64_t of_step = batch_samples(&batches, step - 1), first = first_sample >= 0 ? first_sample : of_step,
+                  samples = batch_samples(&batches, step) - of_step,
                   n = max_samples > 0 ? MIN(max_samples, samples) : samples;
     if (held_out) {
         g_autoptr(GPtrArray) sets = heldout_sets_open(&config->data, tok, seed, error);

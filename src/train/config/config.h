@@ -32,6 +32,10 @@ typedef struct TrainConfig {
     char *save_phases;                                     /* SavePhase */
     Amount stop_at, stop_after, exit_every; /* what ends a run, or this process of it; value 0 means nothing */
     char *stop_date, *stop_file;
+    char *skip_samples;                /* SkipRange */
+    double spike;                      /* standard deviations of the losses that make a spike; 0 means none */
+    int64_t spike_window, spike_after; /* losses of the mean; steps from a spike to a checkpoint */
+    int spike_action;                  /* SpikeAction */
     int64_t eval_samples; /* samples per held-out set, and examples of the task, in an evaluation; 0 means all */
     char *best;           /* "loss", or the name of a metric of the task's scores (eval/task_scores.h) */
     int64_t patience;     /* the run ends after this many evaluations in a row without a better `best`; 0 means never */
@@ -52,6 +56,7 @@ typedef struct TrainConfig {
 } TrainConfig;
 
 enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8 };
+enum { SPIKE_REPORT, SPIKE_SAVE, SPIKE_SKIP }; /* what becomes of a step with a loss spike */
 enum { RECOMPUTE_NONE, RECOMPUTE_BLOCK };
 
 /* How ranks train one model together (comm/comm.h). */
@@ -204,7 +209,13 @@ typedef struct SavePhase {
 bool config_save_phases(const Config *config, SavePhase phases[SAVE_PHASES], int *n, GError **error);
 /* Reads train.stop_date, in local time unless it names a zone: Unix seconds; 0 means that it is not set. */
 bool config_stop_date(const Config *config, double *unix_s, GError **error);
-/* Checks the options of saves and stops. */
+#define SKIP_RANGES 64
+typedef struct SkipRange {
+    int64_t first, end; /* samples [first, end) are not trained on */
+} SkipRange;
+/* Reads train.skip_samples. *n: number of ranges. */
+bool config_skip_ranges(const Config *config, SkipRange ranges[SKIP_RANGES], int *n, GError **error);
+/* Checks the options of saves, stops and skipped samples. */
 bool config_check_run_control(const Config *config, GError **error);
 
 /* ---- amounts ---- */

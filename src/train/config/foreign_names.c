@@ -69,6 +69,8 @@ const OptionForeignName config_foreign_names[] = {
     { "exit_duration_in_mins", "train.stop_after", "19h50m" },
     { "stop_time_hours", "train.stop_after", "19h50m" },
     { "kill_switch_path", "train.stop_file", NULL },
+    { "skip_train_iteration_range", "train.skip_samples", "1024000-1228800" },
+    { "iterations_to_skip", "train.skip_samples", "1024000-1228800" },
     { "save_total_limit", "train.keep_last", NULL },
     { "keep_interval_updates", "train.keep_last", NULL },
     { "metric_for_best_model", "train.best", NULL },

@@ -36,6 +36,7 @@ static const IdleRule rules[] = {
     { "task.labels", "model.classifier", "none sequence tokens" },
     { "task.references", "model.classifier", WRITERS },
     { "optim.min_lr", "optim.schedule", "linear cosine inverse_sqrt polynomial plateau wsd" },
+    { "train.spike_window train.spike_action train.spike_after", "train.spike", "!0" },
     { "optim.power", "optim.schedule", "polynomial" },
     { "train.batch", "train.batch_schedule", "" },
     { "optim.decay_until", "optim.schedule", "linear cosine polynomial wsd" },

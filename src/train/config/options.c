@@ -23,6 +23,8 @@ static const OptionRow tokenizer_options[] = {
       NULL },
 };
 
+static const char *const skip_keys[] = { "range", NULL };
+static const char *const spike_actions[] = { "report", "save", "skip", NULL };
 static const char *const phase_keys[] = { "until?", "every", NULL };
 static const char *const rampup_keys[] = { "start", "increment", "over", NULL };
 static const char *const stage_keys[] = { "from", "batch", NULL };
@@ -84,6 +86,22 @@ static const OptionRow train_options[] = {
       "while a file of this name exists, a run stops with a checkpoint, and does not start; empty means none", NULL },
     { "train.exit_every", OPT_AMOUNT, ROW(exit_every), "0 steps", 0, 1e18, OPT_FREE,
       "the command stops with a checkpoint at multiples of this; the same command goes on; 0 means never", NULL },
+    { "train.skip_samples", OPT_LIST, ROW(skip_samples), "", 0, 0, OPT_TUNABLE,
+      "ranges of samples, by their numbers in the run, that are left out: FIRST-END,FIRST-END without END itself; a "
+      "step that would read one of them begins after it; empty means none",
+      skip_keys },
+    { "train.spike", OPT_F64, ROW(spike), "0", 0, 1e6, OPT_TUNABLE,
+      "a step whose loss is so many standard deviations above the mean of recent losses is a loss spike; 0 means that "
+      "none are looked for",
+      NULL },
+    { "train.spike_window", OPT_I64, ROW(spike_window), "100", 2, 1e9, OPT_TUNABLE,
+      "number of steps whose losses make this mean; no spike is found before there are so many", NULL },
+    { "train.spike_action", OPT_ENUM, ROW(spike_action), "save", 0, 0, OPT_TUNABLE,
+      "what a run does at a loss spike. report: says so and names the samples; save: also keeps a checkpoint from "
+      "before the step, and one train.spike_after steps later; skip: also leaves out the update",
+      spike_actions },
+    { "train.spike_after", OPT_I64, ROW(spike_after), "100", 1, 1e9, OPT_TUNABLE,
+      "steps from a loss spike to the checkpoint after it", NULL },
     { "train.scores", OPT_BOOL, ROW(scores), "true", 0, 0, OPT_TUNABLE,
       "at evaluations after the first step, a run with a task answers its held-out examples and logs their scores",
       NULL },

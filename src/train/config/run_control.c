@@ -3,6 +3,7 @@
 #include "train/config/config.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 /* Reads "UNTIL:EVERY" or "EVERY". */
@@ -66,6 +67,25 @@ bool config_stop_date(const Config *config, double *unix_s, GError **error)
     return true;
 }
 
+bool config_skip_ranges(const Config *config, SkipRange ranges[SKIP_RANGES], int *n, GError **error)
+{
+    const char *text = config->train.skip_samples ? config->train.skip_samples : "";
+    g_auto(GStrv) items = g_strsplit(text, ",", -1);
+    *n = 0;
+    for (char **item = items; *item && *text; item++) {
+        const char *p = *item;
+        double first, end;
+        if (*n == SKIP_RANGES || !amount_scan_number(&first, &p) || *p++ != '-' || !amount_scan_number(&end, &p) ||
+            *p || first != floor(first) || end != floor(end) || first >= end || end > 0x1p53)
+            return fail_user(error,
+                             "train.skip_samples: \"%s\": write up to %d ranges FIRST-END of samples, without END "
+                             "itself, such as 10698064-10700112",
+                             *item, SKIP_RANGES);
+        ranges[(*n)++] = (SkipRange){ (int64_t)first, (int64_t)end };
+    }
+    return true;
+}
+
 static bool is_count(Amount amount)
 {
     return amount.unit != UNIT_SECONDS && amount.unit != UNIT_PERCENT;
@@ -75,6 +95,7 @@ bool config_check_run_control(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;
     SavePhase phases[SAVE_PHASES];
+    SkipRange ranges[SKIP_RANGES];
     int n;
     double date;
     if (!is_count(train->stop_at) || !is_count(train->exit_every))
@@ -82,5 +103,6 @@ bool config_check_run_control(const Config *config, GError **error)
                          is_count(train->stop_at) ? "exit_every" : "stop_at");
     if (train->stop_after.value > 0 && train->stop_after.unit != UNIT_SECONDS)
         return fail_user(error, "train.stop_after: write a time such as 19h50m; train.stop_at is a number of steps");
-    return config_save_phases(config, phases, &n, error) && config_stop_date(config, &date, error);
+    return config_save_phases(config, phases, &n, error) && config_stop_date(config, &date, error) &&
+           config_skip_ranges(config, ranges, &n, error);
 }

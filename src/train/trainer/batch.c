@@ -25,14 +25,38 @@ bool trainer_plan_batch(Trainer *t, GError **error)
     return (t->batches.n == 0 || set_batch(t, t->batches.smallest, error)) && set_batch(t, next, error);
 }
 
+static void note(Trainer *t, const char *what)
+{
+    log_info("step %" PRId64 "  %s", t->state.attempts, what);
+    metrics_event(t->metrics, t->state.attempts, what);
+}
+
+/* Whether samples that the next step would read are left out: then it begins after them. */
+static bool skip_range(Trainer *t)
+{
+    for (int i = 0; i < t->n_skips; i++) {
+        const SkipRange range = t->skips[i];
+        const int64_t first = t->state.samples, batch = batch_at(&t->batches, first, t->state.tokens);
+        if (first >= range.end || first + batch <= range.first)
+            continue;
+        g_autofree char *what = g_strdup_printf("samples %" PRId64 " to %" PRId64 " are left out (train.skip_samples)",
+                                                first, range.end - 1);
+        note(t, what);
+        t->state.samples = range.end;
+        return true;
+    }
+    return false;
+}
+
 bool trainer_next_batch(Trainer *t, GError **error)
 {
+    while (skip_range(t))
+        ;
     const int64_t next = batch_at(&t->batches, t->state.samples, t->state.tokens);
     if (next == t->samples)
         return true;
     g_autofree char *what = g_strdup_printf("the batch is %" PRId64 " samples from here on", next);
-    log_info("step %" PRId64 "  %s", t->state.attempts, what);
-    metrics_event(t->metrics, t->state.attempts, what);
+    note(t, what);
     return set_batch(t, next, error);
 }
 

@@ -62,7 +62,7 @@ static void plan_length(Trainer *t, bool count_tokens)
     if (count_tokens && config_tokens(config, length) > 0) {
         t->total = -1;
         t->total_tokens = length.value;
-    } else if (samples >= 0 && t->batches.in_tokens) {
+    } else if (samples >= 0 && (t->batches.in_tokens || *config->train.skip_samples)) {
         t->total = -1;
         t->total_samples = samples;
     } else if (samples >= 0) {
@@ -104,6 +104,9 @@ static bool plan_steps(Trainer *t, GError **error)
     plan_schedule(t, count_tokens);
     t->log_every = every_of(&t->config, train->log_every, epoch, count_tokens);
     t->eval_every = every_of(&t->config, train->eval_every, epoch, count_tokens);
+    config_skip_ranges(&t->config, t->skips, &t->n_skips, NULL);
+    t->samples_before = t->state.samples;
+    t->spike_saved = -1;
     t->save_every = phases_of(&t->config, epoch, count_tokens);
     t->stop_at = config_span(&t->config, train->stop_at, epoch, count_tokens);
     t->stops = stop_rules_of(&t->config, epoch, count_tokens, t->command_started);

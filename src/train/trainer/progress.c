@@ -49,6 +49,9 @@ void trainer_look(Trainer *t)
                     if_due(t, phases_at(&t->save_every, &counts), SEEN_SAVE) | if_due(t, &t->save_within, SEEN_SAVE);
     if (t->config.train.length.unit == UNIT_SECONDS && clock_seconds() - t->started >= t->config.train.length.value)
         seen |= SEEN_TIME_UP;
+    if (t->state.spike_step > 0 && t->config.train.spike_action != SPIKE_REPORT &&
+        t->state.attempts == t->state.spike_step + t->config.train.spike_after)
+        seen |= SEEN_SAVE;
     const StopRule rule = stop_rules_look(&t->stops, &counts);
     seen |= rule != STOP_NONE ? SEEN_STOP | SEEN_RULE * (unsigned)rule : 0;
     t->seen = (unsigned)ranks_agree(t, seen) | stop;

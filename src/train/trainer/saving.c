@@ -15,7 +15,7 @@ struct Save {
     TrainState state; /* of the checkpoint */
     Comm *ranks;
     const char *dir; /* of the run */
-    int64_t keep_last, keep_every;
+    RunKeep keep;
     char *folder;            /* of the checkpoint */
     double stall_s, write_s; /* seconds that training waited, and that writing took */
     GThread *thread;         /* NULL means that the trainer's own thread writes */
@@ -23,6 +23,17 @@ struct Save {
     bool written;
     GError *problem;
 };
+
+/* The best checkpoint stays, and those before and after the last loss spike. */
+static RunKeep keep_of(const Trainer *t)
+{
+    const TrainConfig *train = &t->config.train;
+    const int64_t next = t->spike_saved, spike = t->state.spike_step;
+    return (RunKeep){ train->keep_last,
+                      train->keep_every,
+                      { t->state.best_step, next, spike > 0 ? spike - 1 : -1,
+                        spike > 0 ? spike + train->spike_after : -1 } };
+}
 
 static Save *save_new(Trainer *t, Comm *ranks)
 {
@@ -39,8 +50,7 @@ static Save *save_new(Trainer *t, Comm *ranks)
                     .state = t->state,
                     .ranks = ranks,
                     .dir = t->config.run.dir,
-                    .keep_last = t->config.train.keep_last,
-                    .keep_every = t->config.train.keep_every,
+                    .keep = keep_of(t),
                     .folder = run_checkpoint_path(t->config.run.dir, t->state.attempts) };
     return save;
 }
@@ -66,7 +76,7 @@ static bool write_checkpoint(Save *save)
         return false;
     if (!rollback_forget(save->dir, error))
         return false;
-    return run_retain(save->dir, save->keep_last, save->keep_every, state->best_step, error);
+    return run_retain(save->dir, &save->keep, error);
 }
 
 /* Each rank writes its part; rank 0 writes the rest. */

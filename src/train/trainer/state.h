@@ -72,6 +72,9 @@ typedef struct Trainer {
     RunSpan stop_at;        /* of train.stop_at */
     double command_started; /* clock_seconds() at the start of the command */
     StopRules stops;
+    SkipRange skips[SKIP_RANGES];
+    int n_skips;
+    int64_t spike_saved;        /* state.attempts at which a spike of the next step is known; -1 means none */
     LossScaleConfig loss_scale; /* the options fp16.*, with defaults resolved */
     TrainState state;
     ModelLoss loss;
@@ -92,6 +95,7 @@ typedef struct Trainer {
     int64_t window_samples; /* samples of the steps since the last log line */
     int64_t window_step;    /* step of the last log line */
     int64_t step_tokens, step_samples; /* tokens and samples read by the last step */
+    int64_t samples_before;            /* state.samples after the step before */
     int64_t skipped;                   /* number of consecutive steps that were skipped (no update) */
     int64_t stuck;                     /* number of consecutive skipped steps at the smallest loss scale (fp16) */
     int64_t first_step, first_samples, first_tokens; /* counters of `state` when this process started */
@@ -111,7 +115,10 @@ typedef struct StepStats {
     double loss_scale; /* of this step; 1 except in fp16 */
     int64_t tokens, target_tokens,
         room;     /* over all ranks: tokens without padding; target tokens; capacity of the batches in tokens */
-    bool updated; /* false means skipped: loss or gradients were not finite */
+    bool updated; /* false means skipped: loss or gradients were not finite, or there was a loss spike */
+    double loss;
+    bool spike; /* the loss is a spike */
+    bool again; /* the step has changed nothing, and is to be made again after a save */
 } StepStats;
 
 /* Opens everything that a run needs and resumes from the newest valid checkpoint, if there is one. Free with

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "device/profile.h"
 #include "param/grads.h"
+#include "train/trainer/spike.h"
 #include "train/trainer/state.h"
 #include "train/trainer/stop.h"
 
@@ -103,8 +104,11 @@ static void count_step(Trainer *t, const StepStats *stats)
     state->tokens += stats->tokens;
     state->attempts++;
     state->samples += t->samples;
-    t->step_samples = t->samples;
+    t->step_samples = state->samples - t->samples_before;
+    t->samples_before = state->samples;
     t->window_samples += t->samples;
+    state->spike_step = stats->spike ? state->attempts : state->spike_step;
+    spike_count(state, &t->config.train, stats->loss);
     if (!stats->updated)
         return;
     state->updates++;
@@ -118,6 +122,16 @@ static bool scales_loss(const Trainer *t)
     return t->config.train.precision == PRECISION_FP16;
 }
 
+/* A spike whose checkpoint from before has yet to be saved stops the step here: it has changed nothing so far. */
+static void find_spike(Trainer *t, StepStats *stats)
+{
+    const int action = t->config.train.spike_action;
+    stats->loss = loss_sums_total(&stats->sums);
+    stats->spike = stats->updated && spike_is(&t->state, &t->config.train, stats->loss);
+    stats->again = stats->spike && action != SPIKE_REPORT && t->spike_saved != t->state.attempts;
+    stats->updated = stats->updated && !(stats->spike && action == SPIKE_SKIP);
+}
+
 /* The optimizer's update, unless loss or gradients are not finite. Losses and norm of the gradients are read together:
  * the only wait of a step. An error, without an update, where a rank was lost. */
 static bool update(Trainer *t, StepStats *stats, GError **error)
@@ -128,12 +142,13 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
     ranks_sum_losses(t, &stats->sums);
     stats->norm = grads_norm(model_params(t->model)) / stats->loss_scale;
     stats->updated = isfinite(stats->norm) && loss_sums_finite(&stats->sums);
+    find_spike(t, stats);
     bool whole = mesh_check(&t->mesh, error);
     int64_t update = t->state.updates + 1;
     const ScheduleCounts counts = { update, t->state.update_samples + t->samples, t->state.tokens + stats->tokens };
     stats->lr = schedule_lr(&t->schedule, counts);
     optimizer_set_weight_decay(t->optimizer, schedule_weight_decay(&t->schedule, counts));
-    if (stats->updated && whole)
+    if (stats->updated && whole && !stats->again)
         stats->lr = optimizer_step(t->optimizer, update, stats->lr, stats->norm, stats->loss_scale);
     profile_end(t->dev);
     return whole;
@@ -163,12 +178,16 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
     }
     if (!update(t, stats, error))
         return false;
+    if (fp8 && stats->again)
+        fp8_undo(fp8);
+    if (stats->again)
+        return true;
     if (fp8 && stats->updated)
         fp8_share(fp8, t->ranks, t->accum + t->empty);
     if (fp8 && !stats->updated)
         fp8_undo(fp8); /* an amax that is not finite would hold its scale as long as it is in the history */
     count_step(t, stats);
-    if (!scales_loss(t) || loss_scale_update(&t->state.loss_scale, &t->loss_scale, !stats->updated))
+    if (!scales_loss(t) || loss_scale_update(&t->state.loss_scale, &t->loss_scale, !stats->updated && !stats->spike))
         return true;
     return fail_user(error,
                      "step %" PRId64 ": gradients overflow at the smallest loss scale, %g; lower optim.lr, or go on "

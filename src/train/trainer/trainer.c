@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "train/launch.h"
 #include "train/trace.h"
+#include "train/trainer/spike.h"
 #include "train/trainer/state.h"
 #include "train/trainer/stop.h"
 
@@ -114,9 +115,9 @@ static bool is_stuck(const Trainer *t, const StepStats *stats)
 
 static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
 {
-    t->skipped = stats->updated ? 0 : t->skipped + 1;
+    t->skipped = stats->updated || stats->spike ? 0 : t->skipped + 1;
     t->stuck = is_stuck(t, stats) ? t->stuck + 1 : 0;
-    if (stats->updated)
+    if (stats->updated || stats->spike)
         return true;
     g_autofree char *what = describe_skipped(t, stats);
     log_warning("step %" PRId64 " %s", t->state.attempts, what);
@@ -234,6 +235,28 @@ static void note_skipped_end(const Trainer *t)
     metrics_event(t->metrics, state->attempts, what);
 }
 
+/* Says which samples a loss spike is of. A checkpoint from before the step is saved, unless it is only reported; the
+ * step is then made again. */
+static bool note_spike(Trainer *t, const StepStats *stats, GError **error)
+{
+    TrainState *state = &t->state;
+    const int64_t first = stats->again ? state->samples : state->samples - t->samples;
+    g_autofree char *what = g_strdup_printf("loss %.4f is a spike above the mean %.4f; its samples are %" PRId64
+                                            " to %" PRId64 "%s (loam inspect batch %s --first %" PRId64 ")",
+                                            stats->loss, state->spike_mean, first, first + t->samples - 1,
+                                            t->config.train.spike_action == SPIKE_SKIP ? ", and it is skipped" : "",
+                                            t->config.run.dir, first);
+    const int64_t step = state->attempts + stats->again;
+    log_warning("step %" PRId64 "  %s", step, what);
+    metrics_event(t->metrics, step, what);
+    if (comm_rank(t->ranks) == 0)
+        spike_report(t->config.run.dir, state, step, first, t->samples, stats->loss);
+    if (!stats->again)
+        return true;
+    t->spike_saved = state->attempts;
+    return state->attempts == 0 || trainer_save(t, false, error);
+}
+
 static bool train_loop(Trainer *t, GError **error)
 {
     if (trainer_finished(t))
@@ -244,6 +267,11 @@ static bool train_loop(Trainer *t, GError **error)
                     (is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error));
         if (!made || !note_skipped(t, &stats, error) || !ranks_check_replicas(t, error))
             return trainer_save_after_error(t, error);
+        if ((stats.again || (stats.spike && t->config.train.spike_action == SPIKE_REPORT)) &&
+            !note_spike(t, &stats, error))
+            return false;
+        if (stats.again)
+            continue;
         trainer_look(t);
         end = trainer_finished(t);
         if (!after_step(t, &stats, &end, error))

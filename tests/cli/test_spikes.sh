@@ -1,0 +1,65 @@
+# Loss spikes: checkpoints from before and after, the samples by number, skipped by themselves; and samples that are left out.
+. tests/cli/lib.sh "$1"
+make_dataset
+config=$work/config.yaml
+train="$loam train $config train.length=30steps train.eval_every=0 train.save_every=0 train.keep_last=1 train.batch=2samples train.micro_batch=1samples train.precision=f32"
+spike='train.spike=1.8 train.spike_window=5 train.spike_after=3'
+losses() { sed -n 's/.*"kind":"train","step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2/p' "$1/metrics.jsonl"; }
+spikes() { sed -n 's/.*"kind":"event","step":\([0-9]*\),"what":"loss .* is a spike.*/\1/p' "$1/metrics.jsonl"; }
+same() {
+    diff <(losses "$1") <(losses "$2") || fail "$2: other losses"
+    cmp "$1/checkpoints/latest/weights-00001-of-00001.safetensors" "$2/checkpoints/latest/weights-00001-of-00001.safetensors"
+    cmp "$1/checkpoints/latest/optimizer-00001-of-00001.safetensors" "$2/checkpoints/latest/optimizer-00001-of-00001.safetensors"
+}
+
+# Looking for spikes and saving at them changes no number of the run.
+$train run.dir="$work/plain" 2>"$work/log"
+$train run.dir="$work/report" $spike train.spike_action=report 2>"$work/log"
+same "$work/plain" "$work/report"
+at=$(spikes "$work/report" | tail -n 1)
+[ -n "$at" ] && [ "$at" -lt 27 ] || fail "spikes at: $(spikes "$work/report")"
+$train run.dir="$work/save" $spike 2>"$work/log"
+same "$work/plain" "$work/save"
+diff <(spikes "$work/report") <(spikes "$work/save") || fail "other spikes"
+[ "$(ls "$work/save/checkpoints" | tr '\n' ' ')" = "$(printf 'best latest step-%08d step-%08d step-%08d ' $((at - 1)) $((at + 3)) 30)" ] ||
+    fail "spike at $at, checkpoints $(ls "$work/save/checkpoints")"
+grep -q "\"step\": $at, \"first_sample\": $((2 * at - 2)), \"samples\": 2, " "$work/save/spikes/step-$(printf %08d "$at").json" ||
+    fail "$(cat "$work/save/spikes/"*)"
+grep -q "its samples are $((2 * at - 2)) to $((2 * at - 1)) (loam inspect batch $work/save --first $((2 * at - 2)))" "$work/log" || fail "$(cat "$work/log")"
+[ "$("$loam" inspect batch "$work/save" --first $((2 * at - 2)) --samples 1 --json)" = "$("$loam" inspect batch "$work/save" --step "$at" --samples 1 --json | sed "s/,\"step\":$at//;s/\"step\":$at,//")" ] ||
+    fail "inspect batch --first: $("$loam" inspect batch "$work/save" --first $((2 * at - 2)) --samples 1 --json 2>&1 | head -c 300) / $("$loam" inspect batch "$work/save" --step "$at" --samples 1 --json 2>&1 | head -c 300)"
+echo "ok: a spike at step $at"
+
+# kill -9 before, in and after the saves around a spike; a spike that is skipped is skipped again.
+more="save:2 step:$((at + 1))"
+[ -z "${LOAM_SANITIZED:-}" ] || more=
+for action in save skip; do
+    $train run.dir="$work/$action-whole" $spike train.spike_action=$action 2>"$work/log"
+    for point in save:1 $more; do
+        LOAM_FAULT=$point $train run.dir="$work/killed" $spike train.spike_action=$action >"$work/out" 2>&1 && fail "no kill at $point"
+        $train run.dir="$work/killed" $spike train.spike_action=$action 2>"$work/log" || fail "$(cat "$work/log")"
+        same "$work/$action-whole" "$work/killed"
+        diff <(spikes "$work/$action-whole") <(spikes "$work/killed") || fail "other spikes after a kill at $point"
+        rm -r "$work/killed"
+    done
+done 2>/dev/null
+cmp -s "$work/plain/checkpoints/latest/weights-00001-of-00001.safetensors" "$work/skip-whole/checkpoints/latest/weights-00001-of-00001.safetensors" &&
+    fail "nothing was skipped"
+n=$(spikes "$work/skip-whole" | grep -c .)
+grep -q "\"step\":30,\"updates\":$((30 - n)),\"samples\":60," "$work/skip-whole/metrics.jsonl" || fail "$n skipped: $(tail -n 2 "$work/skip-whole/metrics.jsonl")"
+$train run.dir="$work/ranks" $spike train.spike_action=skip parallel.ranks=2 2>"$work/log" || fail "$(cat "$work/log")"
+diff <(spikes "$work/skip-whole") <(spikes "$work/ranks") || fail "other spikes on two ranks"
+echo "ok: skipped"
+
+# Samples 21 to 24 are left out: steps that would touch them begin after them; the next steps read what follows.
+$train run.dir="$work/left" train.skip_samples=21-25 2>"$work/log"
+samples() { sed -n 's/.*"kind":"train","step":\([0-9]*\),.*"samples":\([0-9]*\),.*/\1 \2/p' "$1/metrics.jsonl"; }
+[ "$(samples "$work/left" | sed -n '10,12p' | tr '\n' ';')" = '10 20;11 27;12 29;' ] || fail "$(samples "$work/left")"
+grep -q 'step 10  samples 20 to 24 are left out' "$work/log" || fail "$(cat "$work/log")"
+{ LOAM_FAULT=step:12 $train run.dir="$work/killed" train.skip_samples=21-25 train.save_every=1 >"$work/out" 2>&1 && fail "no kill"; } 2>/dev/null
+$train run.dir="$work/killed" train.skip_samples=21-25 2>"$work/log"
+same "$work/left" "$work/killed"
+$train run.dir="$work/length" train.skip_samples=21-25 train.length='40 samples' 2>"$work/log"
+[ "$(samples "$work/length" | tail -n 1)" = '18 41' ] || fail "$(samples "$work/length")"
+expect 1 'write up to 64 ranges FIRST-END' $train run.dir="$work/x" train.skip_samples=25-21
+echo "ok: samples left out"
