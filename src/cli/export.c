@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const char usage[] = "loam export MODEL --to hf|peft --out FOLDER";
+static const char usage[] = "loam export MODEL --to hf|peft --out FOLDER [--replace]";
 static const char about[] =
     "Writes a model in the format of other programs. MODEL is a run directory (its newest checkpoint; RUN@best and\n"
     "RUN@12000 choose another), a checkpoint or a Hugging Face folder.\n"
@@ -79,9 +79,11 @@ static bool export_model(const Job *job, GError **error)
 bool verb_export(int argc, char **argv, GError **error)
 {
     g_autofree char *to = NULL, *out = NULL, *tokenizer = NULL, *dtype = NULL, *shard_size = NULL, *base = NULL;
+    gboolean replace = false;
     const GOptionEntry entries[] = {
         CLI_VALUE("to", to, "format: hf or peft", "FORM"),
-        CLI_PATH("out", out, "folder to write; must be absent or empty", "FOLDER"),
+        CLI_PATH("out", out, "folder to write; must be absent or empty, or with --replace an earlier export", "FOLDER"),
+        CLI_SWITCH("replace", replace, "hf: replace an earlier export in this folder, all at once"),
         CLI_VALUE("base", base, "peft: folder or name of the model that the adapters belong to", "MODEL"),
         CLI_PATH("tokenizer", tokenizer, "tokenizer to export instead of the one beside the model", "FILE"),
         CLI_VALUE("dtype", dtype, "dtype of the tensors: f32 (default), bf16 or f16", "TYPE"),
@@ -98,6 +100,9 @@ bool verb_export(int argc, char **argv, GError **error)
         return fail_user(error, "--to %s is unknown, want hf or peft", to);
     if (job.adapter ? dtype || shard_size : base != NULL)
         return fail_user(error, job.adapter ? "--dtype and --shard-size are for --to hf" : "--base is for --to peft");
+    job.form.replace = replace;
+    if (job.adapter && replace)
+        return fail_user(error, "--replace is for --to hf");
     return parse_dtype(dtype, &job.form, error) && parse_shard_size(shard_size, &job.form, error) &&
            export_model(&job, error);
 }

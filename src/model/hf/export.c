@@ -140,6 +140,13 @@ static bool write_configs(const char *folder, const HfArchitecture *arch, const 
     return done;
 }
 
+/* Whether the folder has the files of an export. */
+static bool is_export(const char *folder)
+{
+    return io_exists(folder, "config.json") &&
+           (io_exists(folder, "model.safetensors") || io_exists(folder, "model.safetensors.index.json"));
+}
+
 static bool folder_is_free(const char *folder, GError **error)
 {
     if (!g_file_test(folder, G_FILE_TEST_EXISTS))
@@ -157,11 +164,16 @@ static bool tokenizer_fits(const Tokenizer *tok, const ModelConfig *config, GErr
                      tokenizer_size(tok), config->vocab);
 }
 
+static bool may_write(const char *folder, bool replace, GError **error)
+{
+    return (replace && is_export(folder)) || folder_is_free(folder, error);
+}
+
 static bool export_plain(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error)
 {
     ModelConfig config;
     const HfArchitecture *arch = hf_architecture_of(model_config(model), &config, error);
-    if (arch == NULL || !folder_is_free(folder, error))
+    if (arch == NULL || !may_write(folder, form.replace, error))
         return false;
     if (!tokenizer_fits(tok, &config, error))
         return false;
@@ -171,7 +183,7 @@ static bool export_plain(Model *model, const Tokenizer *tok, HfForm form, const 
     if (write_configs(tmp, arch, &config, model_roles(model), tok, form.dtype, error) &&
         write_tensors(tmp, arch, &config, model_params(model), form, error) &&
         (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
-        folder_is_free(folder, error) && io_swap_in(tmp, folder, error))
+        may_write(folder, form.replace, error) && io_swap_in(tmp, folder, error))
         return true;
     io_remove_tree(tmp, NULL);
     return false;

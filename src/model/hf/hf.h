@@ -8,11 +8,12 @@
 
 typedef struct HfForm {
     const char *dtype;   /* dtype of the tensors in the file: "F32", "BF16" or "F16" */
+    bool replace;        /* the folder may hold an earlier export, which is replaced as a whole */
     int64_t shard_bytes; /* limit on the tensors' bytes per file; 0 means all tensors in one file */
 } HfForm;
 
 /* Writes config.json, generation_config.json, model.safetensors (or shards) and, unless tok is NULL, the tokenizer's
- * files. FOLDER must be absent or empty; after an error it is not created. */
+ * files. FOLDER must be absent or empty, unless form.replace is set; after an error it is not created. */
 bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error);
 
 /* Writes the adapters of a model (lora.*) as a folder that PEFT reads: adapter_config.json, adapter_model.safetensors

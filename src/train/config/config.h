@@ -1,6 +1,6 @@
 /* config.h: the configuration of a run: one struct for each group of options ("run", "model", "tokenizer", "data",
- * "task", "train", "optim", "fp16", "fp8", "parallel"). The option rows of each group are defined by the module that
- * owns the group's struct. */
+ * "task", "train", "optim", "fp16", "fp8", "parallel", "hooks"). The option rows of each group are defined by the
+ * module that owns the group's struct. */
 #pragma once
 
 #include "base/amount.h"
@@ -71,6 +71,13 @@ typedef struct ParallelConfig {
                          rank 0 of `ranks` */
 } ParallelConfig;
 
+/* Commands that run beside training (train/trainer/hooks.h); "" means none. */
+typedef struct HooksConfig {
+    char *on_save, *on_best, *on_stop, *on_alert;
+    Amount timeout;  /* longest time of a command; 0 means no limit */
+    int64_t retries; /* attempts after one that failed */
+} HooksConfig;
+
 typedef struct Config {
     RunConfig run;
     ModelConfig model;
@@ -82,6 +89,7 @@ typedef struct Config {
     LossScaleConfig loss_scale;
     Fp8Config fp8;
     ParallelConfig parallel;
+    HooksConfig hooks;
     char **given; /* names of the options set in a configuration file or on the command line; ends with NULL */
 } Config;
 

@@ -180,6 +180,27 @@ static const OptionRow parallel_options[] = {
 };
 #undef ROW
 
+#define ROW(field) offsetof(HooksConfig, field)
+static const OptionRow hooks_options[] = {
+    { "hooks.on_save", OPT_STRING, ROW(on_save), "", 0, 0, OPT_FREE,
+      "shell command that runs beside training after each save, with the checkpoint's folder as $LOAM_PATH; empty "
+      "means "
+      "none",
+      NULL },
+    { "hooks.on_best", OPT_STRING, ROW(on_best), "", 0, 0, OPT_FREE,
+      "the same after each save of a checkpoint that is the best so far", NULL },
+    { "hooks.on_stop", OPT_STRING, ROW(on_stop), "", 0, 0, OPT_FREE,
+      "the same when the run ends or stops, with its folder as $LOAM_PATH and the reason as $LOAM_MESSAGE", NULL },
+    { "hooks.on_alert", OPT_STRING, ROW(on_alert), "", 0, 0, OPT_FREE,
+      "the same at a loss spike, a failed save or an error, with what happened as $LOAM_MESSAGE", NULL },
+    { "hooks.timeout", OPT_AMOUNT, ROW(timeout), "10m", 0, 1e9, OPT_FREE,
+      "longest time of an attempt of a hook, and of the wait for hooks at the end of the command; 0 means no limit",
+      NULL },
+    { "hooks.retries", OPT_I64, ROW(retries), "2", 0, 1000, OPT_FREE,
+      "number of further attempts after one that failed", NULL },
+};
+#undef ROW
+
 const OptionTable *config_options(void)
 {
     static OptionTable table;
@@ -197,6 +218,7 @@ const OptionTable *config_options(void)
             { loss_scale_options, n_loss_scale_options, offsetof(Config, loss_scale), NULL },
             { fp8_options, n_fp8_options, offsetof(Config, fp8), NULL },
             { parallel_options, G_N_ELEMENTS(parallel_options), offsetof(Config, parallel), NULL },
+            { hooks_options, G_N_ELEMENTS(hooks_options), offsetof(Config, hooks), NULL },
         };
         GArray *groups = g_array_new(false, false, sizeof(OptionGroup));
         g_array_append_vals(groups, before, G_N_ELEMENTS(before));

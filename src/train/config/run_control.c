@@ -101,6 +101,8 @@ bool config_check_run_control(const Config *config, GError **error)
     if (!is_count(train->stop_at) || !is_count(train->exit_every))
         return fail_user(error, "train.%s: write steps, samples, tokens or epochs; train.stop_after is a time",
                          is_count(train->stop_at) ? "exit_every" : "stop_at");
+    if (config->hooks.timeout.value > 0 && config->hooks.timeout.unit != UNIT_SECONDS)
+        return fail_user(error, "hooks.timeout: write a time such as 10m");
     if (train->stop_after.value > 0 && train->stop_after.unit != UNIT_SECONDS)
         return fail_user(error, "train.stop_after: write a time such as 19h50m; train.stop_at is a number of steps");
     return config_save_phases(config, phases, &n, error) && config_stop_date(config, &date, error) &&

@@ -236,6 +236,7 @@ static bool open_metrics(Trainer *t, GError **error)
 {
     if (comm_rank(t->ranks) > 0)
         return true;
+    t->hooks = hooks_open(&t->config.hooks, t->config.run.dir);
     t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, error);
     if (t->metrics == NULL || has_ended(t))
         return t->metrics != NULL;

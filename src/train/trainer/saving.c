@@ -24,15 +24,30 @@ struct Save {
     GError *problem;
 };
 
-/* The best checkpoint stays, and those before and after the last loss spike. */
+/* The best checkpoint stays, those before and after the last loss spike, and those that hooks use. */
 static RunKeep keep_of(const Trainer *t)
 {
     const TrainConfig *train = &t->config.train;
-    const int64_t next = t->spike_saved, spike = t->state.spike_step;
-    return (RunKeep){ train->keep_last,
-                      train->keep_every,
-                      { t->state.best_step, next, spike > 0 ? spike - 1 : -1,
-                        spike > 0 ? spike + train->spike_after : -1 } };
+    const int64_t spike = t->state.spike_step, before = spike > 0 ? spike - 1 : -1,
+                  after = spike > 0 ? spike + train->spike_after : -1;
+    RunKeep keep = { train->keep_last,
+                     train->keep_every,
+                     { t->state.best_step, t->spike_saved, before, after, -1, -1, -1, -1 } };
+    hooks_steps(t->hooks, &keep.steps[4]);
+    return keep;
+}
+
+/* Hooks of a save that has ended. */
+static void call_hooks(Trainer *t, const Save *save)
+{
+    const TrainState *state = &save->state;
+    g_autofree char *what =
+        g_strdup_printf("step %" PRId64 "%s%s", state->attempts,
+                        save->written ? " saved" : " was not saved: ", save->written ? "" : save->problem->message);
+    hooks_call(t->hooks, save->written ? HOOK_SAVE : HOOK_ALERT, state->attempts, save->written ? save->folder : NULL,
+               what);
+    if (save->written && state->best_step == state->attempts)
+        hooks_call(t->hooks, HOOK_BEST, state->attempts, save->folder, what);
 }
 
 static Save *save_new(Trainer *t, Comm *ranks)
@@ -118,6 +133,7 @@ static void forget_best(Trainer *t, const Save *save)
 static bool end_save(Trainer *t, Save *save, bool last, GError **error)
 {
     bool fatal = !save->written && last;
+    call_hooks(t, save);
     t->stops.longest_save = MAX(t->stops.longest_save, save->write_s);
     if (save->written)
         t->saved = save->state;

@@ -15,6 +15,7 @@
 #include "train/run_dir.h"
 #include "train/trainer/every.h"
 #include "train/trainer/fairseq_log.h"
+#include "train/trainer/hooks.h"
 #include "train/trainer/metrics.h"
 #include "train/trainer/stop_rules.h"
 
@@ -104,6 +105,7 @@ typedef struct Trainer {
     char *best;                    /* the metric that train.best names; NULL means the held-out loss */
     char *task_train, *task_valid; /* path prefixes of the datasets made from a task; NULL means no task */
     const char *trace;             /* file for the trace of one step (trace.h); NULL means none */
+    Hooks *hooks;                  /* NULL on ranks above 0, and without hooks */
     int lock;                      /* lock of the run directory (base/lock.h); -1 means none */
     TrainState saved; /* state in the newest valid checkpoint; attempts -1 means that there is no checkpoint */
 } Trainer;

@@ -249,6 +249,7 @@ static bool note_spike(Trainer *t, const StepStats *stats, GError **error)
     const int64_t step = state->attempts + stats->again;
     log_warning("step %" PRId64 "  %s", step, what);
     metrics_event(t->metrics, step, what);
+    hooks_call(t->hooks, HOOK_ALERT, step, NULL, what);
     if (comm_rank(t->ranks) == 0)
         spike_report(t->config.run.dir, state, step, first, t->samples, stats->loss);
     if (!stats->again)
@@ -298,6 +299,20 @@ static void note_end(Trainer *t, const char *reason)
         metrics_event(t->metrics, t->state.attempts, reason);
 }
 
+/* The hooks of the end, which may take hooks.timeout. */
+static void end_hooks(Trainer *t, const GError *problem)
+{
+    const bool stopped = g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED);
+    g_autofree char *ended = g_strdup_printf("the run has ended at step %" PRId64, t->state.attempts);
+    trainer_end_save(t);
+    if (problem && !stopped)
+        hooks_call(t->hooks, HOOK_ALERT, t->state.attempts, NULL, problem->message);
+    if (problem || t->state.attempts > t->first_step)
+        hooks_call(t->hooks, HOOK_STOP, t->state.attempts, NULL, problem ? problem->message : ended);
+    hooks_close(t->hooks);
+    t->hooks = NULL;
+}
+
 /* One rank of the run, from start to end. What ends it on one rank ends it on all. */
 static bool run_rank(const Config *config, const char *trace, Comm *ranks, SharedData *shared, GError **error)
 {
@@ -320,6 +335,7 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
         log_set_rank(0, true); /* nobody else is left to tell it */
     if (problem)
         note_end(&t, problem->message);
+    end_hooks(&t, problem);
     trainer_close(&t);
     mesh_close(&t.mesh);
     if (problem)

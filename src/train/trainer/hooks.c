@@ -1,0 +1,292 @@
+#include "train/trainer/hooks.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOOK_US        20000 /* between two looks at a running command */
+#define GRACE_S        2     /* from SIGTERM to SIGKILL */
+#define LONGEST_WAIT_S 60    /* between two attempts */
+
+static const char *const names[HOOKS] = {
+    [HOOK_SAVE] = "on_save", [HOOK_BEST] = "on_best", [HOOK_STOP] = "on_stop", [HOOK_ALERT] = "on_alert"
+};
+
+typedef struct Call {
+    HookKind kind;
+    int64_t step;
+    char *path, *message;
+} Call;
+
+struct Hooks {
+    const HooksConfig *config;
+    char *dir, *log;
+    GThread *thread;
+
+    GMutex mutex; /* guards the fields below */
+    GCond changed;
+    GQueue calls;           /* Call *: those that wait, at most one of each kind */
+    int64_t waiting[HOOKS]; /* step of the call of each kind that waits; -1 means none */
+    int64_t running;        /* step of the call that runs; -1 means none */
+    bool closing;
+    double end; /* clock_seconds() at which the last command has to be at its end, while closing */
+};
+
+static const char *command_of(const Hooks *hooks, HookKind kind)
+{
+    const char *const commands[HOOKS] = { hooks->config->on_save, hooks->config->on_best, hooks->config->on_stop,
+                                          hooks->config->on_alert };
+    return commands[kind];
+}
+
+static void call_free(Call *call)
+{
+    g_free(call->path);
+    g_free(call->message);
+    g_free(call);
+}
+
+static void note(const Hooks *hooks, const Call *call, const char *text)
+{
+    g_autoptr(GDateTime) now = g_date_time_new_now_local();
+    g_autofree char *time = g_date_time_format(now, "%Y-%m-%d %H:%M:%S"),
+                    *line = g_strdup_printf("%s %s step %" PRId64 ": %s\n", time, names[call->kind], call->step, text);
+    const int file = open(hooks->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (file < 0)
+        return;
+    (void)!write(file, line, strlen(line)); /* a full disk loses the line */
+    close(file);
+}
+
+/* ---- one command ---- */
+
+static char **environment(const Hooks *hooks, const Call *call)
+{
+    g_autofree char *step = g_strdup_printf("%" PRId64, call->step), *self = g_file_read_link("/proc/self/exe", NULL);
+    char **env = g_get_environ();
+    env = g_environ_setenv(env, "LOAM_EVENT", names[call->kind], TRUE);
+    env = g_environ_setenv(env, "LOAM_RUN", hooks->dir, TRUE);
+    env = g_environ_setenv(env, "LOAM_PATH", call->path, TRUE);
+    env = g_environ_setenv(env, "LOAM_STEP", step, TRUE);
+    env = g_environ_setenv(env, "LOAM_MESSAGE", call->message, TRUE);
+    env = g_environ_setenv(env, "LOAM", self ? self : "loam", TRUE);
+    return g_environ_unsetenv(env, "LOAM_FAULT"); /* faults are meant for the run */
+}
+
+/* Starts `sh -c COMMAND` in a process group of its own, without our signals' mask and our files; its output goes to
+ * hooks.log. Returns an errno. */
+static int start(const Hooks *hooks, const Call *call, pid_t *pid)
+{
+    const char *command = command_of(hooks, call->kind);
+    char *argv[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)command, NULL };
+    g_auto(GStrv) env = environment(hooks, call);
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, hooks->log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&how, 0);
+    posix_spawnattr_setsigmask(&how, &none);
+    posix_spawnattr_setsigdefault(&how, &all);
+    const int problem = posix_spawn(pid, "/bin/sh", &files, &how, argv, env);
+    posix_spawnattr_destroy(&how);
+    posix_spawn_file_actions_destroy(&files);
+    return problem;
+}
+
+static double end_of(Hooks *hooks, double latest)
+{
+    g_mutex_lock(&hooks->mutex);
+    const double end = hooks->closing ? fmin(latest, hooks->end) : latest;
+    g_mutex_unlock(&hooks->mutex);
+    return end;
+}
+
+/* Waits until the command ends, or ends it with all its processes. *status: of waitpid. False if it took too long. */
+static bool await(Hooks *hooks, pid_t pid, int *status)
+{
+    const double timeout = hooks->config->timeout.value, latest = timeout > 0 ? clock_seconds() + timeout : INFINITY;
+    double killed = INFINITY;
+    while (waitpid(pid, status, WNOHANG) == 0) {
+        const double now = clock_seconds();
+        if (now > end_of(hooks, latest) && killed == INFINITY) {
+            kill(-pid, SIGTERM);
+            killed = now + GRACE_S;
+        }
+        if (now > killed)
+            kill(-pid, SIGKILL);
+        g_usleep(LOOK_US);
+    }
+    kill(-pid, SIGKILL); /* what it left behind in its group */
+    return killed == INFINITY;
+}
+
+/* NULL if the command succeeded, else what went wrong; g_free. */
+static char *run_once(Hooks *hooks, const Call *call)
+{
+    pid_t pid;
+    int status = 0;
+    const int problem = start(hooks, call, &pid);
+    if (problem)
+        return g_strdup_printf("it could not be started: %s", g_strerror(problem));
+    if (!await(hooks, pid, &status))
+        return g_strdup_printf("it took longer than hooks.timeout and was ended");
+    if (WIFSIGNALED(status))
+        return g_strdup_printf("it was ended by signal %d", WTERMSIG(status));
+    return WEXITSTATUS(status) == 0 ? NULL : g_strdup_printf("exit status %d", WEXITSTATUS(status));
+}
+
+/* Waits before the next attempt. False if there is no time left for one. */
+static bool pause_before(Hooks *hooks, int attempt)
+{
+    const double until = clock_seconds() + fmin(LONGEST_WAIT_S, exp2(attempt - 1));
+    while (clock_seconds() < fmin(until, end_of(hooks, INFINITY)))
+        g_usleep(LOOK_US);
+    return clock_seconds() < end_of(hooks, INFINITY);
+}
+
+static void run_call(Hooks *hooks, const Call *call)
+{
+    const double began = clock_seconds();
+    if (began > end_of(hooks, INFINITY)) {
+        log_warning("hooks.%s of step %" PRId64 " is left out: the hooks before it took hooks.timeout",
+                    names[call->kind], call->step);
+        return;
+    }
+    for (int attempt = 1;; attempt++) {
+        g_autofree char *problem = run_once(hooks, call);
+        g_autofree char *text = g_strdup_printf("%s after %.1fs", problem ? problem : "done", clock_seconds() - began);
+        note(hooks, call, text);
+        if (problem == NULL)
+            return;
+        if (attempt > hooks->config->retries || !pause_before(hooks, attempt)) {
+            log_warning("hooks.%s of step %" PRId64 " failed %d times (%s); its output is in %s", names[call->kind],
+                        call->step, attempt, problem, hooks->log);
+            return;
+        }
+    }
+}
+
+/* ---- the thread ---- */
+
+static void *work(void *context)
+{
+    Hooks *hooks = context;
+    g_mutex_lock(&hooks->mutex);
+    for (;;) {
+        Call *call = g_queue_pop_head(&hooks->calls);
+        if (call == NULL && hooks->closing)
+            break;
+        if (call == NULL) {
+            g_cond_wait(&hooks->changed, &hooks->mutex);
+            continue;
+        }
+        hooks->waiting[call->kind] = -1;
+        hooks->running = call->step;
+        g_mutex_unlock(&hooks->mutex);
+        run_call(hooks, call);
+        call_free(call);
+        g_mutex_lock(&hooks->mutex);
+        hooks->running = -1;
+    }
+    g_mutex_unlock(&hooks->mutex);
+    return NULL;
+}
+
+Hooks *hooks_open(const HooksConfig *config, const char *dir)
+{
+    if (!*config->on_save && !*config->on_best && !*config->on_stop && !*config->on_alert)
+        return NULL;
+    Hooks *hooks = g_new0(Hooks, 1);
+    hooks->config = config;
+    hooks->dir = g_canonicalize_filename(dir, NULL);
+    hooks->log = g_build_filename(hooks->dir, "hooks.log", NULL);
+    for (int kind = 0; kind < HOOKS; kind++)
+        hooks->waiting[kind] = -1;
+    hooks->running = -1;
+    g_queue_init(&hooks->calls);
+    g_mutex_init(&hooks->mutex);
+    g_cond_init(&hooks->changed);
+    hooks->thread = g_thread_new("hooks", work, hooks);
+    return hooks;
+}
+
+/* Takes the call of this kind that has not begun out of the queue. The mutex is held. */
+static void drop_waiting(Hooks *hooks, HookKind kind)
+{
+    for (GList *link = hooks->calls.head; link; link = link->next) {
+        Call *call = link->data;
+        if (call->kind != kind)
+            continue;
+        note(hooks, call, "left out: the next one came before it began");
+        call_free(call);
+        g_queue_delete_link(&hooks->calls, link);
+        return;
+    }
+}
+
+void hooks_call(Hooks *hooks, HookKind kind, int64_t step, const char *path, const char *message)
+{
+    if (hooks == NULL || *command_of(hooks, kind) == '\0')
+        return;
+    Call *call = g_new(Call, 1);
+    *call = (Call){ .kind = kind,
+                    .step = step,
+                    .path = path ? g_canonicalize_filename(path, NULL) : g_strdup(hooks->dir),
+                    .message = g_strdup(message) };
+    g_mutex_lock(&hooks->mutex);
+    drop_waiting(hooks, kind);
+    hooks->waiting[kind] = step;
+    g_queue_push_tail(&hooks->calls, call);
+    g_cond_broadcast(&hooks->changed);
+    g_mutex_unlock(&hooks->mutex);
+}
+
+void hooks_steps(Hooks *hooks, int64_t steps[HOOK_STEPS])
+{
+    for (int i = 0; i < HOOK_STEPS; i++)
+        steps[i] = -1;
+    if (hooks == NULL)
+        return;
+    g_mutex_lock(&hooks->mutex);
+    steps[0] = hooks->running;
+    steps[1] = hooks->waiting[HOOK_SAVE];
+    steps[2] = hooks->waiting[HOOK_BEST];
+    g_mutex_unlock(&hooks->mutex);
+}
+
+void hooks_close(Hooks *hooks)
+{
+    if (hooks == NULL)
+        return;
+    const double timeout = hooks->config->timeout.value;
+    g_mutex_lock(&hooks->mutex);
+    hooks->closing = true;
+    hooks->end = timeout > 0 ? clock_seconds() + timeout : INFINITY;
+    if (hooks->calls.length > 0)
+        log_info("waiting for hooks, at most %.0fs", timeout);
+    g_cond_broadcast(&hooks->changed);
+    g_mutex_unlock(&hooks->mutex);
+    g_thread_join(hooks->thread);
+    g_mutex_clear(&hooks->mutex);
+    g_cond_clear(&hooks->changed);
+    g_free(hooks->dir);
+    g_free(hooks->log);
+    g_free(hooks);
+}

@@ -1,0 +1,46 @@
+# Hooks: commands beside training, tried again, bounded in time, logged; an exported folder that follows the run.
+. tests/cli/lib.sh "$1"
+make_dataset
+config=$work/config.yaml
+train="$loam train $config train.length=12steps train.eval_every=6 train.save_every=4 train.keep_last=1 optim.schedule=constant"
+
+# Each event with its path, in order; the exported folder is that of the last checkpoint.
+$train run.dir="$work/run" hooks.on_save='[ -e "$LOAM_PATH/state.json" ] && echo "$LOAM_EVENT $LOAM_STEP" >>"$LOAM_RUN/seen" && "$LOAM" export "$LOAM_PATH" --to hf --out "$LOAM_RUN/hf" --replace' \
+    hooks.on_best='echo "$LOAM_EVENT $LOAM_STEP" >>"$LOAM_RUN/seen"' hooks.on_stop='echo "$LOAM_EVENT $LOAM_STEP $LOAM_MESSAGE" >>"$LOAM_RUN/seen"' \
+    2>"$work/log" || fail "$(cat "$work/log")"
+grep -q '^on_save 12$' "$work/run/seen" && grep -q '^on_best ' "$work/run/seen" || fail "$(cat "$work/run/seen" "$work/run/hooks.log")"
+[ "$(tail -n 1 "$work/run/seen")" = 'on_stop 12 the run has ended at step 12' ] || fail "$(cat "$work/run/seen")"
+grep -q 'on_save step 12: done after' "$work/run/hooks.log" || fail "$(cat "$work/run/hooks.log")"
+"$loam" export "$work/run" --to hf --out "$work/hf" >"$work/out" 2>&1
+diff -r "$work/hf" "$work/run/hf" || fail "another export"
+expect 1 'is not an empty folder' "$loam" export "$work/run" --to hf --out "$work/run/checkpoints" --replace
+expect 1 'is not an empty folder' "$loam" export "$work/run" --to hf --out "$work/hf"
+echo "ok: events"
+
+# A hook changes no number, however long it takes: a run with one that hangs trains on, and ends.
+$train run.dir="$work/plain" train.save_every=1 2>"$work/log"
+$train run.dir="$work/slow" train.save_every=1 hooks.on_save='sleep 1000' hooks.timeout=1s hooks.retries=0 2>"$work/log" || fail "$(cat "$work/log")"
+cmp "$work/plain/checkpoints/latest/weights-00001-of-00001.safetensors" "$work/slow/checkpoints/latest/weights-00001-of-00001.safetensors"
+grep -q 'it took longer than hooks.timeout and was ended' "$work/slow/hooks.log" || fail "$(cat "$work/slow/hooks.log")"
+grep -q 'left out: the next one came before it began' "$work/slow/hooks.log" || fail "$(cat "$work/slow/hooks.log")"
+grep -q 'hooks.on_save of step .* failed 1 times' "$work/log" || fail "$(cat "$work/log")"
+$train run.dir="$work/used" train.save_every=1 hooks.on_save='sleep 0.3; [ -e "$LOAM_PATH/state.json" ] || echo "$LOAM_PATH" >>"$LOAM_RUN/gone"' 2>"$work/log"
+[ ! -e "$work/used/gone" ] || fail "checkpoints that a hook was using are gone: $(cat "$work/used/gone")"
+[ "$(grep -c 'done after' "$work/used/hooks.log")" -ge 2 ] || fail "$(cat "$work/used/hooks.log")"
+echo "ok: a slow hook"
+
+# Tried again; and what a stop and an error tell.
+$train run.dir="$work/again" train.save_every=0 train.eval_every=0 hooks.on_save='n=$(cat "$LOAM_RUN/n" 2>/dev/null || echo 0); echo $((n + 1)) >"$LOAM_RUN/n"; [ "$n" = 1 ] || exit 3' 2>"$work/log"
+[ "$(cat "$work/again/n")" = 2 ] || fail "$(cat "$work/again/hooks.log")"
+grep -q 'on_save step 12: exit status 3 after' "$work/again/hooks.log" || fail "$(cat "$work/again/hooks.log")"
+expect 75 'stopped by train.exit_every' $train run.dir="$work/stop" train.exit_every=5 parallel.ranks=2 hooks.on_stop='echo "$LOAM_MESSAGE" >"$LOAM_RUN/why"'
+grep -q 'stopped by train.exit_every=5 steps at step 5' "$work/stop/why" || fail "$(cat "$work/stop/why")"
+$train run.dir="$work/spike" optim.lr=0 train.spike=0.01 train.spike_window=2 hooks.on_alert='echo "$LOAM_MESSAGE" >>"$LOAM_RUN/why"' 2>"$work/log"
+grep -q 'is a spike above the mean' "$work/spike/why" || fail "no alert: $(cat "$work/log")"
+expect 1 'hooks.timeout: write a time' $train run.dir="$work/x" hooks.timeout=3steps
+
+# kill -9 while a hook runs: nothing of the run is lost, and the hook of a later save runs.
+{ LOAM_FAULT=step:7 $train run.dir="$work/killed" hooks.on_save='sleep 0.2; echo "$LOAM_STEP" >>"$LOAM_RUN/seen"' >"$work/out" 2>&1 && fail "no kill"; } 2>/dev/null
+$train run.dir="$work/killed" hooks.on_save='sleep 0.2; echo "$LOAM_STEP" >>"$LOAM_RUN/seen"' 2>"$work/log"
+[ "$(tail -n 1 "$work/killed/seen")" = 12 ] || fail "$(cat "$work/killed/seen")"
+echo "ok: kill -9"
