@@ -29,10 +29,11 @@ struct Comm {
     int rank, size;
     double timeout_s; /* seconds to wait for other ranks; 0 means no limit */
     CommQueue *queue; /* queued collectives and the group's thread */
-    Monitor monitor;  /* protects `failure`, `lost` and `counts` */
+    Monitor monitor;  /* protects `failure`, `lost`, `counts` and `events` */
     char *failure;    /* reason of the first failure; NULL means that the group has not failed */
     int lost;         /* rank that did not answer in time; -1 means none */
     CommCounts counts;
+    GArray *events; /* CommEvent; NULL means that none are kept */
 };
 
 /* Makes a group that uses a backend. The group owns `impl`. */

@@ -28,6 +28,7 @@ void comm_close(Comm *comm)
     queue_close(comm->queue);
     comm->backend->close(comm);
     monitor_clear(&comm->monitor);
+    g_clear_pointer(&comm->events, g_array_unref);
     g_free(comm->failure);
     g_free(comm);
 }
@@ -56,6 +57,25 @@ CommCounts comm_counts(const Comm *comm)
     CommCounts counts = comm->counts;
     monitor_leave(&shared->monitor);
     return counts;
+}
+
+void comm_record(Comm *comm)
+{
+    if (comm->size == 1)
+        return;
+    monitor_enter(&comm->monitor);
+    comm->events = g_array_new(false, false, sizeof(CommEvent));
+    monitor_leave(&comm->monitor);
+}
+
+GArray *comm_recorded(Comm *comm)
+{
+    if (comm->size == 1)
+        return g_array_new(false, false, sizeof(CommEvent));
+    monitor_enter(&comm->monitor);
+    GArray *events = g_steal_pointer(&comm->events);
+    monitor_leave(&comm->monitor);
+    return events;
 }
 
 Comm *comm_split(Comm *comm, int color)

@@ -30,6 +30,14 @@ typedef struct CommCounts {
     double waited_s;           /* seconds that callers have spent in comm_wait */
 } CommCounts;
 
+/* A collective that the group's thread has executed. */
+typedef struct CommEvent {
+    int64_t kind;          /* index into comm_event_names */
+    int64_t bytes;         /* that this rank sent to other ranks */
+    double start, seconds; /* begin, in seconds of clock_seconds(), and duration */
+} CommEvent;
+extern const char *const comm_event_names[]; /* "all-reduce", "reduce-scatter", â€¦ */
+
 /* The group of one rank. It is never closed. */
 Comm *comm_self(void);
 /* Frees a group, all of whose collectives have been waited for. comm_self() and NULL are ignored. */
@@ -38,6 +46,10 @@ int comm_rank(const Comm *comm);         /* rank of the caller in the group, 0 â
 int comm_size(const Comm *comm);         /* number of ranks in the group */
 const char *comm_name(const Comm *comm); /* name of the backend: "self", "thread", "mpi" */
 CommCounts comm_counts(const Comm *comm);
+/* Keeps an event of every collective from now on, for a trace. Call it while no collective is queued. */
+void comm_record(Comm *comm);
+/* Ends comm_record and returns the events in their order (CommEvent). Call it while no collective is queued. */
+GArray *comm_recorded(Comm *comm);
 
 /* Divides a group, like MPI_Comm_split: ranks with the same `color` form a new group, in the order of their ranks. All
  * ranks of `comm` call it. NULL if the group has failed. */

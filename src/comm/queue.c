@@ -5,6 +5,15 @@
 
 #include <string.h>
 
+const char *const comm_event_names[] = {
+    [JOB_ALL_REDUCE] = "all-reduce",
+    [JOB_REDUCE_SCATTER] = "reduce-scatter",
+    [JOB_ALL_GATHER] = "all-gather",
+    [JOB_BROADCAST] = "broadcast",
+    [JOB_SEND] = "send",
+    [JOB_RECEIVE] = "receive",
+};
+
 enum { JOBS = 256 }; /* more jobs than a step queues before it waits */
 
 struct CommQueue {
@@ -69,10 +78,13 @@ static void run_job(Comm *comm, const Job *job)
         return;
     double start = clock_seconds();
     bool done = do_job(comm, job);
+    const CommEvent event = { job->kind, done ? sent_bytes(comm, job) : 0, start, clock_seconds() - start };
     monitor_enter(&comm->monitor);
     comm->counts.calls++;
-    comm->counts.busy_s += clock_seconds() - start;
-    comm->counts.sent_bytes += done ? sent_bytes(comm, job) : 0;
+    comm->counts.busy_s += event.seconds;
+    comm->counts.sent_bytes += event.bytes;
+    if (comm->events)
+        g_array_append_val(comm->events, event);
     monitor_leave(&comm->monitor);
 }
 

@@ -1,9 +1,11 @@
 #include "train/launch.h"
 
+#include "base/cores.h"
 #include "base/log.h"
 #include "comm/launch.h"
 #include "comm/mpi/mpi.h"
 
+#include <omp.h>
 #include <stdlib.h>
 
 static Comm *opened; /* of MPI; NULL until it is opened */
@@ -33,6 +35,13 @@ bool launch_world(const Config *config, Comm **world, GError **error)
     }
     *world = opened;
     return true;
+}
+
+void launch_place(const Comm *ranks)
+{
+    const int cores = cores_take(comm_rank(ranks), comm_size(ranks));
+    if (!g_getenv("OMP_NUM_THREADS"))
+        omp_set_num_threads(MAX(cores, MAX(1, omp_get_max_threads() / comm_size(ranks))));
 }
 
 void launch_speak(void)

@@ -10,5 +10,10 @@
  * It is an error if parallel.ranks contradicts the launcher, or if the processes cannot reach each other. */
 bool launch_world(const Config *config, Comm **world, GError **error);
 
+/* Called by a rank that is a thread of this process, before it opens a device: restricts it to its share of the cores
+ * (cores_take) and makes their number its number of compute threads, unless OMP_NUM_THREADS or train.threads says
+ * another one. */
+void launch_place(const Comm *ranks);
+
 /* If a launcher started several processes, only rank 0 writes to standard error after this call. */
 void launch_speak(void);

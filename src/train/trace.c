@@ -1,9 +1,12 @@
 #include "train/trace.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 
 #include <jansson.h>
+#include <math.h>
+#include <string.h>
 
 #define START "[\n{\"name\":\"step" /* of every trace: its first event is the step */
 
@@ -29,16 +32,109 @@ bool trace_check(const char *path, GError **error)
     return io_check_writable(path, error) && check_replaces(path, error);
 }
 
-bool trace_write(const char *path, const Profile *profile, GError **error)
+/* ---- ranks ---- */
+
+enum { GROUP_DATA, GROUP_TENSOR, GROUPS };
+
+/* The collectives of one rank in one group. */
+typedef struct TraceRow {
+    int rank, group;
+    GArray *events; /* CommEvent, whose start counts from the start of the rank's step */
+} TraceRow;
+
+static void clear_row(void *row)
 {
-    g_autoptr(GString) text = g_string_new("[");
-    for (size_t i = 0; i < profile->n_events; i++) {
-        json_t *object = object_of(&profile->events[i], profile->events[0].start);
-        char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
-        g_string_append_printf(text, "%s\n%s", i ? "," : "", line);
-        free(line);
-        json_decref(object);
+    g_array_unref(((TraceRow *)row)->events);
+}
+
+void trace_ranks_begin(TraceRanks *ranks, const Mesh *mesh)
+{
+    *ranks = (TraceRanks){ .mesh = *mesh, .idle = -mesh_waited_s(mesh) };
+    ranks->rows = g_array_new(false, false, sizeof(TraceRow));
+    g_array_set_clear_func(ranks->rows, clear_row);
+    comm_barrier(mesh->world);
+    ranks->start = clock_seconds();
+    comm_record(mesh->data);
+    comm_record(mesh->tensor);
+}
+
+/* Every rank's events in one of its groups. */
+static void share_events(TraceRanks *ranks, int group, const GArray *own)
+{
+    Comm *world = ranks->mesh.world;
+    const int64_t n = comm_max(world, own->len);
+    if (n == 0)
+        return;
+    g_autofree CommEvent *padded = g_new0(CommEvent, n), *all = g_new0(CommEvent, n * comm_size(world));
+    for (guint i = 0; i < own->len && i < n; i++) {
+        padded[i] = g_array_index(own, CommEvent, i);
+        ranks->busy += padded[i].seconds;
+        padded[i].start -= ranks->start;
     }
+    comm_share(world, all, padded, (size_t)n * sizeof *all);
+    for (int r = 0; r < comm_size(world); r++) {
+        TraceRow row = { r, group, g_array_new(false, false, sizeof(CommEvent)) };
+        for (int64_t i = 0; i < n && all[r * n + i].seconds > 0; i++)
+            g_array_append_val(row.events, all[r * n + i]);
+        g_array_append_val(ranks->rows, row);
+    }
+}
+
+bool trace_ranks_end(TraceRanks *ranks, GError **error)
+{
+    g_autoptr(GArray) data = comm_recorded(ranks->mesh.data), tensor = comm_recorded(ranks->mesh.tensor);
+    ranks->idle += mesh_waited_s(&ranks->mesh);
+    share_events(ranks, GROUP_DATA, data);
+    share_events(ranks, GROUP_TENSOR, tensor);
+    return mesh_check(&ranks->mesh, error);
+}
+
+void trace_ranks_clear(TraceRanks *ranks)
+{
+    g_clear_pointer(&ranks->rows, g_array_unref);
+}
+
+double trace_ranks_hidden(const TraceRanks *ranks)
+{
+    return ranks->busy > 0 ? fmax(0, 1 - ranks->idle / ranks->busy) : 1;
+}
+
+static void append_line(GString *text, json_t *object)
+{
+    char *line = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    g_string_append_printf(text, "%s\n%s", text->len > 1 ? "," : "", line);
+    free(line);
+    json_decref(object);
+}
+
+/* offset: seconds from the first event of the trace to the start of the ranks' step. */
+static void append_row(GString *text, const TraceRow *row, double offset)
+{
+    static const char *const groups[GROUPS] = { "communication", "tensor-parallel communication" };
+    const int tid = 2 + row->rank * GROUPS + row->group;
+    g_autofree char *title = g_strdup_printf("rank %d: %s", row->rank, groups[row->group]);
+    if (row->events->len == 0)
+        return;
+    append_line(text, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "name", "thread_name", "ph", "M", "pid", 1, "tid", tid,
+                                "args", "name", title));
+    for (guint i = 0; i < row->events->len; i++) {
+        const CommEvent *event = &g_array_index(row->events, CommEvent, i);
+        g_autofree char *name = g_strdup_printf("%s %u", comm_event_names[event->kind], i);
+        append_line(text,
+                    json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:{s:I}}", "name", name, "cat", "communication",
+                              "ph", "X", "ts", (event->start + offset) * 1e6, "dur", event->seconds * 1e6, "pid", 1,
+                              "tid", tid, "args", "bytes", (json_int_t)event->bytes));
+    }
+}
+
+bool trace_write(const char *path, const Profile *profile, const TraceRanks *ranks, GError **error)
+{
+    const double start = profile->events[0].start;
+    g_autoptr(GString) text = g_string_new("[");
+    for (size_t i = 0; i < profile->n_events; i++)
+        append_line(text, object_of(&profile->events[i], start));
+    for (guint i = 0; ranks && ranks->rows && i < ranks->rows->len; i++)
+        append_row(text, &g_array_index(ranks->rows, TraceRow, i), ranks->start - start);
     g_string_append(text, "\n]\n");
     return check_replaces(path, error) && io_write_file(path, text->str, text->len, error);
 }

@@ -62,6 +62,28 @@ grep -q '"mfu":[0-9.e-]*,"peak_flops_per_s":[0-9.e+]*,"peak_spread":' "$work/run
 grep -Eq 'GFLOP/s  mfu [0-9]+ %' "$work/log" || fail "$(cat "$work/log")"
 echo "ok: traces"
 
+# Of several ranks it has a row for each one's communication, which begins before backward ends.
+overlaps() {
+    awk -F '"ts":|,"dur":|,"pid"' '
+        /"thread_name"/ { rows++ }
+        /"name":"backward"/ { begin = $2; end = $2 + $3 }
+        /"cat":"communication"/ && /"tid":2/ && /"name":"all-reduce/ && $2 > begin && $2 < end { beside++ }
+        END { exit !(rows == 2 && beside > 0) }' "$1" || fail "no communication beside backward: $(grep -v operation "$1")"
+}
+deep='model.n_enc=2 model.n_dec=6 model.width=256 model.ffn=1024'
+# shellcheck disable=SC2086
+"$loam" train "$work/config.yaml" run.dir="$work/ranks" $deep 'train.length=3 steps' parallel.ranks=2 train.threads=1 \
+    --trace "$work/ranks.json" 2>"$work/log" || fail "$(cat "$work/log")"
+overlaps "$work/ranks.json"
+grep -q 'ranks.json; [0-9]* % of the communication lies beside computation' "$work/log" || fail "$(cat "$work/log")"
+if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
+    # shellcheck disable=SC2086
+    mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2 "$loam" train "$work/config.yaml" run.dir="$work/mpi" $deep \
+        'train.length=3 steps' train.threads=1 --trace "$work/mpi.json" 2>"$work/log" || fail "$(cat "$work/log")"
+    overlaps "$work/mpi.json"
+fi
+echo "ok: communication in traces"
+
 # A trace goes into a pipe, and through links to the file behind them; no other file is replaced, and training does not begin.
 step() { "$loam" bench step configs/t5-1.1-small.yaml $small data.input_length=32 'train.batch=2 samples' --seconds 0 "$@" --json >"$work/out"; }
 mkfifo "$work/fifo"

@@ -40,7 +40,7 @@ static json_t *trace_of_step(StepTimer *timer)
     g_autofree char *path = g_build_filename(folder, "trace.json", NULL);
     step_timer_run(timer, 0, NULL, &times);
     step_timer_trace(timer, &profile);
-    g_assert_true(trace_write(path, &profile, &error));
+    g_assert_true(trace_write(path, &profile, NULL, &error));
     profile_clear(&profile);
     json_t *trace = json_load_file(path, 0, NULL);
     g_assert_true(json_is_array(trace));

@@ -102,7 +102,7 @@ static bool write_trace(Bench *b, GError **error)
 {
     Profile events = { 0 };
     step_timer_trace(&b->timer, &events);
-    bool written = trace_write(trace, &events, error);
+    bool written = trace_write(trace, &events, NULL, error);
     profile_clear(&events);
     return written;
 }

@@ -234,7 +234,7 @@ bool trainer_score(Trainer *t, GError **error)
         ScoredTask *scored = scored_at(t, i);
         const double start = clock_seconds();
         g_array_set_size(scored->metrics, 0);
-        if (!task_eval_run(scored->eval, t->model, t->ranks, stop, scored->metrics, error))
+        if (!task_eval_run(scored->eval, t->model, t->mesh.data, stop, scored->metrics, error))
             return false;
         scored->seconds = clock_seconds() - start;
     }

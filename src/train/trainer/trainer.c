@@ -166,13 +166,19 @@ static bool is_traced(const Trainer *t)
     return t->trace && t->state.attempts == step;
 }
 
-/* A trace that cannot be written, such as on a full disk, does not end the run. */
-static void write_trace(const Trainer *t, const Profile *events)
+/* Rank 0 writes the trace. If it cannot, such as on a full disk, the run does not end. */
+static void write_trace(const Trainer *t, const Profile *events, const TraceRanks *ranks)
 {
     g_autoptr(GError) problem = NULL;
     int64_t step = t->state.attempts;
-    if (trace_write(t->trace, events, &problem)) {
-        log_info("step %" PRId64 "  its trace is in %s", step, t->trace);
+    if (comm_rank(t->ranks) > 0)
+        return;
+    g_autofree char *hidden = comm_size(t->ranks) > 1 ? g_strdup_printf("; %.0f %% of the communication lies beside "
+                                                                        "computation",
+                                                                        100 * trace_ranks_hidden(ranks))
+                                                      : g_strdup("");
+    if (trace_write(t->trace, events, ranks, &problem)) {
+        log_info("step %" PRId64 "  its trace is in %s%s", step, t->trace, hidden);
         return;
     }
     log_warning("step %" PRId64 ": its trace is not written, and training goes on: %s", step, problem->message);
@@ -182,13 +188,17 @@ static void write_trace(const Trainer *t, const Profile *events)
 static bool traced_step(Trainer *t, StepStats *stats, GError **error)
 {
     Profile events = { .keeps_events = true };
+    TraceRanks ranks;
+    trace_ranks_begin(&ranks, &t->mesh);
     t->dev->profile = &events;
     profile_begin(t->dev, "step", (int)t->state.attempts + 1);
     bool made = train_step(t, stats, error);
     profile_end(t->dev);
     t->dev->profile = NULL;
+    made = made && trace_ranks_end(&ranks, error);
     if (made)
-        write_trace(t, &events);
+        write_trace(t, &events, &ranks);
+    trace_ranks_clear(&ranks);
     profile_clear(&events);
     t->trace = NULL;
     return made;
@@ -319,7 +329,7 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
     Trainer t = { .ranks = ranks,
                   .shared = shared,
                   .config = *config,
-                  .trace = comm_rank(ranks) == 0 ? trace : NULL,
+                  .trace = trace,
                   .command_started = clock_seconds(),
                   .lock = -1,
                   .saved = { .attempts = -1, .best_step = -1 } };
@@ -354,6 +364,7 @@ typedef struct RankRun {
 static void run_thread(Comm *ranks, void *context)
 {
     RankRun *run = context;
+    launch_place(ranks);
     log_set_rank(comm_rank(ranks), false);
     run_rank(run->config, run->trace, ranks, &run->shared, &run->errors[comm_rank(ranks)]);
 }
