@@ -150,7 +150,7 @@ static bool outline_of(Outline *o, const Config *config, const Loader *loader, G
         return false;
     o->enc = objective_enc_length(o->objective, &o->planned);
     o->dec = objective_dec_length(o->objective, &o->planned);
-    o->steps = config_steps(config, config->train.length, o->epoch);
+    o->steps = config_length_steps(config, o->epoch);
     config_batch_schedule(config, true, &o->batches, NULL);
     o->run_samples = o->steps > 0 ? batch_samples(&o->batches, o->steps) : -1;
     o->step_flops =

@@ -79,7 +79,7 @@ for recipe in configs/recipes/*.yaml configs/*.yaml; do
         fail "$recipe: $(grep '^# parameters' "$work/plan"), not ${parameters[$name]}"
     # shellcheck disable=SC2046
     "$loam" train "$recipe" $(toy "$name") 'train.length=3 steps' 'train.log_every=1 steps' 'optim.warmup=1 steps' \
-        'train.batch=4 samples' 'train.micro_batch=2 samples' 2>"$work/log" || fail "$recipe: $(tail -n 2 "$work/log")"
+        'train.batch=4 samples' train.batch_rampup= 'train.micro_batch=2 samples' 2>"$work/log" || fail "$recipe: $(tail -n 2 "$work/log")"
     [ "$(grep -c '"kind":"train".*"loss":[0-9]' "$work/$name/metrics.jsonl")" = 3 ] || fail "$recipe: not three steps"
     echo "ok: $name, ${parameters[$name]} parameters"
 done

@@ -36,13 +36,13 @@ more="save:2 step:$((at + 1))"
 for action in save skip; do
     $train run.dir="$work/$action-whole" $spike train.spike_action=$action 2>"$work/log"
     for point in save:1 $more; do
-        LOAM_FAULT=$point $train run.dir="$work/killed" $spike train.spike_action=$action >"$work/out" 2>&1 && fail "no kill at $point"
+        { LOAM_FAULT=$point $train run.dir="$work/killed" $spike train.spike_action=$action >"$work/out" 2>&1 && fail "no kill at $point"; } 2>/dev/null
         $train run.dir="$work/killed" $spike train.spike_action=$action 2>"$work/log" || fail "$(cat "$work/log")"
         same "$work/$action-whole" "$work/killed"
         diff <(spikes "$work/$action-whole") <(spikes "$work/killed") || fail "other spikes after a kill at $point"
         rm -r "$work/killed"
     done
-done 2>/dev/null
+done
 cmp -s "$work/plain/checkpoints/latest/weights-00001-of-00001.safetensors" "$work/skip-whole/checkpoints/latest/weights-00001-of-00001.safetensors" &&
     fail "nothing was skipped"
 n=$(spikes "$work/skip-whole" | grep -c .)

@@ -83,8 +83,16 @@ int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
     if (amount.unit == UNIT_STEPS)
         return (int64_t)amount.value;
     if (amount.unit == UNIT_PERCENT)
-        return config_share(amount, config_steps(config, config->train.length, epoch_samples));
-    return samples < 0 ? -1 : batch_steps(&batches, 0, samples, config_drops_rest(config));
+        return config_share(amount, config_length_steps(config, epoch_samples));
+    return samples < 0 ? -1 : batch_steps(&batches, 0, samples, false);
+}
+
+int64_t config_length_steps(const Config *config, int64_t epoch_samples)
+{
+    const int64_t samples = config_samples(config, config->train.length, epoch_samples);
+    const BatchSchedule batches = batches_of(config, true);
+    return samples < 0 ? config_steps(config, config->train.length, epoch_samples)
+                       : batch_steps(&batches, 0, samples, config_drops_rest(config));
 }
 
 double config_tokens(const Config *config, Amount amount)

@@ -240,6 +240,8 @@ int64_t config_samples(const Config *config, Amount amount, int64_t epoch_sample
 int64_t config_share(Amount amount, int64_t total);
 /* Converts an amount to steps; -1 for an amount of time. */
 int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples);
+/* The steps of train.length, from the first one; -1 for a time. */
+int64_t config_length_steps(const Config *config, int64_t epoch_samples);
 /* Converts an amount of tokens, or a percentage of a train.length in tokens, to tokens; 0 for every other amount. */
 double config_tokens(const Config *config, Amount amount);
 /* The ModelLoss for training; the caller adds n_targets with loss_count. */

@@ -58,7 +58,7 @@ static void plan_length(Trainer *t, bool count_tokens)
     const Config *config = &t->config;
     const Amount length = config->train.length;
     const int64_t epoch = loader_epoch_samples(t->train), samples = config_samples(config, length, epoch);
-    t->total = config_steps(config, length, epoch);
+    t->total = config_length_steps(config, epoch);
     if (count_tokens && config_tokens(config, length) > 0) {
         t->total = -1;
         t->total_tokens = length.value;
@@ -264,7 +264,7 @@ static bool check_evaluated(const Trainer *t, GError **error)
 static void advise(const Trainer *t)
 {
     const Config *config = &t->config;
-    int64_t epoch = loader_epoch_samples(t->train), length = config_steps(config, config->train.length, epoch);
+    int64_t epoch = loader_epoch_samples(t->train), length = config_length_steps(config, epoch);
     if (config->optim.offload && *t->dev->gpu.name == '\0')
         log_info("optim.offload has no effect on the CPU: the optimizer state is in host memory anyway");
     config_advise(config, config_steps(config, config->optim.warmup, epoch), t->total >= 0 ? t->total : length, epoch);
