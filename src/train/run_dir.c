@@ -194,14 +194,24 @@ static bool is_kept(const RunKeep *keep, int64_t step)
     return kept;
 }
 
+/* Whether the checkpoint was the best one when it was saved. */
+static bool was_best(const char *folder, int64_t step)
+{
+    TrainState state;
+    return checkpoint_state(folder, &state, NULL) && state.best_step == step;
+}
+
 bool run_retain(const char *dir, const RunKeep *keep, GError **error)
 {
     g_autoptr(GArray) steps = run_checkpoints(dir);
-    for (guint i = (guint)keep->last; i < steps->len; i++) {
+    int64_t n_best = 0;
+    for (guint i = 0; i < steps->len; i++) {
         int64_t step = g_array_index(steps, int64_t, i);
-        if (is_kept(keep, step))
-            continue;
         g_autofree char *folder = run_checkpoint_path(dir, step);
+        const bool best = n_best < keep->best && was_best(folder, step);
+        n_best += best;
+        if (i < keep->last || best || is_kept(keep, step))
+            continue;
         if (!io_remove_tree(folder, error))
             return false;
     }

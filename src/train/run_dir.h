@@ -44,6 +44,7 @@ bool run_means_best(const char *dir);
 /* Which checkpoints stay. */
 typedef struct RunKeep {
     int64_t last, every; /* the newest ones, and multiples of so many steps; every 0 means none */
+    int64_t best;        /* the newest ones of those that were the best when they were saved */
     int64_t steps[8];    /* these steps too; -1 means none */
 } RunKeep;
 /* Removes all other checkpoints, and unfinished folders. */

@@ -34,6 +34,14 @@ YAML
 grep -q 'a save *every 2 steps until 6 steps' "$work/out" || fail "$(cat "$work/out")"
 echo "ok: phases"
 
+# The best three: the newest of those that were the best when they were saved.
+$run run.dir="$work/best" train.eval_every=2 train.save_every=0 train.keep_last=1 train.keep_best=3 optim.schedule=constant 2>"$work/log"
+awk -F'[:,]' '/"kind":"valid"/ { for (i = 1; i < NF; i++) { if ($i == "\"step\"") step = $(i + 1); if ($i == "\"loss\"") loss = $(i + 1) }
+    if (step > 0 && (best == "" || loss + 0 < best + 0)) { best = loss; printf "step-%08d\n", step } }' "$work/best/metrics.jsonl" | tail -n 3 >"$work/want"
+echo step-00000024 >>"$work/want"
+diff <(sort -u "$work/want") <(ls "$work/best/checkpoints" | grep ^step) || fail "keep_best"
+echo "ok: keep_best"
+
 # stop_at: the schedule is that of the whole run, which goes on as if it had never stopped.
 expect 0 'saved' $run run.dir="$work/at" 'train.stop_at=64 samples'
 [ "$(readlink "$work/at/checkpoints/latest")" = step-00000008 ] || fail "stop_at"

@@ -508,7 +508,7 @@ static void retention_keeps_the_newest_the_multiples_and_the_best(Fixture *f, gc
         g_autofree char *folder = run_checkpoint_path(f->dir, steps[i]);
         g_assert_true(checkpoint_save(folder, &checkpoint, NULL));
     }
-    g_assert_true(run_retain(f->dir, &(RunKeep){ 2, 200, { 150, -1, -1, -1, -1, -1, -1, -1 } }, NULL));
+    g_assert_true(run_retain(f->dir, &(RunKeep){ 2, 200, 0, { 150, -1, -1, -1, -1, -1, -1, -1 } }, NULL));
     g_autoptr(GArray) kept = run_checkpoints(f->dir);
     static const int64_t wanted[] = { 350, 300, 200, 150 };
     g_assert_cmpuint(kept->len, ==, G_N_ELEMENTS(wanted));

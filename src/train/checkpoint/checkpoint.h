@@ -74,6 +74,8 @@ GQuark checkpoint_damaged_quark(void);
  * the tensors are partly overwritten. With several ranks each checks some of the files, and all return the same result.
  * */
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error);
+/* Reads only the counters. */
+bool checkpoint_state(const char *folder, TrainState *state, GError **error);
 /* Checks the size and the checksum of every file. */
 bool checkpoint_verify(const char *folder, GError **error);
 /* Reads the model's configuration, without any tensor, into zeroed memory; model_config_clear frees it. tokenizer_hash

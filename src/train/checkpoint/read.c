@@ -299,6 +299,12 @@ bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **
     return comm_agree(ranks, done, error);
 }
 
+bool checkpoint_state(const char *folder, TrainState *state, GError **error)
+{
+    json_auto_t *root = read_json(folder, error);
+    return root ? state_from_json(json_object_get(root, "state"), state, error) : fail_damaged(error);
+}
+
 bool checkpoint_verify(const char *folder, GError **error)
 {
     return checkpoint_load(folder, &(Checkpoint){ 0 }, error);

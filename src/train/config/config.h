@@ -40,6 +40,7 @@ typedef struct TrainConfig {
     char *best;           /* "loss", or the name of a metric of the task's scores (eval/task_scores.h) */
     int64_t patience;     /* the run ends after this many evaluations in a row without a better `best`; 0 means never */
     bool scores;          /* evaluations also answer the task's examples and compute scores */
+    int64_t keep_best;    /* the best checkpoints that are kept */
     int64_t keep_last,
         keep_every; /* checkpoints that are kept: the newest keep_last, and those at multiples of keep_every steps */
     int precision, recompute;         /* PRECISION_*, RECOMPUTE_* */

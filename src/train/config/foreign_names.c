@@ -71,6 +71,7 @@ const OptionForeignName config_foreign_names[] = {
     { "kill_switch_path", "train.stop_file", NULL },
     { "skip_train_iteration_range", "train.skip_samples", "1024000-1228800" },
     { "iterations_to_skip", "train.skip_samples", "1024000-1228800" },
+    { "keep_best_checkpoints", "train.keep_best", "3" },
     { "save_total_limit", "train.keep_last", NULL },
     { "keep_interval_updates", "train.keep_last", NULL },
     { "metric_for_best_model", "train.best", NULL },

@@ -107,6 +107,10 @@ static const OptionRow train_options[] = {
       NULL },
     { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "number of newest checkpoints that are kept",
       NULL },
+    { "train.keep_best", OPT_I64, ROW(keep_best), "1", 1, 1e6, OPT_FREE,
+      "number of best checkpoints that are kept: of those that were better than all before them by train.best, the "
+      "newest",
+      NULL },
     { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_FREE,
       "checkpoints at multiples of this many steps are kept too; 0 means none", NULL },
     { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_TUNABLE,

@@ -32,6 +32,7 @@ static RunKeep keep_of(const Trainer *t)
                   after = spike > 0 ? spike + train->spike_after : -1;
     RunKeep keep = { train->keep_last,
                      train->keep_every,
+                     train->keep_best > 1 ? train->keep_best : 0,
                      { t->state.best_step, t->spike_saved, before, after, -1, -1, -1, -1 } };
     hooks_steps(t->hooks, &keep.steps[4]);
     return keep;
