@@ -313,12 +313,36 @@ static void advise_machine(const Outline *o, const MemoryPlan *plan)
 
 static void add_ranks(GString *lines, const Config *config, const MemoryPlan *plan)
 {
-    int ranks = config_ranks(config), zero = config->parallel.zero, tensor = (int)config->parallel.tensor;
+    const ParallelConfig *parallel = &config->parallel;
+    int ranks = config_ranks(config), tensor = (int)parallel->tensor, pipeline = (int)parallel->pipeline;
     g_autofree char *sent = text_bytes((size_t)plan->sent),
-                    *groups = tensor > 1 ? g_strdup_printf(", tensor parallel %d", tensor) : g_strdup("");
+                    *groups = tensor > 1 ? g_strdup_printf(", tensor parallel %d", tensor) : g_strdup(""),
+                    *stages = pipeline > 1 ? g_strdup_printf(", a pipeline of %d stages", pipeline) : g_strdup("");
     if (ranks > 1)
-        add_line(lines, "ranks", "%d%s, ZeRO %d: memory is for each rank, which sends %s in a step (%" PRId64 " bytes)",
-                 ranks, groups, zero, sent, plan->sent);
+        add_line(lines, "ranks",
+                 "%d%s%s, ZeRO %d: memory is for each rank%s, which sends %s in a step (%" PRId64 " bytes)", ranks,
+                 groups, stages, parallel->zero, pipeline > 1 ? " of the first stage" : "", sent, plan->sent);
+}
+
+/* The stages of a pipeline: the blocks, the memory of each of their ranks, and what one sends in a step. */
+static bool add_stages(GString *lines, const Outline *o, const Config *config, GError **error)
+{
+    const int64_t n = config->parallel.pipeline, micro = (config_rank_samples(config) + o->micro - 1) / o->micro;
+    Config stage = *config; /* borrows */
+    for (int s = 0; n > 1 && s < n; s++) {
+        MemoryPlan plan;
+        stage.parallel.stage = s;
+        if (!memory_plan(&stage, o->enc, o->dec, &plan, error))
+            return false;
+        g_autofree char *memory = memory_describe(&plan), *sent = text_bytes((size_t)plan.sent),
+                        *name = g_strdup_printf("stage %d", s + 1);
+        add_line(lines, name, "blocks %d to %d; memory %s; sends %s", plan.first_block + 1, plan.end_block, memory,
+                 sent);
+    }
+    if (n > 1)
+        add_line(lines, "bubble", "stages wait %.1f %% of a step of %" PRId64 " microbatches each",
+                 100 * (double)(n - 1) / (double)(micro + n - 1), micro);
+    return true;
 }
 
 static bool describe(Outline *o, Config *config, const Loader *loader, GString *lines, GError **error)
@@ -335,6 +359,8 @@ static bool describe(Outline *o, Config *config, const Loader *loader, GString *
     add_line(lines, "precision", "%s", precision);
     add_line(lines, "memory", "%s", memory);
     add_ranks(lines, config, &plan);
+    if (!add_stages(lines, o, config, error))
+        return false;
     add_line(lines, "parameters", "%s%s", params, trained);
     add_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
     add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);

@@ -2,15 +2,36 @@
 
 #include "base/check.h"
 
-bool mesh_open(Mesh *mesh, Comm *world, int tensor, GError **error)
+enum { GROUPS = 5 }; /* of Mesh, beside `world` */
+
+static void list_groups(const Mesh *mesh, Comm *groups[GROUPS])
 {
-    *mesh = (Mesh){ .world = world, .data = world, .tensor = comm_self() };
-    CHECK(tensor > 0 && comm_size(world) % tensor == 0, "%d ranks in groups of %d", comm_size(world), tensor);
-    if (tensor == 1)
-        return true;
-    mesh->data = comm_split(world, comm_rank(world) % tensor);
-    mesh->tensor = comm_split(world, comm_rank(world) / tensor);
-    if (mesh->data && mesh->tensor)
+    Comm *all[GROUPS] = { mesh->data, mesh->tensor, mesh->pipeline, mesh->forward, mesh->backward };
+    for (int i = 0; i < GROUPS; i++)
+        groups[i] = all[i] == mesh->world ? comm_self() : all[i];
+}
+
+static void set_alone(Mesh *mesh)
+{
+    mesh->data = mesh->world;
+    mesh->tensor = mesh->pipeline = mesh->forward = mesh->backward = comm_self();
+}
+
+bool mesh_open(Mesh *mesh, Comm *world, int tensor, int pipeline, GError **error)
+{
+    int size = comm_size(world), rank = comm_rank(world);
+    CHECK(tensor > 0 && pipeline > 0 && size % (tensor * pipeline) == 0, "%d ranks for %d x %d", size, tensor,
+          pipeline);
+    int place = rank % tensor, stage_ranks = size / pipeline, stage = rank / stage_ranks;
+    mesh->world = world;
+    set_alone(mesh);
+    if (tensor * pipeline > 1)
+        mesh->data = comm_split(world, stage * tensor + place);
+    if (tensor > 1)
+        mesh->tensor = comm_split(world, rank / tensor);
+    for (int i = 0; pipeline > 1 && i < 3; i++)
+        *(Comm * *[]){ &mesh->pipeline, &mesh->forward, &mesh->backward }[i] = comm_split(world, rank % stage_ranks);
+    if (mesh->data && mesh->tensor && mesh->pipeline && mesh->forward && mesh->backward)
         return true;
     mesh_close(mesh);
     return comm_check(world, error);
@@ -18,28 +39,38 @@ bool mesh_open(Mesh *mesh, Comm *world, int tensor, GError **error)
 
 void mesh_close(Mesh *mesh)
 {
-    if (mesh->data != mesh->world)
-        comm_close(mesh->data);
-    comm_close(mesh->tensor);
-    mesh->data = mesh->world;
-    mesh->tensor = comm_self();
+    Comm *groups[GROUPS];
+    list_groups(mesh, groups);
+    for (int i = 0; i < GROUPS; i++)
+        comm_close(groups[i]);
+    set_alone(mesh);
 }
 
 bool mesh_check(const Mesh *mesh, GError **error)
 {
-    return comm_check(mesh->world, error) && comm_check(mesh->data, error) && comm_check(mesh->tensor, error);
+    Comm *groups[GROUPS];
+    bool whole = comm_check(mesh->world, error);
+    list_groups(mesh, groups);
+    for (int i = 0; whole && i < GROUPS; i++)
+        whole = comm_check(groups[i], error);
+    return whole;
 }
 
 void mesh_abort(const Mesh *mesh, const char *why)
 {
+    Comm *groups[GROUPS];
     comm_abort(mesh->world, why);
-    if (mesh->data != mesh->world)
-        comm_abort(mesh->data, why);
-    comm_abort(mesh->tensor, why);
+    list_groups(mesh, groups);
+    for (int i = 0; i < GROUPS; i++)
+        comm_abort(groups[i], why);
 }
 
 double mesh_waited_s(const Mesh *mesh)
 {
-    double waited = comm_counts(mesh->world).waited_s + comm_counts(mesh->tensor).waited_s;
-    return mesh->data == mesh->world ? waited : waited + comm_counts(mesh->data).waited_s;
+    Comm *groups[GROUPS];
+    double waited = comm_counts(mesh->world).waited_s;
+    list_groups(mesh, groups);
+    for (int i = 0; i < GROUPS; i++)
+        waited += comm_counts(groups[i]).waited_s;
+    return waited;
 }

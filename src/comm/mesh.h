@@ -1,27 +1,31 @@
-/* mesh.h: the ranks of a run in two dimensions. Ranks of one tensor-parallel group divide the matrices of a model;
+/* mesh.h: the ranks of a run in three dimensions. Ranks of one tensor-parallel group divide the matrices of a model;
  * ranks with the same index in their tensor-parallel groups form a data-parallel group, which divides the samples of a
- * step. A tensor-parallel group consists of neighbouring ranks, which a launcher puts on one host, since its ranks
- * exchange the most data:
+ * step; the ranks of a pipeline each have some of the blocks. A tensor-parallel group consists of neighbouring ranks,
+ * which a launcher puts on one host, since its ranks exchange the most data; the stages of a pipeline are farthest
+ * apart:
  *
- *     rank              0  1  2  3  4  5         with tensor = 2
- *     data group 0      0     2     4            data rank 0, 1, 2
- *     data group 1         1     3     5
- *     tensor groups    (0  1)(2  3)(4  5)
+ *     8 ranks, tensor 2, pipeline 2
+ *                      data 0     data 1        data groups        (0 2) (1 3) (4 6) (5 7)
+ *     first stage     ranks 0 1  ranks 2 3      tensor groups      (0 1) (2 3) (4 5) (6 7)
+ *     second stage    ranks 4 5  ranks 6 7      pipelines          (0 4) (1 5) (2 6) (3 7)
  */
 #pragma once
 
 #include "comm/comm.h"
 
 typedef struct Mesh {
-    Comm *world;  /* all ranks; owned by the caller */
-    Comm *data;   /* the data-parallel group of this rank; `world` itself if tensor parallelism is off */
-    Comm *tensor; /* the tensor-parallel group of this rank; comm_self() if tensor parallelism is off */
+    Comm *world;    /* all ranks; owned by the caller */
+    Comm *data;     /* the data-parallel group of this rank; `world` itself if the other dimensions are off */
+    Comm *tensor;   /* the tensor-parallel group of this rank; comm_self() if tensor parallelism is off */
+    Comm *pipeline; /* the pipeline of this rank, whose place in it is its stage; comm_self() if there is none */
+    Comm *forward, *backward; /* the same ranks as `pipeline`: groups for activations, and for their gradients, so that
+                                 one direction never waits for the other */
 } Mesh;
 
-/* Divides the ranks of `world` into groups of `tensor` neighbouring ranks; the number of ranks must be a multiple of
- * `tensor`. All ranks call it. It is a machine's error if a rank has failed. mesh_close frees the groups, but not
- * `world`; it may be called again. */
-bool mesh_open(Mesh *mesh, Comm *world, int tensor, GError **error);
+/* Divides the ranks of `world` into groups; the number of ranks must be a multiple of tensor × pipeline. All ranks call
+ * it. It is a machine's error if a rank has failed. mesh_close frees the groups, but not `world`; it may be called
+ * again. */
+bool mesh_open(Mesh *mesh, Comm *world, int tensor, int pipeline, GError **error);
 void mesh_close(Mesh *mesh);
 /* It is a machine's error if one of the groups has failed (comm_check). */
 bool mesh_check(const Mesh *mesh, GError **error);

@@ -5,6 +5,7 @@
 #include "device/profile.h"
 #include "model/heads/heads.h"
 #include "model/lora/lora.h"
+#include "model/pipeline/pipeline.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -39,6 +40,14 @@ void model_set_slots(Model *model, int n_slots)
     CHECK(n_slots > 0, "%d slots", n_slots);
     close_slots(model);
     open_slots(model, n_slots);
+}
+
+static void join_pipeline(Model *model, const Pipeline *pipeline)
+{
+    model->pipeline = *pipeline;
+    if (pipeline->size > 1)
+        model_set_slots(model, pipeline->size - pipeline->rank);
+    model->sending = g_new0(SlotSends, model->work.n_slots);
 }
 
 static bool is_frozen(const char *name, const char *const *patterns)
@@ -88,7 +97,7 @@ static void fail_params(const ModelConfig *config, Device *dev, bool gradients, 
 }
 
 Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, const char *const *frozen,
-                        const Sharding *shards, GError **error)
+                        const Sharding *shards, const Pipeline *pipeline, GError **error)
 {
     Sharding spread = shards ? *shards : (Sharding){ 0 };
     spread.first_block = BUCKET_BLOCK;
@@ -102,6 +111,8 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
     g_autofree int *uses = model_bucket_uses(config, stage);
     if (!freeze(config, specs, n_specs, frozen, error))
         return NULL;
+    if (pipeline)
+        pipeline_mark_tied(specs, n_specs, config, pipeline);
     ParamStore *params = params_open_sharded(dev, specs, n_specs, uses, gradients, &spread);
     if (params == NULL) {
         fail_params(config, dev, gradients, error);
@@ -122,6 +133,8 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
     ok = stack_init(&model->decoder, dev, &model->config, model->params, stage, true) && ok;
     model->encoder.fp8 = model->decoder.fp8 = model->fp8;
     open_slots(model, 1);
+    if (pipeline)
+        join_pipeline(model, pipeline);
     if (!ok || model->sums.p == NULL || (in_fp8 && model->fp8 == NULL)) {
         fail_machine(error, "no memory for the layouts of attention, or the scales of FP8");
         model_close(model);
@@ -133,7 +146,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
 
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error)
 {
-    return model_open_stage(dev, config, stage_whole(config), gradients, NULL, NULL, error);
+    return model_open_stage(dev, config, stage_whole(config), gradients, NULL, NULL, NULL, error);
 }
 
 void model_close(Model *model)
@@ -145,6 +158,7 @@ void model_close(Model *model)
     stack_clear(&model->encoder);
     stack_clear(&model->decoder);
     fp8_close(model->fp8);
+    g_free(model->sending);
     params_close(model->params);
     g_strfreev(model->frozen);
     model_config_clear(&model->config);
@@ -179,6 +193,11 @@ ParamStore *model_params(Model *model)
     return model->params;
 }
 
+Stage model_stage(const Model *model)
+{
+    return model->stage;
+}
+
 Fp8Scales *model_fp8(Model *model)
 {
     return model->fp8;
@@ -192,22 +211,6 @@ TokenRoles *model_roles(Model *model)
 const Device *model_device(const Model *model)
 {
     return model->dev;
-}
-
-void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
-{
-    profile_begin(model->dev, "forward", -1);
-    slot_begin(model, 0, batch, loss);
-    slot_fwd(model, 0);
-    profile_end(model->dev);
-    if (loss->grad) {
-        profile_begin(model->dev, "backward", -1);
-        slot_gradient(model, 0);
-        slot_bwd(model, 0);
-        if (model->fp8)
-            fp8_update(model->fp8);
-        profile_end(model->dev);
-    }
 }
 
 void model_take_sums(Model *model, LossSums *sums)

@@ -10,6 +10,7 @@
 #include "param/shard.h"
 
 typedef struct Model Model;
+typedef struct Pipeline Pipeline;
 
 /* Opens a whole model. Its parameters are zeros until params_init or an import sets them. gradients: allocate memory
  * for gradients, which training needs. */
@@ -18,12 +19,14 @@ Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError
  * of the functions below that compute, only model_reserve and model_take_sums accept a stage. frozen: patterns with *
  * and ?, ending with NULL, for the names of parameters that are never updated and have no gradients; NULL means none.
  * Parameters that are stored as one matrix, such as self.q, self.k and self.v, must be frozen together. shards: the
- * ranks that hold the parameters together; NULL means one rank. */
+ * ranks that hold the parameters together; NULL means one rank. pipeline: the stages that exchange messages with this
+ * one (model/pipeline/pipeline.h); NULL means that the caller moves messages. */
 Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, const char *const *frozen,
-                        const Sharding *shards, GError **error);
+                        const Sharding *shards, const Pipeline *pipeline, GError **error);
 void model_close(Model *model);
 const ModelConfig *model_config(const Model *model);
 ParamStore *model_params(Model *model);
+Stage model_stage(const Model *model); /* the blocks that the model was opened with */
 /* The FP8 scales of a model that is trained in FP8, else NULL. model_pass with loss->grad updates them. */
 Fp8Scales *model_fp8(Model *model);
 const Device *model_device(const Model *model);

@@ -37,21 +37,41 @@ void grads_ready(ParamStore *store, int index)
     CHECK(bucket->awaited > 0, "a contribution to bucket %d after its last one", index);
     bucket->awaited--;
     bool cut = shard_cuts(store, bucket, REGION_GRADIENTS);
-    if ((bucket->awaited == 0 || cut) && store->ready)
+    if ((bucket->awaited == 0 || cut) && store->ready && !bucket->tied)
         store->ready(store->ready_context, index);
 }
 
-/* sum += the squares of this rank's part of a bucket's gradients. What all tensor-parallel ranks have counts on the
- * first of them. */
+Tensor grads_tensor(const ParamStore *store, int index)
+{
+    return params_get(store, index)->g;
+}
+
+void grads_reduce_tied(ParamStore *store)
+{
+    for (int i = 0; i < store->n_buckets; i++)
+        if (store->buckets[i].tied && store->ready && has_gradients(&store->buckets[i]))
+            store->ready(store->ready_context, i);
+}
+
+/* Whether this rank counts a parameter in sums over all ranks: of several that have it, the first one does. */
+static bool counts(const ParamStore *store, const Param *param)
+{
+    return param->spec.tie != TIE_COPY && (param_is_split(param) || tensor_parallel_rank(&store->shards.tp) == 0);
+}
+
+/* sum += the squares of this rank's part of a bucket's gradients. */
 static void add_squares(ParamStore *store, const Bucket *bucket, Tensor sum)
 {
-    if (tensor_parallel_rank(&store->shards.tp) == 0) {
+    bool all = true;
+    for (int i = 0; i < bucket->n_params; i++)
+        all &= counts(store, &bucket->params[i]);
+    if (all) {
         op_sumsq(store->dev, sum, bucket->memory[SPAN_TRAINED][REGION_GRADIENTS].own, 1);
         return;
     }
     for (const Param *param = bucket->params; param < bucket->params + bucket->n_params; param++) {
         Tensor own = param->own[REGION_GRADIENTS];
-        if (!param_is_split(param) || param->spec.frozen || param->rows == 0)
+        if (!counts(store, param) || param->spec.frozen || param->rows == 0)
             continue;
         if (store->shards.level == ZERO_NONE)
             own = tensor_slice_rows(own, param->first, param->rows);
@@ -90,5 +110,7 @@ double grads_norm(ParamStore *store)
         comm_sum(store->shards.ranks, &store->squares, 1);
     if (tensor_parallel_size(&store->shards.tp) > 1 && store->shards.tp.ranks && store->dev->computes)
         comm_sum(store->shards.tp.ranks, &store->squares, 1);
+    if (store->shards.pipeline && store->dev->computes)
+        comm_sum(store->shards.pipeline, &store->squares, 1);
     return sqrt(store->squares);
 }

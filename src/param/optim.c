@@ -124,7 +124,7 @@ static void name_tensor(Optimizer *opt, const OptimBucket *bucket, const State *
         named.part.shape[0] = 0;
     }
     bool divided = matrix ? param_is_split(param) : spec->split == (by_rows ? SPLIT_ROWS : SPLIT_COLS);
-    if (!divided && tensor_parallel_rank(&opt->store->shards.tp) > 0)
+    if (spec->tie == TIE_COPY || (!divided && tensor_parallel_rank(&opt->store->shards.tp) > 0))
         named.part.shape[0] = 0;
     g_array_append_val(opt->named, named);
 }

@@ -22,6 +22,10 @@ typedef enum Split {
     SPLIT_COLS
 } Split;
 
+/* Whether other stages of a pipeline have the same parameter, such as an embedding that the head shares. Its gradients
+ * are summed over these stages. The first of them saves it, and counts it in the norm of the gradients. */
+typedef enum Tie { TIE_NONE, TIE_FIRST, TIE_COPY } Tie;
+
 /* One logical tensor: a parameter as checkpoints name it. (rows, cols) as in Hugging Face: the weight of a linear layer
  * is (out, in); cols 0 means a vector. */
 typedef struct ParamSpec {
@@ -32,6 +36,7 @@ typedef struct ParamSpec {
                         product: the offset of that matrix in the view struct; -1 means not fused */
     int64_t rows, cols;
     Split split;
+    Tie tie;
     InitKind init;
     double std;  /* normals: standard deviation after truncation; uniform: the half-width */
     bool decay;  /* gets weight decay under `optim.decay: matrices`: true for matrices */

@@ -58,7 +58,7 @@ static void list_buckets(ParamStore *store, const int *uses)
         Bucket *bucket = &store->buckets[i];
         *bucket = (Bucket){ .params = store->params + first, .uses = uses ? uses[i] : 1 };
         while (first < store->n_params && store->params[first].spec.bucket == i)
-            first++;
+            bucket->tied |= store->params[first++].spec.tie != TIE_NONE;
         bucket->n_params = (int)(store->params + first - bucket->params);
         bucket->block = i >= store->shards.first_block;
     }
@@ -172,7 +172,7 @@ ParamBytes params_bytes(const ParamStore *store)
 Box params_part(const ParamStore *store, int index)
 {
     const Param *param = params_get(store, index);
-    bool saves = param_is_split(param) || tensor_parallel_rank(&store->shards.tp) == 0;
+    bool saves = param->spec.tie != TIE_COPY && (param_is_split(param) || tensor_parallel_rank(&store->shards.tp) == 0);
     return (Box){ { param->here.start[0] + param->first, param->here.start[1] },
                   { saves ? param->rows : 0, param_cols(param) } };
 }

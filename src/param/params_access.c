@@ -224,6 +224,17 @@ uint64_t params_hash(ParamStore *store, int index, bool common)
     return value;
 }
 
+uint64_t params_hash_one(ParamStore *store, int index)
+{
+    XXH3_state_t *hash = XXH3_createState();
+    XXH3_64bits_reset(hash);
+    params_settle(store);
+    hash_tensor(store, hash, params_get(store, index)->w);
+    uint64_t value = XXH3_64bits_digest(hash);
+    XXH3_freeState(hash);
+    return value;
+}
+
 int params_buckets(const ParamStore *store)
 {
     return store->n_buckets;

@@ -25,6 +25,7 @@ typedef struct Sharding {
     int rank, size;    /* this rank and the number of ranks; size 0 or 1 means one rank, which holds everything */
     ZeroLevel level;   /* ignored with one rank */
     int first_block;   /* buckets from this index on are blocks; set by the caller of params_open_sharded */
+    Comm *pipeline;    /* the stages of the pipeline that this model's stage belongs to; NULL means none */
     TensorParallel tp; /* ranks that divide the matrices (ParamSpec.split); each of them divides what it has with the
                           ranks of `ranks`. size 0 means that every matrix is whole */
 } Sharding;
@@ -51,6 +52,8 @@ void params_publish(ParamStore *store, int bucket);
 /* A hash of the trained weights of a bucket, which is the same on every rank; 0 if ranks hold parts of them. common:
  * only of the tensors that all tensor-parallel ranks have. */
 uint64_t params_hash(ParamStore *store, int bucket, bool common);
+/* A hash of the weights of one parameter, which must not be sharded. */
+uint64_t params_hash_one(ParamStore *store, int index);
 int params_buckets(const ParamStore *store); /* number of buckets */
 const char *params_bucket_name(const ParamStore *store,
                                int bucket); /* name of its first parameter; "" if it is empty */

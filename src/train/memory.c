@@ -3,22 +3,12 @@
 #include "base/text.h"
 #include "device/cuda/cuda.h"
 #include "device/null/null.h"
-#include "model/model.h"
+#include "model/pipeline/pipeline.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-static int64_t count_trained(const ParamStore *params)
-{
-    int64_t n = 0;
-    for (int i = 0; i < params_count(params); i++) {
-        const ParamSpec *spec = params_spec(params, i);
-        n += spec->frozen ? 0 : spec->rows * MAX(spec->cols, 1);
-    }
-    return n;
-}
 
 /* Samples of the largest microbatch. */
 static int32_t micro_of(const Config *config)
@@ -32,13 +22,14 @@ static int64_t sent_in_step(Model *model, Optimizer *optimizer, const Config *co
 {
     ParamStore *params = model_params(model);
     const ModelLoss loss = config_loss(config);
-    int64_t before = params_sent_bytes(params);
+    int64_t before = model_sent_bytes(model);
     grads_begin(params, n);
     for (int64_t i = 0; i < n; i++)
         model_pass_full(model, micro_of(config), input_length, target_length, &loss);
+    pipeline_sum_tied(model);
     grads_norm(params);
     optimizer_step(optimizer, 1, 1, 1, 1);
-    return params_sent_bytes(params) - before;
+    return model_sent_bytes(model) - before;
 }
 
 /* The same for as many microbatches as the rank has: the third one exchanges what the second one does. */
@@ -85,7 +76,8 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     plan->gradients = bytes.gradients;
     plan->optimizer = optimizer ? optimizer_device_bytes(optimizer) : 0;
     plan->host = optimizer && null->precision.offload ? bytes.masters + optimizer_bytes(optimizer) : 0;
-    plan->trained = count_trained(model_params(model));
+    plan->first_block = model_stage(model).first;
+    plan->end_block = model_stage(model).end;
     plan->saving = optimizer && config->train.save_async ? saved_bytes(model_params(model), optimizer) : 0;
     plan->device = null_memory(null);
     plan->sent = ok ? count_sent(model, optimizer, config, input_length, target_length) : 0;
@@ -101,11 +93,29 @@ static size_t batch_bytes(const Config *config, int32_t input_length, int32_t ta
     return rows * (5 * sizeof(int32_t) + sizeof(int64_t) + sizeof(float));
 }
 
+/* Elements of the parameters that are trained, those of all ranks together. */
+static bool count_trained(const Config *config, int64_t *n, GError **error)
+{
+    Config one = *config; /* borrows */
+    one.parallel = (ParallelConfig){ .tensor = 1, .pipeline = 1 };
+    Device *null = device_open_null_of(config_precision(config));
+    Model *model = config_open_model(&one, null, error);
+    *n = 0;
+    for (int i = 0; model && i < params_count(model_params(model)); i++) {
+        const ParamSpec *spec = params_spec(model_params(model), i);
+        *n += spec->frozen ? 0 : spec->rows * MAX(spec->cols, 1);
+    }
+    model_close(model);
+    device_close(null);
+    return model != NULL;
+}
+
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error)
 {
     Device *null = device_open_null_of(config_precision(config));
     bool ok = plan_on(null, config, input_length, target_length, plan, error);
     device_close(null);
+    ok = ok && count_trained(config, &plan->trained, error);
     plan->batches = batch_bytes(config, input_length, target_length);
     const Mesh *mesh = config->parallel.mesh;
     plan->ranks = mesh && strcmp(comm_name(mesh->world), "thread") == 0 ? comm_size(mesh->world) : 1;

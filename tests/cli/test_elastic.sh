@@ -19,11 +19,11 @@ for run in one elastic; do
 done
 near "$work/one-train" "$work/elastic-train"
 
-# So do tensor-parallel ranks, whose files hold rows and columns of matrices.
-for part in '3 4 2 0' '6 1 1 0' '9 4 2 3' '12 2 2 1'; do
-    read -r steps ranks tensor zero <<<"$part"
+# So do tensor-parallel ranks, whose files hold rows and columns of matrices, and pipelines, whose files hold blocks.
+for part in '3 8 2 2 1' '6 1 1 1 0' '9 4 2 1 3' '11 3 1 3 0' '12 2 2 1 1'; do
+    read -r steps ranks tensor pipeline zero <<<"$part"
     "$loam" train "${t5[@]}" train.length="$steps steps" run.dir="$work/tensor" parallel.ranks="$ranks" parallel.tensor="$tensor" \
-        parallel.zero="$zero" optim.name=adafactor optim.min_dim_factored=16 2>"$work/err" || fail "$part: $(cat "$work/err")"
+        parallel.pipeline="$pipeline" parallel.zero="$zero" optim.name=adafactor optim.min_dim_factored=16 2>"$work/err" || fail "$part: $(cat "$work/err")"
 done
 "$loam" train "${t5[@]}" run.dir="$work/adafactor" optim.name=adafactor optim.min_dim_factored=16 2>"$work/err"
 for run in adafactor tensor; do
@@ -36,10 +36,10 @@ near "$work/adafactor-train" "$work/tensor-train"
 "$loam" train "${t5[@]}" run.dir="$work/a" parallel.ranks=4 parallel.zero=2 2>"$work/err"
 sum_of() { "$loam" export "$1" --to hf --out "$work/hf" >/dev/null 2>"$work/err" || fail "export: $(cat "$work/err")"; sha256sum <"$work/hf/model.safetensors"; rm -r "$work/hf"; }
 for ranks in 1 3 2; do
-    tensor=$((1 + (ranks == 2)))
+    tensor=$((1 + (ranks == 2))) pipeline=$((1 + 2 * (ranks == 3)))
     cp -r "$work/a" "$work/a$ranks"
     # A step that takes nothing (learning rate 0, no decay) updates only moments; weights must stay.
-    "$loam" train "${t5[@]}" run.dir="$work/a$ranks" train.length='13 steps' optim.lr=0 parallel.ranks=$ranks parallel.tensor=$tensor parallel.zero=$((ranks - 1)) \
+    "$loam" train "${t5[@]}" run.dir="$work/a$ranks" train.length='13 steps' optim.lr=0 parallel.ranks=$ranks parallel.tensor=$tensor parallel.pipeline=$pipeline parallel.zero=$((ranks - 1)) \
         2>"$work/err" || fail "$ranks ranks: $(cat "$work/err")"
     [ "$(sum_of "$work/a")" = "$(sum_of "$work/a$ranks")" ] || fail "$ranks ranks changed weights by loading them"
 done

@@ -6,7 +6,7 @@
 static Model *open_frozen(Device *dev, const ModelConfig *config, const char *const *frozen)
 {
     GError *error = NULL;
-    Model *model = model_open_stage(dev, config, stage_whole(config), true, frozen, NULL, &error);
+    Model *model = model_open_stage(dev, config, stage_whole(config), true, frozen, NULL, NULL, &error);
     g_assert_no_error(error);
     params_init(model_params(model), 7);
     disturb(model);
@@ -165,7 +165,7 @@ static void half_a_group_is_refused(void)
     g_autoptr(GError) error = NULL;
     Device *dev = device_open_null();
     ModelConfig config = tiny_config(&tiny_gated);
-    g_assert_null(model_open_stage(dev, &config, stage_whole(&config), true, query, NULL, &error));
+    g_assert_null(model_open_stage(dev, &config, stage_whole(&config), true, query, NULL, NULL, &error));
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
     g_assert_nonnull(strstr(error->message, "encoder.0.self.q and encoder.0.self.k are stored as one matrix"));
     device_close(dev);

@@ -62,7 +62,7 @@ static void pipeline_open(Pipeline *p, Model *whole)
 
     for (int s = 0; s < p->n_stages; s++) {
         p->range[s] = (Stage){ n_blocks * s / p->n_stages, n_blocks * (s + 1) / p->n_stages };
-        Model *model = p->stage[s] = model_open_stage(p->dev, config, p->range[s], true, NULL, NULL, &error);
+        Model *model = p->stage[s] = model_open_stage(p->dev, config, p->range[s], true, NULL, NULL, NULL, &error);
         g_assert_no_error(error);
         for (int i = 0; i < params_count(model_params(model)); i++) {
             const char *name = params_spec(model_params(model), i)->name;

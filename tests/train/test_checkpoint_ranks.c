@@ -62,7 +62,7 @@ static void run_rank(Comm *comm, void *context)
     GError *error = NULL;
     Device *dev = device_open_cpu(1, work->precision);
     const Sharding shards = { .ranks = comm, .rank = comm_rank(comm), .size = comm_size(comm), .level = work->level };
-    Model *model = model_open_stage(dev, &tiny, stage_whole(&tiny), true, NULL, &shards, &error);
+    Model *model = model_open_stage(dev, &tiny, stage_whole(&tiny), true, NULL, &shards, NULL, &error);
     g_assert_no_error(error);
     Optimizer *optimizer = optimizer_open(model_params(model), &work->optim, &error);
     g_autoptr(GArray) tensors = stored_tensors(model_params(model), optimizer, NULL, comm_rank(comm));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/memory/memory.h"
+#include "model/pipeline/pipeline.h"
 #include "model/transformer/slot.h"
 #include "model/transformer/stack.h"
 
@@ -26,6 +27,11 @@ typedef struct Slot {
     StageMessage sent, gradient; /* the message that slot_fwd returned, and its gradient */
 } Slot;
 
+/* Messages of a slot that are being sent; 0 means none. */
+typedef struct SlotSends {
+    CommWork forward[2], backward[2];
+} SlotSends;
+
 struct Model {
     Device *dev;
     ModelConfig config;
@@ -39,7 +45,10 @@ struct Model {
     Workspace work;
     struct {
         int32_t n, length, max_tokens;
-    } answers;   /* arguments of model_set_answers */
+    } answers; /* arguments of model_set_answers */
+    Pipeline pipeline;
+    SlotSends *sending;    /* (work.n_slots), or NULL without a pipeline */
+    int64_t pipeline_sent; /* bytes sent to other stages */
     Tensor sums; /* (HEAD_COUNT × XENT_STATS) f64: statistics of each head, over the passes since model_take_sums */
     double class_rows; /* number of rows of HEAD_CLASSES since model_take_sums, in passes with class weights */
 };

@@ -31,7 +31,8 @@ int config_ranks(const Config *config)
 
 int config_data_ranks(const Config *config)
 {
-    return config_ranks(config) / (int)config->parallel.tensor;
+    const ParallelConfig *parallel = &config->parallel;
+    return MAX(config_ranks(config) / (int)(parallel->tensor * parallel->pipeline), 1);
 }
 
 int64_t config_rank_samples(const Config *config)

@@ -66,10 +66,12 @@ typedef struct ParallelConfig {
                        started, else one */
     Amount timeout; /* longest wait for another rank; then the run fails */
     int64_t tensor; /* ranks of a tensor-parallel group (comm/mesh.h); 1 means that every rank has whole matrices */
-    int zero;       /* ZeroLevel (param/shard.h) */
+    int64_t pipeline;    /* stages of a pipeline; 1 means that every rank has all blocks */
+    int zero;            /* ZeroLevel (param/shard.h) */
     int64_t check_every; /* steps between comparisons of the ranks' weights; 0 means none */
     const Mesh *mesh; /* not an option: the groups of ranks of a run; NULL means no communication: memory is planned for
-                         rank 0 of `ranks` */
+                         one of `ranks` */
+    int stage;        /* not an option: without a mesh, the stage of the pipeline that memory is planned for */
 } ParallelConfig;
 
 /* Commands that run beside training (train/trainer/hooks.h); "" means none. */
@@ -232,7 +234,7 @@ bool config_check_run_control(const Config *config, GError **error);
 int64_t config_batch_samples(const Config *config); /* samples of the largest step */
 int64_t config_micro_samples(const Config *config); /* samples per microbatch */
 int config_ranks(const Config *config);             /* ranks that train together, or are planned to; at least 1 */
-int config_data_ranks(const Config *config);        /* ranks that have different samples: config_ranks / tensor */
+int config_data_ranks(const Config *config);        /* ranks that have different samples */
 int64_t config_rank_samples(const Config *config);  /* most samples per step that one rank has */
 /* Converts an amount of samples, tokens or epochs to samples, counting each sample as data.input_length tokens; -1 for
  * an amount in steps or time. epoch_samples: samples in an epoch of the training set. */

@@ -33,33 +33,61 @@ static bool check_features(const ModelConfig *model, GError **error)
     return true;
 }
 
-/* The largest number of tensor-parallel ranks up to `most` that divides the ranks and the model; at least 1. */
-static int64_t nearest(const ModelConfig *model, int ranks, int64_t most)
+/* The largest number of tensor-parallel ranks up to `most` that divides n ranks and the model; at least 1. */
+static int64_t nearest_tensor(const ModelConfig *model, int64_t n, int64_t most)
 {
     for (int64_t tensor = most; tensor > 1; tensor--) {
         g_autofree char *why = undivided(model, tensor);
-        if (ranks % tensor == 0 && why == NULL)
+        if (n % tensor == 0 && why == NULL)
             return tensor;
     }
     return 1;
 }
 
-bool config_check_layout(const Config *config, int ranks, GError **error)
+static bool check_tensor(const Config *config, int64_t ranks, GError **error)
 {
     const int64_t tensor = config->parallel.tensor;
-    if (tensor == 1)
-        return true;
-    g_autofree char *why = ranks % tensor != 0 ? g_strdup_printf("the run has %d rank%s", ranks, ranks == 1 ? "" : "s")
-                                               : undivided(&config->model, tensor);
-    if (why && ranks == 1)
-        return fail_user(error,
-                         "parallel.tensor is %" PRId64
-                         ", and the run has one rank: set parallel.ranks to a multiple of "
-                         "%" PRId64 ", or start loam by mpirun or srun",
-                         tensor, tensor);
+    g_autofree char *why =
+        ranks % tensor != 0
+            ? g_strdup_printf("%s %" PRId64 " rank%s",
+                              config->parallel.pipeline > 1 ? "a stage of the pipeline has" : "the run has", ranks,
+                              ranks == 1 ? "" : "s")
+            : undivided(&config->model, tensor);
     if (why)
         return fail_user(error,
                          "parallel.tensor is %" PRId64 ", and %s; the nearest value that divides both is %" PRId64,
-                         tensor, why, nearest(&config->model, ranks, MIN(tensor, ranks)));
-    return check_features(&config->model, error);
+                         tensor, why, nearest_tensor(&config->model, ranks, MIN(tensor, ranks)));
+    return tensor == 1 || check_features(&config->model, error);
+}
+
+/* What needs all blocks of a model in one place. */
+static bool check_pipeline(const Config *config, int ranks, GError **error)
+{
+    const int64_t stages = config->parallel.pipeline, blocks = config->model.n_enc + config->model.n_dec;
+    int64_t nearest = MIN(stages, blocks);
+    while (ranks % nearest != 0)
+        nearest--;
+    if (nearest < stages)
+        return fail_user(error,
+                         "parallel.pipeline is %" PRId64 ", and the run has %d ranks for %" PRId64
+                         " blocks; the nearest value that divides the ranks is %" PRId64,
+                         stages, ranks, blocks, nearest);
+    if (stages > 1 && task_is_set(&config->task) && config->train.scores)
+        return fail_user(error, "with parallel.pipeline no rank has the whole model to answer a task's examples: set "
+                                "train.scores=false");
+    return stages == 1 || config->train.precision != PRECISION_FP8 ||
+           fail_user(error, "parallel.pipeline does not go with train.precision=fp8: use bf16");
+}
+
+bool config_check_layout(const Config *config, int ranks, GError **error)
+{
+    const int64_t tensor = config->parallel.tensor, pipeline = config->parallel.pipeline;
+    if (tensor * pipeline == 1)
+        return true;
+    if (ranks == 1)
+        return fail_user(error,
+                         "parallel.tensor × parallel.pipeline is %" PRId64 ", and the run has one rank: set "
+                         "parallel.ranks to a multiple of %" PRId64 ", or start loam by mpirun or srun",
+                         tensor * pipeline, tensor * pipeline);
+    return check_pipeline(config, ranks, error) && check_tensor(config, ranks / pipeline, error);
 }

@@ -1,5 +1,6 @@
 /* load.c: reads a configuration, and fits it to a model and a tokenizer. */
 #include "model/hf/hf.h"
+#include "model/pipeline/pipeline.h"
 #include "model/special_tokens/special_tokens.h"
 #include "nn/ctx.h"
 #include "train/config/config.h"
@@ -78,25 +79,47 @@ static Sharding sharding_of(const ParallelConfig *parallel, const Device *dev)
     const Mesh *mesh = parallel->mesh;
     if (mesh == NULL && dev->computes)
         return (Sharding){ .size = 1 };
-    int tensor = (int)parallel->tensor, data = (int)MAX(parallel->ranks, 1) / tensor;
+    int tensor = (int)parallel->tensor, data = (int)MAX(parallel->ranks / (tensor * parallel->pipeline), 1);
     if (mesh == NULL)
         return (Sharding){ .size = data, .level = (ZeroLevel)parallel->zero, .tp = { .size = tensor } };
     return (Sharding){ .ranks = mesh->data,
                        .rank = comm_rank(mesh->data),
                        .size = comm_size(mesh->data),
                        .level = (ZeroLevel)parallel->zero,
+                       .pipeline = comm_size(mesh->pipeline) > 1 ? mesh->pipeline : NULL,
                        .tp = { mesh->tensor, comm_rank(mesh->tensor), comm_size(mesh->tensor), 0 } };
+}
+
+/* The pipeline of this rank, or without a mesh of the planned one. */
+static Pipeline pipeline_of(const Config *config, const Device *dev)
+{
+    const Mesh *mesh = config->parallel.mesh;
+    double enc = (double)config->data.input_length, dec = (double)config->data.target_length;
+    Pipeline pipeline = { .size = 1, .decoder_share = enc > 0 ? dec / enc : 0 };
+    if (mesh) {
+        pipeline.ranks = mesh->pipeline;
+        pipeline.forward = mesh->forward;
+        pipeline.backward = mesh->backward;
+        pipeline.rank = comm_rank(mesh->pipeline);
+        pipeline.size = comm_size(mesh->pipeline);
+    } else if (!dev->computes) {
+        pipeline.rank = config->parallel.stage;
+        pipeline.size = (int)config->parallel.pipeline;
+    }
+    return pipeline;
 }
 
 Model *config_open_model(const Config *config, Device *dev, GError **error)
 {
     const Sharding shards = sharding_of(&config->parallel, dev);
+    const Pipeline pipeline = pipeline_of(config, dev);
+    const Stage stage = pipeline_stage(&config->model, &pipeline, pipeline.rank);
     g_auto(GStrv) patterns = g_strsplit(config->train.freeze, ",", -1);
     for (char **pattern = patterns; *pattern; pattern++)
         g_strstrip(*pattern);
-    Model *model = model_open_stage(dev, &config->model, stage_whole(&config->model), true,
-                                    (const char *const *)patterns, &shards, error);
-    if (model && !check_frozen(model, patterns, error))
+    Model *model =
+        model_open_stage(dev, &config->model, stage, true, (const char *const *)patterns, &shards, &pipeline, error);
+    if (model && pipeline.size == 1 && !check_frozen(model, patterns, error))
         g_clear_pointer(&model, model_close);
     if (model)
         config_set_answers(config, model);

@@ -169,6 +169,10 @@ static const OptionRow parallel_options[] = {
       "tensor parallelism: this many neighbouring ranks divide the heads and the feed-forward channels of every block "
       "and compute the same samples; 1 means none",
       NULL },
+    { "parallel.pipeline", OPT_I64, ROW(pipeline), "1", 1, 1024, OPT_FREE,
+      "pipeline parallelism: this many ranks each have some of the blocks and hand activations on to the next; several "
+      "microbatches per step (train.micro_batch) keep all of them busy; 1 means none",
+      NULL },
     { "parallel.zero", OPT_ENUM, ROW(zero), "0", 0, 0, OPT_FREE,
       "ZeRO level: the tensors of which each rank keeps only its part. 0: none; 1: optimizer state and master weights; "
       "2: also gradients of blocks; 3: also weights of blocks, gathered one block ahead of use",

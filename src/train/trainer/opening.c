@@ -148,7 +148,7 @@ static bool open_model(Trainer *t, GError **error)
     if ((t->optimizer = optimizer_open(model_params(t->model), &config->optim, error)) == NULL)
         return false;
     gemm_peak_open(&t->gemm_peak, t->dev); /* last: its matrices are no part of the plan, so none of what is reserved */
-    int64_t n_params = params_elements(model_params(t->model));
+    int64_t n_params = model_config_params(&config->model);
     g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),
                     *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision),
                     *device = compute_device_describe(t->dev, precision);

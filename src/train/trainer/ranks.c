@@ -33,8 +33,10 @@ char *ranks_describe(const Trainer *t)
     int zero = t->config.parallel.zero;
     g_autofree char *level = zero > 0 ? g_strdup_printf(", ZeRO %d", zero) : g_strdup("");
     g_autofree char *groups = tensor > 1 ? g_strdup_printf(", %d per tensor-parallel group", tensor) : g_strdup("");
-    return g_strdup_printf("; %d ranks (%s%s%s), %s%" G_GINT64_FORMAT " samples each", ranks, comm_name(t->ranks),
-                           groups, level, t->samples % size ? "up to " : "", most);
+    int stages = comm_size(t->mesh.pipeline);
+    g_autofree char *pipeline = stages > 1 ? g_strdup_printf(", a pipeline of %d stages", stages) : g_strdup("");
+    return g_strdup_printf("; %d ranks (%s%s%s%s), %s%" G_GINT64_FORMAT " samples each", ranks, comm_name(t->ranks),
+                           groups, pipeline, level, t->samples % size ? "up to " : "", most);
 }
 
 bool ranks_meet(Trainer *t, GError **error)
@@ -96,6 +98,37 @@ static bool compare_hashes(Trainer *t, Comm *group, const uint64_t *own, int n, 
     return true;
 }
 
+/* A parameter that several stages of a pipeline have. */
+typedef struct TiedHash {
+    uint64_t name, weights;
+} TiedHash;
+enum { TIED_MOST = 16 };
+
+/* An error on all ranks of a pipeline unless stages have the same weights of each tied parameter. */
+static bool compare_tied(Trainer *t, GError **error)
+{
+    ParamStore *params = model_params(t->model);
+    Comm *group = t->mesh.pipeline;
+    TiedHash own[TIED_MOST] = { 0 };
+    g_autofree TiedHash *all = g_new0(TiedHash, TIED_MOST * comm_size(group));
+    for (int i = 0, n = 0; i < params_count(params) && n < TIED_MOST; i++)
+        if (params_spec(params, i)->tie != TIE_NONE)
+            own[n++] = (TiedHash){ g_str_hash(params_spec(params, i)->name), params_hash_one(params, i) };
+    comm_share(group, all, own, sizeof own);
+    if (!comm_check(group, error))
+        return false;
+    for (int i = 0; i < TIED_MOST * comm_size(group); i++)
+        for (int j = 0; j < i; j++)
+            if (all[i].name && all[i].name == all[j].name && all[i].weights != all[j].weights)
+                return fail_machine(error,
+                                    "step %" G_GINT64_FORMAT
+                                    ": stages %d and %d of a pipeline have other weights of a parameter that both "
+                                    "use, which means faulty memory or a faulty processor; the previous checkpoint is "
+                                    "kept",
+                                    t->state.attempts, j / TIED_MOST, i / TIED_MOST);
+    return true;
+}
+
 bool ranks_check_replicas(Trainer *t, GError **error)
 {
     ParamStore *params = model_params(t->model);
@@ -109,12 +142,14 @@ bool ranks_check_replicas(Trainer *t, GError **error)
         all[b] = params_hash(params, b, false);
         common[b] = tensor > 1 ? params_hash(params, b, true) : 0;
     }
-    return compare_hashes(t, mesh->data, all, n, place, tensor, error) &&
-           compare_hashes(t, mesh->tensor, common, n, comm_rank(t->ranks) - place, 1, error);
+    int rank = comm_rank(t->ranks), stage = comm_rank(mesh->pipeline) * comm_size(t->ranks) / comm_size(mesh->pipeline);
+    return compare_hashes(t, mesh->data, all, n, stage + place, tensor, error) &&
+           compare_hashes(t, mesh->tensor, common, n, rank - place, 1, error) && compare_tied(t, error);
 }
 
 void ranks_sum_losses(Trainer *t, LossSums *sums)
 {
+    comm_sum(t->mesh.pipeline, (double *)sums, sizeof *sums / sizeof(double)); /* the last stage has the losses */
     comm_sum(t->mesh.data, (double *)sums, sizeof *sums / sizeof(double));
 }
 

@@ -3,6 +3,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "device/profile.h"
+#include "model/pipeline/pipeline.h"
 #include "param/grads.h"
 #include "train/trainer/spike.h"
 #include "train/trainer/state.h"
@@ -75,6 +76,11 @@ static void run_empty(Trainer *t)
  * After a request to stop, a step whose rest would take long is abandoned; the resumed run does it again. */
 static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 {
+    if (comm_size(t->mesh.pipeline) > 1) {
+        fault_point("microbatch");
+        model_passes(t->model, t->batch, (int)t->accum, &t->loss);
+        return true;
+    }
     double start = clock_seconds();
     double shown = 0;
     bool goes_on = true;
@@ -176,6 +182,7 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
             fp8_undo(fp8);
         return false;
     }
+    pipeline_sum_tied(t->model);
     if (!update(t, stats, error))
         return false;
     if (fp8 && stats->again)
@@ -197,10 +204,10 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
 
 bool train_step(Trainer *t, StepStats *stats, GError **error)
 {
-    const int64_t sent = params_sent_bytes(model_params(t->model));
+    const int64_t sent = model_sent_bytes(t->model);
     const double waited = mesh_waited_s(&t->mesh);
     bool made = make_step(t, stats, error);
-    t->window_sent += params_sent_bytes(model_params(t->model)) - sent;
+    t->window_sent += model_sent_bytes(t->model) - sent;
     t->window_comm_wait += mesh_waited_s(&t->mesh) - waited;
     for (int64_t i = 0; i < t->accum; i++) {
         prefetch_give_back(t->prefetch, t->batch[i]);

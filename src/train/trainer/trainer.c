@@ -334,9 +334,10 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
                   .lock = -1,
                   .saved = { .attempts = -1, .best_step = -1 } };
     GError *problem = NULL;
+    const ParallelConfig *parallel = &config->parallel;
     t.config.parallel.mesh = &t.mesh;
-    bool done = mesh_open(&t.mesh, ranks, (int)config->parallel.tensor, &problem) && trainer_open(&t, &problem) &&
-                before_steps(&t, &problem) && train_loop(&t, &problem);
+    bool done = mesh_open(&t.mesh, ranks, (int)parallel->tensor, (int)parallel->pipeline, &problem) &&
+                trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
         trainer_save_stopped(&t, &problem);
     else if (problem)

@@ -1,0 +1,43 @@
+/* pipeline.h: pipeline parallelism: each rank of a pipeline holds one stage of a model (model/stage.h). Activations go
+ * from stage to stage forward, their gradients backward, while each stage works on several microbatches. */
+#pragma once
+
+#include "model/model.h"
+
+/* The pipeline that a model's stage belongs to. */
+struct Pipeline {
+    Comm *ranks, *forward, *backward; /* Mesh.pipeline, .forward, .backward (comm/mesh.h); NULL means no communication:
+                                         bytes are counted for one of `size` stages */
+    int rank, size;                   /* this stage and the number of stages; size 0 or 1 means no pipeline */
+    double
+        decoder_share; /* tokens of the decoder per token of the encoder, for stages of equal work; 0 means unknown */
+};
+
+/* The stage of a rank: the blocks are divided so that the stage with the most work has as little as possible. Work is
+ * counted in multiply-adds per token; the projection to the vocabulary counts for the last stage. Every stage has at
+ * least one block. size: number of stages, at most the number of blocks. */
+Stage pipeline_stage(const ModelConfig *config, const Pipeline *pipeline, int rank);
+
+/* One pass of a stage over a microbatch. */
+typedef struct PipelinePass {
+    bool backward;
+    int microbatch;
+} PipelinePass;
+
+/* The order of passes of stage `rank` of `size` over n microbatches, 1F1B (Narayanan et al. 2019): first as many
+ * forward passes as stages follow, then one forward and one backward pass in turn, then the remaining backward passes.
+ * So a stage keeps the activations of at most size - rank microbatches. Writes 2 n passes. */
+void pipeline_schedule(PipelinePass *passes, int rank, int size, int n);
+
+/* Sets ParamSpec.tie of the n parameters of the pipeline's stage, which are ordered by bucket. */
+void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, const Pipeline *pipeline);
+
+/* Trains on n microbatches as model_pass would on each, in the order of pipeline_schedule. loss->grad must be set. */
+void model_passes(Model *model, const Batch *const *batches, int n, const ModelLoss *loss);
+/* After the last microbatch of a step: the gradients of parameters that several stages have become their sums over
+ * these stages, added in the order of the stages, with the same bits in each; then their reduction over data-parallel
+ * ranks starts. Does nothing without a pipeline. */
+void pipeline_sum_tied(Model *model);
+/* Bytes that this rank has sent to other ranks: gradients, weights, sums of layers and messages to other stages; on the
+ * null device, bytes that it would have sent. */
+int64_t model_sent_bytes(const Model *model);

@@ -1,0 +1,56 @@
+# Pipelines: ranks that each have some of the blocks train what one rank trains, beside data and tensor parallelism and
+# ZeRO, and go on from each other's checkpoints.
+. tests/cli/lib.sh "$1"
+make_dataset
+. tests/cli/ranks.sh
+make_tasks
+
+# pipeline_row RANKS PIPELINE TENSOR ZERO MICROBATCHES RECOMPUTE MODEL OPTIMIZER OPTION…
+pipeline_row() {
+    local ranks=$1 pipeline=$2 tensor=$3 zero=$4 micro=$5 recompute=$6 model=$7 optimizer=$8
+    local name="$model-$optimizer-$ranks-pipeline$pipeline-tensor$tensor-zero$zero-$micro-$recompute"
+    shift 8
+    set -- train.length="${steps:-12} steps" train.batch='8 samples' train.micro_batch="$micro samples" train.recompute="$recompute" \
+        train.precision=f32 optim.name="$optimizer" optim.min_dim_factored=16 train.save_every=0 train.eval_every=6 "$@"
+    rank_run "$name" "$model" "$ranks" "$zero" parallel.pipeline="$pipeline" parallel.tensor="$tensor" parallel.check_every=5 "$@"
+    rank_run one "$model" 1 0 "$@"
+    near "$work/one" "$work/$name"
+    rm -r "$work/$name" "$work/one"
+}
+
+while read -r row; do
+    # shellcheck disable=SC2086
+    pipeline_row $row
+done <<'ROWS'
+2 2 1 0 2 none gpt adamw
+2 2 1 0 8 none t5 adamw
+3 3 1 0 1 block t5 adafactor
+4 2 2 0 2 none t5 adamw_rms
+4 2 1 1 2 none bert adamw
+4 2 1 3 1 none gpt adafactor
+8 2 2 2 1 block t5 adamw
+2 2 1 0 4 none classifier adamw train.scores=false
+2 2 1 0 2 none lora adamw
+5 5 1 0 1 none t5 adafactor model.rel_per_block=true
+ROWS
+
+# Processes: the same bytes as threads.
+layout=(train.length='6 steps' train.micro_batch='2 samples' train.precision=f32 parallel.pipeline=2 parallel.tensor=2)
+if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
+    "$loam" train "$config" run.dir="$work/threads" "${layout[@]}" parallel.ranks=4 2>"$work/err" || fail "$(cat "$work/err")"
+    mpirun --allow-run-as-root --oversubscribe --bind-to none -np 4 "$loam" train "$config" run.dir="$work/mpi" "${layout[@]}" \
+        2>"$work/err" || fail "mpirun: $(tail -n 3 "$work/err")"
+    same "$work/threads" "$work/mpi"
+else
+    echo "no mpirun, or no loam-mpi.so: ranks that are processes are not tried"
+fi
+
+# Layouts that cannot be: one line that says what would be right.
+refused() { expect 1 "$1" "$loam" train "$config" run.dir="$work/refused" "${@:2}"; }
+refused 'the run has 3 ranks for 2 blocks; the nearest value that divides the ranks is 1' parallel.ranks=3 parallel.pipeline=3
+refused 'the run has 4 ranks for 2 blocks; the nearest value that divides the ranks is 2' parallel.ranks=4 parallel.pipeline=4
+refused 'a stage of the pipeline has 3 ranks; the nearest value that divides both is 1' parallel.ranks=6 parallel.pipeline=2 parallel.tensor=2
+refused 'the run has one rank: set parallel.ranks to a multiple of 4' parallel.pipeline=2 parallel.tensor=2
+refused 'set train.scores=false' parallel.ranks=2 parallel.pipeline=2 task.data="$work/marks/marks.tsv" task.input='{text}' task.target='{mark}' \
+    data.train= data.valid= tokenizer.path="$work/marks/tok.model"
+[ ! -e "$work/refused" ] || fail 'a refused run left a folder'

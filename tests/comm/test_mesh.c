@@ -1,0 +1,79 @@
+/* The groups of a mesh of 8 ranks, as the picture in comm/mesh.h has them. */
+#include "comm/mesh.h"
+
+/* The ranks of a group, as the digits of a number. */
+static int members(Comm *group, int rank)
+{
+    int all[8] = { 0 }, number = 0;
+    comm_share(group, all, &rank, sizeof rank);
+    for (int i = 0; i < comm_size(group); i++)
+        number = 10 * number + all[i];
+    return number;
+}
+
+static void check_groups(Comm *world, void *context)
+{
+    static const int data[] = { 2, 13, 2, 13, 46, 57, 46, 57 }, tensor[] = { 1, 1, 23, 23, 45, 45, 67, 67 },
+                     pipeline[] = { 4, 15, 26, 37, 4, 15, 26, 37 };
+    Mesh mesh;
+    GError *error = NULL;
+    int rank = comm_rank(world);
+    (void)context;
+    g_assert_true(mesh_open(&mesh, world, 2, 2, &error));
+    g_assert_cmpint(members(mesh.data, rank), ==, data[rank]);
+    g_assert_cmpint(members(mesh.tensor, rank), ==, tensor[rank]);
+    g_assert_cmpint(members(mesh.pipeline, rank), ==, pipeline[rank]);
+    g_assert_cmpint(members(mesh.forward, rank), ==, pipeline[rank]);
+    g_assert_cmpint(members(mesh.backward, rank), ==, pipeline[rank]);
+    g_assert_true(mesh_check(&mesh, &error));
+    mesh_close(&mesh);
+    mesh_close(&mesh);
+}
+
+static void groups_are_those_of_the_picture(void)
+{
+    comm_run_threads(8, 30, check_groups, NULL);
+}
+
+static void check_alone(Comm *world, void *context)
+{
+    Mesh mesh;
+    (void)context;
+    g_assert_true(mesh_open(&mesh, world, 1, 1, NULL));
+    g_assert_true(mesh.data == world && mesh.tensor == comm_self() && mesh.pipeline == comm_self());
+    mesh_close(&mesh);
+}
+
+static void without_other_dimensions__all_ranks_divide_the_samples(void)
+{
+    comm_run_threads(3, 30, check_alone, NULL);
+}
+
+static void check_abort(Comm *world, void *context)
+{
+    Mesh mesh;
+    g_autoptr(GError) error = NULL;
+    (void)context;
+    g_assert_true(mesh_open(&mesh, world, 2, 1, NULL));
+    if (comm_rank(world) == 3)
+        mesh_abort(&mesh, "rank 3: disk full");
+    else
+        comm_barrier(world);
+    g_assert_false(mesh_check(&mesh, &error));
+    g_assert_cmpstr(error->message, ==, "rank 3: disk full");
+    mesh_close(&mesh);
+}
+
+static void abort__ends_all_groups(void)
+{
+    comm_run_threads(4, 30, check_abort, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/mesh/groups", groups_are_those_of_the_picture);
+    g_test_add_func("/mesh/alone", without_other_dimensions__all_ranks_divide_the_samples);
+    g_test_add_func("/mesh/abort", abort__ends_all_groups);
+    return g_test_run();
+}
