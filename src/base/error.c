@@ -36,3 +36,10 @@ bool fail_context(GError **error, const char *format, ...)
     g_free(context);
     return false;
 }
+
+int error_status(const GError *error)
+{
+    if (error == NULL)
+        return 0;
+    return error->domain == LOAM_ERROR ? error->code : LOAM_ERROR_USER;
+}

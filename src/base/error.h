@@ -30,5 +30,7 @@ bool fail_as(GError **error, LoamError code, const char *format, ...) G_GNUC_PRI
 bool fail_errno(GError **error, const char *action, const char *path);
 /* Puts "CONTEXT: " before the message of an error that is already set. Returns false. */
 bool fail_context(GError **error, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* The exit status of a program that ends with this error; NULL means success, 0. */
+int error_status(const GError *error);
 
 G_END_DECLS

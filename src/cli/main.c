@@ -35,7 +35,7 @@ static int run_verb(int argc, char **argv)
         return 0;
     if (log_speaks())
         fprintf(stderr, "loam%s%s: %s\n", verb ? " " : "", verb ? argv[0] : "", error->message);
-    return error->domain == LOAM_ERROR ? error->code : LOAM_ERROR_USER;
+    return error_status(error);
 }
 
 /* A thread that waits for others at the end of an operation spins, then sleeps. OpenMP's default of 300,000 turns

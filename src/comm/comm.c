@@ -78,6 +78,11 @@ GArray *comm_recorded(Comm *comm)
     return events;
 }
 
+CommCall comm_call(Comm *comm)
+{
+    return comm->size > 1 ? queue_call(comm->queue) : (CommCall){ 0 };
+}
+
 Comm *comm_split(Comm *comm, int color)
 {
     if (comm->size == 1)

@@ -38,6 +38,11 @@ typedef struct CommEvent {
 } CommEvent;
 extern const char *const comm_event_names[]; /* "all-reduce", "reduce-scatter", … */
 
+typedef struct CommCall {
+    const char *name; /* "all-reduce"; NULL means that no thread waits */
+    double since;     /* clock_seconds() when the wait began */
+} CommCall;
+
 /* The group of one rank. It is never closed. */
 Comm *comm_self(void);
 /* Frees a group, all of whose collectives have been waited for. comm_self() and NULL are ignored. */
@@ -50,6 +55,9 @@ CommCounts comm_counts(const Comm *comm);
 void comm_record(Comm *comm);
 /* Ends comm_record and returns the events in their order (CommEvent). Call it while no collective is queued. */
 GArray *comm_recorded(Comm *comm);
+
+/* The collective for which a thread waits in comm_wait at this moment. */
+CommCall comm_call(Comm *comm);
 
 /* Divides a group, like MPI_Comm_split: ranks with the same `color` form a new group, in the order of their ranks. All
  * ranks of `comm` call it. NULL if the group has failed. */

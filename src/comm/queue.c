@@ -22,6 +22,8 @@ struct CommQueue {
     Monitor monitor;      /* protects the fields below */
     Job jobs[JOBS];       /* job number n is jobs[n % JOBS] */
     uint64_t added, done; /* number of jobs so far */
+    int waiting;          /* threads in queue_wait */
+    double waiting_since; /* clock_seconds() when the first of them came */
     bool stop;
 };
 
@@ -153,11 +155,23 @@ void queue_wait(CommQueue *queue, CommWork work_number)
 {
     double start = clock_seconds();
     monitor_enter(&queue->monitor);
+    queue->waiting_since = queue->waiting++ ? queue->waiting_since : start;
     while (queue->done < work_number)
         monitor_wait(&queue->monitor);
+    queue->waiting--;
     monitor_leave(&queue->monitor);
     Comm *comm = queue->comm;
     monitor_enter(&comm->monitor);
     comm->counts.waited_s += clock_seconds() - start;
     monitor_leave(&comm->monitor);
+}
+
+CommCall queue_call(CommQueue *queue)
+{
+    CommCall call = { 0 };
+    monitor_enter(&queue->monitor);
+    if (queue->waiting && queue->done < queue->added)
+        call = (CommCall){ comm_event_names[queue->jobs[queue->done % JOBS].kind], queue->waiting_since };
+    monitor_leave(&queue->monitor);
+    return call;
 }

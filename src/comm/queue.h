@@ -28,3 +28,5 @@ void queue_close(CommQueue *queue);
 CommWork queue_add(CommQueue *queue, const Job *job);
 /* Waits until the job is done. */
 void queue_wait(CommQueue *queue, CommWork work);
+/* See comm_call. */
+CommCall queue_call(CommQueue *queue);

@@ -3,6 +3,7 @@
  */
 #include "fuzz_folder.h"
 #include "train/result.h"
+#include "train/run_status.h"
 #include "train/trainer/fairseq_log.h"
 #include "train/trainer/metrics.h"
 
@@ -55,6 +56,16 @@ static void collect(int64_t step)
     run_result_clear(&result);
 }
 
+/* `loam status` of a run with these metrics: text for a terminal, without control characters. */
+static void describe_status(void)
+{
+    RunStatus status;
+    run_status_read(&status, fuzz_folder(), RUN_SILENT_S, RUN_STALLED_S);
+    g_autofree char *text = run_status_describe(&status, "run");
+    CHECK(status.n_losses <= RUN_RECENT && strchr(text, '\033') == NULL, "%s", text);
+    run_status_clear(&status);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     if (bytes == 0)
@@ -62,6 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     size_t once_bytes, twice_bytes;
     fuzz_put("metrics.jsonl", data + 1, bytes - 1);
     collect(data[0]);
+    describe_status();
     g_autofree char *once = resume(data[0], &once_bytes), *twice = resume(data[0], &twice_bytes);
     CHECK(once_bytes < bytes && once_bytes == twice_bytes && memcmp(once, twice, once_bytes) == 0,
           "%zu bytes, then %zu, then %zu", bytes - 1, once_bytes, twice_bytes);

@@ -107,7 +107,10 @@ static void note_stale(Trainer *t, bool best)
 static bool evaluate_all(Trainer *t, SetResult *results, GError **error)
 {
     const bool scores = t->state.attempts > 0;
-    if (!evaluate_sets(t, results, error) || (scores && !trainer_score(t, error)))
+    if (!evaluate_sets(t, results, error))
+        return false;
+    pulse_at(t->pulse, t->state.attempts, 0, "answering examples");
+    if (scores && !trainer_score(t, error))
         return false;
     for (guint i = 0; i < t->valid->len; i++)
         report_set(t, t->valid->pdata[i], &results[i]);
@@ -120,6 +123,7 @@ bool trainer_evaluate(Trainer *t, bool *best, GError **error)
 {
     double start = clock_seconds();
     g_autofree SetResult *results = g_new0(SetResult, t->valid->len);
+    pulse_at(t->pulse, t->state.attempts, 0, "evaluation");
     fault_point("evaluation");
     if (!evaluate_all(t, results, error))
         return false;

@@ -8,6 +8,7 @@
 #include "train/class_weights.h"
 #include "train/compute_device.h"
 #include "train/config/config.h"
+#include "train/heartbeat.h"
 #include "train/mixture_report.h"
 #include "train/model_path.h"
 #include "train/trainer/rollback.h"
@@ -178,26 +179,42 @@ static bool check_paths(const Trainer *t, GError **error)
     return comm_rank(t->ranks) > 0 || run_check_folder(config->run.dir, error);
 }
 
-/* The log of a rank above 0: RUN/ranks/0003.txt. */
-static bool open_own_log(const Trainer *t, GError **error)
+/* Opens log.txt, or the log of a rank above 0, RUN/ranks/0003.txt. */
+static bool open_log(const Trainer *t, GError **error)
 {
-    g_autofree char *folder = g_build_filename(t->config.run.dir, "ranks", NULL);
-    g_autofree char *name = g_strdup_printf("%04d.txt", comm_rank(t->ranks));
-    g_autofree char *path = g_build_filename(folder, name, NULL);
+    const char *dir = t->config.run.dir;
+    const int rank = comm_rank(t->ranks);
+    g_autofree char *name = rank > 0 ? g_strdup_printf("ranks/%04d.txt", rank) : g_strdup("log.txt");
+    g_autofree char *path = g_build_filename(dir, name, NULL), *folder = g_build_filename(dir, "ranks", NULL);
     return io_make_directories(folder, error) && log_to_file(path, error);
 }
 
-/* Locks the run directory and starts log.txt. */
-static bool open_directory(Trainer *t, GError **error)
+/* Starts the heartbeats of this rank. Rank 0, which comes first, says how the last start of this run ended if that
+ * start could not say so itself, and removes its heartbeats. */
+static void begin_heartbeats(Trainer *t)
 {
     const char *dir = t->config.run.dir;
-    g_autofree char *log = g_build_filename(dir, "log.txt", NULL);
+    if (comm_rank(t->ranks) == 0) {
+        g_autofree char *last_words = heartbeat_last_words(dir);
+        if (last_words)
+            log_warning("%s", last_words);
+        heartbeat_clear(dir);
+    }
+    t->pulse = pulse_open(dir, t->ranks);
+}
+
+/* Locks the run directory, and starts log and heartbeats. */
+static bool open_directory(Trainer *t, GError **error)
+{
     t->changes = g_ptr_array_new_with_free_func(g_free);
-    if (comm_rank(t->ranks) > 0)
-        return open_own_log(t, error) && config_settle_schedule(&t->config, error) &&
-               config_check_run(&t->config, t->changes, error);
-    return (t->lock >= 0 || run_lock(dir, &t->lock, error)) && log_to_file(log, error) && rollback_finish(dir, error) &&
-           config_settle_schedule(&t->config, error) && config_check_run(&t->config, t->changes, error);
+    const bool first = comm_rank(t->ranks) == 0;
+    if (first && t->lock < 0 && !run_lock(t->config.run.dir, &t->lock, error))
+        return false;
+    if (!open_log(t, error))
+        return false;
+    begin_heartbeats(t);
+    return (!first || rollback_finish(t->config.run.dir, error)) && config_settle_schedule(&t->config, error) &&
+           config_check_run(&t->config, t->changes, error);
 }
 
 /* A run with steps left needs disk space for a checkpoint. Folders that interrupted saves left behind go first. */
@@ -324,9 +341,11 @@ bool trainer_open(Trainer *t, GError **error)
     return open_metrics(t, error);
 }
 
-void trainer_close(Trainer *t)
+void trainer_close(Trainer *t, const GError *problem)
 {
     trainer_end_save(t);
+    pulse_at(t->pulse, t->state.attempts, 0, "end");
+    pulse_close(t->pulse, error_status(problem));
     comm_close(t->save_ranks);
     metrics_close(t->metrics);
     fairseq_log_close(t->fairseq);

@@ -178,6 +178,7 @@ void trainer_look_at_save(Trainer *t)
 bool trainer_save(Trainer *t, bool last, GError **error)
 {
     double start = clock_seconds();
+    pulse_at(t->pulse, t->state.attempts, 0, "save");
     trainer_end_save(t);
     if (t->saved.attempts == t->state.attempts && t->saved.evaluated == t->state.evaluated &&
         t->saved.evaluation_left == t->state.evaluation_left)

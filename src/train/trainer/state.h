@@ -17,6 +17,7 @@
 #include "train/trainer/fairseq_log.h"
 #include "train/trainer/hooks.h"
 #include "train/trainer/metrics.h"
+#include "train/trainer/pulse.h"
 #include "train/trainer/stop_rules.h"
 
 /* Flags: periodic actions that are due, and requests to stop, after a step. All ranks see the same flags: those of rank
@@ -105,6 +106,7 @@ typedef struct Trainer {
     char *best;                    /* the metric that train.best names; NULL means the held-out loss */
     char *task_train, *task_valid; /* path prefixes of the datasets made from a task; NULL means no task */
     const char *trace;             /* file for the trace of one step (trace.h); NULL means none */
+    Pulse *pulse;                  /* writes this rank's heartbeat; NULL until the run directory is open */
     Hooks *hooks;                  /* NULL on ranks above 0, and without hooks */
     int lock;                      /* lock of the run directory (base/lock.h); -1 means none */
     TrainState saved; /* state in the newest valid checkpoint; attempts -1 means that there is no checkpoint */
@@ -126,7 +128,8 @@ typedef struct StepStats {
 /* Opens everything that a run needs and resumes from the newest valid checkpoint, if there is one. Free with
  * trainer_close, also after an error. */
 bool trainer_open(Trainer *t, GError **error);
-void trainer_close(Trainer *t);
+/* problem: why the run ends early; NULL means that it does not. */
+void trainer_close(Trainer *t, const GError *problem);
 /* If a task is configured, makes its datasets unless the run already has them, and sets data.train and data.valid to
  * them. */
 bool trainer_prepare_task(Trainer *t, GError **error);

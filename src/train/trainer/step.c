@@ -85,6 +85,7 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
     double shown = 0;
     bool goes_on = true;
     for (int64_t done = 1; goes_on && done <= t->accum; done++) {
+        pulse_at(t->pulse, t->state.attempts + 1, done, "forward and backward");
         fault_point("microbatch");
         profile_begin(t->dev, "microbatch", (int)done - 1);
         model_pass(t->model, t->batch[done - 1], &t->loss);
@@ -142,6 +143,7 @@ static void find_spike(Trainer *t, StepStats *stats)
  * the only wait of a step. An error, without an update, where a rank was lost. */
 static bool update(Trainer *t, StepStats *stats, GError **error)
 {
+    pulse_at(t->pulse, t->state.attempts + 1, 0, "update");
     profile_begin(t->dev, "update", -1);
     grads_norm_begin(model_params(t->model));
     model_take_sums(t->model, &stats->sums);
@@ -163,6 +165,7 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
 static bool make_step(Trainer *t, StepStats *stats, GError **error)
 {
     *stats = (StepStats){ 0 };
+    pulse_at(t->pulse, t->state.attempts + 1, 0, "data");
     fault_point("step");
     profile_begin(t->dev, "data", -1);
     double start = clock_seconds();

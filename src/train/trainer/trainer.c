@@ -347,7 +347,7 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
     if (problem)
         note_end(&t, problem->message);
     end_hooks(&t, problem);
-    trainer_close(&t);
+    trainer_close(&t, problem);
     mesh_close(&t.mesh);
     if (problem)
         g_propagate_error(error, problem);

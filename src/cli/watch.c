@@ -1,0 +1,99 @@
+/* watch.c: `loam watch`: the status of runs, again and again. */
+#include "cli/cli.h"
+#include "train/run_status.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define USAGE "loam watch RUN… [--every SECONDS]"
+
+static const char about[] =
+    "Shows the status of runs again and again, with a curve of their last losses, until all of them have ended. On a\n"
+    "terminal the picture is drawn anew; elsewhere a line is printed for each change.\n"
+    "\n"
+    "  loam watch runs/a\n";
+
+static double every = 2;
+static const GOptionEntry entries[] = {
+    CLI_VALUE("every", every, "seconds between two looks (default 2)", "SECONDS"),
+    { 0 },
+};
+
+/* The losses as a line of bars, between the smallest and the largest. */
+static void append_curve(GString *text, const RunStatus *status)
+{
+    static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+    double low = INFINITY, high = -INFINITY;
+    for (int i = 0; i < status->n_losses; i++) {
+        low = fmin(low, status->losses[i]);
+        high = fmax(high, status->losses[i]);
+    }
+    if (status->n_losses < 2 || !isfinite(low) || !isfinite(high))
+        return;
+    g_string_append(text, "  ");
+    for (int i = 0; i < status->n_losses; i++) {
+        const double share = high > low ? (status->losses[i] - low) / (high - low) : 0;
+        g_string_append(text, isfinite(share) ? bars[(int)round(share * 7)] : " ");
+    }
+    g_string_append_printf(text, "  %.4f to %.4f\n", low, high);
+}
+
+/* *seen: what was last said of each run; NULL at first. Prints a line for each run of which there is something new. */
+static void print_changes(const RunStatus *status, const char *dir, char **seen)
+{
+    g_autofree char *line = g_strdup_printf("%s: %s  step %" PRId64 "  loss %.4f", dir, run_state_names[status->state],
+                                            status->step, status->loss);
+    if (g_strcmp0(line, *seen) == 0)
+        return;
+    puts(line);
+    fflush(stdout);
+    g_free(*seen);
+    *seen = g_steal_pointer(&line);
+}
+
+/* One look at all runs; false when all have ended. */
+static bool look(char **dirs, char **seen, int n, bool draws)
+{
+    g_autoptr(GString) picture = g_string_new(draws ? "\033[H" : NULL);
+    bool goes_on = false;
+    for (int i = 0; i < n; i++) {
+        RunStatus status;
+        run_status_read(&status, dirs[i], RUN_SILENT_S, RUN_STALLED_S);
+        g_autofree char *text = run_status_describe(&status, dirs[i]);
+        goes_on |= status.state == RUN_ALIVE || status.state == RUN_STALLED;
+        if (draws) {
+            g_string_append(picture, text);
+            append_curve(picture, &status);
+        } else {
+            print_changes(&status, dirs[i], &seen[i]);
+        }
+        run_status_clear(&status);
+    }
+    if (draws) {
+        g_string_replace(picture, "\n", "\033[K\n", 0); /* the rest of a line that was longer */
+        g_string_append(picture, "\033[J");
+        fputs(picture->str, stdout);
+        fflush(stdout);
+    }
+    return goes_on;
+}
+
+bool verb_watch(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !run_status_check(argv + 1, argc - 1, USAGE, error))
+        return false;
+    if (!(every > 0 && every < 1e6))
+        return fail_user(error, "--every %g: more than 0 seconds are wanted", every);
+    const bool draws = isatty(STDOUT_FILENO);
+    const int n = argc - 1;
+    g_autofree char **seen = g_new0(char *, n);
+    if (draws)
+        fputs("\033[2J", stdout);
+    while (look(argv + 1, seen, n, draws) && !ferror(stdout))
+        g_usleep((gulong)(every * G_USEC_PER_SEC));
+    for (int i = 0; i < n; i++)
+        g_free(seen[i]);
+    return true;
+}

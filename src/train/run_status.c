@@ -1,0 +1,207 @@
+#include "train/run_status.h"
+
+#include "base/error.h"
+#include "base/text.h"
+#include "train/heartbeat.h"
+#include "train/run_dir.h"
+
+#include <glib/gstdio.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TAIL_BYTES    (1 << 18) /* of metrics.jsonl, which may be long */
+#define MAX_RANKS     4096
+#define STALLED_STEPS 20
+#define STOPPED       75 /* exit status */
+
+const char *const run_state_names[] = {
+    [RUN_UNKNOWN] = "unknown", [RUN_ALIVE] = "alive",   [RUN_STALLED] = "stalled", [RUN_LOST] = "lost",
+    [RUN_STOPPED] = "stopped", [RUN_FAILED] = "failed", [RUN_ENDED] = "ended",     NULL
+};
+
+/* ---- metrics.jsonl ---- */
+
+static double number_of(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* The end of the file, from the first whole line on. g_free; NULL if it cannot be read. */
+static char *read_tail(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return NULL;
+    const bool cut = fseek(file, -TAIL_BYTES, SEEK_END) == 0 && ftell(file) > 0;
+    if (!cut)
+        rewind(file);
+    char *text = g_malloc(TAIL_BYTES + 1);
+    const size_t n = fread(text, 1, TAIL_BYTES, file);
+    fclose(file);
+    text[n] = '\0';
+    char *line = cut ? strchr(text, '\n') : NULL;
+    if (line)
+        memmove(text, line + 1, strlen(line + 1) + 1);
+    return text;
+}
+
+/* The text as it may go to a terminal: control characters become spaces. g_free. */
+static char *printable(const char *text)
+{
+    GString *line = g_string_new(NULL);
+    for (const char *p = text; *p; p = g_utf8_next_char(p)) {
+        const gunichar c = g_utf8_get_char(p);
+        g_string_append_unichar(line, g_unichar_iscntrl(c) ? ' ' : c);
+    }
+    return g_string_free(line, FALSE);
+}
+
+static void take_train(RunStatus *status, const json_t *line, int64_t step, double now, double *step_s)
+{
+    status->step = step;
+    status->loss = number_of(line, "loss");
+    status->lr = number_of(line, "lr");
+    status->tokens_per_s = number_of(line, "tokens_per_s");
+    status->mfu = number_of(line, "mfu");
+    status->logged_s = now - number_of(line, "time");
+    *step_s = number_of(line, "step_s");
+    if (status->n_losses == RUN_RECENT)
+        memmove(status->losses, status->losses + 1, sizeof status->losses - sizeof *status->losses);
+    else
+        status->n_losses++;
+    status->losses[status->n_losses - 1] = status->loss;
+}
+
+static void take_line(RunStatus *status, const json_t *line, double now, double *step_s)
+{
+    const char *kind = json_string_value(json_object_get(line, "kind")), *what;
+    const json_t *step = json_object_get(line, "step");
+    if (g_strcmp0(kind, "train") == 0 && json_is_integer(step))
+        take_train(status, line, json_integer_value(step), now, step_s);
+    else if (g_strcmp0(kind, "valid") == 0)
+        status->valid_loss = number_of(line, "loss");
+    else if (g_strcmp0(kind, "event") == 0 && (what = json_string_value(json_object_get(line, "what")))) {
+        g_free(status->event);
+        status->event = printable(what);
+    }
+}
+
+/* *step_s: seconds of a step. */
+static void read_metrics(RunStatus *status, const char *dir, double now, double *step_s)
+{
+    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *tail = read_tail(path);
+    g_auto(GStrv) lines = g_strsplit(tail ? tail : "", "\n", -1);
+    for (char **text = lines; *text; text++) {
+        json_t *line = json_loads(*text, 0, NULL);
+        take_line(status, line, now, step_s);
+        json_decref(line);
+    }
+}
+
+/* ---- heartbeats ---- */
+
+/* The rank that has been in its place for longest, of those that did not end. */
+static bool find_slowest(const char *dir, int ranks, Heartbeat *slowest, double *newest)
+{
+    Heartbeat beat;
+    bool found = false;
+    *newest = -INFINITY;
+    for (int r = 0; r < MIN(ranks, MAX_RANKS); r++) {
+        if (!heartbeat_read(dir, r, &beat) || beat.ended >= 0)
+            continue;
+        *newest = fmax(*newest, beat.time);
+        if (!found || beat.since < slowest->since)
+            *slowest = beat;
+        found = true;
+    }
+    return found;
+}
+
+static void read_beats(RunStatus *status, const char *dir, double now, double silent_s, double stalled_s)
+{
+    Heartbeat first, slowest;
+    double newest;
+    if (!heartbeat_read(dir, 0, &first))
+        return;
+    const bool running = find_slowest(dir, first.ranks, &slowest, &newest);
+    if (!running) {
+        status->state = first.ended == 0 ? RUN_ENDED : first.ended == STOPPED ? RUN_STOPPED : RUN_FAILED;
+        return;
+    }
+    const bool lost = now - newest > silent_s || first.ended >= 0;
+    status->state = lost ? RUN_LOST : now - slowest.since > stalled_s ? RUN_STALLED : RUN_ALIVE;
+    status->place = lost ? heartbeat_last_words(dir) : heartbeat_describe(&slowest, now);
+}
+
+void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s)
+{
+    const double now = (double)g_get_real_time() / G_USEC_PER_SEC;
+    double step_s = NAN;
+    GStatBuf file;
+    *status = (RunStatus){ .step = -1,
+                           .loss = NAN,
+                           .lr = NAN,
+                           .tokens_per_s = NAN,
+                           .mfu = NAN,
+                           .valid_loss = NAN,
+                           .logged_s = NAN,
+                           .saved_s = NAN };
+    read_metrics(status, dir, now, &step_s);
+    read_beats(status, dir, now, silent_s, isfinite(step_s) ? fmax(stalled_s, STALLED_STEPS * step_s) : stalled_s);
+    status->saved = run_linked(dir, "latest");
+    g_autofree char *folder = run_checkpoint_path(dir, status->saved);
+    if (status->saved >= 0 && g_stat(folder, &file) == 0)
+        status->saved_s = now - (double)file.st_mtime;
+}
+
+bool run_status_check(char *const *paths, int n, const char *usage, GError **error)
+{
+    for (int i = 0; i < n; i++) {
+        g_autofree char *dir = run_of(paths[i]);
+        if (dir == NULL)
+            return fail_user(error, "%s is no run of loam: give the folder that `loam train` made", paths[i]);
+    }
+    return n > 0 || fail_user(error, "give a run; usage: %s", usage);
+}
+
+void run_status_clear(RunStatus *status)
+{
+    g_clear_pointer(&status->place, g_free);
+    g_clear_pointer(&status->event, g_free);
+}
+
+static void append_ago(GString *text, double seconds)
+{
+    g_autofree char *ago = isfinite(seconds) ? text_duration(fmax(0, round(seconds))) : NULL;
+    if (ago)
+        g_string_append_printf(text, ", %s ago", ago);
+}
+
+char *run_status_describe(const RunStatus *status, const char *dir)
+{
+    GString *text = g_string_new(NULL);
+    g_string_append_printf(text, "%s: %s\n", dir, run_state_names[status->state]);
+    if (status->place)
+        g_string_append_printf(text, "  %s\n", status->place);
+    if (status->step >= 0) {
+        g_autofree char *speed = text_count(isfinite(status->tokens_per_s) ? status->tokens_per_s : 0);
+        g_string_append_printf(text, "  step %" PRId64 "  loss %.4f  lr %.2e  %s tokens/s", status->step, status->loss,
+                               status->lr, speed);
+        if (isfinite(status->valid_loss))
+            g_string_append_printf(text, "  held-out loss %.4f", status->valid_loss);
+        append_ago(text, status->logged_s);
+        g_string_append_c(text, '\n');
+    }
+    if (status->saved >= 0) {
+        g_string_append_printf(text, "  saved step %" PRId64, status->saved);
+        append_ago(text, status->saved_s);
+        g_string_append_c(text, '\n');
+    }
+    if (status->event)
+        g_string_append_printf(text, "  last event: %s\n", status->event);
+    return g_string_free(text, FALSE);
+}

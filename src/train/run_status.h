@@ -1,0 +1,44 @@
+/* run_status.h: whether a run is training, from its heartbeats, and how far it is, from the end of its metrics.jsonl.
+ */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum RunState {
+    RUN_UNKNOWN, /* no heartbeat: it has not started, or an earlier version of loam trained it */
+    RUN_ALIVE,
+    RUN_STALLED, /* its processes live, and it has been in one place for too long */
+    RUN_LOST,    /* its processes ended without a word, or cannot be reached */
+    RUN_STOPPED, /* stopped with a checkpoint, to go on later */
+    RUN_FAILED,
+    RUN_ENDED
+} RunState;
+extern const char *const run_state_names[]; /* "unknown", "alive", … */
+
+enum { RUN_RECENT = 60 }; /* losses of RunStatus.losses */
+
+typedef struct RunStatus {
+    RunState state;
+    char *place;                        /* where a rank stands or was last seen; NULL means unknown */
+    char *event;                        /* the last event of the run, such as why it stopped; NULL means none */
+    int64_t step;                       /* of the last log line; -1 means none */
+    double loss, lr, tokens_per_s, mfu; /* of the last log line; NAN means unknown */
+    double valid_loss;                  /* the last held-out loss; NAN means none */
+    int64_t saved;                      /* step of the newest checkpoint; -1 means none */
+    double logged_s, saved_s;           /* seconds since the last log line, and since that save; NAN means unknown */
+    double losses[RUN_RECENT];          /* of the last log lines, oldest first */
+    int n_losses;
+} RunStatus;
+
+enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments below */
+/* Reads the status of the run in `dir`. A rank that is silent for longer than silent_s is lost; one that does the same
+ * for longer than stalled_s, and longer than 20 steps, stalls. Missing and damaged files give unknown values.
+ * run_status_clear frees it. */
+void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s);
+/* Fails unless there is at least one path, and all are runs. */
+bool run_status_check(char *const *paths, int n, const char *usage, GError **error);
+void run_status_clear(RunStatus *status);
+/* The status as lines of text, the first one "RUN: alive". g_free. */
+char *run_status_describe(const RunStatus *status, const char *dir);

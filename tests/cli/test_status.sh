@@ -1,0 +1,51 @@
+# loam status and loam watch: of a run that is alive, stopped, ended, killed, and of one that hangs.
+. tests/cli/lib.sh "$1"
+make_dataset
+config=$work/config.yaml
+status() { "$loam" status "$@" 2>"$work/err" || true; }
+long="$loam train $config train.length=100ksteps train.save_every=5 train.eval_every=0 optim.schedule=constant"
+
+expect 1 'is no run of loam' "$loam" status "$work"
+expect 1 'give a run' "$loam" status
+$long run.dir="$work/run" 2>"$work/log" &
+pid=$!
+until_true grep -q '"kind":"save"' "$work/run/metrics.jsonl" 2>/dev/null
+until_true "$loam" status "$work/run" >"$work/out"
+grep -q ': alive$' "$work/out" && grep -q 'rank 0 on .* step [0-9]' "$work/out" && grep -q 'saved step' "$work/out" || fail "$(cat "$work/out")"
+"$loam" watch "$work/run" --every 0.05 >"$work/watched" 2>&1 &
+watcher=$!
+until_true grep -q ': alive  step' "$work/watched"
+kill -TERM "$pid"
+wait "$pid" || true
+expect 0 ': stopped' "$loam" status "$work/run"
+grep -q 'last event: stopped on request at step' "$work/out" || fail "$(cat "$work/out")"
+wait "$watcher" || fail "watch: $?"
+grep -q ': stopped  step' "$work/watched" || fail "$(tail -n 2 "$work/watched")"
+
+# kill -9: lost as soon as it is silent for long enough.
+$long run.dir="$work/killed" 2>"$work/log" &
+pid=$!
+until_true grep -q '"kind":"save"' "$work/killed/metrics.jsonl" 2>/dev/null
+until_true "$loam" status "$work/killed" >"$work/out"
+{ kill -KILL "$pid" && wait "$pid" || true; } 2>/dev/null
+sleep 0.1
+expect 1 ': lost' "$loam" status "$work/killed" --silent 0.05s
+grep -q 'ended without a word' "$work/out" || fail "$(cat "$work/out")"
+
+# A run that has ended, and one whose heart beats while it stands still.
+"$loam" train "$config" run.dir="$work/ended" train.length=3steps 2>"$work/log"
+expect 0 ': ended' "$loam" status "$work/ended"
+now=$(date +%s)
+beat="{\"beat\":9,\"rank\":0,\"ranks\":1,\"host\":\"n\",\"pid\":1,\"step\":4,\"microbatch\":0,\"phase\":\"save\",\"call\":\"\",\"since\":$((now - 9000)).0,\"time\":$now.0,\"stopping\":false,\"ended\":-1,\"last\":9}"
+printf '%-511s\n' "$beat" >"$work/ended/ranks/0000.json"
+expect 1 ': stalled' "$loam" status "$work/ended"
+expect 0 ': alive' "$loam" status "$work/ended" --stalled 9h
+expect 1 '1 of 2 runs is stalled, lost or failed' "$loam" status "$work/run" "$work/ended"
+"$loam" status "$work/run" --json | grep -q '"state": *"stopped"' || fail "$("$loam" status "$work/run" --json)"
+expect 1 'is not a time' "$loam" status "$work/run" --silent 3steps
+
+# On a terminal the picture is drawn, with a curve.
+if command -v script >/dev/null; then
+    TERM=xterm script -qec "$loam watch $work/run" /dev/null </dev/null >"$work/log"
+    grep -q '[▁▂▃▄▅▆▇█]' "$work/log" || fail "no curve: $(cat "$work/log")"
+fi

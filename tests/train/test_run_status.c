@@ -1,0 +1,111 @@
+#include "base/file.h"
+#include "train/heartbeat.h"
+#include "train/run_status.h"
+
+#include <math.h>
+#include <string.h>
+
+static char *dir;
+
+static void put(const char *name, const char *text)
+{
+    g_autofree char *path = g_build_filename(dir, name, NULL);
+    g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+/* A heartbeat of a rank that is where it is since `since`, last seen `age` seconds ago. */
+static void beat(int rank, int ranks, double since_age, double age, int ended)
+{
+    const double now = (double)g_get_real_time() / G_USEC_PER_SEC;
+    g_autofree char *text =
+        g_strdup_printf("{\"beat\":9,\"rank\":%d,\"ranks\":%d,\"host\":\"node\",\"pid\":1,\"step\":17,\"microbatch\":0,"
+                        "\"phase\":\"update\","
+                        "\"call\":\"\",\"since\":%.1f,\"time\":%.1f,\"stopping\":false,\"ended\":%d,\"last\":9}",
+                        rank, ranks, now - since_age, now - age, ended);
+    g_autofree char *name = g_strdup_printf("ranks/%04d.json", rank);
+    put(name, text);
+}
+
+static RunState state(void)
+{
+    RunStatus status;
+    run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    const RunState found = status.state;
+    run_status_clear(&status);
+    return found;
+}
+
+static void heartbeats_tell_the_state(void)
+{
+    g_assert_cmpint(state(), ==, RUN_UNKNOWN);
+    beat(0, 1, 0.2, 0.1, -1);
+    g_assert_cmpint(state(), ==, RUN_ALIVE);
+    beat(0, 1, 5000, 0.1, -1);
+    g_assert_cmpint(state(), ==, RUN_STALLED);
+    beat(0, 1, 5000, 1000, -1);
+    g_assert_cmpint(state(), ==, RUN_LOST);
+    beat(0, 1, 5000, 5000, 0);
+    g_assert_cmpint(state(), ==, RUN_ENDED);
+    beat(0, 1, 5000, 5000, 75);
+    g_assert_cmpint(state(), ==, RUN_STOPPED);
+    beat(0, 1, 5000, 5000, 1);
+    g_assert_cmpint(state(), ==, RUN_FAILED);
+}
+
+/* A rank that is ahead waits for the one that hangs. */
+static void the_slowest_rank_decides(void)
+{
+    RunStatus status;
+    beat(0, 2, 4000, 0.1, -1);
+    beat(1, 2, 5000, 0.1, -1);
+    run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    g_assert_cmpint(status.state, ==, RUN_STALLED);
+    g_assert_true(strncmp(status.place, "rank 1 on node", 14) == 0);
+    run_status_clear(&status);
+}
+
+/* A step of ten minutes is no stall. */
+static void a_slow_run_does_not_stall(void)
+{
+    beat(0, 1, 5000, 0.1, -1);
+    put("metrics.jsonl", "{\"kind\":\"train\",\"step\":3,\"loss\":2.5,\"step_s\":600.0}\n");
+    g_assert_cmpint(state(), ==, RUN_ALIVE);
+}
+
+static void the_end_of_the_metrics_tells_the_rest(void)
+{
+    g_autoptr(GString) lines = g_string_new(NULL);
+    for (int step = 1; step <= 9000; step++)
+        g_string_append_printf(
+            lines, "{\"kind\":\"train\",\"step\":%d,\"loss\":%d.5,\"lr\":0.001,\"tokens_per_s\":1500.0}\n", step, step);
+    g_string_append(lines, "{\"kind\":\"valid\",\"step\":9000,\"loss\":3.25}\n"
+                           "{\"kind\":\"event\",\"step\":9000,\"what\":\"a\\u001b[2Jb\"}\n{\"kind\":\"train\",\"st");
+    put("metrics.jsonl", lines->str);
+    RunStatus status;
+    run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    g_assert_cmpint(status.step, ==, 9000);
+    g_assert_cmpfloat(status.loss, ==, 9000.5);
+    g_assert_cmpfloat(status.valid_loss, ==, 3.25);
+    g_assert_cmpint(status.n_losses, ==, RUN_RECENT);
+    g_assert_cmpfloat(status.losses[0], ==, 8941.5);
+    g_assert_cmpstr(status.event, ==, "a [2Jb");
+    g_autofree char *text = run_status_describe(&status, "runs/a");
+    g_assert_nonnull(strstr(text, "step 9000  loss 9000.5000  lr 1.00e-03  1.5k tokens/s  held-out loss 3.2500"));
+    run_status_clear(&status);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    dir = g_dir_make_tmp("loam-status-XXXXXX", NULL);
+    g_autofree char *ranks = g_build_filename(dir, "ranks", NULL);
+    g_assert_true(io_make_directories(ranks, NULL));
+    g_test_add_func("/run_status/heartbeats_tell_the_state", heartbeats_tell_the_state);
+    g_test_add_func("/run_status/the_slowest_rank_decides", the_slowest_rank_decides);
+    g_test_add_func("/run_status/a_slow_run_does_not_stall", a_slow_run_does_not_stall);
+    g_test_add_func("/run_status/the_end_of_the_metrics_tells_the_rest", the_end_of_the_metrics_tells_the_rest);
+    int failed = g_test_run();
+    io_remove_tree(dir, NULL);
+    g_free(dir);
+    return failed;
+}
