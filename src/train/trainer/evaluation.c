@@ -46,7 +46,7 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
         const HeldoutSet *set = t->valid->pdata[i];
         double start = clock_seconds();
         const HeldoutPart part = { comm_rank(t->mesh.data), comm_size(t->mesh.data) };
-        if (!heldout_loss(t->model, set->loader, t->config.train.eval_samples, t->micro, part,
+        if (!heldout_loss(t->model, set->loader, t->config.train.eval_samples, t->micro_most, part,
                           comm_size(t->ranks) > 1 ? NULL : stop_requested, &results[i].sums, error))
             return false;
         ranks_sum_losses(t, &results[i].sums);

@@ -48,7 +48,10 @@ static bool open_loaders(Trainer *t, GError **error)
     t->samples = config_batch_samples(&t->config); /* the largest, for which memory is taken */
     t->micro = config_micro_samples(&t->config);
     t->loss_scale = t->config.loss_scale;
-    return loss_scale_resolve(&t->loss_scale, (t->samples + t->micro - 1) / t->micro, error) && ranks_divide(t, error);
+    if (!loss_scale_resolve(&t->loss_scale, (t->samples + t->micro - 1) / t->micro, error) || !ranks_divide(t, error))
+        return false;
+    t->micro_most = t->micro;
+    return true;
 }
 
 /* Sets the end of the run: steps, samples or tokens. A length in samples includes the samples of earlier steps with
@@ -325,7 +328,7 @@ bool trainer_open(Trainer *t, GError **error)
         !trainer_resume(t, error))
         return false;
     start_decoders(t);
-    const int64_t micro = t->micro, accum = t->accum; /* of the largest batch */
+    const int64_t accum = t->accum; /* of the largest batch */
     if (!plan_steps(t, error) || !trainer_open_scores(t, error) || !check_evaluated(t, error))
         return false;
     trainer_plan_best(t);
@@ -335,7 +338,7 @@ bool trainer_open(Trainer *t, GError **error)
         return comm_check(t->ranks, error);
     advise(t);
     report_mixture(t);
-    t->prefetch = prefetch_open(t->train, micro, PREFETCH_DEPTH, (PrefetchShare){ t->own_samples, t->samples });
+    t->prefetch = prefetch_open(t->train, t->micro_most, PREFETCH_DEPTH, (PrefetchShare){ t->own_samples, t->samples });
     t->batch = g_new0(const Batch *, accum);
     trainer_look(t);
     return open_metrics(t, error);
