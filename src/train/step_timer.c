@@ -64,10 +64,25 @@ bool step_timer_plan(StepTimer *timer, Config *config, GError **error)
     return true;
 }
 
+static int data_ranks(const StepTimer *timer)
+{
+    const Mesh *mesh = timer->config->parallel.mesh;
+    return mesh ? comm_size(mesh->data) : 1;
+}
+
+/* This rank's samples of a step: those of the rank that has most. */
+static void divide(StepTimer *timer)
+{
+    const int64_t ranks = data_ranks(timer), own = (config_batch_samples(timer->config) + ranks - 1) / ranks;
+    timer->micro = MIN(timer->micro, own);
+    timer->accum = (own + timer->micro - 1) / timer->micro;
+}
+
 bool step_timer_open(StepTimer *timer, Config *config, GError **error)
 {
     if (!step_timer_plan(timer, config, error))
         return false;
+    divide(timer);
     timer->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
     if (timer->dev == NULL)
         return false;
@@ -75,14 +90,16 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     timer->batch = batch_new((int32_t)timer->micro, timer->enc, timer->dec);
     fill_batch(timer);
     MemoryPlan memory = { 0 };
-    Config alone = *config; /* borrows: this process is one rank, whatever the configuration plans */
-    alone.parallel.ranks = 0;
-    alone.parallel.tensor = 1;
+    Config own = *config; /* borrows: without a mesh this process is one rank, whatever the configuration plans */
+    if (config->parallel.mesh == NULL) {
+        own.parallel.ranks = 0;
+        own.parallel.tensor = 1;
+    }
     if (config_ranks(config) > 1 && !memory_plan(config, timer->enc, timer->dec, &memory, error))
         return false;
     timer->sent = memory.sent;
     const ModelLoss loss = config_loss(config);
-    if (!memory_take(&memory, &alone, timer->enc, timer->dec, timer->dev, error) ||
+    if (!memory_take(&memory, &own, timer->enc, timer->dec, timer->dev, error) ||
         !(timer->model = config_open_model(config, timer->dev, error)) ||
         !model_reserve(timer->model, (int32_t)timer->micro, timer->enc, timer->dec, &loss, NULL, error))
         return false;
@@ -156,15 +173,70 @@ static void set_rates(const StepTimer *timer, StepTimes *times)
 {
     double share =
         (double)timer->batch->n_targets / (double)(timer->micro * (timer->dec > 0 ? timer->dec : timer->enc));
+    double ranks = data_ranks(timer);
     double flops = model_step_flops(&timer->config->model, (int32_t)timer->micro, timer->enc, timer->dec, share) *
-                   (double)timer->accum;
+                   (double)timer->accum * ranks;
     times->step_s = times->micro_s * (double)timer->accum + times->update_s;
-    times->tokens_per_s = (double)(timer->micro * timer->accum * step_timer_inputs(timer)) / times->step_s;
+    times->tokens_per_s = ranks * (double)(timer->micro * timer->accum * step_timer_inputs(timer)) / times->step_s;
     times->flops_per_s = flops / times->step_s;
 }
 
 #define PEAK_SECONDS 0.1 /* the least time of a measurement of the peak */
 #define PEAK_SHARE   0.3 /* and its share of a step's time */
+
+/* What the ranks sent to each other in the steps so far. */
+static CommCounts comm_so_far(const StepTimer *timer)
+{
+    const Mesh *mesh = timer->config->parallel.mesh;
+    if (mesh == NULL)
+        return (CommCounts){ 0 };
+    CommCounts data = comm_counts(mesh->data), tensor = comm_counts(mesh->tensor);
+    return (CommCounts){ .busy_s = data.busy_s + tensor.busy_s, .waited_s = data.waited_s + tensor.waited_s };
+}
+
+/* Times of the microbatches and updates of the steps so far (double), and of what the ranks sent to each other. */
+typedef struct StepSeries {
+    GArray *micros, *queued, *updates;
+    double busy_s, waited_s;
+} StepSeries;
+
+/* One rank repeats one microbatch, as all of them are alike; several ranks communicate in the last one only. */
+static double time_step(StepTimer *timer, const ModelLoss *loss, StepSeries *series)
+{
+    const int64_t passes = timer->config->parallel.mesh ? timer->accum : 1;
+    const CommCounts before = comm_so_far(timer);
+    double micro_s = 0, queued_s = 0, queued;
+    grads_begin(model_params(timer->model), passes);
+    for (int64_t i = 0; i < passes; i++) {
+        micro_s += time_micro(timer, loss, &queued) / (double)passes;
+        queued_s += queued / (double)passes;
+    }
+    double update_s = time_update(timer);
+    const CommCounts after = comm_so_far(timer);
+    g_array_append_val(series->micros, micro_s);
+    g_array_append_val(series->queued, queued_s);
+    g_array_append_val(series->updates, update_s);
+    series->busy_s += after.busy_s - before.busy_s;
+    series->waited_s += after.waited_s - before.waited_s;
+    return micro_s * (double)passes + update_s;
+}
+
+/* Whether another step is timed; the same on all ranks. */
+static bool goes_on(const StepTimer *timer, double start, double seconds)
+{
+    const Mesh *mesh = timer->config->parallel.mesh;
+    bool own = since(start) < seconds;
+    return mesh ? comm_max(mesh->world, own) > 0 : own;
+}
+
+static void set_times(StepTimes *times, const StepSeries *series)
+{
+    times->comm_s = series->busy_s / series->micros->len;
+    times->comm_hidden = series->busy_s > 0 ? fmax(0, 1 - series->waited_s / series->busy_s) : 1;
+    times->micro_s = median(series->micros);
+    times->queued_s = median(series->queued);
+    times->update_s = median(series->updates);
+}
 
 void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTimes *times)
 {
@@ -174,26 +246,23 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) queued = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
+    StepSeries series = { micros, queued, updates, 0, 0 };
     grads_begin(model_params(timer->model), 1);
     time_micro(timer, &loss, &queued_s); /* warm-up: creates primitives, and touches memory for the first time */
     time_update(timer);
     double start = clock_seconds();
     do {
-        grads_begin(model_params(timer->model), 1);
         timer->dev->profile = profile;
-        double micro_s = time_micro(timer, &loss, &queued_s), update_s = time_update(timer);
+        double step_s = time_step(timer, &loss, &series);
         timer->dev->profile = NULL;
-        gemm_peak_measure(&timer->gemm_peak, fmax(PEAK_SECONDS, PEAK_SHARE * (micro_s + update_s)));
-        g_array_append_val(micros, micro_s);
-        g_array_append_val(queued, queued_s);
-        g_array_append_val(updates, update_s);
-        times->profiled_s += micro_s + update_s;
-    } while (since(start) < seconds);
-    times->micro_s = median(micros);
-    times->queued_s = median(queued);
-    times->update_s = median(updates);
+        gemm_peak_measure(&timer->gemm_peak, fmax(PEAK_SECONDS, PEAK_SHARE * step_s));
+        times->profiled_s += step_s;
+    } while (goes_on(timer, start, seconds));
+    set_times(times, &series);
     gemm_peak_complete(&timer->gemm_peak, PEAK_SECONDS);
-    times->peak = gemm_peak_rate(&timer->gemm_peak);
+    const PeakRate peak = gemm_peak_rate(&timer->gemm_peak);
+    const int ranks = timer->config->parallel.mesh ? comm_size(timer->config->parallel.mesh->world) : 1;
+    times->peak = (PeakRate){ peak.median * ranks, peak.low * ranks, peak.high * ranks };
     set_rates(timer, times);
     if (*timer->dev->gpu.name) {
         size_t left = device_memory_available(timer->dev) + timer->gemm_peak.bytes;

@@ -16,7 +16,7 @@ typedef struct StepTimer {
     Optimizer *optimizer;
     Batch *batch;
     GemmPeak gemm_peak;
-    int64_t sent;                  /* bytes that each of parallel.ranks would send in a step; 0 with one rank */
+    int64_t sent;                  /* bytes that each rank sends in a step; 0 with one rank */
     size_t room, plan;             /* bytes of GPU memory: free before the run; planned for the run */
     int64_t micro, accum, updates; /* samples of a microbatch, microbatches of a step, updates made so far */
     int32_t enc, dec; /* tokens per sample in encoder and decoder; 0 means that the model does not have this stack */
@@ -28,8 +28,10 @@ typedef struct StepTimes {
     double update_s; /* gradient norm and optimizer update */
     double step_s;   /* a whole step: accum microbatches and one update */
     double tokens_per_s, flops_per_s;
-    double profiled_s;     /* wall-clock time that the profile covers */
-    PeakRate peak;         /* rate of matrix products, measured between the steps */
+    double comm_s, comm_hidden; /* of a step: seconds that this rank's collectives took, 0 with one rank; share of them
+                                   that lay beside computation */
+    double profiled_s;          /* wall-clock time that the profile covers */
+    PeakRate peak;              /* rate of matrix products, measured between the steps */
     size_t taken, planned; /* bytes of GPU memory: allocated since the start by this run and other processes; planned. 0
                               on the CPU */
 } StepTimes;
@@ -37,12 +39,14 @@ typedef struct StepTimes {
 /* Resolves model.vocab and train.precision and sets the fields config, objective, planned, micro, accum, enc and dec.
  * Opens no device or model. */
 bool step_timer_plan(StepTimer *timer, Config *config, GError **error);
-/* Calls step_timer_plan, allocates the memory of a run and opens the configured model with random weights. Free with
- * step_timer_clear, also after an error. */
+/* Calls step_timer_plan, allocates the memory of a run and opens the configured model with random weights. With several
+ * ranks (config->parallel.mesh) every rank opens a timer of its own part of a step, and calls the functions below at
+ * the same time as the others. Free with step_timer_clear, also after an error. */
 bool step_timer_open(StepTimer *timer, Config *config, GError **error);
 void step_timer_clear(StepTimer *timer);
 /* Repeats a microbatch, an update and a measurement of the peak for about `seconds`, at least once. The results are
- * medians, so that short disturbances by other processes do not count. profile may be NULL. */
+ * medians, so that short disturbances by other processes do not count; rates are those of all ranks together. profile
+ * may be NULL. */
 void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTimes *times);
 /* Runs one more step and records every operation and phase of it in profile->events. */
 void step_timer_trace(StepTimer *timer, Profile *profile);

@@ -63,7 +63,7 @@ rank_run() {
 # losses of one rank. With several microbatches ZeRO 2 and 3 add up in another order than data parallel, alike.
 zero_row() {
     local micro="9 samples" name="$6-$7-$5-$1-zero$2-$3-$4"
-    [ "$3" = no ] || micro='2 samples'
+    [ "$3" = no ] || micro="$(($1 < 8 ? 2 : 1)) samples" # of 8 ranks one has two samples
     set -- "$@" train.length="${steps:-12} steps" train.batch='9 samples' train.micro_batch="$micro" train.recompute="$4" \
         train.precision="$5" optim.name="$7" optim.min_dim_factored=16 train.save_every=0 train.eval_every=6
     rank_run "$name" "$6" "$1" "$2" "${@:8}"

@@ -3,6 +3,7 @@
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
 #include "train/config/config.h"
+#include "train/launch.h"
 #include "train/step_timer.h"
 #include "train/trace.h"
 
@@ -34,7 +35,8 @@ static const GOptionEntry entries[] = {
 #define HIDDEN 0.9
 
 typedef struct Bench {
-    Config config;
+    Config config; /* borrows, except that of the whole command */
+    Mesh mesh;     /* with several ranks */
     StepTimer timer;
     StepTimes times;
     Profile profile;
@@ -59,7 +61,9 @@ static bool print_json(const Bench *b, GError **error)
     if (profile)
         json_object_set_new(object, "profile", bench_profile_json(&b->profile, r->profiled_s));
     if (b->timer.sent > 0)
-        json_object_set_new(object, "sent_bytes", json_integer(b->timer.sent));
+        json_object_update_new(object, json_pack("{s:I, s:i, s:o, s:o}", "sent_bytes", (json_int_t)b->timer.sent,
+                                                 "ranks", comm_size(b->mesh.world), "comm_s", json_finite(r->comm_s),
+                                                 "comm_hidden", json_finite(r->comm_hidden)));
     return print_json_line(object, error);
 }
 
@@ -91,28 +95,110 @@ static void print_text(const Bench *b)
            r->tokens_per_s / (double)step_timer_inputs(timer));
     print_work(r);
     if (timer->sent > 0)
-        printf("ranks        each of %d would send %" PRId64 " bytes in a step; one process is timed\n",
-               config_ranks(timer->config), timer->sent);
+        printf("ranks        each of %d (%s) sends %" PRId64
+               " bytes in a step; this takes %.3f s, %.0f %% of it beside "
+               "computation\n",
+               comm_size(b->mesh.world), comm_name(b->mesh.world), timer->sent, r->comm_s, 100 * r->comm_hidden);
     g_autofree char *taken = text_bytes(r->taken), *planned = text_bytes(r->planned);
     if (r->planned > 0)
         printf("memory       %s of the GPU, %s planned\n", taken, planned);
 }
 
-static bool write_trace(Bench *b, GError **error)
+/* Traces a step on all ranks; rank 0 writes it. */
+static bool make_trace(Bench *b, GError **error)
 {
     Profile events = { 0 };
+    TraceRanks ranks = { 0 };
+    const bool several = b->config.parallel.mesh != NULL;
+    if (several)
+        trace_ranks_begin(&ranks, &b->mesh);
     step_timer_trace(&b->timer, &events);
-    bool written = trace_write(trace, &events, NULL, error);
+    bool done = !several || trace_ranks_end(&ranks, error);
+    if (done && (!several || comm_rank(b->mesh.world) == 0))
+        done = trace_write(trace, &events, &ranks, error);
+    trace_ranks_clear(&ranks);
     profile_clear(&events);
-    return written;
+    return done;
 }
 
-static bool measure(Bench *b, GError **error)
+static bool print(const Bench *b, GError **error)
 {
-    if ((trace && !trace_check(trace, error)) || !step_timer_open(&b->timer, &b->config, error))
+    if (as_json)
+        return print_json(b, error);
+    print_text(b);
+    if (profile)
+        bench_print_profile(&b->profile, b->times.profiled_s);
+    return true;
+}
+
+static bool time_rank(Bench *b, GError **error)
+{
+    if (!step_timer_open(&b->timer, &b->config, error) || !mesh_check(&b->mesh, error))
         return false;
+    if (*b->timer.dev->gpu.name && comm_size(b->mesh.world) > 1)
+        return fail_user(error, "several ranks are not supported on GPUs yet: set train.device=cpu, or use one rank");
     step_timer_run(&b->timer, seconds, profile ? &b->profile : NULL, &b->times);
-    return trace == NULL || write_trace(b, error);
+    return mesh_check(&b->mesh, error) && (trace == NULL || make_trace(b, error)) &&
+           (comm_rank(b->mesh.world) > 0 || print(b, error));
+}
+
+/* One rank, from start to end. What ends it on one rank ends it on all. */
+static bool run_rank(const Config *config, Comm *ranks, GError **error)
+{
+    Bench b = { .config = *config };
+    GError *problem = NULL;
+    bool done = mesh_open(&b.mesh, ranks, comm_size(ranks) > 1 ? (int)config->parallel.tensor : 1, 1, &problem);
+    if (done && comm_size(ranks) > 1)
+        b.config.parallel.mesh = &b.mesh;
+    done = done && time_rank(&b, &problem);
+    if (problem)
+        mesh_abort(&b.mesh, problem->message);
+    step_timer_clear(&b.timer);
+    mesh_close(&b.mesh);
+    if (problem)
+        g_propagate_error(error, problem);
+    return done;
+}
+
+typedef struct BenchRanks {
+    const Config *config;
+    GError **errors; /* (ranks) */
+} BenchRanks;
+
+static void run_thread(Comm *ranks, void *context)
+{
+    const BenchRanks *all = context;
+    launch_place(ranks);
+    run_rank(all->config, ranks, &all->errors[comm_rank(ranks)]);
+}
+
+static bool run_threads(const Config *config, GError **error)
+{
+    const int n = (int)config->parallel.ranks;
+    g_autofree GError **errors = g_new0(GError *, n);
+    BenchRanks all = { config, errors };
+    comm_run_threads(n, config->parallel.timeout.value, run_thread, &all);
+    GError *first = NULL;
+    for (int r = n - 1; r >= 0; r--)
+        if (errors[r]) {
+            g_clear_error(&first);
+            first = errors[r];
+        }
+    if (first)
+        g_propagate_error(error, first);
+    return first == NULL;
+}
+
+static bool measure(const Config *config, GError **error)
+{
+    Comm *world = NULL;
+    if ((trace && !trace_check(trace, error)) || !config_check_layout(config, config_ranks(config), error) ||
+        !launch_world(config, &world, error))
+        return false;
+    if (config->parallel.pipeline > 1)
+        return fail_user(error, "loam bench step times steps of all blocks: leave out parallel.pipeline");
+    return comm_size(world) == 1 && config->parallel.ranks > 1 ? run_threads(config, error)
+                                                               : run_rank(config, world, error);
 }
 
 bool bench_step(int argc, char **argv, GError **error)
@@ -123,15 +209,6 @@ bool bench_step(int argc, char **argv, GError **error)
         return fail_user(error, "no configuration given; usage: " USAGE);
     if (!(seconds >= 0 && seconds <= 3600))
         return fail_user(error, "--seconds is %g, want seconds, up to 3600", seconds);
-    Bench b = { 0 };
-    bool done = config_load_run(&b.config, argv[1], argv + 2, argc - 2, error) && measure(&b, error);
-    if (done && as_json)
-        done = print_json(&b, error);
-    else if (done)
-        print_text(&b);
-    if (done && profile && !as_json)
-        bench_print_profile(&b.profile, b.times.profiled_s);
-    step_timer_clear(&b.timer);
-    config_clear(&b.config);
-    return done;
+    g_auto(Config) config = { 0 };
+    return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && measure(&config, error);
 }
