@@ -5,22 +5,9 @@ make_dataset
 . tests/cli/ranks.sh
 make_tasks
 
-# pipeline_row RANKS PIPELINE TENSOR ZERO MICROBATCHES RECOMPUTE MODEL OPTIMIZER OPTION…
-pipeline_row() {
-    local ranks=$1 pipeline=$2 tensor=$3 zero=$4 micro=$5 recompute=$6 model=$7 optimizer=$8
-    local name="$model-$optimizer-$ranks-pipeline$pipeline-tensor$tensor-zero$zero-$micro-$recompute"
-    shift 8
-    set -- train.length="${steps:-12} steps" train.batch='8 samples' train.micro_batch="$micro samples" train.recompute="$recompute" \
-        train.precision=f32 optim.name="$optimizer" optim.min_dim_factored=16 train.save_every=0 train.eval_every=6 "$@"
-    rank_run "$name" "$model" "$ranks" "$zero" parallel.pipeline="$pipeline" parallel.tensor="$tensor" parallel.check_every=5 "$@"
-    rank_run one "$model" 1 0 "$@"
-    near "$work/one" "$work/$name"
-    rm -r "$work/$name" "$work/one"
-}
-
 while read -r row; do
     # shellcheck disable=SC2086
-    pipeline_row $row
+    layout_row $row
 done <<'ROWS'
 2 2 1 0 2 none gpt adamw
 2 2 1 0 8 none t5 adamw
@@ -29,6 +16,7 @@ done <<'ROWS'
 4 2 1 1 2 none bert adamw
 4 2 1 3 1 none gpt adafactor
 8 2 2 2 1 block t5 adamw
+6 2 1 3 1 none t5 adamw
 2 2 1 0 4 none classifier adamw train.scores=false
 2 2 1 0 2 none lora adamw
 5 5 1 0 1 none t5 adafactor model.rel_per_block=true

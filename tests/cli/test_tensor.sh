@@ -5,35 +5,21 @@ make_dataset
 . tests/cli/ranks.sh
 make_tasks
 
-# tensor_row RANKS TENSOR ZERO ACCUMULATE RECOMPUTE PRECISION MODEL OPTIMIZER OPTION…
-tensor_row() {
-    local ranks=$1 tensor=$2 zero=$3 accumulate=$4 recompute=$5 precision=$6 model=$7 optimizer=$8 micro='8 samples'
-    local name="$model-$optimizer-$precision-$ranks-tensor$tensor-zero$zero-$accumulate-$recompute"
-    shift 8
-    [ "$accumulate" = no ] || micro='2 samples'
-    set -- train.length="${steps:-12} steps" train.batch='8 samples' train.micro_batch="$micro" train.recompute="$recompute" \
-        train.precision="$precision" optim.name="$optimizer" optim.min_dim_factored=16 train.save_every=0 train.eval_every=6 "$@"
-    rank_run "$name" "$model" "$ranks" "$zero" parallel.tensor="$tensor" parallel.check_every=5 "$@"
-    rank_run one "$model" 1 0 "$@"
-    near "$work/one" "$work/$name"
-    rm -r "$work/$name" "$work/one"
-}
-
 while read -r row; do
     # shellcheck disable=SC2086
-    tensor_row $row
+    layout_row $row
 done <<'ROWS'
-2 2 0 no none f32 gpt adamw
-2 2 0 yes block f32 t5 adafactor
-4 2 1 no block f32 t5 adamw_rms
-4 2 3 yes none f32 bert adamw
-2 2 0 no none f32 classifier adafactor
-4 4 0 no none f32 gpt adafactor model.heads=4 model.head_dim=8
-4 2 2 no none f32 lora adamw
-2 2 0 no none f32 answers adamw
-2 2 0 yes none f32 bert adamw model.position=relative_key_query model.heads=4 model.head_dim=8
-4 4 0 no block f32 gpt adamw model.position=alibi model.heads=8 model.head_dim=4 model.bias=true model.gated=true
-2 2 0 no none f32 gpt adafactor model.position=rotary model.heads=8 model.kv_heads=2 model.head_dim=8
+2 1 2 0 8 none gpt adamw
+2 1 2 0 2 block t5 adafactor
+4 1 2 1 8 block t5 adamw_rms
+4 1 2 3 2 none bert adamw
+2 1 2 0 8 none classifier adafactor
+4 1 4 0 8 none gpt adafactor model.heads=4 model.head_dim=8
+4 1 2 2 8 none lora adamw
+2 1 2 0 8 none answers adamw
+2 1 2 0 2 none bert adamw model.position=relative_key_query model.heads=4 model.head_dim=8
+4 1 4 0 8 block gpt adamw model.position=alibi model.heads=8 model.head_dim=4 model.bias=true model.gated=true
+2 1 2 0 8 none gpt adafactor model.position=rotary model.heads=8 model.kv_heads=2 model.head_dim=8
 ROWS
 
 # Layouts that cannot be: one line that says what would be right.

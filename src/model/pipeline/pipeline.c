@@ -5,6 +5,8 @@
 #include "device/profile.h"
 #include "model/transformer/transformer.h"
 
+#include <math.h>
+
 int64_t model_sent_bytes(const Model *model)
 {
     return params_sent_bytes(model->params) + model->pipeline_sent;
@@ -92,17 +94,38 @@ void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
         backward(model, 0);
 }
 
-void model_passes(Model *model, const Batch *const *batches, int n, const ModelLoss *loss)
+/* A loss whose gradients are 0: the mean over infinitely many targets. */
+static ModelLoss without_effect(const ModelLoss *loss)
+{
+    ModelLoss nothing = *loss;
+    for (int h = 0; h < HEAD_COUNT; h++)
+        nothing.n_targets[h] = INFINITY;
+    return nothing;
+}
+
+static void forget_sums(Model *model)
+{
+    op_fill(model->dev, model->sums, 0);
+    model->class_rows = 0;
+}
+
+void model_passes(Model *model, const Batch *const *batches, int n, int n_empty, const ModelLoss *loss)
 {
     const Pipeline *pipeline = &model->pipeline;
-    int n_slots = model->work.n_slots;
-    g_autofree PipelinePass *passes = g_new(PipelinePass, 2 * n);
+    int n_slots = model->work.n_slots, all = n + n_empty;
+    g_autofree PipelinePass *passes = g_new(PipelinePass, 2 * all);
+    const ModelLoss nothing = without_effect(loss);
     CHECK(loss->grad, "passes without gradients have no schedule");
-    pipeline_schedule(passes, pipeline->rank, MAX(pipeline->size, 1), n);
-    for (const PipelinePass *pass = passes; pass < passes + 2 * n; pass++) {
+    pipeline_schedule(passes, pipeline->rank, MAX(pipeline->size, 1), all);
+    for (const PipelinePass *pass = passes; pass < passes + 2 * all; pass++) {
+        int m = pass->microbatch, slot = m % n_slots;
         if (pass->backward)
-            backward(model, pass->microbatch % n_slots);
+            backward(model, slot);
+        else if (m < n_empty)
+            forward(model, slot, batches[0], &nothing);
         else
-            forward(model, pass->microbatch % n_slots, batches[pass->microbatch], loss);
+            forward(model, slot, batches[m - n_empty], loss);
+        if (!pass->backward && m == n_empty - 1)
+            forget_sums(model);
     }
 }

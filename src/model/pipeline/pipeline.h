@@ -32,8 +32,11 @@ void pipeline_schedule(PipelinePass *passes, int rank, int size, int n);
 /* Sets ParamSpec.tie of the n parameters of the pipeline's stage, which are ordered by bucket. */
 void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, const Pipeline *pipeline);
 
-/* Trains on n microbatches as model_pass would on each, in the order of pipeline_schedule. loss->grad must be set. */
-void model_passes(Model *model, const Batch *const *batches, int n, const ModelLoss *loss);
+/* Trains on n microbatches as model_pass would on each, in the order of pipeline_schedule. loss->grad must be set.
+ * Before them come n_empty passes over batches[0] whose losses are forgotten and whose gradients are 0: as many as a
+ * data-parallel rank has fewer microbatches than others, since such ranks exchange weights and gradients in every pass.
+ */
+void model_passes(Model *model, const Batch *const *batches, int n, int n_empty, const ModelLoss *loss);
 /* After the last microbatch of a step: the gradients of parameters that several stages have become their sums over
  * these stages, added in the order of the stages, with the same bits in each; then their reduction over data-parallel
  * ranks starts. Does nothing without a pipeline. */

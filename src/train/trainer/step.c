@@ -63,6 +63,8 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
  * mean over infinitely many targets, are 0. */
 static void run_empty(Trainer *t)
 {
+    if (comm_size(t->mesh.pipeline) > 1) /* model_passes makes them, in the order of the other passes */
+        return;
     ModelLoss nothing = t->loss;
     LossSums unused = { 0 };
     for (int h = 0; h < HEAD_COUNT; h++)
@@ -78,7 +80,7 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 {
     if (comm_size(t->mesh.pipeline) > 1) {
         fault_point("microbatch");
-        model_passes(t->model, t->batch, (int)t->accum, &t->loss);
+        model_passes(t->model, t->batch, (int)t->accum, (int)t->empty, &t->loss);
         return true;
     }
     double start = clock_seconds();
