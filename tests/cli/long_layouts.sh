@@ -6,7 +6,7 @@ make_dataset
 make_tasks
 steps=20
 deep='model.heads=8 model.head_dim=4'
-for ranks in 2 3 4 6 8; do
+for ranks in ${LAYOUT_RANKS:-2 3 4 6 8}; do
     for tensor in 1 2 4 8; do
         for pipeline in 1 2 3 4; do
             [ $((ranks % (tensor * pipeline))) = 0 ] && [ $((tensor * pipeline)) -gt 1 ] || continue
