@@ -1,9 +1,17 @@
 /* fault.h: kills or stops the process at an exact point, for tests. With LOAM_FAULT=POINT:N or POINT:N:SIGNAL in the
  * environment the process sends itself SIGNAL (KILL by default, TERM, INT or STOP) when it reaches POINT for the N-th
- * time. The points are: each system call of base/file.c, before it is made ("open", "write", "fsync", "close",
- * "truncate", "rename", "unlink", "mkdir", "rmdir", "symlink", or "io" for any of these); the beginning of a part of a
- * run ("step", "microbatch", "evaluation", "save"); and "log", before a line is written to the log file. */
+ * time; with @RANK at the end (step:5@1, step:5:STOP@1) only passes of that rank count. The points are: each system
+ * call of base/file.c, before it is made ("open", "write", "fsync", "close", "truncate", "rename", "unlink", "mkdir",
+ * "rmdir", "symlink", or "io" for any of these); the beginning of a part of a run ("step", "microbatch", "evaluation",
+ * "save"); and "log", before a line is written to the log file. Two more points damage numbers instead of sending a
+ * signal, once per step: "nan" makes the losses of this rank NaN, "flip" changes one of its weights. */
 #pragma once
+
+#include <stdbool.h>
 
 /* Sends the signal if LOAM_FAULT names this point and this is its N-th time; otherwise does nothing. */
 void fault_point(const char *name);
+/* True if LOAM_FAULT names this point and this is its N-th time. */
+bool fault_due(const char *name);
+/* Says which rank of a run the calling thread is; threads that never call it count as no rank. */
+void fault_set_rank(int rank);

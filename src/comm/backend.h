@@ -27,6 +27,7 @@ struct Comm {
     const CommBackend *backend; /* NULL means that the group has one rank */
     void *impl;                 /* private data of the backend */
     int rank, size;
+    int *numbers;     /* (size) comm_number of each rank; NULL in a group of all ranks */
     double timeout_s; /* seconds to wait for other ranks; 0 means no limit */
     CommQueue *queue; /* queued collectives and the group's thread */
     Monitor monitor;  /* protects `failure`, `lost`, `counts` and `events` */

@@ -30,6 +30,7 @@ void comm_close(Comm *comm)
     monitor_clear(&comm->monitor);
     g_clear_pointer(&comm->events, g_array_unref);
     g_free(comm->failure);
+    g_free(comm->numbers);
     g_free(comm);
 }
 
@@ -101,7 +102,18 @@ Comm *comm_split(Comm *comm, int color)
     void *impl = comm->backend->split(comm, members, n, rank);
     if (n == 1)
         return comm_self();
-    return impl ? comm_new(comm->backend, impl, rank, n, comm->timeout_s) : NULL;
+    if (impl == NULL)
+        return NULL;
+    Comm *group = comm_new(comm->backend, impl, rank, n, comm->timeout_s);
+    group->numbers = g_new(int, n);
+    for (int r = 0; r < n; r++)
+        group->numbers[r] = comm_number(comm, members[r]);
+    return group;
+}
+
+int comm_number(const Comm *comm, int rank)
+{
+    return comm->numbers ? comm->numbers[rank] : rank;
 }
 
 int64_t comm_start(int64_t n, int size, int rank)

@@ -106,8 +106,10 @@ bool comm_agree(Comm *comm, bool done, GError **error);
 
 /* It is a machine's error if the group has failed; the message says which rank failed, and why. */
 bool comm_check(Comm *comm, GError **error);
-/* The rank that did not answer in time; -1 means that there is none. */
+/* The number (comm_number) of the rank that did not answer in time; -1 means that there is none. */
 int comm_lost(Comm *comm);
+/* The number of a rank of the group in the group of all ranks, from which comm_split made it. */
+int comm_number(const Comm *comm, int rank);
 /* Makes the group fail on all ranks, for the reason `why`. Ranks that wait stop waiting. */
 void comm_abort(Comm *comm, const char *why);
 

@@ -44,5 +44,5 @@ int comm_lost(Comm *comm)
     monitor_enter(&comm->monitor);
     int lost = comm->lost;
     monitor_leave(&comm->monitor);
-    return lost;
+    return lost < 0 ? lost : comm_number(comm, lost);
 }

@@ -56,6 +56,16 @@ bool mesh_check(const Mesh *mesh, GError **error)
     return whole;
 }
 
+int mesh_lost(const Mesh *mesh)
+{
+    Comm *groups[GROUPS];
+    int lost = comm_lost(mesh->world);
+    list_groups(mesh, groups);
+    for (int i = 0; lost < 0 && i < GROUPS; i++)
+        lost = comm_lost(groups[i]);
+    return lost;
+}
+
 void mesh_abort(const Mesh *mesh, const char *why)
 {
     Comm *groups[GROUPS];

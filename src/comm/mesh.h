@@ -29,6 +29,8 @@ bool mesh_open(Mesh *mesh, Comm *world, int tensor, int pipeline, GError **error
 void mesh_close(Mesh *mesh);
 /* It is a machine's error if one of the groups has failed (comm_check). */
 bool mesh_check(const Mesh *mesh, GError **error);
+/* The number of the rank that did not answer one of the groups in time (comm_lost); -1 means that there is none. */
+int mesh_lost(const Mesh *mesh);
 /* Makes all groups fail for the reason `why` (comm_abort). */
 void mesh_abort(const Mesh *mesh, const char *why);
 /* Seconds that this rank has spent in comm_wait, over all groups. */

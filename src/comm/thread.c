@@ -75,8 +75,8 @@ static void fail_late(const Comm *comm, ThreadGroup *group)
     int missing = 0;
     while (missing < group->size - 1 && group->here[missing])
         missing++;
-    g_autofree char *why =
-        g_strdup_printf("rank %d did not join the others within %g s (parallel.timeout)", missing, comm->timeout_s);
+    g_autofree char *why = g_strdup_printf("rank %d did not join the others within %g s (parallel.timeout)",
+                                           comm_number(comm, missing), comm->timeout_s);
     fail_group(group, missing, why);
 }
 
@@ -173,8 +173,9 @@ static bool wait_box(Comm *comm, const Mailbox *box, bool empty, int peer)
     double end = deadline(comm);
     while (!group->failure && (box->offered == NULL) != empty)
         if (!monitor_wait_until(&group->monitor, end) && (box->offered == NULL) != empty) {
-            g_autofree char *why = g_strdup_printf("rank %d: no message with rank %d within %g s (parallel.timeout)",
-                                                   comm->rank, peer, comm->timeout_s);
+            g_autofree char *why =
+                g_strdup_printf("rank %d: no message with rank %d within %g s (parallel.timeout)",
+                                comm_number(comm, comm->rank), comm_number(comm, peer), comm->timeout_s);
             fail_group(group, peer, why);
         }
     return (box->offered == NULL) == empty || comm_fail(comm, group->lost, "%s", group->failure);

@@ -28,6 +28,8 @@ struct MpiGroup {
     int n_requests, room;
 };
 
+enum { LOST_STATUS = 2 }; /* exit status if a rank does not answer */
+
 static int groups; /* number of open groups */
 
 static bool fail(MpiFailure *failure, int code, int rank)
@@ -234,14 +236,20 @@ static MpiGroup *split(MpiGroup *group, int color, MpiFailure *failure)
     return NULL;
 }
 
-static void close_group(MpiGroup *group)
+static void close_group(MpiGroup *group, bool lost)
 {
+    static bool incomplete; /* a rank of some group does not answer */
+    incomplete |= lost;
     MPI_Comm_free(&group->comm);
     MPI_Comm_free(&group->aborts);
     free(group->requests);
     free(group->peers);
     free(group);
-    if (--groups == 0)
+    if (--groups > 0)
+        return;
+    if (incomplete)
+        MPI_Abort(MPI_COMM_WORLD, LOST_STATUS);
+    else
         MPI_Finalize();
 }
 

@@ -33,7 +33,9 @@ typedef struct MpiLibrary {
     /* Starts MPI, at most once per process, and returns the group of all ranks. On failure returns NULL and sets
      * *failure. */
     MpiGroup *(*open)(int *rank, int *n_ranks, MpiFailure *failure);
-    void (*close)(MpiGroup *group); /* closing the last group ends MPI */
+    /* Closing the last group ends MPI. lost: a rank does not answer; then the last call ends this process with status
+     * 2, and the launcher ends the others, since MPI's own end would wait for that rank. */
+    void (*close)(MpiGroup *group, bool lost);
     /* Makes groups of the ranks of `group` that pass the same color; every rank of `group` calls it and gets its own
      * new group. */
     MpiGroup *(*split)(MpiGroup *group, int color, MpiFailure *failure);

@@ -27,7 +27,7 @@ static bool fail_mpi(Comm *comm, const MpiFailure *failure)
 {
     if (failure->timeout)
         return comm_fail(comm, failure->rank, "rank %d did not answer rank %d within %g s (parallel.timeout)",
-                         failure->rank, comm->rank, comm->timeout_s);
+                         comm_number(comm, failure->rank), comm_number(comm, comm->rank), comm->timeout_s);
     if (failure->rank < 0)
         return comm_fail(comm, -1, "MPI: %s", failure->why);
     return comm_fail(comm, -1, "%s", failure->why);
@@ -136,7 +136,7 @@ static MpiImpl *impl_new(MpiGroup *group, int size)
 static void mpi_close(Comm *comm)
 {
     MpiImpl *impl = comm->impl;
-    library->close(impl->group);
+    library->close(impl->group, comm_lost(comm) >= 0);
     g_free(impl->send);
     g_free(impl->receive);
     g_free(impl->stage);
@@ -151,7 +151,7 @@ static void *mpi_split(Comm *comm, const int *members, int n, int rank)
     (void)rank;
     MpiGroup *group = library->split(impl->group, members[0], &failure);
     if (group && n == 1)
-        library->close(group);
+        library->close(group, false);
     else if (group)
         return impl_new(group, n);
     else
@@ -237,7 +237,7 @@ Comm *comm_open_mpi(int size, double timeout_s, GError **error)
                      "the launcher says that there are %d ranks, and %s sees %d: it was started by another MPI's "
                      "mpirun, or by srun without --mpi=pmix",
                      size, library->name(), n);
-        library->close(group);
+        library->close(group, false);
         return NULL;
     }
     if (n > 1)

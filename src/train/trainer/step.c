@@ -149,6 +149,8 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
     profile_begin(t->dev, "update", -1);
     grads_norm_begin(model_params(t->model));
     model_take_sums(t->model, &stats->sums);
+    if (fault_due("nan"))
+        stats->sums.head[loss_sums_main(&stats->sums)].loss = NAN;
     ranks_sum_losses(t, &stats->sums);
     stats->norm = grads_norm(model_params(t->model)) / stats->loss_scale;
     stats->updated = isfinite(stats->norm) && loss_sums_finite(&stats->sums);
@@ -164,11 +166,21 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
     return whole;
 }
 
+/* For tests: one weight of this rank becomes another number, as by faulty memory. */
+static void flip_weight(Trainer *t)
+{
+    const Box first = { { 0, 0 }, { 1, 1 } };
+    const float wrong = 1;
+    if (fault_due("flip"))
+        params_write(model_params(t->model), 0, &first, DT_F32, &wrong);
+}
+
 static bool make_step(Trainer *t, StepStats *stats, GError **error)
 {
     *stats = (StepStats){ 0 };
     pulse_at(t->pulse, t->state.attempts + 1, 0, "data");
     fault_point("step");
+    flip_weight(t);
     profile_begin(t->dev, "data", -1);
     double start = clock_seconds();
     bool borrowed = borrow_batches(t, stats, error);

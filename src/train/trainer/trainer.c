@@ -1,7 +1,9 @@
 #include "train/trainer/trainer.h"
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/log.h"
+#include "train/heartbeat.h"
 #include "train/launch.h"
 #include "train/trace.h"
 #include "train/trainer/spike.h"
@@ -323,6 +325,18 @@ static void end_hooks(Trainer *t, const GError *problem)
     t->hooks = NULL;
 }
 
+/* Adds to the message where the rank that did not answer was last seen: its host, step and phase. */
+static void name_lost(const Trainer *t, GError *problem)
+{
+    Heartbeat beat;
+    if (!heartbeat_read(t->config.run.dir, mesh_lost(&t->mesh), &beat))
+        return;
+    g_autofree char *place = heartbeat_describe(&beat, (double)g_get_real_time() / 1e6);
+    char *message = g_strdup_printf("%s; last seen: %s", problem->message, place);
+    g_free(problem->message);
+    problem->message = message;
+}
+
 /* One rank of the run, from start to end. What ends it on one rank ends it on all. */
 static bool run_rank(const Config *config, const char *trace, Comm *ranks, SharedData *shared, GError **error)
 {
@@ -336,13 +350,16 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
     GError *problem = NULL;
     const ParallelConfig *parallel = &config->parallel;
     t.config.parallel.mesh = &t.mesh;
+    fault_set_rank(comm_rank(ranks));
     bool done = mesh_open(&t.mesh, ranks, (int)parallel->tensor, (int)parallel->pipeline, &problem) &&
                 trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
         trainer_save_stopped(&t, &problem);
     else if (problem)
         ranks_abort(&t, problem);
-    if (problem && comm_lost(ranks) == 0 && comm_rank(ranks) == 1)
+    if (problem && mesh_lost(&t.mesh) >= 0)
+        name_lost(&t, problem);
+    if (problem && mesh_lost(&t.mesh) == 0 && comm_rank(ranks) == 1)
         log_set_rank(0, true); /* nobody else is left to tell it */
     if (problem)
         note_end(&t, problem->message);

@@ -1,0 +1,40 @@
+# What happens to a run when something happens to one of its ranks: numbers that are not finite, a weight that memory
+# spoiled, a process that is killed or stands still.
+. tests/cli/lib.sh "$1"
+make_dataset
+. tests/cli/ranks.sh
+run() { "$loam" train "$config" train.length='8 steps' train.eval_every=0 train.save_every='3 steps' train.precision=f32 "$@"; }
+
+# Losses of one rank are NaN: all ranks skip this step, and have the same weights afterwards.
+LOAM_FAULT=nan:5@1 run run.dir="$work/nan" parallel.ranks=3 parallel.check_every=1 2>"$work/err" || fail "nan: $(tail -n 3 "$work/err")"
+grep -q 'step 5 skipped: loss or gradient is not finite' "$work/err" || fail "nothing skipped: $(cat "$work/err")"
+[ "$(grep -c skipped "$work/err")" = 1 ] || fail "more than one step skipped: $(grep skipped "$work/err")"
+grep -q '"step":8,"updates":7,' "$work/nan/metrics.jsonl" || fail "updates: $(tail -n 2 "$work/nan/metrics.jsonl")"
+
+# A weight of one rank is another one: parallel.check_every finds it, names the rank, and the checkpoint of before stays.
+LOAM_FAULT=flip:5@2 expect 2 'step 6: rank 2 has other weights than rank 0' run run.dir="$work/flip" parallel.ranks=3 parallel.check_every=2
+[ "$(readlink "$work/flip/checkpoints/latest")" = step-00000003 ] || fail "latest: $(readlink "$work/flip/checkpoints/latest")"
+LOAM_FAULT=flip:5@3 expect 2 'rank 3 has other weights than rank 1' run run.dir="$work/flip2" parallel.ranks=4 parallel.tensor=2 parallel.check_every=2
+LOAM_FAULT=flip:5@1 expect 2 'stages 0 and 1 of a pipeline have other weights' run run.dir="$work/flip3" parallel.ranks=2 \
+    parallel.pipeline=2 parallel.check_every=2
+
+if ! command -v mpirun >/dev/null || [ ! -e "$(dirname "$loam")/loam-mpi.so" ]; then
+    echo "no mpirun, or no loam-mpi.so: ranks that are processes are not tried"
+    exit 0
+fi
+mpi=(mpirun --allow-run-as-root --oversubscribe --bind-to none -np 3 "$loam" train "$config" train.length='8 steps' train.eval_every=0
+    train.save_every='3 steps' train.precision=f32 parallel.timeout=2s)
+
+# A process is killed: mpirun ends the others. The next start says who was last seen where, and goes on.
+LOAM_FAULT=step:5:KILL@1 "${mpi[@]}" run.dir="$work/killed" >"$work/out" 2>"$work/err" && fail 'a run without rank 1 went on'
+run run.dir="$work/killed" parallel.ranks=2 2>"$work/err" || fail "after a kill: $(tail -n 3 "$work/err")"
+grep -q 'rank [0-2] on ' "$work/err" || fail "no last words: $(head -n 5 "$work/err")"
+grep -q '"step":8,' "$work/killed/metrics.jsonl" || fail 'it did not go on'
+
+# A process stands still: the others wait for parallel.timeout, name it, and end.
+status=0
+LOAM_FAULT=step:5:STOP@1 "${mpi[@]}" run.dir="$work/still" >"$work/out" 2>"$work/err" || status=$?
+pkill -KILL -f "run.dir=$work/still" || true
+[ "$status" = 2 ] || fail "status $status: $(tail -n 5 "$work/err")"
+grep -q "rank 1 did not.*last seen: rank 1 on .* step 5" "$work/err" || fail "rank 1 is not named: $(cat "$work/err")"
+grep "rank 1 did not" "$work/err"
