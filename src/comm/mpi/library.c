@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <time.h>
 
 enum {
@@ -28,7 +29,8 @@ struct MpiGroup {
     int n_requests, room;
 };
 
-enum { LOST_STATUS = 2 }; /* exit status if a rank does not answer */
+/* If a rank does not answer: the exit status; seconds that other ranks leave rank 0 to say so before they end it. */
+enum { LOST_STATUS = 2, LAST_WORDS_S = 3 };
 
 static int groups; /* number of open groups */
 
@@ -239,7 +241,9 @@ static MpiGroup *split(MpiGroup *group, int color, MpiFailure *failure)
 static void close_group(MpiGroup *group, bool lost)
 {
     static bool incomplete; /* a rank of some group does not answer */
+    int rank = 0;
     incomplete |= lost;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_free(&group->comm);
     MPI_Comm_free(&group->aborts);
     free(group->requests);
@@ -247,10 +251,13 @@ static void close_group(MpiGroup *group, bool lost)
     free(group);
     if (--groups > 0)
         return;
-    if (incomplete)
-        MPI_Abort(MPI_COMM_WORLD, LOST_STATUS);
-    else
+    if (!incomplete) {
         MPI_Finalize();
+        return;
+    }
+    if (rank > 0)
+        sleep(LAST_WORDS_S);
+    MPI_Abort(MPI_COMM_WORLD, LOST_STATUS);
 }
 
 static const char *name(void)
