@@ -289,7 +289,8 @@ Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
             arena_reset(arena, mark);
     }
     Dropout drop = final_dropout(stack, cx);
-    Tensor y = stack_final_norm(cx, pass->x[stack_blocks(stack)], &w, &pass->final_norm);
+    Tensor x = pass->x[stack_blocks(stack)];
+    Tensor y = stack->part.finishes ? stack_final_norm(cx, x, &w, &pass->final_norm) : x;
     if (drop.rate > 0)
         op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
     params_release(stack->params, stack->bucket);
