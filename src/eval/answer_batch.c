@@ -51,7 +51,8 @@ static bool add_inputs(AnswerBatch *batch, TaskEncoder *encoder, const TaskExamp
     return true;
 }
 
-/* An encoder's input ends with EOS; a decoder-only model leaves room for the longest answer. */
+/* The input of an encoder ends with EOS. The prompt of a decoder-only model has no EOS, and is shortened so that the
+ * longest answer fits after it. */
 bool answer_batch_add(AnswerBatch *batch, TaskEncoder *encoder, const Record *record, const TaskExample *example,
                       GError **error)
 {

@@ -8,7 +8,8 @@
 
 #define LENGTH_PENALTY 0.6
 
-/* A decoder-only model goes on from its prompt, often with a space that is not part of the answer. */
+/* Takes text and log-probability of a generated answer. White space at the start of a decoder-only model's answer only
+ * separates it from the prompt, and is removed. */
 static bool take_text(Model *model, const Tokenizer *tok, const Generation *generation, Answer *out, GError **error)
 {
     if (!isfinite(generation->logprob))

@@ -5,9 +5,10 @@
 #include "text/tokenizer.h"
 
 typedef struct AnswerOptions {
-    int64_t max_tokens;            /* limit on the tokens of an answer, EOS included */
-    int32_t beams;                 /* 1 means greedy decoding; more means beam search with T5X's length penalty 0.6 */
-    const struct Ranking *ranking; /* choose among its labels (rank.h) instead of generating; NULL means generate */
+    int64_t max_tokens; /* limit on the tokens of an answer, EOS included */
+    int32_t beams;      /* 1 means greedy decoding; more means beam search with T5X's length penalty 0.6 */
+    const struct Ranking
+        *ranking; /* the answer is one of these labels (rank.h); NULL means that the model generates it */
 } AnswerOptions;
 
 typedef struct Answer {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 typedef struct Hypothesis {
-    int32_t *ids; /* (max_tokens) without EOS */
+    int32_t *ids; /* (max_tokens) its tokens, without EOS */
     int64_t n;
     double logprob, score; /* -INFINITY marks an empty slot */
 } Hypothesis;
@@ -24,7 +24,7 @@ struct BeamSearch {
     Candidate *candidates;              /* (beams × n_candidates) */
 };
 
-/* Candidates per hypothesis: enough that `beams` of them remain when all that can end do end. */
+/* Candidates per hypothesis: enough that `beams` of them remain even if every EOS is among the candidates. */
 static int64_t n_candidates(const BeamOptions *options)
 {
     return MAX(2, 1 + options->eos.n) * (int64_t)options->beams;
@@ -83,7 +83,7 @@ static int by_logprob(const void *a, const void *b)
     return x->token - y->token;
 }
 
-/* Applies the repetition penalty to the tokens of a hypothesis and to those before it. */
+/* Applies the repetition penalty to the tokens of a hypothesis and of its prompt. */
 static void penalize(const BeamSearch *search, const Hypothesis *hypothesis, float *logits)
 {
     const BeamOptions *options = &search->options;

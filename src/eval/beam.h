@@ -8,14 +8,14 @@
 #include "model/special_tokens/special_tokens.h"
 
 typedef struct BeamOptions {
-    int32_t beams;
+    int32_t beams;             /* number of live hypotheses */
     double length_penalty;     /* alpha */
     double repetition_penalty; /* penalty on the tokens of the hypothesis and on those in `said`; 1 means none */
     const int32_t *said;       /* (n_said) ids of the prompt, which precede every hypothesis; borrowed */
     int64_t n_said;
-    int64_t max_tokens;
-    TokenList eos;
-    int64_t vocab; /* V */
+    int64_t max_tokens; /* limit on the tokens of a hypothesis, EOS included */
+    TokenList eos;      /* each of these ids ends a hypothesis */
+    int64_t vocab;      /* V */
 } BeamOptions;
 
 typedef struct BeamSearch BeamSearch;
@@ -31,6 +31,8 @@ bool beam_advance(BeamSearch *search, float *logits, int32_t *from, int32_t *tok
  * penalty. */
 bool beam_advance_top(BeamSearch *search, const int32_t *ids, const float *logits, const double *log_sums,
                       int32_t *from, int32_t *tokens);
+/* The k of beam_advance_top: enough tokens per hypothesis to find the next live ones, also if every EOS is among them.
+ */
 int32_t beam_top(const BeamOptions *options);
 /* The best n ≤ beams hypotheses, best first: finished ones, then those that reached max_tokens. Returns their number.
  * */

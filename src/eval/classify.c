@@ -7,15 +7,15 @@
 #include <math.h>
 #include <string.h>
 
-#define LONGEST 30 /* tokens of an answer, as Hugging Face's run_qa.py */
+#define LONGEST 30 /* most tokens of a span, as in run_qa.py of Hugging Face */
 
 struct Classify {
     Model *model;
     const Task *task;
     int64_t outputs;
-    bool by_token, none; /* logits of each token; "" may be the answer */
+    bool by_token, none; /* by_token: logits of each token; none: "" (no answer) is possible */
     Batch *batch;
-    float *logits;      /* of the batch */
+    float *logits;      /* logits of the batch */
     GPtrArray *targets; /* float *: destination of the logits of each sequence of the batch */
 };
 
@@ -53,7 +53,7 @@ void classify_close(Classify *classify)
 
 /* ---- logits ---- */
 
-/* Runs the sequences of the batch, and hands out their logits. */
+/* Classifies the sequences of the batch, and copies the logits of each to its destination. */
 static void flush(Classify *classify)
 {
     const TokenStream *stream = &classify->batch->enc;
@@ -93,7 +93,7 @@ static void add_sequence(Classify *classify, const TaskInputs *inputs, int32_t s
 
 /* ---- answers ---- */
 
-/* log softmax of n numbers `step` apart. */
+/* out (n) = log softmax of n numbers of x, which are `step` elements apart. */
 static void log_softmax(double *out, const float *x, int64_t n, int64_t step)
 {
     double max = (double)x[0], sum = 0;
@@ -114,7 +114,7 @@ static int64_t largest(const double *x, int64_t n)
     return best;
 }
 
-/* One of n; its probabilities go to `out`. */
+/* Index of the largest of n logits; *out receives the probabilities of all, and the log-probability of the largest. */
 static int64_t choose(const float *logits, int64_t n, Answer *out)
 {
     g_autofree double *logs = g_new(double, (gsize)n);
@@ -128,7 +128,8 @@ static int64_t choose(const float *logits, int64_t n, Answer *out)
     return best;
 }
 
-/* A word that was cut off has the class O, or the first. */
+/* Appends the most likely tag of each word to the answer. A word that did not fit in the input gets the tag O, or the
+ * first class if there is no O. */
 static void tag(const Classify *classify, const TaskInputs *inputs, const float *logits, Answer *out)
 {
     const char *labels = model_config(classify->model)->labels;
@@ -151,10 +152,11 @@ static void tag(const Classify *classify, const TaskInputs *inputs, const float 
 
 typedef struct Span {
     double score, logprob;
-    uint32_t from, to; /* bytes of the text */
+    uint32_t from, to; /* the span: bytes [from, to) of the text */
 } Span;
 
-/* The best span of a window; returns the score of no answer, which is that of token 0. */
+/* Replaces *best if sequence s, a window of the text, has a span with a higher score. Returns the score of "no answer",
+ * which is the score of the span of token 0 (CLS). */
 static double find_span(const TaskInputs *inputs, int32_t s, const float *logits, Span *best)
 {
     const int32_t first = g_array_index(inputs->cu, int32_t, s), n = g_array_index(inputs->cu, int32_t, s + 1) - first;

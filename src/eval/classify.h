@@ -9,8 +9,8 @@ typedef struct Classify Classify;
  * Classify. */
 Classify *classify_open(Model *model, const Task *task, int64_t length, GError **error);
 void classify_close(Classify *classify);
-/* out (n): for each example, as text, the name of the class, the value, the tags separated by spaces, the span ("" for
- * none) or the number of the choice; its log-probability; and the probabilities of all classes or choices. Free each
- * with answer_clear. */
+/* Answers n examples. out (n): the answer's text is the name of the class, the value, the tags separated by spaces, the
+ * span ("" means no answer) or the number of the choice; with its log-probability, and the probabilities of all classes
+ * or choices. Free each with answer_clear. */
 bool classify_run(Classify *classify, const TaskExample *examples, const TaskInputs *inputs, int32_t n, Answer *out,
                   GError **error);

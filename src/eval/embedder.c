@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define ROW_TEXTS   64 /* most texts in the tokens of one text of full length */
+#define ROW_TEXTS   64 /* limit on the texts of a batch, per text of full length */
 #define MOST_TOKENS (1 << 20)
 
 const char *const pooling_names[] = { "mean", "first", "pooler", "none", NULL };

@@ -42,7 +42,7 @@ static bool choose_token(Writer *writer, float *logits, int64_t vocab, const Gen
     return write_token(writer, *token, (double)logits[*token] - sampler_log_sum(logits, vocab), &options->eos);
 }
 
-/* One step of all `rows` answers; returns how many of them end. */
+/* Runs one decoding step of all `rows` answers; returns how many of them end. */
 static int32_t write_step(Decoder *decoder, Writer *writers, int32_t rows, int64_t vocab,
                           const GenerateOptions *options, int32_t *tokens)
 {
@@ -88,7 +88,7 @@ static void write_all(Decoder *decoder, const Model *model, const Prompts *promp
         g_clear_pointer(&writers[r].said, g_array_unref);
 }
 
-/* The next step of a search: `first` is its first sequence. */
+/* Advances the beam search of one prompt by one token. first: index of its first sequence in the decoder. */
 static bool advance_one(BeamSearch *search, const BeamOptions *options, float *logits, const TopTokens *top,
                         int32_t first, int32_t *from, int32_t *tokens)
 {
@@ -98,7 +98,7 @@ static bool advance_one(BeamSearch *search, const BeamOptions *options, float *l
                             from, tokens);
 }
 
-/* Feeds the tokens, and gives every search that is not over what follows them; false when all are over. */
+/* Runs one decoding step and advances every search that is not over; false if all are over. */
 static bool advance_all(Decoder *decoder, BeamSearch **searches, bool *over, int32_t n, const BeamOptions *options,
                         int32_t *from, int32_t *tokens)
 {
@@ -150,7 +150,7 @@ int64_t generate_most_tokens(const ModelConfig *config, int64_t n_prompt, int64_
     return model_config_bounds_length(config) ? MAX(MIN(max_tokens, config->max_positions - before), 1) : max_tokens;
 }
 
-/* Answers to prompts whose answers have the same limit, options->max_tokens. */
+/* Generates answers to prompts that all have the same limit, options->max_tokens. */
 static bool generate_alike(Model *model, const Prompts *prompts, int64_t first_prompt, const GenerateOptions *options,
                            Generation *out, GError **error)
 {

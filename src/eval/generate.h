@@ -13,7 +13,7 @@ typedef struct GenerateOptions {
     double length_penalty; /* alpha of beam search (beam.h), ≥ 0 */
     int32_t n;             /* answers per prompt: samples, or the best n ≤ beams hypotheses */
     int64_t max_tokens;    /* limit on the tokens of an answer, EOS included */
-    uint64_t seed;
+    uint64_t seed;         /* seed of the sampling */
     TokenList eos;         /* each of these ids ends an answer; an empty list means that only max_tokens ends it */
     int32_t decoder_start; /* first input token of the decoder of an encoder-decoder */
 } GenerateOptions;

@@ -10,13 +10,13 @@ typedef struct Walk {
     Loader *loader;
     HeldoutStopFn stop;
     int64_t micro;          /* most samples of a batch */
-    int64_t first, n, done; /* samples to read: first … first + n - 1; read so far */
-    int64_t longest;        /* samples of the longest part */
-    Batch *batch;           /* the one that was read last */
+    int64_t first, n, done; /* samples first … first + n - 1 are read; `done` of them were read so far */
+    int64_t longest;        /* number of samples of the largest part */
+    Batch *batch;           /* the batch that was read last */
     bool failed;
 } Walk;
 
-/* n 0 means all samples of an epoch; `part` says which of the n. */
+/* Iterator over a part of the first n samples; n 0 means all samples of the epoch. */
 static Walk walk_open(Loader *loader, int64_t n, int64_t micro, HeldoutPart part, HeldoutStopFn stop)
 {
     int64_t all = loader_epoch_samples(loader), of = MAX(part.of, 1);
@@ -50,8 +50,8 @@ static bool walk_close(Walk *walk)
     return !walk->failed;
 }
 
-/* Repeats a batch, and forgets its losses, as often as the longest part has more batches than this one: ranks that
- * gather weights from each other make equally many passes. */
+/* Ranks that gather weights from each other must run equally many passes: repeats a batch without using its losses,
+ * once for each batch that the largest part has more than this one. */
 static bool pass_empty(Walk *walk, Model *model, HeldoutPart part, GError **error)
 {
     const ModelLoss plain = { 0 };

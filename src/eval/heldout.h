@@ -6,8 +6,8 @@
 #include "model/model.h"
 
 typedef struct HeldoutSet {
-    char *name;        /* NULL means that data.valid gives no name */
-    char *path_prefix; /* of the dataset's files */
+    char *name;        /* name of the set in the metrics; NULL means that data.valid gives none */
+    char *path_prefix; /* path prefix of the dataset's files */
     Loader *loader;
 } HeldoutSet;
 

@@ -9,7 +9,7 @@
 #include <xxhash.h>
 
 #define MOST_LABELS  100
-#define SIDE_BY_SIDE 64 /* sequences, prompts × labels, that are scored at once, unless one prompt has more labels */
+#define SIDE_BY_SIDE 64 /* sequences (prompts × labels) that are scored at once; more if one prompt has more labels */
 
 int rank_find(const char *name)
 {
@@ -27,7 +27,7 @@ static int by_text(gconstpointer a, gconstpointer b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Appends the right answers of the file that `labels` lacks, until there are too many. */
+/* Appends the distinct right answers of the file to `labels`; stops when there are too many. */
 static bool collect(const Task *task, const TaskConfig *config, const TaskFile *file, GPtrArray *labels, GError **error)
 {
     TaskReader *reader = task_reader_open(task, config, file, false, error);
@@ -73,8 +73,8 @@ struct Ranking {
     char **names;
     GArray *ids;      /* int32_t: the tokens of all labels, one label after another */
     GArray *cu;       /* int32_t: (labels + 1) cumulative lengths */
-    int64_t longest;  /* tokens of a label */
-    double *divisors; /* (labels) of the log-probabilities */
+    int64_t longest;  /* number of tokens of the longest label */
+    double *divisors; /* (labels) the log-probability of each label is divided by this */
 };
 
 static bool add_label(Ranking *ranking, const Tokenizer *tok, guint index, GError **error)
@@ -155,7 +155,7 @@ char *const *ranking_labels(const Ranking *ranking)
 /* ---- scores ---- */
 
 /* Appends tokens[r] to each sequence, adds the log-probabilities of token number `step` of the labels, and makes these
- * the next tokens. Sequence r is of label r mod n_labels. */
+ * the next tokens. Sequence r belongs to label r mod n_labels. */
 static void score_step(Decoder *decoder, const Ranking *ranking, int64_t vocab, int32_t sequences, int32_t step,
                        int32_t *tokens, double *logprobs)
 {
@@ -185,7 +185,7 @@ static void choose(const Ranking *ranking, const double *logprobs, Answer *out)
                      .label_logprobs = g_memdup2(logprobs, n * sizeof *logprobs) };
 }
 
-/* Ranks for prompts that are scored at once. */
+/* Ranks the labels for prompts that are scored in one batch. */
 static bool rank_some(Model *model, const Prompts *prompts, const Ranking *ranking, Answer *out, GError **error)
 {
     const int32_t n_labels = (int32_t)ranking->cu->len - 1, sequences = prompts->n * n_labels;

@@ -8,7 +8,7 @@
 
 struct Scorer {
     Model *model;
-    Batch *batch; /* room for one pair; NULL before the first */
+    Batch *batch; /* batch for one pair of input and target; NULL before the first pair */
     int32_t enc_len, dec_len;
 };
 
@@ -25,8 +25,8 @@ void scorer_close(Scorer *scorer)
     g_free(scorer);
 }
 
-/* Rounds a length up to a power of two, so that buffers are seldom reallocated, but not above the longest sequence of
- * the model, if n is not. */
+/* Rounds a length n up to a power of two, so that buffers are seldom reallocated, but not above the longest sequence
+ * that the model accepts, unless n is above it too. */
 static int32_t room_for(const Scorer *scorer, int64_t n, int32_t before)
 {
     const ModelConfig *config = model_config(scorer->model);

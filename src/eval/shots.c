@@ -9,7 +9,7 @@
 
 /* An example that may be drawn. */
 typedef struct Shot {
-    char *text;       /* input, gap and target */
+    char *text;       /* input, gap (shots_gap) and target */
     gsize input_size; /* bytes of its input */
 } Shot;
 
@@ -17,7 +17,8 @@ struct Shots {
     ShotOptions options;
     GArray *all; /* Shot */
     uint64_t hash;
-    int64_t prompts, prompts_cut, left_out; /* counts: prompts made, those with fewer examples, examples they lack */
+    int64_t prompts, prompts_cut, left_out; /* number of prompts made, of prompts with fewer examples than asked for,
+                                               and of examples that these lack */
 };
 
 static void clear_shot(void *shot)
@@ -90,7 +91,7 @@ static bool is_of(const Shot *shot, const char *input, gsize size)
     return shot->input_size == size && memcmp(shot->text, input, size) == 0;
 }
 
-/* Draws the examples: the first n of a permutation of all, without those that have the input itself. */
+/* Draws the examples of a prompt: the first n of a permutation of all examples, except those with the same input. */
 static bool draw(const Shots *shots, const char *input, const Shot **drawn, GError **error)
 {
     const gsize size = strlen(input);

@@ -4,14 +4,14 @@
 #include "data/task/task.h"
 
 typedef struct ShotOptions {
-    int64_t n; /* number of examples before each input */
-    uint64_t seed;
+    int64_t n;             /* number of examples before each input */
+    uint64_t seed;         /* seed of the choice of examples */
     const char *separator; /* text after each example */
 } ShotOptions;
 
 typedef struct Shots Shots;
 /* Reads the labelled examples of the file; an invalid record is handled as in training (task.on_error). The options
- * must outlive the Shots. */
+ * must outlive the Shots object. */
 Shots *shots_open(const Task *task, const TaskConfig *config, const TaskFile *file, const ShotOptions *options,
                   GError **error);
 void shots_close(Shots *shots);          /* NULL is ignored */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define CHOICE_SEED 0x73636f72 /* of the hash that chooses n examples */
+#define CHOICE_SEED 0x73636f72 /* seed of the hash that chooses n examples */
 
 struct TaskEval {
     TaskEncoder encoder;
@@ -24,7 +24,8 @@ static void free_example(gpointer example)
 
 /* ---- which examples ---- */
 
-/* The smallest keys are chosen; examples of a group (the answers to one question) share a key. */
+/* The n examples with the smallest keys are evaluated. Examples of a group (the answers to one question) share a key.
+ */
 static uint64_t key_of(const TaskExample *example, int64_t index)
 {
     return example->group ? XXH3_64bits_withSeed(example->group, strlen(example->group), CHOICE_SEED)
@@ -37,7 +38,7 @@ static int by_key(gconstpointer a, gconstpointer b)
     return (x > y) - (x < y);
 }
 
-/* Calls `take` for each example of the file, which it owns then. */
+/* Calls `take`, which takes ownership of the example, for each example of the file. */
 typedef bool (*ExampleFn)(TaskEval *eval, const Record *record, TaskExample *example, int64_t index, void *context,
                           GError **error);
 static bool each_example(TaskEval *eval, const TaskFile *file, ExampleFn take, void *context, GError **error)
@@ -103,7 +104,7 @@ static bool add_example(TaskEval *eval, const Record *record, TaskExample *examp
     return answer_batch_add(&eval->batch, &eval->encoder, record, kept, error);
 }
 
-/* ---- the whole ---- */
+/* ---- opening and running ---- */
 
 TaskEval *task_eval_open(const TaskEncoder *encoder, const TaskFile *file, int64_t n, GError **error)
 {

@@ -7,9 +7,9 @@
 #include "eval/task_scores.h"
 
 typedef struct TaskEval TaskEval;
-/* Reads n examples of `file` (0 means all), chosen by a hash of their number or group, so that every run chooses the
- * same ones. *encoder is copied; objects that it points to must outlive the TaskEval. Returns NULL without an error if
- * the file has no examples, or if an example has no known right answer. */
+/* Reads n examples of `file` (0 means all), chosen by a hash of their number, or of their group's name, so that every
+ * run chooses the same ones. *encoder is copied; objects that it points to must outlive the TaskEval. Returns NULL
+ * without an error if the file has no examples, or if an example has no known right answer. */
 TaskEval *task_eval_open(const TaskEncoder *encoder, const TaskFile *file, int64_t n, GError **error);
 void task_eval_close(TaskEval *eval);
 int64_t task_eval_count(const TaskEval *eval); /* number of examples that are answered */

@@ -5,7 +5,8 @@ struct TaskExamples {
     GHashTable *answers; /* id -> GPtrArray of char *: right answers that no example has taken; NULL means no merging */
 };
 
-/* Gives the first example of an id the right answers of all its records; false for the other examples of the id. */
+/* Gives the first example of an id the right answers of all records with this id; returns false for the later examples
+ * of the id. */
 static bool take_answers(TaskExamples *examples, TaskExample *example)
 {
     GPtrArray *all;
@@ -20,7 +21,7 @@ static bool take_answers(TaskExamples *examples, TaskExample *example)
     return true;
 }
 
-/* Reads the right answers of each id. */
+/* Reads the whole file and collects the right answers of each id. */
 static bool collect_answers(TaskExamples *examples, const Task *task, const TaskConfig *config, const TaskFile *file,
                             GError **error)
 {

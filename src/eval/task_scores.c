@@ -30,7 +30,7 @@ static GStrv take_references(GPtrArray *texts)
     return all;
 }
 
-/* Leaves out the words without a tag in `reference`, from both. */
+/* Removes the words that have no tag in the reference from both prediction and reference. */
 static void drop_untagged(char **prediction, char **reference)
 {
     g_auto(GStrv) said = g_strsplit(*prediction, " ", -1), right = g_strsplit(*reference, " ", -1);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_S      5.0                 /* for starting the interpreter on a busy machine */
-#define FOLDER_BYTES (INT64_C(64) << 20) /* for files that a program writes */
+#define START_S      5.0                 /* time to start the interpreter on a busy machine */
+#define FOLDER_BYTES (INT64_C(64) << 20) /* limit on the files that a program writes */
 
 double pass_at_k(int64_t n, int64_t c, int64_t k)
 {
@@ -32,8 +32,9 @@ static bool has_dots(const char *path)
     return strstr(path, "/../") || strstr(path, "/./") || g_str_has_suffix(path, "/..") || g_str_has_suffix(path, "/.");
 }
 
-/* A path of the interpreter without "." and "..", under which the sandbox could not show it. Of the interpreter itself
- * the last component may be a symbolic link and stays one: a virtual environment is where this link lies. g_free. */
+/* The path without "." and ".." components, under which the sandbox could not show it. If the path is the interpreter
+ * itself, a symbolic link as its last component is not resolved, since Python finds its virtual environment by the
+ * folder of this link. g_free. */
 static char *plain_path(const char *path, bool is_folder)
 {
     if (!has_dots(path))
@@ -75,7 +76,7 @@ void python_clear(Python *python)
 
 /* ---- problems ---- */
 
-/* Fields that the tests of a problem need. */
+/* Fields that a problem must have, by TaskTests. */
 static const char *const fields[][6] = {
     [TESTS_NONE] = { NULL },
     [TESTS_HUMANEVAL] = { "prompt", "test", "entry_point", NULL },
@@ -83,7 +84,8 @@ static const char *const fields[][6] = {
     [TESTS_PLUS] = { "prompt", "canonical_solution", "entry_point", "base_input", "plus_input", NULL },
 };
 
-/* EvalPlus as Hugging Face has it: with a program of the field `test` in place of inputs. */
+/* Whether a record of EvalPlus has the form of Hugging Face's datasets: a test program in the field `test` instead of
+ * inputs. */
 static bool has_test(const Record *record)
 {
     return json_is_string(record_value(record, "test")) && !record_value(record, "plus_input");
@@ -151,7 +153,7 @@ static bool read_answer(Trial *trial, const SandboxResult *result, const char *t
     return true;
 }
 
-/* What is said of a program that ended without an answer of the harness. */
+/* The result to report for a program that ended before the harness wrote an answer. g_free. */
 static char *describe_end(const SandboxResult *result)
 {
     const char *error = result->err->len > 0 ? strrchr(g_strchomp(result->err->str), '\n') : NULL;
@@ -200,13 +202,13 @@ static bool run_one(Trial *trial, const ProgramOptions *options, GError **error)
     return true;
 }
 
-/* Programs that threads take in turn. */
+/* The programs to test; each thread takes the next one. */
 typedef struct Queue {
     Trial *trials;
     const ProgramOptions *options;
-    gint next, n; /* next: index of the first that no thread has taken */
+    gint next, n; /* next: index of the first program that no thread has taken */
     GMutex lock;
-    GError *error; /* of the first that could not run */
+    GError *error; /* the error of the first program that could not run */
 } Queue;
 
 static gpointer work(gpointer data)

@@ -19,7 +19,7 @@ typedef struct Problem {
 bool problem_read(Problem *out, const Task *task, const Record *record, GError **error);
 void problem_clear(Problem *problem);
 
-/* A completion to test. */
+/* A completion to test, and its result. */
 typedef struct Trial {
     const Problem *problem;
     char *text; /* g_free */

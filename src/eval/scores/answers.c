@@ -30,7 +30,7 @@ static bool is_article(const char *word, size_t bytes)
            (bytes == 3 && memcmp(word, "the", 3) == 0);
 }
 
-/* Copies a text, a space in the place of each article. */
+/* Copies a text, with a space in place of each article. */
 static void drop_articles(GString *out, const char *text)
 {
     for (const char *at = text, *end; *at; at = end) {
@@ -46,8 +46,8 @@ static void drop_articles(GString *out, const char *text)
     }
 }
 
-/* In lower case, without punctuation (SQuAD deletes it, TriviaQA puts spaces in its place and counts ‘ ’ ´ too) and
- * articles, words one space apart. g_free. */
+/* The text in lower case, without punctuation and articles, with one space between words. SQuAD deletes punctuation;
+ * TriviaQA replaces it by spaces and counts ‘ ’ ´ as punctuation. g_free. */
 static char *normalize(const char *text, int style)
 {
     g_autofree char *lower = python_lower(text);
@@ -89,8 +89,9 @@ static void take_best(double row[2], NgramTable *table, const char *prediction, 
     row[1] = fmax(row[1], words_f1(table, prediction, reference, style));
 }
 
-/* A row: exact match, F1, and in SQuAD 2 whether there is an answer. There, references that are empty once normalised
- * count for nothing beside others; a question that has no other has no answer, which an empty prediction meets. */
+/* A row has exact match, F1 and, for SQuAD 2, whether the question has an answer. In SQuAD 2, references that are empty
+ * after normalisation are ignored; a question without other references has no answer, and only an empty prediction is
+ * right. */
 bool answers_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
     int style = stats->kind->variant;
@@ -118,10 +119,13 @@ bool answers_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
     return good;
 }
 
-/* Means over all questions, over those with an answer, over those without; 0 if there are none. */
+/* Means over all questions, over the questions with an answer, and over the questions without one; 0 if there are no
+ * such questions. */
 void squad2_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n)
 {
-    double sums[2][3] = { { 0 } }; /* without and with an answer: exact match, F1, questions */
+    double sums[2][3] = {
+        { 0 }
+    }; /* [0] questions without an answer, [1] with an answer; sums of exact match, of F1, and number of questions */
     for (int64_t i = 0; i < n; i++) {
         const double *row = stats_row(stats, pick[i]);
         double *sum = sums[row[2] > 0];

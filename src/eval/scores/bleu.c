@@ -1,5 +1,5 @@
 /* bleu.c: BLEU of a corpus (Papineni et al. 2002) as sacreBLEU computes it (Post 2018), and as CodeXGLUE's bleu.py
- * does, which is that of TensorFlow's nmt with the smoothing of Lin and Och (2004). */
+ * computes it: the code of TensorFlow's nmt with the smoothing of Lin and Och (2004). */
 #include "eval/scores/bleu_text.h"
 #include "eval/scores/kind.h"
 #include "eval/scores/ngrams.h"
@@ -14,7 +14,7 @@ enum { LENGTH, REFERENCE_LENGTH, FIRST_MATCHES, FIRST_NGRAMS = FIRST_MATCHES + B
 
 /* ---- one segment ---- */
 
-/* How often each n-gram may count: as often as in the reference that has it most. */
+/* most[i]: how often n-gram i of a prediction may count as a match, which is its largest count in any reference. */
 static void raise_most(const NgramTable *table, GArray *most, const int32_t *ngrams, int64_t n)
 {
     g_autofree int32_t *counts = g_new0(int32_t, (gsize)table->n);
@@ -46,14 +46,16 @@ static void count_prediction(double *row, NgramTable *table, GArray *most, const
     }
 }
 
-/* The length of the reference that is nearest to the prediction's counts; the shorter of two as near. */
+/* Whether a reference of this length replaces the nearest one so far: it is nearer to the length of the prediction or,
+ * if equally near, shorter. */
 static bool is_nearer(int64_t length, int64_t nearest, int64_t prediction)
 {
     int64_t difference = ABS(length - prediction), least = ABS(nearest - prediction);
     return difference < least || (difference == least && length < nearest);
 }
 
-/* shortest: the length of the reference is that of the shortest one. */
+/* Fills the row of one prediction. shortest: count the shortest reference's length; false means the length nearest to
+ * the prediction's. */
 static void measure_segment(double *row, NgramTable *table, GArray *most, BleuText *text, bool shortest,
                             const char *prediction, const char *const *references)
 {
@@ -74,8 +76,8 @@ static void measure_segment(double *row, NgramTable *table, GArray *most, BleuTe
 bool bleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
     NgramTable *table = ngrams_open();
-    GArray *most = g_array_new(FALSE, TRUE, sizeof(int32_t));   /* by number of the n-gram */
-    const bool own = stats->kind->variant == BLEU_OF_CODEXGLUE; /* words between white space */
+    GArray *most = g_array_new(FALSE, TRUE, sizeof(int32_t));   /* (n-grams) indexed by the number of the n-gram */
+    const bool own = stats->kind->variant == BLEU_OF_CODEXGLUE; /* CodeXGLUE splits words at white space */
     BleuText *text =
         own ? bleu_text_open(BLEU_NONE, false) : bleu_text_open(stats->options->tokenizer, stats->options->lowercase);
     bool good = true;
@@ -99,9 +101,9 @@ static double smooth_value(const ScoreOptions *options)
     return options->smoothing == BLEU_FLOOR ? 0.1 : 1;
 }
 
-/* Precision of each order in percent. exp: the k-th order without a match has 1 / 2^k of a match; floor: so much of
- * one; add-k: so much is added to matches and n-grams of the orders above 1. Behind an order without n-grams all are 0.
- */
+/* Precision of each order in percent. Smoothing exp: the k-th order without a match counts 1 / 2^k matches; floor: it
+ * counts smooth_value matches; add-k: smooth_value is added to the matches and the n-grams of every order above 1. From
+ * the first order without n-grams on, precisions are 0. */
 static void find_precisions(double *precision, const double *sums, const ScoreOptions *options)
 {
     double half = 1;
@@ -122,7 +124,8 @@ static void find_precisions(double *precision, const double *sums, const ScoreOp
     }
 }
 
-/* Geometric mean of the precisions times the brevity penalty e^(1 - r/c) of a corpus of c < r tokens. */
+/* Geometric mean of the precisions times the brevity penalty: e^(1 - r/c) if the predictions have c tokens in all and
+ * the references r > c, else 1. */
 void bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n)
 {
     double sums[MOST_WIDTH], precision[BLEU_ORDERS] = { 0 }, logs = 0, matches = 0;
@@ -135,7 +138,7 @@ void bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, i
     if (matches > 0)
         find_precisions(precision, sums, stats->options);
     for (int order = 0; order < BLEU_ORDERS; order++) {
-        logs += log(precision[order]) / BLEU_ORDERS; /* -inf where it is 0 */
+        logs += log(precision[order]) / BLEU_ORDERS; /* -infinity if the precision is 0 */
         values[1 + order] = precision[order];
     }
     values[0] = penalty * exp(logs);
@@ -144,7 +147,7 @@ void bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, i
     values[3 + BLEU_ORDERS] = reference_length;
 }
 
-/* The same with (matches + 1) / (n-grams + 1) as the precision of each order. */
+/* bleu_finish with (matches + 1) / (n-grams + 1) as the precision of each order. */
 void codexglue_bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n)
 {
     double sums[MOST_WIDTH], logs = 0, penalty = 1;

@@ -10,14 +10,14 @@
 
 const char *const bleu_tokenizers[] = { "13a", "intl", "char", "none", NULL };
 
-/* A pattern and what replaces each of its matches, in turn. */
+/* A regular expression, and the text that replaces each of its matches. */
 typedef struct TextRule {
     const char *pattern, *by;
 } TextRule;
 
 #define MOST_RULES 5
 
-/* ASCII punctuation but ' , - . becomes a token; a . or , too unless digits are on both sides, a - behind a digit. */
+/* ASCII punctuation except ' , - . becomes a token; so does . or , unless it is between digits, and - after a digit. */
 static const TextRule rules_13a[MOST_RULES] = {
     { "[ -&(-+/:-@\\[-`{-~]", " $0 " },
     { "([^0-9])([.,])", "$1 $2 " },
@@ -25,7 +25,7 @@ static const TextRule rules_13a[MOST_RULES] = {
     { "([0-9])(-)", "$1 $2 " },
 };
 
-/* Punctuation becomes a token unless digits are on both sides; symbols always. */
+/* Punctuation becomes a token unless it is between digits; every symbol becomes a token. */
 static const TextRule rules_intl[MOST_RULES] = {
     { "([^\\p{N}])(\\p{P})", "$1 $2 " },
     { "(\\p{P})([^\\p{N}])", " $1 $2" },
@@ -35,7 +35,7 @@ static const TextRule rules_intl[MOST_RULES] = {
 struct BleuText {
     BleuTokenizer tokenizer;
     bool lowercase;
-    const TextRule *rules; /* NULL: none */
+    const TextRule *rules; /* NULL means no rules */
     pcre2_code *patterns[MOST_RULES];
     GString *text, *replaced;
 };
@@ -54,7 +54,7 @@ BleuText *bleu_text_open(BleuTokenizer tokenizer, bool lowercase)
         text->patterns[i] =
             pcre2_compile((PCRE2_SPTR)text->rules[i].pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF, &number, &offset, NULL);
         CHECK(text->patterns[i], "%s: error %d", text->rules[i].pattern, number);
-        pcre2_jit_compile(text->patterns[i], PCRE2_JIT_COMPLETE); /* where there is none, matching is only slower */
+        pcre2_jit_compile(text->patterns[i], PCRE2_JIT_COMPLETE); /* without a JIT, matching is only slower */
     }
     return text;
 }
@@ -68,7 +68,8 @@ void bleu_text_close(BleuText *text)
     g_free(text);
 }
 
-/* The text with every match of rule i replaced; room that is too small is told and made. */
+/* Replaces every match of rule i. If the buffer is too small, PCRE2 returns the size that is needed, and the second
+ * attempt succeeds. */
 static void replace_matches(BleuText *text, int i)
 {
     const uint32_t options = PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_OVERFLOW_LENGTH | PCRE2_NO_UTF_CHECK;
@@ -87,7 +88,7 @@ static void replace_matches(BleuText *text, int i)
     text->replaced = swap;
 }
 
-/* What mteval undoes of SGML, and the ends of lines, before its rules. */
+/* Removes SGML markup, resolves entities and joins lines, as mteval does before it applies its rules. */
 static void undo_markup(GString *text)
 {
     g_string_replace(text, "<skipped>", "", 0);

@@ -5,6 +5,7 @@
 
 #define SACREBLEU_VERSION "2.6.0" /* the version of sacreBLEU that the tests compare with */
 
+/* A tokenizer with its compiled patterns. */
 typedef struct BleuText BleuText;
 
 BleuText *bleu_text_open(BleuTokenizer tokenizer, bool lowercase);

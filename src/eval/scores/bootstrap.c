@@ -11,7 +11,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Of n sorted numbers; share in [0, 1]. */
+/* A percentile of n sorted numbers; share in [0, 1]. */
 static double percentile(const double *sorted, int64_t n, double share)
 {
     double at = share * (double)(n - 1);

@@ -26,7 +26,7 @@ static void add_token(NgramTable *table, GArray *ids, const char *token, const c
     g_array_append_val(ids, id);
 }
 
-/* Words, the mark of ASCII punctuation at their end, or else at their start, split off. */
+/* The words of a text; one ASCII punctuation character at the end of a word, or else at its start, is split off. */
 static Tokens read_words(NgramTable *table, const char *text)
 {
     g_autoptr(GArray) ids = g_array_sized_new(FALSE, FALSE, sizeof(int32_t), 64);
@@ -60,7 +60,8 @@ static void chrf_text_clear(ChrfText *text)
     g_free(text->words.ids);
 }
 
-/* Matches, n-grams of the prediction (0 if the reference has none) and of the reference, of orders 1 to n. */
+/* For each order 1 to n: matches, n-grams of the prediction (0 if the reference has no n-grams of this order), n-grams
+ * of the reference. */
 static void compare(double *row, NgramTable *table, const Tokens *prediction, const Tokens *reference, int n)
 {
     g_autofree int32_t *a = g_memdup2(prediction->ids, (gsize)prediction->n * sizeof(int32_t)),
@@ -88,7 +89,7 @@ static double f_score(const double *row, int n)
     return 100 * ratio((1 + BETA * BETA) * precision * recall, BETA * BETA * precision + recall);
 }
 
-/* The row of the reference with the best score, the first of equals. */
+/* Fills the row with the counts for the reference of the highest score; of equal ones the first. */
 static void measure_segment(double *row, NgramTable *table, const ScoreOptions *options, const char *prediction,
                             const char *const *references)
 {

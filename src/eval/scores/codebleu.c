@@ -10,21 +10,22 @@
 #include <math.h>
 #include <string.h>
 
-/* Numbers of a row; order from 0. */
+/* Columns of a row. An order of n-grams is counted from 0. */
 enum {
     LENGTH,
     REFERENCE_LENGTH,
-    MATCHES,                          /* n-grams of the prediction that the reference has */
-    NGRAMS = MATCHES + BLEU_ORDERS,   /* n-grams of the prediction, at least 1 */
-    WEIGHTED = NGRAMS + BLEU_ORDERS,  /* n-grams of the reference that the prediction has; words by their weight */
-    WEIGHTS = WEIGHTED + BLEU_ORDERS, /* n-grams of the reference, at least 1; words by their weight */
+    MATCHES,                        /* n-grams of the prediction that the reference has */
+    NGRAMS = MATCHES + BLEU_ORDERS, /* n-grams of the prediction, at least 1 */
+    WEIGHTED = NGRAMS +
+               BLEU_ORDERS, /* n-grams of the reference that the prediction has; order 1 counts the weights of words */
+    WEIGHTS = WEIGHTED + BLEU_ORDERS, /* n-grams of the reference, at least 1; order 1 counts the weights of words */
     SUBTREE_MATCHES = WEIGHTS + BLEU_ORDERS,
     SUBTREES,
     WIDTH
 };
 G_STATIC_ASSERT(WIDTH == CODEBLEU_WIDTH);
 
-#define OTHER_WEIGHT 0.2 /* of a word that is no keyword; a keyword has 1 */
+#define OTHER_WEIGHT 0.2 /* weight of a word that is not a keyword; a keyword has weight 1 */
 #define NO_MATCH     0.1 /* counts in place of 0 matches (Chen and Cherry 2014, method 1) */
 
 static const SyntaxLimits limits = { .max_bytes = 1 << 18, .max_depth = 1000, .max_seconds = 5, .max_errors = 1 };
@@ -32,7 +33,7 @@ static const SyntaxLimits limits = { .max_bytes = 1 << 18, .max_depth = 1000, .m
 static char *without_comments(const char *text);
 
 typedef struct Language {
-    const char *name, *keywords;     /* keywords: of CodeBLEU's own lists */
+    const char *name, *keywords;     /* keywords: from CodeBLEU's lists */
     char *(*bare)(const char *text); /* the text whose syntax is compared; g_free */
 } Language;
 static const Language languages[] = {
@@ -102,17 +103,17 @@ bool exact_words_measure(ScoreStats *stats, const ScoreInput *in, GError **error
 
 /* ---- n-grams ---- */
 
-/* What is the same for all examples. */
+/* State that is shared by all examples. */
 typedef struct Measure {
     NgramTable *table;
-    GArray *is_keyword; /* bool, by number of a token */
+    GArray *is_keyword; /* bool, indexed by the number of a token */
     const Language *language;
     const Grammar *grammar;
     SyntaxParser *parser;
-    GArray *subtrees[2]; /* uint64_t: of the prediction, of the reference */
+    GArray *subtrees[2]; /* uint64_t: hashes of the subtrees of the prediction, of the reference */
 } Measure;
 
-/* The words of a text, and in is_keyword which of them are keywords. */
+/* The words of a text; marks in is_keyword those that are keywords. */
 static Tokens take_words(Measure *m, const char *text)
 {
     const char *at = text, *word;
@@ -128,7 +129,7 @@ static Tokens take_words(Measure *m, const char *text)
     return tokens;
 }
 
-/* Words of the reference by their weight: those that the prediction has, and all. */
+/* Adds up the weights of the reference's words: of those that the prediction has, and of all. */
 static void weigh_words(const Measure *m, double *row, const Tokens *prediction, const Tokens *reference)
 {
     g_autofree int32_t *left = g_new0(int32_t, (gsize)m->table->n);
@@ -192,7 +193,7 @@ static const char *token_end(const char *at)
     return NULL;
 }
 
-/* The text with a space in the place of each comment, without empty lines. g_free. */
+/* The text with a space in place of each comment, without empty lines. g_free. */
 static char *without_comments(const char *text)
 {
     g_autoptr(GString) plain = g_string_new(NULL);
@@ -217,7 +218,8 @@ static gboolean same_hash(gconstpointer a, gconstpointer b)
     return *(const uint64_t *)a == *(const uint64_t *)b;
 }
 
-/* Counts the subtrees of the reference, those alike each, that the prediction has. */
+/* Counts the subtrees of the reference that the prediction has too; equal subtrees of the reference count separately.
+ */
 static void count_subtrees(Measure *m, double *row)
 {
     g_autoptr(GHashTable) has = g_hash_table_new(g_int64_hash, same_hash);
@@ -306,7 +308,7 @@ void codebleu_finish(double *values, const ScoreStats *stats, const int64_t *pic
     double sums[MOST_WIDTH];
     stats_sum(sums, stats, pick, n);
     values[1] = 100 * bleu_of(sums, MATCHES, NGRAMS, sums[REFERENCE_LENGTH]);
-    /* CodeBLEU's script takes the length of the pair (words, weights) for that of each reference. */
+    /* CodeBLEU's script takes the length of the pair (words, weights), which is 2, as the length of each reference. */
     values[2] = 100 * bleu_of(sums, WEIGHTED, WEIGHTS, 2 * (double)n);
     values[3] = 100 * ratio(sums[SUBTREE_MATCHES], sums[SUBTREES]);
     values[0] = (values[1] + values[2] + values[3]) / 3;

@@ -18,7 +18,7 @@ typedef struct ScoreStats {
 } ScoreStats;
 
 struct ScoreKind {
-    const char *name, *does;
+    const char *name, *does; /* "rouge_l"; one line of help */
     ScoreTakes takes;
     bool several; /* an example may have any number of references; false means exactly one */
     bool groups;  /* a unit is a group, and ScoreInput.groups is required; false means that a unit is an example */
@@ -58,7 +58,7 @@ void finish_means(double *values, const ScoreStats *stats, const int64_t *pick, 
  * recall of the summed counts, in percent. */
 void finish_f1(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
 
-/* ---- the `measure` and `finish` functions of each score ---- */
+/* ---- `measure` and `finish` functions, for the table in scores.c; docs/scores.md describes each score ---- */
 bool accuracy_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 bool binary_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 bool multirc_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
@@ -74,12 +74,12 @@ void spearman_finish(double *values, const ScoreStats *stats, const int64_t *pic
 bool perplexity_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 void perplexity_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
 
-enum { SQUAD_ANSWERS, SQUAD2_ANSWERS, TRIVIA_ANSWERS };
+enum { SQUAD_ANSWERS, SQUAD2_ANSWERS, TRIVIA_ANSWERS }; /* ScoreKind.variant of answers_measure */
 bool exact_match_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 bool answers_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 void squad2_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
 
-enum { ROUGE_1 = 1, ROUGE_2 = 2, ROUGE_L, ROUGE_LSUM, ROUGE_ALL };
+enum { ROUGE_1 = 1, ROUGE_2 = 2, ROUGE_L, ROUGE_LSUM, ROUGE_ALL }; /* ScoreKind.variant of rouge_measure */
 bool rouge_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 void rouge_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
 
@@ -88,7 +88,7 @@ void rouge_finish(double *values, const ScoreStats *stats, const int64_t *pick, 
 #define BLEU_WIDTH  (2 + 2 * BLEU_ORDERS) /* tokens of prediction, of reference; matches, n-grams of each order */
 #define CHRF_WIDTH  (3 * CHRF_ORDERS)     /* for each order: matches, n-grams of the prediction, of the reference */
 #define MOST_WIDTH  CHRF_WIDTH            /* numbers in the widest row of all scores */
-enum { BLEU_OF_SACREBLEU, BLEU_OF_CODEXGLUE };
+enum { BLEU_OF_SACREBLEU, BLEU_OF_CODEXGLUE }; /* ScoreKind.variant of bleu_measure */
 bool bleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 void bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
 void codexglue_bleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
@@ -97,11 +97,11 @@ bool chrf_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 void chrf_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
 char *chrf_signature(const ScoreInput *in, const ScoreOptions *options);
 
-#define CODEBLEU_WIDTH (4 + 4 * BLEU_ORDERS)
+#define CODEBLEU_WIDTH (4 + 4 * BLEU_ORDERS) /* numbers per row: see codebleu.c */
 bool exact_words_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 bool codebleu_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 void codebleu_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);
 
-enum { TAGS_CONLLEVAL, TAGS_IOB2 };
+enum { TAGS_CONLLEVAL, TAGS_IOB2 }; /* ScoreKind.variant of tags_measure */
 bool tags_measure(ScoreStats *stats, const ScoreInput *in, GError **error);
 void tags_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n);

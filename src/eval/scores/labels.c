@@ -45,7 +45,7 @@ static bool find_labels(TwoLabels *labels, const ScoreStats *stats, const ScoreI
     return true;
 }
 
-/* Whether example i is predicted as positive. A prediction that is neither label counts as the wrong one of the two. */
+/* Whether example i is predicted as positive. A prediction that is neither label counts as the wrong label. */
 static bool predicted_positive(const TwoLabels *labels, const ScoreInput *in, int64_t i, int64_t *n_invalid)
 {
     const char *label = in->predictions[i];
@@ -140,12 +140,12 @@ bool classes_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
     return true;
 }
 
-/* Of one label: true positives, predictions, references. */
+/* Counts of one label: true positives, predictions, references. */
 typedef struct LabelCount {
     double both, predicted, actual;
 } LabelCount;
 
-/* (n_labels) g_free. */
+/* The counts of each label (n_labels) over the units in `pick`. g_free. */
 static LabelCount *count_labels(const ScoreStats *stats, const int64_t *pick, int64_t n)
 {
     LabelCount *counts = g_new0(LabelCount, (gsize)stats->n_labels);

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#define CHARACTER (-1) /* the first of a pair whose second is a character */
+#define CHARACTER (-1) /* first number of a pair whose second number is a character */
 
-G_STATIC_ASSERT(sizeof(gpointer) == 8); /* a pair is a key */
+G_STATIC_ASSERT(sizeof(gpointer) == 8); /* a pair of numbers is stored as a key of the hash table */
 
 static guint pair_hash(gconstpointer pair)
 {
@@ -35,7 +35,7 @@ void ngrams_reset(NgramTable *table)
     table->n = 0;
 }
 
-/* Numbers are kept one higher: 0 is what is not in the table. */
+/* The table stores each number + 1, since a lookup gives 0 for a token that is not in it. */
 int32_t ngrams_token(NgramTable *table, const char *token, size_t bytes)
 {
     char *key = g_strndup(token, bytes);

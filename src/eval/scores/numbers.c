@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The digits of a text that Python's float reads: decimal digits of any script become those of ASCII, single
- * underscores between digits and white space around the text go. g_free. */
+/* A text as Python's float reads it: decimal digits of any script become ASCII digits; single underscores between
+ * digits, and white space around the text, are removed. g_free. */
 static char *plain_digits(const char *text)
 {
     g_autofree char *stripped = python_strip(text);
@@ -24,7 +24,7 @@ static char *plain_digits(const char *text)
     return g_string_free(plain, false);
 }
 
-/* The whole text as a finite decimal number. */
+/* Parses the whole text as a decimal number; false if it is not one, or not finite. */
 static bool parse_number(const char *text, double *out)
 {
     char *end;
@@ -40,7 +40,7 @@ static bool parse_reference(const ScoreInput *in, int64_t i, double *out, GError
                      in->references[i][0]);
 }
 
-/* A row: the predicted number and that of the reference. */
+/* A row has the predicted number and the reference's number. */
 bool numbers_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
     if (in->n < 2)
@@ -57,7 +57,7 @@ bool numbers_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
     return true;
 }
 
-/* x centred and scaled to length 1; false if all are equal. */
+/* Subtracts the mean from x (n) and scales x to length 1; false if all numbers are equal. */
 static bool standardize(double *x, int64_t n)
 {
     double mean = 0, squares = 0, largest = 0;
@@ -70,14 +70,14 @@ static bool standardize(double *x, int64_t n)
         x[i] -= mean;
         largest = fmax(largest, fabs(x[i]));
     }
-    for (int64_t i = 0; i < n; i++) /* scaled first: squares of large numbers have no double */
+    for (int64_t i = 0; i < n; i++) /* scaled first, since squares of large numbers overflow */
         squares += x[i] / largest * (x[i] / largest);
     for (int64_t i = 0; i < n; i++)
         x[i] = x[i] / largest / sqrt(squares);
     return !constant;
 }
 
-/* Of two columns (n), which it overwrites; NaN if one of them is constant. */
+/* Pearson correlation of x (n) and y (n), which are overwritten; NaN if one of them is constant. */
 static double correlation(double *x, double *y, int64_t n)
 {
     double r = 0;
@@ -113,7 +113,7 @@ static int by_value(const void *a, const void *b)
     return (p->x > q->x) - (p->x < q->x);
 }
 
-/* Ranks from 1 up in the place of numbers; equal numbers have the mean of their ranks. */
+/* Replaces the numbers x (n) by their ranks, counted from 1; equal numbers get the mean of their ranks. */
 static void rank(double *x, int64_t n)
 {
     g_autofree Ranked *sorted = g_new(Ranked, (gsize)n);
@@ -138,7 +138,7 @@ void spearman_finish(double *values, const ScoreStats *stats, const int64_t *pic
 
 /* ---- perplexity ---- */
 
-/* A row: log-probability of the target, its tokens. */
+/* A row has the log-probability of the target and its number of tokens. */
 bool perplexity_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
     for (int64_t i = 0; i < in->n; i++) {

@@ -10,7 +10,8 @@ typedef struct Word {
     int n;
 } Word;
 
-/* Of a letter and the one before it; y is a consonant at the start and after a vowel. */
+/* Whether a letter is a consonant, given whether the letter before it is one; y is a consonant at the start of a word
+ * and after a vowel. */
 static bool is_consonant_after(char letter, bool after_consonant)
 {
     return letter == 'y' ? !after_consonant : strchr("aeiou", letter) == NULL;
@@ -18,7 +19,7 @@ static bool is_consonant_after(char letter, bool after_consonant)
 
 static bool is_consonant(const char *word, int i)
 {
-    int first = i; /* of the y's up to i, or i */
+    int first = i; /* first of the letters y that end at i, or i */
     while (first > 0 && word[first] == 'y')
         first--;
     bool consonant = false;
@@ -27,7 +28,7 @@ static bool is_consonant(const char *word, int i)
     return consonant;
 }
 
-/* m of [C](VC)^m[V]. */
+/* Porter's measure: the m of a word of the form [C](VC)^m[V], with C and V runs of consonants and vowels. */
 static int measure(const char *word, int n)
 {
     int m = 0;
@@ -54,7 +55,8 @@ static bool ends_double_consonant(const char *word, int n)
     return n >= 2 && word[n - 1] == word[n - 2] && is_consonant(word, n - 1);
 }
 
-/* Consonant, vowel, consonant other than w, x, y; NLTK: or a word of a vowel and a consonant. */
+/* Whether the word ends in consonant, vowel, consonant other than w, x, y; NLTK also accepts a word of one vowel and
+ * one consonant. */
 static bool ends_cvc(const char *word, int n)
 {
     if (n == 2)
@@ -83,7 +85,8 @@ typedef struct Rule {
     const char *suffix, *by;
 } Rule;
 
-/* The first rule whose suffix the word ends with decides: it is applied where the stem's measure is above `least`. */
+/* Finds the first rule whose suffix the word ends with, and replaces that suffix if the measure of the stem before it
+ * is above `least`. */
 static void apply(Word *word, const Rule *rules, size_t n, int least)
 {
     for (size_t i = 0; i < n; i++)
@@ -113,7 +116,7 @@ static const Rule step_4_rules[] = {
     { "ism", "" },  { "ate", "" },  { "iti", "" },   { "ous", "" },  { "ive", "" }, { "ize", "" },
 };
 
-/* Plurals. */
+/* Step 1a: plurals. */
 static void step_1a(Word *word)
 {
     if (word->n == 4 && ends_with(word, "ies"))
@@ -124,7 +127,7 @@ static void step_1a(Word *word)
         word->n--;
 }
 
-/* After -ed and -ing: hop(p), hat(e), fil(e). */
+/* Repairs the stem after -ed or -ing was removed: hopp → hop, hat → hate, fil → file. */
 static void mend_stem(Word *word)
 {
     if (ends_with(word, "at") || ends_with(word, "bl") || ends_with(word, "iz")) {
@@ -137,7 +140,7 @@ static void mend_stem(Word *word)
     }
 }
 
-/* -eed, -ed and -ing. */
+/* Step 1b: -eed, -ed and -ing. */
 static void step_1b(Word *word)
 {
     if (ends_with(word, "ied")) {
@@ -189,7 +192,7 @@ static void step_5(Word *word)
         word->n--;
 }
 
-/* Words that NLTK stems by a list. */
+/* Words whose stems NLTK has in a list. */
 static const Rule irregular[] = {
     { "skies", "sky" },      { "sky", "sky" },         { "dying", "die" },        { "lying", "lie" },
     { "tying", "tie" },      { "news", "news" },       { "innings", "inning" },   { "inning", "inning" },

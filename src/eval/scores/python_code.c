@@ -6,35 +6,36 @@
 
 #define TAB_WIDTH 8
 
-/* The token before another one; the rule about docstrings tells no other kinds apart. */
+/* Kind of a token, as far as the rule for docstrings needs it. */
 typedef enum TokenKind { TOKEN_INDENT, TOKEN_NEWLINE, TOKEN_OTHER } TokenKind;
 
 /* A tokenizer in progress, at byte `at` of the line [line, end), whose line end is part of it. */
 typedef struct Scan {
     const char *at, *line, *end;
-    const char *gap; /* white space [gap, at) is behind the token before */
+    const char *gap; /* [gap, at) is the white space after the previous token */
     GString *out;
     TokenKind before;
     GArray *indents;    /* int64_t: columns of the open blocks; the first is 0 */
-    int64_t brackets;   /* open ones; below 0 where more were closed */
-    bool continued;     /* the line before ended with a backslash */
-    const char *string; /* start of a string that goes on in the next line; NULL means none */
-    char quote;         /* of this string */
+    int64_t brackets;   /* open brackets minus closed ones; below 0 if more were closed */
+    bool continued;     /* the previous line ended with a backslash */
+    const char *string; /* start of a string that continues in the next line; NULL means none */
+    char quote;         /* quote character of this string */
     bool triple;
-    bool needs_backslash; /* each line that it goes on from ends with one. As in Python, a string that breaks off for
-                             want of one leaves this to the next one, even where it is in triple quotes */
+    bool needs_backslash; /* the string continues only after a line that ends with a backslash. As in Python, a string
+                             that breaks off without a backslash passes this flag on to the next string, even if that
+                             has triple quotes */
 } Scan;
 
 /* ---- output ---- */
 
-/* White space between the tokens of a line: a space for each character. */
+/* Writes one space per character of the white space between two tokens of a line. */
 static void put_gap(Scan *s)
 {
     for (const char *at = s->gap; at < s->at; at++)
         g_string_append_c(s->out, ' ');
 }
 
-/* The token [begin, s->at). */
+/* Writes the token [begin, s->at). */
 static void put(Scan *s, const char *begin, TokenKind kind)
 {
     g_string_append_len(s->out, begin, s->at - begin);
@@ -61,8 +62,8 @@ static bool is_line_end(const char *at)
     return at[0] == '\n' || (at[0] == '\r' && at[1] == '\n');
 }
 
-/* Moves `at` behind the closing quotes; false, and *joined whether a backslash stands before the line end, where the
- * line has none. */
+/* Moves s->at past the closing quotes. Returns false if the line has no closing quotes; *joined then tells whether the
+ * line ends with a backslash. */
 static bool close_string(Scan *s, bool *joined)
 {
     const char *at = s->at;
@@ -81,16 +82,16 @@ static bool close_string(Scan *s, bool *joined)
     return false;
 }
 
-/* A whole string token that begins at `begin`: dropped where it opens a block or a line, or stands in column 0. */
+/* Writes the string token [begin, s->at), or drops it if it is the first token of a block or line, or is in column 0.
+ */
 static void put_string(Scan *s, const char *begin, bool first_column)
 {
     const bool kept = s->before == TOKEN_OTHER && !first_column;
     put(s, kept ? begin : s->at, TOKEN_OTHER);
 }
 
-/* Reads a string token whose quote is `n` bytes further on; false if it is none, as its line lacks the closing
- * quote.
- */
+/* Reads a string token whose quote is `n` bytes after s->at; false if the line has no closing quote, so that this is
+ * not a string. */
 static bool read_string(Scan *s, size_t n)
 {
     const char *begin = s->at, quote = begin[n];
@@ -111,7 +112,7 @@ static bool read_string(Scan *s, size_t n)
     return found;
 }
 
-/* A further line of a string that began in another line. */
+/* Reads the next line of a string that began in an earlier line. */
 static void go_on_with_string(Scan *s, const char *code)
 {
     bool joined;
@@ -130,7 +131,7 @@ static void go_on_with_string(Scan *s, const char *code)
     if (goes_on)
         return;
     s->string = NULL;
-    put(s, begin, TOKEN_OTHER); /* no string: its text as it is */
+    put(s, begin, TOKEN_OTHER); /* not a string: written unchanged */
 }
 
 /* ---- lines ---- */
@@ -151,7 +152,7 @@ static bool indent(Scan *s, int64_t column)
     return column == g_array_index(indents, int64_t, indents->len - 1);
 }
 
-/* Reads the white space at the start of a statement, and a line without one to its end. */
+/* Reads the white space at the start of a line; a line without a statement is read to its end. */
 static bool begin_line(Scan *s)
 {
     int64_t column = 0;
@@ -200,7 +201,7 @@ static void read_line(Scan *s)
     while (s->at < s->end && !s->string) {
         while (s->at < s->end && strchr(" \t\f", *s->at))
             s->at++;
-        if (s->at == s->end) { /* of a text that does not end with a line end */
+        if (s->at == s->end) { /* the text does not end with a line end */
             put_gap(s);
             return;
         }
@@ -216,7 +217,7 @@ static void read_line(Scan *s)
     }
 }
 
-/* False where Python's tokenizer refuses the program. */
+/* Reads the whole program; false if Python's tokenizer rejects it. */
 static bool scan(Scan *s, const char *code)
 {
     while (*s->end) {

@@ -35,7 +35,7 @@ static bool is_cased(gunichar c)
     return g_unichar_isupper(c) || g_unichar_islower(c) || g_unichar_istitle(c);
 }
 
-/* Unicode's Case_Ignorable: marks, formats, modifiers and what may stand within a word. */
+/* Unicode's property Case_Ignorable: marks, format characters, modifiers, and punctuation that may be within a word. */
 static bool is_case_ignorable(gunichar c)
 {
     switch (g_unichar_type(c)) {
@@ -51,7 +51,8 @@ static bool is_case_ignorable(gunichar c)
     }
 }
 
-/* Σ at the end of a word: after a cased letter and before none, over ignorable characters. */
+/* Whether Σ ends a word: a cased letter is before it and none is after it; ignorable characters in between do not
+ * count. */
 static bool is_final_sigma(const char *text, const char *sigma)
 {
     const char *at = sigma;
@@ -66,7 +67,7 @@ static bool is_final_sigma(const char *text, const char *sigma)
     return *at == '\0' || !is_cased(g_utf8_get_char(at));
 }
 
-/* Roman numerals and letters in circles have a lower case in Unicode, but are no letters to GLib. */
+/* Roman numerals and circled letters have a lower case in Unicode, but GLib does not treat them as letters. */
 static gunichar to_lower(gunichar c)
 {
     if (c >= 0x2160 && c <= 0x216f)

@@ -91,7 +91,7 @@ static json_t *parse_json(const char *line, size_t bytes, GError **error)
 
 /* ---- lines ---- */
 
-/* Takes line i, from 0, of a file. */
+/* Handles line i of a file, counted from 0. */
 typedef bool (*LineFn)(Reading *reading, const char *line, size_t bytes, int64_t i, GError **error);
 
 /* Appends the one text of the current line, "" for null, to `to`. */
@@ -153,13 +153,14 @@ static const char *first_of(const json_t *object, const char *const *names)
     return *names;
 }
 
-/* What is compared is what the task made of the texts (eval/task_scores.h). */
+/* Names of the values that are compared, first choice first: "graded" is what the task made of "prediction"
+ * (eval/task_scores.h). */
 static const char *const predictions_of[] = { "graded", "prediction", NULL }, *const logprobs_of[] = { "logprob",
                                                                                                        NULL };
 static const char *const references_of[] = { "graded_references", "references", "reference", NULL },
                          *const tokens_of[] = { "tokens", NULL };
 
-/* The value of a name. The tags of a sequence as one text in an array of references are that text. */
+/* Reads the texts of a named value. For SCORE_TAGS, an array of references with one text means that text. */
 static bool take_named(Reading *reading, const json_t *object, const char *name, GError **error)
 {
     const json_t *value = json_object_get(object, name);
@@ -169,8 +170,8 @@ static bool take_named(Reading *reading, const json_t *object, const char *name,
     return add_value(reading, value, name, error);
 }
 
-/* A line that is a whole example. One of `loam eval --task` without references has no known right answer and is left
- * out. */
+/* Reads a line that is a whole example. A line of `loam eval --task` without references has no known right answer and
+ * is left out. */
 static bool take_object(Reading *reading, const char *line, size_t bytes, G_GNUC_UNUSED int64_t i, GError **error)
 {
     const bool logprobs = reading->takes == SCORE_LOGPROBS;
@@ -196,7 +197,7 @@ static bool take_object(Reading *reading, const char *line, size_t bytes, G_GNUC
 
 /* ---- files ---- */
 
-/* A file that is being read: how its lines are taken, and how many were. */
+/* A file that is being read: the function that handles its lines, and how many lines it has handled. */
 typedef struct LineFile {
     Reading *reading;
     const char *path;
@@ -274,7 +275,7 @@ bool score_read(ScoreExamples *out, const ScoreFiles *files, ScoreTakes takes, G
     return true;
 }
 
-/* Parses the first line alone. One that is no JSON says nothing here, and is an error if it is read. */
+/* Parses only the first line. A line that is not JSON gives no settings; score_read later reports it as an error. */
 static bool take_settings(void *context, char *line, size_t bytes, G_GNUC_UNUSED GError **error)
 {
     json_t **settings = context;

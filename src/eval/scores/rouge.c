@@ -8,16 +8,16 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_CELLS ((int64_t)1 << 32) /* of the table of a longest common subsequence */
+#define MOST_CELLS ((int64_t)1 << 32) /* limit on the table of a longest common subsequence */
 
-/* The words of a text; line i of it has words [lines[i], lines[i + 1]). */
+/* The words of a text; line i has the words [lines[i], lines[i + 1]). */
 typedef struct Summary {
     Tokens words;
     int64_t *lines; /* (n_lines + 1) */
     int64_t n_lines;
 } Summary;
 
-/* Of one prediction and one reference, each in [0, 1]. */
+/* Precision, recall and F1 of one prediction and one reference, each in [0, 1]. */
 typedef struct Prf {
     double precision, recall, f1;
 } Prf;
@@ -42,7 +42,7 @@ static char word_letter(gunichar c)
 {
     if (c < 0x80)
         return g_ascii_isalnum((char)c) ? g_ascii_tolower((char)c) : '\0';
-    return c == 0x130 ? 'i' : c == 0x212a ? 'k' : '\0'; /* İ, the sign of Kelvin */
+    return c == 0x130 ? 'i' : c == 0x212a ? 'k' : '\0'; /* İ (U+0130) and the Kelvin sign (U+212A) */
 }
 
 static void end_word(GArray *ids, GString *word, NgramTable *table, bool stem)
@@ -67,7 +67,7 @@ static Summary read_summary(NgramTable *table, const char *text, bool stem)
         char letter = word_letter(c);
         if (letter)
             g_string_append_c(word, letter);
-        if (letter == '\0' || c == 0x130) /* İ becomes an i and a mark, which is no letter */
+        if (letter == '\0' || c == 0x130) /* İ becomes an i and a combining mark, which is not a letter */
             end_word(ids, word, table, stem);
         if (c == '\n' || c == '\0') {
             int64_t n = ids->len;
@@ -105,9 +105,9 @@ static Prf rouge_n(NgramTable *table, const Summary *prediction, const Summary *
 
 /* ---- ROUGE-L ---- */
 
-/* Marks the tokens of r in one longest common subsequence. `left` (r.n + 1, c.n + 1) bits tell where the longest one of
- * r[0, i) and c[0, j) without c[j - 1] is longer than the one without r[i - 1]; where they are as long, r's is left
- * out. */
+/* Marks the tokens of r that are in a longest common subsequence (LCS) of r and c, walking back from their ends. left
+ * (r.n + 1, c.n + 1): one bit for each pair (i, j), set if LCS(r[0, i), c[0, j - 1)) is longer than LCS(r[0, i - 1),
+ * c[0, j)); the walk then leaves out c[j - 1], else r[i - 1]. */
 static void mark_common(bool *common, Tokens r, Tokens c, const uint8_t *left)
 {
     for (int64_t i = r.n, j = c.n; i > 0 && j > 0;) {
@@ -123,7 +123,7 @@ static void mark_common(bool *common, Tokens r, Tokens c, const uint8_t *left)
     }
 }
 
-/* Length of the longest common subsequence of r and c; common: NULL, or (r.n), where its tokens of r are marked. */
+/* Length of the longest common subsequence of r and c. common (r.n): marks its tokens in r; NULL means no marks. */
 static int64_t longest_common(Tokens r, Tokens c, bool *common)
 {
     g_autofree int32_t *rows = g_new0(int32_t, (gsize)(2 * (c.n + 1)));
@@ -151,8 +151,8 @@ static Prf rouge_l(const Summary *prediction, const Summary *reference)
     return prf_of(common, prediction->words.n, reference->words.n);
 }
 
-/* The words of a line of the reference that stand in its longest common subsequence with some line of the prediction
- * count, each no more often than it is in the whole of either text. */
+/* ROUGE-Lsum: a word of a reference line is a hit if it is in the longest common subsequence of that line and any line
+ * of the prediction. A word counts at most as often as it occurs in the whole prediction. */
 static Prf rouge_lsum(const NgramTable *table, const Summary *prediction, const Summary *reference)
 {
     const Tokens *p = &prediction->words, *r = &reference->words;
@@ -183,8 +183,8 @@ static Prf rouge_of(NgramTable *table, const Summary *prediction, const Summary 
     }
 }
 
-/* Takes the scores of one reference into a row where they are better: of ROUGE_ALL each F1 by itself, of others F1,
- * precision and recall of the reference with the best F1, the first of equals. */
+/* Updates a row with the scores of one reference. ROUGE_ALL keeps the largest of each F1; other variants keep F1,
+ * precision and recall of the reference with the highest F1, of equal ones the first. */
 static void take_better(double *row, NgramTable *table, const Summary *prediction, const Summary *reference,
                         int variant, bool first)
 {
@@ -234,7 +234,8 @@ bool rouge_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
     return good;
 }
 
-/* The means of four scores, and the geometric mean of the first three, as SCROLLS has it. */
+/* Means of ROUGE-1, ROUGE-2, ROUGE-L and ROUGE-Lsum, and the geometric mean of the first three, as SCROLLS computes it.
+ */
 void rouge_finish(double *values, const ScoreStats *stats, const int64_t *pick, int64_t n)
 {
     finish_means(values, stats, pick, n);

@@ -71,11 +71,11 @@ typedef struct ScoreKind ScoreKind;
 
 /* Finds a score by its name, such as "rouge_l"; NULL if there is none. */
 const ScoreKind *score_find(const char *name);
-/* Score number i, from 0, in the order of docs/scores.md; NULL after the last. */
+/* Score number i, counted from 0, in the order of docs/scores.md; NULL after the last score. */
 const ScoreKind *score_at(size_t i);
 const char *score_name(const ScoreKind *kind);
 const char *score_does(const ScoreKind *kind); /* one line of help */
-/* Name of value number i, from 0, of the score's results; NULL after the last. */
+/* Name of value number i, counted from 0, among the score's results; NULL after the last value. */
 const char *score_value_name(const ScoreKind *kind, int i);
 ScoreTakes score_takes(const ScoreKind *kind);
 bool score_takes_groups(const ScoreKind *kind);

@@ -1,4 +1,4 @@
-/* tags.c: F1 of the entities that tag sequences spell, as seqeval computes it. */
+/* tags.c: F1 of the entities (such as names) that sequences of tags mark, as seqeval computes it. */
 #include "eval/scores/kind.h"
 #include "eval/scores/python_text.h"
 
@@ -6,13 +6,13 @@
 
 /* "B-PER" is the prefix B and the type PER. */
 typedef struct Tag {
-    char prefix; /* B, I, E, S; O is outside of entities */
+    char prefix; /* B, I, E or S within an entity; O outside */
     const char *type;
     size_t bytes; /* of type */
 } Tag;
 
 typedef struct Entity {
-    int64_t first, end; /* of its tags */
+    int64_t first, end; /* indices of its tags: [first, end) */
     const char *type;
     size_t bytes;
 } Entity;
@@ -24,7 +24,8 @@ static bool is_type(const Tag *tag, const char *type, size_t bytes)
 
 /* ---- reading ---- */
 
-/* The type is behind the first hyphen after the prefix, or all there is behind the prefix; "_" if nothing is. */
+/* Splits a tag. The type is the text after the first hyphen that follows the prefix, or without a hyphen all text after
+ * the prefix; "_" if there is none. */
 static bool parse_tag(Tag *tag, const char *word, size_t bytes, const char *prefixes)
 {
     *tag = (Tag){ 'O', "_", 1 };
@@ -39,7 +40,7 @@ static bool parse_tag(Tag *tag, const char *word, size_t bytes, const char *pref
     return true;
 }
 
-/* The tags (Tag) of a text; *n_invalid counts those that are none, which are read as O. */
+/* The tags (Tag) of a text. A word that is not a tag is read as O and counted in *n_invalid. */
 static GArray *read_tags(const char *text, int variant, int64_t *n_invalid)
 {
     GArray *tags = g_array_new(FALSE, FALSE, sizeof(Tag));
@@ -56,7 +57,7 @@ static GArray *read_tags(const char *text, int variant, int64_t *n_invalid)
 /* ---- entities ---- */
 
 /* Whether an entity ends between two tags, and whether one begins at the second, by the rules of the script conlleval:
- * a type that changes ends and begins one, even without B. */
+ * a change of type ends one entity and begins another, even without B. */
 static bool ends_entity(const Tag *before, const Tag *tag)
 {
     if (before->prefix == 'E' || before->prefix == 'S')
@@ -71,7 +72,7 @@ static bool begins_entity(const Tag *before, const Tag *tag)
     return tag->prefix != 'O' && (strchr("ESO", before->prefix) != NULL || !is_type(tag, before->type, before->bytes));
 }
 
-/* IOB2, strictly: only B begins an entity; I of its type goes on with it. */
+/* Strict IOB2: only B begins an entity; I of the same type continues it. */
 static bool goes_on(const Entity *entity, const Tag *tag)
 {
     return tag->prefix == 'I' && is_type(tag, entity->type, entity->bytes);
@@ -100,7 +101,7 @@ static GArray *find_entities(const GArray *tags, int variant)
     return entities;
 }
 
-/* Entities of both lists that have the same tags and the same type. */
+/* Number of entities that both lists have, with the same tags and the same type. */
 static int64_t count_common(const GArray *a, const GArray *b)
 {
     int64_t common = 0;
@@ -126,7 +127,7 @@ static int64_t count_equal_words(const char *a, const char *b)
     return equal;
 }
 
-/* A row: entities that are right, predicted, in the reference; tags that are right, all tags. */
+/* A row has the number of right, predicted and reference entities, of right tags, and of all tags. */
 static bool measure_one(double *row, ScoreStats *stats, const ScoreInput *in, int64_t i, GError **error)
 {
     int variant = stats->kind->variant;
