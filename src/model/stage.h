@@ -1,4 +1,4 @@
-/* stage.h: a stage is a range of consecutive blocks of a model, as one process of pipeline parallelism would hold.
+/* stage.h: a stage is a range of consecutive blocks of a model, as one rank of a pipeline holds.
  * Blocks are numbered from 0, first those of the encoder, then those of the decoder. The embedding of the encoder (or
  * decoder) belongs to the stage with its first block, the final norm to the stage with its last block, and the heads to
  * the stage with the last block of the model. */
