@@ -111,11 +111,6 @@ Comm *comm_split(Comm *comm, int color)
     return group;
 }
 
-int comm_number(const Comm *comm, int rank)
-{
-    return comm->numbers ? comm->numbers[rank] : rank;
-}
-
 int64_t comm_start(int64_t n, int size, int rank)
 {
     int64_t units = (n + 63) / 64;

@@ -1,4 +1,4 @@
-/* failure.c: why a group failed. */
+/* failure.c: why a group failed, and which rank did not answer. */
 #include "comm/backend.h"
 
 bool comm_failed(Comm *comm)
@@ -35,6 +35,11 @@ bool comm_check(Comm *comm, GError **error)
     fail_machine(error, "%s", comm->failure);
     monitor_leave(&comm->monitor);
     return false;
+}
+
+int comm_number(const Comm *comm, int rank)
+{
+    return comm->numbers ? comm->numbers[rank] : rank;
 }
 
 int comm_lost(Comm *comm)

@@ -7,6 +7,8 @@
 
 #define FAR 1000000000000000000
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
 static void check_batches(const BatchSchedule *batches, int64_t at)
 {
     const int64_t batch = batch_at(batches, at, at), steps = batch_steps(batches, 0, at, false);
