@@ -35,7 +35,7 @@ test: build ## run the tests that belong to every change
 
 test-all: test ## run the tests of `make test` and the long ones
 	@echo "make: running the long tests"
-	@tools/install-packages check clean aarch64
+	@tools/install-packages check clean aarch64 slurm
 	@ctest --test-dir $(BUILD) --output-on-failure -L long; status=$$?; tools/list-skipped $(BUILD); exit $$status
 
 check: setup ## format, layers, budgets, links of the docs, warnings of gcc and clang, sanitizers, static analysis, fuzzing

@@ -78,7 +78,7 @@ overlaps "$work/ranks.json"
 grep -q 'ranks.json; [0-9]* % of the communication lies beside computation' "$work/log" || fail "$(cat "$work/log")"
 if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
     # shellcheck disable=SC2086
-    mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2 "$loam" train "$work/config.yaml" run.dir="$work/mpi" $deep \
+    "${mpi[@]}" 2 "$loam" train "$work/config.yaml" run.dir="$work/mpi" $deep \
         'train.length=3 steps' train.threads=1 --trace "$work/mpi.json" 2>"$work/log" || fail "$(cat "$work/log")"
     overlaps "$work/mpi.json"
 fi

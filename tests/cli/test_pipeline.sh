@@ -36,7 +36,7 @@ diff "$work/losses-1" "$work/losses-3" >"$work/diff" || fail "bf16: $(head -n 4 
 layout=(train.length='6 steps' train.micro_batch='2 samples' train.precision=f32 parallel.pipeline=2 parallel.tensor=2)
 if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
     "$loam" train "$config" run.dir="$work/threads" "${layout[@]}" parallel.ranks=4 2>"$work/err" || fail "$(cat "$work/err")"
-    mpirun --allow-run-as-root --oversubscribe --bind-to none -np 4 "$loam" train "$config" run.dir="$work/mpi" "${layout[@]}" \
+    "${mpi[@]}" 4 "$loam" train "$config" run.dir="$work/mpi" "${layout[@]}" \
         2>"$work/err" || fail "mpirun: $(tail -n 3 "$work/err")"
     same "$work/threads" "$work/mpi"
 else

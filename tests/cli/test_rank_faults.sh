@@ -22,18 +22,18 @@ if ! command -v mpirun >/dev/null || [ ! -e "$(dirname "$loam")/loam-mpi.so" ]; 
     echo "no mpirun, or no loam-mpi.so: ranks that are processes are not tried"
     exit 0
 fi
-mpi=(mpirun --allow-run-as-root --oversubscribe --bind-to none -np 3 "$loam" train "$config" train.length='8 steps' train.eval_every=0
+three=("${mpi[@]}" 3 "$loam" train "$config" train.length='8 steps' train.eval_every=0
     train.save_every='3 steps' train.precision=f32 parallel.timeout=2s)
 
 # A process is killed: mpirun ends the others. The next start says who was last seen where, and goes on.
-LOAM_FAULT=step:5:KILL@1 "${mpi[@]}" run.dir="$work/killed" >"$work/out" 2>"$work/err" && fail 'a run without rank 1 went on'
+LOAM_FAULT=step:5:KILL@1 "${three[@]}" run.dir="$work/killed" >"$work/out" 2>"$work/err" && fail 'a run without rank 1 went on'
 run run.dir="$work/killed" parallel.ranks=2 2>"$work/err" || fail "after a kill: $(tail -n 3 "$work/err")"
 grep -q 'rank [0-2] on ' "$work/err" || fail "no last words: $(head -n 5 "$work/err")"
 grep -q '"step":8,' "$work/killed/metrics.jsonl" || fail 'it did not go on'
 
 # A process stands still: the others wait for parallel.timeout, name it, and end.
 status=0
-LOAM_FAULT=step:5:STOP@1 "${mpi[@]}" run.dir="$work/still" >"$work/out" 2>"$work/err" || status=$?
+LOAM_FAULT=step:5:STOP@1 "${three[@]}" run.dir="$work/still" >"$work/out" 2>"$work/err" || status=$?
 pkill -KILL -f "run.dir=$work/still" || true
 [ "$status" = 2 ] || fail "status $status: $(tail -n 5 "$work/err")"
 grep -q "rank 1 did not.*last seen: rank 1 on " "$work/err" || fail "rank 1 is not named: $(cat "$work/err")"

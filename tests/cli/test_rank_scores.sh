@@ -4,8 +4,6 @@
 make_dataset
 . tests/cli/ranks.sh
 make_tasks
-mpi=(mpirun --allow-run-as-root --oversubscribe --bind-to none -np)
-
 # scores RUN: the lines of its evaluations, without times.
 scores() {
     sed -n '/"kind":"score"/s/,"seconds":.*//p' "$1/metrics.jsonl"

@@ -5,8 +5,6 @@ make_dataset
 . tests/cli/ranks.sh
 short='train.length=20 steps'
 
-mpi=(mpirun --allow-run-as-root --oversubscribe --bind-to none -np)
-
 # Every family, with a batch that does not divide and several microbatches. Two ranks, or three.
 families=(
     't5  model.n_enc=1 model.n_dec=1'
