@@ -16,7 +16,7 @@ for host in "$a va$$" "$b vb$$"; do
 done
 make_dataset
 . tests/cli/ranks.sh
-options=(train.length='8 steps' train.eval_every=0 train.save_every='3 steps' train.precision=f32 parallel.timeout=3s)
+options=(train.length='8 steps' train.eval_every=0 train.save_every='3 steps' train.precision=f32 parallel.timeout=6s)
 two_hosts() {
     ip netns exec $a unshare --uts bash -c "hostname $a; exec \"\$@\"" - env ASAN_OPTIONS=detect_leaks=0 mpirun --allow-run-as-root --mca plm rsh \
         --mca plm_rsh_agent "$source_dir/tests/cluster/netns-agent" --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/24 \
@@ -36,9 +36,9 @@ ip -n $b link set vb$$ down
 said() { cat "$work/lost/log.txt" "$work/lost/ranks/0001.txt" | grep -q "did not answer.*last seen: rank [01] on loam[ab]"; }
 ended() { ! pgrep -f "^$loam train .*run.dir=$work/lost" >/dev/null; }
 for condition in said ended; do
-    for try in $(seq 150); do
+    for try in $(seq 400); do
         ! $condition || break
-        [ "$try" != 150 ] || fail "not $condition: $(tail -n 3 "$work/log" "$work/lost/log.txt")"
+        [ "$try" != 400 ] || fail "not $condition: $(tail -n 3 "$work/log" "$work/lost/log.txt")"
         sleep 0.1
     done
 done
