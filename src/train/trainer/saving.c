@@ -183,6 +183,8 @@ bool trainer_save(Trainer *t, bool last, GError **error)
     if (t->saved.attempts == t->state.attempts && t->saved.evaluated == t->state.evaluated &&
         t->saved.evaluation_left == t->state.evaluation_left)
         return true;
+    if (!mesh_check(&t->mesh, error)) /* a group that failed within the update may have left it half done */
+        return false;
     const bool beside = t->save_ranks && !last;
     Save *save = save_new(t, beside ? t->save_ranks : t->ranks);
     if (beside) {
