@@ -17,6 +17,7 @@ cd "$tree"
 
 # Commands that do not run here, and why: a pattern of bash for FILE:COMMAND.
 not_here=(
+    'README.md:git clone *' 'the address is that of the copy that is read'
     'README.md:make run*' 'installs packages and trains for minutes: tests/tools/long_demo.sh'
     '*:make bench-peers*' 'installs PyTorch'
     '*/bin/p[iy]*' 'installs or runs PyTorch'
