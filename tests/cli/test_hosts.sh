@@ -16,7 +16,7 @@ for host in "$a va$$" "$b vb$$"; do
 done
 make_dataset
 . tests/cli/ranks.sh
-options=(train.length='8 steps' train.eval_every=0 train.save_every='3 steps' train.precision=f32 parallel.timeout=6s)
+options=(train.length='8 steps' train.eval_every=0 train.save_every='3 steps' train.precision=f32 parallel.timeout=12s)
 two_hosts() {
     ip netns exec $a unshare --uts bash -c "hostname $a; exec \"\$@\"" - env ASAN_OPTIONS=detect_leaks=0 mpirun --allow-run-as-root --mca plm rsh \
         --mca plm_rsh_agent "$source_dir/tests/cluster/netns-agent" --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/24 \
