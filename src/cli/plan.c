@@ -2,26 +2,20 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "data/sources.h"
-#include "eval/heldout.h"
+#include "cli/outline.h"
 #include "model/model.h"
 #include "train/compute_device.h"
 #include "train/config/config.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
 #include "train/run_dir.h"
-#include "train/step_timer.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 
-#define USAGE        "loam plan CONFIG.yaml [--measure SECONDS] [--options] [group.key=value]…"
-#define PEAK_SECONDS 0.2
-#define SUSTAINED_S  1 /* measured again, of runs that take longer than SHORT_RUN_S */
-#define SHORT_RUN_S  60
-#define LONG_DAYS    60  /* a longer run is warned of */
-#define USUAL_SHARE  0.7 /* typical speed of a training step, as a share of the peak of matrix products */
+#define USAGE     "loam plan CONFIG.yaml [--measure SECONDS] [--options] [group.key=value]…"
+#define LONG_DAYS 60 /* a longer run is warned of */
 
 static const char about[] =
     "Predicts what training with a configuration will do: time, evaluations and checkpoints, memory, parameters, work\n"
@@ -53,46 +47,6 @@ static void add_line(GString *plan, const char *what, const char *format, ...)
     va_end(args);
 }
 
-/* A plan can be made before tokenizer and datasets are; why they cannot be read is a line of it, NOT_READ. */
-#define NOT_READ "not read"
-
-/* Opens the held-out datasets, only to see whether they can be. */
-static void try_valid(const Config *config, const Tokenizer *tok, GString *lines)
-{
-    g_autoptr(GError) reason = NULL;
-    g_autoptr(GPtrArray) sets = heldout_sets_open(&config->data, tok, (uint64_t)config->run.seed, &reason);
-    if (sets == NULL)
-        add_line(lines, NOT_READ, "%s", reason->message);
-}
-
-/* Resolves the vocabulary and opens the datasets; *loader stays NULL where data.train cannot be read. */
-static bool resolve(Config *config, Tokenizer **tok, Loader **loader, GString *lines, GError **error)
-{
-    g_autoptr(GError) reason = NULL;
-    *tok = *config->tokenizer.path ? config_open_tokenizer(config, &reason) : NULL;
-    if (reason && config->model.vocab == 0) {
-        g_propagate_error(error, g_steal_pointer(&reason));
-        return false;
-    }
-    if (reason)
-        add_line(lines, NOT_READ, "%s", reason->message);
-    g_clear_error(&reason);
-    if (!config_resolve_vocab(config, *tok, error) || !config_resolve_precision(config, error) ||
-        (*tok && !config_check_tokens(config, *tok, error)))
-        return false;
-    g_autofree char *train = sources_train(&config->data, error);
-    if (!train)
-        return false;
-    if (*tok == NULL || *train == '\0')
-        return true;
-    *loader = loader_open(&config->data, train, *tok, (uint64_t)config->run.seed, false, &reason);
-    if (*loader == NULL)
-        add_line(lines, NOT_READ, "%s", reason->message);
-    if (*config->data.valid)
-        try_valid(config, *tok, lines);
-    return true;
-}
-
 static void describe_data(const Loader *loader, int64_t samples, GString *lines)
 {
     g_autoptr(GPtrArray) datasets = mixture_report(loader, samples);
@@ -121,81 +75,6 @@ static void add_length(GString *lines, const Config *config, const Objective *ob
              counted || objective->choose ? " (an estimate)" : "");
 }
 
-/* The numbers of a run, computed from its configuration. */
-typedef struct Outline {
-    const Config *config;
-    const Objective *objective;
-    ObjectiveConfig planned;
-    int32_t micro, enc, dec; /* samples of a microbatch; tokens of a sample in the encoder and the decoder */
-    BatchSchedule batches;
-    int64_t samples, epoch,
-        steps;                 /* samples of the largest step; of an epoch, 0 means unknown; steps, -1 means unknown */
-    int64_t run_samples;       /* samples of all steps; -1 means unknown */
-    double fill;               /* share of those tokens that are not left free */
-    double step_flops, step_s; /* step_s: measured, or estimated from the peak; 0 means unknown */
-    double peak;               /* FLOP/s of matrix products */
-} Outline;
-
-static bool outline_of(Outline *o, const Config *config, const Loader *loader, GError **error)
-{
-    *o = (Outline){ .config = config,
-                    .objective = data_objective_row(&config->data),
-                    .planned = data_objective(&config->data),
-                    .micro = (int32_t)config_micro_samples(config),
-                    .samples = config_batch_samples(config),
-                    .epoch = loader ? loader_epoch_samples(loader) : 0,
-                    .fill = loader ? loader_fill(loader) : 1 };
-    o->planned.n_sentinels = loader ? loader_objective(loader)->n_sentinels : (int32_t)config->tokenizer.sentinels;
-    if (!config_check_objective(&config->data, &config->model, error) || !o->objective->plan(&o->planned, error))
-        return false;
-    o->enc = objective_enc_length(o->objective, &o->planned);
-    o->dec = objective_dec_length(o->objective, &o->planned);
-    o->steps = config_length_steps(config, o->epoch);
-    config_batch_schedule(config, true, &o->batches, NULL);
-    o->run_samples = o->steps > 0 ? batch_samples(&o->batches, o->steps) : -1;
-    o->step_flops =
-        o->fill *
-        model_step_flops(&config->model, o->micro, o->enc, o->dec, objective_target_share(o->objective, &o->planned)) *
-        (double)o->samples / o->micro;
-    return true;
-}
-
-/* Seconds of the first `steps` steps, of which small ones take less. */
-static double seconds_of(const Outline *o, int64_t steps)
-{
-    return o->step_s * (double)batch_samples(&o->batches, steps) / (double)o->samples;
-}
-
-static void estimate_step(Outline *o, Device *dev, double seconds)
-{
-    o->peak = device_gemm_peak(dev, seconds);
-    o->step_s = o->peak > 0 ? o->step_flops / (USUAL_SHARE * o->peak) : 0;
-}
-
-/* Seconds of a step: measured with --measure, else estimated from the measured peak of matrix products; on a GPU, which
- * a plan does not need, they are unknown then. */
-static bool time_step(Outline *o, Config *config, GError **error)
-{
-    if (measure_s > 0) {
-        StepTimer timer;
-        StepTimes times = { 0 };
-        bool done = step_timer_open(&timer, config, error);
-        if (done)
-            step_timer_run(&timer, measure_s, NULL, &times);
-        step_timer_clear(&timer);
-        o->step_s = o->fill * times.step_s;
-        return done;
-    }
-    if (compute_device_is_gpu(config->train.device))
-        return true;
-    Device *dev = device_open_cpu((int)config->train.threads, config_precision(config));
-    estimate_step(o, dev, PEAK_SECONDS);
-    if (seconds_of(o, MAX(o->steps, 0)) > SHORT_RUN_S) /* some machines are faster for the first tenths of a second */
-        estimate_step(o, dev, SUSTAINED_S);
-    device_close(dev);
-    return true;
-}
-
 static void add_time(GString *lines, const Outline *o)
 {
     if (o->step_s <= 0 && compute_device_is_gpu(o->config->train.device))
@@ -203,7 +82,7 @@ static void add_time(GString *lines, const Outline *o)
     if (o->step_s <= 0)
         return;
     g_autofree char *step = text_duration(o->step_s),
-                    *run = text_duration(o->steps > 0 ? round(seconds_of(o, o->steps)) : 0);
+                    *run = text_duration(o->steps > 0 ? round(outline_seconds(o, o->steps)) : 0);
     if (o->steps > 0)
         add_line(lines, "time", "%s%s on this machine, %s a step%s", measure_s > 0 ? "" : "about ", run, step,
                  measure_s > 0 ? ", measured" : "");
@@ -297,7 +176,7 @@ static void add_milestones(GString *lines, const Outline *o)
 static void advise_machine(const Outline *o, const MemoryPlan *plan)
 {
     g_autoptr(GError) problem = NULL;
-    const double days = o->steps > 0 ? seconds_of(o, o->steps) / 86400 : 0;
+    const double days = o->steps > 0 ? outline_seconds(o, o->steps) / 86400 : 0;
     if (!compute_device_is_gpu(o->config->train.device)) {
         Device *dev = device_open_cpu((int)o->config->train.threads, config_precision(o->config));
         memory_check(plan, o->config, o->enc, o->dec, dev, &problem);
@@ -348,7 +227,7 @@ static bool add_stages(GString *lines, const Outline *o, const Config *config, G
 static bool describe(Outline *o, Config *config, const Loader *loader, GString *lines, GError **error)
 {
     MemoryPlan plan;
-    if (!memory_plan(config, o->enc, o->dec, &plan, error) || !time_step(o, config, error))
+    if (!memory_plan(config, o->enc, o->dec, &plan, error) || !outline_time(o, config, measure_s, error))
         return false;
     int64_t n_params = model_config_params(&config->model);
     g_autofree char *memory = memory_describe(&plan), *params = text_grouped(n_params),
@@ -410,11 +289,15 @@ bool verb_plan(int argc, char **argv, GError **error)
     g_auto(Config) config = { 0 };
     g_autoptr(Tokenizer) tok = NULL;
     g_autoptr(Loader) loader = NULL;
-    g_autoptr(GString) lines = g_string_new(NULL); /* what cannot be read comes first */
+    g_autoptr(GPtrArray) unread = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GString) lines = g_string_new(NULL);
     Outline outline;
     if (!config_load_run(&config, argv[1], argv + 2, argc - 2, error) ||
-        !resolve(&config, &tok, &loader, lines, error) || !outline_of(&outline, &config, loader, error) ||
-        !describe(&outline, &config, loader, lines, error))
+        !outline_resolve(&config, &tok, &loader, unread, error) || !outline_of(&outline, &config, loader, error))
+        return false;
+    for (guint i = 0; i < unread->len; i++)
+        add_line(lines, "not read", "%s", (char *)unread->pdata[i]);
+    if (!describe(&outline, &config, loader, lines, error))
         return false;
     if (megatron_tp > 0)
         add_megatron(lines, &config.model);

@@ -28,6 +28,7 @@ not_here=(
     'docs/finetune.md:tools/pretraining-proof *' 'trains for hours: tests/tools/test_pretraining_proof.sh'
     'docs/parallel.md:mpirun --host *' 'needs two machines'
     'docs/parallel.md:srun *' 'needs Slurm'
+    '*:sbatch *' 'needs Slurm: tests/cli/long_slurm.sh'
     'docs/code-eval.md:loam scores *--language *' 'needs the grammars of Java and C#'
     'docs/tokenizer.md:*--model t5/' "needs T5's own vocabulary"
     'docs/coming-from/ast-t5.md:*' 'needs a checkpoint of AST-T5'

@@ -1,0 +1,114 @@
+#include "cli/outline.h"
+
+#include "data/sources.h"
+#include "device/device.h"
+#include "eval/heldout.h"
+#include "model/model.h"
+#include "train/compute_device.h"
+#include "train/step_timer.h"
+
+#include <math.h>
+
+#define PEAK_SECONDS 0.2
+#define SUSTAINED_S  1 /* measured again, of runs that take longer than SHORT_RUN_S */
+#define SHORT_RUN_S  60
+#define USUAL_SHARE  0.7 /* typical speed of a training step, as a share of the peak of matrix products */
+
+static void add_unread(GPtrArray *unread, const GError *reason)
+{
+    g_ptr_array_add(unread, g_strdup(reason->message));
+}
+
+/* Opens the held-out datasets, only to see whether they can be. */
+static void try_valid(const Config *config, const Tokenizer *tok, GPtrArray *unread)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GPtrArray) sets = heldout_sets_open(&config->data, tok, (uint64_t)config->run.seed, &reason);
+    if (sets == NULL)
+        add_unread(unread, reason);
+}
+
+bool outline_resolve(Config *config, Tokenizer **tok, Loader **loader, GPtrArray *unread, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    *tok = *config->tokenizer.path ? config_open_tokenizer(config, &reason) : NULL;
+    if (reason && config->model.vocab == 0) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
+    if (reason)
+        add_unread(unread, reason);
+    g_clear_error(&reason);
+    if (!config_resolve_vocab(config, *tok, error) || !config_resolve_precision(config, error) ||
+        (*tok && !config_check_tokens(config, *tok, error)))
+        return false;
+    g_autofree char *train = sources_train(&config->data, error);
+    if (!train)
+        return false;
+    if (*tok == NULL || *train == '\0')
+        return true;
+    *loader = loader_open(&config->data, train, *tok, (uint64_t)config->run.seed, false, &reason);
+    if (*loader == NULL)
+        add_unread(unread, reason);
+    if (*config->data.valid)
+        try_valid(config, *tok, unread);
+    return true;
+}
+
+bool outline_of(Outline *o, const Config *config, const Loader *loader, GError **error)
+{
+    *o = (Outline){ .config = config,
+                    .objective = data_objective_row(&config->data),
+                    .planned = data_objective(&config->data),
+                    .micro = (int32_t)config_micro_samples(config),
+                    .samples = config_batch_samples(config),
+                    .epoch = loader ? loader_epoch_samples(loader) : 0,
+                    .fill = loader ? loader_fill(loader) : 1 };
+    o->planned.n_sentinels = loader ? loader_objective(loader)->n_sentinels : (int32_t)config->tokenizer.sentinels;
+    if (!config_check_objective(&config->data, &config->model, error) || !o->objective->plan(&o->planned, error))
+        return false;
+    o->enc = objective_enc_length(o->objective, &o->planned);
+    o->dec = objective_dec_length(o->objective, &o->planned);
+    o->steps = config_length_steps(config, o->epoch);
+    config_batch_schedule(config, true, &o->batches, NULL);
+    o->run_samples = o->steps > 0 ? batch_samples(&o->batches, o->steps) : -1;
+    o->step_flops =
+        o->fill *
+        model_step_flops(&config->model, o->micro, o->enc, o->dec, objective_target_share(o->objective, &o->planned)) *
+        (double)o->samples / o->micro;
+    return true;
+}
+
+double outline_seconds(const Outline *o, int64_t steps)
+{
+    return o->step_s * (double)batch_samples(&o->batches, steps) / (double)o->samples;
+}
+
+static void estimate_step(Outline *o, Device *dev, double seconds)
+{
+    o->peak = device_gemm_peak(dev, seconds);
+    o->step_s = o->peak > 0 ? o->step_flops / (USUAL_SHARE * o->peak) : 0;
+}
+
+bool outline_time(Outline *o, Config *config, double measure_s, GError **error)
+{
+    if (measure_s > 0) {
+        StepTimer timer;
+        StepTimes times = { 0 };
+        bool done = step_timer_open(&timer, config, error);
+        if (done)
+            step_timer_run(&timer, measure_s, NULL, &times);
+        step_timer_clear(&timer);
+        o->step_s = o->fill * times.step_s;
+        return done;
+    }
+    if (compute_device_is_gpu(config->train.device))
+        return true;
+    Device *dev = device_open_cpu((int)config->train.threads, config_precision(config));
+    estimate_step(o, dev, PEAK_SECONDS);
+    if (outline_seconds(o, MAX(o->steps, 0)) >
+        SHORT_RUN_S) /* some machines are faster for the first tenths of a second */
+        estimate_step(o, dev, SUSTAINED_S);
+    device_close(dev);
+    return true;
+}

@@ -1,0 +1,183 @@
+#include "cli/slurm/script.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+char *slurm_shell_word(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+    return *word && word[strspn(word, plain)] == '\0' ? g_strdup(word) : g_shell_quote(word);
+}
+
+/* Appends "#SBATCH --NAME=VALUE". sbatch reads a value in double quotes as a shell would, and expands no variables. */
+static void add_option(GString *script, const char *name, const char *value)
+{
+    g_string_append_printf(script, "#SBATCH --%s=", name);
+    g_autofree char *word = slurm_shell_word(value);
+    if (*word != '\'') {
+        g_string_append(script, value);
+    } else {
+        g_string_append_c(script, '"');
+        for (const char *c = value; *c; c++)
+            g_string_append_printf(script, "%s%c", *c == '"' || *c == '\\' ? "\\" : "", *c);
+        g_string_append_c(script, '"');
+    }
+    g_string_append_c(script, '\n');
+}
+
+static void add_count(GString *script, const char *name, int64_t value)
+{
+    g_string_append_printf(script, "#SBATCH --%s=%" PRId64 "\n", name, value);
+}
+
+/* D-HH:MM:SS, as Slurm writes times. */
+static void add_time(GString *script, int64_t seconds)
+{
+    g_string_append_printf(script, "#SBATCH --time=%" PRId64 "-%02d:%02d:%02d\n", seconds / 86400,
+                           (int)(seconds / 3600 % 24), (int)(seconds / 60 % 60), (int)(seconds % 60));
+}
+
+/* The file of the job's output lies in the run's directory; Slurm replaces %j, so a % of the path is doubled. */
+static void add_output(GString *script, const SlurmJob *job)
+{
+    g_autoptr(GString) path = g_string_new(job->run);
+    g_string_replace(path, "%", "%%", 0);
+    g_string_append(path, job->array ? "/slurm-%A_%a.out" : "/slurm-%j.out");
+    add_option(script, "output", path->str);
+    g_string_append(script, "#SBATCH --open-mode=append\n");
+}
+
+static void add_options(GString *script, const SlurmJob *job)
+{
+    const struct {
+        const char *name, *value;
+    } given[] = {
+        { "partition", job->partition }, { "account", job->account }, { "mem", job->memory }, { "array", job->array }
+    };
+    add_option(script, "job-name", job->name);
+    add_option(script, "nodes", job->nodes);
+    add_count(script, "ntasks-per-node", job->ranks);
+    if (job->cores > 0)
+        add_count(script, "cpus-per-task", job->cores);
+    if (job->gpus > 0)
+        add_count(script, "gpus-per-node", job->gpus);
+    if (job->cores == 0 && job->gpus == 0)
+        g_string_append(script, "#SBATCH --exclusive\n");
+    add_time(script, job->seconds);
+    for (size_t i = 0; i < G_N_ELEMENTS(given); i++)
+        if (given[i].value)
+            add_option(script, given[i].name, given[i].value);
+    g_string_append_printf(script, "#SBATCH --signal=USR1@%d\n", job->notice);
+    g_string_append(script, job->once ? "#SBATCH --no-requeue\n" : "#SBATCH --requeue\n");
+    add_option(script, "chdir", job->folder);
+    add_output(script, job);
+    for (char **line = job->lines; line && *line; line++)
+        g_string_append_printf(script, "#SBATCH %s\n", *line);
+}
+
+static void add_head(GString *script, const SlurmJob *job)
+{
+    g_string_append(script, "\n");
+    if (job->time_source)
+        g_string_append_printf(script, "# --time is %s.\n", job->time_source);
+    g_string_append_printf(
+        script,
+        "# %d seconds before the time is up all ranks get SIGUSR1: `loam train` saves a checkpoint and "
+        "ends with status 75,\n# and %s continues the run. Any other status is that of this job.\n",
+        job->notice,
+        job->once    ? "submitting this script again"
+        : job->array ? "the next job of the array"
+                     : "this job goes back into the queue and");
+}
+
+/* The newest checkpoint before and after: a job that saved nothing new would be repeated without end. */
+static void add_start(GString *script, const SlurmJob *job)
+{
+    g_autofree char *loam = slurm_shell_word(job->loam), *run = slurm_shell_word(job->run);
+    g_string_append_printf(script, "loam=%s\nrun=%s\n", loam, run);
+    for (char **command = job->before; command && *command; command++)
+        g_string_append_printf(script, "%s\n", *command);
+    if (!job->once)
+        g_string_append(script, "before=$(readlink \"$run/checkpoints/latest\")\n");
+}
+
+/* srun gives a process one core unless it is told the number again; it must not end ranks that still save because
+ * others have ended already. The number of nodes is that of this start of the job. */
+static void add_srun(GString *script, const SlurmJob *job)
+{
+    g_string_append_printf(script, "srun --nodes=\"$SLURM_JOB_NUM_NODES\" --ntasks-per-node=%d ", job->ranks);
+    if (job->cores > 0)
+        g_string_append_printf(script, "--cpus-per-task=%d", job->cores);
+    else
+        g_string_append_printf(script, "--cpus-per-task=$((SLURM_CPUS_ON_NODE / %d))", job->ranks);
+    g_string_append_printf(script, " \\\n    --mpi=%s --kill-on-bad-exit=0 --wait=0 \"$loam\" train",
+                           job->alone ? "none" : job->mpi);
+    g_autofree char *config = slurm_shell_word(job->config);
+    g_string_append_printf(script, " %s", config);
+    for (char **override = job->overrides; *override; override++) {
+        g_autofree char *word = slurm_shell_word(*override);
+        g_string_append_printf(script, " %s", word);
+    }
+    g_string_append(script, "\nstatus=$?\n");
+}
+
+static const char next_job[] = "    if [ \"$SLURM_ARRAY_TASK_ID\" != \"$SLURM_ARRAY_TASK_MAX\" ]; then\n"
+                               "        exit 0 # the next job of the array goes on\n"
+                               "    fi\n"
+                               "    echo \"slurm: this was the last job of the array, and the run is not at its end: "
+                               "submit the script again\" >&2\n";
+
+static const char requeue[] = "    scontrol requeue \"$SLURM_JOB_ID\" && sleep 60 # which ends this script\n";
+
+static const char cancel[] = "    scancel --state=PENDING \"$SLURM_ARRAY_JOB_ID\" # the rest of the array\n";
+
+static void add_end(GString *script, const SlurmJob *job)
+{
+    g_autofree char *file = slurm_shell_word(job->stop_file);
+    if (job->once) {
+        g_string_append(script, "exit \"$status\"\n");
+        return;
+    }
+    g_string_append(script, "goes_on=no\n"
+                            "if [ \"$status\" = 75 ]; then\n"
+                            "    goes_on=yes\n"
+                            "    if [ \"$(readlink \"$run/checkpoints/latest\")\" = \"$before\" ]; then\n"
+                            "        echo \"slurm: this job saved no new checkpoint, so it is not repeated: it needs "
+                            "more time\" >&2\n"
+                            "        goes_on=no\n"
+                            "    fi\n");
+    if (*job->stop_file)
+        g_string_append_printf(script,
+                               "    if [ -e %s ]; then # train.stop_file: a person wants the run to stand still\n"
+                               "        goes_on=no\n"
+                               "    fi\n",
+                               file);
+    g_string_append_printf(script, "fi\nif [ $goes_on = yes ]; then\n%s", job->array ? next_job : requeue);
+    if (job->array)
+        g_string_append_printf(script, "else\n%s", cancel);
+    g_string_append(script, "fi\nexit \"$status\"\n");
+}
+
+/* Slurm replaces nothing in a name with a backslash. */
+static bool check_paths(const SlurmJob *job, GError **error)
+{
+    const char *const paths[] = { job->run, job->folder, job->loam };
+    for (size_t i = 0; i < G_N_ELEMENTS(paths); i++)
+        if (strpbrk(paths[i], "\n\r\\"))
+            return fail_user(error, "a path with a line end or a backslash does not go into a submit script: %s",
+                             paths[i]);
+    return true;
+}
+
+char *slurm_script(const SlurmJob *job, GError **error)
+{
+    if (!check_paths(job, error))
+        return NULL;
+    GString *script = g_string_new("#!/bin/bash\n");
+    add_options(script, job);
+    add_head(script, job);
+    add_start(script, job);
+    add_srun(script, job);
+    add_end(script, job);
+    return g_string_free(script, false);
+}

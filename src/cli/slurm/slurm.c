@@ -1,0 +1,324 @@
+/* slurm.c: `loam slurm`: writes a submit script for a configuration. */
+#include "base/amount.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/outline.h"
+#include "cli/slurm/script.h"
+#include "train/compute_device.h"
+#include "train/config/config.h"
+#include "train/run_dir.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define USAGE     "loam slurm CONFIG.yaml|RUN [--nodes N] [--ranks N] [--cpus N] [--time TIME] … [group.key=value]…"
+#define MARGIN    1.5 /* the estimate does not count evaluations, saves and waiting for other ranks */
+#define ROUNDED_S 600
+#define MOST_S    (366 * 86400)
+
+static const char about[] =
+    "Writes a submit script for Slurm. The job starts `loam train` by srun on all its nodes; before its time is up "
+    "the\n"
+    "run saves and stops, and the job is put back into the queue (or with --array 1-10%1 the next job of the array "
+    "goes\n"
+    "on), until the run is at its end. Without --time the time is estimated as `loam plan` does it, with a margin.\n"
+    "\n"
+    "  loam slurm config.yaml --nodes 4 --cpus 32 --time 20h --partition cpu --out job.sh && sbatch job.sh\n"
+    "  loam slurm config.yaml --nodes 2 --time 20:00:00 --array 1-10%1 --before \"module load openmpi\" >job.sh\n";
+
+static char *nodes, *duration, *partition, *account, *memory, *array, *name, *mpi, *out, **lines, **before;
+static int ranks = 1, cores, gpus, notice = 120;
+static gboolean once;
+static const GOptionEntry entries[] = {
+    CLI_VALUE("nodes", nodes, "number of nodes, or the least and the most: 2-4 (default 1)", "N"),
+    CLI_VALUE("ranks", ranks, "ranks (processes) per node (default 1)", "N"),
+    CLI_VALUE("cpus", cores, "cores per rank (default: all of the node, which the job then has to itself)", "N"),
+    CLI_VALUE("gpus", gpus, "GPUs per node (default 0)", "N"),
+    CLI_VALUE("memory", memory, "memory per node, such as 64G (default: the cluster's)", "SIZE"),
+    CLI_VALUE("time", duration, "longest time of one job: 19h50m, 20:00:00 or 1-12 (default: estimated)", "TIME"),
+    CLI_VALUE("partition", partition, "partition", "NAME"),
+    CLI_VALUE("account", account, "account", "NAME"),
+    CLI_VALUE("name", name, "name of the job (default: the last part of run.dir)", "NAME"),
+    CLI_VALUE("array", array, "several jobs, one after another, in place of one that is requeued", "1-10%1"),
+    CLI_SWITCH("no-requeue", once, "leave the job ended when it was stopped with a checkpoint"),
+    CLI_VALUE("signal", notice, "seconds before its time is up at which the run is asked to save (default 120)",
+              "SECONDS"),
+    CLI_VALUE("mpi", mpi, "what srun starts several ranks by (default pmix)", "TYPE"),
+    CLI_VALUE("sbatch", lines, "one more #SBATCH line, such as --constraint=avx512; may be repeated", "OPTION"),
+    CLI_VALUE("before", before, "a command before srun, such as 'module load openmpi'; may be repeated", "COMMAND"),
+    CLI_PATH("out", out, "write the script to this file (default: standard output)", "FILE"),
+    { 0 },
+};
+
+/* Reads a whole number at *text and moves *text past it. */
+static bool scan_count(const char **text, int64_t *value)
+{
+    char *end;
+    if (!g_ascii_isdigit(**text))
+        return false;
+    *value = g_ascii_strtoll(*text, &end, 10);
+    *text = end;
+    return true;
+}
+
+/* Slurm's own forms: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S; -1 if it is none of them. */
+static int64_t slurm_seconds(const char *text)
+{
+    int64_t part[4], days = 0;
+    int n = 0;
+    if (!scan_count(&text, &part[n++]))
+        return -1;
+    const bool dated = *text == '-';
+    if (dated) {
+        days = part[0];
+        text++;
+        n = 0;
+        if (!scan_count(&text, &part[n++]))
+            return -1;
+    }
+    while (*text == ':' && n < 3) {
+        text++;
+        if (!scan_count(&text, &part[n++]))
+            return -1;
+    }
+    for (int i = 0; i < n; i++)
+        if (part[i] > MOST_S)
+            return -1;
+    if (*text != '\0' || days > MOST_S / 86400)
+        return -1;
+    if (dated || n == 3)
+        return days * 86400 + part[0] * 3600 + (n > 1 ? part[1] * 60 : 0) + (n > 2 ? part[2] : 0);
+    return part[0] * 60 + (n > 1 ? part[1] : 0);
+}
+
+/* *seconds becomes 0 if no time is given. */
+static bool parse_time(int64_t *seconds, GError **error)
+{
+    Amount amount;
+    *seconds = duration ? slurm_seconds(duration) : 0;
+    if (*seconds < 0 && amount_parse(&amount, duration, NULL) && amount.unit == UNIT_SECONDS && amount.value < MOST_S)
+        *seconds = (int64_t)amount.value;
+    if (duration && (*seconds <= 0 || *seconds > MOST_S))
+        return fail_user(error, "--time is %s, want a time of up to a year such as 19h50m, 20:00:00 or 1-12:00:00",
+                         duration);
+    if (duration && *seconds <= notice)
+        return fail_user(error, "--time %s is no longer than --signal, %d seconds: the run would stop at once",
+                         duration, notice);
+    return true;
+}
+
+/* "4" or "2-4"; *least becomes the smallest number. */
+static bool parse_nodes(int64_t *least, GError **error)
+{
+    const char *text = nodes ? nodes : "1";
+    int64_t most;
+    bool valid = scan_count(&text, least);
+    most = *least;
+    if (valid && *text == '-') {
+        text++;
+        valid = scan_count(&text, &most);
+    }
+    return (valid && *text == '\0' && *least >= 1 && most >= *least && most <= 100000) ||
+           fail_user(error, "--nodes is %s, want a number or the least and the most, such as 4 or 2-4", nodes);
+}
+
+/* Two jobs at once would train in one run directory. */
+static bool check_array(GError **error)
+{
+    int64_t first, last;
+    const char *text = array;
+    bool valid = array == NULL || scan_count(&text, &first);
+    if (array && valid && *text == '-') {
+        text++;
+        valid = scan_count(&text, &last) && last >= first;
+    }
+    return (valid && (array == NULL || strcmp(text, "%1") == 0)) ||
+           fail_user(error, "--array is %s, want FIRST-LAST%%1, such as 1-10%%1: one job of the run at a time", array);
+}
+
+static bool check_numbers(GError **error)
+{
+    const struct {
+        const char *name;
+        int value, least;
+    } numbers[] = { { "ranks", ranks, 1 }, { "cpus", cores, 0 }, { "gpus", gpus, 0 }, { "signal", notice, 1 } };
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
+        if (numbers[i].value < numbers[i].least || numbers[i].value > 65535)
+            return fail_user(error, "--%s is %d, want %d to 65535", numbers[i].name, numbers[i].value,
+                             numbers[i].least);
+    return !(array && once) ||
+           fail_user(
+               error,
+               "--array and --no-requeue exclude each other: each job of an array goes on where the last stopped");
+}
+
+/* What goes into a line of the script. */
+static bool check_texts(GError **error)
+{
+    const struct {
+        const char *name, *value;
+    } texts[] = {
+        { "partition", partition }, { "account", account }, { "memory", memory }, { "name", name }, { "mpi", mpi }
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+        if (texts[i].value && (*texts[i].value == '\0' || strpbrk(texts[i].value, "\r\n")))
+            return fail_user(error, "--%s is empty or has a line end", texts[i].name);
+    if (mpi && mpi[strspn(mpi, "abcdefghijklmnopqrstuvwxyz0123456789_")])
+        return fail_user(error, "--mpi is %s, want a type of `srun --mpi=list`, such as pmix", mpi);
+    for (char **line = lines; line && *line; line++)
+        if (**line != '-' || strpbrk(*line, "\r\n"))
+            return fail_user(error, "--sbatch is %s, want one option of sbatch, such as --constraint=avx512", *line);
+    return true;
+}
+
+/* What `loam train` would refuse at the start of the job. */
+static bool check_ranks(const Config *config, GError **error)
+{
+    BatchSchedule batches;
+    const int data_ranks = config_data_ranks(config);
+    if (*config->run.dir == '\0')
+        return fail_user(error, "run.dir is not set: give the directory of the run, such as run.dir=runs/a");
+    if (!config_check_layout(config, config_ranks(config), error) ||
+        !config_batch_schedule(config, true, &batches, error))
+        return false;
+    return batches.smallest >= data_ranks ||
+           fail_user(error,
+                     "%d data-parallel ranks for a batch of %" PRId64
+                     " samples: some would have none; ask for at most %" PRId64 ", or set train.batch",
+                     data_ranks, batches.smallest, batches.smallest);
+}
+
+/* The configuration for as many ranks as the job has at least, so that what does not fit them is an error now. */
+static bool load(Config *config, char **argv, int argc, int64_t world, GError **error)
+{
+    g_autoptr(GPtrArray) overrides = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 2; i < argc; i++)
+        g_ptr_array_add(overrides, g_strdup(argv[i]));
+    g_auto(Config) given = { 0 };
+    if (!config_load_run(&given, argv[1], argv + 2, argc - 2, error))
+        return false;
+    if (given.parallel.ranks > 0)
+        return fail_user(
+            error, "parallel.ranks is %" PRId64 ": leave it out, srun starts %" PRId64 " ranks (--nodes, --ranks)",
+            given.parallel.ranks, world);
+    if (world > 1)
+        g_ptr_array_add(overrides, g_strdup_printf("parallel.ranks=%" PRId64, world));
+    return config_load_run(config, argv[1], (char **)overrides->pdata, (int)overrides->len, error) &&
+           check_ranks(config, error);
+}
+
+/* Seconds of the run on the job's cores, from the estimate on this machine; 0 means unknown. *source: in words; g_free.
+ */
+static bool estimate(Config *config, int64_t least_nodes, double *seconds, char **source, GError **error)
+{
+    g_autoptr(Tokenizer) tok = NULL;
+    g_autoptr(Loader) loader = NULL;
+    g_autoptr(GPtrArray) unread = g_ptr_array_new_with_free_func(g_free);
+    Outline outline;
+    *seconds = 0;
+    if (!outline_resolve(config, &tok, &loader, unread, error) || !outline_of(&outline, config, loader, error) ||
+        !outline_time(&outline, config, 0, error))
+        return false;
+    if (outline.steps <= 0 || outline.step_s <= 0)
+        return true;
+    const int own = config->train.threads > 0 ? (int)config->train.threads : (int)g_get_num_processors();
+    const int each = config->train.threads > 0 ? (int)config->train.threads : cores;
+    const int64_t all = least_nodes * ranks * each;
+    const double here = outline_seconds(&outline, outline.steps);
+    *seconds = cores > 0 ? here * own / (double)all : here / (double)least_nodes;
+    g_autofree char *local = text_duration(ceil(here)), *there = text_duration(ceil(*seconds));
+    if (cores > 0)
+        *source = g_strdup_printf("%.1f times an estimate: %s for this machine's %d cores, %s for the job's %" PRId64,
+                                  MARGIN, local, own, there, all);
+    else
+        *source = g_strdup_printf("%.1f times an estimate: %s for nodes like this machine", MARGIN, there);
+    return true;
+}
+
+/* Sets the time of the job to that of the whole run, unless one is given. */
+static bool choose_time(SlurmJob *job, Config *config, int64_t least_nodes, char **source, GError **error)
+{
+    double seconds;
+    if (job->seconds > 0)
+        return true;
+    if (!estimate(config, least_nodes, &seconds, source, error))
+        return false;
+    if (seconds <= 0)
+        return fail_user(error, "the time of this run is not known here (a GPU, or a length in epochs of data that "
+                                "cannot be read): give --time, such as --time 20h");
+    seconds = fmin(MARGIN * seconds + notice, MOST_S);
+    job->seconds = (int64_t)ceil(seconds / ROUNDED_S) * ROUNDED_S;
+    job->time_source = *source;
+    g_autofree char *time = text_duration((double)job->seconds);
+    log_info("--time %s: %s", time, *source);
+    return true;
+}
+
+/* The run's directory is made now: Slurm does not make the folder of a job's output. */
+static bool make_run(const char *run, GError **error)
+{
+    return run_check_folder(run, error) && io_make_directories(run, error);
+}
+
+static bool write_script(const char *script, GError **error)
+{
+    if (out)
+        return io_write_file(out, script, strlen(script), error);
+    fputs(script, stdout);
+    return true;
+}
+
+static bool write_job(SlurmJob *job, Config *config, int64_t least_nodes, GError **error)
+{
+    g_autofree char *source = NULL, *folder = g_get_current_dir(), *loam = g_file_read_link("/proc/self/exe", NULL),
+                    *run = g_canonicalize_filename(config->run.dir, folder), *base = g_path_get_basename(run);
+    job->folder = folder;
+    job->run = run;
+    job->loam = loam ? loam : "loam";
+    job->name = name ? name : base;
+    job->stop_file = config->train.stop_file;
+    if (gpus > 0 && !compute_device_is_gpu(config->train.device))
+        log_warning("train.device is a processor: the run would not use the GPUs");
+    if (!choose_time(job, config, least_nodes, &source, error))
+        return false;
+    g_autofree char *script = slurm_script(job, error);
+    return script && make_run(run, error) && write_script(script, error);
+}
+
+bool verb_slurm(int argc, char **argv, GError **error)
+{
+    int64_t least_nodes = 0, seconds;
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (argc < 2)
+        return fail_user(error, "no configuration given; usage: " USAGE);
+    if (!check_numbers(error) || !check_texts(error) || !check_array(error) || !parse_nodes(&least_nodes, error) ||
+        !parse_time(&seconds, error))
+        return false;
+    g_auto(Config) config = { 0 };
+    if (!load(&config, argv, argc, least_nodes * ranks, error))
+        return false;
+    SlurmJob job = { .nodes = nodes ? nodes : "1",
+                     .ranks = ranks,
+                     .cores = cores,
+                     .gpus = gpus,
+                     .seconds = seconds,
+                     .notice = notice,
+                     .partition = partition,
+                     .account = account,
+                     .memory = memory,
+                     .array = array,
+                     .once = once,
+                     .alone = ranks == 1 && (nodes == NULL || strcmp(nodes, "1") == 0),
+                     .mpi = mpi ? mpi : "pmix",
+                     .lines = lines,
+                     .before = before,
+                     .config = argv[1],
+                     .overrides = argv + 2 };
+    return write_job(&job, &config, least_nodes, error);
+}

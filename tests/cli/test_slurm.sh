@@ -1,0 +1,126 @@
+# loam slurm: the submit script is this one, a shell reads it, and it does the right thing however `loam train` ends.
+. tests/cli/lib.sh "$1"
+loam=$(realpath "$loam")
+make_dataset
+mkdir "$work/my runs"
+cp "$work/config.yaml" "$work/my runs/t5.yaml"
+cd "$work/my runs"
+run="it's a run/100%"
+
+"$loam" slurm t5.yaml run.dir="$run" --nodes 2-4 --ranks 2 --cpus 8 --memory 64G --time 19h50m --partition cpu \
+    --account 'lab one' --sbatch=--constraint=avx512 --sbatch=--mail-type=FAIL --before 'module load openmpi' \
+    --out job.sh optim.lr=1e-3 train.stop_file='stop here' 2>"$work/err" || fail "$(cat "$work/err")"
+sed "s|$work|WORK|g; s|$loam|LOAM|g" job.sh >"$work/script"
+diff -u - "$work/script" <<'SCRIPT' || fail 'another script'
+#!/bin/bash
+#SBATCH --job-name=100%
+#SBATCH --nodes=2-4
+#SBATCH --ntasks-per-node=2
+#SBATCH --cpus-per-task=8
+#SBATCH --time=0-19:50:00
+#SBATCH --partition=cpu
+#SBATCH --account="lab one"
+#SBATCH --mem=64G
+#SBATCH --signal=USR1@120
+#SBATCH --requeue
+#SBATCH --chdir="WORK/my runs"
+#SBATCH --output="WORK/my runs/it's a run/100%%/slurm-%j.out"
+#SBATCH --open-mode=append
+#SBATCH --constraint=avx512
+#SBATCH --mail-type=FAIL
+
+# 120 seconds before the time is up all ranks get SIGUSR1: `loam train` saves a checkpoint and ends with status 75,
+# and this job goes back into the queue and continues the run. Any other status is that of this job.
+loam=LOAM
+run='WORK/my runs/it'\''s a run/100%'
+module load openmpi
+before=$(readlink "$run/checkpoints/latest")
+srun --nodes="$SLURM_JOB_NUM_NODES" --ntasks-per-node=2 --cpus-per-task=8 \
+    --mpi=pmix --kill-on-bad-exit=0 --wait=0 "$loam" train t5.yaml 'run.dir=it'\''s a run/100%' optim.lr=1e-3 'train.stop_file=stop here'
+status=$?
+goes_on=no
+if [ "$status" = 75 ]; then
+    goes_on=yes
+    if [ "$(readlink "$run/checkpoints/latest")" = "$before" ]; then
+        echo "slurm: this job saved no new checkpoint, so it is not repeated: it needs more time" >&2
+        goes_on=no
+    fi
+    if [ -e 'stop here' ]; then # train.stop_file: a person wants the run to stand still
+        goes_on=no
+    fi
+fi
+if [ $goes_on = yes ]; then
+    scontrol requeue "$SLURM_JOB_ID" && sleep 60 # which ends this script
+fi
+exit "$status"
+SCRIPT
+[ -d "$run" ] || fail 'no folder for the output of the job'
+
+# The scripts under stand-ins for Slurm's commands: train ends with $STATUS, after a save if $SAVES says so.
+mkdir bin
+cat >bin/srun <<'S'
+#!/bin/bash
+[ -z "$SAVES" ] || ln -sfn "step-$RANDOM$RANDOM" "$run_of_test/checkpoints/latest"
+echo "srun $*" >>calls
+exit "$STATUS"
+S
+for name in scontrol scancel module sleep; do
+    printf '#!/bin/bash\necho "%s $*" >>calls\n' "$name" >bin/$name
+done
+chmod +x bin/*
+export PATH=$PWD/bin:$PATH run_of_test=$PWD/$run SLURM_JOB_ID=17 SLURM_ARRAY_JOB_ID=17 SLURM_JOB_NUM_NODES=3 SLURM_CPUS_ON_NODE=6
+mkdir "$run/checkpoints"
+touch "$run/lock"
+
+# ends SCRIPT STATUS SAVES EXPECTED 'CALLS': the script ends with status EXPECTED after these calls.
+ends() {
+    local got=0
+    rm -f calls
+    STATUS=$2 SAVES=$3 bash "$1" >"$work/out" 2>&1 || got=$?
+    [ "$got" = "$4" ] || fail "$1 after status $2: $got, not $4: $(cat "$work/out")"
+    [ "$(grep -v '^srun\|^module\|^sleep' calls | tr '\n' ';')" = "$5" ] || fail "$1 after status $2: $(cat calls)"
+    echo "ok: $1 after status $2"
+}
+ends job.sh 75 yes 75 'scontrol requeue 17;'
+grep -q '^srun --nodes=3 .* train t5.yaml ' calls || fail "$(cat calls)"
+ends job.sh 75 '' 75 ''
+ends job.sh 0 yes 0 ''
+ends job.sh 2 yes 2 ''
+touch 'stop here'
+ends job.sh 75 yes 75 ''
+
+"$loam" slurm t5.yaml run.dir="$run" --array 1-10%1 --out array.sh 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q -- '--time 10m00s: 1.5 times an estimate: ' "$work/err" || fail "it does not say where the time is from: $(cat "$work/err")"
+grep -q '^#SBATCH --time=0-00:10:00$' array.sh && grep -q '^#SBATCH --exclusive$' array.sh &&
+    grep -q '^#SBATCH --output=".*/slurm-%A_%a.out"$' array.sh || fail "$(cat array.sh)"
+export SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MAX=10
+ends array.sh 75 yes 0 ''
+grep -q -- '--cpus-per-task=6 ' calls || fail "not all cores: $(cat calls)"
+ends array.sh 75 '' 75 'scancel --state=PENDING 17;'
+ends array.sh 0 yes 0 'scancel --state=PENDING 17;'
+ends array.sh 2 yes 2 'scancel --state=PENDING 17;'
+export SLURM_ARRAY_TASK_ID=10
+ends array.sh 75 yes 75 ''
+"$loam" slurm t5.yaml run.dir=b --time 1-12 --no-requeue >once.sh 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q '^#SBATCH --time=1-12:00:00$' once.sh || fail "$(cat once.sh)"
+ends once.sh 75 yes 75 ''
+
+# refused TEXT OPTION…
+refused() {
+    expect 1 "$1" "$loam" slurm t5.yaml run.dir=b --time 20h "${@:2}"
+}
+expect 1 'no configuration given' "$loam" slurm
+expect 1 'unknown option --node, did you mean --nodes?' "$loam" slurm t5.yaml --node 2
+refused '--nodes is 4-2, want a number or the least and the most, such as 4 or 2-4' --nodes 4-2
+refused '--array is 1-10, want FIRST-LAST%1, such as 1-10%1: one job of the run at a time' --array 1-10
+refused '--time is 20x, want a time of up to a year such as 19h50m' --time 20x
+refused '--time 2 is no longer than --signal, 120 seconds' --time 2
+refused '--ranks is 0, want 1 to 65535' --ranks 0
+refused '--sbatch is exclusive, want one option of sbatch' --sbatch exclusive
+refused 'parallel.ranks is 2: leave it out, srun starts 4 ranks' --nodes 4 parallel.ranks=2
+refused 'parallel.tensor is 3, ' --nodes 4 parallel.tensor=3
+refused "16 data-parallel ranks for a batch of 8 samples: some would have none" --nodes 4 --ranks 4
+refused 'holds files (calls' run.dir=.
+expect 1 'run.dir is not set' "$loam" slurm t5.yaml --time 20h
+expect 1 'give --time' "$loam" slurm t5.yaml run.dir=b train.device=cuda --gpus 1
+echo 'ok: loam slurm'
