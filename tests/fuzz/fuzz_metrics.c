@@ -15,7 +15,7 @@ static char *resume(int64_t step, size_t *bytes)
     g_autofree char *path = g_build_filename(fuzz_folder(), "metrics.jsonl", NULL),
                     *tb = g_build_filename(fuzz_folder(), "tb", NULL);
     char *left = NULL;
-    Metrics *metrics = metrics_open(fuzz_folder(), step, &error);
+    Metrics *metrics = metrics_open(fuzz_folder(), step, NULL, &error);
     CHECK(metrics, "%s", error->message);
     metrics_close(metrics);
     CHECK(g_file_get_contents(path, &left, bytes, NULL), "%s", path);
@@ -31,7 +31,7 @@ static void check_fairseq_log(const uint8_t *data, size_t bytes, int64_t updates
     fuzz_put("train_inner.jsonl", data, bytes);
     for (int i = 0; i < 2; i++) {
         g_autoptr(GError) error = NULL;
-        FairseqLog *log = fairseq_log_open(fuzz_folder(), updates, &error);
+        FairseqLog *log = fairseq_log_open(fuzz_folder(), updates, false, &error);
         CHECK((log == NULL) == (error != NULL) && (log || i == 0), "an error or a log, not both");
         if (!log)
             return; /* a pointer of Git LFS */

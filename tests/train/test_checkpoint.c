@@ -61,7 +61,9 @@ static void set_up(Fixture *f, gconstpointer data)
                              2.5,
                              0.25,
                              77,
-                             3 };
+                             3,
+                             4,
+                             1 };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)

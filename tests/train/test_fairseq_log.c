@@ -49,7 +49,7 @@ static void means_are_of_the_window(void)
 {
     char *folder = folder_new();
     g_autoptr(GError) error = NULL;
-    FairseqLog *log = fairseq_log_open(folder, 0, &error);
+    FairseqLog *log = fairseq_log_open(folder, 0, false, &error);
     g_assert_no_error(error);
     LossSums sums = { 0 };
     sums.head[HEAD_TOKENS] = (HeadSums){ .loss = 400 * M_LN2, .nll = 200 * M_LN2, .correct = 25, .weight = 100 };
@@ -83,12 +83,36 @@ static void means_are_of_the_window(void)
     /* A run that goes on after 7 updates makes the line of the eighth again; a torn last line goes. */
     g_autofree char *torn = g_strconcat(text, "{\"epoch\": 2, \"num_upd", NULL), *left = NULL;
     g_assert_true(g_file_set_contents(path, torn, -1, NULL));
-    log = fairseq_log_open(folder, 7, &error);
+    log = fairseq_log_open(folder, 7, false, &error);
     g_assert_no_error(error);
     fairseq_log_close(log);
     g_assert_true(g_file_get_contents(path, &left, NULL, NULL));
     g_assert_cmpuint(strlen(left), ==, strlen(lines[0]) + 1);
     folder_remove(folder);
+}
+
+static void an_evaluation_has_fairseq_s_names(void)
+{
+    const LossSums sums = { .head[HEAD_TOKENS] = {
+                                .loss = 300 * M_LN2, .nll = 300 * M_LN2, .correct = 25, .weight = 100 } };
+    const ValidRecord record = { .step = 9,
+                                 .sums = &sums,
+                                 .seconds = 2,
+                                 .samples = 16,
+                                 .batches = 4,
+                                 .updates = 7,
+                                 .epochs = 1.5,
+                                 .best = 2.5 * M_LN2 };
+    ValidRecord second = record;
+    second.index = 1;
+    second.best = NAN;
+    g_autofree char *line = fairseq_valid_line(&record), *other = fairseq_valid_line(&second);
+    g_assert_cmpstr(line, ==,
+                    "{\"epoch\": 2, \"valid_loss\": \"3\", \"valid_nll_loss\": \"3\", \"valid_ppl\": \"8\", "
+                    "\"valid_accuracy\": \"25\", \"valid_wps\": \"50\", \"valid_wpb\": \"25\", \"valid_bsz\": \"4\", "
+                    "\"valid_num_updates\": \"7\", \"valid_best_loss\": \"2.5\"}");
+    g_assert_true(g_str_has_prefix(other, "{\"epoch\": 2, \"valid1_loss\": \"3\","));
+    g_assert_true(g_str_has_suffix(other, "\"valid1_num_updates\": \"7\"}"));
 }
 
 int main(int argc, char **argv)
@@ -98,5 +122,6 @@ int main(int argc, char **argv)
     CASE(the_line_is_that_of_ast_t5_s_readme);
     CASE(fields_that_do_not_apply_are_left_out);
     CASE(means_are_of_the_window);
+    CASE(an_evaluation_has_fairseq_s_names);
     return g_test_run();
 }

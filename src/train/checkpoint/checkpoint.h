@@ -30,9 +30,11 @@ typedef struct TrainState {
     int64_t plateau;            /* evaluations since the best one or the last drop of the plateau schedule */
     int64_t drops;              /* drops of the plateau schedule */
     int64_t update_samples;     /* samples of the updates: of all steps but the skipped ones */
-    double spike_mean, spike_variance; /* of recent losses (train/trainer/spike.h) */
-    int64_t spike_losses;              /* number of these losses */
-    int64_t spike_step;                /* the last step with a loss spike; 0 means none */
+    double spike_mean, spike_variance;  /* of recent losses (train/trainer/spike.h) */
+    int64_t spike_losses;               /* number of these losses */
+    int64_t spike_step;                 /* the last step with a loss spike; 0 means none */
+    int64_t window_skipped, window_nan; /* since the last log line: steps without an update; steps whose loss was not
+                                           finite */
 } TrainState;
 
 /* The objects that checkpoint_save writes and that checkpoint_load fills. If parameters are sharded over ranks, every

@@ -12,6 +12,8 @@ const StateField state_fields[] = {
     { "tokens", ROW(tokens), STATE_COUNT, true, 0 },
     { "target_tokens", ROW(target_tokens), STATE_COUNT, false, 0 },
     { "window_steps", ROW(window_steps), STATE_COUNT, false, 0 },
+    { "window_skipped", ROW(window_skipped), STATE_COUNT, false, 0 },
+    { "window_nan", ROW(window_nan), STATE_COUNT, false, 0 },
     { "window_loss", ROW(window.head[HEAD_TOKENS].loss), STATE_REAL, false, 0 },
     { "window_nll", ROW(window.head[HEAD_TOKENS].nll), STATE_REAL, false, 0 },
     { "window_correct", ROW(window.head[HEAD_TOKENS].correct), STATE_REAL, false, 0 },

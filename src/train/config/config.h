@@ -1,6 +1,6 @@
 /* config.h: the configuration of a run: one struct for each group of options ("run", "model", "tokenizer", "data",
- * "task", "train", "optim", "fp16", "fp8", "parallel", "hooks"). The option rows of each group are defined by the
- * module that owns the group's struct. */
+ * "task", "train", "optim", "fp16", "fp8", "parallel", "hooks", "log"). The option rows of each group are defined by
+ * the module that owns the group's struct. */
 #pragma once
 
 #include "base/amount.h"
@@ -81,6 +81,12 @@ typedef struct HooksConfig {
     int64_t retries; /* attempts after one that failed */
 } HooksConfig;
 
+enum { LOG_LOAM, LOG_FAIRSEQ, LOG_MEGATRON };
+/* What a run writes about itself beside metrics.jsonl and TensorBoard's files. */
+typedef struct LogConfig {
+    int format; /* LOG_*: the lines that rank 0 prints */
+} LogConfig;
+
 typedef struct Config {
     RunConfig run;
     ModelConfig model;
@@ -93,6 +99,7 @@ typedef struct Config {
     Fp8Config fp8;
     ParallelConfig parallel;
     HooksConfig hooks;
+    LogConfig log;
     char **given; /* names of the options set in a configuration file or on the command line; ends with NULL */
 } Config;
 

@@ -1,4 +1,4 @@
-/* options.c: the options run.*, tokenizer.*, train.* and parallel.*, and the table of all options. */
+/* options.c: the options run.*, tokenizer.*, train.*, parallel.*, hooks.* and log.*, and the table of all options. */
 #include "train/config/config.h"
 #include "train/config/foreign_names.h"
 
@@ -209,6 +209,16 @@ static const OptionRow hooks_options[] = {
 };
 #undef ROW
 
+static const char *const format_names[] = { "loam", "fairseq", "megatron", NULL };
+#define ROW(field) offsetof(LogConfig, field)
+static const OptionRow log_options[] = {
+    { "log.format", OPT_ENUM, ROW(format), "loam", 0, 0, OPT_FREE,
+      "lines that the run prints at train.log_every and after evaluations. fairseq: those of its log_format json, with "
+      "losses in bits; megatron: Megatron-LM's; both for scripts that read such logs",
+      format_names },
+};
+#undef ROW
+
 const OptionTable *config_options(void)
 {
     static OptionTable table;
@@ -227,6 +237,7 @@ const OptionTable *config_options(void)
             { fp8_options, n_fp8_options, offsetof(Config, fp8), NULL },
             { parallel_options, G_N_ELEMENTS(parallel_options), offsetof(Config, parallel), NULL },
             { hooks_options, G_N_ELEMENTS(hooks_options), offsetof(Config, hooks), NULL },
+            { log_options, G_N_ELEMENTS(log_options), offsetof(Config, log), NULL },
         };
         GArray *groups = g_array_new(false, false, sizeof(OptionGroup));
         g_array_append_vals(groups, before, G_N_ELEMENTS(before));

@@ -31,10 +31,32 @@ typedef struct SetResult {
     double seconds;
 } SetResult;
 
-static void report_set(const Trainer *t, const HeldoutSet *set, const SetResult *result)
+/* The lowest loss so far of the set that decides about the best checkpoint, with this one; NaN for other sets, and if
+ * a score decides. */
+static double lowest_loss(const Trainer *t, guint i, double loss)
 {
+    const TrainState *state = &t->state;
+    if (i > 0 || t->best)
+        return NAN;
+    return state->best_step >= 0 && state->best_data == t->best_data ? fmin(state->best_value, loss) : loss;
+}
+
+static void report_set(const Trainer *t, guint i, const SetResult *result)
+{
+    const HeldoutSet *set = t->valid->pdata[i];
+    const int64_t n = t->config.train.eval_samples, all = loader_epoch_samples(set->loader);
+    const ValidRecord record = { .step = t->state.attempts,
+                                 .name = set->name,
+                                 .index = (int)i,
+                                 .sums = &result->sums,
+                                 .seconds = result->seconds,
+                                 .samples = n > 0 ? MIN(n, all) : all,
+                                 .batches = ((n > 0 ? MIN(n, all) : all) + t->micro_most - 1) / t->micro_most,
+                                 .updates = t->state.updates,
+                                 .epochs = (double)t->state.samples / (double)loader_epoch_samples(t->train),
+                                 .best = lowest_loss(t, i, loss_sums_total(&result->sums)) };
     if (loss_sums_heads(&result->sums) > 0)
-        metrics_valid(t->metrics, t->state.attempts, set->name, &result->sums, result->seconds);
+        metrics_valid(t->metrics, &record);
     else
         log_warning("step %" PRId64 "  the held-out samples of %s have no target token: there is no loss to report",
                     t->state.attempts, set->path_prefix);
@@ -113,7 +135,7 @@ static bool evaluate_all(Trainer *t, SetResult *results, GError **error)
     if (scores && !trainer_score(t, error))
         return false;
     for (guint i = 0; i < t->valid->len; i++)
-        report_set(t, t->valid->pdata[i], &results[i]);
+        report_set(t, i, &results[i]);
     if (scores)
         trainer_report_scores(t);
     return true;

@@ -15,8 +15,9 @@
 #define MAX_BYTES ((size_t)1 << 30)
 
 struct FairseqLog {
-    char *path;
+    char *path; /* NULL means no file */
     IoFile *file;
+    bool printed;
     double opened, norms;
     int64_t updates, clipped, tokens, samples; /* of the window */
     bool clips, failing;
@@ -77,6 +78,42 @@ char *fairseq_line(const FairseqLine *of)
     return g_string_free(line, false);
 }
 
+/* "valid" for the first held-out set, "valid1" for the second. g_free. */
+static char *subset(const ValidRecord *record)
+{
+    return record->index > 0 ? g_strdup_printf("valid%d", record->index) : g_strdup("valid");
+}
+
+char *fairseq_valid_line(const ValidRecord *record)
+{
+    const LossSums *sums = record->sums;
+    const HeadSums *head = &sums->head[loss_sums_main(sums)];
+    const double batches = (double)MAX(record->batches, 1), nll = head->nll / head->weight / M_LN2;
+    const struct {
+        const char *name;
+        double value;
+        int places;
+    } fields[] = { { "loss", head->loss / head->weight / M_LN2, 3 },
+                   { "nll_loss", nll, 3 },
+                   { "ppl", exp2(nll), 2 },
+                   { "accuracy", 100 * record_accuracy(sums), 3 },
+                   { "wps", record->seconds > 0 ? head->weight / record->seconds : 0, 1 },
+                   { "wpb", head->weight / batches, 1 },
+                   { "bsz", (double)record->samples / batches, 1 },
+                   { "num_updates", (double)record->updates, EXACT },
+                   { "best_loss", record->best / M_LN2, 3 } };
+    GString *line = g_string_new(NULL);
+    g_autofree char *set = subset(record);
+    g_string_append_printf(line, "{\"epoch\": %" PRId64, epoch_of(record->epochs));
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
+        g_autofree char *name = g_strdup_printf("%s_%s", set, fields[i].name);
+        if (isfinite(fields[i].value))
+            put(line, name, fields[i].value, fields[i].places);
+    }
+    g_string_append_c(line, '}');
+    return g_string_free(line, false);
+}
+
 /* ---- the file ---- */
 
 /* The num_updates of a line; -1 if it is no such line. */
@@ -107,14 +144,14 @@ static bool cut_back(const char *path, int64_t updates, GError **error)
     return kept->len == bytes || io_write_file(path, kept->str, kept->len, error);
 }
 
-FairseqLog *fairseq_log_open(const char *dir, int64_t updates, GError **error)
+FairseqLog *fairseq_log_open(const char *dir, int64_t updates, bool printed, GError **error)
 {
-    g_autofree char *path = g_build_filename(dir, FILE_NAME, NULL);
-    IoFile *file = cut_back(path, updates, error) ? io_append(path, error) : NULL;
-    if (!file)
+    g_autofree char *path = dir ? g_build_filename(dir, FILE_NAME, NULL) : NULL;
+    IoFile *file = path && cut_back(path, updates, error) ? io_append(path, error) : NULL;
+    if (path && !file)
         return NULL;
     FairseqLog *log = g_new(FairseqLog, 1);
-    *log = (FairseqLog){ .path = g_steal_pointer(&path), .file = file, .opened = clock_seconds() };
+    *log = (FairseqLog){ .path = g_steal_pointer(&path), .file = file, .printed = printed, .opened = clock_seconds() };
     return log;
 }
 
@@ -122,7 +159,8 @@ void fairseq_log_close(FairseqLog *log)
 {
     if (!log)
         return;
-    io_close(log->file, true, NULL);
+    if (log->file)
+        io_close(log->file, true, NULL);
     g_free(log->path);
     g_free(log);
 }
@@ -139,9 +177,19 @@ void fairseq_log_step(FairseqLog *log, const FairseqStep *step)
     log->clips = step->clip_norm > 0;
 }
 
+/* Prints an object as fairseq's logger does. name: "train_inner", "valid". */
+static void print_object(const char *name, const char *object)
+{
+    g_autoptr(GDateTime) now = g_date_time_new_now_local();
+    g_autofree char *time = g_date_time_format(now, "%Y-%m-%d %H:%M:%S");
+    log_info("%s | INFO | %s | %s", time, name, object);
+}
+
 /* A disk that is full for a while costs lines, not the run. */
 static void write_text(FairseqLog *log, const char *text)
 {
+    if (!log->file)
+        return;
     g_autoptr(GError) problem = NULL;
     g_autofree char *line = g_strconcat(text, "\n", NULL);
     bool good = io_write(log->file, line, strlen(line), &problem) && io_flush(log->file, &problem);
@@ -175,8 +223,16 @@ void fairseq_log_line(FairseqLog *log, const FairseqWindow *window, bool starts)
                                .wall = clock_seconds() - log->opened };
     g_autofree char *text = fairseq_line(&line);
     write_text(log, text);
+    if (log->printed)
+        print_object("train_inner", text);
     if (starts)
         log->updates = log->clipped = log->tokens = log->samples = 0;
     if (starts)
         log->norms = 0;
+}
+
+void fairseq_log_valid(const ValidRecord *record)
+{
+    g_autofree char *set = subset(record), *line = fairseq_valid_line(record);
+    print_object(set, line);
 }

@@ -1,8 +1,9 @@
-/* fairseq_log.h: writes RUN/train_inner.jsonl: log lines in the format of fairseq's log_format json, for scripts that
- * read that format. Losses are in bits. */
+/* fairseq_log.h: log lines in the format of fairseq's log_format json, for scripts that read that format: in
+ * RUN/train_inner.jsonl, and printed. Losses are in bits. */
 #pragma once
 
 #include "train/checkpoint/checkpoint.h"
+#include "train/trainer/records.h"
 
 /* The numbers of one line, not rounded. */
 typedef struct FairseqLine {
@@ -40,11 +41,16 @@ typedef struct FairseqWindow {
 } FairseqWindow;
 
 typedef struct FairseqLog FairseqLog;
-/* Opens DIR/train_inner.jsonl. Lines with num_updates above `updates` are removed, since a resumed run writes them
- * again. */
-FairseqLog *fairseq_log_open(const char *dir, int64_t updates, GError **error);
+/* Opens DIR/train_inner.jsonl, unless dir is NULL. Lines with num_updates above `updates` are removed, since a resumed
+ * run writes them again. printed: lines are also printed, as "2026-01-31 07:30:00 | INFO | train_inner | {…}". */
+FairseqLog *fairseq_log_open(const char *dir, int64_t updates, bool printed, GError **error);
 void fairseq_log_close(FairseqLog *log);
 /* To be called after each update; log NULL is ignored. */
 void fairseq_log_step(FairseqLog *log, const FairseqStep *step);
 /* Writes a line and, if `starts` is true, begins a new window; log NULL is ignored. */
 void fairseq_log_line(FairseqLog *log, const FairseqWindow *window, bool starts);
+/* The object {"epoch": 1, "valid_loss": "9.081", …} that fairseq prints after an evaluation. The first held-out set is
+ * "valid" there, the next "valid1". g_free. */
+char *fairseq_valid_line(const ValidRecord *record);
+/* Prints it as "2026-01-31 07:30:00 | INFO | valid | {…}". */
+void fairseq_log_valid(const ValidRecord *record);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "format/events.h"
+#include "train/trainer/console.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +13,6 @@
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
-
-#define WAIT_SHOWN 0.01 /* a log line tells of waits for data from this share of the time on */
 
 /* A file that the disk may fail to take. Training goes on; the log tells when writing starts to fail, and when it works
  * again. */
@@ -27,6 +26,7 @@ struct Metrics {
     Sink lines, series;
     double wall_before; /* seconds that earlier processes spent on the run */
     double opened;      /* clock_seconds() when it was opened */
+    int format;         /* LogFormat of the console */
 };
 
 /* The "step" of a line of metrics.jsonl, or -1 if the line is not valid. *wall becomes its "wall_s" if that is larger.
@@ -90,16 +90,18 @@ static bool cut_lines(const char *path, int64_t last, double *wall, GError **err
     return truncate(path, (off_t)kept.prefix) == 0 || fail_errno(error, "cutting back", path);
 }
 
-Metrics *metrics_open(const char *dir, int64_t step, GError **error)
+Metrics *metrics_open(const char *dir, int64_t step, const LogConfig *config, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *tb = g_build_filename(dir, "tb", NULL);
     double wall = 0;
     if (!cut_lines(path, step, &wall, error) || !io_make_directories(tb, error) || !events_cut(tb, step, error))
         return NULL;
     Metrics *metrics = g_new(Metrics, 1);
-    *metrics = (Metrics){
-        .lines = { "metrics.jsonl", false }, .series = { "tb/", false }, .wall_before = wall, .opened = clock_seconds()
-    };
+    *metrics = (Metrics){ .lines = { "metrics.jsonl", false },
+                          .series = { "tb/", false },
+                          .wall_before = wall,
+                          .opened = clock_seconds(),
+                          .format = config ? config->format : LOG_LOAM };
     if ((metrics->file = io_append(path, error)) && (metrics->events = events_open(tb, error)))
         return metrics;
     metrics_close(metrics);
@@ -185,68 +187,6 @@ static void add_heads(Metrics *metrics, json_t *line, const char *group, const L
         add_scalars(metrics, line, scalars, n, step);
 }
 
-static void say_heads(GString *line, const LossSums *sums)
-{
-    for (HeadId h = loss_sums_main(sums) + 1; h < HEAD_COUNT; h++)
-        if (sums->head[h].weight > 0)
-            g_string_append_printf(line, "  %s loss %.4f  %s accuracy %.1f %%", loss_names(h)->name,
-                                   loss_sums_mean(sums, h), loss_names(h)->name, 100 * loss_sums_accuracy(sums, h));
-}
-
-/* The accuracy of the main head; NaN if it has none. */
-static double accuracy_of(const LossSums *sums)
-{
-    const HeadId main = loss_sums_main(sums);
-    return loss_names(main)->accuracy ? loss_sums_accuracy(sums, main) : (double)NAN;
-}
-
-static double perplexity_of(const LossSums *sums)
-{
-    return exp(loss_sums_mean(sums, HEAD_TOKENS));
-}
-
-/* The share of the measured peak; NaN without one, and where the steps were faster: then others computed while the peak
- * was measured. */
-static double mfu_of(const TrainRecord *record)
-{
-    const double mfu = record->peak.median > 0 ? record->flops_per_s / record->peak.median : (double)NAN;
-    return mfu <= 1 ? mfu : (double)NAN;
-}
-
-static void console_train(const TrainRecord *record)
-{
-    const TrainState *state = record->state;
-    const LossSums *window = &state->window;
-    g_autoptr(GString) line = g_string_new(NULL);
-    g_string_append_printf(line, "step %" PRId64, state->attempts);
-    if (record->total_steps)
-        g_string_append_printf(line, "/%" PRId64, record->total_steps);
-    g_autofree char *rate = text_count(record->tokens_per_s);
-    if (state->window_steps)
-        g_string_append_printf(line, "  loss %.4f", loss_sums_total(window));
-    else
-        g_string_append(line, "  no update");
-    say_heads(line, window);
-    g_string_append_printf(line, "  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s", record->lr, record->grad_norm,
-                           rate, record->flops_per_s / 1e9);
-    const double mfu = mfu_of(record);
-    if (isfinite(mfu))
-        g_string_append_printf(line, "  mfu %.0f %%", 100 * mfu);
-    else if (record->peak.median > 0)
-        g_string_append(line, "  mfu –");
-    if (record->data_wait >= WAIT_SHOWN)
-        g_string_append_printf(line, "  waits for data %.0f %%", 100 * record->data_wait);
-    if (record->comm_wait >= WAIT_SHOWN)
-        g_string_append_printf(line, "  waits for ranks %.0f %%", 100 * record->comm_wait);
-    if (record->loss_scale > 0)
-        g_string_append_printf(line, "  loss scale %g", record->loss_scale);
-    if (record->left_s >= 0) {
-        g_autofree char *left = text_duration(round(record->left_s));
-        g_string_append_printf(line, "  left %s", left);
-    }
-    log_info("%s", line->str);
-}
-
 void metrics_train(Metrics *metrics, const TrainRecord *record)
 {
     if (metrics == NULL)
@@ -263,13 +203,13 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
     const Scalar scalars[] = {
         { "loss", "train", loss_sums_total(window) },
         { "nll", "train", loss_names(main)->accuracy ? rows->nll / rows->weight : (double)NAN },
-        { "accuracy", "train", accuracy_of(window) },
+        { "accuracy", "train", record_accuracy(window) },
         { "lr", "train", record->lr },
         { "grad_norm", "train", record->grad_norm },
         { "tokens_per_s", "perf", record->tokens_per_s },
         { "step_s", "perf", record->step_s },
         { "flops_per_s", "perf", record->flops_per_s },
-        { "mfu", "perf", mfu_of(record) },
+        { "mfu", "perf", record_mfu(record) },
         { "peak_flops_per_s", "perf", median },
         { "peak_spread", "perf", (peak->high - peak->low) / median },
         { "data_wait", "perf", record->data_wait },
@@ -285,39 +225,30 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
         add_scalars(metrics, line, exchange, G_N_ELEMENTS(exchange), state->attempts);
     add_heads(metrics, line, "train", window, state->attempts);
     write_line(metrics, line);
-    console_train(record);
+    console_train(metrics->format, record);
 }
 
-static void console_valid(int64_t step, const char *name, const LossSums *sums)
-{
-    g_autoptr(GString) line = g_string_new(NULL);
-    g_string_append_printf(line, "step %" PRId64 "  held-out loss %.4f", step, loss_sums_total(sums));
-    if (loss_sums_main(sums) == HEAD_TOKENS)
-        g_string_append_printf(line, "  perplexity %.2f", perplexity_of(sums));
-    if (isfinite(accuracy_of(sums)))
-        g_string_append_printf(line, "  accuracy %.1f %%", 100 * accuracy_of(sums));
-    say_heads(line, sums);
-    log_info("%s%s%s", line->str, name ? "  " : "", name ? name : "");
-}
-
-void metrics_valid(Metrics *metrics, int64_t step, const char *name, const LossSums *sums, double seconds)
+void metrics_valid(Metrics *metrics, const ValidRecord *record)
 {
     if (metrics == NULL)
         return;
+    const char *name = record->name;
+    const LossSums *sums = record->sums;
+    const int64_t step = record->step;
     g_autofree char *group = name ? g_strdup_printf("valid/%s", name) : g_strdup("valid");
     json_t *line =
         json_pack("{s:s, s:I, s:s, s:I}", "kind", "valid", "step", (json_int_t)step, "name", name ? name : "valid",
                   "target_tokens", (json_int_t)sums->head[loss_sums_main(sums)].weight);
     const Scalar scalars[] = {
         { "loss", group, loss_sums_total(sums) },
-        { "perplexity", group, perplexity_of(sums) },
-        { "accuracy", group, accuracy_of(sums) },
+        { "perplexity", group, record_perplexity(sums) },
+        { "accuracy", group, record_accuracy(sums) },
     };
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
     add_heads(metrics, line, group, sums, step);
-    json_object_set_new(line, "seconds", json_real(seconds));
+    json_object_set_new(line, "seconds", json_real(record->seconds));
     write_line(metrics, line);
-    console_valid(step, name, sums);
+    console_valid(metrics->format, record);
 }
 
 void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArray *scores, int64_t n, double seconds)

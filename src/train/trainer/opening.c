@@ -257,11 +257,12 @@ static bool open_metrics(Trainer *t, GError **error)
     if (comm_rank(t->ranks) > 0)
         return true;
     t->hooks = hooks_open(&t->config.hooks, t->config.run.dir);
-    t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, error);
+    t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, &t->config.log, error);
     if (t->metrics == NULL || has_ended(t))
         return t->metrics != NULL;
-    const bool logs = t->config.train.fairseq_log;
-    if (logs && !(t->fairseq = fairseq_log_open(t->config.run.dir, t->state.updates, error)))
+    const bool filed = t->config.train.fairseq_log, printed = t->config.log.format == LOG_FAIRSEQ;
+    const char *dir = filed ? t->config.run.dir : NULL;
+    if ((filed || printed) && !(t->fairseq = fairseq_log_open(dir, t->state.updates, printed, error)))
         return false;
     g_autofree char *yaml = options_to_yaml(config_options(), &t->config);
     metrics_options(t->metrics, t->state.attempts, yaml);

@@ -142,7 +142,7 @@ static bool move_later(const char *dir, int64_t step, GError **error)
 static bool cut_logs(const char *dir, int64_t step, GError **error)
 {
     g_autofree char *what = g_strdup_printf("rolled back to step %" PRId64, step);
-    Metrics *metrics = metrics_open(dir, step, error); /* cuts them */
+    Metrics *metrics = metrics_open(dir, step, NULL, error); /* cuts them */
     if (metrics == NULL)
         return false;
     metrics_event(metrics, step, what);

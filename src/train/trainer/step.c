@@ -118,6 +118,8 @@ static void count_step(Trainer *t, const StepStats *stats)
     t->window_samples += t->samples;
     state->spike_step = stats->spike ? state->attempts : state->spike_step;
     spike_count(state, &t->config.train, stats->loss);
+    state->window_skipped += !stats->updated;
+    state->window_nan += !loss_sums_finite(&stats->sums);
     if (!stats->updated)
         return;
     state->updates++;

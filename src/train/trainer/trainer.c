@@ -30,6 +30,9 @@ static void log_window(const Trainer *t, const StepStats *stats)
                            .loss_scale = t->config.train.precision == PRECISION_FP16 ? stats->loss_scale : 0,
                            .tokens_per_s = (double)t->window_tokens / elapsed,
                            .step_s = elapsed / (double)steps,
+                           .samples_per_s = (double)t->window_samples / elapsed,
+                           .batch = t->samples,
+                           .ranks = comm_size(t->ranks),
                            .data_wait = t->window_waited / elapsed,
                            .comm_wait = t->window_comm_wait / elapsed,
                            .sent_bytes = (double)t->window_sent / (double)steps,
@@ -41,7 +44,7 @@ static void log_window(const Trainer *t, const StepStats *stats)
     metrics_train(t->metrics, &record);
 }
 
-/* A line of train.fairseq_log; `starts`: the next window begins. */
+/* A line of fairseq's; `starts`: the next window begins. */
 static void log_fairseq(const Trainer *t, const StepStats *stats, bool starts)
 {
     const TrainState *state = &t->state;
@@ -61,7 +64,7 @@ static void log_fairseq(const Trainer *t, const StepStats *stats, bool starts)
 static void begin_window(Trainer *t)
 {
     t->state.window = (LossSums){ 0 };
-    t->state.window_steps = 0;
+    t->state.window_steps = t->state.window_skipped = t->state.window_nan = 0;
     t->window_started = clock_seconds();
     t->window_step = t->state.attempts;
     t->window_tokens = t->window_rows = t->window_samples = 0;

@@ -1,0 +1,12 @@
+/* megatron_log.h: lines as Megatron-LM prints them, of the branch that trained BigScience's models: fields, order,
+ * widths and digits. Losses are in nats. */
+#pragma once
+
+#include "train/trainer/records.h"
+
+/* " iteration  10/ 60 | consumed samples: … | …", with the time of the line before it, and the samples and FLOP/s per
+ * second behind it. Fields whose value is unknown are left out. g_free. */
+char *megatron_train_line(const TrainRecord *record);
+/* " validation loss at iteration 10 | lm loss value: 2.901234E+00 | lm loss PPL: 1.819679E+01 | ". The name of a set
+ * that has one comes after "loss at iteration 10 on". g_free. */
+char *megatron_valid_line(const ValidRecord *record);

@@ -1,0 +1,45 @@
+/* records.h: the measurements of a run at one step, which every log of it (metrics.jsonl, TensorBoard, the console)
+ * writes in its own form. */
+#pragma once
+
+#include "device/gemm_peak.h"
+#include "train/checkpoint/checkpoint.h"
+
+/* Means over the steps since the last record. */
+typedef struct TrainRecord {
+    const TrainState *state; /* state->window holds the sums since the last record */
+    double lr, grad_norm;
+    double loss_scale; /* loss scale of fp16; 0 means none */
+    double tokens_per_s, step_s;
+    double samples_per_s;
+    double data_wait;    /* share of the time that steps spent waiting for batches */
+    double comm_wait;    /* share of the time that steps spent waiting for other ranks */
+    double sent_bytes;   /* bytes sent to other ranks per step; 0 with one rank */
+    double fill;         /* packing efficiency: tokens without padding / capacity of the batches in tokens */
+    double flops_per_s;  /* FLOPs of matrix products and attention per second, of all ranks */
+    PeakRate peak;       /* rate of matrix products, measured between the steps: mfu is flops_per_s / peak.median */
+    double left_s;       /* estimated time to the end; < 0 means unknown */
+    int64_t total_steps; /* 0 means unknown */
+    int64_t batch;       /* samples of the last step */
+    int ranks;           /* ranks that train together; 0 counts as 1 */
+} TrainRecord;
+
+/* The losses of one held-out set. */
+typedef struct ValidRecord {
+    int64_t step;
+    const char *name; /* as in data.valid; NULL means that it has no name and is called "valid" */
+    int index;        /* of the set in data.valid, from 0 */
+    const LossSums *sums;
+    double seconds;
+    int64_t samples, batches; /* samples of the evaluation, and microbatches */
+    int64_t updates;          /* TrainState.updates */
+    double epochs;            /* epochs of training so far, a fraction */
+    double best; /* the lowest loss of this set so far, in nats; NaN means none, or that another metric decides */
+} ValidRecord;
+
+/* The accuracy of the main head; NaN if it has none. */
+double record_accuracy(const LossSums *sums);
+double record_perplexity(const LossSums *sums);
+/* The share of the measured peak; NaN without one, and if the steps were faster: then others computed while the peak
+ * was measured. */
+double record_mfu(const TrainRecord *record);
