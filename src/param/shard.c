@@ -26,27 +26,28 @@ static int64_t bytes_of(Tensor t)
     return tensor_count(t) * (int64_t)dtype_bytes((DType)t.dtype);
 }
 
-static void count(ParamStore *store, int64_t bytes)
+static void count(ParamStore *store, SentKind kind, int64_t bytes)
 {
-    store->sent_bytes += bytes;
+    store->sent.bytes[kind] += bytes;
 }
 
 static CommWork all_reduce(ParamStore *store, Tensor x)
 {
     const Sharding *shards = &store->shards;
-    count(store, comm_all_reduce_sends(x.d[0], shards->size, shards->rank) * (int64_t)dtype_bytes((DType)x.dtype));
+    count(store, SENT_GRADIENTS,
+          comm_all_reduce_sends(x.d[0], shards->size, shards->rank) * (int64_t)dtype_bytes((DType)x.dtype));
     return is_plan(store) ? 0 : comm_all_reduce(store->shards.ranks, x);
 }
 
 static CommWork reduce_scatter(ParamStore *store, Tensor out, Tensor x, const int64_t *starts)
 {
-    count(store, bytes_of(x) - bytes_of(out));
+    count(store, SENT_GRADIENTS, bytes_of(x) - bytes_of(out));
     return is_plan(store) ? 0 : comm_reduce_scatter(store->shards.ranks, out, x, starts);
 }
 
 static CommWork gather(ParamStore *store, Tensor x, const Memory *memory)
 {
-    count(store, bytes_of(memory->own) * (store->shards.size - 1));
+    count(store, SENT_WEIGHTS, bytes_of(memory->own) * (store->shards.size - 1));
     return is_plan(store) ? 0 : comm_all_gather(store->shards.ranks, x, memory->own, memory->starts);
 }
 
@@ -63,9 +64,24 @@ void params_sum(ParamStore *store, Tensor x)
     wait_for(store, &work);
 }
 
+SentBytes params_sent(const ParamStore *store)
+{
+    SentBytes sent = store->sent;
+    sent.bytes[SENT_TENSOR] = store->shards.tp.sent_bytes;
+    return sent;
+}
+
+int64_t sent_total(SentBytes sent)
+{
+    int64_t total = 0;
+    for (int kind = 0; kind < SENT_KINDS; kind++)
+        total += sent.bytes[kind];
+    return total;
+}
+
 int64_t params_sent_bytes(const ParamStore *store)
 {
-    return store->sent_bytes + store->shards.tp.sent_bytes;
+    return sent_total(params_sent(store));
 }
 
 /* ---- weights ---- */

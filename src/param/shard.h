@@ -64,5 +64,20 @@ void grads_wait(ParamStore *store);
 void params_settle(ParamStore *store);
 /* x (n, f64, device memory) = the sum of x over the ranks. */
 void params_sum(ParamStore *store, Tensor x);
-/* Bytes that this rank has sent for this store; on the null device, bytes that it would have sent. */
+
+/* What ranks send to each other in a step. */
+typedef enum SentKind {
+    SENT_GRADIENTS, /* sums of gradients over data-parallel ranks, and of the norm */
+    SENT_WEIGHTS,   /* weights that ranks have parts of (ZeRO) */
+    SENT_TENSOR,    /* sums of layers' outputs over tensor-parallel ranks */
+    SENT_PIPELINE,  /* messages between stages, and gradients of tied parameters */
+    SENT_KINDS
+} SentKind;
+typedef struct SentBytes {
+    int64_t bytes[SENT_KINDS];
+} SentBytes;
+int64_t sent_total(SentBytes sent);
+/* Bytes that this rank has sent for this store, by their kind and in all; on the null device, bytes that it would have
+ * sent. */
+SentBytes params_sent(const ParamStore *store);
 int64_t params_sent_bytes(const ParamStore *store);

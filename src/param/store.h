@@ -99,7 +99,7 @@ struct ParamStore {
     size_t buffer_bytes[REGION_COUNT]; /* size of each buffer, including its `sum`; 0 means no buffers */
     int gradient_turn;                 /* index of the gradient buffer to use next */
     CommWork reduced;                  /* the gradient reduction that was started last */
-    int64_t sent_bytes;
+    SentBytes sent;                    /* without SENT_TENSOR, which shards.tp counts */
 };
 
 /* Whether the region of a bucket is sharded: this rank holds only its part. */

@@ -17,32 +17,42 @@ static int32_t micro_of(const Config *config)
 }
 
 /* Bytes that this rank sends in a step of n microbatches. */
-static int64_t sent_in_step(Model *model, Optimizer *optimizer, const Config *config, int32_t input_length,
-                            int32_t target_length, int64_t n)
+static SentBytes sent_in_step(Model *model, Optimizer *optimizer, const Config *config, int32_t input_length,
+                              int32_t target_length, int64_t n)
 {
     ParamStore *params = model_params(model);
     const ModelLoss loss = config_loss(config);
-    int64_t before = model_sent_bytes(model);
+    const SentBytes before = model_sent(model);
     grads_begin(params, n);
     for (int64_t i = 0; i < n; i++)
         model_pass_full(model, micro_of(config), input_length, target_length, &loss);
     pipeline_sum_tied(model);
     grads_norm(params);
     optimizer_step(optimizer, 1, 1, 1, 1);
-    return model_sent_bytes(model) - before;
+    SentBytes sent = model_sent(model);
+    for (int kind = 0; kind < SENT_KINDS; kind++)
+        sent.bytes[kind] -= before.bytes[kind];
+    return sent;
 }
 
-/* The same for as many microbatches as the rank has: the third one exchanges what the second one does. */
-static int64_t count_sent(Model *model, Optimizer *optimizer, const Config *config, int32_t input_length,
-                          int32_t target_length)
+/* The same for as many microbatches as the rank has: the third one exchanges what the second one does. Also counts the
+ * work of one of them. */
+static void count_step(Device *null, Model *model, Optimizer *optimizer, const Config *config, int32_t input_length,
+                       int32_t target_length, MemoryPlan *plan)
 {
-    int64_t n = (config_rank_samples(config) + micro_of(config) - 1) / micro_of(config);
+    plan->micro_batches = (config_rank_samples(config) + micro_of(config) - 1) / micro_of(config);
     if (config_ranks(config) == 1)
-        return 0;
-    int64_t first = sent_in_step(model, optimizer, config, input_length, target_length, 1);
-    if (n == 1)
-        return first;
-    return first + (n - 1) * (sent_in_step(model, optimizer, config, input_length, target_length, 2) - first);
+        return;
+    null->counts = (DeviceCounts){ 0 };
+    const SentBytes first = sent_in_step(model, optimizer, config, input_length, target_length, 1);
+    plan->micro = null->counts;
+    plan->sent_kinds = first;
+    if (plan->micro_batches > 1) {
+        const SentBytes two = sent_in_step(model, optimizer, config, input_length, target_length, 2);
+        for (int kind = 0; kind < SENT_KINDS; kind++)
+            plan->sent_kinds.bytes[kind] += (plan->micro_batches - 1) * (two.bytes[kind] - first.bytes[kind]);
+    }
+    plan->sent = sent_total(plan->sent_kinds);
 }
 
 static size_t box_bytes(Box box)
@@ -80,7 +90,8 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     plan->end_block = model_stage(model).end;
     plan->saving = optimizer && config->train.save_async ? saved_bytes(model_params(model), optimizer) : 0;
     plan->device = null_memory(null);
-    plan->sent = ok ? count_sent(model, optimizer, config, input_length, target_length) : 0;
+    if (ok)
+        count_step(null, model, optimizer, config, input_length, target_length, plan);
     g_clear_pointer(&optimizer, optimizer_close);
     model_close(model);
     return ok;
@@ -112,6 +123,7 @@ static bool count_trained(const Config *config, int64_t *n, GError **error)
 
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error)
 {
+    *plan = (MemoryPlan){ 0 };
     Device *null = device_open_null_of(config_precision(config));
     bool ok = plan_on(null, config, input_length, target_length, plan, error);
     device_close(null);
@@ -122,14 +134,14 @@ bool memory_plan(const Config *config, int32_t input_length, int32_t target_leng
     return ok;
 }
 
-static size_t total_of(const MemoryPlan *plan)
+size_t memory_total(const MemoryPlan *plan)
 {
     return plan->saving + plan->weights + plan->gradients + plan->optimizer + plan->activations + plan->batches;
 }
 
 char *memory_describe(const MemoryPlan *plan)
 {
-    g_autofree char *total = text_bytes(total_of(plan)), *weights = text_bytes(plan->weights),
+    g_autofree char *total = text_bytes(memory_total(plan)), *weights = text_bytes(plan->weights),
                     *gradients = text_bytes(plan->gradients), *optimizer = text_bytes(plan->optimizer),
                     *activations = text_bytes(plan->activations), *host = text_bytes(plan->host),
                     *saving = text_bytes(plan->saving);
@@ -227,13 +239,13 @@ static size_t address_room(int threads)
 /* Bytes that the plan takes of the device's memory, and of the machine's. */
 static size_t device_bytes(const MemoryPlan *plan, const Device *dev)
 {
-    return *dev->gpu.name ? plan->device : total_of(plan);
+    return *dev->gpu.name ? plan->device : memory_total(plan);
 }
 
 static size_t machine_bytes(const MemoryPlan *plan, const Device *dev)
 {
     size_t ranks = (size_t)MAX(plan->ranks, 1);
-    return ranks * (*dev->gpu.name ? plan->batches + plan->host + plan->saving : total_of(plan));
+    return ranks * (*dev->gpu.name ? plan->batches + plan->host + plan->saving : memory_total(plan));
 }
 
 /* Plans that might fit: the run with other values of these options. */
@@ -281,7 +293,7 @@ static void append_settings(GString *text, const MemoryPlan *plan, const char *f
 /* "SETTING (BYTES)", after " or " where it is not the first. */
 static void append_settings(GString *text, const MemoryPlan *plan, const char *format, ...)
 {
-    g_autofree char *bytes = text_bytes(total_of(plan));
+    g_autofree char *bytes = text_bytes(memory_total(plan));
     va_list arguments;
     g_string_append(text, text->len ? " or " : "");
     va_start(arguments, format);

@@ -7,9 +7,16 @@
 
 #include <math.h>
 
+SentBytes model_sent(const Model *model)
+{
+    SentBytes sent = params_sent(model->params);
+    sent.bytes[SENT_PIPELINE] = model->pipeline_sent;
+    return sent;
+}
+
 int64_t model_sent_bytes(const Model *model)
 {
-    return params_sent_bytes(model->params) + model->pipeline_sent;
+    return sent_total(model_sent(model));
 }
 
 static Tensor as_vector(Tensor x)

@@ -43,4 +43,5 @@ void model_passes(Model *model, const Batch *const *batches, int n, int n_empty,
 void pipeline_sum_tied(Model *model);
 /* Bytes that this rank has sent to other ranks: gradients, weights, sums of layers and messages to other stages; on the
  * null device, bytes that it would have sent. */
-int64_t model_sent_bytes(const Model *model);
+SentBytes model_sent(const Model *model);
+int64_t model_sent_bytes(const Model *model); /* of all kinds */

@@ -1,11 +1,10 @@
 /* plan.c: `loam plan`: parameters, memory and time of a run, without running it. */
+#include "cli/plan/plan.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/outline.h"
 #include "model/model.h"
 #include "train/compute_device.h"
-#include "train/config/config.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
 #include "train/run_dir.h"
@@ -14,7 +13,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#define USAGE     "loam plan CONFIG.yaml [--measure SECONDS] [--options] [group.key=value]…"
+#define USAGE                                                                                                          \
+    "loam plan CONFIG.yaml [--measure SECONDS] [--machine NAME|FILE] [--days D] [--options] [group.key=value]…"
 #define LONG_DAYS 60 /* a longer run is warned of */
 
 static const char about[] =
@@ -26,6 +26,8 @@ static const char about[] =
 
 static gboolean show_options;
 static double measure_s;
+static double in_days, tflops, watts;
+static char *machine_name;
 static int megatron_tp;
 static const GOptionEntry entries[] = {
     CLI_SWITCH("options", show_options, "also print every option with its resolved value, as YAML"),
@@ -33,25 +35,21 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("megatron-tp", megatron_tp,
               "also print Megatron-LM's count of parameters at this tensor-parallel size, with its padded vocabulary",
               "N"),
+    CLI_VALUE("machine", machine_name,
+              "predict the run on parallel.ranks GPUs of such nodes: h200, h100, a100, v100; cpu for processors; or a "
+              "file of loam bench comm --out",
+              "NAME|FILE"),
+    CLI_VALUE("watts", watts, "with --machine: watts of a GPU with its share of its node (default: the preset's)", "W"),
+    CLI_VALUE("days", in_days, "print the TFLOP/s that each GPU must reach to end the run in so many days", "D"),
+    CLI_VALUE("tflops", tflops, "print the days that the run takes if each GPU reaches so many TFLOP/s", "X"),
     { 0 },
 };
-
-static void add_line(GString *plan, const char *what, const char *format, ...) G_GNUC_PRINTF(3, 4);
-static void add_line(GString *plan, const char *what, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    g_string_append_printf(plan, "%-16s ", what);
-    g_string_append_vprintf(plan, format, args);
-    g_string_append_c(plan, '\n');
-    va_end(args);
-}
 
 static void describe_data(const Loader *loader, int64_t samples, GString *lines)
 {
     g_autoptr(GPtrArray) datasets = mixture_report(loader, samples);
     for (guint i = 0; i < datasets->len; i++)
-        add_line(lines, i == 0 ? "datasets" : "", "%s", (char *)datasets->pdata[i]);
+        plan_line(lines, i == 0 ? "datasets" : "", "%s", (char *)datasets->pdata[i]);
 }
 
 static void add_sample(GString *lines, const Objective *objective, int64_t raw_length, int32_t enc, int32_t dec)
@@ -61,9 +59,9 @@ static void add_sample(GString *lines, const Objective *objective, int64_t raw_l
     const char *row =
         objective->choose ? "at most, in a row of" : "->"; /* several samples may share a packed sequence */
     if (enc > 0 && dec > 0)
-        add_line(lines, "a sample", "%" PRId64 " raw tokens %s %d input, %d target tokens", raw_length, row, enc, dec);
+        plan_line(lines, "a sample", "%" PRId64 " raw tokens %s %d input, %d target tokens", raw_length, row, enc, dec);
     else
-        add_line(lines, "a sample", "%" PRId64 " raw tokens %s %d tokens", raw_length, row, enc + dec);
+        plan_line(lines, "a sample", "%" PRId64 " raw tokens %s %d tokens", raw_length, row, enc + dec);
 }
 
 /* A train.length in tokens may take more steps than this. */
@@ -71,27 +69,27 @@ static void add_length(GString *lines, const Config *config, const Objective *ob
 {
     bool counted = config->train.length.unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON;
     g_autofree char *count = text_count(tokens);
-    add_line(lines, "the run", "%s%" PRId64 " steps, %s input tokens%s", counted ? "about " : "", steps, count,
-             counted || objective->choose ? " (an estimate)" : "");
+    plan_line(lines, "the run", "%s%" PRId64 " steps, %s input tokens%s", counted ? "about " : "", steps, count,
+              counted || objective->choose ? " (an estimate)" : "");
 }
 
 static void add_time(GString *lines, const Outline *o)
 {
     if (o->step_s <= 0 && compute_device_is_gpu(o->config->train.device))
-        add_line(lines, "time", "not estimated for a GPU; --measure 20 runs steps on it");
+        plan_line(lines, "time", "not estimated for a GPU; --measure 20 runs steps on it");
     if (o->step_s <= 0)
         return;
     g_autofree char *step = text_duration(o->step_s),
                     *run = text_duration(o->steps > 0 ? round(outline_seconds(o, o->steps)) : 0);
     if (o->steps > 0)
-        add_line(lines, "time", "%s%s on this machine, %s a step%s", measure_s > 0 ? "" : "about ", run, step,
-                 measure_s > 0 ? ", measured" : "");
+        plan_line(lines, "time", "%s%s on this machine, %s a step%s", measure_s > 0 ? "" : "about ", run, step,
+                  measure_s > 0 ? ", measured" : "");
     else
-        add_line(lines, "time", "%s%s a step on this machine%s", measure_s > 0 ? "" : "about ", step,
-                 measure_s > 0 ? ", measured" : "");
+        plan_line(lines, "time", "%s%s a step on this machine%s", measure_s > 0 ? "" : "about ", step,
+                  measure_s > 0 ? ", measured" : "");
     if (measure_s == 0)
-        add_line(lines, "", "estimated from its rate of matrix products, %.0f GFLOP/s; --measure 20 runs steps",
-                 o->peak / 1e9);
+        plan_line(lines, "", "estimated from its rate of matrix products, %.0f GFLOP/s; --measure 20 runs steps",
+                  o->peak / 1e9);
 }
 
 /* When something periodic happens: "every 1000 steps, about every 12m5s", or "at the end of the run". */
@@ -99,12 +97,12 @@ static void add_every(GString *lines, const Outline *o, const char *what, Amount
 {
     int64_t steps = every.unit == UNIT_SECONDS ? -1 : config_steps(o->config, every, o->epoch);
     if (every.value <= 0 || (o->steps > 0 && steps >= o->steps)) {
-        add_line(lines, what, "at the end of the run");
+        plan_line(lines, what, "at the end of the run");
         return;
     }
     g_autofree char *amount = amount_format(every),
                     *time = steps > 0 && o->step_s > 0 ? text_duration(round(o->step_s * (double)steps)) : NULL;
-    add_line(lines, what, "every %s%s%s", amount, time ? ", about every " : "", time ? time : "");
+    plan_line(lines, what, "every %s%s%s", amount, time ? ", about every " : "", time ? time : "");
 }
 
 static void add_phases(GString *lines, const Outline *o)
@@ -114,8 +112,8 @@ static void add_phases(GString *lines, const Outline *o)
     config_save_phases(o->config, phases, &n, NULL);
     for (int i = 0; i < n; i++) {
         g_autofree char *every = amount_format(phases[i].every), *until = amount_format(phases[i].until);
-        add_line(lines, i == 0 ? "a save" : "", "every %s%s%s", every, phases[i].until.value > 0 ? " until " : "",
-                 phases[i].until.value > 0 ? until : "");
+        plan_line(lines, i == 0 ? "a save" : "", "every %s%s%s", every, phases[i].until.value > 0 ? " until " : "",
+                  phases[i].until.value > 0 ? until : "");
     }
 }
 
@@ -126,7 +124,7 @@ static void add_trained(GString *lines, const Outline *o)
     if (steps->len == 0)
         return;
     const int64_t newest = g_array_index(steps, int64_t, 0);
-    add_line(lines, "trained so far", "%" PRId64 " steps of %s", newest, o->config->run.dir);
+    plan_line(lines, "trained so far", "%" PRId64 " steps of %s", newest, o->config->run.dir);
     if (o->steps > 0 && o->steps < newest)
         log_warning("train.length is %" PRId64 " steps, less than the %" PRId64
                     " that %s has trained: nothing is left to do",
@@ -138,14 +136,14 @@ static void add_batches(GString *lines, const Outline *o)
 {
     const BatchSchedule *batches = &o->batches;
     if (batches->ramp > 0)
-        add_line(lines, "the batch",
-                 "grows from %" PRId64 " to %" PRId64 " samples by %" PRId64 ", until step %" PRId64, batches->start,
-                 batches->largest, batches->increment, batch_last_change(batches));
+        plan_line(lines, "the batch",
+                  "grows from %" PRId64 " to %" PRId64 " samples by %" PRId64 ", until step %" PRId64, batches->start,
+                  batches->largest, batches->increment, batch_last_change(batches));
     for (int i = 0; i < batches->n; i++) {
         int64_t from = batches->stages[i].from, length = batches->in_tokens ? batches->input_length : 1;
-        add_line(lines, i == 0 ? "the batch" : "", "%" PRId64 " samples from %sstep %" PRId64 " on",
-                 batches->stages[i].samples, batches->in_tokens && i > 0 ? "about " : "",
-                 batch_steps(batches, 0, (from + length - 1) / length, false));
+        plan_line(lines, i == 0 ? "the batch" : "", "%" PRId64 " samples from %sstep %" PRId64 " on",
+                  batches->stages[i].samples, batches->in_tokens && i > 0 ? "about " : "",
+                  batch_steps(batches, 0, (from + length - 1) / length, false));
     }
 }
 
@@ -159,16 +157,17 @@ static void add_milestones(GString *lines, const Outline *o)
     add_batches(lines, o);
     add_trained(lines, o);
     if (o->epoch > 0)
-        add_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", o->epoch, (double)o->epoch / (double)o->samples);
+        plan_line(lines, "an epoch", "%" PRId64 " samples, %.1f steps", o->epoch,
+                  (double)o->epoch / (double)o->samples);
     if (warmup > 0)
-        add_line(lines, "warm-up ends", "at step %" PRId64, warmup);
+        plan_line(lines, "warm-up ends", "at step %" PRId64, warmup);
     if (*o->config->data.valid || *o->config->data.split)
         add_every(lines, o, "an evaluation", train->eval_every);
     add_phases(lines, o);
     add_every(lines, o, *train->save_phases ? "" : "a save", train->save_every);
     if (train->save_within.value > 0 && train->save_every.unit != UNIT_SECONDS) {
         g_autofree char *within = amount_format(train->save_within);
-        add_line(lines, "", "and when %s have passed since the last", within);
+        plan_line(lines, "", "and when %s have passed since the last", within);
     }
 }
 
@@ -198,9 +197,9 @@ static void add_ranks(GString *lines, const Config *config, const MemoryPlan *pl
                     *groups = tensor > 1 ? g_strdup_printf(", tensor parallel %d", tensor) : g_strdup(""),
                     *stages = pipeline > 1 ? g_strdup_printf(", a pipeline of %d stages", pipeline) : g_strdup("");
     if (ranks > 1)
-        add_line(lines, "ranks",
-                 "%d%s%s, ZeRO %d: memory is for each rank%s, which sends %s in a step (%" PRId64 " bytes)", ranks,
-                 groups, stages, parallel->zero, pipeline > 1 ? " of the first stage" : "", sent, plan->sent);
+        plan_line(lines, "ranks",
+                  "%d%s%s, ZeRO %d: memory is for each rank%s, which sends %s in a step (%" PRId64 " bytes)", ranks,
+                  groups, stages, parallel->zero, pipeline > 1 ? " of the first stage" : "", sent, plan->sent);
 }
 
 /* The stages of a pipeline: the blocks, the memory of each of their ranks, and what one sends in a step. */
@@ -215,19 +214,22 @@ static bool add_stages(GString *lines, const Outline *o, const Config *config, G
             return false;
         g_autofree char *memory = memory_describe(&plan), *sent = text_bytes((size_t)plan.sent),
                         *name = g_strdup_printf("stage %d", s + 1);
-        add_line(lines, name, "blocks %d to %d; memory %s; sends %s", plan.first_block + 1, plan.end_block, memory,
-                 sent);
+        plan_line(lines, name, "blocks %d to %d; memory %s; sends %s", plan.first_block + 1, plan.end_block, memory,
+                  sent);
     }
     if (n > 1)
-        add_line(lines, "bubble", "stages wait %.1f %% of a step of %" PRId64 " microbatches each",
-                 100 * (double)(n - 1) / (double)(micro + n - 1), micro);
+        plan_line(lines, "bubble", "stages wait %.1f %% of a step of %" PRId64 " microbatches each",
+                  100 * (double)(n - 1) / (double)(micro + n - 1), micro);
     return true;
 }
 
-static bool describe(Outline *o, Config *config, const Loader *loader, GString *lines, GError **error)
+static bool describe(Outline *o, Config *config, const Loader *loader, const PlanCluster *cluster, GString *lines,
+                     GError **error)
 {
     MemoryPlan plan;
-    if (!memory_plan(config, o->enc, o->dec, &plan, error) || !outline_time(o, config, measure_s, error))
+    if (!config_check_layout(config, config_ranks(config), error) ||
+        !memory_plan(config, o->enc, o->dec, &plan, error) ||
+        (!cluster->machine && !outline_time(o, config, measure_s, error)))
         return false;
     int64_t n_params = model_config_params(&config->model);
     g_autofree char *memory = memory_describe(&plan), *params = text_grouped(n_params),
@@ -235,17 +237,18 @@ static bool describe(Outline *o, Config *config, const Loader *loader, GString *
                     *precision = precision_describe(config_precision(config));
     add_time(lines, o);
     add_milestones(lines, o);
-    add_line(lines, "precision", "%s", precision);
-    add_line(lines, "memory", "%s", memory);
+    plan_line(lines, "precision", "%s", precision);
+    plan_line(lines, "memory", "%s", memory);
     add_ranks(lines, config, &plan);
-    if (!add_stages(lines, o, config, error))
+    if (!add_stages(lines, o, config, error) || !plan_cluster(lines, o, cluster, error))
         return false;
-    add_line(lines, "parameters", "%s%s", params, trained);
+    plan_line(lines, "parameters", "%s%s", params, trained);
     add_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
-    add_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
+    plan_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
     if (loader)
         describe_data(loader, o->run_samples, lines);
-    advise_machine(o, &plan);
+    if (!cluster->machine)
+        advise_machine(o, &plan);
     if (loader && o->steps > 0)
         mixture_advise(loader, o->run_samples);
     config_advise(config, config_steps(config, config->optim.warmup, o->epoch), o->steps, o->epoch);
@@ -259,7 +262,7 @@ static void add_megatron(GString *plan, const ModelConfig *config)
     int64_t multiple = 128 * (int64_t)megatron_tp;
     padded.vocab = (config->vocab + multiple - 1) / multiple * multiple;
     g_autofree char *vocab = text_grouped(padded.vocab), *params = text_grouped(model_config_params(&padded));
-    add_line(plan, "Megatron", "vocabulary %s, parameters %s at tensor parallel size %d", vocab, params, megatron_tp);
+    plan_line(plan, "Megatron", "vocabulary %s, parameters %s at tensor parallel size %d", vocab, params, megatron_tp);
 }
 
 /* With --options the plan is printed as comments after the options, so that the output is a valid configuration. */
@@ -276,6 +279,38 @@ static void print_plan(const Config *config, const char *lines)
         printf("# %s\n", *line);
 }
 
+static bool check_numbers(GError **error)
+{
+    const struct {
+        const char *name;
+        double value, most;
+        const char *unit;
+    } numbers[] = { { "measure", measure_s, 3600, "seconds" },
+                    { "watts", watts, 1e6, "watts" },
+                    { "days", in_days, 1e6, "days" },
+                    { "tflops", tflops, 1e6, "TFLOP/s" } };
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
+        if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].most))
+            return fail_user(error, "--%s is %g, want %s, up to %g", numbers[i].name, numbers[i].value, numbers[i].unit,
+                             numbers[i].most);
+    return true;
+}
+
+/* The machine of --machine, with the precision that it trains in; *machine stays NULL without the option. */
+static bool find_machine(Config *config, Machine *storage, const Machine **machine, GError **error)
+{
+    if (machine_name == NULL)
+        return watts == 0 || fail_user(error, "--watts goes with --machine");
+    if (!machine_find(storage, machine_name, error))
+        return false;
+    if (watts > 0)
+        storage->watts = watts;
+    if (config->train.precision == PRECISION_AUTO)
+        config->train.precision = storage->fp16 ? PRECISION_FP16 : PRECISION_BF16;
+    *machine = storage;
+    return true;
+}
+
 bool verb_plan(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
@@ -284,20 +319,23 @@ bool verb_plan(int argc, char **argv, GError **error)
         return fail_user(error, "no configuration given; usage: " USAGE);
     if (megatron_tp < 0 || megatron_tp > 1024)
         return fail_user(error, "--megatron-tp is %d, want 1 to 1024", megatron_tp);
-    if (!(measure_s >= 0 && measure_s <= 3600))
-        return fail_user(error, "--measure is %g, want seconds, up to 3600", measure_s);
+    if (!check_numbers(error))
+        return false;
     g_auto(Config) config = { 0 };
     g_autoptr(Tokenizer) tok = NULL;
     g_autoptr(Loader) loader = NULL;
     g_autoptr(GPtrArray) unread = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GString) lines = g_string_new(NULL);
     Outline outline;
+    Machine machine;
+    PlanCluster cluster = { .days = in_days, .tflops = tflops };
     if (!config_load_run(&config, argv[1], argv + 2, argc - 2, error) ||
+        !find_machine(&config, &machine, &cluster.machine, error) ||
         !outline_resolve(&config, &tok, &loader, unread, error) || !outline_of(&outline, &config, loader, error))
         return false;
     for (guint i = 0; i < unread->len; i++)
-        add_line(lines, "not read", "%s", (char *)unread->pdata[i]);
-    if (!describe(&outline, &config, loader, lines, error))
+        plan_line(lines, "not read", "%s", (char *)unread->pdata[i]);
+    if (!describe(&outline, &config, loader, &cluster, lines, error))
         return false;
     if (megatron_tp > 0)
         add_megatron(lines, &config.model);

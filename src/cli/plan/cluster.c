@@ -1,0 +1,111 @@
+/* cluster.c: what `loam plan` says of a run on another machine. */
+#include "base/text.h"
+#include "cli/plan/plan.h"
+
+#include <inttypes.h>
+
+static const char *const kind_names[SENT_KINDS] = {
+    [SENT_GRADIENTS] = "gradients", [SENT_WEIGHTS] = "weights", [SENT_TENSOR] = "tensor", [SENT_PIPELINE] = "pipeline"
+};
+
+/* FLOPs of the largest step with the recomputation of blocks, as Megatron-LM counts them for a model of one stack. */
+static double work_of(const Outline *o)
+{
+    const bool recompute = o->config->train.recompute == RECOMPUTE_BLOCK;
+    const double counted = megatron_step_flops(&o->config->model, o->samples, o->config->data.input_length, recompute);
+    return counted > 0 ? counted : o->step_flops * (recompute ? 4.0 / 3 : 1);
+}
+
+/* Steps of the run, counted in steps of the largest batch. */
+static double full_steps(const Outline *o)
+{
+    return o->run_samples > 0 ? (double)o->run_samples / (double)o->samples : 0;
+}
+
+static void add_wishes(GString *lines, const Outline *o, const PlanCluster *cluster)
+{
+    const int gpus = config_ranks(o->config);
+    const double work = work_of(o), steps = full_steps(o);
+    const double tokens = (double)o->run_samples * (double)o->config->data.input_length;
+    if (cluster->days > 0)
+        plan_line(lines, "needed", "%.2f TFLOP/s of each of %d to end in %g days, recomputation included",
+                  work * steps / (cluster->days * 86400 * gpus * 1e12), gpus, cluster->days);
+    if (cluster->tflops > 0)
+        plan_line(lines, "days", "%.2f with %d at %g TFLOP/s each; %.2f by 8 T P / (n X)",
+                  work * steps / (cluster->tflops * 1e12 * gpus * 86400), gpus, cluster->tflops,
+                  training_days(tokens, (double)model_config_params(&o->config->model), gpus, cluster->tflops * 1e12));
+}
+
+static void add_traffic(GString *lines, const StepCost *cost)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (int kind = 0; kind < SENT_KINDS; kind++) {
+        const int64_t bytes = cost->stage.sent_kinds.bytes[kind];
+        g_autofree char *all = text_bytes((uint64_t)bytes);
+        if (bytes > 0)
+            g_string_append_printf(text, "%s%s %s (%.0f %% between nodes)", text->len ? ", " : "", kind_names[kind],
+                                   all, 100 * cost->between[kind]);
+    }
+    plan_line(lines, "traffic", "a rank%s sends in a step: %s", cost->bubble_share > 0 ? " of that stage" : "",
+              text->len ? text->str : "nothing");
+}
+
+static void add_step(GString *lines, const StepCost *cost)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+    const struct {
+        const char *name;
+        double seconds;
+    } parts[] = { { "computing", cost->computing },
+                  { "bubble", cost->bubble },
+                  { "tensor", cost->tensor },
+                  { "pipeline", cost->pipeline },
+                  { "gradients and weights", cost->exchange },
+                  { "update", cost->update } };
+    for (size_t i = 0; i < G_N_ELEMENTS(parts); i++)
+        if (parts[i].seconds >= 0.0005 * cost->step)
+            g_string_append_printf(text, "%s%s %.3g s", text->len ? ", " : "", parts[i].name, parts[i].seconds);
+    plan_line(lines, "a step there", "%.3g s predicted: %s; %.3g s of communication hidden", cost->step, text->str,
+              cost->hidden);
+}
+
+static void add_run(GString *lines, const Outline *o, const Machine *machine, const StepCost *cost)
+{
+    const int gpus = config_ranks(o->config);
+    const double seconds = cost->step * full_steps(o);
+    g_autofree char *time = text_duration(seconds),
+                    *speed = text_count((double)(o->samples * o->config->data.input_length) / cost->step);
+    if (seconds > 0)
+        plan_line(lines, "the run there", "%s; %s tokens/s, %.2f TFLOP/s of each with recomputation", time, speed,
+                  work_of(o) / (cost->step * gpus * 1e12));
+    else
+        plan_line(lines, "the run there", "%s tokens/s, %.2f TFLOP/s of each with recomputation", speed,
+                  work_of(o) / (cost->step * gpus * 1e12));
+    if (seconds > 0 && machine->watts > 0)
+        plan_line(lines, "energy", "%.3g MWh at %g W for each", seconds * gpus * machine->watts / 3.6e9,
+                  machine->watts);
+}
+
+bool plan_cluster(GString *lines, const Outline *o, const PlanCluster *cluster, GError **error)
+{
+    StepCost cost;
+    add_wishes(lines, o, cluster);
+    if (cluster->machine == NULL)
+        return true;
+    if (config_ranks(o->config) < 2)
+        return fail_user(error, "--machine predicts a run of several ranks: set parallel.ranks to their number");
+    if (!cluster_step(o->config, cluster->machine, o->enc, o->dec, &cost, error))
+        return false;
+    g_autofree char *machine = machine_describe(cluster->machine), *needs = text_bytes(memory_total(&cost.stage)),
+                    *has = text_bytes((uint64_t)cluster->machine->memory_bytes);
+    plan_line(lines, "machine", "%s", machine);
+    plan_line(lines, "memory there", "%s: stage %d needs %s of %s", cost.fits ? "fits" : "does not fit", cost.worst + 1,
+              needs, has);
+    add_traffic(lines, &cost);
+    plan_line(lines, "operations",
+              "%" PRId64 " of a rank in a step of one microbatch, each at least one launch on a GPU",
+              cost.stage.micro.calls);
+    add_step(lines, &cost);
+    add_run(lines, o, cluster->machine, &cost);
+    return true;
+}

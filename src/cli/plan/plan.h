@@ -1,0 +1,19 @@
+/* plan.h: shared by the files of `loam plan`. */
+#pragma once
+
+#include "cli/outline.h"
+#include "train/cluster/cluster.h"
+
+/* Appends a line of a plan: what it says, in a column of its own. */
+void plan_line(GString *lines, const char *what, const char *format, ...) G_GNUC_PRINTF(3, 4);
+
+/* What a cluster is asked to be: options of the command line; 0 or NULL means not given. */
+typedef struct PlanCluster {
+    const Machine *machine;
+    double days, tflops;
+} PlanCluster;
+
+/* Adds what training on the machine takes: a step's time and its parts, traffic by link, days, energy, and whether the
+ * memory fits; without a machine only the work per GPU that ends the run in so many days, or the days at so many
+ * TFLOP/s. */
+bool plan_cluster(GString *lines, const Outline *outline, const PlanCluster *cluster, GError **error);

@@ -1,0 +1,113 @@
+#include "train/cluster/machine.h"
+
+#include "base/file.h"
+#include "base/text.h"
+
+#include <math.h>
+
+#define GIGA 1e9
+#define TERA 1e12
+
+/* Memory and links are those of the makers' data sheets, links at some 85 %. FLOP/s are what large models reached in
+ * published runs: V100 45 (BigScience's estimate for tr1-13B), A100 165 (Narayanan et al. 2021; BLOOM reached 149 with
+ * its bubble), H100 and H200 400 (about 40 % of the peak). Watts are those of a GPU with its share of the node. */
+static const Machine presets[] = {
+    { "h200", 8, 141 * GIGA, 400 * TERA, 4000 * GIGA, 380 * GIGA, 42 * GIGA, 1050, false },
+    { "h100", 8, 80 * GIGA, 400 * TERA, 2800 * GIGA, 380 * GIGA, 42 * GIGA, 1000, false },
+    { "a100", 8, 80 * GIGA, 165 * TERA, 1700 * GIGA, 250 * GIGA, 21 * GIGA, 550, false },
+    { "v100", 4, 32 * GIGA, 45 * TERA, 780 * GIGA, 60 * GIGA, 10 * GIGA, 400, true }, /* Jean Zay's nodes */
+    { "cpu", 2, 256 * GIGA, 3 * TERA, 150 * GIGA, 10 * GIGA, 5 * GIGA, 350, false },
+};
+
+/* The numbers of a machine in a file, with the range that they may have. */
+static const struct {
+    const char *key;
+    size_t offset;
+    double least, most;
+} fields[] = {
+    { "memory_bytes", offsetof(Machine, memory_bytes), 1e6, 1e15 },
+    { "flops_per_s", offsetof(Machine, flops), 1e6, 1e18 },
+    { "copy_bytes_per_s", offsetof(Machine, copy_bytes), 1e3, 1e15 },
+    { "within_bytes_per_s", offsetof(Machine, within), 1e3, 1e15 },
+    { "between_bytes_per_s", offsetof(Machine, between), 1e3, 1e15 },
+};
+
+#define FILE_BYTES ((size_t)1 << 20) /* the largest file of a measurement */
+
+static double *field_of(Machine *machine, size_t i)
+{
+    return (double *)((char *)machine + fields[i].offset);
+}
+
+char *machine_names(void)
+{
+    GString *names = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(presets); i++)
+        g_string_append_printf(names, "%s%s", i > 0 ? ", " : "", presets[i].name);
+    return g_string_free(names, false);
+}
+
+static bool read_machine(Machine *machine, const json_t *object, const char *path, GError **error)
+{
+    const json_t *per_node = json_object_get(object, "ranks_per_node");
+    if (!json_is_object(object))
+        return fail_user(error, "%s is not a measurement of loam bench comm --out: it has no \"machine\"", path);
+    if (!json_is_integer(per_node) || json_integer_value(per_node) < 1 || json_integer_value(per_node) > 65536)
+        return fail_user(error, "%s: machine.ranks_per_node must be a number from 1 to 65536", path);
+    machine->per_node = (int)json_integer_value(per_node);
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
+        const json_t *value = json_object_get(object, fields[i].key);
+        const double x = json_number_value(value);
+        if (!json_is_number(value) || !(x >= fields[i].least && x <= fields[i].most))
+            return fail_user(error, "%s: machine.%s must be a number from %g to %g", path, fields[i].key,
+                             fields[i].least, fields[i].most);
+        *field_of(machine, i) = x;
+    }
+    return true;
+}
+
+static bool read_file(Machine *machine, const char *path, GError **error)
+{
+    g_autofree char *text = NULL, *base = g_path_get_basename(path);
+    gsize length = 0;
+    json_error_t problem;
+    if (!g_file_get_contents(path, &text, &length, NULL)) {
+        g_autofree char *names = machine_names();
+        return fail_user(error, "--machine %s is neither a preset (%s) nor a file of loam bench comm --out", path,
+                         names);
+    }
+    json_t *root = length <= FILE_BYTES ? json_loadb(text, length, 0, &problem) : NULL;
+    if (root == NULL)
+        return fail_user(error, "%s is not a measurement of loam bench comm --out: not JSON", path);
+    *machine = (Machine){ .watts = 0 };
+    g_strlcpy(machine->name, base, sizeof machine->name);
+    bool ok = read_machine(machine, json_object_get(root, "machine"), path, error);
+    json_decref(root);
+    return ok;
+}
+
+bool machine_find(Machine *machine, const char *name, GError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(presets); i++)
+        if (strcmp(presets[i].name, name) == 0) {
+            *machine = presets[i];
+            return true;
+        }
+    return read_file(machine, name, error);
+}
+
+char *machine_describe(const Machine *machine)
+{
+    return g_strdup_printf("%s: nodes of %d with %.3g GB each; each computes %.3g TFLOP/s, sends %.3g GB/s within "
+                           "its node, %.3g to others",
+                           machine->name, machine->per_node, machine->memory_bytes / GIGA, machine->flops / TERA,
+                           machine->within / GIGA, machine->between / GIGA);
+}
+
+json_t *machine_to_json(const Machine *machine)
+{
+    json_t *object = json_pack("{s:i}", "ranks_per_node", machine->per_node);
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+        json_object_set_new(object, fields[i].key, json_real(*field_of((Machine *)machine, i)));
+    return object;
+}

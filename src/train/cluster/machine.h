@@ -1,0 +1,30 @@
+/* machine.h: what is assumed of the machines of a cluster, to predict the time of a step there (cluster.h). */
+#pragma once
+
+#include "base/error.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+typedef struct Machine {
+    char name[64];
+    int per_node;        /* GPUs (or, without GPUs, processors) of a node; each is one rank */
+    double memory_bytes; /* of one of them */
+    double flops;        /* FLOP/s that one reaches in the blocks of a large model */
+    double copy_bytes;   /* bytes/s that one reads and writes of its memory */
+    double within,
+        between;  /* bytes/s that one sends to others of its node, and to other nodes, while all others send */
+    double watts; /* of one, with its share of its node */
+    bool fp16;    /* trains in fp16, since it has no bf16 */
+} Machine;
+
+/* Fills in a machine: `name` is that of a preset, or a file that `loam bench comm --out` wrote, which holds everything
+ * but watts. */
+bool machine_find(Machine *machine, const char *name, GError **error);
+/* "h200, h100, …": the names of the presets. g_free. */
+char *machine_names(void);
+/* "nodes of 8 with 80 GB each, 400 TFLOP/s, sending 380 GB/s within a node and 45 to others". g_free. */
+char *machine_describe(const Machine *machine);
+
+/* Writes a machine as the member "machine" of a measurement that `bench comm` prints. json_t *; json_decref. */
+json_t *machine_to_json(const Machine *machine);
