@@ -14,6 +14,7 @@ struct TaskEval {
     GPtrArray *examples; /* TaskExample *, g_free */
     int64_t total;
     uint64_t hash;
+    GPtrArray *answers; /* char *: those of the last run, in the order of the examples */
 };
 
 static void free_example(gpointer example)
@@ -112,7 +113,8 @@ TaskEval *task_eval_open(const TaskEncoder *encoder, const TaskFile *file, int64
     uint64_t limit;
     *eval = (TaskEval){ .encoder = *encoder,
                         .batch = answer_batch_new(),
-                        .examples = g_ptr_array_new_with_free_func(free_example) };
+                        .examples = g_ptr_array_new_with_free_func(free_example),
+                        .answers = g_ptr_array_new_with_free_func(g_free) };
     if (find_limit(eval, file, n, &limit, error) && each_example(eval, file, add_example, &limit, error) &&
         eval->examples->len > 0)
         return eval;
@@ -126,6 +128,7 @@ void task_eval_close(TaskEval *eval)
         return;
     answer_batch_free(&eval->batch);
     g_ptr_array_unref(eval->examples);
+    g_ptr_array_unref(eval->answers);
     g_free(eval);
 }
 
@@ -206,9 +209,11 @@ static void add_answers(TaskEval *eval, int size, const char *all, size_t bytes,
     g_autofree const char **next = g_new(const char *, size);
     for (int r = 0; r < size; r++)
         next[r] = all + (size_t)r * bytes;
+    g_ptr_array_set_size(eval->answers, 0);
     for (guint i = 0; i < eval->examples->len; i++) {
         const char **text = &next[i / ANSWER_BATCH % (guint)size];
         task_scores_add(scores, eval->examples->pdata[i], *text);
+        g_ptr_array_add(eval->answers, g_strdup(*text));
         *text += strlen(*text) + 1;
     }
 }
@@ -231,4 +236,26 @@ bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void)
     good = task_scores_metrics(&scores, metrics, error);
     task_scores_free(&scores);
     return good;
+}
+
+/* Appends a text as a code block of Markdown, which shows it as it is. */
+static void put_block(GString *out, const char *title, const char *text)
+{
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_autofree char *body = g_strjoinv("\n    ", lines);
+    g_string_append_printf(out, "%s\n\n    %s\n\n", title, body);
+}
+
+char *task_eval_samples(const TaskEval *eval, int64_t n)
+{
+    GString *out = g_string_new(NULL);
+    for (guint i = 0; i < eval->answers->len && i < n; i++) {
+        const TaskExample *example = eval->examples->pdata[i];
+        put_block(out, "**input**", example->input);
+        if (example->second)
+            put_block(out, "second input", example->second);
+        put_block(out, "right", example->targets->len > 0 ? example->targets->pdata[0] : "");
+        put_block(out, "answer", eval->answers->pdata[i]);
+    }
+    return g_string_free(out, out->len == 0);
 }

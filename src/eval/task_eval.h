@@ -25,3 +25,5 @@ uint64_t task_eval_hash(const TaskEval *eval);
  * or fewer times. stop is called before each batch; if it returns true, the evaluation ends with LOAM_ERROR_STOPPED.
  * stop NULL means that nothing ends it. Shows progress on a terminal. */
 bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void), GArray *metrics, GError **error);
+/* The first n examples with the answers that the last task_eval_run found, as Markdown; g_free. NULL before. */
+char *task_eval_samples(const TaskEval *eval, int64_t n);

@@ -66,38 +66,71 @@ static bool take_varint(const guint8 **at, const guint8 *end, uint64_t *value)
     return false;
 }
 
-/* Event.step; protobuf leaves a step of 0 out. */
-static int64_t step_of(const guint8 *at, size_t bytes)
+/* A field of a protobuf message: its number, and its value or, if it has a length, its bytes. */
+typedef struct Field {
+    uint64_t number, value;
+    const guint8 *data; /* NULL means that the field is no string, bytes or message */
+    size_t bytes;
+} Field;
+
+/* The next field of a message; false at its end, and if it is invalid. */
+static bool take_field(const guint8 **at, const guint8 *end, Field *field)
+{
+    uint64_t tag, skip = 0;
+    if (!take_varint(at, end, &tag))
+        return false;
+    *field = (Field){ .number = tag >> 3 };
+    switch (tag & 7) {
+    case 0:
+        return take_varint(at, end, &field->value);
+    case 1:
+        skip = 8;
+        break;
+    case 2:
+        if (!take_varint(at, end, &skip))
+            return false;
+        field->data = *at;
+        break;
+    case 5:
+        skip = 4;
+        break;
+    default:
+        return false;
+    }
+    if (skip > (size_t)(end - *at))
+        return false;
+    field->bytes = skip;
+    *at += skip;
+    return true;
+}
+
+/* The first field of a message with this number; false if there is none. */
+static bool find_field(const guint8 *at, size_t bytes, uint64_t number, Field *field)
 {
     const guint8 *end = at + bytes;
-    uint64_t tag, value;
-    while (take_varint(&at, end, &tag)) {
-        uint64_t skip = 0;
-        switch (tag & 7) {
-        case 0:
-            if (!take_varint(&at, end, &value))
-                return 0;
-            if (tag >> 3 == 2)
-                return (int64_t)value;
-            break;
-        case 1:
-            skip = 8;
-            break;
-        case 2:
-            if (!take_varint(&at, end, &skip))
-                return 0;
-            break;
-        case 5:
-            skip = 4;
-            break;
-        default:
-            return 0;
-        }
-        if (skip > (size_t)(end - at))
-            return 0;
-        at += skip;
-    }
-    return 0;
+    while (take_field(&at, end, field))
+        if (field->number == number)
+            return true;
+    return false;
+}
+
+/* Event.step; protobuf leaves a step of 0 out. */
+static int64_t step_of(const guint8 *event, size_t bytes)
+{
+    Field step;
+    return find_field(event, bytes, 2, &step) && !step.data ? (int64_t)step.value : 0;
+}
+
+/* Whether the tag of the event's first value ends in EVENTS_BY_SAMPLES: Event.summary (5), .value (1), .tag (1). */
+static bool is_by_samples(const guint8 *event, size_t bytes)
+{
+    static const char ending[] = EVENTS_BY_SAMPLES;
+    const size_t n = sizeof ending - 1;
+    Field summary, value, tag;
+    return find_field(event, bytes, 5, &summary) && summary.data &&
+           find_field(summary.data, summary.bytes, 1, &value) && value.data &&
+           find_field(value.data, value.bytes, 1, &tag) && tag.data && tag.bytes >= n &&
+           memcmp(tag.data + tag.bytes - n, ending, n) == 0;
 }
 
 /* ---- records ---- */
@@ -228,7 +261,7 @@ void events_close(IoFile *file)
 
 /* ---- cutting ---- */
 
-static bool cut_file(const char *path, int64_t step, GError **error)
+static bool cut_file(const char *path, int64_t step, int64_t samples, GError **error)
 {
     g_autoptr(GMappedFile) map = map_file(path, error);
     if (map == NULL)
@@ -241,7 +274,8 @@ static bool cut_file(const char *path, int64_t step, GError **error)
     int64_t payload;
     while (at < bytes && (payload = payload_bytes(file + at, bytes - at)) >= 0) {
         size_t record = (size_t)payload + RECORD_OVERHEAD;
-        if (step_of(file + at + 12, (size_t)payload) <= step)
+        const guint8 *event = file + at + 12;
+        if (step_of(event, (size_t)payload) <= (is_by_samples(event, (size_t)payload) ? samples : step))
             g_byte_array_append(kept, file + at, (guint)record);
         at += record;
     }
@@ -250,7 +284,7 @@ static bool cut_file(const char *path, int64_t step, GError **error)
     return kept->len == bytes || io_write_file(path, kept->data, kept->len, error);
 }
 
-bool events_cut(const char *folder, int64_t step, GError **error)
+bool events_cut(const char *folder, int64_t step, int64_t samples, GError **error)
 {
     if (!g_file_test(folder, G_FILE_TEST_IS_DIR))
         return true;
@@ -262,7 +296,8 @@ bool events_cut(const char *folder, int64_t step, GError **error)
     while ((name = g_dir_read_name(dir))) {
         g_autofree char *path = g_build_filename(folder, name, NULL);
         bool unfinished = g_str_has_suffix(name, ".tmp"); /* left by an earlier cut that was interrupted */
-        if (g_str_has_prefix(name, PREFIX) && !(unfinished ? io_remove_file(path, error) : cut_file(path, step, error)))
+        if (g_str_has_prefix(name, PREFIX) &&
+            !(unfinished ? io_remove_file(path, error) : cut_file(path, step, samples, error)))
             return false;
     }
     return true;

@@ -99,14 +99,37 @@ static void a_cut_keeps_what_came_before(void)
     size_t before, after;
     g_autofree char *whole = only_file(folder, &path, &before);
     g_autoptr(GError) error = NULL;
-    g_assert_true(events_cut(folder, 20, &error));
+    g_assert_true(events_cut(folder, 20, 20, &error));
     g_autofree char *same = only_file(folder, &again, &after);
     expect_bytes(same, after, whole, before);
-    g_assert_true(events_cut(folder, 12, &error));
+    g_assert_true(events_cut(folder, 12, 12, &error));
     g_free(again);
     g_autofree char *cut = only_file(folder, &again, &after);
     expect_bytes(cut, after, whole, FIRST_BYTES + 12 * SCALAR_BYTES);
-    g_assert_true(events_cut("/nonexistent", 3, &error));
+    g_assert_true(events_cut("/nonexistent", 3, 3, &error));
+    io_remove_tree(folder, NULL);
+}
+
+/* Series against samples are cut by the samples, others by the steps. */
+static void a_cut_knows_both_axes(void)
+{
+    g_autofree char *folder = fresh_folder(), *path = NULL;
+    g_autoptr(GError) error = NULL;
+    IoFile *writer = events_open(folder, &error);
+    for (int step = 1; step <= 4; step++) {
+        g_assert_true(events_scalar(writer, "lm loss", step, 1.5, &error));
+        g_assert_true(events_scalar(writer, "lm loss vs samples", 16 * step, 1.5, &error));
+    }
+    events_close(writer);
+    g_assert_true(events_cut(folder, 3, 48, &error));
+    size_t three, two;
+    g_autofree char *first = only_file(folder, &path, &three);
+    g_assert_true(events_cut(folder, 2, 32, &error));
+    g_free(path);
+    g_autofree char *second = only_file(folder, &path, &two);
+    const size_t pair = 2 * SCALAR_BYTES + strlen("lm loss") + strlen("lm loss vs samples") - 2 * strlen("train/loss");
+    g_assert_cmpuint(three, ==, FIRST_BYTES + 3 * pair);
+    g_assert_cmpuint(two, ==, FIRST_BYTES + 2 * pair);
     io_remove_tree(folder, NULL);
 }
 
@@ -125,7 +148,7 @@ static void a_cut_drops_a_torn_tail(void)
         if (end == bytes) /* whole, but damaged: the payload, then the checksum of its length */
             torn[last + (i % 2 ? 30 : 9)] ^= 1;
         g_assert_true(g_file_set_contents(path, torn, (gssize)end, NULL));
-        g_assert_true(events_cut(folder, 100, NULL));
+        g_assert_true(events_cut(folder, 100, 100, NULL));
         g_autofree char *again = NULL;
         size_t after;
         g_autofree char *cut = only_file(folder, &again, &after);
@@ -142,7 +165,7 @@ static void an_unfinished_cut_is_cleared_away(void)
     g_autofree char *whole = only_file(folder, &path, &bytes);
     g_autofree char *rest = g_strconcat(path, ".tmp", NULL);
     g_assert_true(g_file_set_contents(rest, whole, 20, NULL));
-    g_assert_true(events_cut(folder, 3, NULL));
+    g_assert_true(events_cut(folder, 3, 3, NULL));
     g_autofree char *same = only_file(folder, &again, &after);
     expect_bytes(same, after, whole, bytes);
     io_remove_tree(folder, NULL);
@@ -159,7 +182,7 @@ static void a_failing_cut_changes_nothing(void)
         g_autofree char *now = NULL;
         gsize after;
         io_fail_at(n, EIO);
-        g_assert_false(events_cut(folder, 2, &error));
+        g_assert_false(events_cut(folder, 2, 2, &error));
         io_fail_at(0, 0);
         g_assert_error(error, LOAM_ERROR, LOAM_ERROR_MACHINE);
         g_assert_true(g_file_get_contents(path, &now, &after, NULL));
@@ -175,11 +198,11 @@ static void expect_intact(const char *golden, const char *name)
     gsize bytes;
     g_assert_true(g_file_get_contents(golden, &data, &bytes, NULL));
     g_assert_true(g_file_set_contents(copy, data, (gssize)bytes, NULL));
-    g_assert_true(events_cut(folder, INT64_MAX, NULL));
+    g_assert_true(events_cut(folder, INT64_MAX, INT64_MAX, NULL));
     size_t after;
     g_autofree char *same = only_file(folder, &path, &after);
     expect_bytes(same, after, data, bytes);
-    g_assert_true(events_cut(folder, 0, NULL));
+    g_assert_true(events_cut(folder, 0, 0, NULL));
     g_free(path);
     g_autofree char *cut = only_file(folder, &path, &after);
     g_assert_cmpuint(after, <, bytes);
@@ -208,6 +231,7 @@ int main(int argc, char **argv)
     g_test_add_func("/events/two_writers_have_two_files", two_writers_have_two_files);
     g_test_add_func("/events/a_cut_keeps_what_came_before", a_cut_keeps_what_came_before);
     g_test_add_func("/events/a_cut_drops_a_torn_tail", a_cut_drops_a_torn_tail);
+    g_test_add_func("/events/a_cut_knows_both_axes", a_cut_knows_both_axes);
     g_test_add_func("/events/an_unfinished_cut_is_cleared_away", an_unfinished_cut_is_cleared_away);
     g_test_add_func("/events/a_failing_cut_changes_nothing", a_failing_cut_changes_nothing);
     g_test_add_func("/events/reads_tensorboard_s_records", reads_tensorboard_s_records);

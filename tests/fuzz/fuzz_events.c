@@ -13,7 +13,7 @@ static char *cut(int64_t step, size_t *bytes)
     g_autoptr(GError) error = NULL;
     g_autofree char *path = g_build_filename(fuzz_folder(), NAME, NULL);
     char *left = NULL;
-    CHECK(events_cut(fuzz_folder(), step, &error), "%s", error->message);
+    CHECK(events_cut(fuzz_folder(), step, 2 * step, &error), "%s", error->message);
     CHECK(g_file_get_contents(path, &left, bytes, NULL), "%s", path);
     return left;
 }

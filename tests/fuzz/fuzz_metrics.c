@@ -15,7 +15,7 @@ static char *resume(int64_t step, size_t *bytes)
     g_autofree char *path = g_build_filename(fuzz_folder(), "metrics.jsonl", NULL),
                     *tb = g_build_filename(fuzz_folder(), "tb", NULL);
     char *left = NULL;
-    Metrics *metrics = metrics_open(fuzz_folder(), step, NULL, &error);
+    Metrics *metrics = metrics_open(fuzz_folder(), (RunPoint){ step, step }, NULL, &error);
     CHECK(metrics, "%s", error->message);
     metrics_close(metrics);
     CHECK(g_file_get_contents(path, &left, bytes, NULL), "%s", path);

@@ -39,7 +39,7 @@ static void a_resumed_run_cuts_back_its_lines(void)
         char *folder = folder_new();
         g_autoptr(GError) error = NULL;
         g_free(file_write_text(folder, "metrics.jsonl", cuts[i].held));
-        Metrics *metrics = metrics_open(folder, cuts[i].step, NULL, &error);
+        Metrics *metrics = metrics_open(folder, (RunPoint){ cuts[i].step, cuts[i].step }, NULL, &error);
         g_assert_no_error(error);
         g_autofree char *text = contents(folder);
         g_assert_cmpstr(text, ==, cuts[i].left);
@@ -56,7 +56,7 @@ static void a_resumed_run_cuts_back_its_lines(void)
 static void a_number_that_is_none_becomes_null(void)
 {
     char *folder = folder_new();
-    Metrics *metrics = metrics_open(folder, 0, NULL, NULL);
+    Metrics *metrics = metrics_open(folder, (RunPoint){ 0, 0 }, NULL, NULL);
     const TrainState state = { .attempts = 3,
                                .updates = 3,
                                .window.head[HEAD_TOKENS] = { .loss = 6, .nll = 5, .correct = 1, .weight = 2 },
@@ -77,7 +77,7 @@ static void a_number_that_is_none_becomes_null(void)
 static void held_out_sets_are_told_apart(void)
 {
     char *folder = folder_new();
-    Metrics *metrics = metrics_open(folder, 0, NULL, NULL);
+    Metrics *metrics = metrics_open(folder, (RunPoint){ 0, 0 }, NULL, NULL);
     const LossSums sums = { .head[HEAD_TOKENS] = { .loss = 6, .nll = 6, .correct = 1, .weight = 3 } };
     metrics_valid(metrics, &(ValidRecord){ .step = 5, .name = NULL, .sums = &sums, .seconds = 1 });
     metrics_valid(metrics, &(ValidRecord){ .step = 5, .name = "code", .sums = &sums, .seconds = 1 });
@@ -92,7 +92,7 @@ static void held_out_sets_are_told_apart(void)
 static void losses_of_tokens_and_labels_are_told_apart(void)
 {
     char *folder = folder_new();
-    Metrics *metrics = metrics_open(folder, 0, NULL, NULL);
+    Metrics *metrics = metrics_open(folder, (RunPoint){ 0, 0 }, NULL, NULL);
     const HeadSums labels = { .loss = 2, .nll = 2, .correct = 3, .weight = 4 };
     const TrainState state = {
         .attempts = 3,
@@ -156,7 +156,7 @@ static void train_step(Metrics *metrics, int64_t step)
 static void a_disk_that_was_full_tears_no_record(void)
 {
     char *folder = folder_new();
-    Metrics *metrics = metrics_open(folder, 0, NULL, NULL);
+    Metrics *metrics = metrics_open(folder, (RunPoint){ 0, 0 }, NULL, NULL);
     g_autofree char *events = events_path(folder), *lines = g_build_filename(folder, "metrics.jsonl", NULL);
     g_autofree char *tb = g_path_get_dirname(events);
     for (int64_t step = 1; step <= 5; step++) {
@@ -176,9 +176,9 @@ static void a_disk_that_was_full_tears_no_record(void)
         json_decref(row);
     }
     off_t before = size_of(events);
-    g_assert_true(events_cut(tb, 5, NULL));
+    g_assert_true(events_cut(tb, 5, 5, NULL));
     g_assert_cmpint(size_of(events), ==, before); /* every record is whole */
-    g_assert_true(events_cut(tb, 4, NULL));
+    g_assert_true(events_cut(tb, 4, 4, NULL));
     g_assert_cmpint(size_of(events), <, before); /* also those after the disk was full */
     folder_remove(folder);
 }
@@ -190,7 +190,7 @@ static void the_time_of_a_run_goes_on(void)
     g_free(file_write_text(folder, "metrics.jsonl",
                            "{\"kind\":\"train\",\"step\":1,\"wall_s\":100.5}\n"
                            "{\"kind\":\"train\",\"step\":2,\"wall_s\":900.5}\n"));
-    Metrics *metrics = metrics_open(folder, 1, NULL, NULL);
+    Metrics *metrics = metrics_open(folder, (RunPoint){ 1, 1 }, NULL, NULL);
     metrics_event(metrics, 1, "here");
     metrics_close(metrics);
     g_autofree char *text = contents(folder);

@@ -82,9 +82,13 @@ typedef struct HooksConfig {
 } HooksConfig;
 
 enum { LOG_LOAM, LOG_FAIRSEQ, LOG_MEGATRON };
+enum { NORMS_NONE, NORMS_MODEL, NORMS_LAYERS };
 /* What a run writes about itself beside metrics.jsonl and TensorBoard's files. */
 typedef struct LogConfig {
-    int format; /* LOG_*: the lines that rank 0 prints */
+    int format;           /* LOG_*: the lines that rank 0 prints */
+    bool megatron_series; /* TensorBoard also gets Megatron-LM's series */
+    int norms;            /* NORMS_* */
+    int64_t samples;      /* answers of an evaluation that TensorBoard shows as text; 0 means none */
 } LogConfig;
 
 typedef struct Config {

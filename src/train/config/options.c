@@ -209,6 +209,7 @@ static const OptionRow hooks_options[] = {
 };
 #undef ROW
 
+static const char *const norms_names[] = { "none", "model", "layers", NULL };
 static const char *const format_names[] = { "loam", "fairseq", "megatron", NULL };
 #define ROW(field) offsetof(LogConfig, field)
 static const OptionRow log_options[] = {
@@ -216,6 +217,17 @@ static const OptionRow log_options[] = {
       "lines that the run prints at train.log_every and after evaluations. fairseq: those of its log_format json, with "
       "losses in bits; megatron: Megatron-LM's; both for scripts that read such logs",
       format_names },
+    { "log.megatron_series", OPT_BOOL, ROW(megatron_series), "false", 0, 0, OPT_FREE,
+      "TensorBoard also shows the series that Megatron-LM writes, by its names, against iterations and samples", NULL },
+    { "log.norms", OPT_ENUM, ROW(norms), "none", 0, 0, OPT_FREE,
+      "model: log lines also have the norm of the weights and the number of gradients that are 0; layers: TensorBoard "
+      "also has the norms of weights and gradients of each block. Each log line then copies all weights and gradients "
+      "to the host once",
+      norms_names },
+    { "log.samples", OPT_I64, ROW(samples), "0", 0, 1000, OPT_FREE,
+      "number of a task's held-out examples whose answers TensorBoard shows as text after each evaluation; 0 means "
+      "none",
+      NULL },
 };
 #undef ROW
 

@@ -81,8 +81,9 @@ void console_train(int format, const TrainRecord *record)
         loam_train(record);
     if (format != LOG_MEGATRON)
         return;
-    g_autofree char *line = megatron_train_line(record);
+    g_autofree char *line = megatron_train_line(record), *timers = megatron_timers_line(record);
     log_info("%s", line);
+    log_info("%s", timers);
 }
 
 void console_valid(int format, const ValidRecord *record)

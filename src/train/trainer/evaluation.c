@@ -52,6 +52,7 @@ static void report_set(const Trainer *t, guint i, const SetResult *result)
                                  .seconds = result->seconds,
                                  .samples = n > 0 ? MIN(n, all) : all,
                                  .batches = ((n > 0 ? MIN(n, all) : all) + t->micro_most - 1) / t->micro_most,
+                                 .train_samples = t->state.samples,
                                  .updates = t->state.updates,
                                  .epochs = (double)t->state.samples / (double)loader_epoch_samples(t->train),
                                  .best = lowest_loss(t, i, loss_sums_total(&result->sums)) };

@@ -27,6 +27,9 @@ char *megatron_train_line(const TrainRecord *record)
     g_string_append_printf(line, " | loss scale: %.1f", record->loss_scale > 0 ? record->loss_scale : 1);
     if (isfinite(record->grad_norm))
         g_string_append_printf(line, " | grad norm: %.3f", record->grad_norm);
+    if (record->norms)
+        g_string_append_printf(line, " | num zeros: %.1f | params norm: %.3f", record->norms->model.zeros,
+                               record->norms->model.param);
     g_string_append_printf(line,
                            " | number of skipped iterations: %3" PRId64 " | number of nan iterations: %3" PRId64 " |",
                            state->window_skipped, state->window_nan);
@@ -35,10 +38,21 @@ char *megatron_train_line(const TrainRecord *record)
     return g_string_free(line, false);
 }
 
+char *megatron_timers_line(const TrainRecord *record)
+{
+    return g_strdup_printf(" time (ms) | batch-generator: %.2f | forward-backward: %.2f | optimizer: %.2f",
+                           1e3 * record->data_s, 1e3 * record->passes_s, 1e3 * record->update_s);
+}
+
+double megatron_perplexity(double loss)
+{
+    return exp(fmin(MOST_NATS, loss));
+}
+
 char *megatron_valid_line(const ValidRecord *record)
 {
     const double loss = loss_sums_total(record->sums);
     g_autofree char *on = record->name ? g_strdup_printf(" on %s", record->name) : g_strdup("");
     return g_strdup_printf(" validation loss at iteration %" PRId64 "%s | lm loss value: %.6E | lm loss PPL: %.6E | ",
-                           record->step, on, loss, exp(fmin(MOST_NATS, loss)));
+                           record->step, on, loss, megatron_perplexity(loss));
 }

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "format/events.h"
 #include "train/trainer/console.h"
+#include "train/trainer/megatron_series.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +27,7 @@ struct Metrics {
     Sink lines, series;
     double wall_before; /* seconds that earlier processes spent on the run */
     double opened;      /* clock_seconds() when it was opened */
-    int format;         /* LogFormat of the console */
+    LogConfig config;
 };
 
 /* The "step" of a line of metrics.jsonl, or -1 if the line is not valid. *wall becomes its "wall_s" if that is larger.
@@ -90,18 +91,19 @@ static bool cut_lines(const char *path, int64_t last, double *wall, GError **err
     return truncate(path, (off_t)kept.prefix) == 0 || fail_errno(error, "cutting back", path);
 }
 
-Metrics *metrics_open(const char *dir, int64_t step, const LogConfig *config, GError **error)
+Metrics *metrics_open(const char *dir, RunPoint at, const LogConfig *config, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *tb = g_build_filename(dir, "tb", NULL);
     double wall = 0;
-    if (!cut_lines(path, step, &wall, error) || !io_make_directories(tb, error) || !events_cut(tb, step, error))
+    if (!cut_lines(path, at.step, &wall, error) || !io_make_directories(tb, error) ||
+        !events_cut(tb, at.step, at.samples, error))
         return NULL;
     Metrics *metrics = g_new(Metrics, 1);
     *metrics = (Metrics){ .lines = { "metrics.jsonl", false },
                           .series = { "tb/", false },
                           .wall_before = wall,
                           .opened = clock_seconds(),
-                          .format = config ? config->format : LOG_LOAM };
+                          .config = config ? *config : (LogConfig){ 0 } };
     if ((metrics->file = io_append(path, error)) && (metrics->events = events_open(tb, error)))
         return metrics;
     metrics_close(metrics);
@@ -187,6 +189,45 @@ static void add_heads(Metrics *metrics, json_t *line, const char *group, const L
         add_scalars(metrics, line, scalars, n, step);
 }
 
+/* Megatron-LM's series, if they are asked for. */
+static void add_megatron(Metrics *metrics, const TrainRecord *train, const ValidRecord *valid)
+{
+    GError *problem = NULL;
+    if (!metrics->config.megatron_series)
+        return;
+    if ((train ? megatron_series_train(metrics->events, train, &problem)
+               : megatron_series_valid(metrics->events, valid, &problem)))
+        io_flush(metrics->events, &problem);
+    note_problem(&metrics->series, problem);
+}
+
+/* The norms of layers, which only TensorBoard gets. */
+static void add_layers(Metrics *metrics, const Norms *norms, int64_t step)
+{
+    GError *problem = NULL;
+    for (int i = 0; i < norms->n_layers && !problem; i++) {
+        const LayerNorms *layer = &norms->layers[i];
+        g_autofree char *param = g_strconcat("param_norm/", layer->name, NULL),
+                        *gradient = g_strconcat("grad_norm/", layer->name, NULL);
+        if (events_scalar(metrics->events, param, step, layer->param, &problem) && isfinite(layer->gradient))
+            events_scalar(metrics->events, gradient, step, layer->gradient, &problem);
+    }
+    if (!problem)
+        io_flush(metrics->events, &problem);
+    note_problem(&metrics->series, problem);
+}
+
+static void add_norms(Metrics *metrics, json_t *line, const TrainRecord *record)
+{
+    if (!record->norms)
+        return;
+    const Scalar scalars[] = { { "param_norm", "train", record->norms->model.param },
+                               { "zero_gradients", "train", record->norms->model.zeros } };
+    add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), record->state->attempts);
+    if (metrics->config.norms == NORMS_LAYERS)
+        add_layers(metrics, record->norms, record->state->attempts);
+}
+
 void metrics_train(Metrics *metrics, const TrainRecord *record)
 {
     if (metrics == NULL)
@@ -224,8 +265,10 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
     if (record->sent_bytes > 0)
         add_scalars(metrics, line, exchange, G_N_ELEMENTS(exchange), state->attempts);
     add_heads(metrics, line, "train", window, state->attempts);
+    add_norms(metrics, line, record);
+    add_megatron(metrics, record, NULL);
     write_line(metrics, line);
-    console_train(metrics->format, record);
+    console_train(metrics->config.format, record);
 }
 
 void metrics_valid(Metrics *metrics, const ValidRecord *record)
@@ -247,8 +290,9 @@ void metrics_valid(Metrics *metrics, const ValidRecord *record)
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
     add_heads(metrics, line, group, sums, step);
     json_object_set_new(line, "seconds", json_real(record->seconds));
+    add_megatron(metrics, NULL, record);
     write_line(metrics, line);
-    console_valid(metrics->format, record);
+    console_valid(metrics->config.format, record);
 }
 
 void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArray *scores, int64_t n, double seconds)
@@ -287,6 +331,17 @@ void metrics_event(Metrics *metrics, int64_t step, const char *what)
         return;
     g_autofree char *text = g_utf8_make_valid(what, -1); /* it may contain a file name that is not UTF-8 */
     write_line(metrics, json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", text));
+}
+
+void metrics_samples(Metrics *metrics, int64_t step, const char *name, const char *markdown)
+{
+    GError *problem = NULL;
+    if (metrics == NULL)
+        return;
+    g_autofree char *tag = name ? g_strdup_printf("samples/%s", name) : g_strdup("samples");
+    if (events_text(metrics->events, tag, step, markdown, &problem))
+        io_flush(metrics->events, &problem);
+    note_problem(&metrics->series, problem);
 }
 
 void metrics_options(Metrics *metrics, int64_t step, const char *yaml)

@@ -9,9 +9,10 @@
 /* The functions below write nothing if metrics is NULL, as on ranks other than 0. */
 typedef struct Metrics Metrics;
 
-/* Opens DIR/metrics.jsonl and DIR/tb for a run that continues after `step`. Removes lines and events of later steps and
- * an incomplete last line, so that every step is logged once. config: the options log.*; NULL means their defaults. */
-Metrics *metrics_open(const char *dir, int64_t step, const LogConfig *config, GError **error);
+/* Opens DIR/metrics.jsonl and DIR/tb for a run that continues after the point `at`. Removes lines and events of later
+ * steps and an incomplete last line, so that every step is logged once. config: the options log.*; NULL means their
+ * defaults. */
+Metrics *metrics_open(const char *dir, RunPoint at, const LogConfig *config, GError **error);
 void metrics_close(Metrics *metrics);
 
 void metrics_train(Metrics *metrics, const TrainRecord *record);
@@ -22,5 +23,7 @@ void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArr
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds, double stall);
 /* Writes a record of kind "event" with a text: "skipped: …", "train.length changed from …". */
 void metrics_event(Metrics *metrics, int64_t step, const char *what);
+/* Shows texts in TensorBoard: answers of an evaluation. name: of the task's held-out set; NULL means none. */
+void metrics_samples(Metrics *metrics, int64_t step, const char *name, const char *markdown);
 /* Writes the whole configuration to TensorBoard as text. */
 void metrics_options(Metrics *metrics, int64_t step, const char *yaml);

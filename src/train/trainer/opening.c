@@ -256,8 +256,10 @@ static bool open_metrics(Trainer *t, GError **error)
 {
     if (comm_rank(t->ranks) > 0)
         return true;
+    const bool any = t->saved.attempts >= 0;
+    const RunPoint saved = { t->saved.attempts, any ? t->saved.samples : -1 };
     t->hooks = hooks_open(&t->config.hooks, t->config.run.dir);
-    t->metrics = metrics_open(t->config.run.dir, t->saved.attempts, &t->config.log, error);
+    t->metrics = metrics_open(t->config.run.dir, saved, &t->config.log, error);
     if (t->metrics == NULL || has_ended(t))
         return t->metrics != NULL;
     const bool filed = t->config.train.fairseq_log, printed = t->config.log.format == LOG_FAIRSEQ;

@@ -4,6 +4,12 @@
 
 #include "device/gemm_peak.h"
 #include "train/checkpoint/checkpoint.h"
+#include "train/trainer/norms.h"
+
+/* Where a run is: its steps and the samples that it has read. */
+typedef struct RunPoint {
+    int64_t step, samples;
+} RunPoint;
 
 /* Means over the steps since the last record. */
 typedef struct TrainRecord {
@@ -22,6 +28,10 @@ typedef struct TrainRecord {
     int64_t total_steps; /* 0 means unknown */
     int64_t batch;       /* samples of the last step */
     int ranks;           /* ranks that train together; 0 counts as 1 */
+    double data_s, passes_s,
+        update_s;       /* seconds per step of its parts: waiting for batches, forward and backward, update
+                         */
+    const Norms *norms; /* NULL without log.norms */
 } TrainRecord;
 
 /* The losses of one held-out set. */
@@ -32,6 +42,7 @@ typedef struct ValidRecord {
     const LossSums *sums;
     double seconds;
     int64_t samples, batches; /* samples of the evaluation, and microbatches */
+    int64_t train_samples;    /* TrainState.samples */
     int64_t updates;          /* TrainState.updates */
     double epochs;            /* epochs of training so far, a fraction */
     double best; /* the lowest loss of this set so far, in nats; NaN means none, or that another metric decides */

@@ -139,13 +139,13 @@ static bool move_later(const char *dir, int64_t step, GError **error)
     return true;
 }
 
-static bool cut_logs(const char *dir, int64_t step, GError **error)
+static bool cut_logs(const char *dir, RunPoint at, GError **error)
 {
-    g_autofree char *what = g_strdup_printf("rolled back to step %" PRId64, step);
-    Metrics *metrics = metrics_open(dir, step, NULL, error); /* cuts them */
+    g_autofree char *what = g_strdup_printf("rolled back to step %" PRId64, at.step);
+    Metrics *metrics = metrics_open(dir, at, NULL, error); /* cuts them */
     if (metrics == NULL)
         return false;
-    metrics_event(metrics, step, what);
+    metrics_event(metrics, at.step, what);
     metrics_close(metrics);
     return true;
 }
@@ -157,7 +157,7 @@ static bool go_there(const char *dir, int64_t step, GError **error)
     if (!checkpoint_load(folder, &(Checkpoint){ .state = &state }, error) || !move_later(dir, step, error) ||
         !run_link(dir, "latest", step, error) || !link_best(dir, &state, error))
         return false;
-    return cut_logs(dir, step, error) && put(dir, "done", "", error);
+    return cut_logs(dir, (RunPoint){ step, state.samples }, error) && put(dir, "done", "", error);
 }
 
 /* ---- and back ---- */

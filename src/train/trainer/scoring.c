@@ -274,6 +274,9 @@ void trainer_report_scores(const Trainer *t)
         const ScoredTask *scored = scored_at(t, i);
         metrics_scores(t->metrics, t->state.attempts, scored->name, scored->metrics, task_eval_count(scored->eval),
                        scored->seconds);
+        g_autofree char *samples = task_eval_samples(scored->eval, t->config.log.samples);
+        if (samples)
+            metrics_samples(t->metrics, t->state.attempts, scored->name, samples);
         n += task_eval_count(scored->eval);
         seconds += scored->seconds;
     }

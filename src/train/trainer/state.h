@@ -93,6 +93,7 @@ typedef struct Trainer {
     double window_comm_wait;        /* seconds that steps waited for other ranks, since the last log line */
     int64_t window_sent;            /* bytes that steps sent to other ranks, since the last log line */
     double window_waited;           /* seconds that steps waited for batches since the last log line */
+    double window_passes, window_update; /* seconds of forward and backward, and of updates, since the last log line */
     int64_t window_tokens,
         window_rows;        /* since the last log line: tokens without padding, and capacity of the batches in tokens */
     int64_t window_samples; /* samples of the steps since the last log line */

@@ -195,6 +195,7 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
     Fp8Scales *fp8 = model_fp8(t->model);
     if (fp8)
         fp8_keep(fp8);
+    const double passes = clock_seconds();
     run_empty(t);
     if (!run_microbatches(t, &stats->sums, error)) {
         if (fp8)
@@ -202,8 +203,11 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
         return false;
     }
     pipeline_sum_tied(t->model);
+    const double updates = clock_seconds();
+    t->window_passes += updates - passes;
     if (!update(t, stats, error))
         return false;
+    t->window_update += clock_seconds() - updates;
     if (fp8 && stats->again)
         fp8_undo(fp8);
     if (stats->again)

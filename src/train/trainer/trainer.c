@@ -19,8 +19,9 @@
 #define MANY_SKIPPED    3  /* consecutive steps without an update at the end of a run that are worth a warning */
 
 /* Logs the means since the last log line. Without an update since, the loss is unknown. */
-static void log_window(const Trainer *t, const StepStats *stats)
+static void log_window(Trainer *t, const StepStats *stats)
 {
+    Norms norms = { 0 };
     const TrainState *state = &t->state;
     double elapsed = clock_seconds() - t->window_started;
     int64_t steps = MAX(state->attempts - t->window_step, 1);
@@ -40,8 +41,16 @@ static void log_window(const Trainer *t, const StepStats *stats)
                            .left_s = trainer_seconds_left(t),
                            .total_steps = MAX(t->total, 0),
                            .peak = ranks_peak(t) };
+    record.data_s = t->window_waited / (double)steps;
+    record.passes_s = t->window_passes / (double)steps;
+    record.update_s = t->window_update / (double)steps;
+    if (t->config.log.norms != NORMS_NONE) {
+        norms = norms_measure(t->model, t->ranks, stats->loss_scale);
+        record.norms = &norms;
+    }
     record.flops_per_s = record.fill * t->sample_flops * (double)t->window_samples / elapsed;
     metrics_train(t->metrics, &record);
+    norms_clear(&norms);
 }
 
 /* A line of fairseq's; `starts`: the next window begins. */
@@ -68,7 +77,7 @@ static void begin_window(Trainer *t)
     t->window_started = clock_seconds();
     t->window_step = t->state.attempts;
     t->window_tokens = t->window_rows = t->window_samples = 0;
-    t->window_waited = t->window_comm_wait = 0;
+    t->window_waited = t->window_comm_wait = t->window_passes = t->window_update = 0;
     t->window_sent = 0;
     every_done(&t->log_every);
 }
