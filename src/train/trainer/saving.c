@@ -109,6 +109,7 @@ static void *save_thread(void *context)
 {
     Save *save = context;
     log_set_rank(comm_rank(save->ranks), false);
+    fault_set_rank(comm_rank(save->ranks));
     run_save(save);
     g_atomic_int_set(&save->done, 1);
     return NULL;
