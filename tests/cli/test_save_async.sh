@@ -18,8 +18,8 @@ for ranks in 1 3; do
 done
 
 # Killed when the third save begins, or in it: the second one stands, and the run goes on from it to the same end.
-for fault in save:3 fsync:30 fsync:3@1; do
-    run=$work/killed-${fault%:*}
+for fault in save:3 fsync:30 fsync:5@1; do
+    run=$work/killed-${fault/:/-}
     LOAM_FAULT=$fault "$loam" train "${options[@]}" parallel.ranks=3 parallel.zero=1 run.dir="$run" train.save_async=true \
         2>"$work/err" && fail "$fault did not kill"
     last=$(readlink "$run/checkpoints/latest") || fail "$fault: no checkpoint is left"
