@@ -24,6 +24,18 @@ foreach(floor ${LOAM_FLOORS})
   endif()
 endforeach()
 
+# The style and the script of reports, as strings. loam_embed(TARGET FILE NAME): `const char NAME[]` holds FILE.
+function(loam_embed target file name)
+  file(READ ${file} bytes HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+  set(embedded ${CMAKE_BINARY_DIR}/embedded/${name}.c)
+  file(CONFIGURE OUTPUT ${embedded} CONTENT "extern const char ${name}[];\nconst char ${name}[] = { ${bytes} 0 };\n")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  target_sources(${target} PRIVATE ${embedded})
+endfunction()
+loam_embed(loam_train ${CMAKE_SOURCE_DIR}/src/train/report/page.css report_page_css)
+loam_embed(loam_train ${CMAKE_SOURCE_DIR}/src/train/report/page.js report_page_js)
+
 # Sums over ranks read memory as fast as it comes, if the compiler vectorises them.
 set_source_files_properties(src/comm/sum.c PROPERTIES COMPILE_OPTIONS -O3)
 

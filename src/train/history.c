@@ -1,14 +1,9 @@
 #include "train/history.h"
 
 #include "base/error.h"
+#include "train/metric_lines.h"
 
-#include <errno.h>
-#include <jansson.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
-
-#define LINE_LIMIT 65536 /* longer lines are ignored */
 
 typedef struct Reader {
     History *history;
@@ -37,8 +32,9 @@ static void add_point(GArray *points, double step, double tokens, double loss)
         g_array_append_val(points, point);
 }
 
-static void take_record(Reader *reader, const json_t *record)
+static void take_record(json_t *record, void *context)
 {
+    Reader *reader = context;
     History *history = reader->history;
     const char *kind = json_string_value(json_object_get(record, "kind"));
     double step, loss, tokens;
@@ -48,20 +44,6 @@ static void take_record(Reader *reader, const json_t *record)
         add_point(history->train, step, tokens, loss);
     else if (g_strcmp0(kind, "valid") == 0 && is_first_set(reader, record))
         add_point(history->valid, step, NAN, loss);
-}
-
-static void read_lines(Reader *reader, FILE *file)
-{
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t n;
-    while ((n = getline(&line, &capacity, file)) > 0) {
-        json_t *record = n < LINE_LIMIT ? json_loadb(line, (size_t)n, 0, NULL) : NULL;
-        if (record)
-            take_record(reader, record);
-        json_decref(record);
-    }
-    free(line);
 }
 
 double history_x(const HistoryPoint *point, bool by_tokens)
@@ -112,20 +94,12 @@ bool history_read(History *history, const char *dir, GError **error)
 {
     *history = (History){ .train = g_array_new(FALSE, FALSE, sizeof(HistoryPoint)),
                           .valid = g_array_new(FALSE, FALSE, sizeof(HistoryPoint)) };
-    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL);
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return errno == ENOENT ? fail_user(error, "%s is no run directory: it holds no metrics.jsonl", dir)
-                               : fail_errno(error, "reading", path);
     Reader reader = { .history = history };
-    read_lines(&reader, file);
-    bool read = !ferror(file);
-    fclose(file);
+    const bool read = metric_lines_read(dir, take_record, &reader, NULL, error);
     g_free(reader.valid);
     set_valid_tokens(history);
-    if (!read)
-        return fail_machine(error, "reading %s failed", path);
-    return history->train->len > 0 || history->valid->len > 0 || fail_user(error, "%s holds no loss yet", path);
+    return read && (history->train->len > 0 || history->valid->len > 0 ||
+                    fail_user(error, "%s/metrics.jsonl holds no loss yet", dir));
 }
 
 void history_clear(History *history)

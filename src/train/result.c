@@ -1,12 +1,9 @@
 #include "train/result.h"
 
-#include <errno.h>
-#include <jansson.h>
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+#include "train/metric_lines.h"
 
-#define LINE_LIMIT 65536 /* longer lines are ignored */
+#include <math.h>
+#include <string.h>
 
 typedef struct Reader {
     RunResult *result;
@@ -37,8 +34,9 @@ static bool is_metric(const char *key)
     return true;
 }
 
-static void take_record(Reader *reader, json_t *record)
+static void take_record(json_t *record, void *context)
 {
+    Reader *reader = context;
     RunResult *result = reader->result;
     const char *kind = json_string_value(json_object_get(record, "kind")), *key;
     const json_t *step = json_object_get(record, "step");
@@ -67,25 +65,10 @@ static void take_record(Reader *reader, json_t *record)
 bool run_result_read(RunResult *result, const char *dir, int64_t step, GError **error)
 {
     Reader reader = { .result = result, .wanted = step };
-    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL);
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t n;
     *result = (RunResult){ .step = -1, .metrics = metric_list_new() };
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return fail_errno(error, "reading", path);
-    while ((n = getline(&line, &capacity, file)) > 0) {
-        json_t *record = n < LINE_LIMIT ? json_loadb(line, (size_t)n, 0, NULL) : NULL;
-        if (record)
-            take_record(&reader, record);
-        json_decref(record);
-    }
-    free(line);
+    const bool read = metric_lines_read(dir, take_record, &reader, NULL, error);
     g_free(reader.set);
-    bool read = !ferror(file);
-    fclose(file);
-    return read || fail_machine(error, "reading %s failed", path);
+    return read;
 }
 
 void run_result_clear(RunResult *result)

@@ -1,0 +1,65 @@
+/* plot.h: draws curves as an SVG: axes with round numbers, lines with a band from the lowest to the highest value,
+ * points, vertical marks. */
+#pragma once
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PLOT_WIDTH = 720, PLOT_HEIGHT = 250, PLOT_LEFT = 58, PLOT_RIGHT = 14, PLOT_TOP = 10, PLOT_BOTTOM = 30 }; /* px */
+enum { PLOT_COLOURS = 7, PLOT_TICKS = 16 }; /* colours that colour-blind people can tell apart (plot_style) */
+
+/* Several values in a row, such as the losses of consecutive steps, drawn as one point. */
+typedef struct PlotPoint {
+    double x, y;      /* of the last value; the mean of the values */
+    double low, high; /* the lowest and the highest of them */
+} PlotPoint;
+
+typedef struct PlotLine {
+    const GArray *points; /* PlotPoint, in rising order of x */
+    int colour;           /* any number from 0 on; those that differ by PLOT_COLOURS are drawn alike, but dashed */
+    bool dotted;          /* each point is a circle, and the line is thin: values that are far apart */
+} PlotLine;
+
+/* Vertical marks of one kind: `kind` is the CSS class of their path. */
+typedef struct PlotMarks {
+    const char *kind;
+    const GArray *x; /* double */
+} PlotMarks;
+
+typedef struct PlotAxis {
+    double low, high;         /* range of values */
+    bool log;                 /* logarithmic */
+    double ticks[PLOT_TICKS]; /* rising, within the range */
+    int n;
+} PlotAxis;
+
+typedef struct Plot {
+    const char *title, *x_name;
+    PlotAxis x, y;
+    const PlotLine *lines;
+    int n_lines;
+    const PlotMarks *marks;
+    int n_marks;
+    const char *level_name; /* a horizontal dashed line with a name; NULL means none */
+    double level;
+} Plot;
+
+/* The axis from `low` to `high` with at most `most` ticks (2 … PLOT_TICKS - 2), which are 1, 2 or 5 times a power of
+ * ten; a logarithmic axis needs low > 0, and may have fewer powers of ten. widens: low and high become ticks too.
+ * Values that are not finite or not in order give the axis from 0 to 1. */
+PlotAxis plot_axis(double low, double high, int most, bool log, bool widens);
+/* The text of a tick, "0.5", "12k", "2e-5". g_free. */
+char *plot_label(const PlotAxis *axis, int tick);
+/* Position of a value in the picture, in px. */
+double plot_x(const PlotAxis *axis, double x);
+double plot_y(const PlotAxis *axis, double y);
+/* The lowest and the highest value of the lines: starts from *low and *high, which may be INFINITY and -INFINITY. With
+ * only_positive, values that are not above 0 do not count. */
+void plot_range(double *low, double *high, const PlotLine *lines, int n, bool only_positive);
+/* Appends the <svg>. extra_height: px below the picture, which the caller draws into before it closes the element.
+ * Colours are classes of plot_style. title: for people who hear the page. */
+void plot_open(GString *svg, const Plot *plot, int extra_height);
+void plot_close(GString *svg);
+/* The CSS of the classes in light and dark. */
+extern const char plot_style[];

@@ -1,0 +1,51 @@
+/* report.c: `loam report`: a page about one or several runs. */
+#include "train/report/report.h"
+#include "base/log.h"
+#include "cli/cli.h"
+#include "train/run_dir.h"
+#include "train/run_status.h"
+
+#include <string.h>
+
+#define USAGE "loam report RUN… [--out FILE] [--by step|tokens|hours]"
+
+static const char about[] =
+    "Writes a page about runs that any browser shows and prints, without a network: curves, events, scores, samples,\n"
+    "what was planned and what was measured, options. Several runs share the axes. Runs may still be in progress.\n"
+    "\n"
+    "  loam report runs/a runs/b --out report.html\n";
+
+static char *out, *by;
+static const GOptionEntry entries[] = {
+    CLI_PATH("out", out, "file of the page (default: report.html in the folder of the first run)", "FILE"),
+    CLI_VALUE("by", by, "horizontal axis: step, tokens or hours (default: step, or tokens if steps differ in size)",
+              "AXIS"),
+    { 0 },
+};
+
+static bool parse_axis(ReportAxis *axis, GError **error)
+{
+    static const char *const names[] = { "", "step", "tokens", "hours" };
+    for (size_t i = 1; by && i < G_N_ELEMENTS(names); i++)
+        if (strcmp(by, names[i]) == 0)
+            *axis = (ReportAxis)i;
+    return by == NULL || *axis != REPORT_AUTO || fail_user(error, "--by %s: want step, tokens or hours", by);
+}
+
+bool verb_report(int argc, char **argv, GError **error)
+{
+    ReportAxis axis = REPORT_AUTO;
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !parse_axis(&axis, error) ||
+        !run_status_check(argv + 1, argc - 1, USAGE, error))
+        return false;
+    if (argc - 1 > REPORT_RUNS)
+        return fail_user(error, "%d runs given, want 1 to %d", argc - 1, REPORT_RUNS);
+    g_auto(GStrv) dirs = g_new0(char *, argc);
+    for (int i = 0; i < argc - 1; i++)
+        dirs[i] = run_of(argv[1 + i]);
+    g_autofree char *path = out ? g_strdup(out) : g_build_filename(dirs[0], "report.html", NULL);
+    if (!report_write(path, dirs, argc - 1, axis, error))
+        return false;
+    log_info("%s", path);
+    return true;
+}

@@ -1,0 +1,11 @@
+/* charts.h: the curves of a report: one picture for each quantity, with a line for each run. */
+#pragma once
+
+#include "train/report/report.h"
+#include "train/report/run.h"
+
+/* Appends a <figure> for each quantity that a run has, and to `data` the JSON that the page's script reads. Names what
+ * no run has. */
+void charts_write(GString *page, GString *data, const ReportRun *runs, int n, ReportAxis axis);
+/* The axis that REPORT_AUTO means: steps, or tokens if the runs read unequally many tokens per step. */
+ReportAxis charts_axis(const ReportRun *runs, int n);

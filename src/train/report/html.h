@@ -1,0 +1,25 @@
+/* html.h: pieces of a page. All text from a run's folder is escaped here. The page is XML as well as HTML. */
+#pragma once
+
+#include <glib.h>
+
+void html_text(GString *page, const char *text);
+/* Appends a printf text, escaped. */
+void html_printf(GString *page, const char *format, ...) G_GNUC_PRINTF(2, 3);
+void html_heading(GString *page, const char *text); /* <h3> */
+/* Appends a JSON string for a <script> element: no character of it ends the element or is markup. */
+void html_json_string(GString *page, const char *text);
+/* Appends a JSON number of at most 6 digits, or null. */
+void html_json_number(GString *page, double value);
+
+/* A table: cells (char *, g_free), row by row, `columns` per row; the first row is the head. */
+typedef struct HtmlTable {
+    GPtrArray *cells;
+    guint columns;
+} HtmlTable;
+HtmlTable html_table_new(guint columns);
+void html_table_add(HtmlTable *table, char *cell); /* takes ownership of the cell; NULL is an empty one */
+/* Appends the table with this CSS class and frees it. */
+void html_table_end(HtmlTable *table, GString *page, const char *class);
+/* Appends the table as a list of the first column's names with the second one's values, without the head; frees it. */
+void html_tiles_end(HtmlTable *table, GString *page);

@@ -1,0 +1,293 @@
+#include "train/report/run.h"
+
+#include "base/file.h"
+#include "train/metric_lines.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const report_kind_classes[] = {
+    [KIND_START] = "start",     [KIND_STOP] = "stop", [KIND_SPIKE] = "spike", [KIND_BACK] = "back",
+    [KIND_SKIPPED] = "skipped", [KIND_SAVE] = "save", [KIND_OTHER] = "other"
+};
+const char *const report_kind_names[] = {
+    [KIND_START] = "start",          [KIND_STOP] = "stop", [KIND_SPIKE] = "loss spike", [KIND_BACK] = "rollback",
+    [KIND_SKIPPED] = "skipped step", [KIND_SAVE] = "save", [KIND_OTHER] = "note"
+};
+const char *const report_kind_plurals[] = {
+    [KIND_START] = "starts",          [KIND_STOP] = "stops", [KIND_SPIKE] = "loss spikes", [KIND_BACK] = "rollbacks",
+    [KIND_SKIPPED] = "skipped steps", [KIND_SAVE] = "saves", [KIND_OTHER] = "notes"
+};
+
+/* Names of the traces in a training record. */
+static const char *const trace_keys[] = {
+    [TRACE_LOSS] = "loss",         [TRACE_LR] = "lr",
+    [TRACE_NORM] = "grad_norm",    [TRACE_SPEED] = "tokens_per_s",
+    [TRACE_SCALE] = "loss_scale",  [TRACE_MEMORY] = "memory",
+    [TRACE_ACCURACY] = "accuracy", [TRACE_MFU] = "mfu",
+};
+
+/* Control characters become spaces, and a text that is too long is cut. g_free. */
+static char *clean(const char *text, glong most)
+{
+    GString *line = g_string_new(NULL);
+    glong n = 0;
+    for (const char *p = text; *p; p = g_utf8_next_char(p), n++) {
+        const gunichar c = g_utf8_get_char(p);
+        if (n == most) {
+            g_string_append(line, "…");
+            break;
+        }
+        g_string_append_unichar(line, c != '\n' && (g_unichar_iscntrl(c) || c == 0xfffe || c == 0xffff) ? ' ' : c);
+    }
+    return g_string_free(line, FALSE);
+}
+
+/* ---- training records ---- */
+
+static void take_train(ReportRun *run, const json_t *record, int64_t step)
+{
+    const double tokens = metric_number(record, "tokens"), wall = metric_number(record, "wall_s"),
+                 memory = metric_number(record, "memory");
+    for (int i = 0; i < TRACE_COUNT; i++)
+        series_add(&run->traces[i], step, tokens, wall, metric_number(record, trace_keys[i]));
+    run->step = MAX(run->step, step);
+    run->tokens = fmax(run->tokens, tokens);
+    run->samples_read = fmax(run->samples_read, metric_number(record, "samples"));
+    run->memory = fmax(run->memory, memory);
+}
+
+/* ---- evaluations ---- */
+
+static void free_metric(void *memory)
+{
+    ReportMetric *metric = memory;
+    series_clear(&metric->series);
+    g_free(metric->set);
+    g_free(metric->name);
+    g_free(metric);
+}
+
+/* NULL if the run has too many of them. */
+static ReportMetric *find_metric(ReportRun *run, const char *set, const char *name, bool score)
+{
+    g_autofree char *own_set = clean(set, 80), *own_name = clean(name, 80);
+    for (guint i = 0; i < run->metrics->len; i++) {
+        ReportMetric *metric = run->metrics->pdata[i];
+        if (metric->score == score && strcmp(metric->name, own_name) == 0 && strcmp(metric->set, own_set) == 0)
+            return metric;
+    }
+    if (run->metrics->len == REPORT_METRICS)
+        return NULL;
+    ReportMetric *metric = g_new0(ReportMetric, 1);
+    *metric = (ReportMetric){ .set = g_steal_pointer(&own_set),
+                              .name = g_steal_pointer(&own_name),
+                              .score = score,
+                              .last_step = -1,
+                              .best_step = -1,
+                              .best = NAN };
+    series_init(&metric->series);
+    g_ptr_array_add(run->metrics, metric);
+    return metric;
+}
+
+static void take_metric(ReportRun *run, const json_t *record, int64_t step, const char *name, double value, bool score)
+{
+    ReportMetric *metric = isfinite(value) ? find_metric(run, metric_text(record, "name"), name, score) : NULL;
+    const bool falls = !score && strcmp(name, "accuracy") != 0;
+    if (metric == NULL)
+        return;
+    series_add(&metric->series, step, run->tokens, metric_number(record, "wall_s"), value);
+    metric->last = value;
+    metric->last_step = step;
+    if (isnan(metric->best) || (falls ? value < metric->best : value > metric->best)) {
+        metric->best = value;
+        metric->best_step = step;
+    }
+}
+
+/* Names in a record of scores that are no scores. */
+static bool is_score(const char *name)
+{
+    static const char *const others[] = { "kind", "step", "name", "examples", "seconds", "time", "wall_s" };
+    for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+        if (strcmp(name, others[i]) == 0)
+            return false;
+    return true;
+}
+
+static void take_scores(ReportRun *run, json_t *record, int64_t step)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(record, name, value) if (is_score(name) && json_is_number(value))
+        take_metric(run, record, step, name, json_number_value(value), true);
+}
+
+/* ---- events ---- */
+
+static void free_event(void *memory)
+{
+    ReportEvent *event = memory;
+    if (event == NULL)
+        return;
+    g_free(event->what);
+    g_free(event);
+}
+
+static ReportKind kind_of(const char *what)
+{
+    static const struct {
+        const char *start;
+        ReportKind kind;
+    } starts[] = {
+        { "starts ", KIND_START },   { "goes on ", KIND_START },    { "stopped ", KIND_STOP },
+        { "no better ", KIND_STOP }, { "rolled back ", KIND_BACK }, { "skipped: ", KIND_SKIPPED },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(starts); i++)
+        if (g_str_has_prefix(what, starts[i].start))
+            return starts[i].kind;
+    return strstr(what, " is a spike above ") ? KIND_SPIKE : KIND_OTHER;
+}
+
+/* Removes the oldest events of a kind except REPORT_EVENTS of them. */
+static void drop_oldest(ReportRun *run, ReportKind kind, guint n)
+{
+    guint kept = 0;
+    for (guint i = 0; i < run->events->len; i++) {
+        ReportEvent *event = run->events->pdata[i];
+        if (event->kind == kind && n > REPORT_EVENTS) {
+            n--;
+            free_event(event);
+        } else {
+            run->events->pdata[kept++] = event;
+        }
+    }
+    memset(run->events->pdata + kept, 0, (run->events->len - kept) * sizeof(gpointer));
+    g_ptr_array_set_size(run->events, (gint)kept);
+}
+
+static void add_event(ReportRun *run, const json_t *record, int64_t step, ReportKind kind, const char *what)
+{
+    const double wall = metric_number(record, "wall_s");
+    ReportEvent *event = g_new(ReportEvent, 1);
+    *event = (ReportEvent){ kind, step, wall, metric_number(record, "time"), clean(what, 400) };
+    g_ptr_array_add(run->events, event);
+    series_add(&run->marks[kind], step, run->tokens, wall, 1);
+    if (++run->counts[kind] % REPORT_EVENTS == 0 && run->counts[kind] > REPORT_EVENTS)
+        drop_oldest(run, kind, 2 * REPORT_EVENTS);
+}
+
+static void take_save(ReportRun *run, const json_t *record, int64_t step)
+{
+    const double seconds = metric_number(record, "seconds");
+    g_autofree char *what = isfinite(seconds) ? g_strdup_printf("saved in %.1f s", seconds) : g_strdup("saved");
+    add_event(run, record, step, KIND_SAVE, what);
+}
+
+static void take_event(ReportRun *run, const json_t *record, int64_t step)
+{
+    const char *what = metric_text(record, "what");
+    json_t *start = json_object_get(record, "start");
+    if (json_is_object(start)) {
+        json_decref(run->start);
+        run->start = json_incref(start);
+    }
+    add_event(run, record, step, kind_of(what), what);
+}
+
+/* ---- samples ---- */
+
+static void free_sample(void *memory)
+{
+    ReportSample *sample = memory;
+    g_free(sample->name);
+    g_free(sample->input);
+    g_free(sample->answer);
+    g_free(sample->target);
+    g_free(sample);
+}
+
+static void take_sample(ReportRun *run, const json_t *record, int64_t step)
+{
+    if (run->samples->len && ((const ReportSample *)run->samples->pdata[0])->step != step)
+        g_ptr_array_set_size(run->samples, 0);
+    if (run->samples->len == REPORT_SAMPLES)
+        return;
+    ReportSample *sample = g_new(ReportSample, 1);
+    *sample =
+        (ReportSample){ step, clean(metric_text(record, "name"), 80), clean(metric_text(record, "input"), REPORT_TEXT),
+                        clean(metric_text(record, "answer"), REPORT_TEXT),
+                        clean(metric_text(record, "target"), REPORT_TEXT) };
+    g_ptr_array_add(run->samples, sample);
+}
+
+/* ---- the run ---- */
+
+static void take_record(json_t *record, void *context)
+{
+    ReportRun *run = context;
+    const char *kind = metric_text(record, "kind");
+    const int64_t step = metric_step(record);
+    if (step < 0)
+        return;
+    run->wall_s = fmax(run->wall_s, metric_number(record, "wall_s"));
+    if (strcmp(kind, "train") == 0) {
+        take_train(run, record, step);
+    } else if (strcmp(kind, "valid") == 0) {
+        static const char *const names[] = { "loss", "perplexity", "accuracy" };
+        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+            take_metric(run, record, step, names[i], metric_number(record, names[i]), false);
+    } else if (strcmp(kind, "score") == 0) {
+        take_scores(run, record, step);
+    } else if (strcmp(kind, "sample") == 0) {
+        take_sample(run, record, step);
+    } else if (strcmp(kind, "save") == 0) {
+        take_save(run, record, step);
+    } else if (strcmp(kind, "event") == 0) {
+        take_event(run, record, step);
+    }
+}
+
+/* The path as people write it: without slashes at its end. */
+static char *name_of(const char *dir)
+{
+    g_autofree char *shown = g_filename_display_name(dir);
+    size_t n = strlen(shown);
+    while (n > 1 && shown[n - 1] == '/')
+        shown[--n] = '\0';
+    return clean(shown, 300);
+}
+
+bool report_run_read(ReportRun *run, const char *dir, GError **error)
+{
+    *run = (ReportRun){ .dir = g_strdup(dir),
+                        .name = name_of(dir),
+                        .metrics = g_ptr_array_new_with_free_func(free_metric),
+                        .events = g_ptr_array_new_with_free_func(free_event),
+                        .samples = g_ptr_array_new_with_free_func(free_sample),
+                        .step = -1,
+                        .memory = NAN };
+    for (int i = 0; i < TRACE_COUNT; i++)
+        series_init(&run->traces[i]);
+    for (int i = 0; i < KIND_COUNT; i++)
+        series_init(&run->marks[i]);
+    run_status_read(&run->status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    return !io_exists(dir, "metrics.jsonl") || metric_lines_read(dir, take_record, run, &run->skipped_lines, error);
+}
+
+void report_run_clear(ReportRun *run)
+{
+    for (int i = 0; i < TRACE_COUNT; i++)
+        series_clear(&run->traces[i]);
+    for (int i = 0; i < KIND_COUNT; i++)
+        series_clear(&run->marks[i]);
+    g_clear_pointer(&run->metrics, g_ptr_array_unref);
+    g_clear_pointer(&run->events, g_ptr_array_unref);
+    g_clear_pointer(&run->samples, g_ptr_array_unref);
+    g_clear_pointer(&run->start, json_decref);
+    if (run->dir)
+        run_status_clear(&run->status);
+    g_clear_pointer(&run->dir, g_free);
+    g_clear_pointer(&run->name, g_free);
+}

@@ -1,0 +1,78 @@
+/* run.h: what a report tells of one run, read from its folder. */
+#pragma once
+
+#include "train/run_status.h"
+#include "train/series.h"
+
+#include <glib.h>
+#include <jansson.h>
+
+/* What a run logs of its steps. */
+typedef enum ReportTrace {
+    TRACE_LOSS,
+    TRACE_LR,
+    TRACE_NORM,
+    TRACE_SPEED,
+    TRACE_SCALE,
+    TRACE_MEMORY,
+    TRACE_ACCURACY,
+    TRACE_MFU,
+    TRACE_COUNT
+} ReportTrace;
+
+/* What a run logs of an evaluation: a metric of a held-out set or of a task. */
+typedef struct ReportMetric {
+    char *set, *name; /* "rte" and "accuracy"; set "" means the only one */
+    bool score;       /* of a task's answers */
+    Series series;
+    double last, best; /* best: the lowest loss or perplexity, the highest of any other metric */
+    int64_t last_step, best_step;
+} ReportMetric;
+
+typedef enum ReportKind {
+    KIND_START,
+    KIND_STOP,
+    KIND_SPIKE,
+    KIND_BACK,
+    KIND_SKIPPED,
+    KIND_SAVE,
+    KIND_OTHER,
+    KIND_COUNT
+} ReportKind;
+extern const char *const report_kind_classes[], *const report_kind_names[]; /* CSS class; "resume", "stop", … */
+extern const char *const report_kind_plurals[];
+
+typedef struct ReportEvent {
+    ReportKind kind;
+    int64_t step;
+    double wall_s, time; /* seconds of the run so far; Unix seconds; NAN means unknown */
+    char *what;
+} ReportEvent;
+
+typedef struct ReportSample {
+    int64_t step;
+    char *name, *input, *answer, *target; /* target "" means that no right answer is known */
+} ReportSample;
+
+typedef struct ReportRun {
+    char *dir, *name;
+    RunStatus status;
+    Series traces[TRACE_COUNT];
+    GPtrArray *metrics;                  /* ReportMetric */
+    GPtrArray *events;                   /* ReportEvent, in the order of the file: of each kind the last ones */
+    int64_t counts[KIND_COUNT];          /* events of each kind, those that are not kept included */
+    Series marks[KIND_COUNT];            /* their steps */
+    GPtrArray *samples;                  /* ReportSample of the last step that has some */
+    json_t *start;                       /* the last record of a start (report_note_start); NULL means none */
+    int64_t step;                        /* of the last training record; -1 means none */
+    double tokens, samples_read, wall_s; /* of the last records */
+    double memory;                       /* largest memory of the process, bytes; NAN means unknown */
+    int64_t skipped_lines;               /* of metrics.jsonl, that are no records */
+} ReportRun;
+
+/* Limits: events of a kind that are kept at least, metrics, samples, characters of a text. */
+enum { REPORT_EVENTS = 100, REPORT_METRICS = 200, REPORT_SAMPLES = 12, REPORT_TEXT = 2000 };
+
+/* Reads a run. A run without metrics.jsonl, as before its first step, or with damaged lines is no error. */
+bool report_run_read(ReportRun *run, const char *dir, GError **error);
+void report_run_clear(ReportRun *run);

@@ -1,0 +1,286 @@
+#include "train/report/sections.h"
+
+#include "base/text.h"
+#include "train/report/html.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define EVENTS_SHOWN 60 /* of a run */
+
+/* A table with a column for each run, whose head names the runs. */
+static HtmlTable run_table(const char *first, const ReportRun *runs, int n)
+{
+    HtmlTable table = html_table_new(1 + (guint)n);
+    html_table_add(&table, g_strdup(first));
+    for (int i = 0; i < n; i++)
+        html_table_add(&table, g_strdup(runs[i].name));
+    return table;
+}
+
+/* ---- the run at a glance ---- */
+
+static double last_of(const Series *series)
+{
+    if (series->points->len == 0)
+        return NAN;
+    const SeriesPoint *last = &g_array_index(series->points, SeriesPoint, series->points->len - 1);
+    return last->sum / (double)last->n;
+}
+
+/* The mean over the whole run; NAN if there is none. */
+static double mean_of(const Series *series)
+{
+    double sum = 0;
+    int64_t n = 0;
+    for (guint i = 0; i < series->points->len; i++) {
+        sum += g_array_index(series->points, SeriesPoint, i).sum;
+        n += g_array_index(series->points, SeriesPoint, i).n;
+    }
+    return n ? sum / (double)n : (double)NAN;
+}
+
+/* The metric that tells most of a run: of a task the first score, else the loss of the first held-out set. */
+static const ReportMetric *main_metric(const ReportRun *run, bool score)
+{
+    for (guint i = 0; i < run->metrics->len; i++) {
+        const ReportMetric *metric = run->metrics->pdata[i];
+        if (metric->score == score && (score || strcmp(metric->name, "loss") == 0))
+            return metric;
+    }
+    return NULL;
+}
+
+static char *tell_metric(const ReportMetric *metric)
+{
+    if (metric == NULL)
+        return g_strdup("–");
+    if (metric->best_step == metric->last_step)
+        return g_strdup_printf("%.4f", metric->last);
+    return g_strdup_printf("%.4f (best %.4f at step %" PRId64 ")", metric->last, metric->best, metric->best_step);
+}
+
+static char *tell_state(const ReportRun *run)
+{
+    return g_strdup(run_state_names[run->status.state]);
+}
+
+static char *tell_step(const ReportRun *run)
+{
+    return run->step < 0 ? g_strdup("none yet") : text_grouped(run->step);
+}
+
+static char *tell_read(const ReportRun *run)
+{
+    g_autofree char *tokens = text_count(run->tokens), *samples = text_count(run->samples_read);
+    return g_strdup_printf("%s tokens, %s samples", tokens, samples);
+}
+
+static char *tell_loss(const ReportRun *run)
+{
+    const double loss = last_of(&run->traces[TRACE_LOSS]);
+    return isnan(loss) ? g_strdup("–") : g_strdup_printf("%.4f", loss);
+}
+
+static char *tell_valid(const ReportRun *run)
+{
+    return tell_metric(main_metric(run, false));
+}
+
+static char *tell_score(const ReportRun *run)
+{
+    const ReportMetric *metric = main_metric(run, true);
+    g_autofree char *value = tell_metric(metric);
+    return metric ? g_strdup_printf("%s%s%s %s", metric->set, *metric->set ? " " : "", metric->name, value)
+                  : g_strdup("–");
+}
+
+static char *tell_speed(const ReportRun *run)
+{
+    const double speed = mean_of(&run->traces[TRACE_SPEED]), mfu = mean_of(&run->traces[TRACE_MFU]);
+    g_autofree char *rate = text_count(speed);
+    if (isnan(speed))
+        return g_strdup("–");
+    return isnan(mfu) ? g_strdup_printf("%s tokens/s", rate)
+                      : g_strdup_printf("%s tokens/s, mfu %.0f %%", rate, 100 * mfu);
+}
+
+static char *tell_time(const ReportRun *run)
+{
+    return run->wall_s > 0 && run->wall_s < 1e12 ? text_duration(round(run->wall_s)) : g_strdup("–");
+}
+
+static char *tell_saved(const ReportRun *run)
+{
+    return run->status.saved < 0 ? g_strdup("none") : g_strdup_printf("step %" PRId64, run->status.saved);
+}
+
+static char *tell_troubles(const ReportRun *run)
+{
+    static const ReportKind kinds[] = { KIND_SPIKE, KIND_SKIPPED, KIND_STOP, KIND_BACK };
+    g_autoptr(GString) text = g_string_new(NULL);
+    for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
+        const int64_t count = run->counts[kinds[i]];
+        if (count)
+            g_string_append_printf(text, "%s%" PRId64 " %s", text->len ? ", " : "", count,
+                                   count == 1 ? report_kind_names[kinds[i]] : report_kind_plurals[kinds[i]]);
+    }
+    return g_strdup(text->len ? text->str : "none");
+}
+
+static const struct {
+    const char *name;
+    char *(*tell)(const ReportRun *run);
+} summary[] = {
+    { "State", tell_state },
+    { "Step", tell_step },
+    { "Training loss", tell_loss },
+    { "Held-out loss", tell_valid },
+    { "Score", tell_score },
+    { "Read", tell_read },
+    { "Time", tell_time },
+    { "Speed", tell_speed },
+    { "Newest checkpoint", tell_saved },
+    { "Interruptions", tell_troubles },
+};
+
+static bool says_something(char *const *cells, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (strcmp(cells[i], "–") != 0)
+            return true;
+    return false;
+}
+
+void section_summary(GString *page, const ReportRun *runs, int n)
+{
+    HtmlTable table = run_table("", runs, n);
+    for (size_t i = 0; i < G_N_ELEMENTS(summary); i++) {
+        g_autofree char **cells = g_new0(char *, n);
+        for (int r = 0; r < n; r++)
+            cells[r] = summary[i].tell(&runs[r]);
+        const bool shown = says_something(cells, n);
+        if (shown)
+            html_table_add(&table, g_strdup(summary[i].name));
+        for (int r = 0; r < n; r++)
+            if (shown)
+                html_table_add(&table, cells[r]);
+            else
+                g_free(cells[r]);
+    }
+    g_string_append(page, "<section id=\"summary\">\n");
+    if (n == 1)
+        html_tiles_end(&table, page);
+    else
+        html_table_end(&table, page, "runs");
+    for (int i = 0; i < n; i++) {
+        if (runs[i].step < 0)
+            html_printf(page, "%s: no training step is logged yet.\n", runs[i].name);
+        if (runs[i].skipped_lines > 0)
+            html_printf(page, "%s: %" PRId64 " damaged lines of metrics.jsonl are left out.\n", runs[i].name,
+                        runs[i].skipped_lines);
+    }
+    g_string_append(page, "</section>\n");
+}
+
+/* ---- events ---- */
+
+static char *tell_when(double time)
+{
+    g_autoptr(GDateTime) date = time > 0 && time < 1e11 ? g_date_time_new_from_unix_local((gint64)time) : NULL;
+    return date ? g_date_time_format(date, "%Y-%m-%d %H:%M:%S") : g_strdup("");
+}
+
+static void end_events(GString *page, HtmlTable *table, const ReportRun *run, int64_t listed, int64_t all)
+{
+    if (listed)
+        html_table_end(table, page, "events");
+    else
+        g_clear_pointer(&table->cells, g_ptr_array_unref);
+    g_string_append_printf(page, "<p class=\"none\">%s%" PRId64 " %s.", listed ? "" : "Nothing but steps and ",
+                           run->counts[KIND_SAVE], run->counts[KIND_SAVE] == 1 ? "save" : "saves");
+    if (all > listed)
+        g_string_append_printf(page, " The newest %" PRId64 " of %" PRId64 " events, newest first.", listed, all);
+    g_string_append(page, "</p>\n");
+}
+
+/* Saves are counted, and marked in the curves; the list has all other events. */
+static void add_events(GString *page, const ReportRun *run, int n)
+{
+    static const char *const head[] = { "step", "what", "", "when" };
+    HtmlTable table = html_table_new(G_N_ELEMENTS(head));
+    int64_t listed = 0, all = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(head); i++)
+        html_table_add(&table, g_strdup(head[i]));
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        all += kind == KIND_SAVE ? 0 : run->counts[kind];
+    for (guint i = run->events->len; i > 0 && listed < EVENTS_SHOWN; i--) {
+        const ReportEvent *event = run->events->pdata[i - 1];
+        if (event->kind == KIND_SAVE)
+            continue;
+        listed++;
+        html_table_add(&table, text_grouped(event->step));
+        html_table_add(&table, g_strdup(report_kind_names[event->kind]));
+        html_table_add(&table, g_strdup(event->what));
+        html_table_add(&table, tell_when(event->time));
+    }
+    if (n > 1)
+        html_heading(page, run->name);
+    end_events(page, &table, run, listed, all);
+}
+
+void section_events(GString *page, const ReportRun *runs, int n)
+{
+    g_string_append(page, "<section id=\"events\"><h2>Events</h2>\n<p class=\"legend\">In the curves: ");
+    for (int i = 0; i < KIND_OTHER; i++)
+        g_string_append_printf(page,
+                               "<span class=\"key\"><svg viewBox=\"0 0 12 14\" width=\"12\" height=\"14\"><path "
+                               "class=\"mark %s\" d=\"M6 %dV14\"/></svg>%s</span>\n",
+                               report_kind_classes[i], i == KIND_SAVE ? 9 : 0, report_kind_names[i]);
+    g_string_append(page, "</p>\n");
+    for (int i = 0; i < n; i++)
+        add_events(page, &runs[i], n);
+    g_string_append(page, "</section>\n");
+}
+
+/* ---- scores and held-out losses ---- */
+
+static const ReportMetric *same_metric(const ReportRun *run, const ReportMetric *like)
+{
+    for (guint i = 0; i < run->metrics->len; i++) {
+        const ReportMetric *metric = run->metrics->pdata[i];
+        if (metric->score == like->score && strcmp(metric->name, like->name) == 0 &&
+            strcmp(metric->set, like->set) == 0)
+            return metric;
+    }
+    return NULL;
+}
+
+static void add_metric_row(HtmlTable *table, const ReportRun *runs, int n, const ReportMetric *metric)
+{
+    html_table_add(table, g_strdup_printf("%s%s%s", metric->set, *metric->set ? " " : "", metric->name));
+    for (int i = 0; i < n; i++)
+        html_table_add(table, tell_metric(same_metric(&runs[i], metric)));
+}
+
+void section_scores(GString *page, const ReportRun *runs, int n)
+{
+    HtmlTable table = run_table("last (and best)", runs, n);
+    for (int i = 0; i < n; i++)
+        for (guint j = 0; j < runs[i].metrics->len; j++) {
+            const ReportMetric *metric = runs[i].metrics->pdata[j];
+            bool seen = false;
+            for (int before = 0; before < i; before++)
+                seen = seen || same_metric(&runs[before], metric);
+            if (!seen)
+                add_metric_row(&table, runs, n, metric);
+        }
+    g_string_append(page, "<section id=\"scores\"><h2>Evaluations</h2>\n");
+    if (table.cells->len == table.columns)
+        g_string_append(page,
+                        "<p class=\"none\">No evaluation is logged: data.valid, or task.valid of a task, names the "
+                        "data that is held out.</p>\n");
+    html_table_end(&table, page, "runs");
+    g_string_append(page, "</section>\n");
+}

@@ -1,0 +1,58 @@
+#include "train/series.h"
+
+#include <math.h>
+
+void series_init(Series *series)
+{
+    *series = (Series){ .points = g_array_new(FALSE, FALSE, sizeof(SeriesPoint)), .width = 1 };
+}
+
+void series_clear(Series *series)
+{
+    g_clear_pointer(&series->points, g_array_unref);
+}
+
+static void merge(SeriesPoint *into, const SeriesPoint *next)
+{
+    into->step = next->step;
+    into->tokens = next->tokens;
+    into->wall_s = next->wall_s;
+    into->sum += next->sum;
+    into->low = fmin(into->low, next->low);
+    into->high = fmax(into->high, next->high);
+    into->n += next->n;
+}
+
+/* Merges the points of each interval of `width` steps. */
+static void merge_points(Series *series)
+{
+    GArray *points = series->points;
+    guint kept = 0;
+    for (guint i = 1; i < points->len; i++) {
+        SeriesPoint *last = &g_array_index(points, SeriesPoint, kept);
+        const SeriesPoint *next = &g_array_index(points, SeriesPoint, i);
+        if (last->step / series->width == next->step / series->width)
+            merge(last, next);
+        else
+            g_array_index(points, SeriesPoint, ++kept) = *next;
+    }
+    g_array_set_size(points, kept + 1);
+}
+
+void series_add(Series *series, int64_t step, double tokens, double wall_s, double value)
+{
+    GArray *points = series->points;
+    SeriesPoint *last = points->len ? &g_array_index(points, SeriesPoint, points->len - 1) : NULL;
+    const SeriesPoint next = { step, tokens, wall_s, value, value, value, 1 };
+    if (!isfinite(value) || step < 0 || step > INT64_MAX / 4 || (last && step <= last->step))
+        return;
+    if (last && last->step / series->width == step / series->width) {
+        merge(last, &next);
+        return;
+    }
+    g_array_append_val(points, next);
+    while (points->len > SERIES_POINTS) {
+        series->width *= 2;
+        merge_points(series);
+    }
+}

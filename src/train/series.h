@@ -1,0 +1,26 @@
+/* series.h: a value that a run logs again and again, such as its loss, in bounded memory: when there are too many
+ * values, neighbouring ones are merged, which keeps their mean, their lowest and their highest value. */
+#pragma once
+
+#include <glib.h>
+#include <stdint.h>
+
+enum { SERIES_POINTS = 600 }; /* a series has at most so many points, and at least half as many once it has had them */
+
+typedef struct SeriesPoint {
+    int64_t step;          /* of the last value */
+    double tokens, wall_s; /* input tokens and seconds of the run at that step; NAN means unknown */
+    double sum, low, high; /* of the n values */
+    int64_t n;
+} SeriesPoint;
+
+typedef struct Series {
+    GArray *points; /* SeriesPoint, in rising order of steps */
+    int64_t width;  /* values of steps with the same quotient by `width` are one point; a power of 2 */
+} Series;
+
+void series_init(Series *series);
+void series_clear(Series *series);
+/* Adds a value. Ignored: values that are not finite, and steps that are negative or not above that of the value before.
+ */
+void series_add(Series *series, int64_t step, double tokens, double wall_s, double value);

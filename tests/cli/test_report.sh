@@ -1,0 +1,99 @@
+# loam report: a page of one run and of several, which needs nothing else; of runs that have not begun, that are damaged and that
+# try to break out of the page; a million steps in a small page.
+. tests/cli/lib.sh "$1"
+
+# Every tag of the page is closed in its order, and nothing is loaded from elsewhere.
+check_page() {
+    awk '
+    /\]\]>/ { script = 0; sub(/^.*\]\]>/, "") }
+    script || /<!DOCTYPE|<!--/ { next }
+    /<!\[CDATA\[/ { script = 1; sub(/<!\[CDATA.*/, "") }
+    /<style>/ { style = 1 }
+    style && !/<\/style>/ { sub(/^[^<].*$/, "") }
+    /<\/style>/ { style = 0 }
+    {
+        while (match($0, /<[^>]*>/)) {
+            tag = substr($0, RSTART + 1, RLENGTH - 2)
+            $0 = substr($0, RSTART + RLENGTH)
+            name = tag
+            sub(/[ \/].*/, "", name)
+            if (tag ~ /^\//) {
+                name = substr(tag, 2)
+                if (n == 0 || open[n] != name) { print FILENAME ":" FNR ": </" name "> in <" open[n] ">"; bad = 1; exit }
+                n--
+            } else if (tag !~ /\/$/)
+                open[++n] = name
+        }
+    }
+    END { if (n && !bad) print FILENAME ": <" open[n] "> is left open"; exit bad || n }' "$1" || fail "$1 is not well-formed"
+    ! grep -E '(src|href)="?[a-z]+:|@import|url\(' "$1" || fail "$1 loads something"
+    ! grep -E '[ >]-?(nan|inf)\b|[[,:]-?(nan|inf)[],]' "$1" || fail "$1 has numbers that are none"
+    [ -z "$(command -v xmllint)" ] || xmllint --noout "$1" || fail "$1 is no XML"
+    echo "ok: $1"
+}
+charts() { grep -c '<figure class="chart">' "$1"; }
+
+make_dataset
+"$loam" train "$work/config.yaml" run.dir="$work/a" 2>/dev/null
+"$loam" train "$work/config.yaml" run.dir="$work/b" optim.lr=1e-3 'train.batch=16 samples' 2>/dev/null
+expect 0 "$work/one.html" "$loam" report "$work/a/" --out "$work/one.html"
+check_page "$work/one.html"
+for text in '<h3>Loss</h3>' '<h3>Learning rate</h3>' '<h3>Gradient norm</h3>' '<h3>Throughput</h3>' 'held out <b>' '8 saves'; do
+    grep -qF "$text" "$work/one.html" || fail "no $text"
+done
+last=$(sed -n 's/.*"kind":"train","step":40,.*"loss":\([0-9.]*\),.*/\1/p' "$work/a/metrics.jsonl")
+grep -qF "training <b>$(awk -v loss="$last" 'BEGIN { printf "%.5g", loss }')</b>" "$work/one.html" || fail "the last loss, $last"
+"$loam" report "$work/a" "$work/b" --by hours --out "$work/two.html" 2>/dev/null
+check_page "$work/two.html"
+grep -qF "$work/b training" "$work/two.html" || fail "the names of two runs"
+grep -qF '>hours</text>' "$work/two.html" || fail "--by hours"
+"$loam" report "$work/a" "$work/b" 2>"$work/err"
+grep -qF '>input tokens</text>' "$work/a/report.html" || fail "steps of unequal size are compared by tokens"
+expect 1 'is no run of loam' "$loam" report "$work"
+expect 1 'want step, tokens or hours' "$loam" report "$work/a" --by epochs
+expect 1 'exists and is no report of loam' "$loam" report "$work/a" --out "$work/config.yaml"
+
+# A run that has not begun, a file that was cut, text that is markup.
+mkdir -p "$work"/{new,torn,long}/checkpoints && touch "$work"/{new,torn,long}/lock
+cp "$work/a/config.yaml" "$work/new/"
+cp "$work/a/config.yaml" "$work/torn/"
+expect 0 new.html "$loam" report "$work/new" --out "$work/new.html"
+check_page "$work/new.html"
+grep -qF 'no training step is logged yet' "$work/new.html" || fail "a run without metrics"
+cat >"$work/torn/metrics.jsonl" <<'JSON'
+{"kind":"train","step":1,"tokens":10,"loss":3.5,"lr":null,"grad_norm":1e999}
+{"kind":"train","step":2,"tokens":20,"loss":2.5,"lr":0.1,"grad_norm":"high"}
+nonsense
+{"kind":"event","step":2,"what":"</script><script>alert(1)</script> \u0007 & <b>"}
+{"kind":"event","step":2,"what":"loss 9.0000 is a spike above the mean 2.0000; </td><img src=x>"}
+{"kind":"valid","step":2,"name":"<b>&\"'","loss":2.25,"accuracy":0.5}
+{"kind":"score","step":2,"name":"]]></script>","f1":12.5,"f1.precision":3}
+{"kind":"train","step":-3,"loss":1}
+[1,2]
+JSON
+printf '{"kind":"train","step":3,"loss":' >>"$work/torn/metrics.jsonl"
+expect 0 torn.html "$loam" report "$work/torn" --out "$work/torn.html"
+check_page "$work/torn.html"
+grep -qF '3 damaged lines' "$work/torn.html" || fail "damaged lines: $(grep damaged "$work/torn.html")"
+! grep -F -e 'alert(1)<' -e '<img' -e '<b>&' "$work/torn.html" || fail "markup of the run is markup of the page"
+grep -qF 'class="mark spike"' "$work/torn.html" || fail "the spike is not marked"
+
+# A million steps: a page of bounded size that keeps the spike, the dip, and all kinds of events.
+cp "$work/a/config.yaml" "$work/long/"
+awk 'BEGIN {
+    srand(1)
+    for (step = 10; step <= 1000000; step += 10) {
+        loss = step == 600000 ? 77.125 : 2 + 8 / (1 + step / 5000) + rand() / 4
+        printf "{\"kind\":\"train\",\"step\":%d,\"tokens\":%d,\"loss\":%.6f,\"accuracy\":0.4%d,\"lr\":%.4g,\"grad_norm\":%.6f,\"tokens_per_s\":%d,\"mfu\":0.%d,\"loss_scale\":65536,\"wall_s\":%d.5}\n", \
+            step, step * 512, loss, 1000 * rand(), 1e-3 * (1 - step / 1000000), 1 + rand(), 5000 + 900 * rand(), 300 + 99 * rand(), step
+        if (step % 1000 == 0) printf "{\"kind\":\"save\",\"step\":%d,\"seconds\":0.5}\n{\"kind\":\"valid\",\"step\":%d,\"name\":\"valid\",\"loss\":%.4f}\n", step, step, loss
+        if (step % 500 == 0) printf "{\"kind\":\"event\",\"step\":%d,\"what\":\"skipped: loss or gradient is not finite\"}\n", step
+    }
+}' >"$work/long/metrics.jsonl"
+expect 0 long.html "$loam" report "$work/long" --out "$work/long.html"
+bytes=$(wc -c <"$work/long.html")
+[ "$bytes" -lt 600000 ] || fail "a million steps make a page of $bytes bytes"
+grep -q '77\.125' "$work/long.html" || fail "the spike is lost"
+grep -qF '2000 skipped steps' "$work/long.html" || fail "skipped steps are counted"
+grep -qF 'The newest 60 of 2000 events' "$work/long.html" || fail "the list of events is bounded"
+echo "ok: $bytes bytes"
