@@ -83,7 +83,7 @@ static void set_log(PlotAxis *axis, int most, bool widens)
         axis->low = round_log(axis->low, false);
         axis->high = round_log(axis->high, true);
     }
-    if (decades < PLOT_TICKS / 3)
+    if (3 * decades < PLOT_TICKS)
         fill_log(axis, 3, 1);
     if (axis->n > 0 && axis->n <= most)
         return;
