@@ -1,7 +1,10 @@
 #include "base/cores.h"
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdlib.h>
+
+enum { NODES = 1024 }; /* numbers of NUMA nodes that are looked for */
 
 typedef struct Core {
     int cpu, node, physical; /* physical: the first CPU of its hyperthreads */
@@ -51,7 +54,6 @@ static int by_place(gconstpointer a, gconstpointer b)
 /* Nodes are numbered without long gaps; one that has no memory or no core is left out. */
 static void find_nodes(const char *sysfs, Core *cores, int n)
 {
-    enum { NODES = 1024 };
     for (int node = 0; node < NODES; node++) {
         g_autofree char *path = g_strdup_printf("%s/node/node%d/cpulist", sysfs, node);
         NodeNote note = { cores, n, node };
@@ -93,4 +95,22 @@ int cores_take(int rank, int ranks)
         return 0;
     int n = cores_share("/sys/devices/system", &allowed, rank, ranks, &own);
     return n > 0 && sched_setaffinity(0, sizeof own, &own) == 0 ? n : 0;
+}
+
+static void note_any(int cpu, void *found)
+{
+    (void)cpu;
+    *(bool *)found = true;
+}
+
+int cores_nodes(const char *sysfs)
+{
+    int n = 0;
+    for (int node = 0; node < NODES; node++) {
+        g_autofree char *path = g_strdup_printf("%s/node/node%d/cpulist", sysfs, node);
+        bool found = false;
+        each_cpu(path, note_any, &found);
+        n += found;
+    }
+    return MAX(n, 1);
 }

@@ -14,3 +14,5 @@ int cores_share(const char *sysfs, const cpu_set_t *allowed, int rank, int ranks
  * OMP_PROC_BIND, OMP_PLACES or GOMP_CPU_AFFINITY is set: then OpenMP places the threads, or the user wants none placed
  * (OMP_PROC_BIND=false). */
 int cores_take(int rank, int ranks);
+/* Number of NUMA nodes of the machine that have cores; at least 1. sysfs: as in cores_share. */
+int cores_nodes(const char *sysfs);

@@ -1,5 +1,9 @@
 /* env.c: `loam env`: the machine, the libraries and the build, for bug reports. */
+#include "base/cores.h"
 #include "cli/cli.h"
+#include "comm/launch.h"
+#include "comm/mpi/mpi.h"
+#include "comm/nccl/nccl.h"
 #include "device/cuda/cuda.h"
 #include "device/device.h"
 
@@ -11,7 +15,7 @@
 #include <unistd.h>
 
 static const char about[] =
-    "Prints versions, processor, GPUs, threads and libraries: what to paste into a bug report.\n\n"
+    "Prints versions, processor, GPUs, threads, libraries and launcher: what to paste into a bug report.\n\n"
     "  loam env\n";
 
 static gboolean as_json;
@@ -66,6 +70,21 @@ static void add_gpus(json_t *object)
     }
 }
 
+/* What ranks of a run communicate by, and whether a launcher started this process. */
+static void add_ranks(json_t *object)
+{
+    g_autoptr(GError) no_nccl = NULL;
+    g_autoptr(GError) no_mpi = NULL;
+    char *nccl = comm_nccl_version(&no_nccl);
+    const char *mpi = comm_mpi_name(&no_mpi);
+    const CommLaunch launch = comm_launch();
+    add_text(object, "nccl", nccl ? nccl : g_strdup_printf("none is found: %s", no_nccl->message));
+    add_text(object, "mpi", mpi ? g_strdup(mpi) : g_strdup_printf("none is used: %s", no_mpi->message));
+    g_autofree char *of = launch.size > 0 ? g_strdup_printf(" of %d", launch.size) : g_strdup("");
+    add_text(object, "launcher",
+             launch.launcher ? g_strdup_printf("%s: rank %d%s", launch.launcher, launch.rank, of) : g_strdup("none"));
+}
+
 static json_t *describe(void)
 {
     struct utsname system;
@@ -76,11 +95,13 @@ static json_t *describe(void)
     g_autofree char *glib = g_strdup_printf("%u.%u.%u", glib_major_version, glib_minor_version, glib_micro_version);
     long memory = sysconf(_SC_PHYS_PAGES) / 1024 * (sysconf(_SC_PAGESIZE) / 1024);
     Device *dev = device_open_cpu(0, precision_uniform(DT_F32));
-    json_t *object = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:s, s:s, s:s}", "loam", LOAM_VERSION, "system", os,
-                               "processor", cpu, "isa", dev->isa, "threads", dev->threads, "memory_mib",
-                               (json_int_t)memory, "onednn", onednn, "glib", glib, "jansson", JANSSON_VERSION);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:s, s:s, s:s}", "loam", LOAM_VERSION, "system", os, "processor",
+                  cpu, "isa", dev->isa, "threads", dev->threads, "numa_nodes", cores_nodes("/sys/devices/system"),
+                  "memory_mib", (json_int_t)memory, "onednn", onednn, "glib", glib, "jansson", JANSSON_VERSION);
     device_close(dev);
     add_gpus(object);
+    add_ranks(object);
     return object;
 }
 

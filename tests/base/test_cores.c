@@ -116,6 +116,14 @@ static void a_rank_takes_its_cores_unless_openmp_places_threads(void)
     g_assert_true(CPU_EQUAL(&before, free_set));
 }
 
+static void nodes_with_cores_are_counted(void)
+{
+    g_autofree char *machine = make_machine();
+    g_assert_cmpint(cores_nodes(machine), ==, 2);
+    g_assert_cmpint(cores_nodes("/nonexistent"), ==, 1);
+    remove_machine(machine);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -126,5 +134,6 @@ int main(int argc, char **argv)
     g_test_add_func("/cores/an_unknown_machine_is_one_node", an_unknown_machine_is_one_node);
     g_test_add_func("/cores/a_rank_takes_its_cores_unless_openmp_places_threads",
                     a_rank_takes_its_cores_unless_openmp_places_threads);
+    g_test_add_func("/cores/nodes_with_cores_are_counted", nodes_with_cores_are_counted);
     return g_test_run();
 }

@@ -212,3 +212,5 @@ grep -q '"name":"all"' "$work/empty/metrics.jsonl" || fail "no line for the othe
 # An instruction set that the processor does not have.
 expect 1 'loam: LOAM_CPU_ISA=AVX3: this processor has ' env LOAM_CPU_ISA=AVX3 "$loam" env
 expect 0 'isa ' env LOAM_CPU_ISA= "$loam" env
+expect 0 'nccl        none is found: ' env LOAM_NCCL="$work/none.so" "$loam" env
+expect 0 'launcher    Open MPI: rank 1 of 4' env OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 "$loam" env
