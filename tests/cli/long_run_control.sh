@@ -42,3 +42,6 @@ done
 
 # A rollback that is killed at each of its system calls.
 LOAM_ROLLBACK_STEP=1 bash tests/cli/test_rollback.sh "$loam" || fail "rollback"
+
+# 20 kills of each kind of save.
+LOAM_KILLS=20 bash tests/cli/test_save_kills.sh "$loam" || fail "saves"

@@ -102,7 +102,7 @@ ends array.sh 2 yes 2 'scancel --state=PENDING 17;'
 export SLURM_ARRAY_TASK_ID=10
 ends array.sh 75 yes 75 ''
 "$loam" slurm t5.yaml run.dir=b --time 1-12 --no-requeue >once.sh 2>"$work/err" || fail "$(cat "$work/err")"
-grep -q '^#SBATCH --time=1-12:00:00$' once.sh || fail "$(cat once.sh)"
+grep -q '^#SBATCH --time=1-12:00:00$' once.sh && ! grep -q '^#SBATCH --ntasks-per-node' once.sh || fail "$(cat once.sh)"
 ends once.sh 75 yes 75 ''
 
 # refused TEXT OPTION…

@@ -56,7 +56,8 @@ static void add_options(GString *script, const SlurmJob *job)
     };
     add_option(script, "job-name", job->name);
     add_option(script, "nodes", job->nodes);
-    add_count(script, "ntasks-per-node", job->ranks);
+    if (job->ranks > 1) /* with --ntasks-per-node=1 Slurm takes the fewest nodes of "2-4" even if more are free */
+        add_count(script, "ntasks-per-node", job->ranks);
     if (job->cores > 0)
         add_count(script, "cpus-per-task", job->cores);
     if (job->gpus > 0)
