@@ -36,9 +36,10 @@ static bool needs_help(const RunStatus *status)
 
 static bool print_json(const RunStatus *status, const char *dir, GError **error)
 {
-    json_t *object = json_pack("{s:s, s:s, s:s*, s:s*, s:I, s:I}", "run", dir, "state", run_state_names[status->state],
-                               "place", status->place, "event", status->event, "step", (json_int_t)status->step,
-                               "saved", (json_int_t)status->saved);
+    json_t *object =
+        json_pack("{s:s, s:s, s:s*, s:s*, s:s*, s:I, s:I}", "run", dir, "state", run_state_names[status->state],
+                  "place", status->place, "places", status->places, "event", status->event, "step",
+                  (json_int_t)status->step, "saved", (json_int_t)status->saved);
     const struct {
         const char *name;
         double value;

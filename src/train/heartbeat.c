@@ -64,8 +64,9 @@ static bool take_beat(const json_t *root, Heartbeat *beat)
     *beat = (Heartbeat){ .stopping = json_is_true(json_object_get(root, "stopping")) };
     return take_count(root, "beat", 0, &beat->beat) && take_count(root, "last", 0, &last) && last == beat->beat &&
            take_int(root, "rank", 0, &beat->rank) && take_int(root, "ranks", 1, &beat->ranks) &&
-           take_text(root, "host", beat->host, sizeof beat->host) && take_count(root, "pid", 0, &beat->pid) &&
-           take_count(root, "step", 0, &beat->step) && take_count(root, "microbatch", 0, &beat->microbatch) &&
+           beat->ranks <= HEARTBEAT_RANKS && take_text(root, "host", beat->host, sizeof beat->host) &&
+           take_count(root, "pid", 0, &beat->pid) && take_count(root, "step", 0, &beat->step) &&
+           take_count(root, "microbatch", 0, &beat->microbatch) &&
            take_text(root, "phase", beat->phase, sizeof beat->phase) &&
            take_text(root, "call", beat->call, sizeof beat->call) && take_seconds(root, "since", &beat->since) &&
            take_seconds(root, "time", &beat->time) && take_int(root, "ended", -1, &beat->ended);
@@ -123,19 +124,87 @@ void heartbeat_write(const char *path, Heartbeat *beat)
     close(file);
 }
 
-char *heartbeat_describe(const Heartbeat *beat, double now)
+/* "step 17, microbatch 2, update, waits in all-reduce for 2.0s" */
+static void append_place(GString *line, const Heartbeat *beat, double now)
 {
-    g_autoptr(GString) line = g_string_new(NULL);
     g_autofree char *lasted = text_duration(MAX(now - beat->since, 0));
-    g_string_append_printf(line, "rank %d on %s (process %" PRId64 "): step %" PRId64, beat->rank, beat->host,
-                           beat->pid, beat->step);
+    g_string_append_printf(line, "step %" PRId64, beat->step);
     if (beat->microbatch)
         g_string_append_printf(line, ", microbatch %" PRId64, beat->microbatch);
     g_string_append_printf(line, ", %s", beat->phase);
     if (*beat->call)
         g_string_append_printf(line, ", waits in %s", beat->call);
     g_string_append_printf(line, " for %s", lasted);
-    return g_string_free(g_steal_pointer(&line), FALSE);
+}
+
+char *heartbeat_describe(const Heartbeat *beat, double now)
+{
+    GString *line = g_string_new(NULL);
+    g_string_append_printf(line, "rank %d on %s (process %" PRId64 "): ", beat->rank, beat->host, beat->pid);
+    append_place(line, beat, now);
+    return g_string_free(line, FALSE);
+}
+
+/* ---- all ranks ---- */
+
+/* Whether two ranks stand in the same place, or ended with the same status. */
+static bool alike(const Heartbeat *a, const Heartbeat *b)
+{
+    if (a->ended >= 0 || b->ended >= 0)
+        return a->ended == b->ended;
+    return a->step == b->step && a->microbatch == b->microbatch && strcmp(a->phase, b->phase) == 0 &&
+           strcmp(a->call, b->call) == 0;
+}
+
+/* "ranks 0, 2-7: …", of all ranks that stand as beats[first] does; those of them that follow it are marked as told. */
+static void append_ranks(GString *lines, const Heartbeat *beats, bool *told, int n, int first, double now)
+{
+    g_autoptr(GString) names = g_string_new(NULL);
+    int ranks = 0;
+    for (int r = first; r < n; r++) {
+        int end = r;
+        while (end < n && !told[end] && alike(&beats[end], &beats[first]))
+            told[end++] = true;
+        if (end == r)
+            continue;
+        g_string_append_printf(names, "%s%d", ranks ? ", " : "", beats[r].rank);
+        if (end > r + 1)
+            g_string_append_printf(names, "-%d", beats[end - 1].rank);
+        ranks += end - r;
+        r = end - 1;
+    }
+    const Heartbeat *beat = &beats[first];
+    if (ranks == 1)
+        g_string_append_printf(lines, "rank %d on %s (process %" PRId64 "): ", beat->rank, beat->host, beat->pid);
+    else
+        g_string_append_printf(lines, "ranks %s: ", names->str);
+    if (beat->ended >= 0)
+        g_string_append_printf(lines, "ended with status %d", beat->ended);
+    else
+        append_place(lines, beat, now);
+}
+
+char *heartbeat_places(const char *dir, double now)
+{
+    Heartbeat beat;
+    const int ranks = heartbeat_read(dir, 0, &beat) || heartbeat_read(dir, 1, &beat) ? beat.ranks : 0;
+    g_autofree Heartbeat *beats = g_new0(Heartbeat, ranks);
+    g_autofree bool *told = g_new0(bool, ranks);
+    GString *lines = g_string_new(NULL);
+    int n = 0, places = 0;
+    for (int r = 0; r < ranks; r++)
+        n += heartbeat_read(dir, r, &beats[n]);
+    for (int i = 0; i < n; i++) {
+        if (told[i])
+            continue;
+        if (places++ == HEARTBEAT_PLACES) {
+            g_string_append(lines, "\nothers stand elsewhere: look into the run's folder ranks");
+            break;
+        }
+        g_string_append(lines, places > 1 ? "\n" : "");
+        append_ranks(lines, beats, told, n, i, now);
+    }
+    return g_string_free(lines, n == 0);
 }
 
 /* ---- how a run ended ---- */

@@ -12,7 +12,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { HEARTBEAT_BYTES = 512, HEARTBEAT_HOST = 64, HEARTBEAT_WORDS = 48 };
+enum {
+    HEARTBEAT_BYTES = 512,
+    HEARTBEAT_HOST = 64,
+    HEARTBEAT_WORDS = 48,
+    HEARTBEAT_RANKS = 1 << 16,
+    HEARTBEAT_PLACES = 16
+};
 
 typedef struct Heartbeat {
     int64_t beat; /* writes by this process so far */
@@ -39,6 +45,10 @@ void heartbeat_write(const char *path, Heartbeat *beat);
 /* Where a rank stands, in one line: "rank 1 on node2 (process 4711): step 17, microbatch 2, backward for 12.3s". now:
  * Unix seconds. g_free. */
 char *heartbeat_describe(const Heartbeat *beat, double now);
+/* Where all ranks of the run in `dir` stand, as lines without a line feed at the end; ranks that stand alike, such as
+ * those that wait for a slow one, share a line: "ranks 0, 2-7: step 17, update, waits in all-reduce for 12.3s". At most
+ * HEARTBEAT_PLACES lines. NULL if there are no heartbeats. now: Unix seconds. g_free. */
+char *heartbeat_places(const char *dir, double now);
 /* If the last process of the run in `dir` ended without a word, as after SIGKILL: which rank was last seen when, where
  * and in which step. NULL if it ended otherwise, or if nothing is known. g_free. */
 char *heartbeat_last_words(const char *dir);

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #define TAIL_BYTES    (1 << 18) /* of metrics.jsonl, which may be long */
-#define MAX_RANKS     4096
 #define STALLED_STEPS 20
 #define STOPPED       75 /* exit status */
 
@@ -110,7 +109,7 @@ static bool find_slowest(const char *dir, int ranks, Heartbeat *slowest, double 
     Heartbeat beat;
     bool found = false;
     *newest = -INFINITY;
-    for (int r = 0; r < MIN(ranks, MAX_RANKS); r++) {
+    for (int r = 0; r < ranks; r++) {
         if (!heartbeat_read(dir, r, &beat) || beat.ended >= 0)
             continue;
         *newest = fmax(*newest, beat.time);
@@ -135,6 +134,8 @@ static void read_beats(RunStatus *status, const char *dir, double now, double si
     const bool lost = now - newest > silent_s || first.ended >= 0;
     status->state = lost ? RUN_LOST : now - slowest.since > stalled_s ? RUN_STALLED : RUN_ALIVE;
     status->place = lost ? heartbeat_last_words(dir) : heartbeat_describe(&slowest, now);
+    if (first.ranks > 1 && status->state != RUN_ALIVE)
+        status->places = heartbeat_places(dir, now);
 }
 
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s)
@@ -171,6 +172,7 @@ bool run_status_check(char *const *paths, int n, const char *usage, GError **err
 void run_status_clear(RunStatus *status)
 {
     g_clear_pointer(&status->place, g_free);
+    g_clear_pointer(&status->places, g_free);
     g_clear_pointer(&status->event, g_free);
 }
 
@@ -187,6 +189,9 @@ char *run_status_describe(const RunStatus *status, const char *dir)
     g_string_append_printf(text, "%s: %s\n", dir, run_state_names[status->state]);
     if (status->place)
         g_string_append_printf(text, "  %s\n", status->place);
+    g_auto(GStrv) places = g_strsplit(status->places ? status->places : "", "\n", -1);
+    for (char **line = places; *line; line++)
+        g_string_append_printf(text, "    %s\n", *line);
     if (status->step >= 0) {
         g_autofree char *speed = text_count(isfinite(status->tokens_per_s) ? status->tokens_per_s : 0);
         g_string_append_printf(text, "  step %" PRId64 "  loss %.4f  lr %.2e  %s tokens/s", status->step, status->loss,

@@ -22,6 +22,7 @@ enum { RUN_RECENT = 60 }; /* losses of RunStatus.losses */
 typedef struct RunStatus {
     RunState state;
     char *place;                        /* where a rank stands or was last seen; NULL means unknown */
+    char *places;                       /* where all ranks of a stalled or lost run stand (heartbeat_places), or NULL */
     char *event;                        /* the last event of the run, such as why it stopped; NULL means none */
     int64_t step;                       /* of the last log line; -1 means none */
     double loss, lr, tokens_per_s, mfu; /* of the last log line; NAN means unknown */

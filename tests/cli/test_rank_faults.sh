@@ -38,3 +38,6 @@ pkill -KILL -f "run.dir=$work/still" || true
 [ "$status" = 2 ] || fail "status $status: $(tail -n 5 "$work/err")"
 grep -q "rank 1 did not.*last seen: rank 1 on " "$work/err" || fail "rank 1 is not named: $(cat "$work/err")"
 grep "rank 1 did not" "$work/err"
+sed -n '/^  rank/p' "$work/err"
+grep -q '^  rank 1 on .*: step [0-9]*, ' "$work/err" && grep -q '^  ranks* 0.*: step 5, .*waits in ' "$work/err" ||
+    fail "where all ranks stand: $(cat "$work/err")"

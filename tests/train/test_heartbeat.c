@@ -59,6 +59,30 @@ static void what_is_written_is_read(void)
     g_assert_false(heartbeat_read(dir, 0, &read));
 }
 
+static void ranks_that_stand_alike_share_a_line(void)
+{
+    Heartbeat read;
+    write_three((int[]){ -1, -1, -1 }, (bool[]){ false, false, false });
+    g_assert_true(heartbeat_read(dir, 0, &read));
+    g_autofree char *alike = heartbeat_places(dir, read.since + 2);
+    g_assert_cmpstr(alike, ==, "ranks 0-2: step 17, update, waits in all-reduce for 2.0s");
+    Heartbeat other = beat_of(1, -1, false);
+    other.call[0] = 0;
+    other.since = read.since;
+    g_autofree char *path = heartbeat_path(dir, 1);
+    heartbeat_write(path, &other);
+    g_autofree char *places = heartbeat_places(dir, read.since + 2);
+    g_assert_cmpstr(places, ==,
+                    "ranks 0, 2: step 17, update, waits in all-reduce for 2.0s\n"
+                    "rank 1 on node1 (process 101): step 17, update for 2.0s");
+    write_three((int[]){ 2, -1, 2 }, (bool[]){ false, false, false });
+    heartbeat_write(path, &other);
+    g_autofree char *ended = heartbeat_places(dir, read.since + 2);
+    g_assert_true(g_str_has_prefix(ended, "ranks 0, 2: ended with status 2\nrank 1 on node1"));
+    heartbeat_clear(dir);
+    g_assert_null(heartbeat_places(dir, 0));
+}
+
 static void half_a_write_is_refused(void)
 {
     g_autofree char *path = heartbeat_path(dir, 0);
@@ -107,6 +131,7 @@ int main(int argc, char **argv)
     g_autofree char *ranks = g_build_filename(dir, "ranks", NULL);
     g_assert_true(io_make_directories(ranks, NULL));
     g_test_add_func("/what_is_written_is_read", what_is_written_is_read);
+    g_test_add_func("/ranks_that_stand_alike_share_a_line", ranks_that_stand_alike_share_a_line);
     g_test_add_func("/half_a_write_is_refused", half_a_write_is_refused);
     g_test_add_func("/the_rank_that_was_lost_first_is_named", the_rank_that_was_lost_first_is_named);
     int status = g_test_run();

@@ -337,13 +337,27 @@ static void end_hooks(Trainer *t, const GError *problem)
     t->hooks = NULL;
 }
 
-/* Adds to the message where the rank that did not answer was last seen: its host, step and phase. */
+/* Writes into the log where each rank stands, a line for those that stand alike. */
+static void log_places(const char *dir, double now)
+{
+    g_autofree char *places = heartbeat_places(dir, now);
+    g_auto(GStrv) lines = g_strsplit(places ? places : "", "\n", -1);
+    for (char **line = lines; *line; line++)
+        log_info("  %s", *line);
+}
+
+/* Adds to the message where the rank that did not answer was last seen: its host, step and phase. One rank logs where
+ * the others stand. */
 static void name_lost(const Trainer *t, GError *problem)
 {
     Heartbeat beat;
-    if (!heartbeat_read(t->config.run.dir, mesh_lost(&t->mesh), &beat))
+    const int lost = mesh_lost(&t->mesh);
+    const double now = (double)g_get_real_time() / 1e6;
+    if (comm_rank(t->ranks) == (lost == 0))
+        log_places(t->config.run.dir, now);
+    if (!heartbeat_read(t->config.run.dir, lost, &beat))
         return;
-    g_autofree char *place = heartbeat_describe(&beat, (double)g_get_real_time() / 1e6);
+    g_autofree char *place = heartbeat_describe(&beat, now);
     char *message = g_strdup_printf("%s; last seen: %s", problem->message, place);
     g_free(problem->message);
     problem->message = message;
@@ -369,10 +383,10 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
         trainer_save_stopped(&t, &problem);
     else if (problem)
         ranks_abort(&t, problem);
-    if (problem && mesh_lost(&t.mesh) >= 0)
-        name_lost(&t, problem);
     if (problem && mesh_lost(&t.mesh) == 0 && comm_rank(ranks) == 1)
         log_set_rank(0, true); /* nobody else is left to tell it */
+    if (problem && mesh_lost(&t.mesh) >= 0)
+        name_lost(&t, problem);
     if (problem)
         note_end(&t, problem->message);
     end_hooks(&t, problem);
