@@ -89,6 +89,9 @@ typedef struct LogConfig {
     bool megatron_series; /* TensorBoard also gets Megatron-LM's series */
     int norms;            /* NORMS_* */
     int64_t samples;      /* answers of an evaluation that TensorBoard shows as text; 0 means none */
+    bool emissions;       /* write emissions.csv (train/energy/energy.h) */
+    double cpu_watts, ram_watts, carbon_intensity, pue;
+    char *country;
 } LogConfig;
 
 typedef struct Config {

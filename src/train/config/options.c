@@ -228,6 +228,20 @@ static const OptionRow log_options[] = {
       "number of a task's held-out examples whose answers TensorBoard shows as text after each evaluation; 0 means "
       "none",
       NULL },
+    { "log.emissions", OPT_BOOL, ROW(emissions), "false", 0, 0, OPT_FREE,
+      "write the energy that the run uses to emissions.csv in the run directory, with CodeCarbon's columns", NULL },
+    { "log.cpu_watts", OPT_F64, ROW(cpu_watts), "0", 0, 1e6, OPT_FREE,
+      "log.emissions: power of the processors of one machine, if their counters (RAPL) cannot be read; 0 means unknown",
+      NULL },
+    { "log.ram_watts", OPT_F64, ROW(ram_watts), "0", 0, 1e6, OPT_FREE,
+      "log.emissions: power of the memory of one machine, if it has no counter; 0 means unknown", NULL },
+    { "log.carbon_intensity", OPT_F64, ROW(carbon_intensity), "475", 0, 1e5, OPT_FREE,
+      "log.emissions: grams of CO2 equivalents per kWh; 475 is the mean of the world", NULL },
+    { "log.pue", OPT_F64, ROW(pue), "1", 1, 100, OPT_FREE,
+      "log.emissions: energy of the data centre per energy of its machines (power usage effectiveness)", NULL },
+    { "log.country", OPT_STRING, ROW(country), "", 0, 0, OPT_FREE,
+      "log.emissions: ISO code of the country, such as FRA, which is only copied into the file; empty means unknown",
+      NULL },
 };
 #undef ROW
 

@@ -344,7 +344,7 @@ bool trainer_open(Trainer *t, GError **error)
     t->prefetch = prefetch_open(t->train, t->micro_most, PREFETCH_DEPTH, (PrefetchShare){ t->own_samples, t->samples });
     t->batch = g_new0(const Batch *, accum);
     trainer_look(t);
-    return open_metrics(t, error);
+    return open_metrics(t, error) && (has_ended(t) || energy_log_open(&t->energy, config, t->dev, t->ranks, error));
 }
 
 void trainer_close(Trainer *t, const GError *problem)
@@ -354,6 +354,7 @@ void trainer_close(Trainer *t, const GError *problem)
     pulse_close(t->pulse, error_status(problem));
     comm_close(t->save_ranks);
     metrics_close(t->metrics);
+    energy_log_close(t->energy);
     fairseq_log_close(t->fairseq);
     g_clear_pointer(&t->prefetch, prefetch_close);
     g_free(t->batch);

@@ -13,6 +13,7 @@
 #include "train/config/config.h"
 #include "train/memory.h"
 #include "train/run_dir.h"
+#include "train/trainer/energy_log.h"
 #include "train/trainer/every.h"
 #include "train/trainer/fairseq_log.h"
 #include "train/trainer/hooks.h"
@@ -85,6 +86,7 @@ typedef struct Trainer {
     MemoryPlan memory;
     GPtrArray *changes; /* char *: descriptions of options that differ from those saved in the run directory */
     Metrics *metrics;
+    EnergyLog *energy;              /* NULL without log.emissions */
     FairseqLog *fairseq;            /* NULL without train.fairseq_log */
     double sample_flops;            /* FLOPs per sample */
     GemmPeak gemm_peak;             /* the rate of matrix products that mfu refers to, sampled between steps */

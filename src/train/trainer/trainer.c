@@ -93,6 +93,7 @@ static void log_step(Trainer *t, const StepStats *stats, bool end)
     if (due || end) {
         log_window(t, stats);
         log_fairseq(t, stats, due);
+        energy_log_write(t->energy);
     }
     if (due)
         begin_window(t);

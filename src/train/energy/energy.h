@@ -1,0 +1,72 @@
+/* energy.h: measures the energy that this machine's processors, memory and GPU use while a run trains, and writes
+ * RUN/emissions.csv with CodeCarbon's columns. Energy of the processors is read from RAPL (/sys/class/powercap), of an
+ * NVIDIA GPU from its driver (NVML, opened at run time); without RAPL it is a power that the user states, times the
+ * time. */
+#pragma once
+
+#include "base/error.h"
+
+#include <stdint.h>
+
+/* Joules. */
+typedef struct EnergyUse {
+    double cpu, gpu, ram;
+} EnergyUse;
+
+/* ---- counters of the machine ---- */
+
+/* The counters of RAPL: one per processor package, and one per memory ("dram") of a package. */
+typedef struct Rapl Rapl;
+/* root: "/sys/class/powercap". Returns NULL if there is no counter of a package that can be read: *why then says why
+ * (g_free). rapl_close frees it. */
+Rapl *rapl_open(const char *root, char **why);
+void rapl_close(Rapl *rapl);
+bool rapl_has_memory(const Rapl *rapl);
+/* Adds the energy since the last call, or since rapl_open. The counters start again from 0 at their largest value, of
+ * some minutes at full power, so this is called at least once per minute. */
+void rapl_add(Rapl *rapl, EnergyUse *use);
+
+/* The energy counter of one NVIDIA GPU. */
+typedef struct Nvml Nvml;
+/* cuda_index: of the GPU as CUDA counts them (CUDA_VISIBLE_DEVICES). NULL with *why, as above. */
+Nvml *nvml_open(int cuda_index, char **why);
+void nvml_close(Nvml *nvml);
+void nvml_add(Nvml *nvml, EnergyUse *use); /* adds the energy since the last call, or since nvml_open */
+
+/* ---- what a process uses ---- */
+
+typedef struct EnergySources {
+    bool machine;     /* counts processors and memory: one rank per machine does */
+    double cpu_watts; /* power of the processors if RAPL cannot be read; 0 means unknown: their energy is then 0 */
+    double ram_watts; /* power of the memory if RAPL has no counter of it; 0 means unknown */
+    int gpu;          /* CUDA's index of the GPU that this rank uses; -1 means none */
+    const char *rapl; /* root of rapl_open; NULL means that of Linux */
+} EnergySources;
+
+/* Measures in a thread of its own, which wakes every ten seconds. */
+typedef struct EnergyMeter EnergyMeter;
+/* Never fails; a source that cannot be read is a warning in the log. */
+EnergyMeter *energy_open(const EnergySources *sources);
+EnergyUse energy_used(EnergyMeter *meter); /* since energy_open */
+void energy_close(EnergyMeter *meter);     /* NULL is ignored */
+
+/* ---- emissions.csv ---- */
+
+typedef struct EmissionsInfo {
+    const char *run;      /* name of the run: column experiment_id */
+    const char *country;  /* its ISO code of three letters; "" means unknown */
+    double intensity;     /* grams of CO2 equivalents per kWh */
+    double pue;           /* power usage effectiveness: energy of the data centre / energy of the machines */
+    const char *gpu_name; /* "" means none */
+    int gpus;             /* of all ranks */
+} EmissionsInfo;
+
+/* One row of the file per start of the run. */
+typedef struct Emissions Emissions;
+/* Keeps the rows of earlier starts in DIR/emissions.csv. Fails if the file has other columns. The strings of `info` are
+ * copied. */
+Emissions *emissions_open(const char *dir, const EmissionsInfo *info, GError **error);
+void emissions_close(Emissions *emissions); /* NULL is ignored */
+/* Writes the row of this start, in place of its last one: `seconds` and energy since the start, over all machines. The
+ * file is replaced atomically. */
+bool emissions_write(Emissions *emissions, double seconds, const EnergyUse *use, GError **error);

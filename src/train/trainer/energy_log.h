@@ -1,0 +1,16 @@
+/* energy_log.h: the row of RUN/emissions.csv of this start of a run (log.emissions), over all its ranks. */
+#pragma once
+
+#include "comm/comm.h"
+#include "device/device.h"
+#include "train/config/config.h"
+#include "train/energy/energy.h"
+
+typedef struct EnergyLog EnergyLog; /* NULL means that log.emissions is off; every function ignores it */
+
+/* All ranks call it. On each machine one rank measures the processors, and each rank its GPU. */
+bool energy_log_open(EnergyLog **log, const Config *config, const Device *dev, Comm *ranks, GError **error);
+/* Adds up the energy of all ranks, all of which call it, and writes the row, at most every ten seconds. */
+void energy_log_write(EnergyLog *log);
+/* The ranks close it one by one: the row becomes final, unless several machines or GPUs measure. */
+void energy_log_close(EnergyLog *log);
