@@ -85,11 +85,13 @@ enum { LOG_LOAM, LOG_FAIRSEQ, LOG_MEGATRON };
 enum { NORMS_NONE, NORMS_MODEL, NORMS_LAYERS };
 /* What a run writes about itself beside metrics.jsonl and TensorBoard's files. */
 typedef struct LogConfig {
-    int format;           /* LOG_*: the lines that rank 0 prints */
-    bool megatron_series; /* TensorBoard also gets Megatron-LM's series */
-    int norms;            /* NORMS_* */
-    int64_t samples;      /* answers of an evaluation that TensorBoard shows as text; 0 means none */
-    bool emissions;       /* write emissions.csv (train/energy/energy.h) */
+    int format;                       /* LOG_*: the lines that rank 0 prints */
+    bool megatron_series;             /* TensorBoard also gets Megatron-LM's series */
+    int norms;                        /* NORMS_* */
+    int64_t samples;                  /* answers of an evaluation that TensorBoard shows as text; 0 means none */
+    char *mlflow, *mlflow_experiment; /* folder of a store of MLflow (train/trainer/mlflow.h), "" means none; its
+                                         experiment */
+    bool emissions;                   /* write emissions.csv (train/energy/energy.h) */
     double cpu_watts, ram_watts, carbon_intensity, pue;
     char *country;
 } LogConfig;

@@ -228,6 +228,12 @@ static const OptionRow log_options[] = {
       "number of a task's held-out examples whose answers TensorBoard shows as text after each evaluation; 0 means "
       "none",
       NULL },
+    { "log.mlflow", OPT_STRING, ROW(mlflow), "", 0, 0, OPT_FREE,
+      "folder of a store of MLflow in files, such as mlruns, into which the run also writes its options and metrics; "
+      "empty means none",
+      NULL },
+    { "log.mlflow_experiment", OPT_STRING, ROW(mlflow_experiment), "loam", 0, 0, OPT_FREE,
+      "name of the experiment there that the run belongs to", NULL },
     { "log.emissions", OPT_BOOL, ROW(emissions), "false", 0, 0, OPT_FREE,
       "write the energy that the run uses to emissions.csv in the run directory, with CodeCarbon's columns", NULL },
     { "log.cpu_watts", OPT_F64, ROW(cpu_watts), "0", 0, 1e6, OPT_FREE,

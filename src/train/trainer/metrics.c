@@ -7,6 +7,7 @@
 #include "format/events.h"
 #include "train/trainer/console.h"
 #include "train/trainer/megatron_series.h"
+#include "train/trainer/mlflow.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,7 +25,9 @@ typedef struct Sink {
 
 struct Metrics {
     IoFile *file, *events;
-    Sink lines, series;
+    Mlflow *mlflow; /* NULL without log.mlflow */
+    MlflowStatus ends;
+    Sink lines, series, store;
     double wall_before; /* seconds that earlier processes spent on the run */
     double opened;      /* clock_seconds() when it was opened */
     LogConfig config;
@@ -91,6 +94,13 @@ static bool cut_lines(const char *path, int64_t last, double *wall, GError **err
     return truncate(path, (off_t)kept.prefix) == 0 || fail_errno(error, "cutting back", path);
 }
 
+static bool open_store(Metrics *metrics, const char *dir, int64_t step, GError **error)
+{
+    const LogConfig *config = &metrics->config;
+    return !config->mlflow || !*config->mlflow ||
+           (metrics->mlflow = mlflow_open(config->mlflow, config->mlflow_experiment, dir, step, error));
+}
+
 Metrics *metrics_open(const char *dir, RunPoint at, const LogConfig *config, GError **error)
 {
     g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *tb = g_build_filename(dir, "tb", NULL);
@@ -101,19 +111,29 @@ Metrics *metrics_open(const char *dir, RunPoint at, const LogConfig *config, GEr
     Metrics *metrics = g_new(Metrics, 1);
     *metrics = (Metrics){ .lines = { "metrics.jsonl", false },
                           .series = { "tb/", false },
+                          .store = { "log.mlflow", false },
+                          .ends = MLFLOW_FINISHED,
                           .wall_before = wall,
                           .opened = clock_seconds(),
                           .config = config ? *config : (LogConfig){ 0 } };
-    if ((metrics->file = io_append(path, error)) && (metrics->events = events_open(tb, error)))
+    if ((metrics->file = io_append(path, error)) && (metrics->events = events_open(tb, error)) &&
+        open_store(metrics, dir, at.step, error))
         return metrics;
     metrics_close(metrics);
     return NULL;
+}
+
+void metrics_end(Metrics *metrics, const GError *problem)
+{
+    if (metrics && problem)
+        metrics->ends = g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED) ? MLFLOW_KILLED : MLFLOW_FAILED;
 }
 
 void metrics_close(Metrics *metrics)
 {
     if (metrics == NULL)
         return;
+    mlflow_close(metrics->mlflow, metrics->ends);
     if (metrics->events)
         events_close(metrics->events);
     if (metrics->file)
@@ -155,7 +175,7 @@ typedef struct Scalar {
 
 static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, size_t n, int64_t step)
 {
-    GError *problem = NULL;
+    GError *problem = NULL, *store_problem = NULL;
     for (size_t i = 0; i < n; i++) {
         if (!isfinite(scalars[i].value)) { /* JSON has no NaN */
             json_object_set_new(line, scalars[i].name, json_null());
@@ -165,7 +185,10 @@ static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, s
         g_autofree char *tag = g_strdup_printf("%s/%s", scalars[i].group, scalars[i].name);
         if (problem == NULL)
             events_scalar(metrics->events, tag, step, scalars[i].value, &problem);
+        if (store_problem == NULL)
+            mlflow_metric(metrics->mlflow, tag, step, scalars[i].value, &store_problem);
     }
+    note_problem(&metrics->store, store_problem);
     if (problem == NULL)
         io_flush(metrics->events, &problem);
     note_problem(&metrics->series, problem);
@@ -344,15 +367,36 @@ void metrics_samples(Metrics *metrics, int64_t step, const char *name, const cha
     note_problem(&metrics->series, problem);
 }
 
-void metrics_options(Metrics *metrics, int64_t step, const char *yaml)
+typedef struct Params {
+    Metrics *metrics;
+    const Config *config;
+} Params;
+
+static void add_param(const OptionRow *row, const char *accepts, gpointer data)
+{
+    GError *problem = NULL;
+    const Params *params = data;
+    (void)accepts;
+    g_autofree char *value = options_plain_value(config_options(), params->config, row);
+    if (!params->metrics->store.failing) {
+        mlflow_param(params->metrics->mlflow, row->name, value, &problem);
+        note_problem(&params->metrics->store, problem);
+    }
+}
+
+void metrics_options(Metrics *metrics, int64_t step, const Config *config)
 {
     if (metrics == NULL)
         return;
     GError *problem = NULL;
+    g_autofree char *yaml = options_to_yaml(config_options(), config);
     g_auto(GStrv) lines = g_strsplit(yaml, "\n", -1);
     g_autofree char *body = g_strjoinv("\n    ", lines); /* a code block of Markdown keeps line breaks */
     g_autofree char *text = g_strconcat("    ", body, NULL);
     if (events_text(metrics->events, "options", step, text, &problem))
         io_flush(metrics->events, &problem);
     note_problem(&metrics->series, problem);
+    Params params = { metrics, config };
+    if (metrics->mlflow)
+        options_each(config_options(), add_param, &params);
 }

@@ -13,6 +13,8 @@ typedef struct Metrics Metrics;
  * steps and an incomplete last line, so that every step is logged once. config: the options log.*; NULL means their
  * defaults. */
 Metrics *metrics_open(const char *dir, RunPoint at, const LogConfig *config, GError **error);
+/* The error that ends the run, for MLflow; NULL means that it is complete. To be called before metrics_close. */
+void metrics_end(Metrics *metrics, const GError *problem);
 void metrics_close(Metrics *metrics);
 
 void metrics_train(Metrics *metrics, const TrainRecord *record);
@@ -25,5 +27,5 @@ void metrics_save(Metrics *metrics, int64_t step, const char *folder, double sec
 void metrics_event(Metrics *metrics, int64_t step, const char *what);
 /* Shows texts in TensorBoard: answers of an evaluation. name: of the task's held-out set; NULL means none. */
 void metrics_samples(Metrics *metrics, int64_t step, const char *name, const char *markdown);
-/* Writes the whole configuration to TensorBoard as text. */
-void metrics_options(Metrics *metrics, int64_t step, const char *yaml);
+/* Writes the whole configuration to TensorBoard as text, and to MLflow as parameters. */
+void metrics_options(Metrics *metrics, int64_t step, const Config *config);

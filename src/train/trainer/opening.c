@@ -259,15 +259,14 @@ static bool open_metrics(Trainer *t, GError **error)
     const bool any = t->saved.attempts >= 0;
     const RunPoint saved = { t->saved.attempts, any ? t->saved.samples : -1 };
     t->hooks = hooks_open(&t->config.hooks, t->config.run.dir);
-    t->metrics = metrics_open(t->config.run.dir, saved, &t->config.log, error);
+    t->metrics = metrics_open(t->config.run.dir, saved, has_ended(t) ? NULL : &t->config.log, error);
     if (t->metrics == NULL || has_ended(t))
         return t->metrics != NULL;
     const bool filed = t->config.train.fairseq_log, printed = t->config.log.format == LOG_FAIRSEQ;
     const char *dir = filed ? t->config.run.dir : NULL;
     if ((filed || printed) && !(t->fairseq = fairseq_log_open(dir, t->state.updates, printed, error)))
         return false;
-    g_autofree char *yaml = options_to_yaml(config_options(), &t->config);
-    metrics_options(t->metrics, t->state.attempts, yaml);
+    metrics_options(t->metrics, t->state.attempts, &t->config);
     for (guint i = 0; i < t->changes->len; i++)
         metrics_event(t->metrics, t->state.attempts, t->changes->pdata[i]);
     return true;
@@ -353,6 +352,7 @@ void trainer_close(Trainer *t, const GError *problem)
     pulse_at(t->pulse, t->state.attempts, 0, "end");
     pulse_close(t->pulse, error_status(problem));
     comm_close(t->save_ranks);
+    metrics_end(t->metrics, problem);
     metrics_close(t->metrics);
     energy_log_close(t->energy);
     fairseq_log_close(t->fairseq);

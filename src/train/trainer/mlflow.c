@@ -1,0 +1,275 @@
+#include "train/trainer/mlflow.h"
+
+#include "base/file.h"
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+#define ID_FILE   "mlflow.txt"
+#define ID_CHARS  32
+#define MAX_META  ((size_t)1 << 20)
+#define MAX_LINES ((size_t)1 << 30)
+#define LONGEST   6000 /* bytes of a parameter's value; MLflow's limit */
+
+struct Mlflow {
+    char *folder; /* of the run */
+    char *experiment_id, *name;
+    char id[ID_CHARS + 1];
+    int64_t started; /* milliseconds since 1970 */
+};
+
+static int64_t now_ms(void)
+{
+    return g_get_real_time() / 1000;
+}
+
+static bool write_text(const char *folder, const char *name, const char *text, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL), *parent = g_path_get_dirname(path);
+    return io_make_directories(parent, error) && io_write_file(path, text, strlen(text), error);
+}
+
+/* For the many small files that every start writes again: they need not be safe on the disk. */
+static bool write_small(const char *folder, const char *name, const char *text, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL), *parent = g_path_get_dirname(path);
+    IoFile *file = io_make_directories(parent, error) ? io_create(path, error) : NULL;
+    if (!file)
+        return false;
+    if (io_write(file, text, strlen(text), error))
+        return io_close(file, false, error);
+    io_abort(file);
+    return false;
+}
+
+/* A string of YAML in double quotes. g_free. */
+static char *quoted(const char *text)
+{
+    g_autofree char *valid = g_utf8_make_valid(text, -1);
+    GString *out = g_string_new("\"");
+    for (const char *c = valid; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            g_string_append_c(out, '\\');
+        if ((guchar)*c < ' ')
+            g_string_append_printf(out, "\\x%02x", (unsigned)(guchar)*c);
+        else
+            g_string_append_c(out, *c);
+    }
+    g_string_append_c(out, '"');
+    return g_string_free(out, false);
+}
+
+static char *uri(const char *path)
+{
+    g_autofree char *whole = g_canonicalize_filename(path, NULL), *text = g_filename_to_uri(whole, NULL, NULL);
+    return text ? g_steal_pointer(&text) : g_strdup("");
+}
+
+/* ---- the experiment ---- */
+
+/* Whether the text of a meta.yaml is that of an experiment with this name. */
+static bool is_experiment(const char *meta, const char *name)
+{
+    g_autofree char *plain = g_strdup_printf("name: %s", name), *single = g_strdup_printf("name: '%s'", name),
+                    *in_quotes = quoted(name), *double_quotes = g_strdup_printf("name: %s", in_quotes);
+    g_auto(GStrv) lines = g_strsplit(meta, "\n", -1);
+    bool found = false, active = false;
+    for (char **line = lines; *line; line++) {
+        found = found || strcmp(*line, plain) == 0 || strcmp(*line, single) == 0 || strcmp(*line, double_quotes) == 0;
+        active = active || strcmp(*line, "lifecycle_stage: active") == 0;
+    }
+    return found && active;
+}
+
+/* The id of the experiment, which is the name of its folder; NULL if the store has none of this name. g_free. */
+static char *find_experiment(const char *root, const char *name)
+{
+    g_autoptr(GDir) dir = g_dir_open(root, 0, NULL);
+    const char *id;
+    while (dir && (id = g_dir_read_name(dir))) {
+        g_autofree char *path = g_build_filename(root, id, "meta.yaml", NULL);
+        g_autofree char *meta =
+            g_file_test(path, G_FILE_TEST_IS_REGULAR) ? io_read_file(path, MAX_META, NULL, NULL) : NULL;
+        if (meta && is_experiment(meta, name))
+            return g_strdup(id);
+    }
+    return NULL;
+}
+
+/* Its id follows from the name, as one of 18 digits. */
+static char *make_experiment(const char *root, const char *name, GError **error)
+{
+    const uint64_t hash = XXH3_64bits(name, strlen(name)) % 900000000000000000u + 100000000000000000u;
+    g_autofree char *id = g_strdup_printf("%" PRIu64, hash), *folder = g_build_filename(root, id, NULL),
+                    *place = uri(folder), *in_quotes = quoted(name), *location = quoted(place),
+                    *meta = g_strdup_printf("artifact_location: %s\ncreation_time: %" PRId64
+                                            "\nexperiment_id: '%s'\nlast_update_time: %" PRId64
+                                            "\nlifecycle_stage: active\nname: %s\n",
+                                            location, now_ms(), id, now_ms(), in_quotes);
+    return write_text(folder, "meta.yaml", meta, error) ? g_steal_pointer(&id) : NULL;
+}
+
+/* ---- the run ---- */
+
+/* The file has the id and the time of the run's first start. */
+static bool read_id(Mlflow *mlflow, const char *dir)
+{
+    g_autofree char *path = g_build_filename(dir, ID_FILE, NULL);
+    g_autofree char *text = g_file_test(path, G_FILE_TEST_EXISTS) ? io_read_file(path, MAX_META, NULL, NULL) : NULL;
+    if (!text || strspn(text, "0123456789abcdef") != ID_CHARS || text[ID_CHARS] != ' ')
+        return false;
+    memcpy(mlflow->id, text, ID_CHARS);
+    mlflow->started = g_ascii_strtoll(text + ID_CHARS, NULL, 10);
+    return mlflow->started > 0;
+}
+
+static bool make_id(Mlflow *mlflow, const char *dir, GError **error)
+{
+    g_autofree char *uuid = g_uuid_string_random();
+    g_auto(GStrv) parts = g_strsplit(uuid, "-", -1);
+    g_autofree char *id = g_strjoinv("", parts);
+    g_strlcpy(mlflow->id, id, sizeof mlflow->id);
+    mlflow->started = now_ms();
+    g_autofree char *text = g_strdup_printf("%s %" PRId64 "\n", mlflow->id, mlflow->started);
+    return write_text(dir, ID_FILE, text, error);
+}
+
+static bool write_meta(const Mlflow *mlflow, MlflowStatus status, GError **error)
+{
+    g_autofree char *artifacts = g_build_filename(mlflow->folder, "artifacts", NULL), *place = uri(artifacts),
+                    *location = quoted(place), *name = quoted(mlflow->name), *user = quoted(g_get_user_name()),
+                    *end = status == MLFLOW_RUNNING ? g_strdup("null") : g_strdup_printf("%" PRId64, now_ms()),
+                    *meta =
+                        g_strdup_printf("artifact_uri: %s\nend_time: %s\nentry_point_name: ''\nexperiment_id: '%s'\n"
+                                        "lifecycle_stage: active\nrun_id: %s\nrun_name: %s\nrun_uuid: %s\n"
+                                        "source_name: ''\nsource_type: 4\nsource_version: ''\nstart_time: %" PRId64
+                                        "\nstatus: %d\ntags: []\nuser_id: %s\n",
+                                        location, end, mlflow->experiment_id, mlflow->id, name, mlflow->id,
+                                        mlflow->started, (int)status, user);
+    return write_text(mlflow->folder, "meta.yaml", meta, error);
+}
+
+/* ---- metrics ---- */
+
+/* The step of a line "TIME VALUE STEP"; -1 if it is no such line. */
+static int64_t step_of(const char *line)
+{
+    char *end;
+    g_auto(GStrv) fields = g_strsplit(line, " ", 4);
+    if (g_strv_length(fields) < 3)
+        return -1;
+    const int64_t step = g_ascii_strtoll(fields[2], &end, 10);
+    return end > fields[2] && *end == '\0' && step >= 0 ? step : -1;
+}
+
+/* Removes the lines of later steps, and a torn last one. */
+static bool cut_metric(const char *path, int64_t last, GError **error)
+{
+    size_t bytes;
+    g_autofree char *text = io_read_file(path, MAX_LINES, &bytes, error);
+    if (!text)
+        return false;
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    g_autoptr(GString) kept = g_string_new(NULL);
+    for (char **line = lines; line[0] && line[1]; line++) {
+        const int64_t step = step_of(*line);
+        if (step >= 0 && step <= last)
+            g_string_append_printf(kept, "%s\n", *line);
+    }
+    return kept->len == bytes || io_write_file(path, kept->str, kept->len, error);
+}
+
+/* All metrics of a folder and the folders in it, which the slashes in their names make. */
+static bool cut_metrics(const char *folder, int64_t last, int depth, GError **error)
+{
+    enum { DEEPEST = 8 };
+    g_autoptr(GDir) dir = depth < DEEPEST ? g_dir_open(folder, 0, NULL) : NULL;
+    const char *name;
+    while (dir && (name = g_dir_read_name(dir))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        const bool inner = g_file_test(path, G_FILE_TEST_IS_DIR);
+        if (inner ? !cut_metrics(path, last, depth + 1, error) : !cut_metric(path, last, error))
+            return false;
+    }
+    return true;
+}
+
+bool mlflow_metric(Mlflow *mlflow, const char *name, int64_t step, double value, GError **error)
+{
+    if (mlflow == NULL)
+        return true;
+    g_autofree char *path = g_build_filename(mlflow->folder, "metrics", name, NULL), *parent = g_path_get_dirname(path);
+    char number[G_ASCII_DTOSTR_BUF_SIZE];
+    g_autofree char *line =
+        g_strdup_printf("%" PRId64 " %s %" PRId64 "\n", now_ms(), g_ascii_dtostr(number, sizeof number, value), step);
+    IoFile *file = io_make_directories(parent, error) ? io_append(path, error) : NULL;
+    if (!file)
+        return false;
+    if (io_write(file, line, strlen(line), error))
+        return io_close(file, false, error);
+    io_abort(file);
+    return false;
+}
+
+bool mlflow_param(Mlflow *mlflow, const char *name, const char *value, GError **error)
+{
+    if (mlflow == NULL)
+        return true;
+    g_autofree char *path = g_build_filename("params", name, NULL), *valid = g_utf8_make_valid(value, -1),
+                    *shown = g_strndup(valid, LONGEST), *text = g_utf8_make_valid(shown, -1);
+    return write_small(mlflow->folder, path, text, error);
+}
+
+/* ---- opening and closing ---- */
+
+static bool open_run(Mlflow *mlflow, const char *root, const char *experiment, const char *dir, int64_t step,
+                     GError **error)
+{
+    if (!(mlflow->experiment_id = find_experiment(root, experiment)) &&
+        !(mlflow->experiment_id = make_experiment(root, experiment, error)))
+        return false;
+    if (!read_id(mlflow, dir) && !make_id(mlflow, dir, error))
+        return false;
+    mlflow->folder = g_build_filename(root, mlflow->experiment_id, mlflow->id, NULL);
+    g_autofree char *metrics = g_build_filename(mlflow->folder, "metrics", NULL),
+                    *artifacts = g_build_filename(mlflow->folder, "artifacts", NULL);
+    return cut_metrics(metrics, step, 0, error) && io_make_directories(metrics, error) &&
+           io_make_directories(artifacts, error) &&
+           write_small(mlflow->folder, "tags/mlflow.runName", mlflow->name, error) &&
+           write_small(mlflow->folder, "tags/mlflow.source.name", "loam", error) &&
+           write_small(mlflow->folder, "tags/mlflow.source.type", "LOCAL", error) &&
+           write_small(mlflow->folder, "tags/mlflow.user", g_get_user_name(), error) &&
+           write_meta(mlflow, MLFLOW_RUNNING, error);
+}
+
+static void free_store(Mlflow *mlflow)
+{
+    g_free(mlflow->folder);
+    g_free(mlflow->experiment_id);
+    g_free(mlflow->name);
+    g_free(mlflow);
+}
+
+Mlflow *mlflow_open(const char *root, const char *experiment, const char *dir, int64_t step, GError **error)
+{
+    Mlflow *mlflow = g_new0(Mlflow, 1);
+    g_autofree char *base = g_path_get_basename(dir);
+    mlflow->name = g_utf8_make_valid(base, -1);
+    if (open_run(mlflow, root, experiment, dir, step, error))
+        return mlflow;
+    free_store(mlflow);
+    return NULL;
+}
+
+void mlflow_close(Mlflow *mlflow, MlflowStatus status)
+{
+    g_autoptr(GError) problem = NULL;
+    if (mlflow == NULL)
+        return;
+    if (!write_meta(mlflow, status, &problem))
+        log_warning("log.mlflow: %s", problem->message);
+    free_store(mlflow);
+}
