@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     if (bytes == 0 || git_lfs_is_pointer(data + 1, bytes - 1))
         return 0;
-    g_autofree char *metric = inner("1/" ID "/metrics/train/loss"), *experiment = inner("1");
+    g_autofree char *metric = inner("1/" ID "/metrics/train/loss");
     const int which = data[0] % 3;
     fuzz_put("1/meta.yaml", FIRST, sizeof FIRST - 1);
     fuzz_put("mlflow.txt", ID " 5\n", sizeof ID + 2);
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     open_store();
     if (which == 0)
         check_metric(metric);
-    if (which == 1) /* a run of another id was made there */
-        io_remove_tree(experiment, NULL);
+    if (which > 0) /* another run, or another experiment, was made there */
+        CHECK(io_remove_tree(fuzz_folder(), NULL) && io_make_directories(fuzz_folder(), NULL), "%s", fuzz_folder());
     return 0;
 }
