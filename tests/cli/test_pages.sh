@@ -68,9 +68,16 @@ case "$1 ${2-}" in
 "generate "*) arguments+=(--max-tokens 4) ;;
 "eval "*) [[ "$*" != *task* ]] || arguments+=(--samples 4) ;;
 esac
-if [[ "$1 ${2-}" == train\ configs/* ]]; then
-    arguments+=(model.n_enc=1 model.n_dec=1 data.input_length=32)
-fi
+case "$*" in
+*configs/gpt2.yaml*) blocks=(model.n_enc=0 model.n_dec=1 data.input_length=32) ;;
+*configs/bert-base.yaml*) blocks=(model.n_enc=1 model.n_dec=0 data.input_length=32) ;;
+*configs/t5-*) blocks=(model.n_enc=1 model.n_dec=1 data.input_length=32) ;;
+*code.yaml*) blocks=(data.input_length=256) ;;
+*) blocks=() ;;
+esac
+case "$1 ${2-}" in
+train\ * | "bench step") arguments+=("${blocks[@]}") ;;
+esac
 exec "$LOAM_REAL" "${arguments[@]}"
 SHIM
 chmod +x build/loam
@@ -87,7 +94,7 @@ make_texts() {
         echo "{\"path\": \"$i.list\", \"text\": \"(a (b c$i) (d (e f) g) (h i j))\", \"code\": \"(b $i)\"}"
     done >corpus.jsonl
     head -n 20 corpus.jsonl >mbpp.jsonl
-    head -n 200 moby-dick.txt >wikitext-2.valid.txt
+    head -n 2000 moby-dick.txt >wikitext-2.valid.txt
     printf '{"text": "a b"}\n{"body": "c"}\n' >bad.jsonl
     zstd -q -c corpus.jsonl | head -c 300 >cut.jsonl.zst
     yes 'int x;' | head -n 40 >many.txt || true
