@@ -106,3 +106,79 @@ while IFS='|' read -r family optimizer size lr schedule warmup beta2 eps decay _
 done < <(rows '| family | optimizer | size |')
 [ $n = 24 ] || fail "$n rows of docs/defaults.md were read, not 24"
 echo "ok: $n rows of docs/defaults.md"
+
+# Memory by precision, and counts of the pages' own models.
+memory() { plan "$work/empty.yaml" tokenizer.path=bytes train.threads=1 train.micro_batch='8 samples' "$@" | sed -nE 's/^memory *([^:]*):.*/\1/p'; }
+while read -r name preset vocab length; do
+    for precision in f32 bf16 'bf16 train.f32_residual=false' 'bf16 train.f32_gradients=false'; do
+        # shellcheck disable=SC2086
+        name+=" | $(memory "model.preset=$preset" "model.vocab=$vocab" "data.input_length=$length" train.precision=$precision)"
+    done
+    says train.md "| ${name//_/ } |"
+done <<'MODELS'
+T5-1.1-small,_512/114 t5-1.1-small 32128 512
+BERT-base,_512 bert-base 30522 512
+GPT-2_124M,_1024 gpt2 50257 1024
+MODELS
+# 2,000 pieces and 100 sentinels, rounded up to a multiple of 128
+says train.md "model: $(plan "$work/empty.yaml" tokenizer.path=bytes model.preset=t5-1.1-tiny model.vocab=2176 | sed -n 's/^parameters *//p') parameters"
+echo "ok: memory by precision"
+
+# The defaults of tasks, which four pages state.
+printf '{"text": "a b", "label": "x"}\n{"text": "c", "label": "y"}\n' >"$work/classes.jsonl"
+echo '{"text": "a b", "second": "d e", "answers": {"text": ["d"], "answer_start": [0]}}' >"$work/answers.jsonl"
+echo '{"text": "a b", "first": "c", "second": "d e", "label": 1}' >"$work/choices.jsonl"
+task() { # WHAT FILE "OPTION=VALUE…" OPTION…
+    local what=$1 file=$2 expected=$3
+    shift 3
+    plan "$work/empty.yaml" tokenizer.path=bytes train.threads=1 --options "task.data=$work/$file.jsonl" 'task.input={text}' "$@" >"$work/options" ||
+        fail "no plan of $what"
+    # shellcheck disable=SC2086
+    compare "$what" $expected
+}
+written=(task.target='{label}') classes=(task.label='{label}')
+text='data.objective=seq2seq data.input_length=512 data.target_length=128'
+task "text, T5" classes "$text optim.name=adafactor optim.lr=1e-3 optim.schedule=constant" model.preset=t5-1.1-tiny "${written[@]}"
+compare "text" 'train.batch=16 examples' 'train.length=5 epochs' 'train.eval_every=1 epoch' 'optim.warmup=0 steps'
+task "text, T5, adapters" classes "$text optim.name=adamw optim.lr=5e-4 optim.weight_decay=0 lora.alpha=8" model.preset=t5-1.1-tiny lora.rank=4 "${written[@]}"
+task "text, T5, AdamW" classes "optim.lr=1e-4 optim.schedule=linear optim.warmup=6%" model.preset=t5-1.1-tiny optim.name=adamw "${written[@]}"
+task "text, GPT" classes "$text optim.name=adamw optim.lr=5e-5 optim.schedule=linear optim.warmup=6%" model.preset=gpt2-tiny "${written[@]}"
+labels='data.objective=labels optim.name=adamw optim.lr=5e-5 optim.schedule=linear optim.warmup=6% optim.beta2=0.999'
+task "classes" classes "$labels data.input_length=256" model.preset=bert-tiny "${classes[@]}"
+compare "classes" 'train.batch=8 examples' 'train.length=3 epochs' 'train.eval_every=1 epoch'
+task "classes, adapters" classes "optim.lr=5e-4 optim.weight_decay=0" model.preset=bert-tiny lora.rank=4 "${classes[@]}"
+task "answers" answers "$labels data.input_length=384" model.preset=bert-tiny 'task.second={second}' task.answers=answers
+task "choices" choices "$labels data.input_length=512" model.preset=bert-tiny 'task.choices={first},{second}' "${classes[@]}"
+says finetune.md '`data.objective` is `seq2seq`, `train.length` 5 epochs and `train.batch` 16 examples (with a [head](heads.md) 3 epochs and 8 examples), `train.eval_every` 1 epoch'
+says finetune.md 'or 512 and 128 tokens. The optimizer has a rate for fine-tuning: Adafactor a constant 1e-3 (T5X), AdamW 1e-4 for T5 and 5e-5 for GPT, falling linearly after 6 % of warm-up'
+says heads.md '`data.objective` is `labels`, `train.length` 3 epochs, `train.eval_every` 1 epoch, `train.batch` 8 examples; `data.input_length` 256 tokens (384 for answers, 512 for choices), at most `model.max_positions`; AdamW with a rate of 5e-5 that falls linearly after 6 % of warm-up, and β₂ 0.999'
+says lora.md 'the optimizer is AdamW at 5e-4 without weight decay'
+says lora.md '| `lora.alpha` | `lora_alpha` | default 8'
+says defaults.md '| `data.input_length`, `data.target_length` | those of `task.name` ([task](task.md)), else 512 and 128 |'
+says defaults.md '| `train.batch` | 16 examples |'
+says defaults.md '| with `adamw` on a T5; on a GPT | 1e-4; 5e-5; `linear`, 6% |'
+says defaults.md '| `labels`; 256, answers 384, choices 512, at most `model.max_positions` |'
+says defaults.md '| 8 examples, 3 epochs, 1 epoch |'
+says defaults.md '| 5e-5, `linear`, 6%, 0.999 |'
+echo "ok: defaults of tasks"
+
+# Defaults of verbs in tables of their pages: the number after (default …) of the help.
+number_of() { # VERB OPTION
+    "$loam" "$1" --help | sed -nE "s/^ *$2=.*\(default[^0-9)]*([0-9.]+)[^)]*\).*/\1/p"
+}
+for option in --max-line --max-mean-line; do
+    says prepare.md "| \`$option N\` ($(number_of prepare $option)) |"
+done
+says prepare.md "| \`--min-letters SHARE\` ($(number_of prepare --min-letters)) |"
+says prepare.md "at least \`--exclude-share\` ($(number_of prepare --exclude-share)) of the distinct n-grams of one, n = \`--exclude-ngram\` ($(number_of prepare --exclude-ngram))"
+says prepare.md "at most $(number_of prepare --max-document) MiB (\`--max-document\`)"
+while IFS='|' read -r _ flag _ default _; do
+    option=$(sed -E 's/^ *`(--[a-z-]+).*/\1/' <<<"$flag")
+    case $option in
+    --temperature | --top-k) continue ;; # 0, which the help says in words
+    esac
+    stated=$(sed -E 's/^ *([0-9.]*).*/\1/' <<<"$default")
+    [ "$stated" = "$(number_of generate "$option")" ] ||
+        fail "docs/generate.md: $option has the default $(number_of generate "$option"), not $stated"
+done < <(sed -n '/^| flag |/,/^$/p' docs/generate.md | sed 1,2d)
+echo "ok: defaults of verbs"

@@ -97,7 +97,6 @@ make_texts() {
     head -n 2000 moby-dick.txt >wikitext-2.valid.txt
     printf '{"text": "a b"}\n{"body": "c"}\n' >bad.jsonl
     zstd -q -c corpus.jsonl | head -c 300 >cut.jsonl.zst
-    yes 'int x;' | head -n 40 >many.txt || true
 }
 
 make_tables() {
@@ -138,20 +137,9 @@ before_page() {
         cp -r stand-in-run runs/demo
         tr -d '\\\t"' <moby-dick.txt | awk 'NF { printf "{\"text\": \"%s\"}\n", $0 }' >build/demo/corpus.jsonl
         ;;
-    docs/train.md)
-        printf '%s\n' 'train: { length: 3 steps }' >going-on.yaml
-        quietly loam tokenizer train --type unigram --vocab-size 2000 --out tok.model docs src # as the page does
-        quietly loam prepare --tokenizer tok.model --out data/more moby-dick.txt
-        ;;
     docs/heads.md)
         cp -r runs/first runs/a
         cp -r runs/first runs/b
-        quietly loam prepare --tokenizer gpt2/ --out data/gpt moby-dick.txt
-        printf '%s\n' 'model: { preset: gpt2-tiny }' 'tokenizer: { path: gpt2/ }' 'data: { train: data/gpt }' >gpt.yaml
-        quietly loam train gpt.yaml run.dir=runs/gpt
-        printf '%s\n' 'model: { preset: bert-tiny }' 'tokenizer: { path: stand-in.model }' \
-            'data: { train: stand-in, input_length: 32 }' >masks.yaml
-        quietly loam train masks.yaml run.dir=runs/masks
         ;;
     docs/parallel.md)
         printf '%s\n' 'run: { dir: runs/ranks }' 'model: { preset: t5-1.1-tiny }' 'tokenizer: { path: stand-in.model }' \
