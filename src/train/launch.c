@@ -44,6 +44,45 @@ void launch_place(const Comm *ranks)
         omp_set_num_threads(MAX(cores, MAX(1, omp_get_max_threads() / comm_size(ranks))));
 }
 
+typedef struct Threads {
+    LaunchFn fn;
+    const void *context;
+    GError **errors; /* (ranks) */
+} Threads;
+
+static void run_thread(Comm *ranks, void *context)
+{
+    const Threads *threads = context;
+    launch_place(ranks);
+    threads->fn(ranks, threads->context, &threads->errors[comm_rank(ranks)]);
+}
+
+static bool run_threads(const Config *config, LaunchFn fn, const void *context, GError **error)
+{
+    const int n = (int)config->parallel.ranks;
+    g_autofree GError **errors = g_new0(GError *, n);
+    Threads threads = { fn, context, errors };
+    comm_run_threads(n, config->parallel.timeout.value, run_thread, &threads);
+    GError *first = NULL;
+    for (int r = n - 1; r >= 0; r--)
+        if (errors[r]) {
+            g_clear_error(&first);
+            first = errors[r];
+        }
+    if (first)
+        g_propagate_error(error, first);
+    return first == NULL;
+}
+
+bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError **error)
+{
+    Comm *world = NULL;
+    if (!launch_world(config, &world, error))
+        return false;
+    return comm_size(world) == 1 && config->parallel.ranks > 1 ? run_threads(config, fn, context, error)
+                                                               : fn(world, context, error);
+}
+
 void launch_speak(void)
 {
     const CommLaunch launch = comm_launch();

@@ -15,5 +15,11 @@ bool launch_world(const Config *config, Comm **world, GError **error);
  * another one. */
 void launch_place(const Comm *ranks);
 
+/* What a rank does; an error of one rank ends the command. */
+typedef bool (*LaunchFn)(Comm *ranks, const void *context, GError **error);
+/* Calls fn on every rank of launch_world, or on parallel.ranks threads of this process, each with its share of the
+ * cores, if no launcher started several processes. The error is that of the lowest rank that has one. */
+bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError **error);
+
 /* If a launcher started several processes, only rank 0 writes to standard error after this call. */
 void launch_speak(void);

@@ -65,6 +65,7 @@ case "$1 ${2-}" in
 "bench step") arguments+=(--seconds 0.05 model.vocab=600 data.input_length=32 "${few[@]}") ;;
 "bench ops") arguments+=(--seconds 0.001 data.input_length=32 "${few[@]}") ;;
 "bench generate") arguments+=(--runs 1 --input 8 --tokens 4) ;;
+"bench comm") arguments+=(--seconds 0.001 --most 0.1) ;;
 "generate "*) arguments+=(--max-tokens 4) ;;
 "eval "*) [[ "$*" != *task* ]] || arguments+=(--samples 4) ;;
 esac

@@ -5,6 +5,7 @@
 static const SubVerb sub_verbs[] = {
     { "ops", bench_ops, "time every operation of a training step" },
     { "step", bench_step, "time a whole training step of a configuration" },
+    { "comm", bench_comm, "time every collective between ranks" },
     { "generate", bench_generate, "time generation, greedy or by beam search" },
 };
 

@@ -8,6 +8,7 @@
 
 bool bench_ops(int argc, char **argv, GError **error);
 bool bench_step(int argc, char **argv, GError **error);
+bool bench_comm(int argc, char **argv, GError **error);
 bool bench_generate(int argc, char **argv, GError **error);
 
 /* A description of the device: "2 threads, amx, bf16" or "NVIDIA H200 (cuda:0, bf16)". g_free. */

@@ -143,8 +143,9 @@ static bool time_rank(Bench *b, GError **error)
 }
 
 /* One rank, from start to end. What ends it on one rank ends it on all. */
-static bool run_rank(const Config *config, Comm *ranks, GError **error)
+static bool run_rank(Comm *ranks, const void *context, GError **error)
 {
+    const Config *config = context;
     Bench b = { .config = *config };
     GError *problem = NULL;
     bool done = mesh_open(&b.mesh, ranks, comm_size(ranks) > 1 ? (int)config->parallel.tensor : 1, 1, &problem);
@@ -160,45 +161,13 @@ static bool run_rank(const Config *config, Comm *ranks, GError **error)
     return done;
 }
 
-typedef struct BenchRanks {
-    const Config *config;
-    GError **errors; /* (ranks) */
-} BenchRanks;
-
-static void run_thread(Comm *ranks, void *context)
-{
-    const BenchRanks *all = context;
-    launch_place(ranks);
-    run_rank(all->config, ranks, &all->errors[comm_rank(ranks)]);
-}
-
-static bool run_threads(const Config *config, GError **error)
-{
-    const int n = (int)config->parallel.ranks;
-    g_autofree GError **errors = g_new0(GError *, n);
-    BenchRanks all = { config, errors };
-    comm_run_threads(n, config->parallel.timeout.value, run_thread, &all);
-    GError *first = NULL;
-    for (int r = n - 1; r >= 0; r--)
-        if (errors[r]) {
-            g_clear_error(&first);
-            first = errors[r];
-        }
-    if (first)
-        g_propagate_error(error, first);
-    return first == NULL;
-}
-
 static bool measure(const Config *config, GError **error)
 {
-    Comm *world = NULL;
-    if ((trace && !trace_check(trace, error)) || !config_check_layout(config, config_ranks(config), error) ||
-        !launch_world(config, &world, error))
+    if ((trace && !trace_check(trace, error)) || !config_check_layout(config, config_ranks(config), error))
         return false;
     if (config->parallel.pipeline > 1)
         return fail_user(error, "loam bench step times steps of all blocks: leave out parallel.pipeline");
-    return comm_size(world) == 1 && config->parallel.ranks > 1 ? run_threads(config, error)
-                                                               : run_rank(config, world, error);
+    return launch_ranks(config, run_rank, config, error);
 }
 
 bool bench_step(int argc, char **argv, GError **error)

@@ -1,0 +1,375 @@
+/* comm.c: `loam bench comm`: latency and bandwidth of the collectives between ranks. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "cli/bench/bench.h"
+#include "cli/cli.h"
+#include "cli/table.h"
+#include "comm/launch.h"
+#include "device/gemm_peak.h"
+#include "train/cluster/cluster.h"
+#include "train/config/config.h"
+#include "train/launch.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define USAGE "loam bench comm [--seconds S] [--most MB] [--out FILE] [--json] [parallel.ranks=N]"
+
+static const char about[] = "Times every collective between ranks, over sizes: threads of this process "
+                            "(parallel.ranks=2), or the processes that\n"
+                            "mpirun or srun started. Beside them: the rate at which the ranks copy memory, all at "
+                            "once. --out writes a file for\n"
+                            "loam plan --machine, with the rate of matrix products and the memory of a rank.\n"
+                            "\n"
+                            "  loam bench comm parallel.ranks=2\n"
+                            "  mpirun -np 2 loam bench comm --out cluster.json\n";
+
+static double seconds = 0.2, most = 16;
+static char *out;
+static gboolean as_json;
+static const GOptionEntry entries[] = {
+    CLI_VALUE("seconds", seconds, "seconds to measure each collective at each size (default 0.2)", "S"),
+    CLI_VALUE("most", most, "the largest message, in MB (default 16); the others are smaller by factors of 16", "MB"),
+    CLI_PATH("out", out, "write the measurements as JSON, for loam plan --machine FILE", "FILE"),
+    CLI_SWITCH("json", as_json, "print the measurements as JSON"),
+    { 0 },
+};
+
+enum { STEP = 16, LEAST = 1024, WARM = 2, FEWEST = 3, MOST_RUNS = 100000 };
+#define COPY_BYTES  ((size_t)64 << 20) /* more than caches hold */
+#define PEAK_S      0.2
+#define USUAL_SHARE 0.7 /* typical speed of a training step, as a share of the rate of matrix products */
+
+typedef enum Call {
+    CALL_ALL_REDUCE,
+    CALL_REDUCE_SCATTER,
+    CALL_ALL_GATHER,
+    CALL_BROADCAST,
+    CALL_ALL_TO_ALL,
+    CALL_SEND,
+    CALL_BARRIER,
+    CALLS
+} Call;
+
+static const char *const call_names[CALLS] = { "all-reduce", "reduce-scatter", "all-gather", "broadcast",
+                                               "all-to-all", "send/receive",   "barrier" };
+
+/* Of the runs of one collective at one size: the slowest rank's seconds. */
+typedef struct Timing {
+    Call call;
+    int64_t bytes;            /* of the tensor on a rank; 0 for a barrier */
+    int64_t sent;             /* bytes that rank 0 sends in a run, or that the busiest rank does */
+    double median, low, high; /* low, high: the middle half of the runs is between them */
+} Timing;
+
+typedef struct Bench {
+    Comm *ranks;
+    Device *dev;
+    void *memory; /* of the largest message, twice */
+    size_t n;     /* f32 of the largest message */
+    GArray *timings;
+    double copy, flops; /* bytes/s and FLOP/s of a rank, while all others copy and multiply too */
+} Bench;
+
+static int rising(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* ---- one run ---- */
+
+/* Exchanges parts of x with every other rank; y takes theirs. In round k the ranks whose numbers add up to k (modulo
+ * their count) meet; the lower one sends first, so no two wait for each other. */
+static void all_to_all(Comm *ranks, Tensor x, Tensor y)
+{
+    const int size = comm_size(ranks), rank = comm_rank(ranks);
+    const int64_t part = tensor_count(x) / size;
+    for (int round = 0; round < size; round++) {
+        const int peer = (round - rank + size) % size;
+        const Tensor mine = tensor_vector((float *)x.p + peer * part, DT_F32, part),
+                     theirs = tensor_vector((float *)y.p + peer * part, DT_F32, part);
+        if (rank < peer)
+            comm_wait(ranks, comm_send(ranks, mine, peer));
+        if (rank != peer)
+            comm_wait(ranks, comm_receive(ranks, theirs, peer));
+        if (rank > peer)
+            comm_wait(ranks, comm_send(ranks, mine, peer));
+    }
+}
+
+/* Rank 0 sends x to the last rank, which a launcher puts farthest away. */
+static void send_receive(Comm *ranks, Tensor x)
+{
+    const int last = comm_size(ranks) - 1;
+    if (comm_rank(ranks) == 0)
+        comm_wait(ranks, comm_send(ranks, x, last));
+    else if (comm_rank(ranks) == last)
+        comm_wait(ranks, comm_receive(ranks, x, 0));
+}
+
+static Tensor part_of(Comm *ranks, Tensor x)
+{
+    const int64_t n = tensor_count(x), first = comm_start(n, comm_size(ranks), comm_rank(ranks));
+    return tensor_vector((float *)x.p + first, DT_F32, comm_start(n, comm_size(ranks), comm_rank(ranks) + 1) - first);
+}
+
+static void run_call(Comm *ranks, Call call, Tensor x, Tensor y)
+{
+    switch (call) {
+    case CALL_ALL_REDUCE:
+        comm_wait(ranks, comm_all_reduce(ranks, x));
+        break;
+    case CALL_REDUCE_SCATTER:
+        comm_wait(ranks, comm_reduce_scatter(ranks, part_of(ranks, y), x, NULL));
+        break;
+    case CALL_ALL_GATHER:
+        comm_wait(ranks, comm_all_gather(ranks, x, part_of(ranks, x), NULL));
+        break;
+    case CALL_BROADCAST:
+        comm_wait(ranks, comm_broadcast(ranks, x, 0));
+        break;
+    case CALL_ALL_TO_ALL:
+        all_to_all(ranks, x, y);
+        break;
+    case CALL_SEND:
+        send_receive(ranks, x);
+        break;
+    case CALL_BARRIER:
+    default:
+        comm_barrier(ranks);
+    }
+}
+
+/* ---- measurements ---- */
+
+/* What a rank knows of a run. */
+typedef struct Run {
+    double seconds, elapsed; /* of the run; since the first one that counts */
+    int64_t sent;
+} Run;
+
+/* Makes a run on all ranks, which begin together, and returns the slowest one's seconds, the busiest one's bytes and
+ * the time that rank 0 has measured. */
+static Run time_run(Comm *ranks, Call call, Tensor x, Tensor y, double since)
+{
+    g_autofree Run *all = g_new0(Run, comm_size(ranks));
+    const int64_t sent = comm_counts(ranks).sent_bytes;
+    const double start = clock_seconds();
+    run_call(ranks, call, x, y);
+    const double end = clock_seconds();
+    const Run own = { end - start, end - since, comm_counts(ranks).sent_bytes - sent };
+    comm_share(ranks, all, &own, sizeof own);
+    Run run = { .elapsed = all[0].elapsed };
+    for (int r = 0; r < comm_size(ranks); r++) {
+        run.seconds = MAX(run.seconds, all[r].seconds);
+        run.sent = MAX(run.sent, all[r].sent);
+    }
+    return run;
+}
+
+static Timing time_call(const Bench *b, Comm *ranks, Call call, int64_t bytes)
+{
+    const int64_t n = MAX(bytes / (int64_t)sizeof(float), 1);
+    const Tensor x = tensor_vector(b->memory, DT_F32, n), y = tensor_vector((float *)b->memory + b->n, DT_F32, n);
+    g_autoptr(GArray) runs = g_array_new(false, false, sizeof(double));
+    Run run = { 0 };
+    for (int i = 0; i < WARM; i++)
+        run = time_run(ranks, call, x, y, 0);
+    const double start = clock_seconds();
+    do {
+        run = time_run(ranks, call, x, y, start);
+        g_array_append_val(runs, run.seconds);
+    } while (runs->len < FEWEST || (run.elapsed < seconds && runs->len < MOST_RUNS));
+    g_array_sort(runs, rising);
+    const double *sorted = (const double *)(void *)runs->data;
+    return (Timing){ .call = call,
+                     .bytes = call == CALL_BARRIER ? 0 : bytes,
+                     .sent = call == CALL_BARRIER ? 0 : run.sent,
+                     .median = sorted[runs->len / 2],
+                     .low = sorted[runs->len / 4],
+                     .high = sorted[3 * runs->len / 4] };
+}
+
+static double rate_of(const Timing *timing)
+{
+    return timing->median > 0 ? (double)timing->sent / timing->median : 0;
+}
+
+/* Bytes/s that this rank reads and writes while all ranks copy. */
+static double copy_rate(const Bench *b)
+{
+    char *from = device_alloc(b->dev, COPY_BYTES), *to = device_alloc(b->dev, COPY_BYTES);
+    GArray *rates = g_array_new(false, false, sizeof(double));
+    memset(from, 1, COPY_BYTES);
+    memset(to, 1, COPY_BYTES);
+    comm_barrier(b->ranks);
+    for (double start = clock_seconds(), now = start; rates->len < FEWEST || now - start < seconds;) {
+        memcpy(to, from, COPY_BYTES);
+        const double end = clock_seconds(), rate = 2 * (double)COPY_BYTES / MAX(end - now, 1e-9);
+        g_array_append_val(rates, rate);
+        now = end;
+    }
+    g_array_sort(rates, rising);
+    const double median = g_array_index(rates, double, rates->len / 2);
+    g_array_free(rates, true);
+    device_free(b->dev, from);
+    device_free(b->dev, to);
+    return median;
+}
+
+/* The smallest value of all ranks. */
+static double least_of(Comm *ranks, double value)
+{
+    g_autofree double *all = g_new0(double, comm_size(ranks));
+    comm_share(ranks, all, &value, sizeof value);
+    for (int r = 0; r < comm_size(ranks); r++)
+        value = MIN(value, all[r]);
+    return value;
+}
+
+static void measure(Bench *b)
+{
+    const int64_t largest = (int64_t)b->n * (int64_t)sizeof(float);
+    for (int call = 0; call < CALL_BARRIER; call++) {
+        int64_t bytes = largest;
+        while (bytes / STEP >= LEAST)
+            bytes /= STEP;
+        for (; bytes <= largest; bytes *= STEP) {
+            const Timing timing = time_call(b, b->ranks, (Call)call, bytes);
+            g_array_append_val(b->timings, timing);
+        }
+    }
+    const Timing barrier = time_call(b, b->ranks, CALL_BARRIER, 0);
+    g_array_append_val(b->timings, barrier);
+    b->copy = least_of(b->ranks, copy_rate(b));
+    comm_barrier(b->ranks);
+    b->flops = least_of(b->ranks, device_gemm_peak(b->dev, PEAK_S));
+}
+
+/* The machine that loam plan reads. Ranks of one node measure its inside, ranks of several both. */
+static Machine machine_of(Bench *b)
+{
+    const int size = comm_size(b->ranks),
+              local = strcmp(comm_name(b->ranks), "mpi") == 0 ? comm_launch().local_size : 0;
+    const int per_node = local > 0 ? local : size;
+    const int64_t largest = (int64_t)b->n * (int64_t)sizeof(float);
+    const Timing all = time_call(b, b->ranks, CALL_ALL_REDUCE, largest);
+    Machine machine = { .per_node = per_node,
+                        .memory_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / per_node,
+                        .flops = USUAL_SHARE * b->flops,
+                        .copy_bytes = b->copy,
+                        .within = rate_of(&all),
+                        .between = rate_of(&all) };
+    if (per_node > 1 && per_node < size && size % per_node == 0) {
+        Comm *node = comm_split(b->ranks, comm_rank(b->ranks) / per_node);
+        const Timing inside = time_call(b, node, CALL_ALL_REDUCE, largest);
+        machine.within = rate_of(&inside);
+        comm_close(node);
+    }
+    return machine;
+}
+
+/* ---- output ---- */
+
+static json_t *to_json(const Bench *b, const Machine *machine)
+{
+    json_t *calls = json_array();
+    for (guint i = 0; i < b->timings->len; i++) {
+        const Timing *t = &g_array_index(b->timings, Timing, i);
+        json_array_append_new(calls,
+                              json_pack("{s:s, s:I, s:I, s:f, s:f, s:f, s:f}", "call", call_names[t->call], "bytes",
+                                        (json_int_t)t->bytes, "sent_bytes", (json_int_t)t->sent, "seconds", t->median,
+                                        "low", t->low, "high", t->high, "bytes_per_s", rate_of(t)));
+    }
+    return json_pack("{s:s, s:i, s:f, s:f, s:o, s:o}", "transport", comm_name(b->ranks), "ranks", comm_size(b->ranks),
+                     "copy_bytes_per_s", b->copy, "peak_flops_per_s", b->flops, "machine", machine_to_json(machine),
+                     "calls", calls);
+}
+
+static char *micro(double s)
+{
+    return g_strdup_printf(s < 1e-4 ? "%.2f µs" : s < 1e-2 ? "%.0f µs" : "%.0f ms", s < 1e-2 ? 1e6 * s : 1e3 * s);
+}
+
+static void print_table(const Bench *b)
+{
+    static const char *const heading[] = {
+        "collective", "bytes", "median", "middle half", "a rank sends", "of the copy"
+    };
+    Table table = table_new(G_N_ELEMENTS(heading));
+    for (size_t i = 0; i < G_N_ELEMENTS(heading); i++)
+        table_add(&table, g_strdup(heading[i]));
+    for (guint i = 0; i < b->timings->len; i++) {
+        const Timing *t = &g_array_index(b->timings, Timing, i);
+        g_autofree char *low = micro(t->low), *high = micro(t->high);
+        table_add(&table, g_strdup(call_names[t->call]));
+        table_add(&table, t->bytes ? text_bytes((uint64_t)t->bytes) : g_strdup("-"));
+        table_add(&table, micro(t->median));
+        table_add(&table, g_strdup_printf("%s to %s", low, high));
+        table_add(&table, t->sent ? g_strdup_printf("%.3g GB/s", rate_of(t) / 1e9) : g_strdup("-"));
+        table_add(&table, t->sent ? g_strdup_printf("%.1f %%", 100 * rate_of(t) / b->copy) : g_strdup("-"));
+    }
+    printf("ranks        %d (%s); each copies memory at %.1f GB/s (read and written) and multiplies matrices at %.0f "
+           "GFLOP/s, all at once\n",
+           comm_size(b->ranks), comm_name(b->ranks), b->copy / 1e9, b->flops / 1e9);
+    table_print(&table);
+}
+
+static bool write_result(const Bench *b, const Machine *machine, GError **error)
+{
+    json_t *object = to_json(b, machine);
+    g_autofree char *text = out ? json_dumps(object, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
+    bool done = out == NULL || io_write_file(out, text, strlen(text), error);
+    if (done && as_json)
+        return print_json_line(object, error);
+    json_decref(object);
+    if (done)
+        print_table(b);
+    return done;
+}
+
+static bool run_rank(Comm *ranks, const void *context, GError **error)
+{
+    const Config *config = context;
+    Bench b = { .ranks = ranks, .n = (size_t)(most * 1e6 / sizeof(float)) };
+    b.dev = device_open_cpu((int)config->train.threads, config_precision(config));
+    b.memory = device_alloc(b.dev, 2 * b.n * sizeof(float));
+    bool done = b.memory || fail_machine(error, "no memory for messages of %g MB", most);
+    if (comm_agree(ranks, done, error)) {
+        memset(b.memory, 0, 2 * b.n * sizeof(float));
+        b.timings = g_array_new(false, false, sizeof(Timing));
+        measure(&b);
+        const Machine machine = machine_of(&b);
+        done = comm_check(ranks, error) && (comm_rank(ranks) > 0 || write_result(&b, &machine, error));
+        g_array_free(b.timings, true);
+    } else
+        done = false;
+    device_free(b.dev, b.memory);
+    device_close(b.dev);
+    return done;
+}
+
+bool bench_comm(int argc, char **argv, GError **error)
+{
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    if (!(seconds >= 0 && seconds <= 3600))
+        return fail_user(error, "--seconds is %g, want seconds, up to 3600", seconds);
+    if (!(most >= 0.001 && most <= 4096))
+        return fail_user(error, "--most is %g, want MB, from 0.001 to 4096", most);
+    g_auto(Config) config = { 0 };
+    if (!config_load(&config, NULL, argv + 1, argc - 1, error) || !config_resolve_precision(&config, error))
+        return false;
+    if (config.parallel.ranks < 2 && comm_launch().size < 2)
+        return fail_user(error, "loam bench comm times messages between ranks: set parallel.ranks=2, or start it by "
+                                "mpirun or srun");
+    if (out && (!io_check_replaces(out, "{\n \"transport\"", "measurement of loam bench comm", error) ||
+                !io_check_writable(out, error)))
+        return false;
+    return launch_ranks(&config, run_rank, &config, error);
+}
