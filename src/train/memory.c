@@ -121,17 +121,23 @@ static bool count_trained(const Config *config, int64_t *n, GError **error)
     return model != NULL;
 }
 
-bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error)
+bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
+                      GError **error)
 {
     *plan = (MemoryPlan){ 0 };
     Device *null = device_open_null_of(config_precision(config));
     bool ok = plan_on(null, config, input_length, target_length, plan, error);
     device_close(null);
-    ok = ok && count_trained(config, &plan->trained, error);
     plan->batches = batch_bytes(config, input_length, target_length);
     const Mesh *mesh = config->parallel.mesh;
     plan->ranks = mesh && strcmp(comm_name(mesh->world), "thread") == 0 ? comm_size(mesh->world) : 1;
     return ok;
+}
+
+bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error)
+{
+    return memory_plan_rank(config, input_length, target_length, plan, error) &&
+           count_trained(config, &plan->trained, error);
 }
 
 size_t memory_total(const MemoryPlan *plan)

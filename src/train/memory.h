@@ -21,6 +21,9 @@ typedef struct MemoryPlan {
  * input_length and target_length: tokens per sample in the encoder and in the decoder; 0 for a stack that the model
  * does not have. */
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error);
+/* The same without MemoryPlan.trained, which takes as long again. */
+bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
+                      GError **error);
 /* Bytes of the device's memory, of batches and of the copy to save. */
 size_t memory_total(const MemoryPlan *plan);
 /* A description, "1.2 GiB: weights 293.6 MiB, gradients …", of the device's memory, with the total of host memory at

@@ -36,3 +36,41 @@ expect 1 '--watts goes with --machine' "$loam" plan "$recipe" --watts 5
 expect 1 'set parallel.ranks' "$loam" plan "$recipe" --machine h100
 expect 1 '--days is -1' "$loam" plan "$recipe" --days -1
 expect 1 'which is not a multiple of 3' "$loam" plan "$recipe" parallel.ranks=6 parallel.tensor=3
+
+# All layouts of 8 ranks that train a model of 3 blocks with 2 heads on 8 samples: tensor 1 or 2, pipeline 1 or 2, four
+# levels of ZeRO, with and without recompute, microbatches of a power of two up to a rank's samples.
+make_dataset
+layouts() {
+    "$loam" plan "$work/config.yaml" model.family=gpt model.n_enc=0 model.n_dec=3 data.objective=clm --machine cpu --layouts \
+        --gpus 8 --rows 0 "$@" >"$work/out" 2>"$work/err" || fail "layouts: $(cat "$work/err")"
+}
+layouts
+{ # tensor, pipeline, data, zero, micro, recompute
+    for groups in '1 1 8' '1 2 4' '2 1 4' '2 2 2'; do
+        read -r tensor pipeline data <<<"$groups"
+        for zero in 0 1 2 3; do
+            for ((micro = 1; micro <= 8 / data; micro *= 2)); do
+                for recompute in none block; do echo "$tensor $pipeline $data $zero $micro $recompute"; done
+            done
+        done
+    done
+} | sort >"$work/legal"
+awk 'NR > 3 { print $1, $2, $3, $4, $5, $6 }' "$work/out" | sort | diff - "$work/legal" || fail "other layouts than the legal ones"
+grep -q '^64 layouts of 8 ranks, of which 64 fit' "$work/out" || fail "$(sed -n 2p "$work/out")"
+! grep -q '\* yes' "$work/out" || fail "a configuration of one rank is marked"
+layouts parallel.ranks=8 parallel.tensor=2 parallel.zero=1 train.micro_batch='2 samples'
+[ "$(grep -c '\* yes' "$work/out")" = 1 ] && grep -q '^2  *1  *4  *1  *2  *none .*\* yes' "$work/out" || fail "what is configured: $(cat "$work/out")"
+# Steps get no shorter down the list, and what is refused by training is not in it.
+layouts model.dropout=0
+awk 'NR > 3 { step = $(NF - 2); if (step < last) exit 1; last = step }' "$work/out" || fail "not by time: $(cat "$work/out")"
+expect 1 'which is not a multiple of 4' "$loam" plan "$work/config.yaml" parallel.ranks=8 parallel.tensor=4
+expect 1 '16 data-parallel ranks for a batch of 8 samples' "$loam" plan "$work/config.yaml" parallel.ranks=16
+expect 1 '--layouts needs --machine' "$loam" plan "$work/config.yaml" --layouts
+expect 1 '--gpus goes with --layouts' "$loam" plan "$work/config.yaml" --gpus 4
+expect 1 'no layout of 16 ranks can train' "$loam" plan "$work/config.yaml" train.batch='1 samples' model.n_enc=1 model.n_dec=0 \
+    model.family=bert data.objective=mlm tokenizer.sentinels=100 --layouts --gpus 16 --machine cpu
+# What does not fit, and the nearest layout that does.
+"$loam" plan "$recipe" --machine h100 parallel.ranks=8 train.batch='8 samples' train.batch_rampup= >"$work/out" 2>"$work/err"
+grep -A 1 '^memory there  *does not fit: stage 1 needs' "$work/out" | grep -q '^  *parallel.zero=3 would fit (3[0-9.]* GiB)' ||
+    fail "nearest: $(grep -A 1 'memory there' "$work/out")"
+echo "ok: layouts"

@@ -32,7 +32,7 @@ static void messages_between_nodes_are_counted(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
         g_assert_cmpfloat_with_epsilon(
-            cluster_between(groups[i].n, groups[i].stride, groups[i].per_node, groups[i].chain), groups[i].share,
+            cost_between(groups[i].n, groups[i].stride, groups[i].per_node, groups[i].chain), groups[i].share,
             1e-12);
 }
 

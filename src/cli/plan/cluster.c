@@ -86,6 +86,23 @@ static void add_run(GString *lines, const Outline *o, const Machine *machine, co
                   machine->watts);
 }
 
+/* Which layout of as many GPUs would fit. */
+static bool add_nearest(GString *lines, const Outline *o, const Machine *machine, GError **error)
+{
+    GArray *layouts = layouts_list(o->config, machine, config_ranks(o->config), o->enc, o->dec, error);
+    if (layouts == NULL)
+        return false;
+    const Layout *nearest = layouts_nearest(layouts, o->config);
+    g_autofree char *options = nearest ? layout_options(nearest, o->config) : NULL,
+                    *needs = nearest ? text_bytes((uint64_t)nearest->cost.bytes) : NULL;
+    if (nearest)
+        plan_line(lines, "", "%s would fit (%s), in %.3g s a step", options, needs, nearest->cost.step);
+    else
+        plan_line(lines, "", "none of the %u layouts of %d GPUs fits", layouts->len, config_ranks(o->config));
+    g_array_free(layouts, true);
+    return true;
+}
+
 bool plan_cluster(GString *lines, const Outline *o, const PlanCluster *cluster, GError **error)
 {
     StepCost cost;
@@ -94,13 +111,15 @@ bool plan_cluster(GString *lines, const Outline *o, const PlanCluster *cluster, 
         return true;
     if (config_ranks(o->config) < 2)
         return fail_user(error, "--machine predicts a run of several ranks: set parallel.ranks to their number");
-    if (!cluster_step(o->config, cluster->machine, o->enc, o->dec, &cost, error))
+    if (!cost_of_step(o->config, cluster->machine, o->enc, o->dec, &cost, error))
         return false;
-    g_autofree char *machine = machine_describe(cluster->machine), *needs = text_bytes(memory_total(&cost.stage)),
+    g_autofree char *machine = machine_describe(cluster->machine), *needs = text_bytes((uint64_t)cost.bytes),
                     *has = text_bytes((uint64_t)cluster->machine->memory_bytes);
     plan_line(lines, "machine", "%s", machine);
     plan_line(lines, "memory there", "%s: stage %d needs %s of %s", cost.fits ? "fits" : "does not fit", cost.worst + 1,
               needs, has);
+    if (!cost.fits && !add_nearest(lines, o, cluster->machine, error))
+        return false;
     add_traffic(lines, &cost);
     plan_line(lines, "operations",
               "%" PRId64 " of a rank in a step of one microbatch, each at least one launch on a GPU",

@@ -14,7 +14,9 @@
 #include <stdio.h>
 
 #define USAGE                                                                                                          \
-    "loam plan CONFIG.yaml [--measure SECONDS] [--machine NAME|FILE] [--days D] [--options] [group.key=value]…"
+    "loam plan CONFIG.yaml [--measure SECONDS] [--machine NAME|FILE [--layouts --gpus N]] [--days D] [--options] "     \
+    "[group.key=value]…"
+#define MOST_GPUS 65536
 #define LONG_DAYS 60 /* a longer run is warned of */
 
 static const char about[] =
@@ -28,6 +30,8 @@ static gboolean show_options;
 static double measure_s;
 static double in_days, tflops, watts;
 static char *machine_name;
+static gboolean list_layouts;
+static int gpus, rows = 20;
 static int megatron_tp;
 static const GOptionEntry entries[] = {
     CLI_SWITCH("options", show_options, "also print every option with its resolved value, as YAML"),
@@ -39,6 +43,10 @@ static const GOptionEntry entries[] = {
               "predict the run on parallel.ranks GPUs of such nodes: h200, h100, a100, v100; cpu for processors; or a "
               "file of loam bench comm --out",
               "NAME|FILE"),
+    CLI_SWITCH("layouts", list_layouts,
+               "with --machine: list all layouts of --gpus GPUs by the time of a step instead"),
+    CLI_VALUE("gpus", gpus, "with --layouts: number of GPUs (default: parallel.ranks)", "N"),
+    CLI_VALUE("rows", rows, "with --layouts: number of layouts to print (default 20); 0 means all", "N"),
     CLI_VALUE("watts", watts, "with --machine: watts of a GPU with its share of its node (default: the preset's)", "W"),
     CLI_VALUE("days", in_days, "print the TFLOP/s that each GPU must reach to end the run in so many days", "D"),
     CLI_VALUE("tflops", tflops, "print the days that the run takes if each GPU reaches so many TFLOP/s", "X"),
@@ -293,7 +301,14 @@ static bool check_numbers(GError **error)
         if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].most))
             return fail_user(error, "--%s is %g, want %s, up to %g", numbers[i].name, numbers[i].value, numbers[i].unit,
                              numbers[i].most);
-    return true;
+    if (gpus < 0 || gpus > MOST_GPUS || rows < 0)
+        return fail_user(error, "--%s is %d, want 1 to %d", rows < 0 ? "rows" : "gpus", rows < 0 ? rows : gpus,
+                         MOST_GPUS);
+    if (list_layouts && machine_name == NULL) {
+        g_autofree char *names = machine_names();
+        return fail_user(error, "--layouts needs --machine: one of %s, or a file of loam bench comm --out", names);
+    }
+    return gpus == 0 || list_layouts || fail_user(error, "--gpus goes with --layouts: otherwise set parallel.ranks");
 }
 
 /* The machine of --machine, with the precision that it trains in; *machine stays NULL without the option. */
@@ -328,11 +343,15 @@ bool verb_plan(int argc, char **argv, GError **error)
     g_autoptr(GString) lines = g_string_new(NULL);
     Outline outline;
     Machine machine;
-    PlanCluster cluster = { .days = in_days, .tflops = tflops };
+    PlanCluster cluster = { .days = in_days, .tflops = tflops, .rows = rows };
     if (!config_load_run(&config, argv[1], argv + 2, argc - 2, error) ||
         !find_machine(&config, &machine, &cluster.machine, error) ||
         !outline_resolve(&config, &tok, &loader, unread, error) || !outline_of(&outline, &config, loader, error))
         return false;
+    if (list_layouts) {
+        cluster.gpus = gpus > 0 ? gpus : config_ranks(&config);
+        return plan_layouts(&outline, &cluster, error);
+    }
     for (guint i = 0; i < unread->len; i++)
         plan_line(lines, "not read", "%s", (char *)unread->pdata[i]);
     if (!describe(&outline, &config, loader, &cluster, lines, error))

@@ -12,11 +12,11 @@
  * published runs: V100 45 (BigScience's estimate for tr1-13B), A100 165 (Narayanan et al. 2021; BLOOM reached 149 with
  * its bubble), H100 and H200 400 (about 40 % of the peak). Watts are those of a GPU with its share of the node. */
 static const Machine presets[] = {
-    { "h200", 8, 141 * GIGA, 400 * TERA, 4000 * GIGA, 380 * GIGA, 42 * GIGA, 1050, false },
-    { "h100", 8, 80 * GIGA, 400 * TERA, 2800 * GIGA, 380 * GIGA, 42 * GIGA, 1000, false },
-    { "a100", 8, 80 * GIGA, 165 * TERA, 1700 * GIGA, 250 * GIGA, 21 * GIGA, 550, false },
-    { "v100", 4, 32 * GIGA, 45 * TERA, 780 * GIGA, 60 * GIGA, 10 * GIGA, 400, true }, /* Jean Zay's nodes */
-    { "cpu", 2, 256 * GIGA, 3 * TERA, 150 * GIGA, 10 * GIGA, 5 * GIGA, 350, false },
+    { "h200", 8, 141 * GIGA, 400 * TERA, 4000 * GIGA, 380 * GIGA, 42 * GIGA, 1050, true, false },
+    { "h100", 8, 80 * GIGA, 400 * TERA, 2800 * GIGA, 380 * GIGA, 42 * GIGA, 1000, true, false },
+    { "a100", 8, 80 * GIGA, 165 * TERA, 1700 * GIGA, 250 * GIGA, 21 * GIGA, 550, true, false },
+    { "v100", 4, 32 * GIGA, 45 * TERA, 780 * GIGA, 60 * GIGA, 10 * GIGA, 400, true, true }, /* Jean Zay's nodes */
+    { "cpu", 2, 256 * GIGA, 3 * TERA, 150 * GIGA, 10 * GIGA, 5 * GIGA, 350, false, false },
 };
 
 /* The numbers of a machine in a file, with the range that they may have. */

@@ -1,4 +1,4 @@
-/* machine.h: what is assumed of the machines of a cluster, to predict the time of a step there (cluster.h). */
+/* machine.h: what is assumed of the machines of a cluster, to predict the time of a step there (cost.h). */
 #pragma once
 
 #include "base/error.h"
@@ -15,6 +15,7 @@ typedef struct Machine {
     double within,
         between;  /* bytes/s that one sends to others of its node, and to other nodes, while all others send */
     double watts; /* of one, with its share of its node */
+    bool gpus;    /* batches and copies to save stay in the memory of the host */
     bool fp16;    /* trains in fp16, since it has no bf16 */
 } Machine;
 

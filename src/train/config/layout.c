@@ -79,15 +79,26 @@ static bool check_pipeline(const Config *config, int ranks, GError **error)
            fail_user(error, "parallel.pipeline does not go with train.precision=fp8: use bf16");
 }
 
+/* Every data-parallel rank needs a sample, at least of the largest batch. */
+static bool check_batch(const Config *config, int64_t data, GError **error)
+{
+    const int64_t samples = config_batch_samples(config);
+    return samples >= data || fail_user(error,
+                                        "%" PRId64 " data-parallel ranks for a batch of %" PRId64
+                                        " samples: some would have none; start at most %" PRId64 ", or set train.batch",
+                                        data, samples, samples);
+}
+
 bool config_check_layout(const Config *config, int ranks, GError **error)
 {
     const int64_t tensor = config->parallel.tensor, pipeline = config->parallel.pipeline;
     if (tensor * pipeline == 1)
-        return true;
+        return check_batch(config, ranks, error);
     if (ranks == 1)
         return fail_user(error,
                          "parallel.tensor × parallel.pipeline is %" PRId64 ", and the run has one rank: set "
                          "parallel.ranks to a multiple of %" PRId64 ", or start loam by mpirun or srun",
                          tensor * pipeline, tensor * pipeline);
-    return check_pipeline(config, ranks, error) && check_tensor(config, ranks / pipeline, error);
+    return check_pipeline(config, ranks, error) && check_tensor(config, ranks / pipeline, error) &&
+           check_batch(config, ranks / (tensor * pipeline), error);
 }

@@ -1,10 +1,10 @@
-#include "train/cluster/cluster.h"
+#include "train/cluster/cost.h"
 
-#include <math.h>
+#include "model/pipeline/pipeline.h"
 
 #define BACKWARD (2.0 / 3) /* share of a microbatch's computing that is its backward pass */
 
-double cluster_between(int n, int stride, int per_node, bool chain)
+double cost_between(int n, int stride, int per_node, bool chain)
 {
     if (n < 2)
         return 0;
@@ -26,10 +26,9 @@ static void set_between(const Config *config, const Machine *machine, StepCost *
 {
     const ParallelConfig *parallel = &config->parallel;
     const int tensor = (int)parallel->tensor, data = config_data_ranks(config);
-    cost->between[SENT_TENSOR] = cluster_between(tensor, 1, machine->per_node, false);
-    cost->between[SENT_GRADIENTS] = cost->between[SENT_WEIGHTS] =
-        cluster_between(data, tensor, machine->per_node, false);
-    cost->between[SENT_PIPELINE] = cluster_between((int)parallel->pipeline, tensor * data, machine->per_node, true);
+    cost->between[SENT_TENSOR] = cost_between(tensor, 1, machine->per_node, false);
+    cost->between[SENT_GRADIENTS] = cost->between[SENT_WEIGHTS] = cost_between(data, tensor, machine->per_node, false);
+    cost->between[SENT_PIPELINE] = cost_between((int)parallel->pipeline, tensor * data, machine->per_node, true);
 }
 
 static double kind_s(const Machine *machine, const StepCost *cost, const MemoryPlan *plan, SentKind kind)
@@ -58,7 +57,27 @@ static void add_stage(const Config *config, const Machine *machine, const Memory
     }
 }
 
-bool cluster_step(const Config *config, const Machine *machine, int32_t input_length, int32_t target_length,
+/* Bytes of a rank on its GPU, or in the memory of its processor. */
+static double bytes_on(const Machine *machine, const MemoryPlan *plan)
+{
+    return (double)(memory_total(plan) - (machine->gpus ? plan->batches + plan->saving : 0));
+}
+
+/* Whether an earlier stage needs at least as much as stage s. In a model of one stack these are inner stages with as many
+ * blocks: earlier ones keep more activations. */
+static bool resembles_former(const Config *config, int s)
+{
+    const Pipeline pipeline = { .size = (int)config->parallel.pipeline };
+    const Stage stage = pipeline_stage(&config->model, &pipeline, s);
+    bool found = false;
+    for (int i = 1; i < s && s < pipeline.size - 1 && !found; i++) {
+        const Stage former = pipeline_stage(&config->model, &pipeline, i);
+        found = former.end - former.first >= stage.end - stage.first;
+    }
+    return found && (config->model.n_enc == 0 || config->model.n_dec == 0);
+}
+
+bool cost_of_step(const Config *config, const Machine *machine, int32_t input_length, int32_t target_length,
                   StepCost *cost, GError **error)
 {
     const int stages = (int)config->parallel.pipeline;
@@ -67,11 +86,13 @@ bool cluster_step(const Config *config, const Machine *machine, int32_t input_le
     set_between(config, machine, cost);
     for (int s = 0; s < stages; s++) {
         MemoryPlan plan;
+        if (resembles_former(config, s))
+            continue;
         stage.parallel.stage = s;
-        if (!memory_plan(&stage, input_length, target_length, &plan, error))
+        if (!memory_plan_rank(&stage, input_length, target_length, &plan, error))
             return false;
         add_stage(config, machine, &plan, cost);
-        if (s == 0 || memory_total(&plan) > memory_total(&cost->stage)) {
+        if (s == 0 || bytes_on(machine, &plan) > bytes_on(machine, &cost->stage)) {
             cost->stage = plan;
             cost->worst = s;
         }
@@ -80,7 +101,8 @@ bool cluster_step(const Config *config, const Machine *machine, int32_t input_le
     cost->bubble_share = (double)(stages - 1) / (m + (double)(stages - 1));
     cost->bubble = (cost->computing + cost->tensor) / m * (double)(stages - 1);
     cost->step = cost->computing + cost->bubble + cost->tensor + cost->pipeline + cost->exchange + cost->update;
-    cost->fits = (double)memory_total(&cost->stage) <= machine->memory_bytes;
+    cost->bytes = bytes_on(machine, &cost->stage);
+    cost->fits = cost->bytes <= machine->memory_bytes;
     return true;
 }
 

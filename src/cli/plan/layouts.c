@@ -1,0 +1,69 @@
+/* layouts.c: `loam plan --layouts`: the layouts of a number of GPUs, by predicted time. */
+#include "base/text.h"
+#include "cli/plan/plan.h"
+#include "cli/table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char *const heading[] = { "tensor", "pipeline", "data",   "zero",    "micro", "recompute", "memory",
+                                       "fits",   "bubble",   "within", "between", "step",  "tokens/s" };
+
+/* Bytes that a rank sends within its node, or to other nodes. */
+static char *sent_text(const StepCost *cost, bool between)
+{
+    double bytes = 0;
+    for (int kind = 0; kind < SENT_KINDS; kind++)
+        bytes += (double)cost->stage.sent_kinds.bytes[kind] * (between ? cost->between[kind] : 1 - cost->between[kind]);
+    return text_bytes((uint64_t)bytes);
+}
+
+static void add_row(Table *table, const Outline *o, const Layout *layout)
+{
+    const StepCost *cost = &layout->cost;
+    const int64_t numbers[] = { layout->tensor, layout->pipeline, layout->data, layout->zero, layout->micro };
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
+        table_add(table, g_strdup_printf("%" PRId64, numbers[i]));
+    table_add(table, g_strdup(layout->recompute == RECOMPUTE_BLOCK ? "block" : "none"));
+    table_add(table, text_bytes((uint64_t)cost->bytes));
+    table_add(table, g_strdup_printf("%s%s", layout->configured ? "* " : "", cost->fits ? "yes" : "no"));
+    table_add(table, g_strdup_printf("%.1f %%", 100 * cost->bubble_share));
+    table_add(table, sent_text(cost, false));
+    table_add(table, sent_text(cost, true));
+    table_add(table, g_strdup_printf("%.3g s", cost->step));
+    table_add(table, text_count((double)(o->samples * o->config->data.input_length) / cost->step));
+}
+
+/* Those that fit and are fastest, the fastest that do not fit, and the configured one. */
+static void print_rows(const Outline *o, const GArray *layouts, int rows, guint n_fit)
+{
+    Table table = table_new(G_N_ELEMENTS(heading));
+    for (size_t i = 0; i < G_N_ELEMENTS(heading); i++)
+        table_add(&table, g_strdup(heading[i]));
+    for (guint i = 0; i < layouts->len; i++) {
+        const Layout *layout = &g_array_index(layouts, Layout, i);
+        const guint place = layout->cost.fits ? i : i - n_fit;
+        if (rows == 0 || place < (guint)(layout->cost.fits || n_fit == 0 ? rows : UNFIT_ROWS) || layout->configured)
+            add_row(&table, o, layout);
+    }
+    table_print(&table);
+}
+
+bool plan_layouts(const Outline *o, const PlanCluster *cluster, GError **error)
+{
+    GArray *layouts = layouts_list(o->config, cluster->machine, cluster->gpus, o->enc, o->dec, error);
+    if (layouts == NULL)
+        return false;
+    guint n_fit = 0;
+    while (n_fit < layouts->len && g_array_index(layouts, Layout, n_fit).cost.fits)
+        n_fit++;
+    g_autofree char *machine = machine_describe(cluster->machine);
+    printf("%s\n%u layouts of %d ranks, of which %u fit; a step of %" PRId64 " samples; * as configured\n", machine,
+           layouts->len, cluster->gpus, n_fit, o->samples);
+    const bool any = layouts->len > 0;
+    if (any)
+        print_rows(o, layouts, cluster->rows, n_fit);
+    g_array_free(layouts, true);
+    return any || fail_user(error, "no layout of %d ranks can train this model with batches of %" PRId64 " samples",
+                            cluster->gpus, o->samples);
+}

@@ -1,0 +1,137 @@
+#include "train/cluster/layouts.h"
+
+#include <inttypes.h>
+
+#define MOST_MICRO 16 /* samples of the largest microbatch that is tried */
+
+/* The configuration in a layout; it borrows. */
+static Config config_in(const Config *config, const Layout *layout)
+{
+    Config in = *config;
+    in.parallel.ranks = layout->data * layout->tensor * layout->pipeline;
+    in.parallel.tensor = layout->tensor;
+    in.parallel.pipeline = layout->pipeline;
+    in.parallel.zero = layout->zero;
+    in.parallel.mesh = NULL;
+    in.train.recompute = layout->recompute;
+    in.train.micro_batch = (Amount){ .value = (double)layout->micro, .unit = UNIT_SAMPLES };
+    return in;
+}
+
+static Layout layout_of(const Config *config, int gpus)
+{
+    const ParallelConfig *parallel = &config->parallel;
+    return (Layout){ .data = gpus / MAX(parallel->tensor * parallel->pipeline, 1),
+                     .tensor = parallel->tensor,
+                     .pipeline = parallel->pipeline,
+                     .micro = config_micro_samples(config),
+                     .zero = parallel->zero,
+                     .recompute = config->train.recompute };
+}
+
+/* What is listed. */
+typedef struct Search {
+    const Config *config;
+    const Machine *machine;
+    int32_t input_length, target_length;
+    Layout now; /* the configured one */
+    GArray *found;
+} Search;
+
+/* Number of options in which two layouts differ. */
+static int distance(const Layout *a, const Layout *b)
+{
+    return (a->tensor != b->tensor) + (a->pipeline != b->pipeline) + (a->zero != b->zero) +
+           (a->recompute != b->recompute) + (a->micro != b->micro);
+}
+
+static bool add(Search *search, Layout layout, GError **error)
+{
+    const Config in = config_in(search->config, &layout);
+    if (!cost_of_step(&in, search->machine, search->input_length, search->target_length, &layout.cost, error))
+        return false;
+    layout.configured = distance(&layout, &search->now) == 0;
+    g_array_append_val(search->found, layout);
+    return true;
+}
+
+/* Adds the layouts of these groups of ranks: every ZeRO level, microbatch and recomputation. */
+static bool add_groups(Search *search, Layout groups, GError **error)
+{
+    const Config in = config_in(search->config, &groups);
+    const int64_t most = MIN(config_rank_samples(&in), MAX(MOST_MICRO, search->now.micro));
+    for (groups.zero = ZERO_NONE; groups.zero <= (groups.data > 1 ? ZERO_WEIGHTS : ZERO_NONE); groups.zero++)
+        for (groups.recompute = RECOMPUTE_NONE; groups.recompute <= RECOMPUTE_BLOCK; groups.recompute++) {
+            bool listed = false;
+            for (groups.micro = 1; groups.micro <= most; groups.micro *= 2) {
+                listed = listed || groups.micro == search->now.micro;
+                if (!add(search, groups, error))
+                    return false;
+            }
+            groups.micro = search->now.micro;
+            if (!listed && groups.micro <= most && !add(search, groups, error))
+                return false;
+        }
+    return true;
+}
+
+static gint faster(gconstpointer a, gconstpointer b)
+{
+    const Layout *x = a, *y = b;
+    if (x->cost.fits != y->cost.fits)
+        return x->cost.fits ? -1 : 1;
+    return (x->cost.step > y->cost.step) - (x->cost.step < y->cost.step);
+}
+
+GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int32_t input_length,
+                     int32_t target_length, GError **error)
+{
+    Search search = {
+        config, machine, input_length, target_length, layout_of(config, gpus), g_array_new(false, false, sizeof(Layout))
+    };
+    for (int64_t tensor = 1; tensor <= gpus; tensor++)
+        for (int64_t pipeline = 1; pipeline * tensor <= gpus; pipeline++) {
+            Layout groups = { .data = gpus / (tensor * pipeline), .tensor = tensor, .pipeline = pipeline, .micro = 1 };
+            if (groups.data * tensor * pipeline != gpus)
+                continue;
+            const Config in = config_in(config, &groups);
+            if (config_check_layout(&in, gpus, NULL) && !add_groups(&search, groups, error)) {
+                g_array_free(search.found, true);
+                return NULL;
+            }
+        }
+    g_array_sort(search.found, faster);
+    return search.found;
+}
+
+const Layout *layouts_nearest(const GArray *layouts, const Config *config)
+{
+    const Layout *nearest = NULL, now = layout_of(config, config_ranks(config));
+    for (guint i = 0; i < layouts->len; i++) { /* those that fit come first, the fastest first */
+        const Layout *layout = &g_array_index(layouts, Layout, i);
+        if (layout->cost.fits && (!nearest || distance(layout, &now) < distance(nearest, &now)))
+            nearest = layout;
+    }
+    return nearest;
+}
+
+char *layout_options(const Layout *layout, const Config *config)
+{
+    const Layout now = layout_of(config, config_ranks(config));
+    GString *text = g_string_new(NULL);
+    const struct {
+        const char *name;
+        int64_t value, former;
+    } options[] = { { "parallel.tensor", layout->tensor, now.tensor },
+                    { "parallel.pipeline", layout->pipeline, now.pipeline },
+                    { "parallel.zero", layout->zero, now.zero } };
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+        if (options[i].value != options[i].former)
+            g_string_append_printf(text, "%s=%" PRId64 " ", options[i].name, options[i].value);
+    if (layout->recompute != now.recompute)
+        g_string_append_printf(text, "train.recompute=%s ", layout->recompute == RECOMPUTE_BLOCK ? "block" : "none");
+    if (layout->micro != now.micro)
+        g_string_append_printf(text, "train.micro_batch='%" PRId64 " samples' ", layout->micro);
+    g_string_truncate(text, text->len > 0 ? text->len - 1 : 0);
+    return g_string_free(text, false);
+}

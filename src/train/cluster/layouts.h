@@ -1,0 +1,22 @@
+/* layouts.h: all layouts in which a number of GPUs can train a model, by their predicted step times. */
+#pragma once
+
+#include "train/cluster/cost.h"
+
+typedef struct Layout {
+    int64_t data, tensor, pipeline; /* ranks; their product is the number of GPUs */
+    int64_t micro;                  /* samples of a microbatch, a power of 2 or the configured number */
+    int zero, recompute;            /* ZeroLevel, RECOMPUTE_* */
+    bool configured;                /* the layout that the configuration has */
+    StepCost cost;
+} Layout;
+
+/* The layouts of `gpus` ranks that the trainer accepts (config_check_layout): an array of Layout, those that fit first,
+ * the fastest first. input_length, target_length: as for memory_plan. NULL with an error if memory_plan fails. */
+GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int32_t input_length,
+                     int32_t target_length, GError **error);
+/* Of the layouts that fit, the one that changes the fewest options of the configuration, the fastest of these; NULL if
+ * none fits. */
+const Layout *layouts_nearest(const GArray *layouts, const Config *config);
+/* "parallel.tensor=2 …": the options of the layout that the configuration has otherwise. g_free. */
+char *layout_options(const Layout *layout, const Config *config);
