@@ -31,9 +31,8 @@ static const struct {
 static void messages_between_nodes_are_counted(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(groups); i++)
-        g_assert_cmpfloat_with_epsilon(
-            cost_between(groups[i].n, groups[i].stride, groups[i].per_node, groups[i].chain), groups[i].share,
-            1e-12);
+        g_assert_cmpfloat_with_epsilon(cost_between(groups[i].n, groups[i].stride, groups[i].per_node, groups[i].chain),
+                                       groups[i].share, 1e-12);
 }
 
 static void machines_are_found_by_name_or_in_files(void)

@@ -63,8 +63,8 @@ static double bytes_on(const Machine *machine, const MemoryPlan *plan)
     return (double)(memory_total(plan) - (machine->gpus ? plan->batches + plan->saving : 0));
 }
 
-/* Whether an earlier stage needs at least as much as stage s. In a model of one stack these are inner stages with as many
- * blocks: earlier ones keep more activations. */
+/* Whether an earlier stage needs at least as much as stage s. In a model of one stack these are inner stages with as
+ * many blocks: earlier ones keep more activations. */
 static bool resembles_former(const Config *config, int s)
 {
     const Pipeline pipeline = { .size = (int)config->parallel.pipeline };
