@@ -31,6 +31,26 @@ run run.dir="$work/killed" parallel.ranks=2 2>"$work/err" || fail "after a kill:
 grep -q 'rank [0-2] on ' "$work/err" || fail "no last words: $(head -n 5 "$work/err")"
 grep -q '"step":8,' "$work/killed/metrics.jsonl" || fail 'it did not go on'
 
+# A process that gets the processor only for a fifth of the time: it is named as the one that the others wait for.
+"${mpi[@]}" 3 "$loam" train "$config" run.dir="$work/slow" train.length='100k steps' optim.schedule=constant train.eval_every=0 \
+    train.save_every=0 train.log_every='5 steps' train.precision=f32 parallel.timeout=60s model.width=256 model.ffn=1024 \
+    >"$work/out" 2>"$work/log" &
+pid=$!
+until_true grep -q '"step":5,' "$work/slow/metrics.jsonl" 2>/dev/null
+until_true test -s "$work/slow/ranks/0001.json"
+slow=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$work/slow/ranks/0001.json")
+until grep -q 'rank 1 on .* computes [0-9.]* times as long' "$work/slow/metrics.jsonl"; do
+    kill -STOP "$slow"
+    sleep 0.2
+    kill -CONT "$slow"
+    sleep 0.05
+    kill -0 "$pid" || fail "the run ended: $(tail -n 2 "$work/log")"
+done
+kill -USR1 "$pid"
+wait "$pid" || true
+grep -q '"slowest_rank":1.0,"slowest_factor":' "$work/slow/metrics.jsonl" || fail 'no straggler in the metrics'
+echo 'ok: a straggler'
+
 # A process stands still: the others wait for parallel.timeout, name it, and end.
 status=0
 LOAM_FAULT=step:5:STOP@1 "${three[@]}" run.dir="$work/still" >"$work/out" 2>"$work/err" || status=$?

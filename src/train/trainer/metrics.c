@@ -282,11 +282,17 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
     const Scalar loss_scale = { "loss_scale", "train", record->loss_scale };
     const Scalar exchange[] = { { "comm_wait", "perf", record->comm_wait },
                                 { "sent_bytes", "perf", record->sent_bytes } };
+    const Straggler *straggler = record->straggler;
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), state->attempts);
     if (record->loss_scale > 0)
         add_scalars(metrics, line, &loss_scale, 1, state->attempts);
     if (record->sent_bytes > 0)
         add_scalars(metrics, line, exchange, G_N_ELEMENTS(exchange), state->attempts);
+    if (straggler) {
+        const Scalar slowest[] = { { "slowest_rank", "perf", straggler->rank },
+                                   { "slowest_factor", "perf", straggler->factor } };
+        add_scalars(metrics, line, slowest, G_N_ELEMENTS(slowest), state->attempts);
+    }
     add_heads(metrics, line, "train", window, state->attempts);
     add_norms(metrics, line, record);
     add_megatron(metrics, record, NULL);

@@ -5,6 +5,7 @@
 #include "device/gemm_peak.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/trainer/norms.h"
+#include "train/trainer/straggler.h"
 
 /* Where a run is: its steps and the samples that it has read. */
 typedef struct RunPoint {
@@ -29,9 +30,10 @@ typedef struct TrainRecord {
     int64_t batch;       /* samples of the last step */
     int ranks;           /* ranks that train together; 0 counts as 1 */
     double data_s, passes_s,
-        update_s;       /* seconds per step of its parts: waiting for batches, forward and backward, update
-                         */
-    const Norms *norms; /* NULL without log.norms */
+        update_s;               /* seconds per step of its parts: waiting for batches, forward and backward, update
+                                 */
+    const Norms *norms;         /* NULL without log.norms */
+    const Straggler *straggler; /* NULL with one rank */
 } TrainRecord;
 
 /* The losses of one held-out set. */

@@ -20,6 +20,7 @@
 #include "train/trainer/metrics.h"
 #include "train/trainer/pulse.h"
 #include "train/trainer/stop_rules.h"
+#include "train/trainer/straggler.h"
 
 /* Flags: periodic actions that are due, and requests to stop, after a step. All ranks see the same flags: those of rank
  * 0's clock, and of a signal to any rank. */
@@ -94,7 +95,8 @@ typedef struct Trainer {
                                        the last log line */
     double window_comm_wait;        /* seconds that steps waited for other ranks, since the last log line */
     int64_t window_sent;            /* bytes that steps sent to other ranks, since the last log line */
-    double window_waited;           /* seconds that steps waited for batches since the last log line */
+    Straggler straggler;
+    double window_waited;                /* seconds that steps waited for batches since the last log line */
     double window_passes, window_update; /* seconds of forward and backward, and of updates, since the last log line */
     int64_t window_tokens,
         window_rows;        /* since the last log line: tokens without padding, and capacity of the batches in tokens */

@@ -18,6 +18,20 @@
 #define MAX_STUCK       50 /* consecutive skipped steps at the smallest loss scale before the run ends with an error */
 #define MANY_SKIPPED    3  /* consecutive steps without an update at the end of a run that are worth a warning */
 
+/* Warns of a rank that has been slower than the others for some log lines. */
+static void warn_of_straggler(const Trainer *t)
+{
+    const Straggler *slow = &t->straggler;
+    Heartbeat beat;
+    if (comm_rank(t->ranks) > 0 || !slow->new)
+        return;
+    const bool known = heartbeat_read(t->config.run.dir, slow->rank, &beat);
+    g_autofree char *what = g_strdup_printf("rank %d%s%s computes %.1f times as long as the others, which wait for it",
+                                            slow->rank, known ? " on " : "", known ? beat.host : "", slow->factor);
+    log_warning("step %" PRId64 " %s", t->state.attempts, what);
+    metrics_event(t->metrics, t->state.attempts, what);
+}
+
 /* Logs the means since the last log line. Without an update since, the loss is unknown. */
 static void log_window(Trainer *t, const StepStats *stats)
 {
@@ -44,12 +58,18 @@ static void log_window(Trainer *t, const StepStats *stats)
     record.data_s = t->window_waited / (double)steps;
     record.passes_s = t->window_passes / (double)steps;
     record.update_s = t->window_update / (double)steps;
+    if (comm_size(t->ranks) > 1) {
+        straggler_look(&t->straggler, &t->mesh, elapsed, t->window_passes + t->window_update - t->window_comm_wait,
+                       t->own_samples * steps);
+        record.straggler = &t->straggler;
+    }
     if (t->config.log.norms != NORMS_NONE) {
         norms = norms_measure(t->model, t->ranks, stats->loss_scale);
         record.norms = &norms;
     }
     record.flops_per_s = record.fill * t->sample_flops * (double)t->window_samples / elapsed;
     metrics_train(t->metrics, &record);
+    warn_of_straggler(t);
     norms_clear(&norms);
 }
 
