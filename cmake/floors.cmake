@@ -27,7 +27,7 @@ endforeach()
 # The style and the script of reports, as strings. loam_embed(TARGET FILE NAME): `const char NAME[]` holds FILE.
 function(loam_embed target file name)
   file(READ ${file} bytes HEX)
-  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "'\\\\x\\1'," bytes "${bytes}")
   set(embedded ${CMAKE_BINARY_DIR}/embedded/${name}.c)
   file(CONFIGURE OUTPUT ${embedded} CONTENT "extern const char ${name}[];\nconst char ${name}[] = { ${bytes} 0 };\n")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})

@@ -11,7 +11,7 @@
 const char plot_style[] =
     ":root{--p0:#0072b2;--p1:#d55e00;--p2:#009e73;--p3:#b8538f;--p4:#c98500;--p5:#2f9fd8;--p6:#5b5f66;"
     "--grid:#e3e6ea;--axis:#8a9099;--ink:#4a4f57;--spike:#c4161c;--stop:#8a5a00;--start:#00795a;--back:#7a3fa0}\n"
-    "@media (prefers-color-scheme:dark){:root{--p0:#4aa8e0;--p1:#ff8a3d;--p2:#2fd0a0;--p3:#e58bc0;--p4:#f2b53c;"
+    "@media screen and (prefers-color-scheme:dark){:root{--p0:#4aa8e0;--p1:#ff8a3d;--p2:#2fd0a0;--p3:#e58bc0;--p4:#f2b53c;"
     "--p5:#8fd0f5;--p6:#b9bec6;--grid:#2b3037;--axis:#6d747e;--ink:#aab1bb;--spike:#ff6b6b;--stop:#d9a441;"
     "--start:#39c79a;--back:#c094e4}}\n"
     ".grid{stroke:var(--grid);fill:none}.axis{stroke:var(--axis);fill:none}\n"
@@ -20,7 +20,7 @@ const char plot_style[] =
     ".band{stroke:none;fill-opacity:.22}.dot{stroke:none}.dash{stroke-dasharray:7 3}\n"
     ".level{stroke:var(--axis);fill:none;stroke-dasharray:6 4}\n"
     ".mark{fill:none;stroke-width:1.2}.save{stroke:var(--axis);stroke-width:1}\n"
-    ".spike,.skipped{stroke:var(--spike)}.skipped{stroke-opacity:.45}.stop{stroke:var(--stop);stroke-dasharray:4 3}\n"
+    ".spike,.skipped{stroke:var(--spike);stroke-opacity:.75}.skipped{stroke-opacity:.4}.stop{stroke:var(--stop);stroke-dasharray:4 3}\n"
     ".start{stroke:var(--start);stroke-dasharray:4 3}.back{stroke:var(--back);stroke-dasharray:4 3}\n";
 
 /* ---- axes ---- */
@@ -118,7 +118,7 @@ char *plot_label(const PlotAxis *axis, int tick)
     const double step = axis->log || axis->n < 2 ? size : axis->ticks[1] - axis->ticks[0];
     if (value == 0)
         return g_strdup("0");
-    if (size >= 1e15 || size < 9e-4) {
+    if (size >= 1e15 || size < 9e-4 || (step < 9e-4 && size < 0.1)) {
         char text[32];
         const int exponent = (int)floor(log10(size) + 1e-9);
         g_snprintf(text, sizeof text, "%.3g", value / pow(10, exponent));

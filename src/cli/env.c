@@ -1,5 +1,6 @@
 /* env.c: `loam env`: the machine, the libraries and the build, for bug reports. */
 #include "base/cores.h"
+#include "base/machine.h"
 #include "cli/cli.h"
 #include "comm/launch.h"
 #include "comm/mpi/mpi.h"
@@ -10,7 +11,6 @@
 #include <dnnl_version.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -23,27 +23,6 @@ static const GOptionEntry entries[] = {
     CLI_SWITCH("json", as_json, "one JSON object"),
     { 0 },
 };
-
-/* The value of the first line of /proc/cpuinfo with this name; NULL means that there is none. */
-static char *cpuinfo(const char *info, const char *name)
-{
-    const char *line = strstr(info, name);
-    const char *value = line ? strstr(line, ": ") : NULL;
-    return value ? g_strndup(value + 2, strcspn(value + 2, "\n")) : NULL;
-}
-
-/* On x86-64 Linux knows a processor's name, on aarch64 the numbers of its maker and its model alone. */
-static char *processor(void)
-{
-    g_autofree char *info = NULL;
-    if (!g_file_get_contents("/proc/cpuinfo", &info, NULL, NULL))
-        return g_strdup("unknown");
-    g_autofree char *model = cpuinfo(info, "model name");
-    g_autofree char *maker = cpuinfo(info, "CPU implementer"), *part = cpuinfo(info, "CPU part");
-    if (model)
-        return g_steal_pointer(&model);
-    return maker && part ? g_strdup_printf("implementer %s, part %s", maker, part) : g_strdup("unknown");
-}
 
 static void add_text(json_t *object, const char *name, char *text)
 {
@@ -89,7 +68,7 @@ static json_t *describe(void)
 {
     struct utsname system;
     uname(&system);
-    g_autofree char *cpu = processor();
+    g_autofree char *cpu = machine_processor();
     g_autofree char *os = g_strdup_printf("%s %s %s", system.sysname, system.release, system.machine);
     g_autofree char *onednn = g_strdup_printf("%d.%d.%d", DNNL_VERSION_MAJOR, DNNL_VERSION_MINOR, DNNL_VERSION_PATCH);
     g_autofree char *glib = g_strdup_printf("%u.%u.%u", glib_major_version, glib_minor_version, glib_micro_version);

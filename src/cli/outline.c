@@ -12,7 +12,6 @@
 #define PEAK_SECONDS 0.2
 #define SUSTAINED_S  1 /* measured again, of runs that take longer than SHORT_RUN_S */
 #define SHORT_RUN_S  60
-#define USUAL_SHARE  0.7 /* typical speed of a training step, as a share of the peak of matrix products */
 
 static void add_unread(GPtrArray *unread, const GError *reason)
 {
@@ -87,7 +86,7 @@ double outline_seconds(const Outline *o, int64_t steps)
 static void estimate_step(Outline *o, Device *dev, double seconds)
 {
     o->peak = device_gemm_peak(dev, seconds);
-    o->step_s = o->peak > 0 ? o->step_flops / (USUAL_SHARE * o->peak) : 0;
+    o->step_s = o->peak > 0 ? o->step_flops / (STEP_USUAL_SHARE * o->peak) : 0;
 }
 
 bool outline_time(Outline *o, Config *config, double measure_s, GError **error)

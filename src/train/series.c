@@ -56,3 +56,14 @@ void series_add(Series *series, int64_t step, double tokens, double wall_s, doub
         merge_points(series);
     }
 }
+
+double series_mean(const Series *series)
+{
+    double sum = 0;
+    int64_t n = 0;
+    for (guint i = 0; i < series->points->len; i++) {
+        sum += g_array_index(series->points, SeriesPoint, i).sum;
+        n += g_array_index(series->points, SeriesPoint, i).n;
+    }
+    return n ? sum / (double)n : (double)NAN;
+}

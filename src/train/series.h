@@ -24,3 +24,4 @@ void series_clear(Series *series);
 /* Adds a value. Ignored: values that are not finite, and steps that are negative or not above that of the value before.
  */
 void series_add(Series *series, int64_t step, double tokens, double wall_s, double value);
+double series_mean(const Series *series); /* of all values; NAN means that there is none */

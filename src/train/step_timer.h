@@ -7,6 +7,8 @@
 #include "model/model.h"
 #include "train/config/config.h"
 
+#define STEP_USUAL_SHARE 0.7 /* usual speed of a training step, as a share of the peak of matrix products */
+
 typedef struct StepTimer {
     const Config *config; /* with model.vocab and train.precision resolved */
     const Objective *objective;

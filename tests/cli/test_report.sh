@@ -1,6 +1,7 @@
 # loam report: a page of one run and of several, which needs nothing else; of runs that have not begun, that are damaged and that
 # try to break out of the page; a million steps in a small page.
 . tests/cli/lib.sh "$1"
+loam=$(realpath "$loam")
 
 # Every tag of the page is closed in its order, and nothing is loaded from elsewhere.
 check_page() {
@@ -34,6 +35,9 @@ check_page() {
 charts() { grep -c '<figure class="chart">' "$1"; }
 
 make_dataset
+"$loam" train "$work/config.yaml" run.dir="$work/a" train.length='20 steps' train.report=true 2>/dev/null
+check_page "$work/a/report.html" # the run has written it, after its end
+grep -qF '<span class="state ended">ended</span>' "$work/a/report.html" || fail "the state in the page of train.report"
 "$loam" train "$work/config.yaml" run.dir="$work/a" 2>/dev/null
 "$loam" train "$work/config.yaml" run.dir="$work/b" optim.lr=1e-3 'train.batch=16 samples' 2>/dev/null
 expect 0 "$work/one.html" "$loam" report "$work/a/" --out "$work/one.html"
@@ -43,6 +47,12 @@ for text in '<h3>Loss</h3>' '<h3>Learning rate</h3>' '<h3>Gradient norm</h3>' '<
 done
 last=$(sed -n 's/.*"kind":"train","step":40,.*"loss":\([0-9.]*\),.*/\1/p' "$work/a/metrics.jsonl")
 grep -qF "training <b>$(awk -v loss="$last" 'BEGIN { printf "%.5g", loss }')</b>" "$work/one.html" || fail "the last loss, $last"
+for text in '<th>optim.lr</th><td>0.001</td><td>0.003</td>' '<th>model.width</th><td>512</td><td>32</td>' \
+    '<th>Steps</th><td>40</td><td>40</td>' "<td>goes on from step 20 on $(hostname)</td>" '<td>train.length changed from 20 steps' \
+    "<th>Host</th><td>$(hostname)</td>" '<th>Ranks</th><td>1</td>' 'class="mark start" d="M'; do
+    grep -qF -- "$text" "$work/one.html" || fail "no $text"
+done
+! grep -qF '<th>optim.weight_decay</th>' "$work/one.html" || fail "an option that is its default"
 "$loam" report "$work/a" "$work/b" --by hours --out "$work/two.html" 2>/dev/null
 check_page "$work/two.html"
 grep -qF "$work/b training" "$work/two.html" || fail "the names of two runs"
@@ -77,6 +87,27 @@ check_page "$work/torn.html"
 grep -qF '3 damaged lines' "$work/torn.html" || fail "damaged lines: $(grep damaged "$work/torn.html")"
 ! grep -F -e 'alert(1)<' -e '<img' -e '<b>&' "$work/torn.html" || fail "markup of the run is markup of the page"
 grep -qF 'class="mark spike"' "$work/torn.html" || fail "the spike is not marked"
+
+# Answers of a task. A page that cannot be written is said once, and the run goes on.
+cd "$work"
+make_marks
+cat >marks.yaml <<'YAML'
+model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16 }
+tokenizer: { path: tok.model }
+task: { data: marks.tsv, valid: 10%, input: '{text} <&>', target: '{mark}', scores: accuracy }
+train: { length: 6 steps, batch: 8 samples, micro_batch: 8 samples, eval_every: 2, save_every: 2, eval_samples: 4, threads: 1 }
+log: { samples: 2 }
+YAML
+"$loam" train marks.yaml run.dir=marks 2>/dev/null
+mkdir marks/report.html
+"$loam" train marks.yaml run.dir=marks train.length='10 steps' train.report=true 2>log || fail "$(cat log)"
+[ "$(grep -c 'the report is not written' log)" = 1 ] || fail "a page that cannot be written: $(cat log)"
+"$loam" report marks --out marks.html 2>/dev/null
+check_page marks.html
+[ "$(grep -cF '<dt class="first">input</dt>' marks.html)" = 2 ] || fail "two answers"
+grep -qF ' &lt;&amp;&gt;' marks.html || fail "the input of an answer"
+grep -qF '<h3>accuracy</h3>' marks.html || fail "the curve of the score"
+cd - >/dev/null
 
 # A million steps: a page of bounded size that keeps the spike, the dip, and all kinds of events.
 cp "$work/a/config.yaml" "$work/long/"

@@ -53,6 +53,7 @@ typedef struct TrainConfig {
     int64_t threads;     /* compute threads; 0 means one per core */
     char *device;        /* name of the device, see compute_device_check */
     bool save_async;     /* write checkpoints while training goes on */
+    bool report;         /* write report.html while training goes on */
     bool fairseq_log;    /* also write train_inner.jsonl, the log in fairseq's format */
 } TrainConfig;
 
@@ -117,6 +118,16 @@ const OptionTable *config_options(void);
 /* Names of the options whose default depends on the model's family and size or on the optimizer (docs/defaults.md);
  * ends with NULL. */
 extern const char *const recipe_options[];
+
+/* An option of a run that is not its default, and both as text. */
+typedef struct OptionDifference {
+    const char *name;
+    char *value, *by_default;
+} OptionDifference;
+/* The options of a run's config.yaml that differ from what they would be by default, run.dir excepted: OptionDifference
+ * *, owned by the array, in the order of the table. Defaults that depend on the model or the optimizer are those for
+ * the run's own. No other file is read. */
+GPtrArray *config_differences(const char *path, GError **error);
 
 /* ---- loading ---- */
 

@@ -148,6 +148,9 @@ static const OptionRow train_options[] = {
       NULL },
     { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
       NULL },
+    { "train.report", OPT_BOOL, ROW(report), "false", 0, 0, OPT_FREE,
+      "write report.html, the page of `loam report`, into the run directory after evaluations and saves and at the end",
+      NULL },
     { "train.fairseq_log", OPT_BOOL, ROW(fairseq_log), "false", 0, 0, OPT_FREE,
       "also write log lines in the format of fairseq's log_format json, to train_inner.jsonl in the run directory",
       NULL },
@@ -225,7 +228,8 @@ static const OptionRow log_options[] = {
       "to the host once",
       norms_names },
     { "log.samples", OPT_I64, ROW(samples), "0", 0, 1000, OPT_FREE,
-      "number of a task's held-out examples whose answers TensorBoard shows as text after each evaluation; 0 means "
+      "number of a task's held-out examples whose answers TensorBoard and `loam report` show after each evaluation; 0 "
+      "means "
       "none",
       NULL },
     { "log.mlflow", OPT_STRING, ROW(mlflow), "", 0, 0, OPT_FREE,

@@ -71,6 +71,11 @@ void html_table_end(HtmlTable *table, GString *page, const char *class)
     g_clear_pointer(&table->cells, g_ptr_array_unref);
 }
 
+void html_table_drop(HtmlTable *table)
+{
+    g_clear_pointer(&table->cells, g_ptr_array_unref);
+}
+
 void html_tiles_end(HtmlTable *table, GString *page)
 {
     g_string_append(page, "<dl class=\"tiles\">\n");

@@ -48,7 +48,12 @@
         chart.label.textContent = `${data.name} ${grouped(x)}`;
         chart.cross.style.display = chart.label.style.display = "";
         chart.lines.forEach((line, i) => {
-            const k = nearest(line.x, x), dot = chart.dots[i];
+            const k = nearest(line.x, x), dot = chart.dots[i], end = line.x[line.x.length - 1];
+            if (x > end + (high - low) / 100) { /* the run has not come so far */
+                dot.style.display = "none";
+                chart.values[i].textContent = "–";
+                return;
+            }
             dot.setAttribute("cx", placeX(line.x[k]));
             dot.setAttribute("cy", placeY(chart.y, line.y[k]));
             dot.style.display = "";

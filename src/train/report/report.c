@@ -7,7 +7,8 @@
 #include "train/report/page.h"
 #include "train/report/sections.h"
 
-#define BEGIN "<!DOCTYPE html>\n<!-- report of loam -->\n"
+#define TITLE_RUNS 4 /* more are not named in the title */
+#define BEGIN      "<!DOCTYPE html>\n<!-- report of loam -->\n"
 
 static void add_head(GString *page, const char *title)
 {
@@ -35,7 +36,10 @@ static void add_title(GString *page, const ReportRun *runs, int n, const char *t
 static void fill_page(GString *page, const ReportRun *runs, int n, ReportAxis axis)
 {
     g_autoptr(GString) data = g_string_new(NULL);
-    g_autofree char *title = n == 1 ? g_strdup(runs[0].name) : g_strdup_printf("%d runs", n);
+    g_autoptr(GString) names = g_string_new(runs[0].name);
+    for (int i = 1; i < n && n <= TITLE_RUNS; i++)
+        g_string_append_printf(names, ", %s", runs[i].name);
+    g_autofree char *title = n <= TITLE_RUNS ? g_strdup(names->str) : g_strdup_printf("%d runs", n);
     add_head(page, title);
     add_title(page, runs, n, title);
     section_summary(page, runs, n);
@@ -43,7 +47,11 @@ static void fill_page(GString *page, const ReportRun *runs, int n, ReportAxis ax
     charts_write(page, data, runs, n, axis == REPORT_AUTO ? charts_axis(runs, n) : axis);
     g_string_append(page, "</div></section>\n");
     section_scores(page, runs, n);
+    section_samples(page, runs, n);
     section_events(page, runs, n);
+    section_plan(page, runs, n);
+    section_options(page, runs, n);
+    section_machine(page, runs, n);
     g_string_append_printf(page,
                            "</main>\n<script type=\"application/json\" id=\"data\">%s</script>\n"
                            "<script>//<![CDATA[\n%s//]]></script>\n</body></html>\n",

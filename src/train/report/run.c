@@ -25,10 +25,11 @@ static const char *const trace_keys[] = {
     [TRACE_NORM] = "grad_norm",    [TRACE_SPEED] = "tokens_per_s",
     [TRACE_SCALE] = "loss_scale",  [TRACE_MEMORY] = "memory",
     [TRACE_ACCURACY] = "accuracy", [TRACE_MFU] = "mfu",
+    [TRACE_FLOPS] = "flops_per_s", [TRACE_PEAK] = "peak_flops_per_s",
+    [TRACE_FILL] = "fill",
 };
 
-/* Control characters become spaces, and a text that is too long is cut. g_free. */
-static char *clean(const char *text, glong most)
+char *report_clean(const char *text, glong most)
 {
     GString *line = g_string_new(NULL);
     glong n = 0;
@@ -71,7 +72,7 @@ static void free_metric(void *memory)
 /* NULL if the run has too many of them. */
 static ReportMetric *find_metric(ReportRun *run, const char *set, const char *name, bool score)
 {
-    g_autofree char *own_set = clean(set, 80), *own_name = clean(name, 80);
+    g_autofree char *own_set = report_clean(set, 80), *own_name = report_clean(name, 80);
     for (guint i = 0; i < run->metrics->len; i++) {
         ReportMetric *metric = run->metrics->pdata[i];
         if (metric->score == score && strcmp(metric->name, own_name) == 0 && strcmp(metric->set, own_set) == 0)
@@ -171,7 +172,7 @@ static void add_event(ReportRun *run, const json_t *record, int64_t step, Report
 {
     const double wall = metric_number(record, "wall_s");
     ReportEvent *event = g_new(ReportEvent, 1);
-    *event = (ReportEvent){ kind, step, wall, metric_number(record, "time"), clean(what, 400) };
+    *event = (ReportEvent){ kind, step, wall, metric_number(record, "time"), report_clean(what, 400) };
     g_ptr_array_add(run->events, event);
     series_add(&run->marks[kind], step, run->tokens, wall, 1);
     if (++run->counts[kind] % REPORT_EVENTS == 0 && run->counts[kind] > REPORT_EVENTS)
@@ -202,9 +203,7 @@ static void free_sample(void *memory)
 {
     ReportSample *sample = memory;
     g_free(sample->name);
-    g_free(sample->input);
-    g_free(sample->answer);
-    g_free(sample->target);
+    g_free(sample->text);
     g_free(sample);
 }
 
@@ -215,10 +214,8 @@ static void take_sample(ReportRun *run, const json_t *record, int64_t step)
     if (run->samples->len == REPORT_SAMPLES)
         return;
     ReportSample *sample = g_new(ReportSample, 1);
-    *sample =
-        (ReportSample){ step, clean(metric_text(record, "name"), 80), clean(metric_text(record, "input"), REPORT_TEXT),
-                        clean(metric_text(record, "answer"), REPORT_TEXT),
-                        clean(metric_text(record, "target"), REPORT_TEXT) };
+    *sample = (ReportSample){ step, report_clean(metric_text(record, "name"), 80),
+                              report_clean(metric_text(record, "text"), REPORT_TEXT) };
     g_ptr_array_add(run->samples, sample);
 }
 
@@ -256,7 +253,7 @@ static char *name_of(const char *dir)
     size_t n = strlen(shown);
     while (n > 1 && shown[n - 1] == '/')
         shown[--n] = '\0';
-    return clean(shown, 300);
+    return report_clean(shown, 300);
 }
 
 bool report_run_read(ReportRun *run, const char *dir, GError **error)

@@ -17,6 +17,9 @@ typedef enum ReportTrace {
     TRACE_MEMORY,
     TRACE_ACCURACY,
     TRACE_MFU,
+    TRACE_FLOPS, /* FLOP/s of the steps; of matrix products, measured between them */
+    TRACE_PEAK,
+    TRACE_FILL,
     TRACE_COUNT
 } ReportTrace;
 
@@ -51,7 +54,7 @@ typedef struct ReportEvent {
 
 typedef struct ReportSample {
     int64_t step;
-    char *name, *input, *answer, *target; /* target "" means that no right answer is known */
+    char *name, *text; /* of the task's held-out set, "" means the only one; Markdown: titles and indented texts */
 } ReportSample;
 
 typedef struct ReportRun {
@@ -62,7 +65,7 @@ typedef struct ReportRun {
     GPtrArray *events;                   /* ReportEvent, in the order of the file: of each kind the last ones */
     int64_t counts[KIND_COUNT];          /* events of each kind, those that are not kept included */
     Series marks[KIND_COUNT];            /* their steps */
-    GPtrArray *samples;                  /* ReportSample of the last step that has some */
+    GPtrArray *samples;                  /* ReportSample, of the last step that has some */
     json_t *start;                       /* the last record of a start (report_note_start); NULL means none */
     int64_t step;                        /* of the last training record; -1 means none */
     double tokens, samples_read, wall_s; /* of the last records */
@@ -71,8 +74,10 @@ typedef struct ReportRun {
 } ReportRun;
 
 /* Limits: events of a kind that are kept at least, metrics, samples, characters of a text. */
-enum { REPORT_EVENTS = 100, REPORT_METRICS = 200, REPORT_SAMPLES = 12, REPORT_TEXT = 2000 };
+enum { REPORT_EVENTS = 100, REPORT_METRICS = 200, REPORT_SAMPLES = 12, REPORT_TEXT = 32768 };
 
 /* Reads a run. A run without metrics.jsonl, as before its first step, or with damaged lines is no error. */
 bool report_run_read(ReportRun *run, const char *dir, GError **error);
+/* A copy of at most `most` characters, whose control characters are spaces. g_free. */
+char *report_clean(const char *text, glong most);
 void report_run_clear(ReportRun *run);

@@ -9,8 +9,7 @@
 
 #define EVENTS_SHOWN 60 /* of a run */
 
-/* A table with a column for each run, whose head names the runs. */
-static HtmlTable run_table(const char *first, const ReportRun *runs, int n)
+HtmlTable report_table(const char *first, const ReportRun *runs, int n)
 {
     HtmlTable table = html_table_new(1 + (guint)n);
     html_table_add(&table, g_strdup(first));
@@ -29,18 +28,6 @@ static double last_of(const Series *series)
     return last->sum / (double)last->n;
 }
 
-/* The mean over the whole run; NAN if there is none. */
-static double mean_of(const Series *series)
-{
-    double sum = 0;
-    int64_t n = 0;
-    for (guint i = 0; i < series->points->len; i++) {
-        sum += g_array_index(series->points, SeriesPoint, i).sum;
-        n += g_array_index(series->points, SeriesPoint, i).n;
-    }
-    return n ? sum / (double)n : (double)NAN;
-}
-
 /* The metric that tells most of a run: of a task the first score, else the loss of the first held-out set. */
 static const ReportMetric *main_metric(const ReportRun *run, bool score)
 {
@@ -56,9 +43,11 @@ static char *tell_metric(const ReportMetric *metric)
 {
     if (metric == NULL)
         return g_strdup("–");
+    const int digits = metric->score ? 2 : 4;
     if (metric->best_step == metric->last_step)
-        return g_strdup_printf("%.4f", metric->last);
-    return g_strdup_printf("%.4f (best %.4f at step %" PRId64 ")", metric->last, metric->best, metric->best_step);
+        return g_strdup_printf("%.*f", digits, metric->last);
+    return g_strdup_printf("%.*f (best %.*f at step %" PRId64 ")", digits, metric->last, digits, metric->best,
+                           metric->best_step);
 }
 
 static char *tell_state(const ReportRun *run)
@@ -98,7 +87,7 @@ static char *tell_score(const ReportRun *run)
 
 static char *tell_speed(const ReportRun *run)
 {
-    const double speed = mean_of(&run->traces[TRACE_SPEED]), mfu = mean_of(&run->traces[TRACE_MFU]);
+    const double speed = series_mean(&run->traces[TRACE_SPEED]), mfu = series_mean(&run->traces[TRACE_MFU]);
     g_autofree char *rate = text_count(speed);
     if (isnan(speed))
         return g_strdup("–");
@@ -155,7 +144,7 @@ static bool says_something(char *const *cells, int n)
 
 void section_summary(GString *page, const ReportRun *runs, int n)
 {
-    HtmlTable table = run_table("", runs, n);
+    HtmlTable table = report_table("", runs, n);
     for (size_t i = 0; i < G_N_ELEMENTS(summary); i++) {
         g_autofree char **cells = g_new0(char *, n);
         for (int r = 0; r < n; r++)
@@ -197,7 +186,7 @@ static void end_events(GString *page, HtmlTable *table, const ReportRun *run, in
     if (listed)
         html_table_end(table, page, "events");
     else
-        g_clear_pointer(&table->cells, g_ptr_array_unref);
+        html_table_drop(table);
     g_string_append_printf(page, "<p class=\"none\">%s%" PRId64 " %s.", listed ? "" : "Nothing but steps and ",
                            run->counts[KIND_SAVE], run->counts[KIND_SAVE] == 1 ? "save" : "saves");
     if (all > listed)
@@ -266,7 +255,7 @@ static void add_metric_row(HtmlTable *table, const ReportRun *runs, int n, const
 
 void section_scores(GString *page, const ReportRun *runs, int n)
 {
-    HtmlTable table = run_table("last (and best)", runs, n);
+    HtmlTable table = report_table("last (and best)", runs, n);
     for (int i = 0; i < n; i++)
         for (guint j = 0; j < runs[i].metrics->len; j++) {
             const ReportMetric *metric = runs[i].metrics->pdata[j];
@@ -281,6 +270,9 @@ void section_scores(GString *page, const ReportRun *runs, int n)
         g_string_append(page,
                         "<p class=\"none\">No evaluation is logged: data.valid, or task.valid of a task, names the "
                         "data that is held out.</p>\n");
-    html_table_end(&table, page, "runs");
+    if (table.cells->len > table.columns)
+        html_table_end(&table, page, "runs");
+    else
+        html_table_drop(&table);
     g_string_append(page, "</section>\n");
 }

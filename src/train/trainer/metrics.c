@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SAMPLES_BYTES 32768 /* of a text in metrics.jsonl */
+
 /* A file that the disk may fail to take. Training goes on; the log tells when writing starts to fail, and when it works
  * again. */
 typedef struct Sink {
@@ -278,6 +280,7 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
         { "peak_spread", "perf", (peak->high - peak->low) / median },
         { "data_wait", "perf", record->data_wait },
         { "fill", "perf", record->fill },
+        { "memory", "perf", record->memory > 0 ? record->memory : (double)NAN },
     };
     const Scalar loss_scale = { "loss_scale", "train", record->loss_scale };
     const Scalar exchange[] = { { "comm_wait", "perf", record->comm_wait },
@@ -362,6 +365,12 @@ void metrics_event(Metrics *metrics, int64_t step, const char *what)
     write_line(metrics, json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", text));
 }
 
+void metrics_start(Metrics *metrics, int64_t step, const char *what, json_t *start)
+{
+    write_line(metrics, json_pack("{s:s, s:I, s:s, s:o}", "kind", "event", "step", (json_int_t)step, "what", what,
+                                  "start", start));
+}
+
 void metrics_samples(Metrics *metrics, int64_t step, const char *name, const char *markdown)
 {
     GError *problem = NULL;
@@ -371,6 +380,9 @@ void metrics_samples(Metrics *metrics, int64_t step, const char *name, const cha
     if (events_text(metrics->events, tag, step, markdown, &problem))
         io_flush(metrics->events, &problem);
     note_problem(&metrics->series, problem);
+    g_autofree char *some = g_strndup(markdown, SAMPLES_BYTES), *text = g_utf8_make_valid(some, -1);
+    write_line(metrics, json_pack("{s:s, s:I, s:s, s:s}", "kind", "sample", "step", (json_int_t)step, "name",
+                                  name ? name : "", "text", text));
 }
 
 typedef struct Params {

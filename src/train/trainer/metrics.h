@@ -6,6 +6,8 @@
 #include "train/config/config.h"
 #include "train/trainer/records.h"
 
+#include <jansson.h>
+
 /* The functions below write nothing if metrics is NULL, as on ranks other than 0. */
 typedef struct Metrics Metrics;
 
@@ -25,7 +27,11 @@ void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArr
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds, double stall);
 /* Writes a record of kind "event" with a text: "skipped: …", "train.length changed from …". */
 void metrics_event(Metrics *metrics, int64_t step, const char *what);
-/* Shows texts in TensorBoard: answers of an evaluation. name: of the task's held-out set; NULL means none. */
+/* Records that a process begins or goes on with the run: an event whose "start" holds what was planned and where it
+ * runs. Frees `start`. */
+void metrics_start(Metrics *metrics, int64_t step, const char *what, json_t *start);
+/* Shows texts in TensorBoard: answers of an evaluation; the first 32 KiB of them are also a record of kind "sample" of
+ * metrics.jsonl. name: of the task's held-out set; NULL means none. */
 void metrics_samples(Metrics *metrics, int64_t step, const char *name, const char *markdown);
 /* Writes the whole configuration to TensorBoard as text, and to MLflow as parameters. */
 void metrics_options(Metrics *metrics, int64_t step, const Config *config);

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/text.h"
 #include "data/sources.h"
 #include "train/class_weights.h"
@@ -250,6 +251,23 @@ static bool check_room(const Trainer *t, GError **error)
 static bool has_ended(const Trainer *t)
 {
     return t->saved.attempts >= 0 && trainer_finished(t);
+}
+
+/* An event with what is planned and where the run is trained, for `loam report`. */
+static void note_start(const Trainer *t)
+{
+    const int64_t step = t->state.attempts;
+    g_autofree char *precision = precision_describe(t->dev->precision), *processor = machine_processor(),
+                    *device = compute_device_describe(t->dev, precision),
+                    *what = step == 0 ? g_strdup_printf("starts on %s", g_get_host_name())
+                                      : g_strdup_printf("goes on from step %" PRId64 " on %s", step, g_get_host_name());
+    json_t *start = json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:f, s:f}", "version", LOAM_VERSION, "host",
+                              g_get_host_name(), "processor", processor, "device", device, "ranks", comm_size(t->ranks),
+                              "parameters", (json_int_t)model_config_params(&t->config.model), "steps",
+                              (json_int_t)t->total, "sample_flops", t->sample_flops, "memory",
+                              (double)t->memory.device * MAX(t->memory.ranks, 1) + (double)t->memory.host,
+                              "machine_memory", machine_memory());
+    metrics_start(t->metrics, step, what, start);
 }
 
 static bool open_metrics(Trainer *t, GError **error)

@@ -25,6 +25,7 @@ typedef struct TrainRecord {
     double fill;         /* packing efficiency: tokens without padding / capacity of the batches in tokens */
     double flops_per_s;  /* FLOPs of matrix products and attention per second, of all ranks */
     PeakRate peak;       /* rate of matrix products, measured between the steps: mfu is flops_per_s / peak.median */
+    double memory;       /* bytes of main memory that this process has; 0 means unknown */
     double left_s;       /* estimated time to the end; < 0 means unknown */
     int64_t total_steps; /* 0 means unknown */
     int64_t batch;       /* samples of the last step */

@@ -114,6 +114,8 @@ typedef struct Trainer {
     const char *trace;             /* file for the trace of one step (trace.h); NULL means none */
     Pulse *pulse;                  /* writes this rank's heartbeat; NULL until the run directory is open */
     Hooks *hooks;                  /* NULL on ranks above 0, and without hooks */
+    bool reports, report_failed;   /* rank 0 writes report.html (train.report); the last attempt failed */
+    double report_after;           /* clock_seconds() from which on the next report may be written */
     int lock;                      /* lock of the run directory (base/lock.h); -1 means none */
     TrainState saved; /* state in the newest valid checkpoint; attempts -1 means that there is no checkpoint */
 } Trainer;
@@ -212,6 +214,9 @@ bool trainer_evaluate(Trainer *t, bool *best, GError **error);
 bool trainer_out_of_patience(const Trainer *t);
 /* Sets schedule.scale of the plateau schedule according to its drops so far. */
 void trainer_scale_rate(Trainer *t);
+/* With train.report writes RUN/report.html on rank 0, unless that was done a short time ago. end: in any case. A
+ * failure is a warning. */
+void trainer_write_report(Trainer *t, bool end);
 /* Logs which checkpoint is the best, and its metrics. */
 void trainer_report_best(const Trainer *t);
 

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "train/heartbeat.h"
 #include "train/launch.h"
 #include "train/trace.h"
@@ -52,6 +53,7 @@ static void log_window(Trainer *t, const StepStats *stats)
                            .comm_wait = t->window_comm_wait / elapsed,
                            .sent_bytes = (double)t->window_sent / (double)steps,
                            .fill = (double)t->window_tokens / (double)t->window_rows,
+                           .memory = machine_resident(),
                            .left_s = trainer_seconds_left(t),
                            .total_steps = MAX(t->total, 0),
                            .peak = ranks_peak(t) };
@@ -177,7 +179,12 @@ static bool after_step(Trainer *t, const StepStats *stats, bool *end, GError **e
     if (trainer_evaluation_due(t, *end) && !trainer_evaluate(t, &best, error))
         return trainer_save_after_error(t, error);
     *end |= trainer_out_of_patience(t);
-    return !(*end || best || (t->seen & SEEN_SAVE)) || trainer_save(t, *end, error);
+    const bool saves = *end || best || (t->seen & SEEN_SAVE);
+    if (saves && !trainer_save(t, *end, error))
+        return false;
+    if (saves || t->state.evaluated == t->state.attempts)
+        trainer_write_report(t, false);
+    return true;
 }
 
 /* Before the first step: the evaluation at step 0, or one that a request to stop prevented. A checkpoint of this step

@@ -1,0 +1,8 @@
+/* machine.h: what this machine and this process are, for reports. */
+#pragma once
+
+/* The name of the processor; "unknown" if the system does not tell. g_free. */
+char *machine_processor(void);
+/* Bytes of main memory of the machine, and of it what this process has now; 0 if the system does not tell. */
+double machine_memory(void);
+double machine_resident(void);
