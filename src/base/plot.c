@@ -4,24 +4,30 @@
 
 #include <math.h>
 
+#define HEAD         24 /* px above a picture that is a file, for its title */
 #define INNER_WIDTH  (PLOT_WIDTH - PLOT_LEFT - PLOT_RIGHT)
 #define INNER_HEIGHT (PLOT_HEIGHT - PLOT_TOP - PLOT_BOTTOM)
 
 /* Colours of Okabe and Ito (2008), without yellow and black; lighter ones on a dark page. */
-const char plot_style[] =
-    ":root{--p0:#0072b2;--p1:#d55e00;--p2:#009e73;--p3:#b8538f;--p4:#c98500;--p5:#2f9fd8;--p6:#5b5f66;"
+#define LIGHT                                                                                                          \
+    ":root{--p0:#0072b2;--p1:#d55e00;--p2:#009e73;--p3:#b8538f;--p4:#c98500;--p5:#2f9fd8;--p6:#5b5f66;"                \
     "--grid:#e3e6ea;--axis:#8a9099;--ink:#4a4f57;--spike:#c4161c;--stop:#8a5a00;--start:#00795a;--back:#7a3fa0}\n"
-    "@media screen and (prefers-color-scheme:dark){:root{--p0:#4aa8e0;--p1:#ff8a3d;--p2:#2fd0a0;--p3:#e58bc0;--p4:#f2b53c;"
-    "--p5:#8fd0f5;--p6:#b9bec6;--grid:#2b3037;--axis:#6d747e;--ink:#aab1bb;--spike:#ff6b6b;--stop:#d9a441;"
+#define DARK                                                                                                           \
+    "@media screen and "                                                                                               \
+    "(prefers-color-scheme:dark){:root{--p0:#4aa8e0;--p1:#ff8a3d;--p2:#2fd0a0;--p3:#e58bc0;--p4:#f2b53c;"              \
+    "--p5:#8fd0f5;--p6:#b9bec6;--grid:#2b3037;--axis:#6d747e;--ink:#aab1bb;--spike:#ff6b6b;--stop:#d9a441;"            \
     "--start:#39c79a;--back:#c094e4}}\n"
-    ".grid{stroke:var(--grid);fill:none}.axis{stroke:var(--axis);fill:none}\n"
-    ".tick{fill:var(--ink);font-size:11.5px}\n"
-    ".line{fill:none;stroke-width:1.8;stroke-linejoin:round}.thin{fill:none;stroke-width:1.1;stroke-opacity:.65}\n"
-    ".band{stroke:none;fill-opacity:.22}.dot{stroke:none}.dash{stroke-dasharray:7 3}\n"
-    ".level{stroke:var(--axis);fill:none;stroke-dasharray:6 4}\n"
-    ".mark{fill:none;stroke-width:1.2}.save{stroke:var(--axis);stroke-width:1}\n"
-    ".spike,.skipped{stroke:var(--spike);stroke-opacity:.75}.skipped{stroke-opacity:.4}.stop{stroke:var(--stop);stroke-dasharray:4 3}\n"
-    ".start{stroke:var(--start);stroke-dasharray:4 3}.back{stroke:var(--back);stroke-dasharray:4 3}\n";
+#define CLASSES                                                                                                        \
+    ".grid{stroke:var(--grid);fill:none}.axis{stroke:var(--axis);fill:none}\n"                                         \
+    ".tick{fill:var(--ink);font-size:11.5px}\n"                                                                        \
+    ".line{fill:none;stroke-width:1.8;stroke-linejoin:round}.thin{fill:none;stroke-width:1.1;stroke-opacity:.65}\n"    \
+    ".band{stroke:none;fill-opacity:.22}.dot{stroke:none}.dash{stroke-dasharray:7 3}\n"                                \
+    ".level{stroke:var(--axis);fill:none;stroke-dasharray:6 4}\n"                                                      \
+    ".mark{fill:none;stroke-width:1.2}.save{stroke:var(--axis);stroke-width:1}\n"                                      \
+    ".spike,.skipped{stroke:var(--spike);stroke-opacity:.75}.skipped{stroke-opacity:.4}.stop{stroke:var(--stop);"      \
+    "stroke-dasharray:4 3}\n"                                                                                          \
+    ".start{stroke:var(--start);stroke-dasharray:4 3}.back{stroke:var(--back);stroke-dasharray:4 3}\n"
+const char plot_style[] = LIGHT DARK CLASSES, plot_style_light[] = LIGHT CLASSES;
 
 /* ---- axes ---- */
 
@@ -160,7 +166,7 @@ void plot_range(double *low, double *high, const PlotLine *lines, int n, bool on
 
 /* ---- SVG ---- */
 
-static void add_text(GString *svg, double x, double y, const char *anchor, const char *text)
+void plot_text(GString *svg, double x, double y, const char *anchor, const char *text)
 {
     g_autofree char *escaped = g_markup_escape_text(text, -1);
     g_string_append_printf(svg, "<text class=\"tick\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%s</text>", x, y, anchor,
@@ -179,15 +185,15 @@ static void add_axes(GString *svg, const Plot *plot)
     g_string_append(svg, "\"/>\n");
     for (int i = 0; i < plot->y.n; i++) {
         g_autofree char *label = plot_label(&plot->y, i);
-        add_text(svg, PLOT_LEFT - 7, plot_y(&plot->y, plot->y.ticks[i]) + 4, "end", label);
+        plot_text(svg, PLOT_LEFT - 7, plot_y(&plot->y, plot->y.ticks[i]) + 4, "end", label);
     }
     for (int i = 0; i < plot->x.n; i++) {
         g_autofree char *label = plot_label(&plot->x, i);
         const double x = plot_x(&plot->x, plot->x.ticks[i]);
         if (x < right - 90)
-            add_text(svg, x, bottom + 17, "middle", label);
+            plot_text(svg, x, bottom + 17, "middle", label);
     }
-    add_text(svg, right, bottom + 17, "end", plot->x_name);
+    plot_text(svg, right, bottom + 17, "end", plot->x_name);
     g_string_append_c(svg, '\n');
 }
 
@@ -264,16 +270,22 @@ static void add_level(GString *svg, const Plot *plot)
 {
     const double y = plot_y(&plot->y, plot->level);
     g_string_append_printf(svg, "<path class=\"level\" d=\"M%d %.1fH%d\"/>", PLOT_LEFT, y, PLOT_WIDTH - PLOT_RIGHT);
-    add_text(svg, PLOT_WIDTH - PLOT_RIGHT - 4, y - 6, "end", plot->level_name);
+    plot_text(svg, PLOT_WIDTH - PLOT_RIGHT - 4, y - 6, "end", plot->level_name);
 }
 
 void plot_open(GString *svg, const Plot *plot, int extra_height)
 {
     g_autofree char *title = g_markup_escape_text(plot->title, -1);
+    const int head = plot->alone ? HEAD : 0;
     g_string_append_printf(svg,
-                           "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" "
+                           "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 %d %d %d\" role=\"img\" "
                            "font-family=\"system-ui,sans-serif\" font-size=\"12\"><title>%s</title>\n",
-                           PLOT_WIDTH, PLOT_HEIGHT + extra_height, title);
+                           -head, PLOT_WIDTH, PLOT_HEIGHT + extra_height + head, title);
+    if (plot->alone) {
+        g_string_append_printf(svg, "<style>\n%s</style>\n<rect y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
+                               plot_style_light, -head, PLOT_WIDTH, PLOT_HEIGHT + extra_height + head);
+        plot_text(svg, PLOT_LEFT, -6, "start", plot->title);
+    }
     add_axes(svg, plot);
     for (int i = 0; i < plot->n_marks; i++)
         add_marks(svg, plot, &plot->marks[i]);

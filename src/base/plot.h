@@ -36,6 +36,7 @@ typedef struct PlotAxis {
 
 typedef struct Plot {
     const char *title, *x_name;
+    bool alone; /* the picture is a file of its own, in light colours, and shows its title */
     PlotAxis x, y;
     const PlotLine *lines;
     int n_lines;
@@ -61,5 +62,7 @@ void plot_range(double *low, double *high, const PlotLine *lines, int n, bool on
  * Colours are classes of plot_style. title: for people who hear the page. */
 void plot_open(GString *svg, const Plot *plot, int extra_height);
 void plot_close(GString *svg);
-/* The CSS of the classes in light and dark. */
-extern const char plot_style[];
+/* Appends a text at a place, with text-anchor start, middle or end. */
+void plot_text(GString *svg, double x, double y, const char *anchor, const char *text);
+/* The CSS of the classes, in light and dark; only in light. */
+extern const char plot_style[], plot_style_light[];

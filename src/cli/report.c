@@ -23,18 +23,18 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-static bool parse_axis(ReportAxis *axis, GError **error)
+static bool parse_axis(SeriesAxis *axis, GError **error)
 {
     static const char *const names[] = { "", "step", "tokens", "hours" };
     for (size_t i = 1; by && i < G_N_ELEMENTS(names); i++)
         if (strcmp(by, names[i]) == 0)
-            *axis = (ReportAxis)i;
-    return by == NULL || *axis != REPORT_AUTO || fail_user(error, "--by %s: want step, tokens or hours", by);
+            *axis = (SeriesAxis)i;
+    return by == NULL || *axis != AXIS_AUTO || fail_user(error, "--by %s: want step, tokens or hours", by);
 }
 
 bool verb_report(int argc, char **argv, GError **error)
 {
-    ReportAxis axis = REPORT_AUTO;
+    SeriesAxis axis = AXIS_AUTO;
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !parse_axis(&axis, error) ||
         !run_status_check(argv + 1, argc - 1, USAGE, error))
         return false;

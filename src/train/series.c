@@ -1,5 +1,7 @@
 #include "train/series.h"
 
+#include "base/plot.h"
+
 #include <math.h>
 
 void series_init(Series *series)
@@ -66,4 +68,29 @@ double series_mean(const Series *series)
         n += g_array_index(series->points, SeriesPoint, i).n;
     }
     return n ? sum / (double)n : (double)NAN;
+}
+
+static double x_of(const SeriesPoint *point, SeriesAxis axis)
+{
+    return axis == AXIS_TOKENS ? point->tokens : axis == AXIS_HOURS ? point->wall_s / 3600 : (double)point->step;
+}
+
+const char *series_axis_name(SeriesAxis axis)
+{
+    return axis == AXIS_TOKENS ? "input tokens" : axis == AXIS_HOURS ? "hours" : "step";
+}
+
+GArray *series_plot(const Series *series, SeriesAxis axis, double scale)
+{
+    GArray *points = g_array_new(FALSE, FALSE, sizeof(PlotPoint));
+    double before = -INFINITY;
+    for (guint i = 0; i < series->points->len; i++) {
+        const SeriesPoint *from = &g_array_index(series->points, SeriesPoint, i);
+        const PlotPoint point = { x_of(from, axis), scale * from->sum / (double)from->n, scale * from->low,
+                                  scale * from->high };
+        if (isfinite(point.x) && isfinite(point.y) && isfinite(point.low) && isfinite(point.high) && point.x >= before)
+            g_array_append_val(points, point);
+        before = fmax(before, point.x);
+    }
+    return points;
 }

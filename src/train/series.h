@@ -7,6 +7,10 @@
 
 enum { SERIES_POINTS = 600 }; /* a series has at most so many points, and at least half as many once it has had them */
 
+/* What the horizontal axis of a series shows. AXIS_AUTO: steps, unless runs that are compared read unequally many
+ * tokens per step. */
+typedef enum SeriesAxis { AXIS_AUTO, AXIS_STEPS, AXIS_TOKENS, AXIS_HOURS } SeriesAxis;
+
 typedef struct SeriesPoint {
     int64_t step;          /* of the last value */
     double tokens, wall_s; /* input tokens and seconds of the run at that step; NAN means unknown */
@@ -24,4 +28,8 @@ void series_clear(Series *series);
 /* Adds a value. Ignored: values that are not finite, and steps that are negative or not above that of the value before.
  */
 void series_add(Series *series, int64_t step, double tokens, double wall_s, double value);
-double series_mean(const Series *series); /* of all values; NAN means that there is none */
+/* The points as PlotPoint (base/plot.h), with all values multiplied by `scale`; those without a place on the axis are
+ * left out. g_array_unref. */
+GArray *series_plot(const Series *series, SeriesAxis axis, double scale);
+const char *series_axis_name(SeriesAxis axis); /* "step", "input tokens", "hours" */
+double series_mean(const Series *series);      /* of all values; NAN means that there is none */

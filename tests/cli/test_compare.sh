@@ -14,7 +14,7 @@ grep -Eq "^40 +$row\$" "$work/table" || fail "held-out losses at step 40: $(cat 
 grep -q '^held-out loss after tokens' "$work/table" || fail "no table by tokens"
 "$loam" compare "$work/a" "$work/b" --json | head -n 1 | grep -q '^{"option":"train.batch","values":{' || fail "JSON"
 
-[ "$(grep -c '<polyline' "$work/curves.svg")" = 2 ] || fail "two curves"
+[ "$(grep -c '<path class="line" stroke="var(--p[01])" d="M[0-9.]* [0-9.]*L' "$work/curves.svg")" = 2 ] || fail "two curves"
 grep -q 'unigram 4.90</text>' "$work/curves.svg" || fail "the baseline"
 "$loam" compare "$work/a" --svg "$work/one.svg"
 grep -q '</svg>' "$work/one.svg" || fail "the picture of one run"

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (bytes == 0)
         return 0;
     fuzz_put("metrics.jsonl", data + 1, bytes - 1);
-    const bool written = report_write(path, &dir, 1, (ReportAxis)(data[0] % 4), &error);
+    const bool written = report_write(path, &dir, 1, (SeriesAxis)(data[0] % 4), &error);
     CHECK(written, "%s", error->message);
     CHECK(g_file_get_contents(path, &page, NULL, NULL), "%s", path);
     check_page(page);

@@ -41,31 +41,6 @@ typedef struct Chart {
     bool from_zero, may_log;
 } Chart;
 
-static double x_of(const SeriesPoint *point, ReportAxis axis)
-{
-    return axis == REPORT_TOKENS ? point->tokens : axis == REPORT_HOURS ? point->wall_s / 3600 : (double)point->step;
-}
-
-static const char *x_name(ReportAxis axis)
-{
-    return axis == REPORT_TOKENS ? "input tokens" : axis == REPORT_HOURS ? "hours" : "step";
-}
-
-static GArray *plot_points(const Series *series, ReportAxis axis, double scale)
-{
-    GArray *points = g_array_new(FALSE, FALSE, sizeof(PlotPoint));
-    double before = -INFINITY;
-    for (guint i = 0; i < series->points->len; i++) {
-        const SeriesPoint *from = &g_array_index(series->points, SeriesPoint, i);
-        const PlotPoint point = { x_of(from, axis), scale * from->sum / (double)from->n, scale * from->low,
-                                  scale * from->high };
-        if (isfinite(point.x) && isfinite(point.y) && isfinite(point.low) && isfinite(point.high) && point.x >= before)
-            g_array_append_val(points, point);
-        before = fmax(before, point.x);
-    }
-    return points;
-}
-
 /* ---- charts ---- */
 
 static void chart_clear(Chart *chart)
@@ -85,10 +60,10 @@ static Chart chart_new(const char *title, const char *unit)
 }
 
 /* Takes ownership of `name`. A line without points is left out. */
-static void chart_add(Chart *chart, const Series *series, ReportAxis axis, double scale, char *name, int colour,
+static void chart_add(Chart *chart, const Series *series, SeriesAxis axis, double scale, char *name, int colour,
                       bool dotted)
 {
-    GArray *points = plot_points(series, axis, scale);
+    GArray *points = series_plot(series, axis, scale);
     const PlotLine line = { points, colour, dotted };
     if (points->len == 0) {
         g_array_unref(points);
@@ -105,7 +80,7 @@ static char *line_name(const ReportRun *run, int n, const char *what)
     return n == 1 ? g_strdup(what) : g_strdup_printf("%s%s%s", run->name, *what ? " " : "", what);
 }
 
-static void add_sets(Chart *chart, const ChartSpec *spec, const ReportRun *run, int n, int colour, ReportAxis axis)
+static void add_sets(Chart *chart, const ChartSpec *spec, const ReportRun *run, int n, int colour, SeriesAxis axis)
 {
     int sets = 0;
     for (guint i = 0; i < run->metrics->len && sets < SETS; i++) {
@@ -119,7 +94,7 @@ static void add_sets(Chart *chart, const ChartSpec *spec, const ReportRun *run, 
     }
 }
 
-static void fill_chart(Chart *chart, const ChartSpec *spec, const ReportRun *runs, int n, ReportAxis axis)
+static void fill_chart(Chart *chart, const ChartSpec *spec, const ReportRun *runs, int n, SeriesAxis axis)
 {
     chart->from_zero = spec->from_zero;
     chart->may_log = spec->may_log;
@@ -169,15 +144,15 @@ static void add_numbers(GString *data, const char *name, const GArray *points, s
 }
 
 /* x as differences, which are short; low and high only of a line that has merged points. */
-static void add_line_data(GString *data, const PlotLine *line, ReportAxis axis)
+static void add_line_data(GString *data, const PlotLine *line, SeriesAxis axis)
 {
     double before = 0;
     bool merged = false;
     g_string_append(data, "{\"x\":[");
     for (guint i = 0; i < line->points->len; i++) {
         const PlotPoint *point = &g_array_index(line->points, PlotPoint, i);
-        const double x = axis == REPORT_HOURS ? round(point->x * 1e4) / 1e4 : round(point->x);
-        g_string_append_printf(data, axis == REPORT_HOURS ? "%s%.4f" : "%s%.0f", i ? "," : "", x - before);
+        const double x = axis == AXIS_HOURS ? round(point->x * 1e4) / 1e4 : round(point->x);
+        g_string_append_printf(data, axis == AXIS_HOURS ? "%s%.4f" : "%s%.0f", i ? "," : "", x - before);
         before = x;
         merged = merged || point->low < point->high;
     }
@@ -203,7 +178,7 @@ typedef struct Page {
     GString *html, *data;
     PlotAxis x;
     const char *x_name;
-    ReportAxis axis;
+    SeriesAxis axis;
     const PlotMarks *marks;
     int n_charts;
 } Page;
@@ -272,45 +247,47 @@ static double tokens_a_step(const ReportRun *run)
     return run->step > 0 ? run->tokens / (double)run->step : (double)NAN;
 }
 
-ReportAxis charts_axis(const ReportRun *runs, int n)
+SeriesAxis charts_axis(const ReportRun *runs, int n)
 {
     for (int i = 1; i < n; i++) {
         const double ratio = tokens_a_step(&runs[i]) / tokens_a_step(&runs[0]);
         if (ratio < 0.98 || ratio > 1.02)
-            return REPORT_TOKENS;
+            return AXIS_TOKENS;
     }
-    return REPORT_STEPS;
+    return AXIS_STEPS;
 }
 
-static PlotAxis x_axis(const ReportRun *runs, int n, ReportAxis axis)
+static PlotAxis x_axis(const ReportRun *runs, int n, SeriesAxis axis)
 {
     double most = 0;
     for (int i = 0; i < n; i++) {
-        const double last = axis == REPORT_TOKENS  ? runs[i].tokens
-                            : axis == REPORT_HOURS ? runs[i].wall_s / 3600
-                                                   : (double)MAX(runs[i].step, 0);
+        const double last = axis == AXIS_TOKENS  ? runs[i].tokens
+                            : axis == AXIS_HOURS ? runs[i].wall_s / 3600
+                                                 : (double)MAX(runs[i].step, 0);
         most = isfinite(last) ? fmax(most, last) : most;
     }
     return plot_axis(0, most > 0 ? most : 1, TICKS_X, false, false);
 }
 
 /* Marks of a kind of event, of all runs. */
-static GArray *marks_of(const ReportRun *runs, int n, ReportKind kind, ReportAxis axis)
+static GArray *marks_of(const ReportRun *runs, int n, ReportKind kind, SeriesAxis axis)
 {
     GArray *x = g_array_new(FALSE, FALSE, sizeof(double));
-    for (int i = 0; i < n; i++)
-        for (guint j = 0; j < runs[i].marks[kind].points->len; j++) {
-            const double at = x_of(&g_array_index(runs[i].marks[kind].points, SeriesPoint, j), axis);
-            if (isfinite(at) && (kind != KIND_START || at > 0))
+    for (int i = 0; i < n; i++) {
+        g_autoptr(GArray) points = series_plot(&runs[i].marks[kind], axis, 1);
+        for (guint j = 0; j < points->len; j++) {
+            const double at = g_array_index(points, PlotPoint, j).x;
+            if (kind != KIND_START || at > 0)
                 g_array_append_val(x, at);
         }
+    }
     return x;
 }
 
-void charts_write(GString *html, GString *data, const ReportRun *runs, int n, ReportAxis axis)
+void charts_write(GString *html, GString *data, const ReportRun *runs, int n, SeriesAxis axis)
 {
     PlotMarks marks[KIND_OTHER];
-    Page page = { html, data, x_axis(runs, n, axis), x_name(axis), axis, marks, 0 };
+    Page page = { html, data, x_axis(runs, n, axis), series_axis_name(axis), axis, marks, 0 };
     for (int i = 0; i < KIND_OTHER; i++)
         marks[i] = (PlotMarks){ report_kind_classes[i], marks_of(runs, n, (ReportKind)i, axis) };
     g_string_append_printf(data, "{\"box\":[%d,%d,%d,%d],\"x\":[%.9g,%.9g],\"name\":\"%s\",\"charts\":[", PLOT_LEFT,

@@ -33,7 +33,7 @@ static void add_title(GString *page, const ReportRun *runs, int n, const char *t
     g_string_append_printf(page, "<p class=\"made\">loam %s, %s</p></header>\n<main>\n", LOAM_VERSION, date);
 }
 
-static void fill_page(GString *page, const ReportRun *runs, int n, ReportAxis axis)
+static void fill_page(GString *page, const ReportRun *runs, int n, SeriesAxis axis)
 {
     g_autoptr(GString) data = g_string_new(NULL);
     g_autoptr(GString) names = g_string_new(runs[0].name);
@@ -44,7 +44,7 @@ static void fill_page(GString *page, const ReportRun *runs, int n, ReportAxis ax
     add_title(page, runs, n, title);
     section_summary(page, runs, n);
     g_string_append(page, "<section id=\"curves\"><h2>Curves</h2>\n<div class=\"charts\">\n");
-    charts_write(page, data, runs, n, axis == REPORT_AUTO ? charts_axis(runs, n) : axis);
+    charts_write(page, data, runs, n, axis == AXIS_AUTO ? charts_axis(runs, n) : axis);
     g_string_append(page, "</div></section>\n");
     section_scores(page, runs, n);
     section_samples(page, runs, n);
@@ -58,7 +58,7 @@ static void fill_page(GString *page, const ReportRun *runs, int n, ReportAxis ax
                            data->str, report_page_js);
 }
 
-bool report_write(const char *path, char *const *dirs, int n, ReportAxis axis, GError **error)
+bool report_write(const char *path, char *const *dirs, int n, SeriesAxis axis, GError **error)
 {
     ReportRun runs[REPORT_RUNS] = { 0 };
     g_autoptr(GString) page = g_string_new(NULL);

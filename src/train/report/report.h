@@ -2,12 +2,13 @@
  * planned and what was measured, options, machine. docs/report.md shows one. */
 #pragma once
 
+#include "train/series.h"
+
 #include <glib.h>
 #include <stdbool.h>
 
-typedef enum ReportAxis { REPORT_AUTO, REPORT_STEPS, REPORT_TOKENS, REPORT_HOURS } ReportAxis; /* x of the curves */
 enum { REPORT_RUNS = 16 }; /* most runs of a report */
 
 /* Writes the page for n runs (1 … REPORT_RUNS), atomically. Runs that have not started, that are training, and whose
  * files are damaged are reported as far as they go. Fails if a file cannot be read, or PATH exists and is no report. */
-bool report_write(const char *path, char *const *dirs, int n, ReportAxis axis, GError **error);
+bool report_write(const char *path, char *const *dirs, int n, SeriesAxis axis, GError **error);

@@ -14,7 +14,7 @@ void trainer_write_report(Trainer *t, bool end)
     if (!t->reports || (!end && start < t->report_after))
         return;
     g_autofree char *path = g_build_filename(dir, "report.html", NULL);
-    if (!report_write(path, &dir, 1, REPORT_AUTO, &problem) && !t->report_failed)
+    if (!report_write(path, &dir, 1, AXIS_AUTO, &problem) && !t->report_failed)
         log_warning("the report is not written, and training goes on: %s", problem->message);
     t->report_failed = problem != NULL;
     const double took = clock_seconds() - start;
