@@ -125,7 +125,9 @@ static void add_readout(GString *page, const Chart *chart)
                                                               : "",
                                line->colour % PLOT_COLOURS);
         html_text(page, chart->names->pdata[i]);
-        g_string_append_printf(page, " <b>%.5g</b></span>\n", last_y(line));
+        const double last = last_y(line);
+        const bool large = fabs(last) >= 1e5 && fabs(last) < 1e9;
+        g_string_append_printf(page, large ? " <b>%.0f</b></span>\n" : " <b>%.5g</b></span>\n", last);
     }
     g_string_append(page, "</p>\n");
 }

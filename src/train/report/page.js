@@ -32,7 +32,7 @@
         }
         return Math.abs(xs[a] - x) <= Math.abs(xs[b] - x) ? a : b;
     };
-    const short = v => v === 0 ? "0" : Math.abs(v) >= 1e7 || Math.abs(v) < 1e-3 ? v.toExponential(3) : String(+v.toPrecision(5));
+    const short = v => v === 0 ? "0" : Math.abs(v) >= 1e9 || Math.abs(v) < 1e-3 ? v.toExponential(3) : String(+v.toPrecision(5));
     const grouped = x => data.name === "hours" ? x.toFixed(3) : Math.round(x).toLocaleString("en");
     const placeY = (axis, y) => {
         const share = axis[2] ? Math.log(Math.max(y, axis[0] / 1e3) / axis[0]) / Math.log(axis[1] / axis[0]) : (y - axis[0]) / (axis[1] - axis[0]);
