@@ -284,7 +284,9 @@ static bool open_metrics(Trainer *t, GError **error)
     const char *dir = filed ? t->config.run.dir : NULL;
     if ((filed || printed) && !(t->fairseq = fairseq_log_open(dir, t->state.updates, printed, error)))
         return false;
+    t->reports = t->config.train.report;
     metrics_options(t->metrics, t->state.attempts, &t->config);
+    note_start(t);
     for (guint i = 0; i < t->changes->len; i++)
         metrics_event(t->metrics, t->state.attempts, t->changes->pdata[i]);
     return true;
