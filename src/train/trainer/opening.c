@@ -374,6 +374,7 @@ void trainer_close(Trainer *t, const GError *problem)
     comm_close(t->save_ranks);
     metrics_end(t->metrics, problem);
     metrics_close(t->metrics);
+    trainer_write_report(t, true); /* which says how the run ended */
     energy_log_close(t->energy);
     fairseq_log_close(t->fairseq);
     g_clear_pointer(&t->prefetch, prefetch_close);
