@@ -28,14 +28,16 @@ plan model.n_dec=70 model.width=14336 model.heads=112 model.head_dim=128 model.f
 [[ $(line needed) = '149.02 TFLOP/s of each of 384 '* ]] || fail "needed: $(line needed)"
 echo "ok: 31.35 days, 149.02 TFLOP/s"
 
-plan --machine h100 parallel.ranks=8 --watts 1234
+whole="parallel.ranks=8 parallel.tensor=1 parallel.pipeline=1 parallel.zero=0"
+# shellcheck disable=SC2086
+plan --machine h100 $whole --watts 1234
 [[ $(line 'memory there') = 'does not fit: '* ]] || fail "13 billion parameters fit one H100 with their optimizer"
 line energy | grep -q 'at 1234 W' || fail "watts: $(line energy)"
 expect 1 'neither a preset (h200, h100, a100, v100, cpu)' "$loam" plan "$recipe" --machine h1000 parallel.ranks=8
 expect 1 '--watts goes with --machine' "$loam" plan "$recipe" --watts 5
-expect 1 'set parallel.ranks' "$loam" plan "$recipe" --machine h100
+expect 1 'set parallel.ranks' "$loam" plan configs/gpt2.yaml model.vocab=50257 --machine h100
 expect 1 '--days is -1' "$loam" plan "$recipe" --days -1
-expect 1 'which is not a multiple of 3' "$loam" plan "$recipe" parallel.ranks=6 parallel.tensor=3
+expect 1 'which is not a multiple of 3' "$loam" plan "$recipe" parallel.ranks=6 parallel.tensor=3 parallel.pipeline=1
 
 # All layouts of 8 ranks that train a model of 3 blocks with 2 heads on 8 samples: tensor 1 or 2, pipeline 1 or 2, four
 # levels of ZeRO, with and without recompute, microbatches of a power of two up to a rank's samples.
@@ -70,7 +72,8 @@ expect 1 '--gpus goes with --layouts' "$loam" plan "$work/config.yaml" --gpus 4
 expect 1 'no layout of 16 ranks can train' "$loam" plan "$work/config.yaml" train.batch='1 samples' model.n_enc=1 model.n_dec=0 \
     model.family=bert data.objective=mlm tokenizer.sentinels=100 --layouts --gpus 16 --machine cpu
 # What does not fit, and the nearest layout that does.
-"$loam" plan "$recipe" --machine h100 parallel.ranks=8 train.batch='8 samples' train.batch_rampup= >"$work/out" 2>"$work/err"
+# shellcheck disable=SC2086
+"$loam" plan "$recipe" --machine h100 $whole train.batch='8 samples' train.batch_rampup= >"$work/out" 2>"$work/err"
 grep -A 1 '^memory there  *does not fit: stage 1 needs' "$work/out" | grep -q '^  *parallel.zero=3 would fit (3[0-9.]* GiB)' ||
     fail "nearest: $(grep -A 1 'memory there' "$work/out")"
 echo "ok: layouts"

@@ -47,7 +47,7 @@ toy() {
     esac
     echo "$stacks model.width=32 model.ffn=64 model.heads=2 model.kv_heads=0 model.head_dim=16 model.vocab=auto model.max_positions=128" \
         "tokenizer.path=$work/tok.model data.train=$data data.valid=$valid data.input_length=64" \
-        "data.target_length=0 data.compat_samples=auto train.threads=1 train.eval_samples=4 run.dir=$work/$1"
+        "data.target_length=0 data.compat_samples=auto train.threads=1 parallel.tensor=1 parallel.pipeline=1 parallel.zero=0 train.eval_samples=4 run.dir=$work/$1"
 }
 
 # AST-T5's two configurations, option by option (docs/coming-from/ast-t5.md): what the plan says of them.

@@ -148,7 +148,8 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     const Config *config = context;
     Bench b = { .config = *config };
     GError *problem = NULL;
-    bool done = mesh_open(&b.mesh, ranks, comm_size(ranks) > 1 ? (int)config->parallel.tensor : 1, 1, &problem);
+    bool done = config_check_layout(config, comm_size(ranks), &problem) &&
+                mesh_open(&b.mesh, ranks, comm_size(ranks) > 1 ? (int)config->parallel.tensor : 1, 1, &problem);
     if (done && comm_size(ranks) > 1)
         b.config.parallel.mesh = &b.mesh;
     done = done && time_rank(&b, &problem);
@@ -163,7 +164,7 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
 
 static bool measure(const Config *config, GError **error)
 {
-    if ((trace && !trace_check(trace, error)) || !config_check_layout(config, config_ranks(config), error))
+    if (trace && !trace_check(trace, error))
         return false;
     if (config->parallel.pipeline > 1)
         return fail_user(error, "loam bench step times steps of all blocks: leave out parallel.pipeline");

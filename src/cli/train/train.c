@@ -1,11 +1,14 @@
 /* train.c: `loam train`: starts or resumes a run, or several. */
 #include "cli/cli.h"
 #include "cli/train/many.h"
+#include "cli/train/rehearsal.h"
 #include "train/config/config.h"
 #include "train/launch.h"
 #include "train/trainer/trainer.h"
 
-#define USAGE "loam train CONFIG.yaml|RUN [--trace FILE] [--seeds N] [--sweep OPTION=VALUE,VALUE…]… [group.key=value]…"
+#define USAGE                                                                                                          \
+    "loam train CONFIG.yaml|RUN [--trace FILE] [--rehearse] [--seeds N] [--sweep OPTION=VALUE,VALUE…]… "           \
+    "[group.key=value]…"
 
 static const char about[] =
     "Trains a model until train.length, or continues the run in run.dir. Press Ctrl-C (or send SIGTERM, SIGUSR1 or\n"
@@ -19,9 +22,12 @@ static const char about[] =
     "  loam train runs/a\n"
     "  loam train config.yaml run.dir=runs/grid --seeds 5 --sweep optim.lr=1e-4,3e-4\n";
 
+static gboolean rehearse;
 static char *trace, *seeds, **sweeps;
 static const GOptionEntry entries[] = {
     CLI_PATH("trace", trace, "write a trace of the second step, for ui.perfetto.dev or chrome://tracing", "FILE"),
+    CLI_SWITCH("rehearse", rehearse,
+               "train a toy of the model for 20 steps in RUN-rehearsal: same layout, data and optimizer, small sizes"),
     CLI_VALUE("seeds", seeds, "train one run per seed, 1 to N, or per seed of a list: 7,8,9", "N"),
     CLI_VALUE("sweep", sweeps,
               "train one run per value of an option; with several --sweep, one per combination; separate values that "
@@ -29,6 +35,17 @@ static const GOptionEntry entries[] = {
               "OPTION=VALUE,VALUE…"),
     { 0 },
 };
+
+static bool train_rehearsal(const char *path, char **given, int n, GError **error)
+{
+    g_auto(Config) whole = { 0 };
+    g_auto(Config) small = { 0 };
+    if (!config_load(&whole, path, NULL, 0, error))
+        return false;
+    g_auto(GStrv) overrides = rehearsal_overrides(&whole, given, n);
+    return config_load(&small, path, overrides, (int)g_strv_length(overrides), error) &&
+           train_run(&small, trace, error);
+}
 
 bool verb_train(int argc, char **argv, GError **error)
 {
@@ -41,9 +58,12 @@ bool verb_train(int argc, char **argv, GError **error)
         const ManyRuns many = {
             .path = argv[1], .overrides = argv + 2, .n_overrides = argc - 2, .seeds = seeds, .sweeps = sweeps
         };
-        return trace ? fail_user(error, "--trace is for one run; leave out --seeds and --sweep")
-                     : train_many(&many, error);
+        return trace || rehearse ? fail_user(error, "--%s is for one run; leave out --seeds and --sweep",
+                                             trace ? "trace" : "rehearse")
+                                 : train_many(&many, error);
     }
+    if (rehearse)
+        return train_rehearsal(argv[1], argv + 2, argc - 2, error);
     g_auto(Config) config = { 0 };
     return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && train_run(&config, trace, error);
 }

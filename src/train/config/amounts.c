@@ -26,7 +26,9 @@ bool config_batch_varies(const Config *config)
 int config_ranks(const Config *config)
 {
     const ParallelConfig *parallel = &config->parallel;
-    return parallel->mesh ? comm_size(parallel->mesh->world) : (int)MAX(parallel->ranks, 1);
+    return parallel->mesh        ? comm_size(parallel->mesh->world)
+           : parallel->ranks > 0 ? (int)parallel->ranks
+                                 : (int)(parallel->tensor * parallel->pipeline);
 }
 
 int config_data_ranks(const Config *config)

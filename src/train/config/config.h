@@ -260,9 +260,11 @@ bool config_check_run_control(const Config *config, GError **error);
 
 int64_t config_batch_samples(const Config *config); /* samples of the largest step */
 int64_t config_micro_samples(const Config *config); /* samples per microbatch */
-int config_ranks(const Config *config);             /* ranks that train together, or are planned to; at least 1 */
-int config_data_ranks(const Config *config);        /* ranks that have different samples */
-int64_t config_rank_samples(const Config *config);  /* most samples per step that one rank has */
+/* Ranks that train together, or without a mesh are planned to: without parallel.ranks the fewest that the layout needs.
+ */
+int config_ranks(const Config *config);
+int config_data_ranks(const Config *config);       /* ranks that have different samples */
+int64_t config_rank_samples(const Config *config); /* most samples per step that one rank has */
 /* Converts an amount of samples, tokens or epochs to samples, counting each sample as data.input_length tokens; -1 for
  * an amount in steps or time. epoch_samples: samples in an epoch of the training set. */
 int64_t config_samples(const Config *config, Amount amount, int64_t epoch_samples);
