@@ -24,7 +24,9 @@ check_file() {
     echo "ok: $r ranks, $3"
 }
 
-for ranks in 2 4; do
+counts='2 4'
+[ -z "${LOAM_SANITIZED:-}" ] || counts=2
+for ranks in $counts; do
     # shellcheck disable=SC2086
     OMP_NUM_THREADS=1 "$loam" bench comm $short parallel.ranks=$ranks --out "$work/threads.json" >"$work/out" 2>"$work/err" ||
         fail "$(cat "$work/err")"

@@ -69,14 +69,17 @@ static bool read_machine(Machine *machine, const json_t *object, const char *pat
 static bool read_file(Machine *machine, const char *path, GError **error)
 {
     g_autofree char *text = NULL, *base = g_path_get_basename(path);
-    gsize length = 0;
+    size_t length = 0;
     json_error_t problem;
-    if (!g_file_get_contents(path, &text, &length, NULL)) {
+    if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
         g_autofree char *names = machine_names();
         return fail_user(error, "--machine %s is neither a preset (%s) nor a file of loam bench comm --out", path,
                          names);
     }
-    json_t *root = length <= FILE_BYTES ? json_loadb(text, length, 0, &problem) : NULL;
+    text = io_read_file(path, FILE_BYTES, &length, error);
+    if (text == NULL)
+        return false;
+    json_t *root = json_loadb(text, length, 0, &problem);
     if (root == NULL)
         return fail_user(error, "%s is not a measurement of loam bench comm --out: not JSON", path);
     *machine = (Machine){ .watts = 0 };
