@@ -50,7 +50,7 @@ void *option_field(const OptionTable *table, const void *config, const OptionRow
 {
     for (int g = 0; g < table->n_groups; g++) {
         const OptionGroup *group = &table->groups[g];
-        if (row >= group->rows && row < group->rows + group->n_rows)
+        if (group->n_rows > 0 && row >= group->rows && row < group->rows + group->n_rows)
             return (char *)(uintptr_t)config + group->offset + row->offset;
     }
     CHECK(false, "option %s is not of this table", row->name);
