@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define CHUNK (INT64_C(1) << 20) /* elements of a parameter that are hashed at once */
+#define CHUNK (INT64_C(1) << 20) /* number of elements of a parameter that are hashed at once */
 
 /* ---- the model ---- */
 
@@ -71,10 +71,10 @@ struct AnswersFile {
     const char *path, *source;
     uint64_t model;
     FILE *stored; /* holds a lock on the file while it is open; NULL means a device or a FIFO, which keeps no answers */
-    char *line;   /* of `stored` */
+    char *line;   /* the line of `stored` that was read last */
     size_t capacity;
-    int64_t done, whole; /* stored answers read so far; bytes of them */
-    IoFile *out;         /* NULL means that not all stored answers are read */
+    int64_t done, whole; /* number of stored answers read so far, and their total bytes */
+    IoFile *out;         /* new answers are appended here; NULL until all stored answers have been read */
 };
 
 static bool fail_foreign(const AnswersFile *file, GError **error)
@@ -91,7 +91,8 @@ static bool is_special(const char *path)
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-/* Whether the file is empty or its first bytes are those of an answer: a file of another kind is not read further. */
+/* Fails unless the file is empty or starts as a line of answers does, so that a file of another kind is never changed.
+ */
 static bool check_start(const AnswersFile *file, GError **error)
 {
     static const char *const starts[] = { "{\"line\":", "{\"id\":\"", "{\"input\":\"", "{\"task_id\":" };
@@ -106,7 +107,7 @@ static bool check_start(const AnswersFile *file, GError **error)
     return good || fail_foreign(file, error);
 }
 
-/* Opens and locks the stored answers. File systems without locks take none. */
+/* Opens and locks the stored answers; on a file system that does not support locks, without a lock. */
 static bool open_stored(AnswersFile *file, GError **error)
 {
     int fd = open(file->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -129,7 +130,8 @@ AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *
     return NULL;
 }
 
-/* Cuts off an incomplete answer, and goes on behind the stored ones. */
+/* Called when no stored answer is left. torn: the last line is incomplete and is removed. New answers are then
+ * appended. */
 static bool end_stored(AnswersFile *file, bool torn, GError **error)
 {
     if (ferror(file->stored))
@@ -141,7 +143,8 @@ static bool end_stored(AnswersFile *file, bool torn, GError **error)
     return (file->out = io_append(file->path, error)) != NULL;
 }
 
-/* A last line without its end is an answer that a crash has cut off, unless it is an object that says otherwise. */
+/* A last line without a newline was cut off by a crash and is removed, unless it is a complete JSON object that belongs
+ * to another model or input, which is an error. */
 bool answers_file_next(AnswersFile *file, const char *input, size_t bytes, json_t **answer, GError **error)
 {
     *answer = NULL;

@@ -54,7 +54,7 @@ void cli_print_verbs(FILE *out)
                  "2 a failure of the machine, 75 stopped on request with a checkpoint written.\n");
 }
 
-/* Set while cli_each_page runs: --help hands its page over instead of printing it. */
+/* Set while cli_each_page runs: cli_parse then passes the help page to this function instead of printing it. */
 static struct {
     HelpTaker take;
     gpointer data;
@@ -73,8 +73,7 @@ void cli_each_page(HelpTaker take, gpointer data)
 
 /* ---- command lines ---- */
 
-/* The option of the configuration whose name after the dot this is, "train.precision" of "precision"; NULL means none.
- */
+/* The configuration option whose name without its group is `name`: train.precision for "precision"; NULL means none. */
 static const OptionRow *find_config_option(const char *name)
 {
     const OptionTable *table = config_options();
@@ -114,8 +113,8 @@ static bool explain_unknown(const GOptionEntry *entries, char **argv, const char
     return false;
 }
 
-/* An error for an option of runs, such as train.device=cuda, given to a verb that has --device and takes none of them.
- */
+/* Fails for an option of the configuration, such as train.device=cuda, given to a verb that has --device and takes no
+ * configuration. */
 static bool check_settings(const GOptionEntry *entries, char **argv, const char *usage, GError **error)
 {
     if (strstr(usage, "key=value"))
@@ -187,7 +186,7 @@ bool print_json_line(json_t *object, GError **error)
     return true;
 }
 
-/* Within cli_each_page every action hands over its own page. */
+/* If cli_each_page is running, passes the help page of every action to its function and returns true. */
 static bool gather_sub_verbs(const SubVerb *sub_verbs, size_t n, const char *verb)
 {
     for (size_t i = 0; taker.take && i < n; i++) {

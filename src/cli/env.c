@@ -30,7 +30,7 @@ static void add_text(json_t *object, const char *name, char *text)
     g_free(text);
 }
 
-/* A line for each GPU; or why none is used. */
+/* Adds a line for each GPU, or the reason why no GPU can be used. */
 static void add_gpus(json_t *object)
 {
     char why[CUDA_WHY];
@@ -49,7 +49,7 @@ static void add_gpus(json_t *object)
     }
 }
 
-/* What ranks of a run communicate by, and whether a launcher started this process. */
+/* Adds how ranks of a run communicate, and whether a launcher started this process. */
 static void add_ranks(json_t *object)
 {
     g_autoptr(GError) no_nccl = NULL;

@@ -1,4 +1,4 @@
-/* export.c: `loam export`: a model as a folder of Hugging Face. */
+/* export.c: `loam export`: writes a model as a Hugging Face folder. */
 #include "base/log.h"
 #include "cli/cli.h"
 #include "model/hf/hf.h"
@@ -18,7 +18,7 @@ static const char about[] =
     "\n"
     "  loam export runs/a --to hf --out hf-a\n";
 
-/* "bf16" -> "BF16". */
+/* Parses --dtype: sets form->dtype to the safetensors name, "BF16" for "bf16". */
 static bool parse_dtype(const char *text, HfForm *form, GError **error)
 {
     static const char *const names[][2] = { { "f32", "F32" }, { "bf16", "BF16" }, { "f16", "F16" } };
@@ -52,11 +52,11 @@ static bool parse_shard_size(const char *text, HfForm *form, GError **error)
     return fail_user(error, "--shard-size %s: a size with its unit is wanted, such as 2GB, 500MB or 1GiB", text);
 }
 
-/* What is written where. */
+/* The arguments of one export. */
 typedef struct Job {
     const char *path, *tokenizer, *base, *out;
     HfForm form;
-    bool adapter; /* --to peft */
+    bool adapter; /* --to peft: write only the adapters */
 } Job;
 
 static bool export_model(const Job *job, GError **error)

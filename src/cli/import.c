@@ -1,4 +1,4 @@
-/* import.c: `loam import`: a model of Hugging Face or T5X as a checkpoint. */
+/* import.c: `loam import`: writes a model of another program (Hugging Face, T5X, fairseq) as a checkpoint. */
 #include "base/file.h"
 #include "cli/cli.h"
 #include "model/fairseq/fairseq.h"
@@ -22,15 +22,15 @@ static const char about[] =
     "\n"
     "  loam import t5-v1_1-small --out models/t5 && loam train c.yaml train.init=models/t5\n";
 
-/* Opens the tokenizer that is to go with the weights; *tok NULL means that there is none. */
+/* Opens the tokenizer that will be saved with the weights; *tok becomes NULL if there is none. */
 static bool open_tokenizer(const char *from, Tokenizer **tok, GError **error)
 {
     g_autofree char *path = tokenizer_find(from, NULL);
     return path == NULL || (*tok = tokenizer_open(path, error)) != NULL;
 }
 
-/* Weights and tokenizer, in a new folder that takes its name once both are in it. The tokenizer lies where
- * model_open_path looks for it. */
+/* Saves weights and tokenizer in a temporary folder, which is renamed to `out` once both are complete. The tokenizer is
+ * where model_open_path looks for it. */
 static bool save(const char *out, Model *model, const Tokenizer *tok, GError **error)
 {
     g_autofree char *fresh = io_make_folder_beside(out, error);

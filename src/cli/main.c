@@ -16,7 +16,7 @@ static const SubVerb verbs[] = {
 #undef VERB
 };
 
-/* The exit status: a failure of the machine if standard output could not be written. */
+/* The exit status of the program: `status`, but 2 if standard output could not be written. */
 static int finish(int status)
 {
     errno = 0;
@@ -38,23 +38,24 @@ static int run_verb(int argc, char **argv)
     return error_status(error);
 }
 
-/* A thread that waits for others at the end of an operation spins, then sleeps. OpenMP's default of 300,000 turns
- * (some 10 ms) makes a step many times slower where other programs use the cores: the spinning thread holds the core
- * that the awaited one needs. 1,000 turns are some 40 µs. libgomp reads its settings before main: the program starts
- * anew with them, unless the user has chosen. */
+/* Limits how long OpenMP threads busy-wait for each other at the end of an operation before they sleep. libgomp's
+ * default of 300,000 iterations (about 10 ms) makes a step many times slower if other programs use the cores: the
+ * waiting thread occupies the core that the awaited thread needs. 1,000 iterations are about 40 µs. libgomp reads
+ * GOMP_SPINCOUNT before main, so this sets the variable and executes the program again, unless the user has set it or
+ * OMP_WAIT_POLICY. */
 static void bound_spinning(char **argv)
 {
     if (getenv("OMP_WAIT_POLICY") != NULL || getenv("GOMP_SPINCOUNT") != NULL ||
         setenv("GOMP_SPINCOUNT", "1000", 0) != 0)
         return;
-    execv("/proc/self/exe", argv); /* returns where there is no /proc: then the default holds */
+    execv("/proc/self/exe", argv); /* returns only if it fails, as without /proc */
 }
 
 int main(int argc, char **argv)
 {
     bound_spinning(argv);
     fatal_install();
-    setlocale(LC_CTYPE, "C.UTF-8"); /* UTF-8 text; the decimal point stays a point */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* text is UTF-8; LC_NUMERIC stays "C", so the decimal separator is a point */
     cli_set_verbs(verbs, G_N_ELEMENTS(verbs));
     const char *problem = device_cpu_problem();
     if (problem) {

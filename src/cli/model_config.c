@@ -19,7 +19,7 @@ bool cli_model_config(Config *config, const char *path, char **overrides, int n_
                              "gives its classes other names)",
                              overrides[i], path);
     g_autoptr(GPtrArray) all = g_ptr_array_new();
-    g_ptr_array_add(all, (gpointer) "train.best=loss"); /* the run's may be a score of another task */
+    g_ptr_array_add(all, (gpointer) "train.best=loss"); /* train.best of the run may be a score of another task */
     if (!io_exists(dir, "config.yaml") && (hf_is_folder(dir) || io_exists(dir, "state.json")))
         g_ptr_array_add(all, init);
     for (int i = 0; i < n_overrides; i++)

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #define PEAK_SECONDS 0.2
-#define SUSTAINED_S  1 /* measured again, of runs that take longer than SHORT_RUN_S */
+#define SUSTAINED_S  1 /* seconds of a second, longer measurement, for runs that take longer than SHORT_RUN_S */
 #define SHORT_RUN_S  60
 
 static void add_unread(GPtrArray *unread, const GError *reason)
@@ -18,7 +18,7 @@ static void add_unread(GPtrArray *unread, const GError *reason)
     g_ptr_array_add(unread, g_strdup(reason->message));
 }
 
-/* Opens the held-out datasets, only to see whether they can be. */
+/* Tries to open the held-out datasets and reports why if that fails. */
 static void try_valid(const Config *config, const Tokenizer *tok, GPtrArray *unread)
 {
     g_autoptr(GError) reason = NULL;
@@ -105,8 +105,7 @@ bool outline_time(Outline *o, Config *config, double measure_s, GError **error)
         return true;
     Device *dev = device_open_cpu((int)config->train.threads, config_precision(config));
     estimate_step(o, dev, PEAK_SECONDS);
-    if (outline_seconds(o, MAX(o->steps, 0)) >
-        SHORT_RUN_S) /* some machines are faster for the first tenths of a second */
+    if (outline_seconds(o, MAX(o->steps, 0)) > SHORT_RUN_S) /* some processors are faster at first */
         estimate_step(o, dev, SUSTAINED_S);
     device_close(dev);
     return true;

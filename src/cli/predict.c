@@ -53,10 +53,10 @@ static const GOptionEntry entries[] = {
 typedef struct Predictor {
     const LoadedModel *loaded;
     AnswersFile *out; /* NULL means standard output */
-    const Task *task; /* NULL means that lines are whole inputs */
+    const Task *task; /* NULL means that each line is a whole input */
     TaskEncoder encoder;
     AnswerOptions decoding;
-    Ranking *ranking;  /* NULL means that the model writes its answers */
+    Ranking *ranking;  /* NULL means that the model generates its answers */
     GPtrArray *fields; /* char *: fields of the input's template */
     AnswerBatch batch;
 } Predictor;
@@ -96,7 +96,8 @@ static json_t *read_object(const char *line, GError **error)
     return json_is_object(object) ? object : NULL;
 }
 
-/* A line that is the whole input: for a classifier a text, or a pair between a tab, or words between spaces. */
+/* Fills the example from a line that is the whole input: for a classifier a text, a pair of texts separated by a tab,
+ * or words separated by spaces. */
 static void take_whole(const Predictor *p, const char *line, TaskExample *example)
 {
     const char *tab = p->encoder.task->learns ? strchr(line, '\t') : NULL;
@@ -112,7 +113,7 @@ static void take_whole(const Predictor *p, const char *line, TaskExample *exampl
             g_ptr_array_add(example->words, g_strdup(*word));
 }
 
-/* Adds a line to the batch, and its example to `examples`. */
+/* Converts a line to an example, adds it to the batch and to `examples`. */
 static bool add_line(Predictor *p, const char *line, GPtrArray *examples, GError **error)
 {
     TaskExample *example = g_new0(TaskExample, 1);
@@ -131,7 +132,8 @@ static bool add_line(Predictor *p, const char *line, GPtrArray *examples, GError
 
 /* ---- answers ---- */
 
-/* {"negative": 0.1, "positive": 0.9}, or {"0": 0.1, "1": 0.9} of choices; NULL means none. */
+/* The probabilities of all classes: {"negative": 0.1, "positive": 0.9}, of choices {"0": 0.1, "1": 0.9}; NULL if the
+ * answer has none. */
 static json_t *probabilities_json(const Predictor *p, const Answer *answer)
 {
     const ModelConfig *config = model_config(p->loaded->model);
@@ -167,7 +169,7 @@ static bool give_answer(const Predictor *p, const char *line, const TaskExample 
     return true;
 }
 
-/* *first: the first of the lines that the file of answers has no answer to. */
+/* *first becomes the index of the first line that the file of answers has no answer to. */
 static bool skip_stored(const Predictor *p, const GPtrArray *lines, guint *first, GError **error)
 {
     for (*first = 0; p->out && *first < lines->len; ++*first) {
@@ -188,9 +190,10 @@ static void free_example(gpointer example)
     g_free(example);
 }
 
-/* Answers the lines from number `first` of standard input on, up to the first bad one. What a model writes depends in
- * its last bits on what it answers beside it, so of lines that have some of their answers all are answered again, and
- * the new ones kept: a file that was gone on with is the one of a run without a break. */
+/* Answers one batch of lines, up to the first invalid one. first: number of lines of standard input before this batch.
+ * The last bits of an answer depend on the other inputs in its batch. So if an interrupted command stored only some
+ * answers of a batch, the whole batch is computed again and only the missing answers are stored: the file equals that
+ * of an uninterrupted command. */
 static bool answer_lines(Predictor *p, const GPtrArray *lines, int64_t first, GError **error)
 {
     g_autoptr(GPtrArray) examples = g_ptr_array_new_with_free_func(free_example);
@@ -278,7 +281,8 @@ static bool open_task(Predictor *p, Task *task, const Config *config, const char
     return true;
 }
 
-/* Labels of --rank: those of task.labels, or the different right answers of task.data, or of task.valid. */
+/* The labels that --rank chooses from: task.labels, else all distinct right answers in task.data, else in task.valid.
+ */
 static char **find_labels(const Predictor *p, const Config *config, GError **error)
 {
     TaskFile train = { 0 }, valid = { 0 };

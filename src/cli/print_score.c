@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* By ScoreTakes: predictions that a score does not know. */
+/* Indexed by ScoreTakes: the end of the message about predictions that are invalid for a score. */
 static const char *const invalid_names[] = { "too long or deep to be parsed, or their references are",
                                              "labels that no reference has", "no numbers, and count as -1",
                                              "no tags, and count as O", "none" };
@@ -17,7 +17,7 @@ static void print_lines(const ScoreKind *kind, const ScoreResult *result)
     for (int i = 0; i < result->n_values; i++) {
         const ScoreValue *value = &result->values[i];
         const char *name = i == 0 ? score_name(kind) : "";
-        const int over = MAX((int)strlen(name) - 13, 0); /* a long name takes room of the next column */
+        const int over = MAX((int)strlen(name) - 13, 0); /* a long name uses some of the next column's width */
         printf("%-13s %-*s %10.4f", name, 23 - over, value->name, value->value);
         if (!isnan(value->low))
             printf("   %.4f to %.4f", value->low, value->high);

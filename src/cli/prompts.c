@@ -14,7 +14,7 @@
 
 struct PromptReader {
     int descriptor;
-    const char *name; /* of the input, for errors */
+    const char *name; /* name of the input, for error messages */
     PromptFormat format;
     GString *buffer; /* bytes that were read and are not yet split into lines */
     bool end;
@@ -121,7 +121,7 @@ static bool parse_array(const PromptFormat *format, const json_t *array, GArray 
     return true;
 }
 
-/* Appends the model's first token to a prompt without tokens. */
+/* Appends format->start to a prompt without tokens. */
 static void start_empty(const PromptFormat *format, GArray *ids)
 {
     if (ids->len == 0 && format->start >= 0)
@@ -192,8 +192,8 @@ static bool fill(PromptReader *reader, GError **error)
     return true;
 }
 
-/* The next line of the buffer from *at on, without its line end, the first one without a byte order mark; false where
- * no complete line is left. */
+/* Finds the next line of the buffer, which starts at *at, without its newline; skips a byte order mark at the start of
+ * the input. False if no complete line is left. */
 static bool next_line(const PromptReader *reader, size_t *at, const char **line, size_t *bytes)
 {
     if (reader->number == 0 && g_str_has_prefix(reader->buffer->str, "\xef\xbb\xbf"))

@@ -69,7 +69,7 @@ static bool find_choice(const char *option, const char *name, const char *const 
     return fail_user(error, "--%s is %s, want one of %s", option, name, all);
 }
 
-/* What the command line does not say comes from the file of predictions. */
+/* Takes options that the command line does not set from the settings stored in the file of predictions. */
 static void take_settings(const json_t *settings)
 {
     static const struct {
@@ -85,7 +85,7 @@ static void take_settings(const json_t *settings)
     }
 }
 
-/* `split`: the labels, to be freed by the caller. */
+/* *split becomes the array of labels that *out refers to; the caller frees it. */
 static bool read_options(ScoreOptions *out, GStrv *split, GError **error)
 {
     int chosen_tokenizer, chosen_smoothing;
@@ -118,7 +118,7 @@ static bool read_options(ScoreOptions *out, GStrv *split, GError **error)
 
 /* ---- names ---- */
 
-/* By ScoreTakes: what a score takes. */
+/* Indexed by ScoreTakes: the kind of predictions that a score compares. */
 static const char *const takes_names[] = { "texts", "labels", "numbers", "tags", "log-probabilities" };
 
 static void print_list(void)
@@ -142,7 +142,8 @@ static bool unknown_score(const char *name, GError **error)
     return fail_user(error, "no score is called %s; `loam scores --list` lists them", name);
 }
 
-/* Scores of tags and of log-probabilities read files in ways of their own. */
+/* Whether two scores read the files in the same way. Scores of tags and of log-probabilities each have a format of
+ * their own. */
 static bool read_alike(const ScoreKind *a, const ScoreKind *b)
 {
     ScoreTakes x = score_takes(a), y = score_takes(b);

@@ -8,13 +8,13 @@
 
 #define USAGE "loam status RUN… [--silent TIME] [--stalled TIME] [--json]"
 
-static const char about[] = "Says of each run whether it is alive, stalled, lost (its processes ended without a word), "
-                            "stopped (to go on later),\n"
-                            "failed or ended, where it stands, its last loss and its last save. The exit status is 1 "
-                            "if a run is stalled, lost or\n"
-                            "failed, so that a script may raise an alarm.\n"
-                            "\n"
-                            "  loam status runs/*\n";
+static const char about[] =
+    "Says of each run whether it is alive, stalled, lost (its processes were killed), stopped (with a checkpoint),\n"
+    "failed or ended, what it is doing, its last loss and its last save. The exit status is 1 "
+    "if a run is stalled, lost or\n"
+    "failed, so that a script may raise an alarm.\n"
+    "\n"
+    "  loam status runs/*\n";
 static char *silent, *stalled;
 static gboolean as_json;
 

@@ -24,7 +24,7 @@ static glong *widths(const Table *table)
     return width;
 }
 
-/* before, between, after: what separates the cells of a row. */
+/* Prints one row; before, between and after are printed around its cells. */
 static void print_row(const Table *table, int row, const glong *width, const char *before, const char *between,
                       const char *after)
 {

@@ -21,7 +21,7 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-/* The losses as a line of bars, between the smallest and the largest. */
+/* Appends the recent losses as a row of bar characters, scaled from the smallest to the largest loss. */
 static void append_curve(GString *text, const RunStatus *status)
 {
     static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
@@ -40,7 +40,7 @@ static void append_curve(GString *text, const RunStatus *status)
     g_string_append_printf(text, "  %.4f to %.4f\n", low, high);
 }
 
-/* *seen: what was last said of each run; NULL at first. Prints a line for each run of which there is something new. */
+/* Prints a line if the status of the run has changed. *seen is the line that was last printed for it, NULL at first. */
 static void print_changes(const RunStatus *status, const char *dir, char **seen)
 {
     g_autofree char *line = g_strdup_printf("%s: %s  step %" PRId64 "  loss %.4f", dir, run_state_names[status->state],
@@ -53,7 +53,7 @@ static void print_changes(const RunStatus *status, const char *dir, char **seen)
     *seen = g_steal_pointer(&line);
 }
 
-/* One look at all runs; false when all have ended. */
+/* Reads and shows the status of all runs once; false when all have ended. */
 static bool look(char **dirs, char **seen, int n, bool draws)
 {
     g_autoptr(GString) picture = g_string_new(draws ? "\033[H" : NULL);
@@ -72,7 +72,8 @@ static bool look(char **dirs, char **seen, int n, bool draws)
         run_status_clear(&status);
     }
     if (draws) {
-        g_string_replace(picture, "\n", "\033[K\n", 0); /* the rest of a line that was longer */
+        /* Clears the rest of each line, where the previous picture may have been longer. */
+        g_string_replace(picture, "\n", "\033[K\n", 0);
         g_string_append(picture, "\033[J");
         fputs(picture->str, stdout);
         fflush(stdout);

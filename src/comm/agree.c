@@ -1,9 +1,9 @@
-/* agree.c: whether something succeeded on all ranks. */
+/* agree.c: makes all ranks fail if an operation failed on one of them. */
 #include "comm/comm.h"
 
 #include <string.h>
 
-/* An error, as bytes. */
+/* A GError as plain bytes, which ranks can send to each other. */
 typedef struct Report {
     int64_t failed, code;
     char domain[64], message[960];

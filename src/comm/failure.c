@@ -1,4 +1,4 @@
-/* failure.c: why a group failed, and which rank did not answer. */
+/* failure.c: stores why a group failed, and which rank did not answer. */
 #include "comm/backend.h"
 
 bool comm_failed(Comm *comm)

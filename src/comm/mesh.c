@@ -2,7 +2,7 @@
 
 #include "base/check.h"
 
-enum { GROUPS = 5 }; /* of Mesh, beside `world` */
+enum { GROUPS = 5 }; /* number of groups in Mesh, not counting `world` */
 
 static void list_groups(const Mesh *mesh, Comm *groups[GROUPS])
 {

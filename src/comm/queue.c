@@ -23,7 +23,7 @@ struct CommQueue {
     Job jobs[JOBS];       /* job number n is jobs[n % JOBS] */
     uint64_t added, done; /* number of jobs so far */
     int waiting;          /* threads in queue_wait */
-    double waiting_since; /* clock_seconds() when the first of them came */
+    double waiting_since; /* clock_seconds() when the first of these began to wait */
     bool stop;
 };
 

@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "base/float16.h"
 
-enum { TILE = 2048 }; /* elements whose sums stay in the first-level cache */
+enum { TILE = 2048 }; /* number of elements that are summed at a time, so that the sums stay in the L1 cache */
 
 static void add_f32(float *sum, const void *from, int64_t first, int64_t n, DType dtype)
 {

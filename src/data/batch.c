@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Rows are a multiple of this, so that a library that compiles code per shape of a matrix product compiles few. */
+/* The number of tokens of a batch is rounded up to a multiple of this: oneDNN compiles code for each shape of a matrix
+ * product, so fewer shapes mean less compiling. */
 enum { ROWS_MULTIPLE = 32 };
 
 void stream_init(TokenStream *stream, int64_t max_tokens, int32_t max_seq, int32_t max_len)

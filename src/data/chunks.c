@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 
-#define CACHED_EPOCHS 2 /* a batch may start in one epoch and end in the next */
+/* Epochs whose order is kept; two, because a batch may start in one epoch and end in the next. */
+#define CACHED_EPOCHS 2
 
 /* The documents of an epoch: the i-th is document order[i] and starts at token starts[i] of the joined documents. */
 typedef struct Epoch {
@@ -52,7 +53,8 @@ static void cut_documents(Chunks *chunks)
     chunks->n_chunks = chunks->n_full + n_rests;
 }
 
-/* The first token of a chunk within the joined documents, and in *n its length in the middle of the text. */
+/* The index of a chunk's first token within the joined documents. *n becomes the chunk's length if the text does not
+ * end within it. */
 static int64_t chunk_begin(const Chunks *chunks, int64_t chunk, int64_t *n)
 {
     const ChunksSpec *spec = &chunks->spec;
@@ -184,7 +186,7 @@ static const Epoch *find_epoch(Chunks *chunks, int64_t number)
 
 /* ---- reading ---- */
 
-/* The last of n ranges that starts at or before `at`. */
+/* The index of the last of n ranges that starts at or before `at`. */
 static int64_t find_range(const int64_t *starts, int64_t n, int64_t at)
 {
     int64_t low = 0, high = n;
@@ -198,8 +200,8 @@ static int64_t find_range(const int64_t *starts, int64_t n, int64_t at)
     return low;
 }
 
-/* Copies tokens [from, from + n) of a document with its separator, or as many of them as there are; *copied is their
- * number. */
+/* Copies tokens [from, from + n) of a document, or up to its end; the separator (EOS) after the document counts as its
+ * last token. *copied becomes the number of tokens. */
 static bool read_document(const Chunks *chunks, int64_t document, int64_t from, int64_t n, int32_t *out,
                           int64_t *copied, GError **error)
 {
@@ -226,7 +228,8 @@ static bool read_concatenated(Chunks *chunks, int64_t epoch_number, int64_t begi
     return true;
 }
 
-/* Full chunks are shuffled in every epoch, so a sample whose lengths are the same in every epoch meets new text. */
+/* Full chunks are shuffled anew in every epoch. So a sample, whose lengths are the same in every epoch, gets other text
+ * in each. */
 static int64_t shuffled_chunk(const Chunks *chunks, int64_t epoch, int64_t chunk)
 {
     if (chunks->spec.in_order || chunk >= chunks->n_full)

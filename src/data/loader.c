@@ -3,8 +3,9 @@
 #include "base/check.h"
 #include "data/loader_state.h"
 
-#define HELD_OUT_SEED 0x68656c646f7574u /* of the order of held-out rows, the same in every run; any constant */
-#define OTHER_TRIES   32                /* tries to find a chunk of another document that is long enough */
+/* Seed of the order of held-out samples, the same in every run; an arbitrary constant. */
+#define HELD_OUT_SEED 0x68656c646f7574u
+#define OTHER_TRIES   32 /* attempts to find a chunk of another document that is long enough */
 
 uint64_t loader_order_seed(const Loader *loader)
 {
@@ -93,7 +94,7 @@ int32_t loader_dec_length(const Loader *loader)
     return objective_dec_length(loader->objective, &loader->config);
 }
 
-/* Sequences of a packed sequence at most. */
+/* Largest number of attention segments in one packed sequence. */
 static int64_t row_sequences(const Loader *loader)
 {
     int64_t most = 1;
@@ -133,8 +134,8 @@ static void add_sequences(const Example *example, int64_t sample, Batch *out)
     }
 }
 
-/* The global sample index, which dropout masks depend on, is different for all samples of a mixture as long as each
- * dataset has at most 2^LOADER_PART_SHIFT. */
+/* Appends the example. Dropout masks depend on a sample index that includes the dataset's number, so that it is unique
+ * within a mixture if no dataset has more than 2^LOADER_PART_SHIFT samples. */
 static void add_example(const Loader *loader, int64_t sample, Batch *out)
 {
     const Example *example = &loader->example;
@@ -177,9 +178,8 @@ static int64_t draw_other(const Loader *loader, Philox rng, int64_t epoch, int64
     return best;
 }
 
-/* Appends a sample to the batch. `sample` counts samples over all epochs; `choice` is NULL where the objective makes
- * none.
- */
+/* Appends a sample to the batch. sample: its number over all epochs. choice: NULL if the objective draws no decisions
+ * in advance. */
 static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t chunk, const Choice *choice, Batch *out,
                        GError **error)
 {
@@ -199,7 +199,7 @@ static bool add_sample(Loader *loader, int64_t sample, int64_t epoch, int64_t ch
     return true;
 }
 
-/* Appends the samples of packed sequence `at` of an epoch; `order`: the epoch that their order is of. */
+/* Appends the samples of packed sequence `at` of an epoch. order: the epoch whose order of samples is used. */
 static bool add_packed_row(Loader *loader, int64_t epoch, uint64_t order, int64_t at, Batch *out, GError **error)
 {
     const int64_t n_chunks = chunks_count(loader->chunks);

@@ -1,4 +1,4 @@
-/* loader_labels.c: counts of the datasets of classifiers: tokens of texts, and how often each class occurs. */
+/* loader_labels.c: counts the text tokens and the labels of each class in datasets for classifiers. */
 #include "data/loader.h"
 #include "data/loader_state.h"
 #include "data/objectives/objectives.h"

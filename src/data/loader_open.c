@@ -1,4 +1,4 @@
-/* loader_open.c: from a configuration and a dataset to a loader. */
+/* loader_open.c: opens a loader for the datasets of a configuration. */
 #include "data/labels.h"
 #include "data/loader.h"
 #include "data/loader_state.h"
@@ -46,7 +46,7 @@ static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **er
     return true;
 }
 
-/* The sentinels from the first on whose ids rise or fall one by one. */
+/* Finds the sentinels: as many, from the first one on, as have consecutive ids, rising or falling. */
 static void find_sentinels(const Tokenizer *tok, ObjectiveConfig *config)
 {
     int32_t first = tokenizer_sentinel(tok, 0), n = 0;
@@ -89,7 +89,7 @@ static bool find_specials(Loader *loader, const Tokenizer *tok, GError **error)
                tokenizer_path(tok));
 }
 
-/* Options that only mlm understands. */
+/* Fails if options of mlm are set for another objective. */
 static bool check_pairs(const MlmSettings *settings, const char *objective, GError **error)
 {
     if (settings->sentence_pairs != PAIRS_NONE)
@@ -151,7 +151,7 @@ static bool check_encoded(const Loader *loader, int64_t document, int64_t first,
                      loader->config.n_labels);
 }
 
-/* Every document of a dataset of pairs is an input and a target that fit. */
+/* Fails unless every document of a dataset of pairs consists of an input and a target that are not too long. */
 static bool check_pair_lengths(const Loader *loader, GError **error)
 {
     const ObjectiveConfig *config = &loader->config;
@@ -211,7 +211,7 @@ static bool open_chunks(Loader *loader, GError **error)
     return !loader->config.takes_others || check_documents(loader, error);
 }
 
-/* numpy's seeds have 32 bits. */
+/* Opens the data in another program's order (data.compat). Seeds must fit 32 bits, as in numpy. */
 static bool open_compat(Loader *loader, const DataConfig *data, GError **error)
 {
     if (loader->seed > UINT32_MAX)
@@ -306,8 +306,8 @@ static void weigh_parts(Loader *loader, const MixtureRule *rule)
     loader->n_rows = mixture_weigh(loader->mixture, rule, rows, tokens);
 }
 
-/* Each dataset has a seed of its own. With data.compat all have the seed of the run, and are asked for half a percent
- * more samples than their share, as in Megatron. */
+/* Opens the datasets of a mixture. Each has its own seed, derived from the run's. With data.compat all use the run's
+ * seed, and 0.5 % more samples than a dataset's share are planned, as in Megatron. */
 static bool open_parts(Loader *loader, const DataConfig *config, const Tokenizer *tok, uint64_t seed, bool held_out,
                        GError **error)
 {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MARK_ROWS    (1 << 16)
-#define TENTHS       9         /* weights with more decimal places are not turned into integers */
+#define TENTHS       9         /* most decimal places with which weights are converted to integers exactly */
 #define SMOOTH_PARTS (1 << 20) /* weights by temperature are multiples of 1 / SMOOTH_PARTS */
 
 const char *const mixture_weights_names[] = { "shares", "epochs", "concat_weighted", NULL };
@@ -49,7 +49,7 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Sets the shares to weights * scale; false where one of these products is not an integer up to rounding. */
+/* Sets the shares to weights * scale; false if one of these products is not an integer, up to rounding. */
 static bool find_shares(Mixture *mixture, double scale)
 {
     int64_t divisor = 0;
@@ -120,7 +120,7 @@ void mixture_free(Mixture *mixture)
 
 /* ---- the weights ---- */
 
-/* An epoch of the mixture has ceil(weight * rows) rows of each dataset. */
+/* Sets the shares so that an epoch of the mixture has ceil(weight * rows) packed sequences of each dataset. */
 static int64_t weigh_by_epochs(Mixture *mixture, const int64_t rows[])
 {
     int64_t epoch = 0;
@@ -191,7 +191,7 @@ int64_t mixture_weigh(Mixture *mixture, const MixtureRule *rule, const int64_t r
 
 /* ---- the order ---- */
 
-/* Moves the state on by one row and returns its dataset. */
+/* Advances the state by one packed sequence and returns the dataset that provides it. */
 static int step(Mixture *mixture)
 {
     double rows = (double)MAX(mixture->index, 1), most = -INFINITY;

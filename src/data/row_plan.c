@@ -7,16 +7,22 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define CACHED_BLOCKS    8   /* ranks that share a plan are at different rows of a batch */
-#define DEVIATIONS       5   /* the margin of rows per block, in standard deviations of their number */
-#define LEAST_DEVIATION  0.2 /* of the number of rows, in square roots of it, if all samples have the same length */
-#define ORDER_OF_ROWS    1   /* `layer` of the keys; 0 is the order of the blocks, or of all rows of a whole plan */
+/* Blocks that are kept; several, because ranks that share a plan read different packed sequences of a batch. */
+#define CACHED_BLOCKS 8
+#define DEVIATIONS    5 /* safety margin of rows per block, in standard deviations of the number of rows */
+/* Smallest standard deviation of the number of rows, as a multiple of its square root; applies if all samples have the
+ * same length. */
+#define LEAST_DEVIATION 0.2
+/* `layer` of the random keys for the order of rows within a block; layer 0 is for the order of blocks, or of all rows
+ * of a whole plan. */
+#define ORDER_OF_ROWS    1
 #define BLOCK_OF_SAMPLES 2
 
+/* A cached block of packed sequences, planned together. */
 typedef struct Block {
-    int64_t number;    /* -1 means an empty place of the cache */
-    PackPlan *plan;    /* its samples have their numbers in the dataset */
-    uint64_t last_use; /* RowPlan.uses when a row of it was last asked for */
+    int64_t number;    /* number of the block; -1 means an empty entry of the cache */
+    PackPlan *plan;    /* the plan of the block, with sample numbers of the dataset */
+    uint64_t last_use; /* value of RowPlan.uses when one of its rows was last requested */
 } Block;
 
 struct RowPlan {
@@ -24,12 +30,12 @@ struct RowPlan {
     PhiloxKey order, rows_order, dealing;
     int64_t n_rows, max_samples;
     double fill;
-    PackPlan *whole; /* NULL means groups, or blocks */
-    uint32_t *group; /* (n_group) the row of the last row_plan_get, of groups */
+    PackPlan *whole; /* the plan of all rows; NULL means that rows are groups, or are planned in blocks */
+    uint32_t *group; /* (n_group) the samples of the row that row_plan_get returned last, if rows are groups */
     /* Blocks: */
     int64_t n_blocks, block_rows; /* block_rows 0 means not known yet */
     Block blocks[CACHED_BLOCKS];
-    PackPlan *rest; /* of the samples after those of all blocks, numbered from 0; the last rows of an epoch */
+    PackPlan *rest; /* plan of the samples after all blocks, numbered from 0; they form the last rows of an epoch */
     uint64_t uses;
 };
 
@@ -55,7 +61,7 @@ static uint32_t *deal(const RowPlan *plan, int64_t block)
     return samples;
 }
 
-/* Lengths of the samples of a block, and sums of them and of their squares, in shares of a row. */
+/* The lengths of a block's samples, and the sums of the lengths and of their squares, in units of a row's capacity. */
 typedef struct BlockLengths {
     const RowPlanSpec *spec;
     const uint32_t *samples;
@@ -73,7 +79,7 @@ static PackLength length_in_block(const void *context, int64_t i)
     return length;
 }
 
-/* Divides rows of several samples until there are n_rows. There are at least so many samples. */
+/* Splits rows that hold several samples until there are n_rows rows. There must be at least n_rows samples. */
 static void divide_rows(PackPlan *plan, int64_t n_rows)
 {
     while (plan->n_rows < n_rows) {
@@ -93,8 +99,8 @@ static void divide_rows(PackPlan *plan, int64_t n_rows)
     }
 }
 
-/* How many rows each block has: those of this block, and a margin. The number of rows of another block differs by the
- * sum of its lengths, and by how well they fit together. */
+/* The number of rows of each block: that of this block and a margin, because blocks differ in the sum of their lengths
+ * and in how well these fit together. */
 static int64_t rows_with_margin(const PackPlan *block, double sum, double squares)
 {
     double n = (double)block->n_samples, mean = sum / n, rows = (double)block->n_rows;
@@ -175,7 +181,7 @@ static PackLength length_in_rest(const void *context, int64_t i)
     return plan->spec.length(plan->spec.context, plan->n_blocks * block_samples(plan) + i);
 }
 
-/* The first block of the first epoch gives the numbers that all blocks share. */
+/* Plans the first block of the first epoch to find the number of rows that all blocks get. */
 static void open_blocks(RowPlan *plan)
 {
     plan->n_blocks = (plan->spec.n_samples + ROW_PLAN_BLOCK - 1) / ROW_PLAN_BLOCK;

@@ -11,8 +11,9 @@ static bool read_shares(const DataConfig *config, double shares[SPLIT_PARTS], GE
     return split_parse(shares, config->split, error) || fail_context(error, "data.split");
 }
 
-/* The list of one part of each dataset of data.train, by data.split; "" for a validation part with share 0. A dataset
- * that is a part itself is its own training part and has no others. */
+/* The list of datasets for one part (training, validation, test): each dataset of data.train with the suffix of that
+ * part, as data.split says; "" if the validation part has share 0. A dataset in data.train that is itself a part counts
+ * as the training part. */
 static char *cut_sources(const DataConfig *config, int part, GError **error)
 {
     double shares[SPLIT_PARTS];
@@ -45,7 +46,7 @@ bool sources_check(const DataConfig *config, GError **error)
     if (*config->split && !read_shares(config, shares, error))
         return false;
     if (language_weights_is(config->train) && !g_file_test(config->train, G_FILE_TEST_EXISTS))
-        return true; /* a plan needs no data; a missing dataset is an error when it is opened */
+        return true; /* `loam plan` works without data; a missing dataset is reported when it is opened */
     Mixture *mixture = mixture_parse(config->train, error);
     bool good = mixture && mixture_check(mixture, &config->mixture, error);
     g_clear_pointer(&mixture, mixture_free);
@@ -86,7 +87,7 @@ char *sources_resolve(const char *list, bool named)
     g_auto(GStrv) items = g_strsplit(list, ",", -1);
     for (char **item = items; *item; item++) {
         size_t n = named ? sources_valid_name(*item) : 0;
-        n += n > 0; /* the colon */
+        n += n > 0; /* includes the colon */
         g_autofree char *path = (*item)[n] ? resolve_item(*item + n) : g_strdup("");
         char *whole = g_strdup_printf("%.*s%s", (int)n, *item, path);
         g_free(*item);

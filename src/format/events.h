@@ -16,7 +16,7 @@ bool events_scalar(IoFile *file, const char *tag, int64_t step, double value, GE
 /* Appends a text, which TensorBoard shows as Markdown. tag, step: as in events_scalar. */
 bool events_text(IoFile *file, const char *tag, int64_t step, const char *markdown, GError **error);
 void events_close(IoFile *file); /* flushes and closes the file; an error is only logged */
-/* What the tags of series end in whose x-axis is the samples read so far, not steps: Megatron-LM's name for them. */
+/* Suffix of the tags of series whose x-axis is the samples read so far instead of steps, as in Megatron-LM. */
 #define EVENTS_BY_SAMPLES " vs samples"
 /* Removes all events of steps after `step`, or after `samples` if their tag ends in EVENTS_BY_SAMPLES, and truncated or
  * corrupt records at the end, from all event files of a folder. Each file is replaced atomically. No writer may be

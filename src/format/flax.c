@@ -5,14 +5,14 @@
 
 #include <string.h>
 
-#define MAX_DEPTH      64  /* of maps in maps */
-#define MAX_NAME_BYTES 256 /* of all keys of a path: with MAX_LEAVES bounds the memory that names take */
+#define MAX_DEPTH      64  /* deepest nesting of maps */
+#define MAX_NAME_BYTES 256 /* longest path (all keys together); with MAX_LEAVES this bounds the memory for names */
 #define MAX_LEAVES     (1 << 18)
 #define NDARRAY        1 /* Flax's extension types; the others are numbers */
 
 typedef struct Reader {
     const unsigned char *at, *end;
-    GString *path; /* of the value being read */
+    GString *path; /* path (keys) of the value being read */
     int depth, n_leaves;
     TensorFile *arrays;
     GHashTable *others; /* names of leaves that are no arrays, owned */
@@ -23,7 +23,7 @@ typedef enum ValueKind { VALUE_SCALAR, VALUE_TEXT, VALUE_BINARY, VALUE_ARRAY, VA
 typedef struct Value {
     ValueKind kind;
     uint64_t n; /* a whole number's value; bytes; elements; pairs */
-    int type;   /* of an extension */
+    int type;   /* type of a MessagePack extension */
     bool whole; /* n is a whole number >= 0 */
 } Value;
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define STORED_BYTES ((size_t)16 << 10) /* of tokens as stored, read at a time */
+#define STORED_BYTES ((size_t)16 << 10) /* bytes of stored tokens that are read at a time */
 
 /* The .idx is mapped. The .bin is read: if it was truncated or its disk fails, a read returns an error, while touching
  * a mapping would kill the program. */

@@ -23,7 +23,7 @@ struct IndexedWriter {
         sequences_ended; /* sequences_ended: number of sequences before the last document boundary */
     IndexedForm form;
     int dtype;
-    IndexedWriter *next; /* in the list of open writers */
+    IndexedWriter *next; /* next in the list of open writers */
 };
 
 /* A program that must end at once (base/fatal.h) removes its unfinished files. */

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define MAX_VALUES     (1 << 20) /* bounds memory at some 100 MB, whatever the file */
-#define MAX_NAME_BYTES 256       /* of a module, of a class */
+#define MAX_NAME_BYTES 256       /* longest name of a module or a class */
 #define MAX_PROTOCOL   5
 
 struct Pickle {
@@ -22,7 +22,7 @@ typedef struct Reader {
     bool stopped;
 } Reader;
 
-/* What follows the code of an opcode. */
+/* The argument that follows the code of an opcode. */
 typedef struct Argument {
     uint64_t number;
     double real;
@@ -392,7 +392,7 @@ typedef enum ArgumentType {
     NUMBER, /* of `width` bytes, the lowest first */
     REAL,   /* of 8 bytes, the highest first */
     SIZED,  /* a length in `width` bytes, then as many bytes as the length says */
-    LINES   /* two, with a line feed at the end of each */
+    LINES   /* two lines, each with a line feed at its end */
 } ArgumentType;
 
 typedef struct Opcode {

@@ -27,7 +27,7 @@ struct SafeWriter {
     GArray *declared;          /* Declared */
     GTree *metadata;           /* sorted by key, so that the order of calls does not matter */
     const SafeDType *store_as; /* of F32 tensors; NULL means F32 */
-    XXH3_state_t *hash;        /* of the file that is written */
+    XXH3_state_t *hash;        /* checksum of the file that is written */
     int64_t bytes;             /* written so far */
 };
 

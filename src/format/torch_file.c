@@ -12,14 +12,15 @@
 #define MAX_TENSORS    (1 << 17)
 #define MAX_NAME_BYTES 512
 #define MAX_TEXTS      (1 << 14) /* metadata; further ones are left out */
-#define MAX_TEXT_BYTES 4096      /* of one; longer ones are left out */
+#define MAX_TEXT_BYTES 4096      /* longest text; longer ones are left out */
 
+/* A walk over the values of a pickle that collects tensors and texts. */
 typedef struct Walk {
     TensorFile *file;
     TorchStorages *storages;
     const Shard *shard;
     GHashTable *owned; /* GBytes that `file` keeps alive */
-    GString *path;     /* of the value being visited */
+    GString *path;     /* path (keys) of the value being visited */
     int depth, n_visits, n_texts;
     size_t left; /* bytes that copies of tensors may still have: all copies together fit into the file */
 } Walk;
@@ -239,7 +240,7 @@ static bool visit_container(Walk *walk, const PickleValue *value, GError **error
     case PICKLE_LIST:
     case PICKLE_TUPLE:
         return visit_items(walk, value, error);
-    case PICKLE_OBJECT: /* its attributes, and the items of a subclass of dict */
+    case PICKLE_OBJECT: /* an object: its attributes and, for a subclass of dict, its items */
         return visit_pairs(walk, value, error) &&
                (value->state == NULL || value->state->type != PICKLE_DICT || visit_pairs(walk, value->state, error));
     default:

@@ -9,7 +9,7 @@
  * is VERSION. */
 static const char magic[] = "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";
 #define VERSION 1001
-#define UNTYPED "torch.storage.UntypedStorage" /* its elements are bytes */
+#define UNTYPED "torch.storage.UntypedStorage" /* a storage class whose elements are bytes */
 
 struct TorchStorages {
     GBytes *file;

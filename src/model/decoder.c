@@ -47,7 +47,7 @@ static int32_t most_top(const Decoder *d)
 
 /* A list of row copies from one tensor to another, done by one gather and one scatter. */
 typedef struct RowMoves {
-    int32_t n, *from, *to; /* on the host */
+    int32_t n, *from, *to; /* row indices, in host memory */
     Tensor device_from, device_to;
 } RowMoves;
 
@@ -102,7 +102,7 @@ static void prompts_init(TokenStream *stream, const Prompts *prompts, int32_t le
     }
 }
 
-/* Opens a decoder, whose workspace may still be too small, or only measure. */
+/* Opens a decoder. Its workspace may still be too small, or be on the null device, which only measures. */
 static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each, int32_t max_tokens)
 {
     Decoder *d = g_new0(Decoder, 1);
@@ -182,8 +182,8 @@ static void encode(Decoder *d)
     stack_pass_clear(&pass);
 }
 
-/* Runs the prompts through the decoder and caches, for each of their sequences, keys and values of all but their last
- * tokens, which the first step feeds. */
+/* Runs the prompts, each without its last token, through the decoder, and caches their keys and values for each
+ * sequence. The first step runs the last tokens. */
 static void prefill(Decoder *d)
 {
     Model *model = d->model;
@@ -234,7 +234,7 @@ static void upload_rows(Decoder *d)
     };
 }
 
-/* Copies the part that changes in every step: tokens, positions, lengths, rows of the caches. */
+/* Copies to the device what changes in every step: tokens, positions, lengths, rows of the caches. */
 static void upload_step(Decoder *d)
 {
     Device *dev = d->model->dev;

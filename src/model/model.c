@@ -71,7 +71,7 @@ static bool freeze(const ModelConfig *config, ParamSpec *specs, int n, const cha
     return true;
 }
 
-/* What the kernels of a GPU cannot compute. */
+/* Fails if the GPU's kernels cannot compute a model of this configuration. */
 static bool check_gpu(const DeviceGpu *gpu, const ModelConfig *config, GError **error)
 {
     if (gpu->head_dim > 0 && config->head_dim > gpu->head_dim)
@@ -259,7 +259,7 @@ void model_classify(Model *model, const Batch *batch, float *logits)
     heads_classify(model, &slot_last(model, slot)->cx, logits, x, batch);
 }
 
-/* The rows of x (N,C) without those of memory tokens, to the host. */
+/* Copies the rows of x (N,C) to the host, except those of memory tokens. */
 static void read_text(const Ctx *cx, float *hidden, Tensor x)
 {
     size_t mark = arena_mark(cx->scratch);

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#define MOST_LISTED 4 /* unexpected tensors that a message names */
+#define MOST_LISTED 4 /* largest number of unexpected tensors that a message names */
 
-/* Whether a name fits a pattern with # and *; what these stand for goes to `words`. */
+/* Whether a name matches a pattern with # and *; appends the texts that these match to `words`. */
 static bool fits(const char *pattern, const char *name, GPtrArray *words)
 {
     g_ptr_array_set_size(words, 0);
@@ -23,7 +23,7 @@ static bool fits(const char *pattern, const char *name, GPtrArray *words)
     return *name == '\0';
 }
 
-/* A pattern with the words in place of its # and *. */
+/* A pattern in which each # and * is replaced by one of the words. g_free. */
 static char *filled(const char *prefix, const char *pattern, const GPtrArray *words)
 {
     GString *name = g_string_new(prefix);
@@ -35,9 +35,8 @@ static char *filled(const char *prefix, const char *pattern, const GPtrArray *wo
     return g_string_free(name, FALSE);
 }
 
-/* The module, "encoder.layer.3.attention.self.query", of which the first member of the adapter's layer is all, or a
- * part where the layer is a fusion group that the module holds whole. NULL: the architecture has no such module.
- * g_free. */
+/* The name of the module ("encoder.layer.3.attention.self.query") that is the adapter's layer: its only member, or all
+ * members of a fusion group together. NULL means that the architecture has no such module. g_free. */
 static char *adapted_module(const TensorNames *names, const char *ours)
 {
     size_t prefix;
@@ -174,7 +173,7 @@ static bool check_shape(const FileTensor *tensor, int rank, const int64_t *shape
     return fail_user(error, "tensor %s is %s, but %s %s", tensor->name, found, shaped_by, wanted);
 }
 
-/* Every parameter has its tensor, of its shape. The names of these tensors are added to `wanted`. */
+/* Fails unless every parameter has a tensor of its shape. Adds the names of these tensors to `wanted`. */
 static bool check_present(const TensorNames *names, GHashTable *tensors, const char *shaped_by,
                           const ModelConfig *config, GHashTable *wanted, GError **error)
 {

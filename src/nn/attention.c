@@ -87,8 +87,8 @@ static void cross_query(const Ctx *cx, Tensor q, Tensor n, const AttentionW *w)
     lora_fwd(cx, q, n, w->q.lora, LORA_CROSS_Q);
 }
 
-/* What self-attention computes as one product with w->qkv: queries, keys and values, or with context-dependent queries
- * only keys and values. */
+/* The tensor that self-attention computes as one product with w->qkv: queries, keys and values; with context-dependent
+ * queries only keys and values. */
 static Tensor fused(const Projections *p, const AttentionW *w)
 {
     return tensor_present(w->context.q) ? p->kv : p->qkv;
@@ -247,7 +247,7 @@ static void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, Tensor 
     op_attn_fwd(cx->dev, o, lse, q, p.k, p.v, bias, spec, &none);
 }
 
-/* y = the result of the sublayer, from o. */
+/* y = the output of the attention sublayer for one step of decoding, computed from o. */
 static void project_step(const Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW *w, LoraSite site,
                          NormSave *unused)
 {

@@ -46,7 +46,7 @@ typedef struct Projections {
     Tensor q, k, v, qkv, kv;
 } Projections;
 
-/* What backward of an attention sublayer needs. */
+/* Tensors that the backward pass of an attention sublayer needs. */
 typedef struct AttentionSave {
     NormSave norm;
     Tensor n;           /* (N,C) norm(x); x itself if the norm is absent or after the sublayer */

@@ -10,7 +10,7 @@ typedef struct BlockW {
     MlpW mlp;
 } BlockW;
 
-/* What backward of a block needs. */
+/* Tensors that the backward pass of a block needs. */
 typedef struct BlockSave {
     AttentionSave self, cross;
     MlpSave mlp;

@@ -27,13 +27,14 @@ static Tensor as_vector(Tensor t)
     return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
 }
 
-/* s sequences that are pooled together: all of the stream, or, where sequences are so short that s H vectors need more
- * memory than an activation (N,C), as many as have room in that. Pooling is attention with one query a sequence: head h
- * asks with its row of `score` for the keys a = relu(hidden n) and the values n, which all heads share. */
+/* The s sequences that are pooled together: all sequences of the stream or, if they are so short that s H vectors would
+ * need more memory than an activation (N,C), as many as fit into that memory. Pooling is attention with one query per
+ * sequence: the query of head h is its row of `score`; the keys a = relu(hidden n) and the values n are shared by all
+ * heads. */
 typedef struct Part {
     int32_t first_seq, n_seq;
     int64_t first_token, n_tokens;
-    int32_t *host;   /* of the lengths in `spec`; g_free */
+    int32_t *host;   /* the memory of the lengths in `spec`; g_free */
     Tensor sequence; /* (n_tokens) i32: sequence of each token, counted from first_seq */
     AttnSpec spec;
     Dropout drop;
@@ -84,7 +85,7 @@ static void set_lengths(const Ctx *cx, Part *part)
     part->spec.rescale = 0;
 }
 
-/* A query is at the sample and position of the first token of its sequence. */
+/* Sets the dropout positions: a query has the sample and dropout_position of the first token of its sequence. */
 static void set_dropout(const Ctx *cx, Part *part)
 {
     part->drop = ctx_dropout(cx, SITE_CONTEXT_PROBS);
@@ -120,7 +121,7 @@ static Part pool(const Ctx *cx, Tensor a, Tensor n, const ContextQueryW *w, int3
     return p;
 }
 
-/* q (N,A) += the part of the sequences. */
+/* q (N,A) += the sequence part of the queries. */
 static void add_pooled(const Ctx *cx, Tensor q, Tensor a, Tensor n, const ContextQueryW *w, int32_t first_seq)
 {
     size_t mark = arena_mark(cx->scratch);

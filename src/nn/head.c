@@ -3,7 +3,7 @@
 /* Limit on the bytes of a chunk's logits. Each chunk reads and writes the whole gradient of the projection's weights,
  * so chunks should have many rows. */
 #define CHUNK_BYTES    (128 << 20)
-#define CHUNK_MULTIPLE 32 /* rows */
+#define CHUNK_MULTIPLE 32 /* rows of a chunk are a multiple of this */
 
 /* The most rows per chunk. */
 static int64_t most_rows(int64_t vocab, DType dtype)
@@ -38,7 +38,7 @@ static Ctx chunk_context(const Ctx *cx)
     return chunk;
 }
 
-/* t(x) */
+/* The input of the projection: t(x), or x without a transform. */
 static Tensor head_input(const Ctx *cx, Tensor x, const HeadW *head, TransformSave *save)
 {
     if (!head->transform)

@@ -28,7 +28,7 @@ static Tensor dropped(const Ctx *cx, Tensor x, const Dropout *drop)
     return y;
 }
 
-/* A tensor (N,R). */
+/* A tensor (N,R) for the low-rank product. */
 static Tensor low(const Ctx *cx, Tensor x, LoraW w, const char *tag)
 {
     return arena_tensor(cx->scratch, cx->precision.compute, x.d[0], w.a.d[0], tag);

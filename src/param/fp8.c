@@ -11,7 +11,7 @@ struct Fp8Scales {
     Device *dev;
     Fp8Recipe recipe;
     int n_layers;
-    void *memory;                     /* holds all tensors */
+    void *memory;                     /* the memory of all tensors */
     Tensor now[STATES], kept[STATES]; /* (rows), (rows, history), (rows) */
 };
 

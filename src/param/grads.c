@@ -12,7 +12,7 @@ void grads_on_ready(ParamStore *store, BucketFn fn, void *context)
     store->ready_context = context;
 }
 
-/* Whether a bucket has gradients: a frozen or empty one has none, and nobody waits for it. */
+/* Whether a bucket has gradients; a frozen or empty one has none, so its gradients are never waited for. */
 static bool has_gradients(const Bucket *bucket)
 {
     return bucket->memory[SPAN_TRAINED][REGION_GRADIENTS].count > 0;
@@ -53,7 +53,7 @@ void grads_reduce_tied(ParamStore *store)
             store->ready(store->ready_context, i);
 }
 
-/* Whether this rank counts a parameter in sums over all ranks: of several that have it, the first one does. */
+/* Whether this rank counts a parameter in sums over all ranks: if several ranks have it, only the first one does. */
 static bool counts(const ParamStore *store, const Param *param)
 {
     return param->spec.tie != TIE_COPY && (param_is_split(param) || tensor_parallel_rank(&store->shards.tp) == 0);

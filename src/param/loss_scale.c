@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#define FACTOR 2 /* by which the scale is multiplied or divided */
+#define FACTOR 2 /* factor by which the loss scale rises or falls */
 
 /* Megatron-LM's DynamicGradScaler: the window starts at the last overflow or doubling, and only a doubling restores the
  * hysteresis. */

@@ -82,7 +82,7 @@ static void lay_out_sums(Optimizer *opt, Arena *arena)
 
 typedef void (*LayOutFn)(Optimizer *opt, Arena *arena);
 
-/* Measures and allocates the states and places their tensors. Returns NULL if out of memory. */
+/* Computes the size of the states, allocates their memory and sets their tensors. Returns NULL if out of memory. */
 static void *lay_out(Optimizer *opt, LayOutFn fn, size_t *bytes)
 {
     Arena arena;

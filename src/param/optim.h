@@ -11,7 +11,7 @@
 typedef enum OptimKind { OPTIM_ADAMW, OPTIM_ADAFACTOR, OPTIM_ADAMW_RMS } OptimKind;
 typedef enum DecayScope { DECAY_MATRICES, DECAY_ALL } DecayScope; /* which parameters get weight decay */
 
-/* What a resumed run does if options of its schedule were changed. */
+/* The choices for a resumed run whose schedule options were changed. */
 typedef enum ScheduleChange { CHANGE_OVERRIDE, CHANGE_KEEP, CHANGE_REFUSE } ScheduleChange;
 
 typedef struct OptimConfig {

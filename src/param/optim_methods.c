@@ -6,7 +6,7 @@ static double decay_of(const Optimizer *opt, const Param *param)
     return param->spec.decay || opt->config.decay == DECAY_ALL ? opt->config.weight_decay : 0;
 }
 
-/* The views of SUMS_MOMENTS: see SumsKind. */
+/* The parts of SUMS_MOMENTS as tensors; see SumsKind. */
 static Tensor squares(const State *state)
 {
     return tensor_slice_rows(state->sums[SUMS_MOMENTS], 0, 1);

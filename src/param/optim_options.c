@@ -1,4 +1,4 @@
-/* optim_options.c: the options optim.*. */
+/* optim_options.c: the table of the options optim.*. */
 #include "param/optim.h"
 
 static const char *const optim_names[] = {
@@ -40,12 +40,12 @@ const OptionRow optim_options[] = {
     { "optim.cycle", OPT_AMOUNT, AT(cycle), "0 steps", 0, 1e18, OPT_TUNABLE,
       "cosine schedule with restarts: length of the first period after the warm-up; 0 means no restarts", NULL },
     { "optim.cycle_growth", OPT_F64, AT(cycle_growth), "1", 1, 1000, OPT_TUNABLE,
-      "cosine schedule with restarts: each period is so many times as long as the one before it", NULL },
+      "cosine schedule with restarts: length of a period / length of the previous period", NULL },
     { "optim.cycle_shrink", OPT_F64, AT(cycle_shrink), "1", 0.001, 1, OPT_TUNABLE,
-      "cosine schedule with restarts: the rates of each period are those of the one before it times this", NULL },
+      "cosine schedule with restarts: largest learning rate of a period / that of the previous period", NULL },
     { "optim.on_change", OPT_ENUM, AT(on_change), "override", 0, 0, OPT_FREE,
-      "what a resumed run does if options of its learning rate or weight decay were changed. override: goes on with "
-      "the new ones; keep: goes on with its own; refuse: ends with an error",
+      "what a resumed run does if options of its learning rate or weight decay were changed. override: uses "
+      "the new values; keep: uses the saved values; refuse: ends with an error",
       change_names },
     { "optim.power", OPT_F64, AT(power), "1", 0, 100, OPT_TUNABLE, "polynomial schedule: exponent", NULL },
     { "optim.plateau_factor", OPT_F64, AT(plateau_factor), "0.5", 0.001, 1, OPT_TUNABLE,

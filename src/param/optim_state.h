@@ -73,7 +73,7 @@ struct Optimizer {
     ParamStore *store;
     OptimConfig config; /* -1 is replaced by the optimizer's own default */
     const Method *method;
-    State *states; /* of all trained parameters, ordered by bucket */
+    State *states; /* states of all trained parameters, ordered by bucket */
     int n_states;
     OptimBucket *buckets;
     GArray *named;               /* NamedTensor */

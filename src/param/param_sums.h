@@ -6,7 +6,7 @@
 /* Sums over the elements that this rank saves in checkpoints (params_part), so that the sums over all ranks count every
  * element of the model once. */
 typedef struct ParamSums {
-    double weights, gradients; /* of the squares of master weights; of the squares of gradients */
+    double weights, gradients; /* sum of the squares of master weights; sum of the squares of gradients */
     double zeros;              /* number of gradients that are 0 */
 } ParamSums;
 

@@ -35,7 +35,7 @@ typedef struct RunSpan {
     AmountUnit unit;
 } RunSpan;
 
-/* Where a run is at the end of an update. */
+/* The counters of a run at the end of an update. */
 typedef struct ScheduleCounts {
     int64_t updates, samples, tokens; /* updates; samples of updates; tokens read, those of skipped steps too */
 } ScheduleCounts;

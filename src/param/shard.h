@@ -65,7 +65,7 @@ void params_settle(ParamStore *store);
 /* x (n, f64, device memory) = the sum of x over the ranks. */
 void params_sum(ParamStore *store, Tensor x);
 
-/* What ranks send to each other in a step. */
+/* Kinds of data that ranks send to each other in a step. */
 typedef enum SentKind {
     SENT_GRADIENTS, /* sums of gradients over data-parallel ranks, and of the norm */
     SENT_WEIGHTS,   /* weights that ranks have parts of (ZeRO) */

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* The tokens of one search: of the text as it is, or of normalized text. */
+/* The tokens that are searched for in one pass over the text: a first pass over the unchanged text, a second over the
+ * normalized text. */
 typedef struct Pass {
     GArray *tokens;    /* AddedToken, contents owned, in the form that is searched for */
     Trie trie;         /* content -> index in tokens */
@@ -36,7 +37,7 @@ static const AddedToken *token_at(const Pass *pass, guint i)
     return &g_array_index(pass->tokens, AddedToken, i);
 }
 
-/* Takes `content`; ignores the token if it is empty. */
+/* Adds a token in the form `content`, of which it takes ownership; ignores an empty token. */
 static void pass_add(Pass *pass, const AddedToken *token, char *content)
 {
     AddedToken own = *token;
@@ -105,7 +106,7 @@ static bool is_word(gunichar c)
 typedef struct Search {
     const Pass *pass;
     const char *text, *end;
-    const char *taken; /* end of the last token, with the white space that it took */
+    const char *taken; /* end of the last token found, including white space that belongs to it */
     const char *at;    /* where the search continues */
     bool specials;
 } Search;
@@ -152,7 +153,7 @@ static const AddedToken *next_token(Search *search, const char **start, const ch
 
 /* ---- encoding ---- */
 
-/* The ids of a text so far, and their ends in it. */
+/* The ids found so far, and where each ends in the text. */
 typedef struct Output {
     GArray *ids;        /* int32_t */
     GArray *ends;       /* uint32_t; NULL means that they are not wanted */

@@ -13,7 +13,7 @@ typedef struct Bytes {
     char names[SIZE][16];
 } Bytes;
 
-/* pad, eos and unk take the white space around them; sentinels do not. */
+/* The added tokens. White space around pad, eos and unk is removed with them; around sentinels it is kept. */
 static GArray *list_added(const Bytes *model)
 {
     GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));

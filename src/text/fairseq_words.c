@@ -7,7 +7,7 @@ enum { BOS, PAD, EOS, UNK }; /* fairseq's first ids */
 
 typedef struct Words {
     FairseqDict *dict;
-    GHashTable *ids; /* of fairseq_dict_ids */
+    GHashTable *ids; /* ids of words, made by fairseq_dict_ids */
 } Words;
 
 /* White space as in Python's \s and str.split. */

@@ -118,7 +118,7 @@ static int32_t flagged_id(const json_t *config, const char *flag, const char *na
     return json_is_true(json_object_get(config, flag)) ? id_of(tok, content ? content : token) : -1;
 }
 
-/* In a pair each text has both tokens, as transformers' update_post_processor has it: <s> A </s> <s> B </s>. */
+/* In a pair, both texts get both tokens: <s> A </s> <s> B </s>, as in transformers' update_post_processor. */
 TextFrame frame_of_flags(const json_t *config, const Tokenizer *tok)
 {
     int32_t begin = flagged_id(config, "add_bos_token", "bos_token", tok);

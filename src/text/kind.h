@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-/* What TokenizerKind.open and .open_json report about a model. */
+/* Properties of a model that TokenizerKind.open and .open_json report. */
 typedef struct TokenizerFacts {
     const char *name;       /* "sentencepiece-unigram" */
     int size;               /* ids of the model are 0 to size - 1 */

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Whether a character neither composes with the one before it nor changes its place: normalizing before it and from it
- * on is normalizing the whole. */
+/* Whether text can be normalized separately before and after the start of this character, because it neither composes
+ * with the character before it nor is reordered. */
 static gboolean starts_anew(gunichar c)
 {
     return g_unichar_combining_class(c) == 0 && !g_unichar_ismark(c) && !(c >= 0x1160 && c <= 0x11ff);

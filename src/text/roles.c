@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Of each role: its name in "ROLE=PIECE", its key in tokenizer_config.json, the pieces that have it by convention. */
+/* For each role: its name in "ROLE=PIECE", its key in tokenizer_config.json, and pieces that have this role by
+ * convention. */
 static const struct {
     const char *name, *key;
     const char *pieces[5];

@@ -41,7 +41,7 @@ static const TokenizerKind *kind_of_file(const char *path, const char *data)
     return strcmp(path, BYTES_PATH) == 0 ? &kind_bytes : tokenizer_kinds[0];
 }
 
-/* A tokenizer_config.json of ByT5 decides, whatever other files the folder holds. */
+/* Whether the folder's tokenizer_config.json is of ByT5; then other files in the folder do not matter. */
 static bool is_byt5(const char *folder)
 {
     g_auto(TokenizerSettings) config = { 0 };
@@ -165,7 +165,7 @@ static bool read_settings(Tokenizer *tok, GError **error)
 {
     g_auto(TokenizerSettings) config = { 0 };
     g_autofree char *folder = g_path_get_dirname(tok->path);
-    bool is_file = g_file_test(tok->path, G_FILE_TEST_EXISTS); /* BYTES_PATH is none */
+    bool is_file = g_file_test(tok->path, G_FILE_TEST_EXISTS); /* BYTES_PATH is not a file */
     if (is_file) {
         if (!tokenizer_settings_read(folder, &config, error))
             return false;
@@ -275,7 +275,7 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
 
 /* ---- the hash ---- */
 
-/* See tokenizer_hash. With one part only, the hash is that of the file's bytes. */
+/* See tokenizer_hash. If the tokenizer is only one file, the hash is that of the file's bytes. */
 static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **error)
 {
     g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(guint64));

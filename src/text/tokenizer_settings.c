@@ -23,7 +23,7 @@ static const char *content_at(const json_t *root, const char *key)
     return json_string_value(json_is_object(value) ? json_object_get(value, "content") : value);
 }
 
-/* The piece of a role, by its key ("pad_token"). */
+/* The piece that tokenizer_config.json gives for a role, by its key ("pad_token"). */
 static const char *role(const TokenizerSettings *config, const char *key)
 {
     const char *content = content_at(config->root, key);

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LIBRARY "sentencepiece-" /* may be left out of a name */
+#define LIBRARY "sentencepiece-" /* prefix of a trainer's name that the user may omit */
 
 static const TokenizerTrainer *const trainers[] = { &trainer_sentencepiece_unigram, &trainer_sentencepiece_bpe,
                                                     &trainer_byte_bpe, &trainer_wordpiece };
@@ -29,7 +29,7 @@ static bool fail_unknown(const char *type, GError **error)
     for (size_t i = 0; i < N; i++)
         names[i] = trainers[i]->name;
     g_autofree char *list = g_strjoinv(", ", (char **)names);
-    for (size_t i = 0; i < N; i++) /* "unigram" too */
+    for (size_t i = 0; i < N; i++) /* "unigram" is accepted for "sentencepiece-unigram" */
         names[N + i] = names[i] + (g_str_has_prefix(names[i], LIBRARY) ? strlen(LIBRARY) : 0);
     const char *nearest = text_nearest(type, names);
     if (nearest)

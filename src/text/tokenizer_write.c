@@ -16,8 +16,8 @@ static bool copy_file(const char *data, size_t bytes, const char *folder, const 
     return data && io_write_file(path, data, bytes, error);
 }
 
-/* Added tokens that tokenizer_config.json must list: all but the model's own and the sentinels that tokenizer_open adds
- * by itself. */
+/* Added tokens that tokenizer_config.json must list: all except those of the model file and the sentinels that
+ * tokenizer_open adds. */
 static GArray *tokens_to_list(const Tokenizer *tok)
 {
     GArray *listed = g_array_new(FALSE, FALSE, sizeof(AddedToken));

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define FREE     UINT32_MAX
-#define DENSE    0.95 /* ranges of units of which this fraction is used are not searched again */
+#define DENSE    0.95 /* a range of units of which at least this fraction is used is not searched for free units again */
 #define MAX_KEYS ((size_t)1 << 24)
 
 /* Keys [from, to), which share their first `depth` bytes and belong below one unit. */

@@ -56,7 +56,7 @@ static const Newer newer[] = {
     { 0x2b739, 0x2b739, Lo }, { 0x2ebf0, 0x2ee5d, Lo }, { 0x31350, 0x323af, Lo },
 };
 
-/* By category: characters of three and of four bytes. */
+/* By category: a character of three and one of four UTF-8 bytes that Unicode 14 has, as replacements. */
 static const gunichar known[G_UNICODE_SPACE_SEPARATOR + 1][2] = {
     [Cf] = { 0x200b, 0x110bd }, [Ll] = { 0x1e01, 0x10428 }, [Lm] = { 0x1d2c, 0x16b40 }, [Lo] = { 0x0905, 0x10380 },
     [Lu] = { 0x1e00, 0x10400 }, [Mc] = { 0x0903, 0x11000 }, [Mn] = { 0x0900, 0x11001 }, [Nd] = { 0x0966, 0x104a0 },
@@ -64,7 +64,7 @@ static const gunichar known[G_UNICODE_SPACE_SEPARATOR + 1][2] = {
     [So] = { 0x2600, 0x1f300 },
 };
 
-#define NO_SPACE 0x180e  /* white space for PCRE2, though not since Unicode 6.3 */
+#define NO_SPACE 0x180e  /* white space in PCRE2, but not in Unicode since version 6.3 */
 #define HAN      0x20000 /* entries from here on are new ideographs */
 
 /* The entry of a character; NULL means that its category is the same in Unicode 14. */

@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-#define MOST_LISTED 40 /* classes in a line of the log */
+#define MOST_LISTED 40 /* most classes that one log line lists */
 
 static void balance(float *weights, const int64_t *counts, int64_t n)
 {
@@ -18,7 +18,7 @@ static void balance(float *weights, const int64_t *counts, int64_t n)
         weights[i] = counts[i] > 0 ? (float)((double)labels / ((double)present * (double)counts[i])) : 1;
 }
 
-/* "bad 0.6 (of 300), good 3 (of 60)" */
+/* Logs the weight and the number of labels of each class: "bad 0.6 (of 300), good 3 (of 60)". */
 static void report(const Config *config, const float *weights, const int64_t *counts, int64_t n)
 {
     g_auto(GStrv) names = labels_split(config->model.labels);
@@ -34,7 +34,7 @@ static void report(const Config *config, const float *weights, const int64_t *co
         log_warning("no example to train on has the label %s", absent->str);
 }
 
-/* "bad 300, good 60", and how many more there are than can be listed. */
+/* Logs the number of labels of each class: "bad 300, good 60", then how many classes are not listed. */
 static void report_counts(const Config *config, const int64_t *counts, int64_t n)
 {
     g_auto(GStrv) names = labels_split(config->model.labels);

@@ -1,4 +1,4 @@
-/* class_weights.h: factors on the loss of each class of a classifier, from train.class_weights. */
+/* class_weights.h: computes one factor on the loss per class of a classifier, as train.class_weights says. */
 #pragma once
 
 #include "data/loader.h"

@@ -10,9 +10,11 @@
 
 static Device *open_cpu(int threads, Precision precision)
 {
-    precision.fp8_bytes = precision.tf32 = precision.offload = false; /* "auto" may have meant a GPU */
+    /* With "auto" the precision may have been chosen for a GPU; the CPU does not use these settings. */
+    precision.fp8_bytes = precision.tf32 = precision.offload = false;
     Device *dev = device_open_cpu(threads, precision);
-    cpu_set_t allowed; /* what taskset, Slurm and containers leave, which g_get_num_processors does not look at */
+    cpu_set_t allowed; /* the cores that taskset, Slurm or a container allow this process; g_get_num_processors counts
+                          all cores */
     if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && dev->threads > CPU_COUNT(&allowed))
         log_warning("%d compute threads on %d cores slow each other down; train.threads or OMP_NUM_THREADS sets them",
                     dev->threads, CPU_COUNT(&allowed));
@@ -52,15 +54,15 @@ bool compute_device_check(const char *name, GError **error)
            fail_user(error, "device \"%s\" is unknown, want auto, cpu, cuda or cuda:N", name);
 }
 
-/* Whether "auto" asks for a GPU: there is a driver, and nobody has hidden its GPUs. */
+/* Whether "auto" tries a GPU: there is an NVIDIA driver, and CUDA_VISIBLE_DEVICES does not hide all GPUs. */
 static bool has_driver(void)
 {
     const char *seen = g_getenv("CUDA_VISIBLE_DEVICES");
     return cuda_has_driver() && (seen == NULL || (*seen != '\0' && strcmp(seen, "-1") != 0));
 }
 
-/* Whether GPU 0 opens, tried once: a GPU that the driver counts may be one that another program has for itself, or
- * whose code the backend lacks. */
+/* Whether GPU 0 can be opened; tried only once. A GPU that the driver lists may be in exclusive use by another program,
+ * or of an architecture that the backend was not compiled for. */
 static bool first_gpu_opens(void)
 {
     static bool tried, opens;

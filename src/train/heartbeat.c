@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define READS       3   /* attempts to read a file that is being written */
-#define APART_S     0.5 /* a rank whose last beat is older by so much than another's was lost first */
+#define READS       3   /* number of attempts to read a file while its rank may be writing it */
+#define APART_S     0.5 /* seconds: a rank whose last heartbeat is this much older than another's was lost before it */
 #define MAX_SECONDS 1e11
 #define TIME_FORMAT "%Y-%m-%d %H:%M:%S UTC"
 
@@ -45,7 +45,7 @@ static bool take_seconds(const json_t *object, const char *name, double *value)
     return json_is_number(number) && *value >= 0 && *value < MAX_SECONDS;
 }
 
-/* Text of a file, which goes to a terminal: control characters become "?". */
+/* Copies a text of the JSON object for printing on a terminal: control characters become "?". */
 static bool take_text(const json_t *object, const char *name, char *text, size_t room)
 {
     const json_t *value = json_object_get(object, name);
@@ -89,7 +89,7 @@ bool heartbeat_read(const char *dir, int rank, Heartbeat *beat)
     return false;
 }
 
-/* Copies a name, without characters that JSON would escape. */
+/* Copies a name and replaces characters that JSON would have to escape. */
 static void plain(char *to, const char *from, size_t room)
 {
     g_strlcpy(to, from, room);
@@ -116,7 +116,7 @@ void heartbeat_write(const char *path, Heartbeat *beat)
     n = MIN(n, HEARTBEAT_BYTES - 1);
     memset(line + n, ' ', sizeof line - (size_t)n);
     line[HEARTBEAT_BYTES - 1] = '\n';
-    /* Opened each time: closing is what sends it to the server of a network file system. */
+    /* The file is opened for each write, because closing it sends the data to the server of a network file system. */
     int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0)
         return;
@@ -209,14 +209,14 @@ char *heartbeat_places(const char *dir, double now)
 
 /* ---- how a run ended ---- */
 
-/* Whether `a` was lost before `b`, another rank that ended without a word: a rank that a launcher ends after another
- * rank's death is asked to stop first, and lives longer. */
+/* Whether rank `a` was lost before `b`; both ended without an exit status. A rank that the launcher ended because
+ * another one died was asked to stop first (`stopping`) and lived longer. */
 static bool lost_before(const Heartbeat *a, const Heartbeat *b)
 {
     return a->stopping != b->stopping ? b->stopping : a->time < b->time;
 }
 
-/* Whether it is sure enough which rank was lost first. */
+/* Whether it is certain that `first` was lost before `other`. */
 static bool lost_apart(const Heartbeat *first, const Heartbeat *other)
 {
     return first->stopping != other->stopping || other->time - first->time > APART_S;

@@ -68,8 +68,8 @@ double history_loss_at(const GArray *points, bool by_tokens, double x)
     return NAN;
 }
 
-/* Input tokens read up to a step, interpolated between the two records around it (the run's start is one), and
- * extrapolated after the last record. NAN if no training step is logged. */
+/* Input tokens read up to a step: interpolated linearly between the log records before and after it (the start of the
+ * run counts as a record with 0 tokens), extrapolated after the last record. NAN if no training step is logged. */
 static double tokens_at_step(const GArray *train, int64_t step)
 {
     HistoryPoint before = { 0 }, after = { .tokens = step == 0 ? 0 : NAN };
@@ -81,7 +81,7 @@ static double tokens_at_step(const GArray *train, int64_t step)
     return after.tokens + a_step * (double)(step - after.step);
 }
 
-/* A held-out record has no count of tokens: it is computed from the training records. */
+/* Sets the token counts of held-out points, which their records lack, from the training records. */
 static void set_valid_tokens(History *history)
 {
     for (guint i = 0; i < history->valid->len; i++) {

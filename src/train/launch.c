@@ -8,7 +8,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-static Comm *opened; /* of MPI; NULL until it is opened */
+static Comm *opened; /* MPI's group of all processes; NULL until it is opened */
 
 static void close_world(void)
 {

@@ -11,8 +11,8 @@
 bool launch_world(const Config *config, Comm **world, GError **error);
 
 /* Called by a rank that is a thread of this process, before it opens a device: restricts it to its share of the cores
- * (cores_take) and makes their number its number of compute threads, unless OMP_NUM_THREADS or train.threads says
- * another one. */
+ * (cores_take), and sets its number of compute threads to the number of these cores unless OMP_NUM_THREADS or
+ * train.threads is set. */
 void launch_place(const Comm *ranks);
 
 /* What a rank does; an error of one rank ends the command. */
@@ -21,5 +21,5 @@ typedef bool (*LaunchFn)(Comm *ranks, const void *context, GError **error);
  * cores, if no launcher started several processes. The error is that of the lowest rank that has one. */
 bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError **error);
 
-/* If a launcher started several processes, only rank 0 writes to standard error after this call. */
+/* After this call, if a launcher started several processes, only rank 0 writes to standard error. */
 void launch_speak(void);

@@ -35,8 +35,9 @@ static SentBytes sent_in_step(Model *model, Optimizer *optimizer, const Config *
     return sent;
 }
 
-/* The same for as many microbatches as the rank has: the third one exchanges what the second one does. Also counts the
- * work of one of them. */
+/* Sets plan->sent and its parts: the bytes that a rank sends in a step with all its microbatches. Steps of one and of
+ * two microbatches are counted; each further microbatch sends as much as the second one. plan->micro becomes the work
+ * of one microbatch. */
 static void count_step(Device *null, Model *model, Optimizer *optimizer, const Config *config, int32_t input_length,
                        int32_t target_length, MemoryPlan *plan)
 {
@@ -60,7 +61,7 @@ static size_t box_bytes(Box box)
     return (size_t)(box.shape[0] * box.shape[1]) * sizeof(float);
 }
 
-/* What this rank writes into a checkpoint. */
+/* Bytes that this rank writes into a checkpoint. */
 static size_t saved_bytes(const ParamStore *params, const Optimizer *optimizer)
 {
     size_t bytes = 0;
@@ -97,17 +98,18 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     return ok;
 }
 
-/* Host memory of a step's microbatches. */
+/* Bytes of host memory for the microbatches of a step. */
 static size_t batch_bytes(const Config *config, int32_t input_length, int32_t target_length)
 {
     size_t rows = (size_t)config_rank_samples(config) * (size_t)(input_length + target_length);
     return rows * (5 * sizeof(int32_t) + sizeof(int64_t) + sizeof(float));
 }
 
-/* Elements of the parameters that are trained, those of all ranks together. */
+/* Number of trained (not frozen) parameters of the whole model, counted by opening it on the null device as one rank.
+ */
 static bool count_trained(const Config *config, int64_t *n, GError **error)
 {
-    Config one = *config; /* borrows */
+    Config one = *config; /* shallow copy */
     one.parallel = (ParallelConfig){ .tensor = 1, .pipeline = 1 };
     Device *null = device_open_null_of(config_precision(config));
     Model *model = config_open_model(&one, null, error);
@@ -163,7 +165,8 @@ char *memory_describe_trained(const MemoryPlan *plan, int64_t params)
     return plan->trained == params ? g_strdup("") : g_strdup_printf(", %s of them trained", trained);
 }
 
-/* The number after `key` in a file of the kernel; NO_LIMIT if there is none ("max", or no such file). */
+/* Reads the number after `key` in a file of the kernel, such as memory.max; NO_LIMIT if there is none ("max", or no
+ * such file). */
 #define NO_LIMIT SIZE_MAX
 
 static size_t kernel_number(const char *path, const char *key)
@@ -186,7 +189,7 @@ static const struct {
 } group_files[] = { { "memory.max", "memory.current", "\ninactive_file " },
                     { "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file " } };
 
-/* Bytes that a control group has left; its file cache counts as free. */
+/* Bytes that a control group may still use; memory of its file cache counts as free. */
 static size_t group_room(const char *folder, bool version_1)
 {
     size_t limit = group_number(folder, group_files[version_1].limit, ""),
@@ -217,8 +220,8 @@ size_t memory_group_room(const char *groups, const char *root)
     return room;
 }
 
-/* Bytes that this process can allocate without swapping, by the machine and by its control group; NO_LIMIT if unknown.
- */
+/* Bytes that this process can allocate without swapping: the smaller of the machine's free memory and what its control
+ * groups allow; NO_LIMIT if unknown. */
 static size_t available(void)
 {
     size_t machine = kernel_number("/proc/meminfo", "MemAvailable:");
@@ -226,12 +229,13 @@ static size_t available(void)
                memory_group_room("/proc/self/cgroup", "/sys/fs/cgroup"));
 }
 
-/* Address space of a thread beside the plan: its stack, malloc's arena, packed matrices of a matrix product. */
+/* Address space that each thread needs in addition to the plan: its stack, its malloc arena, and copies of operands of
+ * matrix products. */
 #define THREAD_BYTES  ((size_t)88 << 20)
 #define OTHER_THREADS 2 /* the prefetching thread and the thread that waits for signals */
 
-/* Bytes that a limit of the address space (ulimit -v) leaves for the plan beside `threads` compute threads; NO_LIMIT
- * without a limit. Libraries crash where it is too small, so it is checked beforehand. */
+/* Bytes that the limit of the address space (ulimit -v) leaves for the plan with `threads` compute threads; NO_LIMIT if
+ * there is no limit. It is checked beforehand, because libraries crash if an allocation fails. */
 static size_t address_room(int threads)
 {
     struct rlimit limit;
@@ -242,7 +246,7 @@ static size_t address_room(int threads)
     return (size_t)limit.rlim_cur - MIN(used, (size_t)limit.rlim_cur);
 }
 
-/* Bytes that the plan takes of the device's memory, and of the machine's. */
+/* Bytes that the plan takes of the device's memory (first function) and of host memory (second). */
 static size_t device_bytes(const MemoryPlan *plan, const Device *dev)
 {
     return *dev->gpu.name ? plan->device : memory_total(plan);
@@ -254,7 +258,7 @@ static size_t machine_bytes(const MemoryPlan *plan, const Device *dev)
     return ranks * (*dev->gpu.name ? plan->batches + plan->host + plan->saving : memory_total(plan));
 }
 
-/* Plans that might fit: the run with other values of these options. */
+/* Other values of options, with which a run that does not fit is planned again to find what would fit. */
 typedef struct Trial {
     const Config *config;
     int32_t input_length, target_length;
@@ -270,7 +274,7 @@ typedef struct Settings {
 
 static bool fits(const Trial *trial, Settings settings, MemoryPlan *plan)
 {
-    Config config = *trial->config; /* borrows */
+    Config config = *trial->config; /* shallow copy */
     config.train.micro_batch = (Amount){ .value = (double)settings.micro, .unit = UNIT_SAMPLES };
     config.train.recompute = settings.recompute;
     config.optim.offload = settings.offload;
@@ -280,7 +284,7 @@ static bool fits(const Trial *trial, Settings settings, MemoryPlan *plan)
            (plan->host == 0 || machine_bytes(plan, trial->dev) <= available());
 }
 
-/* The largest power of two of samples below settings.micro that fits; 0 means none. */
+/* The largest microbatch below settings.micro, a power of two of samples, with which the plan fits; 0 means none. */
 static int64_t find_micro(const Trial *trial, Settings settings, MemoryPlan *plan)
 {
     int64_t n = 1, micro = settings.micro;
@@ -296,7 +300,7 @@ static int64_t find_micro(const Trial *trial, Settings settings, MemoryPlan *pla
 
 static void append_settings(GString *text, const MemoryPlan *plan, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
-/* "SETTING (BYTES)", after " or " where it is not the first. */
+/* Appends "SETTING (BYTES)", preceded by " or " unless it is the first. */
 static void append_settings(GString *text, const MemoryPlan *plan, const char *format, ...)
 {
     g_autofree char *bytes = text_bytes(memory_total(plan));
@@ -308,7 +312,7 @@ static void append_settings(GString *text, const MemoryPlan *plan, const char *f
     g_string_append_printf(text, " (%s)", bytes);
 }
 
-/* What would fit, as a sentence. g_free. */
+/* Option values with which the run would fit, as the end of an error message. g_free. */
 static char *advise(const Trial *trial)
 {
     const Settings now = { config_micro_samples(trial->config), trial->config->train.recompute,
@@ -327,7 +331,7 @@ static char *advise(const Trial *trial)
         append_settings(text, &plan, "train.recompute=block");
     if (may_offload && fits(trial, offload, &plan))
         append_settings(text, &plan, "optim.offload=true");
-    if (now.scores && fits(trial, unscored, &plan)) /* it is what evaluations write that takes too much */
+    if (now.scores && fits(trial, unscored, &plan)) /* the run fits without generating answers in evaluations */
         append_settings(text, &plan, "train.scores=false");
     if (text->len == 0 && (n = find_micro(trial, recompute, &plan)) > 0)
         g_string_append_printf(text, "train.micro_batch='%" PRId64 " samples' with train.recompute=block", n);

@@ -42,7 +42,7 @@ bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_le
  * hands out parts of it. To be called before the model is opened. */
 bool memory_take(MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length, Device *dev,
                  GError **error);
-/* Bytes that may still be allocated: the smallest value of limit - usage over the control groups (cgroups, versions 1
- * and 2) listed in the file `groups` (/proc/self/cgroup) and over their parents. root: where cgroups are mounted
- * (/sys/fs/cgroup). SIZE_MAX means no limit. */
+/* Bytes that may still be allocated: the minimum of limit - usage over the control groups (cgroups, versions 1 and 2)
+ * in the file `groups` (/proc/self/cgroup) and over their parents. root: where cgroups are mounted (/sys/fs/cgroup).
+ * SIZE_MAX means no limit. */
 size_t memory_group_room(const char *groups, const char *root);

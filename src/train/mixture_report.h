@@ -7,5 +7,5 @@
  * unknown: epochs are omitted). Elements are char *, owned by the array. The array is empty if there is only one
  * dataset. */
 GPtrArray *mixture_report(const Loader *loader, int64_t samples);
-/* Warns about each dataset that is read more than about 40 times within `samples` samples. */
+/* Warns about each dataset that is read for more than 40 epochs within `samples` samples. */
 void mixture_advise(const Loader *loader, int64_t samples);

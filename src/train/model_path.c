@@ -14,7 +14,7 @@
 #include <math.h>
 #include <string.h>
 
-/* "is none", or "are latest, 12000, 11000": the names that RUN@NAME accepts. g_free. */
+/* The checkpoints that RUN@NAME accepts, for an error message: "is none", or "are latest, 12000, 11000". g_free. */
 static char *list_named(const char *dir)
 {
     static const char *const links[] = { "latest", "best" };
@@ -34,7 +34,7 @@ static char *list_named(const char *dir)
     return known->len ? g_strconcat("are ", known->str, NULL) : g_strdup("is none");
 }
 
-/* The checkpoint of RUN@best or RUN@12000. */
+/* The folder of the checkpoint that RUN@best or RUN@12000 names; `which` is the part after "@". NULL on error. */
 static char *find_named(const char *dir, const char *which, GError **error)
 {
     char *end;
@@ -68,8 +68,8 @@ static bool fail_no_checkpoint(const char *path, GError **error)
                      file ? "; loam import --from fairseq, or --from t5x, makes a checkpoint of such a file" : "");
 }
 
-/* The checkpoint folder that PATH names; NULL without an error where PATH is a run directory whose newest one is meant.
- */
+/* The checkpoint folder that PATH names. NULL without an error means that PATH is a run directory and its newest
+ * checkpoint is wanted. */
 static char *find_folder(const char *path, GError **error)
 {
     const char *at = strrchr(path, '@');
@@ -105,7 +105,7 @@ char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **
     return NULL;
 }
 
-/* RUN of RUN/checkpoints/step-00001000; need not be a run directory. g_free. */
+/* The path RUN for a folder RUN/checkpoints/step-00001000; does not check that it is a run directory. g_free. */
 static char *run_above(const char *folder)
 {
     g_autofree char *resolved = g_canonicalize_filename(folder, NULL);
@@ -131,7 +131,7 @@ typedef struct OpenModel {
     Device *dev;
     bool gradients;
     Model *model;
-    char *tokenizer_hash; /* of the tokenizer that the model was trained with; NULL means unknown */
+    char *tokenizer_hash; /* hash of the tokenizer that the model was trained with; NULL means unknown */
 } OpenModel;
 
 static bool open_checkpoint(const char *folder, void *context, GError **error)
@@ -178,7 +178,8 @@ Model *model_open_path(const char *path, Device *dev, bool gradients, char **tok
     return model;
 }
 
-/* Compares the tokenizer's hash with the one that the model was trained with. given: the user named this tokenizer. */
+/* Compares the tokenizer's hash with that of the tokenizer that the model was trained with. given: the user named this
+ * tokenizer, so a difference is a warning instead of an error. */
 static bool check_hash(const LoadedModel *loaded, const char *trained, bool given, GError **error)
 {
     const char *hash = tokenizer_hash(loaded->tok);
@@ -261,7 +262,8 @@ bool model_shape_path(const char *path, ModelConfig *config, char **tokenizer_pa
     return true;
 }
 
-/* Options that determine no weights, or only weights of heads, which model_copy_weights leaves out. */
+/* Options in which two models may differ and still exchange weights: they determine no weights, or only weights of
+ * heads, which model_copy_weights skips if they do not match. */
 static const char *const free_options[] = {
     "model.preset",         "model.vocab_multiple",   "model.init",   "model.init_std",      "model.init_scale_outputs",
     "model.head_transform", "model.head_bias",        "model.pooler", "model.sentence_head", "model.classifier",
@@ -287,7 +289,7 @@ static bool is_head(const ParamSpec *spec)
     return spec->bucket == BUCKET_LM_HEAD || spec->bucket == BUCKET_POOLER;
 }
 
-/* Whether there is a parameter of this name and shape: a classifier of other classes is none. */
+/* Whether there is a parameter of this name and shape; a classifier with another number of classes differs in shape. */
 static bool has_alike(ParamStore *params, const ParamSpec *spec)
 {
     int index = params_index(params, spec->name);
@@ -295,14 +297,15 @@ static bool has_alike(ParamStore *params, const ParamSpec *spec)
     return its && its->rows == spec->rows && its->cols == spec->cols;
 }
 
-/* The parameters of a classifier itself, not those of what it reads. */
+/* Whether this is a parameter of the classifier itself, not of the pooler that it reads. */
 static bool is_classifier(const ParamSpec *spec)
 {
     return spec->bucket == BUCKET_POOLER &&
            (g_str_has_prefix(spec->name, "classifier") || g_str_has_prefix(spec->name, "span"));
 }
 
-/* Whether a head parameter of one model means the same in the other: a classifier does of its own kind. */
+/* Whether the other model `b` has this head parameter with the same meaning; for classifiers, both must be of the same
+ * kind (LabelKind). */
 static bool means_alike(Model *a, Model *b, const ParamSpec *spec)
 {
     return has_alike(model_params(b), spec) &&

@@ -7,11 +7,12 @@
 
 typedef struct Reader {
     RunResult *result;
-    int64_t wanted; /* step; -1 means the last */
+    int64_t wanted; /* step of the evaluation to read; -1 means the last one */
     char *set;      /* name of the first held-out set */
 } Reader;
 
-/* An evaluation that was made again, because the run was killed before it was saved, replaces the one before. */
+/* Adds a metric, or replaces it: if a run was killed and resumed, the same evaluation may be logged twice, and the
+ * later one counts. */
 static void add(GArray *metrics, const char *name, const json_t *json)
 {
     const double value = json_is_number(json) ? json_number_value(json) : NAN;
@@ -24,7 +25,7 @@ static void add(GArray *metrics, const char *name, const json_t *json)
     g_array_append_val(metrics, metric);
 }
 
-/* Keys of a record of scores that are no metrics. */
+/* Whether a key of a record of scores is a metric's name. */
 static bool is_metric(const char *key)
 {
     static const char *const others[] = { "kind", "step", "name", "examples", "seconds", "time", "wall_s" };
@@ -86,7 +87,7 @@ static void describe(GString *text, const Metric *metric)
 char *run_result_describe(const RunResult *result, const char *first)
 {
     GString *text = g_string_new(NULL);
-    for (int pass = 0; pass < 3; pass++) /* the first, the other scores, the loss */
+    for (int pass = 0; pass < 3; pass++) /* first the metric `first`, then the other scores, then the loss */
         for (guint i = 0; i < result->metrics->len; i++) {
             const Metric *metric = &g_array_index(result->metrics, Metric, i);
             bool is_first = g_strcmp0(metric->name, first) == 0, loss = strcmp(metric->name, "loss") == 0;

@@ -95,8 +95,8 @@ char *run_of(const char *path)
     return dir && is_run(dir) ? g_strdup(dir) : NULL;
 }
 
-/* Whether an entry of a folder may be there before a run starts in it: hidden ones, configurations (but not the run's
- * own config.yaml), job scripts, logs of other names, and what is empty, such as a file that output is sent to. */
+/* Whether a run may start in a folder that has this entry: a hidden file, a configuration (except config.yaml), a job
+ * script, a log, or an empty file or folder, such as one that output is redirected to. */
 static bool is_harmless(const char *dir, const char *name)
 {
     static const char *const endings[] = { ".yaml", ".yml", ".sh", ".log", ".out", ".err" };
@@ -112,7 +112,8 @@ static bool is_harmless(const char *dir, const char *name)
            (g_stat(path, &file) == 0 && S_ISREG(file.st_mode) && file.st_size == 0);
 }
 
-/* Every start makes the lock file before anything else; a copy of a run may be without it. */
+/* Whether a run has been started in this folder: it has a lock file, which every start creates first, or, as a copy of
+ * a run may lack that, a checkpoint. */
 static bool has_begun(const char *dir)
 {
     g_autoptr(GArray) steps = run_checkpoints(dir);
@@ -132,8 +133,9 @@ bool run_check_folder(const char *dir, GError **error)
         return true;
     while ((name = g_dir_read_name(entries)))
         if (!is_harmless(dir, name))
-            return fail_user(error, "run.dir %s holds files (%s) and is no run of loam; choose an empty or new folder",
-                             dir, name);
+            return fail_user(error,
+                             "run.dir %s holds files (%s) and is not a run of loam; choose an empty or new folder", dir,
+                             name);
     return true;
 }
 

@@ -41,11 +41,11 @@ bool run_remove_unfinished(const char *dir, GError **error);
 /* Whether the path of a run means its best checkpoint rather than its last one: true if the run used train.best or
  * train.patience and has a best checkpoint. RUN@latest always means the last. */
 bool run_means_best(const char *dir);
-/* Which checkpoints stay. */
+/* Which checkpoints run_retain keeps. */
 typedef struct RunKeep {
-    int64_t last, every; /* the newest ones, and multiples of so many steps; every 0 means none */
-    int64_t best;        /* the newest ones of those that were the best when they were saved */
-    int64_t steps[8];    /* these steps too; -1 means none */
+    int64_t last, every; /* the newest `last` ones, and those at multiples of `every` steps; every 0 means none */
+    int64_t best;        /* of those that were the best when they were saved, the newest `best` ones */
+    int64_t steps[8];    /* the checkpoints of these steps; -1 means none */
 } RunKeep;
 /* Removes all other checkpoints, and unfinished folders. */
 bool run_retain(const char *dir, const RunKeep *keep, GError **error);

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TAIL_BYTES    (1 << 18) /* of metrics.jsonl, which may be long */
+#define TAIL_BYTES    (1 << 18) /* bytes that are read from the end of metrics.jsonl, which may be long */
 #define STALLED_STEPS 20
-#define STOPPED       75 /* exit status */
+#define STOPPED       75 /* exit status of a run that was stopped with a checkpoint */
 
 const char *const run_state_names[] = {
     [RUN_UNKNOWN] = "unknown", [RUN_ALIVE] = "alive",   [RUN_STALLED] = "stalled", [RUN_LOST] = "lost",
@@ -29,7 +29,7 @@ static double number_of(const json_t *object, const char *name)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* The end of the file, from the first whole line on. g_free; NULL if it cannot be read. */
+/* The last TAIL_BYTES bytes of the file, without an incomplete first line. g_free; NULL if the file cannot be read. */
 static char *read_tail(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -48,7 +48,7 @@ static char *read_tail(const char *path)
     return text;
 }
 
-/* The text as it may go to a terminal: control characters become spaces. g_free. */
+/* A copy of the text that is safe to print on a terminal: control characters become spaces. g_free. */
 static char *printable(const char *text)
 {
     GString *line = g_string_new(NULL);
@@ -89,7 +89,7 @@ static void take_line(RunStatus *status, const json_t *line, double now, double 
     }
 }
 
-/* *step_s: seconds of a step. */
+/* Sets the fields of *status that metrics.jsonl holds. *step_s becomes the seconds per step of the last log line. */
 static void read_metrics(RunStatus *status, const char *dir, double now, double *step_s)
 {
     g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *tail = read_tail(path);
@@ -103,7 +103,7 @@ static void read_metrics(RunStatus *status, const char *dir, double now, double 
 
 /* ---- heartbeats ---- */
 
-/* The rank that has been in its place for longest, of those that did not end. */
+/* Finds, among the ranks that have no exit status, the one that has been in its current phase for longest. */
 static bool find_slowest(const char *dir, int ranks, Heartbeat *slowest, double *newest)
 {
     Heartbeat beat;

@@ -9,34 +9,35 @@
 typedef enum RunState {
     RUN_UNKNOWN, /* no heartbeat: it has not started, or an earlier version of loam trained it */
     RUN_ALIVE,
-    RUN_STALLED, /* its processes live, and it has been in one place for too long */
-    RUN_LOST,    /* its processes ended without a word, or cannot be reached */
+    RUN_STALLED, /* its processes live, but a rank has been in the same phase for too long */
+    RUN_LOST, /* its heartbeats have ceased without an exit status: the processes were killed, or their host cannot be
+                 reached */
     RUN_STOPPED, /* stopped with a checkpoint, to go on later */
     RUN_FAILED,
     RUN_ENDED
 } RunState;
 extern const char *const run_state_names[]; /* "unknown", "alive", … */
 
-enum { RUN_RECENT = 60 }; /* losses of RunStatus.losses */
+enum { RUN_RECENT = 60 }; /* length of RunStatus.losses */
 
 typedef struct RunStatus {
     RunState state;
-    char *place;                        /* where a rank stands or was last seen; NULL means unknown */
-    char *places;                       /* where all ranks of a stalled or lost run stand (heartbeat_places), or NULL */
-    char *event;                        /* the last event of the run, such as why it stopped; NULL means none */
-    int64_t step;                       /* of the last log line; -1 means none */
-    double loss, lr, tokens_per_s, mfu; /* of the last log line; NAN means unknown */
+    char *place;  /* what a rank is doing, or where it was last seen; NULL means unknown */
+    char *places; /* what all ranks of a stalled or lost run are doing (heartbeat_places), or NULL */
+    char *event;  /* the last event of the run, such as why it stopped; NULL means none */
+    int64_t step; /* step of the last log line; -1 means none */
+    double loss, lr, tokens_per_s, mfu; /* values of the last log line; NAN means unknown */
     double valid_loss;                  /* the last held-out loss; NAN means none */
     int64_t saved;                      /* step of the newest checkpoint; -1 means none */
     double logged_s, saved_s;           /* seconds since the last log line, and since that save; NAN means unknown */
-    double losses[RUN_RECENT];          /* of the last log lines, oldest first */
+    double losses[RUN_RECENT];          /* losses of the last log lines, oldest first */
     int n_losses;
 } RunStatus;
 
 enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments below */
-/* Reads the status of the run in `dir`. A rank that is silent for longer than silent_s is lost; one that does the same
- * for longer than stalled_s, and longer than 20 steps, stalls. Missing and damaged files give unknown values.
- * run_status_clear frees it. */
+/* Reads the status of the run in `dir`. A rank without a heartbeat for longer than silent_s is lost; a rank that has
+ * been in the same phase for longer than stalled_s, and for longer than 20 steps take, is stalled. Missing and damaged
+ * files give unknown values. run_status_clear frees it. */
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s);
 /* Fails unless there is at least one path, and all are runs. */
 bool run_status_check(char *const *paths, int n, const char *usage, GError **error);

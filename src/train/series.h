@@ -1,26 +1,26 @@
-/* series.h: a value that a run logs again and again, such as its loss, in bounded memory: when there are too many
- * values, neighbouring ones are merged, which keeps their mean, their lowest and their highest value. */
+/* series.h: the values of one metric over the steps of a run, such as its loss, in bounded memory: if there are too
+ * many values, neighbouring ones are merged into a point with their mean, lowest and highest value. */
 #pragma once
 
 #include <glib.h>
 #include <stdint.h>
 
-enum { SERIES_POINTS = 600 }; /* a series has at most so many points, and at least half as many once it has had them */
+enum { SERIES_POINTS = 600 }; /* largest number of points of a series; merging leaves at least half of them */
 
 /* What the horizontal axis of a series shows. AXIS_AUTO: steps, unless runs that are compared read unequally many
  * tokens per step. */
 typedef enum SeriesAxis { AXIS_AUTO, AXIS_STEPS, AXIS_TOKENS, AXIS_HOURS } SeriesAxis;
 
 typedef struct SeriesPoint {
-    int64_t step;          /* of the last value */
+    int64_t step;          /* step of the last value of the point */
     double tokens, wall_s; /* input tokens and seconds of the run at that step; NAN means unknown */
-    double sum, low, high; /* of the n values */
+    double sum, low, high; /* sum, lowest and highest of the n values */
     int64_t n;
 } SeriesPoint;
 
 typedef struct Series {
     GArray *points; /* SeriesPoint, in rising order of steps */
-    int64_t width;  /* values of steps with the same quotient by `width` are one point; a power of 2 */
+    int64_t width;  /* values whose steps have the same quotient step / width form one point; a power of 2 */
 } Series;
 
 void series_init(Series *series);

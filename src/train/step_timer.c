@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Random ids; an encoder-only model or a decoder-only model gets about as many targets as the objective would give it:
- * anywhere in an encoder, after a prefix in a decoder. */
+/* Fills the batch with random ids. An encoder-only or decoder-only model gets about as many targets as the objective
+ * would give it: at random positions in an encoder, after a prefix without targets in a decoder. */
 static void fill_batch(StepTimer *timer)
 {
     Philox rng = philox_open(philox_key(1, PHILOX_SAMPLING, 0), 0);
@@ -35,7 +35,7 @@ static void fill_batch(StepTimer *timer)
     }
 }
 
-/* Opens the tokenizer only where model.vocab is auto. */
+/* Resolves model.vocab; opens the tokenizer only if model.vocab is auto. */
 static bool resolve_vocab(Config *config, GError **error)
 {
     if (config->model.vocab > 0)
@@ -70,7 +70,7 @@ static int data_ranks(const StepTimer *timer)
     return mesh ? comm_size(mesh->data) : 1;
 }
 
-/* This rank's samples of a step: those of the rank that has most. */
+/* Sets micro and accum for the largest number of samples that any rank has in a step. */
 static void divide(StepTimer *timer)
 {
     const int64_t ranks = data_ranks(timer), own = (config_batch_samples(timer->config) + ranks - 1) / ranks;
@@ -90,7 +90,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     timer->batch = batch_new((int32_t)timer->micro, timer->enc, timer->dec);
     fill_batch(timer);
     MemoryPlan memory = { 0 };
-    Config own = *config; /* borrows: without a mesh this process is one rank, whatever the configuration plans */
+    Config own = *config; /* shallow copy; without a mesh this process is the only rank, whatever parallel.* says */
     if (config->parallel.mesh == NULL) {
         own.parallel.ranks = 0;
         own.parallel.tensor = 1;
@@ -107,7 +107,8 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     params_init(model_params(timer->model), 1);
     if (!(timer->optimizer = optimizer_open(model_params(timer->model), &config->optim, error)))
         return false;
-    gemm_peak_open(&timer->gemm_peak, timer->dev); /* last: its matrices are no part of the plan */
+    /* Opened last, because its matrices are not part of the memory plan. */
+    gemm_peak_open(&timer->gemm_peak, timer->dev);
     return true;
 }
 
@@ -133,7 +134,8 @@ static double since(double start)
     return clock_seconds() - start;
 }
 
-/* *queued: seconds until the device had been given all of it. */
+/* Runs one microbatch, forward and backward, and returns its seconds. *queued becomes the seconds until the host had
+ * queued all its operations. */
 static double time_micro(StepTimer *timer, const ModelLoss *loss, double *queued)
 {
     double start = clock_seconds();
@@ -181,10 +183,10 @@ static void set_rates(const StepTimer *timer, StepTimes *times)
     times->flops_per_s = flops / times->step_s;
 }
 
-#define PEAK_SECONDS 0.1 /* the least time of a measurement of the peak */
-#define PEAK_SHARE   0.3 /* and its share of a step's time */
+#define PEAK_SECONDS 0.1 /* shortest time of one measurement of the GEMM peak, in seconds */
+#define PEAK_SHARE   0.3 /* time of one measurement of the GEMM peak / time of a step */
 
-/* What the ranks sent to each other in the steps so far. */
+/* Times of this rank's collectives in all steps so far. */
 static CommCounts comm_so_far(const StepTimer *timer)
 {
     const Mesh *mesh = timer->config->parallel.mesh;
@@ -194,13 +196,15 @@ static CommCounts comm_so_far(const StepTimer *timer)
     return (CommCounts){ .busy_s = data.busy_s + tensor.busy_s, .waited_s = data.waited_s + tensor.waited_s };
 }
 
-/* Times of the microbatches and updates of the steps so far (double), and of what the ranks sent to each other. */
+/* Times (arrays of double) of the microbatches and updates of the steps so far, and sums of the times of this rank's
+ * collectives. */
 typedef struct StepSeries {
     GArray *micros, *queued, *updates;
     double busy_s, waited_s;
 } StepSeries;
 
-/* One rank repeats one microbatch, as all of them are alike; several ranks communicate in the last one only. */
+/* Times one step. A single rank runs one microbatch, since all take equally long. Several ranks run all microbatches,
+ * since gradients are summed over the ranks only in the last one. */
 static double time_step(StepTimer *timer, const ModelLoss *loss, StepSeries *series)
 {
     const int64_t passes = timer->config->parallel.mesh ? timer->accum : 1;
@@ -221,7 +225,7 @@ static double time_step(StepTimer *timer, const ModelLoss *loss, StepSeries *ser
     return micro_s * (double)passes + update_s;
 }
 
-/* Whether another step is timed; the same on all ranks. */
+/* Whether another step shall be timed; every rank gets the same answer. */
 static bool goes_on(const StepTimer *timer, double start, double seconds)
 {
     const Mesh *mesh = timer->config->parallel.mesh;
@@ -248,7 +252,7 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
     StepSeries series = { micros, queued, updates, 0, 0 };
     grads_begin(model_params(timer->model), 1);
-    time_micro(timer, &loss, &queued_s); /* warm-up: creates primitives, and touches memory for the first time */
+    time_micro(timer, &loss, &queued_s); /* warm-up: creates oneDNN primitives and touches memory for the first time */
     time_update(timer);
     double start = clock_seconds();
     do {

@@ -26,16 +26,17 @@ typedef struct StepTimer {
 
 typedef struct StepTimes {
     double micro_s;  /* forward and backward of one microbatch */
-    double queued_s; /* time until the host has queued all operations of a microbatch; equal to micro_s on the CPU */
+    double queued_s; /* time until the host has queued all operations of a microbatch; about micro_s on the CPU, which
+                        computes at once */
     double update_s; /* gradient norm and optimizer update */
     double step_s;   /* a whole step: accum microbatches and one update */
     double tokens_per_s, flops_per_s;
-    double comm_s, comm_hidden; /* of a step: seconds that this rank's collectives took, 0 with one rank; share of them
-                                   that lay beside computation */
+    double comm_s, comm_hidden; /* per step: seconds of this rank's collectives (0 with one rank), and the share of them
+                                   that overlapped with computation */
     double profiled_s;          /* wall-clock time that the profile covers */
     PeakRate peak;              /* rate of matrix products, measured between the steps */
-    size_t taken, planned; /* bytes of GPU memory: allocated since the start by this run and other processes; planned. 0
-                              on the CPU */
+    size_t taken, planned;      /* bytes of GPU memory: allocated since the start, by this run and by other processes;
+                                   planned for this run. 0 on the CPU */
 } StepTimes;
 
 /* Resolves model.vocab and train.precision and sets the fields config, objective, planned, micro, accum, enc and dec.

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define START "[\n{\"name\":\"step" /* of every trace: its first event is the step */
+#define START "[\n{\"name\":\"step" /* every trace starts with this: the first event is the whole step */
 
 static json_t *object_of(const ProfileEvent *event, double start)
 {
@@ -58,7 +58,7 @@ void trace_ranks_begin(TraceRanks *ranks, const Mesh *mesh)
     comm_record(mesh->tensor);
 }
 
-/* Every rank's events in one of its groups. */
+/* Sends this rank's events in one group (data or tensor) to all ranks, and adds one row per rank. */
 static void share_events(TraceRanks *ranks, int group, const GArray *own)
 {
     Comm *world = ranks->mesh.world;

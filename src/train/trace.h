@@ -7,22 +7,25 @@
 
 #include <glib.h>
 
-/* Fails if trace_write could not write to PATH; to be called before a long job. */
+/* Fails if trace_write will not be able to write to PATH. Call it before a long job. */
 bool trace_check(const char *path, GError **error);
-/* What the ranks sent to each other in a traced step. */
+/* The collectives of all ranks in a traced step. */
 typedef struct TraceRanks {
     Mesh mesh;
-    double start;      /* of this rank's step, in seconds of clock_seconds() */
-    GArray *rows;      /* TraceRow, of all ranks, after trace_ranks_end */
-    double busy, idle; /* of this rank: seconds in collectives, and those of them in which it waited for one */
+    double start; /* clock_seconds() at the start of this rank's step */
+    GArray *rows; /* TraceRow, of all ranks, after trace_ranks_end */
+    /* Of this rank: seconds that its collectives took; seconds of these in which it waited for one to end. */
+    double busy, idle;
 } TraceRanks;
 
-/* Keeps the collectives from now on; all ranks of the mesh call it, before a step. Their clocks are aligned here. */
+/* Records this rank's collectives from now on. All ranks of the mesh call it before a step; a barrier in it aligns
+ * their clocks. */
 void trace_ranks_begin(TraceRanks *ranks, const Mesh *mesh);
-/* Ends it, and shares the events among the ranks; all of them call it, after the step. Fails if a rank has failed. */
+/* Ends the recording and sends all events to all ranks. All ranks call it after the step. Fails if a rank has failed.
+ */
 bool trace_ranks_end(TraceRanks *ranks, GError **error);
 void trace_ranks_clear(TraceRanks *ranks);
-/* The share of the time of this rank's collectives that lay beside its computation, between 0 and 1. */
+/* The share of the time of this rank's collectives that overlapped with its computation, between 0 and 1. */
 double trace_ranks_hidden(const TraceRanks *ranks);
 
 /* Writes PATH: a JSON array with an object {"name", "cat", "ph": "X", "ts", "dur", "pid", "tid", "args"} per event.

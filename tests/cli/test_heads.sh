@@ -149,7 +149,7 @@ states() { cat "runs/$1"/checkpoints/latest/optimizer-*.safetensors | wc -c; }
 [ "$(states frozen)" -lt $(($(states marks) / 4)) ] || fail "states of frozen parts: $(states frozen) of $(states marks)"
 echo "ok: frozen parts"
 expect 1 'train.freeze: no parameter is called encodr' "$loam" train base.yaml run.dir=runs/bad $marks train.freeze='encodr.*'
-expect 1 'one number for each class of model.labels is wanted (bad,good)' "$loam" train base.yaml run.dir=runs/bad $marks train.class_weights=1,2,3
+expect 1 'want one number for each class of model.labels (bad,good)' "$loam" train base.yaml run.dir=runs/bad $marks train.class_weights=1,2,3
 "$loam" train base.yaml run.dir=runs/weighted $marks train.class_weights=1,4 train.length='2 steps' 2>log || fail "$(tail -n 1 log)"
 got=0
 echo 'bari [MASK]' | "$loam" generate --model runs/marks >out 2>err || got=$?

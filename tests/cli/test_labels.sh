@@ -198,7 +198,7 @@ grep -q '# b' out && ! grep -q 'id' out || fail "$(cat out)"
 sleep 1.1
 sed 's/mesa/loni/' marks.tsv >changed.tsv && cp changed.tsv marks.tsv
 run run.dir=runs/plain $marks train.length='3 steps'
-grep -q 'goes on with the examples that it took at its start (runs/plain/task/train), not with marks.tsv as it is now' log || fail "$(cat log)"
+grep -q 'goes on with the examples that it read at its start (runs/plain/task/train), not with marks.tsv as it is now' log || fail "$(cat log)"
 # The lengths that a GPT has by default are cut to its positions, half of them for the answer.
 gpt="model.family=gpt model.n_enc=0 model.n_dec=1 model.position=learned model.max_positions=40"
 sed '/^data:/d; s/data: .*//; s/family: bert, n_enc: 1, //; s/position: learned, max_positions: 64, token_types: 2, //' base.yaml >gpt.yaml

@@ -98,11 +98,11 @@ cp "$work/tok.model" "$work/pieces/spiece.model"
 ln -s own "$work/linked"
 for name in own logs metrics dataset pieces hf-folder linked/; do
     cp -r "$work/$name" "$work/kept"
-    expect 1 'and is no run of loam; choose an empty or new folder' "$loam" train "$work/config.yaml" run.dir="$work/$name" train.length=2
+    expect 1 'and is not a run of loam; choose an empty or new folder' "$loam" train "$work/config.yaml" run.dir="$work/$name" train.length=2
     diff -r "$work/kept" "$work/$name" || fail "$name was touched"
     rm -r "$work/kept"
 done
-expect 1 'is no run of loam' env -C "$work/own" "$loam" train config.yaml run.dir=. train.length=2
+expect 1 'is not a run of loam' env -C "$work/own" "$loam" train config.yaml run.dir=. train.length=2
 
 # One that holds a configuration of another name, a job's output or a place for checkpoints is taken; so is what a start
 # that failed, or that was killed before its first checkpoint, left behind.

@@ -85,7 +85,8 @@ static void follow_parent(void)
         _exit(1);
 }
 
-/* Waits until the parent has written the maps of ids; returns whose they are. */
+/* Waits until the parent has written the maps of ids; returns a letter that says which ids they map to (map_ids in
+ * sandbox.c). */
 static char wait_for_ids(void)
 {
     char ids;

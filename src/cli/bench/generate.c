@@ -48,8 +48,9 @@ static const GOptionEntry entries[] = {
 typedef struct Bench {
     LoadedModel loaded;
     Profile profile;
-    double load_s, prompt_s, answer_s; /* to load the model; medians of the time to the first token, and of the whole */
-    double profiled_s;                 /* wall-clock time that the profile covers */
+    double load_s, prompt_s,
+        answer_s;      /* seconds: loading the model; median until the first token; median for the whole answer */
+    double profiled_s; /* wall-clock time that the profile covers */
 } Bench;
 
 static int shortest_first(const void *a, const void *b)
@@ -77,7 +78,8 @@ static bool answer(Bench *b, const Prompts *prompts, int64_t length, double *sec
     return done;
 }
 
-/* The medians of `runs` answers of one token and of `n_tokens`, in turns, after one that is not counted. */
+/* Measures the medians over `runs` answers of one token and of `n_tokens` tokens, alternating, after a warm-up that is
+ * not counted. */
 static bool measure(Bench *b, const Prompts *prompts, GError **error)
 {
     g_autofree double *first = g_new(double, runs + 1), *whole = g_new(double, runs + 1);

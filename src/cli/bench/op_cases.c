@@ -1,4 +1,4 @@
-/* op_cases.c: how each operation is set up and called. */
+/* op_cases.c: sets up and calls each operation of `loam bench ops`. */
 #include "cli/bench/op_cases.h"
 
 #include "base/clock.h"
@@ -39,13 +39,13 @@ static int64_t dec_tokens(const OpSizes *sizes)
     return sizes->samples * sizes->dec;
 }
 
-/* N: tokens of the encoder, or of a decoder-only model. */
+/* Number of tokens of a microbatch: in the encoder, or in the decoder of a decoder-only model. */
 static int64_t tokens(const OpSizes *sizes)
 {
     return sizes->enc > 0 ? enc_tokens(sizes) : dec_tokens(sizes);
 }
 
-/* Widths of queries and of keys (or values). */
+/* Total width of the query heads; key_width: of the key heads, which equals that of the value heads. */
 static int64_t query_width(const ModelConfig *model)
 {
     return model->heads * model->head_dim;
@@ -56,7 +56,7 @@ static int64_t key_width(const ModelConfig *model)
     return model_config_kv_heads(model) * model->head_dim;
 }
 
-/* Numbers from -0.5 to 0.5, or ones. */
+/* Fills the tensor with random numbers from -0.5 to 0.5, or with ones. */
 static Tensor filled(OpRig *r, Tensor t, bool random)
 {
     enum { PERIOD = 1 << 16 };
@@ -75,7 +75,8 @@ static Tensor matrix_of(OpRig *r, DType dtype, int64_t rows, int64_t cols)
     return filled(r, arena_tensor(&r->arena, dtype, rows, cols, "matrix"), true);
 }
 
-/* Weights and activations, the residual stream, gradients of weights, master weights and optimizer states. */
+/* Tensors in the dtypes of a step: weights and activations; the residual stream; gradients of weights; master weights
+ * and optimizer states. */
 static Tensor matrix(OpRig *r, int64_t rows, int64_t cols)
 {
     return matrix_of(r, r->dev->precision.compute, rows, cols);
@@ -251,7 +252,7 @@ static void attention(OpRig *r)
     run_attention(r, &spec, model->position == POSITION_RELATIVE_BIAS && kind != ATTENTION_CROSS);
 }
 
-/* ---- what memory bounds ---- */
+/* ---- operations bound by memory bandwidth ---- */
 
 static void copy(OpRig *r)
 {
@@ -363,7 +364,7 @@ static StepScalars *step_scalars(OpRig *r)
     return scalars;
 }
 
-/* The copy of the weights that the next step computes with, where masters have a dtype of their own. */
+/* The weights in the dtype of the computation, which an update also writes if the masters have another dtype. */
 static Tensor rounded(OpRig *r, Tensor w)
 {
     const Precision *precision = &r->dev->precision;

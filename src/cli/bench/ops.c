@@ -40,8 +40,8 @@ static const GOptionEntry entries[] = {
 typedef struct OpResult {
     const char *name;
     char shape[64];
-    double seconds, flops, bytes; /* of one run */
-    double peak;                  /* FLOP/s of the matrix products in turns with it */
+    double seconds, flops, bytes; /* of one call of the operation */
+    double peak;                  /* FLOP/s of the matrix products that were timed in turns with this operation */
 } OpResult;
 
 static int rising(gconstpointer a, gconstpointer b)
@@ -129,7 +129,7 @@ static bool measure_all(Device *cpu, Device *null, const OpSizes *sizes, GError 
     return done;
 }
 
-/* CONFIG.yaml, where there is one, and then the overrides. */
+/* Loads CONFIG.yaml, if one is given, and then the overrides. */
 static bool load(Config *config, int argc, char **argv, GError **error)
 {
     static char *const small[] = { "model.preset=t5-1.1-small", "train.micro_batch=8 samples" };
@@ -155,7 +155,7 @@ bool bench_ops(int argc, char **argv, GError **error)
         return false;
     Precision precision = config_precision(&config);
     OpSizes sizes = { .model = &config.model, .samples = plan.micro, .enc = plan.enc, .dec = plan.dec };
-    double targets = plan.dec > 0 ? plan.dec : MASKED * plan.enc; /* of a sample */
+    double targets = plan.dec > 0 ? plan.dec : MASKED * plan.enc; /* target tokens per sample */
     sizes.logit_rows = head_chunk_rows(config.model.vocab, precision.compute, (int64_t)(targets * (double)plan.micro));
     Device *dev = compute_device_open(config.train.device, (int)config.train.threads, precision, error);
     if (dev == NULL)

@@ -26,7 +26,7 @@ static int longest_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The rows, the longest first, and the sum of their seconds. */
+/* Fills `order` with the operations, the longest first, and returns the sum of their seconds. */
 static double sorted(const Profile *profile, Share order[PROFILE_OPS])
 {
     double known = 0;

@@ -31,12 +31,13 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-/* Launches are hidden where the host has queued a microbatch in less than this share of its time. */
+/* Kernel launches count as hidden (overlapped) if the host queues a microbatch in less than this share of the
+ * microbatch's time. */
 #define HIDDEN 0.9
 
 typedef struct Bench {
-    Config config; /* borrows, except that of the whole command */
-    Mesh mesh;     /* with several ranks */
+    Config config; /* a shallow copy in each rank; only the one that the command loaded owns its texts */
+    Mesh mesh;     /* set if there are several ranks */
     StepTimer timer;
     StepTimes times;
     Profile profile;
@@ -104,7 +105,7 @@ static void print_text(const Bench *b)
         printf("memory       %s of the GPU, %s planned\n", taken, planned);
 }
 
-/* Traces a step on all ranks; rank 0 writes it. */
+/* Traces a step on all ranks; rank 0 writes the file. */
 static bool make_trace(Bench *b, GError **error)
 {
     Profile events = { 0 };

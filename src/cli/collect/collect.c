@@ -44,13 +44,13 @@ static char *column_title(const GridColumn *column)
                                                   : g_strdup_printf("%s %s", column->task, column->metric);
 }
 
-/* A loss has four digits at least. */
+/* Number of digits to print; at least four for a loss. */
 static int digits_of(const GridColumn *column, const CollectOptions *options)
 {
     return strcmp(column->metric, "loss") == 0 ? MAX(options->digits, 4) : options->digits;
 }
 
-/* "91.20 ± 0.45"; "-" where there is none. middle: between mean and deviation. */
+/* The text of a cell, "91.20 ± 0.45", or "-" if no run has the metric. middle: the text between mean and deviation. */
 static char *cell_text(const Grid *grid, guint r, guint c, const CollectOptions *options, const char *middle)
 {
     const GridCell *cell = grid_cell(grid, r, c);
@@ -80,7 +80,7 @@ static void print_table(const Grid *grid, const CollectOptions *options)
         table_print(&table);
 }
 
-/* Mean and deviation are columns of their own; a missing one is empty. */
+/* Prints tab-separated values: two columns per metric, for mean and deviation; a missing value is empty. */
 static void print_tsv(const Grid *grid, const CollectOptions *options)
 {
     fputs("row\truns", stdout);
@@ -156,7 +156,7 @@ static bool print_json(const Grid *grid, GError **error)
     return good;
 }
 
-/* ---- the whole ---- */
+/* ---- all together ---- */
 
 bool collect_runs(char *const *paths, int n, const CollectOptions *options, GError **error)
 {
@@ -177,7 +177,7 @@ bool collect_runs(char *const *paths, int n, const CollectOptions *options, GErr
     return good;
 }
 
-/* The index of the name in the list; -1 with an error. NULL is the first. */
+/* The index of the name in the list; -1 with an error. NULL means the first one. */
 static int choose(const char *option, const char *name, const char *const *names, GError **error)
 {
     for (int i = 0; names[i]; i++)

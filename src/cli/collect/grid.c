@@ -25,7 +25,7 @@ static bool has_scores(const CollectedRun *run)
     return false;
 }
 
-/* Whether a metric has a column unless --scores says which: main scores, and the loss of a run without any. */
+/* Whether a metric has a column without --scores: main scores do, and the loss of a run that has no main score. */
 static bool is_shown(const CollectedRun *run, const char *metric)
 {
     bool loss = strcmp(metric, "loss") == 0 || strcmp(metric, "perplexity") == 0;
@@ -39,7 +39,7 @@ static void add_column(Grid *grid, const CollectedRun *run, const char *metric)
         g_array_append_val(grid->columns, column);
 }
 
-/* In the order of `wanted`, or of the task's scores. */
+/* Adds the columns of a run's metrics, in the order of `wanted` (--scores) or else of the task's scores. */
 static void add_columns(Grid *grid, const CollectedRun *run, char **wanted)
 {
     const GArray *metrics = run->result.metrics;
@@ -58,7 +58,7 @@ static void add_row(Grid *grid, const CollectedRun *run)
         g_ptr_array_add(grid->rows, run->row);
 }
 
-/* Columns of a task stand together, in the order of its metrics. */
+/* Moves columns of the same task next to each other, keeping the order of its metrics. */
 static void order_columns(Grid *grid)
 {
     GArray *columns = g_array_new(false, false, sizeof(GridColumn));
@@ -102,7 +102,7 @@ static void fill(GridCell *cell, const GPtrArray *runs, const char *row, const G
     cell->std = cell->n > 1 ? sqrt(squares / (cell->n - 1)) : 0;
 }
 
-/* The most runs that a task has in the row. */
+/* The number of runs in the row: the maximum over its tasks. */
 static int count_runs(const GPtrArray *runs, const char *row)
 {
     g_autoptr(GHashTable) counts = g_hash_table_new(g_str_hash, g_str_equal);

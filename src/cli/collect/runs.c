@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define MOST_DEEP 6 /* folders between a path and a run */
+#define MOST_DEEP 6 /* deepest level of folders that is searched for runs */
 
 static void run_free(void *memory)
 {
@@ -29,7 +29,8 @@ static const char *setting(const CollectedRun *run, const char *option)
     return value ? value : "";
 }
 
-/* "rte" of task.name, "reviews" of task.data: reviews.tsv.gz. */
+/* The name of the run's task: task.name ("rte"), or task.data without folder and suffixes ("reviews" for
+ * reviews.tsv.gz). */
 static char *task_of(const CollectedRun *run)
 {
     const char *name = setting(run, "task.name"), *data = setting(run, "task.data");
@@ -43,7 +44,7 @@ static char *task_of(const CollectedRun *run)
 }
 
 typedef struct Completion {
-    GPtrArray *settings; /* of a run */
+    GPtrArray *settings; /* the options of a run */
     const Config *defaults;
 } Completion;
 
@@ -56,7 +57,7 @@ static void add_default(const OptionRow *row, const char *accepts, gpointer data
         option_settings_add(completion->settings, row->name, value, "default");
 }
 
-/* Options that the version which began the run did not have: the run has their defaults. */
+/* Adds options that did not exist when the run was started, with their defaults. */
 static void complete_settings(GPtrArray *settings)
 {
     g_auto(Config) defaults = { 0 };
@@ -118,7 +119,8 @@ static bool find_runs(GPtrArray *runs, const char *dir, int deep, const CollectO
 
 /* ---- rows ---- */
 
-/* Options that differ from run to run of one row, or that follow from the run's directory or its task. */
+/* Whether an option is no part of a row's name: it may differ among runs of one row (such as the seed), or follows from
+ * the run directory or the task. */
 static bool says_nothing(const CollectedRun *run, const char *option)
 {
     static const char *const never[] = { "run.dir", "run.seed", "train.threads" };
@@ -132,12 +134,13 @@ static bool says_nothing(const CollectedRun *run, const char *option)
     return g_str_has_prefix(option, "task.");
 }
 
-/* Whether an option tells rows apart: two runs of the same task have different values of it. One that only differs
- * where train.init does, such as the width of the model, follows from train.init. */
+/* Whether an option distinguishes rows: two runs of the same task with the same train.init differ in it. If it differs
+ * only between values of train.init, as the width of a model does, then train.init is what distinguishes the rows. */
 static bool tells_rows(const GPtrArray *runs, const char *option)
 {
     const bool is_init = strcmp(option, "train.init") == 0;
-    g_autoptr(GHashTable) firsts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL); /* group -> value */
+    /* group of runs (task and train.init) -> value of the option */
+    g_autoptr(GHashTable) firsts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (guint i = 0; i < runs->len; i++) {
         const CollectedRun *run = runs->pdata[i];
         g_autofree char *group = g_strdup_printf("%s\n%s", run->task, is_init ? "" : setting(run, "train.init"));
@@ -150,7 +153,7 @@ static bool tells_rows(const GPtrArray *runs, const char *option)
     return false;
 }
 
-/* Names of the options that tell rows apart, in the order of the configuration files; borrowed. */
+/* Names of the options that distinguish rows, in the order of the configuration files; borrowed. */
 static GPtrArray *row_options(const GPtrArray *runs)
 {
     GPtrArray *names = g_ptr_array_new();
@@ -176,7 +179,7 @@ static char *name_by_options(const CollectedRun *run, const GPtrArray *options)
     return g_string_free(text, false);
 }
 
-/* The folder of the run; that above it where it is called seed-N. */
+/* The folder of the run, or its parent folder if the run's folder is called seed-N. */
 static char *name_by_path(const CollectedRun *run)
 {
     g_autofree char *base = g_path_get_basename(run->dir);

@@ -31,6 +31,7 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
+/* One of the compared runs. */
 typedef struct Run {
     char *name;
     History history;
@@ -56,7 +57,7 @@ static bool run_read(Run *run, const char *path, GError **error)
 
 /* ---- options ---- */
 
-/* A run's value of an option; "-" where the version that made the run did not have the option. */
+/* A run's value of an option; "-" if the option did not exist when the run was started. */
 static const char *value_of(const Run *run, const char *option)
 {
     const char *value = option_settings_find(run->settings, option);
@@ -144,8 +145,8 @@ static double loss_at(const Run *run, const Axis *axis, double x)
     return history_loss_at(points_of(run, axis), axis->by_tokens, x);
 }
 
-/* Steps (or tokens) at which the losses are compared: those of the shortest run's records, thinned to `rows` of them,
- * the last one included. */
+/* Steps (or tokens) at which the losses are compared: at most `rows` of those that the shortest run logged, including
+ * its last one. */
 static GArray *places_of(const Run *runs, int n, const Axis *axis)
 {
     GArray *places = g_array_new(FALSE, FALSE, sizeof(double));

@@ -15,7 +15,8 @@ static double tokens_a_step(const History *history)
     return last->tokens / (double)last->step;
 }
 
-/* Whether x is tokens: all runs have counts of tokens, and read unequally many a step. */
+/* Whether the x axis is tokens instead of steps: all runs have token counts, and they read different numbers of tokens
+ * per step. */
 static bool compares_by_tokens(const Curve *curves, int n)
 {
     double first = tokens_a_step(curves[0].history);

@@ -51,13 +51,13 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-/* State that lasts over all input files. */
+/* The state of one `loam embed` command, kept over all its input files. */
 typedef struct Embedding {
     const Model *model;
     Embedder *embedder;
     Pooling pooling;
     PromptFormat format;
-    GPtrArray *pending; /* Prompt *: the texts of the batch */
+    GPtrArray *pending; /* Prompt *: the texts of the next batch */
     NpyWriter *npy;     /* NULL means that JSON lines are printed */
     int64_t width, longest, n_done, n_cut;
 } Embedding;
@@ -129,7 +129,7 @@ static bool run_batch(Embedding *e, GError **error)
     return good && (fflush(stdout) == 0 || fail_errno(error, "writing", "standard output"));
 }
 
-/* Truncates a text that is too long; it ends then with the special tokens that the format appends. */
+/* Truncates a text that is too long, but keeps the special tokens at its end. */
 static void cut(Embedding *e, const Prompt *prompt)
 {
     if (prompt->ids->len <= e->longest)

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HEADER_BYTES 128 /* enough for any number of rows; the format requires a multiple of 64 */
+/* Bytes of the header, enough for any number of rows; the format requires a multiple of 64. */
+#define HEADER_BYTES 128
 
 struct NpyWriter {
     char *path, *tmp;
@@ -17,7 +18,8 @@ struct NpyWriter {
     int64_t rows, cols;
 };
 
-/* Magic number, version 1.0, length of the description, the description, and spaces up to a line end. */
+/* Makes the header: magic number, version 1.0, length of the description, the description, spaces, and a newline at its
+ * end. */
 static void make_header(char header[HEADER_BYTES + 1], int64_t rows, int64_t cols)
 {
     enum { BEFORE = 10 };
@@ -58,7 +60,7 @@ static void writer_free(NpyWriter *writer)
     g_free(writer);
 }
 
-/* Writes the header again, with the number of rows. */
+/* Overwrites the header, now with the number of rows. */
 static bool patch(const NpyWriter *writer, GError **error)
 {
     char header[HEADER_BYTES + 1];

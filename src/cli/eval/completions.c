@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A model that fills spans writes <extra_id_0>, the span, and perhaps another sentinel: the span is the completion. */
+/* Reduces the output of a span-filling model, "<extra_id_0> SPAN <extra_id_1> …", to the first span, which is the
+ * completion. */
 static void keep_span(const Tokenizer *tok, GArray *ids)
 {
     if (ids->len > 0 && tokenizer_sentinel_index(tok, g_array_index(ids, int32_t, 0)) >= 0)
@@ -18,7 +19,8 @@ static void keep_span(const Tokenizer *tok, GArray *ids)
             g_array_set_size(ids, i);
 }
 
-/* The text that ids add to that of the prompt (n ids), so that the space of a first piece is kept. */
+/* The text of `ids` as a continuation of the prompt (n ids). Both are decoded together, because a leading space of the
+ * first piece would be lost otherwise. */
 static char *decode_after(const Tokenizer *tok, const int32_t *prompt, int64_t n, const GArray *ids, GError **error)
 {
     g_autoptr(GArray) all = g_array_new(false, false, sizeof(int32_t));
@@ -46,10 +48,10 @@ typedef struct Writing {
     const LoadedModel *loaded;
     const AnswerBatch *batch;
     const char *const *stop;
-    bool alone; /* a decoder without encoder */
+    bool alone; /* the model is decoder-only */
 } Writing;
 
-/* A search that found fewer than it was asked for gives an empty completion. */
+/* Adds a completion. If beam search found fewer sequences than requested, the missing completions are empty. */
 static bool add_trial(const Writing *w, int32_t prompt, const Problem *problem, Generation *generation, GArray *trials,
                       GError **error)
 {

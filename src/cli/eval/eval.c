@@ -116,7 +116,7 @@ typedef struct Evaluation {
     Config config;
     LoadedModel loaded;
     GPtrArray *sets;  /* HeldoutSet * */
-    char **overrides; /* of the command line: "group.key=value" */
+    char **overrides; /* "group.key=value" from the command line */
     int n_overrides;
 } Evaluation;
 
@@ -162,7 +162,7 @@ typedef struct Result {
     const char *name;
     LossSums sums;
     double unigram; /* nats per target token; only with --unigram */
-    int64_t bytes;  /* -1 means unknown */
+    int64_t bytes;  /* bytes of the text; -1 means unknown */
 } Result;
 
 static double bits_per_byte(const Result *result)
@@ -170,7 +170,7 @@ static double bits_per_byte(const Result *result)
     return result->sums.head[HEAD_TOKENS].nll / G_LN2 / (double)result->bytes;
 }
 
-/* The mean loss of each head: "loss" is their sum where several heads have one. */
+/* Adds the mean loss of each head; if several heads have a loss, "loss" is their sum. */
 static void add_heads(json_t *object, const LossSums *sums)
 {
     for (HeadId h = 0; loss_sums_heads(sums) > 1 && h < HEAD_COUNT; h++) {
@@ -210,7 +210,7 @@ static void print_heads(const char *set, const LossSums *sums)
     printf("\n");
 }
 
-/* Of a classifier. */
+/* Prints the accuracy and the loss of a classifier. */
 static void print_labels(const Result *result)
 {
     const LossSums *sums = &result->sums;
@@ -254,7 +254,7 @@ static bool evaluate_set(const Evaluation *e, const HeldoutSet *set, GError **er
         return false;
     const HeadId main = loss_sums_main(&result.sums);
     if (main != HEAD_TOKENS)
-        result.bytes = 0; /* classes have no text */
+        result.bytes = 0; /* a classifier's targets are classes, so bits per byte do not apply */
     if (result.sums.head[main].weight == 0)
         return fail_user(error, "%s: nothing is to be predicted: its samples have no target token", result.name);
     double nll = result.sums.head[main].loss;
@@ -301,7 +301,7 @@ static bool evaluate_programs(const LoadedModel *loaded, const Config *config, c
     return good;
 }
 
-/* The name of an option about programs that was given a value of its own; NULL means none. */
+/* The name of an option for programming tasks that the user set; NULL means none. */
 static const char *program_option_given(void)
 {
     static const ProgramEvalOptions none = DEFAULTS;
@@ -413,7 +413,8 @@ static bool check_options(GError **error)
            check_count("memory", memory_mib, 64, 1 << 20, error);
 }
 
-/* The words behind MODEL as settings: with --task, a word that is no KEY=VALUE names the task. NULL: there are two. */
+/* The arguments after MODEL as "group.key=value". With --task, one argument without "=" is the task's name. NULL with
+ * an error if there are two of those. */
 static GPtrArray *take_settings(char **words, int n, GError **error)
 {
     GPtrArray *settings = g_ptr_array_new_with_free_func(g_free);
@@ -432,7 +433,8 @@ static GPtrArray *take_settings(char **words, int n, GError **error)
     return settings;
 }
 
-/* With --task and a word alone, which is the path of no model: it may be meant as the name of a task. */
+/* With --task and only one argument: if it is not a path but similar to a task's name, fails and says that MODEL is
+ * missing. */
 static bool check_word(const char *word, GError **error)
 {
     const char *task = g_file_test(word, G_FILE_TEST_EXISTS) || strpbrk(word, "/@") ? NULL : task_nearest(word);

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define SEQUENCES 32 /* that a model writes side by side */
-#define CHUNK     64 /* completions of a file that are tested before their results are written */
-#define MOST_K    16 /* values of k */
+#define SEQUENCES 32 /* number of completions that a model generates in one batch */
+#define CHUNK     64 /* number of given completions (--predictions) that are tested before their results are written */
+#define MOST_K    16 /* largest number of values of k */
 
 /* An evaluation in progress. */
 typedef struct Run {
@@ -22,13 +22,13 @@ typedef struct Run {
     const ProgramEvalOptions *options;
     TaskFile file;
     GPtrArray *items; /* ProgramItem * */
-    AnswersFile *out; /* NULL means that results are not kept */
+    AnswersFile *out; /* NULL means that results are not written to a file */
     int64_t n, passed, late;
 } Run;
 
 /* ---- the k of pass@k ---- */
 
-/* Reads "1,10,100"; 0 means that it is no such list. */
+/* Reads a list "1,10,100" and returns its length; 0 means that the text is not a valid list. */
 static int read_ks(const char *text, int64_t ks[MOST_K])
 {
     g_auto(GStrv) parts = g_strsplit(text, ",", -1);
@@ -92,8 +92,8 @@ static bool read_problems(Run *run, const TaskConfig *config, GError **error)
 
 /* ---- results ---- */
 
-/* What stands for a completion in the file of results: its text where it is given, otherwise which one of its problem
- * it is. g_free. */
+/* The key that identifies a completion in the file of results: its text if it was given (--predictions), else its
+ * number among the completions of its problem. g_free. */
 static char *key_of(const Run *run, const ProgramItem *item, const char *text)
 {
     if (run->options->predictions)
@@ -111,7 +111,7 @@ static void count(Run *run, ProgramItem *item, bool passed, bool passed_base, co
     run->late += strcmp(result, "timed out") == 0;
 }
 
-/* Counts the next result that an interrupted run left, if it is that of the next completion of the item. */
+/* If an interrupted command stored the result of the item's next completion, counts it and sets *found. */
 static bool take_stored(Run *run, ProgramItem *item, const char *text, bool *found, GError **error)
 {
     g_autofree char *key = key_of(run, item, text);
@@ -141,14 +141,14 @@ static bool write_result(const Run *run, const ProgramItem *item, const Trial *t
     return answers_file_add(run->out, object, key, strlen(key), error);
 }
 
-/* Runs the completions, writes and counts their results. */
+/* Runs the tests of the completions, writes and counts the results. */
 static bool test_trials(Run *run, Trial *trials, size_t n, GError **error)
 {
     if (!programs_run(trials, n, &run->options->run, error))
         return false;
     for (size_t i = 0; i < n; i++) {
         const Trial *trial = &trials[i];
-        ProgramItem *item = (ProgramItem *)(uintptr_t)trial->problem; /* its first field */
+        ProgramItem *item = (ProgramItem *)(uintptr_t)trial->problem; /* Problem is the first member of ProgramItem */
         if (run->out && !write_result(run, item, trial, error))
             return false;
         count(run, item, trial->passed, trial->passed_base, trial->result);
@@ -156,7 +156,7 @@ static bool test_trials(Run *run, Trial *trials, size_t n, GError **error)
     return true;
 }
 
-/* Takes the first n away. */
+/* Removes the first n trials. */
 static void remove_trials(GArray *trials, guint n)
 {
     for (guint i = 0; i < n; i++)
@@ -164,7 +164,8 @@ static void remove_trials(GArray *trials, guint n)
     g_array_remove_range(trials, 0, n);
 }
 
-/* pass@k is the mean over all problems, so each has a completion, and k completions for one of the k. */
+/* Fails unless every problem has a completion, since pass@k is a mean over all problems, and some problem has at least
+ * k completions for one of the k. */
 static bool check_complete(const Run *run, const GArray *trials, GError **error)
 {
     g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL); /* Problem * to number of completions */
@@ -232,8 +233,8 @@ static bool take_all_stored(Run *run, int64_t *stored, GError **error)
     return true;
 }
 
-/* A problem of which some completions are stored is answered once more, which gives the same, and goes on behind them.
- */
+/* Tests completions that the model generates. If an interrupted command stored some results of a problem, all its
+ * completions are generated again, which gives the same ones, and the missing ones are tested. */
 static bool test_model(Run *run, const LoadedModel *loaded, TaskEncoder *encoder, GError **error)
 {
     const ProgramEvalOptions *options = run->options;
@@ -258,7 +259,8 @@ static bool test_model(Run *run, const LoadedModel *loaded, TaskEncoder *encoder
 
 /* ---- pass@k ---- */
 
-/* Whether the tests that a benchmark had before EvalPlus are told apart: not where a program holds them all. */
+/* Whether results of the benchmark's original tests can be printed apart from those of EvalPlus's additional tests:
+ * only if all problems have EvalPlus's form with lists of inputs (TESTS_PLUS). */
 static bool has_base(const Run *run)
 {
     for (guint i = 0; i < run->items->len; i++)
@@ -304,7 +306,7 @@ static bool print_pass(const Run *run, GError **error)
 
 /* ---- the whole ---- */
 
-/* A hash of what decides about the results besides the problems. */
+/* A hash of everything that determines the results besides the problems: model, settings, options. */
 static uint64_t hash_settings(const Run *run, const LoadedModel *loaded, const Config *config,
                               const TaskEncoder *encoder)
 {

@@ -14,7 +14,7 @@ typedef struct ProgramEvalOptions {
     const char *k;   /* values of k for pass@k: "1,10,100" */
     int64_t n;       /* number of completions that the model generates per problem */
     int64_t beams;   /* 1 means no beam search */
-    double length_penalty;     /* of beam search */
+    double length_penalty;     /* length penalty of beam search */
     double temperature, top_p; /* temperature 0 means greedy decoding */
     int64_t seed;
     char *const *stop; /* texts before which a completion ends; NULL means those of the task */

@@ -12,17 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What is the same for all lines. */
+/* The state that is the same for all lines. */
 typedef struct Scoring {
     const LoadedModel *loaded;
-    PromptFormat format[2]; /* of inputs, of targets */
+    PromptFormat format[2]; /* formats of inputs and of targets */
     const char *path;
     FILE *in;
     AnswersFile *out; /* NULL means standard output */
-    uint64_t model;   /* hash of all that decides about the scores of a line */
+    uint64_t model;   /* hash of everything that determines the scores of a line, besides the line itself */
 } Scoring;
 
-/* The model, and the tokens around a text. */
+/* Hash of the model and of the special tokens that the formats add to a text. */
 static uint64_t hash_model(const LoadedModel *loaded, const PromptFormat format[2])
 {
     g_autofree char *around =
@@ -32,7 +32,7 @@ static uint64_t hash_model(const LoadedModel *loaded, const PromptFormat format[
     return model_hash(loaded, around);
 }
 
-/* Without its line end. */
+/* Length of the line without its newline. */
 static size_t line_bytes(const char *line, size_t n)
 {
     return n > 0 && line[n - 1] == '\n' ? n - 1 : n;
@@ -59,7 +59,7 @@ static json_t *score_line(const Scoring *s, Scorer *scorer, const char *line, si
                 : NULL;
 }
 
-/* Scores a line unless the file of answers has its score. */
+/* Scores a line, unless the output file already has its score. */
 static bool take_line(const Scoring *s, Scorer *scorer, const char *line, size_t n, int64_t number, GError **error)
 {
     const size_t bytes = line_bytes(line, n);
@@ -98,7 +98,8 @@ bool score_file(const LoadedModel *loaded, const char *path, const char *out, GE
     const PromptFormat format = prompt_format(model, loaded->tok);
     Scoring s = { .loaded = loaded, .format = { format, format }, .path = path };
     s.format[1].start = -1;
-    if (model_config(model)->n_enc == 0) /* a target ends a text that the input began */
+    /* In a decoder-only model the target continues the input, so no special tokens start it. */
+    if (model_config(model)->n_enc == 0)
         s.format[1].frame = frame_of(-1, loaded->tok ? tokenizer_eos(loaded->tok) : -1, false);
     char *const read[] = { (char *)path };
     if (out && !io_check_apart(out, read, 1, error))

@@ -19,26 +19,26 @@
 typedef struct Run {
     Task task;
     const Config *whole;
-    const TaskConfig *config; /* of the whole configuration */
+    const TaskConfig *config; /* options task.* of the configuration */
     TaskEncoder encoder;
     const LoadedModel *loaded;
     AnswerOptions decoding;
     AnswerBatch batch;
     GPtrArray *waiting; /* TaskExample *: the examples of the batch */
-    guint n_stored;     /* the first of them, to which the file of answers has the answers */
-    GPtrArray *prompts; /* char *: their inputs behind `shots`; empty without them */
+    guint n_stored;     /* number of examples at the start of `waiting` whose answers the file of answers already has */
+    GPtrArray *prompts; /* char *: their prompts, with examples before the input (--shots); empty without --shots */
     Shots *shots;       /* NULL means none */
     ShotOptions shot_options;
-    Ranking *ranking; /* NULL means that the model writes its answers */
-    AnswersFile *out; /* NULL means that predictions are not kept */
+    Ranking *ranking; /* NULL means that the model generates its answers */
+    AnswersFile *out; /* NULL means that predictions are not written to a file */
     const char *out_path;
     TaskScores scores;
-    int64_t n_examples; /* answered, by the model or by the file of answers */
+    int64_t n_examples; /* examples answered so far, by the model or in the file of answers */
 } Run;
 
 /* ---- results ---- */
 
-/* What stands for an example in a file of answers: its texts. */
+/* The key that identifies an example in the file of answers: its texts. */
 static char *key_of(const TaskExample *example)
 {
     GString *key = g_string_new(example->input);
@@ -60,7 +60,7 @@ static bool write_line(Run *run, const TaskExample *example, const char *prompt,
     return answers_file_add(run->out, object, key, strlen(key), error);
 }
 
-/* Scores the example by the prediction that the file of answers has; *found is false if it has none. */
+/* Scores the example with its prediction in the file of answers; *found becomes false if the file has none. */
 static bool take_stored(Run *run, const TaskExample *example, bool *found, GError **error)
 {
     g_autofree char *key = run->out ? key_of(example) : NULL;
@@ -84,7 +84,7 @@ static void keep(Run *run, const TaskExample *example, const Answer *answer)
     task_scores_add(&run->scores, example, text);
 }
 
-/* What a model writes behind its answer to the last input of a prompt is no part of the answer. */
+/* With --shots, cuts the answer at the separator, after which the model goes on with another example. */
 static void cut_answer(const Run *run, Answer *answer)
 {
     char *end = run->shots && !run->ranking ? strstr(answer->text, run->shot_options.separator) : NULL;
@@ -92,7 +92,7 @@ static void cut_answer(const Run *run, Answer *answer)
         *end = '\0';
 }
 
-/* Writes and scores the answers that are new. */
+/* Writes and scores those answers of the batch that the file did not have. */
 static bool keep_new(Run *run, Answer *found, GError **error)
 {
     for (guint i = run->n_stored; i < run->waiting->len; i++) {
@@ -106,8 +106,8 @@ static bool keep_new(Run *run, Answer *found, GError **error)
     return true;
 }
 
-/* Answers the whole batch if one of its answers is missing. What a model writes depends in its last bits on what it
- * answers beside it: so a file that was gone on with is the one of an evaluation without a break. */
+/* Answers the whole batch if an answer of it is missing. The last bits of an answer depend on the other inputs in its
+ * batch, so a continued file equals that of an uninterrupted evaluation only if the whole batch is computed again. */
 static bool answer_waiting(Run *run, GError **error)
 {
     guint n = run->waiting->len;
@@ -132,7 +132,7 @@ static void free_example(gpointer example)
     g_free(example);
 }
 
-/* Adds the example to the batch, behind other examples with --shots. */
+/* Adds the example to the batch; with --shots, its prompt starts with labelled examples. */
 static bool add_prompt(Run *run, const Record *record, const TaskExample *example, GError **error)
 {
     TaskExample whole = *example;
@@ -145,7 +145,8 @@ static bool add_prompt(Run *run, const Record *record, const TaskExample *exampl
     return answer_batch_add(&run->batch, &run->encoder, record, &whole, error);
 }
 
-/* Whether the right answer, if it is known, can be chosen: that of WSC is no label. */
+/* With --rank: fails if the example's right answer is known and is not one of the labels. "<unk>" stands for a wrong
+ * answer of WSC. */
 static bool check_label(const Run *run, const Record *record, const TaskExample *example, GError **error)
 {
     if (!run->ranking || !run->task.labels || example->targets->len == 0)
@@ -157,7 +158,7 @@ static bool check_label(const Run *run, const Record *record, const TaskExample 
                      run->task.labels, target);
 }
 
-/* Takes the example. */
+/* Takes ownership of the example. */
 static bool add_example(Run *run, const Record *record, TaskExample *example, GError **error)
 {
     bool stored = false, good = check_label(run, record, example, error) && take_stored(run, example, &stored, error);
@@ -195,16 +196,17 @@ static bool show_score(const ScoreKind *kind, const ScoreResult *result, void *a
     return print_score(kind, result, *(const bool *)as_json, error);
 }
 
-/* ---- the whole ---- */
+/* ---- all together ---- */
 
-/* The paths are the caller's, also after an error. */
+/* The caller frees the paths, also after an error. */
 static bool find_files(const Run *run, TaskFile *train, TaskFile *file, GError **error)
 {
     return task_files(&run->task, run->config, train, file, error) &&
            (file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on"));
 }
 
-/* A sequence may be as long as the model takes, where that is bounded: data.input_length is that of inputs alone. */
+/* Opens the examples of --shots. A prompt with them may be as long as the model's maximum, if it has one;
+ * data.input_length limits only the input itself. */
 static bool open_shots(Run *run, const TaskFile *train, const TaskEvalOptions *options, GError **error)
 {
     const ModelConfig *model = model_config(run->loaded->model);
@@ -219,7 +221,8 @@ static bool open_shots(Run *run, const TaskFile *train, const TaskEvalOptions *o
     return (run->shots = shots_open(&run->task, run->config, train, &run->shot_options, error)) != NULL;
 }
 
-/* Whether pieces hold the space before a word, so that " good" is a token of its own; in SentencePiece "good" is. */
+/* Whether pieces include the space before a word, so that " good" is one token, as in GPT-2's tokenizer; in
+ * SentencePiece "good" is one. */
 static bool pieces_hold_spaces(const Tokenizer *tok)
 {
     return g_str_has_prefix(tokenizer_kind(tok), "byte") || strcmp(tokenizer_kind(tok), "tiktoken") == 0;
@@ -294,7 +297,8 @@ static bool evaluate_file(Run *run, const TaskFile *file, const TaskEvalOptions 
     return good;
 }
 
-/* Where labels have no names in the options, they are the answers to train on, if there are any. */
+/* Evaluates. With --rank and no task.labels, the labels are the distinct answers in the training data, if there are
+ * any. */
 static bool evaluate(Run *run, const TaskEvalOptions *options, GError **error)
 {
     TaskFile train = { 0 }, file = { 0 };

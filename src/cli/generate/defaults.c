@@ -10,12 +10,12 @@
 /* The settings of a generation_config.json, while they are applied. */
 typedef struct Source {
     const json_t *object;
-    GHashTable *taken, *left; /* keys that were applied; keys that loam has an option for but that do not apply here */
+    GHashTable *taken, *left; /* keys that were applied; keys that loam supports but that have no effect here */
     GError **error;
     bool wrong;
 } Source;
 
-/* Whether a value means "off" for transformers. */
+/* Whether transformers treats this value as "unset". */
 static bool is_neutral(const json_t *value)
 {
     bool number = json_is_number(value);
@@ -24,7 +24,7 @@ static bool is_neutral(const json_t *value)
            ((json_is_array(value) || json_is_object(value)) && json_array_size(value) + json_object_size(value) == 0);
 }
 
-/* Keys that do not influence which answer is generated, or that are read elsewhere. */
+/* Whether a key is not mentioned to the user: it does not influence the answers, or is read elsewhere. */
 static bool is_silent(const char *key)
 {
     static const char *const silent[] = {
@@ -44,7 +44,8 @@ static bool says_true(const Source *source, const char *key)
     return json_is_true(find(source, key));
 }
 
-/* The value of `key`, a whole number or any number; NULL if there is none, and with an error if it is another. */
+/* The value of `key`, which must be a number (whole: an integer); NULL if the key is missing, and with source->error if
+ * it is of another type. */
 static const json_t *take(Source *source, const char *key, bool whole)
 {
     const json_t *value = find(source, key);
@@ -77,8 +78,8 @@ static void take_real(Source *source, const char *key, double otherwise, double 
     *field = value ? json_number_value(value) : otherwise;
 }
 
-/* max_length counts the decoder's input too. For an encoder-decoder that is the decoder start alone; for a decoder
- * alone it is the prompt, so that max_length does not bound an answer and is not used. */
+/* Sets the length of answers from max_new_tokens or max_length. max_length includes the decoder's input: in an
+ * encoder-decoder model only the start token; in a decoder-only model the prompt, so there max_length is ignored. */
 static void take_length(Source *source, bool encodes, GenerationSettings *settings)
 {
     int64_t whole = COUNT_UNSET;

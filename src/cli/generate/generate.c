@@ -67,7 +67,7 @@ static const int32_t *ids_of(const GArray *array)
     return (const int32_t *)(const void *)array->data;
 }
 
-/* text NULL means that there is no tokenizer. */
+/* Prints one answer as a JSON line. text NULL means that there is no tokenizer. */
 static bool print_json(const char *prompt, const char *text, const Generation *generation, GError **error)
 {
     bool replaced = false;
@@ -109,7 +109,7 @@ static bool print_answer(const Model *model, const Tokenizer *tok, const Prompt 
     return true;
 }
 
-/* Warns, once, of an answer that ended where the positions of the model end. */
+/* Warns once if an answer was cut because it reached the model's largest position. */
 static void remark_limit(const ModelConfig *config, const Prompt *prompt, const Generation *answer)
 {
     static bool said;

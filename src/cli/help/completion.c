@@ -1,5 +1,5 @@
-/* completion.c: completion scripts for shells: verbs, their actions and options, the keys of a configuration, kinds of
- * tokenizers, and files. */
+/* completion.c: makes completion scripts for shells, which complete verbs, their actions and options, configuration
+ * options, kinds of tokenizers, and files. */
 #include "cli/help/help.h"
 #include "text/tokenizer_train.h"
 
@@ -97,7 +97,7 @@ static char *script(const Gathered *gathered, const char *head, const char *entr
     return g_string_free(text, FALSE);
 }
 
-/* The typed words are looked up as verb and action first, then as a verb alone. */
+/* Shell code. It looks up the typed words first as a verb and an action, then as a verb. */
 #define BASH_BODY                                                                                                      \
     "_loam_words() {\n"                                                                                                \
     "    case $1 in\n"

@@ -31,7 +31,7 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-/* Prints the number of parameters; V stands for the size of the vocabulary where it comes from the tokenizer. */
+/* Prints the number of parameters. If the vocabulary size comes from the tokenizer, it is printed as V. */
 static void print_params(ModelConfig *config)
 {
     int64_t vocab = config->vocab;
@@ -84,7 +84,7 @@ static bool print_completion(GError **error)
     return script ? print_text(script) : fail_user(error, "--completion is %s, want bash, zsh or fish", shell);
 }
 
-#define WIDTH 100 /* columns of options to be read */
+#define WIDTH 100 /* width of the text of options, in columns */
 
 static bool print_options(void)
 {
@@ -92,7 +92,7 @@ static bool print_options(void)
                                             : options_to_markdown(config_options(), recipe_options));
 }
 
-/* The error for a name that is no verb, no group and no option. */
+/* Fails for a name that is not a verb, a group of options or an option. */
 static bool fail_unknown(const char *name, GError **error)
 {
     g_autofree char *foreign = options_find_foreign(config_options(), name);
@@ -104,7 +104,8 @@ static bool fail_unknown(const char *name, GError **error)
                              : cli_fail_unknown_verb(name, error);
 }
 
-/* `loam help train` is `loam train --help`; train. with a dot is the group. */
+/* `loam help train` prints the same as `loam train --help`; `loam help train.` describes the options of the group
+ * "train". */
 static bool help_of(int argc, char **argv, GError **error)
 {
     g_autofree char *group = g_str_has_suffix(argv[0], ".") ? g_strndup(argv[0], strlen(argv[0]) - 1) : NULL;

@@ -70,7 +70,7 @@ static bool write_page(const char *dir, const char *file, GString *page, GError 
     return good;
 }
 
-/* A few words about a verb, or about the verb of an action ("bench step"). */
+/* The one-line description of a verb; for an action ("bench step") that of its verb. */
 static const char *does_of(const char *name)
 {
     g_autofree char *first = g_strndup(name, strcspn(name, " "));

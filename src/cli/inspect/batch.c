@@ -32,7 +32,7 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-/* Target ids, -100 where the loss ignores a token. */
+/* Target ids of the tokens [first, end); -100 if the loss ignores a token. */
 static json_t *labels_json(const Batch *batch, int32_t first, int32_t end)
 {
     json_t *array = json_array();
@@ -48,8 +48,8 @@ static float value_of(const Batch *batch, int32_t i)
     return value;
 }
 
-/* What a classifier is to learn of sequence i, tokens [first, end): "labels" of its tokens, a "value", the first and
- * the last token of a "span", or the "label", a class or a choice. Nothing where sequence i has no label. */
+/* Adds the label of sequence i, which has the tokens [first, end): "labels" of its tokens, a "value", the first and
+ * last token of a "span", or a "label" (a class or a choice). Adds nothing if the sequence has no label. */
 static void add_label(json_t *root, LabelKind kind, const Batch *batch, int32_t i, int32_t first, int32_t end)
 {
     if (kind == LABELS_TOKENS)
@@ -108,7 +108,7 @@ static bool print_label(const Batch *batch, int32_t i, const Tokenizer *tok, GEr
     return at == end || print_ids(what, tok, enc->ids + at + 1, end - at - 1, error);
 }
 
-/* What a classifier is to learn of sequence i: numbers of classes, a value, tokens or a choice. */
+/* Prints the label of sequence i for a classifier: class numbers, a value, a span of tokens or a choice. */
 static void print_answer(LabelKind kind, const Batch *batch, int32_t i)
 {
     const TokenStream *stream = &batch->enc;

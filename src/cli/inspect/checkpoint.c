@@ -1,4 +1,4 @@
-/* checkpoint.c: `loam inspect checkpoint`: the tensors of a checkpoint and where its run stood. */
+/* checkpoint.c: `loam inspect checkpoint`: prints the tensors of a checkpoint and the progress of its run. */
 #include "train/checkpoint/checkpoint.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -126,7 +126,7 @@ bool inspect_model(int argc, char **argv, GError **error)
     bool good = true;
     for (int i = 0; good && i < tensor_file_count(file); i++) {
         const FileTensor *tensor = tensor_file_get(file, i);
-        uint64_t n = 1; /* wraps where large dimensions come before a dimension of 0 */
+        uint64_t n = 1; /* may wrap around in a file with a dimension of 0, but then the product is 0 in the end */
         for (int d = 0; d < tensor->rank; d++)
             n *= (uint64_t)tensor->shape[d];
         elements += (int64_t)n;

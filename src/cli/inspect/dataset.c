@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define USAGE      "loam inspect dataset PREFIX [--tokenizer TOK] [--documents N] [--trees] [--check] [--json]"
-#define SHOWN_IDS  64 /* ids shown of a document without a tokenizer */
+#define SHOWN_IDS  64 /* number of ids shown per document if there is no tokenizer */
 #define MAX_POWERS 63
 
 static const char about[] = "Prints counts and lengths of a token dataset (PREFIX.bin, .idx and, if present, .json) "
@@ -65,7 +65,7 @@ static int64_t document_length(const Indexed *set, int64_t document)
     return length;
 }
 
-/* Tokens of second sequences, in which a dataset of labels says what is right of the first. */
+/* Number of ids in second sequences, which in a dataset of labels are encoded labels, not text. */
 static int64_t count_label_ids(const Indexed *set)
 {
     int64_t first, last, n = 0;
@@ -242,7 +242,7 @@ static json_t *check_json(const DatasetCheck *found, int64_t vocab)
     return root;
 }
 
-/* The user's error where ids lie outside the vocabulary; called after the counts were printed. */
+/* Fails if ids are outside the vocabulary. Called after the counts were printed. */
 static bool judge(const Dataset *data, const DatasetCheck *found, int64_t vocab, GError **error)
 {
     return found->bad == 0 ||
@@ -256,7 +256,8 @@ static bool judge(const Dataset *data, const DatasetCheck *found, int64_t vocab,
 static bool show(const Dataset *data, const Tokenizer *tok, GError **error)
 {
     DatasetCheck found = { 0 };
-    int64_t vocab = tok ? tokenizer_size(tok) : data->meta.vocab; /* that ids are compared with; 0 means unknown */
+    /* Vocabulary size that ids are compared with; 0 means unknown. */
+    int64_t vocab = tok ? tokenizer_size(tok) : data->meta.vocab;
     if (tok && data->meta.tokenizer_hash && strcmp(tokenizer_hash(tok), data->meta.tokenizer_hash) != 0)
         log_warning("%s has hash %s: the dataset was made with another tokenizer", tokenizer_path(tok),
                     tokenizer_hash(tok));

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* SGR codes of terminals: underlined, in colours that both light and dark backgrounds show. */
+/* Terminal escape codes: underlined, in colours that are readable on light and dark backgrounds. */
 static const char *const colours[] = { "\x1b[4;31m", "\x1b[4;32m", "\x1b[4;34m",
                                        "\x1b[4;35m", "\x1b[4;36m", "\x1b[4;33m" };
 #define PLAIN "\x1b[0m"
@@ -21,7 +21,7 @@ static bool has_colours(void)
            (isatty(STDOUT_FILENO) && g_strcmp0(g_getenv("TERM"), "dumb") != 0);
 }
 
-/* Bytes at the start that both texts have. */
+/* Length in bytes of the longest common prefix of both texts. */
 static size_t common_bytes(const char *a, const char *b)
 {
     size_t n = 0;
@@ -30,7 +30,8 @@ static size_t common_bytes(const char *a, const char *b)
     return n;
 }
 
-/* Prints the text in runs of tokens of one span: a run ends where the text of the tokens so far ends in the whole. */
+/* Prints the text with the tokens of each span coloured. The end of a run of tokens in the text is found by decoding
+ * all tokens up to there. */
 static bool print_runs(const int32_t *tokens, const int32_t *spans, int64_t n, const char *text, const Tokenizer *tok,
                        GError **error)
 {

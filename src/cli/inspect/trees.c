@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_BYTES 60 /* of the text of a node */
+#define SHOWN_BYTES 60 /* largest number of bytes of a node's text that is shown */
 
-/* The text of tokens, cut after a character, on one line. NULL on an error. g_free. */
+/* The text of the tokens on one line, cut at SHOWN_BYTES bytes between characters. NULL on error. g_free. */
 static char *node_text(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error)
 {
     g_autofree char *text = tokenizer_decode(tok, ids, n, error), *line = text ? one_line(text) : NULL;
@@ -36,8 +36,9 @@ static bool print_node(const Dataset *data, int language, const TreeNode *node, 
 
 bool print_tree(const Dataset *data, int64_t document, const Tokenizer *tok, GError **error)
 {
+    /* open: ends (token indices) of the nodes that contain the present one. */
     g_autoptr(GArray) nodes = g_array_new(false, false, sizeof(TreeNode)),
-                      open = g_array_new(false, false, sizeof(int32_t)); /* ends of the nodes around */
+                      open = g_array_new(false, false, sizeof(int32_t));
     int64_t first, last, n = 0;
     int language;
     indexed_document(data->set, document, &first, &last);

@@ -48,8 +48,8 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("gpus", gpus, "with --layouts: number of GPUs (default: parallel.ranks)", "N"),
     CLI_VALUE("rows", rows, "with --layouts: number of layouts to print (default 20); 0 means all", "N"),
     CLI_VALUE("watts", watts, "with --machine: watts of a GPU with its share of its node (default: the preset's)", "W"),
-    CLI_VALUE("days", in_days, "print the TFLOP/s that each GPU must reach to end the run in so many days", "D"),
-    CLI_VALUE("tflops", tflops, "print the days that the run takes if each GPU reaches so many TFLOP/s", "X"),
+    CLI_VALUE("days", in_days, "print the TFLOP/s that each GPU must reach to end the run in D days", "D"),
+    CLI_VALUE("tflops", tflops, "print the days that the run takes if each GPU reaches X TFLOP/s", "X"),
     { 0 },
 };
 
@@ -62,7 +62,7 @@ static void describe_data(const Loader *loader, int64_t samples, GString *lines)
 
 static void add_sample(GString *lines, const Objective *objective, int64_t raw_length, int32_t enc, int32_t dec)
 {
-    if (objective->accepts) /* encoded labels follow the text of a sample */
+    if (objective->accepts) /* with encoded labels (data.objective=labels) a sample is all text */
         raw_length = enc;
     const char *row =
         objective->choose ? "at most, in a row of" : "->"; /* several samples may share a packed sequence */
@@ -72,7 +72,8 @@ static void add_sample(GString *lines, const Objective *objective, int64_t raw_l
         plan_line(lines, "a sample", "%" PRId64 " raw tokens %s %d tokens", raw_length, row, enc + dec);
 }
 
-/* A train.length in tokens may take more steps than this. */
+/* Adds the length of the run. If train.length is in tokens, `steps` is a lower bound, as samples may be shorter than
+ * the capacity. */
 static void add_length(GString *lines, const Config *config, const Objective *objective, int64_t steps, double tokens)
 {
     bool counted = config->train.length.unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON;
@@ -100,7 +101,7 @@ static void add_time(GString *lines, const Outline *o)
                   o->peak / 1e9);
 }
 
-/* When something periodic happens: "every 1000 steps, about every 12m5s", or "at the end of the run". */
+/* Adds the period of an action: "every 1000 steps, about every 12m5s", or "at the end of the run". */
 static void add_every(GString *lines, const Outline *o, const char *what, Amount every)
 {
     int64_t steps = every.unit == UNIT_SECONDS ? -1 : config_steps(o->config, every, o->epoch);
@@ -125,7 +126,7 @@ static void add_phases(GString *lines, const Outline *o)
     }
 }
 
-/* The newest checkpoint of a run that is there already. */
+/* Adds the step of the newest checkpoint, if run.dir already holds a run. */
 static void add_trained(GString *lines, const Outline *o)
 {
     g_autoptr(GArray) steps = run_checkpoints(o->config->run.dir);
@@ -139,7 +140,7 @@ static void add_trained(GString *lines, const Outline *o)
                     o->steps, newest, o->config->run.dir);
 }
 
-/* When the batch grows, or changes otherwise. */
+/* Adds the stages of a batch that changes during the run. */
 static void add_batches(GString *lines, const Outline *o)
 {
     const BatchSchedule *batches = &o->batches;
@@ -179,7 +180,7 @@ static void add_milestones(GString *lines, const Outline *o)
     }
 }
 
-/* Warns where the run does not fit this machine's memory, or takes months. */
+/* Warns if the run does not fit this machine's memory, or takes longer than LONG_DAYS. */
 static void advise_machine(const Outline *o, const MemoryPlan *plan)
 {
     g_autoptr(GError) problem = NULL;
@@ -210,11 +211,11 @@ static void add_ranks(GString *lines, const Config *config, const MemoryPlan *pl
                   groups, stages, parallel->zero, pipeline > 1 ? " of the first stage" : "", sent, plan->sent);
 }
 
-/* The stages of a pipeline: the blocks, the memory of each of their ranks, and what one sends in a step. */
+/* Adds a line per pipeline stage: its blocks, the memory per rank, and the bytes that a rank sends per step. */
 static bool add_stages(GString *lines, const Outline *o, const Config *config, GError **error)
 {
     const int64_t n = config->parallel.pipeline, micro = (config_rank_samples(config) + o->micro - 1) / o->micro;
-    Config stage = *config; /* borrows */
+    Config stage = *config; /* shallow copy */
     for (int s = 0; n > 1 && s < n; s++) {
         MemoryPlan plan;
         stage.parallel.stage = s;
@@ -263,7 +264,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, const Pla
     return true;
 }
 
-/* The vocabulary as Megatron pads it, to a multiple of 128 rows; its counts of parameters include the padding. */
+/* Adds the number of parameters as Megatron-LM counts them: with the vocabulary padded to a multiple of 128. */
 static void add_megatron(GString *plan, const ModelConfig *config)
 {
     ModelConfig padded = *config;

@@ -4,10 +4,10 @@
 #include "cli/outline.h"
 #include "train/cluster/cluster.h"
 
-/* Appends a line of a plan: what it says, in a column of its own. */
+/* Appends a line of a plan: `what` in the first column, then the text. */
 void plan_line(GString *lines, const char *what, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
-/* What a cluster is asked to be: options of the command line; 0 or NULL means not given. */
+/* The command-line options that describe a cluster; 0 or NULL means not given. */
 typedef struct PlanCluster {
     const Machine *machine;
     double days, tflops;

@@ -28,7 +28,7 @@ static bool check_flags(const CleaningFlags *flags, GError **error)
            fail_user(error, "--exclude-ngram wants 2 to 1000 words, --exclude-share a share above 0 and up to 1");
 }
 
-/* The value of an option, otherwise that of --clean. */
+/* The value that the user gave to an option; without one, the value that --clean implies. */
 static double value_or(double given, double clean)
 {
     return given >= 0 ? given : cleaning_flags.clean ? clean : 0;

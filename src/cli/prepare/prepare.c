@@ -1,4 +1,4 @@
-/* prepare.c: `loam prepare`: text to token datasets. */
+/* prepare.c: `loam prepare`: converts text into token datasets. */
 #include "data/prepare/prepare.h"
 
 #include "base/file.h"
@@ -99,7 +99,8 @@ static bool parse_share(const char *text, double *share, GError **error)
     return true;
 }
 
-/* Parses --fields: two or more are kept as separate parts of a document; one is like --field. */
+/* Parses --fields: two or more JSON fields become separate parts of a document; a single one means the same as --field.
+ */
 static bool parse_fields(GError **error)
 {
     g_auto(GStrv) names = g_strsplit(fields_apart, ",", -1);
@@ -126,7 +127,8 @@ static bool check_use(int argc, GError **error)
                                                                              : "a file or folder to read");
 }
 
-/* The default way to cut .txt files: whole for a GPT, by paragraphs for T5 and BERT. */
+/* Whether a .txt file is one document by default: yes for a GPT's tokenizer; for T5 and BERT each paragraph is a
+ * document. */
 static bool reads_whole_files(const Tokenizer *tok)
 {
     bool hides =
@@ -179,7 +181,7 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
 /* The output formats, and which options each of them takes. */
 enum { DOCUMENTS = 1, LINES = 2, WORDS = 4 };
 
-/* The user's error for an option that the output format does not take. */
+/* Fails for an option that does not apply to the output format. */
 static bool check_way(int way, GError **error)
 {
     const struct {

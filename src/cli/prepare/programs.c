@@ -14,7 +14,7 @@
 static const ProgramFlags defaults = { DEFAULTS };
 ProgramFlags program_flags = { DEFAULTS };
 
-/* Whether the datasets have the layout of AST-T5. */
+/* Whether the datasets are written in the format of AST-T5. */
 static bool is_ast_t5(const ProgramFlags *flags)
 {
     return g_strcmp0(flags->format, "fairseq") == 0 || g_strcmp0(flags->format, "ffrecord") == 0;

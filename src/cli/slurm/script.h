@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* What a job asks for, and the command that it runs. */
+/* The resources that a Slurm job requests, and the command that it runs. */
 typedef struct SlurmJob {
     const char *name, *nodes; /* nodes: "4", or "2-4" for any number between */
     int ranks, cores,

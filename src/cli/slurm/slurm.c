@@ -157,7 +157,7 @@ static bool check_numbers(GError **error)
                "--array and --no-requeue exclude each other: each job of an array goes on where the last stopped");
 }
 
-/* What goes into a line of the script. */
+/* Fails if a text from the command line cannot be written into one line of the script. */
 static bool check_texts(GError **error)
 {
     const struct {
@@ -176,7 +176,7 @@ static bool check_texts(GError **error)
     return true;
 }
 
-/* What `loam train` would refuse at the start of the job. */
+/* Fails for a configuration that `loam train` would refuse at the start of the job. */
 static bool check_ranks(const Config *config, GError **error)
 {
     BatchSchedule batches;

@@ -73,7 +73,7 @@ static bool show(const Task *task, const TaskConfig *config, GError **error)
     const TaskFile *file = show_valid || !train.path ? &valid : &train;
     TaskReader *reader = NULL;
     bool good = file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on");
-    const bool trains = file != &valid; /* then each example needs its target */
+    const bool trains = file != &valid; /* the file is trained on, so each example needs a target */
     good = good && (reader = task_reader_open(task, config, file, trains, error)) != NULL;
     TaskExample example;
     Record record;
@@ -113,7 +113,7 @@ static const GOptionEntry prepare_entries[] = {
     { 0 },
 };
 
-/* Notes beside the held-out dataset which task it is of. */
+/* Writes PREFIX.task.yaml beside the held-out dataset (train/task_set.h), so that runs can score it. */
 static bool write_task(const Task *task, const TaskConfig *config, GError **error)
 {
     g_autofree char *prefix = g_strconcat(out, "-valid", NULL);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file of GLUE is a table with the columns index and prediction; of SuperGLUE JSON lines with idx and label, nested
- * for MultiRC; the others are one JSON object of texts by their id. */
+/* Formats of files for leaderboards. GLUE: a table with the columns index and prediction. SuperGLUE: JSON lines with
+ * idx and label, nested for MultiRC. Others: one JSON object that maps ids to texts. */
 typedef enum Form { FORM_TABLE, FORM_LINES, FORM_NESTED, FORM_OBJECT } Form;
 /* How a label is written: by its name, by its number in the task's list, in lower case, as a number from 0 to 5, or as
  * the text that was predicted. */
@@ -57,7 +57,7 @@ static const Submission submissions[] = {
 typedef struct Writer {
     const Submission *form;
     const Task *task;
-    json_t *object; /* FORM_OBJECT: texts by id; FORM_NESTED: the passage of the last line, or NULL */
+    json_t *object; /* FORM_OBJECT: maps ids to texts; FORM_NESTED: the JSON line of the current passage, or NULL */
     SubmissionText *out;
 } Writer;
 
@@ -76,7 +76,7 @@ const char *submission_file(const Submission *form)
 
 /* ---- labels ---- */
 
-/* The number of the label; a text that is none counts as the first label. */
+/* The number of the label; a prediction that is not a label counts as the first label. */
 static int64_t label_of(Writer *w, const char *prediction)
 {
     int64_t label = labels_find(w->task->labels, prediction);
@@ -147,7 +147,7 @@ static void end_passage(Writer *w)
     g_clear_pointer(&w->object, json_decref);
 }
 
-/* A number from 0 on. */
+/* Reads a whole number that is 0 or larger. */
 static bool read_number(const char *text, json_int_t *number)
 {
     guint64 value;

@@ -21,8 +21,8 @@ static const char about[] =
     "\n"
     "Models need special tokens: BERT and RoBERTa a mask token, T5 sentinels. --for FAMILY adds those of a family.\n"
     "\n"
-    "  loam tokenizer train --kind sentencepiece-unigram --vocab-size 8000 --out tok.model corpus/*.txt\n"
-    "  loam tokenizer train --kind byte-bpe --for roberta --vocab-size 32000 --out tok/ corpus/\n";
+    "  loam tokenizer train --kind sentencepiece-unigram --vocab-size 8000 --out tok.model corpus/* .txt\n"
+    " loam tokenizer train --kind byte-bpe --for roberta --vocab-size 32000 --out tok/ corpus/\n";
 static TokenizerTraining training;
 static char *kind, *out, *field, *specials;
 static gboolean byte_fallback, sentinels, lowercase;
@@ -71,7 +71,9 @@ static bool next_text(void *context, const char **text, size_t *bytes, GError **
     }
     progress_update(corpus_done_bytes(corpus));
     return true;
-} /* Refuses to write into a folder with a tokenizer of another kind, which would be opened in place of the new one. */
+}
+
+/* Fails if the folder has a tokenizer of another kind, which would be opened instead of the new one */
 static bool check_folder(const char *folder, GError **error)
 {
     g_autoptr(GError) reason = NULL;

@@ -13,7 +13,7 @@
 
 #define MOST_RUNS 10000
 
-/* One run: what it adds to the overrides, and its folder below the folder of all. */
+/* One run of a sweep: the settings that it adds to the overrides, and its folder within the folder of the sweep. */
 typedef struct OneRun {
     GPtrArray *settings; /* char *, "optim.lr=1e-4" */
     GString *folder;
@@ -39,8 +39,8 @@ static void run_free(void *memory)
 
 /* ---- which runs ---- */
 
-/* Appends "optim.lr=1e-4" as a part of a folder's name: characters that a list of datasets or a path gives a meaning
- * become _. */
+/* Appends a setting such as "optim.lr=1e-4" to a folder's name; characters with a meaning in paths or lists of datasets
+ * become "_". */
 static void append_name(GString *folder, const char *setting)
 {
     if (folder->len > 0)
@@ -49,7 +49,8 @@ static void append_name(GString *folder, const char *setting)
         g_string_append_c(folder, g_ascii_isalnum(*c) || strchr("._-=", *c) ? *c : '_');
 }
 
-/* The option of a sweep; g_free. NULL with an error if there is none, or the runs have a value of it already. */
+/* The name of the option in "OPTION=VALUE,…". NULL with an error if there is no such option, or another --sweep sets
+ * it. g_free. */
 static char *swept_option(const GPtrArray *runs, const char *sweep, GError **error)
 {
     const char *equals = strchr(sweep, '=');
@@ -69,7 +70,7 @@ static char *swept_option(const GPtrArray *runs, const char *sweep, GError **err
     return good ? g_steal_pointer(&option) : NULL;
 }
 
-/* Replaces each run by one for each value. */
+/* Replaces each run by several, one per value of the swept option. */
 static bool sweep_over(GPtrArray **runs, const char *sweep, GError **error)
 {
     const char *equals = strchr(sweep, '=');
@@ -206,7 +207,8 @@ static bool check_runs(const ManyRuns *many, const char *dir, const GPtrArray *r
 
 /* ---- training ---- */
 
-/* *failed: the first user's error of a run. Any other error ends everything. */
+/* Trains one run. If it fails with a user's error, the error is logged, and stored in *failed unless an earlier run
+ * failed; any other error ends the whole sweep. */
 static bool train_one(const ManyRuns *many, const char *dir, const OneRun *run, GError **failed, GError **error)
 {
     g_auto(Config) config = { 0 };
@@ -238,7 +240,7 @@ static bool train_all(const ManyRuns *many, const char *dir, const GPtrArray *ru
     return true;
 }
 
-/* The table of those runs that have an evaluation. Of several processes only the first prints it. */
+/* Prints the table of all runs that have an evaluation. Of several processes only the first prints it. */
 static bool print_table(const char *dir, const GPtrArray *runs, GError **error)
 {
     const CollectOptions options = { .digits = 2 };

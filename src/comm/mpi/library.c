@@ -29,7 +29,8 @@ struct MpiGroup {
     int n_requests, room;
 };
 
-/* If a rank does not answer: the exit status; seconds that other ranks leave rank 0 to say so before they end it. */
+/* If a rank does not answer: the exit status; and the seconds that other ranks wait, so that rank 0 can report it,
+ * before they end all processes. */
 enum { LOST_STATUS = 2, LAST_WORDS_S = 3 };
 
 static int groups; /* number of open groups */
@@ -174,7 +175,8 @@ static bool broadcast(MpiGroup *group, MpiPiece piece, int root, double timeout_
     return true;
 }
 
-/* It does not wait for the other ranks to receive this, since some may no longer answer. */
+/* Tells all other ranks that this rank gives up and why. Does not wait until they have received it, since some may no
+ * longer answer. */
 static void abort_group(MpiGroup *group, const char *why)
 {
     static char text[MPI_WHY];
@@ -240,7 +242,7 @@ static MpiGroup *split(MpiGroup *group, int color, MpiFailure *failure)
 
 static void close_group(MpiGroup *group, bool lost)
 {
-    static bool incomplete; /* a rank of some group does not answer */
+    static bool incomplete; /* whether a rank of any group did not answer */
     int rank = 0;
     incomplete |= lost;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);

@@ -15,7 +15,7 @@ enum { STAGE_BYTES = 4 << 20 }; /* bytes of one rank's part that are received at
 
 typedef struct MpiImpl {
     MpiGroup *group;
-    MpiPiece *send, *receive; /* (size) pieces of the current exchange */
+    MpiPiece *send, *receive; /* (size) pieces that the current exchange sends and receives, by rank */
     char *stage;              /* (size × STAGE_BYTES) parts of the other ranks, for a sum */
     const void **addends;     /* (size) */
 } MpiImpl;
@@ -103,7 +103,7 @@ static bool mpi_broadcast(Comm *comm, Tensor x, int root)
     return library->broadcast(impl->group, piece, root, comm->timeout_s, &failure) || fail_mpi(comm, &failure);
 }
 
-/* One message: the only piece of an exchange. */
+/* Sends or receives a single message, as an exchange with one piece. */
 static bool pass(Comm *comm, Tensor x, MpiPiece *piece)
 {
     const MpiImpl *impl = comm->impl;
@@ -178,7 +178,8 @@ static const CommBackend mpi_backend = { .name = "mpi",
                                          .receive = mpi_receive,
                                          .abort = mpi_abort };
 
-/* Beside the program, or in ../lib/loam where it is installed; g_free. NULL if there is none. */
+/* The path of loam-mpi.so: beside the program, or in ../lib/loam of an installed program. NULL if there is none.
+ * g_free. */
 static char *find_file(void)
 {
     static const char *const places[] = { FILE_NAME, "../lib/loam/" FILE_NAME };
@@ -195,7 +196,7 @@ static char *find_file(void)
     return NULL;
 }
 
-/* MPI's own plug-ins look for its symbols among those that all files share. */
+/* Opens libmpi with RTLD_GLOBAL, because MPI's own plug-ins look up its symbols globally. */
 static bool open_library(GError **error)
 {
     const MpiLibrary *(*entry)(void) = NULL;

@@ -4,11 +4,11 @@
 
 #include <inttypes.h>
 
-#define BATCH_MULTIPLE 8 /* --required-batch-size-multiple */
+#define BATCH_MULTIPLE 8 /* fairseq's default of --required-batch-size-multiple */
 
 /* ---- blocks ---- */
 
-/* Cuts n tokens from the start of an item on into blocks; returns the number of blocks. */
+/* Cuts n tokens, which start with an item (a line of text), into blocks; returns the number of blocks. */
 static int64_t cut_blocks(const int32_t *sizes, int64_t item, int64_t n, int64_t block_size, FairseqBlock *out)
 {
     int64_t blocks = 0;
@@ -48,7 +48,7 @@ FairseqBlock *fairseq_blocks(const int32_t *sizes, int64_t n_items, BreakMode mo
 
 /* ---- batches ---- */
 
-/* Numbers of the blocks sorted by length; blocks of one length in an order drawn from `rng`. */
+/* out becomes the indices of the blocks sorted by length; blocks of equal length are in a random order. */
 static void sort_blocks(const FairseqBlock *blocks, int64_t n, Mt19937 *rng, uint32_t *out)
 {
     g_autofree uint32_t *rank = g_new(uint32_t, n), *drawn = g_new(uint32_t, n);
@@ -75,7 +75,7 @@ static bool is_full(Amount size, int64_t n, int64_t longest)
     return n > 0 && held > size.value;
 }
 
-/* Blocks are sorted, so the block that is added is the longest. */
+/* Blocks are sorted by length, so the block that is added last is the longest of its batch. */
 FairseqBatches *fairseq_batches(const FairseqBlock *blocks, int64_t n_blocks, Amount size, uint32_t seed)
 {
     FairseqBatches *batches = g_new0(FairseqBatches, 1);
@@ -122,7 +122,7 @@ typedef struct Fairseq {
     FairseqBlock *blocks;
     FairseqBatches *batches; /* NULL means held-out data: blocks in the order of the text */
     int64_t epoch;           /* the epoch of `visited`; -1 means none */
-    uint32_t *visited;       /* (n_blocks) blocks in the order of that epoch */
+    uint32_t *visited;       /* (n_blocks) indices of the blocks in the order of that epoch */
     int32_t *tokens;         /* (raw_length) */
 } Fairseq;
 
@@ -179,7 +179,7 @@ static void visit_epoch(Fairseq *task, int64_t epoch)
     task->epoch = epoch;
 }
 
-/* Reads the token before a block, or </s> where the block begins an item, and the block. */
+/* Reads a block and the token before it, or </s> if the block starts an item. */
 static bool read_block(const Fairseq *task, const FairseqBlock *block, GError **error)
 {
     bool inside = block->offset > 0;

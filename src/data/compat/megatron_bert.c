@@ -6,8 +6,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define LONG_SENTENCE 512 /* tokens */
-/* Share of the predicted tokens that become [MASK]; of the others half stay as they are and half become random tokens.
+/* Length in tokens of a sentence that is too long; its document is left out, as in Megatron. */
+#define LONG_SENTENCE 512
+/* Share of the predicted tokens that become [MASK]; of the others, half stay unchanged and half become random tokens.
  */
 #define MASK_SHARE 0.8
 
@@ -29,8 +30,8 @@ static bool is_usable(int64_t first, int64_t end, const int32_t *sizes, int64_t 
     return end - first >= min_sentences;
 }
 
-/* Cuts sentences [first, end) of a document into samples: a sample ends where it has `target` tokens and min_sentences
- * sentences, unless a single sentence is left, which it takes too. */
+/* Cuts sentences [first, end) of a document into samples. A sample ends when it has at least `target` tokens and
+ * min_sentences sentences; if then only one sentence is left, that joins the sample. */
 static void map_document(const MegatronBertSpec *spec, Mt19937 *rng, int64_t first, int64_t end, const int32_t *sizes,
                          GArray *spans)
 {

@@ -36,7 +36,7 @@ static void cut_samples(MegatronGptIndex *index, const int32_t *sizes, int64_t s
         index->offsets[sample] = (int32_t)offset;
         if (sample == index->n_samples)
             break;
-        offset += seq_length; /* the last token of a sample is the first of the next, so it must be there */
+        offset += seq_length; /* the last token of a sample is also the first of the next one */
         while (offset >= sizes[index->order[at]])
             offset -= sizes[index->order[at++]];
     }

@@ -77,8 +77,8 @@ static bool fail_gzip(const ByteStream *stream, GError **error)
     return fail_user(error, "%s: damaged gzip data near byte %" PRIu64 ": %s", stream->path, at, reason);
 }
 
-/* This reads the members of a .gz itself: gzread takes any bytes after a member that are not another member for the end
- * of the file. */
+/* Decompresses the members of a .gz one by one. zlib's gzread is not used, because it silently ends the file at corrupt
+ * bytes after a member. */
 static bool read_gzip(ByteStream *stream, char *out, size_t capacity, size_t *n, GError **error)
 {
     z_stream *gzip = &stream->gzip;
@@ -127,7 +127,7 @@ static bool read_zstd(ByteStream *stream, char *out, size_t capacity, size_t *n,
     return true;
 }
 
-/* Whether a file with a name of a compressed one is a pointer that Git LFS left in its place. */
+/* Whether a file that is named as a compressed one is really a Git LFS pointer. */
 static bool is_pointer(int fd, const char *path)
 {
     char start[64];
@@ -159,7 +159,7 @@ ByteStream *byte_stream_open(const char *path, GError **error)
         stream->read = read_zstd;
         stream->zstd = ZSTD_createDStream();
     }
-    stream->inside = stream->read != read_plain; /* an empty file with such a name is cut short */
+    stream->inside = stream->read != read_plain; /* an empty file that is named as a compressed one is truncated */
     stream->stored = stream->inside ? g_malloc(STORED_BYTES) : NULL;
     return stream;
 }

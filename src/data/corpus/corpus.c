@@ -24,7 +24,7 @@ static bool is_output(const CorpusFile *file, char *const *outputs)
     return false;
 }
 
-/* Whether a run of before has written these outputs: the .bin of a dataset is there. */
+/* Whether an earlier command has written these outputs: the .bin file of one exists. */
 static bool written_before(char *const *outputs)
 {
     for (; outputs && *outputs; outputs++)
@@ -33,7 +33,7 @@ static bool written_before(char *const *outputs)
     return false;
 }
 
-/* An input that the outputs would replace is an error, unless it is an output of a run of before. */
+/* Fails if an output would replace an input, unless an earlier command wrote that file as its output. */
 static bool check_replaced(GPtrArray *files, char *const *outputs, GError **error)
 {
     for (guint i = 0; !written_before(outputs) && i < files->len; i++)
@@ -62,16 +62,17 @@ static void leave_out(GPtrArray *files, bool (*unwanted)(const CorpusFile *, cha
         log_warning("%s and %u more are left out: %s", first, n - files->len - 1, why);
 }
 
-/* Tables found in folders are left out; a table that was named is an error. */
+/* Fails if the user named a file of a table (.csv, .tsv); those found in folders are left out elsewhere. */
 static bool check_tables(const GPtrArray *files, GError **error)
 {
     for (guint i = 0; i < files->len; i++) {
         const CorpusFile *file = files->pdata[i];
         if (file->kind == CORPUS_TABLE && !file->probe)
-            return fail_user(error,
-                             "%s: a table, not a text: write JSON lines, an object a row, and choose the column of the "
-                             "text with --field; to read it as it is, rename it to .txt",
-                             file->path);
+            return fail_user(
+                error,
+                "%s: a table, not a text: write JSON lines, one object per row, and choose the column of the "
+                "text with --field; to read it as it is, rename it to .txt",
+                file->path);
     }
     return true;
 }
@@ -126,8 +127,8 @@ void corpus_close(Corpus *corpus)
     g_free(corpus);
 }
 
-/* A file may be a pointer that Git LFS left in place of a large file: found in a folder it is ignored, a named one is
- * an error. */
+/* Handles a file that is a Git LFS pointer to a large file that was not downloaded: found in a folder it is ignored; a
+ * file that the user named is an error. */
 static bool check_pointer(Corpus *corpus, GError **error)
 {
     if (!git_lfs_is_pointer(corpus->chunk, corpus->end))
@@ -140,7 +141,7 @@ static bool check_pointer(Corpus *corpus, GError **error)
     return true;
 }
 
-/* Warns once of documents that lose the CRs of their lines. */
+/* Warns once that line ends CRLF become LF. */
 static void remark_crlf(Corpus *corpus)
 {
     if (corpus->crlf && !corpus->crlf_remarked)
@@ -201,7 +202,7 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
             break;
         case FOUND_ERROR:
             if (corpus_interrupted(corpus))
-                return false; /* within a document */
+                return false; /* the command was stopped within a document */
             if (!corpus->options.skip_errors || problem->code != LOAM_ERROR_USER) {
                 g_propagate_error(error, g_steal_pointer(&problem));
                 return false;

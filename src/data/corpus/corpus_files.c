@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The folders from a path that the user gave to the folder that is being read. */
+/* A folder that is being read, linked to its parents up to the path that the user gave; detects loops of links. */
 typedef struct Folder {
     const struct Folder *parent;
     dev_t device;
@@ -40,7 +40,7 @@ static void add_file(GPtrArray *files, const char *path, const struct stat *info
         file->kind = CORPUS_JSON;
         file->probe = in_folder && g_str_has_suffix(name, ".json");
     } else if (g_str_has_suffix(name, ".txt") || (!in_folder && !strchr(name, '.'))) {
-        file->kind = CORPUS_TEXT; /* no suffix: a pipe, mostly */
+        file->kind = CORPUS_TEXT; /* a file without a suffix, such as a pipe, is text */
     } else {
         file->kind = is_table(name) ? CORPUS_TABLE : CORPUS_WHOLE_FILE;
         file->probe = in_folder;
@@ -91,7 +91,7 @@ static bool add_folder(GPtrArray *files, const char *path, const struct stat *in
         g_autofree char *child = g_build_filename(path, names->pdata[i], NULL);
         struct stat found;
         if (stat(child, &found) != 0)
-            continue; /* a link to nowhere */
+            continue; /* a link whose target does not exist */
         if (S_ISDIR(found.st_mode) && !add_folder(files, child, &found, &self, error))
             return false;
         if (S_ISREG(found.st_mode))

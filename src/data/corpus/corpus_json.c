@@ -47,7 +47,8 @@ static void append_text(Corpus *corpus, const char *text, size_t bytes)
     g_string_truncate(document, length);
 }
 
-/* Takes the text of the fields: of one field in place, of several joined in corpus->document. */
+/* Gets the document's text from the fields of the JSON object: a single field is not copied, several are joined in
+ * corpus->document. */
 static bool take_fields(Corpus *corpus, GError **error)
 {
     g_string_truncate(corpus->document, 0);
@@ -75,7 +76,7 @@ static bool take_fields(Corpus *corpus, GError **error)
 
 static bool parse_object(Corpus *corpus, GError **error)
 {
-    /* Reals, since other fields may hold integers beyond 64 bits. */
+    /* Integers are read as reals, because unrelated fields may contain integers beyond 64 bits. */
     const size_t flags = JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL | JSON_DECODE_ANY;
     json_error_t reason;
     json_decref(corpus->object);
@@ -98,7 +99,7 @@ Found corpus_next_object(Corpus *corpus, GError **error)
     if (found != FOUND_DOCUMENT)
         return found;
     corpus_set_where(corpus);
-    corpus->crlf = false; /* line ends between objects are in no text */
+    corpus->crlf = false; /* CRLF between objects is not part of any text */
     return parse_object(corpus, error) ? FOUND_DOCUMENT : FOUND_ERROR;
 }
 

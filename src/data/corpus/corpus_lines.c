@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MOST_BYTES ((size_t)64 << 20) /* of a line */
+#define MOST_BYTES ((size_t)64 << 20) /* longest line in bytes */
 
 typedef struct Lines {
     const char *path;
@@ -13,7 +13,7 @@ typedef struct Lines {
     char *chunk; /* bytes [begin, end) have not been read yet */
     size_t begin, end;
     bool after_return; /* the byte before was "\r": a "\n" that follows belongs to it */
-    int64_t number;    /* of the current line, from 1 */
+    int64_t number;    /* number of the current line, counted from 1 */
     GString *line;
 } Lines;
 

@@ -30,7 +30,7 @@ bool corpus_refill(Corpus *corpus, GError **error)
     corpus->at_end = corpus_interrupted(corpus);
     if (corpus->at_end)
         return true;
-    corpus->chunk[0] = '\r'; /* overwritten unless it was held */
+    corpus->chunk[0] = '\r'; /* overwritten unless a CR at the end of the last chunk was kept back */
     corpus->broken = !byte_stream_read(corpus->stream, corpus->chunk + held, CORPUS_CHUNK_BYTES - held, &n, error);
     if (corpus->broken)
         return false;

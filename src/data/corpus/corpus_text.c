@@ -61,7 +61,8 @@ Found corpus_next_whole_file(Corpus *corpus, GError **error)
         return FOUND_ERROR;
     const char *bad = corpus_find_bad_byte(document);
     if (too_long && bad && is_cut_character(document, bad))
-        bad = NULL; /* a character cut at max_bytes: the file is text, but too long */
+        /* Only the last character is incomplete, cut at max_bytes: the file is valid text that is too long. */
+        bad = NULL;
     if (probe && bad) {
         corpus->counts.ignored++;
         return FOUND_END;

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The size of the dictionary beside a dataset of fairseq; 0 without one. */
+/* *size becomes the number of entries of the dictionary beside a fairseq dataset, or 0 without a dictionary. */
 static bool dictionary_size(const char *prefix, int64_t *size, GError **error)
 {
     g_autofree char *folder = g_path_get_dirname(prefix), *name = g_path_get_basename(prefix);
@@ -89,7 +89,7 @@ static gint by_name(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The dataset of the same folder whose name is nearest to that of `path`; NULL means none is near. g_free. */
+/* The dataset in the folder of `path` with the most similar name; NULL means that none is similar. g_free. */
 static char *nearest_dataset(const char *path)
 {
     g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
@@ -98,7 +98,7 @@ static char *nearest_dataset(const char *path)
     for (const char *file; dir && (file = g_dir_read_name(dir));)
         if (g_str_has_suffix(file, ".idx"))
             g_ptr_array_add(names, g_strndup(file, strlen(file) - strlen(".idx")));
-    g_ptr_array_sort(names, by_name); /* of names that are equally near the first one counts */
+    g_ptr_array_sort(names, by_name); /* sorted, so that the first of equally similar names is chosen */
     g_ptr_array_add(names, NULL);
     const char *nearest = text_nearest(name, (const char *const *)names->pdata);
     if (nearest == NULL)
@@ -106,7 +106,8 @@ static char *nearest_dataset(const char *path)
     return strchr(path, '/') ? g_build_filename(folder, nearest, NULL) : g_strdup(nearest);
 }
 
-/* There is no dataset `path`: says whether it is a file of a dataset, another file, or nothing. */
+/* Fails because there is no dataset `path`; says whether the path is one file of a dataset, another file, or does not
+ * exist. */
 static bool fail_no_dataset(const char *path, const char *index, GError **error)
 {
     g_autofree char *stem = g_strdup(path);

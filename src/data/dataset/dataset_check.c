@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define CHUNK 4096 /* tokens */
+#define CHUNK 4096 /* tokens read at once */
 
 static void check_ids(DatasetCheck *check, const int32_t *ids, int64_t n, int64_t vocab, int64_t sequence,
                       int64_t token)

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define SHUFFLE_LAYER 0x80000000u /* a key that the epochs of a loader do not use */
+#define SHUFFLE_LAYER 0x80000000u /* `layer` of the random key; the epochs of a loader never use this value */
 
 /* A dataset with the file format, tokenizer and append_eod of a source, without its trees. */
 static DatasetWriter *open_like(const Dataset *like, const char *prefix, GError **error)
@@ -42,7 +42,7 @@ static bool copy_document(DatasetWriter *out, const Dataset *from, int64_t docum
     return dataset_writer_end_document(out, error);
 }
 
-/* Finishes a dataset that has been written as a whole (good), and closes it. */
+/* Finishes a dataset, if it has been written completely (good), and closes it. */
 static bool finish(DatasetWriter *out, bool good, DatasetCounts *counts, GError **error)
 {
     if (out)
@@ -126,7 +126,8 @@ static bool write_share(const Dataset *source, const char *prefix, int64_t first
     return finish(writer, good, counts, error);
 }
 
-/* A part with share 0 is not written; one of that name from an earlier split may hold documents of the other parts. */
+/* Fails if a part with share 0, which is not written, exists from an earlier split: it may contain documents of the
+ * other parts. */
 static bool check_left_out(const char *out, const double shares[SPLIT_PARTS], GError **error)
 {
     for (int i = 0; i < SPLIT_PARTS; i++) {

@@ -36,7 +36,7 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
     return io_write_file(path, lines, strlen(lines), error);
 }
 
-/* The kind of "labels", and whether its names are names of classes. */
+/* Reads the kind of labels; fails unless exactly the kinds with named classes have names. */
 static bool read_labels(const char *kind, const char *names, const char *path, LabelKind *learns, GError **error)
 {
     for (*learns = LABELS_NONE; *learns <= LABELS_CHOICE; (*learns)++)

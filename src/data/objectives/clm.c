@@ -97,7 +97,7 @@ const Objective clm_objective = { .name = "clm",
                                   .plan = clm_plan,
                                   .apply = clm_apply };
 
-/* Its settings are those of clm. */
+/* full_lm has the same settings as clm. */
 const Objective full_lm_objective = { .name = "full_lm",
                                       .streams = STREAMS_DECODER,
                                       .text = TEXT_CONCATENATED,

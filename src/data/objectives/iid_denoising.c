@@ -6,12 +6,12 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Standard deviations above the mean that room is left for: sentinels of a text, targets of a packed sequence with one
- * text, inputs of a packed sequence. */
+/* Capacity is planned for this many standard deviations above the mean: sentinels of a text; targets of a packed
+ * sequence with one text; inputs of a packed sequence. */
 #define SENTINEL_DEVIATIONS 4
 #define TARGET_DEVIATIONS   5
 #define INPUT_DEVIATIONS    0.5
-#define SLACK               0.01 /* fraction of a packed sequence that is left free if it has more than two texts */
+#define SLACK               0.01 /* fraction of a packed sequence that is not planned for if it has more than two texts */
 
 /* Means over masks of n tokens, each of which but the first is masked with probability p: runs of masked tokens, tokens
  * of the inputs, tokens of the targets. */
@@ -30,14 +30,15 @@ static double mean_targets(double n, double p)
     return (n - 1) * p + mean_runs(n, p) + (1 - p) + 1;
 }
 
-/* Standard deviation of the input length: inputs shrink by a token for every two neighbours that are both masked. */
+/* Standard deviation of the input length: two neighbouring masked tokens share a sentinel, which makes the input a
+ * token shorter. */
 static double input_deviation(double n, double p)
 {
     return sqrt(n * p * p * (1 - p * p + 2 * p * (1 - p)));
 }
 
-/* The longest text that seldom runs out of sentinels and of which `texts` fit one packed sequence; texts 0 asks for the
- * sentinels alone. */
+/* The longest text that seldom needs more sentinels than there are, and of which `texts` texts fit one packed sequence;
+ * texts 0 means that only the sentinels limit the length. */
 static int64_t longest_text(const ObjectiveConfig *config, int64_t texts)
 {
     double p = config->noise_density, many = (double)texts;
@@ -55,8 +56,9 @@ static int64_t longest_text(const ObjectiveConfig *config, int64_t texts)
     return n;
 }
 
-/* Two texts share a packed sequence, or more where sentinels run out before. The room for targets is the sum of their
- * means: a text with more targets than the mean is packed with one that has fewer. */
+/* Plans lengths such that two texts share a packed sequence, or more if texts must be shorter because there are few
+ * sentinels. The target capacity is the sum of their mean lengths, since a text with more targets than the mean is
+ * packed with one that has fewer. */
 static bool plan(ObjectiveConfig *config, GError **error)
 {
     double p = config->noise_density, memory = (double)config->memory_tokens;
@@ -84,9 +86,9 @@ typedef struct Runs {
     int64_t n_inputs, n_targets; /* sentinels in the inputs and in the targets */
 } Runs;
 
-/* Draws the mask from left to right, and ends it where sentinels or the room for targets run out. The first token is
- * never masked, so that inputs and targets use the same sentinels; a text whose last token is kept has one more
- * sentinel at the end of its targets. */
+/* Draws the mask from left to right, until no sentinel is left or the targets are full. The first token is never
+ * masked, so that inputs and targets use the same sentinels; a text whose last token is kept has one more sentinel at
+ * the end of its targets. */
 static Runs draw_mask(const ObjectiveConfig *config, Philox rng, int64_t n, bool *mask)
 {
     double log_kept = log1p(-config->noise_density);
@@ -120,7 +122,7 @@ static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
     choice->n_targets = runs.noise + runs.n_targets + 1;
 }
 
-/* The mask is drawn a second time from the same random numbers. */
+/* Draws the mask a second time from the same random numbers. */
 static void apply(const ObjectiveConfig *config, const Choice *choice, G_GNUC_UNUSED Philox *rng, const Text *texts,
                   Example *out)
 {

@@ -3,9 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { HEADER = 3, PER_SEQUENCE = 2 }; /* numbers */
+enum { HEADER = 3, PER_SEQUENCE = 2 }; /* numbers at the start of encoded labels, and numbers per sequence */
 
-/* The most ids of encoded labels, without those of LABELS_TOKENS. */
+/* Largest number of ids of encoded labels, not counting the tags of LABELS_TOKENS. */
 #define MOST_ENCODED (LABELLED_DIGITS * (HEADER + PER_SEQUENCE * LABELS_MAX_CHOICES))
 
 void labelled_append(GArray *encoded, uint32_t number)
@@ -41,7 +41,7 @@ static int32_t second_of(const int32_t *encoded, int32_t s)
     return (int32_t)number_at(encoded, HEADER + (int64_t)PER_SEQUENCE * s + 1);
 }
 
-/* ---- whether a document is one of this objective ---- */
+/* ---- checking a document ---- */
 
 static bool lengths_fit(const int32_t *encoded, int32_t n, int64_t n_text)
 {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Of the hidden tokens these shares stay as they are or become a random token; the others become [MASK]. */
+/* Shares of the predicted tokens that stay unchanged or become a random token; the others become [MASK]. */
 #define KEEP_SHARE   0.1
 #define RANDOM_SHARE 0.1
 
@@ -28,10 +28,10 @@ static const OptionRow mlm_options[] = {
 };
 #undef AT
 
-/* Decisions about a sample before its tokens are read. */
+/* Random decisions for one sample, drawn before its tokens are read. */
 typedef struct MlmChoice {
     int64_t n_text;   /* tokens of text */
-    int64_t cut;      /* of these about how many stand in the first half of a pair */
+    int64_t cut;      /* about how many of these are in the first half of a pair */
     bool random_next; /* the second half is from another document */
 } MlmChoice;
 
@@ -118,14 +118,14 @@ void mlm_join(const ObjectiveConfig *config, Text a, Text b, Example *out)
     }
 }
 
-/* The tokens of a text that start a sentence but the first; returns their number. */
+/* *starts becomes the indices of tokens that start a sentence, except the first sentence; returns their number. */
 static int64_t sentence_starts(const Text *text, const int64_t **starts)
 {
     *starts = text->side;
     return (int64_t)(text->side_bytes / sizeof **starts);
 }
 
-/* The last token up to `at` that starts a sentence or, in a text of one sentence, a word. */
+/* The index of the last token at or before `at` that starts a sentence or, if the text is one sentence, a word. */
 static int64_t start_before(const ObjectiveConfig *config, const Text *text, int64_t at)
 {
     const int64_t *sentences;
@@ -139,7 +139,7 @@ static int64_t start_before(const ObjectiveConfig *config, const Text *text, int
     return start;
 }
 
-/* Where to cut tokens [first, end) of a text, near `at`: neither part is empty. */
+/* An index near `at` where tokens [first, end) of a text can be cut in two non-empty parts. */
 static int64_t find_cut(const ObjectiveConfig *config, const Text *text, int64_t first, int64_t end, int64_t at)
 {
     const int64_t *sentences;
@@ -154,8 +154,8 @@ static Text part(const Text *text, int64_t first, int64_t end)
     return (Text){ .tokens = text->tokens + first, .n = end - first };
 }
 
-/* A sample shorter than its chunk starts anywhere in the chunk. With random_next the end of the other document's chunk
- * replaces the second half. */
+/* Builds the input. A sample that is shorter than its chunk starts at a random token of it. With random_next, the
+ * second half is the end of another document's chunk. */
 static void build_inputs(const ObjectiveConfig *config, const MlmChoice *choice, Philox *rng, const Text *texts,
                          Example *out)
 {
@@ -250,7 +250,7 @@ static void hide_ngrams(const ObjectiveConfig *config, Philox *rng, Example *out
             for (int64_t at = starts[word]; at < ends[word]; at++, hidden++)
                 hide(config, rng, out, at);
     }
-    if (hidden == 0 && words > 0) /* every word is longer than the budget: the first token of one is hidden */
+    if (hidden == 0 && words > 0) /* if every word is longer than the budget, the first token of one word is hidden */
         hide(config, rng, out, starts[order[0]]);
 }
 

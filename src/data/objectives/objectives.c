@@ -14,7 +14,7 @@
 const char *const objective_names[] = { OBJECTIVES(NAME) NULL };
 static const Objective *const objectives[] = { OBJECTIVES(POINTER) NULL };
 
-/* Objectives with settings, and the offset of these in ObjectiveSettings. */
+/* The objectives that have settings, with the offset of their struct in ObjectiveSettings. */
 #define SETTINGS(member) offsetof(ObjectiveSettings, member), sizeof(((ObjectiveSettings *)NULL)->member)
 static const struct {
     const Objective *objective;

@@ -6,9 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_NODES                                                                                                      \
-    999 /* a tree with more nodes is ignored, as in AST-T5: more than 6,000 symbols in its own notation                \
-         */
+/* A tree with more nodes is ignored, as in AST-T5: more than 6,000 symbols in its own notation. */
+#define MAX_NODES 999
 
 #define AT(field) offsetof(SubtreeCorruptionSettings, field)
 static const OptionRow subtree_corruption_options[] = {
@@ -50,8 +49,8 @@ static int64_t most_masked(const ObjectiveConfig *config, int64_t n)
     return MIN(MAX(subtrees, span_mask_most(config->noise_density, settings_of(config)->mask.span_length, n)), n);
 }
 
-/* Every masked token may be a span. Spans without a token are no more than the masked tokens beyond one a span (see
- * insert_empty), so inputs are at most one EOS longer than the text. */
+/* Every masked token may be a span of its own. There are at most as many empty spans as masked tokens that are not the
+ * first of their span (see insert_empty), so inputs are at most one EOS longer than the text. */
 static int64_t most_targets(const ObjectiveConfig *config, int64_t n)
 {
     int64_t masked = most_masked(config, n);
@@ -93,7 +92,7 @@ static void choose(const ObjectiveConfig *config, int64_t n, Choice *choice)
 /* Tokens [begin, end) become a sentinel; begin == end inserts one. */
 typedef struct Span {
     int64_t begin, end;
-    int32_t sentinel; /* its index */
+    int32_t sentinel; /* index of the sentinel */
     bool repeated;    /* an earlier span has the same tokens, and the sentinel */
 } Span;
 

@@ -90,7 +90,7 @@ static bool same_name(const int32_t *tokens, const TreeNode *a, const TreeNode *
 static GArray *group_names(const int32_t *tokens, const TreeNode *tree, int64_t n_nodes, GArray *names)
 {
     GArray *groups = g_array_new(FALSE, FALSE, sizeof(Identifier));
-    int32_t end = 0; /* of the last identifier, so that one within it is left out */
+    int32_t end = 0; /* end of the last identifier, so that an identifier within it is left out */
     for (int64_t i = 0; i < n_nodes; i++)
         if (tree[i].is_name && tree[i].begin >= end) {
             g_array_append_val(names, tree[i]);
@@ -155,10 +155,11 @@ typedef struct Child {
     int32_t begin, end;
     int32_t node;  /* index in the tree; -1 means a token */
     int64_t left;  /* tokens that are not masked yet */
-    int64_t quota; /* of them to be masked */
+    int64_t quota; /* number of its tokens to be masked */
     double key;    /* place in a shuffle */
 } Child;
 
+/* The state of a walk over a tree that chooses the tokens to mask. */
 typedef struct Walk {
     Philox *rng;
     const SubtreeMaskSettings *settings;
@@ -256,7 +257,8 @@ static gint compare_keys(gconstpointer a, gconstpointer b)
     return first->key < second->key ? -1 : first->key > second->key;
 }
 
-/* Draws the children one after another, in proportion to their weights: in the order of exponential times. */
+/* Puts the children in a random order, drawn one after another with probabilities in proportion to their weights.
+ * Equivalent: sort by exponentially distributed times whose rates are the weights. */
 static void shuffle(const Walk *walk, Child *children, guint n, int64_t pool)
 {
     Sizes sizes = { .least = INT64_MAX };

@@ -60,17 +60,20 @@ static bool remove_held_out(const char *valid, const char *train, GError **error
     return true;
 }
 
+/* One execution of prepare_run. */
 typedef struct Run {
     const Tokenizer *tok;
     const PrepareOptions *options;
     PrepareStats *stats;
     Corpus *corpus;
-    SeenTable *seen, *repeats; /* of whole texts, and of bands of CleaningRules.repeats; NULL means none */
+    SeenTable *seen, *repeats; /* hashes of whole texts seen so far; hashes of bands for CleaningRules.repeats (near
+                                  duplicates). NULL means none */
     int n_outputs;
-    DatasetWriter *outputs[PREPARE_OUTPUTS][N_PARTS]; /* NULL if nothing is held out, or no document was written */
-    NdtypeDict *ndtypes;                              /* of PrepareOptions.ndtypes; NULL without them */
-    double least_hash;                                /* PipelineJob.least_hash of all jobs */
-    int64_t *id_counts; /* of each id in documents to train on, for fairseq's dictionary; NULL without it */
+    DatasetWriter *outputs[PREPARE_OUTPUTS][N_PARTS]; /* the training and the held-out dataset per output; NULL if
+                                                         nothing is held out, or no document was written */
+    NdtypeDict *ndtypes; /* dictionary of node types for PrepareOptions.ndtypes; NULL without that option */
+    double least_hash;   /* minimum of PipelineJob.least_hash over all jobs */
+    int64_t *id_counts; /* how often each id occurs in training documents, for fairseq's dictionary; NULL without one */
 } Run;
 
 static bool open_part(Run *run, int output, bool valid, GError **error)
@@ -142,7 +145,7 @@ static bool write_program(Run *run, const PipelineJob *job, const PipelineDocume
     return true;
 }
 
-/* Whether a document is written, by its own length and text; one that is not is counted. */
+/* Whether a document is kept, judged by its length and text alone; counts one that is not. */
 static bool is_wanted(const PrepareOptions *options, PrepareStats *stats, const PipelineDocument *document)
 {
     int64_t n = (int64_t)document->n_ids - options->append_eod;
@@ -159,7 +162,7 @@ static bool is_wanted(const PrepareOptions *options, PrepareStats *stats, const 
     return false;
 }
 
-/* *kept: whether the document is written; one that is not is counted. */
+/* *kept becomes whether document i of the job is written; counts one that is not. */
 static bool choose(Run *run, const PipelineJob *job, guint i, bool *kept, GError **error)
 {
     bool repeats = false;
@@ -276,7 +279,7 @@ static void add_reason(GString *reasons, int64_t n, const char *reason)
         g_string_append_printf(reasons, "%s%" PRId64 " since %s", reasons->len > 0 ? ", " : "", n, reason);
 }
 
-/* The user's error for a dataset without documents, with the number of those that each rule left out. */
+/* Fails because a dataset would have no documents; the message says how many each rule left out. */
 static bool fail_no_document(const PrepareStats *stats, const char *prefix, GError **error)
 {
     g_autoptr(GString) reasons = g_string_new(NULL);
@@ -321,7 +324,7 @@ static bool finish_output(Run *run, int field, GError **error)
     DatasetWriter *train = run->outputs[field][TRAIN], *valid = run->outputs[field][VALID];
     g_autofree char *before = prepare_prefix(run->options, field, true);
     if (run->options->by_language && valid && valid->meta.counts.documents == 0)
-        valid = NULL; /* nothing of this language is held out */
+        valid = NULL; /* no document of this language is held out */
     if (run->options->by_language && train->meta.counts.documents == 0)
         log_warning("all of %s is held out", train->prefix);
     return (valid ? remove_dataset(before, error) : remove_held_out(before, train->prefix, error)) &&

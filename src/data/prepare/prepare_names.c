@@ -1,4 +1,4 @@
-/* prepare_names.c: the names of the files that a run of loam prepare writes, by its options. */
+/* prepare_names.c: the names of the files that `loam prepare` writes with given options. */
 #include "data/prepare/prepare.h"
 
 enum { TRAIN, VALID, N_PARTS };

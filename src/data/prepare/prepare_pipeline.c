@@ -5,14 +5,17 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define JOB_BYTES       ((size_t)128 << 10) /* a job gets documents until it has this many bytes of text */
-#define BYTES_UNDER_WAY ((size_t)256 << 20) /* no job is read while all have more bytes of text */
+#define JOB_BYTES ((size_t)128 << 10) /* a job gets documents until it has this many bytes of text */
+/* No new job is read while the unfinished jobs have more bytes of text than this. */
+#define BYTES_UNDER_WAY ((size_t)256 << 20)
 #define JOBS_PER_WORKER 4
-#define DIVIDED_BYTES   ((size_t)64 << 10) /* of a .txt read whole that is longer, parts are held out */
-#define STRETCH_BYTES   ((size_t)4 << 10)  /* of such a part, about */
-#define VALID_SEED      0x76616c6964u      /* of the hash that chooses held-out documents; any constant */
+/* From a .txt file longer than this, read as one document, parts are held out. */
+#define DIVIDED_BYTES ((size_t)64 << 10)
+#define STRETCH_BYTES ((size_t)4 << 10) /* approximate size of such a part */
+#define VALID_SEED    0x76616c6964u     /* seed of the hash that chooses held-out documents; an arbitrary constant */
 
-/* Job i is in slot i mod n_slots. read, written: jobs that the reader and the caller have had. */
+/* Job i is in slot i mod n_slots. read, written: number of jobs that were read from the corpus, and that the caller has
+ * taken. */
 struct Pipeline {
     const Tokenizer *tok;
     Corpus *corpus;
@@ -62,8 +65,8 @@ static bool is_held_out(PipelineJob *job, const char *text, size_t bytes, double
     return hash < share;
 }
 
-/* A seed for the hash of a document: documents of the same bytes but with fields of other lengths are not duplicates. 0
- * for a single field. */
+/* A seed for the hash of a document, computed from the lengths of its fields, because documents whose fields are
+ * divided differently are not duplicates. 0 for a single field. */
 static uint64_t fields_seed(const Corpus *corpus)
 {
     uint64_t seed = 0;
@@ -84,7 +87,7 @@ static ProgramTree grammars_of(const Pipeline *pipeline)
                           .rival = programs ? grammars_rival(programs->grammars, name) : -1 };
 }
 
-/* Adds each field of a document as a document of its own; empty fields are only counted. */
+/* Adds each field of a document as a separate document; empty fields are only counted. */
 static void add_fields(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
     const ProgramTree tree = grammars_of(pipeline);
@@ -139,7 +142,7 @@ static void add_stretches(Pipeline *pipeline, PipelineJob *job, const char *text
     g_string_append_len(job->text, text, (gssize)bytes);
 }
 
-/* Adds a document to the job unless its text was seen before. */
+/* Adds a document to the job, unless an equal text was read before. */
 static bool add_document(Pipeline *pipeline, PipelineJob *job, const char *text, size_t bytes)
 {
     const CleaningRules *rules = pipeline->options->rules;

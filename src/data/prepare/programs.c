@@ -4,11 +4,11 @@ struct ProgramEncoder {
     const Tokenizer *tok;
     const ProgramOptions *options;
     SyntaxParser *parser;
-    GArray *syntax; /* SyntaxNode: over bytes */
-    GArray *rival;  /* SyntaxNode: by the other grammar */
-    GArray *tree;   /* TreeNode: over the tokens of the whole program */
-    GArray *ids;    /* int32_t: of the whole program */
-    GArray *ends;   /* uint32_t: of the tokens, in bytes */
+    GArray *syntax; /* SyntaxNode: the syntax tree, with ranges in bytes */
+    GArray *rival;  /* SyntaxNode: the same by the rival grammar */
+    GArray *tree;   /* TreeNode: the tree, with ranges in tokens of the whole program */
+    GArray *ids;    /* int32_t: token ids of the whole program */
+    GArray *ends;   /* uint32_t: end of each token in bytes */
     GArray *cuts;   /* int64_t: ends of the segments, in tokens */
 };
 
@@ -41,8 +41,9 @@ void program_encoder_close(ProgramEncoder *encoder)
     g_free(encoder);
 }
 
-/* Parses a program in which the first grammar finds errors with the rival grammar too, and uses that tree if that has
- * at most half as many bytes of errors: a macro that neither grammar knows says nothing. */
+/* If the first grammar finds errors in a program, also parses it with the rival grammar (such as C++ for C) and uses
+ * that tree if its errors cover at most half as many bytes. With a smaller difference, such as from a macro that
+ * neither grammar knows, the first grammar is kept. */
 static void try_rival(ProgramEncoder *encoder, const char *text, size_t bytes, ProgramTree *tree)
 {
     const ProgramOptions *options = encoder->options;

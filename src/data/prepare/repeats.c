@@ -7,8 +7,8 @@
 
 enum { HASHES = REPEAT_BANDS * REPEAT_ROWS };
 
-/* The odd factors of the hash functions: numbers of a linear congruential generator (Knuth's MMIX), their upper half.
- */
+/* Makes the odd factors of the hash functions: upper halves of numbers of a linear congruential generator (Knuth's
+ * MMIX). */
 static void list_factors(uint32_t factors[HASHES])
 {
     uint64_t state = 1;

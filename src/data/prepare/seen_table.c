@@ -17,8 +17,8 @@ struct SeenTable {
     uint64_t n_slots, n_used; /* n_slots: a power of two, at most half of them used */
 };
 
-/* Maps zeroed slots of a file that is deleted at once. Its blocks are reserved, since the kernel would kill the program
- * if the disk became full under a mapping. */
+/* Maps zeroed slots from a file that is deleted at once. Disk blocks are allocated beforehand, since the kernel kills a
+ * program that writes to a mapping when the disk is full. */
 static Hash *map_slots(const char *folder, uint64_t n_slots, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, ".loam-seen-XXXXXX", NULL);

@@ -3,7 +3,7 @@
 #include <glib.h>
 #include <string.h>
 
-/* In lower case, without the last point. */
+/* Abbreviations in lower case, without the final full stop. */
 static const char *const abbreviations[] = {
     "mr",  "mrs", "ms",  "dr",  "prof", "rev", "gen",  "col", "sgt",  "capt", "lt",     "hon", "st",
     "jr",  "sr",  "vs",  "cf",  "e.g",  "i.e", "no",   "nos", "fig",  "figs", "eq",     "eqs", "sec",
@@ -28,7 +28,7 @@ static bool closes(gunichar c)
            type == G_UNICODE_FINAL_PUNCTUATION;
 }
 
-/* Whether the word before the point at `stop` is an initial or an abbreviation. */
+/* Whether the word before the full stop at `stop` is an initial or an abbreviation. */
 static bool is_abbreviated(const char *begin, const char *stop)
 {
     const char *word = stop;
@@ -57,8 +57,8 @@ static const char *skip_closing(const char *p, const char *end)
     return p;
 }
 
-/* Whether a sentence ends with the character at p; *after is the end of it and of the closing characters that follow,
- * or only of the character at p. */
+/* Whether a sentence ends with the character at p. *after becomes the end of that character, after the end of a
+ * sentence also including closing quotes and brackets. */
 static bool ends_at(const char *begin, const char *p, const char *end, const char **after)
 {
     gunichar c = g_utf8_get_char(p);

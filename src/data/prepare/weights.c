@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Makes the shares of the languages size ^ (1 / temperature), and the share of text the requested one; the sum is 1. */
+/* Sets the shares of the languages in proportion to size ^ (1 / temperature), and the share of plain text to the
+ * requested one; all add up to 1. */
 static void share_out(const PrepareOptions *options, const PrepareStats *stats, int n, double shares[])
 {
     double programs = 0, temperature = options->temperature > 0 ? options->temperature : 1;
@@ -32,7 +33,7 @@ bool prepare_weights_write(const PrepareOptions *options, const PrepareStats *st
     int n = prepare_outputs(options);
     json_t *root = json_object();
     share_out(options, stats, n, shares);
-    for (int i = n - 1; i >= 0; i--) { /* text last */
+    for (int i = n - 1; i >= 0; i--) { /* plain text comes last */
         g_autofree char *language = prepare_language(options, i);
         if (shares[i] > 0)
             json_object_set_new(root, language, json_real(shares[i]));

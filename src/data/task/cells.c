@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define CHUNK_BYTES ((size_t)1 << 16)
-#define MOST_BYTES  ((size_t)64 << 20) /* of a row */
+#define MOST_BYTES  ((size_t)64 << 20) /* longest row in bytes */
 #define MOST_CELLS  (1 << 16)
 
 enum { END_OF_FILE = -1, FAILED = -2 };
@@ -17,14 +17,14 @@ struct CellReader {
     ByteStream *stream;
     char *chunk; /* bytes [begin, end) have not been read yet */
     size_t begin, end;
-    bool started, broken; /* broken: the stream failed, nothing more can be read */
+    bool started, broken; /* started: reading has begun; broken: reading failed, so no row follows */
     bool utf16;           /* the file begins with a byte order mark of UTF-16 */
     int64_t line, row_at; /* number of the line being read, and of the line at which the current row starts */
     GString *text;        /* the cells of the row, each with a NUL after it */
     GArray *starts;       /* (cells + 1) guint: where each cell starts in `text` */
     const char *bad;      /* the error in the row; NULL means none */
-    int64_t bad_line;     /* line of the fault */
-    guint bad_column;     /* cell of the fault, from 1; 0 means the whole row */
+    int64_t bad_line;     /* line of the error */
+    guint bad_column;     /* cell of the error, counted from 1; 0 means the whole row */
 };
 
 CellReader *cell_reader_open(const char *path, CellFormat format, GError **error)
@@ -69,7 +69,7 @@ static bool refill(CellReader *reader, GError **error)
     return !reader->broken;
 }
 
-/* The next byte without taking it; END_OF_FILE, or FAILED with an error. */
+/* Returns the next byte without consuming it; END_OF_FILE at the end, FAILED with an error. */
 static int peek_byte(CellReader *reader, GError **error)
 {
     if (reader->begin == reader->end && !refill(reader, error))
@@ -77,7 +77,7 @@ static int peek_byte(CellReader *reader, GError **error)
     return reader->begin < reader->end ? (unsigned char)reader->chunk[reader->begin] : END_OF_FILE;
 }
 
-/* Takes the byte that peek_byte has seen. */
+/* Consumes the byte that peek_byte returned. */
 static void take_byte(CellReader *reader)
 {
     reader->line += reader->chunk[reader->begin++] == '\n';
@@ -126,7 +126,7 @@ static void end_cell(CellReader *reader)
     g_array_append_val(reader->starts, start);
 }
 
-/* Reads the rest of a quoted cell, whose opening quote has been taken, with its closing quote. */
+/* Reads the rest of a quoted cell, from after its opening quote to its closing quote. */
 static bool read_quoted(CellReader *reader, GError **error)
 {
     for (int byte;;) {
@@ -150,7 +150,7 @@ static bool read_quoted(CellReader *reader, GError **error)
     }
 }
 
-/* Reads a cell up to the byte that ends it, which stays: a delimiter, a line end, or the end of the file. */
+/* Reads a cell up to a delimiter, a line end or the end of the file, which is not consumed. */
 static bool read_cell(CellReader *reader, GError **error)
 {
     int byte = peek_byte(reader, error);

@@ -21,7 +21,7 @@ static bool take_second(const Task *task, const Record *record, TaskExample *out
 
 /* ---- words and their tags ---- */
 
-/* The texts of a field that is a list; false without an error if the record does not have it. */
+/* Appends the texts of a field that is a list; false without an error if the record does not have the field. */
 static bool take_list(const Record *record, const char *name, GPtrArray *texts, GError **error)
 {
     GError *problem = NULL;
@@ -31,7 +31,7 @@ static bool take_list(const Record *record, const char *name, GPtrArray *texts, 
     return found;
 }
 
-/* A text that is not a list is words between spaces. */
+/* Splits a field that is a single text into words at spaces. */
 static void split_words(const Record *record, const char *name, GPtrArray *texts)
 {
     if (texts->len != 1 || json_is_array(record_value(record, name)))
@@ -92,7 +92,7 @@ static bool take_tags(const Task *task, const Record *record, TaskExample *out, 
 
 /* ---- answers in a text ---- */
 
-/* Adds an answer; `start` counts characters. */
+/* Adds an answer. start: index of its first character in the context, counted in characters. */
 static bool add_answer(const Record *record, const json_t *text, const json_t *start, TaskExample *out, GError **error)
 {
     const char *answer = json_string_value(text);
@@ -137,7 +137,8 @@ static bool take_answers(const Task *task, const Record *record, TaskExample *ou
 
 /* ---- choices ---- */
 
-/* The right choice by its number or the name of its field: the target becomes the number. */
+/* Sets the target to the number of the right choice, which the record gives as a number or as the name of the choice's
+ * field. */
 static bool take_number(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
     if (out->targets->len == 0)

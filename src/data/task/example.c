@@ -1,4 +1,4 @@
-/* example.c: the parts of an example: templates, labels, punctuation. */
+/* example.c: makes the texts of an example: fills templates, converts labels, cleans fields. */
 #include "base/text.h"
 #include "data/labels.h"
 #include "data/task/special.h"
@@ -12,7 +12,7 @@ static bool is_space(char byte)
     return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\f' || byte == '\r';
 }
 
-/* Runs of white space become one space. */
+/* A copy in which each run of white space is one space. */
 static char *collapse(const char *text)
 {
     GString *out = g_string_sized_new(strlen(text));
@@ -24,7 +24,7 @@ static char *collapse(const char *text)
     return g_string_free(out, false);
 }
 
-/* A space before and after every ASCII punctuation character. */
+/* A copy with a space before and after every ASCII punctuation character. */
 static char *pad_punctuation(const char *text)
 {
     g_autoptr(GString) out = g_string_sized_new(2 * strlen(text));
@@ -36,7 +36,7 @@ static char *pad_punctuation(const char *text)
     return collapse(out->str);
 }
 
-/* Takes `text`. */
+/* Cleans the text of a field as the task says. Takes ownership of `text`. */
 static char *clean(const Task *task, const char *field, char *text)
 {
     if (task->clean)
@@ -49,7 +49,7 @@ static char *clean(const Task *task, const char *field, char *text)
 
 /* ---- templates ---- */
 
-/* The end of the field that begins behind a brace; NULL means that the brace is not closed. */
+/* The end of the field name that starts at `begin`, after "{"; NULL means that the closing brace is missing. */
 static const char *field_end(const char *begin)
 {
     const char *end = strpbrk(begin, "{}");
@@ -94,7 +94,7 @@ static bool append_field(const Task *task, const Record *record, const char *nam
     return true;
 }
 
-/* Fills a template; *absent is the first field that the record lacks (g_free), or NULL. */
+/* Fills a template. *absent becomes the name of the first field that the record lacks, or NULL; g_free. */
 static bool fill(const Task *task, const Record *record, const char *template, GString *out, char **absent,
                  GError **error)
 {
@@ -167,7 +167,7 @@ char *example_label(const Task *task, const char *value)
     return index >= 0 && index < g_strv_length(names) ? g_strdup(names[index]) : NULL;
 }
 
-/* The name of the one field that a template is; NULL for other templates. */
+/* The field's name if a template is only "{FIELD}"; NULL for other templates. */
 static char *only_field(const char *template)
 {
     const char *end = template && *template == '{' ? field_end(template + 1) : NULL;
@@ -188,7 +188,7 @@ static bool add_target(const Task *task, const Record *record, const char *value
     return fail_user(error, "%s: %s: \"%s\" is none of the labels %s", record->where, name, value, task->labels);
 }
 
-/* The right answers of the field `references`. */
+/* Sets the right answers from the field that task.references names. */
 static bool take_references(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
@@ -207,7 +207,7 @@ static bool take_references(const Task *task, const Record *record, TaskExample 
     return true;
 }
 
-/* A target of one field that is a list gives each of its texts. */
+/* If the target template is a single field that is a list, each text of the list is a right answer. */
 static bool take_list(const Task *task, const Record *record, TaskExample *out, bool *taken, GError **error)
 {
     g_autofree char *name = only_field(task->target);

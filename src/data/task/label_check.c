@@ -1,4 +1,4 @@
-/* label_check.c: whether the labels of an example are those of a classifier. */
+/* label_check.c: checks that the labels of an example are classes of the classifier. */
 #include "data/task/label_check.h"
 
 #include <math.h>
@@ -38,8 +38,8 @@ GStrv label_names(const Task *task, const TaskExample *example)
     return task->learns == LABELS_TOKENS ? g_strsplit(one[0], " ", -1) : g_strdupv((char **)(uintptr_t)one);
 }
 
-/* Whether there is no label: an empty list, or the value -1. A text that a model writes is any text, unless the task
- * has labels. */
+/* Whether an example has no label: an empty list, or one of no_labels. In a task whose answers are free text, these are
+ * texts like any other. */
 static bool is_unlabelled(const Task *task, const char *classes, const TaskExample *example)
 {
     if (example->targets->len == 0)

@@ -10,7 +10,7 @@ struct Lookup {
     GHashTable *objects; /* text of the key -> json_t */
 };
 
-/* The one text of a field. g_free; NULL means that it has none. */
+/* The text of a field that has exactly one; else NULL. g_free. */
 static char *key_of(const Record *record, const char *field)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);

@@ -19,8 +19,8 @@ static const json_t *find_column(const json_t *row, const char *name)
     return NULL;
 }
 
-/* The value of the first part of a dotted name, in the innermost level that has it, and in *rest what follows the dot.
- * A name that has dots in it is found as a whole first. */
+/* The value of the first part of a dotted name, from the innermost level that has it; *rest becomes the text after the
+ * dot. A key that equals the whole name, dots included, takes precedence. */
 static const json_t *find_first(const Record *record, const char *name, const char **rest)
 {
     const char *dot = strchr(name, '.');
@@ -62,8 +62,8 @@ static void add_text(const Record *record, const char *name, GPtrArray *texts, c
         g_ptr_array_add(texts, g_strndup(text, record->short_bytes));
 }
 
-/* The item of a list that the first part of `rest` numbers from 0, and in *rest what follows; NULL where it is no such
- * number. */
+/* The item of a list whose index (from 0) is the first part of *rest; *rest becomes the text after it. NULL if that
+ * part is not an index of the list. */
 static const json_t *find_item(const json_t *list, const char **rest)
 {
     char *end = NULL;

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MOST_FILE_BYTES ((size_t)2 << 30) /* of a JSON file that is read whole */
-#define MOST_FILES      16                /* RECORD_PARALLEL */
+#define MOST_FILE_BYTES ((size_t)2 << 30) /* largest JSON file that is read as a whole */
+#define MOST_FILES      16                /* most files of RECORD_PARALLEL */
 
 const char *const record_format_names[] = { "auto", "tsv", "csv", "jsonl", "json", "parallel", "conll", NULL };
 const char *const record_choice_names[] = { "auto", "true", "false", NULL };
@@ -20,16 +20,16 @@ typedef struct Path {
 struct RecordReader {
     RecordFormat format;
     char *path;
-    GStrv steps;   /* of RecordSource.rows: "data[]", "paragraphs[]", "qas[]" */
+    GStrv steps;   /* the parts of RecordSource.rows: "data[]", "paragraphs[]", "qas[]" */
     GStrv columns; /* names of the columns; NULL until the first row is known */
     char *columns_text;
     bool header, given; /* given: the names come from RecordSource.columns */
     CellReader *cells[MOST_FILES];
     int n_files;
-    json_t *root;  /* owner of the current record */
+    json_t *root;  /* the JSON value that owns the current record */
     GArray *paths; /* of Path: the records within root */
     guint next;
-    bool read_all, broken; /* read_all: JSON file has been parsed; broken: no row can follow */
+    bool read_all, broken; /* read_all: the JSON file has been parsed; broken: after an error no row can be read */
     GString *where;
 };
 
@@ -83,7 +83,7 @@ static bool open_cells(RecordReader *reader, const RecordSource *source, GError 
     return true;
 }
 
-/* The suffix of each of parallel files is the name of its column: "en" of train.en.gz. */
+/* The column names of parallel files, which are the suffixes of the files: "en" for train.en.gz. */
 static char *suffix_names(const char *paths)
 {
     g_auto(GStrv) files = g_strsplit(paths, ",", MOST_FILES);
@@ -167,8 +167,7 @@ bool record_reader_goes_on(const RecordReader *reader)
  */
 static bool collect(RecordReader *reader, const json_t *value, char **step, Path path, GError **error)
 {
-    const bool lines =
-        reader->format == RECORD_JSONL; /* in JSON lines a list is no record, although its items may be records */
+    const bool lines = reader->format == RECORD_JSONL; /* in JSON lines, a list is not a record */
     if (!json_is_object(value))
         return fail_user(error, "%s: %s is wanted where records are, not an array or a single value%s",
                          reader->where->str, "an object { }",
@@ -194,7 +193,7 @@ static bool collect(RecordReader *reader, const json_t *value, char **step, Path
     return true;
 }
 
-/* The same of a value that is itself a list. */
+/* Appends the records below a value that is itself a list. */
 static bool collect_items(RecordReader *reader, const json_t *list, GError **error)
 {
     if (!json_is_array(list))
@@ -259,7 +258,7 @@ static bool is_blank(const CellReader *cells)
     return cell_reader_count(cells) == 1 && cell[strspn(cell, " \t\r")] == '\0';
 }
 
-/* The next row of a table, or line, that is not blank. */
+/* Reads the next row of a table, or the next line, that is not blank. */
 static bool next_row(RecordReader *reader, GError **error)
 {
     do {
@@ -283,7 +282,7 @@ static GStrv cells_of(const CellReader *cells, bool numbers)
     return all;
 }
 
-/* The names of the columns, from the first row. */
+/* Takes the names of the columns from the first row. */
 static bool name_columns(RecordReader *reader, GError **error)
 {
     bool header = reader->header;
@@ -301,7 +300,7 @@ static bool name_columns(RecordReader *reader, GError **error)
 static bool next_table_row(RecordReader *reader, GError **error)
 {
     if (!next_row(reader, error)) {
-        reader->broken |= reader->header || reader->columns == NULL; /* a bad header: the rows cannot be read */
+        reader->broken |= reader->header || reader->columns == NULL; /* with an invalid header no row can be read */
         return false;
     }
     if (!name_columns(reader, error))
@@ -372,7 +371,8 @@ static bool next_parallel(RecordReader *reader, GError **error)
             fail_user(error, "%s: the files have different numbers of lines: %s ends before %s", reader->path,
                       reader->columns[i], reader->columns[0]);
         if (!more) {
-            reader->broken = true; /* a line that is left out would move all after it */
+            /* If a line were skipped, the later lines of the parallel files would no longer match. */
+            reader->broken = true;
             json_decref(row);
             return false;
         }
@@ -386,7 +386,7 @@ static bool next_parallel(RecordReader *reader, GError **error)
 
 #define DOCUMENT_START "-DOCSTART-" /* CoNLL-2003: a line of its own before each document */
 
-/* Reads the next line; *end: it ends a sentence. False with no error at the end of the file. */
+/* Reads the next line; *end becomes whether it ends a sentence. False without an error at the end of the file. */
 static bool next_word(RecordReader *reader, bool *end, GError **error)
 {
     if (!cell_reader_next(reader->cells[0], error))
@@ -408,7 +408,7 @@ static GStrv split_word(const RecordReader *reader)
     return columns;
 }
 
-/* Without task.columns the names are 1, 2, 3, …, as many as the first word has. */
+/* Without task.columns, the columns are named 1, 2, 3, … up to the number of columns of the first word. */
 static bool number_columns(RecordReader *reader, GStrv word, GError **error)
 {
     if (reader->columns)
@@ -452,7 +452,7 @@ static bool add_word(RecordReader *reader, json_t *sentence, GError **error)
     return true;
 }
 
-/* After a bad word the rest of its sentence is passed over. */
+/* Reads the next sentence. After an invalid word the rest of its sentence is skipped. */
 static bool next_sentence(RecordReader *reader, GError **error)
 {
     json_t *sentence = json_object();
@@ -476,7 +476,7 @@ static bool next_sentence(RecordReader *reader, GError **error)
     return false;
 }
 
-/* Reads on until there is a record; false at the end or on an error. */
+/* Reads until there is a record; false at the end of the file or on an error. */
 static bool read_more(RecordReader *reader, GError **error)
 {
     switch (reader->format) {

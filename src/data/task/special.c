@@ -28,7 +28,7 @@ char *strip_markup(G_GNUC_UNUSED const char *field, char *text)
     return replace_all(third, "</b>", "");
 }
 
-/* The group is the question: its number and that of its passage. */
+/* Answers are grouped by question: the group's name is the numbers of passage and question. */
 bool multirc_make(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
     json_int_t numbers[RECORD_LEVELS] = { 0 };
@@ -77,7 +77,8 @@ static bool take_entities(const Record *record, const char *passage, GPtrArray *
     return true;
 }
 
-/* A line "@highlight" begins a sentence: it goes, with a full stop before it unless the sentence before has its end. */
+/* Removes the marker "@highlight", which starts a sentence, and ends the sentence before it with a full stop unless it
+ * has an end. */
 static char *join_highlights(const char *passage)
 {
     g_auto(GStrv) parts = g_strsplit(passage, "\n@highlight\n", -1);
@@ -115,7 +116,7 @@ static bool is_pronoun(const char *word, const char *pronoun)
     return strncmp(word, pronoun, n) == 0 && (word[n] == '\0' || g_ascii_ispunct(word[n]));
 }
 
-/* The number of the word nearest to `at` that is the pronoun; -1 if none is. A word that is the pronoun alone is
+/* The index of the word nearest to `at` that is the pronoun; -1 if there is none. A word without punctuation is
  * preferred. */
 static int find_pronoun(GStrv words, const char *pronoun, int at)
 {
@@ -130,8 +131,8 @@ static int find_pronoun(GStrv words, const char *pronoun, int at)
     return best;
 }
 
-/* How TensorFlow Datasets corrects a span that the text does not have: its first letter as in the text, no full stop at
- * its end, no line end within. */
+/* Corrects a span that does not occur in the text, as TensorFlow Datasets does: case of its first letter as in the
+ * text, no final full stop, no newlines. */
 static char *mend_span(const char *text, const char *span, GStrv words, json_int_t at)
 {
     g_autofree char *flat = replace_all(span, "\n", " ");
@@ -220,7 +221,8 @@ void wsc_grade(const TaskExample *example, char **prediction, GPtrArray *referen
 {
     const char *referent = example->targets->pdata[0];
     g_autoptr(GHashTable) said = content_words(*prediction), wanted = content_words(referent);
-    bool same_owner = (strchr(*prediction, '\'') != NULL) == (strchr(referent, '\'') != NULL); /* Bob, and Bob's hat */
+    bool same_owner = (strchr(*prediction, '\'') != NULL) ==
+                      (strchr(referent, '\'') != NULL); /* both are the same kind of thing: "Bob" is not "Bob's hat" */
     bool empty = g_hash_table_size(said) == 0;
     bool right = same_owner && (is_subset(wanted, said) || is_subset(said, wanted));
     g_free(*prediction);

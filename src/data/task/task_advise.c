@@ -1,4 +1,4 @@
-/* task_advise.c: warnings about options task.* that do nothing with the files or scores of the task. */
+/* task_advise.c: warns about options task.* that have no effect with the task's files or scores. */
 #include "base/log.h"
 #include "data/task/task.h"
 

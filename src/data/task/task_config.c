@@ -10,7 +10,7 @@ static const char *const on_error_names[] = { "stop", "skip", NULL };
 #define AT(field) offsetof(TaskConfig, field)
 const OptionRow task_options[] = {
     { "task.name", OPT_STRING, AT(name), "", 0, 0, OPT_IDENTITY,
-      "task of the table (loam task list), whose settings the other options change; empty: a task of your own", NULL },
+      "known task (loam task list), whose settings the other task options change; empty: a task of your own", NULL },
     { "task.data", OPT_STRING, AT(data), "", 0, 0, OPT_TUNABLE,
       "file of labelled data to train on, or folder with the official files of task.name", NULL },
     { "task.valid", OPT_STRING, AT(valid), "", 0, 0, OPT_IDENTITY,
@@ -25,7 +25,7 @@ const OptionRow task_options[] = {
     { "task.header", OPT_ENUM, AT(header), "auto", 0, 0, OPT_IDENTITY,
       "tables: the first line names the columns; auto: it does unless task.columns does", record_choice_names },
     { "task.columns", OPT_STRING, AT(columns), "", 0, 0, OPT_IDENTITY,
-      "tables without a first line of names: names of the columns, separated by commas; empty: 1, 2, 3, …", NULL },
+      "names of the columns of a table without a first line of names, separated by commas; empty: 1, 2, 3, …", NULL },
     { "task.quotes", OPT_ENUM, AT(quotes), "auto", 0, 0, OPT_IDENTITY,
       "tables: cells may be quoted, with line ends within; auto: only in .csv", record_choice_names },
     { "task.input", OPT_STRING, AT(input), "", 0, 0, OPT_IDENTITY,
@@ -35,20 +35,20 @@ const OptionRow task_options[] = {
     { "task.second", OPT_STRING, AT(second), "", 0, 0, OPT_IDENTITY,
       "encoders: template of the second text of a pair, such as \"{hypothesis}\"; empty: there is one text", NULL },
     { "task.label", OPT_STRING, AT(label), "", 0, 0, OPT_IDENTITY,
-      "template of the class of the input, such as \"{label}\": encoders learn to classify, other models to write it",
+      "template of the input's class, such as \"{label}\": encoder-only models classify, other models write the class",
       NULL },
     { "task.value", OPT_STRING, AT(value), "", 0, 0, OPT_IDENTITY,
-      "template of a number, such as \"{score}\", that encoders learn to tell (regression)", NULL },
+      "template of a number, such as \"{score}\", that encoder-only models learn to predict (regression)", NULL },
     { "task.tags", OPT_STRING, AT(tags), "", 0, 0, OPT_IDENTITY,
       "encoders: field with the class of each word of the input, which is one field with a list of words", NULL },
     { "task.answers", OPT_STRING, AT(answers), "", 0, 0, OPT_IDENTITY,
-      "encoders: field with answers as SQuAD has them (text, answer_start), to be found in task.second", NULL },
+      "encoders: field with answers in SQuAD's form (text, answer_start) that occur in task.second", NULL },
     { "task.choices", OPT_STRING, AT(choices), "", 0, 0, OPT_IDENTITY,
-      "encoders: fields of second texts, separated by commas, of which task.label names the right one by its number or "
+      "encoders: fields of second texts, separated by commas; task.label names the right one by its number or "
       "field",
       NULL },
     { "task.stride", OPT_I64, AT(stride), "128", 0, 1e6, OPT_IDENTITY,
-      "task.answers: tokens that the windows of a long text share", NULL },
+      "task.answers: number of tokens by which the windows of a long text overlap", NULL },
     { "task.references", OPT_STRING, AT(references), "", 0, 0, OPT_IDENTITY,
       "field with all right answers to score against; empty: the target", NULL },
     { "task.labels", OPT_STRING, AT(labels), "", 0, 0, OPT_IDENTITY,
@@ -58,10 +58,11 @@ const OptionRow task_options[] = {
       NULL },
     { "task.positive", OPT_STRING, AT(positive), "", 0, 0, OPT_TUNABLE, "the positive label of the score f1", NULL },
     { "task.on_error", OPT_ENUM, AT(on_error), "stop", 0, 0, OPT_FREE,
-      "at a row that cannot be read: stop, or skip it and count", on_error_names },
+      "what to do at a row that cannot be read: stop, or skip and count it", on_error_names },
     { "task.cut_field", OPT_STRING, AT(cut_field), "", 0, 0, OPT_IDENTITY,
-      "field that is shortened where an input is longer than data.input_length; empty: the whole input", NULL },
-    { "task.cut_side", OPT_ENUM, AT(cut_side), "end", 0, 0, OPT_IDENTITY, "side that is cut off", side_names },
+      "field that is shortened if an input is longer than data.input_length; empty: the whole input is", NULL },
+    { "task.cut_side", OPT_ENUM, AT(cut_side), "end", 0, 0, OPT_IDENTITY, "side of a long text that is cut off",
+      side_names },
 };
 #undef AT
 const int n_task_options = G_N_ELEMENTS(task_options);
@@ -148,7 +149,7 @@ static const char *const kind_scores[] = {
 static bool take_classifier(Task *task, const TaskConfig *config, GError **error)
 {
     bool own_input = *config->input;
-    task->pad_punctuation = false; /* of T5's text formats, and so are the rules of single tasks */
+    task->pad_punctuation = false; /* only for T5's text formats, as are the special rules of tasks */
     task->make = NULL;
     task->grade = NULL;
     task->learns = task_learns(config);
@@ -182,8 +183,8 @@ static bool take_classifier(Task *task, const TaskConfig *config, GError **error
            fail_user(error, "task.label is not set: the template of the number of the right choice");
 }
 
-/* Options that only a classifier takes, and one that only a model that writes its answer takes: another model would
- * ignore them. */
+/* Fails for options that would be ignored: those for classifiers if the model generates text, and the one for
+ * generation if it is a classifier. */
 static bool check_taken(const TaskConfig *config, GError **error)
 {
     const struct {
@@ -227,7 +228,7 @@ bool task_configure(Task *task, const TaskConfig *config, GError **error)
     const char *learnt = *config->value ? config->value : config->label;
     const char *target = *config->target && !(config->classifies && *learnt) ? config->target : learnt;
     bool own_target = *target && *config->labels == '\0';
-    if (own_target) { /* another target than the table's: its labels and rules do not fit */
+    if (own_target) { /* with the user's own target, the labels and rules of the task's table entry do not apply */
         task->labels = NULL;
         task->label = NULL;
         task->references = NULL;
@@ -268,7 +269,7 @@ static bool read_share(const char *text, double *share)
     return end != text && end[percent] == '\0';
 }
 
-/* Files of a folder; several names are separated by commas. */
+/* The paths of files in a folder; several names are separated by commas. */
 static char *in_folder(const char *folder, const char *names)
 {
     g_auto(GStrv) files = g_strsplit(names, ",", -1);

@@ -1,4 +1,4 @@
-/* task_encode.c: token ids of examples, and cutting of those that are too long. */
+/* task_encode.c: converts examples to token ids and truncates those that are too long. */
 #include "base/log.h"
 #include "base/text.h"
 #include "data/task/task.h"
@@ -11,13 +11,14 @@ static bool encode(const TaskEncoder *encoder, const char *text, GArray *ids, GE
     return tokenizer_encode(encoder->tok, text, strlen(text), true, ids, error);
 }
 
-/* Removes tokens until `room` are left, on the side that the options say. */
+/* Truncates to `room` tokens, on the side that task.cut_side says. */
 static void cut_tokens(const TaskEncoder *encoder, GArray *ids, guint room)
 {
     g_array_remove_range(ids, encoder->config->cut_side == TASK_CUT_START ? 0 : room, ids->len - room);
 }
 
-/* The largest number of bytes ≤ n at which the text may be cut on the side that stays. */
+/* The largest number of bytes, at most n, that can be kept at the start (or end) of the text without cutting a
+ * character. */
 static size_t cut_point(const char *text, size_t length, size_t n, bool start)
 {
     while (n > 0 && ((start ? text[length - n] : text[n]) & 0xc0) == 0x80)
@@ -41,8 +42,8 @@ static int64_t encode_short(const TaskEncoder *encoder, const Record *record, si
     return good ? (int64_t)ids->len : -1;
 }
 
-/* Replaces ids by those of the input with as much of the field as fits into `room` tokens; leaves them where even none
- * of it would. */
+/* Replaces ids by those of the input with as much of the field task.cut_field as fits into `room` tokens. Leaves ids
+ * unchanged if the input would not fit even without the field. */
 static bool cut_field(const TaskEncoder *encoder, const Record *record, guint room, GArray *ids, GError **error)
 {
     g_autoptr(GPtrArray) texts = g_ptr_array_new_with_free_func(g_free);
@@ -70,7 +71,7 @@ static bool cut_field(const TaskEncoder *encoder, const Record *record, guint ro
     return true;
 }
 
-/* The frame's tokens after a text, without the EOS that ends them: objectives add it. */
+/* The special tokens after a text, without a final EOS, which objectives add. */
 static FrameTokens after_text(const TaskEncoder *encoder)
 {
     FrameTokens after = encoder->frame.after;

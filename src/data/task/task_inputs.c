@@ -46,7 +46,7 @@ static void clear(TaskInputs *inputs)
 /* A text as token ids. */
 typedef struct Encoded {
     GArray *ids, *ends; /* int32_t, uint32_t: end of each token in the text; NULL means not wanted */
-    guint first, n;     /* the tokens that are taken */
+    guint first, n;     /* the tokens used: first, …, first + n - 1 */
 } Encoded;
 
 static bool encode(const TaskEncoder *encoder, const char *text, bool ends, Encoded *out, GError **error)
@@ -109,7 +109,7 @@ static void append_sequence(const TaskEncoder *encoder, const Encoded *first, co
     g_array_append_val(inputs->second, second_start);
 }
 
-/* Tokens that the special ones leave; each text must have one. */
+/* *room becomes the number of tokens for texts, without special tokens; fails if there is not at least one per text. */
 static bool find_room(const TaskEncoder *encoder, bool pair, guint *room, GError **error)
 {
     const TextFrame *frame = &encoder->frame;
@@ -123,7 +123,7 @@ static bool find_room(const TaskEncoder *encoder, bool pair, guint *room, GError
     return true;
 }
 
-/* Leaves n tokens, on the side that the options say. */
+/* Truncates to n tokens, on the side that task.cut_side says. */
 static void shorten(const TaskEncoder *encoder, Encoded *text, guint n)
 {
     if (encoder->config->cut_side == TASK_CUT_START)

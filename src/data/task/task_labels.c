@@ -74,7 +74,8 @@ static bool find_label(const TaskEncoder *encoder, const char *where, const Task
     }
 }
 
-/* Of each token its class + 1; 0 for all but the first token of a word, and for a word without a tag. */
+/* Appends one number per token: class + 1 for the first token of a word, 0 for its other tokens and for a word without
+ * a tag. */
 static bool append_tags(const TaskEncoder *encoder, const char *where, const TaskExample *example,
                         const TaskInputs *inputs, GArray *encoded, GError **error)
 {

@@ -10,8 +10,8 @@ typedef struct Output {
     TaskEncoder *encoder;
     DatasetWriter *writer;
     GArray *input, *target; /* int32_t */
-    TaskInputs inputs;      /* of classifiers */
-    int64_t tokens;         /* of inputs and targets, without encoded labels */
+    TaskInputs inputs;      /* token sequences, for classifiers */
+    int64_t tokens;         /* tokens of inputs and targets, without encoded labels */
 } Output;
 
 static bool add_sequence(Output *output, const GArray *ids, GError **error)

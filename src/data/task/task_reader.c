@@ -12,7 +12,7 @@
 struct TaskReader {
     const Task *task;
     const TaskConfig *config;
-    TaskFile file; /* its path is not used */
+    TaskFile file; /* the file's description; its path is not used */
     RecordReader *records;
     Lookup *lookup; /* NULL means none */
     bool needs_target, skips;

@@ -8,7 +8,7 @@
 #include <zlib.h>
 
 #define FRONT_BYTES ((size_t)12) /* the CRC and n */
-#define ENTRY_BYTES ((size_t)12) /* of each record: its CRC and its offset */
+#define ENTRY_BYTES ((size_t)12) /* bytes per record in the header: its CRC and its offset */
 
 struct FFRecord {
     char *path;

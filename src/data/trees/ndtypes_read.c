@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_IDS 65536 /* of the dictionary: node types are numbered in 16 bits */
+#define MAX_IDS 65536 /* largest number of entries of the dictionary: node types have 16-bit numbers */
 
 struct Ndtypes {
     char *path;
@@ -107,7 +107,7 @@ static bool read_dictionary(Ndtypes *ndtypes, const char *path, GError **error)
     return true;
 }
 
-/* Text has no trees, and needs none. */
+/* Warns that a dataset of programs has no trees. A dataset in a folder called "text" needs none. */
 static void warn_without_trees(const char *prefix, const char *index)
 {
     g_autofree char *folder = g_path_get_dirname(prefix), *language = g_path_get_basename(folder);

@@ -1,5 +1,5 @@
-/* segment.c: where a program is cut into segments. The least-breaking cut is a dynamic program over the tokens, from
- * the last to the first, with best(i) = min over i < j <= i + limit of broken(j) + best(j),     best(n_tokens) = 0,
+/* segment.c: finds where to cut a program into segments. The least-breaking cut is a dynamic program over the tokens,
+ * from the last to the first, with best(i) = min over i < j <= i + limit of broken(j) + best(j), best(n_tokens) = 0,
  * where broken(j) is the number of nodes that a cut before token j breaks. The minimum over a window that moves by one
  * is at the front of a deque whose values rise. Values are pairs (broken nodes, segments), compared in this order. */
 #include "data/trees/trees.h"
@@ -32,7 +32,7 @@ static int64_t segment_greedily(const int64_t *broken, int64_t n_tokens, int64_t
 }
 
 typedef struct Best {
-    int64_t broken, segments; /* of the tokens from here on */
+    int64_t broken, segments; /* broken nodes and number of segments of the tokens from here on */
     int64_t next;             /* where the first segment from here ends */
 } Best;
 
@@ -56,7 +56,7 @@ static int64_t segment_least(const int64_t *broken, int64_t n_tokens, int64_t li
     int64_t front = 0, back = 0;
     best[n_tokens] = (Best){ 0 };
     for (int64_t i = n_tokens - 1; i >= 0; i--) {
-        /* Of equals the farther one stays in front: the first segment is then longest. */
+        /* Among equally good cuts the farthest one stays in front, so that the first segment is as long as possible. */
         while (back > front && better(best, broken, i + 1, deque[back - 1]))
             back--;
         deque[back++] = i + 1;

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#define MAX_LANGUAGES_BYTES ((size_t)64 << 20) /* of the JSON text; that of nine languages has 40 kB */
+#define MAX_LANGUAGES_BYTES ((size_t)64 << 20) /* largest size of the JSON text; for nine languages it has 40 kB */
 #define CHUNK_BYTES         ((size_t)1 << 16)
 
 typedef struct Language {

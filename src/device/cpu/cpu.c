@@ -13,8 +13,9 @@ bool device_cpu_bf16(void)
     return isa->fast_bf16 && isa->fast_bf16();
 }
 
-/* Arithmetic on denormal numbers is up to a hundred times slower, and nothing that a model computes depends on them.
- * The setting belongs to a thread; OpenMP's threads that are made later inherit it from the thread that makes them. */
+/* Makes all threads treat denormal numbers as 0: arithmetic on them is up to a hundred times slower, and no result of a
+ * model depends on them. The setting belongs to a thread; OpenMP threads that are created later inherit it from their
+ * creator. */
 static void flush_denormals(int threads)
 {
     cpu_flush_denormals(); /* LLVM's OpenMP restores the calling thread's setting at the end of a region */
@@ -22,7 +23,7 @@ static void flush_denormals(int threads)
     cpu_flush_denormals();
 }
 
-/* The dtypes that the kernels support. */
+/* Checks that the kernels support the dtypes. */
 static void check_precision(Precision p)
 {
     CHECK(p.compute == DT_F32 || p.compute == DT_BF16 || p.compute == DT_F16, "compute in %s", dtype_name(p.compute));
@@ -32,8 +33,8 @@ static void check_precision(Precision p)
           dtype_name(p.state));
 }
 
-/* Kernels rely on getting the number of threads that they request, so that sums are always added in the same order:
- * OpenMP may not give fewer threads when the machine is busy. */
+/* Disables OpenMP's dynamic number of threads: kernels need exactly the number of threads that they request, so that
+ * sums are always added in the same order. */
 Device *device_open_cpu(int threads, Precision precision)
 {
     check_precision(precision);

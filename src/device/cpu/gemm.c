@@ -86,7 +86,7 @@ void cpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, bool ta, b
         dev->ops->bias_add(dev, y, y, bias);
 }
 
-/* The panel itself, or a contiguous copy of it in f32. */
+/* The panel itself if it is f32, otherwise a contiguous copy in f32. */
 static Panel widened_panel(Device *dev, float *to, Panel panel, int64_t rows, int64_t cols)
 {
     if (panel.dtype == DT_F32)
@@ -100,7 +100,7 @@ static Panel widened_panel(Device *dev, float *to, Panel panel, int64_t rows, in
 
 size_t cpu_gemm_tile_bytes(const Device *dev, int64_t m, int64_t n, int64_t k)
 {
-    enum { UNIT = 32 }; /* panels of bf16 are padded to it */
+    enum { UNIT = 32 }; /* sizes of bf16 panels are padded to a multiple of this */
     int64_t sides = (m + UNIT - 1) / UNIT + (n + UNIT - 1) / UNIT, depth = (k + UNIT - 1) / UNIT;
     return dev->precision.compute == DT_F32 ? 0 : (size_t)(sides * depth * UNIT * UNIT) * sizeof(float);
 }

@@ -25,7 +25,7 @@ typedef struct Product {
     const float *bias; /* NULL means no bias */
     bool ta, tb;
     float alpha, beta;
-    int64_t rows, cols, depth; /* of the whole product */
+    int64_t rows, cols, depth; /* dimensions of the whole product */
     int64_t group;             /* rows of a group */
     bool in_place;             /* sums are accumulated in y, which is f32 */
     bool one_block;            /* the depth is one block: a thread's sums are written to y at once and not kept */
@@ -34,6 +34,7 @@ typedef struct Product {
     float *left, *sums;        /* one group per thread; sums: the same, or sums of all rows unless one_block */
 } Product;
 
+/* A block of the right operand: columns of y, and a range of the depth. */
 typedef struct Block {
     Range cols, depth;
 } Block;
@@ -56,7 +57,7 @@ static Tensor part_of(Tensor t, Range rows, Range cols)
     return tensor_slice_cols(tensor_slice_rows(t, rows.begin, length(rows)), cols.begin, length(cols));
 }
 
-/* The part as f32, contiguous. */
+/* Converts a part of an operand to contiguous f32. */
 static void widen(const Product *p, float *to, Tensor part)
 {
     if (part.d[0] > 0 && part.d[1] > 0)
@@ -70,8 +71,8 @@ static void widen_right(const Product *p, Block block)
     widen(p, p->right + (mine.begin - stored.begin) * length(across), part_of(p->b, mine, across));
 }
 
-/* y = sums + beta · y + bias for a part of y, whose first column is `col` of the bias. Sums that lie in y have got
- * beta · y. */
+/* y = sums + beta · y + bias for a part of y, whose first column is column `col` of the bias. If the sums are
+ * accumulated in y itself, beta · y is already included. */
 static void write_sums(const Product *p, Tensor y, float *sums, int64_t ld, int64_t col)
 {
     Tensor from = tensor_matrix(sums, DT_F32, y.d[0], y.d[1]);
@@ -90,7 +91,7 @@ static void write_sums(const Product *p, Tensor y, float *sums, int64_t ld, int6
         p->dev->ops->copy(p->dev, y, from);
 }
 
-/* The product of a group of rows, widened in `left`, and of columns of the block. */
+/* Multiplies a group of rows, already converted in `left`, by columns of the block. */
 static void multiply_group(const Product *p, const float *left, Block block, Range rows, Range cols)
 {
     int64_t depth = length(block.depth), skipped = cols.begin - block.cols.begin,

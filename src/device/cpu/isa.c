@@ -1,4 +1,5 @@
-/* isa.c: everything that depends on the kind of processor, except the kernels. */
+/* isa.c: the table of instruction sets, and other code that depends on the processor's architecture, except the
+ * kernels. */
 #include "device/cpu/isa.h"
 
 #include "base/check.h"
@@ -74,7 +75,7 @@ static const char needed[] = "NEON";
 
 void cpu_flush_denormals(void)
 {
-    enum { FLUSH_TO_ZERO = 1 << 24 }; /* FZ of FPCR */
+    enum { FLUSH_TO_ZERO = 1 << 24 }; /* bit FZ of the register FPCR: flush denormal numbers to zero */
     __builtin_aarch64_set_fpcr(__builtin_aarch64_get_fpcr() | FLUSH_TO_ZERO);
 }
 

@@ -291,7 +291,7 @@ static bool check_classifier(const ModelConfig *config, GError **error)
                          "model.classifier_dense: set one",
                          kind);
     if (config->pooler && (config->classifier == LABELS_TOKENS || config->classifier == LABELS_SPAN))
-        return fail_user(error, "model.classifier=%s reads every token; model.pooler is of the first alone", kind);
+        return fail_user(error, "model.classifier=%s reads every token, but model.pooler reads only the first", kind);
     if (classes && labels_count(config->labels) < 2)
         return fail_user(error,
                          "model.labels is \"%s\": model.classifier=%s wants the names of two classes or more, "

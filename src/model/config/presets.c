@@ -1,5 +1,5 @@
-/* presets.c: published model shapes by name, as settings of options. A preset consists of its size and the settings of
- * its kind, as far as they differ from the defaults, which are those of T5 v1.1. */
+/* presets.c: published model shapes by name, as settings of options. A preset consists of its sizes and of those
+ * settings of its kind that differ from the defaults; the defaults are those of T5 v1.1. */
 #include "base/text.h"
 #include "model/config/config.h"
 

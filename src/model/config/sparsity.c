@@ -28,8 +28,8 @@ typedef struct Grid {
 
 /* ---- lists of blocks ---- */
 
-/* "2,7-8" as pairs (first, last) of numbers from `least` on; NULL if it is not such a list. No text means `otherwise`.
- */
+/* Reads "2,7-8" as pairs (first, last) of numbers ≥ `least`; NULL if the text is not such a list. An empty text means
+ * `otherwise`. */
 static GArray *parse_list(const char *text, const char *otherwise, int64_t least)
 {
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(int64_t));

@@ -25,7 +25,7 @@ const TensorName fairseq_lm_body[] = {
 
 static const TensorName heads[] = { TENSOR("lm_head", PREFIX "output_projection.weight"), { 0 } };
 
-/* Buffers. */
+/* Ignored tensors: buffers, which are no parameters. */
 static const char *const ignored[] = { PREFIX "version", PREFIX "embed_positions._float_tensor", NULL };
 
 static const TensorNames names = {

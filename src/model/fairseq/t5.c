@@ -32,7 +32,7 @@ static const TensorName body[] = {
 
 static const TensorName heads[] = { TENSOR("lm_head", PREFIX "decoder.output_projection.weight"), { 0 } };
 
-/* Buffers, and the decoder's copy of the embedding. */
+/* Ignored tensors: buffers, and the decoder's copy of the embedding. */
 static const char *const ignored[] = { PREFIX "encoder.version", PREFIX "decoder.version",
                                        PREFIX "decoder.embed_tokens.weight", NULL };
 
@@ -60,7 +60,8 @@ bool fairseq_t5_is(const TensorFile *file)
     return find(file, "encoder.embed_tokens.weight") && find(file, "decoder.embed_tokens.weight");
 }
 
-/* Reads two options, of the encoder and of the decoder, for which loam has a single option: they must be equal. */
+/* Fails unless two options of the file, one for the encoder and one for the decoder, are equal: loam has a single
+ * option for both. */
 static bool check_alike(const TensorFile *file, const char *of_encoder, const char *of_decoder, GError **error)
 {
     const char *a = fairseq_option(file, of_encoder), *b = fairseq_option(file, of_decoder);
@@ -69,7 +70,8 @@ static bool check_alike(const TensorFile *file, const char *of_encoder, const ch
                      a, b);
 }
 
-/* Tables of relative positions are in every encoder block, in every block of both stacks, or in none. */
+/* Sets the kind of relative positions: the file has such tables in every encoder block, in every block of both stacks,
+ * or none. */
 static bool read_positions(const TensorFile *file, ModelConfig *config, GError **error)
 {
     const FileTensor *table = find_matrix(file, "encoder.embed_positions.weight", error),
@@ -89,7 +91,7 @@ static bool read_positions(const TensorFile *file, ModelConfig *config, GError *
     config->rel_encoder_only = find(file, "decoder.layers.0.self_attn_rel_pos.rel_attn_bias.weight") == NULL;
     config->rel_buckets = bias->shape[0];
     config->rel_max_distance =
-        g_ascii_strtoll(distance, NULL, 10) - 1; /* fairseq's value is the first distance beyond */
+        g_ascii_strtoll(distance, NULL, 10) - 1; /* fairseq's value is the first distance that is too large */
     if (config->rel_max_distance < 3 || config->rel_max_distance > MOST_DISTANCE || config->rel_buckets > MOST_BUCKETS)
         return fail_user(error, "its option encoder_rp_max_dist is %s, for %" G_GINT64_FORMAT " buckets", distance,
                          config->rel_buckets);

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define ROW_SHARE  8    /* for classes of sequences, a chunk has at most (tokens of the batch) / ROW_SHARE rows */
-#define LEAST_ROWS 64   /* least rows per chunk, and the most rows that one group may have */
-#define GRID_SHARE 4    /* most cells of the grid of a softmax, per row of a chunk and column */
+#define LEAST_ROWS 64   /* smallest limit on the rows of a chunk, and largest number of rows of one group */
+#define GRID_SHARE 4    /* the grid of a softmax has at most GRID_SHARE · (rows of a chunk) · columns cells */
 #define UNSEEN     -3e4 /* logit of an unused cell of the grid; fits f16 */
 
 _Static_assert(LEAST_ROWS >= LABELS_MAX_CHOICES, "the choices of a question are in one chunk");
@@ -97,7 +97,7 @@ static int32_t token_of(const TokenStream *stream, int32_t s, bool last)
     return last ? stream->cu[s + 1] - 1 : stream->cu[s];
 }
 
-/* The groups that have a target. */
+/* The groups of the batch that have a target. */
 static Rows rows_of(LabelKind kind, bool last, const Batch *batch)
 {
     const TokenStream *stream = batch_loss_stream(batch);
@@ -162,9 +162,9 @@ typedef struct Chunk {
     int32_t room;       /* limit on the rows of a chunk */
     Tensor index;       /* (n) i32: tokens */
     Dropout drop_in, drop;
-    Tensor picked, input,
-        dropped;   /* (n,C) picked: x at the tokens, with dropout; input = t(picked); dropped = dropout(input) */
-    Tensor logits; /* (n,O); replaced by their gradient after the loss */
+    Tensor picked, input, dropped; /* (n,C) each. picked: the rows of x at the tokens, with dropout; input = t(picked);
+                                      dropped = dropout(input) */
+    Tensor logits;                 /* (n,O); replaced by their gradient after the loss */
     TransformSave save;
 } Chunk;
 
@@ -174,7 +174,8 @@ static int32_t chunk_room(const Ctx *cx, LabelKind kind)
     return by_token(kind) ? n : MIN(n, MAX(LEAST_ROWS, n / ROW_SHARE));
 }
 
-/* Takes the groups from `first` on whose rows, and whose grid (groups, widest), fit a chunk. */
+/* A chunk with as many groups, from `first` on, as fit: their rows, and the grid (groups, widest) of their softmax, are
+ * limited. */
 static Chunk chunk_from(const Ctx *cx, const Classifier *c, const Rows *rows, int32_t first)
 {
     Chunk chunk = { .cx = cx, .c = c, .rows = rows, .first = first, .end = first, .widest = 2 };
@@ -453,7 +454,7 @@ void classifier_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const Clas
     rows_clear(&rows);
 }
 
-/* One group per sequence, or per token. */
+/* Rows for answers without targets: one group per sequence, or one per token. */
 static Rows rows_all(LabelKind kind, bool last, const TokenStream *stream)
 {
     Rows rows = rows_new();

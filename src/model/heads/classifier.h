@@ -8,7 +8,7 @@
 #include "nn/layers.h"
 
 typedef struct Classifier {
-    LabelKind kind;             /* what it predicts: classes of sequences or tokens, values, spans or choices */
+    LabelKind kind;             /* the kind of prediction: classes of sequences or tokens, values, spans or choices */
     bool last;                  /* reads the last token of a sequence; false means the first */
     const HeadW *head;          /* w (O,C) */
     float dropout_in, dropout;  /* rates on the input of t, and on its output */

@@ -11,8 +11,8 @@
 typedef struct Head {
     HeadNames names;
     int bucket;      /* bucket of its parameters */
-    bool vocabulary; /* its classes are the vocabulary's: the embedding may be its projection, and its loss takes
-                        z-loss */
+    bool vocabulary; /* its classes are the tokens of the vocabulary: its projection may be the tied embedding, and its
+                        loss includes z-loss */
     bool (*present)(const ModelConfig *config);
     /* Returns the sum of the weights of the rows with a target. */
     double (*count)(const ModelLoss *loss, const ModelConfig *config, const Batch *batch);
@@ -31,7 +31,8 @@ static double tokens_count(G_GNUC_UNUSED const ModelLoss *loss, const ModelConfi
     return tokens_present(config) ? (double)batch->n_targets : 0;
 }
 
-/* Without a target, one row of weight 0: gradients must be written. */
+/* The rows of the language-model head: tokens with a target. Without any, one row of weight 0, because the gradients
+ * must be written anyway. */
 static HeadRows tokens_rows(const Ctx *cx, const Batch *batch)
 {
     int64_t n = MAX(batch->n_targets, 1);
@@ -70,7 +71,7 @@ static double pairs_count(G_GNUC_UNUSED const ModelLoss *loss, const ModelConfig
     return n;
 }
 
-/* The first token of each sequence. */
+/* The rows of the sentence-pair head: the first token of each sequence. */
 static HeadRows pairs_rows(const Ctx *cx, const Batch *batch)
 {
     int64_t n = cx->tokens->seq.n;

@@ -15,7 +15,7 @@
 
 /* ---- adapter_config.json ---- */
 
-/* Whether a value is absent, null, false, zero or empty. */
+/* Whether a JSON value is absent, null, false, zero or empty. */
 static bool is_unset(const json_t *value)
 {
     return value == NULL || json_is_null(value) || json_is_false(value) ||
@@ -180,15 +180,15 @@ void hf_adapter_close(HfAdapter *adapter)
 
 /* ---- the tensors of an adapter ---- */
 
-/* The name prefix of the first block of the encoder or of the decoder, if the model has it. */
+/* The name prefix of the first block of the encoder or of the decoder; NULL if the model does not have that stack. */
 static const char *first_block(const ModelConfig *config, bool decoder)
 {
     bool there = decoder ? config->family != FAMILY_BERT : config->family != FAMILY_GPT;
     return !there ? NULL : decoder ? "decoder.0." : "encoder.0.";
 }
 
-/* Name of a layer's tensor "lora_A.weight" in the first block of the encoder or decoder; NULL: it is no module of the
- * architecture. g_free. */
+/* The name of a layer's tensor "lora_A.weight" in the first block of the encoder or decoder; NULL means that the layer
+ * is not a module of its own in this architecture. g_free. */
 static char *tensor_of(const TensorNames *names, const ModelConfig *config, LoraSite site, bool decoder)
 {
     const char *block = first_block(config, decoder);
@@ -197,7 +197,7 @@ static char *tensor_of(const TensorNames *names, const ModelConfig *config, Lora
         return NULL;
     g_autofree char *ours = g_strconcat(block, lora_layers[site].name, LORA_A, NULL);
     tensor_name_of(names, ours, &theirs);
-    if (theirs && config->gated && site == LORA_WI) { /* wi_0 and wi_1 are one module, or two */
+    if (theirs && config->gated && site == LORA_WI) { /* wi_0 and wi_1 of a gated model may be one module or two */
         g_autofree char *apart = tensor_of(names, config, LORA_WI_0, decoder);
         if (apart)
             g_clear_pointer(&theirs, g_free);
@@ -242,14 +242,15 @@ bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTa
 
 /* ---- lora.targets ---- */
 
-/* As PEFT matches: the whole name of a module, or its end after a dot. */
+/* Whether PEFT's target matches a module: it equals the module's name, or the end of the name after a dot. */
 static bool names_module(const char *target, const char *module)
 {
     size_t n = strlen(target), all = strlen(module);
     return n > 0 && n <= all && strcmp(module + all - n, target) == 0 && (n == all || module[all - n - 1] == '.');
 }
 
-/* Whether the target names this layer; `known` gets the last word of the module's name. */
+/* Whether the target matches this layer. Adds the last word of the layer's module name to `known`, for error messages.
+ */
 static bool takes(const char *target, const TensorNames *names, const ModelConfig *config, LoraSite site,
                   GHashTable *known)
 {
@@ -266,7 +267,7 @@ static bool takes(const char *target, const TensorNames *names, const ModelConfi
     return found;
 }
 
-/* Marks the layers that a target names; an error if there is none. */
+/* Sets marks[layer] of each layer that the target matches; an error if there is none. */
 static bool mark(const char *target, const TensorNames *names, const ModelConfig *config, bool *marks, GError **error)
 {
     g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

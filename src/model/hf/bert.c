@@ -31,8 +31,8 @@ static const TensorName heads[] = {
     { 0 },
 };
 
-/* Buffers 0, 1, 2, …, the logits' bias under its second name, and the position embeddings that a BERT of relative_key
- * has and does not use. */
+/* Tensors that are ignored: position_ids (0, 1, 2, …), the second name of the logits' bias, and the position embeddings
+ * that a BERT with relative_key has but does not use. */
 #define SECOND_BIAS "cls.predictions.decoder.bias"
 static const char *const ignored[] = { "bert.embeddings.position_ids", SECOND_BIAS, "bert." HF_BERT_POSITIONS, NULL };
 

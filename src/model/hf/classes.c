@@ -7,7 +7,7 @@
 
 #define MOST_LABELS 65536
 
-/* The end of the name of each kind's class. */
+/* How the name of transformers' class ends, by kind of classifier. */
 static const struct {
     const char *suffix;
     LabelKind kind;
@@ -35,16 +35,16 @@ static bool count_labels(const json_t *root, int64_t *n, GError **error)
            fail_user(error, "id2label has %" G_GINT64_FORMAT " names, want 1 to %d", *n, MOST_LABELS);
 }
 
-/* The name of a class; a number stands for its digits, as transformers writes a class whose label is one. NULL means
- * that it has none. g_free. */
+/* The name of a class in id2label; a JSON number means its digits, because transformers writes numeric labels so. NULL
+ * means that the class has no name. g_free. */
 static char *read_name(const json_t *value)
 {
     return json_is_integer(value) ? g_strdup_printf("%" JSON_INTEGER_FORMAT, json_integer_value(value))
                                   : g_strdup(json_string_value(value));
 }
 
-/* "negative,positive". A name that is missing, empty or stands for an earlier class too becomes LABEL_3, as
- * transformers calls it. */
+/* The names of all classes: "negative,positive". A missing, empty or repeated name becomes LABEL_i, as in transformers.
+ */
 static char *read_names(const json_t *root, int64_t n)
 {
     const json_t *names = json_object_get(root, "id2label");
@@ -63,7 +63,8 @@ static char *read_names(const json_t *root, int64_t n)
     return labels_join((const char *const *)all->pdata);
 }
 
-/* T5's token classifier has no decoder; no classifier has logits over the vocabulary. */
+/* Sets the shape of a T5 with a classifier: without logits over the vocabulary, and for classes of tokens without a
+ * decoder. */
 static void shape_t5(ModelConfig *config, LabelKind kind)
 {
     config->n_dec = kind == LABELS_TOKENS ? 0 : config->n_dec;

@@ -25,7 +25,8 @@ static const HfArchitecture *architecture_named(const char *model_type, GError *
     return NULL;
 }
 
-/* Every number read from config.json, and every number derived from it, is in the range of its option. */
+/* Fails unless every number read from config.json, and every number derived from them, is in the range of its option.
+ */
 static bool check_ranges(const ModelConfig *config, GError **error)
 {
     for (int i = 0; i < n_model_options; i++) {
@@ -93,7 +94,7 @@ static const char *dtype_in_json(const char *dtype)
 json_t *hf_config_json(const HfArchitecture *arch, const ModelConfig *config, const TokenRoles *roles,
                        const char *dtype)
 {
-    ModelConfig rates = *config; /* with the number in place of "as dropout" */
+    ModelConfig rates = *config; /* a copy in which rates that follow model.dropout are written as numbers */
     rates.attention_dropout = model_config_attention_dropout(config);
     rates.activation_dropout = model_config_activation_dropout(config);
     json_t *root = json_pack("{s:[s], s:s, s:b, s:s}", "architectures", arch->names.model, "model_type",

@@ -15,7 +15,7 @@
 
 enum { MOST_PARTS = 3 };
 
-/* The parameters that a tensor is made of when it is written. */
+/* The parameters that form one tensor of the file. */
 typedef struct Source {
     ParamStore *params;
     int n, index[MOST_PARTS];
@@ -36,14 +36,14 @@ static void fetch(const void *context, void *out)
     }
 }
 
-/* The tensors of a folder, and what each is made of: name -> Source *, borrowed from the writer. */
+/* The tensors of a folder, and the parameters that form each of them: name -> Source *, borrowed from the writer. */
 typedef struct Tensors {
     SafeWriter *writer;
     GHashTable *sources;
     ParamStore *params;
 } Tensors;
 
-/* Adds a parameter to tensor `theirs`, which may hold other parameters too. */
+/* Adds a parameter to the tensor `theirs` of the file, which may contain other parameters too. */
 static void add_param(const Tensors *tensors, const char *theirs, const TensorName *name, int index)
 {
     const ParamSpec *spec = params_spec(tensors->params, index);
@@ -86,7 +86,7 @@ static void add_params(const Tensors *tensors, const TensorNames *names, const M
         log_warning("left out, since no class of transformers has it beside the model's other heads: %s", left->str);
 }
 
-/* `config` is the model's, without the heads for which its architecture has no class. */
+/* Writes the tensors. config: the model's configuration without the heads for which its architecture has no class. */
 static bool write_tensors(const char *folder, const HfArchitecture *arch, const ModelConfig *config, ParamStore *params,
                           HfForm form, GError **error)
 {
@@ -102,7 +102,7 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     if (config->family == FAMILY_T5 && config->tie_embeddings && !config->scale_logits &&
         config->classifier == LABELS_NONE)
         add_param(&tensors, "lm_head.weight", &unchanged, params_index(params, "shared"));
-    /* A BERT of relative_key has position embeddings too, and does not use them. */
+    /* A BERT with relative_key also has position embeddings, which it does not use. */
     if (arch == &hf_bert && model_config_distances(config)) {
         const int64_t rows[] = { config->max_positions, config->width };
         unused = g_new0(float, (gsize)(rows[0] * rows[1]));
@@ -118,7 +118,8 @@ static bool write_tensors(const char *folder, const HfArchitecture *arch, const 
     return done;
 }
 
-/* The defaults of T5: pad 0, end 1. */
+/* Writes config.json and generation_config.json. In a T5, token ids that are unknown become T5's defaults: padding 0,
+ * EOS 1. */
 static bool write_configs(const char *folder, const HfArchitecture *arch, const ModelConfig *config,
                           const TokenRoles *own, const Tokenizer *tok, const char *dtype, GError **error)
 {
@@ -129,8 +130,8 @@ static bool write_configs(const char *folder, const HfArchitecture *arch, const 
         roles.pad = MAX(roles.pad, 0);
     if (config->family == FAMILY_T5 && tok == NULL && roles.eos.n == 0)
         token_roles_add_eos(&roles, 1);
-    /* generation_config.json is for a T5, whose ids are known without a tokenizer, and a GPT whose texts have an end.
-     */
+    /* generation_config.json is written for a model with a decoder if it says anything: an EOS, generation settings, or
+     * ids that are no tokens. */
     const int64_t n_ids = tok ? tokenizer_size(tok) : config->vocab;
     bool generates = config->n_dec > 0 && (roles.eos.n > 0 || roles.generation || n_ids < config->vocab);
     bool done = hf_write_object(folder, "config.json", hf_config_json(arch, config, &roles, dtype), error) &&

@@ -1,4 +1,5 @@
-/* GPT-2: GPT2LMHeadModel. Its linear layers are (in, out); queries, keys and values are one tensor. */
+/* GPT-2: GPT2LMHeadModel. The weights of its linear layers have shape (in, out); queries, keys and values are one
+ * tensor. */
 #include "model/hf/architecture.h"
 
 static const TensorName body[] = {
@@ -16,7 +17,7 @@ static const TensorName body[] = {
     { 0 },
 };
 
-/* The causal mask, and the number that stood for minus infinity in it. */
+/* Ignored tensors: the causal mask, and the number that old versions used in it for minus infinity. */
 static const char *const ignored[] = { "transformer.h.#.attn.bias", "transformer.h.#.attn.masked_bias", NULL };
 
 static const HfKey keys[] = {

@@ -1,4 +1,4 @@
-/* import.c: reads a model from a folder of Hugging Face. */
+/* import.c: reads a model from a Hugging Face folder. */
 #include "model/hf/hf.h"
 
 #include "base/log.h"
@@ -16,11 +16,11 @@ typedef struct Source {
     TensorNames names;
     TensorFile *file;
     GHashTable *tensors; /* name in the tables of `arch` -> const FileTensor * */
-    bool says_untied;    /* config.json says that the logits have a matrix of their own */
-    HfAdapter adapter;   /* of an adapter's folder; else zeros */
+    bool says_untied;    /* config.json has tie_word_embeddings false */
+    HfAdapter adapter;   /* the adapter, if the folder has one; else zeros */
 } Source;
 
-/* Keys under which training programs save the model beside their optimizer. */
+/* Prefixes of the model's tensor names in checkpoints of training programs, which also contain an optimizer. */
 static const char *const holders[] = { "model_state_dict/", "state_dict/", "model/" };
 
 static bool any_starts_with(const TensorFile *file, const char *start)
@@ -31,7 +31,8 @@ static bool any_starts_with(const TensorFile *file, const char *start)
     return false;
 }
 
-/* The start of the name of every tensor of the model: one of `holders`, or "" for a file of nothing but the model. */
+/* The prefix of all tensor names of the model in this file: one of `holders`, or "" if the file contains only the
+ * model. */
 static const char *holder_of(const TensorFile *file)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(holders); i++)
@@ -40,7 +41,8 @@ static const char *holder_of(const TensorFile *file)
     return "";
 }
 
-/* The current name of a tensor: old BERT files have TensorFlow's names for the weights of norms. g_free. */
+/* The present name of a tensor; old BERT files use TensorFlow's names (gamma, beta) for the weights of norms. g_free.
+ */
 static char *modern_name(const char *name)
 {
     GString *text = g_string_new(name);
@@ -49,13 +51,13 @@ static char *modern_name(const char *name)
     return g_string_free(text, FALSE);
 }
 
-/* The tensors by their current names, with prefix. */
+/* Maps present names, with names->prefix, to tensors. */
 static GHashTable *tensors_by_name(const TensorNames *names, const TensorFile *file, GError **error)
 {
     g_autoptr(GHashTable) tensors = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     const char *holder = holder_of(file);
     g_autofree char *start = g_strconcat(holder, names->prefix, NULL);
-    bool bare = !any_starts_with(file, start); /* a bare model (BertModel): no prefix ("bert."), but before heads */
+    bool bare = !any_starts_with(file, start); /* the file of a bare model (BertModel) lacks the prefix "bert." */
     for (int i = 0; i < tensor_file_count(file); i++) {
         const FileTensor *tensor = tensor_file_get(file, i);
         if (!g_str_has_prefix(tensor->name, holder))
@@ -77,7 +79,7 @@ static const FileTensor *find_param(const Source *source, const char *ours)
     return theirs ? g_hash_table_lookup(source->tensors, theirs) : NULL;
 }
 
-/* Logits come from the embedding unless the file holds another matrix for them. */
+/* Whether embeddings are tied: true unless the file has a matrix for the logits that differs from the embedding. */
 static bool file_is_tied(const Source *source)
 {
     const FileTensor *head = find_param(source, "lm_head"), *shared = find_param(source, "shared");
@@ -95,7 +97,7 @@ static void take_second_bias(Source *source)
         g_hash_table_replace(source->tensors, first, second);
 }
 
-/* Sets what the tensors tell: whether embeddings are tied, and the heads of an encoder. */
+/* Sets the options that follow from the tensors: whether embeddings are tied, and which heads an encoder has. */
 static void infer(Source *source, ModelConfig *config)
 {
     take_second_bias(source);
@@ -110,7 +112,8 @@ static void infer(Source *source, ModelConfig *config)
     hf_fit(source->arch, config);
 }
 
-/* Warns, because transformers would give such a model a random matrix. */
+/* Warns if config.json says that embeddings are not tied but the file has no lm_head: transformers would initialise it
+ * randomly, loam uses the embedding. */
 static void warn_missing_head(const Source *source, const ModelConfig *config)
 {
     g_autofree char *head = NULL;
@@ -121,8 +124,9 @@ static void warn_missing_head(const Source *source, const ModelConfig *config)
                     head);
 }
 
-/* An adapter's classifier on a base that has none: sets its classes, of which nothing says the names, and forgets the
- * base's tensors that the model has no use for, such as the head of its pre-training. */
+/* For an adapter that contains a classifier, while its base model has none: names the classes LABEL_0, LABEL_1, … since
+ * no file has their names, and removes tensors of the base model that are not used, such as its language-model head,
+ * from source->tensors. */
 static bool take_classifier(Source *source, ModelConfig *config, GError **error)
 {
     const FileTensor *out = find_param(source, config->classifier == LABELS_SPAN ? "span" : "classifier");
@@ -146,8 +150,8 @@ static bool take_classifier(Source *source, ModelConfig *config, GError **error)
     return true;
 }
 
-/* Reads config.json and the names of the tensors, which together give the configuration; of an adapter's folder those
- * of its base, and the adapter. */
+/* Sets *config from config.json and from the names of the tensors. For the folder of an adapter, reads these of its
+ * base model, and the adapter. */
 static bool source_open(Source *source, const char *folder, ModelConfig *config, GError **error)
 {
     bool adapts = hf_adapter_present(folder);
@@ -171,7 +175,7 @@ static bool source_open(Source *source, const char *folder, ModelConfig *config,
     return !classifies || take_classifier(source, config, error) || fail_context(error, "%s", folder);
 }
 
-/* The folder that has config.json. */
+/* The folder with config.json: `folder`, or that of the adapter's base model. */
 static const char *source_base(const Source *source, const char *folder)
 {
     return source->adapter.base ? source->adapter.base : folder;
@@ -195,7 +199,8 @@ bool hf_shape(const char *folder, ModelConfig *config, GError **error)
     return done;
 }
 
-/* Classes of transformers before 4.0 made a pooler that their classifier does not read, and wrote it down. */
+/* Ignores a pooler in the file that the model's classifier does not read: transformers before 4.0 stored one with every
+ * classifier. */
 static void leave_pooler_out(const Source *source, const ModelConfig *config)
 {
     static const char *const unread[] = { "pooler", "pooler.bias" };

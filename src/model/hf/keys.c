@@ -206,7 +206,8 @@ void hf_warn_unused_rate(const json_t *root, const char *key, double used)
 
 /* ---- rotary positions ---- */
 
-/* A scaling that changes nothing: none, "default", or a linear one by 1. transformers of before 4.43 says "type". */
+/* Fails unless the scaling of rotary positions has no effect: it is absent, "default", or linear with factor 1. The key
+ * is "rope_type"; before transformers 4.43, "type". */
 static bool check_scaling(const json_t *scaling, const char *key, GError **error)
 {
     if (scaling == NULL || json_is_null(scaling))
@@ -233,7 +234,8 @@ bool hf_rotary_read(const json_t *root, const char *layers, const char *key, dou
                  *scaling = json_object_get(root, "rope_scaling");
     const json_t *of_layers = layers ? json_object_get(parameters, layers) : NULL;
     const json_t *own = json_is_object(scaling) ? scaling : of_layers ? of_layers : parameters;
-    double outer = default_base; /* transformers 4 takes the outer one, transformers 5 the inner */
+    double outer = default_base; /* rope_theta may be outside or inside rope_parameters: transformers 4 reads the outer
+                                    one, transformers 5 the inner one */
     if (!check_scaling(scaling, "rope_scaling", error) || !check_scaling(own, "rope_parameters", error) ||
         !read_real(root, key, 1, 1e12, &outer, error))
         return false;

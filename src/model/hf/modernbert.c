@@ -75,7 +75,7 @@ static bool read_layers(const json_t *root, ModelConfig *config, GError **error)
         if (g_strcmp0(json_string_value(json_array_get(types, i)), wanted) != 0)
             return fail_user(error, "layer_types is not full_attention on every n-th layer, the first included");
     }
-    /* A single global layer says only that the next one would be beyond the last layer. */
+    /* With a single global layer the list does not tell the period, only that it is at least the number of layers. */
     config->global_every = every < n ? (int64_t)every : MAX(config->global_every, (int64_t)n);
     return true;
 }
@@ -86,7 +86,7 @@ static bool read_modernbert(const json_t *root, ModelConfig *config, GError **er
     const HfKey head = HF_ACTIVATION("classifier_activation", head_activation, "gelu");
     if (!hf_key_read(root, &head, config, error))
         return false;
-    config->head_activation++; /* an Activation + 1 */
+    config->head_activation++; /* model.head_activation is an Activation + 1 */
     for (size_t i = 0; i < G_N_ELEMENTS(rates); i++)
         hf_warn_unused_rate(root, rates[i], 0);
     return read_layers(root, config, error) &&
@@ -96,7 +96,7 @@ static bool read_modernbert(const json_t *root, ModelConfig *config, GError **er
                           &config->rotary_local, error);
 }
 
-/* The keys of transformers 4 and of transformers 5. */
+/* Writes the keys of both transformers 4 and transformers 5. */
 static void write_modernbert(json_t *root, const ModelConfig *config, const TokenRoles *roles)
 {
     double local = config->rotary_local > 0 ? config->rotary_local : config->rotary_base;

@@ -10,7 +10,7 @@ static const char *const legacy_keys[] = { "max_new_tokens", "do_sample",       
 static const char *const own_keys[] = { "eos_token_id", "bos_token_id", "decoder_start_token_id", "_from_model_config",
                                         "transformers_version" };
 
-/* An object from FOLDER/NAME; NULL without an error if there is no such file. */
+/* Reads the JSON object in FOLDER/NAME; NULL without an error if there is no such file. */
 static json_t *read_object(const char *folder, const char *name, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -86,7 +86,8 @@ static bool has(const json_t *root, const char *key)
     return value && !json_is_null(value);
 }
 
-/* Removes the ids of suppress_tokens that rise to the end of the vocabulary one by one: suppress_padding adds them. */
+/* Removes from suppress_tokens the consecutive ids at the end of the vocabulary, which suppress_padding added in an
+ * export. */
 static void drop_padding(json_t *root, int64_t vocab)
 {
     json_t *list = json_object_get(root, "suppress_tokens");
@@ -115,7 +116,7 @@ static bool read_generation(const json_t *root, const ModelConfig *config, Token
     return true;
 }
 
-/* Takes the generation settings of config.json. */
+/* Takes the generation settings that old folders have in config.json. */
 static void take_legacy(const json_t *root, TokenRoles *roles)
 {
     json_t *settings = json_object();
@@ -150,7 +151,7 @@ bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelCo
     return done;
 }
 
-/* Adds the ids from n_ids on, which pad the vocabulary: no text has them. */
+/* Adds the ids n_ids … vocab - 1 to suppress_tokens: they only pad the vocabulary and stand for no token. */
 static void suppress_padding(json_t *root, int64_t n_ids, int64_t vocab)
 {
     json_t *list = json_object_get(root, "suppress_tokens");

@@ -31,7 +31,8 @@ static const TensorName heads[] = {
 
 #define CLASSIFIER_PREFIX "transformer."
 
-/* Copies of the embedding, and a table of cross-attention that transformers does not use. */
+/* Ignored tensors: copies of the embedding, and a relative position bias of cross-attention that transformers does not
+ * use. */
 static const char *const ignored[] = {
     "encoder.embed_tokens.weight",
     "decoder.embed_tokens.weight",
@@ -60,7 +61,7 @@ static const HfKey t5_keys[] = {
     { 0 },
 };
 
-/* The same keys with other defaults. */
+/* The keys of T5 with mT5's defaults. */
 static const HfKey mt5_keys[] = {
     HF_INT("vocab_size", vocab, 250112, 1, 1 << 24),
     HF_INT("d_ff", ffn, 1024, 1, 1 << 20),
@@ -71,8 +72,9 @@ static const HfKey mt5_keys[] = {
 
 #define GATED "gated-"
 
-/* feed_forward_proj is an activation, "gated-" before it where there is a gate; "gated-gelu" means gelu_new. The keys
- * that transformers derives from it, dense_act_fn and is_gated_act, win where they are present. */
+/* Reads feed_forward_proj: the name of an activation, with the prefix "gated-" if the feed-forward network is gated;
+ * "gated-gelu" means gelu_new. The keys that transformers derives from it, dense_act_fn and is_gated_act, take
+ * precedence. */
 static bool read_activation(const json_t *root, const char *default_proj, ModelConfig *config, GError **error)
 {
     const json_t *value = json_object_get(root, "feed_forward_proj");

@@ -1,4 +1,4 @@
-/* tokenizer_files.c: the tokenizer files of a folder of Hugging Face. */
+/* tokenizer_files.c: writes the tokenizer files of a Hugging Face folder. */
 #include "model/hf/hf.h"
 
 #include "base/log.h"
@@ -9,14 +9,15 @@
 
 #include <string.h>
 
-/* Whether texts are put between [CLS] and [SEP]: those of an encoder or, where no model is given, of a tokenizer with a
- * mask token. */
+/* Whether texts get [CLS] before and [SEP] after them: if the model is encoder-only or, with model NULL, if the
+ * tokenizer has a mask token. */
 static bool is_encoder_s(const Tokenizer *tok, const ModelConfig *model)
 {
     return model ? model->n_dec == 0 : tokenizer_role(tok, ROLE_MASK) >= 0;
 }
 
-/* The special tokens that the files name; -1 means none. BERT's [CLS] and [SEP] are not bos and eos as well. */
+/* The special tokens that the files name, by role; -1 means none. For BERT, [CLS] and [SEP] are not also named as bos
+ * and eos. */
 static void find_roles(const Tokenizer *tok, const ModelConfig *model, int ids[TOKEN_ROLES])
 {
     bool encoder = is_encoder_s(tok, model);
@@ -37,7 +38,8 @@ static json_t *special_tokens(const Tokenizer *tok, const int ids[TOKEN_ROLES])
     for (int role = 0; role < TOKEN_ROLES; role++)
         if (ids[role] >= 0)
             json_object_set_new(root, token_role_key((TokenRole)role), json_string(tokenizer_piece(tok, ids[role])));
-    bool is_bytes = strcmp(tokenizer_kind(tok), "bytes") == 0; /* ByT5Tokenizer makes its 125 itself */
+    /* ByT5Tokenizer of transformers adds its 125 sentinels itself. */
+    bool is_bytes = strcmp(tokenizer_kind(tok), "bytes") == 0;
     if (tokenizer_sentinel(tok, 0) >= 0 && !is_bytes) {
         json_t *sentinels = json_array();
         for (int i = 0; i < tokenizer_sentinels(tok); i++)
@@ -49,8 +51,8 @@ static json_t *special_tokens(const Tokenizer *tok, const int ids[TOKEN_ROLES])
 
 /* ---- tokens added around a text ---- */
 
-/* The frame of texts where no model is given: the tokenizer's own, else an encoder's for a tokenizer with a mask token,
- * T5's for one with sentinels. */
+/* The special tokens around a text if no model is given: the tokenizer's own frame; else [CLS] and [SEP] if it has a
+ * mask token; else EOS at the end if it has sentinels, as for T5. */
 static TextFrame frame_of_tokenizer(const Tokenizer *tok, const int ids[TOKEN_ROLES])
 {
     if (!frame_is_empty(tokenizer_frame(tok)))
@@ -60,7 +62,8 @@ static TextFrame frame_of_tokenizer(const Tokenizer *tok, const int ids[TOKEN_RO
     return frame_of(-1, tokenizer_sentinel(tok, 0) >= 0 ? ids[ROLE_EOS] : -1, false);
 }
 
-/* The post-processor of a frame. RoBERTa has two separators between the texts of a pair and no token types. */
+/* The post_processor of tokenizer.json that adds these special tokens. RoBERTa has two separators between the texts of
+ * a pair and no token types. */
 static json_t *post_processor(const Tokenizer *tok, const TextFrame *frame)
 {
     const char *begin = frame->before.n == 1 ? tokenizer_piece(tok, frame->before.ids[0]) : "";
@@ -72,7 +75,7 @@ static json_t *post_processor(const Tokenizer *tok, const TextFrame *frame)
                      "trim_offsets", 1, "add_prefix_space", 0);
 }
 
-/* Writes tokenizer.json, with the post-processor that the model needs where the tokenizer has another. */
+/* Writes tokenizer.json with the post-processor that the model needs. */
 static bool write_json(const char *folder, const Tokenizer *tok, const ModelConfig *model, const int ids[TOKEN_ROLES],
                        GError **error)
 {
@@ -99,7 +102,8 @@ static void keep_settings(const Tokenizer *tok, json_t *config)
     }
 }
 
-/* A pipeline of transformers cuts texts to model_max_length: the base's, but no more than the model reads. */
+/* Sets model_max_length, to which transformers' pipelines truncate texts: the base model's value, but at most the
+ * model's number of positions. */
 static void bound_length(json_t *config, const ModelConfig *model)
 {
     const json_t *base = json_object_get(config, "model_max_length");
@@ -108,7 +112,7 @@ static void bound_length(json_t *config, const ModelConfig *model)
         json_object_set_new(config, "model_max_length", json_integer(model->max_positions));
 }
 
-/* Adds the tokens that the tokenizer_config.json of tokenizer_copy lists. */
+/* Keeps the added tokens that the tokenizer_config.json written by tokenizer_copy lists. */
 static bool keep_added(const char *folder, json_t *config, GError **error)
 {
     json_auto_t *written = NULL;
@@ -120,8 +124,9 @@ static bool keep_added(const char *folder, json_t *config, GError **error)
     return true;
 }
 
-/* tokenizer_config.json. PreTrainedTokenizerFast takes tokenizer.json as it is; classes named after a model would build
- * their own tokenizer. token_type_ids are for models with segments. */
+/* The contents of tokenizer_config.json. The class is PreTrainedTokenizerFast, which uses tokenizer.json unchanged,
+ * while classes of particular models would build a tokenizer of their own. token_type_ids are listed only for models
+ * with token types. */
 static json_t *config_of(const Tokenizer *tok, const ModelConfig *model, const json_t *special)
 {
     json_t *config = json_deep_copy(special), *inputs = json_pack("[s, s]", "input_ids", "attention_mask");

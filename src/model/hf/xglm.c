@@ -22,7 +22,7 @@ static const HfKey keys[] = {
     { 0 },
 };
 
-/* Position p of a sequence has row p + FIRST_ROW of the sinusoids. */
+/* Position p of a sequence uses row p + FIRST_ROW of the table of sinusoids. */
 #define FIRST_ROW 2
 
 static void shape(ModelConfig *config, const ModelConfig *was)
@@ -35,7 +35,7 @@ static void shape(ModelConfig *config, const ModelConfig *was)
     config->norm_eps = 1e-5;
 }
 
-/* Row pad_token_id of the sinusoids is all zeros. */
+/* Reads pad_token_id: the row with this index in the table of sinusoids is all zeros. */
 static bool read_xglm(const json_t *root, ModelConfig *config, GError **error)
 {
     const HfKey pad = HF_INT("pad_token_id", position_zero, 1, 0, 1 << 24);
@@ -43,11 +43,11 @@ static bool read_xglm(const json_t *root, ModelConfig *config, GError **error)
     if (!hf_key_read(root, &pad, config, error))
         return false;
     if (config->position_zero < FIRST_ROW)
-        config->position_zero = -1; /* no position has that row */
+        config->position_zero = -1; /* no position uses the row of zeros */
     return true;
 }
 
-/* A pad_token_id with which every row of the sinusoids is as this model has it. */
+/* A pad_token_id with which transformers builds the same table of sinusoids as this model has. */
 static int pad_of(const ModelConfig *config, int id)
 {
     int64_t zero = config->position_zero;

@@ -1,4 +1,5 @@
-/* merge.c: a model with low-rank adapters as one without. */
+/* merge.c: copies a model with low-rank adapters into a model without them, adding each adapter's product to its
+ * matrix. */
 #include "base/check.h"
 #include "model/lora/lora.h"
 #include "model/transformer/transformer.h"

@@ -7,7 +7,9 @@
 Model *model_open_dry(const Model *model, bool gradients)
 {
     Device *null = device_open_null_of(model->dev->precision);
-    Sharding one = { .tp = params_sharding(model->params).tp }; /* its part of each block, without communication */
+    Sharding one = {
+        .tp = params_sharding(model->params).tp
+    }; /* one rank with the same tensor-parallel part of each block, without communication */
     one.tp.ranks = NULL;
     Model *dry = model_open_stage(null, &model->config, model->stage, gradients, (const char *const *)model->frozen,
                                   &one, NULL, NULL);

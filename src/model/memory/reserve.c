@@ -23,7 +23,7 @@ static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len, doub
     return batch;
 }
 
-/* Most texts packed into one row of full length; tokens in a batch of model_classify. */
+/* ROW_TEXTS: largest number of texts in one packed sequence; ANSWER_TOKENS: tokens in a batch of model_classify. */
 enum { ROW_TEXTS = 64, ANSWER_TOKENS = 4096 };
 
 Batch *model_classifier_batch(int64_t length)
@@ -46,7 +46,7 @@ static void classify_full(Model *dry, Batch *batch)
     batch_clear(batch);
 }
 
-/* Measures the evaluations of a classifier between training steps. */
+/* Runs, on the null device, the evaluation of a classifier between training steps, to measure its memory. */
 static void classify_between_steps(Model *dry, int32_t length)
 {
     Batch *batch = model_classifier_batch(length);

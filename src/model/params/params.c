@@ -71,7 +71,7 @@ typedef struct ParamDef {
     Dim rows, cols;
     InitRule init;
     bool decay;
-    unsigned needs; /* Features */
+    unsigned needs; /* bits of the Features that it needs */
 } ParamDef;
 
 #define NO_GROUP (-1)
@@ -203,8 +203,8 @@ static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int b
     }
 }
 
-/* The parameters of the stage's part of an encoder or a decoder, but those of its blocks. relpos is needed by each
- * block, the others by the embedding or the final norm. */
+/* The parameters of the stage's part of an encoder or decoder, except those of its blocks. The relative-position table
+ * is used by every block, the others by the embedding or the final norm. */
 static void add_stack(SpecList *list, Stage stage, bool decoder)
 {
     const ModelConfig *config = list->config;

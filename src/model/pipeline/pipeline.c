@@ -1,4 +1,4 @@
-/* pipeline.c: the passes of a stage, with its messages. */
+/* pipeline.c: runs the passes of a stage and its messages to and from neighbouring stages. */
 #include "model/pipeline/pipeline.h"
 
 #include "base/check.h"
@@ -25,7 +25,7 @@ static Tensor as_vector(Tensor x)
     return tensor_vector(x.p, (DType)x.dtype, tensor_count(x));
 }
 
-/* ---- one tensor; absent tensors are left out on both sides ---- */
+/* ---- one tensor; tensors that are absent on both sides are not sent ---- */
 
 static CommWork send_tensor(Model *model, Comm *group, Tensor x, int to)
 {
@@ -55,7 +55,8 @@ static void receive(const Model *model, Comm *group, StageMessage message, int f
     receive_tensor(model, group, message.encoder_output, from);
 }
 
-/* Waits until the messages of the slot's former microbatch have been sent, since the slot's memory is used again. */
+/* Waits until the messages of the slot's previous microbatch have been sent, because the slot's memory will be
+ * overwritten. */
 static void settle(const Model *model, SlotSends *sends)
 {
     const Pipeline *pipeline = &model->pipeline;
@@ -101,7 +102,7 @@ void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
         backward(model, 0);
 }
 
-/* A loss whose gradients are 0: the mean over infinitely many targets. */
+/* A copy of the loss with an infinite number of targets, so that all gradients are 0. */
 static ModelLoss without_effect(const ModelLoss *loss)
 {
     ModelLoss nothing = *loss;

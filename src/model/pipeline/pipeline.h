@@ -44,4 +44,4 @@ void pipeline_sum_tied(Model *model);
 /* Bytes that this rank has sent to other ranks: gradients, weights, sums of layers and messages to other stages; on the
  * null device, bytes that it would have sent. */
 SentBytes model_sent(const Model *model);
-int64_t model_sent_bytes(const Model *model); /* of all kinds */
+int64_t model_sent_bytes(const Model *model); /* bytes of all kinds together */

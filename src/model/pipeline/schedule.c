@@ -29,7 +29,7 @@ static bool fits(const double *work, int n, int size, double most, int *ends)
     int block = 0;
     for (int s = 0; s < size; s++) {
         double sum = 0;
-        int last = n - (size - 1 - s); /* the stages that follow need a block each */
+        int last = n - (size - 1 - s); /* each later stage needs at least one block */
         do
             sum += work[block++];
         while (block < last && sum + work[block] <= most);
@@ -47,7 +47,8 @@ Stage pipeline_stage(const ModelConfig *config, const Pipeline *pipeline, int ra
     g_autofree double *work = block_work(config, pipeline->decoder_share);
     g_autofree int *ends = g_new0(int, size);
     double best = INFINITY;
-    for (int first = 0; first < n; first++) { /* the work of some range of blocks is the least possible maximum */
+    for (int first = 0; first < n;
+         first++) { /* the smallest possible maximum over stages equals the work of some range of blocks */
         double sum = 0;
         for (int end = first; end < n; end++) {
             sum += work[end];

@@ -38,7 +38,7 @@ void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, cons
     }
 }
 
-/* Sums one parameter's gradient, on the stages that have it. `owners`: these stages in ascending order. */
+/* Sums one parameter's gradient over the stages that have it. owners: these stages in ascending order. */
 static void sum_one(Model *model, int index, const int *owners, int n)
 {
     const Pipeline *pipeline = &model->pipeline;

@@ -7,7 +7,7 @@
 #define MAX_BLOCKS    1000
 #define DECODER_START 0 /* the token that a decoder of T5X reads first, whatever the padding */
 
-/* Every matrix but the embedding is (in, out). */
+/* Every matrix except the embedding has shape (in, out). */
 static const TensorName body[] = {
     TENSOR("shared", "token_embedder/embedding"),
     TENSOR_TRANSPOSED("lm_head", "decoder/logits_dense/kernel"),
@@ -36,7 +36,7 @@ static const TensorName body[] = {
 
 static const TensorNames names = { .model = "T5", .prefix = TARGET, .body = body };
 
-/* "encoder/layers_#/mlp/wo/kernel" of block `number`. */
+/* The array that the pattern, such as "encoder/layers_#/mlp/wo/kernel", names with `number` for #; NULL means none. */
 static const FileTensor *find(const TensorFile *file, const char *pattern, int number)
 {
     g_auto(GStrv) parts = g_strsplit(pattern, "#", 2);
@@ -45,7 +45,7 @@ static const FileTensor *find(const TensorFile *file, const char *pattern, int n
     return tensor_file_find(file, name);
 }
 
-/* The matrix of a name, of block 0. */
+/* *matrix becomes the array that the pattern names in block 0; fails unless it is a matrix. */
 static bool find_matrix(const TensorFile *file, const char *pattern, const FileTensor **matrix, GError **error)
 {
     *matrix = find(file, pattern, 0);
@@ -54,7 +54,7 @@ static bool find_matrix(const TensorFile *file, const char *pattern, const FileT
     return (*matrix)->rank == 2 || fail_user(error, "%s has %d dimensions, want 2", (*matrix)->name, (*matrix)->rank);
 }
 
-/* Blocks that have such an array, numbered from 0 without a gap. */
+/* Number of blocks that have such an array; they are numbered from 0 without gaps. */
 static int64_t count_blocks(const TensorFile *file, const char *pattern)
 {
     int n = 0;
@@ -63,7 +63,8 @@ static int64_t count_blocks(const TensorFile *file, const char *pattern)
     return n;
 }
 
-/* The file does not say model.rel_max_distance and model.norm_eps: T5X has one for all models, the defaults. */
+/* Sets the configuration from the shapes of the arrays. The file lacks model.rel_max_distance and model.norm_eps, which
+ * are the same in all models of T5X and are loam's defaults. */
 static bool read_config(const TensorFile *file, ModelConfig *config, GError **error)
 {
     const FileTensor *embedding, *bias, *query, *up;
@@ -87,13 +88,14 @@ static bool read_config(const TensorFile *file, ModelConfig *config, GError **er
                          query->shape[1], config->heads);
     config->head_dim = query->shape[1] / config->heads;
     config->activation = config->gated ? ACT_GELU_TANH : ACT_RELU;
-    config->dropout = config->gated ? 0 : 0.1; /* T5 1.1 was pre-trained without; the file does not say */
+    /* T5 1.1 was pre-trained without dropout, T5 1.0 with 0.1; the file does not say. */
+    config->dropout = config->gated ? 0 : 0.1;
     return config->width > 0 && config->ffn > 0 && config->head_dim > 0 && config->n_enc > 0 && config->n_dec > 0
                ? model_config_check(config, error)
                : fail_user(error, "its arrays make no encoder and decoder of T5");
 }
 
-/* No array of the model lies in a folder beside the file. */
+/* Fails if arrays of the model are stored outside the file, in folders beside it. */
 static bool check_whole(GHashTable *others, GError **error)
 {
     GHashTableIter iter;

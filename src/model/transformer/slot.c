@@ -15,8 +15,8 @@ static Slot *slot_at(Model *model, int index, SlotState expected)
     return slot;
 }
 
-/* The encoder's stream: the batch's, or that with memory tokens before its sequences, with room for n_seq
- * times those. */
+/* The encoder's stream: that of the batch or, with memory tokens, a copy with memory tokens before each of its
+ * sequences (capacity for n_seq sequences). */
 static const TokenStream *encoder_stream(const Model *model, Slot *slot, const TokenStream *enc, int32_t n_seq)
 {
     int32_t n_memory = (int32_t)model->config.memory_tokens;
@@ -33,9 +33,9 @@ static const TokenStream *encoder_stream(const Model *model, Slot *slot, const T
     return kept;
 }
 
-/* The decoder's stream: the batch's, or of a classifier that reads a decoder the encoder's tokens, in each sequence
- * after decoder_start and without the last one, as transformers feeds T5ForSequenceClassification; NULL without a
- * decoder. */
+/* The decoder's stream: that of the batch. For a classifier that reads the decoder's output, the encoder's tokens
+ * shifted right: each sequence starts with decoder_start and lacks its last token, as in transformers'
+ * T5ForSequenceClassification. NULL without a decoder. */
 static const TokenStream *decoder_stream(const Model *model, Slot *slot, const Batch *batch)
 {
     const TokenStream *enc = &batch->enc;
@@ -161,7 +161,7 @@ StageMessage slot_fwd(Model *model, int index)
     if (stage_has_heads(&model->config, model->stage)) {
         if (slot->loss.grad)
             slot->gradient.x = slot_tensor(model, slot, model->dev->precision.residual, y.d[0], "slot.dx");
-        profile_begin(model->dev, "loss", -1); /* logits too, and their backward */
+        profile_begin(model->dev, "loss", -1); /* includes the logits and their backward */
         heads_loss(model, &slot_last(model, slot)->cx, slot->gradient.x, y, slot->batch, &slot->loss);
         profile_end(model->dev);
         return out;
@@ -184,7 +184,7 @@ StageMessage slot_gradient(Model *model, int index)
     StageMessage sent = slot->sent;
 
     if (stage_has_heads(&model->config, model->stage))
-        return sent; /* nothing: heads_loss made the gradient */
+        return sent; /* the last stage receives no gradient: heads_loss computed it */
     return slot->gradient =
                (StageMessage){ gradient_of(model, slot, sent.x), gradient_of(model, slot, sent.encoder_output) };
 }

@@ -233,7 +233,7 @@ void stack_embed(StackPass *pass, Tensor x, const StackW *w)
     params_release(stack->params, BUCKET_SHARED);
 }
 
-/* Forward through the walk's block, its activations into `arena`. */
+/* Runs the walk's current block forward; its activations are saved in `arena`. */
 static void run_block(const BlockWalk *walk, Arena *arena, Tensor encoder_output)
 {
     const StackPass *pass = walk->pass;
@@ -274,7 +274,7 @@ Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
     const ModelLoss *loss = pass->loss;
     const Ctx *cx = &pass->cx;
     Arena *arena = loss->recompute ? pass->recompute : cx->save;
-    bool forget = loss->recompute || !loss->grad; /* a block's activations, once it has run */
+    bool forget = loss->recompute || !loss->grad; /* whether a block's activations are discarded once it has run */
     int32_t max_len = cx->tokens->seq.max_len;
     StackW w = { 0 };
 
@@ -297,11 +297,12 @@ Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
     return y;
 }
 
-/* Backward of the embedding. beta: of all gradients but the shared table's. */
+/* Backward of the embedding. beta: factor on the old value of all gradients except that of the shared table. */
 static void embed_gradients(StackPass *pass, Tensor dx, const StackW *w, const StackW *g, float beta)
 {
     const Stack *stack = pass->stack;
-    int64_t unused = stack->config->position_offset; /* first learned positions: never read, so their gradient is 0 */
+    /* Rows of the position table before position_offset: never read, so their gradient is 0. */
+    int64_t unused = stack->config->position_offset;
     const Ctx *cx = &pass->cx;
     ModelW shared = { 0 }, dshared = { 0 };
 

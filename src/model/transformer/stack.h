@@ -32,7 +32,7 @@ typedef struct StackPass {
     Tokens tokens;              /* the N tokens */
     Tensor *x;                  /* (n_blocks + 1) tensors (N,C): the input of each block, then the output of the last */
     BlockSave *blocks;          /* (n_blocks) */
-    NormSave embed, final_norm; /* of the norm after the embedding, and of the final norm */
+    NormSave embed, final_norm; /* saved for the norm after the embedding and for the final norm */
     Tensor bias;                /* (H, 2 max_len - 1) relative-position bias; NO_TENSOR if the model has none */
     Tensor sinusoids;           /* (max_len, C) sinusoidal position embeddings; NO_TENSOR if the model has none */
 } StackPass;
@@ -61,7 +61,7 @@ typedef struct BlockWalk {
     int here, i;   /* index of the block: `here` counts in this stage, i in the whole encoder or decoder */
     Ctx cx;        /* context of the block; the caller may change it */
     BlockW w, g;   /* weights and gradients; g is absent unless `back` */
-    float beta;    /* of the gradients: g = beta g + new */
+    float beta;    /* factor on the old gradients: g = beta g + new */
 } BlockWalk;
 
 /* Moves to the next block; false after the last one. */

@@ -13,7 +13,7 @@ typedef enum SlotState {
     SLOT_DECODES  /* a Decoder uses its arena */
 } SlotState;
 
-/* One microbatch in flight. */
+/* The data of one microbatch between its forward and its backward pass: its streams and saved activations. */
 typedef struct Slot {
     SlotState state;
     Arena *save;        /* points into Model.work */

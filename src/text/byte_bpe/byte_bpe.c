@@ -3,7 +3,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define MAX_WHOLE 512 /* bytes of a word that is looked up as a piece */
+#define MAX_WHOLE 512 /* longest word, in bytes, that is looked up as a whole piece */
 
 /* One call of encode. */
 typedef struct Encoding {
@@ -83,7 +83,8 @@ static bool encode(const void *opaque, const char *text, size_t bytes, bool star
     return ok;
 }
 
-/* A piece may be part of a character, so bytes become text only when all are there; invalid UTF-8 becomes U+FFFD. */
+/* Decodes. A piece may be part of a character, so the bytes of all pieces are joined first; then invalid UTF-8 becomes
+ * U+FFFD. */
 static bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
 {
     (void)error;

@@ -8,7 +8,8 @@
 typedef struct Trace {
     const ByteBpe *model;
     const char *text;   /* as it was split into words */
-    const GArray *from; /* of uint32_t, by byte of `text`: its byte in the original text; NULL means the same byte */
+    const GArray *from; /* uint32_t for each byte of `text`: the index of its byte in the original text; NULL means the
+                           same index */
     size_t inserted;    /* bytes put before the original text: a prefix space */
     const int32_t *ids;
     int64_t n, i;

@@ -22,7 +22,7 @@ struct Merges {
 typedef struct Symbol {
     int32_t id;          /* -1 means merged into the symbol before */
     uint32_t prev, next; /* indices; n, the number of symbols, means none */
-    uint32_t rank;       /* of the pair with the next symbol */
+    uint32_t rank;       /* rank of the pair that this symbol forms with the next one */
 } Symbol;
 
 struct MergesScratch {
@@ -128,8 +128,8 @@ static void reserve(MergesScratch *scratch, size_t n)
     scratch->heap = g_renew(uint64_t, scratch->heap, 3 * scratch->room);
 }
 
-/* Fills in the ids of a word's bytes and the ranks of their pairs; bytes without an id are dropped. Returns the number.
- */
+/* Fills in the ids of a word's bytes and the ranks of their pairs; bytes without an id are dropped. Returns the number
+ * of ids. */
 static size_t place_bytes(const Merges *merges, MergesScratch *scratch, const uint8_t *word, size_t bytes)
 {
     size_t n = 0;
@@ -178,7 +178,7 @@ static bool goes_first(const uint64_t *a, const uint64_t *b)
 
 HEAP_OF(uint64_t, goes_first)
 
-/* Looks up the rank of the pair that a symbol forms with the next one. */
+/* Looks up again the rank of the pair that a symbol forms with the next one, after a merge. */
 static void rank_again(const Merges *merges, MergesScratch *scratch, size_t place, size_t n)
 {
     Symbol *symbol = &scratch->symbols[place];

@@ -22,7 +22,7 @@ static gunichar char_of_byte(unsigned byte)
 
 typedef struct ByteChars {
     gunichar chars[256];
-    int16_t bytes[512]; /* by character; -1 means none */
+    int16_t bytes[512]; /* byte by character; -1 means none */
 } ByteChars;
 
 static const ByteChars *byte_chars(void)

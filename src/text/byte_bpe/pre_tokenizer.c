@@ -226,7 +226,7 @@ static int script_bytes(const char *at)
 static char *spell_classes(const char *pattern)
 {
     GString *spelled = g_string_new(NULL);
-    int depth = 0, script = 0; /* of nested [ ]; bytes of a script's property */
+    int depth = 0, script = 0; /* depth of nested [ ]; bytes of a script's property */
     for (const char *at = pattern; *at; at++) {
         bool escape = *at == '\\' && at[1];
         if (escape && at[1] == 'w')

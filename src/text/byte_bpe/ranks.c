@@ -54,7 +54,7 @@ static bool read_rank(char *line, GPtrArray *names, GError **error)
         return fail_user(error, "want a piece in base64, a space and a rank below %d", MERGES_MAX_ID);
     *space = 0;
     gsize n;
-    g_autofree guchar *bytes = g_base64_decode(line, &n); /* leaves out other characters */
+    g_autofree guchar *bytes = g_base64_decode(line, &n); /* g_base64_decode ignores characters that are not base64 */
     g_autofree char *again = g_base64_encode(bytes, n);
     if (n == 0 || n > MAX_PIECE || strcmp(again, line) != 0)
         return fail_user(error, "the piece is no base64 of 1 to %d bytes", MAX_PIECE);
@@ -133,8 +133,8 @@ static const AddedToken *find_special(const GArray *added, int id)
     return NULL;
 }
 
-/* fairseq's four symbols first, then all pieces without gaps, then the sentinels. Pieces keep their order, which is the
- * order of merges. */
+/* Assigns ids as AST-T5 does: fairseq's four symbols, then all pieces without gaps in the order of merges, then the
+ * sentinels. */
 static void lay_out(GPtrArray **names, GArray **added)
 {
     static const char *const first[] = { "<s>", "<pad>", "</s>", "<unk>" };

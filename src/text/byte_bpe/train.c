@@ -19,7 +19,7 @@ static void split(const void *context, const char *text, size_t bytes, WordTable
     pre_tokenizer_each(context, NULL, text, bytes, add_word, words);
 }
 
-/* Adds the 256 bytes, in order of their characters in GPT-2's table. */
+/* Adds a piece for each of the 256 bytes, in the order of their characters in GPT-2's table. */
 static bool add_alphabet(VocabBuilder *builder, GError **error)
 {
     for (gunichar c = 1; c < 512; c++) {
@@ -79,7 +79,7 @@ static bool write_merges(const VocabBuilder *builder, const char *path, GError *
     return io_write_file(path, text->str, text->len, error);
 }
 
-/* vocab.json is written last: a folder that has it holds a whole tokenizer. */
+/* vocab.json is written last, so a folder with it has a complete tokenizer. */
 static bool write_files(const VocabBuilder *builder, const char *folder, GError **error)
 {
     g_autofree char *vocab = g_build_filename(folder, "vocab.json", NULL);

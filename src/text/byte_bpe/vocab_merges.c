@@ -28,7 +28,8 @@ static GPtrArray *parse_merges(char *text, GError **error)
     return g_steal_pointer(&pairs);
 }
 
-/* The names that are no byte and that no merge makes: "<|endoftext|>", RoBERTa's "<mask>". */
+/* The special tokens: pieces that are neither a byte nor the result of a merge, such as "<|endoftext|>" and RoBERTa's
+ * "<mask>". */
 static GArray *find_specials(const GPtrArray *names, const GPtrArray *pairs)
 {
     g_autoptr(GHashTable) made = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -37,7 +38,7 @@ static GArray *find_specials(const GPtrArray *names, const GPtrArray *pairs)
     GArray *added = g_array_new(FALSE, FALSE, sizeof(AddedToken));
     for (guint id = 0; id < names->len; id++) {
         AddedToken token = { .content = names->pdata[id], .id = (int)id, .special = true };
-        token.lstrip = g_strcmp0(token.content, "<mask>") == 0; /* as RoBERTa has it */
+        token.lstrip = g_strcmp0(token.content, "<mask>") == 0; /* as RoBERTa's tokenizer does */
         if (token.content && g_utf8_strlen(token.content, -1) > 1 && !g_hash_table_contains(made, token.content))
             g_array_append_val(added, token);
     }

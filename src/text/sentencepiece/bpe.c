@@ -16,10 +16,11 @@ typedef struct Symbol {
 typedef struct Pair {
     float score;
     uint32_t left, right; /* indices of symbols */
-    uint32_t bytes;       /* of both together; if they have other lengths by now, the pair is out of date */
+    uint32_t bytes; /* length in bytes of both symbols together; if it differs from their present length, the pair is
+                       outdated */
 } Pair;
 
-/* A part of a text that is encoded by itself. */
+/* A part of a text that is encoded independently. */
 typedef struct Stretch {
     const SpModel *model;
     const Trie *trie;

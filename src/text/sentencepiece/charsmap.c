@@ -25,7 +25,7 @@ bool charsmap_is_valid(const char *data, size_t bytes)
         return false;
     size_t n = trie_bytes / sizeof(uint32_t);
     g_autofree uint32_t *units = g_memdup2(data + sizeof trie_bytes, trie_bytes);
-    if (offset_of(units[0]) >= n) /* the search starts from the root whatever its label is */
+    if (offset_of(units[0]) >= n) /* the root is always valid, whatever its label is */
         return false;
     uint64_t text_bytes = bytes - sizeof trie_bytes - trie_bytes;
     for (size_t i = 0; i < n; i++) {
@@ -58,7 +58,7 @@ const char *charsmap_find(const CharsMap *map, const char *text, size_t bytes, s
     return found;
 }
 
-/* Whether keys go on from c with an ASCII character. */
+/* Whether a key that starts with c continues with an ASCII character. */
 static bool has_ascii_child(const CharsMap *map, unsigned char c)
 {
     if (map->n_units == 0)
@@ -100,7 +100,7 @@ void charsmap_clear(CharsMap *map)
 
 void charsmap_apply(const CharsMap *map, const char *text, size_t bytes, GString *out)
 {
-    const char *at = text, *end = text + bytes, *rest = text; /* [rest, at) is to be copied as it is */
+    const char *at = text, *end = text + bytes, *rest = text; /* bytes [rest, at) are copied unchanged */
     while (at < end) {
         unsigned char c = (unsigned char)*at;
         if (c < 128 && map->copies[c] && (at + 1 == end || (signed char)at[1] >= 0)) {

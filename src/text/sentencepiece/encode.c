@@ -1,4 +1,4 @@
-/* sentencepiece/encode.c: text to ids with a SentencePiece model. */
+/* sentencepiece/encode.c: encodes text with a SentencePiece model. */
 #include "text/sentencepiece/model.h"
 
 #include "text/sentencepiece/piece_ends.h"

@@ -31,7 +31,7 @@ static json_t *unigram_model(const SpModel *model)
  * ---- */
 
 typedef struct Merge {
-    float score; /* of the piece that it makes */
+    float score; /* score of the piece that the merge makes */
     guint made;  /* id of that piece */
     guint cut;   /* length in bytes of its left part */
 } Merge;
@@ -94,7 +94,7 @@ static json_t *replacement(const char *kind, const char *pattern, const char *co
     return json_pack("{s:s, s:{s:s}, s:s}", "type", "Replace", "pattern", kind, pattern, "content", content);
 }
 
-/* The only part, or a Sequence of several parts, or NULL for none. Takes `parts`. */
+/* A single part itself, several parts as a Sequence, NULL for none. Takes ownership of `parts`. */
 static json_t *sequence(const char *list, json_t *parts)
 {
     json_t *whole = NULL;

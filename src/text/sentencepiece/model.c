@@ -9,7 +9,7 @@
 /* A field of a protobuf message. */
 typedef struct Field {
     uint64_t number, value; /* value: of a varint; otherwise 0 */
-    const char *bytes;      /* of a string or a number of fixed size; otherwise NULL */
+    const char *bytes;      /* content of a string or of a number of fixed size; otherwise NULL */
     size_t n_bytes;
 } Field;
 
@@ -110,7 +110,7 @@ static void read_normalizer_spec(Field message, SpModel *model)
     }
 }
 
-/* The character map by which the library changes text after decoding: checked only, and not kept. */
+/* The character map for text after decoding: it is checked, but not used. */
 static void read_denormalizer_spec(Field message, SpModel *model)
 {
     const char *at = message.bytes, *end = at + message.n_bytes;

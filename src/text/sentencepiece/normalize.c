@@ -11,7 +11,7 @@ typedef struct Normal {
     size_t space_bytes;
     GString *out;
     bool after_space; /* spaces that follow are dropped */
-    GArray *map;      /* of `out`; NULL means that it is not wanted */
+    GArray *map;      /* offset map of `out`; NULL means that it is not wanted */
 } Normal;
 
 /* Normalizes the start of text: returns the result, *part_bytes long, for its first *taken bytes. */
@@ -56,8 +56,8 @@ static void put_part(Normal *normal, const char *part, size_t bytes, size_t begi
     }
 }
 
-/* The end of the run of ASCII characters at `at` that stay as they are: no spaces, no start of a user-defined symbol.
- */
+/* The end of the ASCII characters at `at` that normalization does not change: no spaces, no start of a user-defined
+ * symbol. */
 static const char *skip_plain(const SpModel *model, const char *at, const char *end)
 {
     for (; at < end && (signed char)*at > 0 && *at != ' ' && model->charsmap.copies[(uint8_t)*at]; at++)

@@ -23,7 +23,7 @@ static size_t piece_bytes(const SpPiece *piece, const char *normal, size_t at, s
 bool piece_ends(const GArray *pieces, int32_t unk, const char *normal, size_t normal_bytes, const GArray *map,
                 const int32_t *ids, int64_t n, uint32_t *ends)
 {
-    g_autofree size_t *stops = g_new(size_t, n); /* in the normalized text */
+    g_autofree size_t *stops = g_new(size_t, n); /* where each piece ends in the normalized text */
     int64_t i = 0, unknown = -1;                 /* unknown: the last unknown piece so far; -1 means none */
     size_t at = 0;
     while (i < n || at < normal_bytes) {
@@ -34,7 +34,8 @@ bool piece_ends(const GArray *pieces, int32_t unk, const char *normal, size_t no
         if (step > 0) {
             unknown = wild ? i : unknown;
             stops[i++] = at += step;
-        } else { /* as with * in a file pattern: the last unknown piece gets one character more */
+        } else { /* the match failed, so the last unknown piece is extended by one character, as * in a file pattern
+                    would be */
             step = unknown >= 0 ? char_bytes(normal, stops[unknown], normal_bytes) : 0;
             if (step == 0)
                 return false;

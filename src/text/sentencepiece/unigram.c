@@ -55,7 +55,7 @@ static bool check_model(const Unigram *unigram, GError **error)
 
 typedef struct Output {
     const Viterbi *viterbi;
-    float score; /* sum of the words so far; see viterbi_encode */
+    float score; /* sum of the scores of the words so far; see viterbi_encode */
     GArray *ids;
 } Output;
 

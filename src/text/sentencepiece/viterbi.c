@@ -11,7 +11,7 @@
 /* The best split up to a position of a stretch: its sum, and the last piece. */
 typedef struct Node {
     float score;
-    int32_t id, start; /* of the last piece; start < 0 means that no split ends at this position */
+    int32_t id, start; /* id and start of the last piece; start < 0 means that no split ends at this position */
 } Node;
 
 typedef struct Path {

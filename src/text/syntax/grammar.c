@@ -10,7 +10,7 @@
 #define MAX_TYPES   65535               /* node types of a grammar, as tree-sitter numbers them */
 
 struct Grammars {
-    GPtrArray *list; /* of Grammar * */
+    GPtrArray *list; /* all grammars: Grammar * */
 };
 
 static void grammar_close(void *opaque)
@@ -150,7 +150,7 @@ static bool has_name(const Grammar *grammar, const char *name)
     return g_ascii_strcasecmp(grammar->name, name) == 0;
 }
 
-/* The point before the ending of a file name; NULL means that there is none. */
+/* A file name's extension, starting at its last "."; NULL means that there is none. */
 static const char *ending_of(const char *name)
 {
     const char *base = strrchr(name, '/');

@@ -1,4 +1,4 @@
-/* parse.c: a program to the nodes of its syntax tree. */
+/* parse.c: parses a program into the nodes of its syntax tree. */
 #include "text/syntax/grammar.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ const char *const syntax_outcome_names[] = { "tree", "too long", "too deep", "to
 
 struct SyntaxParser {
     TSParser *parser;
-    uint64_t error_bytes; /* of the last program */
+    uint64_t error_bytes; /* bytes within ERROR nodes of the last program */
 };
 
 SyntaxParser *syntax_parser_open(void)
@@ -32,13 +32,13 @@ void syntax_parser_close(SyntaxParser *parser)
     g_free(parser);
 }
 
-/* A walk over all nodes of a tree in preorder. */
+/* The state of a walk over all nodes of a tree in preorder. */
 typedef struct Walk {
     const SyntaxLimits *limits;
     GArray *nodes;
     int64_t depth;
     uint64_t error_bytes;
-    int64_t error_depth; /* of the outermost ERROR node around; -1 means none */
+    int64_t error_depth; /* depth of the outermost ERROR node that contains the present node; -1 means none */
 } Walk;
 
 static void visit(Walk *walk, TSNode at)
@@ -96,8 +96,9 @@ static CharClass class_of(char c)
     return g_ascii_isalpha(c) || c == '_' || (signed char)c < 0 ? CHAR_LETTER : CHAR_MARK;
 }
 
-/* A bound of the tokens of a program in any grammar: runs of letters, runs of digits, marks, and for each line what
- * scanners derive from it (its end, and steps of its indentation). */
+/* Whether a program may have more than MAX_TOKENS tokens, by an upper bound that holds for any grammar: the number of
+ * words, numbers and punctuation characters, and for each line the tokens that scanners derive from it (its end and
+ * changes of indentation). */
 static bool has_too_many_tokens(const char *text, size_t bytes)
 {
     CharClass before = CHAR_SPACE;

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MAX_SPECIAL       256  /* bytes */
-#define DEFAULT_MEMORY    2048 /* MiB; fixed, since the result may depend on it */
+#define DEFAULT_MEMORY    2048 /* default memory limit in MiB; a constant, because the result may depend on it */
 #define DEFAULT_FREQUENCY 2
 
 int32_t vocab_builder_id(const VocabBuilder *builder, const char *name)
@@ -29,8 +29,8 @@ int32_t vocab_builder_add(VocabBuilder *builder, const char *name)
     return (int32_t)builder->names->len - 1;
 }
 
-/* Refuses what cannot be told from a letter of the alphabet (one character) or written in vocab.txt (line breaks,
- * spaces at the ends). */
+/* Adds a special token. Fails for one that could not be distinguished from a letter of the alphabet (a single
+ * character) or not be written in vocab.txt (line breaks, spaces at its ends). */
 static bool add_special(VocabBuilder *builder, const char *name, GError **error)
 {
     size_t n = strlen(name);
@@ -115,7 +115,7 @@ bool vocab_builder_count(VocabBuilder *builder, const WordSplitter *splitter, To
 
 /* ---- merging ---- */
 
-/* The piece that two pieces make; g_free. */
+/* The name of the piece that two merged pieces form; g_free. */
 static char *join(const VocabBuilder *builder, int32_t left, int32_t right)
 {
     return g_strconcat(builder->names->pdata[left], (char *)builder->names->pdata[right] + strlen(builder->prefix),

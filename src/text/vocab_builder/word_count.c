@@ -5,11 +5,12 @@
 
 #include <inttypes.h>
 
-#define JOB_BYTES       ((size_t)1 << 20) /* of text in a job; fixed, since it decides when rare words are removed */
+/* Bytes of text per job; a constant, because it determines when rare words are removed. */
+#define JOB_BYTES       ((size_t)1 << 20)
 #define JOBS_PER_WORKER 3
 
-/* Memory in this table and in the merge learner: for a word (entry and slots), and for each of its bytes (symbol,
- * positions, pairs). */
+/* Estimated memory in bytes, in this table and later in the merge learner: per word (entry and slots), and per byte of
+ * a word (symbol, positions, pairs). */
 #define WORD_BYTES 48
 #define BYTE_BYTES 48
 

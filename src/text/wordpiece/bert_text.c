@@ -11,7 +11,7 @@
 struct BertText {
     BertTextOptions options;
     uint8_t ascii[128];     /* the character that an ASCII character becomes; 0 means not exactly one, or a space */
-    uint32_t offset[PLANE]; /* of a character's entry in `mapped` */
+    uint32_t offset[PLANE]; /* offset of a character's entry in `mapped` */
     GByteArray *mapped;     /* entries: a length byte and UTF-8 */
 };
 
@@ -88,7 +88,7 @@ static bool is_dropped(gunichar c)
 static int lower(gunichar c, gunichar *out)
 {
     out[0] = unicode_lower(c);
-    if (c != 0x130) /* I with a dot */
+    if (c != 0x130) /* capital I with a dot above */
         return 1;
     out[0] = 'i';
     out[1] = 0x307;

@@ -13,7 +13,7 @@
 
 typedef struct WordPieceOptions {
     const char *unk;    /* the piece of words that cannot be split: "[UNK]" */
-    const char *prefix; /* of pieces inside a word: "##" */
+    const char *prefix; /* prefix of pieces inside a word: "##" */
     int max_chars;      /* longer words become unk; at most BERT_TEXT_MAX_CHARS */
     BertTextOptions text;
 } WordPieceOptions;
@@ -77,7 +77,7 @@ static GArray *list_specials(const WordPiece *wordpiece)
     return added;
 }
 
-/* A model of kind_wordpiece. Takes `pieces` (char *, owned by the array), on failure too. */
+/* Makes a model of kind_wordpiece. Takes ownership of `pieces` (char *), also on failure. */
 static void *open_pieces(GPtrArray *pieces, const WordPieceOptions *options, TokenizerFacts *facts, GError **error)
 {
     WordPiece *wordpiece = g_new0(WordPiece, 1);
@@ -266,7 +266,7 @@ static bool ends_of(const void *opaque, const char *text, size_t bytes, bool sta
     return i == n;
 }
 
-/* Puts spaces between words, but not before . ? ! and comma. */
+/* Decodes. Words are separated by spaces, except before . ? ! and comma. */
 static bool decode(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error)
 {
     (void)error;

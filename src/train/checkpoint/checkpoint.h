@@ -10,12 +10,12 @@
 #include "param/loss_scale.h"
 #include "param/optim.h"
 
-/* The progress of a run after `attempts` steps. */
+/* The counters of a run after `attempts` steps. */
 typedef struct TrainState {
     int64_t attempts, updates; /* steps, and optimizer updates: a skipped step is an attempt without an update */
     int64_t samples, tokens, target_tokens; /* numbers read so far; `tokens` counts the encoder's tokens, or the
                                                decoder's in a decoder-only model */
-    LossSums window;                        /* losses since the last log line, so that their means survive a restart */
+    LossSums window; /* sums of the losses since the last log line, so that a resumed run logs the same means */
     int64_t window_steps;
     double best_value; /* best value so far of the metric train.best, a held-out loss or a score; unused if best_step is
                           -1 */
@@ -28,10 +28,10 @@ typedef struct TrainState {
     LossScale loss_scale;       /* all 0 in a run that never trained in fp16 */
     int64_t stale;              /* evaluations since the best one */
     int64_t plateau;            /* evaluations since the best one or the last drop of the plateau schedule */
-    int64_t drops;              /* drops of the plateau schedule */
-    int64_t update_samples;     /* samples of the updates: of all steps but the skipped ones */
-    double spike_mean, spike_variance;  /* of recent losses (train/trainer/spike.h) */
-    int64_t spike_losses;               /* number of these losses */
+    int64_t drops;              /* times that the plateau schedule has lowered the learning rate */
+    int64_t update_samples;     /* samples of all steps that made an update */
+    double spike_mean, spike_variance;  /* mean and variance of recent losses (train/trainer/spike.h) */
+    int64_t spike_losses;               /* number of losses that spike_mean and spike_variance cover */
     int64_t spike_step;                 /* the last step with a loss spike; 0 means none */
     int64_t window_skipped, window_nan; /* since the last log line: steps without an update; steps whose loss was not
                                            finite */
@@ -56,13 +56,16 @@ bool checkpoint_save(const char *folder, const Checkpoint *checkpoint, GError **
 /* Saves the weights and token roles of a model, without optimizer and progress. */
 bool checkpoint_save_weights(const char *folder, Model *model, GError **error);
 
-/* Contents of a checkpoint, written later. A snapshot owns its configuration, counters and
- * token roles. It reads the values of tensors from the ParamStore and the Optimizer while it is written, one tensor at
- * a time, until snapshot_detach copies them; a detached snapshot is valid while training goes on, and after the model
- * was closed. */
+/* The contents of a checkpoint that is written later. A snapshot owns its configuration, counters and token roles. It
+ * reads the values of tensors from the ParamStore and the Optimizer while it is written, one tensor at a time, until
+ * snapshot_detach copies them; a detached snapshot is valid while training goes on, and after the model was closed. */
 typedef struct Snapshot Snapshot;
+/* Records what checkpoint_save would write now. The ParamStore and the Optimizer must outlive the snapshot unless it is
+ * detached; checkpoint->ranks must outlive it in any case. */
 Snapshot *snapshot_take(const Checkpoint *checkpoint);
+/* Copies this rank's part of every tensor to host memory, as f32. */
 void snapshot_detach(Snapshot *snapshot);
+/* Writes the snapshot to FOLDER as checkpoint_save does; all ranks call it together. */
 bool snapshot_write(const Snapshot *snapshot, const char *folder, GError **error);
 void snapshot_free(Snapshot *snapshot);
 
@@ -71,10 +74,10 @@ void snapshot_free(Snapshot *snapshot);
 #define CHECKPOINT_DAMAGED checkpoint_damaged_quark()
 GQuark checkpoint_damaged_quark(void);
 
-/* Fills params, optimizer, state and roles (each unless NULL) from FOLDER, which any number of ranks may have written.
- * Files are read once: checksums are computed while tensors are loaded, so after an error of domain CHECKPOINT_DAMAGED
- * the tensors are partly overwritten. With several ranks each checks some of the files, and all return the same result.
- * */
+/* Fills params, optimizer, fp8, state and roles (each unless NULL) from FOLDER, which any number of ranks may have
+ * written. Files are read once: checksums are computed while tensors are loaded, so after an error of domain
+ * CHECKPOINT_DAMAGED the tensors are partly overwritten. With several ranks each checks some of the files, and all
+ * return the same result. */
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error);
 /* Reads only the counters. */
 bool checkpoint_state(const char *folder, TrainState *state, GError **error);

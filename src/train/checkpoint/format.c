@@ -18,7 +18,7 @@ const StateField state_fields[] = {
     { "window_nll", ROW(window.head[HEAD_TOKENS].nll), STATE_REAL, false, 0 },
     { "window_correct", ROW(window.head[HEAD_TOKENS].correct), STATE_REAL, false, 0 },
     { "window_weight", ROW(window.head[HEAD_TOKENS].weight), STATE_REAL, false, 0 },
-    /* Labels of pairs take no smoothing: their loss is their nll. */
+    /* The labels of sentence pairs have no label smoothing, so their nll equals their loss. */
     { "window_label_nll", ROW(window.head[HEAD_LABELS].loss), STATE_REAL, false, 0 },
     { "window_label_correct", ROW(window.head[HEAD_LABELS].correct), STATE_REAL, false, 0 },
     { "window_label_weight", ROW(window.head[HEAD_LABELS].weight), STATE_REAL, false, 0 },
@@ -64,7 +64,7 @@ json_t *state_to_json(const TrainState *state)
     return object;
 }
 
-/* Counts are 0 or more, or the value that means none. */
+/* Whether a count is 0 or more, or equal to field->absent, which may be -1 for "none". */
 static bool in_range(const StateField *field, int64_t value)
 {
     return field->type != STATE_COUNT || value >= 0 || value == (int64_t)field->absent;

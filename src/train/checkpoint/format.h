@@ -1,4 +1,4 @@
-/* format.h: contents of state.json, for the writer and the reader of checkpoints. */
+/* format.h: the format of state.json, shared by the writer and the reader of checkpoints. */
 #pragma once
 
 #include "train/checkpoint/checkpoint.h"
@@ -17,7 +17,7 @@ typedef struct StateField {
         STATE_HASH,
         STATE_REAL
     } type;        /* COUNT: int64_t, ≥ 0 or equal to `absent`; HASH: any int64_t; REAL: double */
-    bool required; /* its absence is an error */
+    bool required; /* it is an error if the number is missing */
     double absent;
 } StateField;
 extern const StateField state_fields[]; /* ends with name NULL */

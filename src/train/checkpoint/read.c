@@ -18,7 +18,7 @@ GQuark checkpoint_damaged_quark(void)
     return g_quark_from_static_string("loam-checkpoint-damaged");
 }
 
-/* Gives an error that is not the machine's the domain CHECKPOINT_DAMAGED. Returns false. */
+/* Changes an error's domain to CHECKPOINT_DAMAGED, unless it is the machine's error. Returns false. */
 static bool fail_damaged(GError **error)
 {
     if (error && g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_USER))
@@ -26,7 +26,8 @@ static bool fail_damaged(GError **error)
     return false;
 }
 
-/* state.json without its checksum; NULL if it is damaged or of a format that this program does not read. */
+/* Reads state.json, verifies its checksum and removes it. NULL with an error if the file is damaged or has an unknown
+ * format version. */
 static json_t *read_json(const char *folder, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "state.json", NULL);
@@ -59,7 +60,7 @@ static json_t *read_json(const char *folder, GError **error)
 typedef struct HashedFile {
     const char *path, *bytes;
     GMappedFile *map;
-    size_t n, hashed;   /* bytes; bytes that the checksum covers so far */
+    size_t n, hashed;   /* length of the file in bytes; bytes hashed so far */
     XXH3_state_t *hash; /* NULL means that another rank checks the file */
 } HashedFile;
 
@@ -71,7 +72,7 @@ static void hash_up_to(HashedFile *file, size_t end)
     file->hashed = MAX(file->hashed, end);
 }
 
-/* "part of rank 2: " for a file that one of several ranks wrote, else "". */
+/* "part of rank 2: " for the file of one of several ranks, as its name tells, else "". For messages. */
 static char *whose_part(const char *path)
 {
     int number, of;
@@ -122,8 +123,8 @@ static bool box_fits(json_t *entry, const StoredTensor *stored, Box *box)
            (stored->cols == 0 || box->start[1] + box->shape[1] <= stored->cols);
 }
 
-/* The elements [*first, *first + *n) of the box, row after row, that the tensor of the file holds: all of them, in the
- * shape of the box; or those of "flat": [first, n], as a vector. */
+/* Finds which elements of the box, counted row by row, the tensor of the file holds: [*first, *first + *n). A tensor in
+ * the shape of the box holds all of them; with an entry "flat": [first, n] it is a vector of n of them. */
 static bool range_fits(const FileTensor *source, json_t *entry, const Box *box, int rank, int64_t *first, int64_t *n)
 {
     json_t *flat = json_object_get(entry, "flat");
@@ -139,8 +140,8 @@ static bool range_fits(const FileTensor *source, json_t *entry, const Box *box, 
     return source->rank == rank;
 }
 
-/* Leaves of elements [*first, *first + *n) of a box, which are whole rows of it, those of rows that the target wants.
- */
+/* Reduces the range [*first, *first + *n) of a box's elements, which covers whole rows, to the rows that the target
+ * holds (target->held). */
 static void keep_held(const StoredTensor *target, const Box *box, int64_t *first, int64_t *n)
 {
     const Box *held = &target->held;
@@ -180,7 +181,8 @@ static bool read_tensors(HashedFile *file, json_t *boxes, GHashTable *targets, G
 {
     GError *problem = NULL;
     TensorFile *tensors = safetensors_open_mapped(file->map, &problem);
-    for (int i = 0; tensors && !problem && i < tensor_file_count(tensors); i++) { /* in the order of the file */
+    for (int i = 0; tensors && !problem && i < tensor_file_count(tensors);
+         i++) { /* tensors are read in the order of the file, so that its bytes can be hashed in order */
         const FileTensor *source = tensor_file_get(tensors, i);
         StoredTensor *target = g_hash_table_lookup(targets, source->name);
         if (file->hash)
@@ -199,8 +201,9 @@ static bool is_size(const HashedFile *file, json_t *entry)
     return (json_int_t)file->n == json_integer_value(json_object_get(entry, "bytes"));
 }
 
-/* Reads one file of the checkpoint. targets NULL means: load nothing. checks: compare its checksum, else only its size.
- * A wrong checksum is the reason of any other error, so it is the one that is reported. */
+/* Reads one file of the checkpoint into `targets` (NULL means that nothing is loaded). checks: compare the checksum;
+ * otherwise only the size is compared. If the checksum is wrong, that error is reported instead of any other, because
+ * it explains the others. */
 static bool read_file(const char *folder, const char *name, json_t *entry, GHashTable *targets, bool checks,
                       GError **error)
 {
@@ -222,7 +225,7 @@ static bool read_file(const char *folder, const char *name, json_t *entry, GHash
                         .hash = checks || g_mapped_file_get_length(map) == 0 ? XXH3_createState() : NULL };
     g_autoptr(GError) problem = NULL;
     if (!file.hash && !is_size(&file, entry))
-        file.hash = XXH3_createState(); /* tells what is wrong */
+        file.hash = XXH3_createState(); /* its size is wrong, which check_file reports */
     if (file.hash)
         XXH3_64bits_reset(file.hash);
     bool loaded = targets == NULL || read_tensors(&file, json_object_get(entry, "boxes"), targets, &problem);
@@ -233,7 +236,7 @@ static bool read_file(const char *folder, const char *name, json_t *entry, GHash
     return sound && loaded;
 }
 
-/* Of several ranks each checks every so manieth file. */
+/* Reads all files. Each of n ranks verifies the checksum of every n-th file. */
 static bool read_files(const char *folder, json_t *root, GHashTable *targets, Comm *ranks, GError **error)
 {
     const char *name;
@@ -261,7 +264,7 @@ static GHashTable *by_name(GArray *tensors)
 
 static bool all_filled(const char *folder, const GArray *tensors, GError **error)
 {
-    bool begins = false; /* the run goes on in FP8, which the checkpoint was not trained in */
+    bool begins = false; /* the run uses FP8, but the checkpoint was trained without it */
     for (guint i = 0; i < tensors->len; i++) {
         const StoredTensor *stored = &g_array_index(tensors, StoredTensor, i);
         bool fresh = stored->fp8 && stored->filled == 0;
@@ -274,7 +277,7 @@ static bool all_filled(const char *folder, const GArray *tensors, GError **error
     return true;
 }
 
-/* What one rank loads. */
+/* Loads one rank's parts. */
 static bool load(const char *folder, const Checkpoint *checkpoint, Comm *ranks, GError **error)
 {
     json_auto_t *root = read_json(folder, error);

@@ -1,4 +1,4 @@
-/* snapshot.c: a copy of a run's state in host memory, and writing it as a checkpoint. */
+/* snapshot.c: the contents of a checkpoint at one moment of a run, and writing them to a folder. */
 #include "base/file.h"
 #include "format/safetensors.h"
 #include "train/checkpoint/format.h"
@@ -9,7 +9,7 @@
 struct Snapshot {
     Comm *ranks;
     json_t *root;    /* state.json without "files" */
-    GArray *tensors; /* StoredTensor: the parameters, then the optimizer's states if there is an optimizer */
+    GArray *tensors; /* StoredTensor, from stored_tensors */
 };
 
 static json_t *model_json(const ModelConfig *config)
@@ -70,15 +70,15 @@ static void fetch(const void *stored, void *out)
     stored_read(stored, out);
 }
 
-/* This rank's file of parameters, or of the states of optimizer and FP8. g_free. */
+/* File name of this rank's parameters or, with `states`, of its optimizer and FP8 states. g_free. */
 static char *file_name(const Snapshot *snapshot, bool states)
 {
     return g_strdup_printf("%s-%05d-of-%05d.safetensors", states ? "optimizer" : "weights",
                            comm_rank(snapshot->ranks) + 1, comm_size(snapshot->ranks));
 }
 
-/* Writes this rank's part of the parameters, or of the states of optimizer and FP8, as a file, and records its size,
- * checksum and boxes in `files`. Without a tensor there is no file. */
+/* Writes this rank's part of the parameters or, with `states`, of the optimizer and FP8 states as a file, and records
+ * its size, checksum and boxes in `files`. Writes no file if this rank has no such tensor. */
 static bool write_file(const Snapshot *snapshot, bool states, const char *folder, json_t *files, GError **error)
 {
     g_autofree char *name = file_name(snapshot, states), *path = g_build_filename(folder, name, NULL);
@@ -149,7 +149,7 @@ static bool write_folder(const char *folder, const Snapshot *snapshot, GError **
     return comm_rank(ranks) > 0 || (write_state(folder, snapshot, files, error) && io_sync_directory(folder, error));
 }
 
-/* Rank 0 makes a folder beside the final one and tells the others. g_free. */
+/* Rank 0 creates a temporary folder beside the final one and sends its name to the other ranks. g_free. */
 static char *make_folder(Comm *ranks, const char *folder, GError **error)
 {
     char own[4096] = "";

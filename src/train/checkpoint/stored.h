@@ -13,17 +13,17 @@ typedef struct StoredTensor {
     int index;            /* index of the parameter or state in its owner */
     char *name;           /* owned */
     int64_t rows, cols;   /* cols 0 means a vector */
-    Box part;             /* the part of the tensor that this rank saves; perhaps no rows */
+    Box part;             /* the part of the tensor that this rank saves; may have 0 rows */
     Box held;             /* the part that this rank reads from a checkpoint */
     float *values;  /* owned copy of `part`, which stored_read then reads instead of the store; NULL means no copy */
     int64_t filled; /* while a checkpoint is loaded: elements that were read so far */
 } StoredTensor;
 
-/* Lists (StoredTensor, owned by the array) all parameters, then all optimizer states, then all FP8 states, which rank 0
- * saves. params, optimizer or fp8 NULL means none of that kind. */
+/* Lists (StoredTensor, owned by the array) all parameters, then all optimizer states, then all FP8 states. `part` of
+ * the FP8 states is empty except on rank 0, which saves them. params, optimizer or fp8 NULL means none of that kind. */
 GArray *stored_tensors(ParamStore *params, Optimizer *optimizer, Fp8Scales *fp8, int rank);
-int64_t stored_count(const StoredTensor *stored); /* elements of all ranks together */
-/* Reads this rank's part. */
+int64_t stored_count(const StoredTensor *stored); /* elements of the whole tensor */
+/* Copies this rank's part to `out`, as f32. */
 void stored_read(const StoredTensor *stored, float *out);
 /* Copies `from` into a box of the tensor. */
 void stored_write(const StoredTensor *stored, const Box *box, const float *from);

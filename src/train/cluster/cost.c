@@ -81,7 +81,7 @@ bool cost_of_step(const Config *config, const Machine *machine, int32_t input_le
                   StepCost *cost, GError **error)
 {
     const int stages = (int)config->parallel.pipeline;
-    Config stage = *config; /* borrows */
+    Config stage = *config; /* shallow copy */
     *cost = (StepCost){ 0 };
     set_between(config, machine, cost);
     for (int s = 0; s < stages; s++) {

@@ -1,10 +1,11 @@
 /* cost.h: how long a step takes in a layout of ranks on a cluster, by a simple model of its machines.
  *
  * A pipeline of p stages takes m + p - 1 times as long as the slowest stage takes for a microbatch: its FLOPs at the
- * machine's rate, and its sums over tensor-parallel ranks, which nothing hides. Gradients and weights travel beside
- * backward passes (two thirds of the computing): at ZeRO 0 and 1 beside the last one, at 2 and 3 beside all; what is
- * left is added, and so is the update, at the rate of memory. Bytes are those that loam sends (MemoryPlan.sent_kinds):
- * every rank of a group sends directly to every other. */
+ * machine's rate, and its sums over tensor-parallel ranks, which do not overlap with anything. Communication of
+ * gradients and weights overlaps with backward passes (two thirds of the computing): at ZeRO 0 and 1 with the last one,
+ * at ZeRO 2 and 3 with all. The rest of it is added, and so is the update, whose time is that of reading and writing
+ * memory. Bytes are those that loam sends (MemoryPlan.sent_kinds): every rank of a group sends directly to every other.
+ */
 #pragma once
 
 #include "train/cluster/machine.h"
@@ -12,12 +13,12 @@
 
 typedef struct StepCost {
     double computing, bubble, tensor, pipeline, exchange, update; /* seconds, which add up to `step` */
-    double hidden; /* seconds of gradients and weights beside computing */
+    double hidden; /* seconds of communication of gradients and weights that overlap with computing */
     double step;
-    double bubble_share;        /* of the time of all microbatches, that a stage waits */
-    double between[SENT_KINDS]; /* share of the bytes that goes to other nodes */
-    MemoryPlan stage;           /* of the stage that needs the most memory */
-    int worst;                  /* its number, from 0 */
+    double bubble_share;        /* share of the time of all microbatches in which a stage waits */
+    double between[SENT_KINDS]; /* share of the bytes of each kind that are sent to other nodes */
+    MemoryPlan stage;           /* memory plan of the stage that needs the most memory */
+    int worst;                  /* number of that stage, counted from 0 */
     double bytes;               /* that this stage needs of a GPU */
     bool fits;                  /* a GPU of the machine has as many */
 } StepCost;

@@ -9,18 +9,18 @@
 typedef struct Machine {
     char name[64];
     int per_node;        /* GPUs (or, without GPUs, processors) of a node; each is one rank */
-    double memory_bytes; /* of one of them */
-    double flops;        /* FLOP/s that one reaches in the blocks of a large model */
-    double copy_bytes;   /* bytes/s that one reads and writes of its memory */
+    double memory_bytes; /* memory of one GPU (or processor) */
+    double flops;        /* FLOP/s that one GPU reaches in the blocks of a large model */
+    double copy_bytes;   /* bytes/s that one GPU reads and writes in its memory */
     double within,
-        between;  /* bytes/s that one sends to others of its node, and to other nodes, while all others send */
-    double watts; /* of one, with its share of its node */
+        between;  /* bytes/s that one GPU sends within its node, and to other nodes, while all others send too */
+    double watts; /* power of one GPU, with its share of the node */
     bool gpus;    /* batches and copies to save stay in the memory of the host */
     bool fp16;    /* trains in fp16, since it has no bf16 */
 } Machine;
 
-/* Fills in a machine: `name` is that of a preset, or a file that `loam bench comm --out` wrote, which holds everything
- * but watts. */
+/* Fills in a machine: `name` is that of a preset, or a file that `loam bench comm --out` wrote, which has all fields
+ * except watts. */
 bool machine_find(Machine *machine, const char *name, GError **error);
 /* "h200, h100, …": the names of the presets. g_free. */
 char *machine_names(void);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* The schedule of a checked configuration. */
+/* Calls config_batch_schedule for a configuration that config_check has accepted, so it cannot fail. */
 static BatchSchedule batches_of(const Config *config, bool count_tokens)
 {
     BatchSchedule batches;
@@ -131,8 +131,8 @@ float *config_class_weights(const Config *config, GError **error)
         return NULL;
     if (!classes || (int64_t)g_strv_length(parts) != n) {
         fail_user(error,
-                  "train.class_weights: \"%s\": one number for each class of model.labels is wanted (%s), or balanced",
-                  text, classes ? config->model.labels : "this model has none");
+                  "train.class_weights: \"%s\": want one number for each class of model.labels (%s), or balanced", text,
+                  classes ? config->model.labels : "this model has none");
         return NULL;
     }
     g_autofree float *weights = g_new(float, (gsize)n);
@@ -140,7 +140,7 @@ float *config_class_weights(const Config *config, GError **error)
         char *end;
         weights[i] = (float)g_ascii_strtod(parts[i], &end);
         if (end == parts[i] || end[strspn(end, " ")] || !(weights[i] >= 0 && weights[i] <= 1e6f)) {
-            fail_user(error, "train.class_weights: \"%s\" is no number from 0 to 1e6", parts[i]);
+            fail_user(error, "train.class_weights: \"%s\" is not a number from 0 to 1e6", parts[i]);
             return NULL;
         }
     }

@@ -1,4 +1,5 @@
-/* answers.c: what evaluations between steps write, for which a run's plan of memory has room. */
+/* answers.c: whether evaluations between steps generate answers, and how long these may be, so that the memory plan of
+ * a run includes generation. */
 #include "data/language_weights.h"
 #include "data/sources.h"
 #include "eval/answer_batch.h"
@@ -7,7 +8,7 @@
 
 #include <string.h>
 
-#define MOST_TOKENS 128 /* of an answer where data.target_length says none */
+#define MOST_TOKENS 128 /* longest answer if data.target_length is 0 */
 
 int64_t config_answer_length(const Config *config)
 {
@@ -15,7 +16,8 @@ int64_t config_answer_length(const Config *config)
     return data->target_length > 0 ? data->target_length : MIN(MOST_TOKENS, data->input_length / 2);
 }
 
-/* Whether the run's own task has held-out examples; also true if its files cannot be read, which a run refuses. */
+/* Whether the task of the options task.* has held-out examples. Also true if its files cannot be read: the run then
+ * fails with an error anyway. */
 static bool own_is_scored(const TaskConfig *config)
 {
     Task task;
@@ -28,7 +30,7 @@ static bool own_is_scored(const TaskConfig *config)
     return found;
 }
 
-/* Whether one of the datasets of data.valid is of a task. */
+/* Whether one of the datasets of data.valid was made from a task (train/task_set.h). */
 static bool set_is_scored(const char *valid)
 {
     g_autofree char *list = language_weights_is(valid) ? language_weights_valid(valid, NULL) : g_strdup(valid);
@@ -54,7 +56,8 @@ static bool writes_answers(const Config *config)
 
 void config_set_answers(const Config *config, Model *model)
 {
-    /* A decoder-only model has prompt and answer in one sequence, and a token of the prompt at least. */
+    /* Longest prompt. A decoder-only model has prompt and answer in one sequence; the prompt gets at least one token.
+     */
     const int64_t longest = config_answer_length(config),
                   length = MAX(config->data.input_length - (config->model.n_enc > 0 ? 0 : longest), 1);
     if (writes_answers(config))

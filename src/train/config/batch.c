@@ -1,4 +1,5 @@
-/* batch.c: the samples of each step, which a ramp-up or a schedule changes during a run. */
+/* batch.c: the number of samples per step (BatchSchedule), which train.batch_rampup or train.batch_schedule change
+ * during a run. */
 #include "base/text.h"
 #include "train/config/config.h"
 
@@ -7,12 +8,12 @@
 #include <string.h>
 
 #define MOST_INCREMENTS 1000000
-#define MOST_SAMPLES    1000000000000 /* of a step, as of train.batch */
+#define MOST_SAMPLES    1000000000000 /* largest number of samples per step; the limit of train.batch too */
 #define FAR             1000000000000000000
 
 /* ---- reading ---- */
 
-/* A number of the text of an option, with its unit if it has one. */
+/* One number of an option's text, with its unit: "250B tokens". */
 typedef struct Item {
     double value;
     AmountUnit unit;
@@ -42,7 +43,7 @@ static int read_items(const char *text, Item *items, int most)
     return n;
 }
 
-/* A batch in samples: a bare number is of samples. 0 if the item is no batch. */
+/* The item as a batch in samples; a number without a unit counts samples. 0 if the item is not a valid batch. */
 static int64_t batch_of(const Config *config, Item item)
 {
     double samples = item.unit == UNIT_TOKENS ? floor(item.value / (double)config->data.input_length) : item.value;
@@ -76,7 +77,8 @@ static bool read_ramp(const Config *config, BatchSchedule *batches, GError **err
     return true;
 }
 
-/* The stages of "0:768 250B:1536"; a threshold without a unit is in tokens, as in Megatron-LM. */
+/* Reads train.batch_schedule, such as "0:768 250B:1536" (from 0 tokens a batch of 768, from 250 billion one of 1536). A
+ * threshold without a unit counts tokens, as in Megatron-LM. */
 static bool read_stages(const Config *config, BatchSchedule *batches, bool count_tokens, GError **error)
 {
     const char *text = config->train.batch_schedule;
@@ -128,7 +130,8 @@ bool batch_varies(const BatchSchedule *batches)
     return batches->smallest < batches->largest;
 }
 
-/* Megatron-LM's rule: the number of increments so far is that of whole intervals, whose length is no whole number. */
+/* Number of increments after `samples` samples, as in Megatron-LM: floor(samples / (ramp / n)) for n increments. ramp /
+ * n need not be an integer. */
 static int64_t increments_at(const BatchSchedule *batches, int64_t samples)
 {
     const int64_t n = (batches->largest - batches->start) / batches->increment;
@@ -146,7 +149,7 @@ int64_t batch_at(const BatchSchedule *batches, int64_t samples, int64_t tokens)
     return batch;
 }
 
-/* The stage's start in samples, each counted as input_length tokens. */
+/* Samples after which stage i begins; a start in tokens is divided by input_length tokens per sample and rounded up. */
 static int64_t stage_start(const BatchSchedule *batches, int i)
 {
     const int64_t from = batches->stages[i].from, length = batches->in_tokens ? batches->input_length : 1;
@@ -174,8 +177,8 @@ static int64_t estimated_batch(const BatchSchedule *batches, int64_t samples)
     return batch_at(batches, samples, samples < FAR / batches->input_length ? samples * batches->input_length : FAR);
 }
 
-/* Takes steps from *samples on until the samples are at least `samples_end`, or `most` steps are taken; returns their
- * number. */
+/* Advances *samples step by step until it is at least `samples_end`, or until `most` steps are taken. Returns the
+ * number of steps. */
 static int64_t walk(const BatchSchedule *batches, int64_t *samples, int64_t samples_end, int64_t most)
 {
     int64_t steps = 0;

@@ -11,7 +11,7 @@
 
 /* Most tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than inputs. */
 #define MAX_ROWS    (1 << 28)
-#define FEW_UPDATES 100 /* updates of an epoch of a task that are worth a warning */
+#define FEW_UPDATES 100 /* fewer updates per epoch of a task than this give a warning */
 
 /* train.batch and train.micro_batch are in samples or tokens. */
 static bool check_batch(const char *name, Amount amount, GError **error)
@@ -27,7 +27,8 @@ static bool check_batch(const char *name, Amount amount, GError **error)
     return fail_user(error, "%s: \"%s\" does not fit; write samples or tokens, such as \"128 samples\"", name, text);
 }
 
-/* Amounts that become whole steps: no times, and no percentages of a train.length that is a time. */
+/* Checks an amount that will be converted to a number of steps: it must not be a time, nor a percentage of a
+ * train.length that is a time. */
 static bool check_steps(const char *name, Amount amount, Amount length, GError **error)
 {
     g_autofree char *text = amount_format(amount);
@@ -41,7 +42,7 @@ static bool check_steps(const char *name, Amount amount, Amount length, GError *
            fail_user(error, "%s: %s of train.length, which is a time, are no number of steps; write steps", name, text);
 }
 
-/* Periods may be times too. */
+/* Checks a period: like check_steps, but a time is valid too. */
 static bool check_every(const char *name, Amount amount, Amount length, GError **error)
 {
     return amount.unit == UNIT_SECONDS || check_steps(name, amount, length, error);
@@ -54,7 +55,7 @@ static bool check_within(Amount amount, GError **error)
            fail_user(error, "train.save_within: \"%s\" is not a time; write one like 30m, or 0", text);
 }
 
-/* The task of an encoder-only model that has no classifier. */
+/* Fails for a task given to an encoder-only model without a classifier. The message says which option adds one. */
 static bool fail_unanswered(const TaskConfig *task, GError **error)
 {
     const LabelKind kind = task_learns(task);
@@ -75,7 +76,9 @@ static bool fail_unanswered(const TaskConfig *task, GError **error)
 static bool check_task(const Config *config, GError **error)
 {
     const TaskConfig *own = &config->task;
-    const bool known = *own->name == '\0' || task_find(own->name); /* task_configure says what it may mean */
+    const bool known =
+        *own->name == '\0' ||
+        task_find(own->name); /* an unknown name is reported by task_configure below, with the nearest known one */
     Task task;
     if (!task_is_set(own))
         return true;
@@ -91,10 +94,11 @@ static bool check_best(const Config *config, GError **error)
     if (strcmp(best, "loss") == 0)
         return true;
     if (!task_is_set(&config->task))
+        /* Datasets in data.valid that were made from tasks (train/task_set.h) have scores too. */
         return *config->data.valid || fail_user(error,
                                                 "train.best=%s: only a run with a task (task.name, or task.data) has "
                                                 "scores; loss is the held-out loss",
-                                                best); /* data.valid may be of tasks (train/task_set.h) */
+                                                best);
     g_autofree char *metric = task_configure(&task, &config->task, error) ? task_metric_find(&task, best, error) : NULL;
     return metric || fail_context(error, "train.best");
 }
@@ -120,7 +124,7 @@ static bool check_smoothing(const Config *config, GError **error)
            fail_user(error, "train.label_smoothing and train.class_weights of a classifier: set one of them");
 }
 
-/* The number of examples is known only if no packed sequence holds several. */
+/* Batches in examples need data.packed=false: with packing, the number of examples in a packed sequence varies. */
 static bool check_examples(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;
@@ -238,7 +242,8 @@ bool config_check_objective(const DataConfig *data, const ModelConfig *model, GE
                      objective->name, trains[objective->streams], model->n_enc, model->n_dec, others->str);
 }
 
-/* A model learns little from a small table in few updates: the Trainer of transformers makes hundreds of them. */
+/* Warns about fine-tuning with few updates, such as 40: the Trainer of transformers, whose batch is 8 examples, makes
+ * hundreds even on a small table, and a model learns little from fewer. */
 static void advise_updates(const Config *config, int64_t epoch_samples, int64_t total)
 {
     const int64_t batch = config_batch_samples(config), epoch = (epoch_samples + batch - 1) / batch;

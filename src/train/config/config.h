@@ -25,40 +25,51 @@ typedef struct TokenizerConfig {
 } TokenizerConfig;
 
 typedef struct TrainConfig {
+    /* length: end of the run, in steps, samples, tokens or epochs since its first step, or a time for which this
+     * process trains. batch and micro_batch, over all ranks: packed sequences ("samples"), examples of a task, or
+     * tokens. */
     Amount length, batch, micro_batch;
-    char *batch_rampup, *batch_schedule; /* the texts of BatchSchedule; "" means that train.batch is the batch of all
-                                            steps */
+    char *batch_rampup, *batch_schedule; /* the texts of BatchSchedule; "" means that every step has train.batch */
     Amount log_every, eval_every, save_every, save_within; /* periods; save_within: longest time between checkpoints */
-    char *save_phases;                                     /* SavePhase */
-    Amount stop_at, stop_after, exit_every; /* what ends a run, or this process of it; value 0 means nothing */
-    char *stop_date, *stop_file;
-    char *skip_samples;                /* SkipRange */
-    double spike;                      /* standard deviations of the losses that make a spike; 0 means none */
-    int64_t spike_window, spike_after; /* losses of the mean; steps from a spike to a checkpoint */
-    int spike_action;                  /* SpikeAction */
-    int64_t eval_samples; /* samples per held-out set, and examples of the task, in an evaluation; 0 means all */
+    char *save_phases; /* text that config_save_phases reads; "" means that save_every holds for the whole run */
+    /* Value 0 means none. stop_at: length at which the run ends early. stop_after: seconds from the start of the
+     * command until this process has stopped. exit_every: this process stops at each multiple. */
+    Amount stop_at, stop_after, exit_every;
+    char *stop_date;    /* local date and time at which this process has stopped; "" means none */
+    char *stop_file;    /* path: this process stops once this file exists; "" means none */
+    char *skip_samples; /* text that config_skip_ranges reads; "" means none */
+    double spike;       /* a loss this many standard deviations above the mean of recent losses is a spike; 0 means that
+                           spikes are not looked for */
+    int64_t spike_window; /* number of recent losses in this mean */
+    int64_t spike_after;  /* steps from a spike to the checkpoint after it */
+    int spike_action;     /* SpikeAction */
+    int64_t eval_samples; /* samples of each held-out set, and examples of each task, per evaluation; 0 means all */
     char *best;           /* "loss", or the name of a metric of the task's scores (eval/task_scores.h) */
     int64_t patience;     /* the run ends after this many evaluations in a row without a better `best`; 0 means never */
     bool scores;          /* evaluations also answer the task's examples and compute scores */
-    int64_t keep_best;    /* the best checkpoints that are kept */
+    int64_t keep_best;    /* number of checkpoints that are kept of those that were the best when they were saved: the
+                             newest ones */
     int64_t keep_last,
         keep_every; /* checkpoints that are kept: the newest keep_last, and those at multiples of keep_every steps */
     int precision, recompute;         /* PRECISION_*, RECOMPUTE_* */
     bool f32_residual, f32_gradients; /* with bf16, fp16 and fp8: dtype f32 for the residual stream, for gradients */
     bool tf32;                        /* use TF32 for f32 matrix products on GPUs */
     char *init;                       /* path of a model whose weights training starts from; "" means random weights */
-    char *freeze; /* name patterns of parameters that are not trained, separated by commas; "" means none */
-    double label_smoothing, z_loss;
-    char *class_weights; /* factors on the loss of each class, separated by commas, or "balanced"; "" means 1 */
-    int64_t threads;     /* compute threads; 0 means one per core */
-    char *device;        /* name of the device, see compute_device_check */
-    bool save_async;     /* write checkpoints while training goes on */
-    bool report;         /* write report.html while training goes on */
-    bool fairseq_log;    /* also write train_inner.jsonl, the log in fairseq's format */
+    char *freeze;           /* name patterns of parameters that are not trained, separated by commas; "" means none */
+    double label_smoothing; /* probability taken from the target and spread over all classes or tokens; 0 means none */
+    double z_loss;          /* weight of log² Z in the loss, Z = sum of exp(logits); 0 means none */
+    char *class_weights;    /* one factor on the loss per class of a classifier, separated by commas, or "balanced"; ""
+                               means 1 for each */
+    int64_t threads;        /* compute threads; 0 means one per core */
+    char *device;           /* name of the device, see compute_device_check */
+    bool save_async;        /* write checkpoints while training goes on */
+    bool report;            /* write report.html while training goes on */
+    bool fairseq_log;       /* also write train_inner.jsonl, the log in fairseq's format */
 } TrainConfig;
 
 enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8 };
-enum { SPIKE_REPORT, SPIKE_SAVE, SPIKE_SKIP }; /* what becomes of a step with a loss spike */
+/* At a loss spike: log it; also keep checkpoints from before and after it; also skip the update. */
+enum { SPIKE_REPORT, SPIKE_SAVE, SPIKE_SKIP };
 enum { RECOMPUTE_NONE, RECOMPUTE_BLOCK };
 
 /* How ranks train one model together (comm/comm.h). */
@@ -210,7 +221,7 @@ typedef struct BatchStage {
 
 /* The samples of each step, as a function of the samples and tokens read before it: a constant, a ramp-up or stages. */
 typedef struct BatchSchedule {
-    int64_t smallest, largest;      /* of all steps */
+    int64_t smallest, largest;      /* batch of the run */
     int64_t start, increment, ramp; /* ramp-up: first batch, increment, samples over which it grows to `largest`; ramp 0
                                        means none */
     BatchStage stages[BATCH_STAGES];
@@ -224,22 +235,22 @@ typedef struct BatchSchedule {
  * Megatron-LM's --rampup-batch-size. */
 bool config_batch_schedule(const Config *config, bool count_tokens, BatchSchedule *batches, GError **error);
 bool batch_varies(const BatchSchedule *batches);
-/* Samples of the step that follows after so many samples and tokens. */
+/* Samples of the next step of a run that has read `samples` samples and `tokens` tokens. */
 int64_t batch_at(const BatchSchedule *batches, int64_t samples, int64_t tokens);
-/* Steps from `first` samples until at least `end` samples are read; whole: without the last one if it reads more. This
- * function and the next two are exact unless stages are in tokens; then they take every sample as input_length tokens.
- */
+/* Number of steps that take a run from `first` samples read to at least `end`. whole: without the last step if it reads
+ * beyond `end`. This function and the next two are exact unless stages are in tokens; then they take every sample as
+ * input_length tokens. */
 int64_t batch_steps(const BatchSchedule *batches, int64_t first, int64_t end, bool whole);
-/* Samples of the first `steps` steps of a run, at most 10^18 and the step that reaches it. */
+/* Samples of the first `steps` steps of a run. The count stops with the step that reaches 10^18. */
 int64_t batch_samples(const BatchSchedule *batches, int64_t steps);
-/* Steps before the batch has its last value. */
+/* Number of steps before the first step with the final batch size. */
 int64_t batch_last_change(const BatchSchedule *batches);
 
 /* ---- saves and stops ---- */
 
 #define SAVE_PHASES 16
-/* Until a number of steps, samples, tokens or epochs is reached (0 means to the end of the run), a checkpoint is saved
- * at every multiple of a period. */
+/* Until `until` (steps, samples, tokens or epochs; 0 means the end of the run) a checkpoint is saved at every multiple
+ * of `every`. */
 typedef struct SavePhase {
     Amount until, every;
 } SavePhase;
@@ -276,9 +287,9 @@ int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples)
 int64_t config_length_steps(const Config *config, int64_t epoch_samples);
 /* Converts an amount of tokens, or a percentage of a train.length in tokens, to tokens; 0 for every other amount. */
 double config_tokens(const Config *config, Amount amount);
-/* The ModelLoss for training; the caller adds n_targets with loss_count. */
+/* The ModelLoss (label smoothing, z-loss, …) for training; the caller then sets its n_targets with loss_count. */
 ModelLoss config_loss(const Config *config);
-/* Limit on the tokens of the answers that evaluations generate. */
+/* Largest number of tokens of an answer that an evaluation generates. */
 int64_t config_answer_length(const Config *config);
 /* Calls model_set_answers if evaluations of the run generate answers to held-out examples of tasks. */
 void config_set_answers(const Config *config, Model *model);

@@ -1,5 +1,5 @@
-/* foreign_names.h: names of options in other programs, so that the error for an unknown option can suggest loam's name.
- */
+/* foreign_names.h: option names of other programs, such as "learning_rate", so that the error for an unknown option can
+ * suggest loam's name, optim.lr. */
 #pragma once
 
 #include "base/options/options.h"

@@ -1,17 +1,19 @@
-/* idle.c: options that a configuration gives, and that do nothing because of the value of another option. */
+/* idle.c: warns about options that the user set but that have no effect because of the value of another option. */
 #include "base/log.h"
 #include "train/config/config.h"
 
 #include <string.h>
 
 typedef struct IdleRule {
-    const char *options; /* their names; one that ends with a dot stands for a group */
-    const char *decides; /* the option whose value decides */
-    const char *values;  /* the values with which they do something; "" means that it is not set, "!" that it is, "!0"
-                            all but 0 */
+    const char *options; /* names of the options, separated by spaces; "fp8." means all options of this group */
+    const char *decides; /* the other option, whose value decides whether `options` have an effect */
+    const char *values;  /* values of `decides` with which `options` have an effect, separated by spaces; "" means only
+                            the empty value, "!" every value but the empty one, "!0" every value but 0 */
 } IdleRule;
 
-#define WRITERS "none sequence value choice" /* not of tags and spans, which are cut in ways of their own */
+/* Values of model.classifier with which task.cut_side shortens long inputs; those of tokens and span are shortened by
+ * other rules. */
+#define WRITERS "none sequence value choice"
 static const IdleRule rules[] = {
     { "fp16.", "train.precision", "fp16" },
     { "fp8.", "train.precision", "fp8" },
@@ -74,7 +76,8 @@ static bool is_of(const IdleRule *rule, const char *option)
     return rule->options[n - 1] == '.' ? g_str_has_prefix(option, rule->options) : is_one_of(option, rule->options);
 }
 
-/* changed: OptionRow of options with another value than their default. */
+/* Warns about the options of `rule` that have no effect. changed (OptionRow *): the options whose values are not their
+ * defaults. */
 static void advise_by(const IdleRule *rule, const Config *config, const GPtrArray *changed)
 {
     g_autofree char *value =

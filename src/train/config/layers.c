@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-/* NULL on error. */
+/* Reads the settings of the YAML file PATH (NULL means none) and then the overrides, under the present names of options
+ * that were renamed. NULL on error. */
 static GPtrArray *read_settings(const char *path, char **overrides, int n_overrides, GError **error)
 {
     GPtrArray *settings = option_settings_new();
@@ -23,7 +24,8 @@ static GPtrArray *read_settings(const char *path, char **overrides, int n_overri
     return settings;
 }
 
-/* A run whose config.yaml does not say data.plan is of a version that planned all packed sequences at the start. */
+/* If the config.yaml of a run lacks data.plan, an earlier version of loam wrote it, which planned all packed sequences
+ * at the start. Adds that value. */
 static void add_former_plan(const GPtrArray *saved, GPtrArray *layers)
 {
     if (!option_settings_find(saved, "data.plan"))
@@ -61,7 +63,8 @@ static bool of_the_data(const char *name)
     return strcmp(name, "data.objective") == 0 || strcmp(name, "data.input_length") == 0;
 }
 
-/* Options that do not describe the weights: the preset's name, and an option that follows from data.objective. */
+/* model.* options that are not copied from the model of train.init: the preset's name, and one that follows from
+ * data.objective. */
 static const char *const not_of_weights[] = { "model.preset", "model.prefix_lm", NULL };
 
 static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *layers)
@@ -98,8 +101,8 @@ static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char 
     return good;
 }
 
-/* Appends the shape and the tokenizer of train.init's model, and if it is a run its objective and input length, unless
- * a task brings them. */
+/* Appends model.* and tokenizer.path of the model that train.init names. If that model is a run, also appends its
+ * objective and lengths, unless the new run trains on a task, which sets them itself. */
 static bool add_start(const char *init, bool task, ModelConfig *start, GPtrArray *layers, GError **error)
 {
     g_autofree char *tokenizer = NULL, *run = NULL;
@@ -129,8 +132,8 @@ static bool sets_task(const GPtrArray *given)
     return false;
 }
 
-/* What the first dataset of data.train says of its labels; of none where there is no such dataset, or it does not say.
- */
+/* Reads PREFIX.json of the first dataset in data.train, which says what kind of labels the dataset has and their names.
+ * *meta stays unchanged if there is no such file. */
 static bool read_labels(const Config *config, DatasetMeta *meta, GError **error)
 {
     double shares[SPLIT_PARTS];
@@ -146,8 +149,9 @@ static bool read_labels(const Config *config, DatasetMeta *meta, GError **error)
     return !g_file_test(path, G_FILE_TEST_EXISTS) || dataset_meta_read(meta, path, error);
 }
 
-/* Appends a classifier of this kind, and the names of its classes (NULL means that they are yet to be found), unless
- * the model has a classifier of this kind and names already. */
+/* Appends the options of a classifier of this kind, and model.labels = `labels` (NULL means that the class names are
+ * found later, from the task's examples). A model that already has a classifier of this kind with class names keeps
+ * those names. */
 static void add_kind(const ModelConfig *model, LabelKind kind, const char *labels, const char *origin,
                      GPtrArray *layers)
 {
@@ -157,7 +161,8 @@ static void add_kind(const ModelConfig *model, LabelKind kind, const char *label
         option_settings_add(layers, "model.labels", labels ? labels : "", origin);
 }
 
-/* Where a task is given for an encoder-only model, or a dataset of labels: appends the classifier that learns it. */
+/* Appends the options of a classifier if one is needed: for a task with labels and an encoder-only model, or a T5 whose
+ * model.classifier is set; for data.objective=labels and an encoder-only model without model.classifier. */
 static bool add_classifier(const GPtrArray *given, GPtrArray *layers, GError **error)
 {
     g_auto(Config) config = { 0 };
@@ -183,7 +188,7 @@ static bool add_classifier(const GPtrArray *given, GPtrArray *layers, GError **e
     return good;
 }
 
-/* Of a run that goes on: what depends on its model and its data. */
+/* Options that a resumed run takes from its own config.yaml unless they are given again. */
 static bool of_a_run(const char *name)
 {
     return in_recipe(name) || strcmp(name, "model.labels") == 0 || strcmp(name, "data.plan") == 0;
@@ -202,8 +207,8 @@ static char *file_of(const OptionSetting *setting)
     return colon ? g_strndup(setting->origin, (gsize)(colon - setting->origin)) : NULL;
 }
 
-/* The files (set of paths) that set more than half of all options: nobody chose each of them, `loam plan --options`
- * wrote the file, or it is the config.yaml of a run, or a copy of one. */
+/* The files (a set of paths) that set more than half of all options. No person chose each of these values: `loam plan
+ * --options` wrote the file, or it is a copy of a run's config.yaml. */
 static GHashTable *whole_files(const GPtrArray *settings)
 {
     GHashTable *files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
@@ -226,7 +231,7 @@ static GHashTable *whole_files(const GPtrArray *settings)
     return files;
 }
 
-/* Names of the settings that a person chose. */
+/* Names of the options that the user set on the command line or in a file, except in whole_files. */
 static char **names_of(const GPtrArray *settings)
 {
     g_autoptr(GStrvBuilder) names = g_strv_builder_new();
@@ -265,7 +270,7 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char
     return layers;
 }
 
-/* Applies those defaults of the recipe tables that no layer sets. */
+/* Applies those settings of `defaults` whose option no layer sets. */
 static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArray *defaults, GError **error)
 {
     g_autoptr(GPtrArray) unsaid = option_settings_new();
@@ -277,7 +282,8 @@ static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArra
     return options_apply(config_options(), config, unsaid, error);
 }
 
-/* Whether the run goes on with the pre-training of another model: neither on a task, nor with adapters. */
+/* Whether the run is continued pre-training: it starts from the model of train.init, without a task, classifier or
+ * adapters (LoRA). */
 static bool goes_on(const Config *config)
 {
     return *config->train.init && !task_is_set(&config->task) && config->model.classifier == LABELS_NONE &&

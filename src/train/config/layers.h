@@ -7,8 +7,8 @@
 #include "train/config/config.h"
 
 /* All layers as one list of OptionSetting *, in which later settings override earlier ones; NULL on error. path: the
- * YAML file, may be NULL. *names becomes the names of the options set in overrides and in `path`, unless that is a
- * run's config.yaml, which sets every option. g_strfreev. */
+ * YAML file; NULL means none. *names (g_strfreev) becomes the names of the options that the user chose: those in
+ * overrides and in `path`, except in a file that sets more than half of all options, such as a run's config.yaml. */
 GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char ***names, GError **error);
 /* Applies the defaults of recipe.h to options that no layer sets. config: the layers have been applied to it. */
 bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error);

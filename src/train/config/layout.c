@@ -5,9 +5,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define CHANNELS 4 /* a rank's first channel is a multiple of this: one draw of random numbers makes four masks */
+/* A rank's first feed-forward channel is a multiple of this, because one Philox draw gives dropout masks of four
+ * channels. */
+#define CHANNELS 4
 
-/* Why `tensor` ranks cannot divide the blocks of this model, as a clause; NULL means that they can. g_free. */
+/* The reason why `tensor` ranks cannot divide the blocks of this model, as a clause of a message; NULL means that they
+ * can. g_free. */
 static char *undivided(const ModelConfig *model, int64_t tensor)
 {
     const struct {
@@ -60,7 +63,8 @@ static bool check_tensor(const Config *config, int64_t ranks, GError **error)
     return tensor == 1 || check_features(&config->model, error);
 }
 
-/* What needs all blocks of a model in one place. */
+/* Fails if parallel.pipeline does not divide the run's ranks, exceeds the number of blocks, or is combined with an
+ * option that needs all blocks on one rank. */
 static bool check_pipeline(const Config *config, int ranks, GError **error)
 {
     const int64_t stages = config->parallel.pipeline, blocks = config->model.n_enc + config->model.n_dec;

@@ -1,4 +1,5 @@
-/* load.c: reads a configuration, and fits it to a model and a tokenizer. */
+/* load.c: reads a configuration, opens the model and the tokenizer that it names, and sets options that depend on
+ * these. */
 #include "model/hf/hf.h"
 #include "model/pipeline/pipeline.h"
 #include "model/special_tokens/special_tokens.h"
@@ -12,7 +13,7 @@
 
 #define MAX_COMPAT_SAMPLES 1e12 /* upper limit of the option */
 
-/* data.compat_samples and data.compat_batch, if they are unset, follow from train.length and train.micro_batch. */
+/* Computes data.compat_samples and data.compat_batch, if they are unset, from train.length and train.micro_batch. */
 static bool resolve_compat(Config *config, GError **error)
 {
     DataConfig *data = &config->data;
@@ -55,7 +56,7 @@ TaskEncoder config_task_encoder(const Config *config, const ModelConfig *model, 
                           .labels = model->labels };
 }
 
-/* Whether each pattern names a parameter, and not all are frozen. */
+/* Fails if a pattern of train.freeze matches no parameter, or if all parameters are frozen. */
 static bool check_frozen(Model *model, char **patterns, GError **error)
 {
     ParamStore *params = model_params(model);
@@ -73,7 +74,8 @@ static bool check_frozen(Model *model, char **patterns, GError **error)
     return frozen < n || fail_user(error, "train.freeze: nothing is left to train");
 }
 
-/* How the configuration spreads a model over ranks. A device that computes nothing plans for one of them. */
+/* How the parameters are divided among ranks. Without a mesh: a single rank on a real device; on the null device one of
+ * the planned ranks, whose memory is counted. */
 static Sharding sharding_of(const ParallelConfig *parallel, const Device *dev)
 {
     const Mesh *mesh = parallel->mesh;
@@ -90,7 +92,8 @@ static Sharding sharding_of(const ParallelConfig *parallel, const Device *dev)
                        .tp = { mesh->tensor, comm_rank(mesh->tensor), comm_size(mesh->tensor), 0 } };
 }
 
-/* The pipeline of this rank, or without a mesh of the planned one. */
+/* The pipeline stage of this rank; without a mesh, on the null device, the stage whose memory is counted
+ * (parallel.stage). */
 static Pipeline pipeline_of(const Config *config, const Device *dev)
 {
     const Mesh *mesh = config->parallel.mesh;
@@ -126,7 +129,8 @@ Model *config_open_model(const Config *config, Device *dev, GError **error)
     return model;
 }
 
-/* The classes of a classifier that no configuration names are those of the task, or of its data. */
+/* If a classifier has no model.labels and the run has a task, takes the class names from the task's definition or its
+ * examples. */
 static bool resolve_labels(Config *config, GError **error)
 {
     ModelConfig *model = &config->model;
@@ -158,7 +162,7 @@ void config_fit_task(Config *config, char **overrides, int n_overrides)
         model_config_bounds_length(&config->model) ? MIN(input, config->model.max_positions) : input;
 }
 
-/* Stores the source of the names of the classes, for messages. */
+/* Records whether model.labels was taken from the model of train.init, for error messages about labels. */
 static void note_origin(Config *config, const GPtrArray *layers)
 {
     const char *origin = "";
@@ -196,7 +200,8 @@ void config_clear(Config *config)
     g_clear_pointer(&config->given, g_strfreev);
 }
 
-/* Whether sentinels are to be added: for an encoder-decoder, and for an encoder-only model without a mask token. */
+/* Whether sentinels must be added to the tokenizer: for an encoder-decoder model, and for an encoder-only model if the
+ * tokenizer has no mask token. */
 static bool needs_sentinels(const Config *config, const Tokenizer *tok)
 {
     const ModelConfig *model = &config->model;

@@ -33,7 +33,7 @@ static const OptionRow train_options[] = {
     { "train.length", OPT_AMOUNT, ROW(length), "10k steps", 0, 1e18, OPT_TUNABLE,
       "length of training, such as 10k steps, 5B tokens, 3 epochs or 12h", NULL },
     { "train.batch", OPT_AMOUNT, ROW(batch), "128 samples", 1, 1e12, OPT_TUNABLE,
-      "samples or tokens of a step, over all its microbatches", NULL },
+      "samples or tokens of one step, over all ranks and microbatches", NULL },
     { "train.batch_rampup", OPT_LIST, ROW(batch_rampup), "", 0, 0, OPT_TUNABLE,
       "the batch grows to train.batch during the run: first batch, increment, and the samples over which it grows, "
       "such as 16 16 5M samples; empty means that it does not grow",
@@ -43,7 +43,8 @@ static const OptionRow train_options[] = {
       "tokens:1536; empty means none",
       stage_keys },
     { "train.micro_batch", OPT_AMOUNT, ROW(micro_batch), "8 samples", 1, 1e9, OPT_TUNABLE,
-      "samples or tokens computed at once; gradients are accumulated over the microbatches of a step", NULL },
+      "samples or tokens computed at once; a step adds up the gradients of its microbatches (gradient accumulation)",
+      NULL },
     { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE,
       "period of log lines; may be a time, such as 30s", NULL },
     { "train.eval_every", OPT_AMOUNT, ROW(eval_every), "1k steps", 0, 1e18, OPT_TUNABLE,
@@ -73,31 +74,34 @@ static const OptionRow train_options[] = {
     { "train.patience", OPT_I64, ROW(patience), "0", 0, 1e9, OPT_TUNABLE,
       "the run ends after this many evaluations in a row without a better value of train.best; 0 means never", NULL },
     { "train.stop_at", OPT_AMOUNT, ROW(stop_at), "0 steps", 0, 1e18, OPT_FREE,
-      "the run ends here, before train.length, whose schedule it keeps; a later stop_at goes on; 0 means at "
-      "train.length",
+      "the run ends here, before train.length, whose schedule it keeps; a larger train.stop_at continues the run; 0 "
+      "means that it ends at train.length",
       NULL },
     { "train.stop_after", OPT_AMOUNT, ROW(stop_after), "0s", 0, 1e9, OPT_FREE,
-      "time after the start of the command at which it has stopped with a checkpoint, whose writing is part of the "
-      "time; 0 means no limit",
+      "the command stops with a checkpoint within this time after its start; the time includes writing the "
+      "checkpoint; 0 means no limit",
       NULL },
     { "train.stop_date", OPT_STRING, ROW(stop_date), "", 0, 0, OPT_FREE,
-      "the same as a date in local time, such as 2026-01-31 07:30; empty means none", NULL },
+      "the command stops with a checkpoint before this local date and time, such as 2026-01-31 07:30; empty means none",
+      NULL },
     { "train.stop_file", OPT_STRING, ROW(stop_file), "", 0, 0, OPT_FREE,
-      "while a file of this name exists, a run stops with a checkpoint, and does not start; empty means none", NULL },
+      "path of a file: while it exists, a running run stops with a checkpoint and no run starts; empty means none",
+      NULL },
     { "train.exit_every", OPT_AMOUNT, ROW(exit_every), "0 steps", 0, 1e18, OPT_FREE,
-      "the command stops with a checkpoint at multiples of this; the same command goes on; 0 means never", NULL },
+      "the command stops with a checkpoint at each multiple of this, and the same command continues; 0 means never",
+      NULL },
     { "train.skip_samples", OPT_LIST, ROW(skip_samples), "", 0, 0, OPT_TUNABLE,
-      "ranges of samples, by their numbers in the run, that are left out: FIRST-END,FIRST-END without END itself; a "
-      "step that would read one of them begins after it; empty means none",
+      "ranges of sample numbers that are not trained on: FIRST-END,FIRST-END, where END itself is not part of the "
+      "range; a step that would read from a range begins after it; empty means none",
       skip_keys },
     { "train.spike", OPT_F64, ROW(spike), "0", 0, 1e6, OPT_TUNABLE,
-      "a step whose loss is so many standard deviations above the mean of recent losses is a loss spike; 0 means that "
-      "none are looked for",
+      "a step whose loss is this many standard deviations above the mean of recent losses is a loss spike; 0 means "
+      "that none are looked for",
       NULL },
     { "train.spike_window", OPT_I64, ROW(spike_window), "100", 2, 1e9, OPT_TUNABLE,
-      "number of steps whose losses make this mean; no spike is found before there are so many", NULL },
+      "number of recent steps whose losses form this mean; before a run has this many steps it finds no spike", NULL },
     { "train.spike_action", OPT_ENUM, ROW(spike_action), "save", 0, 0, OPT_TUNABLE,
-      "what a run does at a loss spike. report: says so and names the samples; save: also keeps a checkpoint from "
+      "what a run does at a loss spike. report: logs it with its samples; save: also keeps a checkpoint from "
       "before the step, and one train.spike_after steps later; skip: also leaves out the update",
       spike_actions },
     { "train.spike_after", OPT_I64, ROW(spike_after), "100", 1, 1e9, OPT_TUNABLE,
@@ -108,13 +112,13 @@ static const OptionRow train_options[] = {
     { "train.keep_last", OPT_I64, ROW(keep_last), "2", 1, 1e6, OPT_FREE, "number of newest checkpoints that are kept",
       NULL },
     { "train.keep_best", OPT_I64, ROW(keep_best), "1", 1, 1e6, OPT_FREE,
-      "number of best checkpoints that are kept: of those that were better than all before them by train.best, the "
+      "number of best checkpoints that are kept: of those that were the best by train.best when they were saved, the "
       "newest",
       NULL },
     { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_FREE,
       "checkpoints at multiples of this many steps are kept too; 0 means none", NULL },
     { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_TUNABLE,
-      "dtype of weights and activations in the computation; master weights, statistics and optimizer states are f32. "
+      "dtype that weights and activations are computed in; master weights, statistics and optimizer states are f32. "
       "auto: the precision that the run began with; for a new run bf16 on a GPU or on a processor that multiplies bf16 "
       "faster than f32, else f32. fp8: bf16, with the linear layers of blocks in FP8 (fp8.*); a CPU emulates FP8, more "
       "slowly than bf16",
@@ -124,7 +128,7 @@ static const OptionRow train_options[] = {
     { "train.f32_gradients", OPT_BOOL, ROW(f32_gradients), "true", 0, 0, OPT_TUNABLE,
       "gradients of parameters are accumulated in f32 even with train.precision bf16, fp16 or fp8", NULL },
     { "train.tf32", OPT_BOOL, ROW(tf32), "false", 0, 0, OPT_TUNABLE,
-      "train.precision=f32 on a GPU: matrix products round their operands to TF32 (10 bits of mantissa), which is "
+      "with train.precision=f32 on a GPU, matrix products round their operands to TF32 (10 bits of mantissa), which is "
       "several times as fast",
       NULL },
     { "train.recompute", OPT_ENUM, ROW(recompute), "none", 0, 0, OPT_FREE,
@@ -137,7 +141,7 @@ static const OptionRow train_options[] = {
     { "train.freeze", OPT_STRING, ROW(freeze), "", 0, 0, OPT_IDENTITY,
       "names of parameters that are not trained, as `loam inspect checkpoint` lists them, separated by commas; * "
       "stands "
-      "for anything: shared,encoder.0.*",
+      "for any text: shared,encoder.0.*; empty means that all are trained",
       NULL },
     { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE,
       "probability that is taken from the target and spread over the vocabulary, or over the classes of a classifier",
@@ -146,14 +150,14 @@ static const OptionRow train_options[] = {
       "factor on the loss of each class of a classifier, in the order of model.labels: 1,3.5; balanced means in "
       "inverse proportion to the number of examples of the class in the training set; empty means 1",
       NULL },
-    { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE, "weight of (log Z)^2 in the loss; T5X: 1e-4",
+    { "train.z_loss", OPT_F64, ROW(z_loss), "0", 0, 1, OPT_TUNABLE,
+      "weight of (log Z)^2 in the loss, where Z is the sum of exp(logits) (z-loss); T5X uses 1e-4; 0 means none",
       NULL },
     { "train.report", OPT_BOOL, ROW(report), "false", 0, 0, OPT_FREE,
       "write report.html, the page of `loam report`, into the run directory after evaluations and saves and at the end",
       NULL },
     { "train.fairseq_log", OPT_BOOL, ROW(fairseq_log), "false", 0, 0, OPT_FREE,
-      "also write log lines in the format of fairseq's log_format json, to train_inner.jsonl in the run directory",
-      NULL },
+      "also write log lines in fairseq's format (log_format json) to train_inner.jsonl in the run directory", NULL },
     { "train.threads", OPT_I64, ROW(threads), "0", 0, 4096, OPT_FREE, "compute threads; 0 means one per core", NULL },
     { "train.device", OPT_STRING, ROW(device), "cpu", 0, 0, OPT_TUNABLE,
       "device to compute on: cpu; cuda or cuda:N for an NVIDIA GPU; auto for a GPU if one can be used, else the CPU",
@@ -169,7 +173,7 @@ static const OptionRow parallel_options[] = {
       "of every batch; 0 means one rank per process that mpirun or srun started, else 1",
       NULL },
     { "parallel.tensor", OPT_I64, ROW(tensor), "1", 1, 1024, OPT_FREE,
-      "tensor parallelism: this many neighbouring ranks divide the heads and the feed-forward channels of every block "
+      "tensor parallelism: this many consecutive ranks divide the heads and the feed-forward channels of every block "
       "and compute the same samples; 1 means none",
       NULL },
     { "parallel.pipeline", OPT_I64, ROW(pipeline), "1", 1, 1024, OPT_FREE,
@@ -199,16 +203,21 @@ static const OptionRow hooks_options[] = {
       "none",
       NULL },
     { "hooks.on_best", OPT_STRING, ROW(on_best), "", 0, 0, OPT_FREE,
-      "the same after each save of a checkpoint that is the best so far", NULL },
-    { "hooks.on_stop", OPT_STRING, ROW(on_stop), "", 0, 0, OPT_FREE,
-      "the same when the run ends or stops, with its folder as $LOAM_PATH and the reason as $LOAM_MESSAGE", NULL },
-    { "hooks.on_alert", OPT_STRING, ROW(on_alert), "", 0, 0, OPT_FREE,
-      "the same at a loss spike, a failed save or an error, with what happened as $LOAM_MESSAGE", NULL },
-    { "hooks.timeout", OPT_AMOUNT, ROW(timeout), "10m", 0, 1e9, OPT_FREE,
-      "longest time of an attempt of a hook, and of the wait for hooks at the end of the command; 0 means no limit",
+      "shell command, as hooks.on_save, after each save of a checkpoint that is the best so far; empty means none",
       NULL },
-    { "hooks.retries", OPT_I64, ROW(retries), "2", 0, 1000, OPT_FREE,
-      "number of further attempts after one that failed", NULL },
+    { "hooks.on_stop", OPT_STRING, ROW(on_stop), "", 0, 0, OPT_FREE,
+      "shell command when the run ends or stops, with the run's folder as $LOAM_PATH and the reason as $LOAM_MESSAGE; "
+      "empty means none",
+      NULL },
+    { "hooks.on_alert", OPT_STRING, ROW(on_alert), "", 0, 0, OPT_FREE,
+      "shell command at a loss spike, a failed save or an error, with a description as $LOAM_MESSAGE; empty means none",
+      NULL },
+    { "hooks.timeout", OPT_AMOUNT, ROW(timeout), "10m", 0, 1e9, OPT_FREE,
+      "longest time that one attempt of a hook may take, and that the command waits for hooks at its end; 0 means no "
+      "limit",
+      NULL },
+    { "hooks.retries", OPT_I64, ROW(retries), "2", 0, 1000, OPT_FREE, "number of further attempts after a hook failed",
+      NULL },
 };
 #undef ROW
 

@@ -37,7 +37,8 @@ static bool find_precision(Config *config, GError **error)
         return true;
     Config saved = { 0 };
     bool read = read_saved(&saved, path, error);
-    if (read) /* a run of before the option computed in f32 */
+    if (read) /* a config.yaml without train.precision was written before the option existed: runs then computed in f32
+               */
         config->train.precision = saved.train.precision == PRECISION_AUTO ? PRECISION_F32 : saved.train.precision;
     options_clear(config_options(), &saved);
     return read;

@@ -17,10 +17,11 @@ const char *const recipe_options[] = { "model.n_enc",  "model.n_dec", "data.obje
 typedef struct Recipe {
     int family, optimizer; /* optimizer: OptimKind, unused in model_recipes */
     double up_to;          /* parameters, without embeddings, of the largest model that the row is for */
-    const char *settings;  /* OPTION=VALUE, separated by semicolons */
+    const char *settings;  /* "OPTION=VALUE; OPTION=VALUE; " */
 } Recipe;
 
-/* The first row of the model's family whose up_to is large enough counts. */
+/* Defaults by family and size. The first row that has the model's family and whose up_to is at least its size applies.
+ */
 #define T5   "data.objective=span_corruption; optim.name=adafactor; "
 #define BERT "model.n_dec=0; data.objective=mlm; optim.name=adamw; "
 #define GPT  "model.n_enc=0; data.objective=clm; optim.name=adamw; "
@@ -35,7 +36,8 @@ static const Recipe model_recipes[] = {
     { FAMILY_GPT, 0, ANY, GPT "data.input_length=2048; train.batch=256 samples" },
 };
 
-/* The same, of the model's family and optimizer. */
+/* Defaults by family, optimizer and size. The first row that has the model's family and optimizer and whose up_to is at
+ * least its size applies. */
 #define RMS        "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-6; optim.weight_decay=0; "
 #define ADAFACTOR  "optim.schedule=inverse_sqrt; optim.warmup=10%; optim.weight_decay=0; "
 #define T5_ADAMW   "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.999; optim.eps=1e-8; optim.weight_decay=0.01; "
@@ -64,7 +66,8 @@ static const Recipe optimizer_recipes[] = {
     { FAMILY_GPT, OPTIM_ADAMW, ANY, GPT_ADAMW "optim.lr=1e-4" },
 };
 
-/* For a train.length in time: a schedule without an end, and a warm-up in steps. */
+/* If train.length is a time, the number of steps is unknown: a schedule that needs no last step, and a warm-up in
+ * steps. */
 static const char timed_settings[] = "optim.schedule=inverse_sqrt; optim.warmup=100 steps";
 
 /* Parameters without the embedding matrices. */
@@ -84,8 +87,8 @@ static void add(const char *text, GPtrArray *settings)
     }
 }
 
-/* Going on from a trained model: a short warm-up, a fall to 0, and a share of the rate that the family trains with, as
- * the statistics of the optimizer begin anew. */
+/* Continued pre-training (train.init): the learning rate of the family times optim.rewarm, and where a row says so a
+ * linear schedule with a short warm-up, since the optimizer's statistics start from zero. */
 static const Recipe start_recipes[] = {
     { FAMILY_T5, OPTIM_ADAFACTOR, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
     { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
@@ -138,17 +141,20 @@ void recipe_add_start(const ModelConfig *model, int optimizer, bool timed, const
 
 /* ---- tasks ---- */
 
-/* Fine-tuning: people count examples, whatever their lengths. */
+/* Fine-tuning on a text-to-text task. Batches count examples, whatever their lengths in tokens. */
 static const char task_settings[] = "data.objective=seq2seq; train.batch=16 examples; train.length=5 epochs; "
                                     "train.eval_every=1 epochs";
-/* Of a classifier: batch, length and rate of transformers' Trainer. */
+/* Fine-tuning of a classifier: batch and number of epochs are those of transformers' Trainer. The learning rate is in
+ * task_recipes. */
 static const char classifier_settings[] = "data.objective=labels; train.batch=8 examples; train.length=3 epochs; "
                                           "train.eval_every=1 epochs";
 static const int64_t classifier_lengths[] = {
     [LABELS_SEQUENCE] = 256, [LABELS_VALUE] = 256, [LABELS_TOKENS] = 256, [LABELS_SPAN] = 384, [LABELS_CHOICE] = 512
 };
 
-/* By optimizer: T5X's constant rate for Adafactor; for the others those of Hugging Face's examples. */
+/* Learning rates of fine-tuning; a family and optimizer without a row keep those of pre-training. T5X's constant 1e-3
+ * for the two optimizers whose steps are relative to the size of the weights; AdamW on T5 and GPT as in Hugging Face's
+ * documentation and scripts; on BERT as in its paper. */
 static const Recipe task_recipes[] = {
     { FAMILY_T5, OPTIM_ADAMW, ANY, "optim.lr=1e-4; optim.schedule=linear; optim.warmup=6%" },
     { FAMILY_T5, OPTIM_ADAFACTOR, ANY, "optim.lr=1e-3; optim.schedule=constant; optim.warmup=0 steps" },
@@ -157,7 +163,8 @@ static const Recipe task_recipes[] = {
     { FAMILY_BERT, OPTIM_ADAMW, ANY, "optim.lr=5e-5; optim.schedule=linear; optim.warmup=6%; optim.beta2=0.999" },
 };
 
-/* Of adapters: Adafactor's steps are in proportion to the weights, of which half begin at zero. */
+/* Fine-tuning with adapters (LoRA): AdamW, because Adafactor's steps are relative to the size of a matrix, and one of
+ * an adapter's two matrices starts at zero. */
 static const char lora_optimizer[] = "optim.name=adamw", lora_settings[] = "optim.lr=5e-4; optim.weight_decay=0";
 
 static void add_length(GPtrArray *settings, const char *option, int64_t tokens)

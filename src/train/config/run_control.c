@@ -1,4 +1,4 @@
-/* run_control.c: the options that say when a run saves and stops, read and checked. */
+/* run_control.c: reads and checks the options that say when a run saves and stops, and which samples it skips. */
 #include "base/text.h"
 #include "train/config/config.h"
 
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Reads "UNTIL:EVERY" or "EVERY". */
+/* Reads one phase of train.save_phases: "UNTIL:EVERY", or "EVERY" for the last one. */
 static bool read_phase(SavePhase *phase, const char *text, GError **error)
 {
     g_auto(GStrv) parts = g_strsplit(text, ":", -1);
@@ -17,7 +17,7 @@ static bool read_phase(SavePhase *phase, const char *text, GError **error)
     return (n == 1 || amount_parse(&phase->until, parts[0], error)) && amount_parse(&phase->every, parts[n - 1], error);
 }
 
-/* Amounts of phases count from the first step. */
+/* Checks the units of one phase, and that only the last one has no end. */
 static bool check_phase(const SavePhase *phase, bool last, GError **error)
 {
     const bool open = phase->until.value == 0;

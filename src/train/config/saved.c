@@ -1,4 +1,5 @@
-/* saved.c: the configuration saved in a run directory, and comparing another with it. */
+/* saved.c: saves the configuration in a run directory, and compares the configuration of a resumed run with the saved
+ * one. */
 #include "base/file.h"
 #include "base/log.h"
 #include "data/dataset/dataset.h"
@@ -12,7 +13,7 @@
 
 /* ---- paths ---- */
 
-/* A copy of the configuration with absolute paths. Only these paths are its own: clear_resolved frees them. */
+/* A shallow copy of the configuration with absolute paths. It owns only these paths; clear_resolved frees them. */
 static Config resolved(const Config *config)
 {
     Config copy = *config;
@@ -119,7 +120,7 @@ static bool compare_config(const Config *saved, const Config *config, GPtrArray 
     return true;
 }
 
-/* The options that optim.on_change is about. */
+/* The options that optim.on_change protects against changes when a run is resumed. */
 static const char *const schedule_options[] = {
     "optim.lr",
     "optim.min_lr",
@@ -140,7 +141,8 @@ static const char *const schedule_options[] = {
     "optim.plateau_patience",
 };
 
-/* With optim.on_change=keep sets the option to its saved value, and says so; with refuse it is an error. */
+/* If the option differs from its saved value: optim.on_change=keep restores the saved value and logs this; refuse makes
+ * it an error. */
 static bool settle_option(const Config *saved, Config *config, const OptionRow *row, GError **error)
 {
     g_autofree char *was = shown(saved, row), *is = shown(config, row);
@@ -186,8 +188,9 @@ bool config_check_run(const Config *config, GPtrArray *changes, GError **error)
 
 /* ---- saving ---- */
 
-/* Copies the tokenizer into the run directory; another tokenizer that lies there is removed, unless tokenizer.path lies
- * there too: then the user has to say which. */
+/* Copies the tokenizer into the run directory and removes a different tokenizer that lies there. If tokenizer.path
+ * itself is a file in the run directory beside a different tokenizer, it is an error: the user must move one of them
+ * away. */
 static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **error)
 {
     bool inside = io_lies_in(config->run.dir, tokenizer_path(tok));

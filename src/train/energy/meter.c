@@ -17,7 +17,7 @@ struct EnergyMeter {
     EnergyUse use;
 };
 
-/* The lock is held. */
+/* Takes one sample of all sources. The caller holds the lock. */
 static void sample(EnergyMeter *meter)
 {
     const double now = clock_seconds(), elapsed = now - meter->last;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define LOG_FROM     60 /* a curve whose highest value is so many times the lowest has a logarithmic axis */
+#define LOG_FROM     60 /* a curve whose highest value is at least this many times the lowest gets a logarithmic axis */
 #define TICKS_X      7
 #define TICKS_Y      6
 #define SCORE_CHARTS 12
@@ -17,10 +17,10 @@
 typedef struct ChartSpec {
     const char *title, *unit;
     int trace;          /* TRACE_COUNT means none */
-    const char *metric; /* of the held-out sets; NULL means none */
-    double scale;       /* of the values */
+    const char *metric; /* metric of the held-out sets that is drawn too; NULL means none */
+    double scale;       /* factor on the values */
     bool from_zero, may_log;
-    const char *missing; /* why no run has it; NULL means that nobody expects it */
+    const char *missing; /* text to show if no run has such values; NULL means that the chart is then left out */
 } ChartSpec;
 
 static const ChartSpec specs[] = {

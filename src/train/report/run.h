@@ -7,7 +7,7 @@
 #include <glib.h>
 #include <jansson.h>
 
-/* What a run logs of its steps. */
+/* Metrics that a run logs for its steps. */
 typedef enum ReportTrace {
     TRACE_LOSS,
     TRACE_LR,
@@ -23,10 +23,10 @@ typedef enum ReportTrace {
     TRACE_COUNT
 } ReportTrace;
 
-/* What a run logs of an evaluation: a metric of a held-out set or of a task. */
+/* One metric that a run logs for evaluations: of a held-out set or of a task. */
 typedef struct ReportMetric {
-    char *set, *name; /* "rte" and "accuracy"; set "" means the only one */
-    bool score;       /* of a task's answers */
+    char *set, *name; /* names of the set and the metric, "rte" and "accuracy"; set "" means the only set */
+    bool score;       /* the metric is a score of a task's answers */
     Series series;
     double last, best; /* best: the lowest loss or perplexity, the highest of any other metric */
     int64_t last_step, best_step;
@@ -61,19 +61,20 @@ typedef struct ReportRun {
     char *dir, *name;
     RunStatus status;
     Series traces[TRACE_COUNT];
-    GPtrArray *metrics;                  /* ReportMetric */
-    GPtrArray *events;                   /* ReportEvent, in the order of the file: of each kind the last ones */
-    int64_t counts[KIND_COUNT];          /* events of each kind, those that are not kept included */
-    Series marks[KIND_COUNT];            /* their steps */
-    GPtrArray *samples;                  /* ReportSample, of the last step that has some */
-    json_t *start;                       /* the last record of a start (report_note_start); NULL means none */
-    int64_t step;                        /* of the last training record; -1 means none */
+    GPtrArray *metrics;         /* ReportMetric */
+    GPtrArray *events;          /* ReportEvent, in the order of the file; of each kind only the last ones are kept */
+    int64_t counts[KIND_COUNT]; /* number of events of each kind, including those that are not kept */
+    Series marks[KIND_COUNT];   /* their steps */
+    GPtrArray *samples;         /* ReportSample, of the last step that has some */
+    json_t *start;              /* the last record of a start (report_note_start); NULL means none */
+    int64_t step;               /* step of the last training record; -1 means none */
     double tokens, samples_read, wall_s; /* of the last records */
     double memory;                       /* largest memory of the process, bytes; NAN means unknown */
-    int64_t skipped_lines;               /* of metrics.jsonl, that are no records */
+    int64_t skipped_lines;               /* number of lines of metrics.jsonl that are not valid records */
 } ReportRun;
 
-/* Limits: events of a kind that are kept at least, metrics, samples, characters of a text. */
+/* Limits: number of the last events of a kind that are always kept; number of metrics; number of samples; characters of
+ * a text. */
 enum { REPORT_EVENTS = 100, REPORT_METRICS = 200, REPORT_SAMPLES = 12, REPORT_TEXT = 32768 };
 
 /* Reads a run. A run without metrics.jsonl, as before its first step, or with damaged lines is no error. */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define EVENTS_SHOWN 60 /* of a run */
+#define EVENTS_SHOWN 60 /* largest number of events of a run that are listed */
 
 HtmlTable report_table(const char *first, const ReportRun *runs, int n)
 {

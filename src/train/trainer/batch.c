@@ -21,7 +21,7 @@ bool trainer_plan_batch(Trainer *t, GError **error)
     if (!config_batch_schedule(&t->config, count_tokens, &t->batches, error))
         return false;
     const int64_t next = batch_at(&t->batches, t->state.samples, t->state.tokens);
-    /* First the smallest batch that may come, which must not have fewer samples than there are ranks. */
+    /* First checks with the smallest batch of the run that every rank has a sample. */
     return (t->batches.n == 0 || set_batch(t, t->batches.smallest, error)) && set_batch(t, next, error);
 }
 
@@ -31,7 +31,8 @@ static void note(Trainer *t, const char *what)
     metrics_event(t->metrics, t->state.attempts, what);
 }
 
-/* Whether samples that the next step would read are left out: then it begins after them. */
+/* If the next step would read samples of a range of train.skip_samples, advances state.samples to the end of that range
+ * and returns true. */
 static bool skip_range(Trainer *t)
 {
     for (int i = 0; i < t->n_skips; i++) {

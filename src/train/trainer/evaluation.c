@@ -12,7 +12,7 @@
 void trainer_plan_best(Trainer *t)
 {
     const TrainState *state = &t->state;
-    bool scored = t->best == NULL || t->scored->len > 0; /* false in a run that has ended */
+    bool scored = t->best == NULL || t->scored->len > 0; /* in a run that has ended, the scores are not opened */
     if (t->valid->len == 0 || !scored)
         return;
     Loader *first = ((const HeldoutSet *)t->valid->pdata[0])->loader;
@@ -78,14 +78,14 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
     return true;
 }
 
-/* Whether this is step 0 of a model that has not learned its objective: of random weights, or before a task. No later
- * step is compared with it, and no checkpoint is written of it. */
+/* Whether this is step 0 of a model that has not been trained on this objective: its weights are random, or the run
+ * will train it on a task. Its metric is not recorded as the best one, and no checkpoint of it is saved. */
 static bool is_untrained(const Trainer *t)
 {
     return t->state.attempts == 0 && (*t->config.train.init == '\0' || task_is_set(&t->config.task));
 }
 
-/* Records the value if it is the best so far on the same samples. */
+/* Records the value if it is the best one so far among those computed on the same held-out samples. */
 static bool note_best(Trainer *t, double value)
 {
     TrainState *state = &t->state;
@@ -104,7 +104,8 @@ static const char *best_name(const Trainer *t)
     return t->best ? t->best : "held-out loss";
 }
 
-/* Counts evaluations without a better metric; the plateau schedule drops after some of them. */
+/* Counts evaluations without a better metric; after optim.plateau_patience of them the plateau schedule lowers the
+ * learning rate. */
 static void note_stale(Trainer *t, bool best)
 {
     TrainState *state = &t->state;
@@ -125,8 +126,8 @@ static void note_stale(Trainer *t, bool best)
              state->attempts, best_name(t), optim->plateau_patience, optim->plateau_factor, t->schedule.scale);
 }
 
-/* Evaluates everything before reporting any of it, so that an abandoned evaluation leaves no line. Before its first
- * step a model does not answer examples: untrained ones may write without end. */
+/* Evaluates everything before it reports any result, so that an abandoned evaluation logs nothing. Before the first
+ * step no examples are answered, because an untrained model often generates up to the length limit. */
 static bool evaluate_all(Trainer *t, SetResult *results, GError **error)
 {
     const bool scores = t->state.attempts > 0;

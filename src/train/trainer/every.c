@@ -17,7 +17,7 @@ Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool 
     return every;
 }
 
-/* Whether a count passed a multiple of the period when it grew by `more`. */
+/* Whether a count reached or passed a multiple of the period when it last grew by `more`. */
 static bool passes(double value, int64_t count, int64_t more)
 {
     return floor((double)count / value) > floor((double)(count - more) / value);

@@ -10,7 +10,7 @@ typedef struct Every {
     double last;     /* clock_seconds() of the last occurrence */
 } Every;
 
-/* What a run has read, and what its last step has read. */
+/* Counters of a run, and what its last step read. */
 typedef struct EveryCounts {
     int64_t steps, samples, tokens;
     int64_t step_samples, step_tokens;
@@ -31,9 +31,9 @@ typedef struct Phases {
     Every every[SAVE_PHASES + 1];
     int n; /* phases; every[n] holds after them */
 } Phases;
-/* Makes them from a checked configuration. */
+/* The phases of a configuration that config_check has accepted. */
 Phases phases_of(const Config *config, int64_t epoch_samples, bool count_tokens);
-/* The period that holds at these counts. A phase holds at its end, too. */
+/* The period that applies at these counters. The last step of a phase still belongs to it. */
 const Every *phases_at(const Phases *phases, const EveryCounts *counts);
 void phases_done(Phases *phases); /* every_done for all */
 /* Whether the counter that the span is compared with has reached it; false for an empty span. */

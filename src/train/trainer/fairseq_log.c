@@ -19,15 +19,15 @@ struct FairseqLog {
     IoFile *file;
     bool printed;
     double opened, norms;
-    int64_t updates, clipped, tokens, samples; /* of the window */
+    int64_t updates, clipped, tokens, samples; /* sums over the steps since the last line */
     bool clips, failing;
 };
 
 /* ---- the line ---- */
 
-#define EXACT -1 /* decimal places: not rounded */
+#define EXACT -1 /* as number of decimal places: no rounding */
 
-/* A number rounded to decimal places, half to even of its binary value as Python's round does. */
+/* Rounds a number to decimal places as Python's round does: correctly from its binary value, and ties to even. */
 static double rounded(double value, int places)
 {
     char text[400];
@@ -37,13 +37,14 @@ static double rounded(double value, int places)
     return g_ascii_strtod(text, NULL);
 }
 
-/* The epoch, counted from 1, of a step after which `epochs` epochs are done: 2 for the last step of epoch 2. */
+/* The epoch, counted from 1, that a step belongs to if `epochs` epochs are complete after it: 2 for the last step of
+ * epoch 2. */
 static int64_t epoch_of(double epochs)
 {
     return MAX((int64_t)ceil(epochs - 1e-9), 1);
 }
 
-/* Python's "{:g}". */
+/* Appends a field with the number in the format of Python's "{:g}". */
 static void put(GString *line, const char *name, double value, int places)
 {
     g_string_append_printf(line, ", \"%s\": \"%g\"", name, rounded(value, places));
@@ -116,7 +117,7 @@ char *fairseq_valid_line(const ValidRecord *record)
 
 /* ---- the file ---- */
 
-/* The num_updates of a line; -1 if it is no such line. */
+/* The num_updates of a line of the log; -1 if the line has none. */
 static int64_t read_updates(const char *line)
 {
     json_t *object = json_loads(line, 0, NULL);
@@ -136,7 +137,7 @@ static bool cut_back(const char *path, int64_t updates, GError **error)
         return false;
     g_autoptr(GString) kept = g_string_new(NULL);
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
-    for (char **line = lines; line[0] && line[1]; line++) { /* the last one has no newline */
+    for (char **line = lines; line[0] && line[1]; line++) { /* the text after the last newline is not a complete line */
         int64_t of = read_updates(*line);
         if (of >= 0 && of <= updates)
             g_string_append_printf(kept, "%s\n", *line);
@@ -185,7 +186,7 @@ static void print_object(const char *name, const char *object)
     log_info("%s | INFO | %s | %s", time, name, object);
 }
 
-/* A disk that is full for a while costs lines, not the run. */
+/* Appends text to the file. If the disk is full, lines are lost and training goes on. */
 static void write_text(FairseqLog *log, const char *text)
 {
     if (!log->file)

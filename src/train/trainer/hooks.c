@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define LOOK_US        20000 /* between two looks at a running command */
-#define GRACE_S        2     /* from SIGTERM to SIGKILL */
-#define LONGEST_WAIT_S 60    /* between two attempts */
+#define LOOK_US        20000 /* microseconds between two checks whether a running command has ended */
+#define GRACE_S        2     /* seconds from SIGTERM to SIGKILL */
+#define LONGEST_WAIT_S 60    /* longest pause between two attempts, in seconds */
 
 static const char *const names[HOOKS] = {
     [HOOK_SAVE] = "on_save", [HOOK_BEST] = "on_best", [HOOK_STOP] = "on_stop", [HOOK_ALERT] = "on_alert"
@@ -34,11 +34,11 @@ struct Hooks {
 
     GMutex mutex; /* guards the fields below */
     GCond changed;
-    GQueue calls;           /* Call *: those that wait, at most one of each kind */
-    int64_t waiting[HOOKS]; /* step of the call of each kind that waits; -1 means none */
-    int64_t running;        /* step of the call that runs; -1 means none */
+    GQueue calls;           /* queue of Call * that have not begun, at most one of each kind */
+    int64_t waiting[HOOKS]; /* step of the queued call of each kind; -1 means none */
+    int64_t running;        /* step of the running call; -1 means none */
     bool closing;
-    double end; /* clock_seconds() at which the last command has to be at its end, while closing */
+    double end; /* set when closing: clock_seconds() at which all commands must have ended */
 };
 
 static const char *command_of(const Hooks *hooks, HookKind kind)
@@ -63,7 +63,7 @@ static void note(const Hooks *hooks, const Call *call, const char *text)
     const int file = open(hooks->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (file < 0)
         return;
-    (void)!write(file, line, strlen(line)); /* a full disk loses the line */
+    (void)!write(file, line, strlen(line)); /* if the disk is full, the line is lost */
     close(file);
 }
 
@@ -79,11 +79,11 @@ static char **environment(const Hooks *hooks, const Call *call)
     env = g_environ_setenv(env, "LOAM_STEP", step, TRUE);
     env = g_environ_setenv(env, "LOAM_MESSAGE", call->message, TRUE);
     env = g_environ_setenv(env, "LOAM", self ? self : "loam", TRUE);
-    return g_environ_unsetenv(env, "LOAM_FAULT"); /* faults are meant for the run */
+    return g_environ_unsetenv(env, "LOAM_FAULT"); /* LOAM_FAULT is meant for the run, not for commands */
 }
 
-/* Starts `sh -c COMMAND` in a process group of its own, without our signals' mask and our files; its output goes to
- * hooks.log. Returns an errno. */
+/* Starts `sh -c COMMAND` in a process group of its own, with no blocked signals and without this process's open files;
+ * its output goes to hooks.log. Returns an errno, 0 on success. */
 static int start(const Hooks *hooks, const Call *call, pid_t *pid)
 {
     const char *command = command_of(hooks, call->kind);
@@ -118,7 +118,8 @@ static double end_of(Hooks *hooks, double latest)
     return end;
 }
 
-/* Waits until the command ends, or ends it with all its processes. *status: of waitpid. False if it took too long. */
+/* Waits until the command has ended; one that takes too long is killed with all its processes. *status: as from
+ * waitpid. False if it took too long. */
 static bool await(Hooks *hooks, pid_t pid, int *status)
 {
     const double timeout = hooks->config->timeout.value, latest = timeout > 0 ? clock_seconds() + timeout : INFINITY;
@@ -133,11 +134,11 @@ static bool await(Hooks *hooks, pid_t pid, int *status)
             kill(-pid, SIGKILL);
         g_usleep(LOOK_US);
     }
-    kill(-pid, SIGKILL); /* what it left behind in its group */
+    kill(-pid, SIGKILL); /* kills processes that the command left in its group */
     return killed == INFINITY;
 }
 
-/* NULL if the command succeeded, else what went wrong; g_free. */
+/* Runs the command once. Returns NULL if it succeeded, else a description of the failure; g_free. */
 static char *run_once(Hooks *hooks, const Call *call)
 {
     pid_t pid;
@@ -152,7 +153,7 @@ static char *run_once(Hooks *hooks, const Call *call)
     return WEXITSTATUS(status) == 0 ? NULL : g_strdup_printf("exit status %d", WEXITSTATUS(status));
 }
 
-/* Waits before the next attempt. False if there is no time left for one. */
+/* Waits before the next attempt. False if hooks.timeout leaves no time for another attempt while closing. */
 static bool pause_before(Hooks *hooks, int attempt)
 {
     const double until = clock_seconds() + fmin(LONGEST_WAIT_S, exp2(attempt - 1));
@@ -227,7 +228,7 @@ Hooks *hooks_open(const HooksConfig *config, const char *dir)
     return hooks;
 }
 
-/* Takes the call of this kind that has not begun out of the queue. The mutex is held. */
+/* Removes the queued call of this kind, if there is one. The caller holds the mutex. */
 static void drop_waiting(Hooks *hooks, HookKind kind)
 {
     for (GList *link = hooks->calls.head; link; link = link->next) {

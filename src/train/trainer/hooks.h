@@ -1,6 +1,7 @@
-/* hooks.h: commands of the user that run beside training when something happens (hooks.*). A thread of rank 0 runs
- * them one after another, so training never waits for one. A command that fails or takes too long is ended and tried
- * again; what becomes of it is in RUN/hooks.log, and no failure of a command ends the run. */
+/* hooks.h: commands of the user that run beside training when something happens (hooks.*). A thread of rank 0 runs them
+ * one after another, so training never waits for one. A command that takes too long is killed; one that failed or was
+ * killed is tried again (hooks.retries). RUN/hooks.log has the output and the result of every attempt. A failed command
+ * never ends the run. */
 #pragma once
 
 #include "train/config/config.h"
@@ -11,11 +12,13 @@ typedef struct Hooks Hooks;
 
 /* NULL if no hook is set. dir: the run directory. */
 Hooks *hooks_open(const HooksConfig *config, const char *dir);
-/* Runs the command of `kind`, if there is one, as soon as those before it are done. path: the checkpoint, or NULL for
- * the run directory. message: what happened. If the last call of this kind has not begun yet, it is replaced. */
+/* Queues the command of `kind`, if there is one, to run after those before it. path: the checkpoint, or NULL for the
+ * run directory. message: what happened. If the last call of this kind has not begun yet, it is replaced. */
 void hooks_call(Hooks *hooks, HookKind kind, int64_t step, const char *path, const char *message);
 enum { HOOK_STEPS = 3 };
-/* The steps whose checkpoints commands use or wait for; -1 means none. */
+/* steps becomes the steps whose checkpoints a running or queued command needs, so that they are not removed; -1 means
+ * none. */
 void hooks_steps(Hooks *hooks, int64_t steps[HOOK_STEPS]);
-/* Waits for the commands, hooks.timeout in all and no longer, and frees everything. NULL is ignored. */
+/* Waits until all queued commands have ended, for at most hooks.timeout in total, and frees everything. NULL is
+ * ignored. */
 void hooks_close(Hooks *hooks);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Where the values of a record lie on the x-axes. */
+/* The x coordinates of a record's values: iteration, and samples read. */
 typedef struct Place {
     IoFile *events;
     int64_t iteration, samples;

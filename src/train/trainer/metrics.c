@@ -18,8 +18,8 @@
 
 #define SAMPLES_BYTES 32768 /* of a text in metrics.jsonl */
 
-/* A file that the disk may fail to take. Training goes on; the log tells when writing starts to fail, and when it works
- * again. */
+/* An output file. If writing fails, as on a full disk, training goes on; the log says when writing starts to fail and
+ * when it works again. */
 typedef struct Sink {
     const char *name;
     bool failing;
@@ -30,8 +30,8 @@ struct Metrics {
     Mlflow *mlflow; /* NULL without log.mlflow */
     MlflowStatus ends;
     Sink lines, series, store;
-    double wall_before; /* seconds that earlier processes spent on the run */
-    double opened;      /* clock_seconds() when it was opened */
+    double wall_before; /* seconds that earlier processes of this run trained */
+    double opened;      /* clock_seconds() when metrics_open was called */
     LogConfig config;
 };
 
@@ -50,8 +50,8 @@ static int64_t read_line(const char *line, size_t bytes, double *wall)
 /* The lines of metrics.jsonl that a resumed run keeps. */
 typedef struct KeptLines {
     GString *text;
-    size_t prefix;   /* bytes before the first line that is removed */
-    int64_t damaged; /* invalid lines, without an incomplete last one */
+    size_t prefix;   /* number of bytes before the first line that is removed */
+    int64_t damaged; /* number of invalid lines, not counting an incomplete last one */
     double wall;     /* "wall_s" of the last line that is kept */
 } KeptLines;
 
@@ -143,7 +143,8 @@ void metrics_close(Metrics *metrics)
     g_free(metrics);
 }
 
-/* Logs a change between failing and working; frees `problem`, NULL means that writing worked. */
+/* Logs when writing starts to fail or works again. problem (freed here): the error of the last write; NULL means that
+ * it succeeded. */
 static void note_problem(Sink *sink, GError *problem)
 {
     if (problem && !sink->failing)
@@ -196,8 +197,8 @@ static void add_scalars(Metrics *metrics, json_t *line, const Scalar *scalars, s
     note_problem(&metrics->series, problem);
 }
 
-/* The mean loss of each head ("loss" is their sum where several heads have one), and the accuracies of all heads but
- * tokens, whose accuracy is "accuracy". */
+/* Adds the mean loss of each head (if several heads have a loss, "loss" is their sum), and the accuracy of each head
+ * except the language-model head, whose accuracy is called "accuracy". */
 static void add_heads(Metrics *metrics, json_t *line, const char *group, const LossSums *sums, int64_t step)
 {
     Scalar scalars[2 * HEAD_COUNT];
@@ -361,7 +362,7 @@ void metrics_event(Metrics *metrics, int64_t step, const char *what)
 {
     if (metrics == NULL)
         return;
-    g_autofree char *text = g_utf8_make_valid(what, -1); /* it may contain a file name that is not UTF-8 */
+    g_autofree char *text = g_utf8_make_valid(what, -1); /* `what` may contain a file name that is not UTF-8 */
     write_line(metrics, json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", text));
 }
 
@@ -409,7 +410,8 @@ void metrics_options(Metrics *metrics, int64_t step, const Config *config)
     GError *problem = NULL;
     g_autofree char *yaml = options_to_yaml(config_options(), config);
     g_auto(GStrv) lines = g_strsplit(yaml, "\n", -1);
-    g_autofree char *body = g_strjoinv("\n    ", lines); /* a code block of Markdown keeps line breaks */
+    /* Indented by 4 spaces, Markdown shows the text as a code block with its line breaks. */
+    g_autofree char *body = g_strjoinv("\n    ", lines);
     g_autofree char *text = g_strconcat("    ", body, NULL);
     if (events_text(metrics->events, "options", step, text, &problem))
         io_flush(metrics->events, &problem);

@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-/* The functions below write nothing if metrics is NULL, as on ranks other than 0. */
+/* The functions below write nothing if metrics is NULL; ranks other than 0 pass NULL. */
 typedef struct Metrics Metrics;
 
 /* Opens DIR/metrics.jsonl and DIR/tb for a run that continues after the point `at`. Removes lines and events of later
@@ -25,7 +25,7 @@ void metrics_valid(Metrics *metrics, const ValidRecord *record);
 void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArray *scores, int64_t n, double seconds);
 /* Records a saved checkpoint. seconds: time that writing took; stall: time that training waited for it. */
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds, double stall);
-/* Writes a record of kind "event" with a text: "skipped: …", "train.length changed from …". */
+/* Writes a record of kind "event" with the text `what`: "skipped: …", "train.length changed from …". */
 void metrics_event(Metrics *metrics, int64_t step, const char *what);
 /* Records that a process begins or goes on with the run: an event whose "start" holds what was planned and where it
  * runs. Frees `start`. */

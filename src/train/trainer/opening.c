@@ -21,7 +21,8 @@
 
 #define PREFETCH_DEPTH 8
 
-/* Ranks above 0 that are threads share the loaders of rank 0, which has opened them by then. */
+/* Opens the datasets. Ranks above 0 that are threads of this process share the loaders that rank 0 has opened before.
+ */
 static bool open_datasets(Trainer *t, GError **error)
 {
     const DataConfig *data = &t->config.data;
@@ -46,7 +47,7 @@ static bool open_loaders(Trainer *t, GError **error)
 {
     if (!open_datasets(t, error))
         return false;
-    t->samples = config_batch_samples(&t->config); /* the largest, for which memory is taken */
+    t->samples = config_batch_samples(&t->config); /* the largest batch, for which memory is allocated */
     t->micro = config_micro_samples(&t->config);
     t->loss_scale = t->config.loss_scale;
     if (!loss_scale_resolve(&t->loss_scale, (t->samples + t->micro - 1) / t->micro, error) || !ranks_divide(t, error))
@@ -55,9 +56,9 @@ static bool open_loaders(Trainer *t, GError **error)
     return true;
 }
 
-/* Sets the end of the run: steps, samples or tokens. A length in samples includes the samples of earlier steps with
- * another batch size. Amounts in tokens count the tokens read, unless the run started under the older rule
- * (tokens_by_capacity). */
+/* Sets the end of the run in steps, samples or tokens. A length in samples counts all samples since the run's first
+ * step, whatever the batch size was. A length in tokens counts the tokens read, except in runs of earlier versions,
+ * which counted every sample as data.input_length tokens (tokens_by_capacity). */
 static void plan_length(Trainer *t, bool count_tokens)
 {
     const Config *config = &t->config;
@@ -75,7 +76,8 @@ static void plan_length(Trainer *t, bool count_tokens)
     }
 }
 
-/* Makes the schedule. Shares of a length are shares of the steps that the run really has. */
+/* Sets the learning-rate schedule. Percentages of the length, such as optim.warmup=6%, refer to the number of steps
+ * from the run's first step to its end. */
 static void plan_schedule(Trainer *t, bool count_tokens)
 {
     const OptimConfig *optim = &t->config.optim;
@@ -152,7 +154,8 @@ static bool open_model(Trainer *t, GError **error)
     t->sample_flops = model_step_flops(&config->model, (int32_t)t->micro, enc_len, dec_len, share) / (double)t->micro;
     if ((t->optimizer = optimizer_open(model_params(t->model), &config->optim, error)) == NULL)
         return false;
-    gemm_peak_open(&t->gemm_peak, t->dev); /* last: its matrices are no part of the plan, so none of what is reserved */
+    gemm_peak_open(&t->gemm_peak, t->dev); /* opened last, because its matrices are not part of the memory plan and so
+                                              not of the reserved memory */
     int64_t n_params = model_config_params(&config->model);
     g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&t->memory, n_params),
                     *memory = memory_describe(&t->memory), *precision = precision_describe(t->dev->precision),
@@ -172,7 +175,7 @@ static void start_decoders(Trainer *t)
     heldout_sets_start_decoder(t->valid, roles->decoder_start);
 }
 
-/* Rank 0 looks at the folder of the run: it may have begun to fill it when other ranks come here. */
+/* Only rank 0 checks the run's folder, because it may already have written files there when other ranks get here. */
 static bool check_paths(const Trainer *t, GError **error)
 {
     const Config *config = &t->config;
@@ -193,8 +196,8 @@ static bool open_log(const Trainer *t, GError **error)
     return io_make_directories(folder, error) && log_to_file(path, error);
 }
 
-/* Starts the heartbeats of this rank. Rank 0, which comes first, says how the last start of this run ended if that
- * start could not say so itself, and removes its heartbeats. */
+/* Starts the heartbeats of this rank. Rank 0 is first: if the previous process of this run was killed, it logs where
+ * that process was, and it removes the old heartbeats. */
 static void begin_heartbeats(Trainer *t)
 {
     const char *dir = t->config.run.dir;
@@ -221,7 +224,8 @@ static bool open_directory(Trainer *t, GError **error)
            config_check_run(&t->config, t->changes, error);
 }
 
-/* A run with steps left needs disk space for a checkpoint. Folders that interrupted saves left behind go first. */
+/* Fails if steps are left and the disk has no space for a checkpoint. Folders that interrupted saves left behind are
+ * removed first. */
 static bool check_room(const Trainer *t, GError **error)
 {
     const char *dir = t->config.run.dir;
@@ -235,7 +239,7 @@ static bool check_room(const Trainer *t, GError **error)
         return true;
     if (!run_remove_unfinished(dir, error))
         return false;
-    if (statvfs(dir, &disk) < 0 || disk.f_blocks == 0) /* unknown, on some network file systems */
+    if (statvfs(dir, &disk) < 0 || disk.f_blocks == 0) /* some network file systems do not tell their free space */
         return true;
     size_t there = (size_t)disk.f_bavail * disk.f_frsize;
     if (there >= bytes)
@@ -247,7 +251,8 @@ static bool check_room(const Trainer *t, GError **error)
                         needed, dir, has);
 }
 
-/* Whether the run has a checkpoint and no step left: its files go on saying what it was trained with. */
+/* Whether the run has a checkpoint and no step left. Its config.yaml is then not rewritten, so that it says what the
+ * run was trained with. */
 static bool has_ended(const Trainer *t)
 {
     return t->saved.attempts >= 0 && trainer_finished(t);
@@ -292,7 +297,8 @@ static bool open_metrics(Trainer *t, GError **error)
     return true;
 }
 
-/* What evaluations decide about needs evaluations. */
+/* Fails if train.best, train.patience or the plateau schedule are set, which need evaluations, but there is no held-out
+ * data. */
 static bool check_evaluated(const Trainer *t, GError **error)
 {
     const char *needs = t->config.train.patience > 0                ? "train.patience"
@@ -320,7 +326,7 @@ static bool save_run(const Trainer *t, GError **error)
     return (has_ended(t) || config_save_run(&t->config, t->tok, error)) && check_room(t, error);
 }
 
-/* Nothing starts while train.stop_file exists. */
+/* Fails while train.stop_file exists. */
 static bool check_stop_file(Trainer *t, GError **error)
 {
     const char *file = t->config.train.stop_file;
@@ -343,14 +349,15 @@ bool trainer_open(Trainer *t, GError **error)
         return fail_user(
             error, "training with several ranks is not supported on GPUs yet: set train.device=cpu, or use one rank");
     const bool first = comm_rank(t->ranks) == 0;
-    if (!t->dev || (!first && !ranks_meet(t, error))) /* rank 0 makes the run directory and the datasets of a task */
+    /* Other ranks wait until rank 0 has made the run directory and the datasets of a task. */
+    if (!t->dev || (!first && !ranks_meet(t, error)))
         return false;
     if (!trainer_prepare_task(t, error) || !open_loaders(t, error) || !take_memory(t, error) ||
         !open_directory(t, error) || (first && !ranks_meet(t, error)) || !open_model(t, error) ||
         !trainer_resume(t, error))
         return false;
     start_decoders(t);
-    const int64_t accum = t->accum; /* of the largest batch */
+    const int64_t accum = t->accum; /* microbatches of the largest batch */
     if (!plan_steps(t, error) || !trainer_open_scores(t, error) || !check_evaluated(t, error))
         return false;
     trainer_plan_best(t);

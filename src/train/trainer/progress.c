@@ -1,4 +1,4 @@
-/* progress.c: how far a run is: what is due, and what is left. */
+/* progress.c: which periodic actions are due after a step, whether the run is at its end, and how long it will take. */
 #include "base/clock.h"
 #include "train/trainer/state.h"
 #include "train/trainer/stop.h"

@@ -8,21 +8,21 @@
 #include <unistd.h>
 
 #define PERIOD_S          1.0
-#define WRITES_PER_SECOND 64   /* of all ranks together */
-#define LOOK_S            0.25 /* a request to stop is written after so many seconds */
+#define WRITES_PER_SECOND 64   /* limit for all ranks together */
+#define LOOK_S            0.25 /* a request to stop is in the heartbeat within this many seconds */
 
-/* Where a rank stands. */
+/* What a rank is doing. */
 typedef struct Stand {
     int64_t step, microbatch;
     const char *phase;
-    double since; /* clock_seconds() */
+    double since; /* clock_seconds() when the phase began */
 } Stand;
 
 struct Pulse {
     char *path;
     Comm *ranks;
     GThread *thread;
-    Heartbeat beat;  /* of the thread only */
+    Heartbeat beat;  /* used only by the thread */
     Monitor monitor; /* protects the fields below, and is never held while a file is written */
     Stand stand;
     bool end;

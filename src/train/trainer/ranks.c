@@ -16,8 +16,8 @@ bool ranks_divide(Trainer *t, GError **error)
     t->own_samples = t->samples * (rank + 1) / size - t->own_first;
     t->micro = MIN(t->micro, (t->samples + size - 1) / size);
     t->accum = (t->own_samples + t->micro - 1) / t->micro;
-    /* If ranks communicate in every microbatch, or compare the amaxes of each, all ranks run equally many: as many as
-     * the rank with the most samples needs. */
+    /* If ranks communicate in every microbatch (ZeRO 2 and 3) or exchange FP8 amaxes for each, all ranks must run the
+     * same number of microbatches: the number that the rank with the most samples needs. */
     bool equal = t->config.parallel.zero >= ZERO_GRADIENTS || t->config.train.precision == PRECISION_FP8;
     int64_t most = ((t->samples + size - 1) / size + t->micro - 1) / t->micro;
     t->empty = equal ? most - t->accum : 0;
@@ -78,8 +78,8 @@ bool ranks_sum_counts(Trainer *t, StepStats *stats, GError **error)
     return mesh_check(&t->mesh, error);
 }
 
-/* An error on all ranks of a group unless they have the same hashes own (n), one per bucket. step: how far apart the
- * ranks of the group are in the numbering of all ranks; first: the number of its first rank. */
+/* Fails on all ranks of a group if the hashes own (n), one per bucket, differ between them. For messages: rank r of the
+ * group has number first + r · step among all ranks. */
 static bool compare_hashes(Trainer *t, Comm *group, const uint64_t *own, int n, int first, int step, GError **error)
 {
     g_autofree uint64_t *all = g_new0(uint64_t, n * comm_size(group));
@@ -98,13 +98,13 @@ static bool compare_hashes(Trainer *t, Comm *group, const uint64_t *own, int n, 
     return true;
 }
 
-/* A parameter that several stages of a pipeline have. */
+/* Hashes of the name and the values of a tied parameter, which several pipeline stages hold. */
 typedef struct TiedHash {
     uint64_t name, weights;
 } TiedHash;
 enum { TIED_MOST = 16 };
 
-/* An error on all ranks of a pipeline unless stages have the same weights of each tied parameter. */
+/* Fails on all ranks of a pipeline if two stages hold different values of a tied parameter. */
 static bool compare_tied(Trainer *t, GError **error)
 {
     ParamStore *params = model_params(t->model);

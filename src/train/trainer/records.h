@@ -7,7 +7,7 @@
 #include "train/trainer/norms.h"
 #include "train/trainer/straggler.h"
 
-/* Where a run is: its steps and the samples that it has read. */
+/* The progress of a run: its steps and the samples that it has read. */
 typedef struct RunPoint {
     int64_t step, samples;
 } RunPoint;
@@ -41,7 +41,7 @@ typedef struct TrainRecord {
 typedef struct ValidRecord {
     int64_t step;
     const char *name; /* as in data.valid; NULL means that it has no name and is called "valid" */
-    int index;        /* of the set in data.valid, from 0 */
+    int index;        /* index of the set in data.valid, from 0 */
     const LossSums *sums;
     double seconds;
     int64_t samples, batches; /* samples of the evaluation, and microbatches */

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Warns where train.init's model was trained with another tokenizer: its ids mean other pieces. */
+/* Warns if the model of train.init was trained with another tokenizer, in which the same ids stand for other pieces. */
 static void compare_tokenizers(const Trainer *t, const char *theirs)
 {
     g_autoptr(Tokenizer) tok = theirs ? tokenizer_open(theirs, NULL) : NULL;
@@ -40,7 +40,8 @@ static bool init_model(Trainer *t, GError **error)
     params_init(model_params(t->model), (uint64_t)config->run.seed);
     if (*init == '\0')
         return true;
-    Device *dev = device_open_cpu(t->dev->threads, precision_uniform(DT_F32)); /* f32, so that no weight is rounded */
+    /* The other model is loaded in f32, so that no weight is rounded twice. */
+    Device *dev = device_open_cpu(t->dev->threads, precision_uniform(DT_F32));
     Model *source = model_open_path(init, dev, false, &tokenizer, error);
     if (source == NULL) {
         device_close(dev);
@@ -54,7 +55,7 @@ static bool init_model(Trainer *t, GError **error)
     return same || fail_context(error, "train.init %s", init);
 }
 
-/* An error unless the checkpoint was trained with this tokenizer and on this dataset. */
+/* Fails if the checkpoint was trained with another tokenizer or on another dataset. */
 static bool check_sources(const Trainer *t, const char *folder, GError **error)
 {
     g_autofree char *hash = NULL;
@@ -83,7 +84,7 @@ static bool load_own(Trainer *t, const char *folder, GError **error)
     return checkpoint_load(folder, &checkpoint, error);
 }
 
-/* Rank 0 tells the other ranks which checkpoint to load together. */
+/* On rank 0: tells the other ranks the checkpoint's step (follow), then loads the checkpoint together with them. */
 static bool load(const char *folder, void *trainer, GError **error)
 {
     Trainer *t = trainer;
@@ -92,8 +93,8 @@ static bool load(const char *folder, void *trainer, GError **error)
     return load_own(t, folder, error);
 }
 
-/* On the other ranks: loads the checkpoints that rank 0 says, until it says that the one before was whole, or that
- * there is none. */
+/* On the other ranks: loads each checkpoint that rank 0 names (load). Rank 0 sends a negative step when the last one
+ * was valid or when no checkpoint is left. */
 static bool follow(Trainer *t, int64_t *step, GError **error)
 {
     *step = -1;
@@ -135,7 +136,7 @@ bool trainer_resume(Trainer *t, GError **error)
     if (step < 0)
         return init_model(t, error);
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, step);
-    if (t->state.update_samples < 0) /* of a checkpoint that did not count them */
+    if (t->state.update_samples < 0) /* a checkpoint of an earlier version lacks this counter */
         t->state.update_samples = t->state.samples;
     t->saved = t->state;
     start_loss_scale(t);

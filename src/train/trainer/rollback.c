@@ -38,7 +38,7 @@ static bool put(const char *dir, const char *name, const char *text, GError **er
     return io_write_file(path, text, strlen(text), error);
 }
 
-/* A number that `put` wrote; -1 if there is none. */
+/* The number in the file NAME of RUN/rollback; -1 if there is none. */
 static int64_t get(const char *dir, const char *name)
 {
     g_autofree char *path = kept(dir, name), *text = NULL;
@@ -93,7 +93,7 @@ static bool put_link(const char *dir, const char *folder, const char *name, GErr
     return io_write_file(path, text, strlen(text), error);
 }
 
-/* Makes RUN/rollback, which appears whole. */
+/* Creates RUN/rollback under a temporary name and renames it, so that it is never incomplete. */
 static bool keep_all(const char *dir, int64_t step, GError **error)
 {
     g_autofree char *folder = g_build_filename(dir, "tmp-rollback", NULL), *to = g_build_filename(folder, "to", NULL),
@@ -114,9 +114,9 @@ static bool keep_all(const char *dir, int64_t step, GError **error)
            io_rename(folder, kept_in, error);
 }
 
-/* ---- there ---- */
+/* ---- rolling back ---- */
 
-/* The best checkpoint as of `step`, unless it has been removed since. */
+/* Points the link "best" at the best checkpoint as of `state`; removes the link if that checkpoint no longer exists. */
 static bool link_best(const char *dir, const TrainState *state, GError **error)
 {
     g_autofree char *folder = run_checkpoint_path(dir, state->best_step),
@@ -142,7 +142,7 @@ static bool move_later(const char *dir, int64_t step, GError **error)
 static bool cut_logs(const char *dir, RunPoint at, GError **error)
 {
     g_autofree char *what = g_strdup_printf("rolled back to step %" PRId64, at.step);
-    Metrics *metrics = metrics_open(dir, at, NULL, error); /* cuts them */
+    Metrics *metrics = metrics_open(dir, at, NULL, error); /* opening removes later lines */
     if (metrics == NULL)
         return false;
     metrics_event(metrics, at.step, what);
@@ -160,7 +160,7 @@ static bool go_there(const char *dir, int64_t step, GError **error)
     return cut_logs(dir, (RunPoint){ step, state.samples }, error) && put(dir, "done", "", error);
 }
 
-/* ---- and back ---- */
+/* ---- undoing a rollback ---- */
 
 static bool move_back(const char *dir, GError **error)
 {
@@ -176,7 +176,7 @@ static bool move_back(const char *dir, GError **error)
     return true;
 }
 
-/* Puts a file or folder back, unless an interrupted reversal has done it. */
+/* Moves a file or folder back into the run, unless an interrupted reversal has already done so. */
 static bool put_back(const char *dir, const char *name, GError **error)
 {
     g_autofree char *from = kept(dir, name), *to = g_build_filename(dir, name, NULL);
@@ -201,7 +201,7 @@ static bool go_back(const char *dir, GError **error)
     return put_back(dir, "tb", error) && rollback_forget(dir, error);
 }
 
-/* ---- what others call ---- */
+/* ---- public functions ---- */
 
 bool rollback_finish(const char *dir, GError **error)
 {
@@ -262,7 +262,7 @@ static bool undo_locked(const char *dir, GError **error)
 {
     if (has(dir, "undo"))
         return go_back(dir, error);
-    if (!has(dir, "to")) /* an unfinished one too is undone, as far as it came */
+    if (!has(dir, "to")) /* an interrupted rollback is also undone, as far as it got */
         return fail_user(error, "%s: there is no rollback to undo; the first save after a rollback makes it final",
                          dir);
     return put(dir, "undo", "", error) && go_back(dir, error);

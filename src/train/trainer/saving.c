@@ -8,23 +8,24 @@
 
 #include <inttypes.h>
 
-#define LONG_WAIT_S 1 /* a save that waits longer than this for the one before says so */
+#define LONG_WAIT_S 1 /* seconds: a longer wait for the previous save is logged */
 
 struct Save {
     Snapshot *snapshot;
-    TrainState state; /* of the checkpoint */
+    TrainState state; /* of the checkpoint that this save writes */
     Comm *ranks;
-    const char *dir; /* of the run */
+    const char *dir; /* run directory */
     RunKeep keep;
-    char *folder;            /* of the checkpoint */
-    double stall_s, write_s; /* seconds that training waited, and that writing took */
-    GThread *thread;         /* NULL means that the trainer's own thread writes */
+    char *folder;            /* of the checkpoint that this save writes */
+    double stall_s, write_s; /* seconds that training waited for this save; seconds that writing took */
+    GThread *thread;         /* the thread that writes; NULL means that the trainer's own thread writes */
     gint done;               /* atomic: 1 when the thread is at its end */
     bool written;
     GError *problem;
 };
 
-/* The best checkpoint stays, those before and after the last loss spike, and those that hooks use. */
+/* The checkpoints to keep: as the options train.keep_* say, the best one, those before and after the last loss spike,
+ * and those that hooks use. */
 static RunKeep keep_of(const Trainer *t)
 {
     const TrainConfig *train = &t->config.train;
@@ -38,7 +39,7 @@ static RunKeep keep_of(const Trainer *t)
     return keep;
 }
 
-/* Hooks of a save that has ended. */
+/* Runs the hooks on_save and on_best, or on_alert, for a save that has ended. */
 static void call_hooks(Trainer *t, const Save *save)
 {
     const TrainState *state = &save->state;
@@ -115,13 +116,14 @@ static void *save_thread(void *context)
     return NULL;
 }
 
-/* For messages after a failed save. */
+/* Says, in a message about a failed save, what the newest valid checkpoint is. */
 static const char *what_stands(const Trainer *t)
 {
     return t->saved.attempts >= 0 ? "the previous checkpoint is kept" : "no save has succeeded so far";
 }
 
-/* best_value must be that of a checkpoint that exists. */
+/* After a failed save of the best checkpoint: restores best_value and best_step of the previous one, which exists on
+ * disk. */
 static void forget_best(Trainer *t, const Save *save)
 {
     if (t->state.best_step != save->state.best_step)
@@ -131,7 +133,7 @@ static void forget_best(Trainer *t, const Save *save)
     t->state.best_data = t->saved.best_data;
 }
 
-/* Notes what became of a save, and frees it. */
+/* Logs the result of a save and frees it. last: a failure is an error, since there is no later attempt. */
 static bool end_save(Trainer *t, Save *save, bool last, GError **error)
 {
     bool fatal = !save->written && last;
@@ -169,7 +171,7 @@ void trainer_end_save(Trainer *t)
     end_save(t, save, false, NULL);
 }
 
-/* A failed save is noted later, by trainer_end_save: where all ranks do it at the same step. */
+/* A failed save is left to trainer_end_save, which all ranks call at the same step. */
 void trainer_look_at_save(Trainer *t)
 {
     if (t->save && g_atomic_int_get(&t->save->done) && t->save->written)
@@ -184,7 +186,7 @@ bool trainer_save(Trainer *t, bool last, GError **error)
     if (t->saved.attempts == t->state.attempts && t->saved.evaluated == t->state.evaluated &&
         t->saved.evaluation_left == t->state.evaluation_left)
         return true;
-    if (!mesh_check(&t->mesh, error)) /* a group that failed within the update may have left it half done */
+    if (!mesh_check(&t->mesh, error)) /* if a rank failed during the update, some weights are updated and others not */
         return false;
     const bool beside = t->save_ranks && !last;
     Save *save = save_new(t, beside ? t->save_ranks : t->ranks);
@@ -204,7 +206,7 @@ bool trainer_save(Trainer *t, bool last, GError **error)
 
 bool trainer_save_after_error(Trainer *t, GError **error)
 {
-    if (comm_size(t->ranks) > 1) /* the error may be of one rank, and saving needs all of them */
+    if (comm_size(t->ranks) > 1) /* perhaps only this rank has failed, and saving needs all ranks */
         return false;
     if (g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_STOPPED) || t->state.attempts == 0)
         return false;

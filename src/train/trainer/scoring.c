@@ -1,5 +1,5 @@
-/* scoring.c: the scores of a run's tasks at its evaluations: of its own task, or of the held-out sets that are of a
- * task (train/task_set.h), as in a mixture of tasks. */
+/* scoring.c: computes task scores when a run evaluates: of the run's own task (task.*), or of the held-out sets that
+ * were made from a task (train/task_set.h), as in a mixture of tasks. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -13,16 +13,16 @@
 #include <math.h>
 #include <string.h>
 
-#define MEAN "mean" /* train.best: the mean over the tasks */
+#define MEAN "mean" /* value of train.best: the mean over all tasks */
 
 typedef struct ScoredTask {
-    const char *name; /* of its held-out set, which begins the names of its metrics; NULL means none */
-    TaskConfig own;   /* of a held-out set */
+    const char *name; /* name of the held-out set, the prefix of its metrics' names ("rte.accuracy"); NULL means none */
+    TaskConfig own;   /* the task's options, if it belongs to a held-out set */
     const TaskConfig *config;
     Task task;
-    TaskEval *eval;  /* its examples; NULL until they are opened */
+    TaskEval *eval;  /* the examples; NULL until they are opened */
     GArray *metrics; /* Metric, of the last trainer_score */
-    double seconds;  /* that it took */
+    double seconds;  /* seconds that this trainer_score took */
 } ScoredTask;
 
 static void free_scored(void *memory)
@@ -63,7 +63,7 @@ static bool add_own(Trainer *t, GError **error)
     return task_configure(&scored->task, scored->config, error) && task_scores_check(&scored->task, error);
 }
 
-/* The task of a held-out set, if it is a whole dataset of one. */
+/* Adds the task of a held-out set, if the set is a complete dataset that was made from a task. */
 static bool add_set(Trainer *t, const HeldoutSet *set, GError **error)
 {
     double shares[SPLIT_PARTS];
@@ -101,7 +101,8 @@ static bool add_tasks(Trainer *t, GError **error)
 
 /* ---- train.best ---- */
 
-/* What follows the task's name in that of a metric, "accuracy" in "rte.accuracy"; NULL if it is of another task. */
+/* A metric's name without the name of this task: "accuracy" for "rte.accuracy"; NULL if the metric belongs to another
+ * task. */
 static const char *own_part(const ScoredTask *scored, const char *metric)
 {
     const size_t n = scored->name ? strlen(scored->name) : 0;
@@ -110,7 +111,7 @@ static const char *own_part(const ScoredTask *scored, const char *metric)
     return strncmp(metric, scored->name, n) == 0 && metric[n] == '.' ? metric + n + 1 : NULL;
 }
 
-/* The metric of a task by one of its names; g_free. */
+/* The full name of the metric that `name` stands for: "rte.accuracy" for "accuracy". NULL on error. g_free. */
 static char *metric_of(const ScoredTask *scored, const char *name, GError **error)
 {
     g_autofree char *metric = task_metric_find(&scored->task, name, error);
@@ -119,7 +120,7 @@ static char *metric_of(const ScoredTask *scored, const char *name, GError **erro
     return g_strconcat(scored->name, ".", metric, NULL);
 }
 
-/* Sets t->best: a score of the only task; of several "mean", or NAME.SCORE. */
+/* Sets t->best from train.best: with one task the name of a score; with several NAME.SCORE or "mean". */
 static bool find_best(Trainer *t, GError **error)
 {
     const char *best = t->config.train.best;
@@ -140,7 +141,7 @@ static bool find_best(Trainer *t, GError **error)
 
 /* ---- their examples ---- */
 
-/* Without scores a run goes on, unless one of them is to decide about its best checkpoint. */
+/* Called if a task cannot be scored: an error if train.best is a score, else only a warning. */
 static bool do_without(const Trainer *t, const char *reason, GError **error)
 {
     if (!best_is_loss(t))
@@ -241,7 +242,7 @@ bool trainer_score(Trainer *t, GError **error)
     return true;
 }
 
-/* The mean of the task's main scores. */
+/* The mean of one task's main scores, such as F1 and accuracy of MRPC. */
 static double task_mean(const ScoredTask *scored)
 {
     double sum = 0;
@@ -256,7 +257,7 @@ static double task_mean(const ScoredTask *scored)
     return sum / n;
 }
 
-/* The mean over the tasks of the mean of each one's main scores, as GLUE has it. */
+/* The mean of task_mean over all tasks, as in GLUE. */
 static double mean_score(const Trainer *t)
 {
     double sum = 0;

@@ -8,7 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_DEVIATION 1e-3 /* of the mean: losses that hardly vary have no spikes smaller than this */
+/* Smallest standard deviation, as a share of the mean, so that tiny changes of an almost constant loss are no spikes.
+ */
+#define LEAST_DEVIATION 1e-3
 
 static double highest(const TrainState *state, const TrainConfig *train)
 {
@@ -21,7 +23,8 @@ bool spike_is(const TrainState *state, const TrainConfig *train, double loss)
     return train->spike > 0 && state->spike_losses >= train->spike_window && loss > highest(state, train);
 }
 
-/* Exponential means with the weight of train.spike_window losses; before there are so many, plain means. */
+/* Exponential moving averages with a weight of 2 / (train.spike_window + 1) for the new loss; for the first losses,
+ * plain averages. */
 void spike_count(TrainState *state, const TrainConfig *train, double loss)
 {
     if (train->spike == 0 || !isfinite(loss))

@@ -8,7 +8,8 @@
 /* Whether the loss is more than train.spike standard deviations above the mean of recent losses. False while there are
  * fewer than train.spike_window losses. */
 bool spike_is(const TrainState *state, const TrainConfig *train, double loss);
-/* Adds the loss of a step to the mean and the standard deviation; a spike counts as the highest loss that is none. */
+/* Adds the loss of a step to the mean and the variance. The loss of a spike is first reduced to the threshold above
+ * which losses are spikes. */
 void spike_count(TrainState *state, const TrainConfig *train, double loss);
 /* Writes RUN/spikes/step-XXXXXXXX.json: the step, its samples and its loss. A failure is only logged. */
 void spike_report(const char *dir, const TrainState *state, int64_t step, int64_t first, int64_t samples, double loss);

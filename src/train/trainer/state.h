@@ -74,7 +74,7 @@ typedef struct Trainer {
     double total_tokens;   /* train.length in tokens without padding; 0 means that it has another unit */
     Every log_every, eval_every, save_within; /* periods of the options train.NAME */
     Phases save_every;
-    RunSpan stop_at;        /* of train.stop_at */
+    RunSpan stop_at;        /* train.stop_at as a span */
     double command_started; /* clock_seconds() at the start of the command */
     StopRules stops;
     SkipRange skips[SKIP_RANGES];
@@ -124,7 +124,7 @@ typedef struct Trainer {
 typedef struct StepStats {
     LossSums sums;
     double lr, norm;   /* learning rate; L2 norm of the gradients before clipping, loss scale divided out */
-    double loss_scale; /* of this step; 1 except in fp16 */
+    double loss_scale; /* loss scale of this step; 1 except in fp16 */
     int64_t tokens, target_tokens,
         room;     /* over all ranks: tokens without padding; target tokens; capacity of the batches in tokens */
     bool updated; /* false means skipped: loss or gradients were not finite, or there was a loss spike */

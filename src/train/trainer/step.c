@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SHOW_AFTER_S 1 /* a step that takes longer shows its progress on a terminal */
-#define PATIENCE_S   5 /* a stop waits no longer than this for the rest of a step */
+#define SHOW_AFTER_S 1 /* seconds: a longer step shows its progress on a terminal */
+#define PATIENCE_S   5 /* seconds: after a request to stop, a step with more time left than this is abandoned */
 
-/* Whether a request to stop ends this step. Several ranks end together, after the step. */
+/* Whether a request to stop may abandon this step: only with one rank. Several ranks stop together after the step. */
 static bool stops_at_once(const Trainer *t)
 {
     return comm_size(t->ranks) == 1 && stop_requested();
@@ -42,8 +42,8 @@ static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
     return ranks_sum_counts(t, stats, error);
 }
 
-/* Progress of a long step, on a terminal, at most once in SHOW_AFTER_S: samples done, the loss so far, which waits for
- * the device, and the time left. */
+/* Shows the progress of a long step on a terminal, at most every SHOW_AFTER_S: samples done, the loss so far (reading
+ * it waits for the device), and the time left. */
 static void show_step(const Trainer *t, int64_t done, LossSums *sums, double elapsed, double *shown)
 {
     g_autofree char *what = NULL;
@@ -59,11 +59,11 @@ static void show_step(const Trainer *t, int64_t done, LossSums *sums, double ela
     progress_update((uint64_t)MIN(done * t->micro, t->own_samples));
 }
 
-/* Repeats the first microbatch as often as other ranks have more of them. Its losses are forgotten; its gradients, of a
- * mean over infinitely many targets, are 0. */
+/* Runs the first microbatch t->empty times more, because other ranks have more microbatches and ranks communicate in
+ * each. The losses are discarded, and the gradients are 0: the loss is divided by an infinite number of targets. */
 static void run_empty(Trainer *t)
 {
-    if (comm_size(t->mesh.pipeline) > 1) /* model_passes makes them, in the order of the other passes */
+    if (comm_size(t->mesh.pipeline) > 1) /* in a pipeline, model_passes runs them among the other passes */
         return;
     ModelLoss nothing = t->loss;
     LossSums unused = { 0 };
@@ -73,9 +73,9 @@ static void run_empty(Trainer *t)
         model_loss(t->model, t->batch[0], &nothing, &unused);
 }
 
-/* Queues the microbatches one after another. A device that works behind the host is not waited for: `elapsed` is then
- * the host's time, which follows the device's as soon as its queue is full (of a GPU some thousand launches).
- * After a request to stop, a step whose rest would take long is abandoned; the resumed run does it again. */
+/* Queues the microbatches one after another without waiting for a GPU. `elapsed` is the host's time; on a GPU it agrees
+ * with the device's only once the queue (about a thousand launches) is full. After a request to stop, a step of which
+ * more than PATIENCE_S is left is abandoned; the resumed run repeats it. */
 static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
 {
     if (comm_size(t->mesh.pipeline) > 1) {
@@ -97,7 +97,7 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
         goes_on = left <= PATIENCE_S || !stops_at_once(t) || fail_stopped(error);
     }
     if (!goes_on)
-        model_take_sums(t->model, sums); /* the next step begins with none */
+        model_take_sums(t->model, sums); /* discards the sums of the abandoned step */
     progress_close();
     return goes_on;
 }
@@ -133,7 +133,8 @@ static bool scales_loss(const Trainer *t)
     return t->config.train.precision == PRECISION_FP16;
 }
 
-/* A spike whose checkpoint from before has yet to be saved stops the step here: it has changed nothing so far. */
+/* Sets stats->spike. If the checkpoint before a spike is not saved yet, stats->again ends the step here, before
+ * anything has changed; it is repeated after the save. */
 static void find_spike(Trainer *t, StepStats *stats)
 {
     const int action = t->config.train.spike_action;
@@ -143,8 +144,8 @@ static void find_spike(Trainer *t, StepStats *stats)
     stats->updated = stats->updated && !(stats->spike && action == SPIKE_SKIP);
 }
 
-/* The optimizer's update, unless loss or gradients are not finite. Losses and norm of the gradients are read together:
- * the only wait of a step. An error, without an update, where a rank was lost. */
+/* Runs the optimizer, unless the loss or the gradients are not finite. Losses and gradient norm are read together, the
+ * only place where a step waits for the device. If a rank was lost, fails without an update. */
 static bool update(Trainer *t, StepStats *stats, GError **error)
 {
     pulse_at(t->pulse, t->state.attempts + 1, 0, "update");
@@ -168,7 +169,7 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
     return whole;
 }
 
-/* For tests: one weight of this rank becomes another number, as by faulty memory. */
+/* For tests (LOAM_FAULT=flip): changes one weight of this rank, as faulty memory would. */
 static void flip_weight(Trainer *t)
 {
     const Box first = { { 0, 0 }, { 1, 1 } };
@@ -215,7 +216,8 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
     if (fp8 && stats->updated)
         fp8_share(fp8, t->ranks, t->accum + t->empty);
     if (fp8 && !stats->updated)
-        fp8_undo(fp8); /* an amax that is not finite would hold its scale as long as it is in the history */
+        fp8_undo(fp8); /* removes amaxes that are not finite, which would spoil the FP8 scale for as long as they are in
+                          the history */
     count_step(t, stats);
     if (!scales_loss(t) || loss_scale_update(&t->state.loss_scale, &t->loss_scale, !stats->updated && !stats->spike))
         return true;

@@ -17,15 +17,15 @@ static void request(int number)
         log_info("SIG%s: stopping after this step, saving", sigabbrev_np(number));
 }
 
-/* The thread that waits for signals; all other threads block them, because a handler that interrupts oneDNN's threads
- * can corrupt the heap. */
+/* The thread that waits for signals. All other threads block them, because a signal handler that interrupts oneDNN's
+ * threads can corrupt the heap. */
 static void *watch(void *argument)
 {
     sigset_t *awaited = argument, again;
     int number;
     while (sigwait(awaited, &number) == 0) {
         if (number == SIGINT) {
-            signal(SIGINT, SIG_DFL); /* a background job of a shell may have it ignored */
+            signal(SIGINT, SIG_DFL); /* a shell may start background jobs with SIGINT ignored */
             sigemptyset(&again);
             sigaddset(&again, SIGINT);
             sigdelset(awaited, SIGINT);
@@ -52,14 +52,15 @@ void stop_catch_signals(void)
     sigemptyset(&awaited);
     for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
         sigaddset(&awaited, numbers[i]);
-    if (!ignored(SIGHUP)) /* nohup ignores it */
+    if (!ignored(SIGHUP)) /* nohup starts a program with SIGHUP ignored, which stays so */
         sigaddset(&awaited, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &awaited, NULL);
     g_thread_unref(g_thread_new("signals", watch, &awaited));
     g_once_init_leave(&ready, 1);
 }
 
-/* A closed pipe is noticed by the log: SIGPIPE goes to the thread that writes, which blocks it. */
+/* SIGPIPE goes to the thread that writes to the closed pipe, which blocks it, so base/log notices a closed pipe by the
+ * failed write. */
 bool stop_requested(void)
 {
     if (!requested && log_unread())

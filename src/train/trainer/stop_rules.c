@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#define SLOWER 1.2 /* a save may take so many times as long as the longest so far */
+#define SLOWER 1.2 /* factor on the longest save so far, as the last save may take longer */
 
 StopRules stop_rules_of(const Config *config, int64_t epoch_samples, bool count_tokens, double started)
 {

@@ -8,17 +8,18 @@ typedef enum StopRule { STOP_NONE, STOP_AFTER, STOP_DATE, STOP_FILE, STOP_EXIT_E
 
 typedef struct StopRules {
     Every exit_every;
-    double end;        /* clock_seconds() at which the process has to be at its end; INFINITY means never */
-    StopRule end_rule; /* what says so */
+    double end;        /* clock_seconds() at which the process must have ended; INFINITY means never */
+    StopRule end_rule; /* the rule that set `end` */
     const char *file;
     double longest_step, longest_save; /* seconds, so far */
     double last_look;
 } StopRules;
 
-/* started: clock_seconds() at the start of the command. The configuration is checked, and outlives the rules. */
+/* started: clock_seconds() at the start of the command. The configuration has been checked, and must outlive the rules.
+ */
 StopRules stop_rules_of(const Config *config, int64_t epoch_samples, bool count_tokens, double started);
-/* The rule that stops the process now, after a step; rank 0 decides for all. A step and a save that take as long as the
- * longest so far still have to fit into the time. */
+/* The rule that stops the process now, after a step, or STOP_NONE; only rank 0 calls it. It stops early enough that one
+ * more step and a save, as long as the longest so far, would no longer fit before `end`. */
 StopRule stop_rules_look(StopRules *rules, const EveryCounts *counts);
-/* What stops it, such as "train.stop_after=19h50m". g_free. */
+/* The rule for a message, "by train.stop_after=19h50m", or "on request" for STOP_NONE. g_free. */
 char *stop_rule_describe(const Config *config, StopRule rule);

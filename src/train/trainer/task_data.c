@@ -1,5 +1,5 @@
-/* task_data.c: the dataset of a run that trains on a task. It is made once, in RUN/task, and belongs to the run from
- * then on, as its tokenizer does. */
+/* task_data.c: makes the dataset of a run that trains on a task, once, in RUN/task. Resumed processes use that copy,
+ * not the task's files. */
 #include "base/file.h"
 #include "base/log.h"
 #include "train/trainer/state.h"
@@ -17,7 +17,8 @@ static bool remove_dataset(const char *prefix, GError **error)
     return true;
 }
 
-/* What an earlier start made and did not train on goes first: its held-out examples may be others. */
+/* Makes the datasets of the task. Removes those of an earlier start that never trained, whose held-out examples may
+ * differ. */
 static bool prepare(Trainer *t, const char *prefix, GError **error)
 {
     const Config *config = &t->config;
@@ -35,7 +36,7 @@ static bool has_dataset(const char *prefix)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
-/* Whether the run has begun: its config.yaml then says what its dataset was made of. */
+/* Whether the run has begun, that is, has a config.yaml: then its dataset must not be made again. */
 static bool has_begun(const Trainer *t)
 {
     g_autofree char *path = g_build_filename(t->config.run.dir, "config.yaml", NULL);
@@ -60,7 +61,7 @@ void trainer_note_table(const Trainer *t)
         other |= g_str_has_prefix(t->changes->pdata[i], "task.data ");
     g_autofree char *copy = g_strconcat(t->task_train, ".json", NULL);
     if (other || (train.path && changed_at(train.path) > changed_at(copy)))
-        log_warning("the run goes on with the examples that it took at its start (%s), not with %s as it is now; "
+        log_warning("the run goes on with the examples that it read at its start (%s), not with %s as it is now; "
                     "choose another run.dir to use the new ones",
                     t->task_train, train.path);
     g_free(train.path);
@@ -74,7 +75,8 @@ bool trainer_prepare_task(Trainer *t, GError **error)
         return true;
     t->task_train = g_build_filename(t->config.run.dir, "task", "train", NULL);
     t->task_valid = g_strconcat(t->task_train, "-valid", NULL);
-    const bool begun = has_begun(t); /* then data.train and data.valid are the ones that this function set */
+    /* In a run that has begun, an earlier call of this function set data.train and data.valid. */
+    const bool begun = has_begun(t);
     if (comm_rank(t->ranks) == 0 && !(begun && has_dataset(t->task_train)) && !prepare(t, t->task_train, error))
         return false;
     const bool holds_out = has_dataset(t->task_valid);

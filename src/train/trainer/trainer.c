@@ -14,10 +14,11 @@
 #include <inttypes.h>
 #include <math.h>
 
-#define GEMM_PEAK_SHARE 0.003 /* of a run's time, for measuring what mfu refers to */
-#define MAX_SKIPPED     100   /* consecutive steps without a finite gradient before the run ends with an error */
-#define MAX_STUCK       50 /* consecutive skipped steps at the smallest loss scale before the run ends with an error */
-#define MANY_SKIPPED    3  /* consecutive steps without an update at the end of a run that are worth a warning */
+/* Share of a run's time that is spent on measuring the GEMM peak, the denominator of MFU. */
+#define GEMM_PEAK_SHARE 0.003
+#define MAX_SKIPPED     100 /* consecutive steps without a finite gradient before the run ends with an error */
+#define MAX_STUCK       50  /* consecutive skipped steps at the smallest loss scale before the run ends with an error */
+#define MANY_SKIPPED    3   /* this many consecutive skipped steps at the end of a run give a warning */
 
 /* Warns of a rank that has been slower than the others for some log lines. */
 static void warn_of_straggler(const Trainer *t)
@@ -33,7 +34,7 @@ static void warn_of_straggler(const Trainer *t)
     metrics_event(t->metrics, t->state.attempts, what);
 }
 
-/* Logs the means since the last log line. Without an update since, the loss is unknown. */
+/* Logs the means over the steps since the last log line. If none of these steps made an update, the loss is NaN. */
 static void log_window(Trainer *t, const StepStats *stats)
 {
     Norms norms = { 0 };
@@ -104,8 +105,9 @@ static void begin_window(Trainer *t)
     every_done(&t->log_every);
 }
 
-/* The last step of a run is logged even if no log line is due. The window is then not reset, so that a run whose
- * train.length grows later logs the same means as an uninterrupted one. */
+/* Writes a log line if one is due, and always after the last step. After the last step the window is not reset unless
+ * the line was due, so that a run that is later continued with a larger train.length logs the same means as an
+ * uninterrupted one. */
 static void log_step(Trainer *t, const StepStats *stats, bool end)
 {
     bool due = t->seen & SEEN_LOG;
@@ -121,7 +123,7 @@ static void log_step(Trainer *t, const StepStats *stats, bool end)
         begin_window(t);
 }
 
-/* "skipped: …", with what becomes of the loss scale in fp16. g_free. */
+/* "skipped: …", in fp16 with the old and the new loss scale. g_free. */
 static char *describe_skipped(const Trainer *t, const StepStats *stats)
 {
     static const char text[] = "skipped: loss or gradient is not finite";
@@ -131,7 +133,7 @@ static char *describe_skipped(const Trainer *t, const StepStats *stats)
                            t->state.loss_scale.scale);
 }
 
-/* Every step is skipped at a loss scale that no overflow lowers: nothing would ever be learned. */
+/* Fails because every step overflows at the smallest or a fixed loss scale, so that nothing would ever be learned. */
 static bool fail_stuck(const Trainer *t, GError **error)
 {
     bool fixed = t->loss_scale.fixed > 0;
@@ -166,12 +168,13 @@ static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
                      MAX_SKIPPED);
 }
 
-/* Logs, evaluates and saves, where due after a step. After a request to stop, the resumed run does the evaluation.
- * *end: this is the last step; an evaluation may decide so. */
+/* Logs, evaluates and saves if these are due after a step. After a request to stop, the evaluation is left to the
+ * resumed run. *end: whether this is the last step; an evaluation may set it (train.patience). */
 static bool after_step(Trainer *t, const StepStats *stats, bool *end, GError **error)
 {
     bool best = false;
-    t->window_started += gemm_peak_turn(&t->gemm_peak, GEMM_PEAK_SHARE); /* it is no part of the steps' time */
+    t->window_started += gemm_peak_turn(
+        &t->gemm_peak, GEMM_PEAK_SHARE); /* the time of this measurement is not counted as training time */
     log_step(t, stats, *end);
     trainer_look_at_save(t);
     if (!*end && (t->seen & SEEN_STOP))
@@ -187,9 +190,9 @@ static bool after_step(Trainer *t, const StepStats *stats, bool *end, GError **e
     return true;
 }
 
-/* Before the first step: the evaluation at step 0, or one that a request to stop prevented. A checkpoint of this step
- * is then saved again, with the evaluation recorded; a trained model that the run starts from is saved as its best so
- * far. */
+/* Before the first step of this process: evaluates at step 0, or makes the evaluation that a request to stop had
+ * prevented, and saves the checkpoint of that step again with the result. A trained model that the run starts from
+ * (train.init) is saved as the best so far. */
 static bool before_steps(Trainer *t, GError **error)
 {
     bool best = false;
@@ -201,7 +204,8 @@ static bool before_steps(Trainer *t, GError **error)
     return (!best && t->saved.attempts != t->state.attempts) || trainer_save(t, false, error);
 }
 
-/* The step that --trace asks for: not the first, which touches memory and makes threads for the first time. */
+/* Whether --trace records this step: the second one of this process, because the first one is slower (it touches memory
+ * and starts threads), or the first if there is only one. */
 static bool is_traced(const Trainer *t)
 {
     int64_t step = t->total - t->first_step == 1 ? t->first_step : t->first_step + 1;
@@ -269,8 +273,8 @@ static void note_patience(const Trainer *t)
     metrics_event(t->metrics, t->state.attempts, what);
 }
 
-/* At the end of a run whose last steps, or all of whose steps, were skipped: its weights are older than its last step.
- */
+/* At the end of a run: warns if all of its steps, or at least the last MANY_SKIPPED, were skipped, so that its weights
+ * are older than its last step. */
 static void note_skipped_end(const Trainer *t)
 {
     const TrainState *state = &t->state;
@@ -287,8 +291,8 @@ static void note_skipped_end(const Trainer *t)
     metrics_event(t->metrics, state->attempts, what);
 }
 
-/* Says which samples a loss spike is of. A checkpoint from before the step is saved, unless it is only reported; the
- * step is then made again. */
+/* Logs a loss spike and its samples. If stats->again is set, saves a checkpoint from before the step, which is then
+ * repeated. */
 static bool note_spike(Trainer *t, const StepStats *stats, GError **error)
 {
     TrainState *state = &t->state;
@@ -343,7 +347,7 @@ static bool train_loop(Trainer *t, GError **error)
     return true;
 }
 
-/* Writes the reason of an early end to log.txt and metrics.jsonl; main prints it to standard error. */
+/* Writes the reason why the run ends early to log.txt and metrics.jsonl; main prints it to standard error. */
 static void note_end(Trainer *t, const char *reason)
 {
     log_file_only("%s", reason);
@@ -351,7 +355,7 @@ static void note_end(Trainer *t, const char *reason)
         metrics_event(t->metrics, t->state.attempts, reason);
 }
 
-/* The hooks of the end, which may take hooks.timeout. */
+/* Queues the hooks on_stop and, after an error, on_alert; closes the hooks, which waits for at most hooks.timeout. */
 static void end_hooks(Trainer *t, const GError *problem)
 {
     const bool stopped = g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED);
@@ -391,7 +395,7 @@ static void name_lost(const Trainer *t, GError *problem)
     problem->message = message;
 }
 
-/* One rank of the run, from start to end. What ends it on one rank ends it on all. */
+/* Runs one rank from start to end. An error or stop on one rank ends all ranks. */
 static bool run_rank(const Config *config, const char *trace, Comm *ranks, SharedData *shared, GError **error)
 {
     Trainer t = { .ranks = ranks,
@@ -412,7 +416,7 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
     else if (problem)
         ranks_abort(&t, problem);
     if (problem && mesh_lost(&t.mesh) == 0 && comm_rank(ranks) == 1)
-        log_set_rank(0, true); /* nobody else is left to tell it */
+        log_set_rank(0, true); /* if rank 0 was lost, this rank prints the error */
     if (problem && mesh_lost(&t.mesh) >= 0)
         name_lost(&t, problem);
     if (problem)
@@ -441,7 +445,7 @@ static void run_thread(Comm *ranks, void *context)
     run_rank(run->config, run->trace, ranks, &run->shared, &run->errors[comm_rank(ranks)]);
 }
 
-/* The run's error is that of the lowest rank that has one. */
+/* Runs all ranks as threads. The error of the run is that of the lowest rank that has one. */
 static bool run_threads(const Config *config, const char *trace, GError **error)
 {
     int n = (int)config->parallel.ranks;
@@ -466,7 +470,7 @@ bool train_run(const Config *config, const char *trace, GError **error)
     Comm *world = NULL;
     if (trace && !trace_check(trace, error))
         return false;
-    stop_catch_signals(); /* first: the threads of MPI must not take the signals */
+    stop_catch_signals(); /* called first, so that MPI's threads also have the signals blocked */
     if (!launch_world(config, &world, error))
         return false;
     const bool threads = comm_size(world) == 1 && config->parallel.ranks > 1;

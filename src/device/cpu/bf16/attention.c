@@ -1,4 +1,4 @@
-/* attention.c: the operands of a head, packed. */
+/* attention.c: packs the operands of one attention head into panels (bf16/panel.h). */
 #include "device/cpu/bf16/attention.h"
 
 #include <string.h>
@@ -10,7 +10,8 @@ KeyPanels bf16_key_panels(const AttnSpec *spec, int64_t panels)
     return (KeyPanels){ unit, each, units * unit, units * each };
 }
 
-/* Keys that are packed together: all, or a unit where units do not end with their panels. */
+/* The number of keys that are packed as one sequence of panels: all keys or, if panels may not cross units of keys, one
+ * unit. */
 static int64_t packed_together(KeyPanels kp, int64_t keys)
 {
     return kp.unit % PANEL == 0 ? keys : kp.unit;

@@ -1,15 +1,15 @@
-/* attention_bwd.c: gradients of queries, keys, values and biases. A tile of keys at a time, and for each the blocks of
- * queries: the probabilities P and the gradients of the scores dS = P∘(mask∘dP - delta), dP = dO Vᵀ, of a group of
- * panels; then dVᵀ += dOᵀ P, dKᵀ += Qᵀ dS, dQ += dS K. */
+/* attention_bwd.c: gradients of queries, keys, values and biases. For each tile of keys it goes over the blocks of
+ * queries and computes: the probabilities P and the gradients of the scores dS = P∘(mask∘dP - delta), dP = dO Vᵀ, of a
+ * group of panels; then dVᵀ += dOᵀ P, dKᵀ += Qᵀ dS, dQ += dS K. */
 #include "device/cpu/bf16/attention.h"
 
 #include <string.h>
 
 enum {
-    ROW_PANELS = 8,   /* of queries in a block */
-    GROUP_PANELS = 4, /* of keys in a group */
-    TILE_PANELS = 16, /* of keys in a tile */
-    SHIFTS = 16       /* arrays of sums of the bias's gradient */
+    ROW_PANELS = 8,   /* panels of queries in a block */
+    GROUP_PANELS = 4, /* panels of keys in a group */
+    TILE_PANELS = 16, /* panels of keys in a tile */
+    SHIFTS = 16       /* number of arrays that hold sums of the bias's gradient (see below) */
 };
 
 static const Tiling tiling = { ROW_PANELS * PANEL, INT32_MAX / PANEL *PANEL, PANEL };
@@ -28,7 +28,7 @@ typedef struct Scratch {
     KeyRange *runs;
 } Scratch;
 
-/* The most panels that the blocks of a head's queries fill. */
+/* The largest number of panels that the query blocks of one head fill. */
 static int64_t panels_of_queries(const AttnSpec *spec)
 {
     int64_t rows = attn_max_rows(spec, tiling), unit = spec->layout ? spec->layout->size : rows;
@@ -87,10 +87,11 @@ typedef struct Backward {
     const Scratch *scratch;
     KeyPanels panels;
     const float *bias;
-    float *dbias; /* of key 0 for the first SHIFTS queries, first array; NULL: not wanted */
+    float *dbias; /* gradient of the bias of key 0, in the first of the SHIFTS arrays; NULL means that it is not
+                     computed */
     int64_t dbias_ld;
     __m512 scale;
-    int64_t steps;    /* panels of channels */
+    int64_t steps;    /* number of panels of channels */
     int64_t key, all; /* the first key of the tile; steps of its key_columns */
 } Backward;
 
@@ -99,15 +100,15 @@ typedef struct Patch {
     int64_t i, key; /* first query and key */
     const float *scores, *dp, *mask, *lse, *delta;
     uint16_t *p, *ds, *ds_rows;
-    uint32_t lanes[PANEL]; /* of each query: the keys that it attends to */
+    uint32_t lanes[PANEL]; /* for each query, a bit per key of the panel: whether it attends to the key */
 } Patch;
 
 typedef struct Pair {
     __m512 p, ds;
 } Pair;
 
-/* P and dS of half a row of a patch. dS is added to the sums of the bias's gradient. `whole`: all of its queries attend
- * to all of its keys. */
+/* Computes P and dS for half a row of a patch, and adds dS to the sums of the bias's gradient. whole: all queries of
+ * the patch attend to all of its keys. */
 static inline __attribute__((always_inline)) Pair half_row(const Backward *b, const Patch *patch, int row, int half,
                                                            bool whole, bool biased, bool drops)
 {
@@ -212,7 +213,7 @@ static bool find_lanes(const Backward *b, Patch *patch, const RowPanel *rp, int6
     return whole;
 }
 
-/* P and dS of a panel of queries and panel k of a group of keys. */
+/* Computes P and dS of a panel of queries and panel k of a group of keys. */
 static void patch_bwd(const Backward *b, const RowPanel *rp, Group group, int64_t k)
 {
     const Scratch *s = b->scratch;
@@ -240,7 +241,7 @@ static bool attends(const RowPanel *rp, int64_t key)
     return rp->first.begin < key + PANEL && rp->last.end > key;
 }
 
-/* dv and dk of panel k of a group, from P and dS of panels [rows.begin, rows.end) of queries. */
+/* Adds to dv and dk of one panel of a group, from P and dS of panels [rows.begin, rows.end) of queries. */
 static void keys_bwd(const Backward *b, Range rows, int64_t n_rows, int64_t panel)
 {
     const Scratch *s = b->scratch;
@@ -252,7 +253,7 @@ static void keys_bwd(const Backward *b, Range rows, int64_t n_rows, int64_t pane
     }
 }
 
-/* dq of a panel of queries, from dS of panels [keys.begin, keys.end) of a group. */
+/* Adds to dq of a panel of queries, from dS of panels [keys.begin, keys.end) of a group. */
 static void queries_bwd(const Backward *b, const RowPanel *rp, Range keys, float *dq, Group group)
 {
     const Scratch *s = b->scratch;
@@ -263,10 +264,10 @@ static void queries_bwd(const Backward *b, const RowPanel *rp, Range keys, float
                      true);
 }
 
-/* A group's share of the gradients. */
+/* Adds a group's contribution to the gradients. */
 static void group_bwd(const Backward *b, const RowPanel *rows, int64_t n_rows, float *dq, Group group)
 {
-    Range seen[ROW_PANELS] = { 0 }; /* panels of keys */
+    Range seen[ROW_PANELS] = { 0 }; /* for each panel of queries: the panels of keys that it attends to */
     for (int64_t r = 0; b->hb->head.drop->rate > 0 && r < n_rows; r++)
         drop_group(b, &rows[r], group);
     for (int64_t k = 0; k < group.panels; k++) {
@@ -294,7 +295,7 @@ static void pack_block(const Backward *b, Block block)
     bf16_pack(b->scratch->dout_columns, (Source){ dout.p, dout.ld, size, block.rows, true, false }, 0, b->steps, LEFT);
 }
 
-/* A block of queries and the keys of the tile that it attends to. */
+/* Adds the contributions of a block of queries and those keys of the tile that it attends to. */
 static void block_bwd(const Backward *b, float *dq, Block block)
 {
     const Head *head = &b->hb->head;
@@ -331,7 +332,7 @@ static void pack_tile(Backward *b, int64_t key)
     bf16_pack_columns(s->key_columns, tensor_slice_rows(head->k, key, n), b->panels);
 }
 
-/* delta = dO·O of each query, and its log-sum-exp for exponents of base 2. */
+/* Computes delta = dO·O of each query, and its log-sum-exp in base 2. */
 static void prepare_queries(const Backward *b)
 {
     const HeadBwd *hb = b->hb;
@@ -375,7 +376,8 @@ static void end_bias(const Backward *b)
     }
 }
 
-/* A block of sums, (channels, pairs of store_pairs), times alpha becomes rows of t from `key` on. */
+/* Writes a block of sums (channels, keys in the order of store_pairs), times alpha, transposed to the rows of t from
+ * `key` on. */
 static void write_transposed(Tensor t, const float *sums, int64_t key, int64_t n, int64_t channel, float alpha)
 {
     uint16_t step[PANEL_STEP] __attribute__((aligned(64)));
@@ -424,7 +426,7 @@ static void write_queries(const Backward *b, const float *dq, Block block)
     }
 }
 
-/* All blocks of queries with the keys of a tile; after the last tile dq is written. */
+/* Processes all blocks of queries with the keys of one tile; after the last tile it writes dq. */
 static void tile_bwd(Backward *b, Range keys, bool last)
 {
     const Head *head = &b->hb->head;

@@ -1,11 +1,12 @@
-/* attention_fwd.c: the softmax of a head's scores, and its product with the values. The keys are taken a tile at a
- * time, and with each tile a few panels of queries, whose sums are scaled down when a tile raises their maximum. */
+/* attention_fwd.c: computes the softmax of a head's scores and its product with the values. The keys are taken a tile
+ * at a time, and with each tile a few panels of queries, whose sums are scaled down when a tile raises their maximum.
+ */
 #include "device/cpu/bf16/attention.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { ROW_PANELS = 4, TILE_PANELS = 16 }; /* of queries, of keys */
+enum { ROW_PANELS = 4, TILE_PANELS = 16 }; /* panels of queries that are processed together; panels of keys in a tile */
 
 static const Tiling tiling = { PANEL, INT32_MAX / PANEL *PANEL, PANEL };
 
@@ -13,7 +14,7 @@ static const Tiling tiling = { PANEL, INT32_MAX / PANEL *PANEL, PANEL };
 typedef struct Scratch {
     uint16_t *keys, *values;     /* right panels of a head */
     uint16_t *queries, *factors; /* left panels: queries where they cannot be read in place; a tile's e^(score - max) */
-    float *scores;               /* blocks of a tile */
+    float *scores;               /* scores of a tile, in the blocks of bf16_product */
     float *sums;                 /* (ROW_PANELS, panels of channels) blocks of o before the division */
     float *bias, *mask;
     KeyRange *runs;
@@ -48,7 +49,7 @@ size_t bf16_attention_fwd_bytes(const AttnSpec *spec, int64_t size)
 typedef struct Rows {
     float max[PANEL], total[PANEL][SIDE] __attribute__((aligned(64)));
     int64_t first, n;
-    bool started; /* a tile has written its sums */
+    bool started; /* whether an earlier tile has contributed to the sums */
 } Rows;
 
 typedef struct Forward {
@@ -57,7 +58,7 @@ typedef struct Forward {
     KeyPanels panels;
     const float *bias;
     __m512 scale;
-    int64_t steps, all; /* panels of channels; of keys */
+    int64_t steps, all; /* number of panels of channels; of panels of keys */
 } Forward;
 
 /* One row of a tile. bias[c] and mask[c] are those of column c; `scores` and `factors` of the first panel. */
@@ -95,7 +96,7 @@ static inline __attribute__((always_inline)) __m512 row_max(const Row *row, Rang
     return _mm512_max_ps(most, other);
 }
 
-/* The factors of columns [column, column + PANEL); returns total + their sum. */
+/* Computes the factors e^(score - max) of columns [column, column + PANEL); returns total + their sum. */
 static inline __attribute__((always_inline)) __m512
 exponentials(__m512 total, const Row *row, __m512 max, int64_t column, uint32_t lanes, bool biased, bool drops)
 {
@@ -126,7 +127,7 @@ static inline __attribute__((always_inline)) __m512 row_exponentials(__m512 tota
     return total;
 }
 
-/* Factors of the panels of columns [begin, end) become zero. */
+/* Sets the factors of columns [begin, end) to zero, panel by panel. */
 static void zero_factors(const Row *row, int64_t begin, int64_t end)
 {
     for (int64_t c = begin; c < end; c += PANEL)
@@ -157,7 +158,7 @@ static void drop_columns(const Forward *f, int64_t i, const KeyRange *run, Range
         mask_fill(f->scratch->mask + run->column + from, &factors, run->begin + from, columns.end - run->column - from);
 }
 
-/* The largest exponent of row r in this tile and those before. */
+/* The largest exponent of row r in this tile and in earlier tiles. */
 static inline __attribute__((always_inline)) float largest(const Forward *f, const Rows *rows, Block tile, int64_t r,
                                                            bool whole, bool biased)
 {
@@ -211,7 +212,7 @@ static inline __attribute__((always_inline)) void softmax_rows(const Forward *f,
 {
     float next = largest(f, rows, tile, 0, whole, biased);
     for (int64_t r = 0; r < rows->n; r++) {
-        float max = next; /* that of the next row is on its way while the exponentials of this one are computed */
+        float max = next; /* the maximum of the next row is computed while the exponentials of this row are in flight */
         if (r + 1 < rows->n)
             next = largest(f, rows, tile, r + 1, whole, biased);
         float factor = softmax_row(f, rows, tile, r, max, whole, biased, drops);
@@ -241,7 +242,7 @@ static void softmax(const Forward *f, Rows *rows, float *sums, Block tile)
         softmax_rows(f, rows, sums, tile, whole, false, false);
 }
 
-/* A tile's part of the sums of a panel of queries. */
+/* Adds one tile's contribution to the sums of a panel of queries. */
 static void tile_fwd(const Forward *f, Rows *rows, float *sums, Block tile)
 {
     const Scratch *s = f->scratch;
@@ -262,7 +263,7 @@ static void tile_fwd(const Forward *f, Rows *rows, float *sums, Block tile)
     }
 }
 
-/* o of a panel of queries and its log-sum-exps. */
+/* Writes o and the log-sum-exps of a panel of queries. */
 static void write_rows(const Forward *f, Tensor o, float *lse, Rows *rows, float *sums)
 {
     if (!rows->started)
@@ -277,7 +278,7 @@ static void write_rows(const Forward *f, Tensor o, float *lse, Rows *rows, float
         bf16_write(&to, sums + c * SUMS, 0, c * PANEL);
 }
 
-/* Up to ROW_PANELS panels of queries from `first` on; returns the query after the last. */
+/* Computes up to ROW_PANELS panels of queries from `first` on; returns the index after the last query. */
 static int64_t group_fwd(const Forward *f, Tensor o, float *lse, int64_t first)
 {
     Rows rows[ROW_PANELS];

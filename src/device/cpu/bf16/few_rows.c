@@ -1,6 +1,5 @@
-/* few_rows.c: a few rows times a matrix of weights, y = alpha x wᵀ + beta y + bias, as decoding has them. Such a
- * product takes as long as reading the weights from memory, so they are read once, where they lie, and never packed: x
- * is the factor that is packed. */
+/* few_rows.c: matrix products y = alpha x wᵀ + beta y + bias with few rows of x, as in decoding. Such a product takes
+ * as long as reading the weights from memory, so the weights are read once, in place, and only x is packed. */
 #include "device/cpu/bf16/panel.h"
 
 #include <immintrin.h>
@@ -10,8 +9,8 @@ typedef struct FewRows {
     Tensor x;
     Source w;
     int64_t panels, steps; /* panels of w; steps of the depth */
-    uint16_t *packed_x;    /* right panels of x, where a product reads those */
-    uint16_t *last;        /* room for the last panel of w, which is packed where it is not whole */
+    uint16_t *packed_x;    /* right panels of x, if the product reads panels */
+    uint16_t *last;        /* memory for the last panel of w, which is packed if it has fewer rows than a panel */
 } FewRows;
 
 #ifdef __AMX_BF16__
@@ -130,7 +129,7 @@ static void panel_sums(float *out, const FewRows *p, Left w)
 
 #endif
 
-/* Panel i of w: in place, or packed where rows are missing at the end. */
+/* Panel i of w: in place, or a packed copy if it has fewer rows than a panel. */
 static Left panel_at(const FewRows *p, int64_t i)
 {
     if ((i + 1) * PANEL <= p->w.rows)
@@ -139,7 +138,7 @@ static Left panel_at(const FewRows *p, int64_t i)
     return left_panel(p->last);
 }
 
-/* What each thread of a team does: its share of the panels of w. */
+/* The work of one thread: multiplies its share of the panels of w. */
 static void multiply(const FewRows *p)
 {
     float out[(MOST_ROWS + PANEL - 1) / PANEL * PANEL * PANEL] __attribute__((aligned(64)));

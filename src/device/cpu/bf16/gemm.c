@@ -1,6 +1,7 @@
-/* gemm.c: a product of matrices, cut into panels and its depth into blocks. For each block of the depth all threads
- * pack the panels of one factor for all; then each thread packs its own panels of the other factor and multiplies them.
- * The shared factor is the right one, unless the left one is so small that it stays in the second-level cache. */
+/* gemm.c: computes a matrix product in panels of rows and columns and in blocks of its depth (the dimension that is
+ * summed over). For each block of the depth, all threads together pack the panels of one factor, which they share; then
+ * each thread packs its own panels of the other factor and multiplies them. The shared factor is the right one, unless
+ * the left one is so small that it stays in the second-level cache. */
 #include "device/cpu/bf16/ahead.h"
 #include "device/cpu/bf16/panel.h"
 #include "device/cpu/pool.h"
@@ -8,31 +9,32 @@
 #include <omp.h>
 
 enum {
-    STEP_BYTES = PANEL_STEP * (int)sizeof(uint16_t), /* of a panel */
-    TILE = PANEL * PANEL,                            /* sums of a left and a right panel */
-    CHUNK = 20,               /* the most steps of a right panel that stay in the first-level cache: 40 KiB */
-    BLOCK_STEPS = 64,         /* the most steps of a block of the depth, */
-    NEAR_STEPS = 32,          /* or, of a depth that is cut, if that makes all right panels so small */
-    NEAR_BYTES = 1 << 20,     /* that they stay in the second-level cache */
-    FEW_PANELS = 16,          /* of rows, that a thread multiplies as one group */
-    GROUP = 20,               /* the most left panels that a right panel is multiplied with in turn */
-    GROUP_BYTES = 1 << 20,    /* of these panels, so that they stay in the second-level cache, */
-    BESIDE_BYTES = 640 << 10, /* or stay there beside all right panels */
-    RIGHT_BYTES = 32 << 20,   /* of packed right panels */
-    SUMS_BYTES = 16 << 20,    /* of sums that wait for the next block of the depth */
+    STEP_BYTES = PANEL_STEP * (int)sizeof(uint16_t), /* bytes of one step of a panel */
+    TILE = PANEL * PANEL,                            /* number of sums of the product of a left and a right panel */
+    CHUNK = 20,           /* largest number of steps of a right panel that stay in the L1 cache (40 KiB) */
+    BLOCK_STEPS = 64,     /* largest number of steps of a block of the depth */
+    NEAR_STEPS = 32,      /* the same if the depth is cut anyway, and if all right panels then have at most */
+    NEAR_BYTES = 1 << 20, /* this many bytes, so that they stay in the L2 cache */
+    FEW_PANELS = 16,      /* with this many panels of rows or fewer, a thread multiplies them as one group */
+    GROUP = 20,           /* largest number of left panels in a group, with which a right panel is multiplied in turn */
+    GROUP_BYTES = 1 << 20,    /* largest number of bytes of a group's panels, so that they stay in the L2 cache */
+    BESIDE_BYTES = 640 << 10, /* the same if all right panels shall stay there too */
+    RIGHT_BYTES = 32 << 20,   /* largest number of bytes of packed right panels */
+    SUMS_BYTES = 16 << 20,    /* largest number of bytes of sums that are kept until the next block of the depth */
     PAST_BYTES = 256 << 10    /* a y of at least this many bytes is written with non-temporal stores */
 };
 
 typedef struct Product {
     Source a, b;
     Output to;
-    int64_t rows, cols, steps;           /* panels of y; steps of the whole depth */
-    int64_t block, chunk;                /* steps of a block of the depth, and of a chunk of a right panel */
-    int64_t group, most_rows, most_cols; /* panels: of a at a time; of a and of b for which sums and room are there */
-    bool by_cols;                        /* the left factor is the shared one */
-    uint16_t *left, *right;              /* packed panels */
-    float *sums;                         /* (most_rows, most_cols, TILE); NULL: the depth is one block */
-    Pool *pool;                          /* groups of rows, or columns */
+    int64_t rows, cols, steps; /* panels of y; steps of the whole depth */
+    int64_t block, chunk;      /* steps of a block of the depth, and of a chunk of a right panel */
+    /* Panels of a that are multiplied at a time; panels of a and of b for which there is memory. */
+    int64_t group, most_rows, most_cols;
+    bool by_cols;           /* the left factor is the shared one */
+    uint16_t *left, *right; /* packed panels */
+    float *sums;            /* (most_rows, most_cols, TILE) sums; NULL means that the depth is one block */
+    Pool *pool;             /* groups of rows, or columns, that threads take */
 } Product;
 
 /* The part of a product for which panels are packed: panels of y, and steps [begin, end) of the depth. */
@@ -40,7 +42,7 @@ typedef struct Part {
     Range rows, cols, steps;
 } Part;
 
-/* n divided into the fewest equal parts of at most `most`. */
+/* The size of the parts if n is divided into the fewest, about equal, parts of at most `most`. */
 static int64_t equal_part(int64_t n, int64_t most)
 {
     int64_t parts = (n + most - 1) / most;
@@ -57,13 +59,13 @@ static Source block_of(Source s, Range steps)
     return s;
 }
 
-/* Numbers of a packed panel. */
+/* Number of elements of a packed panel. */
 static int64_t panel_size(const Part *part)
 {
     return (part->steps.end - part->steps.begin) * PANEL_STEP;
 }
 
-/* Brings the sums of a tile into the first-level cache. */
+/* Prefetches the sums of a tile into the L1 cache. */
 static void sums_soon(const float *sums)
 {
     for (int64_t i = 0; i < TILE; i += CACHE_LINE / (int)sizeof *sums)
@@ -78,7 +80,7 @@ static void multiply_group(const Product *p, const Part *part, const uint16_t *l
     float local[GROUP][TILE] __attribute__((aligned(64)));
     int64_t steps = part->steps.end - part->steps.begin, step = 0, panel = panel_size(part);
     bool whole = part->steps.end == p->steps;
-    do { /* once where the depth is 0: all sums are 0 */
+    do { /* runs once even if the depth is 0: then all sums are 0 */
         int64_t n = min_i64(steps - step, p->chunk);
         bool write = whole && step + n == steps;
         for (int64_t row = group.begin; row < group.end; row++) {
@@ -153,7 +155,7 @@ static void multiply_cols(const Product *p, const Part *part)
     }
 }
 
-/* What each thread of a team does. */
+/* The work of one thread. */
 static void multiply(const Product *p)
 {
     bf16_enter();
@@ -172,14 +174,14 @@ static void multiply(const Product *p)
     bf16_leave();
 }
 
-enum { FEW = 1 << 18 }; /* multiplications that are not worth a second thread */
+enum { FEW = 1 << 18 }; /* with fewer multiplications only one thread is used */
 
 static int64_t clamp(int64_t x, int64_t low, int64_t high)
 {
     return x < low ? low : x > high ? high : x;
 }
 
-/* How many panels and steps are taken at a time, and the memory for them. */
+/* Decides how many panels and steps are processed at a time, and allocates memory for them. */
 static void plan(Product *p, Device *dev, int team, Tensor bias)
 {
     bool near = p->steps > BLOCK_STEPS && p->cols * NEAR_STEPS * STEP_BYTES <= NEAR_BYTES;

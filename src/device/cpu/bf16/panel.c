@@ -1,11 +1,11 @@
-/* panel.c: packing of panels, and writing of sums. */
+/* panel.c: packs panels, and writes the sums of a product. */
 #include "device/cpu/bf16/panel.h"
 #include "device/cpu/bf16/ahead.h"
 
 #include <immintrin.h>
 #include <string.h>
 
-/* The first n lanes of 16 or 32. */
+/* Mask of the first n of 16 lanes; mask32: of 32. */
 static __mmask16 mask16(int64_t n)
 {
     return (__mmask16)(n >= 16 ? 0xFFFF : n <= 0 ? 0 : (1u << n) - 1);
@@ -43,7 +43,7 @@ void bf16_transpose(uint16_t *block)
     }
 }
 
-/* 32 numbers from `at` on, those that the mask leaves out zero. */
+/* Loads 32 numbers from `at` on; those outside the mask are zero. */
 static inline __m512i numbers(Source s, int64_t at, __mmask32 mask)
 {
     if (!s.f32)
@@ -53,7 +53,7 @@ static inline __m512i numbers(Source s, int64_t at, __mmask32 mask)
                                         _mm512_maskz_loadu_ps((__mmask16)mask, from));
 }
 
-/* A step of a panel whose rows are contiguous, as left blocks. */
+/* Packs one step of a panel from an operand whose rows are contiguous, in the layout of left panels. */
 static void step_of_rows(uint16_t *to, Source s, int64_t row, int64_t first)
 {
     __mmask32 mask = mask32(s.depth - first);
@@ -62,7 +62,7 @@ static void step_of_rows(uint16_t *to, Source s, int64_t row, int64_t first)
         _mm512_store_si512(to + i * STEP, i < n ? numbers(s, (row + i) * s.ld + first, mask) : _mm512_setzero_si512());
 }
 
-/* A step of a panel whose columns are contiguous, as right blocks. */
+/* Packs one step of a panel from an operand whose columns are contiguous, in the layout of right panels. */
 static void step_of_columns(uint16_t *to, Source s, int64_t row, int64_t first)
 {
     static const uint16_t interleave[2][32]
@@ -130,14 +130,14 @@ static __m512 widened(__mmask16 mask, const uint16_t *p)
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(mask, p)), 16));
 }
 
-/* SIDE numbers before they are rounded. */
+/* SIDE numbers of the output before rounding: alpha · sums + beta · y + bias. */
 static inline __m512 scaled(const Output *to, const float *sums, int64_t col)
 {
     __m512 value = _mm512_load_ps(sums), alpha = _mm512_set1_ps(to->alpha);
     return to->bias ? _mm512_fmadd_ps(alpha, value, _mm512_loadu_ps(to->bias + col)) : _mm512_mul_ps(alpha, value);
 }
 
-/* n ≤ SIDE numbers. */
+/* Writes n ≤ SIDE numbers of a row of the output. */
 static void write_part(const Output *to, const float *sums, int64_t at, int64_t col, int64_t n)
 {
     __mmask16 mask = mask16(n);
@@ -155,7 +155,7 @@ static void write_part(const Output *to, const float *sums, int64_t at, int64_t 
     }
 }
 
-/* Whether rows of PANEL numbers of y begin at a line of memory, for columns that are multiples of PANEL. */
+/* Whether each PANEL numbers of a row of y, from columns that are multiples of PANEL, start at a cache line. */
 static bool begins_lines(Tensor y)
 {
     int64_t bytes = y.dtype == DT_F32 ? sizeof(float) : sizeof(uint16_t);

@@ -43,7 +43,8 @@ void bf16_product(float *sums, Left left, const uint16_t *right, int64_t steps, 
     for (int64_t i = 0; i < steps; i++) {
         const uint16_t *upper = left.p + i * left.step, *columns = right + i * PANEL_STEP;
         _tile_loadd(6, columns, 64);
-        _tile_stream_loadd(4, upper, stride); /* does not push the right panel out of the first-level cache */
+        /* A streaming load, which does not evict the right panel from the L1 cache. */
+        _tile_stream_loadd(4, upper, stride);
         _tile_dpbf16ps(0, 4, 6);
         _tile_loadd(7, columns + BLOCK, 64);
         _tile_dpbf16ps(1, 4, 7);
@@ -68,7 +69,7 @@ void bf16_leave(void)
     _mm_sfence();
 }
 
-enum { ROWS = 8 }; /* whose sums of PANEL columns stay in registers: 16 of 32 */
+enum { ROWS = 8 }; /* rows whose sums of PANEL columns are kept in registers (16 of the 32 registers) */
 
 static inline __m512bh pair_of_row(const uint16_t *p)
 {

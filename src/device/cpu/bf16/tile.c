@@ -1,4 +1,4 @@
-/* tile.c: a small product by one thread. */
+/* tile.c: a small matrix product by one thread. */
 #include "device/cpu/bf16/panel.h"
 
 static Source source_of(Panel panel, int64_t rows, int64_t depth, bool transposed)

@@ -1,4 +1,4 @@
-/* attention_block.c: scratch memory, and the scores of a tile. */
+/* attention_block.c: the scratch memory of attention kernels, and the scores of a tile. */
 #include "device/cpu/kernels/attention.h"
 
 #include <string.h>

@@ -109,8 +109,9 @@ static int64_t block_before(const Head *head, int64_t end)
     return begin + (end - 1 - begin) / step * step;
 }
 
-/* Goes from the last block to the first, since without a window or a layout the last queries attend to every key,
- * causal or not. first_head: true if no head has been added to scratch->dk and dv yet. */
+/* Processes the blocks of queries from last to first: without a window or a layout the last queries attend to every
+ * key, so the first block can write dk and dv of all keys and the others add to them. first_head: true if no head has
+ * been added to scratch->dk and dv yet. */
 static void head_bwd(Device *dev, const HeadBwd *hb, const Scratch *scratch, bool first_head)
 {
     const Head *head = &hb->head;

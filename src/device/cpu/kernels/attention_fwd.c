@@ -1,10 +1,10 @@
-/* attention_fwd.c: the softmax of a block's scores, and its product with the values. */
+/* attention_fwd.c: computes the softmax of a block's scores and its product with the values. */
 #include "device/cpu/kernels/attention.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Adds bias[j], where there is one, to n scores; returns the largest. */
+/* Adds bias[j] (NULL means no bias) to n scores; returns the largest. */
 static float biased_max(float *scores, const float *bias, int64_t n)
 {
     float max = -INFINITY;
@@ -87,7 +87,7 @@ static void tile_fwd(Device *dev, const Scratch *scratch, const Head *head, Bloc
                       first && run == tile.runs ? 0 : 1, scratch->panels);
 }
 
-/* o (rows,size) of a block and its log-sum-exps. */
+/* Computes o (rows,size) and the log-sum-exps of a block. */
 static void block_fwd(Device *dev, Tensor o, float *lse, const Scratch *scratch, const Head *head, Block b)
 {
     Softmax softmax[TILE_QUERIES];
@@ -105,7 +105,7 @@ static void block_fwd(Device *dev, Tensor o, float *lse, const Scratch *scratch,
     }
 }
 
-/* o (tq,size) and log_sums (tq) of all queries of a head. */
+/* Computes o (tq,size) and log_sums (tq) of all queries of a head. */
 static void head_fwd(Device *dev, Tensor o, float *log_sums, const Scratch *scratch, const Head *head)
 {
     for (int64_t first = 0; first < head->tq;) {

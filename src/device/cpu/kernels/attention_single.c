@@ -71,7 +71,7 @@ INLINE void add_values(const Task *t, Range keys, DType dtype, int64_t size)
     }
 }
 
-/* Scores + bias become their softmax over the keys; returns the log-sum-exp. bias NULL means none. */
+/* Replaces scores by softmax(scores + bias) over the keys; returns the log-sum-exp. bias NULL means none. */
 static float softmax(float *scores, const float *bias, Range keys)
 {
     float max = -INFINITY, total = 0;

@@ -11,7 +11,7 @@ static void *element(Tensor t, int64_t offset)
 
 void KERNEL(fill)(Device *dev, Tensor x, double value)
 {
-    double values[CHUNK], cast[CHUNK]; /* as large as any dtype */
+    double values[CHUNK], cast[CHUNK]; /* double is at least as large as any dtype */
     DType dtype = (DType)x.dtype;
     Runs runs = runs_of(&x, 1);
     for (int i = 0; i < CHUNK; i++)

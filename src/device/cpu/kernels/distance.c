@@ -70,7 +70,7 @@ static float score(const float *q, const float *k, const float *e, bool keys, in
     return sum;
 }
 
-/* Scores of the keys that query i attends to, the range that is returned. */
+/* Computes the scores of the keys that query i attends to, and returns their range. */
 static Range row_scores(const Scratch *scratch, const Head *head, int64_t i)
 {
     bool keys = head->spec->distance->keys;
@@ -83,7 +83,7 @@ static Range row_scores(const Scratch *scratch, const Head *head, int64_t i)
     return seen;
 }
 
-/* The factors of dropout of query i; all ones without it. */
+/* The dropout factors of query i; all 1 without dropout. */
 static void row_mask(float *mask, const Head *head, int64_t i)
 {
     if (head->drop->rate > 0) {
@@ -100,7 +100,7 @@ static void add_scaled(float *out, float factor, const float *x, int64_t n)
     SIMD for (int64_t c = 0; c < n; c++) out[c] += factor * x[c];
 }
 
-/* Scores become e^(score - max), whose sum is returned. */
+/* Replaces scores by e^(score - max); returns their sum. */
 static float exponentials(float *scores, Range seen, float *max)
 {
     float total = 0;
@@ -114,7 +114,7 @@ static float exponentials(float *scores, Range seen, float *max)
     return total;
 }
 
-/* o (size) and the log-sum-exp of query i. */
+/* Computes o (size) and the log-sum-exp of query i. */
 static void row_fwd(float *o, float *lse, const Scratch *scratch, const Head *head, int64_t i)
 {
     float max;
@@ -203,7 +203,7 @@ static void row_bwd(const HeadBwd *hb, const Scratch *scratch, int64_t i)
     }
 }
 
-/* Gradients of a head of queries; dk and dv are added to. */
+/* Computes the gradients of one query head; adds to dk and dv. */
 static void head_bwd(const HeadBwd *hb, const Scratch *scratch)
 {
     int64_t tq = hb->head.tq, size = hb->head.size;

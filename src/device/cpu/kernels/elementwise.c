@@ -7,12 +7,12 @@
 
 enum { CHUNK = 256 };
 
-/* Chunks that are used in place of an absent operand. */
+/* A chunk of zeros, used for an absent operand. */
 static const ALIGNED float zeros[CHUNK];
 static const float *const no_residual = zeros;
 static const ALIGNED float ones[CHUNK] = { [0 ... CHUNK - 1] = 1.0f };
 
-/* Numbers [first, first + n) of a row of t, or `absent` where t is NO_TENSOR. */
+/* Numbers [first, first + n) of a row of t, or `absent` if t is NO_TENSOR. */
 static const float *read_or(const float *absent, float *buffer, Tensor t, int64_t row, int64_t first, int64_t n)
 {
     return tensor_present(t) ? row_read(buffer, t, row, first, n) : absent;
@@ -58,12 +58,12 @@ void KERNEL(add)(Device *dev, Tensor y, Tensor a, Tensor b)
 
 void KERNEL(bias_add)(Device *dev, Tensor y, Tensor x, Tensor b)
 {
-    if (b.dtype != DT_F32) { /* converted once, not for every row */
+    if (b.dtype != DT_F32) { /* the bias is converted once, not for every row */
         Tensor wide = tensor_vector(cpu_workspace(dev, row_bytes(b.d[0])), DT_F32, b.d[0]);
         KERNEL(copy)(dev, wide, b);
         b = wide;
     }
-    b.ld = 0; /* the same row again and again */
+    b.ld = 0; /* every row reads the same converted bias */
     KERNEL(add)(dev, y, x, b);
 }
 
@@ -196,7 +196,7 @@ static void fwd_chunk(float *a, const float *h, const float *gate, const float *
 #undef LOOP
 }
 
-/* dgate may be a buffer that nobody reads. */
+/* Backward of a chunk. Without a gate, dgate is a buffer whose contents are not used. */
 static void bwd_chunk(float *dh, float *dgate, const float *da, const float *h, const float *gate, const float *mask,
                       int64_t n, Activation act)
 {

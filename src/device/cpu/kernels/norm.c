@@ -56,6 +56,7 @@ void KERNEL(rmsnorm_fwd)(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w,
     KERNEL(layernorm_fwd)(dev, y, NO_TENSOR, rstd, x, w, NO_TENSOR, eps);
 }
 
+/* One row (token) in backward of a norm; residual: the gradient that is added to dx. */
 typedef struct Row {
     const float *dy, *x, *w, *residual;
     float mean, rstd;

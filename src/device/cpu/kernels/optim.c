@@ -13,7 +13,8 @@ static double rms(Tensor squares, int64_t count)
 }
 
 typedef struct AdamwStep {
-    float clip, beta1, new1, beta2, new2, keep, step, denominator_scale, eps; /* new: 1 - beta, exact to f32 */
+    float clip, beta1, new1, beta2, new2, keep, step, denominator_scale,
+        eps; /* new1, new2: 1 - beta1 and 1 - beta2, computed in double and rounded to f32 */
 } AdamwStep;
 
 /* m̂/(√v̂ + eps) as m/(√v·denominator_scale + eps), its bias correction in `step`. */
@@ -77,13 +78,14 @@ void KERNEL(adamw)(Device *dev, Tensor w, Tensor rounded, Tensor m, Tensor v, Te
     }
 }
 
-/* The moments of Adafactor take a pass over g; so does the size of u = g / √(second moment), which is not stored but
- * computed again by the last pass. u(i, c) = g · row_factor[i] · col_factor[c] where factored, else g / √v. */
+/* Adafactor reads g in three passes: for the moments; for the size of u = g / √(second moment), which is not stored;
+ * and for the update, which computes u again. u(i, c) = g · row_factor[i] · col_factor[c] where factored, else g / √v.
+ */
 typedef struct Update {
     Tensor w, rounded, v, m, g;
     const float *row_factor, *col_factor; /* NULL if not factored */
-    float clip, beta2, new2, eps1;        /* new: 1 - beta, exact to f32 */
-    float keep, step, beta1, new1;        /* w = keep·w − step·u, momentum over step·u */
+    float clip, beta2, new2, eps1; /* new1, new2: 1 - beta1 and 1 - beta2, computed in double and rounded to f32 */
+    float keep, step, beta1, new1; /* w = keep·w − step·u, momentum over step·u */
 } Update;
 
 static Update update_begin(Tensor g, Tensor v, const AdafactorSpec *spec, const StepScalars *scalars)
@@ -172,7 +174,7 @@ void KERNEL(adafactor_columns)(Device *dev, Tensor col, Tensor col_sums, const A
         c[j] = a.beta2 * c[j] + a.new2 * ((float)(sums[j] / (double)spec->rows) + a.eps1);
 }
 
-/* The factors of u, where it is factored, in the workspace, which has one f64 for each thread before them. */
+/* Computes the row and column factors of u, if it is factored, in the workspace, after one f64 per thread. */
 static double *factors(Device *dev, Update *a, Tensor row, Tensor col, Tensor row_sum, const AdafactorSpec *spec)
 {
     int64_t n_rows = tensor_count(row), n_cols = tensor_count(col);
@@ -190,7 +192,7 @@ static double *factors(Device *dev, Update *a, Tensor row, Tensor col, Tensor ro
     return (double *)workspace;
 }
 
-/* u of row i, for columns [first, first + n); a gradient that is not f32 is widened in u. */
+/* Computes u of row i for columns [first, first + n). */
 static void update_of(float *u, const Update *a, int64_t i, int64_t first, int64_t n)
 {
     const float *g = row_read(u, a->g, i, first, n);

@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-/* Conversions take NARROW_LINE numbers of 16 bits, a line of the cache, at a time. */
+/* Conversions process NARROW_LINE 16-bit numbers, a cache line, at a time, and prefetch NARROW_AHEAD numbers ahead. */
 enum { NARROW_LINE = 32, NARROW_AHEAD = 512 };
 
 static void widen_bf16(float *restrict to, const uint16_t *restrict from, int64_t n)
@@ -36,7 +36,7 @@ static void narrow_bf16(uint16_t *restrict to, const float *restrict from, int64
         __builtin_prefetch(to + i + NARROW_AHEAD, 1);
         narrow_line(to + i, from + i);
     }
-    if (i < n) { /* the same instructions for the rest, since others may treat denormal numbers differently */
+    if (i < n) { /* the rest uses the same instructions, since others may treat denormal numbers differently */
         ALIGNED float rest[NARROW_LINE] = { 0 };
         uint16_t rounded[NARROW_LINE];
         memcpy(rest, from + i, (size_t)(n - i) * sizeof *from);
@@ -45,7 +45,7 @@ static void narrow_bf16(uint16_t *restrict to, const float *restrict from, int64
     }
 }
 
-/* Every processor with AVX2 has F16C, which converts eight numbers an instruction. */
+/* Every processor with AVX2 has F16C, which converts eight numbers per instruction. */
 static void widen_f16(float *restrict to, const uint16_t *restrict from, int64_t n)
 {
     int64_t i = 0;

@@ -3,7 +3,9 @@
 
 #include <math.h>
 
-enum { CHUNK = 1024 }; /* logits at a time; their terms are summed in f32 before they join a sum in double */
+enum {
+    CHUNK = 1024
+}; /* logits that are processed at a time; their terms are summed in f32, and these sums are added in double */
 
 /* A row of logits of n classes. */
 typedef struct Logits {
@@ -46,7 +48,7 @@ static float logit(const Logits *x, int64_t j)
     return *row_read(&buffer, x->t, x->row, j, 1);
 }
 
-/* Whether no class before the target has its logit. */
+/* Whether no class before the target has the same logit (ties go to the lowest class). */
 static bool is_first(const Logits *x, int64_t target, float at_target)
 {
     int64_t j = 0;
@@ -105,7 +107,7 @@ ONE_LOOP static void scale_terms(float *out, const float *terms, int64_t n, floa
     SIMD for (int64_t j = 0; j < n; j++) out[j] = terms[j] * factor - base;
 }
 
-/* The row becomes factor · terms − base; `less` is subtracted at the target. */
+/* Replaces the row by factor · terms − base, and subtracts `less` at the target. */
 static void write_gradient(const Logits *x, float factor, float base, int32_t target, float less)
 {
     for (int64_t first = 0; first < x->n; first += CHUNK) {
