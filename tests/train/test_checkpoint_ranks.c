@@ -113,6 +113,41 @@ static void any_ranks_load_what_others_saved(const void *data)
     folder_remove(root);
 }
 
+/* Rank 1 takes part in a save up to where its files are written, and is lost then. Without its list of files there must
+ * be no checkpoint, which would lack its parts. */
+static void lose_rank_1(Comm *comm, void *context)
+{
+    const Work *work = context;
+    g_autoptr(GError) error = NULL;
+    char own[4096] = "", all[2 * sizeof own];
+    if (comm_rank(comm) == 1) {
+        comm_agree(comm, true, NULL);
+        comm_share(comm, all, own, sizeof own);
+        comm_agree(comm, true, NULL);
+        comm_abort(comm, "rank 1 is lost");
+        return;
+    }
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    const Sharding shards = { .ranks = comm, .rank = 0, .size = 2, .level = ZERO_NONE };
+    Model *model = model_open_stage(dev, &tiny, stage_whole(&tiny), true, NULL, &shards, NULL, &error);
+    g_assert_no_error(error);
+    TrainState state = { .best_step = -1 };
+    const Checkpoint checkpoint = { &tiny, comm, model_params(model), NULL, NULL, &state, NULL, NULL };
+    g_assert_false(checkpoint_save(work->folder, &checkpoint, &error));
+    g_assert_false(g_file_test(work->folder, G_FILE_TEST_EXISTS));
+    model_close(model);
+    device_close(dev);
+}
+
+static void no_checkpoint_without_a_lost_rank(void)
+{
+    char *root = folder_new();
+    g_autofree char *folder = g_build_filename(root, "checkpoint", NULL);
+    Work work = { .folder = folder };
+    comm_run_threads(2, 20, lose_rank_1, &work);
+    folder_remove(root);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -120,5 +155,6 @@ int main(int argc, char **argv)
                          any_ranks_load_what_others_saved);
     g_test_add_data_func("/checkpoint_ranks/any_ranks_load_what_others_saved/adafactor",
                          GINT_TO_POINTER(OPTIM_ADAFACTOR), any_ranks_load_what_others_saved);
+    g_test_add_func("/checkpoint_ranks/no_checkpoint_without_a_lost_rank", no_checkpoint_without_a_lost_rank);
     return g_test_run();
 }

@@ -121,8 +121,8 @@ static bool write_state(const char *folder, const Snapshot *snapshot, json_t *fi
     return done;
 }
 
-/* Adds the entries of the other ranks to `files`. */
-static void share_files(Comm *ranks, json_t *files)
+/* Adds the entries of the other ranks to `files`. Fails if a rank is lost: its parts would be missing. */
+static bool share_files(Comm *ranks, json_t *files, GError **error)
 {
     char *text = json_dumps(files, JSON_COMPACT);
     size_t room = (size_t)comm_max(ranks, (int64_t)strlen(text)) + 1;
@@ -130,11 +130,14 @@ static void share_files(Comm *ranks, json_t *files)
     g_strlcpy(own, text, room);
     free(text);
     comm_share(ranks, all, own, room);
+    if (!comm_check(ranks, error))
+        return false;
     for (int r = 0; r < comm_size(ranks); r++) {
         json_auto_t *theirs = r == comm_rank(ranks) ? NULL : json_loads(all + (size_t)r * room, 0, NULL);
         if (theirs)
             json_object_update(files, theirs);
     }
+    return true;
 }
 
 /* All ranks write their files, then rank 0 writes state.json, which names all of them. */
@@ -143,9 +146,8 @@ static bool write_folder(const char *folder, const Snapshot *snapshot, GError **
     Comm *ranks = snapshot->ranks;
     json_auto_t *files = json_object();
     bool done = write_file(snapshot, false, folder, files, error) && write_file(snapshot, true, folder, files, error);
-    if (!comm_agree(ranks, done, error))
+    if (!comm_agree(ranks, done, error) || !share_files(ranks, files, error))
         return false;
-    share_files(ranks, files);
     return comm_rank(ranks) > 0 || (write_state(folder, snapshot, files, error) && io_sync_directory(folder, error));
 }
 
