@@ -2,6 +2,7 @@
 # for a newline inside COMMAND or TEXT:
 #   shown FILE:LINE STATUS COMMAND  a command of a ```sh block, or one after "$ " in another block, and the exit status
 #                                   that the page shows for it (1 if its output begins with "loam VERB: ")
+#                                   or one in the last column of a table that is headed "command"
 #   given FILE:LINE NAME TEXT       a file that the page shows by "$ cat NAME"
 function one_line(text) {
     gsub(/\n/, "\001", text)
@@ -35,6 +36,13 @@ function take(line) {
     }
     open = heredoc != "" ? line != heredoc : unfinished(command)
 }
+# The commands of a row: what stands in backquotes in its last cell.
+function take_row(row,   cells, n, codes, i) {
+    n = split(row, cells, "|")
+    n = split(cells[n - 1], codes, "`")
+    for (i = 2; i <= n; i += 2)
+        print "shown\t" FILENAME ":" FNR "\t0\t" codes[i]
+}
 FNR == 1 { block = "" }
 /^ *```/ {
     if (block != "") {
@@ -47,6 +55,13 @@ FNR == 1 { block = "" }
         if (block == "")
             block = "plain"
     }
+    next
+}
+block == "" {
+    if (/^\|/ && table)
+        take_row($0)
+    else
+        table = /\| command \|$/
     next
 }
 block == "sh" {

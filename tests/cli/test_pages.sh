@@ -44,6 +44,7 @@ for argument in "$@"; do
     --vocab-size=?????) argument=600 ;;
     --vocab-size=????) argument=500 ;;
     --seconds=*) argument=0.05 ;;
+    --to=12000) argument=2 ;; # steps of shortened runs
     --seeds=*) argument=1 ;;
     --beams=*) argument=2 ;;
     --to=?????) argument=2 ;;
@@ -142,6 +143,16 @@ before_page() {
     docs/heads.md)
         cp -r runs/first runs/a
         cp -r runs/first runs/b
+        ;;
+    docs/operations.md)
+        rm -rf runs/a runs/b
+        mkdir -p scratch
+        for file in stand-in.* stand-in-valid.*; do
+            cp "$file" "scratch/data${file#stand-in}"
+        done
+        cp stand-in.yaml config.yaml
+        quietly loam train stand-in.yaml run.dir=runs/a train.keep_last=9
+        quietly loam train runs/a optim.lr=1e-3 # a change, which is an event
         ;;
     docs/parallel.md)
         printf '%s\n' 'run: { dir: runs/ranks }' 'model: { preset: t5-1.1-tiny }' 'tokenizer: { path: stand-in.model }' \
