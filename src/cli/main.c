@@ -8,6 +8,7 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static const SubVerb verbs[] = {
@@ -54,6 +55,7 @@ static void bound_spinning(char **argv)
 int main(int argc, char **argv)
 {
     bound_spinning(argv);
+    prctl(PR_SET_NAME, "loam"); /* as pgrep and top show it; that exec has named it "exe" */
     fatal_install();
     setlocale(LC_CTYPE, "C.UTF-8"); /* text is UTF-8; LC_NUMERIC stays "C", so the decimal separator is a point */
     cli_set_verbs(verbs, G_N_ELEMENTS(verbs));

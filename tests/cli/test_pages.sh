@@ -151,8 +151,8 @@ before_page() {
             cp "$file" "scratch/data${file#stand-in}"
         done
         cp stand-in.yaml config.yaml
-        quietly loam train stand-in.yaml run.dir=runs/a train.keep_last=9
-        quietly loam train runs/a optim.lr=1e-3 # a change, which is an event
+        quietly "$real" train stand-in.yaml run.dir=runs/a train.keep_last=9 train.length='1 steps' train.batch='4 samples'
+        quietly loam train runs/a # longer, which is an event
         ;;
     docs/parallel.md)
         printf '%s\n' 'run: { dir: runs/ranks }' 'model: { preset: t5-1.1-tiny }' 'tokenizer: { path: stand-in.model }' \
