@@ -48,8 +48,8 @@ done
 last=$(sed -n 's/.*"kind":"train","step":40,.*"loss":\([0-9.]*\),.*/\1/p' "$work/a/metrics.jsonl")
 grep -qF "training <b>$(awk -v loss="$last" 'BEGIN { printf "%.5g", loss }')</b>" "$work/one.html" || fail "the last loss, $last"
 for text in '<th>optim.lr</th><td>0.001</td><td>0.003</td>' '<th>model.width</th><td>512</td><td>32</td>' \
-    '<th>Steps</th><td>40</td><td>40</td>' "<td>goes on from step 20 on $(hostname)</td>" '<td>train.length changed from 20 steps' \
-    "<th>Host</th><td>$(hostname)</td>" '<th>Ranks</th><td>1</td>' 'class="mark start" d="M'; do
+    '<th>Steps</th><td>40</td><td>40</td>' "<td>goes on from step 20 on $(uname -n)</td>" '<td>train.length changed from 20 steps' \
+    "<th>Host</th><td>$(uname -n)</td>" '<th>Ranks</th><td>1</td>' 'class="mark start" d="M'; do
     grep -qF -- "$text" "$work/one.html" || fail "no $text"
 done
 ! grep -qF '<th>optim.weight_decay</th>' "$work/one.html" || fail "an option that is its default"
