@@ -112,6 +112,8 @@ loam_test(shim/test_fragments tests/shim/test_fragments.cc shim_test_fragments)
 # The native files of the backend on a fake of CUDA's runtime.
 add_shim_test(test_runtime tests/shim/test_runtime.cc)
 loam_test(shim/test_runtime tests/shim/test_runtime.cc shim_test_runtime)
+add_shim_test(test_lt tests/shim/test_lt.cc)
+loam_test(shim/test_lt tests/shim/test_lt.cc shim_test_lt)
 add_shim_test(test_native tests/shim/test_native.c ${native})
 target_link_libraries(shim_test_native PRIVATE loam_model)
 loam_test(shim/test_native tests/shim/test_native.c shim_test_native)

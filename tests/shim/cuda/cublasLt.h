@@ -42,6 +42,9 @@ struct cublasLtMatmulHeuristicResult_t {
     cublasStatus_t state; /* algo holds nothing unless this is CUBLAS_STATUS_SUCCESS */
 };
 
+/* What the last refusal of an algorithm was for; NULL before the first. Only tests read it. */
+extern const char *fake_lt_refused;
+
 const char *cublasLtGetStatusString(cublasStatus_t status);
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *lt);
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t lt);

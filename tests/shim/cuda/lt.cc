@@ -1,7 +1,7 @@
 /* lt.cc: a fake of cuBLASLt: products are queued on a stream of the fake CUDA runtime, and computed by plain loops.
- * It refuses what cuBLASLt refuses: matrices that do not fit together, pointers less aligned than was promised when the
- * algorithm was chosen, a bias that is not aligned to 16 bytes, factors of FP8 in another form than Aᵀ B with rows of
- * multiples of 16, fast accumulation of other factors.
+ * It refuses what NVIDIA's documentation of cublasLtMatmul excludes: matrices that do not fit together, dtypes that no
+ * row of its table has (type_rows), and what refused_form lists, of FP8 above all; pointers less aligned than was
+ * promised when the algorithm was chosen; a bias that is not aligned to 16 bytes, or a workspace that is not.
  *
  * LOAM_FAKE_LT_STATE: the only algorithm that is found cannot be used, which its state alone tells. */
 #include "shim/cuda/cublasLt.h"
@@ -18,13 +18,16 @@ extern "C" {
 
 typedef std::map<int, std::vector<char>> Attributes;
 
-enum { BIAS_ALIGN = 16 };
+enum { ALIGN = 16 }; /* bytes: of a bias, of a workspace, of pointers to FP8 */
+
+const char *fake_lt_refused;
 
 struct FakeLt {
     int device;
 };
 struct FakeDesc {
     Attributes set;
+    cublasComputeType_t sums;
 };
 struct FakeLayout {
     cudaDataType_t type;
@@ -102,16 +105,86 @@ static bool fit(const FakeDesc *desc, const FakeLayout *a, const FakeLayout *b, 
            (tb ? b->rows : b->cols) == d->cols && (ta ? a->rows : a->cols) == (tb ? b->cols : b->rows);
 }
 
+static bool same_layout(const FakeLayout *a, const FakeLayout *b)
+{
+    return a->type == b->type && a->rows == b->rows && a->cols == b->cols && a->ld == b->ld;
+}
+
 static bool is_fast(const FakeDesc *desc)
 {
     return get(desc->set, CUBLASLT_MATMUL_DESC_FAST_ACCUM, (int8_t)0) != 0;
 }
 
-static bool has_form_of_fp8(const FakeDesc *desc, const FakeLayout *a, const FakeLayout *b)
+/* The dtypes of products that cuBLASLt has: D (and C) of the first by the second, with a bias of the last. Every row is
+ * summed in f32. */
+static const struct {
+    cudaDataType_t a, b, d, bias;
+} type_rows[] = {
+    { CUDA_R_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F },
+    { CUDA_R_16F, CUDA_R_16F, CUDA_R_16F, CUDA_R_16F },
+    { CUDA_R_16F, CUDA_R_16F, CUDA_R_32F, CUDA_R_32F },
+    { CUDA_R_16BF, CUDA_R_16BF, CUDA_R_16BF, CUDA_R_16BF },
+    { CUDA_R_16BF, CUDA_R_16BF, CUDA_R_32F, CUDA_R_32F },
+    { CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_16BF },
+    { CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_16F },
+    { CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, CUDA_R_32F, CUDA_R_16BF },
+    { CUDA_R_8F_E4M3, CUDA_R_8F_E5M2, CUDA_R_16BF, CUDA_R_16BF },
+    { CUDA_R_8F_E4M3, CUDA_R_8F_E5M2, CUDA_R_16F, CUDA_R_16F },
+    { CUDA_R_8F_E4M3, CUDA_R_8F_E5M2, CUDA_R_32F, CUDA_R_16BF },
+    { CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_16BF, CUDA_R_16BF },
+    { CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_16F, CUDA_R_16F },
+    { CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, CUDA_R_32F, CUDA_R_16BF },
+};
+
+static bool has_bias(const FakeDesc *desc)
 {
-    return is_fp8(a) && is_fp8(b) && (a->type == CUDA_R_8F_E4M3 || b->type == CUDA_R_8F_E4M3) &&
-           transposed(desc, CUBLASLT_MATMUL_DESC_TRANSA) && !transposed(desc, CUBLASLT_MATMUL_DESC_TRANSB) &&
-           a->rows % 16 == 0 && a->ld % 16 == 0 && b->ld % 16 == 0;
+    return get(desc->set, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT) == CUBLASLT_EPILOGUE_BIAS;
+}
+
+static bool types_exist(const FakeDesc *desc, const FakeLayout *a, const FakeLayout *b, const FakeLayout *d)
+{
+    for (const auto &row : type_rows)
+        if (row.a == a->type && row.b == b->type && row.d == d->type)
+            return !has_bias(desc) || get(desc->set, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, d->type) == row.bias;
+    return false;
+}
+
+static bool has_scale(const FakeDesc *desc)
+{
+    return get(desc->set, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, (const void *)NULL) ||
+           get(desc->set, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, (const void *)NULL);
+}
+
+/* Why FP8 factors are not multiplied; NULL if they are. Ada, Hopper and GeForce Blackwell take only Aᵀ B; dimensions,
+ * rows and pointers are multiples of 16 bytes. */
+static const char *refused_fp8(const FakeDesc *desc, const FakeLayout *a, const FakeLayout *b, const FakeLayout *d)
+{
+    enum { UNIT = 16, LEAST_COMPUTE = 89 };
+    const char *compute = getenv("LOAM_FAKE_GPU");
+    int64_t d_bytes = (int64_t)dtype_bytes(dtype_of(d->type));
+    if (compute && atoi(compute) < LEAST_COMPUTE)
+        return "a GPU without FP8";
+    if (!transposed(desc, CUBLASLT_MATMUL_DESC_TRANSA) || transposed(desc, CUBLASLT_MATMUL_DESC_TRANSB))
+        return "another form than transposed A by B";
+    if (a->rows % UNIT || a->cols % UNIT || b->cols % UNIT)
+        return "a dimension that is no multiple of 16";
+    if (a->ld % UNIT || b->ld % UNIT || d->ld * d_bytes % UNIT)
+        return "columns that are not 16 bytes apart";
+    return desc->sums == CUBLAS_COMPUTE_32F ? NULL : "sums in another type than f32";
+}
+
+/* Why cuBLASLt has no algorithm for a product whose matrices fit together; NULL if it has. */
+static const char *refused_form(const FakeDesc *desc, const FakeLayout *a, const FakeLayout *b, const FakeLayout *d)
+{
+    if (!types_exist(desc, a, b, d))
+        return "dtypes that no row of the table has";
+    if (is_fp8(a))
+        return refused_fp8(desc, a, b, d);
+    if (is_fast(desc))
+        return "fast accumulation of others than FP8";
+    if (has_scale(desc))
+        return "scales of others than FP8";
+    return desc->sums == CUBLAS_COMPUTE_32F_FAST_TF32 && a->type != CUDA_R_32F ? "TF32 of others than f32" : NULL;
 }
 
 const char *cublasLtGetStatusString(cublasStatus_t status)
@@ -131,10 +204,10 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t lt)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t, cudaDataType_t scale)
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t sums, cudaDataType_t scale)
 {
     CHECK(scale == CUDA_R_32F, "alpha and beta of type %d", (int)scale);
-    *desc = new FakeDesc();
+    *desc = new FakeDesc{ {}, sums };
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -183,20 +256,26 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
-                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
                                               cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int,
                                               cublasLtMatmulHeuristicResult_t *found, int *n)
 {
     *n = 0;
-    if (!fit(desc, a, b, d))
+    if (!fit(desc, a, b, d) || !same_layout(c, d))
         return CUBLAS_STATUS_INVALID_VALUE;
     fake_counts.choices++;
-    if ((is_fp8(a) || is_fp8(b) || is_fast(desc)) && !has_form_of_fp8(desc, a, b))
-        return CUBLAS_STATUS_NOT_SUPPORTED;
+    const char *why = refused_form(desc, a, b, d);
     const Attributes &set = preference->set;
     found->algo.workspace = get(set, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, (uint64_t)0);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         found->algo.align[i] = get(set, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES + i, (uint32_t)256);
+        if (is_fp8(a) && found->algo.align[i] < ALIGN)
+            why = "a pointer of FP8 that is not aligned to 16 bytes";
+    }
+    if (why) {
+        fake_lt_refused = why;
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
     found->state = getenv("LOAM_FAKE_LT_STATE") ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
     *n = 1;
     return CUBLAS_STATUS_SUCCESS;
@@ -225,19 +304,23 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, co
     fake_check_device("a product", lt->device, d, bytes_of(d_layout));
     fake_check_device("a workspace", lt->device, workspace, workspace_bytes);
     if (!fit(desc, a_layout, b_layout, d_layout) || algo->workspace > workspace_bytes ||
-        !is_aligned(a, algo->align[0]) || !is_aligned(b, algo->align[1]) || !is_aligned(d, algo->align[3]))
+        !is_aligned(a, algo->align[0]) || !is_aligned(b, algo->align[1]) || !is_aligned(d, algo->align[3]) ||
+        !is_aligned(workspace, ALIGN) || refused_form(desc, a_layout, b_layout, d_layout))
         return CUBLAS_STATUS_INVALID_VALUE;
     Tensor left = by_rows(b, b_layout), right = by_rows(a, a_layout), y = by_rows(d, d_layout), bias = NO_TENSOR;
-    if (get(set, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT) == CUBLASLT_EPILOGUE_BIAS) {
+    if (has_bias(desc)) {
         DType dtype = dtype_of(get(set, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, d_layout->type));
         bias = tensor_vector((void *)get(set, CUBLASLT_MATMUL_DESC_BIAS_POINTER, (const void *)NULL), dtype,
                              (int64_t)d_layout->rows);
         fake_check_device("a bias", lt->device, bias.p, d_layout->rows * dtype_bytes(dtype));
-        if (!is_aligned(bias.p, BIAS_ALIGN))
+        if (!is_aligned(bias.p, ALIGN))
             return CUBLAS_STATUS_INVALID_VALUE;
     }
     const float *a_scale = get(set, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, (const float *)NULL);
     const float *b_scale = get(set, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, (const float *)NULL);
+    for (const float *scale : { a_scale, b_scale })
+        if (scale)
+            fake_check_device("a scale", lt->device, scale, sizeof *scale);
     fake_counts.products++;
     fake_counts.fast += is_fast(desc);
     fake_enqueue_work(stream, [=] {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 enum { MOST_ALIGN = 16 }; /* bytes; also the least alignment of the bias */
+enum { FP8_UNIT = 16 };   /* products of FP8 have dimensions of multiples of this */
 
 static void lt_answer(cublasStatus_t answer, const PlanKey &key)
 {
@@ -39,6 +40,17 @@ void products_close(Gpu *gpu)
         plan_clear(&gpu->plans[i]);
     if (gpu->lt)
         cublasLtDestroy(gpu->lt);
+}
+
+static bool is_fp8(int dtype)
+{
+    return dtype == DT_E4M3 || dtype == DT_E5M2;
+}
+
+/* The only dtype of the bias that cuBLASLt takes: of FP8 products it is bf16 beside f32 results, too. */
+static DType bias_dtype(int a_dtype, int y_dtype)
+{
+    return is_fp8(a_dtype) && y_dtype == DT_F32 ? DT_BF16 : (DType)y_dtype;
 }
 
 static cudaDataType_t cuda_dtype(int dtype)
@@ -114,8 +126,7 @@ static void set_pointers(Plan *plan, const Extras &extras)
 static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &extras)
 {
     const cublasOperation_t none = CUBLAS_OP_N, turned = CUBLAS_OP_T;
-    const cudaDataType_t bias =
-        key.a_dtype == DT_E4M3 || key.a_dtype == DT_E5M2 ? CUDA_R_16BF : cuda_dtype(key.y_dtype);
+    const cudaDataType_t bias = cuda_dtype(bias_dtype(key.a_dtype, key.y_dtype));
     const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
     const cublasComputeType_t sums = key.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     /* Sums of E4M3 by E4M3 (activations, weights) may lose bits, those with gradients (E5M2) may not: the choice of
@@ -200,31 +211,72 @@ void gpu_gemm(Device *dev, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float
         product(dev, y, a, b, {}, ta, tb, alpha, beta);
 }
 
-/* The bias as cuBLASLt asks for it: in the dtype `wanted`, to which another one, such as f32 under bf16, is rounded,
- * and aligned. */
-static const void *bias_as(Device *dev, Tensor b, DType wanted)
+/* The bias as cuBLASLt asks for it: in the dtype `wanted`, to which another one, such as f32 under bf16, is rounded
+ * in the memory at `room`, and aligned. */
+static const void *bias_as(Device *dev, Tensor b, DType wanted, void *room)
 {
     if (b.rank == 0 || (b.dtype == wanted && alignment(b.p) == MOST_ALIGN))
         return b.p;
     Tensor rounded = b;
-    rounded.p = gpu_scratch(gpu_of(dev), (size_t)cols_of(b) * sizeof(float));
+    rounded.p = room;
     rounded.dtype = (uint8_t)wanted;
     gpu_copy(dev, rounded, b);
     return rounded.p;
+}
+
+/* Bytes of scratch memory for a bias, a multiple of MOST_ALIGN. */
+static size_t bias_bytes(Tensor b)
+{
+    return b.rank ? ((size_t)cols_of(b) * sizeof(float) + MOST_ALIGN - 1) / MOST_ALIGN * MOST_ALIGN : 0;
 }
 
 void gpu_linear(Device *dev, Tensor y, Tensor x, Tensor w, Tensor b, float scale)
 {
     if (is_empty(dev, y, x, false, 0))
         return b.rank ? gpu_bias_add(dev, y, y, b) : (void)0;
-    product(dev, y, x, w, { bias_as(dev, b, (DType)y.dtype), NULL, NULL }, false, true, scale, 0);
+    void *room = b.rank ? gpu_scratch(gpu_of(dev), bias_bytes(b)) : NULL;
+    product(dev, y, x, w, { bias_as(dev, b, (DType)y.dtype, room), NULL, NULL }, false, true, scale, 0);
 }
 
-/* The bias of a product of FP8 is bf16, whether y is bf16 or f32. */
+/* Copies the rows of one matrix to another of the same dtype and columns. */
+static void copy_rows(Device *dev, Tensor to, Tensor from)
+{
+    size_t bytes = dtype_bytes((DType)from.dtype);
+    gpu_copy_rows(gpu_of(dev), to.p, (size_t)to.ld * bytes, from.p, (size_t)from.ld * bytes,
+                  (size_t)cols_of(from) * bytes, (size_t)rows_of(from));
+}
+
+/* The last rows of an FP8 product, fewer than FP8_UNIT: a product of FP8_UNIT rows in scratch memory at `room`, whose
+ * other rows hold anything and are dropped. */
+static void product_of_last_rows(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &extras, float beta,
+                                 char *room)
+{
+    Tensor y_all = tensor_matrix(room, (DType)y.dtype, FP8_UNIT, cols_of(y));
+    Tensor a_all =
+        tensor_matrix(room + FP8_UNIT * (size_t)cols_of(y) * sizeof(float), (DType)a.dtype, FP8_UNIT, cols_of(a));
+    Tensor y_rows = tensor_slice_rows(y_all, 0, rows_of(y));
+    copy_rows(dev, tensor_slice_rows(a_all, 0, rows_of(a)), a);
+    if (beta != 0)
+        copy_rows(dev, y_rows, y);
+    product(dev, y_all, a_all, b, extras, false, true, 1, beta);
+    copy_rows(dev, y, y_rows);
+}
+
+/* cuBLASLt multiplies FP8 only in dimensions of multiples of 16. Layers ensure it of widths; rows are tokens, of which
+ * a batch has any number. */
 void gpu_fp8_linear(Device *dev, Tensor y, Tensor a, Tensor b, Tensor bias, Tensor a_inverse, Tensor b_inverse,
                     float beta)
 {
     if (is_empty(dev, y, a, false, beta))
         return bias.rank ? gpu_bias_add(dev, y, y, bias) : (void)0;
-    product(dev, y, a, b, { bias_as(dev, bias, DT_BF16), a_inverse.p, b_inverse.p }, false, true, 1, beta);
+    int64_t rest = rows_of(y) % FP8_UNIT, whole = rows_of(y) - rest;
+    size_t of_rest = rest ? FP8_UNIT * ((size_t)cols_of(y) * sizeof(float) + (size_t)cols_of(a)) : 0;
+    size_t bytes = bias_bytes(bias) + of_rest;
+    char *room = bytes ? (char *)gpu_scratch(gpu_of(dev), bytes) : NULL;
+    const Extras extras = { bias_as(dev, bias, bias_dtype(a.dtype, y.dtype), room), a_inverse.p, b_inverse.p };
+    if (whole > 0)
+        product(dev, tensor_slice_rows(y, 0, whole), tensor_slice_rows(a, 0, whole), b, extras, false, true, 1, beta);
+    if (rest > 0)
+        product_of_last_rows(dev, tensor_slice_rows(y, whole, rest), tensor_slice_rows(a, whole, rest), b, extras, beta,
+                             room + bias_bytes(bias));
 }
