@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ bool cuda_has_driver(void)
     return dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL) != NULL;
 }
 
-/* The driver must be of the backend's CUDA or a later one. */
+/* A driver runs what was built for its CUDA, for an earlier one, and for a later one of the same major version. */
 static bool check_driver(const CudaBackend *backend, char *why)
 {
     void *driver = dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL);
@@ -37,9 +38,9 @@ static bool check_driver(const CudaBackend *backend, char *why)
     int version = 0;
     if (version_of == NULL || version_of(&version) != 0)
         return refuse(why, "%s does not tell its version", DRIVER);
-    if (version < backend->cuda)
-        return refuse(why, "the NVIDIA driver is for CUDA %d.%d, " FILE_NAME " needs one for %d.%d", version / 1000,
-                      version % 1000 / 10, backend->cuda / 1000, backend->cuda % 1000 / 10);
+    if (version / 1000 < backend->cuda / 1000)
+        return refuse(why, "the NVIDIA driver is for CUDA %d.%d, " FILE_NAME " needs one for %d.0 or later",
+                      version / 1000, version % 1000 / 10, backend->cuda / 1000);
     return true;
 }
 
@@ -96,24 +97,31 @@ static const CudaBackend *load(char *why)
     return backend;
 }
 
-/* Opens the backend once; NULL with the reason. */
+/* What open_backend found: backend is NULL if there is a reason why no GPU can be used. */
+static struct {
+    const CudaBackend *backend;
+    char reason[CUDA_WHY];
+} opened;
+
+static void open_backend(void)
+{
+    if (!cuda_has_driver()) {
+        refuse(opened.reason, "there is no NVIDIA driver (" DRIVER ")");
+        return;
+    }
+    const CudaBackend *backend = load(opened.reason);
+    if (backend && check_driver(backend, opened.reason))
+        opened.backend = backend;
+}
+
+/* Opens the backend once, whichever thread asks first; NULL with the reason. */
 static const CudaBackend *backend_of(char *why)
 {
-    static const CudaBackend *backend;
-    static char reason[CUDA_WHY];
-    static bool tried;
-    if (!tried) {
-        tried = true;
-        if (cuda_has_driver())
-            backend = load(reason);
-        else
-            refuse(reason, "there is no NVIDIA driver (" DRIVER ")");
-        if (backend && !check_driver(backend, reason))
-            backend = NULL;
-    }
-    if (backend == NULL)
-        refuse(why, "%s", reason);
-    return backend;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_backend);
+    if (opened.backend == NULL)
+        refuse(why, "%s", opened.reason);
+    return opened.backend;
 }
 
 bool cuda_gpus(int *n, char *why)
