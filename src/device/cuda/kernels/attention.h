@@ -120,20 +120,3 @@ static __device__ inline float bias_of(const Attn &attn, const Pairs &pairs, int
 {
     return load_one(attn.bias, pairs.head, bias_column(attn, pairs, i, j));
 }
-
-/* A function for each_vec (each.h) that sets the rows of x for tokens that belong to no sequence to zero. */
-struct ClearOutside {
-    View x;
-    const int32_t *cu;
-    int n_seq;
-    bool columns; /* true: the columns of x are tokens; false: its rows are */
-    __device__ void operator()(int64_t row, int64_t col, int n) const
-    {
-        int64_t begin = cu[0], end = cu[n_seq];
-        for (int i = 0; i < n; i++) {
-            int64_t token = columns ? col + i : row;
-            if (token < begin || token >= end)
-                store_one(x, row, col + i, 0);
-        }
-    }
-};

@@ -6,6 +6,7 @@
  *   ds_ij = p (r dout_i·v_j − δ_i), dv_j = Σ_i r p dout_i, dq_i = scale Σ_j ds k_j, dk_j = scale Σ_i ds q_i,
  *   dbias_(j−i) = Σ ds. */
 #include "device/cuda/kernels/attention_launch.h"
+#include "device/cuda/kernels/attention_outside.h"
 #include "device/cuda/kernels/attention_tiles.h"
 #include "device/cuda/kernels/kernels.h"
 
@@ -279,13 +280,6 @@ template <int CHUNKS> struct Keys {
     static constexpr auto run = attention_dkv_kernel<(CHUNKS < 4 ? CHUNKS : 4)>;
 };
 
-void clear_outside(Device *dev, Tensor dq, Tensor dk, Tensor dv, const AttnSpec *spec)
-{
-    each_vec(dev, dq, ClearOutside{ view(dq), spec->cu_q.device, spec->n_seq, false });
-    each_vec(dev, dk, ClearOutside{ view(dk), spec->cu_k.device, spec->n_seq, false });
-    each_vec(dev, dv, ClearOutside{ view(dv), spec->cu_k.device, spec->n_seq, false });
-}
-
 /* Attention backward on CUDA cores. */
 void plain_bwd(Gpu *gpu, const Attn &attn, const Gradients &g)
 {
@@ -321,7 +315,9 @@ void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
                     rows_of(q),
                     scratch,
                     dbias.rank ? scratch + deltas : NULL };
-    clear_outside(dev, dq, dk, dv, spec);
+    clear_outside(dev, dq, spec->cu_q, spec->n_seq, false);
+    clear_outside(dev, dk, spec->cu_k, spec->n_seq, false);
+    clear_outside(dev, dv, spec->cu_k, spec->n_seq, false);
     if (rows_of(q) > 0)
         launch(gpu, { (unsigned)ceil_div(rows_of(q), 8), (unsigned)spec->heads, WARP, 8 }, delta_kernel, attn, g);
     if (spec->n_seq > 0)

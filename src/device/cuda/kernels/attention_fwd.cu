@@ -1,6 +1,7 @@
 /* attention_fwd.cu: attention forward: for a tile of queries, goes over tiles of keys with the running maximum of the
  * online softmax. */
 #include "device/cuda/kernels/attention_launch.h"
+#include "device/cuda/kernels/attention_outside.h"
 #include "device/cuda/kernels/attention_tiles.h"
 #include "device/cuda/kernels/kernels.h"
 
@@ -97,8 +98,8 @@ void gpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor 
     Attn attn = attn_of(q, k, v, bias, spec, drop);
     FwdOutputs to = { view(o), (float *)lse.p, lse.ld };
     bool few = spec->max_q <= DECODE_QUERIES && attn.mask.sample == NULL && attn.table.p == NULL;
-    each_vec(dev, o, ClearOutside{ view(o), spec->cu_q.device, spec->n_seq, false });
-    each_vec(dev, lse, ClearOutside{ view(lse), spec->cu_q.device, spec->n_seq, true });
+    clear_outside(dev, o, spec->cu_q, spec->n_seq, false);
+    clear_outside(dev, lse, spec->cu_q, spec->n_seq, true);
     if (spec->n_seq > 0 && few)
         attention_decode(gpu_of(dev), attn, to, rows_of(q));
     else if (spec->n_seq > 0)
