@@ -76,6 +76,14 @@ done <"$work/models"
 [ "$(wc -l <"$work/models")" = 10 ] || fail "$(cat "$work/models")"
 echo "ok: models"
 
+# The choice of GPUs is kept, unless it hides all of them.
+visible() { # VALUE: what the programs of a trial are told
+    CUDA_VISIBLE_DEVICES=$1 PYTHONPATH=tools python3 -B -c 'import argparse
+from gpu_trial.trial import Trial
+print(Trial(argparse.Namespace(out=".", minutes=1, shim=None)).env.get("CUDA_VISIBLE_DEVICES", "all"))'
+}
+[ "$(visible 3) $(visible '') $(visible -1)" = "3 all all" ] || fail "GPUs: $(visible 3) $(visible '') $(visible -1)"
+
 # A GPU that does not open: each section says so, and what the command said at last.
 ! LOAM_FAKE_GPU_REFUSES='it is busy' trial --out "$work/busy" --only operations,families,speed || fail "a GPU that does not open is a success"
 for section in operations families speed; do

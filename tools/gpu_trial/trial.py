@@ -67,7 +67,8 @@ class Trial:
         self.failed, self.late, self.absent = [], [], []  # (section, reason, last lines); (section, part); (section, reason)
         self.signal, self.running, self.lock = None, set(), threading.Lock()
         self.env = dict(os.environ, OMP_WAIT_POLICY="passive")
-        self.env.pop("CUDA_VISIBLE_DEVICES", None)
+        if self.env.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):  # a shell that hides all GPUs; a choice of one is the caller's
+            del self.env["CUDA_VISIBLE_DEVICES"]
 
     def open(self, args):
         """Finds or unpacks the programs. What is wrong with that is an OSError or a ValueError."""
