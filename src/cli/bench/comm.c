@@ -58,10 +58,10 @@ typedef enum Call {
 static const char *const call_names[CALLS] = { "all-reduce", "reduce-scatter", "all-gather", "broadcast",
                                                "all-to-all", "send/receive",   "barrier" };
 
-/* Of the runs of one collective at one size: the slowest rank's seconds. */
+/* The times of one collective at one size. The time of a run is that of its slowest rank. */
 typedef struct Timing {
     Call call;
-    int64_t bytes;            /* of the tensor on a rank; 0 for a barrier */
+    int64_t bytes;            /* bytes of the tensor on a rank; 0 for a barrier */
     int64_t sent;             /* bytes that rank 0 sends in a run, or that the busiest rank does */
     double median, low, high; /* low, high: the middle half of the runs is between them */
 } Timing;
@@ -69,7 +69,7 @@ typedef struct Timing {
 typedef struct Bench {
     Comm *ranks;
     Device *dev;
-    void *memory; /* of the largest message, twice */
+    void *memory; /* memory for two messages of the largest size */
     size_t n;     /* f32 of the largest message */
     GArray *timings;
     double copy, flops; /* bytes/s and FLOP/s of a rank, while all others copy and multiply too */
@@ -147,9 +147,9 @@ static void run_call(Comm *ranks, Call call, Tensor x, Tensor y)
 
 /* ---- measurements ---- */
 
-/* What a rank knows of a run. */
+/* The times of one run on one rank. */
 typedef struct Run {
-    double seconds, elapsed; /* of the run; since the first one that counts */
+    double seconds, elapsed; /* seconds of this run; seconds since the first run that counts */
     int64_t sent;
 } Run;
 

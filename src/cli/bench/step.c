@@ -143,7 +143,7 @@ static bool time_rank(Bench *b, GError **error)
            (comm_rank(b->mesh.world) > 0 || print(b, error));
 }
 
-/* One rank, from start to end. What ends it on one rank ends it on all. */
+/* Runs one rank from start to end. An error on one rank ends all ranks. */
 static bool run_rank(Comm *ranks, const void *context, GError **error)
 {
     const Config *config = context;

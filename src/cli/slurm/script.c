@@ -91,7 +91,8 @@ static void add_head(GString *script, const SlurmJob *job)
                      : "this job goes back into the queue and");
 }
 
-/* The newest checkpoint before and after: a job that saved nothing new would be repeated without end. */
+/* Adds the job's variables and commands, and records the newest checkpoint before the run: a job that saves no newer
+ * one is not repeated, since it would be repeated without end. */
 static void add_start(GString *script, const SlurmJob *job)
 {
     g_autofree char *loam = slurm_shell_word(job->loam), *run = slurm_shell_word(job->run);

@@ -193,7 +193,8 @@ static bool check_ranks(const Config *config, GError **error)
                      data_ranks, batches.smallest, batches.smallest);
 }
 
-/* The configuration for as many ranks as the job has at least, so that what does not fit them is an error now. */
+/* Loads the configuration for the smallest number of ranks of the job, so that a configuration that does not fit them
+ * is an error now. */
 static bool load(Config *config, char **argv, int argc, int64_t world, GError **error)
 {
     g_autoptr(GPtrArray) overrides = g_ptr_array_new_with_free_func(g_free);
@@ -259,7 +260,7 @@ static bool choose_time(SlurmJob *job, Config *config, int64_t least_nodes, char
     return true;
 }
 
-/* The run's directory is made now: Slurm does not make the folder of a job's output. */
+/* Creates the run's directory, because Slurm does not create the folder for a job's output. */
 static bool make_run(const char *run, GError **error)
 {
     return run_check_folder(run, error) && io_make_directories(run, error);

@@ -19,8 +19,8 @@ typedef struct StepCost {
     double between[SENT_KINDS]; /* share of the bytes of each kind that are sent to other nodes */
     MemoryPlan stage;           /* memory plan of the stage that needs the most memory */
     int worst;                  /* number of that stage, counted from 0 */
-    double bytes;               /* that this stage needs of a GPU */
-    bool fits;                  /* a GPU of the machine has as many */
+    double bytes;               /* bytes of GPU memory that this stage needs */
+    bool fits;                  /* a GPU of the machine has this much memory */
 } StepCost;
 
 /* Share of the messages of a group that leave their node: n ranks, `stride` apart, from rank 0 on; each sends equally

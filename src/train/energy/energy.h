@@ -54,11 +54,11 @@ void energy_close(EnergyMeter *meter);     /* NULL is ignored */
 
 typedef struct EmissionsInfo {
     const char *run;      /* name of the run: column experiment_id */
-    const char *country;  /* its ISO code of three letters; "" means unknown */
+    const char *country;  /* ISO code of the country, three letters; "" means unknown */
     double intensity;     /* grams of CO2 equivalents per kWh */
     double pue;           /* power usage effectiveness: energy of the data centre / energy of the machines */
     const char *gpu_name; /* "" means none */
-    int gpus;             /* of all ranks */
+    int gpus;             /* GPUs of all ranks together */
 } EmissionsInfo;
 
 /* One row of the file per start of the run. */

@@ -11,7 +11,7 @@
 #define ZONE          "intel-rapl:"
 
 typedef struct Counter {
-    char *path; /* of energy_uj */
+    char *path; /* path of the counter's file energy_uj */
     uint64_t last, range;
     bool memory;
 } Counter;

@@ -113,7 +113,8 @@ static double last_y(const PlotLine *line)
     return g_array_index(line->points, PlotPoint, line->points->len - 1).y;
 }
 
-/* The names of the lines with their last values, which the script replaces by those below the pointer. */
+/* Adds the names of the lines with their last values; the page's script replaces these by the values below the pointer.
+ */
 static void add_readout(GString *page, const Chart *chart)
 {
     g_string_append(page, "<p class=\"readout\">");
@@ -216,7 +217,7 @@ static void add_chart(Page *page, const Chart *chart)
     g_string_append(page->data, "]}");
 }
 
-/* A chart for each main score of each task, of the first SCORE_CHARTS. */
+/* Adds a chart for each of the first SCORE_CHARTS main scores of tasks. */
 static void add_score_charts(Page *page, const ReportRun *runs, int n)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);

@@ -1,4 +1,5 @@
-/* plan.c: what a run was planned to take beside what it took; its machine; its options; samples of its answers. */
+/* plan.c: the tables of a report: planned and measured memory and time of a run, its machine, its options, samples of
+ * its answers. */
 #include "base/text.h"
 #include "train/config/config.h"
 #include "train/report/html.h"
@@ -195,7 +196,7 @@ static const OptionDifference *find_difference(const GPtrArray *differences, con
     return NULL;
 }
 
-/* A row of an option unless an earlier run has it: its default, and the value of each run. */
+/* Adds the row of an option, with its default and its value in each run, unless an earlier run has added it. */
 static void add_option(HtmlTable *table, GPtrArray *const *all, int n, int first, const OptionDifference *difference)
 {
     for (int i = 0; i < first; i++)

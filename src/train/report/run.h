@@ -64,11 +64,11 @@ typedef struct ReportRun {
     GPtrArray *metrics;         /* ReportMetric */
     GPtrArray *events;          /* ReportEvent, in the order of the file; of each kind only the last ones are kept */
     int64_t counts[KIND_COUNT]; /* number of events of each kind, including those that are not kept */
-    Series marks[KIND_COUNT];   /* their steps */
+    Series marks[KIND_COUNT];   /* steps of these events */
     GPtrArray *samples;         /* ReportSample, of the last step that has some */
     json_t *start;              /* the last record of a start (report_note_start); NULL means none */
     int64_t step;               /* step of the last training record; -1 means none */
-    double tokens, samples_read, wall_s; /* of the last records */
+    double tokens, samples_read, wall_s; /* tokens and samples read, and seconds of the run, at the last record */
     double memory;                       /* largest memory of the process, bytes; NAN means unknown */
     int64_t skipped_lines;               /* number of lines of metrics.jsonl that are not valid records */
 } ReportRun;

@@ -28,7 +28,7 @@ static double last_of(const Series *series)
     return last->sum / (double)last->n;
 }
 
-/* The metric that tells most of a run: of a task the first score, else the loss of the first held-out set. */
+/* The main metric of a run: the first score of its task, else the loss of the first held-out set. */
 static const ReportMetric *main_metric(const ReportRun *run, bool score)
 {
     for (guint i = 0; i < run->metrics->len; i++) {

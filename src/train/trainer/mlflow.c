@@ -32,7 +32,7 @@ static bool write_text(const char *folder, const char *name, const char *text, G
     return io_make_directories(parent, error) && io_write_file(path, text, strlen(text), error);
 }
 
-/* For the many small files that every start writes again: they need not be safe on the disk. */
+/* Writes a small file without syncing it to the disk: every start of the run writes these files again. */
 static bool write_small(const char *folder, const char *name, const char *text, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL), *parent = g_path_get_dirname(path);
@@ -114,7 +114,7 @@ static char *make_experiment(const char *root, const char *name, GError **error)
 
 /* ---- the run ---- */
 
-/* The file has the id and the time of the run's first start. */
+/* Reads the run's id and the time of its first start from DIR/mlflow.txt. */
 static bool read_id(Mlflow *mlflow, const char *dir)
 {
     g_autofree char *path = g_build_filename(dir, ID_FILE, NULL);
@@ -154,7 +154,7 @@ static bool write_meta(const Mlflow *mlflow, MlflowStatus status, GError **error
 
 /* ---- metrics ---- */
 
-/* The step of a line "TIME VALUE STEP"; -1 if it is no such line. */
+/* The step of a line "TIME VALUE STEP"; -1 if the line has another form. */
 static int64_t step_of(const char *line)
 {
     char *end;

@@ -54,6 +54,6 @@ typedef struct ValidRecord {
 /* The accuracy of the main head; NaN if it has none. */
 double record_accuracy(const LossSums *sums);
 double record_perplexity(const LossSums *sums);
-/* The share of the measured peak; NaN without one, and if the steps were faster: then others computed while the peak
- * was measured. */
+/* MFU: FLOP/s of the steps / the measured peak. NaN without a measured peak, and if the result exceeds 1: other
+ * programs then slowed the measurement of the peak. */
 double record_mfu(const TrainRecord *record);
