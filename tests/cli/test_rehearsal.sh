@@ -10,7 +10,7 @@ rehearse() {
     local recipe=$1 run=$2 steps=$3
     shift 3
     "$loam" train "configs/recipes/$recipe.yaml" --rehearse run.dir="$work/$run" tokenizer.path="$work/tok.model" model.vocab=auto \
-        train.threads=1 train.precision=f32 train.batch='8 samples' train.eval_every=0 model.dropout=0.1 \
+        train.threads=1 train.precision=f32 train.batch='8 samples' train.eval_every=0 model.dropout=0.1 log.format=loam \
         train.length="$steps steps" train.save_every=2 data.train="$work/eod" optim.schedule=constant "$@" 2>"$work/err" ||
         fail "$recipe: $(tail -n 2 "$work/err")"
 }
