@@ -1,7 +1,7 @@
-# kill -9 during each kind of save (in phases, of the best, around a spike, by exit_every, beside training): the run that
-# goes on has the losses, the checkpoints and the links of a run that was never killed (and perhaps one checkpoint more, if it
-# was killed before it removed an old one). LOAM_KILLS: kills of each kind,
-# spread over its system calls.
+# kill -9 during each kind of save (in phases, of the best, around a spike, by exit_every, beside training, with all files
+# that a run can write beside its own logs): the run that goes on has the losses, the checkpoints and the links of a run
+# that was never killed (and perhaps one checkpoint more, if it was killed before it removed an old one), and whole files.
+# LOAM_KILLS: kills of each kind, spread over its system calls.
 . tests/cli/lib.sh "$1"
 make_dataset
 declare -A kinds=(
@@ -10,6 +10,7 @@ declare -A kinds=(
     [spike]='train.spike=1 train.spike_window=10 train.spike_after=3 optim.lr=0.05 train.save_every=5'
     [exit_every]='train.exit_every=5 train.save_every=3'
     [async]='train.save_async=true train.save_every=2'
+    [files]="train.report=true log.emissions=true log.cpu_watts=50 log.mlflow=$work/mlruns log.megatron_series=true train.save_every=3"
 )
 
 # train DIR KIND: one command; its status.
@@ -40,7 +41,16 @@ killed_at() {
 losses() { sed -n 's/.*"kind":"\(train\|valid\)","step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2 \3/p' "$1/metrics.jsonl"; }
 state() { readlink "$1/checkpoints/latest" "$1/checkpoints/best" && losses "$1"; }
 
-for kind in phases best spike exit_every async; do
+# whole_files DIR: the report has its end, each row of emissions has all its columns, and MLflow has each step once.
+whole_files() {
+    [ -e "$1/report.html" ] || return 0
+    [ "$(tail -n 1 "$1/report.html")" = '</body></html>' ] || fail 'half a report'
+    awk -F, 'NR == 1 { n = NF } NF != n { exit 1 }' "$1/emissions.csv" || fail "emissions: $(cat "$1/emissions.csv")"
+    cut -d ' ' -f 3 "$work"/mlruns/*/"$(cut -d ' ' -f 1 "$1/mlflow.txt")"/metrics/train/loss |
+        cmp - <(seq 24) || fail 'MLflow has other steps'
+}
+
+for kind in phases best spike exit_every async files; do
     to_the_end "$work/whole" "$kind"
     [ "$kind" != spike ] || [ -n "$(ls "$work/whole/spikes")" ] || fail 'no spike'
     points=(60 110)
@@ -63,6 +73,7 @@ for kind in phases best spike exit_every async; do
         for file in "$work"/whole/checkpoints/step-*/*.safetensors; do
             cmp "$file" "${file/whole/cut}" || fail "$kind, call $at: other weights"
         done
+        whole_files "$work/cut"
         rm -rf "$work/cut"
     done
     rm -r "$work/whole"
