@@ -90,7 +90,7 @@ touch 'stop here'
 ends job.sh 75 yes 75 ''
 
 "$loam" slurm t5.yaml run.dir="$run" --array 1-10%1 --out array.sh 2>"$work/err" || fail "$(cat "$work/err")"
-grep -q -- '--time 10m00s: 1.5 times an estimate: ' "$work/err" || fail "it does not say where the time is from: $(cat "$work/err")"
+grep -q -- '--time 10m00s: 1.5 times an estimate, rounded up to 10 minutes: ' "$work/err" || fail "it does not say where the time is from: $(cat "$work/err")"
 grep -q '^#SBATCH --time=0-00:10:00$' array.sh && grep -q '^#SBATCH --exclusive$' array.sh &&
     grep -q '^#SBATCH --output=".*/slurm-%A_%a.out"$' array.sh || fail "$(cat array.sh)"
 export SLURM_ARRAY_TASK_ID=2 SLURM_ARRAY_TASK_MAX=10

@@ -234,10 +234,12 @@ static bool estimate(Config *config, int64_t least_nodes, double *seconds, char 
     *seconds = cores > 0 ? here * own / (double)all : here / (double)least_nodes;
     g_autofree char *local = text_duration(ceil(here)), *there = text_duration(ceil(*seconds));
     if (cores > 0)
-        *source = g_strdup_printf("%.1f times an estimate: %s for this machine's %d cores, %s for the job's %" PRId64,
+        *source = g_strdup_printf("%.1f times an estimate, rounded up to 10 minutes: %s for this machine's %d cores, "
+                                  "%s for the job's %" PRId64,
                                   MARGIN, local, own, there, all);
     else
-        *source = g_strdup_printf("%.1f times an estimate: %s for nodes like this machine", MARGIN, there);
+        *source = g_strdup_printf("%.1f times an estimate, rounded up to 10 minutes: %s for nodes like this machine",
+                                  MARGIN, there);
     return true;
 }
 
