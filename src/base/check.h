@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* If the condition is false, prints file, line, the condition and a printf-style message, which should give the wrong
- * values, and aborts. */
+/* If the condition is false, prints file, line, the condition and a printf-style message, and aborts. The message
+ * should contain the values that broke the condition. */
 #define CHECK(cond, ...)                                                                                               \
     do {                                                                                                               \
         if (__builtin_expect(!(cond), 0)) {                                                                            \

@@ -1,13 +1,14 @@
-/* cores.h: the processor cores of ranks that are threads of one process: each rank gets its share of the cores that the
- * process may use, on one NUMA node if it fits there, so that its threads and its memory stay together. */
+/* cores.h: the processor cores of ranks that are threads of one process: each rank gets consecutive ones of the cores
+ * that the process may use, in the order of NUMA nodes, so that its threads and its memory are on one node where the
+ * numbers allow it. A core is a logical CPU here. */
 #pragma once
 
 #include <sched.h>
 
 /* Sets *own to the share of rank `rank` of `ranks`: `allowed` is ordered by NUMA node, then by physical core, and cut
- * into `ranks` parts of equal size, up to one core. Returns the number of its cores; 0 if there are fewer cores than
- * ranks. sysfs: "/sys/devices/system", which has node/nodeN/cpulist and cpu/cpuN/topology; what is missing there counts
- * as one node, or one core. */
+ * into `ranks` consecutive parts whose sizes differ by at most one. Returns the number of its cores; 0 if there are
+ * fewer cores than ranks. sysfs: "/sys/devices/system", which has node/nodeN/cpulist and cpu/cpuN/topology; CPUs that
+ * no cpulist names belong to node 0, and a CPU without topology is a physical core of its own. */
 int cores_share(const char *sysfs, const cpu_set_t *allowed, int rank, int ranks, cpu_set_t *own);
 /* Restricts the calling thread, and threads that it starts later, to its share of the cores that it may use now, and
  * returns the number of these cores. Returns 0 without any effect if there are fewer cores than ranks, or if

@@ -1,5 +1,5 @@
-/* file.h: writes and reads files so that a crash or a full disk never leaves a half-written file under its final name.
- * Every system call that can lose data is made by the functions io_*, and tests can make any single one of these calls
+/* file.h: writes and reads files. io_write_file, io_create_beside and io_swap_in see to it that a crash or a full disk
+ * never leaves a half-written file under its final name. Tests can make any single system call of the functions io_*
  * fail. Error messages name the path. */
 #pragma once
 
@@ -18,8 +18,8 @@ IoFile *io_append(const char *path, GError **error);
 /* Appends bytes to the buffer of the file, which is written when it is full. */
 bool io_write(IoFile *file, const void *data, size_t bytes, GError **error);
 /* Passes all buffered bytes to the operating system. After a failed write or flush the file is cut back to its length
- * at the last successful io_flush, and writing may continue: so the bytes written between two flushes are in the file
- * as a whole or not at all. */
+ * at the last successful io_flush, and writing may continue: none of the bytes since then are in the file. A crash may
+ * leave some of them. */
 bool io_flush(IoFile *file, GError **error);
 bool io_close(IoFile *file, bool sync, GError **error); /* frees `file` even on failure; sync: fsync first */
 void io_abort(IoFile *file); /* closes the file and frees `file`, ignoring errors; NULL is ignored */
@@ -38,7 +38,8 @@ bool io_remove_tree(const char *path, GError **error);
 char *io_make_folder_beside(const char *path, GError **error);
 /* Renames the folder `fresh` to PATH and removes the folder that had this name. At any moment PATH is either the old or
  * the new folder; only on file systems that cannot exchange two names it is missing for an instant. On failure PATH is
- * unchanged. */
+ * unchanged, unless it was syncing the parent folder or removing the old folder that failed: then PATH is the new one.
+ */
 bool io_swap_in(const char *fresh, const char *path, GError **error);
 /* Makes `link` a symbolic link to `target`, atomically: a new link is created and renamed over the old one. */
 bool io_replace_link(const char *link, const char *target, GError **error);

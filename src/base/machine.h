@@ -3,6 +3,7 @@
 
 /* The name of the processor; "unknown" if the system does not tell. g_free. */
 char *machine_processor(void);
-/* Bytes of main memory of the machine, and of it what this process has now; 0 if the system does not tell. */
+/* Bytes of main memory of the machine; 0 if the system does not tell. */
 double machine_memory(void);
+/* Bytes of main memory that this process occupies (its resident set size); 0 if the system does not tell. */
 double machine_resident(void);

@@ -1,6 +1,6 @@
-/* philox.h: Philox4x32-10 (Salmon et al., SC 2011), the source of all random numbers, except those that reproduce the
- * order of data of other programs (mt19937.h). It is a pure function of (key, counter), so no state of a generator is
- * ever saved. No GLib here: device kernels include this file.
+/* philox.h: Philox4x32-10 (Salmon et al., SC 2011), the source of the random numbers of training, evaluation and
+ * generation, except those that reproduce the order of data and the masks of other programs (mt19937.h). It is a pure
+ * function of (key, counter), so no state of a generator is ever saved. No GLib here: device kernels include this file.
  *
  * Key = (seed, purpose, layer). Counter for the dropout of a hidden state = (sample index, token position in the
  * sample, channel / 8); of an attention weight = (sample index, head, query, key / 8): the four words of a result
@@ -25,12 +25,12 @@ typedef enum PhiloxPurpose {
     PHILOX_DOCUMENT_ORDER = 2, /* order of documents and of chunks */
     PHILOX_SAMPLE_ORDER = 3,   /* order of packed sequences */
     PHILOX_OBJECTIVE = 4,      /* masks and other decisions of the objective */
-    PHILOX_SAMPLING = 5,       /* loam generate */
+    PHILOX_SAMPLING = 5,       /* generated tokens */
     PHILOX_CHOICE = 6,         /* decisions about a sample before its tokens are read: its lengths, its denoiser */
     PHILOX_MIXTURE = 7,        /* a seed for each dataset of a mixture */
     PHILOX_SPARSITY = 8,       /* random blocks of sparse attention */
     PHILOX_OTHER = 9,    /* next-sentence prediction: the chunk of another document that becomes the second text */
-    PHILOX_SCORES = 10,  /* bootstrap resamples of loam scores */
+    PHILOX_SCORES = 10,  /* bootstrap resamples of scores */
     PHILOX_DROPOUT = 16, /* + DropoutSite of nn/ctx.h, + 16 in the decoder */
     PHILOX_LORA = 64     /* + LoraSite of nn/layers.h, + 16 in the decoder */
 } PhiloxPurpose;

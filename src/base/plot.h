@@ -11,14 +11,14 @@ enum { PLOT_COLOURS = 7, PLOT_TICKS = 16 }; /* colours that colour-blind people 
 
 /* Several values in a row, such as the losses of consecutive steps, drawn as one point. */
 typedef struct PlotPoint {
-    double x, y;      /* of the last value; the mean of the values */
+    double x, y;      /* x: of the last value; y: the mean of the values */
     double low, high; /* the lowest and the highest of them */
 } PlotPoint;
 
 typedef struct PlotLine {
     const GArray *points; /* PlotPoint, in rising order of x */
-    int colour;           /* any number from 0 on; those that differ by PLOT_COLOURS are drawn alike, but dashed */
-    bool dotted;          /* each point is a circle, and the line is thin: values that are far apart */
+    int colour;           /* 0 or more; colours repeat after PLOT_COLOURS, and numbers from there on are dashed */
+    bool dotted;          /* a circle at each point, joined by a thin line: for a few values, such as held-out losses */
 } PlotLine;
 
 /* Vertical marks of one kind: `kind` is the CSS class of their path. */
@@ -46,9 +46,10 @@ typedef struct Plot {
     double level;
 } Plot;
 
-/* The axis from `low` to `high` with at most `most` ticks (2 … PLOT_TICKS - 2), which are 1, 2 or 5 times a power of
- * ten; a logarithmic axis needs low > 0, and may have fewer powers of ten. widens: low and high become ticks too.
- * Values that are not finite or not in order give the axis from 0 to 1. */
+/* The axis from `low` to `high` with about `most` ticks (2 … PLOT_TICKS - 2). Linear: the distance of ticks is 1, 2 or
+ * 5 times a power of ten. Logarithmic, if low > 0: ticks at 1, 2 and 5 times each power of ten, or at powers of ten, or
+ * at some of them. widens: the axis is extended outwards to round numbers. Values that are not finite or not in order
+ * give the axis from 0 to 1. */
 PlotAxis plot_axis(double low, double high, int most, bool log, bool widens);
 /* The text of a tick, "0.5", "12k", "2e-5". g_free. */
 char *plot_label(const PlotAxis *axis, int tick);
@@ -59,7 +60,8 @@ double plot_y(const PlotAxis *axis, double y);
  * only_positive, values that are not above 0 do not count. */
 void plot_range(double *low, double *high, const PlotLine *lines, int n, bool only_positive);
 /* Appends the <svg>. extra_height: px below the picture, which the caller draws into before it closes the element.
- * Colours are classes of plot_style. title: for people who hear the page. */
+ * Colours and kinds of lines are CSS variables and classes of plot_style. The title is read out by screen readers, and
+ * drawn if the picture stands alone. */
 void plot_open(GString *svg, const Plot *plot, int extra_height);
 void plot_close(GString *svg);
 /* Appends a text at a place, with text-anchor start, middle or end. */

@@ -16,9 +16,9 @@ typedef struct AnswersFile AnswersFile;
  * has locked it, or if it begins with something other than an answer. A device or a FIFO is only written to. model:
  * model_hash; source: name of the inputs for error messages. Both texts must outlive the AnswersFile. */
 AnswersFile *answers_file_open(const char *answers, uint64_t model, const char *source, GError **error);
-/* *answer becomes the stored answer to the next input (json_decref), or NULL if there are no more stored answers. It is
- * an error if the next line is not an answer, or belongs to another model or another input; the file then stays
- * unchanged. */
+/* *answer becomes the stored answer to the next input (json_decref), or NULL if there are no more stored answers. A
+ * last line that a crash cut off is removed and counts as missing. It is an error if the next line is not an answer, or
+ * belongs to another model or another input; the file then stays unchanged. */
 bool answers_file_next(AnswersFile *file, const char *input, size_t bytes, json_t **answer, GError **error);
 /* Appends the answer to an input for which answers_file_next found none. Takes ownership of `answer`. */
 bool answers_file_add(AnswersFile *file, json_t *answer, const char *input, size_t bytes, GError **error);

@@ -58,8 +58,7 @@ json_t *json_ids(const int32_t *ids, int64_t n);
  * string is not UTF-8. */
 bool print_json_line(json_t *object, GError **error);
 
-/* A copy of the text with line ends escaped as
- and \r. g_free. */
+/* A copy of the text in which a line feed is the two characters \n, and a carriage return \r. g_free. */
 char *one_line(const char *text);
 /* A copy of the text with invalid UTF-8 replaced by U+FFFD; *replaced becomes true if there was any, and otherwise
  * stays. g_free. */

@@ -5,5 +5,6 @@
 
 /* For a run directory (also RUN@best, RUN@1000): the configuration that the run saved. For any other model: the
  * defaults of its family, as with train.init=MODEL. Overrides ("group.key=value") are applied last; an override of
- * model.* is an error. config is zeroed; free with config_clear, also after an error. */
+ * model.* (except model.labels) or of lora.* is an error. The caller passes a zeroed Config and frees it with
+ * config_clear, also after an error. */
 bool cli_model_config(Config *config, const char *path, char **overrides, int n_overrides, GError **error);

@@ -1,6 +1,6 @@
-/* options/options.h: tables of options. One row of a table describes an option: its type, default, range and help. From
- * the row follow how the option is read from YAML and from group.key=value, its line in docs/options.md, and its line
- * in the configuration that is saved with a run. */
+/* options/options.h: tables of options. One row of a table describes an option: its type, default, range and help. The
+ * row decides how the option is read from YAML and from group.key=value, and its lines in docs/options.md and in the
+ * configuration that is saved with a run. */
 #pragma once
 
 #include <glib.h>
@@ -26,7 +26,7 @@ typedef enum OptionClass {
 } OptionClass;
 
 typedef struct OptionRow {
-    const char *name; /* "optim.lr" */ /* GROUP.KEY, such as "optim.lr" */
+    const char *name; /* GROUP.KEY, such as "optim.lr" */
     OptionType type;
     size_t offset;             /* byte offset of the option's field in the struct of its module (OptionGroup) */
     const char *default_value; /* written as in YAML; "" for an empty string. A number with default "auto" accepts the
@@ -34,7 +34,7 @@ typedef struct OptionRow {
     double min, max;           /* limits of numbers and amounts, inclusive; min == max means no limits */
     OptionClass class;
     const char *help; /* one line, lower case, no full stop */
-    /* NULL-terminated. OPT_ENUM: the names of the values. OPT_LIST: the keys of the map that an item is in YAML; as
+    /* NULL-terminated. OPT_ENUM: the names of the values. OPT_LIST: in YAML each item may be a map with these keys; as
      * text an item is the values of these keys in this order, joined by colons. A key written "weight?" may be left
      * out. */
     const char *const *choices;
@@ -43,8 +43,8 @@ typedef struct OptionRow {
 /* A name that an option had in earlier versions. */
 typedef struct OptionRename {
     const char *former, *name;
-    const char *const *values; /* former and present values in turns, NULL-terminated; a value that is not listed stays
-                                  the same. NULL means that all values stay the same */
+    const char *const *values; /* former and present values alternating, NULL-terminated; a value that is not listed
+                                  stays the same. NULL means that all values stay the same */
 } OptionRename;
 
 /* The name that another program has for an option of loam; used in messages about unknown options. */
@@ -75,7 +75,7 @@ typedef struct OptionTable {
 typedef struct OptionSetting {
     char *name, *value;
     char *origin;     /* where the setting comes from, for messages: "run.yaml:12" or "command line" */
-    GPtrArray *items; /* a YAML list, used instead of `value`: one GStrv per item, with keys and values in turns; an
+    GPtrArray *items; /* a YAML list, used instead of `value`: one GStrv per item, with keys and values alternating; an
                          item that is a plain value has the key "". NULL means that the setting is not a list */
 } OptionSetting;
 
@@ -85,8 +85,8 @@ GPtrArray *option_settings_new(void);
 /* Appends a setting, whose strings are copied. origin: as in OptionSetting. */
 void option_settings_add(GPtrArray *settings, const char *name, const char *value, const char *origin);
 /* Appends the settings of a YAML file, which is a map of groups, each a map of keys to scalars or lists. With `extends:
- * OTHER.yaml`, a path relative to the file, the settings of that file come first; at most 16 files may extend each
- * other, without cycles. Names are checked later, by options_apply. */
+ * OTHER.yaml`, a path relative to the file, the settings of that file come first; a chain may have at most 16
+ * `extends`, and a cycle is an error. Names are checked later, by options_apply. */
 bool option_settings_read_yaml(GPtrArray *settings, const char *path, GError **error);
 /* As option_settings_read_yaml, for YAML text in memory; messages name `path`, and paths in `extends` are relative to
  * it. */

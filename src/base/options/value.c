@@ -73,8 +73,10 @@ static bool parse_i64(int64_t *out, const OptionRow *row, const char *text, GErr
     if (!ok)
         return fail_user(error, "%s: \"%s\" is not a whole number; write one like 8 or 64k%s", row->name, text,
                          has_auto(row) ? ", or auto" : "");
+    if (!check_range(row, (double)value, text, error))
+        return false;
     *out = value;
-    return check_range(row, (double)value, text, error);
+    return true;
 }
 
 static bool parse_f64(double *out, const OptionRow *row, const char *text, GError **error)
@@ -84,8 +86,10 @@ static bool parse_f64(double *out, const OptionRow *row, const char *text, GErro
     if (*text == '\0' || text[strspn(text, "0123456789+-.eE")] || *end || !isfinite(value))
         return fail_user(error, "%s: \"%s\" is not a number; write one like 0.1 or 1e-3%s", row->name, text,
                          has_auto(row) ? ", or auto" : "");
+    if (!check_range(row, value, text, error))
+        return false;
     *out = value;
-    return check_range(row, value, text, error);
+    return true;
 }
 
 static bool parse_enum(int *out, const OptionRow *row, const char *text, GError **error)
@@ -104,9 +108,13 @@ static bool parse_enum(int *out, const OptionRow *row, const char *text, GError 
 
 static bool parse_amount(Amount *out, const OptionRow *row, const char *text, GError **error)
 {
-    if (!amount_parse(out, text, error))
+    Amount value;
+    if (!amount_parse(&value, text, error))
         return fail_context(error, "%s", row->name);
-    return check_range(row, out->value, text, error);
+    if (!check_range(row, value.value, text, error))
+        return false;
+    *out = value;
+    return true;
 }
 
 static bool set_string(char **out, const OptionRow *row, const char *text, GError **error)

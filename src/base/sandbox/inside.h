@@ -11,9 +11,9 @@
 
 /* A path of this machine that programs in the sandbox can read. */
 typedef struct Shown {
-    char *path; /* "/usr/lib" */
-    char *link; /* if the path is a symbolic link, its target, such as "usr/lib"; otherwise NULL */
-    bool folder; /* otherwise a file or device */ /* true: a folder; false: a file or a device */
+    char *path;  /* "/usr/lib" */
+    char *link;  /* if the path is a symbolic link, its target, such as "usr/lib"; otherwise NULL */
+    bool folder; /* true: a folder; false: a file or a device */
 } Shown;
 
 /* Everything that the child needs, prepared by the parent. */

@@ -3,11 +3,11 @@
  *
  * A program in the sandbox has user, mount, process, network, IPC and host-name namespaces of its own. It can read the
  * programs and libraries of the system, /dev/null, /dev/zero and /dev/urandom. It can write one folder, its working
- * directory, which is held in RAM and empty except for SandboxJob.files. It sees no home directories, no /etc, no
- * /proc, no other processes and no network. A seccomp filter refuses all system calls except those listed in
- * syscalls.c, and limits of the kernel bound its time, memory, files and processes. When the machine runs out of
- * memory, the kernel kills processes of the sandbox first. When the program ends, all processes that it started are
- * killed. */
+ * directory, which is held in RAM and empty except for SandboxJob.files. It sees no home directories except folders of
+ * SandboxJob.shown, of /etc only alternatives and ld.so.cache, no /proc, no other processes and no network. A seccomp
+ * filter refuses all system calls except those listed in syscalls.c, and limits of the kernel bound its time, memory,
+ * files and processes. When the machine runs out of memory, the kernel kills processes of the sandbox first. When the
+ * program ends, all processes that it started are killed. */
 #pragma once
 
 #include "base/error.h"

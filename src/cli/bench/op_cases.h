@@ -14,7 +14,8 @@ typedef struct OpSizes {
     int64_t logit_rows; /* tokens whose logits are computed at a time */
 } OpSizes;
 
-/* One operation on one device: the null device counts its bytes and FLOPs; on the cpu it is timed. See op_rig_again. */
+/* One operation on one device: the null device counts its bytes and FLOPs; on any other device it is timed. See
+ * op_rig_again. */
 typedef struct OpRig {
     const struct OpCase *of;
     OpSizes sizes;
@@ -34,7 +35,8 @@ typedef struct OpCase {
     const char *name;
     void (*run)(
         OpRig *r); /* allocates tensors from the arena and repeats the operation while op_rig_again returns true */
-    int setup;     /* parameter of `run`: selects the matrix product or the attention */
+    int setup; /* parameter of `run`. Linear layers: which layer, and forward, dx or dw; attention: encoder, decoder or
+                  cross */
     bool is_backward;
     float dropout; /* dropout rate */
 } OpCase;
@@ -45,7 +47,7 @@ extern const int n_op_cases;
 /* Whether the model has the operation; for example, BERT has no cross-attention. */
 bool op_case_applies(const OpCase *of, const OpSizes *sizes);
 
-/* Condition of the loop around an operation. On the null device the loop runs once. On the cpu, after one run that is
- * not counted, the operation is repeated for a turn of about 20 ms; then matrix products are timed for a turn
+/* Condition of the loop around an operation. On the null device the loop runs once. On any other device, after one run
+ * that is not counted, the operation is repeated for a turn of about 20 ms; then matrix products are timed for a turn
  * (gemm_peak.h); and so on until `seconds` have passed. */
 bool op_rig_again(OpRig *r);

@@ -12,7 +12,8 @@ typedef struct CollectOptions {
     bool last;          /* use the metrics of each run's last evaluation; false means those of its best checkpoint */
     bool by_path;       /* one row per folder; a suffix seed-N is ignored, so that seeds share a row. false: one row per
                            combination of options */
-    const char *scores; /* names of metrics, separated by commas; NULL or "" means the main ones (metric_is_main) */
+    const char *scores; /* names of metrics, separated by commas; NULL or "" means the main ones (metric_is_main), and
+                           the losses of a run without scores */
     CollectFormat format;
     int digits; /* number of digits after the decimal point */
 } CollectOptions;

@@ -20,7 +20,7 @@ typedef struct Grid {
     GPtrArray *rows; /* const char *, names; borrowed from the runs */
     GArray *columns; /* GridColumn; borrowed from the runs */
     GridCell *cells; /* (rows, columns) */
-    int *n_runs;     /* (rows) number of runs in each row */
+    int *n_runs;     /* (rows) runs of each row: of the task that has the most */
 } Grid;
 
 /* Fills *grid. Fails if `scores` names a metric that no run has. */

@@ -17,5 +17,5 @@ typedef struct Baseline {
 } Baseline;
 
 /* Writes an SVG with, for each run, the training loss as a line and the held-out losses as points. The x axis is input
- * tokens, or steps if all runs read equally many tokens per step. */
+ * tokens; it is steps if all runs read about equally many tokens per step, or if one has no count of tokens. */
 void curves_write(FILE *out, const Curve *curves, int n, Baseline baseline);

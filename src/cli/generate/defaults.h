@@ -22,7 +22,7 @@ typedef struct GenerationSettings {
     }
 
 /* Fills the unset fields. model: TokenRoles.generation, may be NULL; encodes: whether the model has an encoder. *used
- * and *unused become texts that list the settings of generation_config.json that apply, and those that do not ("top_p
- * 0.9, …"). g_free both. */
+ * and *unused become texts that list the settings of generation_config.json that apply, and those that have no effect
+ * ("top_p 0.9, …"); settings that the command line overrides are in neither. g_free both. */
 bool generation_defaults(GenerationSettings *settings, const json_t *model, bool encodes, char **used, char **unused,
                          GError **error);

@@ -1,4 +1,5 @@
-/* html.h: pieces of a page. All text from a run's folder is escaped here. The page is XML as well as HTML. */
+/* html.h: appends escaped text, headings, tables and JSON to the page of a report. All text from a run's folder is
+ * escaped here. The page is XML as well as HTML. */
 #pragma once
 
 #include <glib.h>
