@@ -51,7 +51,7 @@ static int by_place(gconstpointer a, gconstpointer b)
     return x->physical != y->physical ? x->physical - y->physical : x->cpu - y->cpu;
 }
 
-/* Nodes are numbered without long gaps; one that has no memory or no core is left out. */
+/* Numbers of nodes may be missing, so all from 0 to NODES - 1 are tried; a node without cores changes nothing. */
 static void find_nodes(const char *sysfs, Core *cores, int n)
 {
     for (int node = 0; node < NODES; node++) {

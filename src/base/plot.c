@@ -8,7 +8,8 @@
 #define INNER_WIDTH  (PLOT_WIDTH - PLOT_LEFT - PLOT_RIGHT)
 #define INNER_HEIGHT (PLOT_HEIGHT - PLOT_TOP - PLOT_BOTTOM)
 
-/* Colours of Okabe and Ito (2008), without yellow and black; lighter ones on a dark page. */
+/* Colours after Okabe and Ito (2008): three of theirs, three darkened for a white page, grey in place of black, and no
+ * yellow; lighter ones on a dark page. */
 #define LIGHT                                                                                                          \
     ":root{--p0:#0072b2;--p1:#d55e00;--p2:#009e73;--p3:#b8538f;--p4:#c98500;--p5:#2f9fd8;--p6:#5b5f66;"                \
     "--grid:#e3e6ea;--axis:#8a9099;--ink:#4a4f57;--spike:#c4161c;--stop:#8a5a00;--start:#00795a;--back:#7a3fa0}\n"
@@ -68,7 +69,8 @@ static double round_log(double value, bool up)
     return (rest >= 4.9999 ? 5 : rest >= 1.9999 ? 2 : 1) * power;
 }
 
-/* Ticks at `n_parts` of 1, 2 and 5 times each power of ten, or times every so many powers. */
+/* Ticks at the first n_parts of 1, 2 and 5 times powers of ten; `every` is the step between these powers, 1 means each.
+ */
 static void fill_log(PlotAxis *axis, int n_parts, double every)
 {
     static const double parts[] = { 1, 2, 5 };

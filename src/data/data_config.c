@@ -18,8 +18,8 @@ static const OptionRow data_options[] = {
       NULL },
     { "data.mixture_weights", OPT_ENUM, AT(mixture.weights), "shares", 0, 0, OPT_IDENTITY,
       "unit of the weights of data.train: shares of the samples; epochs of each dataset in one epoch of the mixture; "
-      "or "
-      "AST-T5's: shares of an epoch that ends with the first dataset that is read, in one order for all epochs",
+      "or as in "
+      "AST-T5: shares of an epoch that ends when one of the datasets has been read, with the same order in every epoch",
       mixture_weights_names },
     { "data.mixture_temperature", OPT_F64, AT(mixture.temperature), "1", 0.01, 1e6, OPT_IDENTITY,
       "datasets without weights: weight of each in proportion to its size ^ (1 / temperature)", NULL },

@@ -61,7 +61,7 @@ GHashTable *fairseq_dict_ids(const FairseqDict *dict)
     return ids;
 }
 
-/* The set of all symbols so far, specials included; keys borrowed from `dict`. */
+/* A set for the symbols read so far, which at first has only the special ones. Its keys are borrowed. */
 static GHashTable *new_seen(void)
 {
     GHashTable *seen = g_hash_table_new(g_str_hash, g_str_equal);

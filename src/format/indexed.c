@@ -47,7 +47,7 @@ static bool check_sequences(Indexed *set, GError **error)
             return fail_user(error, "sequence %" G_GINT64_FORMAT " has length %" G_GINT64_FORMAT, i, n);
         if (offset < 0 || offset > G_MAXINT64 / 8 || (size_t)offset * view->offset_bytes % view->token_bytes != 0)
             return fail_user(error,
-                             "sequence %" G_GINT64_FORMAT " begins at byte %" G_GINT64_FORMAT ", which no token does",
+                             "sequence %" G_GINT64_FORMAT " begins at byte %" G_GINT64_FORMAT ", where no token begins",
                              i, offset);
         size_t begin = (size_t)offset * view->offset_bytes, bytes = (size_t)n * view->token_bytes;
         if (begin > set->bin_bytes || bytes > set->bin_bytes - begin)

@@ -199,7 +199,7 @@ TokenizerJson *tokenizer_json_open(const char *data, size_t bytes, GError **erro
     json->model = section(json, "model");
     json_t *vocab = json_object_get(json->model, "vocab");
     if (!json_is_object(vocab) && !json_is_array(vocab)) {
-        fail_user(error, "it has no model.vocab, as the tokenizer.json of Hugging Face has");
+        fail_user(error, "it is no tokenizer.json of Hugging Face: model.vocab is missing");
         return NULL;
     }
     json->type = type_of(json->model);

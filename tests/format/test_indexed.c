@@ -371,7 +371,7 @@ static void refuses_bad_legacy_files(void)
         { 6, 3, "truncated by 8 bytes" },
         { 8, 2, "sequence 0 has not one dimension" },
         { 11, -1, "sequence 1 begins at byte -1" },
-        { 11, INT64_MAX, "which no token does" },
+        { 11, INT64_MAX, "where no token begins" },
         { 14, 2, "sequence 1 ends at byte 16 of" },
         { 14, INT64_MAX, "sequence 1 has length" },
         { 16, 1, "last document ends at sequence 1 of 2" },

@@ -51,7 +51,8 @@ static void must(bool done, const char *doing, const char *what)
 
 /* ---- descriptors and ids ---- */
 
-/* Moves the descriptors to their numbers, by way of others that none of them has. */
+/* Moves the descriptors to their numbers. Each is first duplicated to a higher number, so that dup2 overwrites none
+ * that is still needed. */
 static void take_descriptors(const Inside *inside)
 {
     const int from[N_DESCRIPTORS] = { inside->input, inside->out, inside->err, inside->report, inside->parent };
@@ -66,8 +67,8 @@ static void take_descriptors(const Inside *inside)
     must(syscall(SYS_close_range, N_DESCRIPTORS, ~0U, 0) == 0, "closing descriptors", "");
 }
 
-/* If the machine runs out of memory, the kernel kills the program before any other process: sixteen processes may have
- * more together than there is. /proc is that of the parent. */
+/* If the machine runs out of memory, the kernel kills the program before any other process: limits.processes of them
+ * together may exceed the RAM. /proc is that of the parent. */
 static void end_first(void)
 {
     const int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -76,7 +77,8 @@ static void end_first(void)
     close(score);
 }
 
-/* Ends with the parent: its death sends SIGKILL, and has not happened yet. */
+/* Makes the child end with its parent: the kernel sends SIGKILL when the parent dies; if it has died already, the child
+ * exits here. */
 static void follow_parent(void)
 {
     struct pollfd parent = { .fd = PARENT };
@@ -106,7 +108,7 @@ static void take_ids(char ids)
 
 /* ---- the file system ---- */
 
-/* Makes a folder and its parent folders; last: also the last name of the path. */
+/* Makes the parent folders of a path; last: also the folder that the path names. */
 static void make_folders(const char *path, bool last)
 {
     char part[PATH_MAX];

@@ -23,8 +23,8 @@
     (CLONE_NEWNS | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP)
 
 /* What interpreters and the C library need of files, memory, time, signals and processes of their own. Not here:
- * sockets, mounts, namespaces, tracing of other processes, keys, modules, io_uring, memory that is counted nowhere
- * (memfd_create, shmget). */
+ * sockets (except pairs within the sandbox, socketpair), mounts, namespaces, tracing of other processes, keys, modules,
+ * io_uring, memory that is counted nowhere (memfd_create, shmget). */
 static const uint16_t allowed[] = {
     /* files */
     SYS_read,

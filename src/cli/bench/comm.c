@@ -19,14 +19,15 @@
 
 #define USAGE "loam bench comm [--seconds S] [--most MB] [--out FILE] [--json] [parallel.ranks=N]"
 
-static const char about[] = "Times every collective between ranks, over sizes: threads of this process "
-                            "(parallel.ranks=2), or the processes that\n"
-                            "mpirun or srun started. Beside them: the rate at which the ranks copy memory, all at "
-                            "once. --out writes a file for\n"
-                            "loam plan --machine, with the rate of matrix products and the memory of a rank.\n"
-                            "\n"
-                            "  loam bench comm parallel.ranks=2\n"
-                            "  mpirun -np 2 loam bench comm --out cluster.json\n";
+static const char about[] =
+    "Times every collective at several sizes of message. The ranks are threads of this "
+    "process (parallel.ranks=2), or\n"
+    "the processes that mpirun or srun started. Beside them: the rate at which the ranks copy memory, all at "
+    "once. --out writes a file for\n"
+    "loam plan --machine, with the rate of matrix products and the memory of a rank.\n"
+    "\n"
+    "  loam bench comm parallel.ranks=2\n"
+    "  mpirun -np 2 loam bench comm --out cluster.json\n";
 
 static double seconds = 0.2, most = 16;
 static char *out;
@@ -62,7 +63,7 @@ static const char *const call_names[CALLS] = { "all-reduce", "reduce-scatter", "
 typedef struct Timing {
     Call call;
     int64_t bytes;            /* bytes of the tensor on a rank; 0 for a barrier */
-    int64_t sent;             /* bytes that rank 0 sends in a run, or that the busiest rank does */
+    int64_t sent;             /* bytes that the busiest rank sends in a run; 0 for a barrier */
     double median, low, high; /* low, high: the middle half of the runs is between them */
 } Timing;
 
@@ -154,7 +155,7 @@ typedef struct Run {
 } Run;
 
 /* Makes a run on all ranks, which begin together, and returns the slowest one's seconds, the busiest one's bytes and
- * the time that rank 0 has measured. */
+ * rank 0's seconds from `since` to the end of the run. */
 static Run time_run(Comm *ranks, Call call, Tensor x, Tensor y, double since)
 {
     g_autofree Run *all = g_new0(Run, comm_size(ranks));
@@ -251,7 +252,9 @@ static void measure(Bench *b)
     b->flops = least_of(b->ranks, device_gemm_peak(b->dev, PEAK_S));
 }
 
-/* The machine that loam plan reads. Ranks of one node measure its inside, ranks of several both. */
+/* The machine that loam plan reads. If all ranks are on one node, `within` and `between` are both the rate of an
+ * all-reduce on it; with several equal nodes of 2 ranks or more, `within` is measured among the ranks of a node, and
+ * `between` among all. */
 static Machine machine_of(Bench *b)
 {
     const int size = comm_size(b->ranks),

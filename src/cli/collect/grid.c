@@ -25,7 +25,7 @@ static bool has_scores(const CollectedRun *run)
     return false;
 }
 
-/* Whether a metric has a column without --scores: main scores do, and the loss of a run that has no main score. */
+/* Whether a metric has a column without --scores: main scores do; loss and perplexity do if the run has no score. */
 static bool is_shown(const CollectedRun *run, const char *metric)
 {
     bool loss = strcmp(metric, "loss") == 0 || strcmp(metric, "perplexity") == 0;

@@ -266,9 +266,11 @@ bool verb_embed(int argc, char **argv, GError **error)
         return fail_user(error, "--model is missing; usage: " USAGE);
     if (!find_pooling(&pooling, error))
         return false;
-    if (max_tokens < 0 || batch < 1)
-        return fail_user(error, "--max-tokens %" PRId64 " and --batch %" PRId64 ": both must be at least 1", max_tokens,
-                         batch);
+    if (max_tokens < 0)
+        return fail_user(error, "--max-tokens %" PRId64 ": it must be at least 1, or 0 for the model's maximum",
+                         max_tokens);
+    if (batch < 1)
+        return fail_user(error, "--batch %" PRId64 ": it must be at least 1", batch);
     Precision precision;
     if (precision_name && !precision_of_name(precision_name, "--precision", device_name, &precision, error))
         return false;

@@ -170,7 +170,8 @@ static double bits_per_byte(const Result *result)
     return result->sums.head[HEAD_TOKENS].nll / G_LN2 / (double)result->bytes;
 }
 
-/* Adds the mean loss of each head; if several heads have a loss, "loss" is their sum. */
+/* If several heads have a loss, adds the mean loss of each, and the accuracy of each but that of the tokens; "loss",
+ * which the caller adds, is the sum of the losses. */
 static void add_heads(json_t *object, const LossSums *sums)
 {
     for (HeadId h = 0; loss_sums_heads(sums) > 1 && h < HEAD_COUNT; h++) {
@@ -441,7 +442,7 @@ static bool check_word(const char *word, GError **error)
     return task == NULL ||
            fail_user(error,
                      "%s: no such run, checkpoint or Hugging Face folder; if you mean the task %s, give the model "
-                     "before it: loam eval MODEL --task %s (or --predictions FILE alone)",
+                     "before it: loam eval MODEL --task %s",
                      word, task, task);
 }
 

@@ -164,8 +164,8 @@ static void remove_trials(GArray *trials, guint n)
     g_array_remove_range(trials, 0, n);
 }
 
-/* Fails unless every problem has a completion, since pass@k is a mean over all problems, and some problem has at least
- * k completions for one of the k. */
+/* Fails unless every problem has a completion, since pass@k is a mean over all problems, and at least as many as the
+ * smallest k. */
 static bool check_complete(const Run *run, const GArray *trials, GError **error)
 {
     g_autoptr(GHashTable) counts = g_hash_table_new(NULL, NULL); /* Problem * to number of completions */
@@ -181,8 +181,8 @@ static bool check_complete(const Run *run, const GArray *trials, GError **error)
             return fail_user(error, "%s: no completion of %s; pass@k is the mean over all problems",
                              run->options->predictions, item->problem.name);
         if (n < least_k(run->options))
-            return fail_user(error, "--k %s: %s has %" PRId64 " of %s", run->options->k, run->options->predictions, n,
-                             item->problem.name);
+            return fail_user(error, "--k %s: %s has %" PRId64 " completions of %s", run->options->k,
+                             run->options->predictions, n, item->problem.name);
     }
     return true;
 }

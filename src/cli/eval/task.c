@@ -205,8 +205,8 @@ static bool find_files(const Run *run, TaskFile *train, TaskFile *file, GError *
            (file->path || fail_user(error, "task.valid is not set: a file of labelled data to evaluate on"));
 }
 
-/* Opens the examples of --shots. A prompt with them may be as long as the model's maximum, if it has one;
- * data.input_length limits only the input itself. */
+/* Opens the examples of --shots. A prompt with them may be as long as the model's maximum, which then replaces
+ * data.input_length; if the model has none, data.input_length limits the whole prompt. */
 static bool open_shots(Run *run, const TaskFile *train, const TaskEvalOptions *options, GError **error)
 {
     const ModelConfig *model = model_config(run->loaded->model);
@@ -221,8 +221,8 @@ static bool open_shots(Run *run, const TaskFile *train, const TaskEvalOptions *o
     return (run->shots = shots_open(&run->task, run->config, train, &run->shot_options, error)) != NULL;
 }
 
-/* Whether pieces include the space before a word, so that " good" is one token, as in GPT-2's tokenizer; in
- * SentencePiece "good" is one. */
+/* Whether a text must have a space before a word for the piece with this space, as for GPT-2 (" good"). SentencePiece
+ * adds the space at the start of a text itself. */
 static bool pieces_hold_spaces(const Tokenizer *tok)
 {
     return g_str_has_prefix(tokenizer_kind(tok), "byte") || strcmp(tokenizer_kind(tok), "tiktoken") == 0;
@@ -271,7 +271,7 @@ static bool report(Run *run, const TaskFile *file, const TaskExamples *examples,
     if (task_examples_skipped(examples) > 0)
         log_warning("%s: %" PRId64 " rows were left out", file->path, task_examples_skipped(examples));
     if (run->scores.n_unknown == run->n_examples)
-        log_info("%s: no example has its right answer, so there are no scores", file->path);
+        log_info("%s: the examples have no right answers, so there are no scores", file->path);
     else if (run->scores.n_unknown > 0)
         log_info("%s: %" PRId64 " of %" PRId64 " examples have no right answer: they are predicted, not scored",
                  file->path, run->scores.n_unknown, run->n_examples);

@@ -16,16 +16,16 @@ static const OptionRow subtree_corruption_options[] = {
     { "data.subtree_span_length", OPT_I64, AT(mask.span_length), "10", 2, 1000, OPT_IDENTITY,
       "subtree_corruption: longest span in text without a tree", NULL },
     { "data.subtree_least_split", OPT_I64, AT(mask.least_split), "5", 1, 1e6, OPT_IDENTITY,
-      "subtree_corruption: nodes with more masked tokens than a number from here to data.subtree_most_split are masked "
-      "in "
-      "parts, others whole where possible",
+      "subtree_corruption: a number is drawn from here to data.subtree_most_split; nodes with more masked tokens are "
+      "masked in parts, others whole if possible",
       NULL },
     { "data.subtree_most_split", OPT_I64, AT(mask.most_split), "100", 1, 1e6, OPT_IDENTITY,
       "subtree_corruption: see data.subtree_least_split", NULL },
     { "data.identifier_probability", OPT_F64, AT(mask.identifier_probability), "0.5", 0, 1, OPT_IDENTITY,
       "subtree_corruption: fraction of the samples that mask all occurrences of some identifiers first", NULL },
     { "data.identifier_share", OPT_F64, AT(mask.identifier_share), "0.5", 0, 1, OPT_IDENTITY,
-      "subtree_corruption: greatest fraction of the masked tokens of such a sample that may be identifiers", NULL },
+      "subtree_corruption: greatest fraction of the masked tokens that may be masked so (data.identifier_probability)",
+      NULL },
     { "data.empty_spans", OPT_F64, AT(empty_spans), "0.1", 0, 0.9, OPT_IDENTITY,
       "subtree_corruption: in text without a tree, fraction of data.noise_density for spans of zero tokens", NULL },
 };

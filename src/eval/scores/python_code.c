@@ -90,8 +90,8 @@ static void put_string(Scan *s, const char *begin, bool first_column)
     put(s, kept ? begin : s->at, TOKEN_OTHER);
 }
 
-/* Reads a string token whose quote is `n` bytes after s->at; false if the line has no closing quote, so that this is
- * not a string. */
+/* Reads a string token whose quote is `n` bytes after s->at; false if the string neither ends in this line nor goes on
+ * in the next one (triple quotes, or a backslash at the end): then it is not a string. */
 static bool read_string(Scan *s, size_t n)
 {
     const char *begin = s->at, quote = begin[n];

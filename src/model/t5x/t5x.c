@@ -7,7 +7,7 @@
 #define MAX_BLOCKS    1000
 #define DECODER_START 0 /* the token that a decoder of T5X reads first, whatever the padding */
 
-/* Every matrix except the embedding has shape (in, out). */
+/* A kernel has shape (in, out), and rel_embedding (heads, buckets); loam stores both transposed. */
 static const TensorName body[] = {
     TENSOR("shared", "token_embedder/embedding"),
     TENSOR_TRANSPOSED("lm_head", "decoder/logits_dense/kernel"),

@@ -36,7 +36,8 @@ static double kind_s(const Machine *machine, const StepCost *cost, const MemoryP
     return link_s(machine, (double)plan->sent_kinds.bytes[kind], cost->between[kind]);
 }
 
-/* Adds a stage to the cost, which becomes that of the slowest one. */
+/* Adds a stage to the cost: pipeline, exchange, update, and computing with tensor each become those of the stage in
+ * which they take longest. */
 static void add_stage(const Config *config, const Machine *machine, const MemoryPlan *plan, StepCost *cost)
 {
     const double m = (double)plan->micro_batches, computing = m * plan->micro.flops / machine->flops,
@@ -63,8 +64,8 @@ static double bytes_on(const Machine *machine, const MemoryPlan *plan)
     return (double)(memory_total(plan) - (machine->gpus ? plan->batches + plan->saving : 0));
 }
 
-/* Whether an earlier stage needs at least as much as stage s. In a model of one stack these are inner stages with as
- * many blocks: earlier ones keep more activations. */
+/* Whether stage s can be passed over: an earlier stage has at least as many blocks, so it needs at least as much memory
+ * and time. In a model of one stack these are inner stages with as many blocks: earlier ones keep more activations. */
 static bool resembles_former(const Config *config, int s)
 {
     const Pipeline pipeline = { .size = (int)config->parallel.pipeline };

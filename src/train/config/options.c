@@ -16,7 +16,8 @@ static const OptionRow run_options[] = {
 
 static const OptionRow tokenizer_options[] = {
     { "tokenizer.path", OPT_STRING, offsetof(TokenizerConfig, path), "", 0, 0, OPT_FREE,
-      "file or folder of the tokenizer, or bytes; a resumed run compares its hash, not its path", NULL },
+      "file or folder of the tokenizer, or the word bytes for ByT5's; a resumed run compares its hash, not its path",
+      NULL },
     { "tokenizer.sentinels", OPT_I64, offsetof(TokenizerConfig, sentinels), "100", TOKENIZER_SENTINELS,
       TOKENIZER_MAX_SENTINELS, OPT_IDENTITY,
       "number of sentinels that are added after the last id of a tokenizer without sentinels, if the model needs them",

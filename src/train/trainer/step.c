@@ -144,8 +144,9 @@ static void find_spike(Trainer *t, StepStats *stats)
     stats->updated = stats->updated && !(stats->spike && action == SPIKE_SKIP);
 }
 
-/* Runs the optimizer, unless the loss or the gradients are not finite. Losses and gradient norm are read together, the
- * only place where a step waits for the device. If a rank was lost, fails without an update. */
+/* Runs the optimizer, unless the loss or the gradients are not finite, the step is a loss spike that is skipped, or
+ * stats->again is set. Losses and gradient norm are read together, so that they cost one wait for the device; otherwise
+ * a step waits only in show_step and fp8_share. If a rank was lost, fails without an update. */
 static bool update(Trainer *t, StepStats *stats, GError **error)
 {
     pulse_at(t->pulse, t->state.attempts + 1, 0, "update");
