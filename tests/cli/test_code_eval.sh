@@ -39,7 +39,7 @@ echo "ok: completions of another program are tested, in their order"
 "$loam" eval --task humaneval task.valid=problems.jsonl --predictions results.jsonl --timeout 3 --k 1,3 --json >again 2>err || fail "$(cat err)"
 grep -q '^{"name":"humaneval","problems":2,"programs":6,"passed":3,"pass@1":[45][90].*,"pass@3":100.0}$' again || fail "$(cat again)"
 echo "ok: results are read as predictions"
-expect 1 '--k 4,5: samples.jsonl has 3 of HumanEval/0' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --k 4,5
+expect 1 '--k 4,5: samples.jsonl has 3 completions of HumanEval/0' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --k 4,5
 mkdir sub
 python3 -m venv --without-pip --symlinks venv
 (cd sub && "$loam" eval --task humaneval task.valid=../problems.jsonl --predictions ../results.jsonl --timeout 3 --python ../venv/bin/python) >out 2>err || fail "$(cat err)"
