@@ -15,6 +15,10 @@ $train run.dir="$work/megatron" log.format=megatron 2>"$work/log"
 sed -n 's/^ \[.*\] iteration  *\([0-9]*\)\/ *6 | consumed samples: .* | lm loss: \([0-9.E+-]*\) | .*/\1 \2/p' "$work/log" >"$work/lines"
 paste -d ' ' <(losses "$work/megatron" train) "$work/lines" >"$work/both"
 near "$work/both" 1 3 || fail "Megatron's losses: $(cat "$work/both")"
+"$loam" train "$work/config.yaml" run.dir="$work/tokens" log.format=megatron 'train.length=2000 tokens' 2>"$work/tokens.log" ||
+    fail "$(cat "$work/tokens.log")"
+sed -n 's/^ \[.*\] iteration  *\([0-9]*\)\/ *\([0-9]*\) | .*/\1 \2/p' "$work/tokens.log" |
+    awk '{ bad = bad || $2 < $1 || $2 > 8; last = $1 == $2 } END { exit bad || !last }' || fail "iterations of a run in tokens: $(cat "$work/tokens.log")"
 sed -n 's/^ validation loss at iteration \([0-9]*\) | lm loss value: \([0-9.E+-]*\) | lm loss PPL: .*/\1 \2/p' "$work/log" >"$work/lines"
 paste -d ' ' <(losses "$work/megatron" valid) "$work/lines" >"$work/both"
 near "$work/both" 1 3 || fail "Megatron's validations: $(cat "$work/both")"

@@ -28,6 +28,14 @@ state "$work/run" | diff "$work/whole" - || fail "not as before"
 cmp "$work/metrics" "$work/run/metrics.jsonl" || fail "other lines"
 [ ! -e "$work/run/rollback" ] || fail "rollback/ is left"
 
+# Also after a start with other options, which saved nothing.
+cp "$work/run/config.yaml" "$work/whole.yaml"
+"$loam" rollback "$work/run" --to 8 2>"$work/log"
+{ LOAM_FAULT=step:2 $train run.dir="$work/run" optim.lr=1e-4 >"$work/out" 2>&1 && fail "no kill"; } 2>/dev/null
+"$loam" rollback "$work/run" --undo 2>"$work/log" || fail "$(cat "$work/log")"
+cmp "$work/whole.yaml" "$work/run/config.yaml" || fail "the options of an undone branch are left"
+state "$work/run" | diff "$work/whole" - || fail "not as before, after a start"
+
 # A run that goes on after a rollback has the same losses as before, and its first save makes the rollback final.
 "$loam" rollback "$work/run" --to 8 2>"$work/log"
 $train run.dir="$work/run" 2>"$work/log"

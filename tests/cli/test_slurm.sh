@@ -89,6 +89,14 @@ ends job.sh 2 yes 2 ''
 touch 'stop here'
 ends job.sh 75 yes 75 ''
 
+# A date that has passed stops each start after a step, with a new checkpoint: the job must not go on for ever.
+"$loam" slurm t5.yaml run.dir="$run" train.stop_date='2026-01-31 07:30' --time 1h --out date.sh 2>"$work/err" || fail "$(cat "$work/err")"
+ends date.sh 75 yes 75 ''
+"$loam" slurm t5.yaml run.dir="$run" train.stop_date='2126-01-31 07:30' hooks.on_save='sleep 1' hooks.timeout=10m --time 1h \
+    --out date.sh 2>"$work/err" || fail "$(cat "$work/err")"
+ends date.sh 75 yes 75 'scontrol requeue 17;'
+grep -q 'a hook may take up to hooks.timeout (600 s' "$work/err" || fail "no word of hooks: $(cat "$work/err")"
+
 "$loam" slurm t5.yaml run.dir="$run" --array 1-10%1 --out array.sh 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q -- '--time 10m00s: 1.5 times an estimate, rounded up to 10 minutes: ' "$work/err" || fail "it does not say where the time is from: $(cat "$work/err")"
 grep -q '^#SBATCH --time=0-00:10:00$' array.sh && grep -q '^#SBATCH --exclusive$' array.sh &&

@@ -80,4 +80,9 @@ expect 1 'nothing is trained; remove it' $long run.dir="$work/new" train.stop_fi
 [ ! -e "$work/new" ] || fail "a run directory was made"
 diff -r "$work/before" "$work/file" || fail "something was changed"
 rm "$work/stop"
+# A relative path means the same file from wherever the run goes on.
+loam=$(realpath "$loam")
+(cd "$work" && "$loam" train config.yaml run.dir=near train.length=3steps train.stop_file=halt 2>log) || fail "$(cat "$work/log")"
+touch "$work/halt"
+expect 1 'nothing is trained; remove it' "$loam" train "$work/near" train.length=5steps
 expect 75 'stopped by train.exit_every' $long run.dir="$work/file" train.stop_file="$work/stop" train.exit_every=10

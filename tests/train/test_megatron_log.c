@@ -18,7 +18,7 @@ static const TrainRecord record = { .state = &state,
                                     .step_s = 23.4912,
                                     .samples_per_s = 43.5908,
                                     .flops_per_s = 2e12,
-                                    .total_steps = 311541,
+                                    .about_steps = 311541,
                                     .batch = 1024,
                                     .ranks = 4 };
 

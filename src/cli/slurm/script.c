@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+enum { BEFORE_DATE_S = 300 }; /* train.stop_date stops a run by so much earlier that its last save is in time */
+
 char *slurm_shell_word(const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
@@ -154,6 +156,13 @@ static void add_end(GString *script, const SlurmJob *job)
                                "        goes_on=no\n"
                                "    fi\n",
                                file);
+    if (job->stop_date > 0)
+        g_string_append_printf(script,
+                               "    if [ \"$(date +%%s)\" -ge %" PRId64
+                               " ]; then # train.stop_date, less some minutes\n"
+                               "        goes_on=no\n"
+                               "    fi\n",
+                               job->stop_date - BEFORE_DATE_S);
     g_string_append_printf(script, "fi\nif [ $goes_on = yes ]; then\n%s", job->array ? next_job : requeue);
     if (job->array)
         g_string_append_printf(script, "else\n%s", cancel);

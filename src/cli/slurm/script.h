@@ -20,7 +20,8 @@ typedef struct SlurmJob {
     const char *mpi;        /* for srun --mpi */
     char **lines, **before; /* more #SBATCH options; commands before srun; NULL means none */
     const char *folder, *run,
-        *stop_file; /* where the job starts; the run's directory; train.stop_file, "" means none */
+        *stop_file;    /* where the job starts; the run's directory; train.stop_file, "" means none */
+    int64_t stop_date; /* of train.stop_date, in Unix seconds; 0 means none */
     const char *loam, *config;
     char **overrides; /* group.key=value …; ends with NULL */
 } SlurmJob;

@@ -276,6 +276,20 @@ static bool write_script(const char *script, GError **error)
     return true;
 }
 
+/* `loam train` waits for its hooks after the last save, while the job's time runs out. */
+static void warn_of_hooks(const Config *config)
+{
+    const HooksConfig *hooks = &config->hooks;
+    const double timeout = hooks->timeout.value;
+    if ((*hooks->on_save || *hooks->on_best || *hooks->on_stop || *hooks->on_alert) &&
+        (timeout <= 0 || timeout >= notice))
+        log_warning(
+            "a hook may take up to hooks.timeout (%.0f s; 0 means no limit), the job is told to save %d s before "
+            "its time is up: a job that ends while it waits for a hook does not go on; give --signal more than "
+            "hooks.timeout, or lower that",
+            timeout, notice);
+}
+
 static bool write_job(SlurmJob *job, Config *config, int64_t least_nodes, GError **error)
 {
     g_autofree char *source = NULL, *folder = g_get_current_dir(), *loam = g_file_read_link("/proc/self/exe", NULL),
@@ -285,6 +299,11 @@ static bool write_job(SlurmJob *job, Config *config, int64_t least_nodes, GError
     job->loam = loam ? loam : "loam";
     job->name = name ? name : base;
     job->stop_file = config->train.stop_file;
+    double date;
+    if (!config_stop_date(config, &date, error))
+        return false;
+    job->stop_date = (int64_t)date;
+    warn_of_hooks(config);
     if (gpus > 0 && !compute_device_is_gpu(config->train.device))
         log_warning("train.device is a processor: the run would not use the GPUs");
     if (!choose_time(job, config, least_nodes, &source, error))

@@ -23,6 +23,7 @@ static Config resolved(const Config *config)
     copy.tokenizer.path = is_file ? sources_resolve_path(tok) : g_strdup(tok);
     copy.train.init = *init ? sources_resolve_path(init) : g_strdup("");
     copy.log.mlflow = *config->log.mlflow ? sources_resolve_path(config->log.mlflow) : g_strdup("");
+    copy.train.stop_file = *config->train.stop_file ? sources_resolve_path(config->train.stop_file) : g_strdup("");
     copy.data.train = sources_resolve(config->data.train, false);
     copy.data.valid = sources_resolve(config->data.valid, true);
     copy.task.data = sources_resolve_files(config->task.data);
@@ -32,8 +33,8 @@ static Config resolved(const Config *config)
 
 static void clear_resolved(Config *copy)
 {
-    char *paths[] = { copy->run.dir,    copy->tokenizer.path, copy->train.init, copy->data.train,
-                      copy->data.valid, copy->task.data,      copy->task.valid, copy->log.mlflow };
+    char *paths[] = { copy->run.dir,   copy->tokenizer.path, copy->train.init, copy->data.train,     copy->data.valid,
+                      copy->task.data, copy->task.valid,     copy->log.mlflow, copy->train.stop_file };
     for (size_t i = 0; i < G_N_ELEMENTS(paths); i++)
         g_free(paths[i]);
 }

@@ -77,6 +77,17 @@ double trainer_seconds_left(const Trainer *t)
                         : -1;
 }
 
+int64_t trainer_about_steps(const Trainer *t)
+{
+    const TrainState *state = &t->state;
+    double all = (double)t->total;
+    if (t->total_tokens > 0)
+        all = (double)state->attempts * t->total_tokens / (double)MAX(state->tokens, 1);
+    else if (t->total_samples > 0)
+        all = (double)state->attempts * (double)t->total_samples / (double)MAX(state->samples, 1);
+    return MAX(state->attempts, (int64_t)ceil(all));
+}
+
 void trainer_scale_rate(Trainer *t)
 {
     t->schedule.scale = pow(t->config.optim.plateau_factor, (double)t->state.drops);

@@ -19,7 +19,7 @@
  *   best, latest the names of the checkpoints that the links of the run named
  *   checkpoints/ those of later steps
  * and the copies that `copies` lists. */
-static const char *const copies[] = { "metrics.jsonl", "train_inner.jsonl", NULL };
+static const char *const copies[] = { "metrics.jsonl", "train_inner.jsonl", "config.yaml", NULL };
 
 static char *kept(const char *dir, const char *name)
 {

@@ -185,6 +185,9 @@ bool trainer_finished(const Trainer *t);
 bool trainer_stops_here(const Trainer *t);
 /* Checks clock and signals and sets t->seen, the same on all ranks. Every rank calls it after every step. */
 void trainer_look(Trainer *t);
+/* The steps of the whole run, at least those so far; estimated if its length is in tokens, or in samples of batches
+ * that change; those so far if it is a time. */
+int64_t trainer_about_steps(const Trainer *t);
 /* Seconds to the end of the run, estimated from the speed of this process; -1 means unknown. */
 double trainer_seconds_left(const Trainer *t);
 /* Runs one step; the update is skipped if the loss or a gradient is not finite. A request to stop may abandon the step:

@@ -57,6 +57,7 @@ static void log_window(Trainer *t, const StepStats *stats)
                            .memory = machine_resident(),
                            .left_s = trainer_seconds_left(t),
                            .total_steps = MAX(t->total, 0),
+                           .about_steps = trainer_about_steps(t),
                            .peak = ranks_peak(t) };
     record.data_s = t->window_waited / (double)steps;
     record.passes_s = t->window_passes / (double)steps;
