@@ -151,6 +151,29 @@ IoFile *io_create_beside(const char *path, char **temporary, GError **error)
     return file;
 }
 
+/* Whether a file of this name was made by io_create_beside. */
+static bool is_temporary(const char *name)
+{
+    const size_t length = strlen(name), end = strlen(".XXXXXX.tmp");
+    if (length <= end || name[length - end] != '.' || !g_str_has_suffix(name, ".tmp"))
+        return false;
+    for (size_t i = length - end + 1; i < length - strlen(".tmp"); i++)
+        if (!g_ascii_isalnum(name[i]))
+            return false;
+    return true;
+}
+
+void io_remove_temporaries(const char *folder)
+{
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    const char *name;
+    while (dir && (name = g_dir_read_name(dir))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        if (is_temporary(name))
+            unlink(path);
+    }
+}
+
 /* Cuts the file back to its length at the last io_flush. */
 static bool cut_back(IoFile *file)
 {

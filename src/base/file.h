@@ -13,6 +13,8 @@ IoFile *io_create(const char *path, GError **error); /* creates or truncates a f
 /* Creates a temporary file for writing, which the caller later renames to PATH: its path *temporary is PATH.RANDOM.tmp;
  * free with g_free. It is an error if PATH is a device or a FIFO, which renaming would replace. */
 IoFile *io_create_beside(const char *path, char **temporary, GError **error);
+/* Removes the temporary files that killed processes left in a folder. No other process may be writing there. */
+void io_remove_temporaries(const char *folder);
 /* Opens a file for writing at its end; creates it if missing. */
 IoFile *io_append(const char *path, GError **error);
 /* Appends bytes to the buffer of the file, which is written when it is full. */

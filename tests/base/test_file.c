@@ -543,6 +543,22 @@ static void add(const char *name, void (*test)(Folder *, gconstpointer))
     g_test_add(name, Folder, NULL, set_up, test, tear_down);
 }
 
+static void temporaries_of_killed_processes_are_removed(Folder *folder, gconstpointer data)
+{
+    (void)data;
+    static const char *const names[] = {
+        "a.csv.Ab3xYz.tmp", "a.tmp", "a.12345.tmp", "a.123-56.tmp", ".123456.tmp", "a"
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_autofree char *path = g_build_filename(folder->path, names[i], NULL);
+        g_assert_true(g_file_set_contents(path, "x", 1, NULL));
+    }
+    io_remove_temporaries(folder->path);
+    io_remove_temporaries("/nonexistent");
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+        g_assert_cmpint(io_exists(folder->path, names[i]), ==, i > 0);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -570,5 +586,6 @@ int main(int argc, char **argv)
     add("/file/only_a_file_of_the_same_kind_is_replaced", only_a_file_of_the_same_kind_is_replaced);
     add("/file/a_record_is_there_as_a_whole_or_not_at_all", a_record_is_there_as_a_whole_or_not_at_all);
     add("/file/what_could_not_be_cut_off_is_cut_off_later", what_could_not_be_cut_off_is_cut_off_later);
+    add("/file/temporaries_of_killed_processes_are_removed", temporaries_of_killed_processes_are_removed);
     return g_test_run();
 }

@@ -44,6 +44,7 @@ state() { readlink "$1/checkpoints/latest" "$1/checkpoints/best" && losses "$1";
 # whole_files DIR: the report has its end, each row of emissions has all its columns, and MLflow has each step once.
 whole_files() {
     [ -e "$1/report.html" ] || return 0
+    [ -z "$(find "$1" "$work/mlruns" -name '*.??????.tmp')" ] || fail "left: $(find "$1" "$work/mlruns" -name '*.??????.tmp')"
     [ "$(tail -n 1 "$1/report.html")" = '</body></html>' ] || fail 'half a report'
     awk -F, 'NR == 1 { n = NF } NF != n { exit 1 }' "$1/emissions.csv" || fail "emissions: $(cat "$1/emissions.csv")"
     cut -d ' ' -f 3 "$work"/mlruns/*/"$(cut -d ' ' -f 1 "$1/mlflow.txt")"/metrics/train/loss |

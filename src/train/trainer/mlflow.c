@@ -186,6 +186,7 @@ static bool cut_metric(const char *path, int64_t last, GError **error)
 static bool cut_metrics(const char *folder, int64_t last, int depth, GError **error)
 {
     enum { DEEPEST = 8 };
+    io_remove_temporaries(folder);
     g_autoptr(GDir) dir = depth < DEEPEST ? g_dir_open(folder, 0, NULL) : NULL;
     const char *name;
     while (dir && (name = g_dir_read_name(dir))) {
@@ -236,6 +237,11 @@ static bool open_run(Mlflow *mlflow, const char *root, const char *experiment, c
     mlflow->folder = g_build_filename(root, mlflow->experiment_id, mlflow->id, NULL);
     g_autofree char *metrics = g_build_filename(mlflow->folder, "metrics", NULL),
                     *artifacts = g_build_filename(mlflow->folder, "artifacts", NULL);
+    static const char *const folders[] = { "", "params", "tags" };
+    for (size_t i = 0; i < G_N_ELEMENTS(folders); i++) {
+        g_autofree char *folder = g_build_filename(mlflow->folder, folders[i], NULL);
+        io_remove_temporaries(folder);
+    }
     return cut_metrics(metrics, step, 0, error) && io_make_directories(metrics, error) &&
            io_make_directories(artifacts, error) &&
            write_small(mlflow->folder, "tags/mlflow.runName", mlflow->name, error) &&

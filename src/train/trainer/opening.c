@@ -217,6 +217,8 @@ static bool open_directory(Trainer *t, GError **error)
     const bool first = comm_rank(t->ranks) == 0;
     if (first && t->lock < 0 && !run_lock(t->config.run.dir, &t->lock, error))
         return false;
+    if (first)
+        io_remove_temporaries(t->config.run.dir);
     if (!open_log(t, error))
         return false;
     begin_heartbeats(t);
