@@ -5,15 +5,18 @@
 #include "train/heartbeat.h"
 #include "train/run_dir.h"
 
+#include <errno.h>
 #include <glib/gstdio.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #define TAIL_BYTES    (1 << 18) /* bytes that are read from the end of metrics.jsonl, which may be long */
 #define STALLED_STEPS 20
+#define GONE_S        5  /* seconds without a heartbeat after which a process of this machine is looked for */
 #define STOPPED       75 /* exit status of a run that was stopped with a checkpoint */
 
 const char *const run_state_names[] = {
@@ -120,6 +123,14 @@ static bool find_slowest(const char *dir, int ranks, Heartbeat *slowest, double 
     return found;
 }
 
+/* Whether the process of a rank is gone, if it ran on this machine. Its heartbeat must be GONE_S old: a machine of the
+ * same name may have processes of other numbers, such as a container. */
+static bool is_gone(const Heartbeat *beat, double now)
+{
+    return now - beat->time > GONE_S && strcmp(beat->host, g_get_host_name()) == 0 && beat->pid > 0 &&
+           kill((pid_t)beat->pid, 0) < 0 && errno == ESRCH;
+}
+
 static void read_beats(RunStatus *status, const char *dir, double now, double silent_s, double stalled_s)
 {
     Heartbeat first, slowest;
@@ -131,7 +142,7 @@ static void read_beats(RunStatus *status, const char *dir, double now, double si
         status->state = first.ended == 0 ? RUN_ENDED : first.ended == STOPPED ? RUN_STOPPED : RUN_FAILED;
         return;
     }
-    const bool lost = now - newest > silent_s || first.ended >= 0;
+    const bool lost = now - newest > silent_s || first.ended >= 0 || is_gone(&first, now);
     status->state = lost ? RUN_LOST : now - slowest.since > stalled_s ? RUN_STALLED : RUN_ALIVE;
     status->place = lost ? heartbeat_last_words(dir) : heartbeat_describe(&slowest, now);
     if (first.ranks > 1 && status->state != RUN_ALIVE)

@@ -97,6 +97,10 @@ ends date.sh 75 yes 75 ''
 ends date.sh 75 yes 75 'scontrol requeue 17;'
 grep -q 'a hook may take up to hooks.timeout (600 s' "$work/err" || fail "no word of hooks: $(cat "$work/err")"
 
+cp t5.yaml kept.yaml
+expect 1 'is no script of loam slurm' "$loam" slurm t5.yaml run.dir="$run" --time 1h --out t5.yaml
+cmp t5.yaml kept.yaml || fail 'another file was replaced'
+
 "$loam" slurm t5.yaml run.dir="$run" --array 1-10%1 --out array.sh 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q -- '--time 10m00s: 1.5 times an estimate, rounded up to 10 minutes: ' "$work/err" || fail "it does not say where the time is from: $(cat "$work/err")"
 grep -q '^#SBATCH --time=0-00:10:00$' array.sh && grep -q '^#SBATCH --exclusive$' array.sh &&

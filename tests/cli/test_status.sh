@@ -44,6 +44,14 @@ expect 1 '1 of 2 runs is stalled, lost or failed' "$loam" status "$work/run" "$w
 "$loam" status "$work/run" --json | grep -q '"state": *"stopped"' || fail "$("$loam" status "$work/run" --json)"
 expect 1 'is not a time' "$loam" status "$work/run" --silent 3steps
 
+# A process of this machine that is gone counts as lost some seconds after its last heartbeat; of another machine it is not known.
+for case in "0 alive elsewhere" "1 lost $(uname -n)"; do
+    read -r status state host <<<"$case"
+    beat="{\"beat\":9,\"rank\":0,\"ranks\":1,\"host\":\"$host\",\"pid\":99999999,\"step\":4,\"microbatch\":0,\"phase\":\"save\",\"call\":\"\",\"since\":$((now - 9)).0,\"time\":$((now - 8)).0,\"stopping\":false,\"ended\":-1,\"last\":9}"
+    printf '%-511s\n' "$beat" >"$work/ended/ranks/0000.json"
+    expect "$status" ": $state" "$loam" status "$work/ended"
+done
+
 # On a terminal the picture is drawn, with a curve.
 if command -v script >/dev/null; then
     TERM=xterm script -qec "$loam watch $work/run" /dev/null </dev/null >"$work/log"

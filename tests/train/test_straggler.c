@@ -8,7 +8,7 @@ static void find(Straggler *straggler, const double *computed, const int *stages
 {
     RankPace ranks[4];
     for (int r = 0; r < n; r++)
-        ranks[r] = (RankPace){ computed[r], 5, stages[r] };
+        ranks[r] = (RankPace){ computed[r], 5, 1, stages[r] };
     straggler_find(straggler, ranks, n);
 }
 
@@ -56,6 +56,19 @@ static void one_warning_of_a_row(void)
     g_assert_true(s.rank == 0 && s.lines == 1);
 }
 
+/* Lines of 10 ms are too short to mean anything, until 3 seconds of them have passed. */
+static void short_lines_are_not_warned_of(void)
+{
+    Straggler s = { 0 };
+    const RankPace ranks[2] = { { 1, 2, 0.01, 0 }, { 1.5, 2, 0.01, 0 } };
+    int at = -1;
+    for (int i = 0; i < 400; i++) {
+        straggler_find(&s, ranks, 2);
+        at = s.new ? i : at;
+    }
+    g_assert_true(at >= 299 && at <= 301);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -63,5 +76,6 @@ int main(int argc, char **argv)
     g_test_add_func("/stages_are_not_compared", stages_are_not_compared);
     g_test_add_func("/what_costs_little_is_not_warned_of", what_costs_little_is_not_warned_of);
     g_test_add_func("/one_warning_of_a_row", one_warning_of_a_row);
+    g_test_add_func("/short_lines_are_not_warned_of", short_lines_are_not_warned_of);
     return g_test_run();
 }

@@ -271,7 +271,8 @@ static bool make_run(const char *run, GError **error)
 static bool write_script(const char *script, GError **error)
 {
     if (out)
-        return io_write_file(out, script, strlen(script), error);
+        return io_check_replaces(out, "#!/bin/bash\n#SBATCH --job-name=", "script of loam slurm", error) &&
+               io_write_file(out, script, strlen(script), error);
     fputs(script, stdout);
     return true;
 }

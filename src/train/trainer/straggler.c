@@ -35,14 +35,21 @@ void straggler_find(Straggler *straggler, const RankPace *ranks, int n)
         straggler->factor = rank->computed / median;
         slow = straggler->factor >= STRAGGLER_SLOW && rank->computed - median >= STRAGGLER_SHARE * rank->elapsed;
     }
-    straggler->lines = !slow ? 0 : straggler->rank == before ? straggler->lines + 1 : 1;
-    straggler->new = straggler->lines == STRAGGLER_LINES;
+    if (!slow || straggler->rank != before) {
+        straggler->lines = 0;
+        straggler->seconds = 0;
+        straggler->warned = false;
+    }
+    straggler->lines += slow;
+    straggler->seconds += slow ? ranks[0].seconds : 0;
+    straggler->new = !straggler->warned && straggler->lines >= STRAGGLER_LINES && straggler->seconds >= STRAGGLER_S;
+    straggler->warned |= straggler->new;
 }
 
 void straggler_look(Straggler *straggler, const Mesh *mesh, double elapsed, double computed, int64_t samples)
 {
     const double each = samples > 0 ? 1 / (double)samples : 0;
-    const RankPace own = { computed * each, elapsed * each, comm_rank(mesh->pipeline) };
+    const RankPace own = { computed * each, elapsed * each, elapsed, comm_rank(mesh->pipeline) };
     g_autofree RankPace *ranks = g_new0(RankPace, comm_size(mesh->world));
     comm_share(mesh->world, ranks, &own, sizeof own);
     straggler_find(straggler, ranks, comm_size(mesh->world));
