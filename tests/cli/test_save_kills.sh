@@ -7,7 +7,7 @@ make_dataset
 declare -A kinds=(
     [phases]='train.save_phases=4:2,10:3 train.save_every=20'
     [best]='train.keep_best=2 train.keep_last=2 train.eval_every=2 train.save_every=2'
-    [spike]='train.spike=1 train.spike_window=10 train.spike_after=3 optim.lr=0.05 train.save_every=5'
+    [spike]='train.spike=0.2 train.spike_window=5 train.spike_after=3 optim.lr=0.05 train.save_every=5'
     [exit_every]='train.exit_every=5 train.save_every=3'
     [async]='train.save_async=true train.save_every=2'
     [files]="train.report=true log.emissions=true log.cpu_watts=50 log.mlflow=$work/mlruns log.megatron_series=true train.save_every=3"
