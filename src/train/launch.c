@@ -57,7 +57,7 @@ static void run_thread(Comm *ranks, void *context)
     threads->fn(ranks, threads->context, &threads->errors[comm_rank(ranks)]);
 }
 
-static bool run_threads(const Config *config, LaunchFn fn, const void *context, GError **error)
+bool launch_threads(const Config *config, LaunchFn fn, const void *context, GError **error)
 {
     const int n = (int)config->parallel.ranks;
     g_autofree GError **errors = g_new0(GError *, n);
@@ -79,7 +79,7 @@ bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError
     Comm *world = NULL;
     if (!launch_world(config, &world, error))
         return false;
-    return comm_size(world) == 1 && config->parallel.ranks > 1 ? run_threads(config, fn, context, error)
+    return comm_size(world) == 1 && config->parallel.ranks > 1 ? launch_threads(config, fn, context, error)
                                                                : fn(world, context, error);
 }
 

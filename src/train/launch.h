@@ -17,8 +17,10 @@ void launch_place(const Comm *ranks);
 
 /* What a rank does; an error of one rank ends the command. */
 typedef bool (*LaunchFn)(Comm *ranks, const void *context, GError **error);
-/* Calls fn on every rank of launch_world, or on parallel.ranks threads of this process, each with its share of the
- * cores, if no launcher started several processes. The error is that of the lowest rank that has one. */
+/* Calls fn on parallel.ranks threads of this process, each with its share of the cores. The error is that of the lowest
+ * rank that has one. */
+bool launch_threads(const Config *config, LaunchFn fn, const void *context, GError **error);
+/* Calls fn on every rank of launch_world, or as launch_threads does if no launcher started several processes. */
 bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError **error);
 
 /* After this call, if a launcher started several processes, only rank 0 writes to standard error. */

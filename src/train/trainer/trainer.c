@@ -434,36 +434,23 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
 typedef struct RankRun {
     const Config *config;
     const char *trace;
-    SharedData shared;
-    GError **errors; /* (ranks) of each rank */
+    SharedData *shared;
 } RankRun;
 
-static void run_thread(Comm *ranks, void *context)
+static bool run_thread(Comm *ranks, const void *context, GError **error)
 {
-    RankRun *run = context;
-    launch_place(ranks);
+    const RankRun *run = context;
     log_set_rank(comm_rank(ranks), false);
-    run_rank(run->config, run->trace, ranks, &run->shared, &run->errors[comm_rank(ranks)]);
+    return run_rank(run->config, run->trace, ranks, run->shared, error);
 }
 
-/* Runs all ranks as threads. The error of the run is that of the lowest rank that has one. */
 static bool run_threads(const Config *config, const char *trace, GError **error)
 {
-    int n = (int)config->parallel.ranks;
-    g_autofree GError **errors = g_new0(GError *, n);
-    RankRun run = { .config = config, .trace = trace, .errors = errors };
-    comm_run_threads(n, config->parallel.timeout.value, run_thread, &run);
-    g_clear_pointer(&run.shared.train, loader_close);
-    g_clear_pointer(&run.shared.valid, g_ptr_array_unref);
-    GError *first = NULL;
-    for (int r = n - 1; r >= 0; r--)
-        if (errors[r]) {
-            g_clear_error(&first);
-            first = errors[r];
-        }
-    if (first)
-        g_propagate_error(error, first);
-    return first == NULL;
+    SharedData shared = { 0 };
+    const bool done = launch_threads(config, run_thread, &(RankRun){ config, trace, &shared }, error);
+    g_clear_pointer(&shared.train, loader_close);
+    g_clear_pointer(&shared.valid, g_ptr_array_unref);
+    return done;
 }
 
 bool train_run(const Config *config, const char *trace, GError **error)
