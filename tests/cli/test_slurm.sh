@@ -113,7 +113,7 @@ ends array.sh 0 yes 0 'scancel --state=PENDING 17;'
 ends array.sh 2 yes 2 'scancel --state=PENDING 17;'
 export SLURM_ARRAY_TASK_ID=10
 ends array.sh 75 yes 75 ''
-"$loam" slurm t5.yaml run.dir=b --time 1-12 --no-requeue >once.sh 2>"$work/err" || fail "$(cat "$work/err")"
+"$loam" slurm t5.yaml run.dir=e --time 1-12 --no-requeue >once.sh 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q '^#SBATCH --time=1-12:00:00$' once.sh && ! grep -q '^#SBATCH --ntasks-per-node' once.sh || fail "$(cat once.sh)"
 ends once.sh 75 yes 75 ''
 
@@ -133,6 +133,32 @@ refused 'parallel.ranks is 2: leave it out, srun starts 4 ranks' --nodes 4 paral
 refused 'parallel.tensor is 3, ' --nodes 4 parallel.tensor=3
 refused "16 data-parallel ranks for a batch of 8 samples: some would have none" --nodes 4 --ranks 4
 refused 'holds files (calls' run.dir=.
+refused '--memory is lots, want a whole number with K, M, G or T, such as 64G' --memory lots
+refused '--memory is 64000, want a whole number with K, M, G or T' --memory 64000
+refused '--cpus is 0, want 1 to 65535; without --cpus the ranks share all cores of the node' --cpus 0
+refused '--gpus 2 with --ranks 3: each rank computes on one GPU' --gpus 2 --ranks 3
+refused 'want a name that `sinfo` lists' --partition 'a b'
+refused '--before is empty' --before ' '
+refused '--sbatch=--nodes=8 contradicts the rest of the script: use --nodes of loam slurm' --sbatch=--nodes=8
+refused '--sbatch=-N8 contradicts the rest of the script' --sbatch=-N8
+refused '--sbatch=--time 5 contradicts the rest of the script: use --time of loam slurm' '--sbatch=--time 5'
+refused '--sbatch=--mem-per-cpu=2G contradicts' --memory 64G --sbatch=--mem-per-cpu=2G
+refused '--sbatch=--gres=gpu:a100:4 contradicts' --gpus 1 --sbatch=--gres=gpu:a100:4 train.device=cuda
+refused 'a value with blanks needs double quotes' '--sbatch=--comment=two words'
+refused 'a value with blanks needs double quotes' '--sbatch=--comment="two'
+refused '--sbatch is --, want one option of sbatch' --sbatch=--
+refused 'several ranks is not supported on GPUs yet' --nodes 2 --gpus 1 train.device=cuda
+refused 'tokenizer.path is not set' tokenizer.path=
+refused 'data.train is not set' data.train=
+refused '. is a folder; want the name of a file' --out .
+refused '--out is empty' --out ''
+refused 'nowhere' --out nowhere/job.sh
+[ ! -e b ] || fail 'a refused call made the directory of the run'
+"$loam" slurm t5.yaml run.dir=d --time 20h --memory 0 --sbatch=--time-min=5 '--sbatch=--comment="two words"' --sbatch=--mem-bind=local \
+    '--sbatch=-C avx512' --sbatch=--gres=disk:1 --sbatch=--partition=cpu >more.sh 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q '^#SBATCH --comment="two words"$' more.sh && grep -q '^#SBATCH --mem=0$' more.sh || fail "$(cat more.sh)"
+"$loam" slurm t5.yaml run.dir=d --time 20h train.device=cuda --sbatch=--nice >more.sh 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q 'train.device is cuda and the job asks for no GPU' "$work/err" || fail "no word of the GPU: $(cat "$work/err")"
 expect 1 'run.dir is not set' "$loam" slurm t5.yaml --time 20h
 expect 1 'give --time' "$loam" slurm t5.yaml run.dir=b train.device=cuda --gpus 1
 echo 'ok: loam slurm'

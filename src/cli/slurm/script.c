@@ -74,8 +74,78 @@ static void add_options(GString *script, const SlurmJob *job)
     g_string_append(script, job->once ? "#SBATCH --no-requeue\n" : "#SBATCH --requeue\n");
     add_option(script, "chdir", job->folder);
     add_output(script, job);
+}
+
+/* Options of sbatch that change what another line of the script says, or what its commands rely on. */
+typedef struct Conflict {
+    const char *name; /* without --; "gres=gpu" means that value only */
+    char letter;      /* the short form; 0 means none */
+    const char *line; /* the option that the script must not have for `name` to be accepted; "" means: never accepted */
+    const char *advice;
+} Conflict;
+
+static const Conflict conflicts[] = {
+    { "nodes", 'N', "", "use --nodes of loam slurm" },
+    { "ntasks", 'n', "", "use --nodes and --ranks of loam slurm" },
+    { "ntasks-per-node", 0, "", "use --ranks of loam slurm" },
+    { "cpus-per-task", 'c', "", "use --cpus of loam slurm" },
+    { "gpus-per-node", 0, "gpus-per-node", "use --gpus of loam slurm, or leave that out" },
+    { "gpus", 'G', "gpus-per-node", "use --gpus of loam slurm, or leave that out" },
+    { "gpus-per-task", 0, "gpus-per-node", "use --gpus of loam slurm, or leave that out" },
+    { "gres=gpu", 0, "gpus-per-node", "use --gpus of loam slurm, or leave that out" },
+    { "time", 't', "", "use --time of loam slurm" },
+    { "partition", 'p', "partition", "give one of the two" },
+    { "account", 'A', "account", "give one of the two" },
+    { "mem", 0, "mem", "give one of the two" },
+    { "mem-per-cpu", 0, "mem", "Slurm takes only one of memory per node and per core" },
+    { "array", 'a', "", "use --array of loam slurm" },
+    { "job-name", 'J', "", "use --name of loam slurm" },
+    { "signal", 0, "", "use --signal of loam slurm" },
+    { "requeue", 0, "", "loam slurm writes it, unless it is given --no-requeue or --array" },
+    { "no-requeue", 0, "", "use --no-requeue of loam slurm" },
+    { "chdir", 'D', "", "the job starts in the folder in which loam slurm is called" },
+    { "output", 'o', "", "the output goes to the run's directory" },
+    { "open-mode", 0, "", "a job that goes on appends to its output" },
+};
+
+static bool is_option(const char *line, const Conflict *option)
+{
+    const size_t n = strlen(option->name);
+    if (g_str_has_prefix(line, "--"))
+        return strncmp(line + 2, option->name, n) == 0 && strchr("= :", line[2 + n]);
+    return option->letter && line[1] == option->letter;
+}
+
+/* Whether the line is one option of sbatch as a shell would read it: "--nice", "--constraint=avx512", "-C avx512". */
+static bool is_one_option(const char *line)
+{
+    int n = 0;
+    g_auto(GStrv) words = NULL;
+    if (line[0] != '-' || !g_ascii_isalpha(line[1] == '-' ? line[2] : line[1]) || strpbrk(line, "\r\n") ||
+        !g_shell_parse_argv(line, &n, &words, NULL))
+        return false;
+    return n == 1 || (n == 2 && words[1][0] != '-' && strchr(words[0], '=') == NULL);
+}
+
+/* Adds the lines of --sbatch. script: the options so far. */
+static bool add_lines(GString *script, const SlurmJob *job, GError **error)
+{
+    for (char **line = job->lines; line && *line; line++) {
+        if (!is_one_option(*line))
+            return fail_user(error,
+                             "--sbatch is %s, want one option of sbatch, such as --constraint=avx512; a value with "
+                             "blanks needs double quotes",
+                             *line);
+        for (size_t i = 0; i < G_N_ELEMENTS(conflicts); i++) {
+            g_autofree char *written = g_strdup_printf("#SBATCH --%s=", conflicts[i].line);
+            if (is_option(*line, &conflicts[i]) && (*conflicts[i].line == '\0' || strstr(script->str, written)))
+                return fail_user(error, "--sbatch=%s contradicts the rest of the script: %s", *line,
+                                 conflicts[i].advice);
+        }
+    }
     for (char **line = job->lines; line && *line; line++)
         g_string_append_printf(script, "#SBATCH %s\n", *line);
+    return true;
 }
 
 static void add_head(GString *script, const SlurmJob *job)
@@ -184,11 +254,13 @@ char *slurm_script(const SlurmJob *job, GError **error)
 {
     if (!check_paths(job, error))
         return NULL;
-    GString *script = g_string_new("#!/bin/bash\n");
+    g_autoptr(GString) script = g_string_new("#!/bin/bash\n");
     add_options(script, job);
+    if (!add_lines(script, job, error))
+        return NULL;
     add_head(script, job);
     add_start(script, job);
     add_srun(script, job);
     add_end(script, job);
-    return g_string_free(script, false);
+    return g_string_free(g_steal_pointer(&script), false);
 }

@@ -11,15 +11,18 @@
 #include "train/run_dir.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define USAGE     "loam slurm CONFIG.yaml|RUN [--nodes N] [--ranks N] [--cpus N] [--time TIME] … [group.key=value]…"
-#define MARGIN    1.5 /* the estimate does not count evaluations, saves and waiting for other ranks */
-#define ROUNDED_S 600
-#define MOST_S    (366 * 86400)
+#define USAGE      "loam slurm CONFIG.yaml|RUN [--nodes N] [--ranks N] [--cpus N] [--time TIME] … [group.key=value]…"
+#define MARGIN     1.5 /* the estimate does not count evaluations, saves and waiting for other ranks */
+#define ROUNDED_S  600
+#define MOST_S     (366 * 86400)
+#define NOT_GIVEN  INT_MIN
+#define MOST_COUNT 65535 /* what Slurm keeps of tasks, cores and seconds of a signal: 16 bits */
 
 static const char about[] =
     "Writes a submit script for Slurm. The job starts `loam train` by srun on all its nodes; before its time is up "
@@ -32,14 +35,15 @@ static const char about[] =
     "  loam slurm config.yaml --nodes 2 --time 20:00:00 --array 1-10%1 --before \"module load openmpi\" >job.sh\n";
 
 static char *nodes, *duration, *partition, *account, *memory, *array, *name, *mpi, *out, **lines, **before;
-static int ranks = 1, cores, gpus, notice = 120;
+static int ranks = 1, cores = NOT_GIVEN, gpus, notice = 120;
 static gboolean once;
 static const GOptionEntry entries[] = {
     CLI_VALUE("nodes", nodes, "number of nodes, or the least and the most: 2-4 (default 1)", "N"),
     CLI_VALUE("ranks", ranks, "ranks (processes) per node (default 1)", "N"),
     CLI_VALUE("cpus", cores, "cores per rank (default: all of the node, which the job then has to itself)", "N"),
-    CLI_VALUE("gpus", gpus, "GPUs per node (default 0)", "N"),
-    CLI_VALUE("memory", memory, "memory per node, such as 64G (default: the cluster's)", "SIZE"),
+    CLI_VALUE("gpus", gpus, "GPUs per node, one per rank (default 0)", "N"),
+    CLI_VALUE("memory", memory, "memory per node, such as 64G; 0 means all of the node's (default: the cluster's)",
+              "SIZE"),
     CLI_VALUE("time", duration, "longest time of one job: 19h50m, 20:00:00 or 1-12 (default: estimated)", "TIME"),
     CLI_VALUE("partition", partition, "partition", "NAME"),
     CLI_VALUE("account", account, "account", "NAME"),
@@ -146,15 +150,34 @@ static bool check_numbers(GError **error)
     const struct {
         const char *name;
         int value, least;
-    } numbers[] = { { "ranks", ranks, 1 }, { "cpus", cores, 0 }, { "gpus", gpus, 0 }, { "signal", notice, 1 } };
+    } numbers[] = { { "ranks", ranks, 1 }, { "gpus", gpus, 0 }, { "signal", notice, 1 } };
     for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
-        if (numbers[i].value < numbers[i].least || numbers[i].value > 65535)
-            return fail_user(error, "--%s is %d, want %d to 65535", numbers[i].name, numbers[i].value,
-                             numbers[i].least);
+        if (numbers[i].value < numbers[i].least || numbers[i].value > MOST_COUNT)
+            return fail_user(error, "--%s is %d, want %d to %d", numbers[i].name, numbers[i].value, numbers[i].least,
+                             MOST_COUNT);
+    if (cores != NOT_GIVEN && (cores < 1 || cores > MOST_COUNT))
+        return fail_user(error, "--cpus is %d, want 1 to %d; without --cpus the ranks share all cores of the node",
+                         cores, MOST_COUNT);
+    if (gpus > 0 && gpus != ranks)
+        return fail_user(error, "--gpus %d with --ranks %d: each rank computes on one GPU, want as many ranks as GPUs",
+                         gpus, ranks);
     return !(array && once) ||
            fail_user(
                error,
                "--array and --no-requeue exclude each other: each job of an array goes on where the last stopped");
+}
+
+/* Slurm would take a number without a unit as megabytes. */
+static bool check_memory(GError **error)
+{
+    int64_t size;
+    const char *text = memory;
+    if (memory == NULL || strcmp(memory, "0") == 0)
+        return true;
+    return (scan_count(&text, &size) && size > 0 && *text != '\0' && strchr("KMGT", *text) && text[1] == '\0') ||
+           fail_user(error,
+                     "--memory is %s, want a whole number with K, M, G or T, such as 64G, or 0 for all of the node's",
+                     memory);
 }
 
 /* Fails if a text from the command line cannot be written into one line of the script. */
@@ -170,10 +193,13 @@ static bool check_texts(GError **error)
             return fail_user(error, "--%s is empty or has a line end", texts[i].name);
     if (mpi && mpi[strspn(mpi, "abcdefghijklmnopqrstuvwxyz0123456789_")])
         return fail_user(error, "--mpi is %s, want a type of `srun --mpi=list`, such as pmix", mpi);
-    for (char **line = lines; line && *line; line++)
-        if (**line != '-' || strpbrk(*line, "\r\n"))
-            return fail_user(error, "--sbatch is %s, want one option of sbatch, such as --constraint=avx512", *line);
-    return true;
+    if (partition && strpbrk(partition, " \t"))
+        return fail_user(error, "--partition is %s, want a name that `sinfo` lists, or several joined by commas",
+                         partition);
+    for (char **command = before; command && *command; command++)
+        if ((*command)[strspn(*command, " \t\r\n")] == '\0')
+            return fail_user(error, "--before is empty, want a command, such as 'module load openmpi'");
+    return !(out && *out == '\0') || fail_user(error, "--out is empty, want the name of a file, such as job.sh");
 }
 
 /* Fails for a configuration that `loam train` would refuse at the start of the job. */
@@ -181,9 +207,10 @@ static bool check_ranks(const Config *config, GError **error)
 {
     BatchSchedule batches;
     const int data_ranks = config_data_ranks(config);
-    if (*config->run.dir == '\0')
-        return fail_user(error, "run.dir is not set: give the directory of the run, such as run.dir=runs/a");
-    if (!config_check_layout(config, config_ranks(config), error) ||
+    if (g_str_has_prefix(config->train.device, "cuda") && config_ranks(config) > 1)
+        return fail_user(error, "training with several ranks is not supported on GPUs yet: want --nodes 1 --ranks 1, "
+                                "or train.device=cpu");
+    if (!config_check_inputs(config, error) || !config_check_layout(config, config_ranks(config), error) ||
         !config_batch_schedule(config, true, &batches, error))
         return false;
     return batches.smallest >= data_ranks ||
@@ -262,17 +289,21 @@ static bool choose_time(SlurmJob *job, Config *config, int64_t least_nodes, char
     return true;
 }
 
-/* Creates the run's directory, because Slurm does not create the folder for a job's output. */
-static bool make_run(const char *run, GError **error)
+/* Whether the script can be written and the run can be trained in its folder. To be called before anything is made. */
+static bool check_outputs(const char *run, GError **error)
 {
-    return run_check_folder(run, error) && io_make_directories(run, error);
+    return run_check_folder(run, error) &&
+           (out == NULL || (io_check_writable(out, error) &&
+                            io_check_replaces(out, "#!/bin/bash\n#SBATCH --job-name=", "script of loam slurm", error)));
 }
 
-static bool write_script(const char *script, GError **error)
+/* Writes the script, and creates the run's directory, because Slurm does not create the folder for a job's output. */
+static bool write_outputs(const char *script, const char *run, GError **error)
 {
+    if (!io_make_directories(run, error))
+        return false;
     if (out)
-        return io_check_replaces(out, "#!/bin/bash\n#SBATCH --job-name=", "script of loam slurm", error) &&
-               io_write_file(out, script, strlen(script), error);
+        return io_write_file(out, script, strlen(script), error);
     fputs(script, stdout);
     return true;
 }
@@ -291,6 +322,18 @@ static void warn_of_hooks(const Config *config)
             timeout, notice);
 }
 
+/* GPUs may also be requested by --sbatch=--gres=gpu:1. */
+static void warn_of_device(const char *device)
+{
+    bool requested = gpus > 0;
+    for (char **line = lines; line && *line; line++)
+        requested |= strstr(*line, "gpu") != NULL;
+    if (requested && strcmp(device, "cpu") == 0)
+        log_warning("train.device is cpu: the run would not use the GPUs; set train.device=cuda");
+    if (!requested && g_str_has_prefix(device, "cuda"))
+        log_warning("train.device is %s and the job asks for no GPU: give --gpus 1", device);
+}
+
 static bool write_job(SlurmJob *job, Config *config, int64_t least_nodes, GError **error)
 {
     g_autofree char *source = NULL, *folder = g_get_current_dir(), *loam = g_file_read_link("/proc/self/exe", NULL),
@@ -305,12 +348,11 @@ static bool write_job(SlurmJob *job, Config *config, int64_t least_nodes, GError
         return false;
     job->stop_date = (int64_t)date;
     warn_of_hooks(config);
-    if (gpus > 0 && !compute_device_is_gpu(config->train.device))
-        log_warning("train.device is a processor: the run would not use the GPUs");
+    warn_of_device(config->train.device);
     if (!choose_time(job, config, least_nodes, &source, error))
         return false;
     g_autofree char *script = slurm_script(job, error);
-    return script && make_run(run, error) && write_script(script, error);
+    return script && check_outputs(run, error) && write_outputs(script, run, error);
 }
 
 bool verb_slurm(int argc, char **argv, GError **error)
@@ -320,9 +362,11 @@ bool verb_slurm(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
-    if (!check_numbers(error) || !check_texts(error) || !check_array(error) || !parse_nodes(&least_nodes, error) ||
-        !parse_time(&seconds, error))
+    if (!check_numbers(error) || !check_memory(error) || !check_texts(error) || !check_array(error) ||
+        !parse_nodes(&least_nodes, error) || !parse_time(&seconds, error))
         return false;
+    if (cores == NOT_GIVEN)
+        cores = 0;
     g_auto(Config) config = { 0 };
     if (!load(&config, argv, argc, least_nodes * ranks, error))
         return false;

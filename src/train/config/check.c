@@ -169,6 +169,16 @@ static bool check_schedule(const Config *config, GError **error)
                      schedule_names[kind]);
 }
 
+bool config_check_inputs(const Config *config, GError **error)
+{
+    if (*config->run.dir == '\0')
+        return fail_user(error, "run.dir is not set: give the directory of the run, such as run.dir=runs/a");
+    if (*config->tokenizer.path == '\0')
+        return fail_user(error, "tokenizer.path is not set: give the tokenizer that `loam tokenizer train --out` made");
+    return *config->data.train || task_is_set(&config->task) ||
+           fail_user(error, "data.train is not set: give the PREFIX that `loam prepare --out PREFIX` made");
+}
+
 bool config_check(const Config *config, GError **error)
 {
     const TrainConfig *train = &config->train;

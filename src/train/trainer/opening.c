@@ -32,8 +32,6 @@ static bool open_datasets(Trainer *t, GError **error)
         t->valid = g_ptr_array_ref(t->shared->valid);
         return true;
     }
-    if (*data->train == '\0')
-        return fail_user(error, "data.train is not set: give the PREFIX that `loam prepare --out PREFIX` made");
     g_autofree char *sources = sources_train(data, error);
     if (sources == NULL || !(t->train = loader_open(data, sources, t->tok, seed, false, error)) ||
         !(t->valid = heldout_sets_open(data, t->tok, seed, error)))
@@ -179,11 +177,7 @@ static void start_decoders(Trainer *t)
 static bool check_paths(const Trainer *t, GError **error)
 {
     const Config *config = &t->config;
-    if (*config->run.dir == '\0')
-        return fail_user(error, "run.dir is not set: give the directory of the run, such as run.dir=runs/a");
-    if (*config->tokenizer.path == '\0')
-        return fail_user(error, "tokenizer.path is not set: give the tokenizer that `loam tokenizer train --out` made");
-    return comm_rank(t->ranks) > 0 || run_check_folder(config->run.dir, error);
+    return config_check_inputs(config, error) && (comm_rank(t->ranks) > 0 || run_check_folder(config->run.dir, error));
 }
 
 /* Opens log.txt, or the log of a rank above 0, RUN/ranks/0003.txt. */
