@@ -139,6 +139,10 @@ static bool is_special(const char *path)
 IoFile *io_create_beside(const char *path, char **temporary, GError **error)
 {
     *temporary = NULL;
+    if (*path == '\0' || g_file_test(path, G_FILE_TEST_IS_DIR)) {
+        fail_user(error, "%s is %s; want the name of a file", *path ? path : "the path", *path ? "a folder" : "empty");
+        return NULL;
+    }
     if (is_special(path)) {
         fail_user(error, "%s is a device or a pipe; want the name of a file", path);
         return NULL;
@@ -510,8 +514,6 @@ static IoFile *open_special(const char *path, GError **error)
 
 bool io_check_writable(const char *path, GError **error)
 {
-    if (g_file_test(path, G_FILE_TEST_IS_DIR))
-        return fail_user(error, "%s is a folder; want the name of a file", path);
     if (is_special(path)) /* opening a FIFO would wait for its reader */
         return access(path, W_OK) == 0 || fail_errno(error, "opening", path);
     g_autofree char *temporary = NULL, *target = io_follow_links(path);

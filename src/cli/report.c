@@ -1,5 +1,6 @@
 /* report.c: `loam report`: a page about one or several runs. */
 #include "train/report/report.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"
 #include "train/run_dir.h"
@@ -42,8 +43,11 @@ bool verb_report(int argc, char **argv, GError **error)
         return fail_user(error, "%d runs given, want 1 to %d", argc - 1, REPORT_RUNS);
     g_auto(GStrv) dirs = g_new0(char *, argc);
     for (int i = 0; i < argc - 1; i++)
-        dirs[i] = run_of(argv[1 + i]);
+        if (!(dirs[i] = run_find(argv[1 + i], error)))
+            return false;
     g_autofree char *path = out ? g_strdup(out) : g_build_filename(dirs[0], "report.html", NULL);
+    if (!io_check_writable(path, error))
+        return out ? false : fail_context(error, "the page would lie in the run; give another place by --out FILE");
     if (!report_write(path, dirs, argc - 1, axis, error))
         return false;
     log_info("%s", path);

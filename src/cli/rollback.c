@@ -16,7 +16,7 @@ static const char about[] = "Puts a run back to one of its checkpoints: later ch
                             "\n"
                             "  loam rollback runs/a --to 12000\n";
 
-static int64_t to = -1;
+static char *to;
 static gboolean undo;
 static const GOptionEntry entries[] = {
     CLI_VALUE("to", to, "step of the checkpoint to go back to", "STEP"),
@@ -24,18 +24,26 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
+static bool parse_step(int64_t *step, GError **error)
+{
+    return g_ascii_string_to_signed(to, 10, 0, INT64_MAX, step, NULL) ||
+           fail_user(error,
+                     "--to is \"%s\", want the step of a checkpoint, such as 12000; `loam status RUN` or `ls "
+                     "RUN/checkpoints` shows them",
+                     to);
+}
+
 bool verb_rollback(int argc, char **argv, GError **error)
 {
+    int64_t step = 0;
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (argc != 2)
         return fail_user(error, "give one run; usage: " USAGE);
-    if ((to >= 0) == undo)
-        return fail_user(error, "give --to STEP, or --undo");
-    g_autofree char *dir = run_of(argv[1]);
-    if (dir == NULL)
-        return fail_user(error, "%s is no run of loam: give the folder that `loam train` made", argv[1]);
-    if (undo ? !rollback_undo(dir, error) : !rollback_to(dir, to, error))
+    if ((to != NULL) == undo)
+        return fail_user(error, "give %s", undo ? "one of --to STEP and --undo" : "--to STEP, or --undo");
+    g_autofree char *dir = run_find(argv[1], error);
+    if (dir == NULL || !(undo ? rollback_undo(dir, error) : parse_step(&step, error) && rollback_to(dir, step, error)))
         return false;
     if (undo)
         log_info("%s is as it was before: its newest checkpoint is step %" PRId64, dir, run_linked(dir, "latest"));
@@ -43,6 +51,6 @@ bool verb_rollback(int argc, char **argv, GError **error)
         log_info("%s is at step %" PRId64
                  "; what came after lies in %s/rollback until the next save, and `loam rollback "
                  "%s --undo` puts it back",
-                 dir, to, dir, argv[1]);
+                 dir, step, dir, argv[1]);
     return true;
 }

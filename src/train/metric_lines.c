@@ -31,8 +31,9 @@ bool metric_lines_read(const char *dir, MetricLineFn take, void *context, int64_
     size_t n;
     FILE *file = fopen(path, "r");
     if (file == NULL)
-        return errno == ENOENT ? fail_user(error, "%s is no run directory: it holds no metrics.jsonl", dir)
-                               : fail_errno(error, "reading", path);
+        return errno == ENOENT || errno == ENOTDIR
+                   ? fail_user(error, "%s is no run directory: it holds no metrics.jsonl", dir)
+                   : fail_errno(error, "reading", path);
     while (next_line(file, line, &n)) {
         json_t *record = n <= LINE_LIMIT ? json_loadb(line, n, 0, NULL) : NULL;
         if (json_is_object(record))

@@ -6,9 +6,11 @@
 #include "base/options/options.h"
 #include "train/checkpoint/checkpoint.h"
 
+#include <errno.h>
 #include <glib/gstdio.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 char *run_checkpoint_path(const char *dir, int64_t step)
 {
@@ -93,6 +95,24 @@ char *run_of(const char *path)
     g_autofree char *parent = g_path_get_dirname(path), *name = g_path_get_basename(path);
     const char *dir = g_file_test(path, G_FILE_TEST_IS_DIR) ? path : strcmp(name, "config.yaml") == 0 ? parent : NULL;
     return dir && is_run(dir) ? g_strdup(dir) : NULL;
+}
+
+char *run_find(const char *path, GError **error)
+{
+    static const char advice[] = "give the folder that `loam train` made";
+    char *dir = run_of(path);
+    if (dir)
+        return dir;
+    if (access(path, R_OK | X_OK) != 0 && errno == EACCES && g_file_test(path, G_FILE_TEST_IS_DIR))
+        fail_errno(error, "reading", path);
+    else if (!g_file_test(path, G_FILE_TEST_IS_DIR))
+        fail_user(error, "%s is no run of loam: %s; %s", path,
+                  g_file_test(path, G_FILE_TEST_EXISTS) ? "it is a file" : "there is no such folder", advice);
+    else if (io_exists(path, "checkpoints") && !io_exists(path, "config.yaml"))
+        fail_user(error, "%s is no whole run of loam: it has no config.yaml; put it back, or %s", path, advice);
+    else
+        fail_user(error, "%s is no run of loam: it has no checkpoints; %s", path, advice);
+    return NULL;
 }
 
 /* Whether a run may start in a folder that has this entry: a hidden file, a configuration (except config.yaml), a job

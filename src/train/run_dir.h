@@ -10,6 +10,8 @@
 /* The run directory that PATH names; PATH is the directory, or the config.yaml in it. NULL if PATH is neither. g_free.
  * */
 char *run_of(const char *path);
+/* As run_of, but a path that is no run directory is an error, which says what is missing there. */
+char *run_find(const char *path, GError **error);
 /* Fails if `dir` is a folder that contains files but is not a run directory, so that a run cannot mix with or replace
  * them. */
 bool run_check_folder(const char *dir, GError **error);

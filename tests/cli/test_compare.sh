@@ -48,5 +48,10 @@ grep -Eq "^40 +$(printf '%.4f' "$(last a valid)")\$" "$work/table" || fail "the 
 "$loam" compare "$work/a" --json | sed -n 1p | grep -q '^{"kind":"valid","step":' || fail "JSON of one run"
 expect 1 'want 1 to 32' "$loam" compare
 expect 1 'is no run directory: it holds no metrics.jsonl' "$loam" compare "$work/a" "$work"
+expect 1 'is no run directory' "$loam" compare "$work/a/config.yaml"
+expect 1 'is a folder; want the name of a file' "$loam" compare "$work/a" --svg "$work"
+cp -r "$work/a" "$work/bare"
+rm "$work/bare/config.yaml"
+expect 1 'bare has no config.yaml, whose options are compared: put it back' "$loam" compare "$work/bare"
 expect 1 '--baseline is a line of the picture' "$loam" compare "$work/a" "$work/b" --baseline unigram=4.9
 expect 1 'want NAME=LOSS' "$loam" compare "$work/a" "$work/b" --svg "$work/x.svg" --baseline 4.9

@@ -37,7 +37,7 @@ expect 75 'stopped by train.exit_every' $train run.dir="$work/stop" train.exit_e
 grep -q 'stopped by train.exit_every=5 steps at step 5' "$work/stop/why" || fail "$(cat "$work/stop/why")"
 $train run.dir="$work/spike" optim.lr=0 train.spike=0.01 train.spike_window=2 hooks.on_alert='echo "$LOAM_MESSAGE" >>"$LOAM_RUN/why"' 2>"$work/log"
 grep -q 'is a spike above the mean' "$work/spike/why" || fail "no alert: $(cat "$work/log")"
-expect 1 'hooks.timeout: write a time' $train run.dir="$work/x" hooks.timeout=3steps
+expect 1 'hooks.timeout: "3 steps" does not fit; write a time' $train run.dir="$work/x" hooks.timeout=3steps
 
 # kill -9 while a hook runs: nothing of the run is lost, and the hook of a later save runs.
 { LOAM_FAULT=step:7 $train run.dir="$work/killed" hooks.on_save='sleep 0.2; echo "$LOAM_STEP" >>"$LOAM_RUN/seen"' >"$work/out" 2>&1 && fail "no kill"; } 2>/dev/null

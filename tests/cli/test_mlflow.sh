@@ -27,4 +27,4 @@ same "after a rollback"
 [ "$(ls -d "$work"/mlruns/*/*/metrics | wc -l)" = 1 ] || fail "another run"
 
 : >"$work/file"
-expect 1 'is a file; a folder is wanted there' "$loam" train "$work/config.yaml" run.dir="$work/none" log.mlflow="$work/file/mlruns"
+expect 1 "log.mlflow: $work/file is a file; a folder is wanted there" "$loam" train "$work/config.yaml" run.dir="$work/none" log.mlflow="$work/file/mlruns"

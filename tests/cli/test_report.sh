@@ -59,7 +59,13 @@ grep -qF "$work/b training" "$work/two.html" || fail "the names of two runs"
 grep -qF '>hours</text>' "$work/two.html" || fail "--by hours"
 "$loam" report "$work/a" "$work/b" 2>"$work/err"
 grep -qF '>input tokens</text>' "$work/a/report.html" || fail "steps of unequal size are compared by tokens"
-expect 1 'is no run of loam' "$loam" report "$work"
+expect 1 'is no run of loam: it has no checkpoints; give the folder' "$loam" report "$work"
+expect 1 'is no run of loam: there is no such folder; give the folder' "$loam" report "$work/nowhere"
+expect 1 'is no run of loam: it is a file; give the folder' "$loam" report "$work/config.yaml"
+mkdir -p "$work/half/checkpoints" && touch "$work/half/lock"
+expect 1 'is no whole run of loam: it has no config.yaml; put it back' "$loam" report "$work/half"
+expect 1 'is a folder; want the name of a file' "$loam" report "$work/a" --out "$work"
+expect 1 'the path is empty; want the name of a file' "$loam" report "$work/a" --out ''
 expect 1 'want step, tokens or hours' "$loam" report "$work/a" --by epochs
 expect 1 'exists and is no report of loam' "$loam" report "$work/a" --out "$work/config.yaml"
 

@@ -14,6 +14,8 @@ cp -r "$work/run" "$work/other"
 expect 1 'no checkpoint of step 9; it has those of 20, 16, 12, 8, 4' "$loam" rollback "$work/run" --to 9
 expect 1 'there is no rollback to undo' "$loam" rollback "$work/run" --undo
 expect 1 'give --to STEP, or --undo' "$loam" rollback "$work/run"
+expect 1 'give one of --to STEP and --undo' "$loam" rollback "$work/run" --to 4 --undo
+expect 1 '--to is "best", want the step of a checkpoint, such as 12000' "$loam" rollback "$work/run" --to best
 expect 1 'is no run of loam' "$loam" rollback "$work" --to 4
 [ ! -e "$work/run/rollback" ] || fail "something was made"
 

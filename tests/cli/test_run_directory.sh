@@ -41,7 +41,7 @@ goes_on 9
 grep -q "data.train changed from $work/data to $work/elsewhere/data" "$run/log.txt" || fail "$(cat "$run/log.txt")"
 mv "$work"/elsewhere/* "$work"
 mkdir "$work/empty"
-expect 1 'is a folder, but not a run' "$loam" train "$work/empty"
+expect 1 'is no run of loam: it has no checkpoints' "$loam" train "$work/empty"
 cd "$source_dir"
 
 # A run that starts over with another tokenizer has that one, of another kind too.

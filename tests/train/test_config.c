@@ -100,10 +100,14 @@ static void a_batch_schedule_counts_tokens_or_samples(void)
     REFUSED("only the last phase has no end", "train.save_phases=10,100:20");
     REFUSED("each phase ends after the one before it", "train.save_phases=100:10,50:20");
     REFUSED("a period of 0", "train.save_phases=100:0");
-    REFUSED("is not UNTIL:EVERY", "train.save_phases=100:10:3");
+    REFUSED("train.save_phases: \"100:10:3\": not UNTIL:EVERY; write phases such as 100:10,1000:18,1500",
+            "train.save_phases=100:10:3");
+    REFUSED("\"{until: 100\": not UNTIL:EVERY", "train.save_phases={until: 100, every: 10}");
     REFUSED("is not a date", "train.stop_date=tomorrow");
     REFUSED("train.stop_at is a number of steps", "train.stop_after=10 steps");
-    REFUSED("train.exit_every: write steps", "train.exit_every=2h");
+    REFUSED("hooks.timeout: \"10 steps\" does not fit; write a time such as 10m", "hooks.timeout=10");
+    REFUSED("train.stop_after is a time", "train.stop_at=5m");
+    REFUSED("train.exit_every: \"2h\" does not fit; write steps", "train.exit_every=2h");
     REFUSED("write the first batch", "train.batch_rampup=16 16");
 }
 

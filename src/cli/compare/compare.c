@@ -52,6 +52,8 @@ static bool run_read(Run *run, const char *path, GError **error)
         run->name[n - 1] = '\0';
     run->settings = option_settings_new();
     g_autofree char *config = g_build_filename(path, "config.yaml", NULL);
+    if (io_exists(path, "metrics.jsonl") && !io_exists(path, "config.yaml"))
+        return fail_user(error, "%s has no config.yaml, whose options are compared: put it back", path);
     return history_read(&run->history, path, error) && option_settings_read_yaml(run->settings, config, error);
 }
 

@@ -7,25 +7,28 @@
 #include <string.h>
 
 /* Reads one phase of train.save_phases: "UNTIL:EVERY", or "EVERY" for the last one. */
-static bool read_phase(SavePhase *phase, const char *text, GError **error)
+static bool read_phase(SavePhase *phase, const char *text)
 {
     g_auto(GStrv) parts = g_strsplit(text, ":", -1);
     const guint n = g_strv_length(parts);
     *phase = (SavePhase){ 0 };
-    if (n < 1 || n > 2)
-        return fail_user(error, "\"%s\" is not UNTIL:EVERY", text);
-    return (n == 1 || amount_parse(&phase->until, parts[0], error)) && amount_parse(&phase->every, parts[n - 1], error);
+    return n >= 1 && n <= 2 && (n == 1 || amount_parse(&phase->until, parts[0], NULL)) &&
+           amount_parse(&phase->every, parts[n - 1], NULL);
 }
 
-/* Checks the units of one phase, and that only the last one has no end. */
-static bool check_phase(const SavePhase *phase, bool last, GError **error)
+/* What is wrong with a phase; NULL means nothing. before: the phase before it; NULL for the first one. */
+static const char *phase_problem(const SavePhase *phase, const SavePhase *before, bool last)
 {
-    const bool open = phase->until.value == 0;
-    if (phase->until.unit == UNIT_SECONDS || phase->until.unit == UNIT_PERCENT || phase->every.unit == UNIT_PERCENT)
-        return fail_user(error, "phases end at steps, samples, tokens or epochs, and periods are of these or times");
+    const Amount until = phase->until;
+    if (until.unit == UNIT_SECONDS || until.unit == UNIT_PERCENT || phase->every.unit == UNIT_PERCENT)
+        return "phases end at steps, samples, tokens or epochs, and periods are of these or times";
     if (phase->every.value == 0)
-        return fail_user(error, "a period of 0");
-    return !open || last || fail_user(error, "only the last phase has no end");
+        return "a period of 0";
+    if (until.value == 0)
+        return last ? NULL : "only the last phase has no end";
+    return before && (until.unit != before->until.unit || until.value <= before->until.value)
+               ? "each phase ends after the one before it, in the same unit"
+               : NULL;
 }
 
 bool config_save_phases(const Config *config, SavePhase phases[SAVE_PHASES], int *n, GError **error)
@@ -37,14 +40,14 @@ bool config_save_phases(const Config *config, SavePhase phases[SAVE_PHASES], int
     if (length > SAVE_PHASES)
         return fail_user(error, "train.save_phases: more than %d phases", SAVE_PHASES);
     for (guint i = 0; i < length; i++) {
-        if (!read_phase(&phases[i], items[i], error) || !check_phase(&phases[i], i + 1 == length, error)) {
-            fail_context(error, "train.save_phases");
-            return false;
-        }
-        const bool ends = phases[i].until.value > 0;
-        if (i > 0 && ends &&
-            (phases[i].until.unit != phases[i - 1].until.unit || phases[i].until.value <= phases[i - 1].until.value))
-            return fail_user(error, "train.save_phases: each phase ends after the one before it, in the same unit");
+        const char *problem = read_phase(&phases[i], items[i])
+                                  ? phase_problem(&phases[i], i > 0 ? &phases[i - 1] : NULL, i + 1 == length)
+                                  : "not UNTIL:EVERY";
+        if (problem)
+            return fail_user(error,
+                             "train.save_phases: \"%s\": %s; write phases such as 100:10,1000:18,1500: every 10 steps "
+                             "until step 100, every 18 until step 1000, then every 1500",
+                             items[i], problem);
     }
     *n = (int)length;
     return true;
@@ -86,25 +89,40 @@ bool config_skip_ranges(const Config *config, SkipRange ranges[SKIP_RANGES], int
     return true;
 }
 
-static bool is_count(Amount amount)
+/* stop_at and exit_every are counted, stop_after and hooks.timeout are times, of which 0 needs no unit. */
+static bool check_units(const Config *config, GError **error)
 {
-    return amount.unit != UNIT_SECONDS && amount.unit != UNIT_PERCENT;
+    const struct {
+        const char *name;
+        Amount value;
+        bool time;
+        const char *advice;
+    } amounts[] = {
+        { "train.stop_at", config->train.stop_at, false,
+          "steps, samples, tokens or epochs; train.stop_after is a time" },
+        { "train.exit_every", config->train.exit_every, false,
+          "steps, samples, tokens or epochs; train.stop_after is a time" },
+        { "train.stop_after", config->train.stop_after, true,
+          "a time such as 19h50m; train.stop_at is a number of steps" },
+        { "hooks.timeout", config->hooks.timeout, true, "a time such as 10m" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(amounts); i++) {
+        const Amount value = amounts[i].value;
+        const bool fits = amounts[i].time ? value.unit == UNIT_SECONDS || value.value == 0
+                                          : value.unit != UNIT_SECONDS && value.unit != UNIT_PERCENT;
+        g_autofree char *text = amount_format(value);
+        if (!fits)
+            return fail_user(error, "%s: \"%s\" does not fit; write %s", amounts[i].name, text, amounts[i].advice);
+    }
+    return true;
 }
 
 bool config_check_run_control(const Config *config, GError **error)
 {
-    const TrainConfig *train = &config->train;
     SavePhase phases[SAVE_PHASES];
     SkipRange ranges[SKIP_RANGES];
     int n;
     double date;
-    if (!is_count(train->stop_at) || !is_count(train->exit_every))
-        return fail_user(error, "train.%s: write steps, samples, tokens or epochs; train.stop_after is a time",
-                         is_count(train->stop_at) ? "exit_every" : "stop_at");
-    if (config->hooks.timeout.value > 0 && config->hooks.timeout.unit != UNIT_SECONDS)
-        return fail_user(error, "hooks.timeout: write a time such as 10m");
-    if (train->stop_after.value > 0 && train->stop_after.unit != UNIT_SECONDS)
-        return fail_user(error, "train.stop_after: write a time such as 19h50m; train.stop_at is a number of steps");
-    return config_save_phases(config, phases, &n, error) && config_stop_date(config, &date, error) &&
-           config_skip_ranges(config, ranges, &n, error);
+    return check_units(config, error) && config_save_phases(config, phases, &n, error) &&
+           config_stop_date(config, &date, error) && config_skip_ranges(config, ranges, &n, error);
 }

@@ -51,7 +51,7 @@ bool config_load_run(Config *config, const char *path, char **overrides, int n_o
 {
     g_autofree char *dir = run_of(path);
     if (dir == NULL && g_file_test(path, G_FILE_TEST_IS_DIR))
-        return fail_user(error, "%s is a folder, but not a run: a run has config.yaml and checkpoints/", path);
+        return (run_find(path, error), false);
     if (dir == NULL && strchr(path, '=') && !g_file_test(path, G_FILE_TEST_EXISTS))
         return fail_user(error, "CONFIG.yaml or RUN comes first, options such as %s after it", path);
     if (dir == NULL)

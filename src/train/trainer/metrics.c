@@ -100,7 +100,8 @@ static bool open_store(Metrics *metrics, const char *dir, int64_t step, GError *
 {
     const LogConfig *config = &metrics->config;
     return !config->mlflow || !*config->mlflow ||
-           (metrics->mlflow = mlflow_open(config->mlflow, config->mlflow_experiment, dir, step, error));
+           (metrics->mlflow = mlflow_open(config->mlflow, config->mlflow_experiment, dir, step, error)) ||
+           fail_context(error, "log.mlflow");
 }
 
 Metrics *metrics_open(const char *dir, RunPoint at, const LogConfig *config, GError **error)
