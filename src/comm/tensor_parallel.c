@@ -13,3 +13,10 @@ void tensor_parallel_sum(TensorParallel *tp, Device *dev, Tensor x)
     if (tp->ranks && dev->computes)
         comm_wait(tp->ranks, comm_all_reduce(tp->ranks, all));
 }
+
+void tensor_parallel_gather(TensorParallel *tp, Device *dev, Tensor all, Tensor own, const int64_t *starts)
+{
+    tp->sent_bytes += own.d[0] * (tp->size - 1) * (int64_t)dtype_bytes((DType)own.dtype);
+    if (tp->ranks && dev->computes)
+        comm_wait(tp->ranks, comm_all_gather(tp->ranks, all, own, starts));
+}

@@ -25,3 +25,16 @@ static inline int tensor_parallel_rank(const TensorParallel *tp)
 /* x, a contiguous tensor, becomes the sum of x over all ranks, added in the order of the ranks; operations that are
  * queued on the device after this call see the sum. Does nothing if tp is NULL or there is one rank. */
 void tensor_parallel_sum(TensorParallel *tp, Device *dev, Tensor x);
+
+/* Divides n rows, columns or classes among `size` ranks as evenly as possible, and returns the first one of rank
+ * `rank`: rank r has [tensor_parallel_start(n, size, r), tensor_parallel_start(n, size, r + 1)). No rank has more than
+ * the first. */
+static inline int64_t tensor_parallel_start(int64_t n, int size, int rank)
+{
+    return (n * rank + size - 1) / size;
+}
+
+/* all, a vector = the concatenation of the vectors `own` of all ranks; starts[r] is the first element of rank r's, and
+ * starts (size + 1) is copied. own may be this rank's part of `all`. Operations that are queued on the device after
+ * this call see the result. There is more than one rank. */
+void tensor_parallel_gather(TensorParallel *tp, Device *dev, Tensor all, Tensor own, const int64_t *starts);

@@ -140,6 +140,15 @@ static void check_xent(const char *op, Tensor logits, const XentSpec *spec)
           "%s: label smoothing %g over %lld classes", op, (double)spec->label_smoothing, (long long)logits.d[1]);
 }
 
+static void check_xent_join(const char *op, Tensor logits, Tensor parts, int32_t classes, const XentSpec *spec)
+{
+    CHECK(spec->label_smoothing >= 0 && spec->label_smoothing < 1 && logits.d[1] <= classes && classes > 1,
+          "%s: label smoothing %g, %lld of %lld classes", op, (double)spec->label_smoothing, (long long)logits.d[1],
+          (long long)classes);
+    CHECK(parts.d[0] > 0 && parts.d[0] % logits.d[0] == 0, "%s: %lld parts of %lld rows", op, (long long)parts.d[0],
+          (long long)logits.d[0]);
+}
+
 static void check_top(const char *op, Tensor values, Tensor x)
 {
     CHECK(values.d[1] > 0 && values.d[1] <= x.d[1], "%s: %lld of %lld numbers", op, (long long)values.d[1],

@@ -41,6 +41,15 @@ typedef struct XentSpec {
     bool grad; /* true: logits are replaced by their gradient; false: logits are kept, and only the statistics are
                   written */
 } XentSpec;
+/* Columns of `parts` of op_xent_part: what a part of the classes contributes to the cross-entropy of a row. */
+enum {
+    XENT_PART_MAX,    /* the largest logit */
+    XENT_PART_EXP,    /* Σ exp(logit − XENT_PART_MAX) */
+    XENT_PART_SUM,    /* Σ logit */
+    XENT_PART_TARGET, /* logit of the target; 0 if the target is in another part */
+    XENT_PART_FIRST,  /* 1 if the target is in this part and is the first of its largest logits, otherwise 0 */
+    XENT_PARTS        /* the number of columns */
+};
 /* Columns of `stats` of op_xent, each multiplied by the weight of its row. */
 enum {
     XENT_LOSS,    /* cross-entropy with label smoothing and z-loss */

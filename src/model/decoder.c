@@ -222,7 +222,7 @@ static void upload_rows(Decoder *d)
     int32_t n = d->step_stream.max_tokens;
 
     d->prompt_tokens = encoder_upload(d->model, save, &d->prompts);
-    d->pass.tokens = tokens_upload(dev, save, &d->step_stream);
+    d->pass.tokens = stream_upload(d->model, save, &d->step_stream);
     d->cu_k_device = indices_upload(dev, save, d->cu_k, n + 1, n + 1, "decoder.cu_k");
     Tensor cu_q = indices_upload(dev, save, d->cu_q, n + 1, n + 1, "decoder.cu_q");
     Tensor start = indices_upload(dev, save, d->first_row, n, n, "decoder.first_row");
@@ -248,6 +248,7 @@ static void upload_step(Decoder *d)
         d->step.keys.max_len = MAX(d->step.keys.max_len, before + 1);
     }
     tensor_upload(dev, d->pass.tokens.ids, d->step_stream.ids);
+    stream_upload_own(d->model, d->work->save, &d->pass.tokens, d->step_stream.ids);
     tensor_upload(dev, d->pass.tokens.position_ids, d->step_stream.position_ids);
     tensor_upload(dev, d->step.new_rows, d->new_rows);
     tensor_upload(dev, d->cu_k_device, d->cu_k);

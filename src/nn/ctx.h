@@ -47,6 +47,7 @@ typedef struct ModelSpec {
     int32_t heads, kv_heads;       /* number of query heads, and of key and value heads, that this rank computes */
     int32_t first_head, all_heads; /* index of this rank's first query head within the layer; query heads of the layer,
                                       more than `heads` if tensor-parallel ranks divide them */
+    int64_t vocab;                 /* size of the vocabulary */
     Activation activation;         /* activation function of the feed-forward layers */
     NormKind norm;
     bool post_norm;     /* post-LN: y = norm(x + f(x)); else pre-LN: y = x + f(norm(x)) */

@@ -46,13 +46,53 @@ static void take_memory_tokens(const Ctx *cx, Tensor dtable, float beta, Tensor 
     arena_reset(cx->scratch, mark);
 }
 
+/* A tensor for the rows of this rank's tokens among the N rows of x, with memory for N rows. */
+static Tensor own_part(const Ctx *cx, Tensor x)
+{
+    Tensor part = arena_tensor(cx->scratch, (DType)x.dtype, x.d[0], x.d[1], "embedding.own");
+    return tensor_slice_rows(part, 0, cx->tokens->own_at.d[0]);
+}
+
+/* x = table[ids]. If tensor-parallel ranks divide the table, each writes the rows of its tokens among zeros, and the
+ * ranks add these up. */
+static void look_up_tokens(const Ctx *cx, Tensor x, Tensor table)
+{
+    size_t mark = arena_mark(cx->scratch);
+
+    if (tensor_parallel_size(cx->tp) == 1) {
+        op_gather(cx->dev, x, table, cx->tokens->ids);
+        return;
+    }
+    Tensor part = own_part(cx, x);
+    op_gather(cx->dev, part, table, cx->tokens->own_ids);
+    op_fill(cx->dev, x, 0);
+    op_scatter(cx->dev, x, part, cx->tokens->own_at);
+    tensor_parallel_sum(cx->tp, cx->dev, x);
+    arena_reset(cx->scratch, mark);
+}
+
+/* dtable = beta dtable + the rows of dx, added up by token; of a divided table, this rank's tokens. */
+static void add_to_tokens(const Ctx *cx, Tensor dtable, float beta, Tensor dx)
+{
+    size_t mark = arena_mark(cx->scratch);
+
+    if (tensor_parallel_size(cx->tp) == 1) {
+        op_scatter_add(cx->dev, dtable, dx, cx->tokens->ids, beta);
+        return;
+    }
+    Tensor part = own_part(cx, dx);
+    op_gather(cx->dev, part, dx, cx->tokens->own_at);
+    op_scatter_add(cx->dev, dtable, part, cx->tokens->own_ids, beta);
+    arena_reset(cx->scratch, mark);
+}
+
 void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, NormSave *save)
 {
     Dropout drop = ctx_dropout(cx, SITE_EMBED);
     bool normed = tensor_present(w->norm.w);
     Tensor sum = normed ? arena_tensor(cx->save, cx->precision.residual, y.d[0], y.d[1], "embedding.sum") : y;
 
-    op_gather(cx->dev, sum, w->table, cx->tokens->ids);
+    look_up_tokens(cx, sum, w->table);
     if (cx->model->embed_scale != 1)
         op_scale(cx->dev, sum, sum, cx->model->embed_scale);
     if (tensor_present(w->memory_tokens))
@@ -83,6 +123,6 @@ void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const Embeddin
     if (cx->model->embed_scale != 1)
         op_scale(cx->dev, dsum, dsum, cx->model->embed_scale);
     if (tensor_present(g->table))
-        op_scatter_add(cx->dev, g->table, dsum, cx->tokens->ids, table_beta);
+        add_to_tokens(cx, g->table, table_beta, dsum);
     arena_reset(cx->scratch, mark);
 }

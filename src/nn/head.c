@@ -1,5 +1,7 @@
 #include "nn/layers.h"
 
+#include <glib.h>
+
 /* Limit on the bytes of a chunk's logits. Each chunk reads and writes the whole gradient of the projection's weights,
  * so chunks should have many rows. */
 #define CHUNK_BYTES    (128 << 20)
@@ -20,14 +22,31 @@ int64_t head_chunk_rows(int64_t vocab, DType dtype, int64_t n)
     return rows < n ? rows : n;
 }
 
+int64_t head_first_token(const Ctx *cx, int rank)
+{
+    return tensor_parallel_start(cx->model->vocab, tensor_parallel_size(cx->tp), rank);
+}
+
+/* The ranks that divide the head's classes; 1 means that this rank has them all. */
+static int head_ranks(const Ctx *cx, const HeadW *head)
+{
+    return head->vocabulary ? tensor_parallel_size(cx->tp) : 1;
+}
+
+/* Number of classes of all ranks. */
+static int64_t head_classes(const Ctx *cx, const HeadW *head)
+{
+    return head_ranks(cx, head) > 1 ? cx->model->vocab : head->w.d[0];
+}
+
 /* A smaller n may have a larger chunk: 14,592 rows of which 2,080 fit are 8 chunks of 1,824. So a device that only
  * measures memory takes the largest chunk of all n up to this one. */
-static int64_t chunk_rows(const Ctx *cx, const HeadW *head, int64_t n)
+static int64_t chunk_rows(const Ctx *cx, int64_t classes, int64_t n)
 {
-    int64_t most = most_rows(head->w.d[0], cx->precision.compute);
+    int64_t most = most_rows(classes, cx->precision.compute);
     if (!cx->dev->computes)
         return n < most ? n : most;
-    return head_chunk_rows(head->w.d[0], cx->precision.compute, n);
+    return head_chunk_rows(classes, cx->precision.compute, n);
 }
 
 /* A chunk runs backward immediately, so activations that it saves for backward are temporary. */
@@ -53,12 +72,39 @@ static void head_bwd(const Ctx *cx, Tensor dx, Tensor dlogits, Tensor input, con
                      const TransformSave *save)
 {
     op_gemm(cx->dev, dx, dlogits, head->w, false, false, head->scale, 0);
+    if (head_ranks(cx, head) > 1)
+        tensor_parallel_sum(cx->tp, cx->dev, dx);
     if (tensor_present(head->dw))
         op_gemm(cx->dev, head->dw, dlogits, input, true, false, head->scale, beta);
     if (tensor_present(head->db))
         op_column_sums(cx->dev, head->db, dlogits, beta);
     if (head->transform)
         transform_bwd(cx, dx, dx, head->transform, head->activation, head->dtransform, beta, save);
+}
+
+/* A contiguous matrix as a vector. */
+static Tensor flat(Tensor t)
+{
+    return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
+}
+
+/* Cross-entropy of a chunk whose classes the ranks divide: they exchange XENT_PARTS numbers per row. */
+static void divided_xent(const Ctx *cx, Tensor logits, Tensor stats, const HeadRows *chunk, const HeadW *head,
+                         const XentSpec *xent)
+{
+    size_t mark = arena_mark(cx->scratch);
+    int size = head_ranks(cx, head);
+    int64_t m = logits.d[0];
+    g_autofree int64_t *starts = g_new(int64_t, size + 1);
+    Tensor parts = arena_tensor(cx->scratch, precision_statistic(cx->precision), size * m, XENT_PARTS, "head.parts");
+    Tensor own = tensor_slice_rows(parts, tensor_parallel_rank(cx->tp) * m, m);
+
+    for (int r = 0; r <= size; r++)
+        starts[r] = r * m * XENT_PARTS;
+    op_xent_part(cx->dev, own, logits, chunk->targets);
+    tensor_parallel_gather(cx->tp, cx->dev, flat(parts), flat(own), starts);
+    op_xent_join(cx->dev, logits, stats, parts, chunk->targets, chunk->weights, (int32_t)head_classes(cx, head), xent);
+    arena_reset(cx->scratch, mark);
 }
 
 /* Runs forward and backward of one chunk of rows, so that its logits need not be kept. beta: for the gradients of the
@@ -76,7 +122,10 @@ static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const H
     op_gather(cx->dev, picked, x, chunk->rows);
     Tensor input = head_input(cx, picked, head, &save);
     op_linear(cx->dev, logits, input, head->w, head->b, head->scale);
-    op_xent(cx->dev, logits, stats, chunk->targets, chunk->weights, xent);
+    if (head_ranks(cx, head) > 1)
+        divided_xent(cx, logits, stats, chunk, head, xent);
+    else
+        op_xent(cx->dev, logits, stats, chunk->targets, chunk->weights, xent);
     if (xent->grad) {
         head_bwd(cx, d, logits, input, head, beta, &save);
         op_scatter_add(cx->dev, dx, d, chunk->rows, 1);
@@ -89,7 +138,9 @@ void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *hea
 {
     size_t mark = arena_mark(cx->scratch);
     const Ctx inner = chunk_context(cx);
-    int64_t m = rows->rows.d[0], chunk = chunk_rows(cx, head, m);
+    /* The chunks of the rank with the most classes, so that all ranks have the same. */
+    int64_t classes = tensor_parallel_start(head_classes(cx, head), head_ranks(cx, head), 1);
+    int64_t m = rows->rows.d[0], chunk = chunk_rows(cx, classes, m);
     Tensor stats = arena_tensor(cx->scratch, precision_statistic(cx->precision), m, XENT_STATS, "head.stats");
 
     for (int64_t row = 0; row < m; row += chunk) {
@@ -102,6 +153,29 @@ void head_loss(const Ctx *cx, Tensor sums, Tensor dx, Tensor x, const HeadW *hea
     arena_reset(cx->scratch, mark);
 }
 
+/* logits (l,V) = those of all ranks, each of which computes the logits of its classes. */
+static void gather_logits(const Ctx *cx, Tensor logits, Tensor input, const HeadW *head)
+{
+    size_t mark = arena_mark(cx->scratch);
+    int size = head_ranks(cx, head), rank = tensor_parallel_rank(cx->tp);
+    int64_t rows = logits.d[0];
+    g_autofree int64_t *starts = g_new(int64_t, size + 1);
+    Tensor all = arena_vector(cx->scratch, (DType)logits.dtype, rows * logits.d[1], "head.gathered");
+
+    for (int r = 0; r <= size; r++)
+        starts[r] = rows * head_first_token(cx, r);
+    Tensor own = tensor_slice_rows(all, starts[rank], starts[rank + 1] - starts[rank]);
+    op_linear(cx->dev, tensor_matrix(own.p, (DType)own.dtype, rows, head->w.d[0]), input, head->w, head->b,
+              head->scale);
+    tensor_parallel_gather(cx->tp, cx->dev, all, own, starts);
+    for (int r = 0; r < size; r++) {
+        int64_t first = head_first_token(cx, r), n = head_first_token(cx, r + 1) - first;
+        Tensor part = tensor_slice_rows(all, starts[r], rows * n);
+        op_copy(cx->dev, tensor_slice_cols(logits, first, n), tensor_matrix(part.p, (DType)part.dtype, rows, n));
+    }
+    arena_reset(cx->scratch, mark);
+}
+
 /* The tensor for the logits of rows first … first + l - 1, a chunk of l rows. */
 typedef void (*LogitsFn)(const Ctx *cx, void *to, Tensor logits, int64_t first);
 
@@ -109,7 +183,7 @@ static void each_chunk(const Ctx *cx, Tensor x, const HeadW *head, LogitsFn take
 {
     size_t mark = arena_mark(cx->scratch);
     const Ctx inner = chunk_context(cx);
-    int64_t n = x.d[0], classes = head->w.d[0], chunk = chunk_rows(cx, head, n);
+    int64_t n = x.d[0], classes = head_classes(cx, head), chunk = chunk_rows(cx, classes, n);
     Tensor buffer = arena_tensor(cx->scratch, cx->precision.compute, chunk, classes, "head.logits");
 
     for (int64_t row = 0; row < n; row += chunk) {
@@ -118,7 +192,10 @@ static void each_chunk(const Ctx *cx, Tensor x, const HeadW *head, LogitsFn take
         Tensor part = tensor_slice_rows(buffer, 0, rows);
         TransformSave unused;
         Tensor input = head_input(&inner, tensor_slice_rows(x, row, rows), head, &unused);
-        op_linear(cx->dev, part, input, head->w, head->b, head->scale);
+        if (head_ranks(cx, head) > 1)
+            gather_logits(cx, part, input, head);
+        else
+            op_linear(cx->dev, part, input, head->w, head->b, head->scale);
         take(cx, to, part, row);
         arena_reset(cx->scratch, part_mark);
     }

@@ -147,7 +147,7 @@ void transform_bwd(const Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, Act
 
 /* The embeddings of an encoder or decoder: of tokens, positions and token types. */
 typedef struct EmbeddingW {
-    Tensor table;         /* (V,C) by token id */
+    Tensor table;         /* (V,C) by token id; with tensor-parallel ranks, the rows of this rank */
     Tensor positions;     /* (P,C) by position id: learned, or sinusoids, which have no gradient; absent with other
                              positions */
     Tensor token_types;   /* (number of token types, C); absent if the model has none */
@@ -166,8 +166,9 @@ void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const Embeddin
 /* A head: logits = scale t(x) wᵀ + b, where t is `transform` or the identity. dw, db and dtransform are the gradients.
  * */
 typedef struct HeadW {
-    Tensor w, dw; /* (V,C); dw is absent if no gradient is wanted. V: vocabulary, or number of classes */
-    Tensor b, db; /* (V), or absent */
+    Tensor w, dw;    /* (V,C); dw is absent if no gradient is wanted. V: vocabulary, or number of classes */
+    bool vocabulary; /* the classes are the tokens of the vocabulary: each tensor-parallel rank has the rows of some */
+    Tensor b, db;    /* (V), or absent */
     const TransformW *transform, *dtransform; /* NULL means the identity */
     Activation activation;                    /* activation of the transform */
     float scale;                              /* factor on the logits, without the bias */
@@ -177,10 +178,14 @@ typedef struct HeadW {
 /* Rows of the last block's output that have a target. */
 typedef struct HeadRows {
     Tensor rows;    /* (L) i32 distinct row indices into x (N,C); L > 0 */
-    Tensor targets; /* (L) i32 classes */
+    Tensor targets; /* (L) i32 classes; of a vocabulary that ranks divide, counted from this rank's first, and -1 for a
+                       token of another rank */
     Tensor weights; /* (L) f32: factor on the loss of a row; 0 means ignored */
 } HeadRows;
 
+/* The first token of the vocabulary whose logits tensor-parallel rank `rank` computes; those of the next rank begin
+ * where these end. */
+int64_t head_first_token(const Ctx *cx, int rank);
 /* Logits of n rows are computed in chunks of this many rows: the fewest chunks of about equal size within a limit on
  * the memory of the logits. */
 int64_t head_chunk_rows(int64_t vocab, DType dtype, int64_t n);

@@ -42,6 +42,25 @@ Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream)
     return tokens;
 }
 
+void tokens_upload_own(Tokens *tokens, Device *dev, Arena *arena, const int32_t *ids, int64_t first, int64_t end)
+{
+    g_autofree int32_t *at = g_new(int32_t, tokens->n), *own = g_new(int32_t, tokens->n);
+    int32_t n = 0;
+
+    for (int32_t i = 0; i < tokens->n; i++)
+        if (ids[i] >= first && ids[i] < end) {
+            at[n] = i;
+            own[n++] = (int32_t)(ids[i] - first);
+        }
+    if (!tensor_present(tokens->own_at)) {
+        tokens->own_at = arena_vector(arena, DT_I32, tokens->n, "tokens.own_at");
+        tokens->own_ids = arena_vector(arena, DT_I32, tokens->n, "tokens.own_ids");
+    }
+    tokens->own_at.d[0] = tokens->own_ids.d[0] = n;
+    tensor_upload(dev, tokens->own_at, at);
+    tensor_upload(dev, tokens->own_ids, own);
+}
+
 void tokens_upload_firsts(Tokens *tokens, Device *dev, Arena *arena, const TokenStream *stream)
 {
     int64_t n = stream->n_seq, room = MAX(n, stream_rows(stream));

@@ -20,6 +20,10 @@ typedef struct Tokens {
     int32_t n;                             /* rows of the activations: number of tokens, rounded up (stream_rows) */
     Sequences seq;                         /* the attention segments of the stream */
     Tensor ids, position_ids, token_types; /* (n) i32 */
+    /* With a vocabulary that tensor-parallel ranks divide, the tokens whose ids are among this rank's, otherwise
+     * absent: */
+    Tensor own_at;                   /* (number of them) i32: their rows */
+    Tensor own_ids;                  /* (number of them) i32: their ids, counted from this rank's first */
     Tensor sample, dropout_position; /* (n) i64, i32: the counter of dropout's random numbers; absent without dropout */
     Tensor starts;                   /* (seq.n) i32: row of the first token of each sequence */
     /* (seq.n) i64, i32: sample and dropout_position of the first token of each sequence; absent without
@@ -34,6 +38,9 @@ typedef struct Tokens {
 /* Copies a stream to the device. The memory taken from the arena depends only on the stream's capacity. The result
  * points to the host arrays of `stream`, which must outlive it. */
 Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream);
+/* Sets own_at and own_ids from the ids (n) of all tokens: those in [first, end) are this rank's. The tensors are made
+ * at the first call, with memory for n tokens, and used again afterwards. */
+void tokens_upload_own(Tokens *tokens, Device *dev, Arena *arena, const int32_t *ids, int64_t first, int64_t end);
 /* Sets first_sample and first_position; leaves them absent if stream->sample is NULL. */
 void tokens_upload_firsts(Tokens *tokens, Device *dev, Arena *arena, const TokenStream *stream);
 /* Sets memory_at, memory_index and text: the first n_memory tokens of each sequence are memory tokens. */

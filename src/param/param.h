@@ -13,8 +13,8 @@
 
 typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_TRUNCATED_NORMAL, INIT_UNIFORM } InitKind;
 
-/* How tensor-parallel ranks (comm/tensor_parallel.h) divide a tensor. SPLIT_ROWS, SPLIT_COLS: rank r of n has the r-th
- * of n equal ranges of rows, or of columns. */
+/* How tensor-parallel ranks divide a tensor. SPLIT_ROWS, SPLIT_COLS: each rank has a range of rows, or of columns
+ * (tensor_parallel_start in comm/tensor_parallel.h); ranges of columns are equally long. */
 typedef enum Split {
     SPLIT_NONE,   /* every rank has the whole tensor and computes its whole gradient */
     SPLIT_SHARED, /* every rank has the whole tensor; its gradient is the sum of what the ranks compute */

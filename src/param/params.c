@@ -22,13 +22,15 @@ static int group_end(const Bucket *bucket, int first)
 static Box box_here(const ParamStore *store, const ParamSpec *spec)
 {
     Box box = { { 0, 0 }, { spec->rows, MAX(spec->cols, 1) } };
-    int d = spec->split == SPLIT_COLS, size = tensor_parallel_size(&store->shards.tp);
+    const TensorParallel *tp = &store->shards.tp;
+    int d = spec->split == SPLIT_COLS, size = tensor_parallel_size(tp), rank = tensor_parallel_rank(tp);
+    int64_t n = box.shape[d];
     if (spec->split != SPLIT_ROWS && spec->split != SPLIT_COLS)
         return box;
-    CHECK(box.shape[d] % size == 0, "%s: %lld %s for %d ranks", spec->name, (long long)box.shape[d],
+    CHECK(n >= size && (d == 0 || n % size == 0), "%s: %lld %s for %d ranks", spec->name, (long long)n,
           d ? "columns" : "rows", size);
-    box.shape[d] /= size;
-    box.start[d] = box.shape[d] * tensor_parallel_rank(&store->shards.tp);
+    box.start[d] = tensor_parallel_start(n, size, rank);
+    box.shape[d] = tensor_parallel_start(n, size, rank + 1) - box.start[d];
     return box;
 }
 

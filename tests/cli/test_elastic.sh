@@ -19,13 +19,13 @@ for run in one elastic; do
 done
 near "$work/one-train" "$work/elastic-train"
 
-# So do tensor-parallel ranks, whose files hold rows and columns of matrices, and pipelines, whose files hold blocks.
+# So do tensor-parallel ranks, whose files hold rows and columns of matrices (unequally many rows of the vocabulary), and pipelines, whose files hold blocks.
 for part in '3 8 2 2 1' '6 1 1 1 0' '9 4 2 1 3' '11 3 1 3 0' '12 2 2 1 1'; do
     read -r steps ranks tensor pipeline zero <<<"$part"
     "$loam" train "${t5[@]}" train.length="$steps steps" run.dir="$work/tensor" parallel.ranks="$ranks" parallel.tensor="$tensor" \
-        parallel.pipeline="$pipeline" parallel.zero="$zero" optim.name=adafactor optim.min_dim_factored=16 2>"$work/err" || fail "$part: $(cat "$work/err")"
+        parallel.pipeline="$pipeline" parallel.zero="$zero" model.vocab=307 optim.name=adafactor optim.min_dim_factored=16 2>"$work/err" || fail "$part: $(cat "$work/err")"
 done
-"$loam" train "${t5[@]}" run.dir="$work/adafactor" optim.name=adafactor optim.min_dim_factored=16 2>"$work/err"
+"$loam" train "${t5[@]}" run.dir="$work/adafactor" model.vocab=307 optim.name=adafactor optim.min_dim_factored=16 2>"$work/err"
 for run in adafactor tensor; do
     mkdir "$work/$run-train"
     grep '"kind":"train"' "$work/$run/metrics.jsonl" >"$work/$run-train/metrics.jsonl"

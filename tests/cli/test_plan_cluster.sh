@@ -73,6 +73,6 @@ expect 1 'no layout of 16 ranks can train' "$loam" plan "$work/config.yaml" trai
 # What does not fit, and the nearest layout that does.
 # shellcheck disable=SC2086
 "$loam" plan "$recipe" --machine v100 model.n_dec=10 $whole train.batch='8 samples' train.batch_rampup= >"$work/out" 2>"$work/err"
-grep -A 1 '^memory there  *does not fit: stage 1 needs' "$work/out" | grep -Eq '^  *parallel.zero=[123] would fit \([12][0-9.]* GiB\)' ||
+grep -A 1 '^memory there  *does not fit: stage 1 needs' "$work/out" | grep -Eq '^  *parallel.(zero=[123]|tensor=4) would fit \([12][0-9.]* GiB\)' ||
     fail "nearest: $(grep -A 1 'memory there' "$work/out")"
 echo "ok: layouts"

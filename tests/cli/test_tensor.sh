@@ -1,5 +1,5 @@
-# Tensor parallelism: ranks that divide the heads and the feed-forward channels of every block train what one rank
-# trains, beside data parallelism and ZeRO, and go on from each other's checkpoints.
+# Tensor parallelism: ranks that divide the heads and the feed-forward channels of every block, and the vocabulary,
+# evenly or not, train what one rank trains, beside data parallelism and ZeRO, and go on from each other's checkpoints.
 . tests/cli/lib.sh "$1"
 make_dataset
 . tests/cli/ranks.sh
@@ -10,13 +10,15 @@ while read -r row; do
     layout_row $row
 done <<'ROWS'
 2 1 2 0 8 none gpt adamw
-2 1 2 0 2 block t5 adafactor
+2 1 2 0 2 block t5 adafactor model.vocab=307 train.z_loss=1e-3 train.label_smoothing=0.1
 4 1 2 1 8 block t5 adamw_rms
-4 1 2 3 2 none bert adamw
+4 1 2 3 2 none bert adamw model.vocab=311 model.head_transform=true model.head_bias=true
 2 1 2 0 8 none classifier adafactor
-4 1 4 0 8 none gpt adafactor model.heads=4 model.head_dim=8
+4 1 4 0 8 none gpt adafactor model.heads=4 model.head_dim=8 model.tie_embeddings=true model.vocab=310 train.z_loss=1e-4
 4 1 2 2 8 none lora adamw
-2 1 2 0 8 none answers adamw
+2 1 2 0 8 none answers adamw model.vocab_multiple=1
+2 1 2 1 2 none t5 adamw model.tie_embeddings=true model.scale_logits=true model.scale_embedding=true model.vocab=309
+4 2 2 0 2 none t5 adafactor model.tie_embeddings=true model.vocab=309
 2 1 2 0 2 none bert adamw model.position=relative_key_query model.heads=4 model.head_dim=8
 4 1 4 0 8 block gpt adamw model.position=alibi model.heads=8 model.head_dim=4 model.bias=true model.gated=true
 2 1 2 0 8 none gpt adafactor model.position=rotary model.heads=8 model.kv_heads=2 model.head_dim=8

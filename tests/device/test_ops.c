@@ -237,6 +237,41 @@ static void case_xent(Rig *r)
     output(r, stats);
 }
 
+/* Classes that several ranks divide: the parts of all, then the rest of a row on each. */
+static void case_xent_of_parts(Rig *r)
+{
+    enum { MOST = 3 };
+    int64_t n = PICK_SIZE(r, 1, 13), vocabulary = PICK_SIZE(r, 7, 3000), pad = n > 1 ? 3 : 0,
+            n_parts = n > 1 ? MOST : 2;
+    XentSpec spec = { .label_smoothing = (float)PICK(r, 0, 0.1), .z_loss = (float)PICK(r, 0, 1e-2), .scale = 0.25f };
+    spec.grad = choose(r, 2);
+    mix(r);
+    Tensor logits = normal_of(r, mixed(r), n, vocabulary, pad, PICK(r, 1, 30)), targets[MOST];
+    Tensor parts = statistics(r, n_parts * n, XENT_PARTS, pad), weights = as_vector(statistics(r, 1, n, 0));
+    Tensor all = integers(r, n, vocabulary);
+    for (int64_t i = 0; i < n; i++)
+        set(weights, 0, i, i % 3 == 1 ? 0 : 1 + (double)(i % 2));
+    for (int64_t p = 0; p < n_parts; p++) {
+        int64_t first = vocabulary * p / n_parts, end = vocabulary * (p + 1) / n_parts;
+        targets[p] = integers(r, n, 1);
+        for (int64_t i = 0; i < n; i++) {
+            int32_t target = ((const int32_t *)all.p)[i];
+            ((int32_t *)targets[p].p)[i] = target >= first && target < end ? (int32_t)(target - first) : -1;
+        }
+        op_xent_part(r->dev, tensor_slice_rows(parts, p * n, n), tensor_slice_cols(logits, first, end - first),
+                     targets[p]);
+    }
+    output(r, parts);
+    for (int64_t p = 0; p < n_parts; p++) {
+        int64_t first = vocabulary * p / n_parts, end = vocabulary * (p + 1) / n_parts;
+        Tensor stats = statistics(r, n, XENT_STATS, pad);
+        op_xent_join(r->dev, tensor_slice_cols(logits, first, end - first), stats, parts, targets[p], weights,
+                     (int32_t)vocabulary, &spec);
+        output(r, stats);
+    }
+    output(r, logits);
+}
+
 /* Rounded to steps of a half, so that many are equal. */
 static void case_top(Rig *r)
 {
@@ -464,6 +499,7 @@ static const Case cases[] = {
     { "act", case_act, 2e-6, 0.05, 1 },
     { "relpos", case_relpos, 2e-6, 0, 1 },
     { "xent", case_xent, 5e-6, 0.01, 1 },
+    { "xent_of_parts", case_xent_of_parts, 5e-6, 0.01, 1 },
     { "top", case_top, 1e-7, 0, 1 },
     { "reductions", case_reductions, 1e-12, 0, 1 },
     { "fill_and_copy", case_fill_and_copy, 0, 0, 1 },

@@ -198,6 +198,35 @@ static void test_uniform_model(void)
         g_assert_cmpfloat_with_epsilon(gradient[v], 0.5 * ((1 + 2 * z * log_z) / V - (v == 2)), 1e-12);
 }
 
+/* Classes that ranks divide have the numbers of undivided ones, also if two of them have the largest logit. */
+static void test_parts_are_the_whole(void)
+{
+    enum { FIRST = 2 };
+    const double forms[][V] = { { 1, -2, 3, 0.5, 2 }, { 3, -2, 3, 0.5, 3 }, { 1, -2, 0, 0.5, 2 } };
+    const XentSpec spec = { .label_smoothing = 0.1f, .z_loss = 1e-2f, .scale = 0.5f, .grad = true };
+    Device *dev = device_open_reference();
+    int32_t here[] = { -1, 2 - FIRST };
+    double weight = 1;
+    for (size_t form = 0; form < G_N_ELEMENTS(forms); form++) {
+        double gradient[V], stats[XENT_STATS], parts[2 * XENT_PARTS], joined[XENT_STATS], logits[V];
+        const Tensor all = tensor_matrix(logits, DT_F64, 1, V), known = tensor_matrix(parts, DT_F64, 2, XENT_PARTS);
+        const Tensor cut[] = { tensor_slice_cols(all, 0, FIRST), tensor_slice_cols(all, FIRST, V - FIRST) };
+        xent(forms[form], gradient, stats, &spec);
+        memcpy(logits, forms[form], sizeof logits);
+        for (int p = 0; p < 2; p++)
+            op_xent_part(dev, tensor_slice_rows(known, p, 1), cut[p], tensor_vector(&here[p], DT_I32, 1));
+        for (int p = 0; p < 2; p++) {
+            op_xent_join(dev, cut[p], tensor_matrix(joined, DT_F64, 1, XENT_STATS), known,
+                         tensor_vector(&here[p], DT_I32, 1), tensor_vector(&weight, DT_F64, 1), V, &spec);
+            for (int i = 0; i < XENT_STATS; i++)
+                g_assert_cmpfloat_with_epsilon(joined[i], stats[i], 1e-12);
+        }
+        for (int v = 0; v < V; v++)
+            g_assert_cmpfloat_with_epsilon(logits[v], gradient[v], 1e-12);
+    }
+    device_close(dev);
+}
+
 /* Zero queries see every key equally: the output is the mean of the values, uncovered rows are zero. */
 static void test_attention_of_zero_queries_is_the_mean(void)
 {
@@ -295,6 +324,7 @@ int main(int argc, char **argv)
     g_test_add_func("/act/matches_known_values", test_activations);
     g_test_add_func("/xent/perfect_model_has_no_gradient", test_perfect_model_has_no_gradient);
     g_test_add_func("/xent/uniform_model_has_loss_ln_v_plus_z", test_uniform_model);
+    g_test_add_func("/xent/parts_are_the_whole", test_parts_are_the_whole);
     g_test_add_func("/attn/zero_queries_take_the_mean", test_attention_of_zero_queries_is_the_mean);
     g_test_add_func("/attn/bias_runs_along_key_minus_query", test_attention_bias_runs_along_key_minus_query);
     g_test_add_func("/dropout/mask_follows_the_sample", test_dropout_follows_the_sample);

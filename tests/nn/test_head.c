@@ -1,8 +1,10 @@
-/* A head computes its logits a chunk of rows at a time; finite differences of it are in test_layers.c. */
+/* A head computes its logits a chunk of rows at a time, and ranks divide a vocabulary; finite differences of it are in
+ * test_layers.c. */
 #include "nn/layers.h"
 
 #include <glib.h>
 #include <math.h>
+#include <string.h>
 
 /* 48 rows over a vocabulary that allows 32 a chunk: the same as 12 rows at a time, and of them only those that
  * have a weight. */
@@ -105,10 +107,132 @@ static void memory_of_many_rows_is_enough_for_fewer(void)
     g_assert_cmpfloat_with_epsilon(sums[XENT_LOSS], (ROWS - 1) * log(CLASSES), 1e-3);
 }
 
+/* A head over a vocabulary that several ranks divide, as one of them sees it. */
+enum { VOCAB = 419431, TARGETS = 160, WIDTH = 2, MOST_RANKS = 2 };
+typedef struct Divided {
+    int ranks;
+    double sums[XENT_STATS];
+    float dx[TARGETS * WIDTH], values[TARGETS], log_sums[TARGETS];
+    int32_t ids[TARGETS];
+    float *dw, *db; /* (VOCAB, WIDTH), (VOCAB) */
+} Divided;
+
+static Tensor drawn(Arena *arena, int64_t rows, int64_t first, int64_t n, uint32_t seed)
+{
+    Tensor t = arena_tensor(arena, DT_F32, n, WIDTH, "drawn");
+    for (int64_t i = 0; i < n * WIDTH; i++) {
+        Philox rng =
+            philox_open(philox_key(seed, PHILOX_INIT, 0), (uint64_t)(first * WIDTH + i) % (uint64_t)(rows * WIDTH));
+        ((float *)t.p)[i] = (float)philox_normal(&rng);
+    }
+    return t;
+}
+
+static HeadRows divided_rows(Arena *arena, int64_t first, int64_t end)
+{
+    HeadRows rows = { arena_vector(arena, DT_I32, TARGETS, "rows"), arena_vector(arena, DT_I32, TARGETS, "targets"),
+                      arena_vector(arena, DT_F32, TARGETS, "weights") };
+    for (int32_t i = 0; i < TARGETS; i++) {
+        int32_t target = (int32_t)((int64_t)i * 7919 * 331 % VOCAB);
+        ((int32_t *)rows.rows.p)[i] = i;
+        ((int32_t *)rows.targets.p)[i] = target >= first && target < end ? (int32_t)(target - first) : -1;
+        ((float *)rows.weights.p)[i] = i % 5 != 0;
+    }
+    return rows;
+}
+
+static void take_top_and_gradients(const Ctx *cx, Arena *arena, const HeadW *head, Tensor x, Divided *d, int64_t first)
+{
+    Tensor values = arena_tensor(arena, DT_F32, TARGETS, 1, "values"),
+           ids = arena_tensor(arena, DT_I32, TARGETS, 1, "ids");
+    Tensor log_sums = arena_vector(arena, DT_F64, TARGETS, "log_sums");
+    head_top(cx, values, ids, log_sums, x, head);
+    memcpy(d->dw + first * WIDTH, head->dw.p, (size_t)tensor_count(head->dw) * sizeof(float));
+    memcpy(d->db + first, head->db.p, (size_t)tensor_count(head->db) * sizeof(float));
+    if (tensor_parallel_rank(cx->tp) != d->ranks - 1) /* the numbers of all classes, as the last rank has them */
+        return;
+    memcpy(d->values, values.p, sizeof d->values);
+    memcpy(d->ids, ids.p, sizeof d->ids);
+    for (int i = 0; i < TARGETS; i++)
+        d->log_sums[i] = (float)((double *)log_sums.p)[i];
+}
+
+static void divided_rank(Comm *ranks, void *context)
+{
+    enum { SIZE = 600 << 20, VARS = 24 << 20 };
+    Divided *d = context;
+    TensorParallel tp = { ranks, comm_rank(ranks), comm_size(ranks), 0 };
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    const ModelSpec model = { .vocab = VOCAB };
+    const XentSpec xent = { .scale = 0.01f, .grad = true, .label_smoothing = 0.1f, .z_loss = 1e-3f };
+    Arena arena, scratch, save;
+    arena_init(&arena, "vars", device_alloc(dev, VARS), VARS);
+    arena_init(&scratch, "scratch", device_alloc(dev, SIZE), SIZE);
+    arena_init(&save, "save", NULL, 0);
+    Ctx cx = { .dev = dev,
+               .scratch = &scratch,
+               .save = &save,
+               .precision = precision_uniform(DT_F32),
+               .model = &model,
+               .tp = &tp };
+    int64_t first = head_first_token(&cx, tp.rank), n = head_first_token(&cx, tp.rank + 1) - first;
+    const HeadRows rows = divided_rows(&arena, first, first + n);
+    Tensor x = drawn(&arena, TARGETS, 0, TARGETS, 1), dx = arena_tensor(&arena, DT_F32, TARGETS, WIDTH, "dx");
+    double sums[XENT_STATS];
+    const HeadW head = { .w = drawn(&arena, VOCAB, first, n, 2),
+                         .dw = arena_tensor(&arena, DT_F32, n, WIDTH, "dw"),
+                         .b = arena_vector(&arena, DT_F32, n, "b"),
+                         .db = arena_vector(&arena, DT_F32, n, "db"),
+                         .vocabulary = true,
+                         .scale = 1 };
+    for (int64_t i = 0; i < n; i++)
+        ((float *)head.b.p)[i] = (float)((first + i) % 3);
+    op_fill(dev, dx, 0);
+    head_loss(&cx, tensor_vector(sums, DT_F64, XENT_STATS), dx, x, &head, &rows, &xent);
+    take_top_and_gradients(&cx, &arena, &head, x, d, first);
+    if (tp.rank == tp.size - 1) {
+        memcpy(d->sums, sums, sizeof sums);
+        memcpy(d->dx, dx.p, sizeof d->dx);
+    }
+    device_free(dev, arena.base);
+    device_free(dev, scratch.base);
+    device_close(dev);
+}
+
+/* Two ranks with 209,716 and 209,715 tokens: for the first 160 rows are two chunks, for the second they would be one.
+ */
+static void ranks_divide_the_vocabulary(void)
+{
+    g_autofree Divided *of = g_new0(Divided, MOST_RANKS);
+    for (int i = 0; i < MOST_RANKS; i++) {
+        of[i] = (Divided){ .ranks = i + 1, .dw = g_new(float, VOCAB *WIDTH), .db = g_new(float, VOCAB) };
+        comm_run_threads(i + 1, 60, divided_rank, &of[i]);
+    }
+    const Divided *one = &of[0], *two = &of[1];
+    for (int i = 0; i < XENT_STATS; i++)
+        g_assert_cmpfloat_with_epsilon(one->sums[i], two->sums[i], 1e-6 * fabs(one->sums[i]) + 1e-12);
+    for (int i = 0; i < TARGETS * WIDTH; i++)
+        g_assert_cmpfloat_with_epsilon(one->dx[i], two->dx[i], 1e-6);
+    for (int i = 0; i < VOCAB * WIDTH; i++)
+        g_assert_cmpfloat_with_epsilon(one->dw[i], two->dw[i], 1e-6);
+    for (int i = 0; i < VOCAB; i++)
+        g_assert_cmpfloat_with_epsilon(one->db[i], two->db[i], 1e-6);
+    for (int i = 0; i < TARGETS; i++) {
+        g_assert_cmpint(one->ids[i], ==, two->ids[i]);
+        g_assert_cmpfloat(one->values[i], ==, two->values[i]);
+        g_assert_cmpfloat_with_epsilon(one->log_sums[i], two->log_sums[i], 1e-5);
+    }
+    for (int i = 0; i < MOST_RANKS; i++) {
+        g_free(of[i].dw);
+        g_free(of[i].db);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/head/chunks_add_up", head_chunks_add_up);
     g_test_add_func("/head/memory_of_many_rows_is_enough_for_fewer", memory_of_many_rows_is_enough_for_fewer);
+    g_test_add_func("/head/ranks_divide_the_vocabulary", ranks_divide_the_vocabulary);
     return g_test_run();
 }

@@ -395,6 +395,62 @@ void reference_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Te
     }
 }
 
+void reference_xent_part(Device *dev, Tensor parts, Tensor logits, Tensor targets)
+{
+    (void)dev;
+    for (int64_t i = 0; i < tensor_rows(logits); i++) {
+        int32_t target = ((const int32_t *)targets.p)[i];
+        int64_t first = largest(logits, i);
+        double max = *at(logits, i, first), plain = 0;
+        for (int64_t v = 0; v < tensor_cols(logits); v++)
+            plain += *at(logits, i, v);
+        *at(parts, i, XENT_PART_MAX) = max;
+        *at(parts, i, XENT_PART_EXP) = exp(log_sum_exp(logits, i) - max);
+        *at(parts, i, XENT_PART_SUM) = plain;
+        *at(parts, i, XENT_PART_TARGET) = target < 0 ? 0 : *at(logits, i, target);
+        *at(parts, i, XENT_PART_FIRST) = first == target;
+    }
+}
+
+/* The statistics of row i by its parts; returns log Z. */
+static double join_row(Tensor parts, int64_t i, int64_t n, double *stats, double weight, int32_t classes,
+                       const XentSpec *spec)
+{
+    double z = 0, plain = 0, at_target = 0, max = -INFINITY, smoothing = (double)spec->label_smoothing;
+    bool correct = false;
+    for (int64_t part = i; part < tensor_rows(parts); part += n) {
+        z += *at(parts, part, XENT_PART_EXP) * exp(*at(parts, part, XENT_PART_MAX));
+        plain += *at(parts, part, XENT_PART_SUM);
+        at_target += *at(parts, part, XENT_PART_TARGET);
+        if (*at(parts, part, XENT_PART_MAX) > max) {
+            max = *at(parts, part, XENT_PART_MAX);
+            correct = *at(parts, part, XENT_PART_FIRST) != 0;
+        }
+    }
+    double log_z = log(z);
+    stats[XENT_LOSS] = weight * (log_z - (1 - smoothing) * at_target - smoothing / (double)classes * plain +
+                                 (double)spec->z_loss * log_z * log_z);
+    stats[XENT_NLL] = weight * (log_z - at_target);
+    stats[XENT_CORRECT] = weight * correct;
+    stats[XENT_WEIGHT] = weight;
+    return log_z;
+}
+
+void reference_xent_join(Device *dev, Tensor logits, Tensor stats, Tensor parts, Tensor targets, Tensor weights,
+                         int32_t classes, const XentSpec *spec)
+{
+    (void)dev;
+    double off = (double)spec->label_smoothing / (double)classes, on = 1 - (double)spec->label_smoothing + off;
+    for (int64_t i = 0; i < tensor_rows(logits); i++) {
+        double weight = *at(weights, 0, i);
+        double log_z = join_row(parts, i, tensor_rows(logits), at(stats, i, 0), weight, classes, spec);
+        for (int64_t v = 0; spec->grad && v < tensor_cols(logits); v++) {
+            double q = v == ((const int32_t *)targets.p)[i] ? on : off, p = exp(*at(logits, i, v) - log_z);
+            *at(logits, i, v) = weight * (double)spec->scale * ((1 + 2 * (double)spec->z_loss * log_z) * p - q);
+        }
+    }
+}
+
 /* Each time the largest of those that come after the one before it. */
 void reference_top(Device *dev, Tensor values, Tensor ids, Tensor log_sum, Tensor x)
 {

@@ -31,13 +31,28 @@ static double tokens_count(G_GNUC_UNUSED const ModelLoss *loss, const ModelConfi
     return tokens_present(config) ? (double)batch->n_targets : 0;
 }
 
+/* n tokens of the vocabulary as HeadRows.targets. */
+static Tensor targets_upload(const Ctx *cx, const int32_t *ids, int64_t n)
+{
+    int rank = tensor_parallel_rank(cx->tp);
+    int64_t first = head_first_token(cx, rank), end = head_first_token(cx, rank + 1);
+    g_autofree int32_t *own = NULL;
+
+    if (ids && tensor_parallel_size(cx->tp) > 1) {
+        own = g_new(int32_t, n);
+        for (int64_t i = 0; i < n; i++)
+            own[i] = ids[i] >= first && ids[i] < end ? (int32_t)(ids[i] - first) : -1;
+    }
+    return indices_upload(cx->dev, cx->scratch, own ? own : ids, n, n, "target.ids");
+}
+
 /* The rows of the language-model head: tokens with a target. Without any, one row of weight 0, because the gradients
  * must be written anyway. */
 static HeadRows tokens_rows(const Ctx *cx, const Batch *batch)
 {
     int64_t n = MAX(batch->n_targets, 1);
     HeadRows rows = { .rows = indices_upload(cx->dev, cx->scratch, batch->target_indices, n, n, "target.rows"),
-                      .targets = indices_upload(cx->dev, cx->scratch, batch->target_ids, n, n, "target.ids"),
+                      .targets = targets_upload(cx, batch->target_ids, n),
                       .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "target.weights") };
     op_fill(cx->dev, rows.weights, batch->n_targets > 0);
     return rows;
@@ -50,6 +65,7 @@ static HeadW tokens_weights(const ModelConfig *config, const ModelW *w, const Mo
                     .dw = tied ? g->shared : g->lm_head,
                     .b = w->head_bias,
                     .db = g->head_bias,
+                    .vocabulary = true,
                     .transform = config->head_transform ? &w->transform : NULL,
                     .dtransform = config->head_transform ? &g->transform : NULL,
                     .activation = model_config_head_activation(config),

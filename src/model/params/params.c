@@ -5,13 +5,13 @@
 #include "model/lora/lora.h"
 #include "model/params/init.h"
 
-/* Sizes that a dimension of a parameter may have. DIVIDED: tensor-parallel ranks have equal parts of it, since each
- * computes some of the heads and some of the feed-forward channels. OF_ALL_HEADS: the tensor is whole on every rank,
- * which uses it for its own heads only. */
+/* Sizes that a dimension of a parameter may have. DIVIDED: tensor-parallel ranks have parts of it, since each computes
+ * some of the heads, some of the feed-forward channels and the logits of some tokens of the vocabulary. OF_ALL_HEADS:
+ * the tensor is whole on every rank, which uses it for its own heads only. */
 enum { WHOLE, DIVIDED, OF_ALL_HEADS };
 #define DIMS(DIM)                                                                                                      \
     DIM(NONE, 0, WHOLE)                                                                                                \
-    DIM(VOCAB, config->vocab, WHOLE)                                                                                   \
+    DIM(VOCAB, config->vocab, DIVIDED)                                                                                 \
     DIM(WIDTH, config->width, WHOLE)                                                                                   \
     DIM(TWICE_WIDTH, 2 * config->width, WHOLE)                                                                         \
     DIM(ATTENTION, config->heads * config->head_dim, DIVIDED)                                                          \

@@ -57,9 +57,25 @@ static const TokenStream *decoder_stream(const Model *model, Slot *slot, const B
     return kept;
 }
 
+Tokens stream_upload(const Model *model, Arena *save, const TokenStream *stream)
+{
+    Tokens tokens = tokens_upload(model->dev, save, stream);
+    stream_upload_own(model, save, &tokens, stream->ids);
+    return tokens;
+}
+
+void stream_upload_own(const Model *model, Arena *save, Tokens *tokens, const int32_t *ids)
+{
+    const TensorParallel *tp = params_tensor_parallel(model->params);
+    int size = tensor_parallel_size(tp), rank = tensor_parallel_rank(tp);
+    if (size > 1)
+        tokens_upload_own(tokens, model->dev, save, ids, tensor_parallel_start(model->config.vocab, size, rank),
+                          tensor_parallel_start(model->config.vocab, size, rank + 1));
+}
+
 Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc)
 {
-    Tokens tokens = tokens_upload(model->dev, save, enc);
+    Tokens tokens = stream_upload(model, save, enc);
     if (model->config.context_queries)
         tokens_upload_firsts(&tokens, model->dev, save, enc);
     if (model->config.memory_tokens > 0)
@@ -94,7 +110,7 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_se
             stack_begin(&slot->encoder);
     }
     if (dec && stack_blocks(&model->decoder) > 0) {
-        slot->decoder.tokens = tokens_upload(model->dev, slot->save, dec);
+        slot->decoder.tokens = stream_upload(model, slot->save, dec);
         stack_context(&slot->decoder, &model->work, slot->save, encodes ? &slot->encoder.tokens : NULL, &slot->loss);
         stack_begin(&slot->decoder);
     }

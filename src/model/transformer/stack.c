@@ -14,6 +14,7 @@ static ModelSpec model_spec(const ModelConfig *config, const TensorParallel *tp)
                         .kv_heads = (int32_t)model_config_kv_heads(config) / size,
                         .first_head = heads * tensor_parallel_rank(tp),
                         .all_heads = (int32_t)config->heads,
+                        .vocab = config->vocab,
                         .activation = (Activation)config->activation,
                         .norm = (NormKind)config->norm,
                         .post_norm = config->post_norm,

@@ -53,6 +53,11 @@ struct Model {
     double class_rows; /* number of rows of HEAD_CLASSES since model_take_sums, in passes with class weights */
 };
 
+/* Uploads a stream into the arena `save`, with the tokens that are this rank's if tensor-parallel ranks divide the
+ * vocabulary. */
+Tokens stream_upload(const Model *model, Arena *save, const TokenStream *stream);
+/* Uploads which of `ids`, one for each token, are this rank's: see tokens_upload_own. */
+void stream_upload_own(const Model *model, Arena *save, Tokens *tokens, const int32_t *ids);
 /* Uploads the encoder's stream `enc`, memory tokens included, into the arena `save`. */
 Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
 /* Resets the slot's arena, uploads the batch, sets the contexts and allocates the residual streams. n_memory_seq: most

@@ -19,6 +19,8 @@ static char *undivided(const ModelConfig *model, int64_t tensor)
     } divided[] = { { "model.heads", model->heads, 1 },
                     { "model.kv_heads", model_config_kv_heads(model), 1 },
                     { "model.ffn", model->ffn, CHANNELS } };
+    if (model->vocab > 0 && model->vocab < tensor) /* 0: not known yet */
+        return g_strdup_printf("the vocabulary has %" PRId64 " tokens", model->vocab);
     for (size_t i = 0; i < G_N_ELEMENTS(divided); i++)
         if (divided[i].value % (tensor * divided[i].multiple) != 0)
             return g_strdup_printf("%s is %" PRId64 ", which is not a multiple of %" PRId64, divided[i].name,

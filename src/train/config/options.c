@@ -175,7 +175,7 @@ static const OptionRow parallel_options[] = {
       NULL },
     { "parallel.tensor", OPT_I64, ROW(tensor), "1", 1, 1024, OPT_FREE,
       "tensor parallelism: this many consecutive ranks divide the heads and the feed-forward channels of every block "
-      "and compute the same samples; 1 means none",
+      "and the vocabulary, and compute the same samples; 1 means none",
       NULL },
     { "parallel.pipeline", OPT_I64, ROW(pipeline), "1", 1, 1024, OPT_FREE,
       "pipeline parallelism: this many ranks each have some of the blocks and hand activations on to the next; several "

@@ -121,26 +121,58 @@ static void write_gradient(const Logits *x, float factor, float base, int32_t ta
     }
 }
 
-/* One row of V logits. With smoothing s the target distribution is 1 - s + s / V at the target and s / V elsewhere. */
-static void xent_row(const Logits *x, float *stats, int32_t target, float weight, const XentSpec *spec)
+/* What is known of a row's logits, or of those of some classes. */
+typedef struct RowSums {
+    float max, at_target; /* the largest logit; that of the target */
+    double exp, plain;    /* Σ e^(logit − max); Σ logit, only with label smoothing */
+    bool correct;         /* whether the target has the largest logit, and no class before it has it */
+} RowSums;
+
+/* The cross-entropy of a row over `classes` classes. With smoothing s the target distribution is 1 - s + s / classes at
+ * the target and s / classes elsewhere. Returns log Z. */
+static double row_stats(float *stats, const RowSums *sums, int64_t classes, float weight, const XentSpec *spec)
 {
-    double s = (double)spec->label_smoothing, off = s / (double)x->n;
-    float max = row_max(x), at_target = logit(x, target);
-    bool correct = at_target == max && is_first(x, target, max);
-    double sum = s == 0 ? 0 : sum_plain(x);
-    double total = sum_exp(x, max, spec->grad);
-    double log_z = (double)max + log(total), nll = log_z - (double)at_target;
-    double loss = log_z - (1 - s) * (double)at_target - off * sum + (double)spec->z_loss * log_z * log_z;
+    double s = (double)spec->label_smoothing, off = s / (double)classes, at_target = (double)sums->at_target;
+    double log_z = (double)sums->max + log(sums->exp);
+    double plain = s == 0 ? 0 : sums->plain; /* a logit of -inf matters only with smoothing */
+    double loss = log_z - (1 - s) * at_target - off * plain + (double)spec->z_loss * log_z * log_z;
 
     stats[XENT_LOSS] = (float)loss * weight;
-    stats[XENT_NLL] = (float)nll * weight;
-    stats[XENT_CORRECT] = correct ? weight : 0.0f;
+    stats[XENT_NLL] = (float)(log_z - at_target) * weight;
+    stats[XENT_CORRECT] = sums->correct ? weight : 0.0f;
     stats[XENT_WEIGHT] = weight;
-    if (!spec->grad)
-        return;
+    return log_z;
+}
+
+/* Replaces a row, whose terms are kept, by its gradient. target: index in the row; -1 means that it is in none of its
+ * classes. */
+static void row_gradient(const Logits *x, double exp_sum, double log_z, int64_t classes, int32_t target, float weight,
+                         const XentSpec *spec)
+{
+    double s = (double)spec->label_smoothing, off = s / (double)classes;
     double scale = (double)weight * (double)spec->scale;
-    float factor = (float)(scale * (1.0 + 2.0 * (double)spec->z_loss * log_z) / total);
+    float factor = (float)(scale * (1.0 + 2.0 * (double)spec->z_loss * log_z) / exp_sum);
     write_gradient(x, factor, (float)(scale * off), target, (float)(scale * (1 - s)));
+}
+
+/* One row of V logits. */
+static void xent_row(const Logits *x, float *stats, int32_t target, float weight, const XentSpec *spec)
+{
+    RowSums sums = { .max = row_max(x), .at_target = logit(x, target) };
+    sums.correct = sums.at_target == sums.max && is_first(x, target, sums.max);
+    sums.plain = spec->label_smoothing == 0 ? 0 : sum_plain(x);
+    sums.exp = sum_exp(x, sums.max, spec->grad);
+    double log_z = row_stats(stats, &sums, x->n, weight, spec);
+    if (spec->grad)
+        row_gradient(x, sums.exp, log_z, x->n, target, weight, spec);
+}
+
+/* A row of weight 0: no loss and no gradient. */
+static void row_of_zeros(float *stats, Tensor logits, int64_t row, bool grad)
+{
+    memset(stats, 0, XENT_STATS * sizeof *stats);
+    if (grad)
+        memset(row_address(logits, row, 0), 0, (size_t)logits.d[1] * dtype_bytes((DType)logits.dtype));
 }
 
 void KERNEL(xent)(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
@@ -153,14 +185,77 @@ void KERNEL(xent)(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tens
     for (int64_t i = 0; i < logits.d[0]; i++) {
         float *buffer = (float *)(buffers + (size_t)omp_get_thread_num() * row_bytes(n)), *out = row_of(stats, i);
         if (weight[i] == 0.0f) {
-            memset(out, 0, XENT_STATS * sizeof *out);
-            if (spec->grad)
-                memset(row_address(logits, i, 0), 0, (size_t)n * dtype_bytes((DType)logits.dtype));
+            row_of_zeros(out, logits, i, spec->grad);
             continue;
         }
         CHECK(target[i] >= 0 && target[i] < n, "target %d of row %lld among %lld classes", target[i], (long long)i,
               (long long)n);
         Logits row = { logits, i, n, row_place(buffer, logits, i, 0) };
         xent_row(&row, out, target[i], weight[i], spec);
+    }
+}
+
+void KERNEL(xent_part)(Device *dev, Tensor parts, Tensor logits, Tensor targets)
+{
+    int64_t n = logits.d[1];
+    const int32_t *target = targets.p;
+#pragma omp parallel for num_threads(team(dev, tensor_count(logits))) schedule(static)
+    for (int64_t i = 0; i < logits.d[0]; i++) {
+        Logits row = { logits, i, n, NULL };
+        float *out = row_of(parts, i), max = row_max(&row);
+        CHECK(target[i] >= -1 && target[i] < n, "target %d of row %lld among %lld classes", target[i], (long long)i,
+              (long long)n);
+        float at_target = target[i] < 0 ? 0 : logit(&row, target[i]);
+        bool first = target[i] >= 0 && at_target == max && is_first(&row, target[i], max);
+        out[XENT_PART_MAX] = max;
+        out[XENT_PART_EXP] = max == -INFINITY ? 0 : (float)sum_exp(&row, max, false);
+        out[XENT_PART_SUM] = (float)sum_plain(&row);
+        out[XENT_PART_TARGET] = at_target;
+        out[XENT_PART_FIRST] = first ? 1.0f : 0.0f;
+    }
+}
+
+/* The sums of row `row` of n rows over all classes, from its parts. */
+static RowSums join_parts(Tensor parts, int64_t row, int64_t n)
+{
+    RowSums sums = { .max = -INFINITY };
+    bool found = false; /* a part with the largest logit came before */
+    for (int64_t i = row; i < parts.d[0]; i += n) {
+        float max = row_of(parts, i)[XENT_PART_MAX];
+        sums.max = max > sums.max || isnan(max) ? max : sums.max;
+    }
+    for (int64_t i = row; i < parts.d[0]; i += n) {
+        const float *part = row_of(parts, i);
+        sums.exp +=
+            part[XENT_PART_EXP] == 0 ? 0 : (double)part[XENT_PART_EXP] * exp((double)(part[XENT_PART_MAX] - sums.max));
+        sums.plain += (double)part[XENT_PART_SUM];
+        sums.at_target += part[XENT_PART_TARGET];
+        sums.correct |= !found && part[XENT_PART_MAX] == sums.max && part[XENT_PART_FIRST] != 0;
+        found |= part[XENT_PART_MAX] == sums.max;
+    }
+    return sums;
+}
+
+void KERNEL(xent_join)(Device *dev, Tensor logits, Tensor stats, Tensor parts, Tensor targets, Tensor weights,
+                       int32_t classes, const XentSpec *spec)
+{
+    int64_t n = logits.d[1];
+    const int32_t *target = targets.p;
+    const float *weight = weights.p;
+    char *buffers = cpu_workspace(dev, (size_t)dev->threads * row_bytes(n));
+#pragma omp parallel for num_threads(team(dev, tensor_count(logits))) schedule(static)
+    for (int64_t i = 0; i < logits.d[0]; i++) {
+        float *buffer = (float *)(buffers + (size_t)omp_get_thread_num() * row_bytes(n)), *out = row_of(stats, i);
+        if (weight[i] == 0.0f) {
+            row_of_zeros(out, logits, i, spec->grad);
+            continue;
+        }
+        Logits row = { logits, i, n, row_place(buffer, logits, i, 0) };
+        RowSums sums = join_parts(parts, i, logits.d[0]);
+        double log_z = row_stats(out, &sums, classes, weight[i], spec);
+        if (!spec->grad)
+            continue;
+        sum_exp(&row, sums.max, true);
+        row_gradient(&row, sums.exp, log_z, classes, target[i], weight[i], spec);
     }
 }

@@ -8,10 +8,23 @@ namespace
 struct Xent {
     View logits;
     float *stats;
-    int64_t stats_ld, cols;
+    int64_t stats_ld, cols, classes; /* cols: classes of these logits; classes: all classes */
     const int32_t *targets;
     const float *weights;
     XentSpec spec;
+};
+
+struct XentPart {
+    View logits;
+    float *parts;
+    int64_t parts_ld, rows, n_parts, cols; /* parts: those of one rank, or those of all */
+    const int32_t *targets;
+};
+
+/* What is known of a row over all classes. */
+struct RowSums {
+    float max, sum, plain, at_target; /* the largest logit, Σ exp(logit - max), Σ logit, the target's logit */
+    bool correct;                     /* the target is the first class with the largest logit */
 };
 
 __device__ inline void row_of_zeros(const Xent &xent, int64_t row)
@@ -24,18 +37,40 @@ __device__ inline void row_of_zeros(const Xent &xent, int64_t row)
 }
 
 /* With smoothing s the target distribution is 1 - s + s / V at the target and s / V elsewhere. */
-__device__ inline void write_stats(const Xent &xent, int64_t row, const OnlineSoftmax &softmax, float at_target,
-                                   double log_z)
+__device__ inline void write_stats(const Xent &xent, int64_t row, const RowSums &sums, double log_z)
 {
-    double s = xent.spec.label_smoothing, off = s / (double)xent.cols;
-    double nll = log_z - (double)at_target;
-    double others = off == 0 ? 0 : off * (double)softmax.plain; /* a logit of -inf matters only with smoothing */
-    double cross = log_z - (1 - s) * (double)at_target - others;
+    double s = xent.spec.label_smoothing, off = s / (double)xent.classes;
+    double nll = log_z - (double)sums.at_target;
+    double others = off == 0 ? 0 : off * (double)sums.plain; /* a logit of -inf matters only with smoothing */
+    double cross = log_z - (1 - s) * (double)sums.at_target - others;
     float *stats = xent.stats + row * xent.stats_ld, weight = xent.weights[row];
     stats[XENT_LOSS] = (float)(cross + (double)xent.spec.z_loss * log_z * log_z) * weight;
     stats[XENT_NLL] = (float)nll * weight;
-    stats[XENT_CORRECT] = softmax.at == xent.targets[row] ? weight : 0;
+    stats[XENT_CORRECT] = sums.correct ? weight : 0;
     stats[XENT_WEIGHT] = weight;
+}
+
+/* Writes the statistics of a row and, with `grad`, replaces its logits by their gradient. */
+__device__ inline void finish_row(const Xent &xent, int64_t row, const RowSums &sums)
+{
+    int64_t target = xent.targets[row];
+    double log_z = (double)sums.max + log((double)sums.sum);
+    if (threadIdx.x == 0)
+        write_stats(xent, row, sums, log_z);
+    if (!xent.spec.grad)
+        return;
+    double s = xent.spec.label_smoothing, off = s / (double)xent.classes;
+    double scale = (double)xent.weights[row] * (double)xent.spec.scale;
+    float factor = (float)(scale * (1 + 2 * (double)xent.spec.z_loss * log_z) / (double)sums.sum);
+    float base = (float)(scale * off), less = (float)(scale * (1 - s));
+    for (int64_t col = threadIdx.x * VEC; col < xent.cols; col += blockDim.x * VEC) {
+        float x[VEC];
+        int n = vec_length(xent.cols, col);
+        load(x, xent.logits, row, col, n);
+        UNROLL for (int i = 0; i < VEC; i++) x[i] =
+            expf(x[i] - sums.max) * factor - base - (col + i == target ? less : 0);
+        store(xent.logits, row, col, n, x);
+    }
 }
 
 __global__ void __launch_bounds__(MOST_THREADS) xent_kernel(Xent xent)
@@ -47,34 +82,89 @@ __global__ void __launch_bounds__(MOST_THREADS) xent_kernel(Xent xent)
     KERNEL_CHECK(target >= 0 && target < xent.cols);
     OnlineSoftmax softmax = softmax_of_row(xent.logits, row, xent.cols, parts);
     float at_target = load_one(xent.logits, row, target);
-    double log_z = (double)softmax.max + log((double)softmax.sum);
-    if (threadIdx.x == 0)
-        write_stats(xent, row, softmax, at_target, log_z);
-    if (!xent.spec.grad)
-        return;
     __syncthreads(); /* every thread has read the target's logit */
-    double s = xent.spec.label_smoothing, off = s / (double)xent.cols;
-    double scale = (double)xent.weights[row] * (double)xent.spec.scale;
-    float factor = (float)(scale * (1 + 2 * (double)xent.spec.z_loss * log_z) / (double)softmax.sum);
-    float base = (float)(scale * off), less = (float)(scale * (1 - s));
-    for (int64_t col = threadIdx.x * VEC; col < xent.cols; col += blockDim.x * VEC) {
-        float x[VEC];
-        int n = vec_length(xent.cols, col);
-        load(x, xent.logits, row, col, n);
-        UNROLL for (int i = 0; i < VEC; i++) x[i] =
-            expf(x[i] - softmax.max) * factor - base - (col + i == target ? less : 0);
-        store(xent.logits, row, col, n, x);
+    finish_row(xent, row, { softmax.max, softmax.sum, softmax.plain, at_target, softmax.at == target });
+}
+
+__global__ void __launch_bounds__(MOST_THREADS) xent_part_kernel(XentPart part)
+{
+    PerWarp<OnlineSoftmax> *parts = block_shared<PerWarp<OnlineSoftmax>>();
+    int64_t row = blockIdx.x, target = part.targets[row];
+    KERNEL_CHECK(target >= -1 && target < part.cols);
+    OnlineSoftmax softmax = softmax_of_row(part.logits, row, part.cols, parts);
+    if (threadIdx.x > 0)
+        return;
+    float *out = part.parts + row * part.parts_ld;
+    out[XENT_PART_MAX] = softmax.max;
+    out[XENT_PART_EXP] = softmax.sum;
+    out[XENT_PART_SUM] = softmax.plain;
+    out[XENT_PART_TARGET] = target < 0 ? 0 : load_one(part.logits, row, target);
+    out[XENT_PART_FIRST] = target >= 0 && softmax.at == target;
+}
+
+/* The sums of a row over all classes, from its parts, of which each thread reads all. */
+__device__ inline RowSums join_parts(const XentPart &part, int64_t row)
+{
+    RowSums sums = { -INFINITY, 0, 0, 0, false };
+    for (int64_t i = row; i < part.n_parts; i += part.rows) {
+        const float *in = part.parts + i * part.parts_ld;
+        float max = in[XENT_PART_MAX];
+        bool larger = i == row || max > sums.max || isnan(max);
+        sums.sum = larger ? in[XENT_PART_EXP] + (sums.sum != 0 ? sums.sum * expf(sums.max - max) : 0)
+                          : sums.sum + (in[XENT_PART_EXP] != 0 ? in[XENT_PART_EXP] * expf(max - sums.max) : 0);
+        sums.max = larger ? max : sums.max;
+        sums.correct = larger ? in[XENT_PART_FIRST] != 0 : sums.correct;
+        sums.plain += in[XENT_PART_SUM];
+        sums.at_target += in[XENT_PART_TARGET];
     }
+    return sums;
+}
+
+__global__ void __launch_bounds__(MOST_THREADS) xent_join_kernel(Xent xent, XentPart part)
+{
+    int64_t row = blockIdx.x;
+    if (xent.weights[row] == 0)
+        return row_of_zeros(xent, row);
+    finish_row(xent, row, join_parts(part, row));
 }
 
 } // namespace
 
 void gpu_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor weights, const XentSpec *spec)
 {
-    Xent xent = {
-        view(logits), (float *)stats.p, stats.ld, cols_of(logits), (const int32_t *)targets.p, (const float *)weights.p,
-        *spec
-    };
+    Xent xent = { view(logits),
+                  (float *)stats.p,
+                  stats.ld,
+                  cols_of(logits),
+                  cols_of(logits),
+                  (const int32_t *)targets.p,
+                  (const float *)weights.p,
+                  *spec };
     if (rows_of(logits) > 0)
         launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits)), xent_kernel, xent);
+}
+
+void gpu_xent_part(Device *dev, Tensor parts, Tensor logits, Tensor targets)
+{
+    XentPart part = { view(logits),    (float *)parts.p,          parts.ld, rows_of(logits), rows_of(parts),
+                      cols_of(logits), (const int32_t *)targets.p };
+    if (rows_of(logits) > 0)
+        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits)), xent_part_kernel, part);
+}
+
+void gpu_xent_join(Device *dev, Tensor logits, Tensor stats, Tensor parts, Tensor targets, Tensor weights,
+                   int32_t classes, const XentSpec *spec)
+{
+    Xent xent = { view(logits),
+                  (float *)stats.p,
+                  stats.ld,
+                  cols_of(logits),
+                  classes,
+                  (const int32_t *)targets.p,
+                  (const float *)weights.p,
+                  *spec };
+    XentPart part = { view(logits),    (float *)parts.p,          parts.ld, rows_of(logits), rows_of(parts),
+                      cols_of(logits), (const int32_t *)targets.p };
+    if (rows_of(logits) > 0)
+        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits)), xent_join_kernel, xent, part);
 }
