@@ -5,17 +5,17 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ALIGN 64
+#define ALIGN ((size_t)64)
 #define HUGE  ((size_t)2 << 20) /* a huge page: arenas and parameters in such pages are copied half as fast again */
+#define SMALL                                                                                                          \
+    ((size_t)4 << 10) /* the pages behind the last whole huge page: a seventh of a small block would be unused */
 
 void *host_alloc(Device *dev, size_t bytes)
 {
     (void)dev;
-    size_t align = bytes >= HUGE ? HUGE : ALIGN, rounded = ((bytes ? bytes : 1) + align - 1) / align * align;
-    if (rounded < bytes)
-        return NULL;
-    void *p = aligned_alloc(align, rounded);
-    if (p == NULL)
+    size_t unit = bytes >= HUGE ? SMALL : ALIGN, rounded = ((bytes ? bytes : 1) + unit - 1) / unit * unit;
+    void *p;
+    if (rounded < bytes || posix_memalign(&p, bytes >= HUGE ? HUGE : ALIGN, rounded) != 0)
         return NULL;
     if (bytes >= HUGE)
         (void)madvise(p, rounded, MADV_HUGEPAGE); /* only a hint to the kernel */

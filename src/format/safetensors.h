@@ -23,11 +23,12 @@ void safetensors_writer_metadata(SafeWriter *writer, const char *key, const char
  * file is written. */
 void safetensors_writer_add(SafeWriter *writer, const char *name, const char *dtype, int rank, const int64_t *shape,
                             const void *data);
-/* Declares a tensor whose elements are asked for only when the file is written: fetch(context, out) then fills `out`.
- * The writer frees the context with g_free. */
-typedef void (*SafeFetch)(const void *context, void *out);
+/* Declares a tensor whose elements are asked for only when the file is written, `rows` rows of the first dimension at a
+ * time (the last call: those that are left): fetch(context, first, n, out) then writes rows [first, first + n) to
+ * `out`, which has room for no more. The writer frees the context with g_free. */
+typedef void (*SafeFetch)(const void *context, int64_t first, int64_t n, void *out);
 void safetensors_writer_add_later(SafeWriter *writer, const char *name, const char *dtype, int rank,
-                                  const int64_t *shape, SafeFetch fetch, void *context);
+                                  const int64_t *shape, int64_t rows, SafeFetch fetch, void *context);
 /* Makes the writer store F32 tensors as `dtype`, "BF16" or "F16", rounded to nearest; to be called before writing. A
  * value that is too large for F16 is a user's error of the function that writes. */
 void safetensors_writer_store_as(SafeWriter *writer, const char *dtype);

@@ -18,6 +18,7 @@ typedef struct Declared {
     const SafeDType *dtype;
     bool rounded;    /* the data are f32 and stored as another dtype */
     SafeFetch fetch; /* NULL means that tensor.data holds the values */
+    int64_t rows;    /* most rows of a call of fetch */
     void *context;   /* owned */
 } Declared;
 
@@ -101,11 +102,13 @@ void safetensors_writer_add(SafeWriter *writer, const char *name, const char *dt
 }
 
 void safetensors_writer_add_later(SafeWriter *writer, const char *name, const char *dtype, int rank,
-                                  const int64_t *shape, SafeFetch fetch, void *context)
+                                  const int64_t *shape, int64_t rows, SafeFetch fetch, void *context)
 {
+    CHECK(rank > 0 && rows > 0, "%s: rank %d, %lld rows at a time", name, rank, (long long)rows);
     safetensors_writer_add(writer, name, dtype, rank, shape, NULL);
     Declared *declared = &g_array_index(writer->declared, Declared, writer->declared->len - 1);
     declared->fetch = fetch;
+    declared->rows = rows;
     declared->context = context;
 }
 
@@ -205,11 +208,11 @@ uint64_t safetensors_writer_hash(const SafeWriter *writer, int64_t *bytes)
     return XXH3_64bits_digest(writer->hash);
 }
 
-static bool write_rounded(SafeWriter *writer, IoFile *file, const Declared *declared, const float *values,
+/* Writes n numbers rounded to the tensor's dtype. */
+static bool write_rounded(SafeWriter *writer, IoFile *file, const Declared *declared, const float *values, int64_t n,
                           GError **error)
 {
     size_t width = (size_t)declared->dtype->bits / 8;
-    int64_t n = (int64_t)(declared->tensor.bytes / width);
     uint16_t chunk[CHUNK];
     CHECK(width == sizeof *chunk, "%s", declared->dtype->name);
     for (int64_t at = 0; at < n; at += CHUNK) {
@@ -223,17 +226,31 @@ static bool write_rounded(SafeWriter *writer, IoFile *file, const Declared *decl
     return true;
 }
 
+/* Writes elements of a tensor; `bytes` counts them in the tensor's dtype. */
+static bool write_elements(SafeWriter *writer, IoFile *file, const Declared *declared, const void *data, size_t bytes,
+                           GError **error)
+{
+    return declared->rounded ? write_rounded(writer, file, declared, data,
+                                             (int64_t)(bytes * 8 / (size_t)declared->dtype->bits), error)
+                             : put(writer, file, data, bytes, error);
+}
+
 static bool write_tensor(SafeWriter *writer, IoFile *file, const Declared *declared, GError **error)
 {
-    size_t bytes = declared->tensor.bytes; /* as written */
-    if (declared->rounded)
-        bytes = bytes * 8 / (size_t)declared->dtype->bits * sizeof(float);
-    g_autofree void *fetched = declared->fetch ? g_malloc(bytes) : NULL;
-    if (declared->fetch)
-        declared->fetch(declared->context, fetched);
-    const void *data = declared->fetch ? fetched : declared->tensor.data;
-    return declared->rounded ? write_rounded(writer, file, declared, data, error)
-                             : put(writer, file, data, declared->tensor.bytes, error);
+    const FileTensor *tensor = &declared->tensor;
+    if (declared->fetch == NULL)
+        return write_elements(writer, file, declared, tensor->data, tensor->bytes, error);
+    int64_t all = tensor->shape[0], most = MIN(all, declared->rows);
+    size_t row = all ? tensor->bytes / (size_t)all : 0; /* bytes as written */
+    size_t widened = declared->rounded ? row * 8 / (size_t)declared->dtype->bits * sizeof(float) : row;
+    g_autofree void *rows = g_malloc((size_t)most * widened);
+    for (int64_t first = 0; first < all; first += most) {
+        int64_t n = MIN(most, all - first);
+        declared->fetch(declared->context, first, n, rows);
+        if (!write_elements(writer, file, declared, rows, (size_t)n * row, error))
+            return false;
+    }
+    return true;
 }
 
 /* Writes a file of tensors [first, last). */

@@ -39,25 +39,32 @@ static double draw(const ParamSpec *spec, Philox rng, int64_t element)
     return 0;
 }
 
+/* Values that are drawn at a time: no copy of a whole embedding is needed. */
+#define PART_VALUES ((int64_t)4 << 20)
+
 static void init_param(ParamStore *store, int index, PhiloxKey key)
 {
     const ParamSpec *spec = params_spec(store, index);
     const Box here = params_get(store, index)->here;
     Philox rng = philox_open(key, XXH64(spec->name, strlen(spec->name), 0));
-    int64_t count = here.shape[0] * here.shape[1], all_cols = MAX(spec->cols, 1);
+    int64_t all_cols = MAX(spec->cols, 1), most = MIN(here.shape[0], MAX(1, PART_VALUES / MAX(here.shape[1], 1)));
     bool wide = store->dev->precision.master == DT_F64;
     DType dtype = wide ? DT_F64 : DT_F32;
-    g_autofree void *values = g_malloc((gsize)count * dtype_bytes(dtype));
+    g_autofree void *values = g_malloc((gsize)(most * here.shape[1]) * dtype_bytes(dtype));
+    for (int64_t first = 0; first < here.shape[0]; first += most) {
+        const Box part = { { here.start[0] + first, here.start[1] },
+                           { MIN(most, here.shape[0] - first), here.shape[1] } };
 #pragma omp parallel for num_threads(store->dev->threads)
-    for (int64_t i = 0; i < count; i++) {
-        int64_t row = here.start[0] + i / here.shape[1], col = here.start[1] + i % here.shape[1];
-        double value = draw(spec, rng, row * all_cols + col);
-        if (wide)
-            ((double *)values)[i] = value;
-        else
-            ((float *)values)[i] = (float)value;
+        for (int64_t i = 0; i < part.shape[0] * part.shape[1]; i++) {
+            int64_t row = part.start[0] + i / part.shape[1], col = part.start[1] + i % part.shape[1];
+            double value = draw(spec, rng, row * all_cols + col);
+            if (wide)
+                ((double *)values)[i] = value;
+            else
+                ((float *)values)[i] = (float)value;
+        }
+        params_write(store, index, &part, dtype, values);
     }
-    params_write(store, index, &here, dtype, values);
 }
 
 void params_init(ParamStore *store, uint64_t seed)

@@ -41,7 +41,7 @@ static void run_close(Run *run)
 static float *values_of(const StoredTensor *stored)
 {
     float *values = g_new(float, (gsize)stored_count(stored));
-    stored_read(stored, values);
+    stored_read(stored, 0, stored->part.shape[0], values);
     return values;
 }
 

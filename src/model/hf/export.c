@@ -22,8 +22,11 @@ typedef struct Source {
     const TensorName *names[MOST_PARTS];
 } Source;
 
-static void fetch(const void *context, void *out)
+/* Writes the whole tensor: its parts may be transposed. */
+static void fetch(const void *context, int64_t first, int64_t n, void *out)
 {
+    (void)first;
+    (void)n;
     const Source *source = context;
     for (int i = 0; i < source->n; i++) {
         const ParamSpec *spec = params_spec(source->params, source->index[i]);
@@ -53,7 +56,7 @@ static void add_param(const Tensors *tensors, const char *theirs, const TensorNa
     if (source == NULL) {
         source = g_new0(Source, 1);
         source->params = tensors->params;
-        safetensors_writer_add_later(tensors->writer, theirs, "F32", rank, shape, fetch, source);
+        safetensors_writer_add_later(tensors->writer, theirs, "F32", rank, shape, MAX(shape[0], 1), fetch, source);
         g_hash_table_insert(tensors->sources, g_strdup(theirs), source);
     }
     CHECK(source->n < MOST_PARTS, "%s has more than %d parts", theirs, MOST_PARTS);

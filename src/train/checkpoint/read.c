@@ -165,13 +165,17 @@ static bool read_box(const FileTensor *source, json_t *entry, StoredTensor *targ
     keep_held(target, &box, &first, &n);
     if (n == 0)
         return true;
-    g_autofree float *values = g_new(float, (gsize)n);
-    if (!file_tensor_read_f32(source, first - file_first, n, values, error))
-        return false;
-    const float *at = values;
-    for (int i = 0, n_parts = box_split(&box, first, n, parts); i < n_parts; i++) {
-        stored_write(target, &parts[i], at);
-        at += parts[i].shape[0] * parts[i].shape[1];
+    int64_t most = MIN(n, STORED_PART_BYTES / (int64_t)sizeof(float));
+    g_autofree float *values = g_new(float, (gsize)most);
+    for (int64_t end = first + n; first < end; first += most) {
+        int64_t here = MIN(most, end - first);
+        if (!file_tensor_read_f32(source, first - file_first, here, values, error))
+            return false;
+        const float *at = values;
+        for (int i = 0, n_parts = box_split(&box, first, here, parts); i < n_parts; i++) {
+            stored_write(target, &parts[i], at);
+            at += parts[i].shape[0] * parts[i].shape[1];
+        }
     }
     return true;
 }

@@ -50,7 +50,7 @@ void snapshot_detach(Snapshot *snapshot)
     for (guint i = 0; i < snapshot->tensors->len; i++) {
         StoredTensor *stored = &g_array_index(snapshot->tensors, StoredTensor, i);
         float *values = g_new(float, (gsize)(stored->part.shape[0] * stored->part.shape[1]));
-        stored_read(stored, values);
+        stored_read(stored, 0, stored->part.shape[0], values);
         stored->values = values;
     }
 }
@@ -65,9 +65,14 @@ static json_t *extent_json(int rank, const int64_t *numbers)
     return array;
 }
 
-static void fetch(const void *stored, void *out)
+static int64_t rows_at_a_time(const StoredTensor *stored)
 {
-    stored_read(stored, out);
+    return MAX(1, STORED_PART_BYTES / (stored->part.shape[1] * (int64_t)sizeof(float)));
+}
+
+static void fetch(const void *stored, int64_t first, int64_t n, void *out)
+{
+    stored_read(stored, first, n, out);
 }
 
 /* File name of this rank's parameters or, with `states`, of its optimizer and FP8 states. g_free. */
@@ -91,7 +96,7 @@ static bool write_file(const Snapshot *snapshot, bool states, const char *folder
         int rank = stored->cols ? 2 : 1;
         if (states != (stored->params == NULL) || part->shape[0] == 0)
             continue;
-        safetensors_writer_add_later(writer, stored->name, "F32", rank, part->shape, fetch,
+        safetensors_writer_add_later(writer, stored->name, "F32", rank, part->shape, rows_at_a_time(stored), fetch,
                                      g_memdup2(stored, sizeof *stored));
         json_object_set_new(
             boxes, stored->name,

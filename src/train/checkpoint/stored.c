@@ -1,5 +1,7 @@
 #include "train/checkpoint/stored.h"
 
+#include "base/check.h"
+
 #include <string.h>
 
 static void stored_clear(void *item)
@@ -56,16 +58,19 @@ int64_t stored_count(const StoredTensor *stored)
     return stored->rows * MAX(stored->cols, 1);
 }
 
-void stored_read(const StoredTensor *stored, float *out)
+void stored_read(const StoredTensor *stored, int64_t first, int64_t n, float *out)
 {
+    int64_t cols = stored->part.shape[1];
+    const Box rows = { { stored->part.start[0] + first, stored->part.start[1] }, { n, cols } };
     if (stored->values)
-        memcpy(out, stored->values, (size_t)(stored->part.shape[0] * stored->part.shape[1]) * sizeof *out);
+        memcpy(out, stored->values + first * cols, (size_t)(n * cols) * sizeof *out);
     else if (stored->optimizer)
-        optimizer_read(stored->optimizer, stored->index, &stored->part, DT_F32, out);
-    else if (stored->fp8)
+        optimizer_read(stored->optimizer, stored->index, &rows, DT_F32, out);
+    else if (stored->fp8) {
+        CHECK(first == 0 && n == stored->part.shape[0], "%s: not all rows", stored->name);
         fp8_read(stored->fp8, stored->index, out);
-    else
-        params_read(stored->params, stored->index, &stored->part, DT_F32, out);
+    } else
+        params_read(stored->params, stored->index, &rows, DT_F32, out);
 }
 
 void stored_write(const StoredTensor *stored, const Box *box, const float *from)

@@ -23,7 +23,11 @@ typedef struct StoredTensor {
  * the FP8 states is empty except on rank 0, which saves them. params, optimizer or fp8 NULL means none of that kind. */
 GArray *stored_tensors(ParamStore *params, Optimizer *optimizer, Fp8Scales *fp8, int rank);
 int64_t stored_count(const StoredTensor *stored); /* elements of the whole tensor */
-/* Copies this rank's part to `out`, as f32. */
-void stored_read(const StoredTensor *stored, float *out);
+/* Bytes of values that are copied at a time, so that neither saving nor loading needs a copy of a whole embedding. FP8
+ * states are smaller, and are copied as a whole. */
+#define STORED_PART_BYTES ((int64_t)16 << 20)
+
+/* Copies rows [first, first + n) of this rank's part to `out`, as f32. */
+void stored_read(const StoredTensor *stored, int64_t first, int64_t n, float *out);
 /* Copies `from` into a box of the tensor. */
 void stored_write(const StoredTensor *stored, const Box *box, const float *from);
