@@ -1,8 +1,10 @@
 #include "train/trainer/metrics.h"
 
+#include "base/file.h"
 #include "data/data_test.h"
 #include "format/events.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
@@ -48,6 +50,28 @@ static void a_resumed_run_cuts_back_its_lines(void)
         g_autofree char *more = contents(folder);
         g_assert_true(g_str_has_prefix(more, cuts[i].left));
         g_assert_nonnull(strstr(more, "{\"kind\":\"event\",\"step\":8,\"what\":\"something\",\"time\":"));
+        folder_remove(folder);
+    }
+}
+
+/* Lines are kept in place or in a new file, whose writing may fail at any moment: then the old file is whole, and
+ * nothing lies beside it. */
+static void a_failed_cut_leaves_the_file_as_it_was(void)
+{
+    static const char held[] = LINE(1) "garbage\n" LINE(2) LINE(9), left[] = LINE(1) LINE(2);
+    for (int n = 1, failed = true; failed; n++) {
+        char *folder = folder_new();
+        g_free(file_write_text(folder, "metrics.jsonl", held));
+        io_fail_at(n, ENOSPC);
+        Metrics *metrics = metrics_open(folder, (RunPoint){ 2, 2 }, NULL, NULL);
+        io_fail_at(0, 0);
+        failed = metrics == NULL;
+        g_autofree char *text = contents(folder);
+        g_assert_true(strcmp(text, left) == 0 || (failed && strcmp(text, held) == 0));
+        g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+        for (const char *name; (name = g_dir_read_name(dir));)
+            g_assert_true(strcmp(name, "metrics.jsonl") == 0 || strcmp(name, "tb") == 0);
+        metrics_close(metrics);
         folder_remove(folder);
     }
 }
@@ -207,6 +231,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/metrics/a_resumed_run_cuts_back_its_lines", a_resumed_run_cuts_back_its_lines);
+    g_test_add_func("/metrics/a_failed_cut_leaves_the_file_as_it_was", a_failed_cut_leaves_the_file_as_it_was);
     g_test_add_func("/metrics/a_number_that_is_none_becomes_null", a_number_that_is_none_becomes_null);
     g_test_add_func("/metrics/held_out_sets_are_told_apart", held_out_sets_are_told_apart);
     g_test_add_func("/metrics/losses_of_tokens_and_labels_are_told_apart", losses_of_tokens_and_labels_are_told_apart);

@@ -49,32 +49,69 @@ static int64_t read_line(const char *line, size_t bytes, double *wall)
 
 /* The lines of metrics.jsonl that a resumed run keeps. */
 typedef struct KeptLines {
-    GString *text;
-    size_t prefix;   /* number of bytes before the first line that is removed */
+    off_t prefix;    /* number of bytes before the first line that is removed */
+    bool later;      /* whether a line after the prefix is kept, so that cutting the file back does not do */
     int64_t damaged; /* number of invalid lines, not counting an incomplete last one */
     double wall;     /* "wall_s" of the last line that is kept */
 } KeptLines;
 
-static KeptLines keep_lines(FILE *file, int64_t last)
+/* Reads the lines of a file, one at a time, and appends those up to step `last` to `out`; out NULL means nowhere. */
+static bool keep_lines(KeptLines *kept, FILE *file, int64_t last, IoFile *out, GError **error)
 {
-    KeptLines kept = { .text = g_string_new(NULL) };
     char *line = NULL;
     size_t capacity = 0;
     ssize_t n;
-    bool whole = true;
-    while ((n = getline(&line, &capacity, file)) > 0 && line[n - 1] == '\n') {
-        double wall = kept.wall;
+    bool whole = true, written = true;
+    *kept = (KeptLines){ 0 };
+    while (written && (n = getline(&line, &capacity, file)) > 0 && line[n - 1] == '\n') {
+        double wall = kept->wall;
         int64_t step = read_line(line, (size_t)n, &wall);
-        kept.damaged += step < 0;
+        kept->damaged += step < 0;
         whole = whole && step >= 0 && step <= last;
-        kept.prefix += whole ? (size_t)n : 0;
+        kept->prefix += whole ? (off_t)n : 0;
         if (step < 0 || step > last)
             continue;
-        g_string_append_len(kept.text, line, n);
-        kept.wall = wall;
+        kept->later |= !whole;
+        kept->wall = wall;
+        written = out == NULL || io_write(out, line, (size_t)n, error);
     }
     free(line);
-    return kept;
+    return written;
+}
+
+/* Replaces the file at `path`, which is open as `file`, by its kept lines. */
+static bool rewrite_lines(const char *path, FILE *file, int64_t last, GError **error)
+{
+    KeptLines kept;
+    g_autofree char *temporary = NULL, *target = io_follow_links(path);
+    IoFile *out = io_create_beside(target, &temporary, error);
+    if (out == NULL)
+        return false;
+    rewind(file);
+    bool done = keep_lines(&kept, file, last, out, error);
+    if (done && ferror(file))
+        done = fail_machine(error, "reading %s failed", path);
+    if (done)
+        done = io_close(out, true, error) && io_rename(temporary, target, error);
+    else
+        io_abort(out);
+    if (!done)
+        unlink(temporary);
+    return done;
+}
+
+static bool cut_open_lines(const char *path, FILE *file, int64_t last, double *wall, GError **error)
+{
+    KeptLines kept;
+    keep_lines(&kept, file, last, NULL, NULL);
+    *wall = kept.wall;
+    if (ferror(file))
+        return fail_machine(error, "reading %s failed", path);
+    if (kept.damaged)
+        log_warning("%s: %" PRId64 " of its lines cannot be read and are removed", path, kept.damaged);
+    if (kept.later)
+        return rewrite_lines(path, file, last, error);
+    return truncate(path, kept.prefix) == 0 || fail_errno(error, "cutting back", path);
 }
 
 static bool cut_lines(const char *path, int64_t last, double *wall, GError **error)
@@ -82,18 +119,9 @@ static bool cut_lines(const char *path, int64_t last, double *wall, GError **err
     FILE *file = fopen(path, "r");
     if (file == NULL)
         return errno == ENOENT || fail_errno(error, "reading", path);
-    KeptLines kept = keep_lines(file, last);
-    g_autoptr(GString) text = kept.text;
-    *wall = kept.wall;
-    bool read = !ferror(file);
+    bool cut = cut_open_lines(path, file, last, wall, error);
     fclose(file);
-    if (!read)
-        return fail_machine(error, "reading %s failed", path);
-    if (kept.damaged)
-        log_warning("%s: %" PRId64 " of its lines cannot be read and are removed", path, kept.damaged);
-    if (text->len > kept.prefix)
-        return io_write_file(path, text->str, text->len, error);
-    return truncate(path, (off_t)kept.prefix) == 0 || fail_errno(error, "cutting back", path);
+    return cut;
 }
 
 static bool open_store(Metrics *metrics, const char *dir, int64_t step, GError **error)
