@@ -2,11 +2,11 @@
 
 #include "base/check.h"
 
-enum { GROUPS = 5 }; /* number of groups in Mesh, not counting `world` */
+enum { GROUPS = 6 }; /* number of groups in Mesh, not counting `world` */
 
 static void list_groups(const Mesh *mesh, Comm *groups[GROUPS])
 {
-    Comm *all[GROUPS] = { mesh->data, mesh->tensor, mesh->pipeline, mesh->forward, mesh->backward };
+    Comm *all[GROUPS] = { mesh->data, mesh->tensor, mesh->copies, mesh->pipeline, mesh->forward, mesh->backward };
     for (int i = 0; i < GROUPS; i++)
         groups[i] = all[i] == mesh->world ? comm_self() : all[i];
 }
@@ -14,14 +14,15 @@ static void list_groups(const Mesh *mesh, Comm *groups[GROUPS])
 static void set_alone(Mesh *mesh)
 {
     mesh->data = mesh->world;
-    mesh->tensor = mesh->pipeline = mesh->forward = mesh->backward = comm_self();
+    mesh->tensor = mesh->copies = mesh->pipeline = mesh->forward = mesh->backward = comm_self();
 }
 
-bool mesh_open(Mesh *mesh, Comm *world, int tensor, int pipeline, GError **error)
+bool mesh_open(Mesh *mesh, Comm *world, int tensor, int copies, int pipeline, GError **error)
 {
     int size = comm_size(world), rank = comm_rank(world);
     CHECK(tensor > 0 && pipeline > 0 && size % (tensor * pipeline) == 0, "%d ranks for %d x %d", size, tensor,
           pipeline);
+    CHECK(copies > 0 && tensor % copies == 0, "%d copies among %d ranks", copies, tensor);
     int place = rank % tensor, stage_ranks = size / pipeline, stage = rank / stage_ranks;
     mesh->world = world;
     set_alone(mesh);
@@ -29,9 +30,11 @@ bool mesh_open(Mesh *mesh, Comm *world, int tensor, int pipeline, GError **error
         mesh->data = comm_split(world, stage * tensor + place);
     if (tensor > 1)
         mesh->tensor = comm_split(world, rank / tensor);
+    if (copies > 1)
+        mesh->copies = comm_split(world, rank / copies);
     for (int i = 0; pipeline > 1 && i < 3; i++)
         *(Comm * *[]){ &mesh->pipeline, &mesh->forward, &mesh->backward }[i] = comm_split(world, rank % stage_ranks);
-    if (mesh->data && mesh->tensor && mesh->pipeline && mesh->forward && mesh->backward)
+    if (mesh->data && mesh->tensor && mesh->copies && mesh->pipeline && mesh->forward && mesh->backward)
         return true;
     mesh_close(mesh);
     return comm_check(world, error);

@@ -17,15 +17,17 @@ typedef struct Mesh {
     Comm *world;    /* all ranks; owned by the caller */
     Comm *data;     /* the data-parallel group of this rank; `world` itself if the other dimensions are off */
     Comm *tensor;   /* the tensor-parallel group of this rank; comm_self() if tensor parallelism is off */
+    Comm *copies;   /* ranks of a tensor-parallel group that have the same heads of keys; comm_self() if none do */
     Comm *pipeline; /* the pipeline of this rank, whose place in it is its stage; comm_self() if there is none */
     Comm *forward, *backward; /* the same ranks as `pipeline`: groups for activations, and for their gradients, so that
                                  one direction never waits for the other */
 } Mesh;
 
-/* Divides the ranks of `world` into groups; the number of ranks must be a multiple of tensor × pipeline. All ranks call
- * it. It is a machine's error if a rank has failed. mesh_close frees the groups, but not `world`; it may be called
+/* Divides the ranks of `world` into groups; the number of ranks must be a multiple of tensor × pipeline. copies: number
+ * of neighbouring ranks of a tensor-parallel group that have the same heads of keys, a divisor of tensor. All ranks
+ * call it. It is a machine's error if a rank has failed. mesh_close frees the groups, but not `world`; it may be called
  * again. */
-bool mesh_open(Mesh *mesh, Comm *world, int tensor, int pipeline, GError **error);
+bool mesh_open(Mesh *mesh, Comm *world, int tensor, int copies, int pipeline, GError **error);
 void mesh_close(Mesh *mesh);
 /* It is a machine's error if one of the groups has failed (comm_check). */
 bool mesh_check(const Mesh *mesh, GError **error);

@@ -10,6 +10,8 @@ typedef struct TensorParallel {
                     rank would send */
     int rank, size;     /* this rank and the number of ranks; size 0 or 1 means that the matrices are not divided */
     int64_t sent_bytes; /* bytes that this rank has sent, or with ranks NULL would have sent */
+    int n_copies; /* more ranks than heads of keys: this many neighbouring ranks have the same one; 0 or 1: none */
+    Comm *copies; /* these ranks; NULL if there are none, or nothing is sent */
 } TensorParallel;
 
 /* The number of ranks, and this rank; 1 and 0 if tp is NULL. */
@@ -22,9 +24,23 @@ static inline int tensor_parallel_rank(const TensorParallel *tp)
     return tp && tp->size > 1 ? tp->rank : 0;
 }
 
+/* The number of neighbouring ranks that have the same heads of keys, and whether this is the first of them. */
+static inline int tensor_parallel_copies(const TensorParallel *tp)
+{
+    return tensor_parallel_size(tp) > 1 && tp->n_copies > 1 ? tp->n_copies : 1;
+}
+static inline bool tensor_parallel_first_copy(const TensorParallel *tp)
+{
+    return tensor_parallel_rank(tp) % tensor_parallel_copies(tp) == 0;
+}
+
 /* x, a contiguous tensor, becomes the sum of x over all ranks, added in the order of the ranks; operations that are
  * queued on the device after this call see the sum. Does nothing if tp is NULL or there is one rank. */
 void tensor_parallel_sum(TensorParallel *tp, Device *dev, Tensor x);
+
+/* x, a contiguous tensor, becomes the sum of x over the ranks that have the same heads of keys. Does nothing if there
+ * is one. */
+void tensor_parallel_sum_copies(TensorParallel *tp, Device *dev, Tensor x);
 
 /* Divides n rows, columns or classes among `size` ranks as evenly as possible, and returns the first one of rank
  * `rank`: rank r has [tensor_parallel_start(n, size, r), tensor_parallel_start(n, size, r + 1)). No rank has more than

@@ -53,25 +53,19 @@ void grads_reduce_tied(ParamStore *store)
             store->ready(store->ready_context, i);
 }
 
-/* Whether this rank counts a parameter in sums over all ranks: if several ranks have it, only the first one does. */
-static bool counts(const ParamStore *store, const Param *param)
-{
-    return param->spec.tie != TIE_COPY && (param_is_split(param) || tensor_parallel_rank(&store->shards.tp) == 0);
-}
-
 /* sum += the squares of this rank's part of a bucket's gradients. */
 static void add_squares(ParamStore *store, const Bucket *bucket, Tensor sum)
 {
     bool all = true;
     for (int i = 0; i < bucket->n_params; i++)
-        all &= counts(store, &bucket->params[i]);
+        all &= param_counts(store, &bucket->params[i]);
     if (all) {
         op_sumsq(store->dev, sum, bucket->memory[SPAN_TRAINED][REGION_GRADIENTS].own, 1);
         return;
     }
     for (const Param *param = bucket->params; param < bucket->params + bucket->n_params; param++) {
         Tensor own = param->own[REGION_GRADIENTS];
-        if (!counts(store, param) || param->spec.frozen || param->rows == 0)
+        if (!param_counts(store, param) || param->spec.frozen || param->rows == 0)
             continue;
         if (store->shards.level == ZERO_NONE)
             own = tensor_slice_rows(own, param->first, param->rows);

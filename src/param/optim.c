@@ -123,8 +123,8 @@ static void name_tensor(Optimizer *opt, const OptimBucket *bucket, const State *
     } else if (param->first > 0 || param->rows == 0) {
         named.part.shape[0] = 0;
     }
-    bool divided = matrix ? param_is_split(param) : spec->split == (by_rows ? SPLIT_ROWS : SPLIT_COLS);
-    if (spec->tie == TIE_COPY || (!divided && tensor_parallel_rank(&opt->store->shards.tp) > 0))
+    bool divided = matrix ? param_is_split(param) : by_rows ? split_by_rows(spec->split) : spec->split == SPLIT_COLS;
+    if (!param_counts(opt->store, param) || (!divided && tensor_parallel_rank(&opt->store->shards.tp) > 0))
         named.part.shape[0] = 0;
     g_array_append_val(opt->named, named);
 }

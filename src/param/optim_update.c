@@ -62,9 +62,13 @@ static void join_columns(const Optimizer *opt, const State *state)
     op_scale(dev, rows, rows, 1 / (float)tp->size);
 }
 
-/* Adds up the sums of a tensor over the tensor-parallel ranks that divide it. */
+/* Adds up the sums of a tensor over the tensor-parallel ranks that divide it; of ranks that have the same rows, the
+ * first one's. */
 static void join_sums(const Optimizer *opt, const Phase *phase, const State *state)
 {
+    if (state->param->spec.split == SPLIT_COPIED && tensor_present(state->sums[phase->kind]) &&
+        !tensor_parallel_first_copy(&opt->store->shards.tp))
+        op_fill(opt->store->dev, state->sums[phase->kind], 0);
     if (tensor_parallel_size(&opt->store->shards.tp) == 1 || !param_is_split(state->param))
         return;
     if (phase->kind == SUMS_MOMENTS && state->param->spec.split == SPLIT_COLS && tensor_present(state->row))

@@ -19,6 +19,8 @@ typedef enum Split {
     SPLIT_NONE,   /* every rank has the whole tensor and computes its whole gradient */
     SPLIT_SHARED, /* every rank has the whole tensor; its gradient is the sum of what the ranks compute */
     SPLIT_ROWS,
+    SPLIT_COPIED, /* as SPLIT_ROWS, among groups of ranks that have the same heads of keys (TensorParallel.n_copies);
+                     the gradient is the sum of what the ranks of a group compute */
     SPLIT_COLS
 } Split;
 

@@ -25,10 +25,14 @@ static Box box_here(const ParamStore *store, const ParamSpec *spec)
     const TensorParallel *tp = &store->shards.tp;
     int d = spec->split == SPLIT_COLS, size = tensor_parallel_size(tp), rank = tensor_parallel_rank(tp);
     int64_t n = box.shape[d];
-    if (spec->split != SPLIT_ROWS && spec->split != SPLIT_COLS)
+    if (!split_divides(spec->split))
         return box;
-    CHECK(n >= size && (d == 0 || n % size == 0), "%s: %lld %s for %d ranks", spec->name, (long long)n,
-          d ? "columns" : "rows", size);
+    if (spec->split == SPLIT_COPIED) {
+        size /= tensor_parallel_copies(tp);
+        rank /= tensor_parallel_copies(tp);
+    }
+    CHECK(n >= size && (spec->split == SPLIT_ROWS || n % size == 0), "%s: %lld %s for %d ranks", spec->name,
+          (long long)n, d ? "columns" : "rows", size);
     box.start[d] = tensor_parallel_start(n, size, rank);
     box.shape[d] = tensor_parallel_start(n, size, rank + 1) - box.start[d];
     return box;
@@ -43,7 +47,8 @@ static void add_spec(ParamStore *store, const ParamSpec *spec)
     param->here = box_here(store, spec);
     CHECK(spec->bucket >= store->n_buckets - 1 && spec->rows > 0 && spec->cols >= 0, "%s: bucket %d, (%lld, %lld)",
           spec->name, spec->bucket, (long long)spec->rows, (long long)spec->cols);
-    CHECK(!joins || (before->cols == spec->cols && before->frozen == spec->frozen && before->split == spec->split),
+    CHECK(!joins || (before->cols == spec->cols && before->frozen == spec->frozen &&
+                     split_by_rows(before->split) == split_by_rows(spec->split)),
           "%s and %s of one fusion group differ in their columns, their split, or only one is frozen", before->name,
           spec->name);
     for (const Param *other = store->params; !joins && other < param; other++)
@@ -174,7 +179,7 @@ ParamBytes params_bytes(const ParamStore *store)
 Box params_part(const ParamStore *store, int index)
 {
     const Param *param = params_get(store, index);
-    bool saves = param->spec.tie != TIE_COPY && (param_is_split(param) || tensor_parallel_rank(&store->shards.tp) == 0);
+    bool saves = param_counts(store, param);
     return (Box){ { param->here.start[0] + param->first, param->here.start[1] },
                   { saves ? param->rows : 0, param_cols(param) } };
 }

@@ -205,7 +205,7 @@ static void hash_tensor(ParamStore *store, XXH3_state_t *hash, Tensor t)
     XXH3_64bits_update(hash, host, bytes);
 }
 
-uint64_t params_hash(ParamStore *store, int index, bool common)
+uint64_t params_hash(ParamStore *store, int index, HashOf of)
 {
     const Bucket *bucket = params_bucket(store, index);
     const Tensor all = bucket->memory[SPAN_TRAINED][REGION_WEIGHTS].all;
@@ -214,10 +214,10 @@ uint64_t params_hash(ParamStore *store, int index, bool common)
     XXH3_state_t *hash = XXH3_createState();
     XXH3_64bits_reset(hash);
     params_settle(store);
-    if (!common)
+    if (of == HASH_ALL)
         hash_tensor(store, hash, all);
-    for (const Param *param = bucket->params; common && param < bucket->params + bucket->n_params; param++)
-        if (!param_is_split(param) && !param->spec.frozen)
+    for (const Param *param = bucket->params; of != HASH_ALL && param < bucket->params + bucket->n_params; param++)
+        if ((of == HASH_COMMON ? !param_is_split(param) : param->spec.split == SPLIT_COPIED) && !param->spec.frozen)
             hash_tensor(store, hash, param->w);
     uint64_t value = XXH3_64bits_digest(hash);
     XXH3_freeState(hash);

@@ -231,12 +231,15 @@ static void reduce_buffer(ParamStore *store, BlockBuffer *buffer)
     store->reduced = buffer->work = reduce_scatter(store, out, all, memory->starts);
 }
 
-/* Gradients of parameters that all tensor-parallel ranks have, and each uses for its part of a layer only. */
+/* Gradients of parameters that several tensor-parallel ranks have, and each uses for its part of a layer only. */
 static void sum_shared(ParamStore *store, const Bucket *bucket)
 {
-    for (const Param *param = bucket->params; param < bucket->params + bucket->n_params; param++)
+    for (const Param *param = bucket->params; param < bucket->params + bucket->n_params; param++) {
         if (param->spec.split == SPLIT_SHARED && tensor_present(param->g))
             tensor_parallel_sum(&store->shards.tp, store->dev, param->g);
+        if (param->spec.split == SPLIT_COPIED && tensor_present(param->g))
+            tensor_parallel_sum_copies(&store->shards.tp, store->dev, param->g);
+    }
 }
 
 void shard_reduce(ParamStore *store, int index)

@@ -49,9 +49,11 @@ Box params_held(const ParamStore *store, int index);
 void params_prefetch(ParamStore *store, int bucket);
 /* Called after the update of this rank's part of a bucket: starts to gather the bucket's weights. */
 void params_publish(ParamStore *store, int bucket);
-/* A hash of the trained weights of a bucket, which is the same on every rank; 0 if ranks hold parts of them. common:
- * only of the tensors that all tensor-parallel ranks have. */
-uint64_t params_hash(ParamStore *store, int bucket, bool common);
+/* A hash of the trained weights of a bucket, which is the same on every rank; 0 if ranks hold parts of them.
+ * HASH_COMMON: only of the tensors that all tensor-parallel ranks have; HASH_COPIED: only of those of which the ranks
+ * with the same heads of keys have the same rows. */
+typedef enum HashOf { HASH_ALL, HASH_COMMON, HASH_COPIED } HashOf;
+uint64_t params_hash(ParamStore *store, int bucket, HashOf of);
 /* A hash of the weights of one parameter, which must not be sharded. */
 uint64_t params_hash_one(ParamStore *store, int index);
 int params_buckets(const ParamStore *store); /* number of buckets */

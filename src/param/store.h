@@ -43,10 +43,18 @@ static inline int64_t param_elements(const Param *param)
 {
     return param_rows(param) * param_cols(param);
 }
-/* Whether tensor-parallel ranks have different parts of the tensor. */
+/* Whether tensor-parallel ranks have different rows of a tensor; different rows or columns. */
+static inline bool split_by_rows(Split split)
+{
+    return split == SPLIT_ROWS || split == SPLIT_COPIED;
+}
+static inline bool split_divides(Split split)
+{
+    return split_by_rows(split) || split == SPLIT_COLS;
+}
 static inline bool param_is_split(const Param *param)
 {
-    return param->spec.split == SPLIT_ROWS || param->spec.split == SPLIT_COLS;
+    return split_divides(param->spec.split);
 }
 
 /* The memory of one region, as vectors of its dtype with zeros in the gaps between tensors. */
@@ -109,6 +117,16 @@ static inline bool shard_cuts(const ParamStore *store, const Bucket *bucket, Reg
     return region == REGION_MASTERS     ? level >= ZERO_STATES
            : region == REGION_GRADIENTS ? level >= ZERO_GRADIENTS && bucket->block
                                         : level >= ZERO_WEIGHTS && bucket->block;
+}
+
+/* Whether this rank counts a parameter in sums over all ranks, and saves it: if several ranks have the same tensor, or
+ * the same rows of it, only the first one does. */
+static inline bool param_counts(const ParamStore *store, const Param *param)
+{
+    const TensorParallel *tp = &store->shards.tp;
+    return param->spec.tie != TIE_COPY && (param->spec.split == SPLIT_COPIED ? tensor_parallel_first_copy(tp)
+                                           : param_is_split(param)           ? true
+                                                                             : tensor_parallel_rank(tp) == 0);
 }
 
 Param *params_get(const ParamStore *store, int index);

@@ -22,6 +22,9 @@ done <<'ROWS'
 2 1 2 0 2 none bert adamw model.position=relative_key_query model.heads=4 model.head_dim=8
 4 1 4 0 8 block gpt adamw model.position=alibi model.heads=8 model.head_dim=4 model.bias=true model.gated=true
 2 1 2 0 8 none gpt adafactor model.position=rotary model.heads=8 model.kv_heads=2 model.head_dim=8
+4 1 4 0 2 none gpt adafactor model.position=rotary model.heads=8 model.kv_heads=2 model.head_dim=8
+4 1 2 3 2 block t5 adamw_rms model.heads=2 model.kv_heads=1 model.bias=true
+4 1 4 1 8 none lora adamw model.heads=4 model.kv_heads=1 model.head_dim=8 lora.targets=self.q,self.k,self.v
 ROWS
 
 # Layouts that cannot be: one line that says what would be right.
@@ -29,7 +32,7 @@ refused() { expect 1 "$1" "$loam" train "$config" run.dir="$work/refused" "${@:2
 refused 'the run has 3 ranks; the nearest value that divides both is 1' parallel.ranks=3 parallel.tensor=2
 refused 'model.heads is 2, which is not a multiple of 4; the nearest value that divides both is 2' parallel.ranks=4 parallel.tensor=4
 refused 'the run has one rank: set parallel.ranks to a multiple of 2' parallel.tensor=2
-refused 'model.kv_heads is 1, which is not a multiple of 2' parallel.ranks=2 parallel.tensor=2 model.kv_heads=1
+refused 'model.kv_heads is 3, which is neither a multiple nor a divisor of 2' parallel.ranks=2 parallel.tensor=2 model.heads=6 model.kv_heads=3
 refused 'lora.targets' parallel.ranks=2 parallel.tensor=2 lora.rank=2 lora.targets=self.qkv
 [ ! -e "$work/refused" ] || fail 'a refused run left a folder'
 

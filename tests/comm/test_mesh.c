@@ -19,14 +19,19 @@ static void check_groups(Comm *world, void *context)
     GError *error = NULL;
     int rank = comm_rank(world);
     (void)context;
-    g_assert_true(mesh_open(&mesh, world, 2, 2, &error));
+    g_assert_true(mesh_open(&mesh, world, 2, 1, 2, &error));
     g_assert_cmpint(members(mesh.data, rank), ==, data[rank]);
     g_assert_cmpint(members(mesh.tensor, rank), ==, tensor[rank]);
     g_assert_cmpint(members(mesh.pipeline, rank), ==, pipeline[rank]);
     g_assert_cmpint(members(mesh.forward, rank), ==, pipeline[rank]);
     g_assert_cmpint(members(mesh.backward, rank), ==, pipeline[rank]);
     g_assert_true(mesh_check(&mesh, &error));
+    g_assert_true(mesh.copies == comm_self());
     mesh_close(&mesh);
+    mesh_close(&mesh);
+    g_assert_true(mesh_open(&mesh, world, 4, 2, 2, &error));
+    g_assert_cmpint(members(mesh.tensor, rank), ==, rank < 4 ? 123 : 4567);
+    g_assert_cmpint(members(mesh.copies, rank), ==, tensor[rank]);
     mesh_close(&mesh);
 }
 
@@ -39,7 +44,7 @@ static void check_alone(Comm *world, void *context)
 {
     Mesh mesh;
     (void)context;
-    g_assert_true(mesh_open(&mesh, world, 1, 1, NULL));
+    g_assert_true(mesh_open(&mesh, world, 1, 1, 1, NULL));
     g_assert_true(mesh.data == world && mesh.tensor == comm_self() && mesh.pipeline == comm_self());
     mesh_close(&mesh);
 }
@@ -54,7 +59,7 @@ static void check_abort(Comm *world, void *context)
     Mesh mesh;
     g_autoptr(GError) error = NULL;
     (void)context;
-    g_assert_true(mesh_open(&mesh, world, 2, 1, NULL));
+    g_assert_true(mesh_open(&mesh, world, 2, 1, 1, NULL));
     if (comm_rank(world) == 3)
         mesh_abort(&mesh, "rank 3: disk full");
     else

@@ -161,7 +161,7 @@ static void divided_rank(Comm *ranks, void *context)
 {
     enum { SIZE = 600 << 20, VARS = 24 << 20 };
     Divided *d = context;
-    TensorParallel tp = { ranks, comm_rank(ranks), comm_size(ranks), 0 };
+    TensorParallel tp = { .ranks = ranks, .rank = comm_rank(ranks), .size = comm_size(ranks) };
     Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     const ModelSpec model = { .vocab = VOCAB };
     const XentSpec xent = { .scale = 0.01f, .grad = true, .label_smoothing = 0.1f, .z_loss = 1e-3f };

@@ -149,9 +149,11 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     const Config *config = context;
     Bench b = { .config = *config };
     GError *problem = NULL;
+    bool several = comm_size(ranks) > 1;
     bool done = config_check_layout(config, comm_size(ranks), &problem) &&
-                mesh_open(&b.mesh, ranks, comm_size(ranks) > 1 ? (int)config->parallel.tensor : 1, 1, &problem);
-    if (done && comm_size(ranks) > 1)
+                mesh_open(&b.mesh, ranks, several ? (int)config->parallel.tensor : 1,
+                          several ? config_key_copies(config) : 1, 1, &problem);
+    if (done && several)
         b.config.parallel.mesh = &b.mesh;
     done = done && time_rank(&b, &problem);
     if (problem)

@@ -94,7 +94,7 @@ int lora_add_specs(const LoraConfig *lora, ParamSpec *block, int n, const char *
         a.cols = cols;
         b.rows = rows;
         a.split = split == SPLIT_COLS ? SPLIT_COLS : SPLIT_SHARED;
-        b.split = split == SPLIT_ROWS ? SPLIT_ROWS : SPLIT_SHARED;
+        b.split = split == SPLIT_ROWS || split == SPLIT_COPIED ? split : SPLIT_SHARED;
         a.init = INIT_UNIFORM;
         a.std = 1 / sqrt((double)cols);
         b.init = INIT_ZEROS;

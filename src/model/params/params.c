@@ -6,9 +6,10 @@
 #include "model/params/init.h"
 
 /* Sizes that a dimension of a parameter may have. DIVIDED: tensor-parallel ranks have parts of it, since each computes
- * some of the heads, some of the feed-forward channels and the logits of some tokens of the vocabulary. OF_ALL_HEADS:
- * the tensor is whole on every rank, which uses it for its own heads only. */
-enum { WHOLE, DIVIDED, OF_ALL_HEADS };
+ * some of the heads, some of the feed-forward channels and the logits of some tokens of the vocabulary. OF_KEYS: heads
+ * of keys and values, of which there may be fewer than ranks; then several ranks have the same one. OF_ALL_HEADS: the
+ * tensor is whole on every rank, which uses it for its own heads only. */
+enum { WHOLE, DIVIDED, OF_KEYS, OF_ALL_HEADS };
 #define DIMS(DIM)                                                                                                      \
     DIM(NONE, 0, WHOLE)                                                                                                \
     DIM(VOCAB, config->vocab, DIVIDED)                                                                                 \
@@ -16,7 +17,7 @@ enum { WHOLE, DIVIDED, OF_ALL_HEADS };
     DIM(TWICE_WIDTH, 2 * config->width, WHOLE)                                                                         \
     DIM(ATTENTION, config->heads * config->head_dim, DIVIDED)                                                          \
     DIM(HEAD, config->head_dim, WHOLE)                                                                                 \
-    DIM(KV, model_config_kv_heads(config) * config->head_dim, DIVIDED)                                                 \
+    DIM(KV, model_config_kv_heads(config) * config->head_dim, OF_KEYS)                                                 \
     DIM(FFN, config->ffn, DIVIDED)                                                                                     \
     DIM(HEADS, config->heads, DIVIDED)                                                                                 \
     DIM(BUCKETS, config->rel_buckets, WHOLE)                                                                           \
@@ -158,6 +159,7 @@ static const int dim_divided[] = { DIMS(DIM_DIVIDED) };
 static Split split_of(const ParamDef *def)
 {
     return dim_divided[def->rows] == DIVIDED        ? SPLIT_ROWS
+           : dim_divided[def->rows] == OF_KEYS      ? SPLIT_COPIED
            : dim_divided[def->cols] == DIVIDED      ? SPLIT_COLS
            : dim_divided[def->rows] == OF_ALL_HEADS ? SPLIT_SHARED
                                                     : SPLIT_NONE;

@@ -11,7 +11,7 @@ static ModelSpec model_spec(const ModelConfig *config, const TensorParallel *tp)
 {
     int32_t size = tensor_parallel_size(tp), heads = (int32_t)config->heads / size;
     return (ModelSpec){ .heads = heads,
-                        .kv_heads = (int32_t)model_config_kv_heads(config) / size,
+                        .kv_heads = (int32_t)model_config_kv_heads(config) * tensor_parallel_copies(tp) / size,
                         .first_head = heads * tensor_parallel_rank(tp),
                         .all_heads = (int32_t)config->heads,
                         .vocab = config->vocab,

@@ -181,6 +181,9 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
 
 /* ---- several ranks ---- */
 
+/* Number of neighbouring tensor-parallel ranks that have the same heads of keys and values; 1 unless parallel.tensor
+ * exceeds model.kv_heads. */
+int config_key_copies(const Config *config);
 /* Fails unless `ranks` ranks can be arranged as parallel.tensor says and can divide the model in this way; the message
  * proposes the nearest value that would do. */
 bool config_check_layout(const Config *config, int ranks, GError **error);

@@ -16,15 +16,17 @@ static char *undivided(const ModelConfig *model, int64_t tensor)
     const struct {
         const char *name;
         int64_t value, multiple;
-    } divided[] = { { "model.heads", model->heads, 1 },
-                    { "model.kv_heads", model_config_kv_heads(model), 1 },
-                    { "model.ffn", model->ffn, CHANNELS } };
+    } divided[] = { { "model.heads", model->heads, 1 }, { "model.ffn", model->ffn, CHANNELS } };
+    int64_t keys = model_config_kv_heads(model);
     if (model->vocab > 0 && model->vocab < tensor) /* 0: not known yet */
         return g_strdup_printf("the vocabulary has %" PRId64 " tokens", model->vocab);
     for (size_t i = 0; i < G_N_ELEMENTS(divided); i++)
         if (divided[i].value % (tensor * divided[i].multiple) != 0)
             return g_strdup_printf("%s is %" PRId64 ", which is not a multiple of %" PRId64, divided[i].name,
                                    divided[i].value, tensor * divided[i].multiple);
+    if (keys % tensor != 0 && tensor % keys != 0)
+        return g_strdup_printf("model.kv_heads is %" PRId64 ", which is neither a multiple nor a divisor of %" PRId64,
+                               keys, tensor);
     return NULL;
 }
 
@@ -93,6 +95,11 @@ static bool check_batch(const Config *config, int64_t data, GError **error)
                                         "%" PRId64 " data-parallel ranks for a batch of %" PRId64
                                         " samples: some would have none; start at most %" PRId64 ", or set train.batch",
                                         data, samples, samples);
+}
+
+int config_key_copies(const Config *config)
+{
+    return (int)MAX(config->parallel.tensor / model_config_kv_heads(&config->model), 1);
 }
 
 bool config_check_layout(const Config *config, int ranks, GError **error)

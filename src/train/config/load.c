@@ -76,20 +76,24 @@ static bool check_frozen(Model *model, char **patterns, GError **error)
 
 /* How the parameters are divided among ranks. Without a mesh: a single rank on a real device; on the null device one of
  * the planned ranks, whose memory is counted. */
-static Sharding sharding_of(const ParallelConfig *parallel, const Device *dev)
+static Sharding sharding_of(const Config *config, const Device *dev)
 {
+    const ParallelConfig *parallel = &config->parallel;
     const Mesh *mesh = parallel->mesh;
     if (mesh == NULL && dev->computes)
         return (Sharding){ .size = 1 };
     int tensor = (int)parallel->tensor, data = (int)MAX(parallel->ranks / (tensor * parallel->pipeline), 1);
+    int copies = config_key_copies(config);
     if (mesh == NULL)
-        return (Sharding){ .size = data, .level = (ZeroLevel)parallel->zero, .tp = { .size = tensor } };
-    return (Sharding){ .ranks = mesh->data,
-                       .rank = comm_rank(mesh->data),
-                       .size = comm_size(mesh->data),
-                       .level = (ZeroLevel)parallel->zero,
-                       .pipeline = comm_size(mesh->pipeline) > 1 ? mesh->pipeline : NULL,
-                       .tp = { mesh->tensor, comm_rank(mesh->tensor), comm_size(mesh->tensor), 0 } };
+        return (
+            Sharding){ .size = data, .level = (ZeroLevel)parallel->zero, .tp = { .size = tensor, .n_copies = copies } };
+    return (
+        Sharding){ .ranks = mesh->data,
+                   .rank = comm_rank(mesh->data),
+                   .size = comm_size(mesh->data),
+                   .level = (ZeroLevel)parallel->zero,
+                   .pipeline = comm_size(mesh->pipeline) > 1 ? mesh->pipeline : NULL,
+                   .tp = { mesh->tensor, comm_rank(mesh->tensor), comm_size(mesh->tensor), 0, copies, mesh->copies } };
 }
 
 /* The pipeline stage of this rank; without a mesh, on the null device, the stage whose memory is counted
@@ -114,7 +118,7 @@ static Pipeline pipeline_of(const Config *config, const Device *dev)
 
 Model *config_open_model(const Config *config, Device *dev, GError **error)
 {
-    const Sharding shards = sharding_of(&config->parallel, dev);
+    const Sharding shards = sharding_of(config, dev);
     const Pipeline pipeline = pipeline_of(config, dev);
     const Stage stage = pipeline_stage(&config->model, &pipeline, pipeline.rank);
     g_auto(GStrv) patterns = g_strsplit(config->train.freeze, ",", -1);

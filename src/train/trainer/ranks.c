@@ -137,14 +137,17 @@ bool ranks_check_replicas(Trainer *t, GError **error)
     if (comm_size(t->ranks) == 1 || every == 0 || t->state.attempts % every != 0)
         return true;
     int n = params_buckets(params), tensor = comm_size(mesh->tensor), place = comm_rank(mesh->tensor);
-    g_autofree uint64_t *all = g_new0(uint64_t, n), *common = g_new0(uint64_t, n);
+    g_autofree uint64_t *all = g_new0(uint64_t, n), *common = g_new0(uint64_t, n), *copied = g_new0(uint64_t, n);
+    int copies = comm_size(mesh->copies);
     for (int b = 0; b < n; b++) {
-        all[b] = params_hash(params, b, false);
-        common[b] = tensor > 1 ? params_hash(params, b, true) : 0;
+        all[b] = params_hash(params, b, HASH_ALL);
+        common[b] = tensor > 1 ? params_hash(params, b, HASH_COMMON) : 0;
+        copied[b] = copies > 1 ? params_hash(params, b, HASH_COPIED) : 0;
     }
     int rank = comm_rank(t->ranks), stage = comm_rank(mesh->pipeline) * comm_size(t->ranks) / comm_size(mesh->pipeline);
     return compare_hashes(t, mesh->data, all, n, stage + place, tensor, error) &&
-           compare_hashes(t, mesh->tensor, common, n, rank - place, 1, error) && compare_tied(t, error);
+           compare_hashes(t, mesh->tensor, common, n, rank - place, 1, error) &&
+           compare_hashes(t, mesh->copies, copied, n, rank - rank % copies, 1, error) && compare_tied(t, error);
 }
 
 void ranks_sum_losses(Trainer *t, LossSums *sums)

@@ -410,7 +410,8 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
     const ParallelConfig *parallel = &config->parallel;
     t.config.parallel.mesh = &t.mesh;
     fault_set_rank(comm_rank(ranks));
-    bool done = mesh_open(&t.mesh, ranks, (int)parallel->tensor, (int)parallel->pipeline, &problem) &&
+    bool done = mesh_open(&t.mesh, ranks, (int)parallel->tensor, config_key_copies(config), (int)parallel->pipeline,
+                          &problem) &&
                 trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
         trainer_save_stopped(&t, &problem);
