@@ -18,6 +18,40 @@ LOAM_FAULT=flip:5@3 expect 2 'rank 3 has other weights than rank 1' run run.dir=
 LOAM_FAULT=flip:5@1 expect 2 'stages 0 and 1 of a pipeline have other weights' run run.dir="$work/flip3" parallel.ranks=2 \
     parallel.pipeline=2 parallel.check_every=2
 
+# damage FILE: ids that the model has not, in the middle of a dataset.
+damage() {
+    for at in $(seq $(($(stat -c %s "$1") / 4)) 97 $(($(stat -c %s "$1") / 4 + 300))); do
+        printf '\377\377' | dd of="$1" bs=2 seek="$at" conv=notrunc 2>/dev/null
+    done
+}
+latest() { readlink "$work/$1/checkpoints/latest"; }
+
+# A held-out sample that one rank cannot read: all ranks save the step together. With ZeRO 3 the others wait for that rank's
+# weights, so nothing is saved: the message says which checkpoint is kept.
+run run.dir="$work/held" train.length='5 steps' parallel.ranks=2 2>"$work/err" || fail "$(tail -n 3 "$work/err")"
+cp -r "$work/held" "$work/sharded"
+cp "$work/data-valid.bin" "$work/data-valid.copy"
+damage "$work/data-valid.bin"
+more=(train.length='12 steps' train.eval_every='7 steps' train.eval_samples=0 train.save_every=0 parallel.ranks=2)
+expect 1 'after step 7, which is saved: ' run run.dir="$work/held" "${more[@]}"
+[ "$(latest held)" = step-00000007 ] || fail "latest: $(latest held)"
+run run.dir="$work/sharded" "${more[@]}" parallel.zero=3 >"$work/out" 2>"$work/err" && fail 'ZeRO 3: status 0'
+grep -q 'after step 7, the checkpoint of step 5 is kept: ' "$work/err" || fail "ZeRO 3: $(cat "$work/err")"
+[ "$(latest sharded)" = step-00000005 ] || fail "latest: $(latest sharded)"
+mv "$work/data-valid.copy" "$work/data-valid.bin"
+
+# A sample that one rank cannot read: whatever the layout, all ranks save the last step before it, that of one rank.
+cp "$work/data.bin" "$work/data.copy"
+damage "$work/data.bin"
+expect 1 ', which is saved: ' run run.dir="$work/one" train.length=400 train.save_every=0
+for layout in 'ranks=3' 'ranks=2 parallel.zero=3' 'ranks=4 parallel.tensor=2' 'ranks=4 parallel.pipeline=2'; do
+    # shellcheck disable=SC2086
+    expect 1 ', which is saved: ' run run.dir="$work/unread" train.length=400 train.save_every=0 parallel.$layout
+    [ "$(latest unread)" = "$(latest one)" ] || fail "$layout: latest $(latest unread), of one rank $(latest one)"
+    rm -r "$work/unread"
+done
+mv "$work/data.copy" "$work/data.bin"
+
 if ! command -v mpirun >/dev/null || [ ! -e "$(dirname "$loam")/loam-mpi.so" ]; then
     echo "no mpirun, or no loam-mpi.so: ranks that are processes are not tried"
     exit 0

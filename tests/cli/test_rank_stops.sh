@@ -1,5 +1,5 @@
-# Ranks that are processes: a signal to one of them stops all with one save, and a disk that is full for one of them
-# costs that save and nothing else.
+# Ranks that are processes: a signal to one of them stops all with one save, a disk that is full for one of them costs that
+# save and nothing else, and a sample that one of them cannot read ends all of them after one save.
 . tests/cli/lib.sh "$1"
 command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ] || { echo "no mpirun, or no loam-mpi.so"; exit 77; }
 trap 'pkill -KILL -f "run.dir=$work/" || true; rm -rf "$work"' EXIT
@@ -45,3 +45,14 @@ grep -q '"step":12,' "$work/full/metrics.jsonl" || fail 'training did not go on'
 [ "$(readlink "$work/full/checkpoints/latest")" = step-00000005 ] || fail "latest: $(readlink "$work/full/checkpoints/latest")"
 "$loam" inspect checkpoint "$work/full" >"$work/out" || fail 'the checkpoint before is damaged'
 echo 'ok: a disk that is full for one rank'
+
+# Some rank cannot read a sample: it has ids that the model has not.
+export STATUS=$work/third
+for at in $(seq $(($(stat -c %s "$work/data.bin") / 4)) 97 $(($(stat -c %s "$work/data.bin") / 4 + 300))); do
+    printf '\377\377' | dd of="$work/data.bin" bs=2 seek="$at" conv=notrunc 2>/dev/null
+done
+ranks : run.dir="$work/unread" train.length='400 steps' train.save_every=0 >"$work/out" 2>"$work/log" && fail 'a run without its data has status 0'
+[ "$(statuses)" = '1 1 1 ' ] || fail "statuses $(statuses): $(tail -n 3 "$work/log")"
+[ "$(grep -c '^loam train: after step [0-9]*, which is saved: ' "$work/log")" = 1 ] || fail "$(cat "$work/log")"
+"$loam" inspect checkpoint "$work/unread" >"$work/out" || fail 'the checkpoint is damaged'
+echo 'ok: a sample that one rank cannot read'

@@ -62,19 +62,24 @@ int64_t ranks_agree(Trainer *t, int64_t value)
     return all[0];
 }
 
-bool ranks_sum_counts(Trainer *t, StepStats *stats, GError **error)
+bool ranks_sum_counts(Trainer *t, StepStats *stats, bool read, GError **error)
 {
     struct {
-        double n_targets[HEAD_COUNT], tokens, target_tokens, room;
+        double n_targets[HEAD_COUNT], tokens, target_tokens, room, failed;
     } counts = { .tokens = (double)stats->tokens,
                  .target_tokens = (double)stats->target_tokens,
-                 .room = (double)stats->room };
+                 .room = (double)stats->room,
+                 .failed = !read };
     memcpy(counts.n_targets, t->loss.n_targets, sizeof counts.n_targets);
     comm_sum(t->mesh.data, counts.n_targets, sizeof counts / sizeof(double));
     memcpy(t->loss.n_targets, counts.n_targets, sizeof counts.n_targets);
     stats->tokens = (int64_t)counts.tokens;
     stats->target_tokens = (int64_t)counts.target_tokens;
     stats->room = (int64_t)counts.room;
+    comm_sum(t->mesh.tensor, &counts.failed, 1);
+    comm_sum(t->mesh.pipeline, &counts.failed, 1);
+    if (counts.failed > 0 && !comm_agree(t->ranks, read, error))
+        return false;
     return mesh_check(&t->mesh, error);
 }
 

@@ -206,14 +206,19 @@ bool trainer_save(Trainer *t, bool last, GError **error)
 
 bool trainer_save_after_error(Trainer *t, GError **error)
 {
-    if (comm_size(t->ranks) > 1) /* perhaps only this rank has failed, and saving needs all ranks */
+    if (g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_STOPPED))
         return false;
-    if (g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_STOPPED) || t->state.attempts == 0)
-        return false;
-    trainer_save(t, false, NULL);
-    trainer_end_save(t);
-    if (t->saved.attempts == t->state.attempts)
+    t->together = mesh_check(&t->mesh, NULL);
+    if (t->together && t->state.attempts > 0) {
+        trainer_save(t, false, NULL);
+        trainer_end_save(t);
+        t->together = mesh_check(&t->mesh, NULL);
+    }
+    if (t->saved.attempts >= 0 && t->saved.attempts == t->state.attempts)
         fail_context(error, "after step %" PRId64 ", which is saved", t->state.attempts);
+    else if (t->saved.attempts >= 0)
+        fail_context(error, "after step %" PRId64 ", the checkpoint of step %" PRId64 " is kept", t->state.attempts,
+                     t->saved.attempts);
     return false;
 }
 

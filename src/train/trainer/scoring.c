@@ -235,7 +235,8 @@ bool trainer_score(Trainer *t, GError **error)
         ScoredTask *scored = scored_at(t, i);
         const double start = clock_seconds();
         g_array_set_size(scored->metrics, 0);
-        if (!task_eval_run(scored->eval, t->model, t->mesh.data, stop, scored->metrics, error))
+        const bool good = task_eval_run(scored->eval, t->model, t->mesh.data, stop, scored->metrics, error);
+        if (!comm_agree(t->ranks, good, error))
             return false;
         scored->seconds = clock_seconds() - start;
     }

@@ -114,9 +114,10 @@ typedef struct Trainer {
     const char *trace;             /* file for the trace of one step (trace.h); NULL means none */
     Pulse *pulse;                  /* writes this rank's heartbeat; NULL until the run directory is open */
     Hooks *hooks;                  /* NULL on ranks above 0, and without hooks */
-    bool reports, report_failed;   /* rank 0 writes report.html (train.report); the last attempt failed */
-    double report_after;           /* clock_seconds() from which on the next report may be written */
-    int lock;                      /* lock of the run directory (base/lock.h); -1 means none */
+    bool together;               /* all ranks end with the same error, so none of them needs to make the others fail */
+    bool reports, report_failed; /* rank 0 writes report.html (train.report); the last attempt failed */
+    double report_after;         /* clock_seconds() from which on the next report may be written */
+    int lock;                    /* lock of the run directory (base/lock.h); -1 means none */
     TrainState saved; /* state in the newest valid checkpoint; attempts -1 means that there is no checkpoint */
 } Trainer;
 
@@ -170,8 +171,9 @@ void ranks_abort(Trainer *t, const GError *problem);
 /* Returns rank 0's value on every rank (broadcast). */
 int64_t ranks_agree(Trainer *t, int64_t value);
 /* Sums over the ranks the numbers of targets that losses are divided by (ModelLoss.n_targets), and the token counts of
- * *stats. */
-bool ranks_sum_counts(Trainer *t, StepStats *stats, GError **error);
+ * *stats. read: whether this rank has read its batches, or else has set *error; if one rank has not, all fail with its
+ * error. */
+bool ranks_sum_counts(Trainer *t, StepStats *stats, bool read, GError **error);
 /* Every parallel.check_every steps: fails unless all ranks have the same weights. */
 bool ranks_check_replicas(Trainer *t, GError **error);
 void ranks_sum_losses(Trainer *t, LossSums *sums);
@@ -230,7 +232,8 @@ bool trainer_save(Trainer *t, bool last, GError **error);
 void trainer_end_save(Trainer *t);
 /* Calls trainer_end_save if the checkpoint has been written; never waits. */
 void trainer_look_at_save(Trainer *t);
-/* After an error of training: saves a checkpoint and says so in the error's message. Returns false. */
+/* After an error of training, which all ranks have: saves a checkpoint and says so in the error's message. If a group
+ * of ranks has failed, nothing can be saved; the message then says which checkpoint is kept. Returns false. */
 bool trainer_save_after_error(Trainer *t, GError **error);
 /* After a request to stop: saves a checkpoint and replaces *error by an error that says so. If an evaluation is due,
  * the checkpoint records it for the next process. */

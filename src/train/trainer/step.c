@@ -23,23 +23,26 @@ static bool stops_at_once(const Trainer *t)
     return comm_size(t->ranks) == 1 && stop_requested();
 }
 
+/* If a batch cannot be read on one rank, all ranks fail with that rank's error. */
 static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
 {
+    bool read = true;
     memset(t->loss.n_targets, 0, sizeof t->loss.n_targets);
-    for (int64_t i = 0; i < t->accum; i++) {
+    for (int64_t i = 0; read && i < t->accum; i++) {
         int64_t offset = i * t->micro, n = MIN(t->micro, t->own_samples - offset);
         if (stops_at_once(t))
             return fail_stopped(error);
         const Batch *batch = t->batch[i] =
             prefetch_borrow(t->prefetch, t->state.samples + t->own_first + offset, n, error);
-        if (!batch)
-            return false;
+        read = batch != NULL;
+        if (!read)
+            break;
         stats->tokens += batch_input_stream(batch)->n_tokens;
         stats->room += batch_input_stream(batch)->max_tokens;
         stats->target_tokens += batch->n_targets;
         loss_count(&t->loss, model_config(t->model), batch);
     }
-    return ranks_sum_counts(t, stats, error);
+    return ranks_sum_counts(t, stats, read, error);
 }
 
 /* Shows the progress of a long step on a terminal, at most every SHOW_AFTER_S: samples done, the loss so far (reading
@@ -173,7 +176,8 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
 /* For tests (LOAM_FAULT=flip): changes one weight of this rank, as faulty memory would. */
 static void flip_weight(Trainer *t)
 {
-    const Box first = { { 0, 0 }, { 1, 1 } };
+    const Box held = params_held(model_params(t->model), 0);
+    const Box first = { { held.start[0], held.start[1] }, { 1, 1 } };
     const float wrong = 1;
     if (fault_due("flip"))
         params_write(model_params(t->model), 0, &first, DT_F32, &wrong);

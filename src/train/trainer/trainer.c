@@ -323,8 +323,10 @@ static bool train_loop(Trainer *t, GError **error)
         StepStats stats;
         bool made = trainer_next_batch(t, error) &&
                     (is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error));
-        if (!made || !note_skipped(t, &stats, error) || !ranks_check_replicas(t, error))
+        if (!made || !note_skipped(t, &stats, error))
             return trainer_save_after_error(t, error);
+        if (!ranks_check_replicas(t, error))
+            return false;
         if ((stats.again || (stats.spike && t->config.train.spike_action == SPIKE_REPORT)) &&
             !note_spike(t, &stats, error))
             return false;
@@ -415,7 +417,7 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
                 trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
         trainer_save_stopped(&t, &problem);
-    else if (problem)
+    else if (problem && !t.together)
         ranks_abort(&t, problem);
     if (problem && mesh_lost(&t.mesh) == 0 && comm_rank(ranks) == 1)
         log_set_rank(0, true); /* if rank 0 was lost, this rank prints the error */
