@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "train/metric_lines.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 typedef struct Reader {
@@ -95,11 +96,15 @@ bool history_read(History *history, const char *dir, GError **error)
     *history = (History){ .train = g_array_new(FALSE, FALSE, sizeof(HistoryPoint)),
                           .valid = g_array_new(FALSE, FALSE, sizeof(HistoryPoint)) };
     Reader reader = { .history = history };
-    const bool read = metric_lines_read(dir, take_record, &reader, NULL, error);
+    const bool read = metric_lines_read(dir, take_record, &reader, &history->skipped, error);
     g_free(reader.valid);
     set_valid_tokens(history);
-    return read && (history->train->len > 0 || history->valid->len > 0 ||
-                    fail_user(error, "%s/metrics.jsonl holds no loss yet", dir));
+    if (!read || history->train->len > 0 || history->valid->len > 0)
+        return read;
+    if (history->skipped > 0)
+        return fail_user(error, "%s/metrics.jsonl holds no loss: %" PRId64 " of its lines are no JSON objects", dir,
+                         history->skipped);
+    return fail_user(error, "%s/metrics.jsonl holds no loss yet", dir);
 }
 
 void history_clear(History *history)

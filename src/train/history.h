@@ -12,8 +12,9 @@ typedef struct HistoryPoint {
 } HistoryPoint;
 
 typedef struct History {
-    GArray *train; /* HistoryPoint, in rising order of steps */
-    GArray *valid; /* HistoryPoint, of the run's first held-out set, in rising order of steps */
+    GArray *train;   /* HistoryPoint, in rising order of steps */
+    GArray *valid;   /* HistoryPoint, of the run's first held-out set, in rising order of steps */
+    int64_t skipped; /* number of lines that are no JSON objects */
 } History;
 
 /* Reads DIR/metrics.jsonl; lines that are not valid records are ignored. It is an error if the file cannot be read or

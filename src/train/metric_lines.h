@@ -5,7 +5,15 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
+/* Opens a metrics.jsonl; *file becomes NULL if there is none. A folder, a device or a FIFO, whose opening could wait
+ * without end, is an error. */
+bool metric_lines_open(FILE **file, const char *path, GError **error);
+/* Parses one line, with or without its end. NULL means that it is no JSON object. Also takes what other programs write:
+ * NaN and Infinity, as Python does, become null, a "step" of 12.0, as pandas does, becomes 12, and a byte order mark is
+ * passed over. json_decref. */
+json_t *metric_record(const char *line, size_t bytes);
 /* Takes one record, which is freed afterwards. */
 typedef void (*MetricLineFn)(json_t *record, void *context);
 /* Calls `take` for each line of DIR/metrics.jsonl that is a JSON object, in the order of the file. Other lines, lines

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "train/heartbeat.h"
+#include "train/metric_lines.h"
 #include "train/run_dir.h"
 
 #include <errno.h>
@@ -26,17 +27,12 @@ const char *const run_state_names[] = {
 
 /* ---- metrics.jsonl ---- */
 
-static double number_of(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-    return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-/* The last TAIL_BYTES bytes of the file, without an incomplete first line. g_free; NULL if the file cannot be read. */
+/* The last TAIL_BYTES bytes of the file, without an incomplete first line; a NUL, which a machine that lost its power
+ * may leave there, becomes a line end. g_free; NULL if the file cannot be read. */
 static char *read_tail(const char *path)
 {
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
+    FILE *file;
+    if (!metric_lines_open(&file, path, NULL) || file == NULL)
         return NULL;
     const bool cut = fseek(file, -TAIL_BYTES, SEEK_END) == 0 && ftell(file) > 0;
     if (!cut)
@@ -45,6 +41,8 @@ static char *read_tail(const char *path)
     const size_t n = fread(text, 1, TAIL_BYTES, file);
     fclose(file);
     text[n] = '\0';
+    for (char *hole = text; (hole = memchr(hole, '\0', (size_t)(text + n - hole)));)
+        *hole = '\n';
     char *line = cut ? strchr(text, '\n') : NULL;
     if (line)
         memmove(text, line + 1, strlen(line + 1) + 1);
@@ -65,12 +63,12 @@ static char *printable(const char *text)
 static void take_train(RunStatus *status, const json_t *line, int64_t step, double now, double *step_s)
 {
     status->step = step;
-    status->loss = number_of(line, "loss");
-    status->lr = number_of(line, "lr");
-    status->tokens_per_s = number_of(line, "tokens_per_s");
-    status->mfu = number_of(line, "mfu");
-    status->logged_s = now - number_of(line, "time");
-    *step_s = number_of(line, "step_s");
+    status->loss = metric_number(line, "loss");
+    status->lr = metric_number(line, "lr");
+    status->tokens_per_s = metric_number(line, "tokens_per_s");
+    status->mfu = metric_number(line, "mfu");
+    status->logged_s = now - metric_number(line, "time");
+    *step_s = metric_number(line, "step_s");
     if (status->n_losses == RUN_RECENT)
         memmove(status->losses, status->losses + 1, sizeof status->losses - sizeof *status->losses);
     else
@@ -80,13 +78,13 @@ static void take_train(RunStatus *status, const json_t *line, int64_t step, doub
 
 static void take_line(RunStatus *status, const json_t *line, double now, double *step_s)
 {
-    const char *kind = json_string_value(json_object_get(line, "kind")), *what;
-    const json_t *step = json_object_get(line, "step");
-    if (g_strcmp0(kind, "train") == 0 && json_is_integer(step))
-        take_train(status, line, json_integer_value(step), now, step_s);
-    else if (g_strcmp0(kind, "valid") == 0)
-        status->valid_loss = number_of(line, "loss");
-    else if (g_strcmp0(kind, "event") == 0 && (what = json_string_value(json_object_get(line, "what")))) {
+    const char *kind = metric_text(line, "kind"), *what;
+    const int64_t step = metric_step(line);
+    if (strcmp(kind, "train") == 0 && step >= 0)
+        take_train(status, line, step, now, step_s);
+    else if (strcmp(kind, "valid") == 0)
+        status->valid_loss = metric_number(line, "loss");
+    else if (strcmp(kind, "event") == 0 && (what = json_string_value(json_object_get(line, "what")))) {
         g_free(status->event);
         status->event = printable(what);
     }
@@ -98,7 +96,7 @@ static void read_metrics(RunStatus *status, const char *dir, double now, double 
     g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *tail = read_tail(path);
     g_auto(GStrv) lines = g_strsplit(tail ? tail : "", "\n", -1);
     for (char **text = lines; *text; text++) {
-        json_t *line = json_loads(*text, 0, NULL);
+        json_t *line = metric_record(*text, strlen(*text));
         take_line(status, line, now, step_s);
         json_decref(line);
     }
@@ -205,8 +203,11 @@ char *run_status_describe(const RunStatus *status, const char *dir)
         g_string_append_printf(text, "    %s\n", *line);
     if (status->step >= 0) {
         g_autofree char *speed = text_count(isfinite(status->tokens_per_s) ? status->tokens_per_s : 0);
-        g_string_append_printf(text, "  step %" PRId64 "  loss %.4f  lr %.2e  %s tokens/s", status->step, status->loss,
-                               status->lr, speed);
+        g_string_append_printf(text, "  step %" PRId64 "  loss %.4f", status->step, status->loss);
+        if (isfinite(status->lr))
+            g_string_append_printf(text, "  lr %.2e", status->lr);
+        if (isfinite(status->tokens_per_s))
+            g_string_append_printf(text, "  %s tokens/s", speed);
         if (isfinite(status->valid_loss))
             g_string_append_printf(text, "  held-out loss %.4f", status->valid_loss);
         append_ago(text, status->logged_s);

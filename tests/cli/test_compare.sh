@@ -41,6 +41,13 @@ expect 0 'held-out loss at step' "$loam" compare "$work/odd" "$work/short" --svg
 cp -r "$work/a" "$work/torn"
 printf 'nonsense\n{"kind":"train","step":41,"loss":' >>"$work/torn/metrics.jsonl"
 expect 0 'the options are the same' "$loam" compare "$work/a" "$work/torn"
+grep -q 'torn/metrics.jsonl: damaged lines are left out: 1' "$work/err" || fail "not a word of the damaged line: $(cat "$work/err")"
+printf '\377\376{\n' >"$work/torn/metrics.jsonl"
+expect 1 'holds no loss: 1 of its lines are no JSON objects' "$loam" compare "$work/torn"
+rm "$work/torn/metrics.jsonl"
+mkfifo "$work/torn/metrics.jsonl"
+expect 1 'torn/metrics.jsonl is no file' "$loam" compare "$work/torn"
+expect 0 'torn: ended' "$loam" status "$work/torn"
 # One run: its losses, and nothing that differs.
 "$loam" compare "$work/a" >"$work/table"
 grep -Eq "^40 +$(printf '%.4f' "$(last a valid)")\$" "$work/table" || fail "the losses of one run: $(cat "$work/table")"

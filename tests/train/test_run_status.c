@@ -94,6 +94,20 @@ static void the_end_of_the_metrics_tells_the_rest(void)
     run_status_clear(&status);
 }
 
+/* A hole of NULs, as a machine that lost its power leaves it, a number written as 9.0, a line without a speed. */
+static void a_damaged_end_of_the_metrics_is_read(void)
+{
+    static const char text[] = "{\"kind\":\"train\",\"step\":1,\"loss\":2.5,\"lr\":0.5}\n\0\0\0\0"
+                               "{\"kind\": \"train\", \"step\": 9.0, \"loss\": 1.5, \"lr\": NaN}\r\n";
+    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL);
+    g_assert_true(g_file_set_contents(path, text, sizeof text - 1, NULL));
+    RunStatus status;
+    run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    g_autofree char *described = run_status_describe(&status, "runs/a");
+    g_assert_nonnull(strstr(described, "  step 9  loss 1.5000\n"));
+    run_status_clear(&status);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -104,6 +118,7 @@ int main(int argc, char **argv)
     g_test_add_func("/run_status/the_slowest_rank_decides", the_slowest_rank_decides);
     g_test_add_func("/run_status/a_slow_run_does_not_stall", a_slow_run_does_not_stall);
     g_test_add_func("/run_status/the_end_of_the_metrics_tells_the_rest", the_end_of_the_metrics_tells_the_rest);
+    g_test_add_func("/run_status/a_damaged_end_of_the_metrics_is_read", a_damaged_end_of_the_metrics_is_read);
     int failed = g_test_run();
     io_remove_tree(dir, NULL);
     g_free(dir);

@@ -1,5 +1,6 @@
 /* compare.c: `loam compare`: tables of the options and of the losses in which runs differ. */
 #include "base/file.h"
+#include "base/log.h"
 #include "base/options/options.h"
 #include "base/text.h"
 #include "cli/cli.h"
@@ -54,7 +55,11 @@ static bool run_read(Run *run, const char *path, GError **error)
     g_autofree char *config = g_build_filename(path, "config.yaml", NULL);
     if (io_exists(path, "metrics.jsonl") && !io_exists(path, "config.yaml"))
         return fail_user(error, "%s has no config.yaml, whose options are compared: put it back", path);
-    return history_read(&run->history, path, error) && option_settings_read_yaml(run->settings, config, error);
+    if (!history_read(&run->history, path, error))
+        return false;
+    if (run->history.skipped > 0)
+        log_warning("%s/metrics.jsonl: damaged lines are left out: %" PRId64, path, run->history.skipped);
+    return option_settings_read_yaml(run->settings, config, error);
 }
 
 /* ---- options ---- */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "format/events.h"
+#include "train/metric_lines.h"
 #include "train/trainer/console.h"
 #include "train/trainer/megatron_series.h"
 #include "train/trainer/mlflow.h"
@@ -39,7 +40,7 @@ struct Metrics {
  */
 static int64_t read_line(const char *line, size_t bytes, double *wall)
 {
-    json_t *object = json_loadb(line, bytes, 0, NULL);
+    json_t *object = metric_record(line, bytes);
     json_t *step = json_object_get(object, "step");
     int64_t value = json_is_integer(step) ? json_integer_value(step) : -1;
     *wall = MAX(*wall, json_number_value(json_object_get(object, "wall_s")));
@@ -116,9 +117,11 @@ static bool cut_open_lines(const char *path, FILE *file, int64_t last, double *w
 
 static bool cut_lines(const char *path, int64_t last, double *wall, GError **error)
 {
-    FILE *file = fopen(path, "r");
+    FILE *file;
+    if (!metric_lines_open(&file, path, error))
+        return false;
     if (file == NULL)
-        return errno == ENOENT || fail_errno(error, "reading", path);
+        return true;
     bool cut = cut_open_lines(path, file, last, wall, error);
     fclose(file);
     return cut;
