@@ -32,3 +32,10 @@ void tensor_parallel_gather(TensorParallel *tp, Device *dev, Tensor all, Tensor 
     if (tp->ranks && dev->computes)
         comm_wait(tp->ranks, comm_all_gather(tp->ranks, all, own, starts));
 }
+
+void tensor_parallel_scatter(TensorParallel *tp, Device *dev, Tensor own, Tensor all, const int64_t *starts)
+{
+    tp->sent_bytes += (all.d[0] - own.d[0]) * (int64_t)dtype_bytes((DType)own.dtype);
+    if (tp->ranks && dev->computes)
+        comm_wait(tp->ranks, comm_reduce_scatter(tp->ranks, own, all, starts));
+}

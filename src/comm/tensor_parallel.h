@@ -10,6 +10,7 @@ typedef struct TensorParallel {
                     rank would send */
     int rank, size;     /* this rank and the number of ranks; size 0 or 1 means that the matrices are not divided */
     int64_t sent_bytes; /* bytes that this rank has sent, or with ranks NULL would have sent */
+    bool sequence;      /* between the sublayers each rank has only its rows of the residual stream (nn/rows.h) */
     int n_copies; /* more ranks than heads of keys: this many neighbouring ranks have the same one; 0 or 1: none */
     Comm *copies; /* these ranks; NULL if there are none, or nothing is sent */
 } TensorParallel;
@@ -54,3 +55,7 @@ static inline int64_t tensor_parallel_start(int64_t n, int size, int rank)
  * starts (size + 1) is copied. own may be this rank's part of `all`. Operations that are queued on the device after
  * this call see the result. There is more than one rank. */
 void tensor_parallel_gather(TensorParallel *tp, Device *dev, Tensor all, Tensor own, const int64_t *starts);
+
+/* own, a vector = elements starts[rank] … starts[rank + 1] - 1 of the sum of `all` over all ranks, added in the order
+ * of the ranks; own may be this part of `all`. Otherwise as tensor_parallel_gather. */
+void tensor_parallel_scatter(TensorParallel *tp, Device *dev, Tensor own, Tensor all, const int64_t *starts);

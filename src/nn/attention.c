@@ -1,5 +1,7 @@
 #include "nn/attention.h"
 
+#include "nn/rows.h"
+
 /* The settings of the layer's self-attention, from `queries` to `keys`. */
 static AttnSpec self_spec(const Ctx *cx, const Sequences *queries, const Sequences *keys)
 {
@@ -27,12 +29,14 @@ static void slice_kv(Projections *p)
     p->v = tensor_slice_cols(p->kv, width, width);
 }
 
-/* Number of rows of the separate tensor kv; 0 means that keys and values lie beside the queries in qkv. */
-static int64_t rows_apart(Tensor x, Tensor encoder_out, const AttentionW *w)
+/* Number of rows of the separate tensor kv beside n queries; 0 means that keys and values lie beside the queries in
+ * qkv.
+ * */
+static int64_t rows_apart(int64_t n, Tensor encoder_out, const AttentionW *w)
 {
     if (tensor_present(encoder_out))
         return encoder_out.d[0];
-    return tensor_present(w->context.q) ? x.d[0] : 0;
+    return tensor_present(w->context.q) ? n : 0;
 }
 
 /* Allocates projections for n queries of width A. */
@@ -115,7 +119,7 @@ static void project_fwd(const Ctx *cx, Projections *p, Tensor n, Tensor encoder_
 static void project_bwd(const Ctx *cx, Tensor dn, Tensor dencoder_out, const Projections *dp, const AttentionW *w,
                         const AttentionW *g, float beta, const AttentionSave *save)
 {
-    Tensor n = save->n, encoder_out = save->encoder_out;
+    Tensor n = rows_whole(cx, save->n), encoder_out = save->encoder_out;
 
     if (tensor_present(encoder_out)) {
         block_linear_bwd(cx, dn, 0, dp->q, n, w->q, g->q, beta, LINEAR_CROSS_Q);
@@ -167,7 +171,7 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     size_t mark = arena_mark(cx->scratch);
     bool self = !tensor_present(encoder_out);
     int32_t max_len = cx->tokens->seq.max_len;
-    int64_t n = x.d[0], width = w->o.w.d[1];
+    int64_t n = cx->tokens->n, width = w->o.w.d[1];
     Tensor out = arena_tensor(cx->scratch, cx->precision.compute, n, x.d[1], "attention.out");
     AttnSpec spec = attention_spec(cx, self);
     AttnDistance distance = { .table = w->distance, .keys = cx->model->distance_keys };
@@ -178,15 +182,14 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     save->encoder_out = encoder_out;
     save->bias = tensor_present(w->relpos) ? own_bias(cx, cx->save, w->relpos, 1 - max_len, 2 * max_len - 1) : bias;
     save->n = sublayer_enter(cx, x, w->norm, &save->norm);
-    save->p = projections_new(cx, cx->save, n, rows_apart(x, encoder_out, w), width);
+    save->p = projections_new(cx, cx->save, n, rows_apart(n, encoder_out, w), width);
     save->o = arena_tensor(cx->save, cx->precision.compute, n, width, "attention.o");
     save->lse = arena_tensor(cx->save, precision_statistic(cx->precision), cx->model->heads, n, "attention.lse");
-    project_fwd(cx, &save->p, save->n, encoder_out, w, &save->context);
+    project_fwd(cx, &save->p, rows_whole(cx, save->n), encoder_out, w, &save->context);
     op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, save->bias, &spec, &probs_drop);
     block_linear_fwd(cx, out, save->o, linear_added(cx, w->o), output_linear(self));
     lora_fwd(cx, out, save->o, w->o.lora, output_site(self));
-    tensor_parallel_sum(cx->tp, cx->dev, out);
-    sublayer_leave(cx, y, x, out, out_site, w->norm, &save->norm);
+    sublayer_leave(cx, y, x, rows_sum(cx, out), out_site, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 
@@ -217,21 +220,21 @@ void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, 
                    const AttentionW *g, float beta, const AttentionSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = dx.d[0], width = w->o.w.d[1];
+    int64_t n = cx->tokens->n, width = w->o.w.d[1];
     Tensor dout = arena_tensor(cx->scratch, cx->precision.compute, n, dx.d[1], "attention.dout");
     Tensor dattended = arena_tensor(cx->scratch, cx->precision.compute, n, width, "attention.dattended");
-    Projections dp = projections_new(cx, cx->scratch, n, rows_apart(dx, save->encoder_out, w), width);
+    Projections dp = projections_new(cx, cx->scratch, n, rows_apart(n, save->encoder_out, w), width);
     Tensor dn = dout; /* dout is read for the last time before dn is written */
     bool self = !tensor_present(save->encoder_out);
     DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
 
-    sublayer_leave_bwd(cx, dout, dx, out_site, w->norm, g->norm, beta, &save->norm);
+    sublayer_leave_bwd(cx, rows_own(cx, dout), dx, out_site, w->norm, g->norm, beta, &save->norm);
+    rows_gather(cx, dout, rows_own(cx, dout));
     block_linear_bwd(cx, dattended, 0, dout, save->o, w->o, g->o, beta, output_linear(self));
     lora_bwd(cx, dattended, dout, save->o, w->o.lora, g->o.lora, beta, output_site(self));
     attend_bwd(cx, &dp, dbias, dattended, w, g, beta, save);
     project_bwd(cx, dn, dencoder_out, &dp, w, g, beta, save);
-    tensor_parallel_sum(cx->tp, cx->dev, dn);
-    sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, beta, &save->norm);
+    sublayer_enter_bwd(cx, dx, rows_sum(cx, dn), w->norm, g->norm, beta, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 

@@ -49,7 +49,7 @@ typedef struct Projections {
 /* Tensors that the backward pass of an attention sublayer needs. */
 typedef struct AttentionSave {
     NormSave norm;
-    Tensor n;           /* (N,C) norm(x); x itself if the norm is absent or after the sublayer */
+    Tensor n;           /* (N,C) norm(x); x itself if the norm is absent or after the sublayer; this rank's rows */
     Tensor encoder_out; /* (E,C); absent in self-attention */
     Projections p;
     Tensor bias; /* (H, Tq + Tk - 1) relative-position bias; absent if there is none */

@@ -90,6 +90,7 @@ typedef struct Ctx {
     uint64_t seed;      /* seed of the dropout masks of this update */
     bool train;         /* dropout is applied */
     TensorParallel *tp; /* ranks that divide heads and feed-forward channels; NULL means no such ranks */
+    bool sequence;      /* with tp->sequence: the residual stream has only this rank's rows (nn/rows.h) */
     const Fp8Scales *fp8; /* scales for FP8 in the linear layers of blocks; NULL means no FP8 */
 } Ctx;
 

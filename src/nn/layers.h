@@ -92,7 +92,7 @@ void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save);
  * dx may be dy (in place). */
 void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, float beta, const NormSave *save);
 
-/* A sublayer f, such as attention, with its norm and the residual sum around it:
+/* A sublayer f, such as attention, with its norm and the residual sum around it, on this rank's rows (nn/rows.h):
  *   pre-LN   y = x + dropout(f(norm(x)))
  *   post-LN  y = norm(x + dropout(f(x)))
  *   no norm  y = x + dropout(f(x)), if w.w is absent
@@ -117,7 +117,7 @@ typedef struct MlpW {
 
 typedef struct MlpSave {
     NormSave norm;
-    Tensor n; /* (N,C) norm(x); x itself if the norm is absent or after the sublayer */
+    Tensor n; /* (N,C) norm(x); x itself if the norm is absent or after the sublayer; this rank's rows (rows.h) */
     Tensor h; /* n wiᵀ, before the activation: (N,F), or (N,2F) if gated */
     Tensor a; /* (N,F) after activation, gate and dropout; kept because drawing the mask again is slow */
 } MlpSave;

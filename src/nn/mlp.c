@@ -1,4 +1,5 @@
 #include "nn/layers.h"
+#include "nn/rows.h"
 
 /* The two halves of h (N,2F) if gated: left the activation's input, right the gate. Not gated: h (N,F) is the
  * activation's input. */
@@ -19,7 +20,7 @@ static Dropout hidden_dropout(const Ctx *cx, int64_t ffn)
 void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = x.d[0], ffn = w->wo.w.d[1];
+    int64_t n = rows_divided(cx) ? cx->tokens->n : x.d[0], ffn = w->wo.w.d[1];
     Tensor out = arena_tensor(cx->scratch, cx->precision.compute, n, x.d[1], "mlp.out");
     Dropout hidden_drop = hidden_dropout(cx, ffn);
     Tensor input, gate;
@@ -28,22 +29,22 @@ void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
     save->h = arena_tensor(cx->save, cx->precision.compute, n, w->wi.w.d[0], "mlp.h");
     save->a = arena_tensor(cx->save, cx->precision.compute, n, ffn, "mlp.a");
     split(save->h, ffn, &input, &gate);
-    block_linear_fwd(cx, save->h, save->n, w->wi, LINEAR_WI);
-    lora_fwd(cx, save->h, save->n, w->wi.lora, LORA_WI);
-    lora_fwd(cx, input, save->n, w->wi_0.lora, LORA_WI_0);
-    lora_fwd(cx, gate, save->n, w->wi_1.lora, LORA_WI_1);
+    Tensor whole = rows_whole(cx, save->n);
+    block_linear_fwd(cx, save->h, whole, w->wi, LINEAR_WI);
+    lora_fwd(cx, save->h, whole, w->wi.lora, LORA_WI);
+    lora_fwd(cx, input, whole, w->wi_0.lora, LORA_WI_0);
+    lora_fwd(cx, gate, whole, w->wi_1.lora, LORA_WI_1);
     op_act_fwd(cx->dev, save->a, input, gate, cx->model->activation, &hidden_drop);
     block_linear_fwd(cx, out, save->a, linear_added(cx, w->wo), LINEAR_WO);
     lora_fwd(cx, out, save->a, w->wo.lora, LORA_WO);
-    tensor_parallel_sum(cx->tp, cx->dev, out);
-    sublayer_leave(cx, y, x, out, SITE_MLP_OUT, w->norm, &save->norm);
+    sublayer_leave(cx, y, x, rows_sum(cx, out), SITE_MLP_OUT, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 
 void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta, const MlpSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = dx.d[0], ffn = w->wo.w.d[1];
+    int64_t n = rows_divided(cx) ? cx->tokens->n : dx.d[0], ffn = w->wo.w.d[1];
     Tensor dout = arena_tensor(cx->scratch, cx->precision.compute, n, dx.d[1], "mlp.dout");
     Tensor da = arena_tensor(cx->scratch, cx->precision.compute, n, ffn, "mlp.da");
     Tensor dh = arena_tensor(cx->scratch, cx->precision.compute, n, w->wi.w.d[0], "mlp.dh");
@@ -53,15 +54,16 @@ void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta,
 
     split(save->h, ffn, &input, &gate);
     split(dh, ffn, &dinput, &dgate);
-    sublayer_leave_bwd(cx, dout, dx, SITE_MLP_OUT, w->norm, g->norm, beta, &save->norm);
+    sublayer_leave_bwd(cx, rows_own(cx, dout), dx, SITE_MLP_OUT, w->norm, g->norm, beta, &save->norm);
+    rows_gather(cx, dout, rows_own(cx, dout));
+    Tensor whole = rows_whole(cx, save->n);
     block_linear_bwd(cx, da, 0, dout, save->a, w->wo, g->wo, beta, LINEAR_WO);
     lora_bwd(cx, da, dout, save->a, w->wo.lora, g->wo.lora, beta, LORA_WO);
     op_act_bwd(cx->dev, dinput, dgate, da, input, gate, cx->model->activation, &hidden_drop);
-    block_linear_bwd(cx, dn, 0, dh, save->n, w->wi, g->wi, beta, LINEAR_WI);
-    lora_bwd(cx, dn, dh, save->n, w->wi.lora, g->wi.lora, beta, LORA_WI);
-    lora_bwd(cx, dn, dinput, save->n, w->wi_0.lora, g->wi_0.lora, beta, LORA_WI_0);
-    lora_bwd(cx, dn, dgate, save->n, w->wi_1.lora, g->wi_1.lora, beta, LORA_WI_1);
-    tensor_parallel_sum(cx->tp, cx->dev, dn);
-    sublayer_enter_bwd(cx, dx, dn, w->norm, g->norm, beta, &save->norm);
+    block_linear_bwd(cx, dn, 0, dh, whole, w->wi, g->wi, beta, LINEAR_WI);
+    lora_bwd(cx, dn, dh, whole, w->wi.lora, g->wi.lora, beta, LORA_WI);
+    lora_bwd(cx, dn, dinput, whole, w->wi_0.lora, g->wi_0.lora, beta, LORA_WI_0);
+    lora_bwd(cx, dn, dgate, whole, w->wi_1.lora, g->wi_1.lora, beta, LORA_WI_1);
+    sublayer_enter_bwd(cx, dx, rows_sum(cx, dn), w->norm, g->norm, beta, &save->norm);
     arena_reset(cx->scratch, mark);
 }

@@ -1,4 +1,5 @@
 #include "nn/layers.h"
+#include "nn/rows.h"
 
 void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save)
 {
@@ -45,7 +46,7 @@ Tensor sublayer_enter(const Ctx *cx, Tensor x, NormW w, NormSave *save)
 
 void sublayer_leave(const Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite site, NormW w, NormSave *save)
 {
-    Dropout drop = ctx_dropout(cx, site);
+    Dropout drop = rows_dropout(cx, site);
     if (!post_norm(cx, w)) {
         op_dropout_fwd(cx->dev, y, out, x, &drop);
         return;
@@ -58,7 +59,7 @@ void sublayer_leave(const Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite s
 void sublayer_leave_bwd(const Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW w, NormW g, float beta,
                         const NormSave *save)
 {
-    Dropout drop = ctx_dropout(cx, site);
+    Dropout drop = rows_dropout(cx, site);
     if (post_norm(cx, w))
         norm_bwd(cx, dx, dx, NO_TENSOR, w, g, beta, save);
     op_dropout_bwd(cx->dev, dout, dx, &drop);

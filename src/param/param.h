@@ -17,6 +17,8 @@ typedef enum InitKind { INIT_ZEROS, INIT_ONES, INIT_NORMAL, INIT_TRUNCATED_NORMA
  * (tensor_parallel_start in comm/tensor_parallel.h); ranges of columns are equally long. */
 typedef enum Split {
     SPLIT_NONE,   /* every rank has the whole tensor and computes its whole gradient */
+    SPLIT_TOKENS, /* every rank has the whole tensor; with TensorParallel.sequence its gradient is the sum of what the
+                     ranks compute from their rows of the stream, otherwise as SPLIT_NONE */
     SPLIT_SHARED, /* every rank has the whole tensor; its gradient is the sum of what the ranks compute */
     SPLIT_ROWS,
     SPLIT_COPIED, /* as SPLIT_ROWS, among groups of ranks that have the same heads of keys (TensorParallel.n_copies);

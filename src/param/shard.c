@@ -235,7 +235,9 @@ static void reduce_buffer(ParamStore *store, BlockBuffer *buffer)
 static void sum_shared(ParamStore *store, const Bucket *bucket)
 {
     for (const Param *param = bucket->params; param < bucket->params + bucket->n_params; param++) {
-        if (param->spec.split == SPLIT_SHARED && tensor_present(param->g))
+        bool shared =
+            param->spec.split == SPLIT_SHARED || (param->spec.split == SPLIT_TOKENS && store->shards.tp.sequence);
+        if (shared && tensor_present(param->g))
             tensor_parallel_sum(&store->shards.tp, store->dev, param->g);
         if (param->spec.split == SPLIT_COPIED && tensor_present(param->g))
             tensor_parallel_sum_copies(&store->shards.tp, store->dev, param->g);

@@ -203,7 +203,9 @@ static void add_ranks(GString *lines, const Config *config, const MemoryPlan *pl
     const ParallelConfig *parallel = &config->parallel;
     int ranks = config_ranks(config), tensor = (int)parallel->tensor, pipeline = (int)parallel->pipeline;
     g_autofree char *sent = text_bytes((size_t)plan->sent),
-                    *groups = tensor > 1 ? g_strdup_printf(", tensor parallel %d", tensor) : g_strdup(""),
+                    *groups = tensor > 1 ? g_strdup_printf(", tensor parallel %d%s", tensor,
+                                                           parallel->sequence ? " with divided tokens" : "")
+                                         : g_strdup(""),
                     *stages = pipeline > 1 ? g_strdup_printf(", a pipeline of %d stages", pipeline) : g_strdup("");
     if (ranks > 1)
         plan_line(lines, "ranks",

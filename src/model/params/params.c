@@ -7,13 +7,15 @@
 
 /* Sizes that a dimension of a parameter may have. DIVIDED: tensor-parallel ranks have parts of it, since each computes
  * some of the heads, some of the feed-forward channels and the logits of some tokens of the vocabulary. OF_KEYS: heads
- * of keys and values, of which there may be fewer than ranks; then several ranks have the same one. OF_ALL_HEADS: the
- * tensor is whole on every rank, which uses it for its own heads only. */
-enum { WHOLE, DIVIDED, OF_KEYS, OF_ALL_HEADS };
+ * of keys and values, of which there may be fewer than ranks; then several ranks have the same one. OF_TOKENS: the
+ * tensor is whole on every rank, which with sequence parallelism uses it for its own tokens only. OF_ALL_HEADS:
+ * likewise, for its own heads only. */
+enum { WHOLE, DIVIDED, OF_KEYS, OF_TOKENS, OF_ALL_HEADS };
 #define DIMS(DIM)                                                                                                      \
     DIM(NONE, 0, WHOLE)                                                                                                \
     DIM(VOCAB, config->vocab, DIVIDED)                                                                                 \
     DIM(WIDTH, config->width, WHOLE)                                                                                   \
+    DIM(SUBLAYER, config->width, OF_TOKENS)                                                                            \
     DIM(TWICE_WIDTH, 2 * config->width, WHOLE)                                                                         \
     DIM(ATTENTION, config->heads * config->head_dim, DIVIDED)                                                          \
     DIM(HEAD, config->head_dim, WHOLE)                                                                                 \
@@ -82,9 +84,9 @@ typedef struct ParamDef {
 #define LINEAR(name, member, rows, cols, rule, needs, bias_needs) \
     { name, W(member.w), NO_GROUP, rows, cols, rule, true, needs }, \
     { name ".bias", W(member.b), NO_GROUP, rows, DIM_NONE, RULE_ZEROS, false, bias_needs }
-#define NORM(name, member, needs) \
-    { name, W(member.w), NO_GROUP, DIM_WIDTH, DIM_NONE, RULE_ONES, false, needs }, \
-    { name ".bias", W(member.b), NO_GROUP, DIM_WIDTH, DIM_NONE, RULE_ZEROS, false, (needs) | NORM_BIAS }
+#define NORM(name, member, dim, needs) \
+    { name, W(member.w), NO_GROUP, dim, DIM_NONE, RULE_ONES, false, needs }, \
+    { name ".bias", W(member.b), NO_GROUP, dim, DIM_NONE, RULE_ZEROS, false, (needs) | NORM_BIAS }
 
 #define W(member) offsetof(ModelW, member)
 static const ParamDef shared_params[] = {
@@ -95,7 +97,7 @@ static const ParamDef lm_head_params[] = {
     { "lm_head",             W(lm_head),           NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_HEAD,             true,  UNTIED },
     { "lm_head.bias",        W(head_bias),         NO_GROUP, DIM_VOCAB,   DIM_NONE,  RULE_ZEROS,            false, HEAD_BIAS },
     LINEAR("transform.dense", transform.dense, DIM_WIDTH, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, TRANSFORM, TRANSFORM | BIAS),
-    NORM("transform.norm", transform.norm, TRANSFORM),
+    NORM("transform.norm", transform.norm, DIM_WIDTH, TRANSFORM),
 };
 
 static const ParamDef pooler_params[] = {
@@ -114,14 +116,14 @@ static const ParamDef stack_params[] = {
     { "positions",       W(embed.positions), NO_GROUP, DIM_POSITIONS, DIM_WIDTH, RULE_UNIT,   true,  POSITIONS },
     { "memory",          W(embed.memory_tokens), NO_GROUP, DIM_MEMORY,    DIM_WIDTH, RULE_UNIT,   true,  MEMORY },
     { "segments",        W(embed.token_types), NO_GROUP, DIM_SEGMENTS,  DIM_WIDTH, RULE_UNIT,   true,  SEGMENTS },
-    NORM("embed_norm", embed.norm, EMBED_NORM),
-    NORM("final_norm", final_norm, FINAL_NORM),
+    NORM("embed_norm", embed.norm, DIM_WIDTH, EMBED_NORM),
+    NORM("final_norm", final_norm, DIM_WIDTH, FINAL_NORM),
 };
 #undef W
 
 #define W(member) offsetof(BlockW, member)
 static const ParamDef block_params[] = {
-    NORM("self.norm", self.norm, SELF_NORM),
+    NORM("self.norm", self.norm, DIM_SUBLAYER, SELF_NORM),
     { "self.q",          W(self.q.w),     W(self.qkv.w), DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  TOKEN_QUERIES },
     { "self.context.hidden", W(self.context.hidden), NO_GROUP, DIM_WIDTH,  DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
     { "self.context.score", W(self.context.score), NO_GROUP, DIM_HEADS,    DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
@@ -135,14 +137,14 @@ static const ParamDef block_params[] = {
     { "self.relpos",     W(self.relpos),  NO_GROUP,      DIM_BUCKETS,   DIM_HEADS,     RULE_GLOROT,           false, OWN_RELPOS },
     { "self.distance",   W(self.distance), NO_GROUP,     DIM_DISTANCES, DIM_HEAD,      RULE_UNIT,             true,  DISTANCES },
     LINEAR("self.o", self.o, DIM_WIDTH, DIM_ATTENTION, RULE_OUTPUT, ALWAYS, BIAS),
-    NORM("cross.norm", cross.norm, CROSS),
+    NORM("cross.norm", cross.norm, DIM_SUBLAYER, CROSS),
     LINEAR("cross.q", cross.q, DIM_ATTENTION, DIM_WIDTH, RULE_QUERY, CROSS, CROSS | BIAS),
     { "cross.k",         W(cross.k.w),    W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
     { "cross.v",         W(cross.v.w),    W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
     { "cross.k.bias",    W(cross.k.b),    W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
     { "cross.v.bias",    W(cross.v.b),    W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
     LINEAR("cross.o", cross.o, DIM_WIDTH, DIM_ATTENTION, RULE_OUTPUT, CROSS, CROSS | BIAS),
-    NORM("mlp.norm", mlp.norm, ALWAYS),
+    NORM("mlp.norm", mlp.norm, DIM_SUBLAYER, ALWAYS),
     { "mlp.wi_0",        W(mlp.wi_0.w),   W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
     { "mlp.wi_1",        W(mlp.wi_1.w),   W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
     { "mlp.wi_0.bias",   W(mlp.wi_0.b),   W(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
@@ -161,6 +163,7 @@ static Split split_of(const ParamDef *def)
     return dim_divided[def->rows] == DIVIDED        ? SPLIT_ROWS
            : dim_divided[def->rows] == OF_KEYS      ? SPLIT_COPIED
            : dim_divided[def->cols] == DIVIDED      ? SPLIT_COLS
+           : dim_divided[def->rows] == OF_TOKENS    ? SPLIT_TOKENS
            : dim_divided[def->rows] == OF_ALL_HEADS ? SPLIT_SHARED
                                                     : SPLIT_NONE;
 }

@@ -106,12 +106,14 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_se
         const TokenStream *enc = encoder_stream(model, slot, &batch->enc, n_memory_seq);
         slot->encoder.tokens = encoder_upload(model, slot->save, enc);
         stack_context(&slot->encoder, &model->work, slot->save, NULL, &slot->loss);
+        slot->encoder.cx.sequence = model->encoder.tp->sequence;
         if (stack_blocks(&model->encoder) > 0)
             stack_begin(&slot->encoder);
     }
     if (dec && stack_blocks(&model->decoder) > 0) {
         slot->decoder.tokens = stream_upload(model, slot->save, dec);
         stack_context(&slot->decoder, &model->work, slot->save, encodes ? &slot->encoder.tokens : NULL, &slot->loss);
+        slot->decoder.cx.sequence = model->decoder.tp->sequence;
         stack_begin(&slot->decoder);
     }
     return slot;
@@ -216,13 +218,13 @@ StageMessage slot_bwd(Model *model, int index)
             d_encoder_output = gradient_of(model, slot, slot->encoder_output);
             op_fill(model->dev, d_encoder_output, 0);
         }
-        stack_bwd(&slot->decoder, dx, slot->encoder_output, d_encoder_output);
+        dx = stack_bwd(&slot->decoder, dx, slot->encoder_output, d_encoder_output);
     }
     if (dec->part.embeds && tensor_present(d_encoder_output))
         tensor_parallel_sum(dec->tp, model->dev, d_encoder_output);
     if (stack_blocks(enc) > 0) {
         dx = tensor_present(d_encoder_output) ? d_encoder_output : dx;
-        stack_bwd(&slot->encoder, dx, NO_TENSOR, NO_TENSOR);
+        dx = stack_bwd(&slot->encoder, dx, NO_TENSOR, NO_TENSOR);
         d_encoder_output = NO_TENSOR;
     }
     slot->state = SLOT_FREE;

@@ -2,6 +2,7 @@
 
 #include "device/profile.h"
 #include "model/lora/lora.h"
+#include "nn/rows.h"
 
 #include <math.h>
 
@@ -260,7 +261,38 @@ void stack_begin(StackPass *pass)
     const Ctx *cx = &pass->cx;
 
     for (int i = 0; i <= stack_blocks(stack); i++)
-        pass->x[i] = arena_tensor(cx->save, cx->precision.residual, cx->tokens->n, stack->config->width, "stack.x");
+        pass->x[i] = arena_tensor(cx->save, cx->precision.residual, rows_count(cx), stack->config->width, "stack.x");
+}
+
+/* x[0] = this rank's rows of the embedding, of which every rank computes all. */
+static void embed_rows(StackPass *pass, const StackW *w)
+{
+    const Ctx *cx = &pass->cx;
+    size_t mark = arena_mark(cx->scratch);
+
+    if (!rows_divided(cx)) {
+        stack_embed(pass, pass->x[0], w);
+        return;
+    }
+    Tensor all = arena_tensor(cx->scratch, cx->precision.residual, cx->tokens->n, pass->x[0].d[1], "stack.embedding");
+    stack_embed(pass, all, w);
+    op_copy(cx->dev, pass->x[0], rows_own(cx, all));
+    arena_reset(cx->scratch, mark);
+}
+
+/* The output of the last block: this rank's rows; the rows of all ranks where the stack ends, since what follows needs
+ * them. */
+static Tensor last_output(StackPass *pass)
+{
+    const Stack *stack = pass->stack;
+    const Ctx *cx = &pass->cx;
+    Tensor own = pass->x[stack_blocks(stack)];
+
+    if (!stack->part.finishes || !rows_divided(cx))
+        return own;
+    Tensor all = arena_tensor(cx->save, cx->precision.residual, cx->tokens->n, own.d[1], "stack.output");
+    rows_gather(cx, all, own);
+    return all;
 }
 
 /* Dropout after the final norm; rate 0 if the final norm is in another stage. */
@@ -282,7 +314,7 @@ Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
     params_acquire(stack->params, stack->bucket, &w);
     stack_positions(pass, &w, 1 - max_len, 2 * max_len - 1, max_len);
     if (stack->part.embeds)
-        stack_embed(pass, pass->x[0], &w);
+        embed_rows(pass, &w);
     for (BlockWalk walk = { .pass = pass }; stack_walk_next(&walk);) {
         size_t mark = arena_mark(arena);
         run_block(&walk, arena, encoder_output);
@@ -290,7 +322,7 @@ Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
             arena_reset(arena, mark);
     }
     Dropout drop = final_dropout(stack, cx);
-    Tensor x = pass->x[stack_blocks(stack)];
+    Tensor x = last_output(pass);
     Tensor y = stack->part.finishes ? stack_final_norm(cx, x, &w, &pass->final_norm) : x;
     if (drop.rate > 0)
         op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
@@ -317,7 +349,7 @@ static void embed_gradients(StackPass *pass, Tensor dx, const StackW *w, const S
     params_release(stack->params, BUCKET_SHARED);
 }
 
-void stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_encoder_output)
+Tensor stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_encoder_output)
 {
     const Stack *stack = pass->stack;
     const Ctx *cx = &pass->cx;
@@ -337,19 +369,21 @@ void stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_encod
         dbias = arena_tensor(cx->scratch, cx->precision.grad, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
         op_fill(cx->dev, dbias, 0);
     }
+    Tensor dx = stack->part.finishes ? rows_own(cx, dy) : dy;
     for (BlockWalk walk = { .pass = pass, .back = true }; stack_walk_next(&walk);) {
         size_t block = arena_mark(pass->recompute);
         if (pass->loss->recompute)
             run_block(&walk, pass->recompute, encoder_output);
-        block_bwd(&walk.cx, dy, d_encoder_output, dbias, &walk.w, &walk.g, walk.beta, &pass->blocks[walk.here]);
+        block_bwd(&walk.cx, dx, d_encoder_output, dbias, &walk.w, &walk.g, walk.beta, &pass->blocks[walk.here]);
         arena_reset(pass->recompute, block);
     }
     relpos.first = 1 - cx->tokens->seq.max_len;
     if (tensor_present(dbias))
         op_relpos_bwd(cx->dev, g.relpos, dbias, &relpos, beta);
     if (stack->part.embeds)
-        embed_gradients(pass, dy, &w, &g, beta);
+        embed_gradients(pass, rows_whole(cx, dx), &w, &g, beta);
     grads_ready(stack->params, stack->bucket);
     params_release(stack->params, stack->bucket);
     arena_reset(cx->scratch, mark);
+    return dx;
 }

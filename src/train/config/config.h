@@ -78,6 +78,7 @@ typedef struct ParallelConfig {
                        started, else one */
     Amount timeout; /* longest wait for another rank; then the run fails */
     int64_t tensor; /* ranks of a tensor-parallel group (comm/mesh.h); 1 means that every rank has whole matrices */
+    bool sequence;  /* tensor-parallel ranks divide the tokens between the sublayers (nn/rows.h) */
     int64_t pipeline;    /* stages of a pipeline; 1 means that every rank has all blocks */
     int zero;            /* ZeroLevel (param/shard.h) */
     int64_t check_every; /* steps between comparisons of the ranks' weights; 0 means none */

@@ -85,15 +85,20 @@ static Sharding sharding_of(const Config *config, const Device *dev)
     int tensor = (int)parallel->tensor, data = (int)MAX(parallel->ranks / (tensor * parallel->pipeline), 1);
     int copies = config_key_copies(config);
     if (mesh == NULL)
-        return (
-            Sharding){ .size = data, .level = (ZeroLevel)parallel->zero, .tp = { .size = tensor, .n_copies = copies } };
-    return (
-        Sharding){ .ranks = mesh->data,
-                   .rank = comm_rank(mesh->data),
-                   .size = comm_size(mesh->data),
-                   .level = (ZeroLevel)parallel->zero,
-                   .pipeline = comm_size(mesh->pipeline) > 1 ? mesh->pipeline : NULL,
-                   .tp = { mesh->tensor, comm_rank(mesh->tensor), comm_size(mesh->tensor), 0, copies, mesh->copies } };
+        return (Sharding){ .size = data,
+                           .level = (ZeroLevel)parallel->zero,
+                           .tp = { .size = tensor, .sequence = parallel->sequence, .n_copies = copies } };
+    return (Sharding){ .ranks = mesh->data,
+                       .rank = comm_rank(mesh->data),
+                       .size = comm_size(mesh->data),
+                       .level = (ZeroLevel)parallel->zero,
+                       .pipeline = comm_size(mesh->pipeline) > 1 ? mesh->pipeline : NULL,
+                       .tp = { .ranks = mesh->tensor,
+                               .rank = comm_rank(mesh->tensor),
+                               .size = comm_size(mesh->tensor),
+                               .sequence = parallel->sequence,
+                               .n_copies = copies,
+                               .copies = mesh->copies } };
 }
 
 /* The pipeline stage of this rank; without a mesh, on the null device, the stage whose memory is counted

@@ -177,6 +177,10 @@ static const OptionRow parallel_options[] = {
       "tensor parallelism: this many consecutive ranks divide the heads and the feed-forward channels of every block "
       "and the vocabulary, and compute the same samples; 1 means none",
       NULL },
+    { "parallel.sequence", OPT_BOOL, ROW(sequence), "false", 0, 0, OPT_FREE,
+      "sequence parallelism: between the sublayers (norms, dropout, residual sums) each rank of parallel.tensor has "
+      "only its part of the tokens, so activations take less memory; nothing changes if parallel.tensor is 1",
+      NULL },
     { "parallel.pipeline", OPT_I64, ROW(pipeline), "1", 1, 1024, OPT_FREE,
       "pipeline parallelism: this many ranks each have some of the blocks and hand activations on to the next; several "
       "microbatches per step (train.micro_batch) keep all of them busy; 1 means none",

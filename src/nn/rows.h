@@ -1,0 +1,31 @@
+/* rows.h: sequence parallelism (Korthikanti et al. 2022). Between the sublayers, where every operation works on one
+ * token (norms, dropout, the residual sum), each tensor-parallel rank has only its rows of the residual stream. The
+ * matrices that the ranks divide by rows need the rows of all of them, and what comes out of those divided by columns
+ * is a sum over the ranks, of which each keeps its rows. Rows are tokens of the packed stream, whatever their
+ * sequences.
+ *
+ * Without sequence parallelism (Ctx.sequence false) a rank's rows are all rows: rows_whole and rows_gather do nothing,
+ * and rows_sum is the sum over the tensor-parallel ranks. N: tokens; n: this rank's rows. */
+#pragma once
+
+#include "nn/ctx.h"
+
+/* Whether layers between sublayers work on this rank's rows only. */
+static inline bool rows_divided(const Ctx *cx)
+{
+    return cx->sequence && tensor_parallel_size(cx->tp) > 1;
+}
+/* The first of this rank's rows, and their number. A device that only measures memory takes the first rank's, the most.
+ * */
+int64_t rows_first(const Ctx *cx);
+int64_t rows_count(const Ctx *cx);
+/* This rank's rows (n,C) of the matrix (N,C). */
+Tensor rows_own(const Ctx *cx, Tensor whole);
+/* whole (N,C) = the rows `own` (n,C) of all ranks; own may be rows_own(whole). */
+void rows_gather(const Ctx *cx, Tensor whole, Tensor own);
+/* The rows of all ranks (N,C), in scratch memory; own itself if it has all rows. */
+Tensor rows_whole(const Ctx *cx, Tensor own);
+/* This rank's rows (n,C) of the sum of x (N,C) over the ranks; they lie in x, whose other rows are then undefined. */
+Tensor rows_sum(const Ctx *cx, Tensor x);
+/* ctx_dropout for this rank's rows. */
+Dropout rows_dropout(const Ctx *cx, DropoutSite site);
