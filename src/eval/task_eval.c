@@ -220,11 +220,11 @@ static void add_answers(TaskEval *eval, int size, const char *all, size_t bytes,
 
 bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void), GArray *metrics, GError **error)
 {
-    if (params_sharding(model_params(model)).level >= ZERO_WEIGHTS)
-        ranks = comm_self();
     g_autoptr(GString) texts = g_string_new(NULL);
     const int size = comm_size(ranks);
+    params_unlike(model_params(model));
     bool good = answer_part(eval, model, comm_rank(ranks), size, stop, texts, error);
+    params_alike_again(model_params(model));
     if (!comm_agree(ranks, good, error))
         return false;
     size_t bytes;

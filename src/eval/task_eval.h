@@ -20,10 +20,9 @@ bool task_eval_check(const TaskEval *eval, GError **error);
 /* A hash of the chosen examples and their right answers. */
 uint64_t task_eval_hash(const TaskEval *eval);
 /* Answers all examples, greedily, and appends the metrics of the task's scores (Metric), the same on all ranks. Batches
- * of ANSWER_BATCH examples are dealt to the ranks one by one, so every answer is that of one rank. With weights that
- * are sharded (ZeRO 3) every rank answers all examples instead: an answer of another length would need the weights more
- * or fewer times. stop is called before each batch; if it returns true, the evaluation ends with LOAM_ERROR_STOPPED.
- * stop NULL means that nothing ends it. Shows progress on a terminal. */
+ * of ANSWER_BATCH examples are dealt to the ranks one by one, so every answer is that of one rank. stop is called
+ * before each batch; if it returns true, the evaluation ends with LOAM_ERROR_STOPPED. stop NULL means that nothing ends
+ * it. Shows progress on a terminal. */
 bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void), GArray *metrics, GError **error);
 /* The first n examples with the answers that the last task_eval_run found, as Markdown; g_free. NULL before. */
 char *task_eval_samples(const TaskEval *eval, int64_t n);

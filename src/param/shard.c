@@ -117,8 +117,50 @@ static BlockBuffer *begin_gather(ParamStore *store, int index)
     return buffer;
 }
 
+/* Gathers the bucket that the lowest rank at work needs, and returns its index. index: the one that this rank needs; -1
+ * means none. Returns -1 if no rank needs one, or if the ranks have failed. */
+static int gather_asked(ParamStore *store, int index)
+{
+    const int32_t own = index;
+    g_autofree int32_t *all = g_new(int32_t, store->shards.size);
+    for (int r = 0; r < store->shards.size; r++)
+        all[r] = -1;
+    comm_share(store->shards.ranks, all, &own, sizeof own);
+    for (int r = 0; r < store->shards.size; r++)
+        if (all[r] >= 0) {
+            BlockBuffer *buffer = begin_gather(store, all[r]);
+            CHECK(buffer, "more than %d blocks are used at once", BLOCK_BUFFERS);
+            wait_for(store, &buffer->work);
+            return all[r];
+        }
+    return -1;
+}
+
+/* Whether ranks agree on each block that one of them needs. */
+static bool asks(const ParamStore *store)
+{
+    return store->unlike && store->shards.level >= ZERO_WEIGHTS && store->shards.size > 1 && !is_plan(store);
+}
+
+void params_unlike(ParamStore *store)
+{
+    store->unlike = true;
+}
+
+void params_alike_again(ParamStore *store)
+{
+    const bool asked = asks(store);
+    while (asked && gather_asked(store, -1) >= 0)
+        ;
+    if (asked) /* ranks kept different blocks, and from here on each must know what the others have */
+        shard_forget(store);
+    store->unlike = false;
+}
+
 void params_prefetch(ParamStore *store, int bucket)
 {
+    if (asks(store))
+        return;
     if (shard_cuts(store, &store->buckets[bucket], REGION_WEIGHTS) && buffer_of(store, bucket) == NULL)
         begin_gather(store, bucket);
 }
@@ -129,6 +171,8 @@ void shard_acquire(ParamStore *store, int index)
     wait_for(store, &bucket->published);
     if (!shard_cuts(store, bucket, REGION_WEIGHTS))
         return;
+    for (int asked = -2; asks(store) && buffer_of(store, index) == NULL && asked != -1;)
+        asked = gather_asked(store, index);
     BlockBuffer *buffer = buffer_of(store, index);
     buffer = buffer ? buffer : begin_gather(store, index);
     CHECK(buffer, "more than %d blocks are used at once", BLOCK_BUFFERS);

@@ -47,6 +47,13 @@ Box params_held(const ParamStore *store, int index);
 /* Starts to gather the weights of a block from all ranks, ahead of params_acquire for the same block. Does nothing
  * unless weights are sharded. */
 void params_prefetch(ParamStore *store, int bucket);
+/* Between these two calls, which all ranks make, ranks may acquire different blocks in any order and number, as when
+ * they generate texts of different lengths; nothing is gathered ahead of use, and nothing may be written. Each acquired
+ * block is agreed on: the one that the lowest rank at work needs is gathered on all ranks. params_alike_again returns
+ * when all ranks have called it; until then this rank gives its parts to the others. Both do nothing unless weights are
+ * sharded. */
+void params_unlike(ParamStore *store);
+void params_alike_again(ParamStore *store);
 /* Called after the update of this rank's part of a bucket: starts to gather the bucket's weights. */
 void params_publish(ParamStore *store, int bucket);
 /* A hash of the trained weights of a bucket, which is the same on every rank; 0 if ranks hold parts of them.

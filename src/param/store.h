@@ -106,6 +106,7 @@ struct ParamStore {
     BlockBuffer weights[BLOCK_BUFFERS], gradients[BLOCK_BUFFERS];
     size_t buffer_bytes[REGION_COUNT]; /* size of each buffer, including its `sum`; 0 means no buffers */
     int gradient_turn;                 /* index of the gradient buffer to use next */
+    bool unlike;                       /* between params_unlike and params_alike_again */
     CommWork reduced;                  /* the gradient reduction that was started last */
     SentBytes sent;                    /* without SENT_TENSOR, which shards.tp counts */
 };

@@ -290,6 +290,68 @@ static void boxes_reach_their_ranks(void)
             }
 }
 
+/* Block b of the store has the values of block b of `whole`, a store of one rank. */
+static void assert_block(ParamStore *store, ParamStore *whole, int b)
+{
+    View w = { 0 }, wanted = { 0 };
+    params_acquire(store, b, &w);
+    params_acquire(whole, b, &wanted);
+    const int64_t count = tensor_count(wanted.ab);
+    g_autofree float *values = g_new0(float, count), *right = g_new0(float, count);
+    tensor_read(store->dev, values, DT_F32, w.ab);
+    tensor_read(whole->dev, right, DT_F32, wanted.ab);
+    assert_same(values, right, count);
+    params_release(whole, b);
+    params_release(store, b);
+}
+
+/* Each rank uses blocks in an order and number of its own, two at once at times; afterwards all walk alike again. */
+static void walk_apart(Comm *comm, void *context)
+{
+    const Case *c = context;
+    Device *dev = device_open_cpu(1, c->precision);
+    int n, rank = comm_rank(comm);
+    g_autofree ParamSpec *specs = specs_of(c->shape, &n);
+    const Sharding shards = {
+        .ranks = comm, .rank = rank, .size = comm_size(comm), .level = c->level, .first_block = 1
+    };
+    ParamStore *store = params_open_sharded(dev, specs, n, NULL, true, &shards);
+    ParamStore *whole = params_open(dev, specs, n, NULL, false);
+    Philox rng = philox_open(philox_key((uint64_t)rank, PHILOX_INIT, 0), 5);
+    View held = { 0 };
+    params_init(store, 3);
+    params_init(whole, 3);
+    for (int turn = 0; turn < 2; turn++) {
+        params_unlike(store);
+        for (int i = 0; i < 5 + 9 * rank; i++) {
+            const int first = 1 + (int)philox_below(&rng, BLOCKS), second = 1 + first % BLOCKS;
+            assert_block(store, whole, first);
+            params_acquire(store, first, &held);
+            params_prefetch(store, second);
+            assert_block(store, whole, second);
+            params_release(store, first);
+        }
+        params_alike_again(store);
+        grads_begin(store, 1);
+        microbatch(store, rank, turn);
+        grads_norm(store);
+        for (int b = 1; b <= BLOCKS; b++)
+            assert_block(store, whole, b);
+    }
+    params_close(whole);
+    params_close(store);
+    device_close(dev);
+}
+
+static void ranks_use_blocks_in_orders_of_their_own(void)
+{
+    for (int ranks = 1; ranks <= RANKS; ranks++)
+        for (int level = ZERO_GRADIENTS; level <= ZERO_WEIGHTS; level++) {
+            Case c = case_of((Shape){ true, true }, ranks, level, OPTIM_ADAMW, 0);
+            comm_run_threads(ranks, 20, walk_apart, &c);
+        }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -299,5 +361,6 @@ int main(int argc, char **argv)
     g_test_add_data_func("/shard/levels_agree/adamw_rms", GINT_TO_POINTER(OPTIM_ADAMW_RMS), levels_agree);
     g_test_add_data_func("/shard/levels_agree/adafactor", GINT_TO_POINTER(OPTIM_ADAFACTOR), levels_agree);
     g_test_add_func("/shard/boxes_reach_their_ranks", boxes_reach_their_ranks);
+    g_test_add_func("/shard/ranks_use_blocks_in_orders_of_their_own", ranks_use_blocks_in_orders_of_their_own);
     return g_test_run();
 }
