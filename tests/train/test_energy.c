@@ -159,7 +159,7 @@ static void a_run_that_goes_on_adds_a_row(void)
     g_auto(GStrv) lines = g_strsplit(first, "\n", -1);
     g_assert_cmpuint(g_strv_length(lines), ==, 4);
 
-    /* A torn row goes; columns of another program are refused. */
+    /* A torn row goes; files with the columns of another program are kept beside the new one. */
     g_autofree char *torn = g_strconcat(first, "2026-01-31T07", NULL);
     g_free(file_write_text(folder, "emissions.csv", torn));
     Emissions *emissions = emissions_open(folder, &info, &error);
@@ -168,9 +168,15 @@ static void a_run_that_goes_on_adds_a_row(void)
     g_autofree char *text = contents(folder);
     g_assert_true(g_str_has_prefix(text, first));
     g_assert_null(strstr(text, "2026-01-31T07\n"));
-    g_free(file_write_text(folder, "emissions.csv", "timestamp,emissions\n"));
-    g_assert_null(emissions_open(folder, &info, &error));
-    g_assert_nonnull(strstr(error->message, "has other columns than loam writes"));
+    for (int i = 0; i < 2; i++) {
+        g_autofree char *backup = g_build_filename(folder, i == 0 ? "emissions.csv.bak" : "emissions.csv.bak1", NULL);
+        g_autofree char *kept = NULL;
+        g_free(file_write_text(folder, "emissions.csv", i == 0 ? "timestamp,emissions\n" : "time\r\n"));
+        emissions_close(emissions_open(folder, &info, &error));
+        g_assert_no_error(error);
+        g_assert_true(g_file_get_contents(backup, &kept, NULL, NULL));
+        g_assert_cmpstr(kept, ==, i == 0 ? "timestamp,emissions\n" : "time\r\n");
+    }
     folder_remove(folder);
 }
 

@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 #include "train/energy/energy.h"
 
@@ -26,6 +27,21 @@ struct Emissions {
     GString *kept; /* header and rows of earlier starts */
 };
 
+/* Renames a file with other columns to the first free one of emissions.csv.bak, emissions.csv.bak1, …, as CodeCarbon
+ * does, so that it does not keep the run from going on. */
+static bool move_away(const char *path, GError **error)
+{
+    g_autofree char *backup = g_strconcat(path, ".bak", NULL);
+    for (int i = 1; g_file_test(backup, G_FILE_TEST_EXISTS); i++) {
+        g_free(backup);
+        backup = g_strdup_printf("%s.bak%d", path, i);
+    }
+    if (!io_rename(path, backup, error))
+        return false;
+    log_warning("%s has other columns than loam writes; it is kept as %s", path, backup);
+    return true;
+}
+
 static bool read_kept(Emissions *emissions, GError **error)
 {
     size_t bytes;
@@ -36,7 +52,7 @@ static bool read_kept(Emissions *emissions, GError **error)
     if (!text)
         return false;
     if (bytes > 0 && strncmp(text, header, sizeof header - 1) != 0)
-        return fail_user(error, "%s has other columns than loam writes: move it away", emissions->path);
+        return move_away(emissions->path, error);
     const char *last = memrchr(text, '\n', bytes); /* a torn last row goes */
     if (last)
         g_string_truncate(emissions->kept, 0);
