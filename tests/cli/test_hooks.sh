@@ -19,11 +19,14 @@ echo "ok: events"
 
 # A hook changes no number, however long it takes: a run with one that hangs trains on, and ends.
 $train run.dir="$work/plain" train.save_every=1 2>"$work/log"
-$train run.dir="$work/slow" train.save_every=1 hooks.on_save='sleep 1000' hooks.timeout=1s hooks.retries=0 2>"$work/log" || fail "$(cat "$work/log")"
+$train run.dir="$work/slow" train.save_every=1 hooks.on_save='sleep 1000' hooks.timeout=2s hooks.retries=0 hooks.on_stop='echo "$LOAM_STEP" >"$LOAM_RUN/stopped"' 2>"$work/log" || fail "$(cat "$work/log")"
 cmp "$work/plain/checkpoints/latest/weights-00001-of-00001.safetensors" "$work/slow/checkpoints/latest/weights-00001-of-00001.safetensors"
 grep -q 'it took longer than hooks.timeout and was ended' "$work/slow/hooks.log" || fail "$(cat "$work/slow/hooks.log")"
 grep -q 'left out: the next one came before it began' "$work/slow/hooks.log" || fail "$(cat "$work/slow/hooks.log")"
-grep -q 'hooks.on_save of step .* failed 1 times' "$work/log" || fail "$(cat "$work/log")"
+grep -q 'hooks.on_save of step .* failed once (it took longer' "$work/log" || fail "$(cat "$work/log")"
+# A failure is an event of the run, and on_stop has all of hooks.timeout, whatever the hooks before it took.
+grep -q '"kind":"event".*"what":"hooks.on_save of step .* failed once' "$work/slow/metrics.jsonl" || fail "no event: $(tail -n 3 "$work/slow/metrics.jsonl")"
+[ "$(cat "$work/slow/stopped")" = 12 ] || fail "on_stop: $(cat "$work/slow/hooks.log")"
 $train run.dir="$work/used" train.save_every=1 hooks.on_save='sleep 0.3; [ -e "$LOAM_PATH/state.json" ] || echo "$LOAM_PATH" >>"$LOAM_RUN/gone"' 2>"$work/log"
 [ ! -e "$work/used/gone" ] || fail "checkpoints that a hook was using are gone: $(cat "$work/used/gone")"
 [ "$(grep -c 'done after' "$work/used/hooks.log")" -ge 2 ] || fail "$(cat "$work/used/hooks.log")"

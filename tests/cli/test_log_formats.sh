@@ -36,5 +36,15 @@ near "$work/both" 0.6931471805599453 3 || fail "fairseq's validations: $(cat "$w
 [ ! -e "$work/fairseq/train_inner.jsonl" ] || fail "a file that nobody asked for"
 grep -q '^step [0-9/]*  \(held-out \)\?loss' "$work/log" && fail "loam's lines: $(cat "$work/log")"
 
+# A run that goes on within the window of a line writes what the whole run writes, except times and speeds.
+fields() { sed 's/, "wps": "[^"]*", "ups": "[^"]*"//; s/, "train_wall".*//' "$1/train_inner.jsonl"; }
+window="train.fairseq_log=true train.log_every=3 train.save_every=2 optim.clip_norm=1.2"
+$train run.dir="$work/inner" $window 2>"$work/log"
+{ LOAM_FAULT=step:6 $train run.dir="$work/resumed" $window >"$work/out" 2>&1 && fail "no kill"; } 2>/dev/null
+[ "$(readlink "$work/resumed/checkpoints/latest")" = step-00000004 ] || fail "killed elsewhere"
+$train run.dir="$work/resumed" $window 2>"$work/log" || fail "$(cat "$work/log")"
+[ "$(fields "$work/inner" | grep -c '"gnorm": .*"clip": ')" = 2 ] || fail "$(cat "$work/inner/train_inner.jsonl")"
+diff <(fields "$work/inner") <(fields "$work/resumed") || fail "another line after going on within a window"
+
 diff <(losses "$work/loam" train) <(losses "$work/fairseq" train) || fail "other losses"
 expect 1 'log.format' "$loam" train "$work/config.yaml" log.format=tqdm run.dir="$work/none"

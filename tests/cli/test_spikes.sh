@@ -61,5 +61,12 @@ $train run.dir="$work/killed" train.skip_samples=21-25 2>"$work/log"
 same "$work/left" "$work/killed"
 $train run.dir="$work/length" train.skip_samples=21-25 train.length='40 samples' 2>"$work/log"
 [ "$(samples "$work/length" | tail -n 1)" = '18 41' ] || fail "$(samples "$work/length")"
+# A range that reaches past the end of the run: no step begins after it, and a range of nothing but the end changes nothing.
+$train run.dir="$work/end" train.skip_samples=35-60 train.length='40 samples' 2>"$work/log" || fail "$(cat "$work/log")"
+[ "$(samples "$work/end" | tail -n 1)" = '17 34' ] || fail "$(samples "$work/end" | tail -n 2)"
+expect 0 'nothing left to do at step 17' $train run.dir="$work/end" train.skip_samples=35-60 train.length='40 samples'
+# The report counts the samples that were trained on.
+"$loam" report "$work/length" --out "$work/length.html" 2>"$work/log"
+grep -qF ', 36 samples' "$work/length.html" || fail "$(grep -o '[0-9.k]* samples' "$work/length.html")"
 expect 1 'write up to 64 ranges FIRST-END' $train run.dir="$work/x" train.skip_samples=25-21
 echo "ok: samples left out"

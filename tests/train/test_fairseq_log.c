@@ -54,16 +54,26 @@ static void means_are_of_the_window(void)
     LossSums sums = { 0 };
     sums.head[HEAD_TOKENS] = (HeadSums){ .loss = 400 * M_LN2, .nll = 200 * M_LN2, .correct = 25, .weight = 100 };
     const FairseqWindow window = {
-        .sums = &sums, .updates = 2, .elapsed = 4, .waited = 1, .update = 1.5, .lr = 1e-3, .num_updates = 7
+        .sums = &sums,
+        .updates = 2,
+        .of_steps = &(UpdateSums){ .updates = 2, .tokens = 160, .samples = 16, .clipped = 1, .norms = 5 },
+        .clips = true,
+        .elapsed = 4,
+        .waited = 1,
+        .update = 1.5,
+        .lr = 1e-3,
+        .num_updates = 7
     };
-    fairseq_log_step(log, &(FairseqStep){ .norm = 1, .clip_norm = 2, .tokens = 100, .samples = 8 });
-    fairseq_log_step(log, &(FairseqStep){ .norm = 4, .clip_norm = 2, .tokens = 60, .samples = 8 });
+    FairseqWindow later = window, none = window;
+    none.of_steps = &(UpdateSums){ 0 };
+    fairseq_log_step(log, 100);
+    fairseq_log_step(log, 60);
     fairseq_log_line(log, &window, true);
-    fairseq_log_line(log, &window, true); /* no update since */
-    fairseq_log_step(log, &(FairseqStep){ .norm = 1, .clip_norm = 2, .tokens = 100, .samples = 8 });
-    FairseqWindow later = window;
+    fairseq_log_line(log, &none, true); /* no update since */
+    fairseq_log_step(log, 100);
     later.num_updates = 8;
     later.updates = 4; /* three of them by an earlier process; and the main head's rows have weights of their classes */
+    later.of_steps = &(UpdateSums){ .updates = 4, .tokens = 440, .samples = 32, .norms = 6 };
     sums.head[HEAD_TOKENS].rows = 50;
     fairseq_log_line(log, &later, true);
     fairseq_log_close(log);
@@ -76,6 +86,8 @@ static void means_are_of_the_window(void)
         "\"num_updates\": \"7\", \"lr\": \"0.001\", \"gnorm\": \"2.5\", \"clip\": \"50\", \"train_wall\": \"3\", ";
     g_assert_true(g_str_has_prefix(text, first));
     g_assert_nonnull(strstr(text, "\"num_updates\": \"8\""));
+    g_assert_nonnull(strstr(text, "\"wps\": \"25\", \"ups\": \"0.25\", \"wpb\": \"110\", \"bsz\": \"8\""));
+    g_assert_nonnull(strstr(text, "\"gnorm\": \"1.5\", \"clip\": \"0\""));
     g_assert_nonnull(strstr(text, "\"total\": \"25\", \"n_correct\": \"6.25\", \"ppl\": \"4\", \"accuracy\": \"50\""));
     g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
     g_assert_cmpuint(g_strv_length(lines), ==, 3);

@@ -313,12 +313,12 @@ static void warn_of_hooks(const Config *config)
 {
     const HooksConfig *hooks = &config->hooks;
     const double timeout = hooks->timeout.value;
-    if ((*hooks->on_save || *hooks->on_best || *hooks->on_stop || *hooks->on_alert) &&
-        (timeout <= 0 || timeout >= notice))
+    const bool others = *hooks->on_save || *hooks->on_best || *hooks->on_alert;
+    if ((others || *hooks->on_stop) && (timeout <= 0 || timeout * (others + (*hooks->on_stop != '\0')) >= notice))
         log_warning(
-            "a hook may take up to hooks.timeout (%.0f s; 0 means no limit), the job is told to save %d s before "
-            "its time is up: a job that ends while it waits for a hook does not go on; give --signal more than "
-            "hooks.timeout, or lower that",
+            "a hook may take up to hooks.timeout (%.0f s; 0 means no limit), and on_stop as long after it; the job is "
+            "told to save %d s before its time is up, and a job that ends while it waits for a hook does not go on: "
+            "give --signal more than these times, or lower hooks.timeout",
             timeout, notice);
 }
 

@@ -10,6 +10,13 @@
 #include "param/loss_scale.h"
 #include "param/optim.h"
 
+/* Sums over the updates since the last log line. */
+typedef struct UpdateSums {
+    int64_t updates, tokens, samples;
+    int64_t clipped; /* number of updates whose gradients were clipped */
+    double norms;    /* sum of the norms of the gradients before clipping */
+} UpdateSums;
+
 /* The counters of a run after `attempts` steps. */
 typedef struct TrainState {
     int64_t attempts, updates; /* steps, and optimizer updates: a skipped step is an attempt without an update */
@@ -17,6 +24,8 @@ typedef struct TrainState {
                                                decoder's in a decoder-only model */
     LossSums window; /* sums of the losses since the last log line, so that a resumed run logs the same means */
     int64_t window_steps;
+    UpdateSums window_updates; /* counts fewer updates than window_steps after a resume from a checkpoint of an earlier
+                                  version, which lacks these sums */
     double best_value; /* best value so far of the metric train.best, a held-out loss or a score; unused if best_step is
                           -1 */
     int64_t best_step; /* step of best_value; -1 means none */
@@ -30,6 +39,8 @@ typedef struct TrainState {
     int64_t plateau;            /* evaluations since the best one or the last drop of the plateau schedule */
     int64_t drops;              /* times that the plateau schedule has lowered the learning rate */
     int64_t update_samples;     /* samples of all steps that made an update */
+    int64_t skipped;            /* number of consecutive last steps whose loss or gradients were not finite */
+    int64_t skipped_samples;    /* samples of `samples` that train.skip_samples left out */
     double spike_mean, spike_variance;  /* mean and variance of recent losses (train/trainer/spike.h) */
     int64_t spike_losses;               /* number of losses that spike_mean and spike_variance cover */
     int64_t spike_step;                 /* the last step with a loss spike; 0 means none */

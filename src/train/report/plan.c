@@ -40,10 +40,10 @@ static char *time_or_none(double seconds)
 
 /* ---- plan and reality ---- */
 
-/* FLOPs of the samples read so far, if no token of a batch had been padding. */
+/* FLOPs of the samples trained on so far, if no token of a batch had been padding. */
 static double planned_flops(const ReportRun *run)
 {
-    return start_number(run, "sample_flops") * run->samples_read;
+    return start_number(run, "sample_flops") * run->samples_trained;
 }
 
 /* FLOP/s that a plan expects of the machine's measured peak. */

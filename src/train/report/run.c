@@ -46,6 +46,13 @@ char *report_clean(const char *text, glong most)
 
 /* ---- training records ---- */
 
+/* Samples read up to a record, without those that train.skip_samples left out. */
+static double samples_trained(const json_t *record)
+{
+    const double skipped = metric_number(record, "skipped_samples");
+    return metric_number(record, "samples") - (skipped > 0 ? skipped : 0);
+}
+
 static void take_train(ReportRun *run, const json_t *record, int64_t step)
 {
     const double tokens = metric_number(record, "tokens"), wall = metric_number(record, "wall_s"),
@@ -54,7 +61,7 @@ static void take_train(ReportRun *run, const json_t *record, int64_t step)
         series_add(&run->traces[i], step, tokens, wall, metric_number(record, trace_keys[i]));
     run->step = MAX(run->step, step);
     run->tokens = fmax(run->tokens, tokens);
-    run->samples_read = fmax(run->samples_read, metric_number(record, "samples"));
+    run->samples_trained = fmax(run->samples_trained, samples_trained(record));
     run->memory = fmax(run->memory, memory);
 }
 

@@ -68,9 +68,10 @@ typedef struct ReportRun {
     GPtrArray *samples;         /* ReportSample, of the last step that has some */
     json_t *start;              /* the last record of a start (report_note_start); NULL means none */
     int64_t step;               /* step of the last training record; -1 means none */
-    double tokens, samples_read, wall_s; /* tokens and samples read, and seconds of the run, at the last record */
-    double memory;                       /* largest memory of the process, bytes; NAN means unknown */
-    int64_t skipped_lines;               /* number of lines of metrics.jsonl that are not valid records */
+    double tokens, samples_trained, wall_s; /* tokens read, samples trained on, and seconds of the run, at the last
+                                               record */
+    double memory;                          /* largest memory of the process, bytes; NAN means unknown */
+    int64_t skipped_lines;                  /* number of lines of metrics.jsonl that are not valid records */
 } ReportRun;
 
 /* Limits: number of the last events of a kind that are always kept; number of metrics; number of samples; characters of

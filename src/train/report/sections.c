@@ -62,7 +62,7 @@ static char *tell_step(const ReportRun *run)
 
 static char *tell_read(const ReportRun *run)
 {
-    g_autofree char *tokens = text_count(run->tokens), *samples = text_count(run->samples_read);
+    g_autofree char *tokens = text_count(run->tokens), *samples = text_count(run->samples_trained);
     return g_strdup_printf("%s tokens, %s samples", tokens, samples);
 }
 

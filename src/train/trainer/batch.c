@@ -31,28 +31,40 @@ static void note(Trainer *t, const char *what)
     metrics_event(t->metrics, t->state.attempts, what);
 }
 
-/* If the next step would read samples of a range of train.skip_samples, advances state.samples to the end of that range
- * and returns true. */
-static bool skip_range(Trainer *t)
+/* The end of a range of train.skip_samples of which a step from sample `first` on would read samples; `first` if there
+ * is none. */
+static int64_t skip_range(const Trainer *t, int64_t first)
 {
-    for (int i = 0; i < t->n_skips; i++) {
-        const SkipRange range = t->skips[i];
-        const int64_t first = t->state.samples, batch = batch_at(&t->batches, first, t->state.tokens);
-        if (first >= range.end || first + batch <= range.first)
-            continue;
+    const int64_t batch = batch_at(&t->batches, first, t->state.tokens);
+    for (int i = 0; i < t->n_skips; i++)
+        if (first < t->skips[i].end && first + batch > t->skips[i].first)
+            return t->skips[i].end;
+    return first;
+}
+
+int64_t trainer_next_sample(const Trainer *t)
+{
+    int64_t first = t->state.samples;
+    for (int64_t end; (end = skip_range(t, first)) > first;)
+        first = end;
+    return first;
+}
+
+static void skip_samples(Trainer *t)
+{
+    TrainState *state = &t->state;
+    for (int64_t end; (end = skip_range(t, state->samples)) > state->samples;) {
         g_autofree char *what = g_strdup_printf("samples %" PRId64 " to %" PRId64 " are left out (train.skip_samples)",
-                                                first, range.end - 1);
+                                                state->samples, end - 1);
         note(t, what);
-        t->state.samples = range.end;
-        return true;
+        state->skipped_samples += end - state->samples;
+        state->samples = end;
     }
-    return false;
 }
 
 bool trainer_next_batch(Trainer *t, GError **error)
 {
-    while (skip_range(t))
-        ;
+    skip_samples(t);
     const int64_t next = batch_at(&t->batches, t->state.samples, t->state.tokens);
     if (next == t->samples)
         return true;

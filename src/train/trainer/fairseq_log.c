@@ -18,9 +18,9 @@ struct FairseqLog {
     char *path; /* NULL means no file */
     IoFile *file;
     bool printed;
-    double opened, norms;
-    int64_t updates, clipped, tokens, samples; /* sums over the steps since the last line */
-    bool clips, failing;
+    double opened;
+    int64_t updates, tokens; /* of this process since the last line: number of updates, and of their tokens */
+    bool failing;
 };
 
 /* ---- the line ---- */
@@ -166,16 +166,12 @@ void fairseq_log_close(FairseqLog *log)
     g_free(log);
 }
 
-void fairseq_log_step(FairseqLog *log, const FairseqStep *step)
+void fairseq_log_step(FairseqLog *log, int64_t tokens)
 {
     if (!log)
         return;
     log->updates++;
-    log->norms += step->norm;
-    log->clipped += step->clip_norm > 0 && step->norm > step->clip_norm;
-    log->tokens += step->tokens;
-    log->samples += step->samples;
-    log->clips = step->clip_norm > 0;
+    log->tokens += tokens;
 }
 
 /* Prints an object as fairseq's logger does. name: "train_inner", "valid". */
@@ -201,10 +197,11 @@ static void write_text(FairseqLog *log, const char *text)
 
 void fairseq_log_line(FairseqLog *log, const FairseqWindow *window, bool starts)
 {
-    if (!log || log->updates == 0)
+    const UpdateSums *of = window->of_steps;
+    if (!log || of->updates == 0)
         return;
     const HeadSums *head = &window->sums->head[loss_sums_main(window->sums)];
-    double n = (double)log->updates, all = (double)window->updates;
+    double n = (double)of->updates, all = (double)window->updates;
     const FairseqLine line = { .update = window->update,
                                .loss = head->loss / head->weight / M_LN2,
                                .nll = head->nll / head->weight / M_LN2,
@@ -212,13 +209,13 @@ void fairseq_log_line(FairseqLog *log, const FairseqWindow *window, bool starts)
                                .n_correct = head->correct / all,
                                .accuracy = 100 * loss_sums_accuracy(window->sums, loss_sums_main(window->sums)),
                                .wps = (double)log->tokens / window->elapsed,
-                               .ups = n / window->elapsed,
-                               .wpb = (double)log->tokens / n,
-                               .bsz = (double)log->samples / n,
+                               .ups = (double)log->updates / window->elapsed,
+                               .wpb = (double)of->tokens / n,
+                               .bsz = (double)of->samples / n,
                                .num_updates = window->num_updates,
                                .lr = window->lr,
-                               .gnorm = log->norms / n,
-                               .clip = log->clips ? 100 * (double)log->clipped / n : -1,
+                               .gnorm = of->norms / n,
+                               .clip = window->clips ? 100 * (double)of->clipped / n : -1,
                                .loss_scale = window->loss_scale,
                                .train_wall = window->elapsed - window->waited,
                                .wall = clock_seconds() - log->opened };
@@ -227,9 +224,7 @@ void fairseq_log_line(FairseqLog *log, const FairseqWindow *window, bool starts)
     if (log->printed)
         print_object("train_inner", text);
     if (starts)
-        log->updates = log->clipped = log->tokens = log->samples = 0;
-    if (starts)
-        log->norms = 0;
+        log->updates = log->tokens = 0;
 }
 
 void fairseq_log_valid(const ValidRecord *record)

@@ -25,17 +25,13 @@ typedef struct FairseqLine {
  * does. g_free. */
 char *fairseq_line(const FairseqLine *line);
 
-/* Statistics of one step. */
-typedef struct FairseqStep {
-    double norm, clip_norm; /* clip_norm 0 means that gradients are not clipped */
-    int64_t tokens, samples;
-} FairseqStep;
-
 /* Statistics of all steps since the last line. */
 typedef struct FairseqWindow {
     const LossSums *sums;
-    int64_t updates;        /* number of updates in `sums`, which include updates of earlier processes of this run */
-    double elapsed, waited; /* seconds since the last line; seconds of these spent waiting for data */
+    int64_t updates; /* number of updates in `sums`, which include updates of earlier processes of this run */
+    const UpdateSums *of_steps; /* sums over these updates */
+    bool clips;                 /* gradients are clipped */
+    double elapsed, waited; /* seconds of this process since the last line; seconds of these spent waiting for data */
     double update, lr, loss_scale;
     int64_t num_updates;
 } FairseqWindow;
@@ -45,8 +41,8 @@ typedef struct FairseqLog FairseqLog;
  * run writes them again. printed: lines are also printed, as "2026-01-31 07:30:00 | INFO | train_inner | {…}". */
 FairseqLog *fairseq_log_open(const char *dir, int64_t updates, bool printed, GError **error);
 void fairseq_log_close(FairseqLog *log);
-/* To be called after each update; log NULL is ignored. */
-void fairseq_log_step(FairseqLog *log, const FairseqStep *step);
+/* To be called after each update of this process, which read this number of tokens; log NULL is ignored. */
+void fairseq_log_step(FairseqLog *log, int64_t tokens);
 /* Writes a line and, if `starts` is true, begins a new window; log NULL is ignored. */
 void fairseq_log_line(FairseqLog *log, const FairseqWindow *window, bool starts);
 /* The object {"epoch": 1, "valid_loss": "9.081", …} that fairseq prints after an evaluation. The first held-out set is

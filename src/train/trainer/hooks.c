@@ -38,7 +38,8 @@ struct Hooks {
     int64_t waiting[HOOKS]; /* step of the queued call of each kind; -1 means none */
     int64_t running;        /* step of the running call; -1 means none */
     bool closing;
-    double end; /* set when closing: clock_seconds() at which all commands must have ended */
+    double end;          /* set when closing: clock_seconds() at which all commands except on_stop must have ended */
+    GPtrArray *problems; /* char *: descriptions of calls that failed, which hooks_problem has not returned yet */
 };
 
 static const char *command_of(const Hooks *hooks, HookKind kind)
@@ -110,23 +111,24 @@ static int start(const Hooks *hooks, const Call *call, pid_t *pid)
     return problem;
 }
 
-static double end_of(Hooks *hooks, double latest)
+/* The earlier one of `latest` and the time at which a command of this kind must have ended because the run ends:
+ * on_stop has all of hooks.timeout, however long the commands before it took. */
+static double end_of(Hooks *hooks, HookKind kind, double latest)
 {
     g_mutex_lock(&hooks->mutex);
-    const double end = hooks->closing ? fmin(latest, hooks->end) : latest;
+    const double end = hooks->closing && kind != HOOK_STOP ? fmin(latest, hooks->end) : latest;
     g_mutex_unlock(&hooks->mutex);
     return end;
 }
 
-/* Waits until the command has ended; one that takes too long is killed with all its processes. *status: as from
+/* Waits until the command has ended; one that has not by `latest` is killed with all its processes. *status: as from
  * waitpid. False if it took too long. */
-static bool await(Hooks *hooks, pid_t pid, int *status)
+static bool await(Hooks *hooks, HookKind kind, pid_t pid, double latest, int *status)
 {
-    const double timeout = hooks->config->timeout.value, latest = timeout > 0 ? clock_seconds() + timeout : INFINITY;
     double killed = INFINITY;
     while (waitpid(pid, status, WNOHANG) == 0) {
         const double now = clock_seconds();
-        if (now > end_of(hooks, latest) && killed == INFINITY) {
+        if (now > end_of(hooks, kind, latest) && killed == INFINITY) {
             kill(-pid, SIGTERM);
             killed = now + GRACE_S;
         }
@@ -138,47 +140,69 @@ static bool await(Hooks *hooks, pid_t pid, int *status)
     return killed == INFINITY;
 }
 
-/* Runs the command once. Returns NULL if it succeeded, else a description of the failure; g_free. */
-static char *run_once(Hooks *hooks, const Call *call)
+/* Runs the command once, until `latest` at most. Returns NULL if it succeeded, else a description of the failure;
+ * g_free. */
+static char *run_once(Hooks *hooks, const Call *call, double latest)
 {
     pid_t pid;
     int status = 0;
     const int problem = start(hooks, call, &pid);
     if (problem)
         return g_strdup_printf("it could not be started: %s", g_strerror(problem));
-    if (!await(hooks, pid, &status))
+    if (!await(hooks, call->kind, pid, latest, &status))
         return g_strdup_printf("it took longer than hooks.timeout and was ended");
     if (WIFSIGNALED(status))
         return g_strdup_printf("it was ended by signal %d", WTERMSIG(status));
     return WEXITSTATUS(status) == 0 ? NULL : g_strdup_printf("exit status %d", WEXITSTATUS(status));
 }
 
-/* Waits before the next attempt. False if hooks.timeout leaves no time for another attempt while closing. */
-static bool pause_before(Hooks *hooks, int attempt)
+/* Waits before the next attempt. False if there is no time for another attempt before `latest`, or before the run
+ * ends. */
+static bool pause_before(Hooks *hooks, HookKind kind, int attempt, double latest)
 {
     const double until = clock_seconds() + fmin(LONGEST_WAIT_S, exp2(attempt - 1));
-    while (clock_seconds() < fmin(until, end_of(hooks, INFINITY)))
+    while (clock_seconds() < fmin(until, end_of(hooks, kind, latest)))
         g_usleep(LOOK_US);
-    return clock_seconds() < end_of(hooks, INFINITY);
+    return clock_seconds() < end_of(hooks, kind, latest);
+}
+
+/* Logs a call that failed and keeps the message for hooks_problem. */
+static void note_problem(Hooks *hooks, char *problem)
+{
+    log_warning("%s", problem);
+    g_mutex_lock(&hooks->mutex);
+    g_ptr_array_add(hooks->problems, problem);
+    g_mutex_unlock(&hooks->mutex);
+}
+
+/* "once", "2 times". g_free. */
+static char *times(int n)
+{
+    return n == 1 ? g_strdup("once") : g_strdup_printf("%d times", n);
 }
 
 static void run_call(Hooks *hooks, const Call *call)
 {
-    const double began = clock_seconds();
-    if (began > end_of(hooks, INFINITY)) {
-        log_warning("hooks.%s of step %" PRId64 " is left out: the hooks before it took hooks.timeout",
-                    names[call->kind], call->step);
+    const double began = clock_seconds(), timeout = hooks->config->timeout.value,
+                 all =
+                     timeout > 0 && call->kind == HOOK_STOP ? began + timeout : INFINITY; /* end of all its attempts */
+    if (began > end_of(hooks, call->kind, INFINITY)) {
+        note_problem(hooks,
+                     g_strdup_printf("hooks.%s of step %" PRId64 " is left out: the hooks before it took hooks.timeout",
+                                     names[call->kind], call->step));
         return;
     }
     for (int attempt = 1;; attempt++) {
-        g_autofree char *problem = run_once(hooks, call);
+        const double latest = timeout > 0 ? fmin(all, clock_seconds() + timeout) : INFINITY;
+        g_autofree char *problem = run_once(hooks, call, latest);
         g_autofree char *text = g_strdup_printf("%s after %.1fs", problem ? problem : "done", clock_seconds() - began);
         note(hooks, call, text);
         if (problem == NULL)
             return;
-        if (attempt > hooks->config->retries || !pause_before(hooks, attempt)) {
-            log_warning("hooks.%s of step %" PRId64 " failed %d times (%s); its output is in %s", names[call->kind],
-                        call->step, attempt, problem, hooks->log);
+        if (attempt > hooks->config->retries || !pause_before(hooks, call->kind, attempt, all)) {
+            g_autofree char *how_often = times(attempt);
+            note_problem(hooks, g_strdup_printf("hooks.%s of step %" PRId64 " failed %s (%s); its output is in %s",
+                                                names[call->kind], call->step, how_often, problem, hooks->log));
             return;
         }
     }
@@ -221,6 +245,7 @@ Hooks *hooks_open(const HooksConfig *config, const char *dir)
     for (int kind = 0; kind < HOOKS; kind++)
         hooks->waiting[kind] = -1;
     hooks->running = -1;
+    hooks->problems = g_ptr_array_new_with_free_func(g_free);
     g_queue_init(&hooks->calls);
     g_mutex_init(&hooks->mutex);
     g_cond_init(&hooks->changed);
@@ -272,19 +297,40 @@ void hooks_steps(Hooks *hooks, int64_t steps[HOOK_STEPS])
     g_mutex_unlock(&hooks->mutex);
 }
 
-void hooks_close(Hooks *hooks)
+char *hooks_problem(Hooks *hooks)
 {
     if (hooks == NULL)
+        return NULL;
+    g_mutex_lock(&hooks->mutex);
+    char *problem = hooks->problems->len ? g_ptr_array_steal_index(hooks->problems, 0) : NULL;
+    g_mutex_unlock(&hooks->mutex);
+    return problem;
+}
+
+void hooks_wait(Hooks *hooks)
+{
+    if (hooks == NULL || hooks->thread == NULL)
         return;
     const double timeout = hooks->config->timeout.value;
     g_mutex_lock(&hooks->mutex);
     hooks->closing = true;
     hooks->end = timeout > 0 ? clock_seconds() + timeout : INFINITY;
-    if (hooks->calls.length > 0)
-        log_info("waiting for hooks, at most %.0fs", timeout);
+    if (hooks->calls.length > 0 && timeout > 0)
+        log_info("waiting for hooks, at most %.0fs, and as long again for on_stop", timeout);
+    else if (hooks->calls.length > 0)
+        log_info("waiting for hooks");
     g_cond_broadcast(&hooks->changed);
     g_mutex_unlock(&hooks->mutex);
     g_thread_join(hooks->thread);
+    hooks->thread = NULL;
+}
+
+void hooks_close(Hooks *hooks)
+{
+    if (hooks == NULL)
+        return;
+    hooks_wait(hooks);
+    g_ptr_array_unref(hooks->problems);
     g_mutex_clear(&hooks->mutex);
     g_cond_clear(&hooks->changed);
     g_free(hooks->dir);

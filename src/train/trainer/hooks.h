@@ -19,6 +19,11 @@ enum { HOOK_STEPS = 3 };
 /* steps becomes the steps whose checkpoints a running or queued command needs, so that they are not removed; -1 means
  * none. */
 void hooks_steps(Hooks *hooks, int64_t steps[HOOK_STEPS]);
-/* Waits until all queued commands have ended, for at most hooks.timeout in total, and frees everything. NULL is
- * ignored. */
+/* A message about a call that failed or was left out, the oldest one that was not returned before; g_free. NULL means
+ * none. */
+char *hooks_problem(Hooks *hooks);
+/* Waits until all queued commands have ended: those before on_stop for at most hooks.timeout in total, then on_stop
+ * with its retries for at most hooks.timeout. Afterwards nothing may be queued. NULL is ignored. */
+void hooks_wait(Hooks *hooks);
+/* Waits as hooks_wait does and frees everything. NULL is ignored. */
 void hooks_close(Hooks *hooks);

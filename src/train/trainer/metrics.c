@@ -320,6 +320,8 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
                                 { "sent_bytes", "perf", record->sent_bytes } };
     const Straggler *straggler = record->straggler;
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), state->attempts);
+    if (state->skipped_samples > 0)
+        json_object_set_new(line, "skipped_samples", json_integer(state->skipped_samples));
     if (record->loss_scale > 0)
         add_scalars(metrics, line, &loss_scale, 1, state->attempts);
     if (record->sent_bytes > 0)

@@ -29,7 +29,7 @@ bool trainer_finished(const Trainer *t)
     if (t->total_tokens > 0)
         return (double)t->state.tokens >= t->total_tokens;
     if (t->total_samples > 0)
-        return t->state.samples >= t->total_samples;
+        return trainer_next_sample(t) >= t->total_samples;
     if (t->total >= 0)
         return t->state.attempts >= t->total;
     return t->seen & SEEN_TIME_UP;

@@ -25,7 +25,7 @@ struct Save {
 };
 
 /* The checkpoints to keep: as the options train.keep_* say, the best one, those before and after the last loss spike,
- * and those that hooks use. */
+ * those that hooks use, and while steps are skipped the last one whose weights are known to be finite. */
 static RunKeep keep_of(const Trainer *t)
 {
     const TrainConfig *train = &t->config.train;
@@ -34,7 +34,8 @@ static RunKeep keep_of(const Trainer *t)
     RunKeep keep = { train->keep_last,
                      train->keep_every,
                      train->keep_best > 1 ? train->keep_best : 0,
-                     { t->state.best_step, t->spike_saved, before, after, -1, -1, -1, -1 } };
+                     { t->state.best_step, t->spike_saved, before, after, -1, -1, -1,
+                       t->state.skipped > 0 ? trainer_good_checkpoint(t) : -1 } };
     hooks_steps(t->hooks, &keep.steps[4]);
     return keep;
 }

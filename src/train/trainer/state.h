@@ -1,7 +1,8 @@
 /* state.h: Trainer, the state of a training process, and the functions that the files of the trainer share: opening.c
  * (opens and closes everything), resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps),
  * step.c (one step), batch.c (its samples), ranks.c (communication between the ranks), progress.c (periodic actions,
- * estimated time to the end), evaluation.c (held-out losses, scores, the best checkpoint), scoring.c (the examples of a
+ * estimated time to the end), skipped.c (steps without an
+ * update), evaluation.c (held-out losses, scores, the best checkpoint), scoring.c (the examples of a
  * task that are scored), saving.c (checkpoints), task_data.c (the dataset of a task). */
 #pragma once
 
@@ -104,7 +105,6 @@ typedef struct Trainer {
     int64_t window_step;    /* step of the last log line */
     int64_t step_tokens, step_samples; /* tokens and samples read by the last step */
     int64_t samples_before;            /* state.samples after the step before */
-    int64_t skipped;                   /* number of consecutive steps that were skipped (no update) */
     int64_t stuck;                     /* number of consecutive skipped steps at the smallest loss scale (fp16) */
     int64_t first_step, first_samples, first_tokens; /* counters of `state` when this process started */
     int64_t best_data;             /* hash of the held-out samples that evaluations use and of train.best */
@@ -154,6 +154,8 @@ bool trainer_resume(Trainer *t, GError **error);
 bool trainer_plan_batch(Trainer *t, GError **error);
 /* Sets the batch of the next step, and says so if it is another than that of the last one. */
 bool trainer_next_batch(Trainer *t, GError **error);
+/* The first sample of the next step: that of state.samples, or after ranges of train.skip_samples. */
+int64_t trainer_next_sample(const Trainer *t);
 /* Samples that the whole run reads; -1 means unknown. */
 int64_t trainer_run_samples(const Trainer *t);
 
@@ -224,6 +226,20 @@ void trainer_scale_rate(Trainer *t);
 void trainer_write_report(Trainer *t, bool end);
 /* Logs which checkpoint is the best, and its metrics. */
 void trainer_report_best(const Trainer *t);
+
+/* ---- skipped.c ---- */
+
+/* Logs a step that was skipped because loss or gradients were not finite. Fails if so many steps in a
+ * row were skipped that the run would never learn. */
+bool trainer_note_skipped(Trainer *t, const StepStats *stats, GError **error);
+/* Fails because every step overflows at the smallest or a fixed loss scale, so that nothing would ever be learned. */
+bool trainer_fail_stuck(const Trainer *t, GError **error);
+/* The newest checkpoint from before the last step with a finite loss, whose weights are therefore finite; -1 means
+ * none. */
+int64_t trainer_good_checkpoint(const Trainer *t);
+/* At the end of a run: fails if its weights are not finite, or if all of its steps or the last few were skipped; warns
+ * if they were skipped because the loss scale of fp16 was still falling. All ranks call it together. */
+bool trainer_check_skipped(Trainer *t, GError **error);
 
 /* Saves a checkpoint unless the current state is already saved. If saving fails, the previous checkpoint stays, and a
  * warning is logged so that training continues; with `last`, when there will be no further attempt, it is an error. */

@@ -105,6 +105,15 @@ static bool run_microbatches(Trainer *t, LossSums *sums, GError **error)
     return goes_on;
 }
 
+static void count_update(UpdateSums *sums, const StepStats *stats, int64_t samples, double clip_norm)
+{
+    sums->updates++;
+    sums->tokens += stats->tokens;
+    sums->samples += samples;
+    sums->clipped += clip_norm > 0 && stats->norm > clip_norm;
+    sums->norms += stats->norm;
+}
+
 /* Advances the counters; a skipped step consumes its samples too. */
 static void count_step(Trainer *t, const StepStats *stats)
 {
@@ -123,12 +132,14 @@ static void count_step(Trainer *t, const StepStats *stats)
     spike_count(state, &t->config.train, stats->loss);
     state->window_skipped += !stats->updated;
     state->window_nan += !loss_sums_finite(&stats->sums);
+    state->skipped = stats->updated || stats->spike ? 0 : state->skipped + 1;
     if (!stats->updated)
         return;
     state->updates++;
     state->update_samples += t->samples;
     state->window_steps++;
     loss_sums_add(&state->window, &stats->sums);
+    count_update(&state->window_updates, stats, t->samples, t->config.optim.clip_norm);
 }
 
 static bool scales_loss(const Trainer *t)
@@ -173,14 +184,20 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
     return whole;
 }
 
-/* For tests (LOAM_FAULT=flip): changes one weight of this rank, as faulty memory would. */
-static void flip_weight(Trainer *t)
+/* For tests: changes one weight of this rank, as faulty memory (LOAM_FAULT=flip) or an overflow (LOAM_FAULT=overflow)
+ * would. */
+static void spoil_weight(Trainer *t)
 {
-    const Box held = params_held(model_params(t->model), 0);
-    const Box first = { { held.start[0], held.start[1] }, { 1, 1 } };
-    const float wrong = 1;
+    ParamStore *params = model_params(t->model);
+    const int last = params_count(params) - 1;
+    const Box own = params_held(params, 0), own_last = params_held(params, last);
+    const Box first = { { own.start[0], own.start[1] }, { 1, 1 } },
+              first_last = { { own_last.start[0], own_last.start[1] }, { 1, 1 } };
+    const float flipped = 1, overflown = NAN;
     if (fault_due("flip"))
-        params_write(model_params(t->model), 0, &first, DT_F32, &wrong);
+        params_write(params, 0, &first, DT_F32, &flipped);
+    if (fault_due("overflow"))
+        params_write(params, last, &first_last, DT_F32, &overflown);
 }
 
 static bool make_step(Trainer *t, StepStats *stats, GError **error)
@@ -188,7 +205,7 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
     *stats = (StepStats){ 0 };
     pulse_at(t->pulse, t->state.attempts + 1, 0, "data");
     fault_point("step");
-    flip_weight(t);
+    spoil_weight(t);
     profile_begin(t->dev, "data", -1);
     double start = clock_seconds();
     bool borrowed = borrow_batches(t, stats, error);

@@ -16,9 +16,6 @@
 
 /* Share of a run's time that is spent on measuring the GEMM peak, the denominator of MFU. */
 #define GEMM_PEAK_SHARE 0.003
-#define MAX_SKIPPED     100 /* consecutive steps without a finite gradient before the run ends with an error */
-#define MAX_STUCK       50  /* consecutive skipped steps at the smallest loss scale before the run ends with an error */
-#define MANY_SKIPPED    3   /* this many consecutive skipped steps at the end of a run give a warning */
 
 /* Warns of a rank that has been slower than the others for some log lines. */
 static void warn_of_straggler(const Trainer *t)
@@ -84,6 +81,8 @@ static void log_fairseq(const Trainer *t, const StepStats *stats, bool starts)
     double epoch = (double)loader_epoch_samples(t->train);
     const FairseqWindow window = { .sums = &state->window,
                                    .updates = state->window_steps,
+                                   .of_steps = &state->window_updates,
+                                   .clips = t->config.optim.clip_norm > 0,
                                    .elapsed = clock_seconds() - t->window_started,
                                    .waited = t->window_waited,
                                    .update = (double)state->samples / epoch,
@@ -97,6 +96,7 @@ static void log_fairseq(const Trainer *t, const StepStats *stats, bool starts)
 static void begin_window(Trainer *t)
 {
     t->state.window = (LossSums){ 0 };
+    t->state.window_updates = (UpdateSums){ 0 };
     t->state.window_steps = t->state.window_skipped = t->state.window_nan = 0;
     t->window_started = clock_seconds();
     t->window_step = t->state.attempts;
@@ -112,9 +112,8 @@ static void begin_window(Trainer *t)
 static void log_step(Trainer *t, const StepStats *stats, bool end)
 {
     bool due = t->seen & SEEN_LOG;
-    const FairseqStep step = { stats->norm, t->config.optim.clip_norm, stats->tokens, t->samples };
     if (stats->updated)
-        fairseq_log_step(t->fairseq, &step);
+        fairseq_log_step(t->fairseq, stats->tokens);
     if (due || end) {
         log_window(t, stats);
         log_fairseq(t, stats, due);
@@ -122,51 +121,6 @@ static void log_step(Trainer *t, const StepStats *stats, bool end)
     }
     if (due)
         begin_window(t);
-}
-
-/* "skipped: …", in fp16 with the old and the new loss scale. g_free. */
-static char *describe_skipped(const Trainer *t, const StepStats *stats)
-{
-    static const char text[] = "skipped: loss or gradient is not finite";
-    if (t->config.train.precision != PRECISION_FP16)
-        return g_strdup(text);
-    return g_strdup_printf("%s at loss scale %g; it goes on with %g", text, stats->loss_scale,
-                           t->state.loss_scale.scale);
-}
-
-/* Fails because every step overflows at the smallest or a fixed loss scale, so that nothing would ever be learned. */
-static bool fail_stuck(const Trainer *t, GError **error)
-{
-    bool fixed = t->loss_scale.fixed > 0;
-    return fail_user(error,
-                     "the last %" PRId64 " steps overflowed at loss scale %g, %s; lower %s, or go on with "
-                     "train.precision=bf16 or f32",
-                     t->stuck, t->state.loss_scale.scale, fixed ? "which is fixed" : "the smallest allowed",
-                     fixed ? "fp16.loss_scale (0 means that it adapts)" : "fp16.min_scale, fp16.threshold");
-}
-
-/* Whether the step was skipped at the smallest loss scale. */
-static bool is_stuck(const Trainer *t, const StepStats *stats)
-{
-    const LossScale *scale = &t->state.loss_scale;
-    return t->config.train.precision == PRECISION_FP16 && !stats->updated && scale->scale == stats->loss_scale &&
-           loss_scale_is_smallest(scale, &t->loss_scale);
-}
-
-static bool note_skipped(Trainer *t, const StepStats *stats, GError **error)
-{
-    t->skipped = stats->updated || stats->spike ? 0 : t->skipped + 1;
-    t->stuck = is_stuck(t, stats) ? t->stuck + 1 : 0;
-    if (stats->updated || stats->spike)
-        return true;
-    g_autofree char *what = describe_skipped(t, stats);
-    log_warning("step %" PRId64 " %s", t->state.attempts, what);
-    metrics_event(t->metrics, t->state.attempts, what);
-    if (t->stuck >= MAX_STUCK)
-        return fail_stuck(t, error);
-    return t->skipped < MAX_SKIPPED ||
-           fail_user(error, "%d steps in a row had no finite gradient; lower optim.lr or lengthen optim.warmup",
-                     MAX_SKIPPED);
 }
 
 /* Logs, evaluates and saves if these are due after a step. After a request to stop, the evaluation is left to the
@@ -274,24 +228,6 @@ static void note_patience(const Trainer *t)
     metrics_event(t->metrics, t->state.attempts, what);
 }
 
-/* At the end of a run: warns if all of its steps, or at least the last MANY_SKIPPED, were skipped, so that its weights
- * are older than its last step. */
-static void note_skipped_end(const Trainer *t)
-{
-    const TrainState *state = &t->state;
-    const bool fp16 = t->config.train.precision == PRECISION_FP16;
-    if (t->skipped < MANY_SKIPPED && (state->updates > 0 || t->skipped == 0))
-        return;
-    g_autofree char *since = g_strdup_printf("the weights are those of step %" PRId64, state->attempts - t->skipped),
-                    *scale = g_strdup_printf(", and the loss scale was still falling, to %g", state->loss_scale.scale),
-                    *what = g_strdup_printf("the last %" PRId64 " steps of the run updated nothing%s: %s; a longer "
-                                            "train.length goes on from there",
-                                            t->skipped, fp16 && t->stuck == 0 ? scale : "",
-                                            state->updates > 0 ? since : "nothing was learned");
-    log_warning("%s", what);
-    metrics_event(t->metrics, state->attempts, what);
-}
-
 /* Logs a loss spike and its samples. If stats->again is set, saves a checkpoint from before the step, which is then
  * repeated. */
 static bool note_spike(Trainer *t, const StepStats *stats, GError **error)
@@ -315,6 +251,13 @@ static bool note_spike(Trainer *t, const StepStats *stats, GError **error)
     return state->attempts == 0 || trainer_save(t, false, error);
 }
 
+/* Makes hooks that failed since the last call events of the run. */
+static void note_hooks(const Trainer *t)
+{
+    for (char *problem; (problem = hooks_problem(t->hooks)); g_free(problem))
+        metrics_event(t->metrics, t->state.attempts, problem);
+}
+
 static bool train_loop(Trainer *t, GError **error)
 {
     if (trainer_finished(t))
@@ -323,7 +266,7 @@ static bool train_loop(Trainer *t, GError **error)
         StepStats stats;
         bool made = trainer_next_batch(t, error) &&
                     (is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error));
-        if (!made || !note_skipped(t, &stats, error))
+        if (!made || !trainer_note_skipped(t, &stats, error))
             return trainer_save_after_error(t, error);
         if (!ranks_check_replicas(t, error))
             return false;
@@ -333,21 +276,21 @@ static bool train_loop(Trainer *t, GError **error)
         if (stats.again)
             continue;
         trainer_look(t);
+        note_hooks(t);
         end = trainer_finished(t);
         if (!after_step(t, &stats, &end, error))
             return false;
         if (end && trainer_out_of_patience(t))
             note_patience(t);
         if (end && t->state.updates == 0 && t->stuck > 0)
-            return fail_stuck(t, error) || trainer_save_after_error(t, error);
+            return trainer_fail_stuck(t, error) || trainer_save_after_error(t, error);
     }
-    note_skipped_end(t);
     if (t->trace)
         log_warning("--trace: %s is not written: %s", t->trace,
                     t->state.attempts == t->first_step ? "no step is left to trace"
                                                        : "it is of the second step, and there was only one");
     trainer_report_best(t);
-    return true;
+    return trainer_check_skipped(t, error);
 }
 
 /* Writes the reason why the run ends early to log.txt and metrics.jsonl; main prints it to standard error. */
@@ -358,7 +301,7 @@ static void note_end(Trainer *t, const char *reason)
         metrics_event(t->metrics, t->state.attempts, reason);
 }
 
-/* Queues the hooks on_stop and, after an error, on_alert; closes the hooks, which waits for at most hooks.timeout. */
+/* Queues the hooks on_stop and, after an error, on_alert, and waits for all hooks (hooks_wait). */
 static void end_hooks(Trainer *t, const GError *problem)
 {
     const bool stopped = g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED);
@@ -368,6 +311,8 @@ static void end_hooks(Trainer *t, const GError *problem)
         hooks_call(t->hooks, HOOK_ALERT, t->state.attempts, NULL, problem->message);
     if (problem || t->state.attempts > t->first_step)
         hooks_call(t->hooks, HOOK_STOP, t->state.attempts, NULL, problem ? problem->message : ended);
+    hooks_wait(t->hooks);
+    note_hooks(t);
     hooks_close(t->hooks);
     t->hooks = NULL;
 }
