@@ -290,7 +290,9 @@ static bool train_loop(Trainer *t, GError **error)
                     t->state.attempts == t->first_step ? "no step is left to trace"
                                                        : "it is of the second step, and there was only one");
     trainer_report_best(t);
-    return trainer_check_skipped(t, error);
+    const bool good = trainer_check_skipped(t, error);
+    t->together = !good && mesh_check(&t->mesh, NULL);
+    return good;
 }
 
 /* Writes the reason why the run ends early to log.txt and metrics.jsonl; main prints it to standard error. */
