@@ -4,8 +4,8 @@
  * call of base/file.c, before it is made ("open", "write", "fsync", "close", "truncate", "rename", "unlink", "mkdir",
  * "rmdir", "symlink", or "io" for any of these); the beginning of a part of a run ("step", "microbatch", "evaluation",
  * "save"); and "log", before a line is written to the log file. Two more points damage numbers instead of sending a
- * signal, once per step: "nan" makes the losses of this rank NaN, "flip" changes one of its weights, "overflow" makes one
- * NaN. */
+ * signal, once per step: "nan" makes the losses of this rank NaN, "flip" changes one of its weights, "overflow" makes
+ * one NaN. */
 #pragma once
 
 #include <stdbool.h>
