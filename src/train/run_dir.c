@@ -169,11 +169,27 @@ bool run_lock(const char *dir, int *lock, GError **error)
                                                                      dir));
 }
 
+/* Renames checkpoints/NAME to checkpoints/copied-NAME if it is a folder, as in a run that was copied by a program that
+ * follows links: `aws s3 sync`, `cp -rL`. */
+static bool set_copy_aside(const char *dir, const char *name, const char *link, GError **error)
+{
+    if (g_file_test(link, G_FILE_TEST_IS_SYMLINK) || !g_file_test(link, G_FILE_TEST_IS_DIR))
+        return true;
+    g_autofree char *aside = g_strdup_printf("%s/checkpoints/copied-%s", dir, name);
+    if (!io_remove_tree(aside, error) || !io_rename(link, aside, error))
+        return false;
+    log_warning(
+        "%s is a folder, not a link: the run was copied with its links followed; the folder is now %s and may be "
+        "removed",
+        link, aside);
+    return true;
+}
+
 bool run_link(const char *dir, const char *name, int64_t step, GError **error)
 {
     g_autofree char *link = g_build_filename(dir, "checkpoints", name, NULL);
     g_autofree char *target = g_strdup_printf("step-%08" PRId64, step);
-    return io_replace_link(link, target, error);
+    return set_copy_aside(dir, name, link, error) && io_replace_link(link, target, error);
 }
 
 int64_t run_linked(const char *dir, const char *name)

@@ -34,7 +34,7 @@ bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *st
 /* Renames the checkpoints of steps after `step` to damaged-step-XXXXXXXX, so that a run that resumes from `step`
  * ignores them. */
 bool run_set_aside(const char *dir, int64_t step, GError **error);
-/* Points the link DIR/checkpoints/NAME at the checkpoint of a step. */
+/* Points the link DIR/checkpoints/NAME at the checkpoint of a step. A folder in its place is renamed to copied-NAME. */
 bool run_link(const char *dir, const char *name, int64_t step, GError **error);
 /* The step of the checkpoint that the link DIR/checkpoints/NAME points at; -1 means that there is no such link. */
 int64_t run_linked(const char *dir, const char *name);

@@ -44,6 +44,14 @@ mkdir "$work/empty"
 expect 1 'is no run of loam: it has no checkpoints' "$loam" train "$work/empty"
 cd "$source_dir"
 
+# Copied by a program that follows links, such as one that knows none.
+cp -rL "$run" "$work/copied"
+"$loam" train "$work/copied" train.length=10 data.train="$work/data" data.valid="$work/data-valid" 2>"$work/log" || fail "$(cat "$work/log")"
+grep -q 'checkpoints/latest is a folder, not a link' "$work/log" || fail "$(cat "$work/log")"
+[ -L "$work/copied/checkpoints/latest" ] && [ -L "$work/copied/checkpoints/best" ] && [ -d "$work/copied/checkpoints/copied-latest" ] ||
+    fail "$(ls -l "$work/copied/checkpoints")"
+"$loam" eval "$work/copied@best" >"$work/out" 2>"$work/log" || fail "eval: $(cat "$work/log")"
+
 # A run that starts over with another tokenizer has that one, of another kind too.
 "$loam" tokenizer train --type wordpiece --vocab-size 250 --out "$work/words" "$work/corpus.txt" 2>"$work/err"
 "$loam" prepare --tokenizer "$work/words" --out "$work/other" "$work/corpus.txt" >"$work/out" 2>"$work/err"
