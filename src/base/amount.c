@@ -54,11 +54,11 @@ static bool not_an_amount(const char *text, GError **error)
                      text);
 }
 
-/* Reads hours, minutes and seconds, in this order, each at most once. */
+/* Reads days, hours, minutes and seconds, in this order, each at most once. */
 static bool parse_time(Amount *out, const char *text, GError **error)
 {
-    static const char letters[] = "hms";
-    static const double seconds[] = { 3600, 60, 1 };
+    static const char letters[] = "dhms";
+    static const double seconds[] = { 86400, 3600, 60, 1 };
     *out = (Amount){ .unit = UNIT_SECONDS };
     const char *p = text, *expected = letters;
     while (*p) {
@@ -102,11 +102,11 @@ static bool parse_unit(AmountUnit *out, const char *word, const char *text, GErr
                      text, word);
 }
 
-/* Whether the text ends in a digit and h, m or s. */
+/* Whether the text ends in a digit and d, h, m or s. */
 static bool looks_like_time(const char *text)
 {
     size_t length = strlen(text);
-    return length >= 2 && strchr("hms", text[length - 1]) && strchr(DIGITS ".", text[length - 2]);
+    return length >= 2 && strchr("dhms", text[length - 1]) && strchr(DIGITS ".", text[length - 2]);
 }
 
 bool amount_parse(Amount *out, const char *text, GError **error)

@@ -1,6 +1,6 @@
 /* amount.h: amounts with units, as options give them: `10k steps`, `5M samples`, `260B tokens`, `3 epochs`, `19h50m`,
- * `6%`. k, M, B and T mean 10^3, 10^6, 10^9 and 10^12; a number without a unit counts steps; h, m and s give a
- * duration; a percentage is a share of the length of the run. */
+ * `6%`. k, M, B and T mean 10^3, 10^6, 10^9 and 10^12; a number without a unit counts steps; d, h, m and s give
+ * a duration; a percentage is a share of the length of the run. */
 #pragma once
 
 #include <glib.h>

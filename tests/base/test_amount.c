@@ -51,6 +51,8 @@ static void times(void)
     expect("19h50m", 71400, UNIT_SECONDS);
     expect("90m", 5400, UNIT_SECONDS);
     expect("30s", 30, UNIT_SECONDS);
+    expect("1d07h", 111600, UNIT_SECONDS); /* as text_duration writes it */
+    expect("2d", 172800, UNIT_SECONDS);
     expect("1h1m1s", 3661, UNIT_SECONDS);
     expect("1.5h", 5400, UNIT_SECONDS);
     expect("0.25s", 0.25, UNIT_SECONDS);

@@ -107,6 +107,7 @@ static void a_batch_schedule_counts_tokens_or_samples(void)
     REFUSED("train.stop_at is a number of steps", "train.stop_after=10 steps");
     REFUSED("hooks.timeout: \"10 steps\" does not fit; write a time such as 10m", "hooks.timeout=10");
     REFUSED("train.stop_after is a time", "train.stop_at=5m");
+    REFUSED("parallel.timeout: \"5 steps\" does not fit; write a time", "parallel.timeout=5");
     REFUSED("train.exit_every: \"2h\" does not fit; write steps", "train.exit_every=2h");
     REFUSED("write the first batch", "train.batch_rampup=16 16");
 }

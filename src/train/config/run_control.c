@@ -89,7 +89,7 @@ bool config_skip_ranges(const Config *config, SkipRange ranges[SKIP_RANGES], int
     return true;
 }
 
-/* stop_at and exit_every are counted, stop_after and hooks.timeout are times, of which 0 needs no unit. */
+/* Checks that counts are no times and times no counts; a time of 0 needs no unit. */
 static bool check_units(const Config *config, GError **error)
 {
     const struct {
@@ -105,6 +105,7 @@ static bool check_units(const Config *config, GError **error)
         { "train.stop_after", config->train.stop_after, true,
           "a time such as 19h50m; train.stop_at is a number of steps" },
         { "hooks.timeout", config->hooks.timeout, true, "a time such as 10m" },
+        { "parallel.timeout", config->parallel.timeout, true, "a time such as 10m" },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(amounts); i++) {
         const Amount value = amounts[i].value;
