@@ -1,6 +1,7 @@
 #include "train/step_timer.h"
 
 #include "base/clock.h"
+#include "model/pipeline/pipeline.h"
 #include "train/compute_device.h"
 #include "train/memory.h"
 
@@ -93,7 +94,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     Config own = *config; /* shallow copy; without a mesh this process is the only rank, whatever parallel.* says */
     if (config->parallel.mesh == NULL) {
         own.parallel.ranks = 0;
-        own.parallel.tensor = 1;
+        own.parallel.tensor = own.parallel.pipeline = 1;
     }
     if (config_ranks(config) > 1 && !memory_plan(config, timer->enc, timer->dec, &memory, error))
         return false;
@@ -145,6 +146,44 @@ static double time_micro(StepTimer *timer, const ModelLoss *loss, double *queued
     return since(start);
 }
 
+int step_timer_stages(const StepTimer *timer)
+{
+    const Mesh *mesh = timer->config->parallel.mesh;
+    return mesh ? comm_size(mesh->pipeline) : 1;
+}
+
+/* Runs all microbatches of a step through the pipeline. Returns the seconds of one of them, and *queued likewise. */
+static double time_pipeline(StepTimer *timer, const ModelLoss *loss, double *queued)
+{
+    const int n = (int)timer->accum;
+    g_autofree const Batch **batches = g_new(const Batch *, n);
+    for (int i = 0; i < n; i++)
+        batches[i] = timer->batch;
+    double start = clock_seconds();
+    model_passes(timer->model, batches, n, 0, loss);
+    pipeline_sum_tied(timer->model);
+    *queued = since(start) / n;
+    device_synchronise(timer->dev);
+    return since(start) / n;
+}
+
+/* Runs n microbatches, in a pipeline all of a step. Returns the mean seconds of one, and *queued likewise. */
+static double time_passes(StepTimer *timer, const ModelLoss *loss, int64_t n, double *queued)
+{
+    double micro_s = 0, one;
+    grads_begin(model_params(timer->model), n);
+    if (step_timer_stages(timer) > 1)
+        return time_pipeline(timer, loss, queued);
+    *queued = 0;
+    for (int64_t i = 0; i < n; i++) {
+        profile_begin(timer->dev, "microbatch", (int)i);
+        micro_s += time_micro(timer, loss, &one) / (double)n;
+        profile_end(timer->dev);
+        *queued += one / (double)n;
+    }
+    return micro_s;
+}
+
 static double time_update(StepTimer *timer)
 {
     double start = clock_seconds();
@@ -186,7 +225,7 @@ static void set_rates(const StepTimer *timer, StepTimes *times)
 #define PEAK_SECONDS 0.1 /* shortest time of one measurement of the GEMM peak, in seconds */
 #define PEAK_SHARE   0.3 /* time of one measurement of the GEMM peak / time of a step */
 
-/* Times of this rank's collectives in all steps so far. */
+/* Times of this rank's sums over ranks in all steps so far. */
 static CommCounts comm_so_far(const StepTimer *timer)
 {
     const Mesh *mesh = timer->config->parallel.mesh;
@@ -196,11 +235,19 @@ static CommCounts comm_so_far(const StepTimer *timer)
     return (CommCounts){ .busy_s = data.busy_s + tensor.busy_s, .waited_s = data.waited_s + tensor.waited_s };
 }
 
+/* Seconds that this rank has waited for messages of other stages. */
+static double stage_waited(const StepTimer *timer)
+{
+    const Mesh *mesh = timer->config->parallel.mesh;
+    return step_timer_stages(timer) > 1 ? comm_counts(mesh->forward).waited_s + comm_counts(mesh->backward).waited_s
+                                        : 0;
+}
+
 /* Times (arrays of double) of the microbatches and updates of the steps so far, and sums of the times of this rank's
- * collectives. */
+ * collectives, of its waiting for other stages, and of the steps. */
 typedef struct StepSeries {
     GArray *micros, *queued, *updates;
-    double busy_s, waited_s;
+    double busy_s, waited_s, stage_s, step_s;
 } StepSeries;
 
 /* Times one step. A single rank runs one microbatch, since all take equally long. Several ranks run all microbatches,
@@ -209,12 +256,8 @@ static double time_step(StepTimer *timer, const ModelLoss *loss, StepSeries *ser
 {
     const int64_t passes = timer->config->parallel.mesh ? timer->accum : 1;
     const CommCounts before = comm_so_far(timer);
-    double micro_s = 0, queued_s = 0, queued;
-    grads_begin(model_params(timer->model), passes);
-    for (int64_t i = 0; i < passes; i++) {
-        micro_s += time_micro(timer, loss, &queued) / (double)passes;
-        queued_s += queued / (double)passes;
-    }
+    const double stages = stage_waited(timer);
+    double queued_s, micro_s = time_passes(timer, loss, passes, &queued_s);
     double update_s = time_update(timer);
     const CommCounts after = comm_so_far(timer);
     g_array_append_val(series->micros, micro_s);
@@ -222,6 +265,8 @@ static double time_step(StepTimer *timer, const ModelLoss *loss, StepSeries *ser
     g_array_append_val(series->updates, update_s);
     series->busy_s += after.busy_s - before.busy_s;
     series->waited_s += after.waited_s - before.waited_s;
+    series->stage_s += stage_waited(timer) - stages;
+    series->step_s += micro_s * (double)passes + update_s;
     return micro_s * (double)passes + update_s;
 }
 
@@ -233,8 +278,14 @@ static bool goes_on(const StepTimer *timer, double start, double seconds)
     return mesh ? comm_max(mesh->world, own) > 0 : own;
 }
 
-static void set_times(StepTimes *times, const StepSeries *series)
+static void set_times(const StepTimer *timer, StepTimes *times, const StepSeries *series)
 {
+    times->stage_wait = series->stage_s / series->step_s;
+    if (step_timer_stages(timer) > 1) {
+        Comm *world = timer->config->parallel.mesh->world;
+        comm_sum(world, &times->stage_wait, 1);
+        times->stage_wait /= comm_size(world);
+    }
     times->comm_s = series->busy_s / series->micros->len;
     times->comm_hidden = series->busy_s > 0 ? fmax(0, 1 - series->waited_s / series->busy_s) : 1;
     times->micro_s = median(series->micros);
@@ -250,9 +301,9 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     g_autoptr(GArray) micros = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) queued = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
-    StepSeries series = { micros, queued, updates, 0, 0 };
-    grads_begin(model_params(timer->model), 1);
-    time_micro(timer, &loss, &queued_s); /* warm-up: creates oneDNN primitives and touches memory for the first time */
+    StepSeries series = { .micros = micros, .queued = queued, .updates = updates };
+    time_passes(timer, &loss, step_timer_stages(timer) > 1 ? timer->accum : 1,
+                &queued_s); /* warm-up: creates oneDNN primitives and touches memory for the first time */
     time_update(timer);
     double start = clock_seconds();
     do {
@@ -262,7 +313,7 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
         gemm_peak_measure(&timer->gemm_peak, fmax(PEAK_SECONDS, PEAK_SHARE * step_s));
         times->profiled_s += step_s;
     } while (goes_on(timer, start, seconds));
-    set_times(times, &series);
+    set_times(timer, times, &series);
     gemm_peak_complete(&timer->gemm_peak, PEAK_SECONDS);
     const PeakRate peak = gemm_peak_rate(&timer->gemm_peak);
     const int ranks = timer->config->parallel.mesh ? comm_size(timer->config->parallel.mesh->world) : 1;
@@ -282,12 +333,7 @@ void step_timer_trace(StepTimer *timer, Profile *profile)
     profile->keeps_events = true;
     timer->dev->profile = profile;
     profile_begin(timer->dev, "step", -1);
-    grads_begin(model_params(timer->model), timer->accum);
-    for (int64_t i = 0; i < timer->accum; i++) {
-        profile_begin(timer->dev, "microbatch", (int)i);
-        time_micro(timer, &loss, &queued_s);
-        profile_end(timer->dev);
-    }
+    time_passes(timer, &loss, timer->accum, &queued_s);
     profile_begin(timer->dev, "update", -1);
     time_update(timer);
     profile_end(timer->dev);

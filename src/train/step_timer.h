@@ -25,7 +25,7 @@ typedef struct StepTimer {
 } StepTimer;
 
 typedef struct StepTimes {
-    double micro_s;  /* forward and backward of one microbatch */
+    double micro_s;  /* forward and backward of one microbatch; in a pipeline, of all / their number */
     double queued_s; /* time until the host has queued all operations of a microbatch; about micro_s on the CPU, which
                         computes at once */
     double update_s; /* gradient norm and optimizer update */
@@ -33,6 +33,8 @@ typedef struct StepTimes {
     double tokens_per_s, flops_per_s;
     double comm_s, comm_hidden; /* per step: seconds of this rank's collectives (0 with one rank), and the share of them
                                    that overlapped with computation */
+    double stage_wait;          /* share of a step in which a rank waited for other stages, mean over all ranks; 0
+                                   without a pipeline */
     double profiled_s;          /* wall-clock time that the profile covers */
     PeakRate peak;              /* rate of matrix products, measured between the steps */
     size_t taken, planned;      /* bytes of GPU memory: allocated since the start, by this run and by other processes;
@@ -51,6 +53,8 @@ void step_timer_clear(StepTimer *timer);
  * medians, so that short disturbances by other processes do not count; rates are those of all ranks together. profile
  * may be NULL. */
 void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTimes *times);
+/* Stages of the pipeline; 1 means no pipeline. */
+int step_timer_stages(const StepTimer *timer);
 /* Runs one more step and records every operation and phase of it in profile->events. */
 void step_timer_trace(StepTimer *timer, Profile *profile);
 /* Input tokens per sample: of the encoder, or of the decoder in a decoder-only model. */

@@ -84,8 +84,22 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
 fi
 echo "ok: communication in traces"
 
-# A trace goes into a pipe, and through links to the file behind them; no other file is replaced, and training does not begin.
 step() { "$loam" bench step configs/t5-1.1-small.yaml $small data.input_length=32 'train.batch=2 samples' --seconds 0 "$@" --json >"$work/out"; }
+
+# A pipeline: every stage trains all microbatches; the bubble of 2 stages and 8 microbatches is 1/9.
+for layout in 'ranks=2' 'ranks=4 parallel.tensor=2' 'ranks=4 parallel.zero=3'; do
+    # shellcheck disable=SC2086
+    step train.micro_batch='1 samples' train.batch="$([ "$layout" = 'ranks=4 parallel.zero=3' ] && echo 16 || echo 8) samples" train.threads=1 \
+        parallel.pipeline=2 parallel.$layout --trace "$work/stages.json"
+    grep -q '"stages": *2, *"bubble": *0.1111' "$work/out" && grep -q '"sent_bytes": *[1-9]' "$work/out" || fail "$layout: $(cat "$work/out")"
+    is_trace "$work/stages.json" || fail "$layout: no trace"
+done
+"$loam" bench step configs/t5-1.1-small.yaml $small data.input_length=32 train.batch='2 samples' parallel.ranks=2 parallel.pipeline=2 --seconds 0 |
+    grep -q '^pipeline     2 stages: .* wait 50.0 % of a step; they have waited ' || fail "no line of the pipeline"
+expect 1 'the run has one rank: set parallel.ranks' step parallel.pipeline=2
+echo "ok: a pipeline"
+
+# A trace goes into a pipe, and through links to the file behind them; no other file is replaced, and training does not begin.
 mkfifo "$work/fifo"
 timeout 60 cat "$work/fifo" >"$work/read" &
 step --trace "$work/fifo"

@@ -43,6 +43,13 @@ typedef struct Bench {
     Profile profile;
 } Bench;
 
+/* The share of a step in which stages wait by their schedule, (p - 1) / (m + p - 1). */
+static double bubble(const StepTimer *timer)
+{
+    const double stages = step_timer_stages(timer);
+    return (stages - 1) / ((double)timer->accum + stages - 1);
+}
+
 static bool print_json(const Bench *b, GError **error)
 {
     const StepTimes *r = &b->times;
@@ -54,7 +61,7 @@ static bool print_json(const Bench *b, GError **error)
         json_finite(r->flops_per_s), "peak_flops_per_s", json_finite(r->peak.median), "peak_spread",
         json_finite((r->peak.high - r->peak.low) / r->peak.median), "share_of_peak",
         json_finite(r->flops_per_s / r->peak.median), "isa", b->timer.dev->isa, "threads", b->timer.dev->threads,
-        "precision", precision, "parameters", (json_int_t)params_elements(model_params(b->timer.model)), "input_tokens",
+        "precision", precision, "parameters", (json_int_t)model_config_params(&b->config.model), "input_tokens",
         step_timer_inputs(&b->timer), "target_tokens", b->timer.dec > 0 ? b->timer.dec : b->timer.enc);
     if (r->planned > 0)
         json_object_update_new(object, json_pack("{s:I, s:I}", "memory_bytes", (json_int_t)r->taken, "planned_bytes",
@@ -65,6 +72,10 @@ static bool print_json(const Bench *b, GError **error)
         json_object_update_new(object, json_pack("{s:I, s:i, s:o, s:o}", "sent_bytes", (json_int_t)b->timer.sent,
                                                  "ranks", comm_size(b->mesh.world), "comm_s", json_finite(r->comm_s),
                                                  "comm_hidden", json_finite(r->comm_hidden)));
+    if (step_timer_stages(&b->timer) > 1)
+        json_object_update_new(object,
+                               json_pack("{s:i, s:o, s:o}", "stages", step_timer_stages(&b->timer), "bubble",
+                                         json_finite(bubble(&b->timer)), "stage_wait", json_finite(r->stage_wait)));
     return print_json_line(object, error);
 }
 
@@ -80,12 +91,30 @@ static void print_work(const StepTimes *r)
                r->flops_per_s / 1e9);
 }
 
+static void print_ranks(const Bench *b)
+{
+    const StepTimer *timer = &b->timer;
+    const StepTimes *r = &b->times;
+    const int stages = step_timer_stages(timer);
+    if (timer->sent == 0)
+        return;
+    printf("ranks        each of %d (%s)%s sends %" PRId64 " bytes in a step", comm_size(b->mesh.world),
+           comm_name(b->mesh.world), stages > 1 ? " of the first stage" : "", timer->sent);
+    if (r->comm_s > 0)
+        printf("; %s %.3f s, %.0f %% of it beside computation", stages > 1 ? "sums over ranks take" : "this takes",
+               r->comm_s, 100 * r->comm_hidden);
+    printf("\n");
+    if (stages > 1)
+        printf("pipeline     %d stages: by their schedule of %" PRId64
+               " microbatches they wait %.1f %% of a step; they have waited %.1f %%\n",
+               stages, timer->accum, 100 * bubble(timer), 100 * r->stage_wait);
+}
+
 static void print_text(const Bench *b)
 {
     const StepTimer *timer = &b->timer;
     const StepTimes *r = &b->times;
-    g_autofree char *params = text_grouped(params_elements(model_params(timer->model))),
-                    *device = bench_device(timer->dev);
+    g_autofree char *params = text_grouped(model_config_params(&b->config.model)), *device = bench_device(timer->dev);
     printf("model        %s parameters, %d/%d tokens a sample, %s\n", params, timer->enc, timer->dec, device);
     printf("step         %.3f s: %" PRId64 " x %.3f s forward and backward of %" PRId64 " samples, %.3f s update\n",
            r->step_s, timer->accum, r->micro_s, timer->micro, r->update_s);
@@ -95,11 +124,7 @@ static void print_text(const Bench *b)
     printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,
            r->tokens_per_s / (double)step_timer_inputs(timer));
     print_work(r);
-    if (timer->sent > 0)
-        printf("ranks        each of %d (%s) sends %" PRId64
-               " bytes in a step; this takes %.3f s, %.0f %% of it beside "
-               "computation\n",
-               comm_size(b->mesh.world), comm_name(b->mesh.world), timer->sent, r->comm_s, 100 * r->comm_hidden);
+    print_ranks(b);
     g_autofree char *taken = text_bytes(r->taken), *planned = text_bytes(r->planned);
     if (r->planned > 0)
         printf("memory       %s of the GPU, %s planned\n", taken, planned);
@@ -150,13 +175,14 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     Bench b = { .config = *config };
     GError *problem = NULL;
     bool several = comm_size(ranks) > 1;
-    bool done = config_check_layout(config, comm_size(ranks), &problem) &&
-                mesh_open(&b.mesh, ranks, several ? (int)config->parallel.tensor : 1,
-                          several ? config_key_copies(config) : 1, 1, &problem);
+    bool done =
+        config_check_layout(config, comm_size(ranks), &problem) &&
+        mesh_open(&b.mesh, ranks, several ? (int)config->parallel.tensor : 1, several ? config_key_copies(config) : 1,
+                  several ? (int)config->parallel.pipeline : 1, &problem);
     if (done && several)
         b.config.parallel.mesh = &b.mesh;
     done = done && time_rank(&b, &problem);
-    if (problem)
+    if (problem && b.mesh.world)
         mesh_abort(&b.mesh, problem->message);
     step_timer_clear(&b.timer);
     mesh_close(&b.mesh);
@@ -169,8 +195,6 @@ static bool measure(const Config *config, GError **error)
 {
     if (trace && !trace_check(trace, error))
         return false;
-    if (config->parallel.pipeline > 1)
-        return fail_user(error, "loam bench step times steps of all blocks: leave out parallel.pipeline");
     return launch_ranks(config, run_rank, config, error);
 }
 
