@@ -160,6 +160,10 @@ refused 'nowhere' --out nowhere/job.sh
 grep -q '^#SBATCH --comment="two words"$' more.sh && grep -q '^#SBATCH --mem=0$' more.sh || fail "$(cat more.sh)"
 "$loam" slurm t5.yaml run.dir=d --time 20h train.device=cuda --sbatch=--nice >more.sh 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q 'train.device is cuda and the job asks for no GPU' "$work/err" || fail "no word of the GPU: $(cat "$work/err")"
+for missing in data.train=nowhere tokenizer.path=nowhere; do
+    expect 0 'warning: on this machine the job would fail: ' "$loam" slurm t5.yaml run.dir=d --time 20h $missing
+done
+expect 1 'tokenizer.path: nowhere: no such file' "$loam" slurm t5.yaml run.dir=b tokenizer.path=nowhere
 expect 1 'run.dir is not set' "$loam" slurm t5.yaml --time 20h
 expect 1 'give --time' "$loam" slurm t5.yaml run.dir=b train.device=cuda --gpus 1
 echo 'ok: loam slurm'

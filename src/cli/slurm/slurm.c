@@ -240,17 +240,14 @@ static bool load(Config *config, char **argv, int argc, int64_t world, GError **
            check_ranks(config, error);
 }
 
-/* Seconds of the run on the job's cores, from the estimate on this machine; 0 means unknown. *source: in words; g_free.
- */
-static bool estimate(Config *config, int64_t least_nodes, double *seconds, char **source, GError **error)
+/* Seconds of the run on the job's cores, from the estimate on this machine; 0 means unknown. loader: NULL if the data
+ * cannot be read here. *source: in words; g_free. */
+static bool estimate(Config *config, const Loader *loader, int64_t least_nodes, double *seconds, char **source,
+                     GError **error)
 {
-    g_autoptr(Tokenizer) tok = NULL;
-    g_autoptr(Loader) loader = NULL;
-    g_autoptr(GPtrArray) unread = g_ptr_array_new_with_free_func(g_free);
     Outline outline;
     *seconds = 0;
-    if (!outline_resolve(config, &tok, &loader, unread, error) || !outline_of(&outline, config, loader, error) ||
-        !outline_time(&outline, config, 0, error))
+    if (!outline_of(&outline, config, loader, error) || !outline_time(&outline, config, 0, error))
         return false;
     if (outline.steps <= 0 || outline.step_s <= 0)
         return true;
@@ -270,13 +267,36 @@ static bool estimate(Config *config, int64_t least_nodes, double *seconds, char 
     return true;
 }
 
+/* Opens tokenizer and data as the run will. What cannot be read on this machine is a warning: the job may run on
+ * others. *loader: NULL if the data cannot be read. Fails only if the time must be estimated and cannot. */
+static bool open_data(Config *config, bool estimated, Loader **loader, GError **error)
+{
+    g_autoptr(Tokenizer) tok = NULL;
+    g_autoptr(GError) reason = NULL;
+    g_autoptr(GPtrArray) unread = g_ptr_array_new_with_free_func(g_free);
+    *loader = NULL;
+    if (!outline_resolve(config, &tok, loader, unread, &reason)) {
+        if (estimated) {
+            g_propagate_error(error, g_steal_pointer(&reason));
+            return false;
+        }
+        g_ptr_array_add(unread, g_strdup(reason->message));
+    }
+    for (guint i = 0; i < unread->len; i++)
+        log_warning("on this machine the job would fail: %s", (const char *)unread->pdata[i]);
+    return true;
+}
+
 /* Sets the time of the job to that of the whole run, unless one is given. */
 static bool choose_time(SlurmJob *job, Config *config, int64_t least_nodes, char **source, GError **error)
 {
     double seconds;
+    g_autoptr(Loader) loader = NULL;
+    if (!open_data(config, job->seconds == 0, &loader, error))
+        return false;
     if (job->seconds > 0)
         return true;
-    if (!estimate(config, least_nodes, &seconds, source, error))
+    if (!estimate(config, loader, least_nodes, &seconds, source, error))
         return false;
     if (seconds <= 0)
         return fail_user(error, "the time of this run is not known here (a GPU, or a length in epochs of data that "
