@@ -1,6 +1,8 @@
 /* status.c: `loam status`: whether runs are training, and how far they are. */
 #include "base/amount.h"
+#include "base/log.h"
 #include "cli/cli.h"
+#include "train/run_dir.h"
 #include "train/run_status.h"
 
 #include <inttypes.h>
@@ -10,9 +12,10 @@
 
 static const char about[] =
     "Says of each run whether it is alive, stalled, lost (its processes were killed), stopped (with a checkpoint),\n"
-    "failed or ended, what it is doing, its last loss and its last save. The exit status is 1 "
-    "if a run is stalled, lost or\n"
-    "failed, so that a script may raise an alarm.\n"
+    "failed or ended, what it is doing, its last loss and its last save. A folder stands for the runs below it, such "
+    "as\n"
+    "those of a sweep. The exit status is 1 if a run is stalled, lost or failed, or if a path has no run, so that a\n"
+    "script may raise an alarm.\n"
     "\n"
     "  loam status runs/*\n";
 static char *silent, *stalled;
@@ -54,6 +57,41 @@ static bool print_json(const RunStatus *status, const char *dir, GError **error)
     return print_json_line(object, error);
 }
 
+/* Prints the status of a run. *bad grows by 1 if it needs help. */
+static bool print_status(const char *dir, double silent_s, double stalled_s, int *bad, GError **error)
+{
+    RunStatus status;
+    run_status_read(&status, dir, silent_s, stalled_s);
+    g_autofree char *text = run_status_describe(&status, dir);
+    *bad += needs_help(&status);
+    const bool printed = !as_json || print_json(&status, dir, error);
+    if (!as_json)
+        fputs(text, stdout);
+    run_status_clear(&status);
+    return printed;
+}
+
+/* Adds the runs of all paths to `dirs`. With several paths, one that has no run is a warning, and *worst becomes the
+ * larger of it and of that error's exit status. Returns the number of such paths, or -1 if it fails. */
+static int find_runs(GPtrArray *dirs, char *const *paths, int n, int *worst, GError **error)
+{
+    int none = 0;
+    for (int i = 0; i < n; i++) {
+        g_autoptr(GError) problem = NULL;
+        g_autoptr(GPtrArray) found = run_find_each(&paths[i], 1, USAGE, n > 1 ? &problem : error);
+        if (found)
+            g_ptr_array_extend_and_steal(dirs, g_steal_pointer(&found));
+        else if (n == 1)
+            return -1;
+        if (problem) {
+            log_warning("%s", problem->message);
+            *worst = MAX(*worst, error_status(problem));
+            none++;
+        }
+    }
+    return n > 0 ? none : (fail_user(error, "give a run; usage: " USAGE), -1);
+}
+
 bool verb_status(int argc, char **argv, GError **error)
 {
     const GOptionEntry entries[] = {
@@ -64,22 +102,22 @@ bool verb_status(int argc, char **argv, GError **error)
         { 0 },
     };
     double silent_s = RUN_SILENT_S, stalled_s = RUN_STALLED_S;
-    int bad = 0;
+    g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free);
+    int bad = 0, worst = LOAM_ERROR_USER;
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !read_time("--silent", silent, &silent_s, error) ||
-        !read_time("--stalled", stalled, &stalled_s, error) || !run_status_check(argv + 1, argc - 1, USAGE, error))
+        !read_time("--stalled", stalled, &stalled_s, error))
         return false;
-    for (int i = 1; i < argc; i++) {
-        RunStatus status;
-        run_status_read(&status, argv[i], silent_s, stalled_s);
-        g_autofree char *text = run_status_describe(&status, argv[i]);
-        bad += needs_help(&status);
-        const bool printed = !as_json || print_json(&status, argv[i], error);
-        if (!as_json)
-            fputs(text, stdout);
-        run_status_clear(&status);
-        if (!printed)
+    const int none = find_runs(dirs, argv + 1, argc - 1, &worst, error);
+    if (none < 0)
+        return false;
+    for (guint i = 0; i < dirs->len; i++)
+        if (!print_status(dirs->pdata[i], silent_s, stalled_s, &bad, error))
             return false;
-    }
-    return bad == 0 ||
-           fail_user(error, "%d of %d runs %s stalled, lost or failed", bad, argc - 1, bad == 1 ? "is" : "are");
+    g_autofree char *runs = bad > 0 ? g_strdup_printf("%d of %u runs %s stalled, lost or failed", bad, dirs->len,
+                                                      bad == 1 ? "is" : "are")
+                                    : g_strdup(""),
+                    *paths = none > 0 ? g_strdup_printf("%s%d of %d paths %s no run", bad > 0 ? ", " : "", none,
+                                                        argc - 1, none == 1 ? "is" : "are")
+                                      : g_strdup("");
+    return bad + none == 0 || fail_as(error, worst, "%s%s", runs, paths);
 }

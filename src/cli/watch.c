@@ -1,5 +1,6 @@
 /* watch.c: `loam watch`: the status of runs, again and again. */
 #include "cli/cli.h"
+#include "train/run_dir.h"
 #include "train/run_status.h"
 
 #include <inttypes.h>
@@ -83,16 +84,19 @@ static bool look(char **dirs, char **seen, int n, bool draws)
 
 bool verb_watch(int argc, char **argv, GError **error)
 {
-    if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !run_status_check(argv + 1, argc - 1, USAGE, error))
+    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
+        return false;
+    g_autoptr(GPtrArray) dirs = run_find_each(argv + 1, argc - 1, USAGE, error);
+    if (dirs == NULL)
         return false;
     if (!(every > 0 && every < 1e6))
         return fail_user(error, "--every %g: more than 0 seconds are wanted", every);
     const bool draws = isatty(STDOUT_FILENO);
-    const int n = argc - 1;
+    const int n = (int)dirs->len;
     g_autofree char **seen = g_new0(char *, n);
     if (draws)
         fputs("\033[2J", stdout);
-    while (look(argv + 1, seen, n, draws) && !ferror(stdout))
+    while (look((char **)dirs->pdata, seen, n, draws) && !ferror(stdout))
         g_usleep((gulong)(every * G_USEC_PER_SEC));
     for (int i = 0; i < n; i++)
         g_free(seen[i]);

@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOST_DEEP 6 /* deepest level of folders that is searched for runs */
+
 char *run_checkpoint_path(const char *dir, int64_t step)
 {
     g_autofree char *name = g_strdup_printf("step-%08" PRId64, step);
@@ -112,6 +114,57 @@ char *run_find(const char *path, GError **error)
         fail_user(error, "%s is no whole run of loam: it has no config.yaml; put it back, or %s", path, advice);
     else
         fail_user(error, "%s is no run of loam: it has no checkpoints; %s", path, advice);
+    return NULL;
+}
+
+static int by_name(gconstpointer a, gconstpointer b)
+{
+    return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void find_below(GPtrArray *dirs, const char *path, int deep)
+{
+    char *run = run_of(path);
+    if (run) {
+        g_ptr_array_add(dirs, run);
+        return;
+    }
+    g_autoptr(GDir) folder = deep > 0 ? g_dir_open(path, 0, NULL) : NULL;
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    const char *name;
+    while (folder && (name = g_dir_read_name(folder)))
+        if (*name != '.')
+            g_ptr_array_add(names, g_strdup(name));
+    g_ptr_array_sort(names, by_name);
+    for (guint i = 0; i < names->len; i++) {
+        g_autofree char *inner = g_build_filename(path, names->pdata[i], NULL);
+        if (g_file_test(inner, G_FILE_TEST_IS_DIR) && !g_file_test(inner, G_FILE_TEST_IS_SYMLINK))
+            find_below(dirs, inner, deep - 1);
+    }
+}
+
+void run_find_below(GPtrArray *dirs, const char *path)
+{
+    g_autofree char *plain = g_strdup(path);
+    for (size_t end = strlen(plain); end > 1 && plain[end - 1] == '/'; end--)
+        plain[end - 1] = '\0';
+    find_below(dirs, plain, MOST_DEEP);
+}
+
+GPtrArray *run_find_each(char *const *paths, int n, const char *usage, GError **error)
+{
+    g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 0; i < n; i++) {
+        const guint before = dirs->len;
+        run_find_below(dirs, paths[i]);
+        if (dirs->len == before) {
+            g_autofree char *none = run_find(paths[i], error);
+            return NULL;
+        }
+    }
+    if (n > 0)
+        return g_steal_pointer(&dirs);
+    fail_user(error, "give a run; usage: %s", usage);
     return NULL;
 }
 

@@ -147,6 +147,19 @@ static void read_beats(RunStatus *status, const char *dir, double now, double si
         status->places = heartbeat_places(dir, now);
 }
 
+/* A run that was rolled back, or ended at train.stop_at, is stopped: its last event says how it goes on. */
+static void settle_state(RunStatus *status)
+{
+    const bool runs = status->state == RUN_ALIVE || status->state == RUN_STALLED;
+    const char *event = status->event ? status->event : "";
+    if ((!runs && g_str_has_prefix(event, "rolled back to step ")) ||
+        (status->state == RUN_ENDED && g_str_has_prefix(event, "stopped at step "))) {
+        status->state = RUN_STOPPED;
+        g_clear_pointer(&status->place, g_free);
+        g_clear_pointer(&status->places, g_free);
+    }
+}
+
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s)
 {
     const double now = (double)g_get_real_time() / G_USEC_PER_SEC;
@@ -162,20 +175,11 @@ void run_status_read(RunStatus *status, const char *dir, double silent_s, double
                            .saved_s = NAN };
     read_metrics(status, dir, now, &step_s);
     read_beats(status, dir, now, silent_s, isfinite(step_s) ? fmax(stalled_s, STALLED_STEPS * step_s) : stalled_s);
+    settle_state(status);
     status->saved = run_linked(dir, "latest");
     g_autofree char *folder = run_checkpoint_path(dir, status->saved);
     if (status->saved >= 0 && g_stat(folder, &file) == 0)
         status->saved_s = now - (double)file.st_mtime;
-}
-
-bool run_status_check(char *const *paths, int n, const char *usage, GError **error)
-{
-    for (int i = 0; i < n; i++) {
-        g_autofree char *dir = run_find(paths[i], error);
-        if (dir == NULL)
-            return false;
-    }
-    return n > 0 || fail_user(error, "give a run; usage: %s", usage);
 }
 
 void run_status_clear(RunStatus *status)

@@ -12,7 +12,7 @@ typedef enum RunState {
     RUN_STALLED, /* its processes live, but a rank has been in the same phase for too long */
     RUN_LOST, /* its heartbeats have ceased without an exit status: the processes were killed, or their host cannot be
                  reached */
-    RUN_STOPPED, /* stopped with a checkpoint, to go on later */
+    RUN_STOPPED, /* stopped with a checkpoint, or rolled back, to go on later */
     RUN_FAILED,
     RUN_ENDED
 } RunState;
@@ -39,8 +39,6 @@ enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments be
  * been in the same phase for longer than stalled_s, and for longer than 20 steps take, is stalled. Missing and damaged
  * files give unknown values. run_status_clear frees it. */
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s);
-/* Fails unless there is at least one path, and all are runs. */
-bool run_status_check(char *const *paths, int n, const char *usage, GError **error);
 void run_status_clear(RunStatus *status);
 /* The status as lines of text, the first one "RUN: alive". g_free. */
 char *run_status_describe(const RunStatus *status, const char *dir);

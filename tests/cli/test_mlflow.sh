@@ -26,5 +26,37 @@ same "going on"
 same "after a rollback"
 [ "$(ls -d "$work"/mlruns/*/*/metrics | wc -l)" = 1 ] || fail "another run"
 
+entries() { ls -d "$work"/mlruns/*/*/metrics | wc -l; }
+# values ENTRY: all metrics and options of an entry.
+values() { (cd "$1" && grep -r . metrics params | sort); }
+first=$(echo "$work"/mlruns/*/*/)
+
+# Undoing a rollback brings back what a start after it had removed or changed.
+values "$first" >"$work/values"
+"$loam" rollback "$work/run" --to 8 2>"$work/log"
+{ LOAM_FAULT=step:2 "$loam" train "$work/run" train.length='20 steps' train.log_every='1 steps' train.save_every=0 >"$work/out" 2>&1 && fail "no kill"; } 2>/dev/null
+values "$first" | cmp -s "$work/values" - && fail "the start changed nothing"
+"$loam" rollback "$work/run" --undo 2>"$work/log" || fail "$(cat "$work/log")"
+values "$first" | diff "$work/values" - || fail "not as before the rollback"
+
+# A copy of a run is another run there, with the values so far; the original's entry stays as it is.
+cp -r "$work/run" "$work/copy"
+"$loam" train "$work/copy" train.length='12 steps' 2>"$work/log" || fail "$(cat "$work/log")"
+values "$first" | diff "$work/values" - || fail "a copy wrote into the entry of its original"
+[ "$(entries)" = 2 ] || fail "$(entries) entries after a copy"
+second=$(for entry in "$work"/mlruns/*/*/; do [ "$entry" = "$first" ] || echo "$entry"; done)
+[ "$(cut -d ' ' -f 3 "$second/metrics/train/loss" | tr '\n' ' ')" = '2 4 6 8 10 12 ' ] || fail "$(cat "$second/metrics/train/loss")"
+[ "$(cat "$second/tags/mlflow.runName")" = copy ] || fail "$(cat "$second/tags/mlflow.runName")"
+
+# A run that is moved, or whose experiment changes, keeps its one entry.
+mv "$work/copy" "$work/moved"
+"$loam" train "$work/moved" train.length='14 steps' log.mlflow_experiment=other 2>"$work/log" || fail "$(cat "$work/log")"
+[ "$(entries)" = 2 ] && [ ! -e "$second" ] || fail "$(ls -d "$work"/mlruns/*/*/)"
+other=$(dirname "$(grep -lx 'name: "other"' "$work"/mlruns/*/meta.yaml)")
+[ "$(cut -d ' ' -f 3 "$other/$(basename "$second")/metrics/train/loss" | tail -n 1)" = 14 ] || fail "the entry did not move"
+grep -qx "experiment_id: '$(basename "$other")'" "$other/$(basename "$second")/meta.yaml" || fail "$(cat "$other"/*/meta.yaml)"
+
+# A store that cannot be written is a warning.
 : >"$work/file"
-expect 1 "log.mlflow: $work/file is a file; a folder is wanted there" "$loam" train "$work/config.yaml" run.dir="$work/none" log.mlflow="$work/file/mlruns"
+expect 0 "log.mlflow: $work/file is a file; a folder is wanted there; the run goes on" "$loam" train "$work/config.yaml" \
+    run.dir="$work/none" log.mlflow="$work/file/mlruns" train.length='1 steps'

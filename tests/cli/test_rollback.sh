@@ -4,9 +4,11 @@ make_dataset
 config=$work/config.yaml
 train="$loam train $config train.length=20steps train.save_every=4 train.eval_every=4 train.keep_last=100 optim.schedule=constant"
 losses() { sed -n 's/.*"kind":"\(train\|valid\)","step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2 \3/p' "$1/metrics.jsonl"; }
-state() { (cd "$1" && ls -1 checkpoints && readlink checkpoints/latest checkpoints/best && cat checkpoints/*/state.json && losses .); }
+state() { (cd "$1" && ls -1 checkpoints && readlink checkpoints/latest checkpoints/best && cat checkpoints/*/state.json && ls -1 spikes && losses .); }
 
 $train run.dir="$work/run" 2>"$work/log"
+mkdir "$work/run/spikes"
+echo '{}' | tee "$work/run/spikes/step-00000003.json" >"$work/run/spikes/step-00000015.json"
 state "$work/run" >"$work/whole"
 cp "$work/run/metrics.jsonl" "$work/metrics"
 cp -r "$work/run" "$work/other"
@@ -23,9 +25,13 @@ expect 1 'is no run of loam' "$loam" rollback "$work" --to 4
 expect 0 'is at step 12' "$loam" rollback "$work/run" --to 12
 [ "$(ls "$work/run/checkpoints" | tr '\n' ' ')" = 'best latest step-00000004 step-00000008 step-00000012 ' ] || fail "$(ls "$work/run/checkpoints")"
 [ "$(losses "$work/run" | tail -n 1 | cut -d ' ' -f 2)" = 12 ] || fail "lines: $(losses "$work/run" | tail -n 1)"
+[ "$(ls "$work/run/spikes")" = step-00000003.json ] || fail "spikes: $(ls "$work/run/spikes")"
+expect 0 ': stopped' "$loam" status "$work/run"
+grep -q 'last event: rolled back to step 12; the same command goes on from there' "$work/out" || fail "$(cat "$work/out")"
 expect 0 'is at step 4' "$loam" rollback "$work/run" --to 4
 state "$work/run" >"$work/at4"
 expect 0 'its newest checkpoint is step 20' "$loam" rollback "$work/run" --undo
+expect 0 ': ended' "$loam" status "$work/run"
 state "$work/run" | diff "$work/whole" - || fail "not as before"
 cmp "$work/metrics" "$work/run/metrics.jsonl" || fail "other lines"
 [ ! -e "$work/run/rollback" ] || fail "rollback/ is left"

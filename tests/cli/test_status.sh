@@ -41,6 +41,17 @@ printf '%-511s\n' "$beat" >"$work/ended/ranks/0000.json"
 expect 1 ': stalled' "$loam" status "$work/ended"
 expect 0 ': alive' "$loam" status "$work/ended" --stalled 9h
 expect 1 '1 of 2 runs is stalled, lost or failed' "$loam" status "$work/run" "$work/ended"
+
+# One path that is no run does not hide the others; a folder stands for the runs below it.
+expect 1 '1 of 3 paths is no run' "$loam" status "$work/run" "$work/absent" "$work/killed" --silent 1h
+grep -q "$work/run: stopped" "$work/out" && grep -q "$work/killed: " "$work/out" || fail "$(cat "$work/out")"
+grep -q "warning: $work/absent is no run of loam: there is no such folder" "$work/err" || fail "$(cat "$work/err")"
+mkdir -p "$work/sweep/lr=1"
+cp -r "$work/run" "$work/sweep/lr=1/seed-2"
+cp -r "$work/run" "$work/sweep/lr=1/seed-1"
+expect 0 "$work/sweep/lr=1/seed-1: stopped" "$loam" status "$work/sweep/"
+[ "$(grep -c ': stopped$' "$work/out")" = 2 ] || fail "$(cat "$work/out")"
+expect 0 "$work/sweep/lr=1/seed-2: stopped" "$loam" watch "$work/sweep"
 "$loam" status "$work/run" --json | grep -q '"state": *"stopped"' || fail "$("$loam" status "$work/run" --json)"
 expect 1 'is not a time' "$loam" status "$work/run" --silent 3steps
 

@@ -45,9 +45,18 @@ echo "ok: keep_best"
 # stop_at: the schedule is that of the whole run, which goes on as if it had never stopped.
 expect 0 'saved' $run run.dir="$work/at" 'train.stop_at=64 samples'
 [ "$(readlink "$work/at/checkpoints/latest")" = step-00000008 ] || fail "stop_at"
+expect 0 ': stopped' "$loam" status "$work/at"
+grep -q 'last event: stopped at step 8 (train.stop_at=64 samples); a later train.stop_at, or none, goes on from there' "$work/out" ||
+    fail "$(cat "$work/out")"
 expect 0 'a later train.stop_at goes on' $run run.dir="$work/at" 'train.stop_at=8 steps'
 $run run.dir="$work/at" 2>"$work/log"
 same "$work/whole" "$work/at"
+for what in 'train.stop_at changed from 64 samples to 0 steps' 'ended at step 24 (train.length=24 steps)'; do
+    [ "$(grep -cF "\"kind\":\"event\",\"step\":$([ "${what%% *}" = ended ] && echo 24 || echo 8),\"what\":\"$what\"" "$work/at/metrics.jsonl")" = 1 ] ||
+        fail "no event of: $what: $(grep event "$work/at/metrics.jsonl")"
+done
+$run run.dir="$work/at" 2>"$work/log" # nothing is left to do
+[ "$(grep -c '"what":"ended at' "$work/at/metrics.jsonl")" = 1 ] || fail "it ended twice"
 
 # exit_every: at multiples of the steps of the run, not of the command.
 expect 75 'stopped by train.exit_every=10 steps at step 10, checkpoint saved' $run run.dir="$work/exit" train.exit_every=10

@@ -93,7 +93,8 @@ static void a_run_that_goes_on_is_the_same_run(void)
             experiment = g_build_filename(folder, name, NULL);
     g_autofree char *run = g_strndup(id, 32), *at = g_build_filename(experiment, run, NULL),
                     *lines = contents(at, "metrics/valid/code/loss"), *meta = contents(at, "meta.yaml"),
-                    *started = g_strchomp(g_strconcat("start_time:", id + 32, NULL));
+                    *time = g_strndup(id + 32, strcspn(id + 32, "\n")),
+                    *started = g_strconcat("start_time:", time, NULL);
     g_assert_true(g_regex_match_simple("^\\d+ 1 1\\n\\d+ 2 2\\n\\d+ 30 3\\n$", lines, 0, 0));
     expect_line(meta, "status: 4");
     expect_line(meta, started);

@@ -8,8 +8,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#define MOST_DEEP 6 /* deepest level of folders that is searched for runs */
-
 static void run_free(void *memory)
 {
     CollectedRun *run = memory;
@@ -91,32 +89,6 @@ static bool read_run(GPtrArray *runs, const char *dir, const CollectOptions *opt
     return true;
 }
 
-static int by_name(gconstpointer a, gconstpointer b)
-{
-    return strverscmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool find_runs(GPtrArray *runs, const char *dir, int deep, const CollectOptions *options, GError **error)
-{
-    g_autofree char *run = run_of(dir);
-    if (run)
-        return read_run(runs, dir, options, error);
-    g_autoptr(GDir) folder = deep > 0 ? g_dir_open(dir, 0, NULL) : NULL;
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
-    const char *name;
-    while (folder && (name = g_dir_read_name(folder)))
-        if (*name != '.')
-            g_ptr_array_add(names, g_strdup(name));
-    g_ptr_array_sort(names, by_name);
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *path = g_build_filename(dir, names->pdata[i], NULL);
-        if (g_file_test(path, G_FILE_TEST_IS_DIR) && !g_file_test(path, G_FILE_TEST_IS_SYMLINK) &&
-            !find_runs(runs, path, deep - 1, options, error))
-            return false;
-    }
-    return true;
-}
-
 /* ---- rows ---- */
 
 /* Whether an option is no part of a row's name: it may differ among runs of one row (such as the seed), or follows from
@@ -189,13 +161,12 @@ static char *name_by_path(const CollectedRun *run)
 GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *options, GError **error)
 {
     g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func(run_free);
-    for (int i = 0; i < n; i++) {
-        g_autofree char *path = g_strdup(paths[i]);
-        for (size_t end = strlen(path); end > 1 && path[end - 1] == '/'; end--)
-            path[end - 1] = '\0';
-        if (!find_runs(runs, path, MOST_DEEP, options, error))
+    g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 0; i < n; i++)
+        run_find_below(dirs, paths[i]);
+    for (guint i = 0; i < dirs->len; i++)
+        if (!read_run(runs, dirs->pdata[i], options, error))
             return NULL;
-    }
     if (runs->len == 0) {
         fail_user(error, "no run with an evaluation in %s%s", n > 0 ? paths[0] : "", n > 1 ? " and the others" : "");
         return NULL;

@@ -149,8 +149,9 @@ static ReportKind kind_of(const char *what)
         const char *start;
         ReportKind kind;
     } starts[] = {
-        { "starts ", KIND_START },   { "goes on ", KIND_START },    { "stopped ", KIND_STOP },
-        { "no better ", KIND_STOP }, { "rolled back ", KIND_BACK }, { "skipped: ", KIND_SKIPPED },
+        { "starts ", KIND_START },     { "goes on ", KIND_START },  { "stopped ", KIND_STOP },
+        { "ended ", KIND_STOP },       { "no better ", KIND_STOP }, { "rolled back ", KIND_BACK },
+        { "skipped: ", KIND_SKIPPED },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(starts); i++)
         if (g_str_has_prefix(what, starts[i].start))

@@ -33,13 +33,21 @@ static bool first_of_machine(Comm *ranks, bool *alone)
     return first;
 }
 
-bool energy_log_open(EnergyLog **log, const Config *config, const Device *dev, Comm *ranks, GError **error)
+/* A file that cannot be continued does not keep the run from training. */
+static void open_emissions(EnergyLog *log, const char *dir, const EmissionsInfo *info)
+{
+    g_autoptr(GError) problem = NULL;
+    log->emissions = emissions_open(dir, info, &problem);
+    if (problem)
+        log_warning("log.emissions: %s; the run goes on without it", problem->message);
+}
+
+EnergyLog *energy_log_open(const Config *config, const Device *dev, Comm *ranks)
 {
     const LogConfig *options = &config->log;
     const bool gpu = *dev->gpu.name != '\0';
-    *log = NULL;
     if (!options->emissions)
-        return true;
+        return NULL;
     EnergyLog *opened = g_new0(EnergyLog, 1);
     opened->ranks = ranks;
     opened->opened = clock_seconds();
@@ -56,14 +64,11 @@ bool energy_log_open(EnergyLog **log, const Config *config, const Device *dev, C
                                  .pue = options->pue,
                                  .gpu_name = dev->gpu.name,
                                  .gpus = gpu ? comm_size(ranks) : 0 };
-    if (comm_rank(ranks) == 0 && !(opened->emissions = emissions_open(config->run.dir, &info, error))) {
-        energy_log_close(opened);
-        return false;
-    }
+    if (comm_rank(ranks) == 0)
+        open_emissions(opened, config->run.dir, &info);
     if (sources.machine || gpu)
         opened->meter = energy_open(&sources);
-    *log = opened;
-    return true;
+    return opened;
 }
 
 /* A disk that is full for a while does not end the run. */

@@ -8,8 +8,9 @@
 
 typedef struct EnergyLog EnergyLog; /* NULL means that log.emissions is off; every function ignores it */
 
-/* All ranks call it. On each machine one rank measures the processors, and each rank its GPU. */
-bool energy_log_open(EnergyLog **log, const Config *config, const Device *dev, Comm *ranks, GError **error);
+/* All ranks call it. On each machine one rank measures the processors, and each rank its GPU. If emissions.csv cannot
+ * be continued, a warning says so. */
+EnergyLog *energy_log_open(const Config *config, const Device *dev, Comm *ranks);
 /* Adds up the energy of all ranks, all of which call it, and writes the row, at most every ten seconds. */
 void energy_log_write(EnergyLog *log);
 /* The ranks close it one by one: the row becomes final, unless several machines or GPUs measure. */

@@ -127,12 +127,16 @@ static bool cut_lines(const char *path, int64_t last, double *wall, GError **err
     return cut;
 }
 
-static bool open_store(Metrics *metrics, const char *dir, int64_t step, GError **error)
+/* A store that cannot be written does not keep the run from training. */
+static void open_store(Metrics *metrics, const char *dir, int64_t step)
 {
+    g_autoptr(GError) problem = NULL;
     const LogConfig *config = &metrics->config;
-    return !config->mlflow || !*config->mlflow ||
-           (metrics->mlflow = mlflow_open(config->mlflow, config->mlflow_experiment, dir, step, error)) ||
-           fail_context(error, "log.mlflow");
+    if (!config->mlflow || !*config->mlflow)
+        return;
+    metrics->mlflow = mlflow_open(config->mlflow, config->mlflow_experiment, dir, step, &problem);
+    if (problem)
+        log_warning("log.mlflow: %s; the run goes on, and writes nothing there until its next start", problem->message);
 }
 
 Metrics *metrics_open(const char *dir, RunPoint at, const LogConfig *config, GError **error)
@@ -150,9 +154,10 @@ Metrics *metrics_open(const char *dir, RunPoint at, const LogConfig *config, GEr
                           .wall_before = wall,
                           .opened = clock_seconds(),
                           .config = config ? *config : (LogConfig){ 0 } };
-    if ((metrics->file = io_append(path, error)) && (metrics->events = events_open(tb, error)) &&
-        open_store(metrics, dir, at.step, error))
+    if ((metrics->file = io_append(path, error)) && (metrics->events = events_open(tb, error))) {
+        open_store(metrics, dir, at.step);
         return metrics;
+    }
     metrics_close(metrics);
     return NULL;
 }

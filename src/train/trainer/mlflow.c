@@ -1,8 +1,10 @@
 #include "train/trainer/mlflow.h"
 
+#include "base/copy.h"
 #include "base/file.h"
 #include "base/log.h"
 
+#include <glib/gstdio.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +14,7 @@
 #define ID_CHARS  32
 #define MAX_META  ((size_t)1 << 20)
 #define MAX_LINES ((size_t)1 << 30)
+#define DEEPEST   8    /* levels of folders of metrics */
 #define LONGEST   6000 /* bytes of a parameter's value; MLflow's limit */
 
 struct Mlflow {
@@ -114,27 +117,119 @@ static char *make_experiment(const char *root, const char *name, GError **error)
 
 /* ---- the run ---- */
 
-/* Reads the run's id and the time of its first start from DIR/mlflow.txt. */
-static bool read_id(Mlflow *mlflow, const char *dir)
+/* What DIR/mlflow.txt holds: "ID TIME", the run directory and the run's folder in the store; versions before knew only
+ * the first. */
+typedef struct Entry {
+    char id[ID_CHARS + 1];
+    int64_t started;    /* milliseconds since 1970 */
+    char *dir, *folder; /* NULL means unknown */
+} Entry;
+
+static void entry_clear(Entry *entry)
 {
+    g_free(entry->dir);
+    g_free(entry->folder);
+}
+
+/* The path of a line "NAME URI"; NULL if the line has another form. g_free. */
+static char *path_in(const char *line, const char *name)
+{
+    const size_t n = strlen(name);
+    return line && strncmp(line, name, n) == 0 && line[n] == ' ' ? g_filename_from_uri(line + n + 1, NULL, NULL) : NULL;
+}
+
+/* False if there is no valid file; *entry is then empty. Free with entry_clear. */
+static bool entry_read(Entry *entry, const char *dir)
+{
+    *entry = (Entry){ 0 };
     g_autofree char *path = g_build_filename(dir, ID_FILE, NULL);
     g_autofree char *text = g_file_test(path, G_FILE_TEST_EXISTS) ? io_read_file(path, MAX_META, NULL, NULL) : NULL;
     if (!text || strspn(text, "0123456789abcdef") != ID_CHARS || text[ID_CHARS] != ' ')
         return false;
-    memcpy(mlflow->id, text, ID_CHARS);
-    mlflow->started = g_ascii_strtoll(text + ID_CHARS, NULL, 10);
-    return mlflow->started > 0;
+    const int64_t started = g_ascii_strtoll(text + ID_CHARS, NULL, 10);
+    if (started <= 0)
+        return false;
+    g_auto(GStrv) lines = g_strsplit(text, "\n", 4);
+    memcpy(entry->id, text, ID_CHARS);
+    entry->started = started;
+    entry->dir = path_in(lines[1], "run");
+    entry->folder = lines[1] ? path_in(lines[2], "entry") : NULL;
+    return true;
 }
 
-static bool make_id(Mlflow *mlflow, const char *dir, GError **error)
+static bool entry_write(const Mlflow *mlflow, const char *dir, GError **error)
+{
+    g_autofree char *run = uri(dir), *folder = uri(mlflow->folder),
+                    *text =
+                        g_strdup_printf("%s %" PRId64 "\nrun %s\nentry %s\n", mlflow->id, mlflow->started, run, folder);
+    return write_text(dir, ID_FILE, text, error);
+}
+
+/* Whether the file was copied with its run directory: the run that it was written for still exists elsewhere. */
+static bool is_copy(const Entry *entry, const char *dir)
+{
+    Entry original;
+    GStatBuf here, there;
+    if (!entry->dir || g_stat(dir, &here) != 0 || g_stat(entry->dir, &there) != 0 ||
+        (here.st_dev == there.st_dev && here.st_ino == there.st_ino))
+        return false;
+    const bool same = entry_read(&original, entry->dir) && strcmp(original.id, entry->id) == 0;
+    entry_clear(&original);
+    return same;
+}
+
+static void make_id(Mlflow *mlflow)
 {
     g_autofree char *uuid = g_uuid_string_random();
     g_auto(GStrv) parts = g_strsplit(uuid, "-", -1);
     g_autofree char *id = g_strjoinv("", parts);
     g_strlcpy(mlflow->id, id, sizeof mlflow->id);
     mlflow->started = now_ms();
-    g_autofree char *text = g_strdup_printf("%s %" PRId64 "\n", mlflow->id, mlflow->started);
-    return write_text(dir, ID_FILE, text, error);
+}
+
+/* Moves the run's folder here if it lies in another experiment of the store. */
+static bool move_here(const Mlflow *mlflow, const char *root, GError **error)
+{
+    g_autoptr(GDir) experiments = g_dir_open(root, 0, NULL);
+    const char *name;
+    if (g_file_test(mlflow->folder, G_FILE_TEST_IS_DIR))
+        return true;
+    while (experiments && (name = g_dir_read_name(experiments))) {
+        g_autofree char *folder = g_build_filename(root, name, mlflow->id, NULL);
+        if (g_file_test(folder, G_FILE_TEST_IS_DIR))
+            return io_rename(folder, mlflow->folder, error);
+    }
+    return true;
+}
+
+/* Whether a path is that of the folder of a run in a store. */
+static bool is_entry(const char *folder, const char *id)
+{
+    g_autofree char *base = folder ? g_path_get_basename(folder) : NULL;
+    return base && strcmp(base, id) == 0 && g_file_test(folder, G_FILE_TEST_IS_DIR);
+}
+
+/* Finds the run's folder in the store, or begins a new one: for a run that had none, and for a copy of a run, which
+ * begins with the metrics of its original. */
+static bool find_entry(Mlflow *mlflow, const char *root, const char *dir, GError **error)
+{
+    Entry entry;
+    const bool known = entry_read(&entry, dir), copy = known && is_copy(&entry, dir);
+    if (known && !copy) {
+        g_strlcpy(mlflow->id, entry.id, sizeof mlflow->id);
+        mlflow->started = entry.started;
+    } else {
+        make_id(mlflow);
+    }
+    mlflow->folder = g_build_filename(root, mlflow->experiment_id, mlflow->id, NULL);
+    bool good = move_here(mlflow, root, error);
+    if (good && copy && is_entry(entry.folder, entry.id)) {
+        g_autofree char *from = g_build_filename(entry.folder, "metrics", NULL),
+                        *to = g_build_filename(mlflow->folder, "metrics", NULL);
+        good = io_copy_tree(from, to, error);
+    }
+    entry_clear(&entry);
+    return good && entry_write(mlflow, dir, error);
 }
 
 static bool write_meta(const Mlflow *mlflow, MlflowStatus status, GError **error)
@@ -185,7 +280,6 @@ static bool cut_metric(const char *path, int64_t last, GError **error)
 /* All metrics of a folder and the folders in it, which the slashes in their names make. */
 static bool cut_metrics(const char *folder, int64_t last, int depth, GError **error)
 {
-    enum { DEEPEST = 8 };
     io_remove_temporaries(folder);
     g_autoptr(GDir) dir = depth < DEEPEST ? g_dir_open(folder, 0, NULL) : NULL;
     const char *name;
@@ -232,9 +326,8 @@ static bool open_run(Mlflow *mlflow, const char *root, const char *experiment, c
     if (!(mlflow->experiment_id = find_experiment(root, experiment)) &&
         !(mlflow->experiment_id = make_experiment(root, experiment, error)))
         return false;
-    if (!read_id(mlflow, dir) && !make_id(mlflow, dir, error))
+    if (!find_entry(mlflow, root, dir, error))
         return false;
-    mlflow->folder = g_build_filename(root, mlflow->experiment_id, mlflow->id, NULL);
     g_autofree char *metrics = g_build_filename(mlflow->folder, "metrics", NULL),
                     *artifacts = g_build_filename(mlflow->folder, "artifacts", NULL);
     static const char *const folders[] = { "", "params", "tags" };
@@ -278,4 +371,52 @@ void mlflow_close(Mlflow *mlflow, MlflowStatus status)
     if (!write_meta(mlflow, status, &problem))
         log_warning("log.mlflow: %s", problem->message);
     free_store(mlflow);
+}
+
+/* ---- rollback ---- */
+
+static const char *const kept_folders[] = { "metrics", "params" };
+
+bool mlflow_keep(const char *dir, const char *to, GError **error)
+{
+    Entry entry;
+    bool good = true;
+    if (entry_read(&entry, dir) && is_entry(entry.folder, entry.id))
+        for (size_t i = 0; good && i < G_N_ELEMENTS(kept_folders); i++) {
+            g_autofree char *from = g_build_filename(entry.folder, kept_folders[i], NULL),
+                            *copy = g_build_filename(to, kept_folders[i], NULL);
+            good = io_copy_tree(from, copy, error);
+        }
+    entry_clear(&entry);
+    return good;
+}
+
+/* Removes the files of a folder and of the folders in it that `kept` has not. */
+static bool remove_others(const char *folder, const char *kept, int depth, GError **error)
+{
+    g_autoptr(GDir) dir = depth < DEEPEST ? g_dir_open(folder, 0, NULL) : NULL;
+    const char *name;
+    bool good = true;
+    while (good && dir && (name = g_dir_read_name(dir))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL), *other = g_build_filename(kept, name, NULL);
+        if (g_file_test(path, G_FILE_TEST_IS_DIR))
+            good = remove_others(path, other, depth + 1, error);
+        else if (!g_file_test(other, G_FILE_TEST_EXISTS))
+            good = io_remove_file(path, error);
+    }
+    return good;
+}
+
+bool mlflow_put_back(const char *dir, const char *from, GError **error)
+{
+    Entry entry;
+    bool good = true;
+    if (entry_read(&entry, dir) && is_entry(entry.folder, entry.id))
+        for (size_t i = 0; good && i < G_N_ELEMENTS(kept_folders); i++) {
+            g_autofree char *folder = g_build_filename(entry.folder, kept_folders[i], NULL),
+                            *kept = g_build_filename(from, kept_folders[i], NULL);
+            good = io_copy_tree(kept, folder, error) && remove_others(folder, kept, 0, error);
+        }
+    entry_clear(&entry);
+    return good;
 }

@@ -16,8 +16,9 @@ typedef enum MlflowStatus {
 /* All functions ignore a store that is NULL. */
 typedef struct Mlflow Mlflow;
 /* Opens the run of the run directory DIR in the store `root` (a folder, made if missing), in the experiment of this
- * name, made if missing. DIR/mlflow.txt keeps the run's id there. If the store has the run already, metrics of steps
- * after `step` are removed. */
+ * name, made if missing. DIR/mlflow.txt keeps the run's id and folder there. If the store has the run already, it is
+ * moved to this experiment, and metrics of steps after `step` are removed. A copy of a run directory is another run,
+ * which begins with the metrics of its original. */
 Mlflow *mlflow_open(const char *root, const char *experiment, const char *dir, int64_t step, GError **error);
 /* Writes the final status and the time. */
 void mlflow_close(Mlflow *mlflow, MlflowStatus status);
@@ -25,3 +26,7 @@ void mlflow_close(Mlflow *mlflow, MlflowStatus status);
 bool mlflow_metric(Mlflow *mlflow, const char *name, int64_t step, double value, GError **error);
 /* Writes a parameter of the run, in place of its last value. */
 bool mlflow_param(Mlflow *mlflow, const char *name, const char *value, GError **error);
+/* Copies the metrics and parameters that the run in DIR has in a store to the folder `to`; nothing if it has none. */
+bool mlflow_keep(const char *dir, const char *to, GError **error);
+/* Makes the metrics and parameters of the run in DIR in its store those that mlflow_keep copied to `from`. */
+bool mlflow_put_back(const char *dir, const char *from, GError **error);

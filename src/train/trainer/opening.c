@@ -271,6 +271,17 @@ static void note_start(const Trainer *t)
     metrics_start(t->metrics, step, what, start);
 }
 
+/* A file that cannot be continued does not keep the run from training. */
+static void open_fairseq(Trainer *t, bool filed, bool printed)
+{
+    g_autoptr(GError) problem = NULL;
+    t->fairseq = fairseq_log_open(filed ? t->config.run.dir : NULL, t->state.updates, printed, &problem);
+    if (problem)
+        log_warning("train.fairseq_log: %s; the run goes on without this file", problem->message);
+    if (problem && printed)
+        t->fairseq = fairseq_log_open(NULL, t->state.updates, true, NULL);
+}
+
 static bool open_metrics(Trainer *t, GError **error)
 {
     if (comm_rank(t->ranks) > 0)
@@ -282,9 +293,8 @@ static bool open_metrics(Trainer *t, GError **error)
     if (t->metrics == NULL || has_ended(t))
         return t->metrics != NULL;
     const bool filed = t->config.train.fairseq_log, printed = t->config.log.format == LOG_FAIRSEQ;
-    const char *dir = filed ? t->config.run.dir : NULL;
-    if ((filed || printed) && !(t->fairseq = fairseq_log_open(dir, t->state.updates, printed, error)))
-        return false;
+    if (filed || printed)
+        open_fairseq(t, filed, printed);
     t->reports = t->config.train.report;
     metrics_options(t->metrics, t->state.attempts, &t->config);
     note_start(t);
@@ -366,7 +376,10 @@ bool trainer_open(Trainer *t, GError **error)
     t->prefetch = prefetch_open(t->train, t->micro_most, PREFETCH_DEPTH, (PrefetchShare){ t->own_samples, t->samples });
     t->batch = g_new0(const Batch *, accum);
     trainer_look(t);
-    return open_metrics(t, error) && (has_ended(t) || energy_log_open(&t->energy, config, t->dev, t->ranks, error));
+    if (!open_metrics(t, error))
+        return false;
+    t->energy = has_ended(t) ? NULL : energy_log_open(config, t->dev, t->ranks);
+    return true;
 }
 
 void trainer_close(Trainer *t, const GError *problem)

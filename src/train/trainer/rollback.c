@@ -1,15 +1,16 @@
 #include "train/trainer/rollback.h"
 
+#include "base/copy.h"
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/run_dir.h"
 #include "train/trainer/metrics.h"
+#include "train/trainer/mlflow.h"
+#include "train/trainer/spike.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* RUN/rollback has the files
@@ -18,8 +19,10 @@
  *   undo         the reversal is decided
  *   best, latest the names of the checkpoints that the links of the run named
  *   checkpoints/ those of later steps
- * and the copies that `copies` lists. */
+ *   mlflow/      what the run had in a store of MLflow
+ * and the copies that `copies` and `folders` list. */
 static const char *const copies[] = { "metrics.jsonl", "train_inner.jsonl", "config.yaml", NULL };
+static const char *const folders[] = { "tb", "spikes", NULL };
 
 static char *kept(const char *dir, const char *name)
 {
@@ -49,48 +52,28 @@ static int64_t get(const char *dir, const char *name)
 
 /* ---- copies ---- */
 
-static bool copy_bytes(FILE *from, IoFile *to, const char *path, GError **error)
-{
-    char buffer[1 << 16];
-    size_t n;
-    while ((n = fread(buffer, 1, sizeof buffer, from)) > 0)
-        if (!io_write(to, buffer, n, error))
-            return false;
-    return !ferror(from) || fail_errno(error, "reading", path);
-}
-
-/* Copies a file, if it exists. */
-static bool copy_file(const char *from, const char *to, GError **error)
-{
-    FILE *source = fopen(from, "r");
-    if (source == NULL)
-        return errno == ENOENT || fail_errno(error, "reading", from);
-    IoFile *target = io_create(to, error);
-    bool copied = target && copy_bytes(source, target, from, error);
-    fclose(source);
-    if (copied)
-        return io_close(target, true, error);
-    io_abort(target);
-    return false;
-}
-
-static bool copy_folder(const char *from, const char *to, GError **error)
-{
-    g_autoptr(GDir) entries = g_dir_open(from, 0, NULL);
-    const char *name;
-    bool copied = entries == NULL || io_make_directories(to, error);
-    while (copied && entries && (name = g_dir_read_name(entries))) {
-        g_autofree char *source = g_build_filename(from, name, NULL), *target = g_build_filename(to, name, NULL);
-        copied = !g_file_test(source, G_FILE_TEST_IS_REGULAR) || copy_file(source, target, error);
-    }
-    return copied;
-}
-
 static bool put_link(const char *dir, const char *folder, const char *name, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL),
                     *text = g_strdup_printf("%" PRId64 "\n", run_linked(dir, name));
     return io_write_file(path, text, strlen(text), error);
+}
+
+/* A store of MLflow may be out of reach, which stops no rollback. */
+static void keep_store(const char *dir, const char *folder)
+{
+    g_autoptr(GError) problem = NULL;
+    g_autofree char *copy = g_build_filename(folder, "mlflow", NULL);
+    if (!mlflow_keep(dir, copy, &problem))
+        log_warning("log.mlflow: %s; --undo will not bring back what a new start removes there", problem->message);
+}
+
+static void put_store_back(const char *dir)
+{
+    g_autoptr(GError) problem = NULL;
+    g_autofree char *copy = kept(dir, "mlflow");
+    if (has(dir, "mlflow") && !mlflow_put_back(dir, copy, &problem))
+        log_warning("log.mlflow: %s; what the run had there is not all back", problem->message);
 }
 
 /* Creates RUN/rollback under a temporary name and renames it, so that it is never incomplete. */
@@ -99,19 +82,24 @@ static bool keep_all(const char *dir, int64_t step, GError **error)
     g_autofree char *folder = g_build_filename(dir, "tmp-rollback", NULL), *to = g_build_filename(folder, "to", NULL),
                     *kept_in = g_build_filename(dir, "rollback", NULL),
                     *checkpoints = g_build_filename(folder, "checkpoints", NULL),
-                    *tb = g_build_filename(dir, "tb", NULL), *tb_copy = g_build_filename(folder, "tb", NULL),
                     *text = g_strdup_printf("%" PRId64 "\n", step);
     if (!io_remove_tree(folder, error) || !io_make_directories(checkpoints, error))
         return false;
     for (int i = 0; copies[i]; i++) {
         g_autofree char *from = g_build_filename(dir, copies[i], NULL),
                         *copy = g_build_filename(folder, copies[i], NULL);
-        if (!copy_file(from, copy, error))
+        if (!io_copy_file(from, copy, error))
             return false;
     }
-    return copy_folder(tb, tb_copy, error) && put_link(dir, folder, "best", error) &&
-           put_link(dir, folder, "latest", error) && io_write_file(to, text, strlen(text), error) &&
-           io_rename(folder, kept_in, error);
+    for (int i = 0; folders[i]; i++) { /* empty if the run has none, so that an undo removes what came after */
+        g_autofree char *from = g_build_filename(dir, folders[i], NULL),
+                        *copy = g_build_filename(folder, folders[i], NULL);
+        if (!io_make_directories(copy, error) || !io_copy_tree(from, copy, error))
+            return false;
+    }
+    keep_store(dir, folder);
+    return put_link(dir, folder, "best", error) && put_link(dir, folder, "latest", error) &&
+           io_write_file(to, text, strlen(text), error) && io_rename(folder, kept_in, error);
 }
 
 /* ---- rolling back ---- */
@@ -141,7 +129,8 @@ static bool move_later(const char *dir, int64_t step, GError **error)
 
 static bool cut_logs(const char *dir, RunPoint at, GError **error)
 {
-    g_autofree char *what = g_strdup_printf("rolled back to step %" PRId64, at.step);
+    g_autofree char *what =
+        g_strdup_printf("rolled back to step %" PRId64 "; the same command goes on from there", at.step);
     Metrics *metrics = metrics_open(dir, at, NULL, error); /* opening removes later lines */
     if (metrics == NULL)
         return false;
@@ -157,7 +146,8 @@ static bool go_there(const char *dir, int64_t step, GError **error)
     if (!checkpoint_load(folder, &(Checkpoint){ .state = &state }, error) || !move_later(dir, step, error) ||
         !run_link(dir, "latest", step, error) || !link_best(dir, &state, error))
         return false;
-    return cut_logs(dir, (RunPoint){ step, state.samples }, error) && put(dir, "done", "", error);
+    return spike_cut(dir, step, error) && cut_logs(dir, (RunPoint){ step, state.samples }, error) &&
+           put(dir, "done", "", error);
 }
 
 /* ---- undoing a rollback ---- */
@@ -198,7 +188,11 @@ static bool go_back(const char *dir, GError **error)
     for (int i = 0; copies[i]; i++)
         if (!put_back(dir, copies[i], error))
             return false;
-    return put_back(dir, "tb", error) && rollback_forget(dir, error);
+    for (int i = 0; folders[i]; i++)
+        if (!put_back(dir, folders[i], error))
+            return false;
+    put_store_back(dir);
+    return rollback_forget(dir, error);
 }
 
 /* ---- public functions ---- */

@@ -38,6 +38,28 @@ void spike_count(TrainState *state, const TrainConfig *train, double loss)
     state->spike_variance = (1 - share) * (state->spike_variance + share * more * more);
 }
 
+/* The step of a file step-00001234.json; -1 means another file. */
+static int64_t step_of(const char *name)
+{
+    char *end = NULL;
+    const char *digits = g_str_has_prefix(name, "step-") ? name + strlen("step-") : "";
+    const int64_t step = g_ascii_isdigit(*digits) ? g_ascii_strtoll(digits, &end, 10) : -1;
+    return step >= 0 && strcmp(end, ".json") == 0 ? step : -1;
+}
+
+bool spike_cut(const char *dir, int64_t last, GError **error)
+{
+    g_autofree char *folder = g_build_filename(dir, "spikes", NULL);
+    g_autoptr(GDir) entries = g_dir_open(folder, 0, NULL);
+    const char *name;
+    while (entries && (name = g_dir_read_name(entries))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+        if (step_of(name) > last && !io_remove_file(path, error))
+            return false;
+    }
+    return true;
+}
+
 void spike_report(const char *dir, const TrainState *state, int64_t step, int64_t first, int64_t samples, double loss)
 {
     g_autoptr(GError) problem = NULL;

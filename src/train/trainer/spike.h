@@ -13,3 +13,5 @@ bool spike_is(const TrainState *state, const TrainConfig *train, double loss);
 void spike_count(TrainState *state, const TrainConfig *train, double loss);
 /* Writes RUN/spikes/step-XXXXXXXX.json: the step, its samples and its loss. A failure is only logged. */
 void spike_report(const char *dir, const TrainState *state, int64_t step, int64_t first, int64_t samples, double loss);
+/* Removes the reports of steps after `last` from DIR/spikes. */
+bool spike_cut(const char *dir, int64_t last, GError **error);

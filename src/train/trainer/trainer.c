@@ -251,6 +251,24 @@ static bool note_spike(Trainer *t, const StepStats *stats, GError **error)
     return state->attempts == 0 || trainer_save(t, false, error);
 }
 
+/* The event of a run that ends by itself; that of train.patience is written by note_patience. */
+static void note_finish(const Trainer *t)
+{
+    const bool stops = trainer_stops_here(t);
+    const char *name = stops ? "train.stop_at" : "train.length";
+    if (t->state.attempts == t->first_step || trainer_out_of_patience(t))
+        return;
+    g_autofree char *value = options_plain_value(config_options(), &t->config, options_find(config_options(), name)),
+                    *what = stops ? g_strdup_printf("stopped at step %" PRId64 " (train.stop_at=%s); a later "
+                                                    "train.stop_at, or none, goes on from there",
+                                                    t->state.attempts, value)
+                                  : g_strdup_printf("ended at step %" PRId64 " (train.length=%s)", t->state.attempts,
+                                                    value);
+    if (stops)
+        log_info("%s", what);
+    metrics_event(t->metrics, t->state.attempts, what);
+}
+
 /* Makes hooks that failed since the last call events of the run. */
 static void note_hooks(const Trainer *t)
 {
@@ -292,6 +310,8 @@ static bool train_loop(Trainer *t, GError **error)
     trainer_report_best(t);
     const bool good = trainer_check_skipped(t, error);
     t->together = !good && mesh_check(&t->mesh, NULL);
+    if (good)
+        note_finish(t);
     return good;
 }
 
