@@ -103,7 +103,7 @@ bool verb_status(int argc, char **argv, GError **error)
     };
     double silent_s = RUN_SILENT_S, stalled_s = RUN_STALLED_S;
     g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free);
-    int bad = 0, worst = LOAM_ERROR_USER;
+    int bad = 0, worst = 1;
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !read_time("--silent", silent, &silent_s, error) ||
         !read_time("--stalled", stalled, &stalled_s, error))
         return false;
@@ -119,5 +119,5 @@ bool verb_status(int argc, char **argv, GError **error)
                     *paths = none > 0 ? g_strdup_printf("%s%d of %d paths %s no run", bad > 0 ? ", " : "", none,
                                                         argc - 1, none == 1 ? "is" : "are")
                                       : g_strdup("");
-    return bad + none == 0 || fail_as(error, worst, "%s%s", runs, paths);
+    return bad + none == 0 || fail_as(error, (LoamError)worst, "%s%s", runs, paths);
 }
