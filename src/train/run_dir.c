@@ -158,7 +158,7 @@ GPtrArray *run_find_each(char *const *paths, int n, const char *usage, GError **
         const guint before = dirs->len;
         run_find_below(dirs, paths[i]);
         if (dirs->len == before) {
-            g_autofree char *none = run_find(paths[i], error);
+            g_free(run_find(paths[i], error)); /* fails, and says what is missing there */
             return NULL;
         }
     }
