@@ -18,7 +18,7 @@ done
 [ -e "$run/checkpoints/best/state.json" ] || fail "best"
 "$loam" train "$work/config.yaml" run.dir="$work/sets" 'train.length=1 steps' \
     "data.valid=one:$work/data-valid,two:$work/data" 2>"$work/log"
-[ "$(tail -n 3 "$work/sets/metrics.jsonl" | grep -c '"kind":"valid".*"name":"\(one\|two\)"')" = 2 ] ||
+[ "$(tail -n 4 "$work/sets/metrics.jsonl" | grep -c '"kind":"valid".*"name":"\(one\|two\)"')" = 2 ] ||
     fail "two held-out sets: $(cat "$work/sets/metrics.jsonl")"
 ls "$run"/tb/events.out.tfevents.* >/dev/null
 echo "ok: checkpoints, links, events"
