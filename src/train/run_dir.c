@@ -111,7 +111,10 @@ char *run_find(const char *path, GError **error)
         fail_user(error, "%s is no run of loam: %s; %s", path,
                   g_file_test(path, G_FILE_TEST_EXISTS) ? "it is a file" : "there is no such folder", advice);
     else if (io_exists(path, "checkpoints") && !io_exists(path, "config.yaml"))
-        fail_user(error, "%s is no whole run of loam: it has no config.yaml; put it back, or %s", path, advice);
+        fail_user(
+            error,
+            "%s is no whole run of loam: it has no config.yaml; `loam train CONFIG.yaml run.dir=%s` writes it again",
+            path, path);
     else
         fail_user(error, "%s is no run of loam: it has no checkpoints; %s", path, advice);
     return NULL;

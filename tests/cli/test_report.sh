@@ -63,7 +63,7 @@ expect 1 'is no run of loam: it has no checkpoints; give the folder' "$loam" rep
 expect 1 'is no run of loam: there is no such folder; give the folder' "$loam" report "$work/nowhere"
 expect 1 'is no run of loam: it is a file; give the folder' "$loam" report "$work/config.yaml"
 mkdir -p "$work/half/checkpoints" && touch "$work/half/lock"
-expect 1 'is no whole run of loam: it has no config.yaml; put it back' "$loam" report "$work/half"
+expect 1 'is no whole run of loam: it has no config.yaml; `loam train CONFIG.yaml run.dir=' "$loam" report "$work/half"
 expect 1 'is a folder; want the name of a file' "$loam" report "$work/a" --out "$work"
 expect 1 'the path is empty; want the name of a file' "$loam" report "$work/a" --out ''
 expect 1 'want step, tokens or hours' "$loam" report "$work/a" --by epochs

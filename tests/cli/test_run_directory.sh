@@ -52,6 +52,12 @@ grep -q 'checkpoints/latest is a folder, not a link' "$work/log" || fail "$(cat 
     fail "$(ls -l "$work/copied/checkpoints")"
 "$loam" eval "$work/copied@best" >"$work/out" 2>"$work/log" || fail "eval: $(cat "$work/log")"
 
+# Without its configuration, and started with it again.
+rm "$work/copied/config.yaml"
+expect 1 "it has no config.yaml; \`loam train CONFIG.yaml run.dir=$work/copied\` writes it again" "$loam" train "$work/copied"
+"$loam" train "$work/config.yaml" run.dir="$work/copied" train.length=11 2>"$work/log" || fail "$(cat "$work/log")"
+grep -q 'going on from .*step-00000010' "$work/log" && [ -e "$work/copied/config.yaml" ] || fail "$(cat "$work/log")"
+
 # A run that starts over with another tokenizer has that one, of another kind too.
 "$loam" tokenizer train --type wordpiece --vocab-size 250 --out "$work/words" "$work/corpus.txt" 2>"$work/err"
 "$loam" prepare --tokenizer "$work/words" --out "$work/other" "$work/corpus.txt" >"$work/out" 2>"$work/err"
