@@ -3,9 +3,10 @@
 (FSDP2) over gloo, and loam's data parallelism and ZeRO, beside loam on one rank with two threads; in turns in one run; prints a table.
 
     bench/peers/ranks.py [--models t5,gpt2] [--dtypes bf16,f32] [--peers ddp,fsdp,one,zero0,zero1,zero3] [--rounds 3] [--steps 2]
+                         [--samples 16]
 
-Models and batches are those of step.py: half of the samples on each rank. PyTorch's ranks are processes that wait for their turn,
-loam's are threads. Needs torch and transformers.
+Models are those of step.py, and so are batches without --samples: half of the samples on each rank. PyTorch's ranks are processes
+that wait for their turn, loam's are threads. Needs torch and transformers.
 """
 
 import argparse
@@ -44,15 +45,15 @@ def wrap(model, peer):
     return fully_shard(model, mesh=mesh)
 
 
-def serve(name, dtype, peer, rank, store):
+def serve(args, name, dtype, peer):
     """Rank 0 prints a line when ready, and the tokens per second of all ranks in so many steps for each number read."""
     answers = os.fdopen(os.dup(1), "w")  # libraries print what they like: to standard error
     os.dup2(2, 1)
     import torch
     torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=RANKS)
+    torch.distributed.init_process_group("gloo", init_method=f"file://{args.store}", rank=args.rank, world_size=RANKS)
     torch.manual_seed(0)
-    samples, tokens, _, _ = MODELS[name]
+    samples, tokens = args.samples or MODELS[name][0], MODELS[name][1]
     model, batch = build(name, samples // RANKS, tokens, "sdpa" if name != "t5" else "eager")
     model = wrap(model.train(), peer)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=peer == "ddp")
@@ -70,15 +71,15 @@ def serve(name, dtype, peer, rank, store):
     step()
     step()
     torch.distributed.barrier()
-    if rank == 0:
+    if args.rank == 0:
         print(json.dumps(torch.__version__), file=answers, flush=True)
     while True:
-        count = torch.tensor([int((sys.stdin.readline() if rank == 0 else "") or 0)])
+        count = torch.tensor([int((sys.stdin.readline() if args.rank == 0 else "") or 0)])
         torch.distributed.broadcast(count, 0)
         if count == 0:
             break
         rate = samples * tokens / statistics.median(step() for _ in range(int(count)))
-        if rank == 0:
+        if args.rank == 0:
             print(json.dumps(rate), file=answers, flush=True)
 
 
@@ -87,7 +88,8 @@ class Torch:
 
     def __init__(self, args, name, dtype, peer):
         self.steps, self.folder = args.steps, tempfile.TemporaryDirectory()
-        words = [sys.executable, __file__, "--store", os.path.join(self.folder.name, "store"), "--serve", f"{name},{dtype},{peer}"]
+        words = [sys.executable, __file__, "--store", os.path.join(self.folder.name, "store"), "--serve", f"{name},{dtype},{peer}",
+                 "--samples", str(args.samples)]
         self.log = open(os.path.join(self.folder.name, "log"), "w+")
         self.ranks = [subprocess.Popen([*words, "--rank", str(rank)], stdin=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
                                        stdout=subprocess.PIPE if rank == 0 else self.log, stderr=self.log, text=True)
@@ -119,6 +121,7 @@ class Loam:
 
     def __init__(self, args, name, dtype, peer):
         samples, _, config, options = MODELS[name]
+        samples = args.samples or samples
         self.words = [args.loam, "bench", "step", config, "--seconds", str(args.seconds), "--json", f"train.batch={samples} samples",
                       f"train.micro_batch={samples} samples", "model.dropout=0", f"train.precision={dtype}", "optim.name=adamw",
                       *options, *LAYOUTS[peer]]
@@ -150,6 +153,7 @@ def main():
     parser.add_argument("--models", type=names(["t5", "gpt2"]), default=["t5", "gpt2"])
     parser.add_argument("--dtypes", type=names(["bf16", "f32"]), default=["bf16", "f32"])
     parser.add_argument("--peers", type=names(["ddp", "fsdp", *LAYOUTS]), default=["ddp", "fsdp", *LAYOUTS])
+    parser.add_argument("--samples", type=int, default=0, help="samples of a step; 0 means those of step.py")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each peer")
     parser.add_argument("--steps", type=int, default=2, help="steps of PyTorch per turn")
     parser.add_argument("--seconds", type=float, default=1.5, help="of loam per turn")
@@ -159,7 +163,7 @@ def main():
     parser.add_argument("--store", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.serve:
-        return serve(*args.serve.split(","), args.rank, args.store)
+        return serve(args, *args.serve.split(","))
     print("| tokens/s | " + " | ".join(args.peers) + " |\n|---|" + "---|" * len(args.peers), flush=True)
     for name in args.models:
         for dtype in args.dtypes:

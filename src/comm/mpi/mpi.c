@@ -236,7 +236,7 @@ Comm *comm_open_mpi(int size, double timeout_s, GError **error)
     if (size > 0 && n != size) {
         fail_machine(error,
                      "the launcher says that there are %d ranks, and %s sees %d: it was started by another MPI's "
-                     "mpirun, or by srun without --mpi=pmix",
+                     "mpirun, by srun without --mpi=pmix, or by torchrun, which starts no MPI",
                      size, library->name(), n);
         library->close(group, false);
         return NULL;
