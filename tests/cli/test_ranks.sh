@@ -53,7 +53,7 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
     "${mpi[@]}" 2 "$loam" train "$config" run.dir="$work/none" data.train=/none 2>"$work/err" && fail "no dataset"
     [ "$(grep -c 'there is no dataset' "$work/err")" = 1 ] || fail "one line for all ranks: $(cat "$work/err")"
     # A process that is not of one MPI job with the others, and would train as one of several ranks 0.
-    expect 2 'the launcher says that there are 2 ranks, and Open MPI' env RANK=0 WORLD_SIZE=2 "$loam" train "$config" run.dir="$work/apart"
+    expect 2 'the launcher says that there are 2 ranks, and Open MPI' "${mpi[@]:0:2}" RANK=0 WORLD_SIZE=2 "$loam" train "$config" run.dir="$work/apart"
 else
     echo "no mpirun, or no loam-mpi.so: ranks that are processes are not tried"
 fi
