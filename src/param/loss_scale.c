@@ -111,7 +111,9 @@ const OptionRow loss_scale_options[] = {
     { "fp16.hysteresis", OPT_I64, ROW(hysteresis), "auto", 0, 1e6, OPT_TUNABLE,
       "megatron, deepspeed: overflows that are needed before the loss scale is halved; auto means 2", NULL },
     { "fp16.tolerance", OPT_F64, ROW(tolerance), "0", 0, 1, OPT_TUNABLE,
-      "fairseq: share of overflows since the last change up to which the loss scale stays", NULL },
+      "fairseq: an overflow halves the loss scale only if at least this share of the steps since the scale last "
+      "changed overflowed; 0 means that every overflow halves it",
+      NULL },
 };
 #undef ROW
 const int n_loss_scale_options = G_N_ELEMENTS(loss_scale_options);

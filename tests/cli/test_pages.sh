@@ -152,7 +152,7 @@ before_page() {
         done
         cp stand-in.yaml config.yaml
         quietly "$real" train stand-in.yaml run.dir=runs/a train.keep_last=9 train.length='1 steps' train.batch='4 samples'
-        quietly loam train runs/a # longer, which is an event
+        quietly loam train runs/a hooks.on_save=true # longer, which is an event
         ;;
     docs/parallel.md)
         printf '%s\n' 'run: { dir: runs/ranks }' 'model: { preset: t5-1.1-tiny }' 'tokenizer: { path: stand-in.model }' \

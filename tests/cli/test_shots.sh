@@ -109,6 +109,9 @@ while read -r text; do
     n=$(ids "$text" | tr ',' '\n' | wc -l)
     [ "$n" -le 87 ] && [ "$n" -gt 50 ] || fail "$n tokens"
 done < <(field prompt full)
+{ head -n 1 long.tsv; printf '%s\tbari\t1\n' "$(printf 'koti %.0s' {1..200})"; } >endless.tsv
+evaluate long-input runs/gpt --task --rank sum --shots 2 task.valid=endless.tsv
+grep -q 'endless.tsv: 1 of 1 inputs are longer than model.max_positions=96 takes' err || fail "$(cat err)"
 evaluate cut runs/t5 --task --rank sum data.input_length=48 --shots 3
 paste <(field prompt cut) <(field prompt shots) | awk -F '\t' '{ at = length($2) - length($1) + 1; fewer += at > 1 }
     at < 1 || substr($2, at) != $1 { bad = 1 } END { exit bad || fewer == 0 }' || fail "examples are not left out at the start"

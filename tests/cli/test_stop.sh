@@ -47,6 +47,18 @@ wait "$pid" || status=$?
 [ "$status" = 130 ] || fail "a second Ctrl-C ended with $status"
 echo "ok: a second Ctrl-C"
 
+# The time of a save, here two seconds longer than it takes, is no time of the steps around it.
+LOAM_FAULT=save:1:STOP "$loam" train "$config" run.dir="$work/slow" 'train.length=4 steps' optim.schedule=constant \
+    train.save_every=2 train.eval_every=0 train.log_every=1 2>"$work/log" &
+pid=$!
+until grep -q ' T ' "/proc/$pid/stat"; do sleep 0.05; done
+sleep 2
+kill -CONT "$pid"
+wait "$pid" || fail "a slow save: $(tail -n 1 "$work/log")"
+sed -n 's/.*"kind":"train","step":\([23]\),.*"step_s":\([^,]*\),.*"wall_s":\([^,}]*\).*/\1 \2 \3/p' "$work/slow/metrics.jsonl" |
+    awk '$1 == 2 { before = $3 } $1 == 3 { exit !($3 - before - $2 > 1.9) }' || fail "step_s holds the time of a save"
+echo "ok: the time of a save"
+
 # Nobody reads standard error any more.
 status=0
 "$loam" train "$config" run.dir="$work/head" 'train.length=100k steps' optim.schedule=constant 2> >(head -n 3 >"$work/out") ||

@@ -214,8 +214,10 @@ static bool open_shots(Run *run, const TaskFile *train, const TaskEvalOptions *o
         return true;
     if (!train->path)
         return fail_user(error, "--shots takes labelled examples of task.data, which is not set");
-    if (model_config_bounds_length(model))
+    if (model_config_bounds_length(model)) {
         run->encoder.input_length = model->max_positions;
+        run->encoder.input_limit = "model.max_positions";
+    }
     run->shot_options =
         (ShotOptions){ .n = options->shots, .seed = options->shots_seed, .separator = options->separator };
     return (run->shots = shots_open(&run->task, run->config, train, &run->shot_options, error)) != NULL;

@@ -190,6 +190,8 @@ typedef struct TaskEncoder {
     const TaskConfig *config; /* only cut_field and cut_side are used */
     const Tokenizer *tok;
     int64_t input_length, target_length; /* largest number of tokens of an input and of a target, with EOS */
+    const char *input_limit;             /* the option that input_length is the value of, for messages; NULL means
+                                            data.input_length */
     bool joined;                         /* decoder-only model: input, target and EOS share input_length tokens */
     TextFrame frame; /* special tokens around an input and, unless `joined`, around a target; for text-to-text tasks it
                         ends with EOS */

@@ -136,17 +136,18 @@ static void report_inputs(const TaskEncoder *encoder, const char *what)
     g_autofree char *all = text_grouped(encoder->inputs), *cut = text_grouped(encoder->inputs_cut);
     const LabelKind learns = encoder->task->learns;
     const char *field = encoder->config->cut_field;
+    const char *limit = encoder->input_limit ? encoder->input_limit : "data.input_length";
     const char *side = encoder->config->cut_side == TASK_CUT_START && learns != LABELS_TOKENS ? "start" : "end";
     g_autofree char *part = *field ? g_strdup_printf("the field {%s}", field) : g_strdup("the input");
     const char *beside = encoder->joined && learns == LABELS_NONE ? " beside a target of up to data.target_length" : "";
     if (learns == LABELS_SPAN)
-        log_warning("%s: %s of %s questions are longer than half of data.input_length=%" PRId64
-                    " (the longest has %" PRId64 " tokens): they lose their end",
-                    what, cut, all, encoder->input_length, encoder->longest_input);
+        log_warning("%s: %s of %s questions are longer than half of %s=%" PRId64 " (the longest has %" PRId64
+                    " tokens): they lose their end",
+                    what, cut, all, limit, encoder->input_length, encoder->longest_input);
     else
-        log_warning("%s: %s of %s inputs are longer than data.input_length=%" PRId64
-                    " takes%s (the longest has %" PRId64 " tokens): %s loses its %s%s",
-                    what, cut, all, encoder->input_length, beside, encoder->longest_input, part, side,
+        log_warning("%s: %s of %s inputs are longer than %s=%" PRId64 " takes%s (the longest has %" PRId64
+                    " tokens): %s loses its %s%s",
+                    what, cut, all, limit, encoder->input_length, beside, encoder->longest_input, part, side,
                     learns == LABELS_NONE     ? "; task.cut_field and task.cut_side choose"
                     : learns == LABELS_TOKENS ? ""
                                               : "; task.cut_side chooses");

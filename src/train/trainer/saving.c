@@ -202,7 +202,9 @@ bool trainer_save(Trainer *t, bool last, GError **error)
     }
     phases_done(&t->save_every);
     every_done(&t->save_within);
-    return beside || end_save(t, save, last, error);
+    const bool saved = beside || end_save(t, save, last, error);
+    t->window_started += clock_seconds() - start; /* the reported training speed excludes saves */
+    return saved;
 }
 
 bool trainer_save_after_error(Trainer *t, GError **error)

@@ -88,14 +88,15 @@ typedef struct Trainer {
     MemoryPlan memory;
     GPtrArray *changes; /* char *: descriptions of options that differ from those saved in the run directory */
     Metrics *metrics;
-    EnergyLog *energy;              /* NULL without log.emissions */
-    FairseqLog *fairseq;            /* NULL without train.fairseq_log */
-    double sample_flops;            /* FLOPs per sample */
-    GemmPeak gemm_peak;             /* the rate of matrix products that mfu refers to, sampled between steps */
-    double started, window_started; /* clock_seconds() at the start of this process's training, and of the window since
-                                       the last log line */
-    double window_comm_wait;        /* seconds that steps waited for other ranks, since the last log line */
-    int64_t window_sent;            /* bytes that steps sent to other ranks, since the last log line */
+    EnergyLog *energy;     /* NULL without log.emissions */
+    FairseqLog *fairseq;   /* NULL without train.fairseq_log */
+    double sample_flops;   /* FLOPs per sample */
+    GemmPeak gemm_peak;    /* the rate of matrix products that mfu refers to, sampled between steps */
+    double started;        /* clock_seconds() at the start of this process's training, moved forward by the seconds that
+                              evaluations and reports took */
+    double window_started; /* the same for the window since the last log line, without saves too */
+    double window_comm_wait; /* seconds that steps waited for other ranks, since the last log line */
+    int64_t window_sent;     /* bytes that steps sent to other ranks, since the last log line */
     Straggler straggler;
     double window_waited;                /* seconds that steps waited for batches since the last log line */
     double window_passes, window_update; /* seconds of forward and backward, and of updates, since the last log line */
