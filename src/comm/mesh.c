@@ -2,11 +2,15 @@
 
 #include "base/check.h"
 
-enum { GROUPS = 6 }; /* number of groups in Mesh, not counting `world` */
+enum { GROUPS = 4 + 2 * MESH_LINKS }; /* number of groups in Mesh, not counting `world` */
 
 static void list_groups(const Mesh *mesh, Comm *groups[GROUPS])
 {
-    Comm *all[GROUPS] = { mesh->data, mesh->tensor, mesh->copies, mesh->pipeline, mesh->forward, mesh->backward };
+    Comm *all[GROUPS] = { mesh->data, mesh->tensor, mesh->copies, mesh->pipeline };
+    for (int i = 0; i < MESH_LINKS; i++) {
+        all[4 + i] = mesh->forward[i];
+        all[4 + MESH_LINKS + i] = mesh->backward[i];
+    }
     for (int i = 0; i < GROUPS; i++)
         groups[i] = all[i] == mesh->world ? comm_self() : all[i];
 }
@@ -14,10 +18,30 @@ static void list_groups(const Mesh *mesh, Comm *groups[GROUPS])
 static void set_alone(Mesh *mesh)
 {
     mesh->data = mesh->world;
-    mesh->tensor = mesh->copies = mesh->pipeline = mesh->forward = mesh->backward = comm_self();
+    mesh->tensor = mesh->copies = mesh->pipeline = comm_self();
+    for (int i = 0; i < MESH_LINKS; i++)
+        mesh->forward[i] = mesh->backward[i] = comm_self();
 }
 
-bool mesh_open(Mesh *mesh, Comm *world, int tensor, int copies, int pipeline, GError **error)
+int mesh_link(int size, bool ring, int from)
+{
+    return !ring ? 0 : size % 2 == 1 && from == size - 1 ? 2 : from % 2;
+}
+
+/* Opens the groups of a pipeline; `color` is its number. */
+static bool open_pipeline(Mesh *mesh, int size, bool ring, int color)
+{
+    const int links = ring ? 2 + size % 2 : 1;
+    bool opened = (mesh->pipeline = comm_split(mesh->world, color)) != NULL;
+    for (int i = 0; i < links; i++) {
+        mesh->forward[i] = comm_split(mesh->world, color);
+        mesh->backward[i] = comm_split(mesh->world, color);
+        opened = opened && mesh->forward[i] && mesh->backward[i];
+    }
+    return opened;
+}
+
+bool mesh_open(Mesh *mesh, Comm *world, int tensor, int copies, int pipeline, bool ring, GError **error)
 {
     int size = comm_size(world), rank = comm_rank(world);
     CHECK(tensor > 0 && pipeline > 0 && size % (tensor * pipeline) == 0, "%d ranks for %d x %d", size, tensor,
@@ -32,9 +56,8 @@ bool mesh_open(Mesh *mesh, Comm *world, int tensor, int copies, int pipeline, GE
         mesh->tensor = comm_split(world, rank / tensor);
     if (copies > 1)
         mesh->copies = comm_split(world, rank / copies);
-    for (int i = 0; pipeline > 1 && i < 3; i++)
-        *(Comm * *[]){ &mesh->pipeline, &mesh->forward, &mesh->backward }[i] = comm_split(world, rank % stage_ranks);
-    if (mesh->data && mesh->tensor && mesh->copies && mesh->pipeline && mesh->forward && mesh->backward)
+    const bool piped = pipeline == 1 || open_pipeline(mesh, pipeline, ring, rank % stage_ranks);
+    if (mesh->data && mesh->tensor && mesh->copies && piped)
         return true;
     mesh_close(mesh);
     return comm_check(world, error);

@@ -13,21 +13,24 @@
 
 #include "comm/comm.h"
 
+enum { MESH_LINKS = 3 };
+
 typedef struct Mesh {
     Comm *world;    /* all ranks; owned by the caller */
     Comm *data;     /* the data-parallel group of this rank; `world` itself if the other dimensions are off */
     Comm *tensor;   /* the tensor-parallel group of this rank; comm_self() if tensor parallelism is off */
     Comm *copies;   /* ranks of a tensor-parallel group that have the same heads of keys; comm_self() if none do */
     Comm *pipeline; /* the pipeline of this rank, whose place in it is its stage; comm_self() if there is none */
-    Comm *forward, *backward; /* the same ranks as `pipeline`: groups for activations, and for their gradients, so that
-                                 one direction never waits for the other */
+    Comm *forward[MESH_LINKS], *backward[MESH_LINKS]; /* the same ranks as `pipeline`: groups for activations, and for
+                                 their gradients, so that one direction never waits for the other; mesh_link says which
+                                 messages go through which; comm_self() means that no message does */
 } Mesh;
 
 /* Divides the ranks of `world` into groups; the number of ranks must be a multiple of tensor × pipeline. copies: number
- * of neighbouring ranks of a tensor-parallel group that have the same heads of keys, a divisor of tensor. All ranks
- * call it. It is a machine's error if a rank has failed. mesh_close frees the groups, but not `world`; it may be called
- * again. */
-bool mesh_open(Mesh *mesh, Comm *world, int tensor, int copies, int pipeline, GError **error);
+ * of neighbouring ranks of a tensor-parallel group that have the same heads of keys, a divisor of tensor. ring: the
+ * last rank of a pipeline also sends to the first one. All ranks call it. It is a machine's error if a rank has failed.
+ * mesh_close frees the groups, but not `world`; it may be called again. */
+bool mesh_open(Mesh *mesh, Comm *world, int tensor, int copies, int pipeline, bool ring, GError **error);
 void mesh_close(Mesh *mesh);
 /* It is a machine's error if one of the groups has failed (comm_check). */
 bool mesh_check(const Mesh *mesh, GError **error);
@@ -37,3 +40,9 @@ int mesh_lost(const Mesh *mesh);
 void mesh_abort(const Mesh *mesh, const char *why);
 /* Seconds that this rank has spent in comm_wait, over all groups. */
 double mesh_waited_s(const Mesh *mesh);
+
+/* Which of Mesh.forward takes the messages from rank `from` of a pipeline of `size` ranks to the next one (of
+ * Mesh.backward: those from the next one to it). A group sends and receives in the order of the calls, and a send lasts
+ * until it is received, so a ring of sends would wait for itself: in a ring each rank receives through another group
+ * than it sends through. In a chain, the first group takes all messages. */
+int mesh_link(int size, bool ring, int from);

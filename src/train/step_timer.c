@@ -239,7 +239,7 @@ static CommCounts comm_so_far(const StepTimer *timer)
 static double stage_waited(const StepTimer *timer)
 {
     const Mesh *mesh = timer->config->parallel.mesh;
-    return step_timer_stages(timer) > 1 ? comm_counts(mesh->forward).waited_s + comm_counts(mesh->backward).waited_s
+    return step_timer_stages(timer) > 1 ? comm_counts(mesh->forward[0]).waited_s + comm_counts(mesh->backward[0]).waited_s
                                         : 0;
 }
 

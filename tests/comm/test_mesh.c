@@ -19,19 +19,24 @@ static void check_groups(Comm *world, void *context)
     GError *error = NULL;
     int rank = comm_rank(world);
     (void)context;
-    g_assert_true(mesh_open(&mesh, world, 2, 1, 2, &error));
+    g_assert_true(mesh_open(&mesh, world, 2, 1, 2, false, &error));
     g_assert_cmpint(members(mesh.data, rank), ==, data[rank]);
     g_assert_cmpint(members(mesh.tensor, rank), ==, tensor[rank]);
     g_assert_cmpint(members(mesh.pipeline, rank), ==, pipeline[rank]);
-    g_assert_cmpint(members(mesh.forward, rank), ==, pipeline[rank]);
-    g_assert_cmpint(members(mesh.backward, rank), ==, pipeline[rank]);
+    g_assert_cmpint(members(mesh.forward[0], rank), ==, pipeline[rank]);
+    g_assert_cmpint(members(mesh.backward[0], rank), ==, pipeline[rank]);
     g_assert_true(mesh_check(&mesh, &error));
     g_assert_true(mesh.copies == comm_self());
     mesh_close(&mesh);
     mesh_close(&mesh);
-    g_assert_true(mesh_open(&mesh, world, 4, 2, 2, &error));
+    g_assert_true(mesh_open(&mesh, world, 4, 2, 2, true, &error));
     g_assert_cmpint(members(mesh.tensor, rank), ==, rank < 4 ? 123 : 4567);
     g_assert_cmpint(members(mesh.copies, rank), ==, tensor[rank]);
+    for (int i = 0; i < 2; i++) {
+        g_assert_cmpint(members(mesh.forward[i], rank), ==, pipeline[rank]);
+        g_assert_cmpint(members(mesh.backward[i], rank), ==, pipeline[rank]);
+    }
+    g_assert_true(mesh.forward[2] == comm_self());
     mesh_close(&mesh);
 }
 
@@ -40,11 +45,23 @@ static void groups_are_those_of_the_picture(void)
     comm_run_threads(8, 30, check_groups, NULL);
 }
 
+/* In a ring no rank sends through the group through which it receives. */
+static void in_a_ring__sends_never_wait_for_receives(void)
+{
+    for (int size = 2; size <= 9; size++)
+        for (int rank = 0; rank < size; rank++) {
+            const int sends = mesh_link(size, true, rank), receives = mesh_link(size, true, (rank + size - 1) % size);
+            g_assert_cmpint(sends, !=, receives);
+            g_assert_true(sends >= 0 && sends < MESH_LINKS);
+            g_assert_cmpint(mesh_link(size, false, rank), ==, 0);
+        }
+}
+
 static void check_alone(Comm *world, void *context)
 {
     Mesh mesh;
     (void)context;
-    g_assert_true(mesh_open(&mesh, world, 1, 1, 1, NULL));
+    g_assert_true(mesh_open(&mesh, world, 1, 1, 1, false, NULL));
     g_assert_true(mesh.data == world && mesh.tensor == comm_self() && mesh.pipeline == comm_self());
     mesh_close(&mesh);
 }
@@ -59,7 +76,7 @@ static void check_abort(Comm *world, void *context)
     Mesh mesh;
     g_autoptr(GError) error = NULL;
     (void)context;
-    g_assert_true(mesh_open(&mesh, world, 2, 1, 1, NULL));
+    g_assert_true(mesh_open(&mesh, world, 2, 1, 1, false, NULL));
     if (comm_rank(world) == 3)
         mesh_abort(&mesh, "rank 3: disk full");
     else
@@ -78,6 +95,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/mesh/groups", groups_are_those_of_the_picture);
+    g_test_add_func("/mesh/ring", in_a_ring__sends_never_wait_for_receives);
     g_test_add_func("/mesh/alone", without_other_dimensions__all_ranks_divide_the_samples);
     g_test_add_func("/mesh/abort", abort__ends_all_groups);
     return g_test_run();

@@ -1,73 +1,219 @@
 /* The stages of a pipeline and the order of their passes. */
+#include "comm/mesh.h"
 #include "model/params/params.h"
 #include "model/pipeline/pipeline.h"
 
 #include <string.h>
 
-enum { STAGES = 8, MICROBATCHES = 16 };
+enum { RANKS = 8, MICROBATCHES = 16, INTERLEAVE = 4, PASSES = 2 * MICROBATCHES * INTERLEAVE };
+enum { FORWARD, BACKWARD, DIRECTIONS };
 
-/* A pipeline whose stages follow their schedules: which passes each has made. */
+/* A message that a rank sends or receives. */
+typedef struct Job {
+    bool sends, done;
+    int peer;
+    int stage, microbatch; /* the pass that the message is for; stage: of the whole model */
+    double ready;          /* the time of the pass that made it */
+} Job;
+
+/* The jobs of a rank in one group of ranks: it does one after another, as comm/queue.h. */
+typedef struct Queue {
+    Job jobs[PASSES];
+    int n, next;
+} Queue;
+
+typedef struct Rank {
+    PipelinePass passes[PASSES];
+    int done;                                  /* number of passes made */
+    bool received;                             /* the next pass has asked for its message */
+    Job *message;                              /* which is this one; NULL means that it needs none */
+    Job *sent[DIRECTIONS][INTERLEAVE][PASSES]; /* by slot: the messages that its last passes sent */
+    bool made[DIRECTIONS][INTERLEAVE][MICROBATCHES];
+    int kept[INTERLEAVE];
+    Queue queues[DIRECTIONS][MESH_LINKS];
+    double time;
+} Rank;
+
+/* Ranks that follow their schedules. */
 typedef struct Simulation {
-    int size, n;
-    PipelinePass passes[STAGES][2 * MICROBATCHES];
-    int done[STAGES]; /* number of passes made */
-    bool made[STAGES][2][MICROBATCHES];
+    int size, interleave, n;
+    Rank ranks[RANKS];
 } Simulation;
 
-/* Whether the messages that the next pass of a stage needs have been sent. */
-static bool may_go(const Simulation *s, int rank)
+static Queue *queue_of(Simulation *s, int rank, int direction, int from)
 {
-    const PipelinePass pass = s->passes[rank][s->done[rank]];
-    if (!pass.backward)
-        return rank == 0 || s->made[rank - 1][0][pass.microbatch];
-    return s->made[rank][0][pass.microbatch] && (rank == s->size - 1 || s->made[rank + 1][1][pass.microbatch]);
+    const int edge = direction == FORWARD ? from : (from + s->size - 1) % s->size;
+    return &s->ranks[rank].queues[direction][mesh_link(s->size, s->interleave > 1, edge)];
 }
 
-/* Microbatches whose activations a stage keeps. */
-static int kept(const Simulation *s, int rank)
+static Job *post(Queue *queue, Job job)
 {
-    int n = 0;
-    for (int m = 0; m < s->n; m++)
-        n += s->made[rank][0][m] && !s->made[rank][1][m];
-    return n;
+    g_assert_cmpint(queue->n, <, PASSES);
+    queue->jobs[queue->n] = job;
+    return &queue->jobs[queue->n++];
 }
 
-static void simulate(Simulation *s)
+/* Does the first jobs of two queues if one sends what the other one receives. */
+static bool meet(Simulation *s, int rank)
 {
+    bool moved = false;
+    for (int d = 0; d < DIRECTIONS; d++)
+        for (int l = 0; l < MESH_LINKS; l++) {
+            Queue *own = &s->ranks[rank].queues[d][l];
+            Job *job = &own->jobs[own->next];
+            if (own->next == own->n || !job->sends)
+                continue;
+            Queue *other = &s->ranks[job->peer].queues[d][l];
+            Job *answer = &other->jobs[other->next];
+            if (other->next == other->n || answer->sends || answer->peer != rank)
+                continue;
+            g_assert_cmpint(answer->stage, ==, job->stage);
+            g_assert_cmpint(answer->microbatch, ==, job->microbatch);
+            answer->ready = job->ready;
+            job->done = answer->done = moved = true;
+            own->next++;
+            other->next++;
+        }
+    return moved;
+}
+
+/* Whether the messages that a slot sent have been received. */
+static bool is_free(const Rank *rank, PipelinePass pass, int slot)
+{
+    for (int d = 0; d < DIRECTIONS && !pass.backward; d++) {
+        const Job *job = rank->sent[d][pass.stage][slot];
+        if (job && !job->done)
+            return false;
+    }
+    return true;
+}
+
+/* A rank's next pass: false as long as it waits. */
+static bool go(Simulation *s, int r)
+{
+    Rank *rank = &s->ranks[r];
+    const PipelinePass pass = rank->passes[rank->done];
+    const int direction = pass.backward ? BACKWARD : FORWARD, step = pass.backward ? -1 : 1,
+              stage = pass.stage * s->size + r, from = stage - step, to = stage + step,
+              last = s->size * s->interleave - 1, slot = pass.microbatch % rank->kept[pass.stage];
+    if (!rank->received) {
+        if (!is_free(rank, pass, slot))
+            return false;
+        const int peer = (from + s->size) % s->size;
+        const Job job = { .peer = peer, .stage = stage, .microbatch = pass.microbatch };
+        rank->message = from >= 0 && from <= last ? post(queue_of(s, r, direction, peer), job) : NULL;
+        rank->received = true;
+    }
+    if (rank->message && !rank->message->done)
+        return false;
+    g_assert_false(rank->made[direction][pass.stage][pass.microbatch]);
+    g_assert_true(!pass.backward || rank->made[FORWARD][pass.stage][pass.microbatch]);
+    rank->made[direction][pass.stage][pass.microbatch] = true;
+    rank->time = MAX(rank->time, rank->message ? rank->message->ready : 0) + (pass.backward ? 2 : 1);
+    const Job job = {
+        .sends = true, .peer = (to + s->size) % s->size, .stage = to, .microbatch = pass.microbatch, .ready = rank->time
+    };
+    rank->sent[direction][pass.stage][slot] = to >= 0 && to <= last ? post(queue_of(s, r, direction, r), job) : NULL;
+    rank->done++;
+    rank->received = false;
+    return true;
+}
+
+/* Runs all passes of all ranks; returns the time until the last one ends, in forward passes of a stage. */
+static double simulate(Simulation *s)
+{
+    double end = 0;
+    for (int r = 0; r < s->size; r++) {
+        pipeline_schedule(s->ranks[r].passes, r, s->size, s->interleave, s->n);
+        pipeline_kept(s->ranks[r].kept, r, s->size, s->interleave, s->n);
+    }
     for (bool moved = true; moved;) {
         moved = false;
-        for (int rank = 0; rank < s->size; rank++)
-            for (; s->done[rank] < 2 * s->n && may_go(s, rank); s->done[rank]++, moved = true) {
-                const PipelinePass pass = s->passes[rank][s->done[rank]];
-                g_assert_false(s->made[rank][pass.backward][pass.microbatch]);
-                s->made[rank][pass.backward][pass.microbatch] = true;
-                g_assert_cmpint(kept(s, rank), <=, s->size - rank);
-            }
+        for (int r = 0; r < s->size; r++) {
+            moved = meet(s, r) || moved;
+            while (s->ranks[r].done < 2 * s->n * s->interleave && go(s, r))
+                moved = true;
+        }
     }
-    for (int rank = 0; rank < s->size; rank++)
-        g_assert_cmpint(s->done[rank], ==, 2 * s->n);
+    for (int r = 0; r < s->size; r++) {
+        if (s->ranks[r].done < 2 * s->n * s->interleave)
+            g_error("%d ranks of %d stages, %d microbatches: rank %d stops after %d passes", s->size, s->interleave,
+                    s->n, r, s->ranks[r].done);
+        end = MAX(end, s->ranks[r].time);
+    }
+    return end;
 }
 
-static void schedules_end__and_keep_few_activations(void)
+/* Without the time that a send takes, a step takes as long as pipeline_bubble says. */
+static void schedules_end__as_early_as_the_formula_says(void)
 {
-    for (int size = 1; size <= STAGES; size++)
-        for (int n = 1; n <= MICROBATCHES; n++) {
-            Simulation s = { .size = size, .n = n };
-            for (int rank = 0; rank < size; rank++)
-                pipeline_schedule(s.passes[rank], rank, size, n);
-            simulate(&s);
-        }
+    for (int size = 1; size <= RANKS; size++)
+        for (int interleave = 1; interleave <= (size > 1 ? INTERLEAVE : 1); interleave++)
+            for (int n = 1; n <= MICROBATCHES; n++) {
+                Simulation *s = g_new0(Simulation, 1);
+                *s = (Simulation){ .size = size, .interleave = interleave, .n = n };
+                const double end = simulate(s), works = 3.0 * n * interleave;
+                g_assert_cmpfloat_with_epsilon(1 - works / end, pipeline_bubble(size, interleave, n), 1e-12);
+                g_free(s);
+            }
+}
+
+/* 1F1B keeps at most p - r; the interleaved schedule one more than the passes that it runs ahead. */
+static void few_activations_are_kept(void)
+{
+    for (int size = 1; size <= RANKS; size++)
+        for (int n = 1; n <= MICROBATCHES; n++)
+            for (int rank = 0; rank < size; rank++) {
+                int kept[INTERLEAVE];
+                pipeline_kept(kept, rank, size, 1, n);
+                g_assert_cmpint(kept[0], ==, MIN(size - rank, n));
+                for (int interleave = 2; interleave <= INTERLEAVE; interleave++) {
+                    PipelinePass passes[PASSES];
+                    int now = 0, most = 0, slots = 0, ahead = 2 * (size - rank - 1) + (interleave - 1) * size + 1;
+                    pipeline_schedule(passes, rank, size, interleave, n);
+                    pipeline_kept(kept, rank, size, interleave, n);
+                    for (int i = 0; i < 2 * n * interleave; i++) {
+                        now += passes[i].backward ? -1 : 1;
+                        most = MAX(most, now);
+                    }
+                    for (int i = 0; i < interleave; i++)
+                        slots += kept[i];
+                    g_assert_cmpint(most, <=, slots);
+                    if (n % size == 0) {
+                        g_assert_cmpint(most, ==, MIN(ahead, n * interleave));
+                        g_assert_cmpint(kept[0], <=, 2 * size);
+                    }
+                }
+            }
 }
 
 /* Gradients add up in the order of microbatches, as without a pipeline. */
 static void backward_passes_come_in_the_order_of_microbatches(void)
 {
-    PipelinePass passes[2 * MICROBATCHES];
-    for (int rank = 0; rank < STAGES; rank++) {
-        int next[2] = { 0, 0 };
-        pipeline_schedule(passes, rank, STAGES, MICROBATCHES);
-        for (int i = 0; i < 2 * MICROBATCHES; i++)
-            g_assert_cmpint(passes[i].microbatch, ==, next[passes[i].backward]++);
+    PipelinePass passes[PASSES];
+    for (int rank = 0; rank < RANKS; rank++)
+        for (int interleave = 1; interleave <= INTERLEAVE; interleave++) {
+            int next[2][INTERLEAVE] = { 0 };
+            pipeline_schedule(passes, rank, RANKS, interleave, MICROBATCHES);
+            for (int i = 0; i < 2 * MICROBATCHES * interleave; i++)
+                g_assert_cmpint(passes[i].microbatch, ==, next[passes[i].backward][passes[i].stage]++);
+        }
+}
+
+/* Two ranks with two stages each and four microbatches, as Megatron-LM orders them: F is forward, B backward, the
+ * letter a rank's stage, the digit a microbatch. */
+static void interleaved_schedules_are_those_of_megatron(void)
+{
+    static const char *const expected[] = { "Fa0 Fa1 Fb0 Fb1 Fa2 Bb0 Fa3 Bb1 Fb2 Ba0 Fb3 Ba1 Bb2 Bb3 Ba2 Ba3 ",
+                                            "Fa0 Fa1 Fb0 Bb0 Fb1 Bb1 Fa2 Ba0 Fa3 Ba1 Fb2 Bb2 Fb3 Bb3 Ba2 Ba3 " };
+    for (int rank = 0; rank < 2; rank++) {
+        PipelinePass passes[16];
+        g_autoptr(GString) text = g_string_new(NULL);
+        pipeline_schedule(passes, rank, 2, 2, 4);
+        for (int i = 0; i < 16; i++)
+            g_string_append_printf(text, "%c%c%d ", passes[i].backward ? 'B' : 'F', 'a' + passes[i].stage,
+                                   passes[i].microbatch);
+        g_assert_cmpstr(text->str, ==, expected[rank]);
     }
 }
 
@@ -136,7 +282,9 @@ static void tied_parameters_are_marked(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/pipeline/schedules_end", schedules_end__and_keep_few_activations);
+    g_test_add_func("/pipeline/schedules_end", schedules_end__as_early_as_the_formula_says);
+    g_test_add_func("/pipeline/kept", few_activations_are_kept);
+    g_test_add_func("/pipeline/megatron", interleaved_schedules_are_those_of_megatron);
     g_test_add_func("/pipeline/order_of_backward", backward_passes_come_in_the_order_of_microbatches);
     g_test_add_func("/pipeline/stages_follow_each_other", stages_follow_each_other__and_have_every_block);
     g_test_add_func("/pipeline/equal_work", stages_have_equal_work);

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
+#include "model/pipeline/pipeline.h"
 #include "train/config/config.h"
 #include "train/launch.h"
 #include "train/step_timer.h"
@@ -43,11 +44,10 @@ typedef struct Bench {
     Profile profile;
 } Bench;
 
-/* The share of a step in which stages wait by their schedule, (p - 1) / (m + p - 1). */
+/* The share of a step in which stages wait by their schedule. */
 static double bubble(const StepTimer *timer)
 {
-    const double stages = step_timer_stages(timer);
-    return (stages - 1) / ((double)timer->accum + stages - 1);
+    return pipeline_bubble(step_timer_stages(timer), 1, timer->accum);
 }
 
 static bool print_json(const Bench *b, GError **error)
@@ -178,7 +178,7 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     bool done =
         config_check_layout(config, comm_size(ranks), &problem) &&
         mesh_open(&b.mesh, ranks, several ? (int)config->parallel.tensor : 1, several ? config_key_copies(config) : 1,
-                  several ? (int)config->parallel.pipeline : 1, &problem);
+                  several ? (int)config->parallel.pipeline : 1, false, &problem);
     if (done && several)
         b.config.parallel.mesh = &b.mesh;
     done = done && time_rank(&b, &problem);

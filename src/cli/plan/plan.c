@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "model/model.h"
+#include "model/pipeline/pipeline.h"
 #include "train/compute_device.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
@@ -230,7 +230,7 @@ static bool add_stages(GString *lines, const Outline *o, const Config *config, G
     }
     if (n > 1)
         plan_line(lines, "bubble", "stages wait %.1f %% of a step of %" PRId64 " microbatches each",
-                  100 * (double)(n - 1) / (double)(micro + n - 1), micro);
+                  100 * pipeline_bubble((int)n, 1, micro), micro);
     return true;
 }
 

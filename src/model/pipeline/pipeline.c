@@ -124,7 +124,7 @@ void model_passes(Model *model, const Batch *const *batches, int n, int n_empty,
     g_autofree PipelinePass *passes = g_new(PipelinePass, 2 * all);
     const ModelLoss nothing = without_effect(loss);
     CHECK(loss->grad, "passes without gradients have no schedule");
-    pipeline_schedule(passes, pipeline->rank, MAX(pipeline->size, 1), all);
+    pipeline_schedule(passes, pipeline->rank, MAX(pipeline->size, 1), 1, all);
     for (const PipelinePass *pass = passes; pass < passes + 2 * all; pass++) {
         int m = pass->microbatch, slot = m % n_slots;
         if (pass->backward)

@@ -18,16 +18,29 @@ struct Pipeline {
  * least one block. size: number of stages, at most the number of blocks. */
 Stage pipeline_stage(const ModelConfig *config, const Pipeline *pipeline, int rank);
 
-/* One pass of a stage over a microbatch. */
+/* One pass over a microbatch. */
 typedef struct PipelinePass {
     bool backward;
+    int stage; /* which of the rank's stages, from 0 */
     int microbatch;
 } PipelinePass;
 
-/* The order of passes of stage `rank` of `size` over n microbatches, 1F1B (Narayanan et al. 2019): first as many
- * forward passes as stages follow, then one forward and one backward pass in turn, then the remaining backward passes.
- * So a stage keeps the activations of at most size - rank microbatches. Writes 2 n passes. */
-void pipeline_schedule(PipelinePass *passes, int rank, int size, int n);
+/* The order of passes of rank `rank` of `size` over n microbatches. Each rank has `interleave` stages: of all stages in
+ * the order of the model, rank r has the stages r, r + size, r + 2 size, …. Writes 2 n interleave passes.
+ *
+ * With one stage per rank, 1F1B (Narayanan et al. 2019): first as many forward passes as stages follow, then one
+ * forward and one backward pass in turn, then the remaining backward passes. So rank r keeps the activations of at most
+ * size - r microbatches.
+ *
+ * With several, the interleaved schedule of Megatron-LM (Narayanan et al. 2021): the same, with more forward passes
+ * first, and `size` microbatches go through one stage of the rank before they go through its next one. If n is not a
+ * multiple of size, the last group of microbatches has up to 2 size - 1 of them, and ranks keep more activations. */
+void pipeline_schedule(PipelinePass *passes, int rank, int size, int interleave, int n);
+/* kept (interleave): the most microbatches of which the rank keeps activations at once, for each of its stages. */
+void pipeline_kept(int *kept, int rank, int size, int interleave, int n);
+/* Share of a step of n microbatches in which each rank waits, if all passes forward, and all backward, take equally
+ * long and messages no time: w / (interleave n + w), where w = size - 1 + (interleave - 1) max(size - n, 0). */
+double pipeline_bubble(int size, int interleave, int64_t n);
 
 /* Sets ParamSpec.tie of the n parameters of the pipeline's stage, which are ordered by bucket. */
 void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, const Pipeline *pipeline);

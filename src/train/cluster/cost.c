@@ -98,9 +98,8 @@ bool cost_of_step(const Config *config, const Machine *machine, int32_t input_le
             cost->worst = s;
         }
     }
-    const double m = (double)cost->stage.micro_batches;
-    cost->bubble_share = (double)(stages - 1) / (m + (double)(stages - 1));
-    cost->bubble = (cost->computing + cost->tensor) / m * (double)(stages - 1);
+    cost->bubble_share = pipeline_bubble(stages, 1, cost->stage.micro_batches);
+    cost->bubble = (cost->computing + cost->tensor) * cost->bubble_share / (1 - cost->bubble_share);
     cost->step = cost->computing + cost->bubble + cost->tensor + cost->pipeline + cost->exchange + cost->update;
     cost->bytes = bytes_on(machine, &cost->stage);
     cost->fits = cost->bytes <= machine->memory_bytes;

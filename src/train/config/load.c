@@ -110,8 +110,8 @@ static Pipeline pipeline_of(const Config *config, const Device *dev)
     Pipeline pipeline = { .size = 1, .decoder_share = enc > 0 ? dec / enc : 0 };
     if (mesh) {
         pipeline.ranks = mesh->pipeline;
-        pipeline.forward = mesh->forward;
-        pipeline.backward = mesh->backward;
+        pipeline.forward = mesh->forward[0];
+        pipeline.backward = mesh->backward[0];
         pipeline.rank = comm_rank(mesh->pipeline);
         pipeline.size = comm_size(mesh->pipeline);
     } else if (!dev->computes) {
