@@ -110,3 +110,11 @@ double mesh_waited_s(const Mesh *mesh)
         waited += comm_counts(groups[i]).waited_s;
     return waited;
 }
+
+double mesh_pipeline_waited_s(const Mesh *mesh)
+{
+    double waited = 0;
+    for (int i = 0; i < MESH_LINKS; i++)
+        waited += comm_counts(mesh->forward[i]).waited_s + comm_counts(mesh->backward[i]).waited_s;
+    return waited;
+}

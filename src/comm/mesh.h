@@ -38,8 +38,9 @@ bool mesh_check(const Mesh *mesh, GError **error);
 int mesh_lost(const Mesh *mesh);
 /* Makes all groups fail for the reason `why` (comm_abort). */
 void mesh_abort(const Mesh *mesh, const char *why);
-/* Seconds that this rank has spent in comm_wait, over all groups. */
+/* Seconds that this rank has spent in comm_wait, over all groups; over those of Mesh.forward and Mesh.backward. */
 double mesh_waited_s(const Mesh *mesh);
+double mesh_pipeline_waited_s(const Mesh *mesh);
 
 /* Which of Mesh.forward takes the messages from rank `from` of a pipeline of `size` ranks to the next one (of
  * Mesh.backward: those from the next one to it). A group sends and receives in the order of the calls, and a send lasts

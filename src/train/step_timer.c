@@ -239,8 +239,7 @@ static CommCounts comm_so_far(const StepTimer *timer)
 static double stage_waited(const StepTimer *timer)
 {
     const Mesh *mesh = timer->config->parallel.mesh;
-    return step_timer_stages(timer) > 1 ? comm_counts(mesh->forward[0]).waited_s + comm_counts(mesh->backward[0]).waited_s
-                                        : 0;
+    return mesh ? mesh_pipeline_waited_s(mesh) : 0;
 }
 
 /* Times (arrays of double) of the microbatches and updates of the steps so far, and sums of the times of this rank's
