@@ -14,7 +14,8 @@ static const char about[] =
     "Says of each run whether it is alive, stalled, lost (its processes were killed), stopped (with a checkpoint),\n"
     "failed or ended, what it is doing, its last loss and its last save. A folder stands for the runs below it, such "
     "as\n"
-    "those of a sweep. The exit status is 1 if a run is stalled, lost or failed, or if a path has no run, so that a\n"
+    "those of a sweep. The exit status is not 0 if a run is stalled, lost or failed, or if a path has no run, so that "
+    "a\n"
     "script may raise an alarm.\n"
     "\n"
     "  loam status runs/*\n";

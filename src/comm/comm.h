@@ -33,11 +33,12 @@ typedef struct CommCounts {
 /* A collective that the group's thread has executed. */
 typedef struct CommEvent {
     int64_t kind;          /* index into comm_event_names */
-    int64_t bytes;         /* that this rank sent to other ranks */
+    int64_t bytes;         /* bytes that this rank sent to other ranks */
     double start, seconds; /* begin, in seconds of clock_seconds(), and duration */
 } CommEvent;
 extern const char *const comm_event_names[]; /* "all-reduce", "reduce-scatter", … */
 
+/* The collective that a thread of this rank waits for. */
 typedef struct CommCall {
     const char *name; /* "all-reduce"; NULL means that no thread waits */
     double since;     /* clock_seconds() when the wait began */

@@ -19,11 +19,13 @@ typedef struct Mesh {
     Comm *world;    /* all ranks; owned by the caller */
     Comm *data;     /* the data-parallel group of this rank; `world` itself if the other dimensions are off */
     Comm *tensor;   /* the tensor-parallel group of this rank; comm_self() if tensor parallelism is off */
-    Comm *copies;   /* ranks of a tensor-parallel group that have the same heads of keys; comm_self() if none do */
-    Comm *pipeline; /* the pipeline of this rank, whose place in it is its stage; comm_self() if there is none */
-    Comm *forward[MESH_LINKS], *backward[MESH_LINKS]; /* the same ranks as `pipeline`: groups for activations, and for
-                                 their gradients, so that one direction never waits for the other; mesh_link says which
-                                 messages go through which; comm_self() means that no message does */
+    Comm *copies;   /* the ranks of the tensor-parallel group that have the same heads of keys as this rank; comm_self()
+                       if no other rank has them */
+    Comm *pipeline; /* the ranks of this rank's pipeline; a rank's number in it is its stage; comm_self() if there is no
+                       pipeline */
+    /* The same ranks as `pipeline`: groups for activations, and for their gradients, so that one direction never waits
+     * for the other. mesh_link says which messages go through which group; comm_self() means that none do. */
+    Comm *forward[MESH_LINKS], *backward[MESH_LINKS];
 } Mesh;
 
 /* Divides the ranks of `world` into groups; the number of ranks must be a multiple of tensor × pipeline. copies: number

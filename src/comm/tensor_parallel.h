@@ -11,8 +11,10 @@ typedef struct TensorParallel {
     int rank, size;     /* this rank and the number of ranks; size 0 or 1 means that the matrices are not divided */
     int64_t sent_bytes; /* bytes that this rank has sent, or with ranks NULL would have sent */
     bool sequence;      /* between the sublayers each rank has only its rows of the residual stream (nn/rows.h) */
-    int n_copies; /* more ranks than heads of keys: this many neighbouring ranks have the same one; 0 or 1: none */
-    Comm *copies; /* these ranks; NULL if there are none, or nothing is sent */
+    int n_copies; /* number of neighbouring ranks that have the same head of keys, if there are more ranks than such
+                     heads; 0 or 1 means that every rank has heads of its own */
+    Comm *copies; /* the ranks that have the same head of keys as this rank; NULL if there are no others, or if nothing
+                     is sent */
 } TensorParallel;
 
 /* The number of ranks, and this rank; 1 and 0 if tp is NULL. */
@@ -39,8 +41,8 @@ static inline bool tensor_parallel_first_copy(const TensorParallel *tp)
  * queued on the device after this call see the sum. Does nothing if tp is NULL or there is one rank. */
 void tensor_parallel_sum(TensorParallel *tp, Device *dev, Tensor x);
 
-/* x, a contiguous tensor, becomes the sum of x over the ranks that have the same heads of keys. Does nothing if there
- * is one. */
+/* x, a contiguous tensor, becomes the sum of x over the ranks that have the same heads of keys. Does nothing if every
+ * rank has heads of its own. */
 void tensor_parallel_sum_copies(TensorParallel *tp, Device *dev, Tensor x);
 
 /* Divides n rows, columns or classes among `size` ranks as evenly as possible, and returns the first one of rank
@@ -51,9 +53,9 @@ static inline int64_t tensor_parallel_start(int64_t n, int size, int rank)
     return (n * rank + size - 1) / size;
 }
 
-/* all, a vector = the concatenation of the vectors `own` of all ranks; starts[r] is the first element of rank r's, and
- * starts (size + 1) is copied. own may be this rank's part of `all`. Operations that are queued on the device after
- * this call see the result. There is more than one rank. */
+/* all, a vector = the concatenation of the vectors `own` of all ranks; the vector of rank r begins at element starts[r]
+ * of `all`. starts (size + 1) is copied. own may be this rank's part of `all`. Operations that are queued on the device
+ * after this call see the result. Called only with two or more ranks. */
 void tensor_parallel_gather(TensorParallel *tp, Device *dev, Tensor all, Tensor own, const int64_t *starts);
 
 /* own, a vector = elements starts[rank] … starts[rank + 1] - 1 of the sum of `all` over all ranks, added in the order

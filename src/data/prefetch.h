@@ -15,7 +15,7 @@ typedef struct PrefetchShare {
 
 /* Starts a thread that makes up to `depth` batches of n_rows rows in advance. The loader must outlive the Prefetch. */
 Prefetch *prefetch_open(Loader *loader, int64_t n_rows, int depth, PrefetchShare share);
-/* Changes the share of later calls. The next call is not one that was expected. */
+/* Changes the share of later calls of prefetch_borrow; batches made in advance are discarded at the next call. */
 void prefetch_set_share(Prefetch *prefetch, PrefetchShare share);
 /* Stops the thread and frees everything. All batches must have been given back. */
 void prefetch_close(Prefetch *prefetch);

@@ -48,7 +48,8 @@ void heartbeat_write(const char *path, Heartbeat *beat);
 char *heartbeat_describe(const Heartbeat *beat, double now);
 /* What all ranks of the run in `dir` are doing, as lines without a line feed at the end; ranks that do the same, such
  * as those that wait for a slow one, share a line: "ranks 0, 2-7: step 17, update, waits in all-reduce for 12.3s". At
- * most HEARTBEAT_PLACES lines. NULL if there are no heartbeats. now: Unix seconds. g_free. */
+ * most HEARTBEAT_PLACES lines, and one that says so if there are more. NULL if there are no heartbeats. now: Unix
+ * seconds. g_free. */
 char *heartbeat_places(const char *dir, double now);
 /* If the run in `dir` last ended without writing its exit status, as after SIGKILL: one line saying which rank was lost
  * first, on which host, in which step and when. NULL if it ended properly, or if nothing is known. g_free. */

@@ -10,8 +10,8 @@ typedef struct MemoryPlan {
     size_t saving; /* bytes of host memory for the copy of the tensors that a rank saves, with train.save_async */
     int ranks;     /* number of ranks that are threads of this process, each of which needs all of the above; else 1 */
     int64_t sent;  /* bytes that a rank sends to others in a step; 0 with one rank */
-    SentBytes sent_kinds;       /* the same by what it sends */
-    int64_t micro_batches;      /* of a rank in a step */
+    SentBytes sent_kinds;       /* `sent`, divided by the kind of data */
+    int64_t micro_batches;      /* number of microbatches of a rank in a step */
     DeviceCounts micro;         /* operations and FLOPs of this rank for a step of one microbatch; 0 with one rank */
     int64_t trained;            /* parameters that are not frozen, of all ranks together */
     int first_block, end_block; /* the planned rank has the blocks first_block … end_block - 1 (model/stage.h) */
@@ -21,7 +21,7 @@ typedef struct MemoryPlan {
  * input_length and target_length: tokens per sample in the encoder and in the decoder; 0 for a stack that the model
  * does not have. */
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error);
-/* The same without MemoryPlan.trained, which takes as long again. */
+/* As memory_plan, but leaves MemoryPlan.trained 0, which takes half the time. */
 bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
                       GError **error);
 /* Bytes of the device's memory, of batches and of the copy to save. */

@@ -12,7 +12,7 @@
 bool metric_lines_open(FILE **file, const char *path, GError **error);
 /* Parses one line, with or without its end. NULL means that it is no JSON object. Also takes what other programs write:
  * NaN and Infinity, as Python does, become null, a "step" of 12.0, as pandas does, becomes 12, and a byte order mark is
- * passed over. json_decref. */
+ * ignored. json_decref. */
 json_t *metric_record(const char *line, size_t bytes);
 /* Takes one record, which is freed afterwards. */
 typedef void (*MetricLineFn)(json_t *record, void *context);

@@ -13,9 +13,9 @@ struct Pipeline {
         decoder_share; /* tokens of the decoder per token of the encoder, for stages of equal work; 0 means unknown */
 };
 
-/* The stage of a rank: the blocks are divided so that the stage with the most work has as little as possible. Work is
- * counted in multiply-adds per token; the projection to the vocabulary counts for the last stage. Every stage has at
- * least one block. size: number of stages, at most the number of blocks. */
+/* The stage of a rank. The blocks are divided among the stages so that the largest work of a stage is as small as
+ * possible. Work is counted in multiply-adds per token; the projection to the vocabulary is work of the last stage.
+ * Every stage has at least one block. pipeline->size: number of stages, at most the number of blocks. */
 Stage pipeline_stage(const ModelConfig *config, const Pipeline *pipeline, int rank);
 
 /* One pass over a microbatch. */
@@ -46,9 +46,9 @@ double pipeline_bubble(int size, int interleave, int64_t n);
 void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, const Pipeline *pipeline);
 
 /* Trains on n microbatches as model_pass would on each, in the order of pipeline_schedule. loss->grad must be set.
- * Before them come n_empty passes over batches[0] whose losses are forgotten and whose gradients are 0: as many as a
- * data-parallel rank has fewer microbatches than others, since such ranks exchange weights and gradients in every pass.
- */
+ * n_empty: number of microbatches that another data-parallel rank has more than this one. As ranks exchange weights and
+ * gradients in every pass, this rank first runs n_empty passes over batches[0], whose losses are not counted and whose
+ * gradients are 0. */
 void model_passes(Model *model, const Batch *const *batches, int n, int n_empty, const ModelLoss *loss);
 /* After the last microbatch of a step: the gradients of parameters that several stages have become their sums over
  * these stages, added in the order of the stages, with the same bits in each; then their reduction over data-parallel

@@ -1,4 +1,4 @@
-/* cluster.h: predictions of training on other machines than this one: what a room outside may include. */
+/* cluster.h: the header of train/cluster for files outside it: predictions of training on other machines. */
 #pragma once
 
 #include "train/cluster/cost.h"

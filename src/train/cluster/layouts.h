@@ -11,8 +11,9 @@ typedef struct Layout {
     StepCost cost;
 } Layout;
 
-/* The layouts of `gpus` ranks that the trainer accepts (config_check_layout): an array of Layout, those that fit first,
- * the fastest first. input_length, target_length: as for memory_plan. NULL with an error if memory_plan fails. */
+/* The layouts of `gpus` ranks that the trainer accepts (config_check_layout), with microbatches of 1, 2, 4, 8 or 16
+ * samples or as configured: an array of Layout, first those that fit into memory, each part ordered by step time.
+ * input_length, target_length: as for memory_plan. NULL with an error if memory_plan fails. */
 GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int32_t input_length,
                      int32_t target_length, GError **error);
 /* Of the layouts that fit, the one that changes the fewest options of the configuration, the fastest of these; NULL if

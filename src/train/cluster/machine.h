@@ -15,8 +15,8 @@ typedef struct Machine {
     double within,
         between;  /* bytes/s that one GPU sends within its node, and to other nodes, while all others send too */
     double watts; /* power of one GPU, with its share of the node */
-    bool gpus;    /* batches and copies to save stay in the memory of the host */
-    bool fp16;    /* trains in fp16, since it has no bf16 */
+    bool gpus;    /* the ranks compute on GPUs: batches, and copies of tensors to save, then need no GPU memory */
+    bool fp16;    /* runs train in fp16, because these GPUs have no bf16 */
 } Machine;
 
 /* Fills in a machine: `name` is that of a preset, or a file that `loam bench comm --out` wrote, which has all fields
@@ -24,7 +24,8 @@ typedef struct Machine {
 bool machine_find(Machine *machine, const char *name, GError **error);
 /* "h200, h100, …": the names of the presets. g_free. */
 char *machine_names(void);
-/* "nodes of 8 with 80 GB each, 400 TFLOP/s, sending 380 GB/s within a node and 45 to others". g_free. */
+/* "h100: nodes of 8 with 80 GB each; each computes 400 TFLOP/s, sends 380 GB/s within its node, 42 to others". g_free.
+ */
 char *machine_describe(const Machine *machine);
 
 /* Writes a machine as the member "machine" of a measurement that `bench comm` prints. json_t *; json_decref. */

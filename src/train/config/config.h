@@ -102,9 +102,11 @@ typedef struct LogConfig {
     bool megatron_series;             /* TensorBoard also gets Megatron-LM's series */
     int norms;                        /* NORMS_* */
     int64_t samples;                  /* answers of an evaluation that TensorBoard shows as text; 0 means none */
-    char *mlflow, *mlflow_experiment; /* folder of a store of MLflow (train/trainer/mlflow.h), "" means none; its
-                                         experiment */
+    char *mlflow, *mlflow_experiment; /* folder of a store of MLflow (train/trainer/mlflow.h), "" means none; name of
+                                         the experiment there */
     bool emissions;                   /* write emissions.csv (train/energy/energy.h) */
+    /* For emissions.csv: power in watts where no counter can be read; grams of CO2 equivalents per kWh; power usage
+     * effectiveness; ISO code of the country. See EnergySources and EmissionsInfo. */
     double cpu_watts, ram_watts, carbon_intensity, pue;
     char *country;
 } LogConfig;
@@ -223,16 +225,17 @@ bool config_check_tokens(const Config *config, const Tokenizer *tok, GError **er
 
 #define BATCH_STAGES 32
 typedef struct BatchStage {
-    int64_t from, samples; /* the batch is `samples` from here on, in samples or tokens read so far */
+    int64_t from, samples; /* a step has `samples` samples once the run has read `from` samples, or tokens with
+                              BatchSchedule.in_tokens */
 } BatchStage;
 
 /* The samples of each step, as a function of the samples and tokens read before it: a constant, a ramp-up or stages. */
 typedef struct BatchSchedule {
-    int64_t smallest, largest;      /* batch of the run */
+    int64_t smallest, largest;      /* smallest and largest number of samples of a step in this run */
     int64_t start, increment, ramp; /* ramp-up: first batch, increment, samples over which it grows to `largest`; ramp 0
                                        means none */
     BatchStage stages[BATCH_STAGES];
-    int n;                /* stages; 0 means none */
+    int n;                /* number of stages; 0 means none */
     bool in_tokens;       /* stages begin at tokens read, not at samples */
     int64_t input_length; /* tokens of a sample, for estimates */
 } BatchSchedule;
@@ -278,8 +281,8 @@ bool config_check_run_control(const Config *config, GError **error);
 
 int64_t config_batch_samples(const Config *config); /* samples of the largest step */
 int64_t config_micro_samples(const Config *config); /* samples per microbatch */
-/* Ranks that train together, or without a mesh are planned to: without parallel.ranks the fewest that the layout needs.
- */
+/* Number of ranks that train together. Before they are started: parallel.ranks or, if that is 0, the smallest number
+ * that parallel.tensor and parallel.pipeline need. */
 int config_ranks(const Config *config);
 int config_data_ranks(const Config *config);       /* ranks that have different samples */
 int64_t config_rank_samples(const Config *config); /* most samples per step that one rank has */

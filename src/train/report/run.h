@@ -17,9 +17,9 @@ typedef enum ReportTrace {
     TRACE_MEMORY,
     TRACE_ACCURACY,
     TRACE_MFU,
-    TRACE_FLOPS, /* FLOP/s of the steps; of matrix products, measured between them */
-    TRACE_PEAK,
-    TRACE_FILL,
+    TRACE_FLOPS, /* FLOP/s of the steps */
+    TRACE_PEAK,  /* FLOP/s of matrix products, measured between the steps */
+    TRACE_FILL,  /* packing efficiency */
     TRACE_COUNT
 } ReportTrace;
 
@@ -42,7 +42,7 @@ typedef enum ReportKind {
     KIND_OTHER,
     KIND_COUNT
 } ReportKind;
-extern const char *const report_kind_classes[], *const report_kind_names[]; /* CSS class; "resume", "stop", … */
+extern const char *const report_kind_classes[], *const report_kind_names[]; /* CSS class; "start", "stop", … */
 extern const char *const report_kind_plurals[];
 
 typedef struct ReportEvent {

@@ -13,5 +13,6 @@ typedef struct EnergyLog EnergyLog; /* NULL means that log.emissions is off; eve
 EnergyLog *energy_log_open(const Config *config, const Device *dev, Comm *ranks);
 /* Adds up the energy of all ranks, all of which call it, and writes the row, at most every ten seconds. */
 void energy_log_write(EnergyLog *log);
-/* The ranks close it one by one: the row becomes final, unless several machines or GPUs measure. */
+/* If only rank 0 measures anything, writes the row once more, with the energy since the last log line. If several ranks
+ * measure, that energy is left out, since the ranks do not end at the same time. */
 void energy_log_close(EnergyLog *log);

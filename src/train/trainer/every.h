@@ -1,5 +1,5 @@
-/* every.h: periodic actions of the trainer, with a period in steps, tokens or seconds: train.log_every, eval_every,
- * save_every, save_within. */
+/* every.h: periodic actions of the trainer, with a period in steps, samples, tokens or seconds: train.log_every,
+ * eval_every, save_every, save_within, exit_every. */
 #pragma once
 
 #include "train/config/config.h"

@@ -16,7 +16,8 @@ typedef struct Norms {
     LayerNorms *layers;
 } Norms;
 
-/* Measures the norms after a step, the same on every rank, whichever of them hold which parts of the model. All ranks
- * call it. loss_scale: by which the gradients are multiplied. norms_clear frees them. */
+/* Measures the norms of the whole model after a step; the result is the same on every rank, however the model is
+ * divided among them. All ranks call it. loss_scale: the factor that the gradients are still multiplied by. norms_clear
+ * frees the result. */
 Norms norms_measure(Model *model, Comm *ranks, double loss_scale);
 void norms_clear(Norms *norms);

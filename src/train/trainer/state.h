@@ -28,7 +28,7 @@
 enum {
     SEEN_LOG = 1,     /* train.log_every is due */
     SEEN_EVAL = 2,    /* train.eval_every is due */
-    SEEN_SAVE = 4,    /* train.save_every or train.save_within is due */
+    SEEN_SAVE = 4,    /* train.save_every, train.save_within or the checkpoint after a loss spike is due */
     SEEN_TIME_UP = 8, /* train.length is a time and is over */
     SEEN_STOP = 16,   /* a request to stop */
     SEEN_RULE = 32    /* the first of the bits that say which StopRule ends the process; 0 means a request */
@@ -183,8 +183,8 @@ void ranks_sum_losses(Trainer *t, LossSums *sums);
 /* The rate of matrix products of all ranks together, estimated from this rank's own measurement. */
 PeakRate ranks_peak(const Trainer *t);
 
-/* Whether train.length is reached, or train.patience is used up. If train.length is a time, it counts the time of this
- * process only. */
+/* Whether train.length or train.stop_at is reached, or train.patience is used up. If train.length is a time, it counts
+ * the time of this process only. */
 bool trainer_finished(const Trainer *t);
 /* Whether train.stop_at is reached. */
 bool trainer_stops_here(const Trainer *t);
