@@ -98,8 +98,8 @@ const OptionRow loss_scale_options[] = {
     { "fp16.initial_scale", OPT_F64, ROW(initial), "auto", 0, 0x1p60, OPT_TUNABLE,
       "first loss scale; auto means 2^32 for megatron, 2^16 for deepspeed, 2^7 for fairseq", NULL },
     { "fp16.min_scale", OPT_F64, ROW(min), "auto", 0, 0x1p60, OPT_TUNABLE,
-      "smallest loss scale; auto means 1, for fairseq 1e-4. With deepspeed and fairseq an overflow at this scale ends "
-      "the run",
+      "smallest loss scale; auto means 1, for fairseq 1e-4. With deepspeed an overflow at this scale ends the run, "
+      "with fairseq one that would lower the scale to it",
       NULL },
     { "fp16.threshold", OPT_F64, ROW(threshold), "0", 0, 0x1p60, OPT_TUNABLE,
       "fairseq: overflows lower the loss scale to no less than this (--threshold-loss-scale); 0 means no such bound",

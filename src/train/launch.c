@@ -25,8 +25,8 @@ bool launch_world(const Config *config, Comm **world, GError **error)
     if (ranks > 0 && ranks != launch.size)
         return fail_user(error,
                          "parallel.ranks is %" G_GINT64_FORMAT ", and %s started %d processes; leave parallel.ranks "
-                         "out, or start loam without it",
-                         ranks, launch.launcher, launch.size);
+                         "out, or start loam without %s",
+                         ranks, launch.launcher, launch.size, launch.launcher);
     if (opened == NULL) {
         opened = comm_open_mpi(launch.size, config->parallel.timeout.value, error);
         if (opened == NULL)

@@ -258,7 +258,7 @@ static void what_has_no_order_is_refused(void)
     expect_refusal(prefix, SEED, "data.raw_length=1");
     config = usual;
     config.objective = objective_index("full_lm");
-    expect_refusal(prefix, SEED, "data.compat=megatron knows no data.objective=full_lm, only clm");
+    expect_refusal(prefix, SEED, "data.compat=megatron does not support data.objective=full_lm, only clm");
     config = usual;
 }
 

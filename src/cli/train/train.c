@@ -26,8 +26,9 @@ static gboolean rehearse;
 static char *trace, *seeds, **sweeps;
 static const GOptionEntry entries[] = {
     CLI_PATH("trace", trace, "write a trace of the second step, for ui.perfetto.dev or chrome://tracing", "FILE"),
-    CLI_SWITCH("rehearse", rehearse,
-               "train a toy of the model for 20 steps in RUN-rehearsal: same layout, data and optimizer, small sizes"),
+    CLI_SWITCH(
+        "rehearse", rehearse,
+        "train a small version of the model for 20 steps in RUN-rehearsal, with the same layout, data and optimizer"),
     CLI_VALUE("seeds", seeds, "train one run per seed, 1 to N, or per seed of a list: 7,8,9", "N"),
     CLI_VALUE("sweep", sweeps,
               "train one run per value of an option; with several --sweep, one per combination; separate values that "

@@ -59,7 +59,8 @@ static bool open_ndtypes(Dataset *data, GError **error)
         return false;
     int64_t documents = trees_documents(data->trees);
     return documents < 0 || documents == indexed_documents(data->set) ||
-           fail_user(error, "%s has %" PRId64 " documents, and trees of %" PRId64 " in its ndtypes/: of two datasets",
+           fail_user(error,
+                     "%s has %" PRId64 " documents, and its ndtypes/ has trees of %" PRId64 ": files of two datasets",
                      data->prefix, indexed_documents(data->set), documents);
 }
 

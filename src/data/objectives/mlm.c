@@ -24,7 +24,7 @@ static const OptionRow mlm_options[] = {
       "parts are from another document)",
       sentence_pairs_names },
     { "data.short_sequence_probability", OPT_F64, AT(short_sequence_probability), "0", 0, 1, OPT_IDENTITY,
-      "mlm: fraction of samples cut to a random length; BERT: 0.1", NULL },
+      "mlm: fraction of samples cut to a random length; it is 0.1 in BERT", NULL },
 };
 #undef AT
 

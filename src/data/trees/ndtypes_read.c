@@ -256,7 +256,8 @@ bool ndtypes_read(const Ndtypes *ndtypes, int64_t document, int64_t n_tokens, in
     if (ndtypes_documents(ndtypes) < 0)
         return true;
     if (document < 0 || document >= ndtypes_documents(ndtypes))
-        return fail_user(error, "%s: no document %" PRId64 ": files of two datasets", ndtypes->path, document);
+        return fail_user(error, "%s has no document %" PRId64 ": it belongs to another dataset", ndtypes->path,
+                         document);
     g_autoptr(GArray) events = g_array_new(FALSE, FALSE, sizeof(NdtypeEvent)),
                       open = g_array_new(FALSE, FALSE, sizeof(guint));
     if (!(ndtypes->indexed ? read_indexed(ndtypes, document, events, error)

@@ -34,7 +34,7 @@ static const OptionRow train_options[] = {
     { "train.length", OPT_AMOUNT, ROW(length), "10k steps", 0, 1e18, OPT_TUNABLE,
       "length of training, such as 10k steps, 5B tokens, 3 epochs or 12h", NULL },
     { "train.batch", OPT_AMOUNT, ROW(batch), "128 samples", 1, 1e12, OPT_TUNABLE,
-      "samples or tokens of one step, over all ranks and microbatches", NULL },
+      "samples, tokens, or examples of a task, of one step, over all ranks and microbatches", NULL },
     { "train.batch_rampup", OPT_LIST, ROW(batch_rampup), "", 0, 0, OPT_TUNABLE,
       "the batch grows to train.batch during the run: first batch, increment, and the samples over which it grows, "
       "such as 16 16 5M samples; empty means that it does not grow",
@@ -44,12 +44,15 @@ static const OptionRow train_options[] = {
       "tokens:1536; empty means none",
       stage_keys },
     { "train.micro_batch", OPT_AMOUNT, ROW(micro_batch), "8 samples", 1, 1e9, OPT_TUNABLE,
-      "samples or tokens computed at once; a step adds up the gradients of its microbatches (gradient accumulation)",
+      "samples, tokens, or examples of a task, that are computed at once; a step adds up the gradients of its "
+      "microbatches (gradient accumulation)",
       NULL },
     { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE,
       "period of log lines; may be a time, such as 30s", NULL },
     { "train.eval_every", OPT_AMOUNT, ROW(eval_every), "1k steps", 0, 1e18, OPT_TUNABLE,
-      "period of evaluations on data.valid; may be a time, such as 2h; 0 means only at the end", NULL },
+      "period of evaluations on data.valid, beside those at the start and at the end; may be a time, such as 2h; 0 "
+      "means no others",
+      NULL },
     { "train.save_every", OPT_AMOUNT, ROW(save_every), "1k steps", 0, 1e18, OPT_TUNABLE,
       "period of checkpoints; may be a time, such as 20m; 0 means only at the end and as train.save_within requires",
       NULL },
@@ -145,7 +148,8 @@ static const OptionRow train_options[] = {
       "for any text: shared,encoder.0.*; empty means that all are trained",
       NULL },
     { "train.label_smoothing", OPT_F64, ROW(label_smoothing), "0", 0, 0.99, OPT_TUNABLE,
-      "probability that is taken from the target and spread over the vocabulary, or over the classes of a classifier",
+      "probability that is taken from the target and spread over the vocabulary, or over the classes of a classifier; "
+      "0 means none",
       NULL },
     { "train.class_weights", OPT_STRING, ROW(class_weights), "", 0, 0, OPT_TUNABLE,
       "factor on the loss of each class of a classifier, in the order of model.labels: 1,3.5; balanced means in "
@@ -251,7 +255,7 @@ static const OptionRow log_options[] = {
       "empty means none",
       NULL },
     { "log.mlflow_experiment", OPT_STRING, ROW(mlflow_experiment), "loam", 0, 0, OPT_FREE,
-      "name of the experiment there that the run belongs to", NULL },
+      "name of the experiment in the store of log.mlflow that the run belongs to", NULL },
     { "log.emissions", OPT_BOOL, ROW(emissions), "false", 0, 0, OPT_FREE,
       "write the energy that the run uses to emissions.csv in the run directory, with CodeCarbon's columns", NULL },
     { "log.cpu_watts", OPT_F64, ROW(cpu_watts), "0", 0, 1e6, OPT_FREE,

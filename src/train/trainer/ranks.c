@@ -127,7 +127,7 @@ static bool compare_tied(Trainer *t, GError **error)
             if (all[i].name && all[i].name == all[j].name && all[i].weights != all[j].weights)
                 return fail_machine(error,
                                     "step %" G_GINT64_FORMAT
-                                    ": stages %d and %d of a pipeline have other weights of a parameter that both "
+                                    ": stages %d and %d of a pipeline have different weights of a parameter that both "
                                     "use, which means faulty memory or a faulty processor; the previous checkpoint is "
                                     "kept",
                                     t->state.attempts, j / TIED_MOST, i / TIED_MOST);
