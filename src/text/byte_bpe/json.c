@@ -108,7 +108,7 @@ static bool check_model(const TokenizerJson *json, GError **error)
             return fail_user(error, "its model has a %s, which a byte-level BPE has not", texts[i]);
     json_t *dropout = json_object_get(json->model, "dropout");
     if (json_is_number(dropout) ? json_number_value(dropout) != 0 : dropout && !json_is_null(dropout))
-        return fail_user(error, "its model has a dropout, by which text is cut otherwise every time: set it to null");
+        return fail_user(error, "its model has a dropout, so splits a text differently each time: set it to null");
     if (json_is_true(json_object_get(json->model, "byte_fallback")))
         return fail_user(error, "its BPE falls back to bytes; only the byte-level kind can be read");
     return true;
