@@ -152,6 +152,36 @@ add_kernel_test(eval test_eval)
 add_kernel_test(eval test_single_stack)
 add_kernel_test(eval test_embedder)
 
+# The kernels again, with a call before each access to memory, by which tests/shim/trace.cc finds races. The sanitizers exclude it.
+if(NOT LOAM_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CROSSCOMPILING)
+  add_library(loam_traced_kernels OBJECT ${kernels})
+  target_compile_options(loam_traced_kernels PRIVATE -fsanitize=thread -Wno-maybe-uninitialized) # the calls hide from gcc what is set
+  add_library(loam_traced STATIC ${fake_cuda} tests/shim/shim.cc tests/shim/trace.cc tests/shim/product.c $<TARGET_OBJECTS:loam_traced_kernels>)
+  foreach(library loam_traced_kernels loam_traced)
+    target_compile_definitions(${library} PRIVATE SHIM_TRACED)
+    target_compile_options(${library} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-include;${CMAKE_SOURCE_DIR}/tests/shim/shim.h>
+                           -Wno-missing-field-initializers)
+    target_include_directories(${library} PRIVATE src tests tests/shim/cuda)
+  endforeach()
+  target_link_libraries(loam_traced PUBLIC loam_device)
+  function(add_traced_test name)
+    add_executable(traced_${name} ${ARGN})
+    target_compile_options(traced_${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-include;${CMAKE_SOURCE_DIR}/tests/shim/shim.h>
+                           -Wno-missing-field-initializers)
+    target_link_libraries(traced_${name} PRIVATE loam_traced loam_reference loam_device)
+    target_include_directories(traced_${name} PRIVATE src tests tests/shim/cuda)
+    target_compile_definitions(traced_${name} PRIVATE RIG_SHIM SHIM_TRACED)
+    list(GET ARGN 0 source)
+    loam_test(shim/traced_${name} ${source} traced_${name})
+  endfunction()
+  add_traced_test(test_traced tests/shim/test_traced.cc)
+  target_compile_options(traced_test_traced PRIVATE -fsanitize=thread)
+  foreach(name test_ops test_ops_wide test_ops_attention test_ops_edges test_ops_fp8)
+    add_traced_test(${name} tests/device/${name}.c tests/shim/device_shim.cc)
+    set_tests_properties(shim/traced_${name} PROPERTIES ENVIRONMENT RIG_STRIDE=997)
+  endforeach()
+endif()
+
 # The same cases on a GPU, by way of the backend that the program opens: for tools/gpu-trial.
 set(gpu_tests "")
 foreach(name test_ops test_ops_wide test_ops_attention test_ops_edges test_ops_fp8 test_ops_random)

@@ -1,5 +1,5 @@
 /* shim.cc: fibers, and blocks of them. */
-#include "shim/shim.h"
+#include "shim/trace.h"
 
 extern "C" {
 #include "base/check.h"
@@ -20,7 +20,8 @@ enum {
     SHARED = 48 << 10,
     LARGE = 99 << 10
 };
-enum { MOST_COPIES = 512 }; /* of a thread that has not waited */
+enum { MOST_COPIES = 512 };      /* of a thread that has not waited */
+enum { TOGETHER = TRACE_SLOTS }; /* blocks that take turns in the shuffled order */
 
 enum State { READY, AT_WARP, AT_BARRIER, ENDED };
 
@@ -71,6 +72,7 @@ struct Fiber {
 struct Warp {
     uint64_t values[2][WARP]; /* of two meetings in turns: the slower threads still read the one before */
     int turn, arrived;
+    ShimPlace place; /* of the meeting that some threads have reached */
 };
 
 struct Copies {
@@ -78,21 +80,31 @@ struct Copies {
         void *to;
         const void *from;
         size_t bytes;
+        bool done;
     } of[MOST_COPIES];
     int n;
 };
 
-Fiber fibers[MOST_THREADS];
-Copies *copies; /* (MOST_THREADS) */
-Warp warps[MOST_WARPS];
+struct Block {
+    Fiber fibers[MOST_THREADS];
+    Copies copies[MOST_THREADS];
+    Warp warps[MOST_WARPS];
+    ShimIndex index;
+    int at_barrier, n_ended;
+    ShimPlace barrier; /* that some threads have reached */
+    bool runs;
+    alignas(16) char shared[LARGE];
+};
+
+Block *blocks[TOGETHER], *block; /* block: the one that runs */
 Place scheduler;
 char *stacks;
-alignas(16) char shared[LARGE];
 size_t dynamic = LARGE; /* bytes of shared memory that the launch asked for */
-int current, n_threads, at_barrier, n_ended;
+int current, n_threads;
 void (*body)(void *);
 void *body_context;
 ShimOrder order;
+ShimCopies copies_when;
 uint32_t random_state;
 int64_t launches;
 
@@ -116,10 +128,26 @@ void fill_order(int *list, int n)
     }
 }
 
+int slot_of(const Block *of)
+{
+    return of == blocks[0] ? 0 : 1;
+}
+
+void make_copy(Copies *own, int i)
+{
+    if (!own->of[i].done)
+        memcpy(own->of[i].to, own->of[i].from, own->of[i].bytes);
+    own->of[i].done = true;
+}
+
 /* Another fiber's turn, until this one is ready again. */
 void give_way()
 {
-    shim_switch(&fibers[current].place, scheduler);
+    Copies *own = &block->copies[current];
+    for (int i = 0; copies_when == SHIM_COPIES_BETWEEN && i < own->n; i++)
+        if (next_random() % 4 == 0)
+            make_copy(own, i);
+    shim_switch(&block->fibers[current].place, scheduler);
 }
 
 /* A fiber runs its thread of one block after another. */
@@ -127,8 +155,8 @@ void fiber_main()
 {
     for (;;) {
         body(body_context);
-        fibers[current].state = ENDED;
-        n_ended++;
+        block->fibers[current].state = ENDED;
+        block->n_ended++;
         give_way();
     }
 }
@@ -137,14 +165,19 @@ void open_fibers()
 {
     if (stacks)
         return;
-    void *memory = mmap(NULL, (size_t)MOST_THREADS * STACK, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t bytes = (size_t)TOGETHER * MOST_THREADS * STACK;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(memory != MAP_FAILED, "no memory for the stacks of threads");
     stacks = (char *)memory;
-    copies = (Copies *)calloc(MOST_THREADS, sizeof *copies);
-    CHECK(copies != NULL, "no memory for the copies of threads");
-    for (int i = 0; i < MOST_THREADS; i++)
-        place_init(&fibers[i].place, stacks + (size_t)i * STACK, fiber_main);
+    trace_stacks(stacks, bytes);
+    for (int slot = 0; slot < TOGETHER; slot++) {
+        blocks[slot] = (Block *)aligned_alloc(64, (sizeof(Block) + 63) / 64 * 64);
+        CHECK(blocks[slot] != NULL, "no memory for a block of threads");
+        memset((void *)blocks[slot], 0, sizeof(Block));
+        for (int i = 0; i < MOST_THREADS; i++)
+            place_init(&blocks[slot]->fibers[i].place, stacks + ((size_t)slot * MOST_THREADS + (size_t)i) * STACK,
+                       fiber_main);
+    }
 }
 
 /* One turn of each thread of a warp that can go on. */
@@ -153,12 +186,14 @@ int run_lanes(int first)
     int list[WARP], ran = 0;
     fill_order(list, WARP);
     for (int i = 0; i < WARP; i++) {
-        Fiber *fiber = &fibers[first + list[i]];
+        Fiber *fiber = &block->fibers[first + list[i]];
         if (fiber->state != READY)
             continue;
         current = first + list[i];
         threadIdx = fiber->index;
+        trace_enter(slot_of(block), current);
         shim_switch(&scheduler, fiber->place);
+        trace_enter(-1, 0);
         ran++;
     }
     return ran;
@@ -176,23 +211,82 @@ int run_ready()
     return ran;
 }
 
-void run_block()
+void begin_block(Block *next, int number)
 {
-    memset(shared, 0xFF, sizeof shared);
-    at_barrier = n_ended = 0;
+    next->index = { (unsigned)number % gridDim.x, (unsigned)number / gridDim.x, 0 };
+    next->runs = true;
+    memset(next->shared, 0xFF, sizeof next->shared);
+    next->at_barrier = next->n_ended = 0;
     for (int i = 0; i < n_threads; i++) {
-        fibers[i].state = READY;
-        fibers[i].index = { (unsigned)i % blockDim.x, (unsigned)i / blockDim.x, 0 };
+        next->fibers[i].state = READY;
+        next->fibers[i].index = { (unsigned)i % blockDim.x, (unsigned)i / blockDim.x, 0 };
     }
-    for (Warp &warp : warps)
+    for (Warp &warp : next->warps)
         warp.turn = warp.arrived = 0;
-    while (run_ready())
-        ;
+    trace_block(slot_of(next), next->index, n_threads, next->shared, sizeof next->shared);
+}
+
+/* A block in which no thread can go on. */
+void end_block()
+{
     for (int i = 0; i < n_threads; i++)
-        CHECK(copies[i].n == 0, "block (%u, %u): thread %d ends with %d copies that it has not waited for", blockIdx.x,
-              blockIdx.y, i, copies[i].n);
-    CHECK(n_ended == n_threads, "block (%u, %u): %d of %d threads wait for others, %d of them at a barrier", blockIdx.x,
-          blockIdx.y, n_threads - n_ended, n_threads, at_barrier);
+        CHECK(block->copies[i].n == 0, "block (%u, %u): thread %d ends with %d copies that it has not waited for",
+              blockIdx.x, blockIdx.y, i, block->copies[i].n);
+    CHECK(block->n_ended == n_threads, "block (%u, %u): %d of %d threads wait for others, %d of them at a barrier",
+          blockIdx.x, blockIdx.y, n_threads - block->n_ended, n_threads, block->at_barrier);
+    trace_block_end(slot_of(block));
+    block->runs = false;
+}
+
+/* Runs the blocks of a grid by their numbers, some of them in turns. */
+void run_blocks(const int *numbers, int n)
+{
+    int slots = order == SHIM_SHUFFLED ? TOGETHER : 1, next = 0;
+    for (bool ran = true; ran;) {
+        ran = false;
+        for (int slot = 0; slot < slots; slot++) {
+            block = blocks[slot];
+            if (!block->runs && next < n)
+                begin_block(block, numbers[next++]);
+            if (!block->runs)
+                continue;
+            ran = true;
+            blockIdx = block->index;
+            if (run_ready() == 0)
+                end_block();
+        }
+    }
+}
+
+/* Notes where the first thread waits, and dies unless the others wait there, too. */
+void meet_at(ShimPlace *meeting, bool first, ShimPlace place, const char *what)
+{
+    if (first)
+        *meeting = place;
+    CHECK(meeting->line == place.line && strcmp(meeting->file, place.file) == 0,
+          "block (%u, %u): thread %d waits for %s at %s:%d, others wait at %s:%d", blockIdx.x, blockIdx.y, current,
+          what, place.file, place.line, meeting->file, meeting->line);
+}
+
+const uint64_t *meet(uint64_t value, ShimPlace place, bool memory)
+{
+    int number = current / WARP, first = number * WARP;
+    Warp *warp = &block->warps[number];
+    int turn = warp->turn;
+    meet_at(&warp->place, warp->arrived == 0, place, "its warp");
+    warp->values[turn][current - first] = value;
+    block->fibers[current].state = AT_WARP;
+    if (++warp->arrived == WARP) {
+        warp->arrived = 0;
+        warp->turn ^= 1;
+        for (int i = first; i < first + WARP; i++)
+            block->fibers[i].state = READY;
+        trace_meeting(slot_of(block), number);
+        if (memory)
+            trace_warp(slot_of(block), number);
+    }
+    give_way();
+    return warp->values[turn];
 }
 
 } // namespace
@@ -201,7 +295,14 @@ ShimIndex threadIdx, blockIdx, blockDim, gridDim;
 
 void shim_set_order(ShimOrder wanted)
 {
+    static const ShimCopies when[SHIM_ORDERS] = { SHIM_COPIES_LATE, SHIM_COPIES_EARLY, SHIM_COPIES_BETWEEN };
     order = wanted;
+    copies_when = when[wanted];
+}
+
+void shim_set_copies(ShimCopies when)
+{
+    copies_when = when;
 }
 
 int64_t shim_launches(void)
@@ -209,11 +310,11 @@ int64_t shim_launches(void)
     return launches;
 }
 
-void shim_run(ShimIndex grid, ShimIndex block, void (*new_body)(void *), void *context)
+void shim_run(ShimIndex grid, ShimIndex threads, void (*new_body)(void *), void *context)
 {
-    n_threads = (int)(block.x * block.y);
-    CHECK(n_threads > 0 && n_threads <= MOST_THREADS && n_threads % WARP == 0, "a block of %u x %u threads", block.x,
-          block.y);
+    n_threads = (int)(threads.x * threads.y);
+    CHECK(n_threads > 0 && n_threads <= MOST_THREADS && n_threads % WARP == 0, "a block of %u x %u threads", threads.x,
+          threads.y);
     CHECK(grid.x > 0 && grid.y > 0 && grid.y <= 65535 && grid.x < 1u << 31, "a grid of %u x %u blocks", grid.x, grid.y);
     open_fibers();
     launches++;
@@ -221,27 +322,27 @@ void shim_run(ShimIndex grid, ShimIndex block, void (*new_body)(void *), void *c
     body = new_body;
     body_context = context;
     gridDim = grid;
-    blockDim = block;
-    int n = (int)(grid.x * grid.y), *blocks = (int *)malloc((size_t)n * sizeof *blocks);
-    CHECK(blocks != NULL, "no memory for %d blocks", n);
-    fill_order(blocks, n);
-    for (int i = 0; i < n; i++) {
-        blockIdx = { (unsigned)blocks[i] % grid.x, (unsigned)blocks[i] / grid.x, 0 };
-        run_block();
-    }
-    free(blocks);
+    blockDim = threads;
+    int n = (int)(grid.x * grid.y), *numbers = (int *)malloc((size_t)n * sizeof *numbers);
+    CHECK(numbers != NULL, "no memory for %d blocks", n);
+    fill_order(numbers, n);
+    trace_launch();
+    run_blocks(numbers, n);
+    free(numbers);
 }
 
 void *shim_shared(size_t bytes)
 {
     CHECK(bytes <= SHARED, "%zu bytes of shared memory, at most %d", bytes, (int)SHARED);
-    return shared;
+    trace_asked(bytes);
+    return block->shared;
 }
 
 void *shim_shared_large(size_t bytes)
 {
     CHECK(bytes <= dynamic, "%zu bytes of shared memory, the launch asked for %zu", bytes, dynamic);
-    return shared;
+    trace_asked(bytes);
+    return block->shared;
 }
 
 void shim_set_dynamic(size_t bytes)
@@ -252,44 +353,73 @@ void shim_set_dynamic(size_t bytes)
 
 void shim_copy_later(void *to, const void *from, size_t bytes)
 {
-    Copies *own = &copies[current];
+    Copies *own = &block->copies[current];
     CHECK(own->n < MOST_COPIES, "thread %d has %d copies to wait for", current, own->n);
     CHECK((uintptr_t)to % bytes == 0 && (uintptr_t)from % bytes == 0, "a copy of %zu bytes from %p to %p", bytes, from,
           to);
-    own->of[own->n++] = { to, from, bytes };
+    trace_copy_begins(to, from, bytes);
+    own->of[own->n++] = { to, from, bytes, false };
+    if (copies_when == SHIM_COPIES_EARLY)
+        make_copy(own, own->n - 1);
 }
 
 void shim_copy_now(void)
 {
-    Copies *own = &copies[current];
-    for (int i = 0; i < own->n; i++)
-        memcpy(own->of[i].to, own->of[i].from, own->of[i].bytes);
+    Copies *own = &block->copies[current];
+    for (int i = 0; i < own->n; i++) {
+        make_copy(own, i);
+        trace_copy_ends(own->of[i].to, own->of[i].from, own->of[i].bytes);
+    }
     own->n = 0;
 }
 
-void __syncthreads(void)
+void __syncthreads(ShimPlace place)
 {
-    fibers[current].state = AT_BARRIER;
-    if (++at_barrier == n_threads) {
-        at_barrier = 0;
+    meet_at(&block->barrier, block->at_barrier == 0, place, "its block");
+    block->fibers[current].state = AT_BARRIER;
+    if (++block->at_barrier == n_threads) {
+        block->at_barrier = 0;
         for (int i = 0; i < n_threads; i++)
-            fibers[i].state = READY;
+            block->fibers[i].state = READY;
+        trace_barrier(slot_of(block));
     }
     give_way();
 }
 
-const uint64_t *shim_meet(uint64_t value)
+const uint64_t *shim_meet(uint64_t value, ShimPlace place)
 {
-    Warp *warp = &warps[current / WARP];
-    int first = current / WARP * WARP, turn = warp->turn;
-    warp->values[turn][current - first] = value;
-    fibers[current].state = AT_WARP;
-    if (++warp->arrived == WARP) {
-        warp->arrived = 0;
-        warp->turn ^= 1;
-        for (int i = first; i < first + WARP; i++)
-            fibers[i].state = READY;
-    }
-    give_way();
-    return warp->values[turn];
+    return meet(value, place, false);
+}
+
+void __syncwarp(unsigned mask, ShimPlace place)
+{
+    shim_check_mask(mask, place);
+    (void)meet(0, place, true);
+}
+
+void shim_check_mask(unsigned mask, ShimPlace place)
+{
+    CHECK(mask == ~0u, "%s:%d: thread %d waits for the lanes %08x of its warp, not for all", place.file, place.line,
+          current, mask);
+}
+
+void __threadfence(void)
+{
+    trace_fence();
+}
+
+unsigned atomicAdd(unsigned *at, unsigned more)
+{
+    unsigned before = *at;
+    trace_atomic(at);
+    *at += more;
+    return before;
+}
+
+unsigned atomicMax(unsigned *at, unsigned other)
+{
+    unsigned before = *at;
+    trace_atomic(at);
+    *at = before > other ? before : other;
+    return before;
 }

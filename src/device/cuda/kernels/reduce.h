@@ -48,12 +48,14 @@ static __device__ inline bool last_block(unsigned *ticket, unsigned n, unsigned 
 {
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0 && threadIdx.y == 0)
+    bool first = threadIdx.x == 0 && threadIdx.y == 0;
+    if (first)
         *shared = atomicAdd(ticket, 1);
     __syncthreads();
     if (*shared != n - 1)
         return false;
     __threadfence();
-    *ticket = 0;
+    if (first)
+        *ticket = 0;
     return true;
 }
