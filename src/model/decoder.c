@@ -116,7 +116,7 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     d->work = &model->work;
     arena_reset(d->work->save, 0);
     arena_reset(&d->work->scratch, 0);
-    d->pass.stack = &model->decoder;
+    d->pass.stack = &model->stages[0].decoder;
     d->max_tokens = max_tokens;
     prompts_init(&d->prompts, prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
     for (int32_t p = 0; prefixed && p < prompts->n; p++)
@@ -172,7 +172,7 @@ static void encode(Decoder *d)
     Model *model = d->model;
     StackPass pass;
 
-    stack_pass_init(&pass, &model->encoder);
+    stack_pass_init(&pass, &model->stages[0].encoder);
     pass.tokens = d->prompt_tokens;
     stack_context(&pass, d->work, d->work->save, NULL, &forward);
     stack_begin(&pass);
@@ -187,7 +187,7 @@ static void encode(Decoder *d)
 static void prefill(Decoder *d)
 {
     Model *model = d->model;
-    StackPass pass = { .stack = &model->decoder, .tokens = d->prompt_tokens };
+    StackPass pass = { .stack = &model->stages[0].decoder, .tokens = d->prompt_tokens };
     size_t scratch = arena_mark(&d->work->scratch);
     int32_t longest = d->prompts.max_len, n = d->step_stream.max_tokens, n_each = n / d->step_stream.n_seq;
     RowMoves moves = moves_new((int64_t)n * longest);
@@ -258,7 +258,7 @@ static void begin(Decoder *d)
 {
     Model *model = d->model;
     bool encodes = model->config.n_enc > 0;
-    int64_t width = model->decoder.spec.kv_heads * model->config.head_dim;
+    int64_t width = model->stages[0].decoder.spec.kv_heads * model->config.head_dim;
     StackW w = { 0 };
 
     upload_rows(d);

@@ -12,15 +12,18 @@
 
 enum { SUMS = HEAD_COUNT * XENT_STATS };
 
-static void open_slots(Model *model, int n_slots)
+/* slots (ranges.n): the number of slots of each stage. */
+static void open_slots(Model *model, const int *slots)
 {
-    workspace_init(&model->work, n_slots);
-    model->slots = g_new0(Slot, n_slots);
-    for (int i = 0; i < n_slots; i++) {
+    workspace_init(&model->work, slots, model->ranges.n);
+    model->slots = g_new0(Slot, model->work.n_slots);
+    for (int i = 0; i < model->work.n_slots; i++) {
+        const ModelStage *stage = model->slots[i].stage = &model->stages[model->work.stage[i]];
         model->slots[i].save = &model->work.save[i];
-        stack_pass_init(&model->slots[i].encoder, &model->encoder);
-        stack_pass_init(&model->slots[i].decoder, &model->decoder);
+        stack_pass_init(&model->slots[i].encoder, &stage->encoder);
+        stack_pass_init(&model->slots[i].decoder, &stage->decoder);
     }
+    model->sending = g_new0(SlotSends, model->work.n_slots);
 }
 
 static void close_slots(Model *model)
@@ -32,22 +35,47 @@ static void close_slots(Model *model)
         stream_close(model->slots[i].shifted);
     }
     g_free(model->slots);
+    g_free(model->sending);
     workspace_clear(&model->work, model->dev);
 }
 
 void model_set_slots(Model *model, int n_slots)
 {
+    int slots[STAGES_MOST];
     CHECK(n_slots > 0, "%d slots", n_slots);
+    for (int s = 0; s < model->ranges.n; s++)
+        slots[s] = n_slots;
     close_slots(model);
-    open_slots(model, n_slots);
+    open_slots(model, slots);
 }
 
+/* Opens as many slots as the schedule of the pipeline needs; without a pipeline one per stage. */
 static void join_pipeline(Model *model, const Pipeline *pipeline)
 {
-    model->pipeline = *pipeline;
-    if (pipeline->size > 1)
-        model_set_slots(model, pipeline->size - pipeline->rank);
-    model->sending = g_new0(SlotSends, model->work.n_slots);
+    int slots[STAGES_MOST];
+    for (int s = 0; s < model->ranges.n; s++)
+        slots[s] = 1;
+    if (pipeline && pipeline->size > 1) {
+        model->pipeline = *pipeline;
+        model->pipeline.ends = g_memdup2(pipeline->ends, sizeof *pipeline->ends * (gsize)pipeline_stages(pipeline));
+        pipeline_slots(slots, pipeline);
+    }
+    open_slots(model, slots);
+}
+
+/* Opens the blocks of all stages; false if out of memory. */
+static bool open_stages(Model *model)
+{
+    bool ok = true;
+    model->stages = g_new0(ModelStage, model->ranges.n);
+    for (int s = 0; s < model->ranges.n; s++) {
+        ModelStage *stage = &model->stages[s];
+        stage->range = model->ranges.range[s];
+        ok = stack_init(&stage->encoder, model->dev, &model->config, model->params, stage->range, false) && ok;
+        ok = stack_init(&stage->decoder, model->dev, &model->config, model->params, stage->range, true) && ok;
+        stage->encoder.fp8 = stage->decoder.fp8 = model->fp8;
+    }
+    return ok;
 }
 
 static bool is_frozen(const char *name, const char *const *patterns)
@@ -96,19 +124,28 @@ static void fail_params(const ModelConfig *config, Device *dev, bool gradients, 
         fail_machine(error, "no memory for %s parameters%s", count, with);
 }
 
-Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, const char *const *frozen,
-                        const Sharding *shards, const Pipeline *pipeline, GError **error)
+static void check_stages(const ModelConfig *config, const Stages *stages)
+{
+    for (int s = 0; s < stages->n; s++) {
+        const Stage stage = stages->range[s];
+        CHECK(stage.first >= 0 && stage.first < stage.end && stage.end <= config->n_enc + config->n_dec &&
+                  (s == 0 || stage.first > stages->range[s - 1].end),
+              "blocks %d to %d of %d and %d", stage.first, stage.end, (int)config->n_enc, (int)config->n_dec);
+    }
+}
+
+Model *model_open_stages(Device *dev, const ModelConfig *config, Stages stages, bool gradients,
+                         const char *const *frozen, const Sharding *shards, const Pipeline *pipeline, GError **error)
 {
     Sharding spread = shards ? *shards : (Sharding){ 0 };
     spread.first_block = BUCKET_BLOCK;
     if (!model_config_check(config, error) || !check_gpu(&dev->gpu, config, error))
         return NULL;
     CHECK(config->vocab > 0, "a model with a vocabulary of %" PRId64, config->vocab);
-    CHECK(stage.first >= 0 && stage.first < stage.end && stage.end <= config->n_enc + config->n_dec,
-          "blocks %d to %d of %d and %d", stage.first, stage.end, (int)config->n_enc, (int)config->n_dec);
+    check_stages(config, &stages);
     int n_specs;
-    g_autofree ParamSpec *specs = model_param_specs(config, stage, &n_specs);
-    g_autofree int *uses = model_bucket_uses(config, stage);
+    g_autofree ParamSpec *specs = model_param_specs(config, stages, &n_specs);
+    g_autofree int *uses = model_bucket_uses(config, stages);
     if (!freeze(config, specs, n_specs, frozen, error))
         return NULL;
     if (pipeline)
@@ -121,7 +158,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
     Model *model = g_new(Model, 1);
     *model = (Model){ .dev = dev,
                       .config = model_config_copy(config),
-                      .stage = stage,
+                      .ranges = stages,
                       .frozen = g_strdupv((char **)(gintptr)frozen),
                       .roles = token_roles_none(),
                       .params = params };
@@ -129,12 +166,11 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
     if (in_fp8)
         model->fp8 = fp8_open(dev, (int)(config->n_enc + config->n_dec) * LINEAR_SITES);
     model->sums = tensor_vector(device_alloc(dev, SUMS * sizeof(double)), DT_F64, SUMS);
-    bool ok = stack_init(&model->encoder, dev, &model->config, model->params, stage, false);
-    ok = stack_init(&model->decoder, dev, &model->config, model->params, stage, true) && ok;
-    model->encoder.fp8 = model->decoder.fp8 = model->fp8;
-    open_slots(model, 1);
-    if (pipeline)
-        join_pipeline(model, pipeline);
+    bool ok = open_stages(model);
+    for (int bucket = BUCKET_ENCODER; gradients && bucket <= BUCKET_DECODER; bucket++)
+        if (uses[bucket] > 1) /* each stage adds to some of its tensors */
+            grads_begin_with_zeros(params, bucket);
+    join_pipeline(model, pipeline);
     if (!ok || model->sums.p == NULL || (in_fp8 && model->fp8 == NULL)) {
         fail_machine(error, "no memory for the layouts of attention, or the scales of FP8");
         model_close(model);
@@ -146,7 +182,7 @@ Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, boo
 
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error)
 {
-    return model_open_stage(dev, config, stage_whole(config), gradients, NULL, NULL, NULL, error);
+    return model_open_stages(dev, config, stage_whole(config), gradients, NULL, NULL, NULL, error);
 }
 
 void model_close(Model *model)
@@ -155,10 +191,13 @@ void model_close(Model *model)
         return;
     close_slots(model);
     device_free(model->dev, model->sums.p);
-    stack_clear(&model->encoder);
-    stack_clear(&model->decoder);
+    for (int i = 0; i < model->ranges.n; i++) {
+        stack_clear(&model->stages[i].encoder);
+        stack_clear(&model->stages[i].decoder);
+    }
+    g_free(model->stages);
+    g_free((void *)(gintptr)model->pipeline.ends);
     fp8_close(model->fp8);
-    g_free(model->sending);
     params_close(model->params);
     g_strfreev(model->frozen);
     model_config_clear(&model->config);
@@ -193,9 +232,9 @@ ParamStore *model_params(Model *model)
     return model->params;
 }
 
-Stage model_stage(const Model *model)
+Stages model_stages(const Model *model)
 {
-    return model->stage;
+    return model->ranges;
 }
 
 Fp8Scales *model_fp8(Model *model)
@@ -243,9 +282,9 @@ void model_logits(Model *model, const Batch *batch, float *logits)
 
     slot_begin(model, 0, batch, &forward);
     Slot *slot = &model->slots[0];
-    Tensor x = slot_run(model, slot);
+    Tensor x = slot_run(slot);
     slot->state = SLOT_FREE;
-    heads_logits(model, &slot_last(model, slot)->cx, logits, x);
+    heads_logits(model, &slot_last(slot)->cx, logits, x);
 }
 
 void model_classify(Model *model, const Batch *batch, float *logits)
@@ -254,9 +293,9 @@ void model_classify(Model *model, const Batch *batch, float *logits)
 
     slot_begin(model, 0, batch, &forward);
     Slot *slot = &model->slots[0];
-    Tensor x = slot_run(model, slot);
+    Tensor x = slot_run(slot);
     slot->state = SLOT_FREE;
-    heads_classify(model, &slot_last(model, slot)->cx, logits, x, batch);
+    heads_classify(model, &slot_last(slot)->cx, logits, x, batch);
 }
 
 /* Copies the rows of x (N,C) to the host, except those of memory tokens. */

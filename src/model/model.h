@@ -15,18 +15,18 @@ typedef struct Pipeline Pipeline;
 /* Opens a whole model. Its parameters are zeros until params_init or an import sets them. gradients: allocate memory
  * for gradients, which training needs. */
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error);
-/* Opens one stage of a model, with only the parameters that the stage uses. slot.h has its forward and backward pass;
- * of the functions below that compute, only model_reserve and model_take_sums accept a stage. frozen: patterns with *
+/* Opens some stages of a model, with only the parameters that they use. slot.h has their forward and backward pass; of
+ * the functions below that compute, only model_reserve and model_take_sums accept them. frozen: patterns with *
  * and ?, ending with NULL, for the names of parameters that are never updated and have no gradients; NULL means none.
  * Parameters that are stored as one matrix, such as self.q, self.k and self.v, must be frozen together. shards: the
- * ranks that hold the parameters together; NULL means one rank. pipeline: the stages that exchange messages with this
+ * ranks that hold the parameters together; NULL means one rank. pipeline: the ranks that exchange messages with this
  * one (model/pipeline/pipeline.h); NULL means that the caller moves messages. */
-Model *model_open_stage(Device *dev, const ModelConfig *config, Stage stage, bool gradients, const char *const *frozen,
-                        const Sharding *shards, const Pipeline *pipeline, GError **error);
+Model *model_open_stages(Device *dev, const ModelConfig *config, Stages stages, bool gradients,
+                         const char *const *frozen, const Sharding *shards, const Pipeline *pipeline, GError **error);
 void model_close(Model *model);
 const ModelConfig *model_config(const Model *model);
 ParamStore *model_params(Model *model);
-Stage model_stage(const Model *model); /* the blocks that the model was opened with */
+Stages model_stages(const Model *model); /* the blocks that the model was opened with */
 /* The FP8 scales of a model that is trained in FP8, else NULL. model_pass with loss->grad updates them. */
 Fp8Scales *model_fp8(Model *model);
 const Device *model_device(const Model *model);
@@ -36,8 +36,8 @@ bool model_name_classes(Model *model, const char *labels, GError **error);
 /* The model's token roles, for the caller to read or set; after model_open all of them are unknown. */
 TokenRoles *model_roles(Model *model);
 
-/* Sets the number of microbatches that may be between forward and backward at once (slot.h); the default is 1. To be
- * called before model_reserve. */
+/* Sets the number of microbatches that may be between forward and backward at once in each stage (slot.h); the default
+ * is 1. To be called before model_reserve. */
 void model_set_slots(Model *model, int n_slots);
 /* Makes later calls of model_reserve also allocate the memory for decoding between steps: answers of up to max_tokens
  * tokens to n prompts of up to `length` tokens at once. */

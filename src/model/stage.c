@@ -2,9 +2,14 @@
 
 #include <glib.h>
 
-Stage stage_whole(const ModelConfig *config)
+Stages stage_whole(const ModelConfig *config)
 {
-    return (Stage){ 0, (int)(config->n_enc + config->n_dec) };
+    return stage_alone((Stage){ 0, (int)(config->n_enc + config->n_dec) });
+}
+
+Stages stage_alone(Stage stage)
+{
+    return (Stages){ .range = { stage }, .n = 1 };
 }
 
 StagePart stage_part(const ModelConfig *config, Stage stage, bool decoder)

@@ -1,4 +1,4 @@
-/* stage.h: a stage is a range of consecutive blocks of a model, as one rank of a pipeline holds.
+/* stage.h: a stage is a range of consecutive blocks of a model. A rank of a pipeline holds one stage, or several.
  * Blocks are numbered from 0, first those of the encoder, then those of the decoder. The embedding of the encoder (or
  * decoder) belongs to the stage with its first block, the final norm to the stage with its last block, and the heads to
  * the stage with the last block of the model. */
@@ -11,8 +11,16 @@ typedef struct Stage {
     int first, end;
 } Stage;
 
+enum { STAGES_MOST = 32 };
+/* The stages that one rank holds, in the order of the model; none follows directly behind another. */
+typedef struct Stages {
+    Stage range[STAGES_MOST];
+    int n;
+} Stages;
+
 /* The stage with every block: a model that is not divided. */
-Stage stage_whole(const ModelConfig *config);
+Stages stage_whole(const ModelConfig *config);
+Stages stage_alone(Stage stage);
 /* The part of the encoder, or of the decoder, that a stage has. */
 typedef struct StagePart {
     int first, end; /* blocks [first, end), numbered within the encoder or decoder; first == end means no block */

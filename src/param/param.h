@@ -99,6 +99,9 @@ void params_release(ParamStore *store, int bucket);
  * (d = beta d + new): 0 at the first call since grads_begin, then 1. After the first call every tensor of the bucket
  * must be written: a tensor that is left out keeps the gradient of the previous step. */
 float grads_acquire(ParamStore *store, int bucket, void *views);
+/* From now on the bucket's gradients are zeros before the first call of grads_acquire in a step, which returns 1: for a
+ * bucket some of whose tensors the first caller does not write. */
+void grads_begin_with_zeros(ParamStore *store, int bucket);
 /* To be called after each write of a bucket's gradients. These are ready (complete) after uses[bucket] × n_microbatches
  * calls since grads_begin; a further call is a bug. */
 void grads_ready(ParamStore *store, int bucket);

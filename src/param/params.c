@@ -239,6 +239,13 @@ void params_release(ParamStore *store, int bucket)
     shard_release(store, bucket);
 }
 
+void grads_begin_with_zeros(ParamStore *store, int index)
+{
+    Bucket *bucket = params_bucket(store, index);
+    CHECK(!bucket->block, "bucket %d may keep only a part of its gradients", index);
+    bucket->zeroed = true;
+}
+
 float grads_acquire(ParamStore *store, int index, void *views)
 {
     Bucket *bucket = params_bucket(store, index);
@@ -248,6 +255,10 @@ float grads_acquire(ParamStore *store, int index, void *views)
     if (cut)
         shard_acquire_gradients(store, index);
     fill_views(bucket, REGION_GRADIENTS, views);
+    if (bucket->zeroed && !bucket->g_touched && gradients->count > 0) {
+        op_fill(store->dev, gradients->all, 0);
+        bucket->g_touched = true;
+    }
     float beta = bucket->g_touched && !cut ? 1 : 0;
     bucket->g_touched = true;
     return beta;

@@ -72,6 +72,7 @@ typedef struct Bucket {
     int uses;           /* calls of grads_ready in one microbatch */
     int64_t awaited;    /* calls of grads_ready still to come in this step */
     bool g_touched;     /* whether grads_acquire was called since grads_begin */
+    bool zeroed;        /* grads_begin_with_zeros was called */
     bool tied;          /* has a parameter that other stages of a pipeline have, too */
     bool block;         /* is a block, whose weights and gradients may be sharded (Sharding.first_block) */
     int64_t reduced;    /* with sharded gradients: number of this step's microbatches that were added to the part */

@@ -87,8 +87,7 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     plan->gradients = bytes.gradients;
     plan->optimizer = optimizer ? optimizer_device_bytes(optimizer) : 0;
     plan->host = optimizer && null->precision.offload ? bytes.masters + optimizer_bytes(optimizer) : 0;
-    plan->first_block = model_stage(model).first;
-    plan->end_block = model_stage(model).end;
+    plan->stages = model_stages(model);
     plan->saving = optimizer && config->train.save_async ? saved_bytes(model_params(model), optimizer) : 0;
     plan->device = null_memory(null);
     if (ok)
@@ -110,7 +109,8 @@ static size_t batch_bytes(const Config *config, int32_t input_length, int32_t ta
 static bool count_trained(const Config *config, int64_t *n, GError **error)
 {
     Config one = *config; /* shallow copy */
-    one.parallel = (ParallelConfig){ .tensor = 1, .pipeline = 1 };
+    char no_cuts[] = "";
+    one.parallel = (ParallelConfig){ .tensor = 1, .pipeline = 1, .interleave = 1, .cuts = no_cuts };
     Device *null = device_open_null_of(config_precision(config));
     Model *model = config_open_model(&one, null, error);
     *n = 0;

@@ -10,11 +10,11 @@ typedef struct MemoryPlan {
     size_t saving; /* bytes of host memory for the copy of the tensors that a rank saves, with train.save_async */
     int ranks;     /* number of ranks that are threads of this process, each of which needs all of the above; else 1 */
     int64_t sent;  /* bytes that a rank sends to others in a step; 0 with one rank */
-    SentBytes sent_kinds;       /* `sent`, divided by the kind of data */
-    int64_t micro_batches;      /* number of microbatches of a rank in a step */
-    DeviceCounts micro;         /* operations and FLOPs of this rank for a step of one microbatch; 0 with one rank */
-    int64_t trained;            /* parameters that are not frozen, of all ranks together */
-    int first_block, end_block; /* the planned rank has the blocks first_block … end_block - 1 (model/stage.h) */
+    SentBytes sent_kinds;  /* `sent`, divided by the kind of data */
+    int64_t micro_batches; /* number of microbatches of a rank in a step */
+    DeviceCounts micro;    /* operations and FLOPs of this rank for a step of one microbatch; 0 with one rank */
+    int64_t trained;       /* parameters that are not frozen, of all ranks together */
+    Stages stages;         /* the blocks of the planned rank */
 } MemoryPlan;
 
 /* Computes the plan by running one step on the null device, which counts bytes. model.vocab must be resolved.

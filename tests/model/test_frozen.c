@@ -6,7 +6,7 @@
 static Model *open_frozen(Device *dev, const ModelConfig *config, const char *const *frozen)
 {
     GError *error = NULL;
-    Model *model = model_open_stage(dev, config, stage_whole(config), true, frozen, NULL, NULL, &error);
+    Model *model = model_open_stages(dev, config, stage_whole(config), true, frozen, NULL, NULL, &error);
     g_assert_no_error(error);
     params_init(model_params(model), 7);
     disturb(model);
@@ -37,7 +37,7 @@ static void check_buckets(Model *model, const Batch *batch, const ModelLoss *los
 {
     const ModelConfig *config = model_config(model);
     ParamStore *params = model_params(model);
-    int n = BUCKET_BLOCK + stage_whole(config).end;
+    int n = BUCKET_BLOCK + stage_whole(config).range[0].end;
     g_autofree int *ready = g_new0(int, n), *expected = model_bucket_uses(config, stage_whole(config));
     g_autofree bool *learns = g_new0(bool, n);
 
@@ -165,7 +165,7 @@ static void half_a_group_is_refused(void)
     g_autoptr(GError) error = NULL;
     Device *dev = device_open_null();
     ModelConfig config = tiny_config(&tiny_gated);
-    g_assert_null(model_open_stage(dev, &config, stage_whole(&config), true, query, NULL, NULL, &error));
+    g_assert_null(model_open_stages(dev, &config, stage_whole(&config), true, query, NULL, NULL, &error));
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
     g_assert_nonnull(strstr(error->message, "encoder.0.self.q and encoder.0.self.k are stored as one matrix"));
     device_close(dev);

@@ -234,10 +234,11 @@ static void stages_follow_each_other__and_have_every_block(void)
 {
     for (int size = 1; size <= 6; size++) {
         ModelConfig config = config_of("t5-1.1-small", 3, 4);
-        const Pipeline pipeline = { .size = size, .decoder_share = 0.2 };
+        g_autofree int *ends = pipeline_divide(&config, size, 1, 0.2);
+        const Pipeline pipeline = { .size = size, .ends = ends };
         int next = 0;
         for (int rank = 0; rank < size; rank++) {
-            Stage stage = pipeline_stage(&config, &pipeline, rank);
+            Stage stage = pipeline_stage(&pipeline, rank);
             g_assert_cmpint(stage.first, ==, next);
             g_assert_cmpint(stage.end, >, stage.first);
             next = stage.end;
@@ -251,12 +252,58 @@ static void stages_follow_each_other__and_have_every_block(void)
 static void stages_have_equal_work(void)
 {
     ModelConfig gpt = config_of("gpt2", 0, 12), t5 = config_of("t5-1.1-base", 12, 12);
-    const Pipeline two = { .size = 2 }, four = { .size = 4, .decoder_share = 0.33 };
-    Stage first = pipeline_stage(&gpt, &two, 0);
-    g_assert_cmpint(first.end, ==, 9);
-    first = pipeline_stage(&t5, &four, 0);
-    g_assert_cmpint(first.end, ==, 5);
+    g_autofree int *two = pipeline_divide(&gpt, 2, 1, 0), *four = pipeline_divide(&t5, 4, 1, 0.33);
+    g_assert_cmpint(two[0], ==, 9);
+    g_assert_cmpint(four[0], ==, 5);
     model_config_clear(&gpt);
+    model_config_clear(&t5);
+}
+
+/* With several stages per rank the ranks have equal work: GPT-2's last rank has 3 blocks and the head. */
+static void ranks_have_equal_work(void)
+{
+    ModelConfig gpt = config_of("gpt2", 0, 12), even = config_of("gpt2", 0, 16);
+    even.classifier = LABELS_SEQUENCE; /* no projection to the vocabulary */
+    g_autofree int *two = pipeline_divide(&gpt, 2, 2, 0), *four = pipeline_divide(&even, 4, 4, 0);
+    g_assert_cmpint(two[0] + two[2] - two[1], ==, 9);
+    g_assert_cmpint(two[3], ==, 12);
+    for (int s = 0; s < 16; s++)
+        g_assert_cmpint(four[s], ==, s + 1);
+    model_config_clear(&gpt);
+    model_config_clear(&even);
+}
+
+static const struct {
+    const char *cuts, *why;
+} wrong_cuts[] = {
+    { "5,9", "there are 2" },
+    { "5,9,13,17", "there are 4" },
+    { "9,5,13", "5 comes after 9" },
+    { "5,5,13", "5 comes after 5" },
+    { "1,5,9", "1 is not among them" },
+    { "5,9,25", "25 is not among them" },
+    { "5,nine,13", "\"nine\" is no number" },
+    { "5,,13", "\"\" is no number" },
+};
+
+static void cuts_are_read__or_refused_with_what_would_be_right(void)
+{
+    ModelConfig t5 = config_of("t5-1.1-base", 12, 12);
+    GError *error = NULL;
+    g_autofree int *equal = pipeline_divide(&t5, 4, 1, 0.33), *ends = pipeline_cuts(&t5, "5, 9,13", 4, equal, &error);
+    g_assert_no_error(error);
+    g_autofree char *again = pipeline_cuts_text(ends, 4);
+    g_assert_cmpstr(again, ==, "5,9,13");
+    g_assert_cmpint(ends[3], ==, 24);
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong_cuts); i++) {
+        g_assert_null(pipeline_cuts(&t5, wrong_cuts[i].cuts, 4, equal, &error));
+        g_autofree char *message = g_strdup_printf(
+            "parallel.cuts is \"%s\", and 4 stages begin at 3 blocks from 2 to 24 (the decoder begins at block 13), in "
+            "rising order: %s; equal work would be 6,11,19",
+            wrong_cuts[i].cuts, wrong_cuts[i].why);
+        g_assert_cmpstr(error->message, ==, message);
+        g_clear_error(&error);
+    }
     model_config_clear(&t5);
 }
 
@@ -265,9 +312,10 @@ static void tied_parameters_are_marked(void)
 {
     ModelConfig config = config_of("gpt2", 0, 4);
     for (int rank = 0; rank < 2; rank++) {
-        const Pipeline pipeline = { .rank = rank, .size = 2 };
+        const int ends[] = { 1, 2, 3, 4 };
+        const Pipeline pipeline = { .rank = rank, .size = 2, .interleave = 2, .ends = ends };
         int n, tied = 0;
-        g_autofree ParamSpec *specs = model_param_specs(&config, pipeline_stage(&config, &pipeline, rank), &n);
+        g_autofree ParamSpec *specs = model_param_specs(&config, pipeline_held(&pipeline, rank), &n);
         pipeline_mark_tied(specs, n, &config, &pipeline);
         for (int i = 0; i < n; i++) {
             tied += specs[i].tie != TIE_NONE;
@@ -288,6 +336,8 @@ int main(int argc, char **argv)
     g_test_add_func("/pipeline/order_of_backward", backward_passes_come_in_the_order_of_microbatches);
     g_test_add_func("/pipeline/stages_follow_each_other", stages_follow_each_other__and_have_every_block);
     g_test_add_func("/pipeline/equal_work", stages_have_equal_work);
+    g_test_add_func("/pipeline/equal_ranks", ranks_have_equal_work);
+    g_test_add_func("/pipeline/cuts", cuts_are_read__or_refused_with_what_would_be_right);
     g_test_add_func("/pipeline/tied", tied_parameters_are_marked);
     return g_test_run();
 }

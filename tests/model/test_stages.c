@@ -62,7 +62,8 @@ static void pipeline_open(Pipeline *p, Model *whole)
 
     for (int s = 0; s < p->n_stages; s++) {
         p->range[s] = (Stage){ n_blocks * s / p->n_stages, n_blocks * (s + 1) / p->n_stages };
-        Model *model = p->stage[s] = model_open_stage(p->dev, config, p->range[s], true, NULL, NULL, NULL, &error);
+        Model *model = p->stage[s] =
+            model_open_stages(p->dev, config, stage_alone(p->range[s]), true, NULL, NULL, NULL, &error);
         g_assert_no_error(error);
         for (int i = 0; i < params_count(model_params(model)); i++) {
             const char *name = params_spec(model_params(model), i)->name;
@@ -115,7 +116,7 @@ static void note_ready(void *context, int bucket)
 /* Once each, but for those that nothing adds to. */
 static void assert_ready_once(Model *model, Stage stage, const int *times)
 {
-    g_autofree int *uses = model_bucket_uses(model_config(model), stage);
+    g_autofree int *uses = model_bucket_uses(model_config(model), stage_alone(stage));
     for (int i = 0; i < params_count(model_params(model)); i++) {
         int bucket = params_spec(model_params(model), i)->bucket;
         g_assert_cmpint(times[bucket], ==, uses[bucket] > 0);
@@ -241,7 +242,7 @@ static void stages_hold_what_they_use(const void *kind)
     for (int i = 0; i < n; i++) {
         int holders = 0, uses = 0;
         for (int first = 0; first < n_blocks; first++) {
-            const Stage stage = { first, first + 1 };
+            const Stages stage = stage_alone((Stage){ first, first + 1 });
             g_autofree ParamSpec *parts = model_param_specs(&config, stage, &n_parts);
             g_autofree int *used = model_bucket_uses(&config, stage);
             for (int j = 0; j < n_parts; j++)

@@ -557,7 +557,7 @@ static void frozen_weights_are_saved_as_they_were(Fixture *f, gconstpointer data
     fill_state(f, 0.1f);
     g_assert_true(checkpoint_save(f->folder, &checkpoint, NULL));
     Device *dev = device_open_mixed(mixed_precision);
-    Model *model = model_open_stage(dev, &f->config, stage_whole(&f->config), true, frozen, NULL, NULL, NULL);
+    Model *model = model_open_stages(dev, &f->config, stage_whole(&f->config), true, frozen, NULL, NULL, NULL);
     const Checkpoint mixed = { .model = checkpoint.model, .params = model_params(model), .state = checkpoint.state };
     g_assert_true(checkpoint_load(f->folder, &mixed, NULL));
     g_assert_true(checkpoint_save(later, &mixed, NULL));

@@ -62,7 +62,7 @@ static void run_rank(Comm *comm, void *context)
     GError *error = NULL;
     Device *dev = device_open_cpu(1, work->precision);
     const Sharding shards = { .ranks = comm, .rank = comm_rank(comm), .size = comm_size(comm), .level = work->level };
-    Model *model = model_open_stage(dev, &tiny, stage_whole(&tiny), true, NULL, &shards, NULL, &error);
+    Model *model = model_open_stages(dev, &tiny, stage_whole(&tiny), true, NULL, &shards, NULL, &error);
     g_assert_no_error(error);
     Optimizer *optimizer = optimizer_open(model_params(model), &work->optim, &error);
     g_autoptr(GArray) tensors = stored_tensors(model_params(model), optimizer, NULL, comm_rank(comm));
@@ -129,7 +129,7 @@ static void lose_rank_1(Comm *comm, void *context)
     }
     Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     const Sharding shards = { .ranks = comm, .rank = 0, .size = 2, .level = ZERO_NONE };
-    Model *model = model_open_stage(dev, &tiny, stage_whole(&tiny), true, NULL, &shards, NULL, &error);
+    Model *model = model_open_stages(dev, &tiny, stage_whole(&tiny), true, NULL, &shards, NULL, &error);
     g_assert_no_error(error);
     TrainState state = { .best_step = -1 };
     const Checkpoint checkpoint = { &tiny, comm, model_params(model), NULL, NULL, &state, NULL, NULL };

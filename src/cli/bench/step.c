@@ -47,7 +47,7 @@ typedef struct Bench {
 /* The share of a step in which stages wait by their schedule. */
 static double bubble(const StepTimer *timer)
 {
-    return pipeline_bubble(step_timer_stages(timer), 1, timer->accum);
+    return pipeline_bubble(step_timer_stages(timer), (int)timer->config->parallel.interleave, timer->accum);
 }
 
 static bool print_json(const Bench *b, GError **error)
@@ -178,7 +178,7 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     bool done =
         config_check_layout(config, comm_size(ranks), &problem) &&
         mesh_open(&b.mesh, ranks, several ? (int)config->parallel.tensor : 1, several ? config_key_copies(config) : 1,
-                  several ? (int)config->parallel.pipeline : 1, false, &problem);
+                  several ? (int)config->parallel.pipeline : 1, config->parallel.interleave > 1, &problem);
     if (done && several)
         b.config.parallel.mesh = &b.mesh;
     done = done && time_rank(&b, &problem);

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *const heading[] = { "tensor", "pipeline", "data",   "zero",    "micro", "recompute", "memory",
-                                       "fits",   "bubble",   "within", "between", "step",  "tokens/s" };
+static const char *const heading[] = { "tensor", "pipeline", "stages", "data",   "zero",    "micro", "recompute",
+                                       "memory", "fits",     "bubble", "within", "between", "step",  "tokens/s" };
 
 /* Bytes that a rank sends within its node, or to other nodes. */
 static char *sent_text(const StepCost *cost, bool between)
@@ -21,7 +21,8 @@ static char *sent_text(const StepCost *cost, bool between)
 static void add_row(Table *table, const Outline *o, const Layout *layout)
 {
     const StepCost *cost = &layout->cost;
-    const int64_t numbers[] = { layout->tensor, layout->pipeline, layout->data, layout->zero, layout->micro };
+    const int64_t numbers[] = { layout->tensor, layout->pipeline, layout->interleave,
+                                layout->data,   layout->zero,     layout->micro };
     for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
         table_add(table, g_strdup_printf("%" PRId64, numbers[i]));
     table_add(table, g_strdup(layout->recompute == RECOMPUTE_BLOCK ? "block" : "none"));

@@ -198,25 +198,50 @@ static void advise_machine(const Outline *o, const MemoryPlan *plan)
                     days < 730 ? days / 30.4 : days / 365.25, days < 730 ? "months" : "years");
 }
 
+/* ", a pipeline of 4 ranks with 2 stages each" as a clause; "" means no pipeline. g_free. */
+static char *describe_pipeline(const ParallelConfig *parallel)
+{
+    return parallel->pipeline == 1 ? g_strdup("")
+           : parallel->interleave > 1
+               ? g_strdup_printf(", a pipeline of %" PRId64 " ranks with %" PRId64 " stages each", parallel->pipeline,
+                                 parallel->interleave)
+               : g_strdup_printf(", a pipeline of %" PRId64 " stages", parallel->pipeline);
+}
+
 static void add_ranks(GString *lines, const Config *config, const MemoryPlan *plan)
 {
     const ParallelConfig *parallel = &config->parallel;
-    int ranks = config_ranks(config), tensor = (int)parallel->tensor, pipeline = (int)parallel->pipeline;
+    int ranks = config_ranks(config), tensor = (int)parallel->tensor;
+    const char *first = parallel->pipeline == 1    ? ""
+                        : parallel->interleave > 1 ? " of the first stages"
+                                                   : " of the first stage";
     g_autofree char *sent = text_bytes((size_t)plan->sent),
                     *groups = tensor > 1 ? g_strdup_printf(", tensor parallel %d%s", tensor,
                                                            parallel->sequence ? " with divided tokens" : "")
                                          : g_strdup(""),
-                    *stages = pipeline > 1 ? g_strdup_printf(", a pipeline of %d stages", pipeline) : g_strdup("");
+                    *stages = describe_pipeline(parallel);
     if (ranks > 1)
         plan_line(lines, "ranks",
                   "%d%s%s, ZeRO %d: memory is for each rank%s, which sends %s in a step (%" PRId64 " bytes)", ranks,
-                  groups, stages, parallel->zero, pipeline > 1 ? " of the first stage" : "", sent, plan->sent);
+                  groups, stages, parallel->zero, first, sent, plan->sent);
 }
 
-/* Adds a line per pipeline stage: its blocks, the memory per rank, and the bytes that a rank sends per step. */
+/* "1 to 5, 21 to 25": blocks of a rank, numbered from 1. g_free. */
+static char *blocks_text(const Stages *stages)
+{
+    GString *text = g_string_new(NULL);
+    for (int i = 0; i < stages->n; i++)
+        g_string_append_printf(text, "%s%d to %d", i > 0 ? ", " : "", stages->range[i].first + 1, stages->range[i].end);
+    return g_string_free(text, false);
+}
+
+/* Adds a line per rank of the pipeline: its stages and blocks, its memory, and the bytes that it sends per step; and
+ * the cuts of stages of equal work beside those that are configured. */
 static bool add_stages(GString *lines, const Outline *o, const Config *config, GError **error)
 {
-    const int64_t n = config->parallel.pipeline, micro = (config_rank_samples(config) + o->micro - 1) / o->micro;
+    const ParallelConfig *parallel = &config->parallel;
+    const int n = (int)parallel->pipeline, interleave = (int)parallel->interleave;
+    const int64_t micro = (config_rank_samples(config) + o->micro - 1) / o->micro;
     Config stage = *config; /* shallow copy */
     for (int s = 0; n > 1 && s < n; s++) {
         MemoryPlan plan;
@@ -224,13 +249,20 @@ static bool add_stages(GString *lines, const Outline *o, const Config *config, G
         if (!memory_plan(&stage, o->enc, o->dec, &plan, error))
             return false;
         g_autofree char *memory = memory_describe(&plan), *sent = text_bytes((size_t)plan.sent),
-                        *name = g_strdup_printf("stage %d", s + 1);
-        plan_line(lines, name, "blocks %d to %d; memory %s; sends %s", plan.first_block + 1, plan.end_block, memory,
-                  sent);
+                        *blocks = blocks_text(&plan.stages),
+                        *name = g_strdup_printf(interleave > 1 ? "stages of %d" : "stage %d", s + 1);
+        plan_line(lines, name, "blocks %s; memory %s; sends %s", blocks, memory, sent);
     }
-    if (n > 1)
-        plan_line(lines, "bubble", "stages wait %.1f %% of a step of %" PRId64 " microbatches each",
-                  100 * pipeline_bubble((int)n, 1, micro), micro);
+    if (n == 1)
+        return true;
+    g_autofree int *equal = config_equal_stages(config);
+    g_autofree char *cuts = pipeline_cuts_text(equal, n * interleave);
+    if (*parallel->cuts)
+        plan_line(lines, "cuts", "parallel.cuts=%s; equal work would be %s", parallel->cuts, cuts);
+    else
+        plan_line(lines, "cuts", "stages of equal work, as with parallel.cuts=%s", cuts);
+    plan_line(lines, "bubble", "stages wait %.1f %% of a step of %" PRId64 " microbatches each",
+              100 * pipeline_bubble(n, interleave, micro), micro);
     return true;
 }
 

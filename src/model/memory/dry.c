@@ -11,8 +11,8 @@ Model *model_open_dry(const Model *model, bool gradients)
         .tp = params_sharding(model->params).tp
     }; /* one rank with the same tensor-parallel part of each block, without communication */
     one.tp.ranks = NULL;
-    Model *dry = model_open_stage(null, &model->config, model->stage, gradients, (const char *const *)model->frozen,
-                                  &one, NULL, NULL);
+    Model *dry = model_open_stages(null, &model->config, model->ranges, gradients, (const char *const *)model->frozen,
+                                   &one, NULL, NULL);
     CHECK(dry != NULL, "a checked configuration was refused");
     return dry;
 }

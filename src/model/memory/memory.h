@@ -6,7 +6,7 @@
 
 typedef struct Model Model;
 
-/* Opens the same stage of the same model on the null device, where it computes nothing but counts memory, in measuring
+/* Opens the same stages of the same model on the null device, where it computes nothing but counts memory, in measuring
  * arenas, and FLOPs. */
 Model *model_open_dry(const Model *model, bool gradients);
 void model_close_dry(Model *model);

@@ -10,10 +10,24 @@ static void measure(Workspace *work)
     arena_init(&work->recompute, "recompute", NULL, 0);
 }
 
-void workspace_init(Workspace *work, int n_slots)
+void workspace_init(Workspace *work, const int *slots, int n_stages)
 {
-    *work = (Workspace){ .save = g_new0(Arena, n_slots), .n_slots = n_slots };
+    *work = (Workspace){ 0 };
+    for (int s = 0; s < n_stages; s++) {
+        work->stage = g_renew(int, work->stage, work->n_slots + slots[s]);
+        for (int i = 0; i < slots[s]; i++)
+            work->stage[work->n_slots++] = s;
+    }
+    work->save = g_new0(Arena, work->n_slots);
     measure(work);
+}
+
+int workspace_slot(const Workspace *work, int stage)
+{
+    int slot = 0;
+    while (work->stage[slot] != stage)
+        slot++;
+    return slot;
 }
 
 static void release(Workspace *work, Device *dev)
@@ -43,7 +57,7 @@ bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, 
 {
     release(work, dev);
     for (int i = 0; i < work->n_slots; i++)
-        if (!reserve(&work->save[i], dev, &measured->save[0], error))
+        if (!reserve(&work->save[i], dev, &measured->save[work->stage[i]], error))
             return false;
     return reserve(&work->scratch, dev, &measured->scratch, error) &&
            reserve(&work->recompute, dev, &measured->recompute, error);
@@ -61,7 +75,7 @@ static bool grow(Arena *arena, Device *dev, const Arena *measured, GError **erro
 bool workspace_grow(Workspace *work, Device *dev, const Workspace *measured, GError **error)
 {
     for (int i = 0; i < work->n_slots; i++)
-        if (!grow(&work->save[i], dev, &measured->save[0], error))
+        if (!grow(&work->save[i], dev, &measured->save[work->stage[i]], error))
             return false;
     return grow(&work->scratch, dev, &measured->scratch, error) &&
            grow(&work->recompute, dev, &measured->recompute, error);
@@ -71,10 +85,14 @@ void workspace_clear(Workspace *work, Device *dev)
 {
     release(work, dev);
     g_free(work->save);
+    g_free(work->stage);
     *work = (Workspace){ 0 };
 }
 
 size_t workspace_bytes(const Workspace *work, const Workspace *measured)
 {
-    return (size_t)work->n_slots * measured->save[0].peak + measured->scratch.peak + measured->recompute.peak;
+    size_t bytes = measured->scratch.peak + measured->recompute.peak;
+    for (int i = 0; i < work->n_slots; i++)
+        bytes += measured->save[work->stage[i]].peak;
+    return bytes;
 }

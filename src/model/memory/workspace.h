@@ -8,18 +8,21 @@
 
 typedef struct Workspace {
     Arena *save; /* (n_slots) activations that the backward pass of one microbatch needs */
+    int *stage;  /* (n_slots) the stage of the model whose microbatches a slot takes, from 0, rising */
     int n_slots;
     Arena scratch;   /* temporaries of layers; empty between calls */
     Arena recompute; /* activations of the one block that runs forward again in the backward pass */
 } Workspace;
 
-/* Starts measuring: no arena has memory yet. */
-void workspace_init(Workspace *work, int n_slots);
-/* Allocates memory for each arena, as large as the peak of the same arena of `measured`; for every slot, as large as
- * the peak of measured->save[0]. */
+/* Starts measuring: no arena has memory yet. slots (n_stages): number of slots of each stage. */
+void workspace_init(Workspace *work, const int *slots, int n_stages);
+/* Allocates memory for each arena, as large as the peak of the same arena of `measured`, which has one slot per stage.
+ */
 bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error);
 /* As workspace_reserve, but an arena that is large enough keeps its memory. */
 bool workspace_grow(Workspace *work, Device *dev, const Workspace *measured, GError **error);
 void workspace_clear(Workspace *work, Device *dev);
+/* The first slot of a stage. */
+int workspace_slot(const Workspace *work, int stage);
 /* Bytes that workspace_reserve allocates. */
 size_t workspace_bytes(const Workspace *work, const Workspace *measured);

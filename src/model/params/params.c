@@ -208,17 +208,22 @@ static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int b
     }
 }
 
-/* The parameters of the stage's part of an encoder or decoder, except those of its blocks. The relative-position table
- * is used by every block, the others by the embedding or the final norm. */
-static void add_stack(SpecList *list, Stage stage, bool decoder)
+/* The parameters of an encoder or a decoder that the stages use, except those of its blocks. The relative-position
+ * table is used by every block, the others by the embedding or the final norm. */
+static void add_stack(SpecList *list, const Stages *stages, bool decoder)
 {
     const ModelConfig *config = list->config;
     unsigned has = features(config, decoder, 0);
-    StagePart part = stage_part(config, stage, decoder);
+    bool embeds = false, finishes = false;
 
-    if (!part.embeds)
+    for (int s = 0; s < stages->n; s++) {
+        const StagePart part = stage_part(config, stages->range[s], decoder);
+        embeds |= part.embeds;
+        finishes |= part.finishes;
+    }
+    if (!embeds)
         has &= ~(unsigned)(POSITIONS | MEMORY | SEGMENTS | EMBED_NORM);
-    if (!part.finishes)
+    if (!finishes)
         has &= ~(unsigned)FINAL_NORM;
     add_scope(list, stack_params, G_N_ELEMENTS(stack_params), decoder ? BUCKET_DECODER : BUCKET_ENCODER, has,
               decoder ? "decoder." : "encoder.");
@@ -239,45 +244,52 @@ static void add_blocks(SpecList *list, Stage stage, bool decoder)
     }
 }
 
-int *model_bucket_uses(const ModelConfig *config, Stage stage)
+static void count_uses(int *uses, const ModelConfig *config, Stage stage)
 {
-    int *uses = g_new0(int, BUCKET_BLOCK + stage_whole(config).end);
-    bool heads = stage_has_heads(config, stage);
+    bool heads = stage_has_heads(config, stage), classifies = config->classifier != LABELS_NONE;
 
     for (int decoder = 0; decoder < 2; decoder++) {
         StagePart part = stage_part(config, stage, decoder);
         uses[BUCKET_SHARED] += part.embeds;
-        uses[decoder ? BUCKET_DECODER : BUCKET_ENCODER] = part.end > part.first;
+        uses[decoder ? BUCKET_DECODER : BUCKET_ENCODER] += part.end > part.first;
     }
-    bool classifies = config->classifier != LABELS_NONE;
     uses[BUCKET_SHARED] += heads && config->tie_embeddings && !classifies;
-    uses[BUCKET_LM_HEAD] = heads && (!classifies || config->head_transform);
-    uses[BUCKET_POOLER] = heads && (config->sentence_head || classifies);
+    uses[BUCKET_LM_HEAD] += heads && (!classifies || config->head_transform);
+    uses[BUCKET_POOLER] += heads && (config->sentence_head || classifies);
     for (int i = stage.first; i < stage.end; i++)
         uses[BUCKET_BLOCK + i] = 1;
+}
+
+int *model_bucket_uses(const ModelConfig *config, Stages stages)
+{
+    int *uses = g_new0(int, BUCKET_BLOCK + config->n_enc + config->n_dec);
+
+    for (int s = 0; s < stages.n; s++)
+        count_uses(uses, config, stages.range[s]);
     return uses;
 }
 
-ParamSpec *model_param_specs(const ModelConfig *config, Stage stage, int *n_specs)
+ParamSpec *model_param_specs(const ModelConfig *config, Stages stages, int *n_specs)
 {
     size_t most = G_N_ELEMENTS(shared_params) + G_N_ELEMENTS(lm_head_params) + G_N_ELEMENTS(pooler_params) +
                   2 * G_N_ELEMENTS(stack_params) +
-                  (size_t)(stage.end - stage.first) * (G_N_ELEMENTS(block_params) + LORA_SPECS);
+                  (size_t)(config->n_enc + config->n_dec) * (G_N_ELEMENTS(block_params) + LORA_SPECS);
     SpecList list = { .config = config, .specs = g_new0(ParamSpec, most) };
-    g_autofree int *uses = model_bucket_uses(config, stage);
+    g_autofree int *uses = model_bucket_uses(config, stages);
     unsigned has = features(config, false, 0);
 
     if (uses[BUCKET_SHARED] > 0)
         add_scope(&list, shared_params, G_N_ELEMENTS(shared_params), BUCKET_SHARED, has, "");
-    if (stage_has_heads(config, stage)) {
+    if (stage_has_heads(config, stages.range[stages.n - 1])) {
         add_scope(&list, lm_head_params, G_N_ELEMENTS(lm_head_params), BUCKET_LM_HEAD, has, "");
         add_scope(&list, pooler_params, G_N_ELEMENTS(pooler_params), BUCKET_POOLER, has, "");
     }
     for (int decoder = 0; decoder < 2; decoder++)
         if (uses[decoder ? BUCKET_DECODER : BUCKET_ENCODER] > 0)
-            add_stack(&list, stage, decoder);
+            add_stack(&list, &stages, decoder);
     for (int decoder = 0; decoder < 2; decoder++)
-        add_blocks(&list, stage, decoder);
+        for (int s = 0; s < stages.n; s++)
+            add_blocks(&list, stages.range[s], decoder);
     *n_specs = list.n;
     return list.specs;
 }

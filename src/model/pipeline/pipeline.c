@@ -1,4 +1,4 @@
-/* pipeline.c: runs the passes of a stage and its messages to and from neighbouring stages. */
+/* pipeline.c: runs the passes of a rank and its messages to and from neighbouring ranks. */
 #include "model/pipeline/pipeline.h"
 
 #include "base/check.h"
@@ -43,16 +43,39 @@ static void receive_tensor(const Model *model, Comm *group, Tensor x, int from)
 
 /* ---- messages between stages ---- */
 
-static void send(Model *model, Comm *group, StageMessage message, int to, CommWork works[2])
+/* The rank before this one, or behind it; the first one follows the last one. */
+static int neighbour(const Pipeline *pipeline, int step)
 {
-    works[0] = send_tensor(model, group, message.x, to);
-    works[1] = send_tensor(model, group, message.encoder_output, to);
+    return (pipeline->rank + step + pipeline->size) % pipeline->size;
 }
 
-static void receive(const Model *model, Comm *group, StageMessage message, int from)
+/* The group for messages between this rank and a neighbour; NULL without communication. */
+static Comm *link_to(const Pipeline *pipeline, bool backward, int step)
 {
-    receive_tensor(model, group, message.x, from);
-    receive_tensor(model, group, message.encoder_output, from);
+    const Mesh *mesh = pipeline->mesh;
+    const int edge = step > 0 ? pipeline->rank : neighbour(pipeline, -1);
+    return mesh ? (backward ? mesh->backward : mesh->forward)[mesh_link(pipeline->size, pipeline->interleave > 1, edge)]
+                : NULL;
+}
+
+static void send(Model *model, bool backward, StageMessage message, CommWork works[2])
+{
+    const Pipeline *pipeline = &model->pipeline;
+    const int step = backward ? -1 : 1;
+    if (pipeline->size < 2)
+        return;
+    works[0] = send_tensor(model, link_to(pipeline, backward, step), message.x, neighbour(pipeline, step));
+    works[1] = send_tensor(model, link_to(pipeline, backward, step), message.encoder_output, neighbour(pipeline, step));
+}
+
+static void receive(const Model *model, bool backward, StageMessage message)
+{
+    const Pipeline *pipeline = &model->pipeline;
+    const int step = backward ? 1 : -1;
+    if (pipeline->size < 2)
+        return;
+    receive_tensor(model, link_to(pipeline, backward, step), message.x, neighbour(pipeline, step));
+    receive_tensor(model, link_to(pipeline, backward, step), message.encoder_output, neighbour(pipeline, step));
 }
 
 /* Waits until the messages of the slot's previous microbatch have been sent, because the slot's memory will be
@@ -62,34 +85,27 @@ static void settle(const Model *model, SlotSends *sends)
     const Pipeline *pipeline = &model->pipeline;
     for (int i = 0; i < 2; i++) {
         if (sends->forward[i])
-            comm_wait(pipeline->forward, sends->forward[i]);
+            comm_wait(link_to(pipeline, false, 1), sends->forward[i]);
         if (sends->backward[i])
-            comm_wait(pipeline->backward, sends->backward[i]);
+            comm_wait(link_to(pipeline, true, -1), sends->backward[i]);
     }
     *sends = (SlotSends){ 0 };
 }
 
 static void forward(Model *model, int slot, const Batch *batch, const ModelLoss *loss)
 {
-    const Pipeline *pipeline = &model->pipeline;
     profile_begin(model->dev, "forward", -1);
-    if (pipeline->size > 1)
-        settle(model, &model->sending[slot]);
-    receive(model, pipeline->forward, slot_begin(model, slot, batch, loss), pipeline->rank - 1);
-    StageMessage out = slot_fwd(model, slot);
-    if (pipeline->size > 1)
-        send(model, pipeline->forward, out, pipeline->rank + 1, model->sending[slot].forward);
+    settle(model, &model->sending[slot]);
+    receive(model, false, slot_begin(model, slot, batch, loss));
+    send(model, false, slot_fwd(model, slot), model->sending[slot].forward);
     profile_end(model->dev);
 }
 
 static void backward(Model *model, int slot)
 {
-    const Pipeline *pipeline = &model->pipeline;
     profile_begin(model->dev, "backward", -1);
-    receive(model, pipeline->backward, slot_gradient(model, slot), pipeline->rank + 1);
-    StageMessage in = slot_bwd(model, slot);
-    if (pipeline->size > 1)
-        send(model, pipeline->backward, in, pipeline->rank - 1, model->sending[slot].backward);
+    receive(model, true, slot_gradient(model, slot));
+    send(model, true, slot_bwd(model, slot), model->sending[slot].backward);
     if (model->fp8)
         fp8_update(model->fp8);
     profile_end(model->dev);
@@ -97,9 +113,10 @@ static void backward(Model *model, int slot)
 
 void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
 {
-    forward(model, 0, batch, loss);
-    if (loss->grad)
-        backward(model, 0);
+    for (int s = 0; s < model->ranges.n; s++)
+        forward(model, workspace_slot(&model->work, s), batch, loss);
+    for (int s = model->ranges.n - 1; loss->grad && s >= 0; s--)
+        backward(model, workspace_slot(&model->work, s));
 }
 
 /* A copy of the loss with an infinite number of targets, so that all gradients are 0. */
@@ -117,23 +134,34 @@ static void forget_sums(Model *model)
     model->class_rows = 0;
 }
 
+/* The slot of a microbatch in one of the rank's stages. */
+static int slot_of(const Model *model, int stage, int microbatch)
+{
+    const Workspace *work = &model->work;
+    const int first = workspace_slot(work, stage);
+    int n = 0;
+    while (first + n < work->n_slots && work->stage[first + n] == stage)
+        n++;
+    return first + microbatch % n;
+}
+
 void model_passes(Model *model, const Batch *const *batches, int n, int n_empty, const ModelLoss *loss)
 {
     const Pipeline *pipeline = &model->pipeline;
-    int n_slots = model->work.n_slots, all = n + n_empty;
-    g_autofree PipelinePass *passes = g_new(PipelinePass, 2 * all);
+    const int all = n + n_empty, n_passes = 2 * all * model->ranges.n;
+    g_autofree PipelinePass *passes = g_new(PipelinePass, n_passes);
     const ModelLoss nothing = without_effect(loss);
     CHECK(loss->grad, "passes without gradients have no schedule");
-    pipeline_schedule(passes, pipeline->rank, MAX(pipeline->size, 1), 1, all);
-    for (const PipelinePass *pass = passes; pass < passes + 2 * all; pass++) {
-        int m = pass->microbatch, slot = m % n_slots;
+    pipeline_schedule(passes, pipeline->rank, MAX(pipeline->size, 1), model->ranges.n, all);
+    for (const PipelinePass *pass = passes; pass < passes + n_passes; pass++) {
+        const int m = pass->microbatch, slot = slot_of(model, pass->stage, m);
         if (pass->backward)
             backward(model, slot);
         else if (m < n_empty)
             forward(model, slot, batches[0], &nothing);
         else
             forward(model, slot, batches[m - n_empty], loss);
-        if (!pass->backward && m == n_empty - 1)
+        if (!pass->backward && m == n_empty - 1 && pass->stage == model->ranges.n - 1)
             forget_sums(model);
     }
 }

@@ -1,22 +1,46 @@
-/* pipeline.h: pipeline parallelism: each rank of a pipeline holds one stage of a model (model/stage.h). Activations go
- * from stage to stage forward, their gradients backward, while each stage works on several microbatches. */
+/* pipeline.h: pipeline parallelism: each rank of a pipeline holds one or several stages of a model (model/stage.h).
+ * Activations go from stage to stage forward, their gradients backward, while each rank works on several microbatches.
+ *
+ * The stages are numbered in the order of the model. With several stages per rank (interleave), rank r of p has the
+ * stages r, r + p, r + 2p, …, so that a step's first and last microbatches keep all ranks busy sooner. */
 #pragma once
 
+#include "comm/mesh.h"
 #include "model/model.h"
 
-/* The pipeline that a model's stage belongs to. */
+/* The pipeline that a model's stages belong to. */
 struct Pipeline {
-    Comm *ranks, *forward, *backward; /* Mesh.pipeline, .forward, .backward (comm/mesh.h); NULL means no communication:
-                                         bytes are counted for one of `size` stages */
-    int rank, size;                   /* this stage and the number of stages; size 0 or 1 means no pipeline */
-    double
-        decoder_share; /* tokens of the decoder per token of the encoder, for stages of equal work; 0 means unknown */
+    const Mesh *mesh; /* the ranks, and the groups that their messages go through; NULL means no communication: bytes
+                         are counted for one of `size` ranks */
+    int rank, size;   /* this rank of the pipeline and their number; size 0 or 1 means no pipeline */
+    int interleave;   /* stages of each rank, up to STAGES_MOST; 0 counts as 1 */
+    int least, most;  /* range of the numbers of microbatches that a step may have; 0 means any number */
+    const int *ends;  /* (stages) the block behind each stage, from pipeline_divide or pipeline_cuts */
 };
 
-/* The stage of a rank. The blocks are divided among the stages so that the largest work of a stage is as small as
- * possible. Work is counted in multiply-adds per token; the projection to the vocabulary is work of the last stage.
- * Every stage has at least one block. pipeline->size: number of stages, at most the number of blocks. */
-Stage pipeline_stage(const ModelConfig *config, const Pipeline *pipeline, int rank);
+/* Number of stages of all ranks together. */
+int pipeline_stages(const Pipeline *pipeline);
+/* Stage s, 0 … pipeline_stages - 1. */
+Stage pipeline_stage(const Pipeline *pipeline, int s);
+/* The stages of a rank. */
+Stages pipeline_held(const Pipeline *pipeline, int rank);
+
+/* ---- division.c: the blocks of each stage ---- */
+
+/* Divides the blocks among the stages so that the largest work of a rank is as small as possible; with several stages
+ * per rank, so that the sum of the squares of the ranks' work is small. Work is counted in multiply-adds per token; the
+ * projection to the vocabulary counts for the last stage. decoder_share: tokens of the decoder per token of the
+ * encoder; 0 means unknown. Every stage has at least one block, so there must be at least as many blocks as stages.
+ * Returns the block behind each of the size × interleave stages. g_free. */
+int *pipeline_divide(const ModelConfig *config, int size, int interleave, double decoder_share);
+/* The same from a list such as "11,21,31": the blocks, numbered from 1, at which the stages after the first begin.
+ * Fails if these are not n_stages - 1 rising numbers of blocks; the message proposes the list of `ends`, which
+ * pipeline_divide returned. NULL means failure. */
+int *pipeline_cuts(const ModelConfig *config, const char *cuts, int n_stages, const int *ends, GError **error);
+/* The list of cuts that pipeline_cuts reads as `ends`. g_free. */
+char *pipeline_cuts_text(const int *ends, int n_stages);
+
+/* ---- schedule.c: the order of passes ---- */
 
 /* One pass over a microbatch. */
 typedef struct PipelinePass {
@@ -25,8 +49,8 @@ typedef struct PipelinePass {
     int microbatch;
 } PipelinePass;
 
-/* The order of passes of rank `rank` of `size` over n microbatches. Each rank has `interleave` stages: of all stages in
- * the order of the model, rank r has the stages r, r + size, r + 2 size, …. Writes 2 n interleave passes.
+/* The order of passes of rank `rank` of `size` over n microbatches. Each rank has `interleave` stages. Writes
+ * 2 n interleave passes.
  *
  * With one stage per rank, 1F1B (Narayanan et al. 2019): first as many forward passes as stages follow, then one
  * forward and one backward pass in turn, then the remaining backward passes. So rank r keeps the activations of at most
@@ -38,11 +62,15 @@ typedef struct PipelinePass {
 void pipeline_schedule(PipelinePass *passes, int rank, int size, int interleave, int n);
 /* kept (interleave): the most microbatches of which the rank keeps activations at once, for each of its stages. */
 void pipeline_kept(int *kept, int rank, int size, int interleave, int n);
+/* slots (interleave): the same, the most in any step that the pipeline of this rank may have. */
+void pipeline_slots(int *slots, const Pipeline *pipeline);
 /* Share of a step of n microbatches in which each rank waits, if all passes forward, and all backward, take equally
  * long and messages no time: w / (interleave n + w), where w = size - 1 + (interleave - 1) max(size - n, 0). */
 double pipeline_bubble(int size, int interleave, int64_t n);
 
-/* Sets ParamSpec.tie of the n parameters of the pipeline's stage, which are ordered by bucket. */
+/* ---- tied.c, pipeline.c ---- */
+
+/* Sets ParamSpec.tie of the n parameters of the pipeline's rank, which are ordered by bucket. */
 void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, const Pipeline *pipeline);
 
 /* Trains on n microbatches as model_pass would on each, in the order of pipeline_schedule. loss->grad must be set.
@@ -50,8 +78,8 @@ void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, cons
  * gradients in every pass, this rank first runs n_empty passes over batches[0], whose losses are not counted and whose
  * gradients are 0. */
 void model_passes(Model *model, const Batch *const *batches, int n, int n_empty, const ModelLoss *loss);
-/* After the last microbatch of a step: the gradients of parameters that several stages have become their sums over
- * these stages, added in the order of the stages, with the same bits in each; then their reduction over data-parallel
+/* After the last microbatch of a step: the gradients of parameters that several ranks of the pipeline have become their
+ * sums over these ranks, added in their order, with the same bits in each; then their reduction over data-parallel
  * ranks starts. Does nothing without a pipeline. */
 void pipeline_sum_tied(Model *model);
 /* Bytes that this rank has sent to other ranks: gradients, weights, sums of layers and messages to other stages; on the

@@ -1,4 +1,4 @@
-/* tied.c: parameters that several stages of a pipeline have: embeddings shared with the head, or by encoder and
+/* tied.c: parameters that several ranks of a pipeline have: embeddings shared with the head, or by encoder and
  * decoder, and tables of relative-position biases. */
 #include "model/pipeline/pipeline.h"
 
@@ -9,10 +9,10 @@
 
 #include <string.h>
 
-/* The parameters outside blocks that stage s of the pipeline has. g_free. */
-static ParamSpec *outer_specs(const ModelConfig *config, const Pipeline *pipeline, int s, int *n)
+/* The parameters outside blocks that a rank of the pipeline has. g_free. */
+static ParamSpec *outer_specs(const ModelConfig *config, const Pipeline *pipeline, int rank, int *n)
 {
-    ParamSpec *specs = model_param_specs(config, pipeline_stage(config, pipeline, s), n);
+    ParamSpec *specs = model_param_specs(config, pipeline_held(pipeline, rank), n);
     while (*n > 0 && specs[*n - 1].bucket >= BUCKET_BLOCK)
         --*n;
     return specs;
@@ -38,13 +38,13 @@ void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, cons
     }
 }
 
-/* Sums one parameter's gradient over the stages that have it. owners: these stages in ascending order. */
+/* Sums one parameter's gradient over the ranks that have it. owners: these ranks in ascending order. */
 static void sum_one(Model *model, int index, const int *owners, int n)
 {
     const Pipeline *pipeline = &model->pipeline;
     ParamStore *params = model->params;
     const Tensor g = grads_tensor(params, index);
-    Comm *ranks = model->dev->computes ? pipeline->ranks : NULL;
+    Comm *ranks = model->dev->computes && pipeline->mesh ? pipeline->mesh->pipeline : NULL;
     const Tensor all = tensor_vector(g.p, (DType)g.dtype, tensor_count(g));
     const int64_t bytes = tensor_count(g) * (int64_t)dtype_bytes((DType)g.dtype);
 
@@ -61,7 +61,7 @@ static void sum_one(Model *model, int index, const int *owners, int n)
         return;
     Tensor theirs = all;
     theirs.p = device_alloc(model->dev, (size_t)bytes);
-    CHECK(theirs.p, "no memory for the gradient of %s from another stage", params_spec(params, index)->name);
+    CHECK(theirs.p, "no memory for the gradient of %s from another rank", params_spec(params, index)->name);
     for (int i = 1; i < n; i++) {
         comm_wait(ranks, comm_receive(ranks, theirs, owners[i]));
         const Tensor sum = tensor_matrix(all.p, (DType)g.dtype, 1, all.d[0]);

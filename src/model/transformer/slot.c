@@ -106,14 +106,14 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_se
         const TokenStream *enc = encoder_stream(model, slot, &batch->enc, n_memory_seq);
         slot->encoder.tokens = encoder_upload(model, slot->save, enc);
         stack_context(&slot->encoder, &model->work, slot->save, NULL, &slot->loss);
-        slot->encoder.cx.sequence = model->encoder.tp->sequence;
-        if (stack_blocks(&model->encoder) > 0)
+        slot->encoder.cx.sequence = slot->stage->encoder.tp->sequence;
+        if (stack_blocks(&slot->stage->encoder) > 0)
             stack_begin(&slot->encoder);
     }
-    if (dec && stack_blocks(&model->decoder) > 0) {
+    if (dec && stack_blocks(&slot->stage->decoder) > 0) {
         slot->decoder.tokens = stream_upload(model, slot->save, dec);
         stack_context(&slot->decoder, &model->work, slot->save, encodes ? &slot->encoder.tokens : NULL, &slot->loss);
-        slot->decoder.cx.sequence = model->decoder.tp->sequence;
+        slot->decoder.cx.sequence = slot->stage->decoder.tp->sequence;
         stack_begin(&slot->decoder);
     }
     return slot;
@@ -122,7 +122,7 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_se
 /* The tensors that receive the previous stage's message. */
 static StageMessage received(Model *model, Slot *slot)
 {
-    const Stack *enc = &model->encoder, *dec = &model->decoder;
+    const Stack *enc = &slot->stage->encoder, *dec = &slot->stage->decoder;
     StageMessage in = { 0 };
 
     if (stack_blocks(enc) > 0) {
@@ -150,9 +150,9 @@ StageMessage slot_begin(Model *model, int index, const Batch *batch, const Model
     return received(model, slot);
 }
 
-Tensor slot_run(Model *model, Slot *slot)
+Tensor slot_run(Slot *slot)
 {
-    const Stack *enc = &model->encoder, *dec = &model->decoder;
+    const Stack *enc = &slot->stage->encoder, *dec = &slot->stage->decoder;
     Tensor y = NO_TENSOR;
 
     if (stack_blocks(enc) > 0)
@@ -164,28 +164,28 @@ Tensor slot_run(Model *model, Slot *slot)
     return y;
 }
 
-StackPass *slot_last(const Model *model, Slot *slot)
+StackPass *slot_last(Slot *slot)
 {
-    return stack_blocks(&model->decoder) > 0 ? &slot->decoder : &slot->encoder;
+    return stack_blocks(&slot->stage->decoder) > 0 ? &slot->decoder : &slot->encoder;
 }
 
 StageMessage slot_fwd(Model *model, int index)
 {
     Slot *slot = slot_at(model, index, SLOT_BEGUN);
     StageMessage out = { 0 };
-    Tensor y = slot_run(model, slot);
+    Tensor y = slot_run(slot);
 
     slot->state = slot->loss.grad ? SLOT_FORWARD : SLOT_FREE;
-    if (stage_has_heads(&model->config, model->stage)) {
+    if (stage_has_heads(&model->config, slot->stage->range)) {
         if (slot->loss.grad)
             slot->gradient.x = slot_tensor(model, slot, model->dev->precision.residual, y.d[0], "slot.dx");
         profile_begin(model->dev, "loss", -1); /* includes the logits and their backward */
-        heads_loss(model, &slot_last(model, slot)->cx, slot->gradient.x, y, slot->batch, &slot->loss);
+        heads_loss(model, &slot_last(slot)->cx, slot->gradient.x, y, slot->batch, &slot->loss);
         profile_end(model->dev);
         return out;
     }
     out.encoder_output = slot->encoder_output;
-    if (!model->encoder.part.finishes || stack_blocks(&model->decoder) > 0)
+    if (!slot->stage->encoder.part.finishes || stack_blocks(&slot->stage->decoder) > 0)
         out.x = y;
     return slot->sent = out;
 }
@@ -201,7 +201,7 @@ StageMessage slot_gradient(Model *model, int index)
     Slot *slot = slot_at(model, index, SLOT_FORWARD);
     StageMessage sent = slot->sent;
 
-    if (stage_has_heads(&model->config, model->stage))
+    if (stage_has_heads(&model->config, slot->stage->range))
         return sent; /* the last stage receives no gradient: heads_loss computed it */
     return slot->gradient =
                (StageMessage){ gradient_of(model, slot, sent.x), gradient_of(model, slot, sent.encoder_output) };
@@ -210,7 +210,7 @@ StageMessage slot_gradient(Model *model, int index)
 StageMessage slot_bwd(Model *model, int index)
 {
     Slot *slot = slot_at(model, index, SLOT_FORWARD);
-    const Stack *enc = &model->encoder, *dec = &model->decoder;
+    const Stack *enc = &slot->stage->encoder, *dec = &slot->stage->decoder;
     Tensor dx = slot->gradient.x, d_encoder_output = slot->gradient.encoder_output;
 
     if (stack_blocks(dec) > 0) {

@@ -363,7 +363,7 @@ Tensor stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_enc
     float beta = grads_acquire(stack->params, stack->bucket, &g);
     if (drop.rate > 0)
         op_dropout_bwd(cx->dev, dy, dy, &drop);
-    if (tensor_present(w.final_norm.w))
+    if (stack->part.finishes && tensor_present(w.final_norm.w))
         norm_bwd(cx, dy, dy, NO_TENSOR, w.final_norm, g.final_norm, beta, &pass->final_norm);
     if (tensor_present(g.relpos)) {
         dbias = arena_tensor(cx->scratch, cx->precision.grad, pass->bias.d[0], pass->bias.d[1], "stack.dbias");

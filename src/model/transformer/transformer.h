@@ -13,9 +13,16 @@ typedef enum SlotState {
     SLOT_DECODES  /* a Decoder uses its arena */
 } SlotState;
 
+/* One of a model's stages: its blocks of the encoder and of the decoder. */
+typedef struct ModelStage {
+    Stage range;
+    Stack encoder, decoder;
+} ModelStage;
+
 /* The data of one microbatch between its forward and its backward pass: its streams and saved activations. */
 typedef struct Slot {
     SlotState state;
+    const ModelStage *stage;
     Arena *save;        /* points into Model.work */
     const Batch *batch; /* owned by the caller */
     ModelLoss loss;
@@ -35,13 +42,13 @@ typedef struct SlotSends {
 struct Model {
     Device *dev;
     ModelConfig config;
-    Stage stage;
+    Stages ranges; /* the blocks of each stage */
     char **frozen; /* name patterns of frozen parameters, or NULL */
     TokenRoles roles;
     ParamStore *params;
-    Fp8Scales *fp8;         /* NULL if the model is not trained in FP8 */
-    Stack encoder, decoder; /* the stage's blocks of the encoder and of the decoder */
-    Slot *slots;            /* (work.n_slots) */
+    Fp8Scales *fp8;     /* NULL if the model is not trained in FP8 */
+    ModelStage *stages; /* (ranges.n) */
+    Slot *slots;        /* (work.n_slots) those of the first stage first */
     Workspace work;
     struct {
         int32_t n, length, max_tokens;
@@ -64,6 +71,6 @@ Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
  * sequences that memory tokens are added to. */
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss);
 /* Runs the stage's blocks forward; returns their output (N,C). */
-Tensor slot_run(Model *model, Slot *slot);
+Tensor slot_run(Slot *slot);
 /* The pass that contains the stage's last block: the decoder's if the stage has decoder blocks, else the encoder's. */
-StackPass *slot_last(const Model *model, Slot *slot);
+StackPass *slot_last(Slot *slot);

@@ -22,13 +22,22 @@ static double link_s(const Machine *machine, double bytes, double between)
     return bytes * (1 - between) / machine->within + bytes * between / machine->between;
 }
 
+/* The same for the ranks of a pipeline with `interleave` stages each, whose last one then also sends to the first. */
+static double between_stages(const ParallelConfig *parallel, int stride, int per_node)
+{
+    const int n = (int)parallel->pipeline, interleave = (int)parallel->interleave;
+    const double chain = cost_between(n, stride, per_node, true), messages = (double)(n * interleave - 1);
+    const bool leaves = (n - 1) * stride / per_node > 0;
+    return n < 2 ? 0 : (chain * (n - 1) * interleave + leaves * (interleave - 1)) / messages;
+}
+
 static void set_between(const Config *config, const Machine *machine, StepCost *cost)
 {
     const ParallelConfig *parallel = &config->parallel;
     const int tensor = (int)parallel->tensor, data = config_data_ranks(config);
     cost->between[SENT_TENSOR] = cost_between(tensor, 1, machine->per_node, false);
     cost->between[SENT_GRADIENTS] = cost->between[SENT_WEIGHTS] = cost_between(data, tensor, machine->per_node, false);
-    cost->between[SENT_PIPELINE] = cost_between((int)parallel->pipeline, tensor * data, machine->per_node, true);
+    cost->between[SENT_PIPELINE] = between_stages(parallel, tensor * data, machine->per_node);
 }
 
 static double kind_s(const Machine *machine, const StepCost *cost, const MemoryPlan *plan, SentKind kind)
@@ -42,11 +51,12 @@ static void add_stage(const Config *config, const Machine *machine, const Memory
 {
     const double m = (double)plan->micro_batches, computing = m * plan->micro.flops / machine->flops,
                  tensor = kind_s(machine, cost, plan, SENT_TENSOR);
+    const double waits =
+        pipeline_bubble((int)config->parallel.pipeline, (int)config->parallel.interleave, plan->micro_batches);
     const double exchange = kind_s(machine, cost, plan, SENT_GRADIENTS) + kind_s(machine, cost, plan, SENT_WEIGHTS);
     const double beside = BACKWARD * (config->parallel.zero >= ZERO_GRADIENTS ? computing : computing / m);
     const double update = (double)(2 * plan->optimizer + plan->gradients + 2 * plan->weights) / machine->copy_bytes;
-    cost->pipeline =
-        MAX(cost->pipeline, kind_s(machine, cost, plan, SENT_PIPELINE) / m * (double)(config->parallel.pipeline - 1));
+    cost->pipeline = MAX(cost->pipeline, kind_s(machine, cost, plan, SENT_PIPELINE) * waits / (1 - waits));
     if (exchange - MIN(exchange, beside) >= cost->exchange) {
         cost->hidden = MIN(exchange, beside);
         cost->exchange = exchange - cost->hidden;
@@ -64,17 +74,27 @@ static double bytes_on(const Machine *machine, const MemoryPlan *plan)
     return (double)(memory_total(plan) - (machine->gpus ? plan->batches + plan->saving : 0));
 }
 
-/* Whether stage s can be passed over: an earlier stage has at least as many blocks, so it needs at least as much memory
- * and time. In a model of one stack these are inner stages with as many blocks: earlier ones keep more activations. */
-static bool resembles_former(const Config *config, int s)
+/* Number of blocks of a rank of the pipeline. */
+static int blocks_of(const Config *config, const int *ends, int rank)
 {
-    const Pipeline pipeline = { .size = (int)config->parallel.pipeline };
-    const Stage stage = pipeline_stage(&config->model, &pipeline, s);
+    const Pipeline pipeline = { .size = (int)config->parallel.pipeline,
+                                .interleave = (int)config->parallel.interleave,
+                                .ends = ends };
+    const Stages held = pipeline_held(&pipeline, rank);
+    int n = 0;
+    for (int i = 0; i < held.n; i++)
+        n += held.range[i].end - held.range[i].first;
+    return n;
+}
+
+/* Whether rank s of the pipeline can be passed over: an earlier one has at least as many blocks, so it needs at least
+ * as much memory and time. In a model of one stack these are inner ranks with as many blocks: earlier ones keep more
+ * activations. */
+static bool resembles_former(const Config *config, const int *ends, int s)
+{
     bool found = false;
-    for (int i = 1; i < s && s < pipeline.size - 1 && !found; i++) {
-        const Stage former = pipeline_stage(&config->model, &pipeline, i);
-        found = former.end - former.first >= stage.end - stage.first;
-    }
+    for (int i = 1; i < s && s < (int)config->parallel.pipeline - 1 && !found; i++)
+        found = blocks_of(config, ends, i) >= blocks_of(config, ends, s);
     return found && (config->model.n_enc == 0 || config->model.n_dec == 0);
 }
 
@@ -83,11 +103,14 @@ bool cost_of_step(const Config *config, const Machine *machine, int32_t input_le
 {
     const int stages = (int)config->parallel.pipeline;
     Config stage = *config; /* shallow copy */
+    g_autofree int *equal = config_equal_stages(config), *ends = config_stage_ends(config, equal, error);
     *cost = (StepCost){ 0 };
+    if (ends == NULL)
+        return false;
     set_between(config, machine, cost);
     for (int s = 0; s < stages; s++) {
         MemoryPlan plan;
-        if (resembles_former(config, s))
+        if (resembles_former(config, ends, s))
             continue;
         stage.parallel.stage = s;
         if (!memory_plan_rank(&stage, input_length, target_length, &plan, error))
@@ -98,7 +121,7 @@ bool cost_of_step(const Config *config, const Machine *machine, int32_t input_le
             cost->worst = s;
         }
     }
-    cost->bubble_share = pipeline_bubble(stages, 1, cost->stage.micro_batches);
+    cost->bubble_share = pipeline_bubble(stages, (int)config->parallel.interleave, cost->stage.micro_batches);
     cost->bubble = (cost->computing + cost->tensor) * cost->bubble_share / (1 - cost->bubble_share);
     cost->step = cost->computing + cost->bubble + cost->tensor + cost->pipeline + cost->exchange + cost->update;
     cost->bytes = bytes_on(machine, &cost->stage);

@@ -4,6 +4,8 @@
 
 #define MOST_MICRO 16 /* samples of the largest microbatch that is tried */
 
+static char no_cuts[] = "";
+
 /* The configuration in a layout; it borrows. */
 static Config config_in(const Config *config, const Layout *layout)
 {
@@ -12,6 +14,9 @@ static Config config_in(const Config *config, const Layout *layout)
     in.parallel.tensor = layout->tensor;
     in.parallel.pipeline = layout->pipeline;
     in.parallel.zero = layout->zero;
+    in.parallel.interleave = layout->interleave;
+    if (layout->pipeline != config->parallel.pipeline || layout->interleave != config->parallel.interleave)
+        in.parallel.cuts = no_cuts;
     in.parallel.mesh = NULL;
     in.train.recompute = layout->recompute;
     in.train.micro_batch = (Amount){ .value = (double)layout->micro, .unit = UNIT_SAMPLES };
@@ -24,6 +29,7 @@ static Layout layout_of(const Config *config, int gpus)
     return (Layout){ .data = gpus / MAX(parallel->tensor * parallel->pipeline, 1),
                      .tensor = parallel->tensor,
                      .pipeline = parallel->pipeline,
+                     .interleave = parallel->interleave,
                      .micro = config_micro_samples(config),
                      .zero = parallel->zero,
                      .recompute = config->train.recompute };
@@ -41,8 +47,8 @@ typedef struct Search {
 /* Number of options in which two layouts differ. */
 static int distance(const Layout *a, const Layout *b)
 {
-    return (a->tensor != b->tensor) + (a->pipeline != b->pipeline) + (a->zero != b->zero) +
-           (a->recompute != b->recompute) + (a->micro != b->micro);
+    return (a->tensor != b->tensor) + (a->pipeline != b->pipeline) + (a->interleave != b->interleave) +
+           (a->zero != b->zero) + (a->recompute != b->recompute) + (a->micro != b->micro);
 }
 
 static bool add(Search *search, Layout layout, GError **error)
@@ -55,7 +61,7 @@ static bool add(Search *search, Layout layout, GError **error)
     return true;
 }
 
-/* Adds the layouts of these groups of ranks: every ZeRO level, microbatch and recomputation. */
+/* Adds the layouts of these groups of ranks: every ZeRO level, recomputation, and microbatch. */
 static bool add_groups(Search *search, Layout groups, GError **error)
 {
     const Config in = config_in(search->config, &groups);
@@ -75,6 +81,19 @@ static bool add_groups(Search *search, Layout groups, GError **error)
     return true;
 }
 
+/* The same with 1, 2 and 4 stages per rank of a pipeline, and as many as configured. */
+static bool add_interleaved(Search *search, Layout groups, int gpus, GError **error)
+{
+    const int64_t now = search->now.interleave, interleave[] = { 1, 2, 4, now };
+    for (size_t i = 0; i < G_N_ELEMENTS(interleave) - (now == 1 || now == 2 || now == 4); i++) {
+        groups.interleave = interleave[i];
+        const Config in = config_in(search->config, &groups);
+        if (config_check_layout(&in, gpus, NULL) && !add_groups(search, groups, error))
+            return false;
+    }
+    return true;
+}
+
 static gint faster(gconstpointer a, gconstpointer b)
 {
     const Layout *x = a, *y = b;
@@ -91,11 +110,10 @@ GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int
     };
     for (int64_t tensor = 1; tensor <= gpus; tensor++)
         for (int64_t pipeline = 1; pipeline * tensor <= gpus; pipeline++) {
-            Layout groups = { .data = gpus / (tensor * pipeline), .tensor = tensor, .pipeline = pipeline, .micro = 1 };
-            if (groups.data * tensor * pipeline != gpus)
-                continue;
-            const Config in = config_in(config, &groups);
-            if (config_check_layout(&in, gpus, NULL) && !add_groups(&search, groups, error)) {
+            const Layout groups = {
+                .data = gpus / (tensor * pipeline), .tensor = tensor, .pipeline = pipeline, .micro = 1
+            };
+            if (groups.data * tensor * pipeline == gpus && !add_interleaved(&search, groups, gpus, error)) {
                 g_array_free(search.found, true);
                 return NULL;
             }
@@ -124,6 +142,7 @@ char *layout_options(const Layout *layout, const Config *config)
         int64_t value, former;
     } options[] = { { "parallel.tensor", layout->tensor, now.tensor },
                     { "parallel.pipeline", layout->pipeline, now.pipeline },
+                    { "parallel.interleave", layout->interleave, now.interleave },
                     { "parallel.zero", layout->zero, now.zero } };
     for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
         if (options[i].value != options[i].former)

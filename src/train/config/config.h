@@ -79,12 +79,14 @@ typedef struct ParallelConfig {
     Amount timeout; /* longest wait for another rank; then the run fails */
     int64_t tensor; /* ranks of a tensor-parallel group (comm/mesh.h); 1 means that every rank has whole matrices */
     bool sequence;  /* tensor-parallel ranks divide the tokens between the sublayers (nn/rows.h) */
-    int64_t pipeline;    /* stages of a pipeline; 1 means that every rank has all blocks */
+    int64_t pipeline;    /* ranks of a pipeline; 1 means that every rank has all blocks */
+    int64_t interleave;  /* stages of each rank of a pipeline */
+    char *cuts;          /* the blocks at which stages begin (pipeline_cuts); "" means stages of equal work */
     int zero;            /* ZeroLevel (param/shard.h) */
     int64_t check_every; /* steps between comparisons of the ranks' weights; 0 means none */
     const Mesh *mesh; /* not an option: the groups of ranks of a run; NULL means no communication: memory is planned for
                          one of `ranks` */
-    int stage;        /* not an option: without a mesh, the stage of the pipeline that memory is planned for */
+    int stage;        /* not an option: without a mesh, the rank of the pipeline that memory is planned for */
 } ParallelConfig;
 
 /* Commands that run beside training (train/trainer/hooks.h); "" means none. */
@@ -190,6 +192,10 @@ int config_key_copies(const Config *config);
 /* Fails unless `ranks` ranks can be arranged as parallel.tensor says and can divide the model in this way; the message
  * proposes the nearest value that would do. */
 bool config_check_layout(const Config *config, int ranks, GError **error);
+/* The block behind each stage of the pipeline (Pipeline.ends): for stages of equal work; and as configured, from
+ * parallel.cuts if it is set, else `equal`, which config_equal_stages returned. g_free. */
+int *config_equal_stages(const Config *config);
+int *config_stage_ends(const Config *config, const int *equal, GError **error);
 
 /* ---- precision ---- */
 

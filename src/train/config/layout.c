@@ -87,6 +87,25 @@ static bool check_pipeline(const Config *config, int ranks, GError **error)
            fail_user(error, "parallel.pipeline does not go with train.precision=fp8: use bf16");
 }
 
+/* Fails if parallel.interleave or parallel.cuts do not go with the pipeline and the blocks. */
+static bool check_stages(const Config *config, GError **error)
+{
+    const int64_t size = config->parallel.pipeline, interleave = config->parallel.interleave,
+                  blocks = config->model.n_enc + config->model.n_dec;
+    if (interleave > 1 && size == 1)
+        return fail_user(error, "parallel.interleave is %" PRId64 ", and there is no pipeline: set parallel.pipeline",
+                         interleave);
+    if (size * interleave > blocks)
+        return fail_user(error,
+                         "parallel.interleave is %" PRId64 ", and %" PRId64 " ranks of a pipeline have %" PRId64
+                         " blocks, at least one for each of their stages: at most %" PRId64,
+                         interleave, size, blocks, blocks / size);
+    if (*config->parallel.cuts == '\0')
+        return true;
+    g_autofree int *equal = config_equal_stages(config), *ends = config_stage_ends(config, equal, error);
+    return ends != NULL;
+}
+
 /* Every data-parallel rank needs a sample, at least of the largest batch. */
 static bool check_batch(const Config *config, int64_t data, GError **error)
 {
@@ -106,12 +125,12 @@ bool config_check_layout(const Config *config, int ranks, GError **error)
 {
     const int64_t tensor = config->parallel.tensor, pipeline = config->parallel.pipeline;
     if (tensor * pipeline == 1)
-        return check_batch(config, ranks, error);
+        return check_stages(config, error) && check_batch(config, ranks, error);
     if (ranks == 1)
         return fail_user(error,
                          "parallel.tensor × parallel.pipeline is %" PRId64 ", and the run has one rank: set "
                          "parallel.ranks to a multiple of %" PRId64 ", or start loam by mpirun or srun",
                          tensor * pipeline, tensor * pipeline);
-    return check_pipeline(config, ranks, error) && check_tensor(config, ranks / pipeline, error) &&
-           check_batch(config, ranks / (tensor * pipeline), error);
+    return check_pipeline(config, ranks, error) && check_stages(config, error) &&
+           check_tensor(config, ranks / pipeline, error) && check_batch(config, ranks / (tensor * pipeline), error);
 }

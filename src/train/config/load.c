@@ -101,36 +101,66 @@ static Sharding sharding_of(const Config *config, const Device *dev)
                                .copies = mesh->copies } };
 }
 
-/* The pipeline stage of this rank; without a mesh, on the null device, the stage whose memory is counted
- * (parallel.stage). */
+int *config_stage_ends(const Config *config, const int *equal, GError **error)
+{
+    const ParallelConfig *parallel = &config->parallel;
+    const int stages = (int)(parallel->pipeline * parallel->interleave);
+    return *parallel->cuts ? pipeline_cuts(&config->model, parallel->cuts, stages, equal, error)
+                           : g_memdup2(equal, sizeof *equal * (gsize)stages);
+}
+
+int *config_equal_stages(const Config *config)
+{
+    const ParallelConfig *parallel = &config->parallel;
+    double enc = (double)config->data.input_length, dec = (double)config->data.target_length;
+    return pipeline_divide(&config->model, (int)parallel->pipeline, (int)parallel->interleave, enc > 0 ? dec / enc : 0);
+}
+
+/* The most microbatches of a rank with this many samples in a step. */
+static int microbatches(const Config *config, int64_t samples)
+{
+    const int64_t micro = MIN(config_micro_samples(config), config_rank_samples(config));
+    return (int)((samples + micro - 1) / micro);
+}
+
+/* The place of this rank in its pipeline; without a mesh, on the null device, that of the rank whose memory is counted
+ * (parallel.stage). The stages are not set yet. */
 static Pipeline pipeline_of(const Config *config, const Device *dev)
 {
-    const Mesh *mesh = config->parallel.mesh;
-    double enc = (double)config->data.input_length, dec = (double)config->data.target_length;
-    Pipeline pipeline = { .size = 1, .decoder_share = enc > 0 ? dec / enc : 0 };
+    const ParallelConfig *parallel = &config->parallel;
+    const Mesh *mesh = parallel->mesh;
+    const int64_t each = config_batch_samples(config) / config_data_ranks(config);
+    Pipeline pipeline = { .size = 1 };
     if (mesh) {
-        pipeline.ranks = mesh->pipeline;
-        pipeline.forward = mesh->forward[0];
-        pipeline.backward = mesh->backward[0];
+        pipeline.mesh = mesh;
         pipeline.rank = comm_rank(mesh->pipeline);
         pipeline.size = comm_size(mesh->pipeline);
     } else if (!dev->computes) {
-        pipeline.rank = config->parallel.stage;
-        pipeline.size = (int)config->parallel.pipeline;
+        pipeline.rank = parallel->stage;
+        pipeline.size = (int)parallel->pipeline;
     }
+    pipeline.interleave = pipeline.size > 1 ? (int)parallel->interleave : 1;
+    pipeline.least = config_batch_varies(config) ? 1 : microbatches(config, each);
+    pipeline.most = microbatches(config, config_rank_samples(config));
     return pipeline;
 }
 
 Model *config_open_model(const Config *config, Device *dev, GError **error)
 {
     const Sharding shards = sharding_of(config, dev);
-    const Pipeline pipeline = pipeline_of(config, dev);
-    const Stage stage = pipeline_stage(&config->model, &pipeline, pipeline.rank);
+    Pipeline pipeline = pipeline_of(config, dev);
+    const bool divided = pipeline.size > 1;
+    g_autofree int *equal = divided ? config_equal_stages(config) : NULL,
+                   *ends = divided ? config_stage_ends(config, equal, error) : NULL;
+    if (divided && ends == NULL)
+        return NULL;
+    pipeline.ends = ends;
+    const Stages stages = divided ? pipeline_held(&pipeline, pipeline.rank) : stage_whole(&config->model);
     g_auto(GStrv) patterns = g_strsplit(config->train.freeze, ",", -1);
     for (char **pattern = patterns; *pattern; pattern++)
         g_strstrip(*pattern);
     Model *model =
-        model_open_stage(dev, &config->model, stage, true, (const char *const *)patterns, &shards, &pipeline, error);
+        model_open_stages(dev, &config->model, stages, true, (const char *const *)patterns, &shards, &pipeline, error);
     if (model && pipeline.size == 1 && !check_frozen(model, patterns, error))
         g_clear_pointer(&model, model_close);
     if (model)

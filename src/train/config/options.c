@@ -189,6 +189,14 @@ static const OptionRow parallel_options[] = {
       "pipeline parallelism: this many ranks each have some of the blocks and hand activations on to the next; several "
       "microbatches per step (train.micro_batch) keep all of them busy; 1 means none",
       NULL },
+    { "parallel.interleave", OPT_I64, ROW(interleave), "1", 1, STAGES_MOST, OPT_FREE,
+      "stages of each rank of a pipeline (interleaved schedule, virtual pipeline stages): ranks wait less at the begin "
+      "and end of a step, and keep and send more activations; best with a multiple of parallel.pipeline microbatches",
+      NULL },
+    { "parallel.cuts", OPT_STRING, ROW(cuts), "", 0, 0, OPT_FREE,
+      "the blocks at which the stages of a pipeline begin, from the second stage on, such as 5,9,13 for four stages; "
+      "blocks are numbered from 1, those of the decoder after those of the encoder; empty means stages of equal work",
+      NULL },
     { "parallel.zero", OPT_ENUM, ROW(zero), "0", 0, 0, OPT_FREE,
       "ZeRO level: the tensors of which each rank keeps only its part. 0: none; 1: optimizer state and master weights; "
       "2: also gradients of blocks; 3: also weights of blocks, gathered one block ahead of use",

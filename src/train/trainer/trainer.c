@@ -380,7 +380,7 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
     t.config.parallel.mesh = &t.mesh;
     fault_set_rank(comm_rank(ranks));
     bool done = mesh_open(&t.mesh, ranks, (int)parallel->tensor, config_key_copies(config), (int)parallel->pipeline,
-                          false, &problem) &&
+                          parallel->interleave > 1, &problem) &&
                 trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
         trainer_save_stopped(&t, &problem);
