@@ -58,6 +58,7 @@ static void join_pipeline(Model *model, const Pipeline *pipeline)
     if (pipeline && pipeline->size > 1) {
         model->pipeline = *pipeline;
         model->pipeline.ends = g_memdup2(pipeline->ends, sizeof *pipeline->ends * (gsize)pipeline_stages(pipeline));
+        model->pipeline.counts = NULL; /* the caller's */
         pipeline_slots(slots, pipeline);
     }
     open_slots(model, slots);

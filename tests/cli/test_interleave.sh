@@ -31,17 +31,36 @@ for precision in bf16 fp16; do
     rm -r "$work/one" "$work/ranks"
 done
 
-# One run in four layouts after one another, and the bits of each checkpoint in the next: the same curve as one rank.
-moved=(model.n_enc=3 model.n_dec=3 train.batch='8 samples' train.micro_batch='2 samples' train.precision=f32 train.save_every=0)
-rank_run one t5 1 0 "${moved[@]}" train.length='12 steps'
+# One run in four layouts after one another: the same curve as one rank.
+moved=(model.n_enc=3 model.n_dec=3 train.batch='8 samples' train.micro_batch='2 samples' train.precision=f32 train.save_every=0 train.length='12 steps'
+    train.log_every=1 train.eval_every=0)
+rank_run one t5 1 0 "${moved[@]}"
 steps=0
 for layout in '4 2 parallel.tensor=2 parallel.interleave=3' '1 1' '3 3 parallel.interleave=2' '2 2 parallel.interleave=2 parallel.cuts=2,4,6'; do
     read -r ranks pipeline options <<<"$layout"
     steps=$((steps + 3))
     # shellcheck disable=SC2086
-    rank_run moved t5 "$ranks" 0 "${moved[@]}" train.length="$steps steps" parallel.pipeline="$pipeline" $options
+    rank_run moved t5 "$ranks" 0 "${moved[@]}" train.stop_at="$steps steps" parallel.pipeline="$pipeline" $options
+done
+for run in one moved; do # without the evaluations at which the run stopped
+    grep '"kind":"train"' "$work/$run/metrics.jsonl" >"$work/lines" && mv "$work/lines" "$work/$run/metrics.jsonl"
 done
 near "$work/one" "$work/moved"
+
+# What the first rank sends in a step is what the plan says.
+while read -r ranks options; do
+    # shellcheck disable=SC2086
+    planned=$("$loam" plan "$config" ${models[t5]} "${moved[@]}" parallel.ranks="$ranks" $options 2>"$work/err" |
+        sed -n 's/^ranks.* in a step (\([0-9]*\) bytes)$/\1/p')
+    # shellcheck disable=SC2086
+    rank_run sent t5 "$ranks" 0 "${moved[@]}" train.stop_at='2 steps' $options
+    sent=$(grep -o '"sent_bytes":[0-9]*' "$work/sent/metrics.jsonl" | tail -n 1)
+    [ "$sent" = "\"sent_bytes\":$planned" ] || fail "$options: planned $planned, sent $sent"
+    rm -r "$work/sent"
+done <<'ROWS'
+2 parallel.pipeline=2 parallel.interleave=2
+4 parallel.pipeline=2 parallel.interleave=3 parallel.tensor=2
+ROWS
 
 # Layouts that cannot be: one line that says what would be right.
 refused() { expect 1 "$1" "$loam" train "$config" run.dir="$work/refused" "${@:2}"; }

@@ -47,21 +47,24 @@ layouts() {
         --gpus 8 --rows 0 "$@" >"$work/out" 2>"$work/err" || fail "layouts: $(cat "$work/err")"
 }
 layouts
-{ # tensor, pipeline, data, zero, micro, recompute
+{ # tensor, pipeline, stages, data, zero, micro, recompute
     for groups in '1 1 8' '1 2 4' '2 1 4' '2 2 2'; do
         read -r tensor pipeline data <<<"$groups"
         for zero in 0 1 2 3; do
             for ((micro = 1; micro <= 8 / data; micro *= 2)); do
-                for recompute in none block; do echo "$tensor $pipeline $data $zero $micro $recompute"; done
+                for recompute in none block; do echo "$tensor $pipeline 1 $data $zero $micro $recompute"; done
             done
         done
     done
 } | sort >"$work/legal"
-awk 'NR > 3 { print $1, $2, $3, $4, $5, $6 }' "$work/out" | sort | diff - "$work/legal" || fail "other layouts than the legal ones"
+awk 'NR > 3 { print $1, $2, $3, $4, $5, $6, $7 }' "$work/out" | sort | diff - "$work/legal" || fail "other layouts than the legal ones"
 grep -q '^64 layouts of 8 ranks, of which 64 fit' "$work/out" || fail "$(sed -n 2p "$work/out")"
 ! grep -q '\* yes' "$work/out" || fail "a configuration of one rank is marked"
 layouts parallel.ranks=8 parallel.tensor=2 parallel.zero=1 train.micro_batch='2 samples'
-[ "$(grep -c '\* yes' "$work/out")" = 1 ] && grep -q '^2  *1  *4  *1  *2  *none .*\* yes' "$work/out" || fail "what is configured: $(cat "$work/out")"
+[ "$(grep -c '\* yes' "$work/out")" = 1 ] && grep -q '^2  *1  *1  *4  *1  *2  *none .*\* yes' "$work/out" || fail "what is configured: $(cat "$work/out")"
+# With 4 blocks also two stages for each of two ranks.
+layouts model.n_dec=4
+[ "$(grep -c '^[12]  *2  *2 ' "$work/out")" = 40 ] || fail "interleaved: $(cat "$work/out")"
 # Steps get no shorter down the list, and what is refused by training is not in it.
 awk 'NR > 3 { step = $(NF - 2); if (step < last) exit 1; last = step }' "$work/out" || fail "not by time: $(cat "$work/out")"
 expect 1 'which is not a multiple of 4' "$loam" plan "$work/config.yaml" parallel.ranks=8 parallel.tensor=4

@@ -104,10 +104,13 @@ static void print_ranks(const Bench *b)
         printf("; %s %.3f s, %.0f %% of it beside computation", stages > 1 ? "sums over ranks take" : "this takes",
                r->comm_s, 100 * r->comm_hidden);
     printf("\n");
+    const int64_t interleave = timer->config->parallel.interleave;
+    g_autofree char *each =
+        interleave > 1 ? g_strdup_printf("ranks with %" PRId64 " stages each", interleave) : g_strdup("stages");
     if (stages > 1)
-        printf("pipeline     %d stages: by their schedule of %" PRId64
+        printf("pipeline     %d %s: by their schedule of %" PRId64
                " microbatches they wait %.1f %% of a step; they have waited %.1f %%\n",
-               stages, timer->accum, 100 * bubble(timer), 100 * r->stage_wait);
+               stages, each, timer->accum, 100 * bubble(timer), 100 * r->stage_wait);
 }
 
 static void print_text(const Bench *b)

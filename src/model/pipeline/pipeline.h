@@ -10,12 +10,13 @@
 
 /* The pipeline that a model's stages belong to. */
 struct Pipeline {
-    const Mesh *mesh; /* the ranks, and the groups that their messages go through; NULL means no communication: bytes
-                         are counted for one of `size` ranks */
-    int rank, size;   /* this rank of the pipeline and their number; size 0 or 1 means no pipeline */
-    int interleave;   /* stages of each rank, up to STAGES_MOST; 0 counts as 1 */
-    int least, most;  /* range of the numbers of microbatches that a step may have; 0 means any number */
-    const int *ends;  /* (stages) the block behind each stage, from pipeline_divide or pipeline_cuts */
+    const Mesh *mesh;  /* the ranks, and the groups that their messages go through; NULL means no communication: bytes
+                          are counted for one of `size` ranks */
+    int rank, size;    /* this rank of the pipeline and their number; size 0 or 1 means no pipeline */
+    int interleave;    /* stages of each rank, up to STAGES_MOST; 0 counts as 1 */
+    const int *counts; /* (n_counts) the numbers of microbatches that a step may have; n_counts 0 means any number */
+    int n_counts;
+    const int *ends; /* (stages) the block behind each stage, from pipeline_divide or pipeline_cuts */
 };
 
 /* Number of stages of all ranks together. */

@@ -53,12 +53,13 @@ void pipeline_kept(int *kept, int rank, int size, int interleave, int n)
 
 void pipeline_slots(int *slots, const Pipeline *pipeline)
 {
-    const int size = pipeline->size, interleave = MAX(pipeline->interleave, 1), least = MAX(pipeline->least, 1),
-              most = pipeline->most > 0 ? pipeline->most : 3 * size;
+    const int size = pipeline->size, interleave = MAX(pipeline->interleave, 1);
+    const int n =
+        pipeline->n_counts > 0 ? pipeline->n_counts : 3 * size; /* from 2 size on, each `size` keep the same */
     int kept[STAGES_MOST];
     memset(slots, 0, sizeof *slots * (size_t)interleave);
-    for (int n = least; n <= MIN(most, least + 3 * size); n++) { /* from 2 size on they repeat after `size` */
-        pipeline_kept(kept, pipeline->rank, size, interleave, n);
+    for (int c = 0; c < n; c++) {
+        pipeline_kept(kept, pipeline->rank, size, interleave, pipeline->n_counts > 0 ? pipeline->counts[c] : c + 1);
         for (int i = 0; i < interleave; i++)
             slots[i] = MAX(slots[i], kept[i]);
     }

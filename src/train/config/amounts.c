@@ -51,6 +51,27 @@ int64_t config_micro_samples(const Config *config)
     return CLAMP((int64_t)samples, 1, config_batch_samples(config));
 }
 
+#define MOST_COUNTS 4096
+
+int *config_microbatches(const Config *config, int *n)
+{
+    const BatchSchedule batches = batches_of(config, true);
+    const int64_t ranks = config_data_ranks(config), most = config_micro_samples(config);
+    int *counts = g_new(int, MOST_COUNTS);
+    *n = 0;
+    for (int64_t i = 0, batch; (batch = batch_listed(&batches, i)) > 0; i++) {
+        const int64_t own[] = { batch / ranks, (batch + ranks - 1) / ranks }, micro = MIN(most, own[1]);
+        if (2 * (i + 1) > MOST_COUNTS) {
+            *n = 0;
+            g_clear_pointer(&counts, g_free);
+            break;
+        }
+        for (int j = own[0] == own[1] || own[0] == 0; j < 2; j++)
+            counts[(*n)++] = (int)((own[j] + micro - 1) / micro);
+    }
+    return counts;
+}
+
 int64_t config_samples(const Config *config, Amount amount, int64_t epoch_samples)
 {
     switch (amount.unit) {

@@ -130,6 +130,16 @@ bool batch_varies(const BatchSchedule *batches)
     return batches->smallest < batches->largest;
 }
 
+int64_t batch_listed(const BatchSchedule *batches, int64_t i)
+{
+    const int64_t ramped = batches->start + batches->increment * (i - 1);
+    if (i == 0)
+        return batches->largest;
+    if (batches->ramp > 0)
+        return ramped < batches->largest ? ramped : 0;
+    return i <= batches->n ? batches->stages[i - 1].samples : 0;
+}
+
 /* Number of increments after `samples` samples, as in Megatron-LM: floor(samples / (ramp / n)) for n increments. ramp /
  * n need not be an integer. */
 static int64_t increments_at(const BatchSchedule *batches, int64_t samples)

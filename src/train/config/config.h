@@ -192,6 +192,8 @@ int config_key_copies(const Config *config);
 /* Fails unless `ranks` ranks can be arranged as parallel.tensor says and can divide the model in this way; the message
  * proposes the nearest value that would do. */
 bool config_check_layout(const Config *config, int ranks, GError **error);
+/* The numbers of microbatches that a rank may have in a step: *n of them; NULL and 0 mean any number. g_free. */
+int *config_microbatches(const Config *config, int *n);
 /* The block behind each stage of the pipeline (Pipeline.ends): for stages of equal work; and as configured, from
  * parallel.cuts if it is set, else `equal`, which config_equal_stages returned. g_free. */
 int *config_equal_stages(const Config *config);
@@ -251,6 +253,8 @@ typedef struct BatchSchedule {
  * Megatron-LM's --rampup-batch-size. */
 bool config_batch_schedule(const Config *config, bool count_tokens, BatchSchedule *batches, GError **error);
 bool batch_varies(const BatchSchedule *batches);
+/* The batches that a run may have, i = 0, 1, …; 0 means that there are no more. */
+int64_t batch_listed(const BatchSchedule *batches, int64_t i);
 /* Samples of the next step of a run that has read `samples` samples and `tokens` tokens. */
 int64_t batch_at(const BatchSchedule *batches, int64_t samples, int64_t tokens);
 /* Number of steps that take a run from `first` samples read to at least `end`. whole: without the last step if it reads

@@ -116,20 +116,12 @@ int *config_equal_stages(const Config *config)
     return pipeline_divide(&config->model, (int)parallel->pipeline, (int)parallel->interleave, enc > 0 ? dec / enc : 0);
 }
 
-/* The most microbatches of a rank with this many samples in a step. */
-static int microbatches(const Config *config, int64_t samples)
-{
-    const int64_t micro = MIN(config_micro_samples(config), config_rank_samples(config));
-    return (int)((samples + micro - 1) / micro);
-}
-
 /* The place of this rank in its pipeline; without a mesh, on the null device, that of the rank whose memory is counted
  * (parallel.stage). The stages are not set yet. */
 static Pipeline pipeline_of(const Config *config, const Device *dev)
 {
     const ParallelConfig *parallel = &config->parallel;
     const Mesh *mesh = parallel->mesh;
-    const int64_t each = config_batch_samples(config) / config_data_ranks(config);
     Pipeline pipeline = { .size = 1 };
     if (mesh) {
         pipeline.mesh = mesh;
@@ -140,8 +132,6 @@ static Pipeline pipeline_of(const Config *config, const Device *dev)
         pipeline.size = (int)parallel->pipeline;
     }
     pipeline.interleave = pipeline.size > 1 ? (int)parallel->interleave : 1;
-    pipeline.least = config_batch_varies(config) ? 1 : microbatches(config, each);
-    pipeline.most = microbatches(config, config_rank_samples(config));
     return pipeline;
 }
 
@@ -151,10 +141,12 @@ Model *config_open_model(const Config *config, Device *dev, GError **error)
     Pipeline pipeline = pipeline_of(config, dev);
     const bool divided = pipeline.size > 1;
     g_autofree int *equal = divided ? config_equal_stages(config) : NULL,
-                   *ends = divided ? config_stage_ends(config, equal, error) : NULL;
+                   *ends = divided ? config_stage_ends(config, equal, error) : NULL,
+                   *counts = divided ? config_microbatches(config, &pipeline.n_counts) : NULL;
     if (divided && ends == NULL)
         return NULL;
     pipeline.ends = ends;
+    pipeline.counts = counts;
     const Stages stages = divided ? pipeline_held(&pipeline, pipeline.rank) : stage_whole(&config->model);
     g_auto(GStrv) patterns = g_strsplit(config->train.freeze, ",", -1);
     for (char **pattern = patterns; *pattern; pattern++)

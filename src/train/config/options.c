@@ -190,8 +190,9 @@ static const OptionRow parallel_options[] = {
       "microbatches per step (train.micro_batch) keep all of them busy; 1 means none",
       NULL },
     { "parallel.interleave", OPT_I64, ROW(interleave), "1", 1, STAGES_MOST, OPT_FREE,
-      "stages of each rank of a pipeline (interleaved schedule, virtual pipeline stages): ranks wait less at the begin "
-      "and end of a step, and keep and send more activations; best with a multiple of parallel.pipeline microbatches",
+      "stages of each rank of a pipeline (interleaved schedule, virtual pipeline stages): ranks wait less at the "
+      "beginning and end of a step, and keep and send more activations; best with a multiple of parallel.pipeline "
+      "microbatches",
       NULL },
     { "parallel.cuts", OPT_STRING, ROW(cuts), "", 0, 0, OPT_FREE,
       "the blocks at which the stages of a pipeline begin, from the second stage on, such as 5,9,13 for four stages; "

@@ -34,7 +34,10 @@ char *ranks_describe(const Trainer *t)
     g_autofree char *level = zero > 0 ? g_strdup_printf(", ZeRO %d", zero) : g_strdup("");
     g_autofree char *groups = tensor > 1 ? g_strdup_printf(", %d per tensor-parallel group", tensor) : g_strdup("");
     int stages = comm_size(t->mesh.pipeline);
-    g_autofree char *pipeline = stages > 1 ? g_strdup_printf(", a pipeline of %d stages", stages) : g_strdup("");
+    const int64_t interleave = t->config.parallel.interleave;
+    g_autofree char *each = interleave > 1 ? g_strdup_printf("ranks with %" G_GINT64_FORMAT " stages each", interleave)
+                                           : g_strdup("stages");
+    g_autofree char *pipeline = stages > 1 ? g_strdup_printf(", a pipeline of %d %s", stages, each) : g_strdup("");
     return g_strdup_printf("; %d ranks (%s%s%s%s), %s%" G_GINT64_FORMAT " samples each", ranks, comm_name(t->ranks),
                            groups, pipeline, level, t->samples % size ? "up to " : "", most);
 }
