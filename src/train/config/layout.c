@@ -1,5 +1,6 @@
 /* layout.c: which arrangements of ranks (comm/mesh.h) can train a model. */
 #include "model/lora/lora.h"
+#include "model/pipeline/pipeline.h"
 #include "train/config/config.h"
 
 #include <inttypes.h>
@@ -85,6 +86,21 @@ static bool check_pipeline(const Config *config, int ranks, GError **error)
                                 "train.scores=false");
     return stages == 1 || config->train.precision != PRECISION_FP8 ||
            fail_user(error, "parallel.pipeline does not go with train.precision=fp8: use bf16");
+}
+
+int *config_stage_ends(const Config *config, const int *equal, GError **error)
+{
+    const ParallelConfig *parallel = &config->parallel;
+    const int stages = (int)(parallel->pipeline * parallel->interleave);
+    return *parallel->cuts ? pipeline_cuts(&config->model, parallel->cuts, stages, equal, error)
+                           : g_memdup2(equal, sizeof *equal * (gsize)stages);
+}
+
+int *config_equal_stages(const Config *config)
+{
+    const ParallelConfig *parallel = &config->parallel;
+    double enc = (double)config->data.input_length, dec = (double)config->data.target_length;
+    return pipeline_divide(&config->model, (int)parallel->pipeline, (int)parallel->interleave, enc > 0 ? dec / enc : 0);
 }
 
 /* Fails if parallel.interleave or parallel.cuts do not go with the pipeline and the blocks. */

@@ -101,21 +101,6 @@ static Sharding sharding_of(const Config *config, const Device *dev)
                                .copies = mesh->copies } };
 }
 
-int *config_stage_ends(const Config *config, const int *equal, GError **error)
-{
-    const ParallelConfig *parallel = &config->parallel;
-    const int stages = (int)(parallel->pipeline * parallel->interleave);
-    return *parallel->cuts ? pipeline_cuts(&config->model, parallel->cuts, stages, equal, error)
-                           : g_memdup2(equal, sizeof *equal * (gsize)stages);
-}
-
-int *config_equal_stages(const Config *config)
-{
-    const ParallelConfig *parallel = &config->parallel;
-    double enc = (double)config->data.input_length, dec = (double)config->data.target_length;
-    return pipeline_divide(&config->model, (int)parallel->pipeline, (int)parallel->interleave, enc > 0 ? dec / enc : 0);
-}
-
 /* The place of this rank in its pipeline; without a mesh, on the null device, that of the rank whose memory is counted
  * (parallel.stage). The stages are not set yet. */
 static Pipeline pipeline_of(const Config *config, const Device *dev)
