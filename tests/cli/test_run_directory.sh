@@ -146,7 +146,7 @@ expect 0 'going on from' "$loam" train "$work/config.yaml" run.dir="$work/made" 
 cmp "$work/tok.model" "$work/made/spiece.model" || fail "the tokenizer of the run was not put back"
 cp "$work/tok.model" "$work/made/tok.model"
 cp "$work/small.model" "$work/made/spiece.model"
-expect 1 'is another tokenizer: move one of them away' \
+expect 1 'run.dir has two different tokenizers' \
     "$loam" train "$work/config.yaml" run.dir="$work/made" tokenizer.path="$work/made/tok.model" train.length=4
 rm "$work/made/spiece.model"
 expect 0 'going on from' "$loam" train "$work/config.yaml" run.dir="$work/made" tokenizer.path="$work/made/tok.model" train.length=4

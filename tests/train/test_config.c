@@ -361,7 +361,7 @@ static void a_run_of_hours_has_a_schedule_without_an_end(void)
     check_value(&config, "optim.schedule", "inverse_sqrt");
     g_assert_cmpint(config.optim.warmup.unit, ==, UNIT_STEPS);
     config_clear(&config);
-    REFUSED("are no number of steps", "model.preset=gpt2", "train.length=2h", "optim.warmup=6%");
+    REFUSED("is not known in steps", "model.preset=gpt2", "train.length=2h", "optim.warmup=6%");
 }
 
 static void a_warm_up_is_a_share_of_the_length(void)

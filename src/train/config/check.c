@@ -39,7 +39,7 @@ static bool check_steps(const char *name, Amount amount, Amount length, GError *
     if (amount.value > 100)
         return fail_user(error, "%s: %s is more than the whole of train.length", name, text);
     return length.unit != UNIT_SECONDS ||
-           fail_user(error, "%s: %s of train.length, which is a time, are no number of steps; write steps", name, text);
+           fail_user(error, "%s: train.length is a time, so %s of it is not known in steps; write steps", name, text);
 }
 
 /* Checks a period: like check_steps, but a time is valid too. */

@@ -203,8 +203,7 @@ static bool save_tokenizer(const Config *config, const Tokenizer *tok, GError **
     bool same = saved && strcmp(tokenizer_hash(saved), tokenizer_hash(tok)) == 0 &&
                 tokenizer_size(saved) == tokenizer_size(tok);
     if (inside && path && !same)
-        return fail_user(error,
-                         "the run would keep %s, and tokenizer.path %s is another tokenizer: move one of them away",
+        return fail_user(error, "run.dir has two different tokenizers, %s and tokenizer.path %s: move one of them away",
                          path, tokenizer_path(tok));
     return same ||
            ((inside || tokenizer_remove(config->run.dir, error)) && tokenizer_copy(tok, config->run.dir, error));
