@@ -67,8 +67,8 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error);
  * NULL pooled (sequences, C), the output of BERT's pooler. hidden and pooled are f32, in host memory. */
 void model_encode(Model *model, const Batch *batch, float *hidden, float *pooled);
 
-/* An empty batch for model_classify with texts of up to `length` tokens: its capacity is 4,096 tokens, or one text of
- * that length. */
+/* An empty batch for model_classify with texts of up to `length` tokens: it has room for as many of that length as
+ * 4,096 tokens hold, at least one. */
 Batch *model_classifier_batch(int64_t length);
 /* Allocates the memory that model_classify needs for batches of the same capacity as `batch`, which is empty
  * afterwards. */
