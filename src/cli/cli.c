@@ -46,8 +46,7 @@ bool cli_fail_unknown_verb(const char *name, GError **error)
 
 void cli_print_verbs(FILE *out)
 {
-    fprintf(out, "loam %s: pre-train T5, BERT and GPT models from raw text, on a CPU\n\nusage: loam VERB …\n\n",
-            LOAM_VERSION);
+    fprintf(out, "loam %s: pre-train and fine-tune T5, BERT and GPT models\n\nusage: loam VERB …\n\n", LOAM_VERSION);
     for (size_t i = 0; i < n_all_verbs; i++)
         fprintf(out, "  %-10s %s\n", all_verbs[i].name, all_verbs[i].does);
     fprintf(out, "\n`loam help VERB` tells more. Exit status: 0 done, 1 a mistake in use, configuration or input,\n"

@@ -5,6 +5,7 @@ expect 0 'usage: loam train CONFIG.yaml' "$loam" help train
 expect 0 'usage: loam bench step' "$loam" help bench step
 expect 0 'group.key=value' "$loam" help plan
 expect 0 'loam tokenizer WHAT' "$loam" help tokenizer
+expect 0 'before TEXT, in which \n means a line end' "$loam" help eval
 expect 1 'unknown verb trian, did you mean train' "$loam" help trian
 # A group of options, one option, and what other programs call them.
 expect 0 'learning rate at the end of the schedule' "$loam" help optim
@@ -19,6 +20,10 @@ expect 1 'unknown option --learning-rate, did you mean optim.lr=VALUE?' "$loam" 
 expect 1 "unknown option --num_train_epochs, did you mean train.length='3 epochs'?" "$loam" plan x.yaml --num_train_epochs 3
 expect 1 'want bash, zsh or fish' "$loam" help --completion tcsh
 diff -u docs/options.md <("$loam" help --options) || fail "docs/options.md is not what loam help --options prints"
+
+for group in $(sed -n 's/^| `\([a-z0-9]*\)\..*/\1/p' docs/options.md | sort -u); do
+    "$loam" help --help | tr -s ' ,().\n' '\n' | grep -x "$group" >/dev/null || fail "loam help --help does not name the group $group"
+done
 
 # Every verb of `loam --help` has a page, every option of a configuration stands in loam-config(5).
 "$loam" help --man "$work/man"

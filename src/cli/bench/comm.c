@@ -20,11 +20,10 @@
 #define USAGE "loam bench comm [--seconds S] [--most MB] [--out FILE] [--json] [parallel.ranks=N]"
 
 static const char about[] =
-    "Times every collective at several sizes of message. The ranks are threads of this "
-    "process (parallel.ranks=2), or\n"
-    "the processes that mpirun or srun started. Beside them: the rate at which the ranks copy memory, all at "
-    "once. --out writes a file for\n"
-    "loam plan --machine, with the rate of matrix products and the memory of a rank.\n"
+    "Times every collective (exchange between ranks) at several sizes of message. The ranks are threads of this\n"
+    "process (parallel.ranks=2), or the processes that mpirun or srun started. It also prints the rate at which the\n"
+    "ranks copy memory, all at once. --out writes a file for loam plan --machine, with the rate of matrix products\n"
+    "and the memory of a rank.\n"
     "\n"
     "  loam bench comm parallel.ranks=2\n"
     "  mpirun -np 2 loam bench comm --out cluster.json\n";

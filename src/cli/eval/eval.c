@@ -72,10 +72,8 @@ static const GOptionEntry entries[] = {
     CLI_SWITCH("no-eos", no_eos, "with --rank: do not append EOS to labels (default for a GPT with --shots)"),
     CLI_VALUE("shots", shots, "with --task: K labelled examples of task.data before each input (default 0)", "K"),
     CLI_VALUE("shots-seed", shots_seed, "with --shots: seed of the choice of examples (default 1)", "S"),
-    CLI_VALUE("shots-separator", shots_separator, "with --shots: text after each example (default \
-\
-, an empty line)",
-              "TEXT"),
+    CLI_VALUE("shots-separator", shots_separator,
+              "with --shots: text after each example (default \\n\\n, an empty line)", "TEXT"),
     CLI_VALUE("bootstrap", resamples,
               "with --task: confidence intervals from N bootstrap resamples; 0 means none (default)", "N"),
     CLI_VALUE("confidence", confidence,
@@ -100,8 +98,9 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("top-p", programs.top_p,
               "programs: sample from the smallest set of most likely tokens with total probability P (default 1)", "P"),
     CLI_VALUE("seed", programs.seed, "programs: seed of sampling (default 1)", "S"),
-    CLI_VALUE("stop", stop, "programs: end a completion before TEXT, in which \
- means a line end; may be repeated (default: as the task says)",
+    CLI_VALUE("stop", stop,
+              "programs: end a completion before TEXT, in which \\n means a line end; may be repeated (default: the "
+              "task's)",
               "TEXT"),
     CLI_VALUE("jobs", programs.run.jobs, "programs: number of programs that run at once (default: one per core)", "N"),
     CLI_VALUE("timeout", programs.timeout_s, "programs: time limit per program in seconds (default 3; EvalPlus: 60)",

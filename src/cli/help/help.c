@@ -9,9 +9,9 @@
 #define USAGE "loam help [VERB [ACTION] | GROUP | OPTION] [--options | --presets | --man DIR | --completion SHELL]"
 
 static const char about[] =
-    "Explains loam, or one verb, one group of options (run, model, lora, tokenizer, data, task, train, optim, fp16, "
-    "fp8) or\n"
-    "one option. It also prints the manual pages and completion scripts that `make install` installs.\n"
+    "Explains loam, or one verb, one group of options (run, model, lora, tokenizer, data, task, train, parallel,\n"
+    "optim, fp16, fp8, log, hooks) or one option. It also prints the manual pages and completion scripts that\n"
+    "`make install` installs.\n"
     "\n"
     "  loam help train               the verb\n"
     "  loam help optim               the options optim.*; if a verb has the same name, add a dot: loam help train.\n"

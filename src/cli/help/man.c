@@ -95,7 +95,7 @@ static void write_verb(const HelpPage *help, gpointer data)
 
 static bool write_program(const Manual *manual)
 {
-    GString *page = page_new("loam", "1", "pre-train T5, BERT and GPT models from raw text");
+    GString *page = page_new("loam", "1", "pre-train and fine-tune T5, BERT and GPT models");
     g_string_append(page, ".SH SYNOPSIS\n\\fBloam\\fR \\fIVERB\\fR …\n.SH VERBS\n");
     size_t n_verbs;
     const SubVerb *verbs = cli_verbs(&n_verbs);

@@ -14,8 +14,8 @@
 #include <stdio.h>
 
 #define USAGE                                                                                                          \
-    "loam plan CONFIG.yaml [--measure SECONDS] [--machine NAME|FILE [--layouts --gpus N]] [--days D] [--options] "     \
-    "[group.key=value]…"
+    "loam plan CONFIG.yaml [--measure SECONDS] [--machine NAME|FILE [--layouts --gpus N --rows N]] [--watts W] "       \
+    "[--days D] [--tflops X] [--options] [--megatron-tp N] [group.key=value]…"
 #define MOST_GPUS 65536
 #define LONG_DAYS 60 /* a longer run is warned of */
 

@@ -241,7 +241,8 @@ static const GOptionEntry export_entries[] = {
     CLI_VALUE("pattern", pattern, "for a rank file (tiktoken): pattern that splits text: gpt2, cl100k or o200k",
               "NAME"),
     CLI_VALUE("layout", layout,
-              "a rank file: ast-t5 is AST-T5's: <s> <pad> </s> <unk>, the pieces without gaps, 1,024 sentinels",
+              "for a rank file: ast-t5 gives the ids of AST-T5: <s> <pad> </s> <unk>, the pieces without gaps, 1,024 "
+              "sentinels",
               "NAME"),
     { 0 },
 };

@@ -21,8 +21,8 @@ static const char about[] =
     "\n"
     "Models need special tokens: BERT and RoBERTa a mask token, T5 sentinels. --for FAMILY adds those of a family.\n"
     "\n"
-    "  loam tokenizer train --kind sentencepiece-unigram --vocab-size 8000 --out tok.model corpus/* .txt\n"
-    " loam tokenizer train --kind byte-bpe --for roberta --vocab-size 32000 --out tok/ corpus/\n";
+    "  loam tokenizer train --kind sentencepiece-unigram --vocab-size 8000 --out tok.model corpus/\n"
+    "  loam tokenizer train --kind byte-bpe --for roberta --vocab-size 32000 --out tok/ corpus/\n";
 static TokenizerTraining training;
 static char *kind, *out, *field, *specials;
 static gboolean byte_fallback, sentinels, lowercase;
