@@ -75,6 +75,18 @@ expect 75 'stopped by train.stop_date=2020-01-31 07:30 at step 1,' $long run.dir
 expect 75 'stopped by train.stop_date=2020-01-31 07:30 at step 1,' $long run.dir="$work/dates" 'train.stop_date=2020-01-31 07:30' \
     parallel.ranks=2
 
+# What is accepted, but probably not meant, is said at the start.
+expect 0 'warning: train.length is 0: the model is evaluated as it is, and nothing is trained or saved' "$loam" train "$config" \
+    run.dir="$work/none" train.length=0
+"$loam" train "$config" run.dir="$work/meant" 'train.length=2 steps' train.eval_every=0 train.skip_samples=100-200,150-300 \
+    'train.stop_date=2020-01-31 07:30' log.emissions=true log.country=fra log.cpu_watts=5 >"$work/out" 2>"$work/log" || [ $? = 75 ] || fail "$(cat "$work/log")"
+for what in 'train.skip_samples: 100-200 and 150-300 overlap' 'train.stop_date: 2020-01-31 07:30 is past' 'log.country: "fra" is no code of ISO 3166-1'; do
+    [ "$(grep -c "warning: $what" "$work/log")" = 1 ] || fail "no word of: $what: $(cat "$work/log")"
+done
+"$loam" train "$config" run.dir="$work/right" 'train.length=2 steps' train.eval_every=0 train.skip_samples=100-200,200-300 \
+    'train.stop_date=2126-01-31 07:30' log.emissions=true log.country=FRA log.cpu_watts=5 2>"$work/log" || fail "$(cat "$work/log")"
+! grep 'warning: \(train\|log.country\)' "$work/log" || fail "a warning of nothing"
+
 # A file stops a run, and keeps one from starting.
 $long run.dir="$work/file" train.stop_file="$work/stop" 2>"$work/log" &
 pid=$!

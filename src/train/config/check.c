@@ -269,6 +269,7 @@ static void advise_updates(const Config *config, int64_t epoch_samples, int64_t 
 void config_advise(const Config *config, int64_t warmup, int64_t total, int64_t epoch_samples)
 {
     config_advise_idle(config);
+    config_advise_run_control(config);
     advise_updates(config, epoch_samples, total);
     if (config->train.precision == PRECISION_FP8 && !compute_device_is_gpu(config->train.device))
         log_warning("train.precision=fp8 on the CPU emulates the rounding of a GPU, and is slower than bf16");

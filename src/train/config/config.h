@@ -286,6 +286,9 @@ typedef struct SkipRange {
 bool config_skip_ranges(const Config *config, SkipRange ranges[SKIP_RANGES], int *n, GError **error);
 /* Checks the options of saves, stops and skipped samples. */
 bool config_check_run_control(const Config *config, GError **error);
+/* Warns of a train.length of 0, a train.stop_date that is past, overlapping ranges of train.skip_samples and an unknown
+ * log.country. */
+void config_advise_run_control(const Config *config);
 
 /* ---- amounts ---- */
 

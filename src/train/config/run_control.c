@@ -1,6 +1,8 @@
 /* run_control.c: reads and checks the options that say when a run saves and stops, and which samples it skips. */
+#include "base/log.h"
 #include "base/text.h"
 #include "train/config/config.h"
+#include "train/energy/energy.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -87,6 +89,40 @@ bool config_skip_ranges(const Config *config, SkipRange ranges[SKIP_RANGES], int
         ranges[(*n)++] = (SkipRange){ (int64_t)first, (int64_t)end };
     }
     return true;
+}
+
+/* Warns of ranges of train.skip_samples that overlap: they are one range, which was perhaps not meant. */
+static void advise_ranges(const Config *config)
+{
+    SkipRange ranges[SKIP_RANGES];
+    int n;
+    config_skip_ranges(config, ranges, &n, NULL);
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < i; j++)
+            if (ranges[i].first < ranges[j].end && ranges[j].first < ranges[i].end) {
+                log_warning("train.skip_samples: %" PRId64 "-%" PRId64 " and %" PRId64 "-%" PRId64
+                            " overlap; what either of them names is left out",
+                            ranges[j].first, ranges[j].end, ranges[i].first, ranges[i].end);
+                return;
+            }
+}
+
+void config_advise_run_control(const Config *config)
+{
+    const char *country = config->log.country;
+    double date;
+    if (config->train.length.value == 0)
+        log_warning("train.length is 0: the model is evaluated as it is, and nothing is trained or saved");
+    advise_ranges(config);
+    config_stop_date(config, &date, NULL);
+    if (date > 0 && date <= (double)g_get_real_time() / G_USEC_PER_SEC)
+        log_warning("train.stop_date: %s is past, so the run stops after each step that it makes; set a later date, or "
+                    "train.stop_date= for none",
+                    config->train.stop_date);
+    if (config->log.emissions && *country && !country_is_known(country))
+        log_warning("log.country: \"%s\" is no code of ISO 3166-1, three capital letters such as FRA; emissions.csv "
+                    "gets it as it is",
+                    country);
 }
 
 /* Checks that counts are no times and times no counts; a time of 0 needs no unit. */

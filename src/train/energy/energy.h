@@ -70,3 +70,5 @@ void emissions_close(Emissions *emissions); /* NULL is ignored */
 /* Writes the row of this start, in place of its last one: `seconds` and energy since the start, over all machines. The
  * file is replaced atomically. */
 bool emissions_write(Emissions *emissions, double seconds, const EnergyUse *use, GError **error);
+/* Whether a text is a code of ISO 3166-1 alpha-3, such as "FRA". */
+bool country_is_known(const char *code);
