@@ -104,16 +104,18 @@ static void read_metrics(RunStatus *status, const char *dir, double now, double 
 
 /* ---- heartbeats ---- */
 
-/* Finds, among the ranks that have no exit status, the one that has been in its current phase for longest. */
-static bool find_slowest(const char *dir, int ranks, Heartbeat *slowest, double *newest)
+/* Finds, among the ranks that have no exit status, the one that has been in its current phase for longest. *silent
+ * becomes the seconds between now and the nearest heartbeat of any of them. A heartbeat from the future, which a clock
+ * that was set back leaves, is as old as it is ahead: nothing else shows that no other one follows it. */
+static bool find_slowest(const char *dir, int ranks, double now, Heartbeat *slowest, double *silent)
 {
     Heartbeat beat;
     bool found = false;
-    *newest = -INFINITY;
+    *silent = INFINITY;
     for (int r = 0; r < ranks; r++) {
         if (!heartbeat_read(dir, r, &beat) || beat.ended >= 0)
             continue;
-        *newest = fmax(*newest, beat.time);
+        *silent = fmin(*silent, fabs(now - beat.time));
         if (!found || beat.since < slowest->since)
             *slowest = beat;
         found = true;
@@ -125,22 +127,22 @@ static bool find_slowest(const char *dir, int ranks, Heartbeat *slowest, double 
  * same name may have processes of other numbers, such as a container. */
 static bool is_gone(const Heartbeat *beat, double now)
 {
-    return now - beat->time > GONE_S && strcmp(beat->host, g_get_host_name()) == 0 && beat->pid > 0 &&
+    return fabs(now - beat->time) > GONE_S && strcmp(beat->host, g_get_host_name()) == 0 && beat->pid > 0 &&
            kill((pid_t)beat->pid, 0) < 0 && errno == ESRCH;
 }
 
 static void read_beats(RunStatus *status, const char *dir, double now, double silent_s, double stalled_s)
 {
     Heartbeat first, slowest;
-    double newest;
+    double silent;
     if (!heartbeat_read(dir, 0, &first))
         return;
-    const bool running = find_slowest(dir, first.ranks, &slowest, &newest);
+    const bool running = find_slowest(dir, first.ranks, now, &slowest, &silent);
     if (!running) {
         status->state = first.ended == 0 ? RUN_ENDED : first.ended == STOPPED ? RUN_STOPPED : RUN_FAILED;
         return;
     }
-    const bool lost = now - newest > silent_s || first.ended >= 0 || is_gone(&first, now);
+    const bool lost = silent > silent_s || first.ended >= 0 || is_gone(&first, now);
     status->state = lost ? RUN_LOST : now - slowest.since > stalled_s ? RUN_STALLED : RUN_ALIVE;
     status->place = lost ? heartbeat_last_words(dir) : heartbeat_describe(&slowest, now);
     if (first.ranks > 1 && status->state != RUN_ALIVE)

@@ -39,6 +39,16 @@ status=0
 [ "$status" = 2 ] || fail "exit status $status: $(tail -n 2 "$work/log")"
 grep -q 'step 5 was not saved, no save has succeeded so far' "$work/log" || fail "$(cat "$work/log")"
 grep -q '^loam train: the last save failed, no save has succeeded so far' "$work/log" || fail "$(cat "$work/log")"
+# A rollback that finds no room changes nothing, and leaves nothing.
+"$loam" train "$work/config.yaml" run.dir="$work/back" 'train.length=10 steps' 2>"$work/log"
+status=0
+(
+    ulimit -f 2
+    "$loam" rollback "$work/back" --to 5 >"$work/out" 2>&1
+) || status=$?
+[ "$status" = 2 ] && grep -q 'File too large' "$work/out" || fail "exit status $status: $(cat "$work/out")"
+[ ! -e "$work/back/tmp-rollback" ] && [ ! -e "$work/back/rollback" ] || fail "left: $(ls "$work/back")"
+[ "$(readlink "$work/back/checkpoints/latest")" = step-00000010 ] || fail "latest is $(readlink "$work/back/checkpoints/latest")"
 echo "ok: files limited in size"
 
 # For a while no file may grow: it begins at the second save and ends a few steps later.

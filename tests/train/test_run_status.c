@@ -52,6 +52,18 @@ static void heartbeats_tell_the_state(void)
     g_assert_cmpint(state(), ==, RUN_FAILED);
 }
 
+/* The clock was set back after the last heartbeat, or clocks differ by a little. */
+static void a_heartbeat_from_the_future_is_no_life(void)
+{
+    beat(0, 1, -7000, -7200, -1);
+    g_assert_cmpint(state(), ==, RUN_LOST);
+    beat(0, 1, 1, -20, -1);
+    g_assert_cmpint(state(), ==, RUN_ALIVE);
+    beat(0, 2, 1, -7200, -1);
+    beat(1, 2, 1, 1, -1);
+    g_assert_cmpint(state(), ==, RUN_ALIVE);
+}
+
 /* A rank that is ahead waits for the one that hangs. */
 static void the_slowest_rank_decides(void)
 {
@@ -115,6 +127,7 @@ int main(int argc, char **argv)
     g_autofree char *ranks = g_build_filename(dir, "ranks", NULL);
     g_assert_true(io_make_directories(ranks, NULL));
     g_test_add_func("/run_status/heartbeats_tell_the_state", heartbeats_tell_the_state);
+    g_test_add_func("/run_status/a_heartbeat_from_the_future_is_no_life", a_heartbeat_from_the_future_is_no_life);
     g_test_add_func("/run_status/the_slowest_rank_decides", the_slowest_rank_decides);
     g_test_add_func("/run_status/a_slow_run_does_not_stall", a_slow_run_does_not_stall);
     g_test_add_func("/run_status/the_end_of_the_metrics_tells_the_rest", the_end_of_the_metrics_tells_the_rest);

@@ -76,11 +76,10 @@ static void put_store_back(const char *dir)
         log_warning("log.mlflow: %s; what the run had there is not all back", problem->message);
 }
 
-/* Creates RUN/rollback under a temporary name and renames it, so that it is never incomplete. */
-static bool keep_all(const char *dir, int64_t step, GError **error)
+/* Fills the folder that becomes RUN/rollback. */
+static bool copy_all(const char *dir, const char *folder, int64_t step, GError **error)
 {
-    g_autofree char *folder = g_build_filename(dir, "tmp-rollback", NULL), *to = g_build_filename(folder, "to", NULL),
-                    *kept_in = g_build_filename(dir, "rollback", NULL),
+    g_autofree char *to = g_build_filename(folder, "to", NULL),
                     *checkpoints = g_build_filename(folder, "checkpoints", NULL),
                     *text = g_strdup_printf("%" PRId64 "\n", step);
     if (!io_remove_tree(folder, error) || !io_make_directories(checkpoints, error))
@@ -99,7 +98,19 @@ static bool keep_all(const char *dir, int64_t step, GError **error)
     }
     keep_store(dir, folder);
     return put_link(dir, folder, "best", error) && put_link(dir, folder, "latest", error) &&
-           io_write_file(to, text, strlen(text), error) && io_rename(folder, kept_in, error);
+           io_write_file(to, text, strlen(text), error);
+}
+
+/* Creates RUN/rollback under a temporary name and renames it, so that it is never incomplete. A failure, such as a disk
+ * that is full, leaves nothing of it. */
+static bool keep_all(const char *dir, int64_t step, GError **error)
+{
+    g_autofree char *folder = g_build_filename(dir, "tmp-rollback", NULL),
+                    *kept_in = g_build_filename(dir, "rollback", NULL);
+    if (copy_all(dir, folder, step, error) && io_rename(folder, kept_in, error))
+        return true;
+    io_remove_tree(folder, NULL);
+    return false;
 }
 
 /* ---- rolling back ---- */

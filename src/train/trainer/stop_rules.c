@@ -11,19 +11,15 @@ StopRules stop_rules_of(const Config *config, int64_t epoch_samples, bool count_
     const TrainConfig *train = &config->train;
     StopRules rules = { .exit_every = every_of(config, train->exit_every, epoch_samples, count_tokens),
                         .end = INFINITY,
+                        .date = INFINITY,
                         .file = train->stop_file,
                         .last_look = clock_seconds() };
     double date;
-    if (train->stop_after.value > 0) {
+    if (train->stop_after.value > 0)
         rules.end = started + train->stop_after.value;
-        rules.end_rule = STOP_AFTER;
-    }
     config_stop_date(config, &date, NULL);
-    const double at_date = clock_seconds() + date - (double)g_get_real_time() / G_USEC_PER_SEC;
-    if (date > 0 && at_date < rules.end) {
-        rules.end = at_date;
-        rules.end_rule = STOP_DATE;
-    }
+    if (date > 0)
+        rules.date = date;
     return rules;
 }
 
@@ -33,8 +29,11 @@ StopRule stop_rules_look(StopRules *rules, const EveryCounts *counts)
     if (counts->step_samples > 0)
         rules->longest_step = fmax(rules->longest_step, now - rules->last_look);
     rules->last_look = now;
-    if (now + rules->longest_step + SLOWER * rules->longest_save >= rules->end)
-        return rules->end_rule;
+    const double needed = rules->longest_step + SLOWER * rules->longest_save;
+    if (now + needed >= rules->end)
+        return STOP_AFTER;
+    if ((double)g_get_real_time() / G_USEC_PER_SEC + needed >= rules->date)
+        return STOP_DATE;
     if (*rules->file && g_file_test(rules->file, G_FILE_TEST_EXISTS))
         return STOP_FILE;
     return counts->step_samples > 0 && every_due(&rules->exit_every, counts) ? STOP_EXIT_EVERY : STOP_NONE;

@@ -8,8 +8,8 @@ typedef enum StopRule { STOP_NONE, STOP_AFTER, STOP_DATE, STOP_FILE, STOP_EXIT_E
 
 typedef struct StopRules {
     Every exit_every;
-    double end;        /* clock_seconds() at which the process must have ended; INFINITY means never */
-    StopRule end_rule; /* the rule that set `end` */
+    double end;  /* clock_seconds() at which train.stop_after has passed; INFINITY means never */
+    double date; /* train.stop_date in seconds since 1970; INFINITY means never */
     const char *file;
     double longest_step, longest_save; /* seconds, so far */
     double last_look;
@@ -19,7 +19,8 @@ typedef struct StopRules {
  */
 StopRules stop_rules_of(const Config *config, int64_t epoch_samples, bool count_tokens, double started);
 /* The rule that stops the process now, after a step, or STOP_NONE; only rank 0 calls it. It stops early enough that one
- * more step and a save, as long as the longest so far, would no longer fit before `end`. */
+ * more step and a save, as long as the longest so far, would no longer fit before the time or the date, by the
+ * clock as it is now: it may have been set, and the machine may have slept. */
 StopRule stop_rules_look(StopRules *rules, const EveryCounts *counts);
 /* The rule for a message, "by train.stop_after=19h50m", or "on request" for STOP_NONE. g_free. */
 char *stop_rule_describe(const Config *config, StopRule rule);
