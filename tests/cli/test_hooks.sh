@@ -32,6 +32,10 @@ $train run.dir="$work/used" train.save_every=1 hooks.on_save='sleep 0.3; [ -e "$
 [ "$(grep -c 'done after' "$work/used/hooks.log")" -ge 2 ] || fail "$(cat "$work/used/hooks.log")"
 echo "ok: a slow hook"
 
+# Who asks while a run waits for its last hook learns what it waits for.
+$train run.dir="$work/waits" hooks.timeout=60s hooks.retries=0 hooks.on_stop='until "$LOAM" status "$LOAM_RUN" | grep -q ": step 12, hooks for "; do sleep 0.05; done; echo yes >"$LOAM_RUN/seen"' 2>"$work/log"
+[ -e "$work/waits/seen" ] || fail "$("$loam" status "$work/waits")"
+
 # Tried again; and what a stop and an error tell.
 $train run.dir="$work/again" train.save_every=0 train.eval_every=0 hooks.on_save='n=$(cat "$LOAM_RUN/n" 2>/dev/null || echo 0); echo $((n + 1)) >"$LOAM_RUN/n"; [ "$n" = 1 ] || exit 3' 2>"$work/log"
 [ "$(cat "$work/again/n")" = 2 ] || fail "$(cat "$work/again/hooks.log")"

@@ -333,6 +333,7 @@ static void end_hooks(Trainer *t, const GError *problem)
         hooks_call(t->hooks, HOOK_ALERT, t->state.attempts, NULL, problem->message);
     if (problem || t->state.attempts > t->first_step)
         hooks_call(t->hooks, HOOK_STOP, t->state.attempts, NULL, problem ? problem->message : ended);
+    pulse_at(t->pulse, t->state.attempts, 0, "hooks");
     hooks_wait(t->hooks);
     note_hooks(t);
     hooks_close(t->hooks);
