@@ -91,8 +91,15 @@ for section in operations families speed; do
 done
 page '^      .*it is busy'
 
-# What is packed starts where it is unpacked, by either C library.
-tools/gpu-trial --pack "$work/trial.tar.gz" --build "$build" >/dev/null 2>&1
+# What is packed starts where it is unpacked, by either C library. Without the backend or a test nothing is packed.
+mkdir "$work/packed"
+ln -s "$build"/* "$work/packed"
+rm -f "$work/packed/loam-cuda.so"
+! tools/gpu-trial --pack "$work/trial.tar.gz" --build "$work/packed" 2>"$work/err" || fail "an archive without the backend"
+one_line 'so nothing is packed: loam-cuda.so; `make gpu-trial` builds'
+[ ! -e "$work/trial.tar.gz" ] || fail "an archive without the backend was written"
+ln -s "$build/libbackend_shim.so" "$work/packed/loam-cuda.so"
+tools/gpu-trial --pack "$work/trial.tar.gz" --build "$work/packed" >/dev/null 2>&1
 tar -tzf "$work/trial.tar.gz" >"$work/list"
 grep -q '/lib/loam/gpu_test_ops_attention$' "$work/list" || fail "no tests are packed"
 for glibc in system own; do
@@ -105,7 +112,7 @@ mkdir "$work/none"
 : >"$work/none/libcuda.so.1"
 ! LD_LIBRARY_PATH=$work/none tools/gpu-trial --unpack "$work/trial.tar.gz" --out "$work/no-gpu" >"$work/page" 2>"$work/err" ||
     fail "a machine without a GPU is a success"
-page '1 failed. Not run, or not whole: code, operations, families, curves, speed, kernels, peers, sanitizer'
+page '1 failed. Not run, or not whole: code, operations, families, curves, speed, kernels, peer-ops, peers, sanitizer'
 page '^- machine: no GPU, so nothing else runs: none is used: there is no NVIDIA driver'
 mkdir "$work/there"
 tar -C "$work/there" -xzf "$work/trial.tar.gz"
@@ -128,6 +135,12 @@ gone() {
     for _ in $(seq 50); do kill -0 "$1" 2>/dev/null || return 0; sleep 0.1; done
     fail "what the trial started goes on"
 }
+
+# A test that fails is run once more, with the log of cuBLASLt.
+fake "$work/build/gpu_test_ops" '[ "$1" = -l ] && echo /ops/gemm && exit; echo "error 7: log ${CUBLASLT_LOG_LEVEL:-0}" >&2; exit 1'
+! faked --out "$work/logged" --only operations || fail "a failed test is a success"
+page '^- operations: gemm: error 7: log 0'
+tar -xzOf "$work/logged/logs.tar.gz" logs/op-gemm-cublaslt.log | grep -q 'error 7: log 5' || fail "no log of cuBLASLt"
 
 fake "$work/build/gpu_test_ops" 'echo "looking for libglib"; echo "libglib is not here" >&2; exit 127'
 ! faked --out "$work/broken" --only operations || fail "a program that does not start"
@@ -179,6 +192,24 @@ fake "$work/bin/compute-sanitizer" 'while [ "${1#--}" != "$1" ]; do shift 2; don
 PATH=$work/bin:$PATH faked --out "$work/tools" --only code,sanitizer || fail "$(cat "$work/page" "$work/err")"
 page '^2 kernels for sm_.*, 1 of attention on tensor cores.*1 in `norm_fwd`'
 page '^([1-9][0-9]*) of \1 runs of memcheck and racecheck find nothing'
+# nvidia-smi: the preflight, before the clock starts, and what the GPU did while a section ran.
+fake "$work/bin/nvidia-smi" 'case "$*" in *mig.mode*) echo "NVIDIA H200, 570.1, Default, Disabled" ;; *-lms*) echo "1980, 2619, 500.5, 60, 0x4"
+echo "1500, 2619, [N/A], 70, 0x1"; exec sleep 1234 ;; *) echo "NVIDIA H200, 570.1" ;; esac'
+PYTHONDONTWRITEBYTECODE=1 PATH=$work/bin:$PATH PYTHONPATH=tools python3 - "$work" <<'END' || fail "nvidia-smi"
+import argparse, os, pathlib, sys, time
+from gpu_trial import trial, watch
+on = trial.Trial(argparse.Namespace(out=sys.argv[1] + "/watched", minutes=1, shim=None))
+on.logs = pathlib.Path(sys.argv[1])
+assert watch.preflight(on) == "NVIDIA H200, driver 570.1, compute mode Default, MIG Disabled", watch.preflight(on)
+with watch.watched(on, "speed"):
+    until = time.monotonic() + 20
+    while len((on.logs / "watch-speed.log").read_text().splitlines()) < 2 and time.monotonic() < until:
+        time.sleep(0.02)
+found = on.results["watch"]["speed"]
+assert found["samples"] == 2 and found["clocks.sm"] == {"least": 1500, "mean": 1740, "most": 1980}, found
+assert found["power.draw"]["most"] == 500.5 and found["slowed"] == {"power cap": 0.5}, found
+END
+rm "$work/bin/nvidia-smi"
 fake "$work/bin/compute-sanitizer" 'echo "========= Error: Device not supported."; exit 1'
 PATH=$work/bin:$PATH faked --out "$work/refused" --only sanitizer || fail "$(cat "$work/page" "$work/err")"
 page 'not run: not here: compute-sanitizer refuses this machine: Error: Device not supported'

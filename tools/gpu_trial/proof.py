@@ -13,6 +13,7 @@ from gpu_trial.trial import Absent, Failed, Late, table, tool_of_cuda
 
 PROGRAMS = ["gpu_test_ops", "gpu_test_ops_attention", "gpu_test_ops_wide", "gpu_test_ops_fp8", "gpu_test_ops_random", "gpu_test_ops_edges"]
 MANY = {"gpu_test_ops", "gpu_test_ops_attention", "gpu_test_ops_random"}
+ALL_MINUTES = 30  # a trial of so many minutes runs all combinations
 FEW = "5"  # of their combinations of shapes and options every fifth: prime to the numbers of choices, so each choice comes up
 SMALL = "model.width=32 model.ffn=64 model.heads=2 model.head_dim=16"
 FAMILIES = {
@@ -110,14 +111,16 @@ def operations(trial):
     def one(job):
         program, path = job
         name = path.rsplit("/", 1)[-1]
-        stride = "997" if trial.shim else FEW if program in MANY else "1"
+        stride = "997" if trial.shim else FEW if program in MANY and trial.minutes < ALL_MINUTES else "1"
+        words = [trial.bin / program, "-p", path]
         with trial.part("operations", name):
-            ran = trial.run(f"op-{name}", [trial.bin / program, "-p", path], 100, {"RIG_STRIDE": stride})
+            ran = trial.run(f"op-{name}", words, 100 if trial.minutes < ALL_MINUTES else 600, {"RIG_STRIDE": stride})
             said = [line.strip()[:300] for line in (ran.output + ran.errors).splitlines()]
             reason = None if ran.status == 0 else next((line for line in said if "error" in line.lower() and "worst" not in line), ran.reason())
             worst = [float(x) for x in re.findall(r"worst error (\S+) over", ran.output)]
             rows[name] = {"status": ran.status, "worst": worst, "reason": reason}
             if ran.status != 0:
+                trial.log_products(f"op-{name}", words, {"RIG_STRIDE": stride})
                 raise ran.failure(reason)
 
     tests = tests_of(trial, "operations")

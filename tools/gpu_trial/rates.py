@@ -7,6 +7,7 @@ import re
 import sys
 
 from gpu_trial.trial import Absent, Failed, Late, table
+from gpu_trial.watch import watched
 
 T5, GPT, BERT = "configs/t5-1.1-small.yaml", "configs/gpt2.yaml", "configs/bert-base.yaml"
 # Small shapes for kernels that run on the host: those of gpu_step.py --tiny.
@@ -24,13 +25,13 @@ class Model:
 # In bf16 but where the options say otherwise, and without dropout. Adafactor for XL, as T5's authors trained it; AdamW, as the peers, for the others.
 MODELS = {
     "T5-1.1-small": Model(T5, "optim.name=adamw model.vocab=32128 data.input_length=512", (64, 128, 256)),
-    "T5-1.1-large": Model(T5, "optim.name=adamw model.preset=t5-1.1-large model.vocab=32128 data.input_length=512", (32, 64)),
-    "T5-1.1-XL": Model(T5, "model.preset=t5-1.1-xl model.vocab=32128 data.input_length=512", (32,)),
-    "T5-1.1-XL, FP8": Model(T5, "model.preset=t5-1.1-xl model.vocab=32128 data.input_length=512 train.precision=fp8", (32,)),
-    "GPT-2-1.5B": Model(GPT, "model.preset=gpt2-xl model.vocab=50257 data.input_length=1024 model.dropout=0", (16,)),
-    "GPT-2": Model(GPT, "model.vocab=50257 data.input_length=1024 model.dropout=0", (16, 32)),
+    "T5-1.1-large": Model(T5, "optim.name=adamw model.preset=t5-1.1-large model.vocab=32128 data.input_length=512", (32, 64, 128)),
+    "T5-1.1-XL": Model(T5, "model.preset=t5-1.1-xl model.vocab=32128 data.input_length=512", (32, 64, 128)),
+    "T5-1.1-XL, FP8": Model(T5, "model.preset=t5-1.1-xl model.vocab=32128 data.input_length=512 train.precision=fp8", (32, 64, 128)),
+    "GPT-2-1.5B": Model(GPT, "model.preset=gpt2-xl model.vocab=50257 data.input_length=1024 model.dropout=0", (16, 32)),
+    "GPT-2": Model(GPT, "model.vocab=50257 data.input_length=1024 model.dropout=0", (16, 32, 64, 128)),
     "BERT-base": Model(BERT, "model.vocab=30522 data.input_length=512 model.dropout=0", (64, 128)),
-    "T5-1.1-base": Model(T5, "optim.name=adamw model.preset=t5-1.1-base model.vocab=32128 data.input_length=512", (32, 64)),
+    "T5-1.1-base": Model(T5, "optim.name=adamw model.preset=t5-1.1-base model.vocab=32128 data.input_length=512", (32, 64, 128)),
     "T5-1.1-large, 4,096 tokens": Model(T5, "optim.name=adamw model.preset=t5-1.1-large model.vocab=32128 data.input_length=4096 "
                                         "tokenizer.sentinels=256", (8,)),
 }
@@ -60,7 +61,12 @@ def bench(trial, name, model, verb, micro, seconds, *more):
     words = [trial.loam, "bench", verb, model.config, "--json", "--seconds", seconds, "train.device=cuda", "train.precision=bf16",
              f"train.micro_batch={micro} samples", f"train.batch={micro} samples", *options, *more]
     label = re.sub(r"[^\w.]+", "-", f"bench-{verb}-{name}-{micro}{''.join(more)}")
-    return json.loads(trial.must(label, words, 90).splitlines()[-1])
+    try:
+        return json.loads(trial.must(label, words, 90).splitlines()[-1])
+    except Failed as error:
+        if not NO_ROOM.search(str(error)):
+            trial.log_products(label, words)
+        raise
 
 
 def best_batch(trial, name):
@@ -97,8 +103,11 @@ def measured(trial, section, name):
 
 def speed(trial):
     rows = []
+    with watched(trial, "speed"):
+        for name in MODELS:
+            measured(trial, "speed", name)
     for name in MODELS:
-        if best := measured(trial, "speed", name):
+        if best := trial.results["speed"].get(name):
             share, peak = best.get("share_of_peak"), best.get("peak_flops_per_s")
             rows.append([name, best["precision"], best["micro_batch"], f"{best['input_tokens']} / {best['target_tokens']}",
                          f"{best['tokens_per_s'] / best['input_tokens']:,.0f}", f"{best['tokens_per_s']:,.0f}", f"{1e3 * best['step_s']:.1f}",
@@ -121,12 +130,14 @@ def speed(trial):
 def kernels(trial):
     """Each operation at the sizes of a model, 32 samples: attention with T5's bias beside causal attention, products, what moves memory."""
     found = trial.results["kernels"] = {}
-    for name, model in KERNELS.items():
-        with trial.part("kernels", name):
-            ops = found[name] = bench(trial, name, model, "ops", 1 if trial.shim else 32, 0.01 if trial.shim else 0.05)["ops"]
-            shown = [op for op in ops if name != CAUSAL or op["op"].startswith("decoder attention")]
-            rows = [[op["op"], op["shape"], f"{1e6 * op['seconds']:.0f}", rate_of(op)] for op in shown]
-            trial.say("kernels", f"\n{name}:\n\n" + table(["operation", "shape", "µs", "rate, and its share of the products' rate"], rows))
+    with watched(trial, "kernels"):
+        for name, model in KERNELS.items():
+            with trial.part("kernels", name):
+                found[name] = bench(trial, name, model, "ops", 1 if trial.shim else 32, 0.01 if trial.shim else 0.05)["ops"]
+    for name, ops in found.items():
+        shown = [op for op in ops if name != CAUSAL or op["op"].startswith("decoder attention")]
+        rows = [[op["op"], op["shape"], f"{1e6 * op['seconds']:.0f}", rate_of(op)] for op in shown]
+        trial.say("kernels", f"\n{name}:\n\n" + table(["operation", "shape", "µs", "rate, and its share of the products' rate"], rows))
 
 
 def rate_of(op):
@@ -135,12 +146,31 @@ def rate_of(op):
     return f"{op['flops_per_s'] / 1e12:.1f} TFLOP/s" + (f", {100 * op['share_of_peak']:.0f} %" if op["share_of_peak"] else "")
 
 
-def peers(trial):
-    ran = trial.run("peer-torch", [sys.executable, "-c", "import torch, transformers; print(torch.cuda.is_available())"], 90, os.environ)
+def must_have_torch(trial, modules):
+    """Absent unless Python has the modules, and PyTorch sees the GPU."""
+    ran = trial.run("peer-torch", [sys.executable, "-c", f"import {modules}; print(torch.cuda.is_available())"], 90, os.environ)
     if ran.status != 0:
-        raise Absent(f"PyTorch or transformers: {ran.reason()}")
+        raise Absent(f"{modules.replace('torch', 'PyTorch').replace(', ', ' or ')}: {ran.reason()}")
     if "True" not in ran.output and not trial.shim:
         raise Absent("a PyTorch that sees the GPU")
+
+
+def peer_ops(trial):
+    """Attention of flash, cuDNN and others, products by cuBLAS and copies, by PyTorch at the shapes of `kernels`."""
+    must_have_torch(trial, "torch")
+    output = trial.must("peer-ops", [sys.executable, "bench/peers/gpu_ops.py", *(["--tiny"] if trial.shim else [])], 60, os.environ)
+    found = trial.results["peer-ops"] = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    if not found:
+        raise Failed("nothing was measured", output[-500:])
+    rows = [[op["op"], op["shape"], op["by"], f"{1e6 * op['seconds']:.0f}" if op["seconds"] else "—",
+             f"{op['flops_per_s'] / 1e12:.1f} TFLOP/s" if op["flops_per_s"] else f"{op['bytes_per_s'] / 1e9:.1f} GB/s" if op["bytes_per_s"]
+             else f"refused: {op['why']}"] for op in found]
+    trial.say("peer-ops", table(["operation", "shape", "by", "µs", "rate"], rows) + "\n\nPyTorch in bf16, attention without a bias, between two "
+              "events of the GPU. Beside them: the rows of `kernels` with the same names and shapes.")
+
+
+def peers(trial):
+    must_have_torch(trial, "torch, transformers")
     found = trial.results["peers"] = {}
     for name, (peer, more) in PEERS.items():
         if loam := measured(trial, "peers", name):

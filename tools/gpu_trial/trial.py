@@ -17,6 +17,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent.parent.parent
 MOST_LOG = 200_000  # characters of a command's output that are kept
 TOLD = 8  # lines of it that the page tells where it failed
+PREFLIGHT_SECONDS = 120  # at most, before the clock starts
 HOST_SLOWER = 30  # how much longer commands may take on kernels that run on the host
 
 
@@ -62,7 +63,7 @@ class Trial:
     def __init__(self, args):
         self.out, self.minutes = pathlib.Path(args.out).resolve(), args.minutes
         self.shim, self.started = args.shim is not None, time.monotonic()
-        self.end = self.deadline = self.started + 60 * args.minutes
+        self.end = self.deadline = self.started + PREFLIGHT_SECONDS
         self.results, self.lines, self.seconds = {}, {}, {}  # of sections, those begun
         self.failed, self.late, self.absent = [], [], []  # (section, reason, last lines); (section, part); (section, reason)
         self.signal, self.running, self.lock = None, set(), threading.Lock()
@@ -85,6 +86,10 @@ class Trial:
             root = unpack(args.unpack, self.work)
             self.bin, self.library, self.loam = root / "bin", root / "lib" / "loam", root / "bin" / "loam"
             self.env["LD_LIBRARY_PATH"] = ":".join(cuda_folders() + [self.env.get("LD_LIBRARY_PATH", "")]).rstrip(":")
+
+    def start_clock(self):
+        self.started = time.monotonic()
+        self.end = self.deadline = self.started + 60 * self.minutes
 
     def close(self):
         shutil.rmtree(getattr(self, "work", ""), ignore_errors=True)
@@ -140,6 +145,11 @@ class Trial:
         if ran.status != 0:
             raise ran.failure()
         return ran.output
+
+    def log_products(self, name, words, env=None):
+        """Runs a command that failed again, with what cuBLASLt says of each of its calls in a log of its own."""
+        with contextlib.suppress(Late):
+            self.run(f"{name}-cublaslt", words, 100, {**(env or {}), "CUBLASLT_LOG_LEVEL": "5"})
 
     def start(self, words, env, left):
         with self.lock:

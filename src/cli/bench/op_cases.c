@@ -6,23 +6,35 @@
 
 #include <stdio.h>
 
+enum { MOST_QUEUED = 256 }; /* runs of an operation between two waits */
+
 bool op_rig_again(OpRig *r)
 {
+    if (r->queued > 1) { /* more runs of the turn: they are queued behind each other */
+        r->queued--;
+        r->runs++;
+        return true;
+    }
+    r->queued = 0;
     device_synchronise(r->dev);
-    double now = clock_seconds();
+    double now = clock_seconds(), turn = MIN(OP_TURN_SECONDS, r->seconds);
     if (!r->dev->computes)
         return r->runs++ < 0;
     if (r->end == 0)
         r->end = now + r->seconds;
     else
         r->runs++;
-    if (r->runs == 0)
+    if (r->runs <= 0) {
         r->turn_start = now;
-    if (r->runs <= 0 || now - r->turn_start < MIN(OP_TURN_SECONDS, r->seconds))
         return true;
-    double mean = (now - r->turn_start) / (double)r->runs;
+    }
+    double took = now - r->turn_start, mean = took / (double)r->runs;
+    if (took < turn) {
+        r->queued = mean * MOST_QUEUED > turn - took ? (int)((turn - took) / mean) + 1 : MOST_QUEUED;
+        return true;
+    }
     g_array_append_val(r->turns, mean);
-    gemm_peak_measure(&r->gemm_peak, MIN(OP_TURN_SECONDS, r->seconds));
+    gemm_peak_measure(&r->gemm_peak, turn);
     r->runs = -1;
     return clock_seconds() < r->end;
 }

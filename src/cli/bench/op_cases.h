@@ -25,6 +25,7 @@ typedef struct OpRig {
 
     double seconds;     /* length of the whole measurement */
     int64_t runs;       /* runs finished in this turn; -1 means that the turn's first, uncounted run has not finished */
+    int queued;         /* runs of this turn that are queued before the next wait */
     double end;         /* time at which the measurement ends; 0 means that it has not begun */
     double turn_start;  /* time at which the turn's first run ended */
     GArray *turns;      /* double: mean seconds per run, one number per turn */
@@ -49,5 +50,6 @@ bool op_case_applies(const OpCase *of, const OpSizes *sizes);
 
 /* Condition of the loop around an operation. On the null device the loop runs once. On any other device, after one run
  * that is not counted, the operation is repeated for a turn of about 20 ms; then matrix products are timed for a turn
- * (gemm_peak.h); and so on until `seconds` have passed. */
+ * (gemm_peak.h); and so on until `seconds` have passed. The first run of a turn is waited for; the others are queued
+ * behind each other, as many as fit in the turn, so that a GPU does not wait for the host between them. */
 bool op_rig_again(OpRig *r);

@@ -1,0 +1,76 @@
+"""What the GPU does while sections run: clocks, power, temperature, why it is slower than it could be; and what it is, before."""
+
+import contextlib
+import subprocess
+
+from gpu_trial.trial import kill, table
+
+QUERY = ["clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "clocks_throttle_reasons.active"]
+REASONS = {0x1: "idle", 0x2: "clocks set by the user", 0x4: "power cap", 0x8: "slowed by hardware", 0x10: "sync boost", 0x20: "heat (software)",
+           0x40: "heat (hardware)", 0x80: "power brake", 0x100: "display clocks"}
+HARMLESS = 0x1
+PREFLIGHT = "name,driver_version,compute_mode,mig.mode.current"
+
+
+def preflight(trial):
+    """One line about the machine, before the clock starts. What must be changed first is named."""
+    ran = trial.run("preflight", ["nvidia-smi", f"--query-gpu={PREFLIGHT}", "--format=csv,noheader"], 30)
+    if ran.status != 0:
+        return f"nvidia-smi: not here: {ran.reason()}"
+    name, driver, mode, mig = ([cell.strip() for cell in (ran.lines() or [""])[0].split(",")] + ["?"] * 4)[:4]
+    wrong = ["compute mode Prohibited: nvidia-smi -c DEFAULT"] if mode == "Prohibited" else []
+    wrong += ["MIG is on: loam uses one slice of the GPU, so rates are those of the slice"] if mig == "Enabled" else []
+    return f"{name}, driver {driver}, compute mode {mode}, MIG {mig}" + "".join(f"; {text}" for text in wrong)
+
+
+def numbers(line):
+    """The values of one line of nvidia-smi; None for one that it does not tell."""
+    found = []
+    for cell in line.split(","):
+        try:
+            found.append(float(int(cell.strip(), 16)) if "x" in cell else float(cell))
+        except ValueError:
+            found.append(None)
+    return found if len(found) == len(QUERY) else None
+
+
+def summary(lines):
+    """Least, mean and most of each number; the reasons, with the share of the samples."""
+    samples = [sample for sample in map(numbers, lines) if sample]
+    columns = [[value for value in column if value is not None] for column in zip(*samples)]
+    if not samples:
+        return None
+    found = {name: {"least": min(column), "mean": sum(column) / len(column), "most": max(column)}
+             for name, column in zip(QUERY[:-1], columns) if column}
+    masks = [int(value) & ~HARMLESS for value in columns[-1]]
+    found["slowed"] = {text: sum(bool(mask & bit) for mask in masks) / len(masks) for bit, text in REASONS.items() if any(mask & bit for mask in masks)}
+    return {"samples": len(samples), **found}
+
+
+@contextlib.contextmanager
+def watched(trial, section):
+    """Twice a second while a section runs; nothing where nvidia-smi is not here."""
+    words = ["nvidia-smi", "--query-gpu=" + ",".join(QUERY), "--format=csv,noheader,nounits", "-lms", "500"]
+    log = trial.logs / f"watch-{section}.log"
+    try:
+        with log.open("w") as to:
+            process = subprocess.Popen(words, stdout=to, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=trial.env, start_new_session=True)
+    except OSError:
+        process = None
+    try:
+        yield
+    finally:
+        if process:
+            kill(process)
+            process.wait()
+            say(trial, section, summary(log.read_text(errors="replace").splitlines()))
+
+
+def say(trial, section, found):
+    if not found:
+        return
+    trial.results.setdefault("watch", {})[section] = found
+    rows = [[name, *(f"{found[name][key]:.0f}" for key in ("least", "mean", "most"))] for name in QUERY[:-1] if name in found]
+    slowed = ", ".join(f"{text} in {100 * share:.0f} %" for text, share in found["slowed"].items()) or "no"
+    trial.say(section, f"\nThe GPU meanwhile ({found['samples']} samples of nvidia-smi; MHz, W, °C). Slowed: {slowed}.\n\n" +
+              table(["", "least", "mean", "most"], rows))
