@@ -68,7 +68,8 @@ install: build ## install loam, its manual pages, shell completion and docs unde
 	@cmake --build $(BUILD) -j $(JOBS) --target share
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
-bundle: build ## pack loam with its libraries, its backend for GPUs where nvcc is, for machines of any distribution
+bundle: build ## pack loam with its libraries, its backend for all GPUs where nvcc is, for machines of any distribution
+	@cmake -B $(BUILD) -DLOAM_CUDA_GPUS=all >/dev/null && cmake --build $(BUILD) -j $(JOBS) --target backends
 	@tools/bundle $(BUILD) $(BUILD)/loam.tar.zst
 
 gpu-trial: bundle ## pack what tools/gpu-trial needs on a machine with a GPU: build/trial.tar.gz

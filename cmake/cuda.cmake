@@ -1,8 +1,9 @@
-# loam-cuda.so, the backend for NVIDIA GPUs, where nvcc is. The program runs without it. LOAM_CUDA=OFF leaves it out, as the presets do whose code is not run;
-# LOAM_CUDA_ALL=OFF builds for the oldest generation of GPUs alone, whose PTX newer ones translate when they load it: kernels that are
-# being changed compile in a third of the time. What ptxas says of registers and spills lies beside each object, in cuda/*.log.
+# loam-cuda.so, the backend for NVIDIA GPUs, where nvcc is. The program runs without it. LOAM_CUDA=OFF leaves it out, as the presets do whose code is not run.
+# It has machine code for the GPUs of this machine, as nvidia-smi names them, or for the oldest generation if there are none; LOAM_CUDA_GPUS=all, which
+# `make bundle` sets, builds for each generation. PTX of the oldest is always in it, and newer GPUs translate that when they load the file: so any GPU
+# runs any build. What ptxas says of registers and spills lies beside each object, in cuda/*.log.
 option(LOAM_CUDA "build the backend for NVIDIA GPUs where nvcc is found" ON)
-option(LOAM_CUDA_ALL "build it for each generation of GPUs, not the oldest alone" ON)
+set(LOAM_CUDA_GPUS machine CACHE STRING "which GPUs the backend is built for: those of this machine, or all")
 find_program(LOAM_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 if(NOT LOAM_CUDA OR NOT LOAM_NVCC OR LOAM_SANITIZE OR CMAKE_CROSSCOMPILING)
   message(STATUS "no backend for GPUs is built (nvcc: ${LOAM_NVCC})")
@@ -16,20 +17,50 @@ if(NOT LOAM_CUBLASLT)
   message(STATUS "no backend for GPUs is built: nvcc is there, cuBLASLt is not")
   return()
 endif()
-set(cuda_targets -gencode=arch=compute_80,code=[sm_80,compute_80])
-if(LOAM_CUDA_ALL)
-  list(APPEND cuda_targets -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_100,code=[sm_100,compute_100])
+# Machine code of 8.0 runs on 8.6, too, that of 10.0 on 10.3; casts of FP8 are instructions from 8.9 on.
+if(LOAM_CUDA_GPUS STREQUAL all)
+  set(cuda_names 80 89 90a 100 120)
+else()
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE found ERROR_QUIET RESULT_VARIABLE failed)
+  string(REGEX MATCHALL "[0-9]+[.][0-9]+" found "${found}")
+  set(cuda_names "")
+  foreach(capability ${found})
+    if(capability VERSION_LESS 8.9)
+      list(APPEND cuda_names 80)
+    elseif(capability VERSION_LESS 9.0)
+      list(APPEND cuda_names 89)
+    elseif(capability VERSION_LESS 10.0)
+      list(APPEND cuda_names 90a)
+    elseif(capability VERSION_LESS 12.0)
+      list(APPEND cuda_names 100)
+    else()
+      list(APPEND cuda_names 120)
+    endif()
+  endforeach()
+  if(failed OR NOT cuda_names)
+    set(cuda_names 80)
+  endif()
+  list(REMOVE_DUPLICATES cuda_names)
+endif()
+set(cuda_targets -gencode=arch=compute_80,code=compute_80)
+foreach(name ${cuda_names})
+  list(APPEND cuda_targets -gencode=arch=compute_${name},code=sm_${name})
+endforeach()
+if(LOAM_CUDA_GPUS STREQUAL all) # for GPUs after those of the list
+  list(APPEND cuda_targets -gencode=arch=compute_120,code=compute_120)
 endif()
 set(cuda_flags -std=c++17 -O3 -I${CMAKE_SOURCE_DIR}/src -DLOAM_VERSION=\\"${PROJECT_VERSION}\\" ${cuda_targets} -Xptxas -v
                -Xcompiler -fPIC,-Wall,-fvisibility=hidden --ptxas-options=-warn-spills
                -no-compress) # the PTX is text in the file: tests/shim/test_ptxas.sh reads it
-if(LOAM_CUDA_ALL)
+if(LOAM_CUDA_GPUS STREQUAL all)
   list(APPEND cuda_flags -lineinfo) # compute-sanitizer names lines of the source
 endif()
 
 file(GLOB cuda_sources CONFIGURE_DEPENDS src/device/cuda/kernels/*.cu src/device/cuda/native/*.cu)
 set(cuda_objects "")
 file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/cuda)
+list(JOIN cuda_names " sm_" joined)
+file(WRITE ${CMAKE_BINARY_DIR}/cuda/targets "sm_${joined}\n") # for tests/shim/test_ptxas.sh
 foreach(source ${cuda_sources})
   get_filename_component(name ${source} NAME_WE)
   set(object ${CMAKE_BINARY_DIR}/cuda/${name}.o)

@@ -7,8 +7,7 @@ if ! ls "$logs"/*.log >/dev/null 2>&1; then
     echo "skipped: nvcc is not here, so loam-cuda.so was not built"
     exit 77
 fi
-targets="sm_80 sm_90a sm_100"
-! grep -q '^LOAM_CUDA_ALL:BOOL=OFF$' "$1/CMakeCache.txt" || targets=sm_80
+targets=$(cat "$logs/targets")
 for target in $targets; do
     for log in "$logs"/attention*.log; do
         grep -q "Compiling entry function .* for '$target'" "$log" || { echo "FAIL: $log: no code for $target" >&2; exit 1; }

@@ -61,10 +61,10 @@ def machine(trial):
 def code(trial):
     """Instructions of the attention kernels, and all kernels that keep registers in memory."""
     tool, library = tool_of_cuda("cuobjdump"), trial.library / "loam-cuda.so"
-    capability = re.search(r"compute capability (\d+)\.", trial.must("code-env", [trial.loam, "env"], 60))
+    capability = re.search(r"compute capability (\d+)\.(\d+)", trial.must("code-env", [trial.loam, "env"], 60))
     if not library.exists() or not capability:
         raise Absent("the GPU" if library.exists() else "loam-cuda.so was not built")
-    target = {"8": "sm_80", "9": "sm_90a"}.get(capability.group(1), "sm_100")
+    target = "sm_89" if capability.groups() == ("8", "9") else {"8": "sm_80", "9": "sm_90a", "12": "sm_120"}.get(capability.group(1), "sm_100")
     output, counts = trial.must("code", [tool, "--dump-sass", "--gpu-architecture", target, library], 60), {}
     for line in output.splitlines():
         if found := re.search(r"Function : (\S+)", line):
