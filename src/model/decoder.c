@@ -1,7 +1,8 @@
 /* decoder.c: the encoder runs once over all prompts. In a decoder-only model the decoder runs once over all tokens of
  * the prompts except the last of each (in a prefix LM over all of them, since a prompt's tokens also attend to its last
  * one). Each step then runs one token per sequence through the decoder's blocks, whose caches hold the keys and values
- * of earlier tokens. */
+ * of earlier tokens. In a pipeline each of these goes through the stages one after another, and all stages get what the
+ * last one finds. */
 #include "model/decoder.h"
 #include "base/check.h"
 #include "model/heads/heads.h"
@@ -27,7 +28,7 @@ struct Decoder {
     int32_t *first_row;   /* (R) first row of the cache */
     int32_t *new_rows;    /* (R) row of the cache for this step's keys and values */
     Tensor cu_k_device;
-    BlockCache *caches; /* (n_dec) */
+    BlockCache *caches; /* (n_dec) absent for blocks of other ranks */
     float *logits;      /* (R,V) */
     int32_t *top_ids;   /* (R, most_top) */
     float *top_logits;  /* (R, most_top) */
@@ -111,6 +112,7 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
 
     Slot *slot = &model->slots[0];
     CHECK(slot->state == SLOT_FREE, "a decoder while slot 0 is in state %d", (int)slot->state);
+    pipeline_settle(model);
     slot->state = SLOT_DECODES;
     d->model = model;
     d->work = &model->work;
@@ -166,28 +168,68 @@ void decoder_close(Decoder *decoder)
     g_free(decoder);
 }
 
-/* Runs the prompts through the encoder and caches the keys and values of its output, for cross-attention. */
-static void encode(Decoder *d)
+/* The pass of the decoder's steps through one of the rank's stages. */
+static StackPass pass_through(const Decoder *d, const ModelStage *stage)
 {
-    Model *model = d->model;
+    StackPass pass = d->pass;
+    pass.stack = &stage->decoder;
+    return pass;
+}
+
+/* Runs the prompts through a stage's blocks of the encoder. Returns the message for the next stage. */
+static StageMessage run_encoder(Decoder *d, const ModelStage *stage)
+{
+    const Stack *stack = &stage->encoder;
+    StageMessage out = { 0 };
     StackPass pass;
 
-    stack_pass_init(&pass, &model->stages[0].encoder);
+    stack_pass_init(&pass, stack);
     pass.tokens = d->prompt_tokens;
     stack_context(&pass, d->work, d->work->save, NULL, &forward);
     stack_begin(&pass);
-    Tensor encoder_output = stack_fwd(&pass, NO_TENSOR);
-    for (BlockWalk walk = { .pass = &d->pass }; stack_walk_next(&walk);)
-        attention_cross_kv(&walk.cx, d->caches[walk.i].cross, encoder_output, &walk.w.cross);
+    if (!stack->part.embeds)
+        pipeline_receive(d->model, (StageMessage){ .x = pass.x[0] });
+    Tensor y = stack_fwd(&pass, NO_TENSOR);
     stack_pass_clear(&pass);
+    *(stack->part.finishes ? &out.encoder_output : &out.x) = y;
+    return out;
 }
 
-/* Runs the prompts, each without its last token, through the decoder, and caches their keys and values for each
- * sequence. The first step runs the last tokens. */
-static void prefill(Decoder *d)
+/* Runs the prompts through the encoder and caches the keys and values of its output, for cross-attention. */
+static void encode(Decoder *d, const ModelStage *stage)
 {
     Model *model = d->model;
-    StackPass pass = { .stack = &model->stages[0].decoder, .tokens = d->prompt_tokens };
+    const StackPass pass = pass_through(d, stage);
+    StageMessage message = { 0 };
+
+    if (stack_blocks(&stage->encoder) > 0)
+        message = run_encoder(d, stage);
+    else {
+        message.encoder_output = arena_tensor(d->work->save, model->dev->precision.compute, d->prompt_tokens.n,
+                                              model->config.width, "decoder.received");
+        pipeline_receive(model, message);
+    }
+    if (!stage->decoder.part.finishes)
+        pipeline_hand_on(model, message);
+    for (BlockWalk walk = { .pass = &pass }; stack_walk_next(&walk);)
+        attention_cross_kv(&walk.cx, d->caches[walk.i].cross, message.encoder_output, &walk.w.cross);
+}
+
+/* x (N,C) = the input of a stage's first block of the decoder: the embeddings, or the previous stage's output. */
+static void enter_blocks(Model *model, StackPass *pass, Tensor x, const StackW *w)
+{
+    if (pass->stack->part.embeds)
+        stack_embed(pass, x, w);
+    else
+        pipeline_receive(model, (StageMessage){ .x = x });
+}
+
+/* Runs the prompts, each without its last token, through a stage's blocks of the decoder, and caches their keys and
+ * values for each sequence. The first step runs the last tokens. */
+static void prefill(Decoder *d, const ModelStage *stage)
+{
+    Model *model = d->model;
+    StackPass pass = { .stack = &stage->decoder, .tokens = d->prompt_tokens };
     size_t scratch = arena_mark(&d->work->scratch);
     int32_t longest = d->prompts.max_len, n = d->step_stream.max_tokens, n_each = n / d->step_stream.n_seq;
     RowMoves moves = moves_new((int64_t)n * longest);
@@ -202,7 +244,7 @@ static void prefill(Decoder *d)
                             "decoder.x");
     params_acquire(model->params, BUCKET_DECODER, &w);
     stack_positions(&pass, &w, 1 - longest, 2 * longest - 1, longest);
-    stack_embed(&pass, x, &w);
+    enter_blocks(model, &pass, x, &w);
     params_release(model->params, BUCKET_DECODER);
     for (BlockWalk walk = { .pass = &pass }; stack_walk_next(&walk);) {
         size_t mark = arena_mark(d->work->save);
@@ -211,6 +253,8 @@ static void prefill(Decoder *d)
         moves_make(&moves, model->dev, &d->work->scratch, d->caches[walk.i].self, kept.self.p.kv);
         arena_reset(d->work->save, mark);
     }
+    if (!stage->decoder.part.finishes)
+        pipeline_hand_on(model, (StageMessage){ .x = x });
     arena_reset(&d->work->scratch, scratch);
 }
 
@@ -254,30 +298,43 @@ static void upload_step(Decoder *d)
     tensor_upload(dev, d->cu_k_device, d->cu_k);
 }
 
+/* Reserves the caches of a stage's blocks. */
+static void open_caches(Decoder *d, const ModelStage *stage)
+{
+    const int64_t width = stage->decoder.spec.kv_heads * d->model->config.head_dim,
+                  rows = (int64_t)d->step_stream.max_tokens * d->capacity;
+    const DType dtype = d->pass.cx.precision.compute;
+    for (int i = stage->decoder.part.first; i < stage->decoder.part.end; i++) {
+        BlockCache *cache = &d->caches[i];
+        cache->self = arena_tensor(d->work->save, dtype, rows, 2 * width, "decoder.self");
+        if (d->model->config.n_enc > 0)
+            cache->cross = arena_tensor(d->work->save, dtype, d->prompts.max_tokens, 2 * width, "decoder.cross");
+    }
+}
+
 static void begin(Decoder *d)
 {
     Model *model = d->model;
-    bool encodes = model->config.n_enc > 0;
-    int64_t width = model->stages[0].decoder.spec.kv_heads * model->config.head_dim;
+    const ModelStage *stages = model->stages, *end = stages + model->ranges.n;
     StackW w = { 0 };
 
     upload_rows(d);
+    for (const ModelStage *stage = stages; stage < end;
+         stage++) /* the tables of positions are made for the embedding */
+        if (stage->decoder.part.embeds)
+            d->pass.stack = &stage->decoder;
     stack_context(&d->pass, d->work, d->work->save, &d->prompt_tokens, &forward);
     params_acquire(model->params, BUCKET_DECODER, &w);
     stack_positions(&d->pass, &w, 1 - d->capacity, d->capacity, d->capacity);
     params_release(model->params, BUCKET_DECODER);
-    int64_t rows = (int64_t)d->step_stream.max_tokens * d->capacity;
-    DType dtype = d->pass.cx.precision.compute;
-    for (BlockCache *cache = d->caches; cache < d->caches + model->config.n_dec; cache++) {
-        cache->self = arena_tensor(d->work->save, dtype, rows, 2 * width, "decoder.self");
-        if (encodes)
-            cache->cross = arena_tensor(d->work->save, dtype, d->prompts.max_tokens, 2 * width, "decoder.cross");
-    }
+    for (const ModelStage *stage = stages; stage < end; stage++)
+        open_caches(d, stage);
     size_t mark = arena_mark(d->work->save);
-    if (encodes)
-        encode(d);
-    else if (d->prompts.max_tokens > 0)
-        prefill(d);
+    for (const ModelStage *stage = stages; stage < end; stage++)
+        if (model->config.n_enc > 0)
+            encode(d, stage);
+        else if (d->prompts.max_tokens > 0)
+            prefill(d, stage);
     arena_reset(d->work->save, mark);
 }
 
@@ -298,29 +355,51 @@ static void read_top(Decoder *d, Tensor y, int32_t k)
     arena_reset(scratch, mark);
 }
 
-/* Runs a step. k: number of most likely tokens to read; 0 means all logits. */
-static void step(Decoder *d, int32_t k)
+/* Runs the step's tokens through a stage's blocks of the decoder; in the last stage, reads what the step asks for. k:
+ * number of most likely tokens; 0 means all logits. */
+static void run_step(Decoder *d, const ModelStage *stage, int32_t k)
 {
     Model *model = d->model;
+    StackPass pass = pass_through(d, stage);
+    const bool last = stage->decoder.part.finishes;
     int64_t n = d->step_stream.max_tokens;
     size_t save = arena_mark(d->work->save), scratch = arena_mark(&d->work->scratch);
-    Tensor x = arena_tensor(&d->work->scratch, d->pass.cx.precision.residual, n, model->config.width, "decoder.x");
+    Tensor x = arena_tensor(&d->work->scratch, pass.cx.precision.residual, n, model->config.width, "decoder.x");
     StackW stack = { 0 };
     NormSave norm;
 
-    upload_step(d);
     params_acquire(model->params, BUCKET_DECODER, &stack);
-    stack_embed(&d->pass, x, &stack);
-    for (BlockWalk walk = { .pass = &d->pass }; stack_walk_next(&walk);)
-        block_step(&walk.cx, x, x, d->pass.bias, &walk.w, &d->caches[walk.i], &d->step);
-    Tensor y = stack_final_norm(&d->pass.cx, x, &stack, &norm);
+    enter_blocks(model, &pass, x, &stack);
+    for (BlockWalk walk = { .pass = &pass }; stack_walk_next(&walk);)
+        block_step(&walk.cx, x, x, pass.bias, &walk.w, &d->caches[walk.i], &d->step);
+    if (!last)
+        pipeline_hand_on(model, (StageMessage){ .x = x });
+    Tensor y = last ? stack_final_norm(&pass.cx, x, &stack, &norm) : NO_TENSOR;
     params_release(model->params, BUCKET_DECODER);
-    if (k > 0)
+    if (last && k > 0)
         read_top(d, y, k);
-    else
+    else if (last)
         heads_logits(model, &d->pass.cx, d->logits, y);
     arena_reset(d->work->save, save);
     arena_reset(&d->work->scratch, scratch);
+}
+
+/* Runs a step; a rank without blocks of the decoder only waits for what it finds. k: as in run_step. */
+static void step(Decoder *d, int32_t k)
+{
+    Model *model = d->model;
+    const size_t n = (size_t)d->step_stream.max_tokens, top = n * (size_t)k;
+
+    upload_step(d);
+    for (const ModelStage *stage = model->stages; stage < model->stages + model->ranges.n; stage++)
+        if (stack_blocks(&stage->decoder) > 0)
+            run_step(d, stage, k);
+    if (k > 0) {
+        pipeline_share(model, d->top_ids, top * sizeof *d->top_ids);
+        pipeline_share(model, d->top_logits, top * sizeof *d->top_logits);
+        pipeline_share(model, d->log_sums, n * sizeof *d->log_sums);
+    } else
+        pipeline_share(model, d->logits, n * (size_t)model->config.vocab * sizeof *d->logits);
     d->t++;
 }
 
@@ -462,6 +541,7 @@ void decoder_reorder(Decoder *decoder, const int32_t *from)
     }
     moves_upload(&moves, model->dev, scratch);
     for (int i = 0; moves.n > 0 && i < model->config.n_dec; i++)
-        moves_make(&moves, model->dev, scratch, decoder->caches[i].self, decoder->caches[i].self);
+        if (tensor_present(decoder->caches[i].self))
+            moves_make(&moves, model->dev, scratch, decoder->caches[i].self, decoder->caches[i].self);
     arena_reset(scratch, mark);
 }

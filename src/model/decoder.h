@@ -1,4 +1,5 @@
-/* decoder.h: decoding with key/value caches, for several prompts at once. Each prompt has n_each sequences (beams or
+/* decoder.h: decoding with key/value caches, for several prompts at once. In a pipeline all stages make the same calls
+ * and get the same results; each has the caches of its own blocks. Each prompt has n_each sequences (beams or
  * samples): sequence r belongs to prompt r / n_each. In an encoder-decoder the prompts are the encoder's input and the
  * sequences start empty; in a decoder-only model each sequence starts as a copy of its prompt. */
 #pragma once

@@ -279,24 +279,21 @@ void model_loss(Model *model, const Batch *batch, const ModelLoss *loss, LossSum
 
 void model_logits(Model *model, const Batch *batch, float *logits)
 {
-    const ModelLoss forward = { 0 };
-
-    slot_begin(model, 0, batch, &forward);
-    Slot *slot = &model->slots[0];
-    Tensor x = slot_run(slot);
-    slot->state = SLOT_FREE;
-    heads_logits(model, &slot_last(slot)->cx, logits, x);
+    Tensor x = pipeline_run(model, batch);
+    heads_logits(model, &slot_last(&model->slots[0])->cx, logits, x);
 }
 
 void model_classify(Model *model, const Batch *batch, float *logits)
 {
-    const ModelLoss forward = { 0 };
+    const ModelConfig *config = &model->config;
+    const bool by_token = config->classifier == LABELS_TOKENS || config->classifier == LABELS_SPAN;
+    const int64_t rows = by_token ? batch->enc.n_tokens : batch->enc.n_seq;
+    const int last = model->ranges.n - 1;
 
-    slot_begin(model, 0, batch, &forward);
-    Slot *slot = &model->slots[0];
-    Tensor x = slot_run(slot);
-    slot->state = SLOT_FREE;
-    heads_classify(model, &slot_last(slot)->cx, logits, x, batch);
+    Tensor x = pipeline_run(model, batch);
+    if (stage_has_heads(config, model->ranges.range[last]))
+        heads_classify(model, &slot_last(&model->slots[workspace_slot(&model->work, last)])->cx, logits, x, batch);
+    pipeline_share(model, logits, (size_t)(rows * model_config_outputs(config)) * sizeof *logits);
 }
 
 /* Copies the rows of x (N,C) to the host, except those of memory tokens. */

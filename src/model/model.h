@@ -16,8 +16,9 @@ typedef struct Pipeline Pipeline;
  * for gradients, which training needs. */
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error);
 /* Opens some stages of a model, with only the parameters that they use. slot.h has their forward and backward pass; of
- * the functions below that compute, only model_reserve and model_take_sums accept them. frozen: patterns with *
- * and ?, ending with NULL, for the names of parameters that are never updated and have no gradients; NULL means none.
+ * the functions below that compute, only model_reserve and model_take_sums accept them, and in a pipeline model_pass
+ * and model_classify, which all ranks call with the same batch, as they call a Decoder. frozen: patterns with * and ?,
+ * ending with NULL, for the names of parameters that are never updated and have no gradients; NULL means none.
  * Parameters that are stored as one matrix, such as self.q, self.k and self.v, must be frozen together. shards: the
  * ranks that hold the parameters together; NULL means one rank. pipeline: the ranks that exchange messages with this
  * one (model/pipeline/pipeline.h); NULL means that the caller moves messages. */

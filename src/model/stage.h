@@ -4,6 +4,7 @@
  * the stage with the last block of the model. */
 #pragma once
 
+#include "device/device.h"
 #include "model/config/config.h"
 
 /* Blocks [first, end). */
@@ -29,3 +30,11 @@ typedef struct StagePart {
 StagePart stage_part(const ModelConfig *config, Stage stage, bool decoder);
 /* Whether the stage has the heads, and so the loss. */
 bool stage_has_heads(const ModelConfig *config, Stage stage);
+
+/* The activations that a stage sends to the next stage, or their gradients, sent backward. N: tokens of the stack
+ * (encoder or decoder) that the boundary divides; E: tokens of the encoder; C: width. The tensors belong to the slot
+ * and are valid until its next slot_begin. */
+typedef struct StageMessage {
+    Tensor x; /* (N,C) residual stream after the stage's last block; absent at the boundary of encoder and decoder */
+    Tensor encoder_output; /* (E,C); absent at a boundary within the encoder, and in a decoder-only model */
+} StageMessage;

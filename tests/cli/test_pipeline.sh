@@ -17,7 +17,7 @@ done <<'ROWS'
 4 2 1 3 1 none gpt adafactor
 8 2 2 2 1 block t5 adamw
 6 2 1 3 1 none t5 adamw
-2 2 1 0 4 none classifier adamw train.scores=false
+2 2 1 0 4 none classifier adamw
 2 2 1 0 2 none lora adamw
 5 5 1 0 1 none t5 adafactor model.rel_per_block=true
 ROWS
@@ -49,6 +49,4 @@ refused 'the run has 3 ranks for 2 blocks; the nearest value that divides the ra
 refused 'the run has 4 ranks for 2 blocks; the nearest value that divides the ranks is 2' parallel.ranks=4 parallel.pipeline=4
 refused 'a stage of the pipeline has 3 ranks; the nearest value that divides both is 1' parallel.ranks=6 parallel.pipeline=2 parallel.tensor=2
 refused 'the run has one rank: set parallel.ranks to a multiple of 4' parallel.pipeline=2 parallel.tensor=2
-refused 'set train.scores=false' parallel.ranks=2 parallel.pipeline=2 task.data="$work/marks/marks.tsv" task.input='{text}' task.target='{mark}' \
-    data.train= data.valid= tokenizer.path="$work/marks/tok.model"
 [ ! -e "$work/refused" ] || fail 'a refused run left a folder'

@@ -1,5 +1,6 @@
 # Ranks share the examples of a task at an evaluation, and score what one rank scores: of the same weights the same
-# answers, generated or of a classifier, at every level of ZeRO, as threads and as processes.
+# answers, generated or of a classifier, at every level of ZeRO, through the stages of a pipeline, as threads and as
+# processes.
 . tests/cli/lib.sh "$1"
 make_dataset
 . tests/cli/ranks.sh
@@ -17,7 +18,8 @@ equal() {
     rm -r "${work:?}/$1"
 }
 
-for model in answers classifier; do
+models[continues]="model.family=gpt model.n_enc=0 ${models[answers]} data.target_length=8"
+for model in answers continues classifier; do
     common=(task.valid=25% train.precision=f32 train.batch='16 samples' train.micro_batch='4 samples' train.eval_every=0 train.eval_samples=0)
     rank_run first $model 1 0 "${common[@]}" train.length='30 steps' optim.lr=1e-2
     # A rate that changes no weight: every run scores the same ones.
@@ -29,10 +31,14 @@ for model in answers classifier; do
     equal threads
     rank_run sharded $model 3 3 "${common[@]}"
     equal sharded
+    rank_run stages $model 2 0 "${common[@]}" parallel.pipeline=2
+    equal stages
+    rank_run stages-tensor-sharded $model 8 3 "${common[@]}" parallel.pipeline=2 parallel.tensor=2
+    equal stages-tensor-sharded
     if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
         # shellcheck disable=SC2086
-        "${mpi[@]}" 2 "$loam" train "$config" run.dir="$work/processes" ${models[$model]} "${common[@]}" 2>"$work/err" ||
-            fail "mpirun: $(tail -n 3 "$work/err")"
+        "${mpi[@]}" 4 "$loam" train "$config" run.dir="$work/processes" ${models[$model]} "${common[@]}" parallel.pipeline=2 \
+            2>"$work/err" || fail "mpirun: $(tail -n 3 "$work/err")"
         equal processes
     fi
     rm -r "$work/one" "$work/first"

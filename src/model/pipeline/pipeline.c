@@ -111,6 +111,61 @@ static void backward(Model *model, int slot)
     profile_end(model->dev);
 }
 
+void pipeline_receive(const Model *model, StageMessage message)
+{
+    receive(model, false, message);
+}
+
+void pipeline_hand_on(Model *model, StageMessage message)
+{
+    CommWork works[2] = { 0 };
+    send(model, false, message, works);
+    for (int i = 0; i < 2; i++)
+        if (works[i])
+            comm_wait(link_to(&model->pipeline, false, 1), works[i]);
+}
+
+void pipeline_share(Model *model, void *x, size_t bytes)
+{
+    const Pipeline *pipeline = &model->pipeline;
+    Device *dev = model->dev;
+    const int last = pipeline->size - 1;
+    if (last < 1 || pipeline->mesh == NULL || !dev->computes)
+        return;
+    Comm *ranks = pipeline->mesh->pipeline;
+    const Tensor t = tensor_vector(device_alloc(dev, bytes), DT_I32, (int64_t)(bytes / sizeof(int32_t)));
+    CHECK(t.p && bytes % sizeof(int32_t) == 0, "no memory for %zu bytes of the last stage", bytes);
+    tensor_upload(dev, t, x);
+    comm_wait(ranks, comm_broadcast(ranks, t, last));
+    if (pipeline->rank < last)
+        tensor_download(dev, x, t);
+    else
+        model->pipeline_sent += last * (int64_t)bytes;
+    device_synchronise(dev);
+    device_free(dev, t.p);
+}
+
+void pipeline_settle(Model *model)
+{
+    settle(model, &model->sending[0]);
+}
+
+Tensor pipeline_run(Model *model, const Batch *batch)
+{
+    const ModelLoss loss = { 0 };
+    Tensor y = NO_TENSOR;
+    for (int s = 0; s < model->ranges.n; s++) {
+        const int index = workspace_slot(&model->work, s);
+        Slot *slot = &model->slots[index];
+        settle(model, &model->sending[index]);
+        receive(model, false, slot_begin(model, index, batch, &loss));
+        y = slot_run(slot);
+        pipeline_hand_on(model, slot->sent);
+        slot->state = SLOT_FREE;
+    }
+    return y;
+}
+
 void model_pass(Model *model, const Batch *batch, const ModelLoss *loss)
 {
     for (int s = 0; s < model->ranges.n; s++)

@@ -150,6 +150,16 @@ StageMessage slot_begin(Model *model, int index, const Batch *batch, const Model
     return received(model, slot);
 }
 
+/* The message for the next stage. y: the output of this stage's last block. */
+static StageMessage message_of(const Slot *slot, Tensor y)
+{
+    const ModelStage *stage = slot->stage;
+    const bool within = !stage->encoder.part.finishes || stack_blocks(&stage->decoder) > 0;
+    if (stage_has_heads(stage->encoder.config, stage->range))
+        return (StageMessage){ 0 };
+    return (StageMessage){ within ? y : NO_TENSOR, slot->encoder_output };
+}
+
 Tensor slot_run(Slot *slot)
 {
     const Stack *enc = &slot->stage->encoder, *dec = &slot->stage->decoder;
@@ -161,6 +171,7 @@ Tensor slot_run(Slot *slot)
         slot->encoder_output = y;
     if (stack_blocks(dec) > 0)
         y = stack_fwd(&slot->decoder, slot->encoder_output);
+    slot->sent = message_of(slot, y);
     return y;
 }
 
@@ -172,7 +183,6 @@ StackPass *slot_last(Slot *slot)
 StageMessage slot_fwd(Model *model, int index)
 {
     Slot *slot = slot_at(model, index, SLOT_BEGUN);
-    StageMessage out = { 0 };
     Tensor y = slot_run(slot);
 
     slot->state = slot->loss.grad ? SLOT_FORWARD : SLOT_FREE;
@@ -182,12 +192,8 @@ StageMessage slot_fwd(Model *model, int index)
         profile_begin(model->dev, "loss", -1); /* includes the logits and their backward */
         heads_loss(model, &slot_last(slot)->cx, slot->gradient.x, y, slot->batch, &slot->loss);
         profile_end(model->dev);
-        return out;
     }
-    out.encoder_output = slot->encoder_output;
-    if (!slot->stage->encoder.part.finishes || stack_blocks(&slot->stage->decoder) > 0)
-        out.x = y;
-    return slot->sent = out;
+    return slot->sent;
 }
 
 static Tensor gradient_of(const Model *model, const Slot *slot, Tensor t)

@@ -14,14 +14,6 @@
 
 #include "model/model.h"
 
-/* The activations that a stage sends to the next stage, or their gradients, sent backward. N: tokens of the stack
- * (encoder or decoder) that the boundary divides; E: tokens of the encoder; C: width. The tensors belong to the slot
- * and are valid until its next slot_begin. */
-typedef struct StageMessage {
-    Tensor x; /* (N,C) residual stream after the stage's last block; absent at the boundary of encoder and decoder */
-    Tensor encoder_output; /* (E,C); absent at a boundary within the encoder, and in a decoder-only model */
-} StageMessage;
-
 /* Starts a microbatch in a slot, whose index is 0 to the number of slots - 1. The batch must stay unchanged until the
  * slot's last call. The caller copies the previous stage's message into the returned tensors, which are absent in the
  * first stage. */

@@ -31,7 +31,7 @@ typedef struct Slot {
     StackPass encoder,
         decoder; /* encoder.tokens is also set in a stage that has only cross-attention to the encoder output */
     Tensor encoder_output;       /* (E,C) absent until this stage computes or receives it */
-    StageMessage sent, gradient; /* the message that slot_fwd returned, and its gradient */
+    StageMessage sent, gradient; /* the message for the next stage, and its gradient */
 } Slot;
 
 /* Messages of a slot that are being sent; 0 means none. */
@@ -70,7 +70,7 @@ Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc);
 /* Resets the slot's arena, uploads the batch, sets the contexts and allocates the residual streams. n_memory_seq: most
  * sequences that memory tokens are added to. */
 Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_seq, const ModelLoss *loss);
-/* Runs the stage's blocks forward; returns their output (N,C). */
+/* Runs the stage's blocks forward; returns their output (N,C), and sets slot->sent. */
 Tensor slot_run(Slot *slot);
 /* The pass that contains the stage's last block: the decoder's if the stage has decoder blocks, else the encoder's. */
 StackPass *slot_last(Slot *slot);

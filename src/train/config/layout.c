@@ -81,9 +81,6 @@ static bool check_pipeline(const Config *config, int ranks, GError **error)
                          "parallel.pipeline is %" PRId64 ", and the run has %d ranks for %" PRId64
                          " blocks; the nearest value that divides the ranks is %" PRId64,
                          stages, ranks, blocks, nearest);
-    if (stages > 1 && task_is_set(&config->task) && config->train.scores)
-        return fail_user(error, "with parallel.pipeline no rank has the whole model to answer a task's examples: set "
-                                "train.scores=false");
     return stages == 1 || config->train.precision != PRECISION_FP8 ||
            fail_user(error, "parallel.pipeline does not go with train.precision=fp8: use bf16");
 }

@@ -63,21 +63,6 @@ static void report_set(const Trainer *t, guint i, const SetResult *result)
                     t->state.attempts, set->path_prefix);
 }
 
-/* Whether a rank whose pass is missing would keep others waiting: they exchange activations or weights in each pass. */
-static bool passes_exchange(const Trainer *t)
-{
-    const bool gathers = t->config.parallel.zero >= ZERO_WEIGHTS && comm_size(t->mesh.data) > 1;
-    return gathers || comm_size(t->mesh.tensor) > 1 || comm_size(t->mesh.pipeline) > 1;
-}
-
-/* Makes all ranks fail if the passes of one of them failed. */
-static bool agree_on_passes(Trainer *t, bool good, GError **error)
-{
-    if (!good && passes_exchange(t))
-        ranks_abort(t, *error);
-    return comm_agree(t->ranks, good, error);
-}
-
 static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
 {
     for (guint i = 0; i < t->valid->len; i++) {
@@ -86,7 +71,7 @@ static bool evaluate_sets(Trainer *t, SetResult *results, GError **error)
         const HeldoutPart part = { comm_rank(t->mesh.data), comm_size(t->mesh.data) };
         const bool good = heldout_loss(t->model, set->loader, t->config.train.eval_samples, t->micro_most, part,
                                        comm_size(t->ranks) > 1 ? NULL : stop_requested, &results[i].sums, error);
-        if (!agree_on_passes(t, good, error))
+        if (!ranks_agree_on_passes(t, good, !good, error))
             return false;
         ranks_sum_losses(t, &results[i].sums);
         results[i].seconds = clock_seconds() - start;

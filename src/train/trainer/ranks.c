@@ -58,6 +58,20 @@ void ranks_abort(Trainer *t, const GError *problem)
         comm_abort(t->save_ranks, why);
 }
 
+/* Whether a rank whose pass is missing would keep others waiting: they exchange activations or weights in each pass. */
+static bool passes_exchange(const Trainer *t)
+{
+    const bool gathers = t->config.parallel.zero >= ZERO_WEIGHTS && comm_size(t->mesh.data) > 1;
+    return gathers || comm_size(t->mesh.tensor) > 1 || comm_size(t->mesh.pipeline) > 1;
+}
+
+bool ranks_agree_on_passes(Trainer *t, bool good, bool missing, GError **error)
+{
+    if (missing && passes_exchange(t))
+        ranks_abort(t, *error);
+    return comm_agree(t->ranks, good, error);
+}
+
 int64_t ranks_agree(Trainer *t, int64_t value)
 {
     g_autofree int64_t *all = g_new0(int64_t, comm_size(t->ranks));

@@ -228,6 +228,15 @@ uint64_t trainer_scores_hash(const Trainer *t)
 
 /* ---- an evaluation ---- */
 
+/* The ranks that divide the examples. The stages of a pipeline answer the same ones together. With ZeRO 3 each stage
+ * also waits for the same stage of other pipelines to gather a block, so that pipelines which were at different steps
+ * would wait for each other for ever: all of them answer all examples. */
+static Comm *dividing(const Trainer *t)
+{
+    const bool in_step = t->config.parallel.zero >= ZERO_WEIGHTS && comm_size(t->mesh.pipeline) > 1;
+    return in_step ? comm_self() : t->mesh.data;
+}
+
 bool trainer_score(Trainer *t, GError **error)
 {
     bool (*stop)(void) = comm_size(t->ranks) > 1 ? NULL : stop_requested;
@@ -235,8 +244,10 @@ bool trainer_score(Trainer *t, GError **error)
         ScoredTask *scored = scored_at(t, i);
         const double start = clock_seconds();
         g_array_set_size(scored->metrics, 0);
-        const bool good = task_eval_run(scored->eval, t->model, t->mesh.data, stop, scored->metrics, error);
-        if (!comm_agree(t->ranks, good, error))
+        const bool good = task_eval_run(scored->eval, t->model, dividing(t), stop, scored->metrics, error);
+        /* A user's error, such as a prompt that is too long, is that of all ranks that share its passes. */
+        const bool missing = !good && g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_MACHINE);
+        if (!ranks_agree_on_passes(t, good, missing, error))
             return false;
         scored->seconds = clock_seconds() - start;
     }

@@ -171,6 +171,9 @@ char *ranks_describe(const Trainer *t);
 bool ranks_meet(Trainer *t, GError **error);
 /* Makes the other ranks fail at their next wait, with this rank's error as the reason. */
 void ranks_abort(Trainer *t, const GError *problem);
+/* Makes all ranks fail if the passes of one of them failed (good). missing: this rank has left out passes for which
+ * others may wait, so their groups fail at once. */
+bool ranks_agree_on_passes(Trainer *t, bool good, bool missing, GError **error);
 /* Returns rank 0's value on every rank (broadcast). */
 int64_t ranks_agree(Trainer *t, int64_t value);
 /* Sums over the ranks the numbers of targets that losses are divided by (ModelLoss.n_targets), and the token counts of
