@@ -10,7 +10,7 @@ stop|submit|tokenizer.*|train_tokenizer)$")
 
 # The build with sanitizers runs every test but those with the label `repeats`: scripts that train or plan for the sake of numbers,
 # and reach hardly any C code that no other test reaches: fewer than one branch a second. tools/sanitized-tests counts them.
-set(repeats "^cli/test_(defaults|determinism|doc_figures|families|fp8|pages|rank_patience|recipes|resume|tokenizer_kinds|zero)$")
+set(repeats "^cli/test_(defaults|determinism|doc_figures|families|fp8|layouts|pages|rank_patience|recipes|resume|tokenizer_kinds|zero)$")
 
 function(loam_test name file)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})

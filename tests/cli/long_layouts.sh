@@ -1,26 +1,29 @@
-# Every arrangement of up to 8 ranks as data, tensor-parallel and pipeline ranks, with each level of ZeRO, for every
-# family: the losses of one rank. About 700 runs.
+# Every arrangement of up to 8 ranks as data, tensor-parallel and pipeline ranks, with parallel.sequence, each level of
+# ZeRO, every family and precision; recompute, optimizer and microbatch alternate. Some 780 runs, the losses of one rank.
+# LAYOUT_RANKS="2 4" tries only these numbers of ranks.
 . tests/cli/lib.sh "$1"
 make_dataset
 . tests/cli/ranks.sh
-make_tasks
 steps=20
-deep='model.heads=8 model.head_dim=4'
+optimizers=(adamw adafactor adamw_rms)
+recomputes=(none block)
+micros=(1 4)
+row=0
 for ranks in ${LAYOUT_RANKS:-2 3 4 6 8}; do
     for tensor in 1 2 4 8; do
         for pipeline in 1 2 3 4; do
-            [ $((ranks % (tensor * pipeline))) = 0 ] && [ $((tensor * pipeline)) -gt 1 ] || continue
-            for zero in 0 1 2 3; do
-                [ $((ranks / tensor / pipeline)) -gt 1 ] || [ $zero = 0 ] || continue
-                for micro in 1 4; do
-                    recompute=none
-                    [ $micro = 4 ] || recompute=block
+            data=$((ranks / (tensor * pipeline)))
+            [ $((data * tensor * pipeline)) = "$ranks" ] || continue
+            for sequence in false true; do
+                [ $tensor -gt 1 ] || [ $sequence = false ] || continue
+                for zero in 0 1 2 3; do
+                    [ $data -gt 1 ] || [ $zero = 0 ] || continue
                     for model in t5 gpt bert lora; do
-                        optimizer=adamw
-                        [ $(((ranks + zero + micro) % 2)) = 0 ] || optimizer=adafactor
-                        # shellcheck disable=SC2086
-                        layout_row $ranks $pipeline $tensor $zero $micro $recompute $model $optimizer $deep \
-                            model.n_dec=$([ $model = bert ] && echo 0 || echo 4) model.n_enc=$([ $model = bert ] && echo 4 || { [ $model = t5 ] && echo 2 || echo 0; })
+                        for precision in f32 bf16; do
+                            product_row $data $tensor $pipeline $sequence $zero "${recomputes[row / 3 % 2]}" $model \
+                                "${optimizers[row % 3]}" $precision "${micros[row / 6 % 2]}"
+                            row=$((row + 1))
+                        done
                     done
                 done
             done

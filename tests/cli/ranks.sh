@@ -100,3 +100,47 @@ layout_row() {
     near "$work/one" "$work/$name"
     rm -r "$work/$name" "$work/one"
 }
+
+# spread_of RUN F32: the largest relative differences of a step's loss and of its gradient norm between two runs.
+spread_of() {
+    paste -d '\n' <(grep '"kind":"train"' "$2/metrics.jsonl") <(grep '"kind":"train"' "$1/metrics.jsonl") |
+        awk 'function value(line, name) { match(line, "\"" name "\":[-0-9.e+]*"); return substr(line, RSTART + length(name) + 3) + 0 }
+             NR % 2 { before = $0; next }
+             {
+                 split("loss grad_norm", names, " ")
+                 for (i = 1; i <= 2; i++) {
+                     off = (value($0, names[i]) - value(before, names[i])) / value(before, names[i])
+                     off = off < 0 ? -off : off
+                     if (off > most[i] || off != off) most[i] = off
+                 }
+             }
+             END { printf "%g %g\n", most[1], most[2] }'
+}
+
+# product_row DATA TENSOR PIPELINE SEQUENCE ZERO RECOMPUTE MODEL OPTIMIZER PRECISION MICROBATCH: ranks in this layout have
+# in f32 the losses and gradient norms of one rank; in bf16 they are as near to those of f32 as one rank's, three times
+# its own distance at most. The runs of one rank are kept for the next row.
+declare -A blocks=([t5]='model.n_enc=2 model.n_dec=2' [gpt]='model.n_dec=4' [lora]='model.n_dec=4' [bert]='model.n_enc=4')
+product_row() {
+    local data=$1 tensor=$2 pipeline=$3 sequence=$4 zero=$5 recompute=$6 model=$7 optimizer=$8 precision=$9 micro=${10} own most each
+    local ranks=$((data * tensor * pipeline)) one=one-$model-$optimizer
+    local name="$model-$optimizer-$precision-data$data-tensor$tensor-pipeline$pipeline-zero$zero-sequence=$sequence-$recompute-$micro"
+    # shellcheck disable=SC2206
+    local common=(${blocks[$model]} model.heads=8 model.head_dim=4 train.length="${steps:-12} steps" train.batch='8 samples'
+        optim.name="$optimizer" optim.lr=1e-3 optim.min_dim_factored=16 train.save_every=0 train.eval_every=6)
+    rank_run "$name" "$model" "$ranks" "$zero" "${common[@]}" train.precision="$precision" parallel.tensor="$tensor" \
+        parallel.pipeline="$pipeline" parallel.sequence="$sequence" train.recompute="$recompute" train.micro_batch="$micro samples" \
+        parallel.check_every=5 parallel.timeout=120s
+    for each in f32 "$precision"; do
+        [ -d "$work/$one-$each" ] || rank_run "$one-$each" "$model" 1 0 "${common[@]}" train.precision="$each" train.micro_batch='8 samples'
+    done
+    if [ "$precision" = f32 ]; then
+        near "$work/$one-f32" "$work/$name"
+    else
+        own=$(spread_of "$work/$one-$precision" "$work/$one-f32") most=$(spread_of "$work/$name" "$work/$one-f32")
+        echo "$own $most" | awk '{ exit !($3 <= 3 * $1 + 1e-5 && $4 <= 3 * $2 + 1e-5) }' ||
+            fail "$name: loss and gradient norm are $most from those of f32, those of one rank $own"
+        echo "ok: $name is $most from f32, one rank $own"
+    fi
+    rm -r "${work:?}/$name"
+}

@@ -32,6 +32,24 @@ for run in adafactor tensor; do
 done
 near "$work/adafactor-train" "$work/tensor-train"
 
+# From all three kinds of ranks to one, to four tensor-parallel ranks, to four stages: one curve (train/test_checkpoint_chain
+# has the bits). What several ranks have alike (a tied embedding, norms, shared heads of keys) is compared at each step.
+divided=("${t5[@]}" model.n_enc=2 model.heads=4 model.head_dim=8 model.kv_heads=1 model.tie_embeddings=true parallel.check_every=1)
+"$loam" train "${divided[@]}" run.dir="$work/whole" 2>"$work/err" || fail "$(cat "$work/err")"
+for part in '3 8 2 2' '6 1 1 1' '9 4 4 1' '12 4 1 4'; do
+    read -r steps ranks tensor pipeline <<<"$part"
+    "$loam" train "${divided[@]}" train.length="$steps steps" run.dir="$work/chain" parallel.ranks="$ranks" parallel.tensor="$tensor" \
+        parallel.pipeline="$pipeline" 2>"$work/err" || fail "$part: $(cat "$work/err")"
+done
+for run in whole chain; do
+    mkdir "$work/$run-train"
+    grep '"kind":"train"' "$work/$run/metrics.jsonl" >"$work/$run-train/metrics.jsonl"
+done
+near "$work/whole-train" "$work/chain-train"
+[ -n "${LOAM_SANITIZED:-}" ] ||
+    "$loam" train "${divided[@]}" train.length='100 steps' run.dir="$work/alike" parallel.ranks=8 parallel.tensor=2 parallel.pipeline=2 \
+        train.save_every=0 train.eval_every=0 train.log_every='50 steps' 2>"$work/err" || fail "copies are not alike: $(cat "$work/err")"
+
 # Loading changes no bit: parts of 4 ranks, saved again by 3, and by 1 at once, hold the same tensors.
 "$loam" train "${t5[@]}" run.dir="$work/a" parallel.ranks=4 parallel.zero=2 2>"$work/err"
 sum_of() { "$loam" export "$1" --to hf --out "$work/hf" >/dev/null 2>"$work/err" || fail "export: $(cat "$work/err")"; sha256sum <"$work/hf/model.safetensors"; rm -r "$work/hf"; }
