@@ -75,6 +75,9 @@ static bool open_stages(Model *model)
         ok = stack_init(&stage->encoder, model->dev, &model->config, model->params, stage->range, false) && ok;
         ok = stack_init(&stage->decoder, model->dev, &model->config, model->params, stage->range, true) && ok;
         stage->encoder.fp8 = stage->decoder.fp8 = model->fp8;
+        if (model->fp8)
+            fp8_compute(model->fp8, stage->range.first * LINEAR_SITES,
+                        (stage->range.end - stage->range.first) * LINEAR_SITES);
     }
     return ok;
 }

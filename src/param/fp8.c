@@ -3,6 +3,8 @@
 #include "base/check.h"
 #include "param/store.h"
 
+#include <math.h>
+
 /* Rows of all state tensors: first the inputs of all layers, then their weights, then the gradients of their outputs.
  * Each of the two FP8 formats thus has consecutive rows, and an update takes two operations. */
 enum { SCALE, HISTORY, INVERSE, STATES };
@@ -11,6 +13,7 @@ struct Fp8Scales {
     Device *dev;
     Fp8Recipe recipe;
     int n_layers;
+    bool *computed;                   /* (n_layers) whether this rank computes the layer */
     void *memory;                     /* the memory of all tensors */
     Tensor now[STATES], kept[STATES]; /* (rows), (rows, history), (rows) */
 };
@@ -60,11 +63,14 @@ Fp8Scales *fp8_open(Device *dev, int n_layers)
 {
     Fp8Scales *scales = g_new(Fp8Scales, 1);
     Arena arena;
-    *scales = (Fp8Scales){ .dev = dev, .recipe = dev->precision.fp8, .n_layers = n_layers };
+    *scales = (Fp8Scales){
+        .dev = dev, .recipe = dev->precision.fp8, .n_layers = n_layers, .computed = g_new0(bool, n_layers)
+    };
     arena_init(&arena, "fp8", NULL, 0);
     lay_out(scales, &arena);
     scales->memory = device_alloc(dev, arena.peak);
     if (scales->memory == NULL) {
+        g_free(scales->computed);
         g_free(scales);
         return NULL;
     }
@@ -83,7 +89,16 @@ void fp8_close(Fp8Scales *scales)
     if (scales == NULL)
         return;
     device_free(scales->dev, scales->memory);
+    g_free(scales->computed);
     g_free(scales);
+}
+
+void fp8_compute(Fp8Scales *scales, int first, int n)
+{
+    CHECK(first >= 0 && n >= 0 && first + n <= scales->n_layers, "layers %d to %d of %d", first, first + n,
+          scales->n_layers);
+    for (int layer = first; layer < first + n; layer++)
+        scales->computed[layer] = true;
 }
 
 Fp8Scale fp8_scale(const Fp8Scales *scales, int layer, Fp8Factor factor)
@@ -137,6 +152,9 @@ void fp8_share(Fp8Scales *scales, Comm *ranks, int64_t n)
     g_autofree float *own = g_new0(float, (gsize)count), *all = g_new0(float, (gsize)(count * comm_size(ranks)));
     fp8_read(scales, SCALE, own);
     tensor_read(scales->dev, own + rows, DT_F32, newest);
+    for (int64_t i = 0; i < rows; i++)
+        if (!scales->computed[i % scales->n_layers])
+            own[i] = INFINITY;
     comm_share(ranks, all, own, (size_t)count * sizeof *own);
     for (int64_t i = 0; i < count; i++)
         for (int r = 0; r < comm_size(ranks); r++) {

@@ -28,6 +28,9 @@ typedef struct Fp8Scales Fp8Scales;
 
 /* Creates scales of 1 and empty histories for n_layers linear layers. Returns NULL if out of memory. */
 Fp8Scales *fp8_open(Device *dev, int n_layers);
+/* This rank computes the n layers from `first` on. Of layers that it does not compute, which other stages of a pipeline
+ * have, it takes the scales of these in fp8_share. */
+void fp8_compute(Fp8Scales *scales, int first, int n);
 void fp8_close(Fp8Scales *scales);
 
 /* The numbers that a cast of a tensor to FP8 reads (scale) and writes (amax): one f32 each, in device memory. */
@@ -45,8 +48,9 @@ void fp8_update(Fp8Scales *scales);
 /* fp8_keep copies all scales and histories; fp8_undo restores that copy when a step is abandoned or skipped. */
 void fp8_keep(Fp8Scales *scales);
 void fp8_undo(Fp8Scales *scales);
-/* After a step of n microbatches on every rank: each scale becomes the smallest of the ranks', and the n newest columns
- * of the histories become the largest amaxes of all ranks. So all ranks begin each step with the same scales. */
+/* After a step of n microbatches on every rank: each scale becomes the smallest of the ranks that compute its layer,
+ * and the n newest columns of the histories become the largest amaxes of all ranks. So all ranks begin each step with
+ * the same scales. */
 void fp8_share(Fp8Scales *scales, Comm *ranks, int64_t n);
 
 /* The tensors of the state, for checkpoints: "fp8/scale" and "fp8/history"; none with current scaling. */

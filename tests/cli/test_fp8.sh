@@ -46,6 +46,21 @@ train recompute 'train.length=20 steps' train.precision=fp8 fp8.history=6 model.
 [ "$(losses recompute)" = "$(losses t5)" ] || fail "recompute: $(losses recompute | xargs), not $(losses t5 | xargs)"
 echo "ok: numbers"
 
+# Stages of a pipeline have the scales of their own blocks. Their runs end where one rank's does, as near as other
+# microbatches do, and each goes on from the checkpoint of the other, whose states are the same tensors.
+train stages 'train.length=20 steps' train.precision=fp8 fp8.history=6 model.dropout=0.1 train.micro_batch='2 samples' parallel.ranks=4 \
+    parallel.pipeline=2 parallel.tensor=2
+near "$(held_out stages)" "$(held_out t5)" 0.01 || fail "a pipeline ends at $(held_out stages), one rank at $(held_out t5)"
+for way in '1 2' '2 1'; do
+    read -r before after <<<"$way"
+    for stages in "$before" "$after"; do
+        train "moved-$before" "train.length=$((stages == before ? 10 : 20)) steps" train.precision=fp8 fp8.history=6 model.dropout=0.1 \
+            parallel.ranks="$stages" parallel.pipeline="$stages" parallel.check_every=1
+    done
+    near "$(held_out "moved-$before")" "$(held_out t5)" 0.01 || fail "from $before to $after stages: $(held_out "moved-$before")"
+done
+echo "ok: a pipeline ends at $(held_out stages), one rank at $(held_out t5)"
+
 # Current scaling has no state. Evaluation is in bf16, whatever the training was in.
 train current 'train.length=20 steps' train.precision=fp8 fp8.scaling=current model.dropout=0.1
 ! grep -q '"fp8/' "$work/current/checkpoints/latest/state.json" || fail "a state of current scaling"

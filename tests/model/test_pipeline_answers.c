@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { PROMPTS = 2, EACH = 3, ROWS = PROMPTS * EACH, STEPS = 4, TOP = 2, BLOCKS = 3 };
+enum { PROMPTS = 2, EACH = 3, ROWS = PROMPTS * EACH, STEPS = 4, TOP = 2, BLOCKS = 4 };
 
 /* What a model answers: the logits of a step with reordered sequences, the most likely tokens of the next step, and a
  * classifier's logits. */
@@ -19,7 +19,7 @@ typedef struct Found {
 
 typedef struct Case {
     const Kind *kind;
-    int size;
+    int size, interleave;
     DType compute;
     Found whole;
 } Case;
@@ -109,14 +109,14 @@ static Model *open_whole(Device *dev, const ModelConfig *config)
     return model;
 }
 
-/* The stage of one rank, with the weights of the whole model. */
-static Model *open_stage(Device *dev, const ModelConfig *config, const Pipeline *pipeline)
+/* The stages of one rank, with the weights of the whole model. */
+static Model *open_part(Device *dev, const ModelConfig *config, const Pipeline *pipeline)
 {
     GError *error = NULL;
     Device *other = device_open_cpu(1, dev->precision);
     Model *whole = open_whole(other, config);
-    Model *model = model_open_stage(dev, config, pipeline_stage(config, pipeline, pipeline->rank), false, NULL, NULL,
-                                    pipeline, &error);
+    Model *model =
+        model_open_stages(dev, config, pipeline_held(pipeline, pipeline->rank), false, NULL, NULL, pipeline, &error);
     g_assert_no_error(error);
     for (int i = 0; i < params_count(model_params(model)); i++) {
         const char *name = params_spec(model_params(model), i)->name;
@@ -131,24 +131,26 @@ static void run_rank(Comm *ranks, void *context)
 {
     const Case *c = context;
     ModelConfig config = deep_config(c->kind);
-    Comm *forward = comm_split(ranks, 0);
+    GError *error = NULL;
+    Mesh mesh;
+    g_assert_true(mesh_open(&mesh, ranks, 1, 1, c->size, c->interleave > 1, &error));
+    g_autofree int *ends = pipeline_divide(&config, c->size, c->interleave, 0);
     const Pipeline pipeline = {
-        .ranks = ranks, .forward = forward, .rank = comm_rank(ranks), .size = comm_size(ranks)
+        .mesh = &mesh, .rank = comm_rank(ranks), .size = c->size, .interleave = c->interleave, .ends = ends
     };
     Device *dev = device_open_cpu(1, kind_precision(c->compute));
-    Model *model = open_stage(dev, &config, &pipeline);
+    Model *model = open_part(dev, &config, &pipeline);
     Found found = found_new(config.vocab);
-    GError *error = NULL;
 
     for (int twice = 0; twice < 2; twice++) {
         answer(model, &found);
         assert_same(&found, &c->whole, config.vocab);
     }
-    g_assert_true(comm_check(forward, &error) && comm_check(ranks, &error));
+    g_assert_true(mesh_check(&mesh, &error));
     found_clear(&found);
     model_close(model);
     device_close(dev);
-    comm_close(forward);
+    mesh_close(&mesh);
 }
 
 static void stages_answer_what_the_model_answers(gconstpointer data)
@@ -163,8 +165,9 @@ static void stages_answer_what_the_model_answers(gconstpointer data)
         answer(whole, &c.whole);
         model_close(whole);
         device_close(dev);
-        for (c.size = 2; c.size <= n_blocks; c.size += bf16 ? n_blocks : 1)
-            comm_run_threads(c.size, 60, run_rank, &c);
+        for (c.interleave = 1; c.interleave <= 2; c.interleave++)
+            for (c.size = 2; c.size * c.interleave <= n_blocks; c.size += bf16 ? n_blocks : 1)
+                comm_run_threads(c.size, 60, run_rank, &c);
         found_clear(&c.whole);
     }
 }

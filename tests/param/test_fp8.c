@@ -170,6 +170,39 @@ static void test_current(void)
     device_close(dev);
 }
 
+/* Rank 0 computes layer 0 and rank 1 layer 1, as stages of a pipeline do; both compute layer 2. */
+static void share_step(Comm *ranks, void *context)
+{
+    static const float amaxes[2][2][LAYERS] = { { { 0.5F, 0, 2 }, { 0.25F, 0, 4 } },
+                                                { { 0, 0.125F, 8 }, { 0, 4, 1 } } };
+    static const float largest[LAYERS] = { 0.5F, 4, 8 };
+    const int rank = comm_rank(ranks), history = GPOINTER_TO_INT(context);
+    Device *dev = open_device(FP8_DELAYED, 0, history);
+    Fp8Scales *scales = fp8_open(dev, LAYERS);
+    fp8_compute(scales, rank, 1);
+    fp8_compute(scales, 2, 1);
+    for (int m = 0; m < 2; m++) {
+        for (int layer = 0; layer < LAYERS; layer++)
+            if (layer == rank || layer == 2)
+                cast(dev, fp8_scale(scales, layer, FP8_INPUT), amaxes[rank][m][layer], false);
+        fp8_update(scales);
+    }
+    fp8_share(scales, ranks, 2);
+    for (int layer = 0; layer < LAYERS; layer++) /* with a history of 1, each rank's last microbatch decides */
+        g_assert_cmpfloat(number(dev, fp8_scale(scales, layer, FP8_INPUT).scale), ==,
+                          448 / (double)(history > 1 || layer == 1 ? largest[layer]
+                                         : layer == 0              ? 0.25F
+                                                                   : 4));
+    fp8_close(scales);
+    device_close(dev);
+}
+
+static void test_share(void)
+{
+    comm_run_threads(2, 20, share_step, GINT_TO_POINTER(5));
+    comm_run_threads(2, 20, share_step, GINT_TO_POINTER(1));
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -178,5 +211,6 @@ int main(int argc, char **argv)
     g_test_add_func("/fp8/a_state_that_was_read_goes_on_alike", test_state);
     g_test_add_func("/fp8/an_abandoned_step_leaves_no_trace", test_undo);
     g_test_add_func("/fp8/current_scaling_has_no_state", test_current);
+    g_test_add_func("/fp8/ranks_share_the_scales_of_the_layers_that_they_compute", test_share);
     return g_test_run();
 }

@@ -79,9 +79,12 @@ static Model *open_part(Device *dev, const Mesh *mesh, const Layout *layout, int
                                       .size = layout->tensor,
                                       .n_copies = copies,
                                       .copies = mesh->copies } };
-    const Pipeline pipeline = { .ranks = mesh->pipeline, .rank = comm_rank(mesh->pipeline), .size = layout->pipeline };
-    Model *model = model_open_stage(dev, &tiny, pipeline_stage(&tiny, &pipeline, pipeline.rank), true, NULL, &shards,
-                                    &pipeline, &error);
+    g_autofree int *ends = pipeline_divide(&tiny, layout->pipeline, 1, 0);
+    const Pipeline pipeline = {
+        .mesh = mesh, .rank = comm_rank(mesh->pipeline), .size = layout->pipeline, .interleave = 1, .ends = ends
+    };
+    Model *model =
+        model_open_stages(dev, &tiny, pipeline_held(&pipeline, pipeline.rank), true, NULL, &shards, &pipeline, &error);
     g_assert_no_error(error);
     return model;
 }

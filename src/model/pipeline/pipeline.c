@@ -106,7 +106,7 @@ static void backward(Model *model, int slot)
     profile_begin(model->dev, "backward", -1);
     receive(model, true, slot_gradient(model, slot));
     send(model, true, slot_bwd(model, slot), model->sending[slot].backward);
-    if (model->fp8)
+    if (model->fp8 && model->work.stage[slot] == 0) /* the microbatch has been through all of the rank's stages */
         fp8_update(model->fp8);
     profile_end(model->dev);
 }

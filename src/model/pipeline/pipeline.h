@@ -86,16 +86,16 @@ void pipeline_sum_tied(Model *model);
 
 /* ---- passes outside of a step, which keep nothing: answers. The stages run one after another. ---- */
 
-/* Receives a message of the previous stage into the tensors that are present. */
+/* Receives a message of the previous stage, which another rank has, into the tensors that are present. */
 void pipeline_receive(const Model *model, StageMessage message);
-/* Sends a message to the next stage, and waits until it has been received; the last stage sends nothing. */
+/* Sends a message to the next stage, and waits until it has been received. Not for the model's last stage. */
 void pipeline_hand_on(Model *model, StageMessage message);
-/* x (bytes, a multiple of 4), in host memory, becomes a copy of x of the last stage. If the ranks have failed, x stays
- * as it is. */
+/* x (bytes, a multiple of 4), in host memory, becomes a copy of x of the last rank, which has the model's last stage.
+ * If the ranks have failed, x stays as it is. */
 void pipeline_share(Model *model, void *x, size_t bytes);
 /* Waits until the messages of slot 0 have been sent, whose memory will be overwritten. */
 void pipeline_settle(Model *model);
-/* Runs the blocks of this stage forward on the batch in slot 0, between its neighbours. Returns their output. */
+/* Runs the rank's stages forward on the batch, between their neighbours. Returns the output of the last of them. */
 Tensor pipeline_run(Model *model, const Batch *batch);
 
 /* Bytes that this rank has sent to other ranks: gradients, weights, sums of layers and messages to other stages; on the

@@ -68,21 +68,17 @@ static bool check_tensor(const Config *config, int64_t ranks, GError **error)
     return tensor == 1 || check_features(&config->model, error);
 }
 
-/* Fails if parallel.pipeline does not divide the run's ranks, exceeds the number of blocks, or is combined with an
- * option that needs all blocks on one rank. */
+/* Fails if parallel.pipeline does not divide the run's ranks, or exceeds the number of blocks. */
 static bool check_pipeline(const Config *config, int ranks, GError **error)
 {
     const int64_t stages = config->parallel.pipeline, blocks = config->model.n_enc + config->model.n_dec;
     int64_t nearest = MIN(stages, blocks);
     while (ranks % nearest != 0)
         nearest--;
-    if (nearest < stages)
-        return fail_user(error,
-                         "parallel.pipeline is %" PRId64 ", and the run has %d ranks for %" PRId64
-                         " blocks; the nearest value that divides the ranks is %" PRId64,
-                         stages, ranks, blocks, nearest);
-    return stages == 1 || config->train.precision != PRECISION_FP8 ||
-           fail_user(error, "parallel.pipeline does not go with train.precision=fp8: use bf16");
+    return nearest == stages || fail_user(error,
+                                          "parallel.pipeline is %" PRId64 ", and the run has %d ranks for %" PRId64
+                                          " blocks; the nearest value that divides the ranks is %" PRId64,
+                                          stages, ranks, blocks, nearest);
 }
 
 int *config_stage_ends(const Config *config, const int *equal, GError **error)
