@@ -59,6 +59,10 @@ for way in '1 2' '2 1'; do
     done
     near "$(held_out "moved-$before")" "$(held_out t5)" 0.01 || fail "from $before to $after stages: $(held_out "moved-$before")"
 done
+deep=('train.length=20 steps' train.precision=fp8 fp8.history=6 model.n_enc=2 model.n_dec=2)
+train deep "${deep[@]}"
+train interleaved "${deep[@]}" train.micro_batch='2 samples' parallel.ranks=2 parallel.pipeline=2 parallel.interleave=2
+near "$(held_out interleaved)" "$(held_out deep)" 0.01 || fail "two stages per rank end at $(held_out interleaved), one rank at $(held_out deep)"
 echo "ok: a pipeline ends at $(held_out stages), one rank at $(held_out t5)"
 
 # Current scaling has no state. Evaluation is in bf16, whatever the training was in.

@@ -18,7 +18,7 @@ equal() {
     rm -r "${work:?}/$1"
 }
 
-models[continues]="model.family=gpt model.n_enc=0 ${models[answers]} data.target_length=8"
+models[continues]="model.family=gpt model.n_enc=0 ${models[answers]} model.n_dec=4 data.target_length=8"
 for model in answers continues classifier; do
     common=(task.valid=25% train.precision=f32 train.batch='16 samples' train.micro_batch='4 samples' train.eval_every=0 train.eval_samples=0)
     rank_run first $model 1 0 "${common[@]}" train.length='30 steps' optim.lr=1e-2
@@ -33,6 +33,10 @@ for model in answers continues classifier; do
     equal sharded
     rank_run stages $model 2 0 "${common[@]}" parallel.pipeline=2
     equal stages
+    if [ $model != classifier ]; then # which has too few blocks
+        rank_run interleaved $model 2 0 "${common[@]}" parallel.pipeline=2 parallel.interleave=2
+        equal interleaved
+    fi
     rank_run stages-tensor-sharded $model 8 3 "${common[@]}" parallel.pipeline=2 parallel.tensor=2
     equal stages-tensor-sharded
     if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
