@@ -10,7 +10,7 @@ for model in t5 gpt bert classifier lora answers; do
         for zero in 1 2 3; do
             for accumulate in no yes; do
                 for recompute in none block; do
-                    for precision in f32 bf16; do
+                    for precision in f32 bf16 fp16; do
                         optimizers=(adamw adafactor adamw_rms)
                         zero_row $ranks $zero $accumulate $recompute $precision $model "${optimizers[(ranks + zero) % 3]}"
                     done

@@ -31,4 +31,6 @@ done <<'ROWS'
 4 3 yes block f32 lora adafactor
 8 2 no none f32 lora adamw
 3 3 no none bf16 answers adamw
+3 2 yes none fp16 gpt adamw
+2 3 no block fp16 t5 adafactor
 ROWS
