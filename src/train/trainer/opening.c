@@ -359,8 +359,8 @@ bool trainer_open(Trainer *t, GError **error)
     if (!t->dev || (!first && !ranks_meet(t, error)))
         return false;
     if (!trainer_prepare_task(t, error) || !open_loaders(t, error) || !take_memory(t, error) ||
-        !open_directory(t, error) || (first && !ranks_meet(t, error)) || !open_model(t, error) ||
-        !trainer_resume(t, error))
+        !open_directory(t, error) || (first && !ranks_meet(t, error)) || !ranks_alike(t, error) ||
+        !open_model(t, error) || !trainer_resume(t, error))
         return false;
     start_decoders(t);
     const int64_t accum = t->accum; /* microbatches of the largest batch */

@@ -169,6 +169,9 @@ bool ranks_divide(Trainer *t, GError **error);
 char *ranks_describe(const Trainer *t);
 /* Waits until all ranks have called it (barrier). Fails if a rank has failed. */
 bool ranks_meet(Trainer *t, GError **error);
+/* alike.c: fails on all ranks unless they have the same version of loam, options, tokenizer, datasets and instruction
+ * set, and see one run directory. Called after every rank has opened its log there. */
+bool ranks_alike(Trainer *t, GError **error);
 /* Makes the other ranks fail at their next wait, with this rank's error as the reason. */
 void ranks_abort(Trainer *t, const GError *problem);
 /* Makes all ranks fail if the passes of one of them failed (good). missing: this rank has left out passes for which

@@ -1,0 +1,32 @@
+# Processes that would train apart from each other are refused at the start, with one line that says which and why: other
+# options, another dataset, another instruction set, or a run directory that rank 0 does not write to.
+. tests/cli/lib.sh "$1"
+command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ] || exit 77
+make_dataset
+. tests/cli/ranks.sh
+
+# rank1 MESSAGE STATUS VARIABLE=VALUE OPTION…: as rank 1 has a variable, and options, that rank 0 has not.
+rank1() {
+    local message=$1 status=$2 variable=$3
+    shift 3
+    local got=0
+    rm -rf "$work/run"
+    "${mpi[@]}" 1 "$loam" train "$config" run.dir="$work/run" 'train.length=2 steps' parallel.timeout=12s : \
+        -np 1 env "$variable" "$loam" train "$config" run.dir="$work/run" 'train.length=2 steps' \
+        parallel.timeout=12s "$@" >"$work/out" 2>"$work/err" || got=$?
+    [ "$got" = "$status" ] || fail "exit status $got, not $status: $message: $(cat "$work/err")"
+    [ "$(grep -c '^loam train: ' "$work/err")" = 1 ] || fail "not one line: $(cat "$work/err")"
+    grep -q "^loam train: rank 1 on .* $message" "$work/err" || fail "no $message: $(cat "$work/err")"
+    [ ! -e "$work/run/checkpoints/latest" ] || fail "trained in spite of: $message"
+    echo "ok: $message"
+}
+rank1 'has optim.lr=0.5, rank 0 on .* has optim.lr=0.0[0-9]*: start all ranks with the same options' 1 A=b optim.lr=0.5
+rank1 'has train.log_every=7 steps, rank 0 on ' 1 A=b 'train.log_every=7 steps'
+seq 3000 | sed 's/$/ is another number/' >"$work/other.txt"
+"$loam" prepare --tokenizer "$work/tok.model" --out "$work/other" "$work/other.txt" 2>"$work/err" || fail "$(cat "$work/err")"
+rank1 'has another dataset in data.train than rank 0 ' 1 A=b data.train="$work/other"
+# Such files may be seen late: half of parallel.timeout is waited for them.
+rank1 'does not see the files of rank 0 on .* in run.dir .*/run: all ranks write' 2 A=b run.dir="$work/apart"
+if "$loam" env | grep -q avx512; then
+    rank1 'has another instruction set than rank 0 on .* (avx2, not ' 1 LOAM_CPU_ISA=avx2
+fi
