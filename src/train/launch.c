@@ -8,6 +8,8 @@
 #include <omp.h>
 #include <stdlib.h>
 
+#define AGREE_S 600.0 /* as long does a rank without a configuration wait for the others */
+
 static Comm *opened; /* MPI's group of all processes; NULL until it is opened */
 
 static void close_world(void)
@@ -15,26 +17,60 @@ static void close_world(void)
     comm_close(opened);
 }
 
+/* Sets `opened`, once for the whole process. Waits until all processes of the launcher are there. */
+static bool open_processes(const CommLaunch *launch, double timeout_s, GError **error)
+{
+    if (opened)
+        return true;
+    opened = comm_open_mpi(launch->size, timeout_s, error);
+    if (opened == NULL)
+        return fail_context(error, "%s started %d processes", launch->launcher, launch->size);
+    atexit(close_world);
+    return true;
+}
+
+static bool several(const CommLaunch *launch)
+{
+    return launch->launcher && launch->size > 1;
+}
+
+static bool check_size(const Config *config, const CommLaunch *launch, GError **error)
+{
+    int64_t ranks = config->parallel.ranks;
+    return ranks <= 0 || ranks == launch->size ||
+           fail_user(error,
+                     "parallel.ranks is %" G_GINT64_FORMAT ", and %s started %d processes; leave parallel.ranks out, "
+                     "or start loam without %s",
+                     ranks, launch->launcher, launch->size, launch->launcher);
+}
+
 bool launch_world(const Config *config, Comm **world, GError **error)
 {
     const CommLaunch launch = comm_launch();
-    int64_t ranks = config->parallel.ranks;
     *world = comm_self();
-    if (launch.launcher == NULL || launch.size < 2)
+    if (!several(&launch))
         return true;
-    if (ranks > 0 && ranks != launch.size)
-        return fail_user(error,
-                         "parallel.ranks is %" G_GINT64_FORMAT ", and %s started %d processes; leave parallel.ranks "
-                         "out, or start loam without %s",
-                         ranks, launch.launcher, launch.size, launch.launcher);
-    if (opened == NULL) {
-        opened = comm_open_mpi(launch.size, config->parallel.timeout.value, error);
-        if (opened == NULL)
-            return fail_context(error, "%s started %d processes", launch.launcher, launch.size);
-        atexit(close_world);
-    }
+    if (!check_size(config, &launch, error) || !open_processes(&launch, config->parallel.timeout.value, error))
+        return false;
     *world = opened;
     return true;
+}
+
+bool launch_agree(const Config *config, bool loaded, GError **error)
+{
+    const CommLaunch launch = comm_launch();
+    g_autoptr(GError) unreachable = NULL;
+    if (!several(&launch))
+        return loaded;
+    loaded = loaded && check_size(config, &launch, error);
+    if (!loaded && launch.rank > 0)
+        fail_context(error, "rank %d on %s", launch.rank, g_get_host_name());
+    if (!open_processes(&launch, loaded ? config->parallel.timeout.value : AGREE_S, &unreachable)) {
+        if (loaded)
+            g_propagate_error(error, g_steal_pointer(&unreachable));
+        return false;
+    }
+    return comm_agree(opened, loaded, error);
 }
 
 void launch_place(const Comm *ranks)

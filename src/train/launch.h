@@ -10,6 +10,11 @@
  * It is an error if parallel.ranks contradicts the launcher, or if the processes cannot reach each other. */
 bool launch_world(const Config *config, Comm **world, GError **error);
 
+/* Tells the processes of a launcher whether each has loaded its configuration; loaded false: *error is set. If one has
+ * not, all fail with the error of the lowest rank that has not, since only rank 0 writes to the terminal. Without a
+ * launcher it returns `loaded`. */
+bool launch_agree(const Config *config, bool loaded, GError **error);
+
 /* Called by a rank that is a thread of this process, before it opens a device: restricts it to its share of the cores
  * (cores_take), and sets its number of compute threads to the number of these cores unless OMP_NUM_THREADS or
  * train.threads is set. */

@@ -4,6 +4,7 @@
 #include "cli/train/rehearsal.h"
 #include "train/config/config.h"
 #include "train/launch.h"
+#include "train/trainer/stop.h"
 #include "train/trainer/trainer.h"
 
 #define USAGE                                                                                                          \
@@ -37,15 +38,22 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
+/* loaded: whether this process has a configuration. Signals are caught first, so that MPI's threads have them blocked,
+ * too. */
+static bool run(const Config *config, bool loaded, GError **error)
+{
+    stop_catch_signals();
+    return launch_agree(config, loaded, error) && train_run(config, trace, error);
+}
+
 static bool train_rehearsal(const char *path, char **given, int n, GError **error)
 {
     g_auto(Config) whole = { 0 };
     g_auto(Config) small = { 0 };
     if (!config_load(&whole, path, NULL, 0, error))
-        return false;
+        return run(&small, false, error);
     g_auto(GStrv) overrides = rehearsal_overrides(&whole, given, n);
-    return config_load(&small, path, overrides, (int)g_strv_length(overrides), error) &&
-           train_run(&small, trace, error);
+    return run(&small, config_load(&small, path, overrides, (int)g_strv_length(overrides), error), error);
 }
 
 bool verb_train(int argc, char **argv, GError **error)
@@ -66,5 +74,5 @@ bool verb_train(int argc, char **argv, GError **error)
     if (rehearse)
         return train_rehearsal(argv[1], argv + 2, argc - 2, error);
     g_auto(Config) config = { 0 };
-    return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && train_run(&config, trace, error);
+    return run(&config, config_load_run(&config, argv[1], argv + 2, argc - 2, error), error);
 }

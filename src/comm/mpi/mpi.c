@@ -1,7 +1,10 @@
 #include "comm/mpi/mpi.h"
 
 #include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
 #include "comm/backend.h"
+#include "comm/monitor.h"
 #include "comm/mpi/library.h"
 #include "comm/sum.h"
 
@@ -9,7 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FILE_NAME "loam-mpi.so"
+#define FILE_NAME  "loam-mpi.so"
+#define PATIENCE_S 30.0
 
 enum { STAGE_BYTES = 4 << 20 }; /* bytes of one rank's part that are received at a time, for a sum */
 
@@ -222,13 +226,51 @@ const char *comm_mpi_name(GError **error)
     return open_library(error) ? library->name() : NULL;
 }
 
+/* Says after a while that MPI waits for other processes: one may be on a host that does not answer, and the launcher
+ * may say nothing. */
+typedef struct Patience {
+    Monitor monitor;
+    double end; /* clock_seconds() */
+    int size;
+    bool over;
+} Patience;
+
+static void *wait_patiently(void *argument)
+{
+    Patience *patience = argument;
+    monitor_enter(&patience->monitor);
+    while (!patience->over && monitor_wait_until(&patience->monitor, patience->end))
+        continue;
+    if (!patience->over)
+        log_warning("MPI waits for the other processes of %d, one of which does not begin: look at their hosts",
+                    patience->size);
+    monitor_leave(&patience->monitor);
+    return NULL;
+}
+
+static MpiGroup *open_group(int size, double timeout_s, int *rank, int *n, MpiFailure *failure)
+{
+    Patience patience = { .size = size,
+                          .end = clock_seconds() + (timeout_s > 0 ? MIN(PATIENCE_S, timeout_s) : PATIENCE_S) };
+    monitor_init(&patience.monitor);
+    GThread *thread = g_thread_new("patience", wait_patiently, &patience);
+    MpiGroup *group = library->open(rank, n, failure);
+    monitor_enter(&patience.monitor);
+    patience.over = true;
+    monitor_wake(&patience.monitor);
+    monitor_leave(&patience.monitor);
+    g_thread_join(thread);
+    monitor_clear(&patience.monitor);
+    return group;
+}
+
 Comm *comm_open_mpi(int size, double timeout_s, GError **error)
 {
     MpiFailure failure;
     int rank, n;
     if (!open_library(error))
         return NULL;
-    MpiGroup *group = library->open(&rank, &n, &failure);
+    MpiGroup *group = open_group(size, timeout_s, &rank, &n, &failure);
     if (!group) {
         fail_machine(error, "MPI does not start: %s", failure.why);
         return NULL;
