@@ -4,7 +4,6 @@
 #include "cli/train/rehearsal.h"
 #include "train/config/config.h"
 #include "train/launch.h"
-#include "train/trainer/stop.h"
 #include "train/trainer/trainer.h"
 
 #define USAGE                                                                                                          \
@@ -38,12 +37,10 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-/* loaded: whether this process has a configuration. Signals are caught first, so that MPI's threads have them blocked,
- * too. */
+/* loaded: whether this process has a configuration; false: *error is set. */
 static bool run(const Config *config, bool loaded, GError **error)
 {
-    stop_catch_signals();
-    return launch_agree(config, loaded, error) && train_run(config, trace, error);
+    return train_agree(config, loaded, error) && train_run(config, trace, error);
 }
 
 static bool train_rehearsal(const char *path, char **given, int n, GError **error)

@@ -424,6 +424,12 @@ static bool run_threads(const Config *config, const char *trace, GError **error)
     return done;
 }
 
+bool train_agree(const Config *config, bool loaded, GError **error)
+{
+    stop_catch_signals();
+    return launch_agree(config, loaded, error);
+}
+
 bool train_run(const Config *config, const char *trace, GError **error)
 {
     Comm *world = NULL;
