@@ -10,8 +10,9 @@
 #include <xxhash.h>
 
 enum { TEXT = 64, VALUE = 256 };
-#define SEEN_WITHIN_S 30.0 /* so late may a network file system show a new file to other hosts; at most half of
-                              parallel.timeout, because rank 0 waits for the answer */
+#define SEEN_WITHIN_S                                                                                                  \
+    30.0 /* so late may a network file system show a new file to other hosts; at most half of                          \
+            parallel.timeout, because rank 0 waits for the answer */
 
 /* What ranks must have in common, apart from their options. */
 typedef enum Trait { TRAIT_VERSION, TRAIT_ISA, TRAIT_TOKENIZER, TRAIT_TRAIN, TRAIT_VALID, TRAITS } Trait;
