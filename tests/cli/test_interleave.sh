@@ -5,18 +5,22 @@ make_dataset
 . tests/cli/ranks.sh
 make_tasks
 
-while read -r row; do
-    # shellcheck disable=SC2086
-    layout_row $row
-done <<'ROWS'
-2 2 1 0 2 none gpt adamw parallel.interleave=2 model.n_dec=4
+steps=20
+rows=7
+[ -z "${LOAM_SANITIZED:-}" ] || rows=3
+head -n $rows >"$work/rows" <<'ROWS'
 2 2 1 0 1 block t5 adamw parallel.interleave=2 parallel.cuts=2,3,5
 3 3 1 0 1 none t5 adafactor parallel.interleave=2 model.n_dec=4
 4 2 2 1 2 none bert adamw parallel.interleave=2 model.n_enc=5
+2 2 1 0 2 none gpt adamw parallel.interleave=2 model.n_dec=4
 4 2 1 2 1 block gpt adafactor parallel.interleave=3 model.n_dec=6
 2 2 1 0 3 none classifier adamw train.scores=false model.n_enc=4 parallel.interleave=2
 2 2 1 0 8 none lora adamw parallel.interleave=2 model.n_dec=4
 ROWS
+while read -r row; do
+    # shellcheck disable=SC2086
+    layout_row $row
+done <"$work/rows"
 
 # bf16 and fp16 beside one rank: a cut changes no bit of a pass, and only the order of sums of tied parameters.
 half=(train.length='8 steps' train.batch='8 samples' train.micro_batch='2 samples' optim.clip_norm=0 train.eval_every=0
