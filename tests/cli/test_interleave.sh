@@ -11,7 +11,7 @@ rows=7
 head -n $rows >"$work/rows" <<'ROWS'
 2 2 1 0 1 block t5 adamw parallel.interleave=2 parallel.cuts=2,3,5
 3 3 1 0 1 none t5 adafactor parallel.interleave=2 model.n_dec=4
-4 2 2 1 2 none bert adamw parallel.interleave=2 model.n_enc=5
+4 2 2 1 2 none bert adamw parallel.interleave=2 model.n_enc=5 model.position=learned
 2 2 1 0 2 none gpt adamw parallel.interleave=2 model.n_dec=4
 4 2 1 2 1 block gpt adafactor parallel.interleave=3 model.n_dec=6
 2 2 1 0 3 none classifier adamw train.scores=false model.n_enc=4 parallel.interleave=2
