@@ -4,7 +4,9 @@
 #include "device/device.h"
 #include "eval/heldout.h"
 #include "model/model.h"
+#include "train/cluster/cost.h"
 #include "train/compute_device.h"
+#include "train/micro_batch.h"
 #include "train/step_timer.h"
 
 #include <math.h>
@@ -54,12 +56,33 @@ bool outline_resolve(Config *config, Tokenizer **tok, Loader **loader, GPtrArray
     return true;
 }
 
-bool outline_of(Outline *o, const Config *config, const Loader *loader, GError **error)
+static bool fits_machine(const Config *config, int32_t input_length, int32_t target_length, void *machine)
+{
+    StepCost cost;
+    return cost_of_step(config, machine, input_length, target_length, &cost, NULL) && cost.fits;
+}
+
+static bool choose_micro_batch(Outline *o, Config *config, const Machine *machine, GError **error)
+{
+    o->micro_chosen = config_micro_is_auto(config);
+    if (!o->micro_chosen)
+        return true;
+    if (machine) {
+        Machine copy = *machine;
+        micro_batch_choose_for(config, o->enc, o->dec, fits_machine, &copy);
+        return true;
+    }
+    Device *dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), NULL);
+    const bool done = dev == NULL || micro_batch_choose(config, o->enc, o->dec, dev, error);
+    device_close(dev);
+    return done;
+}
+
+bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine *machine, GError **error)
 {
     *o = (Outline){ .config = config,
                     .objective = data_objective_row(&config->data),
                     .planned = data_objective(&config->data),
-                    .micro = (int32_t)config_micro_samples(config),
                     .samples = config_batch_samples(config),
                     .epoch = loader ? loader_epoch_samples(loader) : 0,
                     .fill = loader ? loader_fill(loader) : 1 };
@@ -68,6 +91,9 @@ bool outline_of(Outline *o, const Config *config, const Loader *loader, GError *
         return false;
     o->enc = objective_enc_length(o->objective, &o->planned);
     o->dec = objective_dec_length(o->objective, &o->planned);
+    if (!config_check_layout(config, config_ranks(config), error) || !choose_micro_batch(o, config, machine, error))
+        return false;
+    o->micro = (int32_t)config_micro_samples(config);
     o->steps = config_length_steps(config, o->epoch);
     config_batch_schedule(config, true, &o->batches, NULL);
     o->run_samples = o->steps > 0 ? batch_samples(&o->batches, o->steps) : -1;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "data/loader.h"
+#include "train/cluster/machine.h"
 #include "train/config/config.h"
 
 /* Resolves the vocabulary and the precision, and opens tokenizer and datasets. Those that cannot be read, because they
@@ -15,6 +16,7 @@ typedef struct Outline {
     const Objective *objective;
     ObjectiveConfig planned;
     int32_t micro, enc, dec; /* samples of a microbatch; tokens of a sample in the encoder and the decoder */
+    bool micro_chosen;       /* whether train.micro_batch is auto, or was before it was chosen */
     BatchSchedule batches;
     int64_t samples, epoch,
         steps;                 /* samples of the largest step; of an epoch, 0 means unknown; steps, -1 means unknown */
@@ -24,8 +26,10 @@ typedef struct Outline {
     double peak;               /* FLOP/s of matrix products */
 } Outline;
 
-/* config: resolved; it is borrowed. loader NULL means that the training data cannot be read. */
-bool outline_of(Outline *o, const Config *config, const Loader *loader, GError **error);
+/* config: resolved, except train.micro_batch=auto, which is chosen for `machine`, or if that is NULL for this machine's
+ * device; it stays auto if this is a GPU that cannot be opened here. config is borrowed. loader NULL means that the
+ * training data cannot be read. */
+bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine *machine, GError **error);
 /* Sets step_s: measured for measure_s seconds of training on random tokens, or with measure_s 0 estimated from the
  * measured peak of matrix products; on a GPU, which an outline does not need, it is unknown then. */
 bool outline_time(Outline *o, Config *config, double measure_s, GError **error);

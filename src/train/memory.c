@@ -279,9 +279,19 @@ static bool fits(const Trial *trial, Settings settings, MemoryPlan *plan)
     config.train.recompute = settings.recompute;
     config.optim.offload = settings.offload;
     config.train.scores = settings.scores;
-    return memory_plan(&config, trial->input_length, trial->target_length, plan, NULL) &&
+    return memory_plan_rank(&config, trial->input_length, trial->target_length, plan, NULL) &&
            device_bytes(plan, trial->dev) <= trial->room &&
            (plan->host == 0 || machine_bytes(plan, trial->dev) <= available());
+}
+
+bool memory_fits(const Config *config, int32_t input_length, int32_t target_length, Device *dev, double share)
+{
+    MemoryPlan plan;
+    if (!memory_plan_rank(config, input_length, target_length, &plan, NULL))
+        return false;
+    if (*dev->gpu.name && (double)device_bytes(&plan, dev) > share * (double)device_memory_available(dev))
+        return false;
+    return (double)machine_bytes(&plan, dev) <= share * (double)MIN(available(), address_room(dev->threads));
 }
 
 /* The largest microbatch below settings.micro, a power of two of samples, with which the plan fits; 0 means none. */

@@ -38,6 +38,8 @@ char *memory_describe_trained(const MemoryPlan *plan, int64_t params);
  * memory_plan. */
 bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length,
                   Device *dev, GError **error);
+/* Whether the plan takes at most this share of the memory that memory_check compares it with. */
+bool memory_fits(const Config *config, int32_t input_length, int32_t target_length, Device *dev, double share);
 /* Calls memory_plan and memory_check; on a GPU it also allocates the planned memory at once, and device_alloc then
  * hands out parts of it. To be called before the model is opened. */
 bool memory_take(MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length, Device *dev,

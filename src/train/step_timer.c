@@ -4,6 +4,7 @@
 #include "model/pipeline/pipeline.h"
 #include "train/compute_device.h"
 #include "train/memory.h"
+#include "train/micro_batch.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -71,6 +72,21 @@ static int data_ranks(const StepTimer *timer)
     return mesh ? comm_size(mesh->data) : 1;
 }
 
+/* Chooses train.micro_batch=auto, which becomes the smallest of the microbatches that the ranks have chosen. */
+static bool choose_micro_batch(StepTimer *timer, Config *config, GError **error)
+{
+    const Mesh *mesh = config->parallel.mesh;
+    if (!config_micro_is_auto(config))
+        return true;
+    if (!micro_batch_choose(config, timer->enc, timer->dec, timer->dev, error))
+        return false;
+    timer->micro = config_micro_samples(config);
+    if (mesh)
+        timer->micro = -comm_max(mesh->world, -timer->micro);
+    config->train.micro_batch = (Amount){ .value = (double)timer->micro, .unit = UNIT_SAMPLES };
+    return true;
+}
+
 /* Sets micro and accum for the largest number of samples that any rank has in a step. */
 static void divide(StepTimer *timer)
 {
@@ -83,10 +99,10 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
 {
     if (!step_timer_plan(timer, config, error))
         return false;
-    divide(timer);
     timer->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
-    if (timer->dev == NULL)
+    if (timer->dev == NULL || !choose_micro_batch(timer, config, error))
         return false;
+    divide(timer);
     timer->room = device_memory_available(timer->dev);
     timer->batch = batch_new((int32_t)timer->micro, timer->enc, timer->dec);
     fill_batch(timer);

@@ -10,19 +10,25 @@
 #include <math.h>
 #include <string.h>
 
+const char *const option_auto[] = { "auto", NULL };
+
 #define UNLIMITED 1e15 /* limits from here on are not named in messages */
 
-/* Whether a number's default is "auto", which is kept as 0. */
+static bool is_number(const OptionRow *row)
+{
+    return row->type == OPT_I64 || row->type == OPT_F64 || row->type == OPT_AMOUNT;
+}
+
+/* Whether a number may be "auto", which is kept as 0. */
 static bool has_auto(const OptionRow *row)
 {
-    return (row->type == OPT_I64 || row->type == OPT_F64) && strcmp(row->default_value, "auto") == 0;
+    return is_number(row) && (row->choices == option_auto || strcmp(row->default_value, "auto") == 0);
 }
 
 char *option_range_text(const OptionRow *row)
 {
-    bool number = row->type == OPT_I64 || row->type == OPT_F64 || row->type == OPT_AMOUNT;
     bool low = row->min > -UNLIMITED, high = row->max < UNLIMITED;
-    if (!number || row->min == row->max || (!low && !high))
+    if (!is_number(row) || row->min == row->max || (!low && !high))
         return NULL;
     g_autofree char *min = text_number(row->min), *max = text_number(row->max);
     const char *or_auto = has_auto(row) ? ", or auto" : "";
@@ -139,7 +145,7 @@ static bool set_list(char **out, const OptionRow *row, const char *text, GError 
 bool option_value_parse(void *field, const OptionRow *row, const char *text, GError **error)
 {
     if (has_auto(row) && strcmp(text, "auto") == 0) {
-        memset(field, 0, sizeof(int64_t)); /* of a double too */
+        memset(field, 0, sizeof(int64_t)); /* of a double too, also that of an amount */
         return true;
     }
     switch (row->type) {
@@ -181,8 +187,10 @@ char *option_value_format(const void *field, const OptionRow *row)
     }
     case OPT_ENUM:
         return g_strdup(row->choices[*(const int *)field]);
-    case OPT_AMOUNT:
-        return amount_format(*(const Amount *)field);
+    case OPT_AMOUNT: {
+        Amount amount = *(const Amount *)field;
+        return amount.value == 0 && has_auto(row) ? g_strdup("auto") : amount_format(amount);
+    }
     }
     CHECK(false, "option %s of type %d", row->name, (int)row->type);
 }

@@ -266,6 +266,15 @@ static bool add_stages(GString *lines, const Outline *o, const Config *config, G
     return true;
 }
 
+static void add_step(GString *lines, const Outline *o, const Config *config, const char *flops)
+{
+    plan_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
+    if (o->micro_chosen)
+        plan_line(lines, "", "%s",
+                  config_micro_is_auto(config) ? "train.micro_batch=auto: chosen when the run has its GPU"
+                                               : "the microbatch is chosen by memory (train.micro_batch=auto)");
+}
+
 static bool describe(Outline *o, Config *config, const Loader *loader, const PlanCluster *cluster, GString *lines,
                      GError **error)
 {
@@ -287,7 +296,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, const Pla
         return false;
     plan_line(lines, "parameters", "%s%s", params, trained);
     add_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
-    plan_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
+    add_step(lines, o, config, flops);
     if (loader)
         describe_data(loader, o->run_samples, lines);
     if (!cluster->machine)
@@ -381,7 +390,8 @@ bool verb_plan(int argc, char **argv, GError **error)
     PlanCluster cluster = { .days = in_days, .tflops = tflops, .rows = rows };
     if (!config_load_run(&config, argv[1], argv + 2, argc - 2, error) ||
         !find_machine(&config, &machine, &cluster.machine, error) ||
-        !outline_resolve(&config, &tok, &loader, unread, error) || !outline_of(&outline, &config, loader, error))
+        !outline_resolve(&config, &tok, &loader, unread, error) ||
+        !outline_of(&outline, &config, loader, cluster.machine, error))
         return false;
     if (list_layouts) {
         cluster.gpus = gpus > 0 ? gpus : config_ranks(&config);

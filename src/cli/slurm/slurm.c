@@ -247,7 +247,7 @@ static bool estimate(Config *config, const Loader *loader, int64_t least_nodes, 
 {
     Outline outline;
     *seconds = 0;
-    if (!outline_of(&outline, config, loader, error) || !outline_time(&outline, config, 0, error))
+    if (!outline_of(&outline, config, loader, NULL, error) || !outline_time(&outline, config, 0, error))
         return false;
     if (outline.steps <= 0 || outline.step_s <= 0)
         return true;

@@ -43,10 +43,16 @@ int64_t config_rank_samples(const Config *config)
     return (config_batch_samples(config) + ranks - 1) / ranks;
 }
 
+bool config_micro_is_auto(const Config *config)
+{
+    return config->train.micro_batch.value == 0;
+}
+
 int64_t config_micro_samples(const Config *config)
 {
-    double samples = config->train.micro_batch.value;
-    if (config->train.micro_batch.unit == UNIT_TOKENS)
+    enum { BY_DEFAULT = 8 };
+    double samples = config_micro_is_auto(config) ? BY_DEFAULT : config->train.micro_batch.value;
+    if (config->train.micro_batch.unit == UNIT_TOKENS && !config_micro_is_auto(config))
         samples /= (double)config->data.input_length;
     return CLAMP((int64_t)samples, 1, config_batch_samples(config));
 }

@@ -9,8 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Most tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than inputs. */
-#define MAX_ROWS    (1 << 28)
 #define FEW_UPDATES 100 /* fewer updates per epoch of a task than this give a warning */
 
 /* train.batch and train.micro_batch are in samples or tokens. */
@@ -203,12 +201,12 @@ bool config_check(const Config *config, GError **error)
     if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
         return fail_user(error, "data.break_mode=%s is fairseq's; it needs data.compat=fairseq",
                          break_mode_names[config->data.break_mode]);
-    if (config_micro_samples(config) > MAX_ROWS / config->data.input_length)
+    if (config_micro_samples(config) > CONFIG_MICRO_TOKENS / config->data.input_length)
         return fail_user(error,
                          "train.micro_batch: %" PRId64 " samples of %" PRId64
                          " tokens are more than a microbatch may have (%d tokens); a smaller train.micro_batch gives "
                          "the same train.batch",
-                         config_micro_samples(config), config->data.input_length, MAX_ROWS);
+                         config_micro_samples(config), config->data.input_length, CONFIG_MICRO_TOKENS);
     return model_config_check(&config->model, error);
 }
 

@@ -181,6 +181,8 @@ bool config_check_run(const Config *config, GPtrArray *changes, GError **error);
 /* With optim.on_change=keep, sets the options of the learning rate and of weight decay to the values in
  * RUN/config.yaml, if that exists; with refuse it is an error if one of them differs. */
 bool config_settle_schedule(Config *config, GError **error);
+/* Sets *micro to train.micro_batch in RUN/config.yaml; its value is 0 if there is no such file, or if it says auto. */
+bool config_saved_micro_batch(const Config *config, Amount *micro, GError **error);
 /* Writes RUN/config.yaml, with absolute paths, and copies the tokenizer into the run directory. */
 bool config_save_run(const Config *config, const Tokenizer *tok, GError **error);
 
@@ -293,7 +295,11 @@ void config_advise_run_control(const Config *config);
 /* ---- amounts ---- */
 
 int64_t config_batch_samples(const Config *config); /* samples of the largest step */
-int64_t config_micro_samples(const Config *config); /* samples per microbatch */
+/* Samples per microbatch; those of the default while train.micro_batch=auto is not replaced (train/micro_batch.h). */
+int64_t config_micro_samples(const Config *config);
+bool config_micro_is_auto(const Config *config); /* whether train.micro_batch is auto */
+/* Most input tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than inputs. */
+enum { CONFIG_MICRO_TOKENS = 1 << 28 };
 /* Number of ranks that train together. Before they are started: parallel.ranks or, if that is 0, the smallest number
  * that parallel.tensor and parallel.pipeline need. */
 int config_ranks(const Config *config);

@@ -18,8 +18,13 @@ static bool resolve_compat(Config *config, GError **error)
 {
     DataConfig *data = &config->data;
     Amount length = config->train.length;
-    if (data->compat == COMPAT_FAIRSEQ && data->compat_batch.value == 0)
+    if (data->compat == COMPAT_FAIRSEQ && data->compat_batch.value == 0) {
+        if (config_micro_is_auto(config))
+            return fail_user(error, "data.compat=fairseq: its order depends on the size of its batches, which "
+                                    "train.micro_batch=auto leaves open; set data.compat_batch, or train.micro_batch "
+                                    "to a number");
         data->compat_batch = config->train.micro_batch;
+    }
     if (data->compat != COMPAT_MEGATRON || data->compat_samples > 0)
         return true;
     if (length.unit == UNIT_EPOCHS || length.unit == UNIT_SECONDS)

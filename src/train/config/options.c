@@ -45,8 +45,9 @@ static const OptionRow train_options[] = {
       stage_keys },
     { "train.micro_batch", OPT_AMOUNT, ROW(micro_batch), "8 samples", 1, 1e9, OPT_TUNABLE,
       "samples, tokens, or examples of a task, that are computed at once; a step adds up the gradients of its "
-      "microbatches (gradient accumulation)",
-      NULL },
+      "microbatches (gradient accumulation). auto: the microbatch that the run began with; for a new run the largest "
+      "that fits into memory, on a CPU of at most 8192 tokens",
+      option_auto },
     { "train.log_every", OPT_AMOUNT, ROW(log_every), "10 steps", 1, 1e18, OPT_FREE,
       "period of log lines; may be a time, such as 30s", NULL },
     { "train.eval_every", OPT_AMOUNT, ROW(eval_every), "1k steps", 0, 1e18, OPT_TUNABLE,

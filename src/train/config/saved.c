@@ -172,6 +172,26 @@ bool config_settle_schedule(Config *config, GError **error)
     return settled;
 }
 
+bool config_saved_micro_batch(const Config *config, Amount *micro, GError **error)
+{
+    static const char name[] = "train.micro_batch";
+    g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
+    g_autoptr(GPtrArray) all = option_settings_new(), own = option_settings_new();
+    g_auto(Config) saved = { 0 };
+    *micro = (Amount){ .unit = UNIT_SAMPLES };
+    if (*config->run.dir == '\0' || !g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    options_set_defaults(config_options(), &saved);
+    if (!option_settings_read_yaml(all, path, error))
+        return false;
+    const char *value = option_settings_find(all, name);
+    if (value)
+        option_settings_add(own, name, value, path);
+    const bool read = options_apply(config_options(), &saved, own, error);
+    *micro = saved.train.micro_batch;
+    return read;
+}
+
 bool config_check_run(const Config *config, GPtrArray *changes, GError **error)
 {
     g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);

@@ -10,6 +10,7 @@
 #include "train/compute_device.h"
 #include "train/config/config.h"
 #include "train/heartbeat.h"
+#include "train/micro_batch.h"
 #include "train/mixture_report.h"
 #include "train/model_path.h"
 #include "train/trainer/rollback.h"
@@ -41,9 +42,31 @@ static bool open_datasets(Trainer *t, GError **error)
     return true;
 }
 
+/* Ranks above 0 wait until rank 0 has made the run directory and the datasets of a task, and has chosen the microbatch
+ * if that is auto. */
+static bool await_first(Trainer *t, GError **error)
+{
+    if (!ranks_meet(t, error))
+        return false;
+    if (t->micro_chosen)
+        t->config.train.micro_batch = (Amount){ .value = (double)ranks_agree(t, 0), .unit = UNIT_SAMPLES };
+    return true;
+}
+
+/* On rank 0: the other ranks go on from await_first. */
+static bool release_others(Trainer *t, GError **error)
+{
+    if (!ranks_meet(t, error))
+        return false;
+    if (t->micro_chosen)
+        ranks_agree(t, config_micro_samples(&t->config));
+    return true;
+}
+
 static bool open_loaders(Trainer *t, GError **error)
 {
-    if (!open_datasets(t, error))
+    if (!open_datasets(t, error) ||
+        !micro_batch_choose(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), t->dev, error))
         return false;
     t->samples = config_batch_samples(&t->config); /* the largest batch, for which memory is allocated */
     t->micro = config_micro_samples(&t->config);
@@ -160,6 +183,9 @@ static bool open_model(Trainer *t, GError **error)
                     *device = compute_device_describe(t->dev, precision);
     g_autofree char *ranks = ranks_describe(t);
     log_info("model: %s parameters%s; memory %s; %s%s", count, trained, memory, device, ranks);
+    if (t->micro_chosen)
+        log_info("train.micro_batch=auto: %" PRId64 " samples at a time, %" PRId64 " microbatch%s per step", t->micro,
+                 t->accum, t->accum == 1 ? "" : "es");
     return true;
 }
 
@@ -355,11 +381,11 @@ bool trainer_open(Trainer *t, GError **error)
         return fail_user(
             error, "training with several ranks is not supported on GPUs yet: set train.device=cpu, or use one rank");
     const bool first = comm_rank(t->ranks) == 0;
-    /* Other ranks wait until rank 0 has made the run directory and the datasets of a task. */
-    if (!t->dev || (!first && !ranks_meet(t, error)))
+    t->micro_chosen = config_micro_is_auto(config);
+    if (!t->dev || (!first && !await_first(t, error)))
         return false;
     if (!trainer_prepare_task(t, error) || !open_loaders(t, error) || !take_memory(t, error) ||
-        !open_directory(t, error) || (first && !ranks_meet(t, error)) || !ranks_alike(t, error) ||
+        !open_directory(t, error) || (first && !release_others(t, error)) || !ranks_alike(t, error) ||
         !open_model(t, error) || !trainer_resume(t, error))
         return false;
     start_decoders(t);

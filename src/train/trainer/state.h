@@ -65,6 +65,7 @@ typedef struct Trainer {
     BatchSchedule batches;
     int64_t accum, micro, samples; /* microbatches per step, samples per microbatch, samples per step; batch.c sets them
                                       before each step */
+    bool micro_chosen;             /* whether train.micro_batch was auto */
     int64_t micro_most;            /* samples per microbatch of the largest step, and of evaluations */
     int64_t empty; /* with parallel.zero: number of microbatches by which another rank exceeds this rank, which runs as
                       many passes without effect, since ranks communicate in every pass */

@@ -1,0 +1,21 @@
+/* micro_batch.h: train.micro_batch=auto, the microbatch chosen by memory. */
+#pragma once
+
+#include "train/config/config.h"
+
+/* Most tokens of a chosen microbatch on a CPU, encoder and decoder together: with more a step takes as long, and more
+ * memory (docs/performance.md). */
+enum { MICRO_CPU_TOKENS = 8192 };
+
+/* Whether a rank could train with the configuration's train.micro_batch. */
+typedef bool MicroBatchFits(const Config *config, int32_t input_length, int32_t target_length, void *context);
+
+/* Replaces train.micro_batch=auto: by the microbatch in RUN/config.yaml, if the run has one that still fits; else by
+ * the largest that fits into the free memory of the device, and on a CPU into half of the machine's, has at most
+ * MICRO_CPU_TOKENS there, and leaves a pipeline four microbatches per stage. The microbatches of a step are of equal
+ * size, except for rounding. If nothing fits, it becomes one sample. Does nothing if train.micro_batch is a number.
+ * input_length and target_length: as for memory_plan. It is an error if RUN/config.yaml cannot be read. */
+bool micro_batch_choose(Config *config, int32_t input_length, int32_t target_length, Device *dev, GError **error);
+/* The same for a machine that is only described: `fits` says what fits there, with `context` as its last argument. */
+void micro_batch_choose_for(Config *config, int32_t input_length, int32_t target_length, MicroBatchFits *fits,
+                            void *context);
