@@ -85,7 +85,7 @@ echo "ok: evaluations"
 
 # train.micro_batch=auto is the largest microbatch that fits; a run that goes on with less memory says so, and chooses anew.
 auto=("${wide[@]}" train.device=cuda train.micro_batch=auto 'train.batch=64 samples' run.dir="$work/auto")
-for room in 40000000 60000000; do
+for room in 52000000 70000000; do
     rm -rf "$work/auto"
     LOAM_FAKE_GPU_MEMORY=$((open + room)) "$loam" train "$work/config.yaml" "${auto[@]}" 2>"$work/log" || fail "auto: $(tail -n 2 "$work/log")"
     chosen=$(sed -n 's/.*train.micro_batch=auto: \([0-9]*\) samples at a time.*/\1/p' "$work/log")
@@ -94,7 +94,7 @@ for room in 40000000 60000000; do
     LOAM_FAKE_GPU_MEMORY=$((open + room)) expect 2 "free: train.micro_batch=" "$loam" train "$work/config.yaml" "${auto[@]}" \
         run.dir="$work/next" train.micro_batch="$(((64 + parts - 2) / (parts - 1))) samples"
 done
-LOAM_FAKE_GPU_MEMORY=$((open + 40000000)) "$loam" train "$work/config.yaml" "${auto[@]}" 'train.length=3 steps' 2>"$work/log" || fail "auto: $(tail -n 2 "$work/log")"
+LOAM_FAKE_GPU_MEMORY=$((open + 52000000)) "$loam" train "$work/config.yaml" "${auto[@]}" 'train.length=3 steps' 2>"$work/log" || fail "auto: $(tail -n 2 "$work/log")"
 grep -q "the microbatch of $chosen samples that this run has had does not fit now" "$work/log" &&
     grep -q "train.micro_batch changed from $chosen samples to" "$work/log" || fail "a smaller GPU: $(cat "$work/log")"
 echo "ok: auto"
