@@ -4,7 +4,6 @@
 #include "device/device.h"
 #include "eval/heldout.h"
 #include "model/model.h"
-#include "train/cluster/cost.h"
 #include "train/compute_device.h"
 #include "train/micro_batch.h"
 #include "train/step_timer.h"

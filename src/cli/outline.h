@@ -3,7 +3,7 @@
 #pragma once
 
 #include "data/loader.h"
-#include "train/cluster/machine.h"
+#include "train/cluster/cluster.h"
 #include "train/config/config.h"
 
 /* Resolves the vocabulary and the precision, and opens tokenizer and datasets. Those that cannot be read, because they
