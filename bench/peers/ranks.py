@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Tokens per second of a whole training step on two ranks with one thread each: PyTorch's DistributedDataParallel and fully_shard
-(FSDP2) over gloo, and loam's data parallelism and ZeRO, beside loam on one rank with two threads; in turns in one run; prints a table.
+(FSDP2) over gloo, and loam's layouts, beside loam on one rank with two threads; in turns in one run; prints a table.
 
-    bench/peers/ranks.py [--models t5,gpt2] [--dtypes bf16,f32] [--peers ddp,fsdp,one,zero0,zero1,zero3] [--rounds 3] [--steps 2]
-                         [--samples 16]
+    bench/peers/ranks.py [--models t5,gpt2,t5-base] [--dtypes bf16,f32] [--peers ddp,fsdp,one,zero0,zero1,zero3,tensor,pipeline]
+                         [--rounds 3] [--steps 2] [--samples 16] [--micro 2]
 
-Models are those of step.py, and so are batches without --samples: half of the samples on each rank. PyTorch's ranks are processes
-that wait for their turn, loam's are threads. Needs torch and transformers.
+Models are those of step.py, and so are batches without --samples: half of the samples on each rank, or of the model, or all of
+them in microbatches through a pipeline. t5-base is for loam only. PyTorch's ranks are processes that wait for their turn, loam's
+are threads. PyTorch's peers need torch and transformers.
 """
 
 import argparse
@@ -27,7 +28,10 @@ LAYOUTS = {
     "zero0": ["train.threads=1", "parallel.ranks=2"],
     "zero1": ["train.threads=1", "parallel.ranks=2", "parallel.zero=1"],
     "zero3": ["train.threads=1", "parallel.ranks=2", "parallel.zero=3"],
+    "tensor": ["train.threads=1", "parallel.ranks=2", "parallel.tensor=2"],
+    "pipeline": ["train.threads=1", "parallel.ranks=2", "parallel.pipeline=2"],
 }
+MODELS["t5-base"] = (4, 512, "configs/t5-1.1-small.yaml", ["model.preset=t5-base", "model.vocab=32128", "data.input_length=512"])
 RANKS = 2
 
 
@@ -123,7 +127,7 @@ class Loam:
         samples, _, config, options = MODELS[name]
         samples = args.samples or samples
         self.words = [args.loam, "bench", "step", config, "--seconds", str(args.seconds), "--json", f"train.batch={samples} samples",
-                      f"train.micro_batch={samples} samples", "model.dropout=0", f"train.precision={dtype}", "optim.name=adamw",
+                      f"train.micro_batch={args.micro or samples} samples", "model.dropout=0", f"train.precision={dtype}", "optim.name=adamw",
                       *options, *LAYOUTS[peer]]
 
     def rate(self):
@@ -150,10 +154,11 @@ def measure(args, name, dtype):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--models", type=names(["t5", "gpt2"]), default=["t5", "gpt2"])
+    parser.add_argument("--models", type=names(["t5", "gpt2", "t5-base"]), default=["t5", "gpt2"])
     parser.add_argument("--dtypes", type=names(["bf16", "f32"]), default=["bf16", "f32"])
-    parser.add_argument("--peers", type=names(["ddp", "fsdp", *LAYOUTS]), default=["ddp", "fsdp", *LAYOUTS])
+    parser.add_argument("--peers", type=names(["ddp", "fsdp", *LAYOUTS]), default=["ddp", "fsdp", "one", "zero0", "zero1", "zero3"])
     parser.add_argument("--samples", type=int, default=0, help="samples of a step; 0 means those of step.py")
+    parser.add_argument("--micro", type=int, default=0, help="samples of a microbatch of loam; 0 means all samples of a step")
     parser.add_argument("--rounds", type=int, default=3, help="turns of each peer")
     parser.add_argument("--steps", type=int, default=2, help="steps of PyTorch per turn")
     parser.add_argument("--seconds", type=float, default=1.5, help="of loam per turn")
@@ -164,6 +169,8 @@ def main():
     args = parser.parse_args()
     if args.serve:
         return serve(args, *args.serve.split(","))
+    if "t5-base" in args.models and set(args.peers) - set(LAYOUTS):
+        parser.error("t5-base has no PyTorch model here: --peers of loam's layouts only")
     print("| tokens/s | " + " | ".join(args.peers) + " |\n|---|" + "---|" * len(args.peers), flush=True)
     for name in args.models:
         for dtype in args.dtypes:
