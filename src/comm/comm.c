@@ -174,6 +174,20 @@ CommWork comm_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *starts
     return 0;
 }
 
+CommWork comm_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor own, const int64_t *own_starts)
+{
+    if (comm->size > 1) {
+        check_vector(&own);
+        CHECK(own_starts[0] == 0 && own_starts[comm->size] == own.d[0], "parts from %lld to %lld of %lld elements",
+              (long long)own_starts[0], (long long)own_starts[comm->size], (long long)own.d[0]);
+        return add(comm,
+                   (Job){ .kind = JOB_ALL_TO_ALL, .x = x, .own = own, .own_starts = (int64_t *)(gintptr)own_starts },
+                   starts);
+    }
+    copy_own(x, own);
+    return 0;
+}
+
 CommWork comm_broadcast(Comm *comm, Tensor x, int root)
 {
     return comm->size == 1 ? 0 : add(comm, (Job){ .kind = JOB_BROADCAST, .x = x, .peer = root }, NULL);

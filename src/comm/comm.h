@@ -80,6 +80,10 @@ CommWork comm_reduce_scatter(Comm *comm, Tensor out, Tensor x, const int64_t *st
 /* All-gather: x = the concatenation of `own` of all ranks; elements starts[r] … starts[r + 1] - 1 come from rank r. own
  * may be the caller's part of x. starts: as in comm_reduce_scatter. */
 CommWork comm_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *starts);
+/* All-to-all: every rank sends each other rank a part of `own`, and gets a part of x from each. Elements own_starts[r]
+ * … own_starts[r + 1] - 1 of `own` go to rank r; elements starts[r] … starts[r + 1] - 1 of x come from rank r. Both
+ * arrays (size + 1) are copied. x and `own` do not overlap. */
+CommWork comm_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor own, const int64_t *own_starts);
 /* Broadcast: x of every rank becomes a copy of x of rank `root`. */
 CommWork comm_broadcast(Comm *comm, Tensor x, int root);
 /* comm_send sends x to rank `to`, which calls comm_receive with a tensor of the same dtype and length, and with the

@@ -2,14 +2,16 @@
 
 #include "base/check.h"
 
-enum { GROUPS = 4 + 2 * MESH_LINKS }; /* number of groups in Mesh, not counting `world` */
+enum { OTHERS = 6, GROUPS = OTHERS + 2 * MESH_LINKS }; /* number of groups in Mesh, not counting `world` */
 
+/* The groups that mesh_close frees: comm_self() in place of a group that is another one's. */
 static void list_groups(const Mesh *mesh, Comm *groups[GROUPS])
 {
-    Comm *all[GROUPS] = { mesh->data, mesh->tensor, mesh->copies, mesh->pipeline };
+    Comm *replicas = mesh->replicas == mesh->data ? comm_self() : mesh->replicas;
+    Comm *all[GROUPS] = { mesh->data, mesh->context, replicas, mesh->tensor, mesh->copies, mesh->pipeline };
     for (int i = 0; i < MESH_LINKS; i++) {
-        all[4 + i] = mesh->forward[i];
-        all[4 + MESH_LINKS + i] = mesh->backward[i];
+        all[OTHERS + i] = mesh->forward[i];
+        all[OTHERS + MESH_LINKS + i] = mesh->backward[i];
     }
     for (int i = 0; i < GROUPS; i++)
         groups[i] = all[i] == mesh->world ? comm_self() : all[i];
@@ -17,8 +19,8 @@ static void list_groups(const Mesh *mesh, Comm *groups[GROUPS])
 
 static void set_alone(Mesh *mesh)
 {
-    mesh->data = mesh->world;
-    mesh->tensor = mesh->copies = mesh->pipeline = comm_self();
+    mesh->data = mesh->replicas = mesh->world;
+    mesh->context = mesh->tensor = mesh->copies = mesh->pipeline = comm_self();
     for (int i = 0; i < MESH_LINKS; i++)
         mesh->forward[i] = mesh->backward[i] = comm_self();
 }
@@ -41,23 +43,38 @@ static bool open_pipeline(Mesh *mesh, int size, bool ring, int color)
     return opened;
 }
 
-bool mesh_open(Mesh *mesh, Comm *world, int tensor, int copies, int pipeline, bool ring, GError **error)
+/* Opens the groups of the ranks that hold the same parameters. stage: the first rank of this rank's stage; place: this
+ * rank's number within its stage. */
+static bool open_replicas(Mesh *mesh, const MeshShape *shape, int stage, int place)
 {
-    int size = comm_size(world), rank = comm_rank(world);
-    CHECK(tensor > 0 && pipeline > 0 && size % (tensor * pipeline) == 0, "%d ranks for %d x %d", size, tensor,
-          pipeline);
+    const int tensor = shape->tensor, context = shape->context, inner = tensor * context;
+    if (inner * shape->pipeline > 1)
+        mesh->data = comm_split(mesh->world, stage + place % inner);
+    mesh->replicas = mesh->data;
+    if (context > 1) {
+        mesh->context = comm_split(mesh->world, stage + place / inner * tensor + place % tensor);
+        mesh->replicas = tensor * shape->pipeline > 1 ? comm_split(mesh->world, stage + place % tensor) : mesh->world;
+    }
+    return mesh->data && mesh->context && mesh->replicas;
+}
+
+bool mesh_open(Mesh *mesh, Comm *world, const MeshShape *shape, GError **error)
+{
+    const int size = comm_size(world), rank = comm_rank(world), tensor = shape->tensor, copies = shape->copies;
+    CHECK(tensor > 0 && shape->context > 0 && shape->pipeline > 0 &&
+              size % (tensor * shape->context * shape->pipeline) == 0,
+          "%d ranks for %d x %d x %d", size, tensor, shape->context, shape->pipeline);
     CHECK(copies > 0 && tensor % copies == 0, "%d copies among %d ranks", copies, tensor);
-    int place = rank % tensor, stage_ranks = size / pipeline, stage = rank / stage_ranks;
+    const int stage_ranks = size / shape->pipeline, place = rank % stage_ranks;
     mesh->world = world;
     set_alone(mesh);
-    if (tensor * pipeline > 1)
-        mesh->data = comm_split(world, stage * tensor + place);
+    const bool replicated = open_replicas(mesh, shape, rank - place, place);
     if (tensor > 1)
         mesh->tensor = comm_split(world, rank / tensor);
     if (copies > 1)
         mesh->copies = comm_split(world, rank / copies);
-    const bool piped = pipeline == 1 || open_pipeline(mesh, pipeline, ring, rank % stage_ranks);
-    if (mesh->data && mesh->tensor && mesh->copies && piped)
+    const bool piped = shape->pipeline == 1 || open_pipeline(mesh, shape->pipeline, shape->ring, place);
+    if (replicated && mesh->tensor && mesh->copies && piped)
         return true;
     mesh_close(mesh);
     return comm_check(world, error);

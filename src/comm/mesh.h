@@ -1,14 +1,16 @@
-/* mesh.h: the ranks of a run in three dimensions. Ranks of one tensor-parallel group divide the matrices of a model;
- * ranks with the same index in their tensor-parallel groups form a data-parallel group, which divides the samples of a
+/* mesh.h: the ranks of a run in four dimensions. Ranks of one tensor-parallel group divide the matrices of a model;
+ * ranks of one context-parallel group divide the tokens of each sample; a data-parallel group divides the samples of a
  * step; the ranks of a pipeline each have some of the blocks. A tensor-parallel group consists of neighbouring ranks,
- * which a launcher puts on one host, since its ranks exchange the most data; the stages of a pipeline are farthest
- * apart:
+ * which a launcher puts on one host, since its ranks exchange the most data; next to it come context-parallel ranks;
+ * the stages of a pipeline are farthest apart:
  *
  *     8 ranks, tensor 2, pipeline 2
  *                      data 0     data 1        data groups        (0 2) (1 3) (4 6) (5 7)
  *     first stage     ranks 0 1  ranks 2 3      tensor groups      (0 1) (2 3) (4 5) (6 7)
  *     second stage    ranks 4 5  ranks 6 7      pipelines          (0 4) (1 5) (2 6) (3 7)
- */
+ *
+ * With context 2 in place of pipeline 2, the context groups are (0 2) (1 3) (4 6) (5 7), the data groups (0 4) (1 5)
+ * (2 6) (3 7), and the replicas, which have the same parameters, (0 2 4 6) (1 3 5 7). */
 #pragma once
 
 #include "comm/comm.h"
@@ -18,6 +20,9 @@ enum { MESH_LINKS = 3 };
 typedef struct Mesh {
     Comm *world;    /* all ranks; owned by the caller */
     Comm *data;     /* the data-parallel group of this rank; `world` itself if the other dimensions are off */
+    Comm *context;  /* the context-parallel group of this rank; comm_self() if context parallelism is off */
+    Comm *replicas; /* the ranks that have the same parameters, over which gradients are summed: those of the data
+                       groups of all ranks of `context`; `data` itself if context parallelism is off */
     Comm *tensor;   /* the tensor-parallel group of this rank; comm_self() if tensor parallelism is off */
     Comm *copies;   /* the ranks of the tensor-parallel group that have the same heads of keys as this rank; comm_self()
                        if no other rank has them */
@@ -28,11 +33,18 @@ typedef struct Mesh {
     Comm *forward[MESH_LINKS], *backward[MESH_LINKS];
 } Mesh;
 
-/* Divides the ranks of `world` into groups; the number of ranks must be a multiple of tensor × pipeline. copies: number
- * of neighbouring ranks of a tensor-parallel group that have the same heads of keys, a divisor of tensor. ring: the
- * last rank of a pipeline also sends to the first one. All ranks call it. It is a machine's error if a rank has failed.
- * mesh_close frees the groups, but not `world`; it may be called again. */
-bool mesh_open(Mesh *mesh, Comm *world, int tensor, int copies, int pipeline, bool ring, GError **error);
+/* Sizes of the groups of a mesh; data-parallel groups have the rest. */
+typedef struct MeshShape {
+    int tensor, context, pipeline;
+    int copies; /* number of neighbouring ranks of a tensor-parallel group that have the same heads of keys, a divisor
+                   of tensor */
+    bool ring;  /* the last rank of a pipeline also sends to the first one */
+} MeshShape;
+
+/* Divides the ranks of `world` into groups; their number must be a multiple of tensor × context × pipeline. All ranks
+ * call it. It is a machine's error if a rank has failed. mesh_close frees the groups, but not `world`; it may be called
+ * again. */
+bool mesh_open(Mesh *mesh, Comm *world, const MeshShape *shape, GError **error);
 void mesh_close(Mesh *mesh);
 /* It is a machine's error if one of the groups has failed (comm_check). */
 bool mesh_check(const Mesh *mesh, GError **error);

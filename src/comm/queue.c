@@ -6,11 +6,8 @@
 #include <string.h>
 
 const char *const comm_event_names[] = {
-    [JOB_ALL_REDUCE] = "all-reduce",
-    [JOB_REDUCE_SCATTER] = "reduce-scatter",
-    [JOB_ALL_GATHER] = "all-gather",
-    [JOB_BROADCAST] = "broadcast",
-    [JOB_SEND] = "send",
+    [JOB_ALL_REDUCE] = "all-reduce", [JOB_REDUCE_SCATTER] = "reduce-scatter", [JOB_ALL_GATHER] = "all-gather",
+    [JOB_ALL_TO_ALL] = "all-to-all", [JOB_BROADCAST] = "broadcast",           [JOB_SEND] = "send",
     [JOB_RECEIVE] = "receive",
 };
 
@@ -27,8 +24,8 @@ struct CommQueue {
     bool stop;
 };
 
-/* Bytes that this rank sends to others. In a reduce-scatter it sends each rank that rank's part, in an all-gather its
- * own part to each; an all-reduce is one after the other. */
+/* Bytes that this rank sends to others. In a reduce-scatter and an all-to-all it sends each rank that rank's part, in
+ * an all-gather its own part to each; an all-reduce is a reduce-scatter and an all-gather. */
 static int64_t sent_bytes(const Comm *comm, const Job *job)
 {
     int64_t size = (int64_t)dtype_bytes((DType)job->x.dtype), all = tensor_count(job->x) * size;
@@ -40,6 +37,8 @@ static int64_t sent_bytes(const Comm *comm, const Job *job)
         return all - own;
     case JOB_ALL_GATHER:
         return own * (comm->size - 1);
+    case JOB_ALL_TO_ALL:
+        return (tensor_count(job->own) - (job->own_starts[comm->rank + 1] - job->own_starts[comm->rank])) * size;
     case JOB_BROADCAST:
         return comm->rank == job->peer ? all : 0;
     case JOB_SEND:
@@ -64,6 +63,8 @@ static bool do_job(Comm *comm, const Job *job)
         return backend->reduce_scatter(comm, job->own, job->x, job->starts);
     case JOB_ALL_GATHER:
         return backend->all_gather(comm, job->x, job->own, job->starts);
+    case JOB_ALL_TO_ALL:
+        return backend->all_to_all(comm, job->x, job->starts, job->own, job->own_starts);
     case JOB_BROADCAST:
         return backend->broadcast(comm, job->x, job->peer);
     case JOB_SEND:
@@ -114,8 +115,10 @@ CommQueue *queue_open(Comm *comm)
 {
     CommQueue *queue = g_new0(CommQueue, 1);
     queue->comm = comm;
-    for (int i = 0; i < JOBS; i++)
+    for (int i = 0; i < JOBS; i++) {
         queue->jobs[i].starts = g_new(int64_t, comm->size + 1);
+        queue->jobs[i].own_starts = g_new(int64_t, comm->size + 1);
+    }
     monitor_init(&queue->monitor);
     queue->thread = g_thread_new("comm", work, queue);
     return queue;
@@ -128,8 +131,10 @@ void queue_close(CommQueue *queue)
     monitor_wake(&queue->monitor);
     monitor_leave(&queue->monitor);
     g_thread_join(queue->thread);
-    for (int i = 0; i < JOBS; i++)
+    for (int i = 0; i < JOBS; i++) {
         g_free(queue->jobs[i].starts);
+        g_free(queue->jobs[i].own_starts);
+    }
     monitor_clear(&queue->monitor);
     g_free(queue);
 }
@@ -140,11 +145,15 @@ CommWork queue_add(CommQueue *queue, const Job *job)
     while (queue->added - queue->done == JOBS)
         monitor_wait(&queue->monitor);
     Job *slot = &queue->jobs[queue->added % JOBS];
-    int64_t *starts = slot->starts;
+    int64_t *starts = slot->starts, *own_starts = slot->own_starts;
+    const size_t bytes = sizeof *starts * (size_t)(queue->comm->size + 1);
     *slot = *job;
     slot->starts = starts;
+    slot->own_starts = own_starts;
     if (job->starts)
-        memcpy(starts, job->starts, sizeof *starts * (size_t)(queue->comm->size + 1));
+        memcpy(starts, job->starts, bytes);
+    if (job->own_starts)
+        memcpy(own_starts, job->own_starts, bytes);
     CommWork number = ++queue->added;
     monitor_wake(&queue->monitor);
     monitor_leave(&queue->monitor);

@@ -7,6 +7,7 @@ typedef enum JobKind {
     JOB_ALL_REDUCE,
     JOB_REDUCE_SCATTER,
     JOB_ALL_GATHER,
+    JOB_ALL_TO_ALL,
     JOB_BROADCAST,
     JOB_SEND,
     JOB_RECEIVE
@@ -15,9 +16,10 @@ typedef enum JobKind {
 /* A queued collective, with its arguments. */
 typedef struct Job {
     JobKind kind;
-    Tensor x, own;   /* own: output of a reduce-scatter, input of an all-gather */
-    int peer;        /* root of a broadcast; other rank of a send or receive */
-    int64_t *starts; /* (size + 1), owned by the queue; not used for broadcast, send and receive */
+    Tensor x, own;       /* own: output of a reduce-scatter, input of an all-gather and of an all-to-all */
+    int peer;            /* root of a broadcast; other rank of a send or receive */
+    int64_t *starts;     /* (size + 1), owned by the queue; not used for broadcast, send and receive */
+    int64_t *own_starts; /* (size + 1), owned by the queue: parts of `own` in an all-to-all; NULL in others */
 } Job;
 
 /* Makes an empty queue and starts its thread. */

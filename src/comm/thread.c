@@ -158,6 +158,28 @@ static bool thread_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *s
     return offered && leave(comm);
 }
 
+/* The parts that a rank offers in an all-to-all. */
+typedef struct Parts {
+    const char *bytes;
+    const int64_t *starts;
+} Parts;
+
+static bool thread_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor own, const int64_t *own_starts)
+{
+    const Parts mine = { own.p, own_starts };
+    size_t size = dtype_bytes((DType)x.dtype);
+    const void *const *offered = meet(comm, &mine);
+    for (int r = 0; offered && r < comm->size; r++) {
+        const Parts *from = offered[r];
+        int64_t first = from->starts[comm->rank], n = from->starts[comm->rank + 1] - first;
+        CHECK(n == starts[r + 1] - starts[r], "rank %d sends %lld elements, rank %d expects %lld", r, (long long)n,
+              comm->rank, (long long)(starts[r + 1] - starts[r]));
+        if (n > 0)
+            memcpy((char *)x.p + (size_t)starts[r] * size, from->bytes + (size_t)first * size, (size_t)n * size);
+    }
+    return offered && leave(comm);
+}
+
 static bool thread_broadcast(Comm *comm, Tensor x, int root)
 {
     const void *const *offered = meet(comm, x.p);
@@ -237,6 +259,7 @@ static const CommBackend thread_backend = { .name = "thread",
                                             .split = thread_split,
                                             .reduce_scatter = thread_reduce_scatter,
                                             .all_gather = thread_all_gather,
+                                            .all_to_all = thread_all_to_all,
                                             .broadcast = thread_broadcast,
                                             .send = thread_send,
                                             .receive = thread_receive,

@@ -54,7 +54,7 @@ static bool walk_close(Walk *walk)
  * once for each batch that the largest part has more than this one. */
 static bool pass_empty(Walk *walk, Model *model, HeldoutPart part, GError **error)
 {
-    const ModelLoss plain = { 0 };
+    const ModelLoss plain = { .divided = true };
     const bool gathers = params_sharding(model_params(model)).level >= ZERO_WEIGHTS;
     int64_t most = (walk->longest + walk->micro - 1) / walk->micro, own = (walk->n + walk->micro - 1) / walk->micro;
     LossSums unused = { 0 };
@@ -70,7 +70,7 @@ static bool pass_empty(Walk *walk, Model *model, HeldoutPart part, GError **erro
 bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, HeldoutPart part, HeldoutStopFn stop,
                   LossSums *sums, GError **error)
 {
-    const ModelLoss plain = { 0 };
+    const ModelLoss plain = { .divided = true };
     Walk walk = walk_open(loader, n, micro, part, stop);
     progress_open("evaluating", "samples", (uint64_t)walk.n);
     while (walk_next(&walk, error)) {

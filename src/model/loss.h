@@ -35,6 +35,7 @@ typedef struct ModelLoss {
     uint64_t seed;                /* seed of the dropout masks of this update */
     bool train;                   /* apply dropout */
     bool grad;                    /* also run backward */
+    bool divided;                 /* context-parallel ranks have the same batch, and divide its tokens */
     bool recompute;               /* run each block forward again in backward instead of keeping its activations */
 } ModelLoss;
 

@@ -1,5 +1,6 @@
 #include "nn/attention.h"
 
+#include "nn/context.h"
 #include "nn/rows.h"
 
 /* The settings of the layer's self-attention, from `queries` to `keys`. */
@@ -39,10 +40,10 @@ static int64_t rows_apart(int64_t n, Tensor encoder_out, const AttentionW *w)
     return tensor_present(w->context.q) ? n : 0;
 }
 
-/* Allocates projections for n queries of width A. */
+/* Allocates projections for n queries, `width` columns of as many heads as that is. */
 static Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64_t n_apart, int64_t width)
 {
-    int64_t kv_width = 2 * (width / cx->model->heads * cx->model->kv_heads);
+    int64_t kv_width = 2 * (width * cx->model->kv_heads / cx->model->heads);
     Projections p = { 0 };
 
     if (n_apart == 0) {
@@ -139,6 +140,60 @@ static void project_bwd(const Ctx *cx, Tensor dn, Tensor dencoder_out, const Pro
         context_query_bwd(cx, dn, dp->q, n, &w->context, &g->context, beta, &save->context);
 }
 
+/* The projections that attention reads, in `arena`: of all rows and this rank's heads; `own` itself, which are of this
+ * rank's rows and all heads, without context parallelism. */
+static Projections projections_heads(const Ctx *cx, Arena *arena, const Projections *own, bool self)
+{
+    const Tensor qkv[] = { own->q, own->k, own->v };
+    Projections p = { 0 };
+
+    if (!context_divided(cx))
+        return *own;
+    if (self) {
+        p.qkv = context_heads(cx, arena, cx->tokens, qkv, 3);
+        int64_t width = p.qkv.d[1] * cx->model->heads / (cx->model->heads + 2 * cx->model->kv_heads);
+        p.q = tensor_slice_cols(p.qkv, 0, width);
+        p.kv = tensor_slice_cols(p.qkv, width, p.qkv.d[1] - width);
+    } else {
+        p.q = context_heads(cx, arena, cx->tokens, qkv, 1);
+        p.kv = context_heads(cx, arena, cx->encoder_tokens, qkv + 1, 2);
+    }
+    slice_kv(&p);
+    return p;
+}
+
+/* The reverse: own = this rank's rows of p. Does nothing without context parallelism, where they are the same. */
+static void projections_rows(const Ctx *cx, const Projections *own, const Projections *p, bool self)
+{
+    const Tensor qkv[] = { own->q, own->k, own->v };
+
+    if (!context_divided(cx))
+        return;
+    context_rows(cx, cx->tokens, qkv, self ? 3 : 1, self ? p->qkv : p->q);
+    if (!self)
+        context_rows(cx, cx->encoder_tokens, qkv + 1, 2, p->kv);
+}
+
+/* Gradients of what projections_heads makes of projections of the shapes of `own`; `own` itself without context
+ * parallelism. */
+static Projections projections_like_heads(const Ctx *cx, const Projections *own, bool self)
+{
+    return context_divided(cx) ? projections_new(cx, cx->scratch, cx->tokens->all, self ? 0 : cx->encoder_tokens->all,
+                                                 own->q.d[1] / cx->context->size)
+                               : *own;
+}
+
+/* The attention output of this rank's rows (N,A), in scratch memory, from that of its heads; o itself without context
+ * parallelism. */
+static Tensor output_rows(const Ctx *cx, Tensor o, int64_t width)
+{
+    if (!context_divided(cx))
+        return o;
+    Tensor own = arena_tensor(cx->scratch, (DType)o.dtype, cx->tokens->n, width, "attention.rows");
+    context_rows(cx, cx->tokens, &own, 1, o);
+    return own;
+}
+
 static RelposSpec relpos_from(const Ctx *cx, int32_t first)
 {
     RelposSpec spec = cx->layer->relpos;
@@ -179,21 +234,26 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
 
     spec.distance = tensor_present(w->distance) ? &distance : NULL;
+    context_attention(cx, &spec, &probs_drop);
     save->encoder_out = encoder_out;
     save->bias = tensor_present(w->relpos) ? own_bias(cx, cx->save, w->relpos, 1 - max_len, 2 * max_len - 1) : bias;
     save->n = sublayer_enter(cx, x, w->norm, &save->norm);
-    save->p = projections_new(cx, cx->save, n, rows_apart(n, encoder_out, w), width);
-    save->o = arena_tensor(cx->save, cx->precision.compute, n, width, "attention.o");
-    save->lse = arena_tensor(cx->save, precision_statistic(cx->precision), cx->model->heads, n, "attention.lse");
-    project_fwd(cx, &save->p, rows_whole(cx, save->n), encoder_out, w, &save->context);
-    op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, save->bias, &spec, &probs_drop);
-    block_linear_fwd(cx, out, save->o, linear_added(cx, w->o), output_linear(self));
-    lora_fwd(cx, out, save->o, w->o.lora, output_site(self));
+    Projections own =
+        projections_new(cx, context_divided(cx) ? cx->scratch : cx->save, n, rows_apart(n, encoder_out, w), width);
+    project_fwd(cx, &own, rows_whole(cx, save->n), encoder_out, w, &save->context);
+    save->p = projections_heads(cx, cx->save, &own, self);
+    save->o = arena_tensor(cx->save, cx->precision.compute, save->p.q.d[0], save->p.q.d[1], "attention.o");
+    save->lse = arena_tensor(cx->save, precision_statistic(cx->precision), spec.heads, save->o.d[0], "attention.lse");
+    op_attn_fwd(cx->dev, save->o, save->lse, save->p.q, save->p.k, save->p.v, context_head_rows(cx, save->bias), &spec,
+                &probs_drop);
+    Tensor o = output_rows(cx, save->o, width);
+    block_linear_fwd(cx, out, o, linear_added(cx, w->o), output_linear(self));
+    lora_fwd(cx, out, o, w->o.lora, output_site(self));
     sublayer_leave(cx, y, x, rows_sum(cx, out), out_site, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 
-/* Computes dp, the gradients of the projections, from dattended (N,A), the gradient of save->o. If the bias is the
+/* Computes dp, the gradients of save->p, from dattended, the gradient of save->o. If the bias is the
  * stack's, dbias is added to; if it comes from the block's own table, g->relpos = beta g->relpos + new. */
 static void attend_bwd(const Ctx *cx, const Projections *dp, Tensor dbias, Tensor dattended, const AttentionW *w,
                        const AttentionW *g, float beta, const AttentionSave *save)
@@ -208,10 +268,14 @@ static void attend_bwd(const Ctx *cx, const Projections *dp, Tensor dbias, Tenso
     RelposSpec relpos = relpos_from(cx, 1 - cx->tokens->seq.max_len);
 
     spec.distance = tensor_present(w->distance) ? &distance : NULL;
-    if (own && tensor_present(g->relpos))
+    context_attention(cx, &spec, &probs_drop);
+    if (own && tensor_present(g->relpos)) {
         dbias = arena_tensor(cx->scratch, cx->precision.grad, save->bias.d[0], save->bias.d[1], "attention.dbias");
-    op_attn_bwd(cx->dev, dp->q, dp->k, dp->v, dbias, own ? 0 : 1, dattended, save->o, save->lse, save->p.q, save->p.k,
-                save->p.v, save->bias, &spec, &probs_drop);
+        if (context_divided(cx))
+            op_fill(cx->dev, dbias, 0);
+    }
+    op_attn_bwd(cx->dev, dp->q, dp->k, dp->v, context_head_rows(cx, dbias), own ? 0 : 1, dattended, save->o, save->lse,
+                save->p.q, save->p.k, save->p.v, context_head_rows(cx, save->bias), &spec, &probs_drop);
     if (own && tensor_present(g->relpos))
         op_relpos_bwd(cx->dev, g->relpos, dbias, &relpos, beta);
 }
@@ -230,9 +294,12 @@ void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, 
 
     sublayer_leave_bwd(cx, rows_own(cx, dout), dx, out_site, w->norm, g->norm, beta, &save->norm);
     rows_gather(cx, dout, rows_own(cx, dout));
-    block_linear_bwd(cx, dattended, 0, dout, save->o, w->o, g->o, beta, output_linear(self));
-    lora_bwd(cx, dattended, dout, save->o, w->o.lora, g->o.lora, beta, output_site(self));
-    attend_bwd(cx, &dp, dbias, dattended, w, g, beta, save);
+    Tensor o = output_rows(cx, save->o, width);
+    block_linear_bwd(cx, dattended, 0, dout, o, w->o, g->o, beta, output_linear(self));
+    lora_bwd(cx, dattended, dout, o, w->o.lora, g->o.lora, beta, output_site(self));
+    Projections dheads = projections_like_heads(cx, &dp, self);
+    attend_bwd(cx, &dheads, dbias, context_heads(cx, cx->scratch, cx->tokens, &dattended, 1), w, g, beta, save);
+    projections_rows(cx, &dp, &dheads, self);
     project_bwd(cx, dn, dencoder_out, &dp, w, g, beta, save);
     sublayer_enter_bwd(cx, dx, rows_sum(cx, dn), w->norm, g->norm, beta, &save->norm);
     arena_reset(cx->scratch, mark);

@@ -18,6 +18,7 @@
  * arena `scratch` before it returns. */
 #pragma once
 
+#include "comm/context_parallel.h"
 #include "comm/tensor_parallel.h"
 #include "nn/tokens.h"
 #include "param/fp8.h"
@@ -90,8 +91,9 @@ typedef struct Ctx {
     uint64_t seed;      /* seed of the dropout masks of this update */
     bool train;         /* dropout is applied */
     TensorParallel *tp; /* ranks that divide heads and feed-forward channels; NULL means no such ranks */
-    bool sequence;      /* with tp->sequence: the residual stream has only this rank's rows (nn/rows.h) */
-    const Fp8Scales *fp8; /* scales for FP8 in the linear layers of blocks; NULL means no FP8 */
+    ContextParallel *context; /* ranks that divide the tokens (nn/context.h); NULL means no such ranks */
+    bool sequence;            /* with tp->sequence: the residual stream has only this rank's rows (nn/rows.h) */
+    const Fp8Scales *fp8;     /* scales for FP8 in the linear layers of blocks; NULL means no FP8 */
 } Ctx;
 
 /* The Dropout of a site in the current layer, cx->layer; its rate is 0 unless cx->train. */

@@ -27,13 +27,15 @@ BothSides both_sides(const int32_t *host, Tensor device)
 Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream)
 {
     int64_t n = stream_rows(stream), n_seq = stream->n_seq, room = n_seq > n ? n_seq : n;
-    Tokens tokens = { .n = stream_rows(stream), .seq = { .n = stream->n_seq, .max_len = stream->max_len } };
+    Tokens tokens = { .n = (int32_t)n, .all = (int32_t)n, .seq = { .n = stream->n_seq, .max_len = stream->max_len } };
 
     tokens.ids = indices_upload(dev, arena, stream->ids, n, n, "tokens.ids");
     tokens.position_ids = indices_upload(dev, arena, stream->position_ids, n, n, "tokens.position_ids");
     tokens.token_types = indices_upload(dev, arena, stream->token_types, n, n, "tokens.token_types");
     tokens.dropout_position = indices_upload(dev, arena, stream->dropout_position, n, n, "tokens.dropout_position");
     tokens.sample = upload(dev, arena, DT_I64, stream->sample, n, n, "tokens.sample");
+    tokens.all_samples = tokens.sample;
+    tokens.all_positions = tokens.dropout_position;
     Tensor cu = indices_upload(dev, arena, stream->cu, n_seq + 1, room + 1, "tokens.cu");
     Tensor prefix = indices_upload(dev, arena, stream->prefix_length, n_seq, room, "tokens.prefix");
     tokens.starts = tensor_slice_rows(cu, 0, n_seq);
@@ -59,6 +61,17 @@ void tokens_upload_own(Tokens *tokens, Device *dev, Arena *arena, const int32_t 
     tokens->own_at.d[0] = tokens->own_ids.d[0] = n;
     tensor_upload(dev, tokens->own_at, at);
     tensor_upload(dev, tokens->own_ids, own);
+}
+
+void tokens_take_rows(Tokens *tokens, int32_t first, int32_t n)
+{
+    Tensor *of_rows[] = { &tokens->ids, &tokens->position_ids, &tokens->token_types, &tokens->dropout_position,
+                          &tokens->sample };
+    tokens->first = first;
+    tokens->n = n;
+    for (size_t i = 0; i < G_N_ELEMENTS(of_rows); i++)
+        if (tensor_present(*of_rows[i]))
+            *of_rows[i] = tensor_slice_rows(*of_rows[i], first, n);
 }
 
 void tokens_upload_firsts(Tokens *tokens, Device *dev, Arena *arena, const TokenStream *stream)

@@ -18,6 +18,8 @@ typedef struct Sequences {
 /* One stream of a batch. Its tensors lie in device memory, in the arena given to tokens_upload. */
 typedef struct Tokens {
     int32_t n;                             /* rows of the activations: number of tokens, rounded up (stream_rows) */
+    int32_t first, all;                    /* with context parallelism rows `first` to first + n - 1 of `all` rows of
+                                              the stream; without, 0 and n. `seq` is about all rows */
     Sequences seq;                         /* the attention segments of the stream */
     Tensor ids, position_ids, token_types; /* (n) i32 */
     /* With a vocabulary that tensor-parallel ranks divide, the tokens whose ids are among this rank's, otherwise
@@ -25,7 +27,8 @@ typedef struct Tokens {
     Tensor own_at;                   /* (number of them) i32: their rows */
     Tensor own_ids;                  /* (number of them) i32: their ids, counted from this rank's first */
     Tensor sample, dropout_position; /* (n) i64, i32: the counter of dropout's random numbers; absent without dropout */
-    Tensor starts;                   /* (seq.n) i32: row of the first token of each sequence */
+    Tensor all_samples, all_positions; /* (all) `sample` and `dropout_position` of all rows */
+    Tensor starts;                     /* (seq.n) i32: row of the first token of each sequence */
     /* (seq.n) i64, i32: sample and dropout_position of the first token of each sequence; absent without
      * context-dependent queries. */
     Tensor first_sample, first_position;
@@ -41,6 +44,9 @@ Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream);
 /* Sets own_at and own_ids from the ids (n) of all tokens: those in [first, end) are this rank's. The tensors are made
  * at the first call, with memory for n tokens, and used again afterwards. */
 void tokens_upload_own(Tokens *tokens, Device *dev, Arena *arena, const int32_t *ids, int64_t first, int64_t end);
+/* Keeps rows first … first + n - 1 of the stream: from then on, ids, position_ids, token_types, sample and
+ * dropout_position are theirs. own_at and own_ids are to be set anew. */
+void tokens_take_rows(Tokens *tokens, int32_t first, int32_t n);
 /* Sets first_sample and first_position; leaves them absent if stream->sample is NULL. */
 void tokens_upload_firsts(Tokens *tokens, Device *dev, Arena *arena, const TokenStream *stream);
 /* Sets memory_at, memory_index and text: the first n_memory tokens of each sequence are memory tokens. */

@@ -14,6 +14,11 @@ TensorParallel *params_tensor_parallel(ParamStore *store)
     return &store->shards.tp;
 }
 
+ContextParallel *params_context_parallel(ParamStore *store)
+{
+    return &store->shards.cp;
+}
+
 /* ---- collectives; on the null device they only count bytes ---- */
 
 static bool is_plan(const ParamStore *store)
@@ -68,6 +73,7 @@ SentBytes params_sent(const ParamStore *store)
 {
     SentBytes sent = store->sent;
     sent.bytes[SENT_TENSOR] = store->shards.tp.sent_bytes;
+    sent.bytes[SENT_CONTEXT] = store->shards.cp.sent_bytes;
     return sent;
 }
 

@@ -7,6 +7,7 @@
  * Every rank must make the same calls in the same order, since many of them communicate. */
 #pragma once
 
+#include "comm/context_parallel.h"
 #include "comm/tensor_parallel.h"
 #include "param/param.h"
 
@@ -21,13 +22,14 @@ typedef enum ZeroLevel {
 } ZeroLevel;
 
 typedef struct Sharding {
-    Comm *ranks;       /* NULL means no communication, to measure the memory of one of `size` ranks */
-    int rank, size;    /* this rank and the number of ranks; size 0 or 1 means one rank, which holds everything */
-    ZeroLevel level;   /* ignored with one rank */
-    int first_block;   /* buckets from this index on are blocks; set by the caller of params_open_sharded */
-    Comm *pipeline;    /* the stages of the pipeline that this model's stage belongs to; NULL means none */
-    TensorParallel tp; /* ranks that divide the matrices (ParamSpec.split); each of them divides what it has with the
-                          ranks of `ranks`. size 0 means that every matrix is whole */
+    Comm *ranks;        /* NULL means no communication, to measure the memory of one of `size` ranks */
+    int rank, size;     /* this rank and the number of ranks; size 0 or 1 means one rank, which holds everything */
+    ZeroLevel level;    /* ignored with one rank */
+    int first_block;    /* buckets from this index on are blocks; set by the caller of params_open_sharded */
+    Comm *pipeline;     /* the stages of the pipeline that this model's stage belongs to; NULL means none */
+    TensorParallel tp;  /* ranks that divide the matrices (ParamSpec.split); each of them divides what it has with the
+                           ranks of `ranks`. size 0 means that every matrix is whole */
+    ContextParallel cp; /* ranks that divide the tokens, which are among `ranks`; size 0 means none */
 } Sharding;
 
 /* params_open for one of several ranks. shards NULL means one rank. */
@@ -37,6 +39,8 @@ ParamStore *params_open_sharded(Device *dev, const ParamSpec *specs, int n_specs
 Sharding params_sharding(const ParamStore *store);
 /* The tensor-parallel ranks of the store, for layers. */
 TensorParallel *params_tensor_parallel(ParamStore *store);
+/* Likewise, the context-parallel ranks. */
+ContextParallel *params_context_parallel(ParamStore *store);
 /* The box of a parameter that this rank saves in a checkpoint, possibly without rows: its part, or nothing if another
  * rank of tensor parallelism saves the same tensor; with one rank the whole parameter. */
 Box params_part(const ParamStore *store, int index);
@@ -79,6 +83,7 @@ typedef enum SentKind {
     SENT_GRADIENTS, /* sums of gradients over data-parallel ranks, and of the norm */
     SENT_WEIGHTS,   /* weights that ranks have parts of (ZeRO) */
     SENT_TENSOR,    /* sums of layers' outputs over tensor-parallel ranks */
+    SENT_CONTEXT,   /* exchanges of tokens for heads between context-parallel ranks */
     SENT_PIPELINE,  /* messages between stages, and gradients of tied parameters */
     SENT_KINDS
 } SentKind;

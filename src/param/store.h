@@ -109,7 +109,7 @@ struct ParamStore {
     int gradient_turn;                 /* index of the gradient buffer to use next */
     bool unlike;                       /* between params_unlike and params_alike_again */
     CommWork reduced;                  /* the gradient reduction that was started last */
-    SentBytes sent;                    /* without SENT_TENSOR, which shards.tp counts */
+    SentBytes sent;                    /* without SENT_TENSOR and SENT_CONTEXT, which shards.tp and shards.cp count */
 };
 
 /* Whether the region of a bucket is sharded: this rank holds only its part. */

@@ -110,7 +110,7 @@ static bool count_trained(const Config *config, int64_t *n, GError **error)
 {
     Config one = *config; /* shallow copy */
     char no_cuts[] = "";
-    one.parallel = (ParallelConfig){ .tensor = 1, .pipeline = 1, .interleave = 1, .cuts = no_cuts };
+    one.parallel = (ParallelConfig){ .tensor = 1, .context = 1, .pipeline = 1, .interleave = 1, .cuts = no_cuts };
     Device *null = device_open_null_of(config_precision(config));
     Model *model = config_open_model(&one, null, error);
     *n = 0;

@@ -110,7 +110,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
     Config own = *config; /* shallow copy; without a mesh this process is the only rank, whatever parallel.* says */
     if (config->parallel.mesh == NULL) {
         own.parallel.ranks = 0;
-        own.parallel.tensor = own.parallel.pipeline = 1;
+        own.parallel.tensor = own.parallel.context = own.parallel.pipeline = 1;
     }
     if (config_ranks(config) > 1 && !memory_plan(config, timer->enc, timer->dec, &memory, error))
         return false;
@@ -247,8 +247,10 @@ static CommCounts comm_so_far(const StepTimer *timer)
     const Mesh *mesh = timer->config->parallel.mesh;
     if (mesh == NULL)
         return (CommCounts){ 0 };
-    CommCounts data = comm_counts(mesh->data), tensor = comm_counts(mesh->tensor);
-    return (CommCounts){ .busy_s = data.busy_s + tensor.busy_s, .waited_s = data.waited_s + tensor.waited_s };
+    CommCounts replicas = comm_counts(mesh->replicas), tensor = comm_counts(mesh->tensor),
+               context = comm_counts(mesh->context);
+    return (CommCounts){ .busy_s = replicas.busy_s + tensor.busy_s + context.busy_s,
+                         .waited_s = replicas.waited_s + tensor.waited_s + context.waited_s };
 }
 
 /* Seconds that this rank has waited for messages of other stages. */

@@ -34,7 +34,7 @@ bool trace_check(const char *path, GError **error)
 
 /* ---- ranks ---- */
 
-enum { GROUP_DATA, GROUP_TENSOR, GROUPS };
+enum { GROUP_DATA, GROUP_TENSOR, GROUP_CONTEXT, GROUPS };
 
 /* The collectives of one rank in one group. */
 typedef struct TraceRow {
@@ -54,8 +54,9 @@ void trace_ranks_begin(TraceRanks *ranks, const Mesh *mesh)
     g_array_set_clear_func(ranks->rows, clear_row);
     comm_barrier(mesh->world);
     ranks->start = clock_seconds();
-    comm_record(mesh->data);
+    comm_record(mesh->replicas);
     comm_record(mesh->tensor);
+    comm_record(mesh->context);
 }
 
 /* Sends this rank's events in one group (data or tensor) to all ranks, and adds one row per rank. */
@@ -82,10 +83,12 @@ static void share_events(TraceRanks *ranks, int group, const GArray *own)
 
 bool trace_ranks_end(TraceRanks *ranks, GError **error)
 {
-    g_autoptr(GArray) data = comm_recorded(ranks->mesh.data), tensor = comm_recorded(ranks->mesh.tensor);
+    g_autoptr(GArray) data = comm_recorded(ranks->mesh.replicas), tensor = comm_recorded(ranks->mesh.tensor),
+                      context = comm_recorded(ranks->mesh.context);
     ranks->idle += mesh_waited_s(&ranks->mesh);
     share_events(ranks, GROUP_DATA, data);
     share_events(ranks, GROUP_TENSOR, tensor);
+    share_events(ranks, GROUP_CONTEXT, context);
     return mesh_check(&ranks->mesh, error);
 }
 
@@ -110,7 +113,8 @@ static void append_line(GString *text, json_t *object)
 /* offset: seconds from the first event of the trace to the start of the ranks' step. */
 static void append_row(GString *text, const TraceRow *row, double offset)
 {
-    static const char *const groups[GROUPS] = { "communication", "tensor-parallel communication" };
+    static const char *const groups[GROUPS] = { "communication", "tensor-parallel communication",
+                                                "context-parallel communication" };
     const int tid = 2 + row->rank * GROUPS + row->group;
     g_autofree char *title = g_strdup_printf("rank %d: %s", row->rank, groups[row->group]);
     if (row->events->len == 0)

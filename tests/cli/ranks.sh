@@ -83,10 +83,10 @@ zero_row() {
 }
 
 # layout_row RANKS PIPELINE TENSOR ZERO MICROBATCH RECOMPUTE MODEL OPTIMIZER OPTION…: ranks in this layout have the losses
-# of one rank, in f32. Options parallel.* are only of the ranks.
+# of one rank, in f32. Options parallel.* are only of the ranks. The number in $context is parallel.context; unset means 1.
 layout_row() {
     local ranks=$1 pipeline=$2 tensor=$3 zero=$4 micro=$5 recompute=$6 model=$7 optimizer=$8
-    local name="$model-$optimizer-$ranks-pipeline$pipeline-tensor$tensor-zero$zero-$micro-$recompute"
+    local name="$model-$optimizer-$ranks-pipeline$pipeline-tensor$tensor-context${context:=1}-zero$zero-$micro-$recompute"
     shift 8
     local parallel=() other=()
     for option; do
@@ -94,8 +94,8 @@ layout_row() {
     done
     set -- train.length="${steps:-12} steps" train.batch='8 samples' train.micro_batch="$micro samples" train.recompute="$recompute" \
         train.precision=f32 optim.name="$optimizer" optim.min_dim_factored=16 train.save_every=0 train.eval_every=6 "${other[@]}"
-    rank_run "$name" "$model" "$ranks" "$zero" parallel.pipeline="$pipeline" parallel.tensor="$tensor" parallel.check_every=5 \
-        parallel.timeout=60s "${parallel[@]}" "$@"
+    rank_run "$name" "$model" "$ranks" "$zero" parallel.pipeline="$pipeline" parallel.tensor="$tensor" \
+        parallel.context="$context" parallel.check_every=5 parallel.timeout=60s "${parallel[@]}" "$@"
     rank_run one "$model" 1 0 "$@"
     near "$work/one" "$work/$name"
     rm -r "$work/$name" "$work/one"

@@ -89,6 +89,35 @@ static void check_scatter(Comm *comm, void *context)
         g_assert_true(all[i] == sum_of(size, i));
 }
 
+/* Rank r sends rank s 10 (r + s) + r elements (nothing to others if r + s is even), so parts differ in both directions.
+ */
+static int64_t crossed(int from, int to)
+{
+    return (from + to) % 2 || from == to ? 10 * (from + to) + from : 0;
+}
+
+static void check_all_to_all(Comm *comm, void *context)
+{
+    int size = comm_size(comm), rank = comm_rank(comm);
+    int64_t starts[9] = { 0 }, own_starts[9] = { 0 };
+    float x[N], own[N];
+    (void)context;
+    for (int r = 0; r < size; r++) {
+        starts[r + 1] = starts[r] + crossed(r, rank);
+        own_starts[r + 1] = own_starts[r] + crossed(rank, r);
+        for (int64_t i = own_starts[r]; i < own_starts[r + 1]; i++)
+            own[i] = value(rank, 100 * r + i - own_starts[r]);
+    }
+    const double before = (double)comm_counts(comm).sent_bytes;
+    comm_wait(comm, comm_all_to_all(comm, tensor_vector(x, DT_F32, starts[size]), starts,
+                                    tensor_vector(own, DT_F32, own_starts[size]), own_starts));
+    for (int r = 0; r < size; r++)
+        for (int64_t i = starts[r]; i < starts[r + 1]; i++)
+            g_assert_true(x[i] == value(r, 100 * rank + i - starts[r]));
+    g_assert_cmpfloat((double)comm_counts(comm).sent_bytes - before, ==,
+                      (double)(own_starts[size] - crossed(rank, rank)) * sizeof *own * (size > 1));
+}
+
 static void check_messages(Comm *comm, void *context)
 {
     int size = comm_size(comm), rank = comm_rank(comm);
@@ -183,6 +212,7 @@ static const struct {
 } collective_checks[] = { { "all_reduce__adds_in_the_order_of_the_ranks", check_all_reduce },
                           { "all_reduce__of_bf16_rounds_once", check_bf16 },
                           { "reduce_scatter__then_all_gather_is_an_all_reduce", check_scatter },
+                          { "all_to_all__exchanges_uneven_parts", check_all_to_all },
                           { "messages__arrive_whole", check_messages },
                           { "large_tensors__arrive_whole", check_large },
                           { "numbers_of_the_host__are_shared", check_host },

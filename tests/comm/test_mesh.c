@@ -19,7 +19,8 @@ static void check_groups(Comm *world, void *context)
     GError *error = NULL;
     int rank = comm_rank(world);
     (void)context;
-    g_assert_true(mesh_open(&mesh, world, 2, 1, 2, false, &error));
+    g_assert_true(mesh_open(
+        &mesh, world, &(MeshShape){ .tensor = 2, .context = 1, .pipeline = 2, .copies = 1, .ring = false }, &error));
     g_assert_cmpint(members(mesh.data, rank), ==, data[rank]);
     g_assert_cmpint(members(mesh.tensor, rank), ==, tensor[rank]);
     g_assert_cmpint(members(mesh.pipeline, rank), ==, pipeline[rank]);
@@ -29,7 +30,8 @@ static void check_groups(Comm *world, void *context)
     g_assert_true(mesh.copies == comm_self());
     mesh_close(&mesh);
     mesh_close(&mesh);
-    g_assert_true(mesh_open(&mesh, world, 4, 2, 2, true, &error));
+    g_assert_true(mesh_open(
+        &mesh, world, &(MeshShape){ .tensor = 4, .context = 1, .pipeline = 2, .copies = 2, .ring = true }, &error));
     g_assert_cmpint(members(mesh.tensor, rank), ==, rank < 4 ? 123 : 4567);
     g_assert_cmpint(members(mesh.copies, rank), ==, tensor[rank]);
     for (int i = 0; i < 2; i++) {
@@ -43,6 +45,31 @@ static void check_groups(Comm *world, void *context)
 static void groups_are_those_of_the_picture(void)
 {
     comm_run_threads(8, 30, check_groups, NULL);
+}
+
+static void check_context(Comm *world, void *context)
+{
+    static const int data[] = { 4, 15, 26, 37, 4, 15, 26, 37 }, tokens[] = { 2, 13, 2, 13, 46, 57, 46, 57 },
+                     pairs[] = { 1, 1, 23, 23, 45, 45, 67, 67 };
+    Mesh mesh;
+    int rank = comm_rank(world);
+    (void)context;
+    g_assert_true(mesh_open(&mesh, world, &(MeshShape){ .tensor = 2, .context = 2, .pipeline = 1, .copies = 1 }, NULL));
+    g_assert_cmpint(members(mesh.data, rank), ==, data[rank]);
+    g_assert_cmpint(members(mesh.context, rank), ==, tokens[rank]);
+    g_assert_cmpint(members(mesh.replicas, rank), ==, rank % 2 ? 1357 : 246);
+    mesh_close(&mesh);
+    g_assert_true(mesh_open(&mesh, world, &(MeshShape){ .tensor = 1, .context = 2, .pipeline = 2, .copies = 1 }, NULL));
+    g_assert_cmpint(members(mesh.data, rank), ==, tokens[rank]);
+    g_assert_cmpint(members(mesh.context, rank), ==, pairs[rank]);
+    g_assert_cmpint(members(mesh.replicas, rank), ==, rank < 4 ? 123 : 4567);
+    g_assert_cmpint(members(mesh.pipeline, rank), ==, data[rank]);
+    mesh_close(&mesh);
+}
+
+static void context__lies_between_tensor_and_data(void)
+{
+    comm_run_threads(8, 30, check_context, NULL);
 }
 
 /* In a ring no rank sends through the group through which it receives. */
@@ -61,7 +88,8 @@ static void check_alone(Comm *world, void *context)
 {
     Mesh mesh;
     (void)context;
-    g_assert_true(mesh_open(&mesh, world, 1, 1, 1, false, NULL));
+    g_assert_true(mesh_open(
+        &mesh, world, &(MeshShape){ .tensor = 1, .context = 1, .pipeline = 1, .copies = 1, .ring = false }, NULL));
     g_assert_true(mesh.data == world && mesh.tensor == comm_self() && mesh.pipeline == comm_self());
     mesh_close(&mesh);
 }
@@ -76,7 +104,8 @@ static void check_abort(Comm *world, void *context)
     Mesh mesh;
     g_autoptr(GError) error = NULL;
     (void)context;
-    g_assert_true(mesh_open(&mesh, world, 2, 1, 1, false, NULL));
+    g_assert_true(mesh_open(
+        &mesh, world, &(MeshShape){ .tensor = 2, .context = 1, .pipeline = 1, .copies = 1, .ring = false }, NULL));
     if (comm_rank(world) == 3)
         mesh_abort(&mesh, "rank 3: disk full");
     else
@@ -95,6 +124,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/mesh/groups", groups_are_those_of_the_picture);
+    g_test_add_func("/mesh/context", context__lies_between_tensor_and_data);
     g_test_add_func("/mesh/ring", in_a_ring__sends_never_wait_for_receives);
     g_test_add_func("/mesh/alone", without_other_dimensions__all_ranks_divide_the_samples);
     g_test_add_func("/mesh/abort", abort__ends_all_groups);

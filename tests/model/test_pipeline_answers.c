@@ -133,7 +133,8 @@ static void run_rank(Comm *ranks, void *context)
     ModelConfig config = deep_config(c->kind);
     GError *error = NULL;
     Mesh mesh;
-    g_assert_true(mesh_open(&mesh, ranks, 1, 1, c->size, c->interleave > 1, &error));
+    const MeshShape shape = { .tensor = 1, .context = 1, .pipeline = c->size, .copies = 1, .ring = c->interleave > 1 };
+    g_assert_true(mesh_open(&mesh, ranks, &shape, &error));
     g_autofree int *ends = pipeline_divide(&config, c->size, c->interleave, 0);
     const Pipeline pipeline = {
         .mesh = &mesh, .rank = comm_rank(ranks), .size = c->size, .interleave = c->interleave, .ends = ends

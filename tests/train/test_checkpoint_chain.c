@@ -99,7 +99,8 @@ static void run_rank(Comm *world, void *context)
     Precision precision = precision_uniform(DT_F32);
     if (layout->mixed)
         precision.compute = DT_BF16;
-    g_assert_true(mesh_open(&mesh, world, layout->tensor, copies, layout->pipeline, false, &error));
+    const MeshShape shape = { .tensor = layout->tensor, .context = 1, .pipeline = layout->pipeline, .copies = copies };
+    g_assert_true(mesh_open(&mesh, world, &shape, &error));
     Device *dev = device_open_cpu(1, precision);
     Model *model = open_part(dev, &mesh, layout, copies);
     Optimizer *optimizer = optimizer_open(model_params(model), &step->optim, &error);

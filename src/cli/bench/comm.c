@@ -83,23 +83,15 @@ static int rising(const void *a, const void *b)
 
 /* ---- one run ---- */
 
-/* Exchanges parts of x with every other rank; y takes theirs. In round k the ranks whose numbers add up to k (modulo
- * their count) meet; the lower one sends first, so no two wait for each other. */
+/* Exchanges equal parts of x with every other rank; y takes theirs. */
 static void all_to_all(Comm *ranks, Tensor x, Tensor y)
 {
-    const int size = comm_size(ranks), rank = comm_rank(ranks);
-    const int64_t part = tensor_count(x) / size;
-    for (int round = 0; round < size; round++) {
-        const int peer = (round - rank + size) % size;
-        const Tensor mine = tensor_vector((float *)x.p + peer * part, DT_F32, part),
-                     theirs = tensor_vector((float *)y.p + peer * part, DT_F32, part);
-        if (rank < peer)
-            comm_wait(ranks, comm_send(ranks, mine, peer));
-        if (rank != peer)
-            comm_wait(ranks, comm_receive(ranks, theirs, peer));
-        if (rank > peer)
-            comm_wait(ranks, comm_send(ranks, mine, peer));
-    }
+    const int size = comm_size(ranks);
+    g_autofree int64_t *starts = g_new(int64_t, size + 1);
+    for (int r = 0; r <= size; r++)
+        starts[r] = r * (tensor_count(x) / size);
+    comm_wait(ranks, comm_all_to_all(ranks, tensor_vector(y.p, DT_F32, starts[size]), starts,
+                                     tensor_vector(x.p, DT_F32, starts[size]), starts));
 }
 
 /* Rank 0 sends x to the last rank, which a launcher puts farthest away. */

@@ -178,10 +178,8 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     Bench b = { .config = *config };
     GError *problem = NULL;
     bool several = comm_size(ranks) > 1;
-    bool done =
-        config_check_layout(config, comm_size(ranks), &problem) &&
-        mesh_open(&b.mesh, ranks, several ? (int)config->parallel.tensor : 1, several ? config_key_copies(config) : 1,
-                  several ? (int)config->parallel.pipeline : 1, config->parallel.interleave > 1, &problem);
+    const MeshShape shape = config_mesh(config);
+    bool done = config_check_layout(config, comm_size(ranks), &problem) && mesh_open(&b.mesh, ranks, &shape, &problem);
     if (done && several)
         b.config.parallel.mesh = &b.mesh;
     done = done && time_rank(&b, &problem);

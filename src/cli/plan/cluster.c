@@ -4,9 +4,11 @@
 
 #include <inttypes.h>
 
-static const char *const kind_names[SENT_KINDS] = {
-    [SENT_GRADIENTS] = "gradients", [SENT_WEIGHTS] = "weights", [SENT_TENSOR] = "tensor", [SENT_PIPELINE] = "pipeline"
-};
+static const char *const kind_names[SENT_KINDS] = { [SENT_GRADIENTS] = "gradients",
+                                                    [SENT_WEIGHTS] = "weights",
+                                                    [SENT_TENSOR] = "tensor",
+                                                    [SENT_CONTEXT] = "context",
+                                                    [SENT_PIPELINE] = "pipeline" };
 
 /* FLOPs of the largest step with the recomputation of blocks, as Megatron-LM counts them for a model of one stack. */
 static double work_of(const Outline *o)
@@ -56,11 +58,9 @@ static void add_step(GString *lines, const StepCost *cost)
     const struct {
         const char *name;
         double seconds;
-    } parts[] = { { "computing", cost->computing },
-                  { "bubble", cost->bubble },
-                  { "tensor", cost->tensor },
-                  { "pipeline", cost->pipeline },
-                  { "gradients and weights", cost->exchange },
+    } parts[] = { { "computing", cost->computing }, { "bubble", cost->bubble },
+                  { "tensor", cost->tensor },       { "context", cost->context },
+                  { "pipeline", cost->pipeline },   { "gradients and weights", cost->exchange },
                   { "update", cost->update } };
     for (size_t i = 0; i < G_N_ELEMENTS(parts); i++)
         if (parts[i].seconds >= 0.0005 * cost->step)

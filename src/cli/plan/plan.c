@@ -211,7 +211,7 @@ static char *describe_pipeline(const ParallelConfig *parallel)
 static void add_ranks(GString *lines, const Config *config, const MemoryPlan *plan)
 {
     const ParallelConfig *parallel = &config->parallel;
-    int ranks = config_ranks(config), tensor = (int)parallel->tensor;
+    int ranks = config_ranks(config), tensor = (int)parallel->tensor, context = (int)parallel->context;
     const char *first = parallel->pipeline == 1    ? ""
                         : parallel->interleave > 1 ? " of the first stages"
                                                    : " of the first stage";
@@ -219,11 +219,12 @@ static void add_ranks(GString *lines, const Config *config, const MemoryPlan *pl
                     *groups = tensor > 1 ? g_strdup_printf(", tensor parallel %d%s", tensor,
                                                            parallel->sequence ? " with divided tokens" : "")
                                          : g_strdup(""),
+                    *tokens = context > 1 ? g_strdup_printf(", context parallel %d", context) : g_strdup(""),
                     *stages = describe_pipeline(parallel);
     if (ranks > 1)
         plan_line(lines, "ranks",
-                  "%d%s%s, ZeRO %d: memory is for each rank%s, which sends %s in a step (%" PRId64 " bytes)", ranks,
-                  groups, stages, parallel->zero, first, sent, plan->sent);
+                  "%d%s%s%s, ZeRO %d: memory is for each rank%s, which sends %s in a step (%" PRId64 " bytes)", ranks,
+                  groups, tokens, stages, parallel->zero, first, sent, plan->sent);
 }
 
 /* "1 to 5, 21 to 25": blocks of a rank, numbered from 1. g_free. */

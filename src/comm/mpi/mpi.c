@@ -99,6 +99,21 @@ static bool mpi_all_gather(Comm *comm, Tensor x, Tensor own, const int64_t *star
     return exchange(comm);
 }
 
+static bool mpi_all_to_all(Comm *comm, Tensor x, const int64_t *starts, Tensor own, const int64_t *own_starts)
+{
+    const MpiImpl *impl = comm->impl;
+    size_t size = dtype_bytes((DType)x.dtype);
+    for (int r = 0; r < comm->size; r++) {
+        impl->send[r] = (MpiPiece){ (char *)own.p + (size_t)own_starts[r] * size,
+                                    (size_t)(own_starts[r + 1] - own_starts[r]) * size };
+        impl->receive[r] =
+            (MpiPiece){ (char *)x.p + (size_t)starts[r] * size, (size_t)(starts[r + 1] - starts[r]) * size };
+    }
+    if (impl->receive[comm->rank].n > 0)
+        memcpy(impl->receive[comm->rank].bytes, impl->send[comm->rank].bytes, impl->receive[comm->rank].n);
+    return exchange(comm);
+}
+
 static bool mpi_broadcast(Comm *comm, Tensor x, int root)
 {
     const MpiImpl *impl = comm->impl;
@@ -177,6 +192,7 @@ static const CommBackend mpi_backend = { .name = "mpi",
                                          .split = mpi_split,
                                          .reduce_scatter = mpi_reduce_scatter,
                                          .all_gather = mpi_all_gather,
+                                         .all_to_all = mpi_all_to_all,
                                          .broadcast = mpi_broadcast,
                                          .send = mpi_send,
                                          .receive = mpi_receive,

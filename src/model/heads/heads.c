@@ -46,15 +46,31 @@ static Tensor targets_upload(const Ctx *cx, const int32_t *ids, int64_t n)
     return indices_upload(cx->dev, cx->scratch, own ? own : ids, n, n, "target.ids");
 }
 
-/* The rows of the language-model head: tokens with a target. Without any, one row of weight 0, because the gradients
- * must be written anyway. */
+/* Number of target tokens before row `end` of the stream. */
+static int64_t targets_before(const Batch *batch, int64_t end)
+{
+    int64_t n = batch->n_targets;
+    while (n > 0 && batch->target_indices[n - 1] >= end)
+        n--;
+    return n;
+}
+
+/* The rows of the language-model head: tokens with a target among this rank's rows. Without any, one row of weight 0,
+ * because the gradients must be written anyway. */
 static HeadRows tokens_rows(const Ctx *cx, const Batch *batch)
 {
-    int64_t n = MAX(batch->n_targets, 1);
-    HeadRows rows = { .rows = indices_upload(cx->dev, cx->scratch, batch->target_indices, n, n, "target.rows"),
-                      .targets = targets_upload(cx, batch->target_ids, n),
+    const int32_t first_row = cx->tokens->first;
+    const int64_t first = targets_before(batch, first_row),
+                  found = targets_before(batch, first_row + cx->tokens->n) - first, n = MAX(found, 1);
+    g_autofree int32_t *rows_of = g_new0(int32_t, n), *ids = g_new0(int32_t, n);
+    for (int64_t i = 0; i < found; i++) {
+        rows_of[i] = batch->target_indices[first + i] - first_row;
+        ids[i] = batch->target_ids[first + i];
+    }
+    HeadRows rows = { .rows = indices_upload(cx->dev, cx->scratch, rows_of, n, n, "target.rows"),
+                      .targets = targets_upload(cx, ids, n),
                       .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "target.weights") };
-    op_fill(cx->dev, rows.weights, batch->n_targets > 0);
+    op_fill(cx->dev, rows.weights, found > 0);
     return rows;
 }
 
@@ -87,14 +103,28 @@ static double pairs_count(G_GNUC_UNUSED const ModelLoss *loss, const ModelConfig
     return n;
 }
 
-/* The rows of the sentence-pair head: the first token of each sequence. */
+/* The rows of the sentence-pair head: the first token of each sequence that begins among this rank's rows. Without any,
+ * one row of weight 0, as in tokens_rows. */
 static HeadRows pairs_rows(const Ctx *cx, const Batch *batch)
 {
-    int64_t n = cx->tokens->seq.n;
-    HeadRows rows = { .rows = cx->tokens->starts,
-                      .targets = indices_upload(cx->dev, cx->scratch, batch->labels, n, n, "labels"),
+    const Tokens *tokens = cx->tokens;
+    const int64_t room = MAX(tokens->seq.n, 1);
+    g_autofree int32_t *rows_of = g_new0(int32_t, room), *labels = g_new0(int32_t, room);
+    g_autofree float *weights = g_new0(float, room);
+    int64_t found = 0;
+    for (int32_t s = 0; s < tokens->seq.n; s++) {
+        const int32_t row = tokens->seq.cu.host[s] - tokens->first;
+        if (row < 0 || row >= tokens->n)
+            continue;
+        rows_of[found] = row;
+        labels[found] = batch->labels[s];
+        weights[found++] = batch->label_weights[s];
+    }
+    const int64_t n = MAX(found, 1);
+    HeadRows rows = { .rows = indices_upload(cx->dev, cx->scratch, rows_of, n, n, "label.rows"),
+                      .targets = indices_upload(cx->dev, cx->scratch, labels, n, n, "labels"),
                       .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "label.weights") };
-    tensor_write(cx->dev, rows.weights, batch->label_weights, DT_F32);
+    tensor_write(cx->dev, rows.weights, weights, DT_F32);
     return rows;
 }
 

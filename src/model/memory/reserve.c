@@ -75,7 +75,7 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
         return false;
     Model *dry = model_open_dry(model, loss->grad);
     Batch *batch = full_batch(max_samples, enc_len, dec_len, 1);
-    const ModelLoss forward = { 0 };
+    const ModelLoss forward = { .divided = loss->divided };
 
     if (loss->grad)
         grads_begin(model_params(dry), 1);

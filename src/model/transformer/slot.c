@@ -4,6 +4,7 @@
 #include "device/profile.h"
 #include "model/heads/heads.h"
 #include "model/transformer/transformer.h"
+#include "nn/context.h"
 
 #include <string.h>
 
@@ -83,6 +84,25 @@ Tokens encoder_upload(const Model *model, Arena *save, const TokenStream *enc)
     return tokens;
 }
 
+/* Begins a pass of an encoder or decoder whose tokens are uploaded: its context, of this rank's rows. */
+static void begin_pass(Model *model, Slot *slot, StackPass *pass, const TokenStream *stream,
+                       const Tokens *encoder_tokens)
+{
+    const Stack *stack = pass->stack;
+    Tokens *tokens = &pass->tokens;
+    const int size = slot->loss.divided ? context_parallel_size(stack->cp) : 1,
+              rank = model->dev->computes ? stack->cp->rank : 0;
+
+    stack_context(pass, &model->work, slot->save, encoder_tokens, &slot->loss);
+    pass->cx.sequence = stack->tp->sequence;
+    if (size == 1)
+        return;
+    pass->cx.context = stack->cp;
+    const int32_t first = context_first_row(tokens->all, size, rank);
+    tokens_take_rows(tokens, first, context_first_row(tokens->all, size, rank + 1) - first);
+    stream_upload_own(model, slot->save, tokens, stream->ids + first);
+}
+
 static Tensor slot_tensor(const Model *model, const Slot *slot, DType dtype, int64_t n_rows, const char *tag)
 {
     return arena_tensor(slot->save, dtype, n_rows, model->config.width, tag);
@@ -105,15 +125,13 @@ Slot *slot_open(Model *model, int index, const Batch *batch, int32_t n_memory_se
     if (encodes) {
         const TokenStream *enc = encoder_stream(model, slot, &batch->enc, n_memory_seq);
         slot->encoder.tokens = encoder_upload(model, slot->save, enc);
-        stack_context(&slot->encoder, &model->work, slot->save, NULL, &slot->loss);
-        slot->encoder.cx.sequence = slot->stage->encoder.tp->sequence;
+        begin_pass(model, slot, &slot->encoder, enc, NULL);
         if (stack_blocks(&slot->stage->encoder) > 0)
             stack_begin(&slot->encoder);
     }
     if (dec && stack_blocks(&slot->stage->decoder) > 0) {
         slot->decoder.tokens = stream_upload(model, slot->save, dec);
-        stack_context(&slot->decoder, &model->work, slot->save, encodes ? &slot->encoder.tokens : NULL, &slot->loss);
-        slot->decoder.cx.sequence = slot->stage->decoder.tp->sequence;
+        begin_pass(model, slot, &slot->decoder, dec, encodes ? &slot->encoder.tokens : NULL);
         stack_begin(&slot->decoder);
     }
     return slot;

@@ -84,6 +84,7 @@ bool stack_init(Stack *stack, Device *dev, const ModelConfig *config, ParamStore
                       .part = stage_part(config, stage, decoder),
                       .spec = model_spec(config, params_tensor_parallel(params)),
                       .tp = params_tensor_parallel(params),
+                      .cp = params_context_parallel(params),
                       .outer = outer_spec(config, decoder),
                       .bucket = decoder ? BUCKET_DECODER : BUCKET_ENCODER,
                       .block_bucket = BUCKET_BLOCK + (decoder ? (int)config->n_enc : 0) };

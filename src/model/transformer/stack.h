@@ -13,6 +13,7 @@ typedef struct Stack {
     const ModelConfig *config;
     ParamStore *params;
     TensorParallel *tp;    /* the tensor-parallel ranks, which divide the matrices of blocks */
+    ContextParallel *cp;   /* the context-parallel ranks, which divide the tokens of a slot */
     const Fp8Scales *fp8;  /* scales, used in passes with gradients; NULL means no FP8 */
     StagePart part;        /* the blocks of the encoder or decoder that this stage has */
     ModelSpec spec;        /* the part of config that layers read */

@@ -34,10 +34,13 @@ static double between_stages(const ParallelConfig *parallel, int stride, int per
 static void set_between(const Config *config, const Machine *machine, StepCost *cost)
 {
     const ParallelConfig *parallel = &config->parallel;
-    const int tensor = (int)parallel->tensor, data = config_data_ranks(config);
+    const int tensor = (int)parallel->tensor, context = (int)parallel->context,
+              replicas = config_data_ranks(config) * context;
     cost->between[SENT_TENSOR] = cost_between(tensor, 1, machine->per_node, false);
-    cost->between[SENT_GRADIENTS] = cost->between[SENT_WEIGHTS] = cost_between(data, tensor, machine->per_node, false);
-    cost->between[SENT_PIPELINE] = between_stages(parallel, tensor * data, machine->per_node);
+    cost->between[SENT_CONTEXT] = cost_between(context, tensor, machine->per_node, false);
+    cost->between[SENT_GRADIENTS] = cost->between[SENT_WEIGHTS] =
+        cost_between(replicas, tensor, machine->per_node, false);
+    cost->between[SENT_PIPELINE] = between_stages(parallel, tensor * replicas, machine->per_node);
 }
 
 static double kind_s(const Machine *machine, const StepCost *cost, const MemoryPlan *plan, SentKind kind)
@@ -45,12 +48,12 @@ static double kind_s(const Machine *machine, const StepCost *cost, const MemoryP
     return link_s(machine, (double)plan->sent_kinds.bytes[kind], cost->between[kind]);
 }
 
-/* Adds a stage to the cost: pipeline, exchange, update, and computing with tensor each become those of the stage in
- * which they take longest. */
+/* Adds a stage to the cost: pipeline, exchange, update, and computing with tensor and context each become those of the
+ * stage in which they take longest. */
 static void add_stage(const Config *config, const Machine *machine, const MemoryPlan *plan, StepCost *cost)
 {
     const double m = (double)plan->micro_batches, computing = m * plan->micro.flops / machine->flops,
-                 tensor = kind_s(machine, cost, plan, SENT_TENSOR);
+                 tensor = kind_s(machine, cost, plan, SENT_TENSOR), context = kind_s(machine, cost, plan, SENT_CONTEXT);
     const double waits =
         pipeline_bubble((int)config->parallel.pipeline, (int)config->parallel.interleave, plan->micro_batches);
     const double exchange = kind_s(machine, cost, plan, SENT_GRADIENTS) + kind_s(machine, cost, plan, SENT_WEIGHTS);
@@ -62,9 +65,10 @@ static void add_stage(const Config *config, const Machine *machine, const Memory
         cost->exchange = exchange - cost->hidden;
     }
     cost->update = MAX(cost->update, update);
-    if (computing + tensor > cost->computing + cost->tensor) {
+    if (computing + tensor + context > cost->computing + cost->tensor + cost->context) {
         cost->computing = computing;
         cost->tensor = tensor;
+        cost->context = context;
     }
 }
 
@@ -122,8 +126,9 @@ bool cost_of_step(const Config *config, const Machine *machine, int32_t input_le
         }
     }
     cost->bubble_share = pipeline_bubble(stages, (int)config->parallel.interleave, cost->stage.micro_batches);
-    cost->bubble = (cost->computing + cost->tensor) * cost->bubble_share / (1 - cost->bubble_share);
-    cost->step = cost->computing + cost->bubble + cost->tensor + cost->pipeline + cost->exchange + cost->update;
+    cost->bubble = (cost->computing + cost->tensor + cost->context) * cost->bubble_share / (1 - cost->bubble_share);
+    cost->step =
+        cost->computing + cost->bubble + cost->tensor + cost->context + cost->pipeline + cost->exchange + cost->update;
     cost->bytes = bytes_on(machine, &cost->stage);
     cost->fits = cost->bytes <= machine->memory_bytes;
     return true;

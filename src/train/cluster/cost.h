@@ -1,12 +1,12 @@
 /* cost.h: how long a step takes in a layout of ranks on a cluster, by a simple model of its machines.
  *
- * A pipeline takes as long as its slowest rank takes for its microbatches (its FLOPs at the machine's rate, and its
- * sums over tensor-parallel ranks, which do not overlap with anything) and for its bubble (pipeline_bubble), in which
- * messages between ranks do not overlap with anything either: m + p - 1 microbatches with p ranks of one stage each.
- * Communication of gradients and weights overlaps with backward passes (two thirds of the computing): at ZeRO 0 and 1
- * with the last one, at ZeRO 2 and 3 with all. The rest of it is added, and so is the update, whose time is that of
- * reading and writing memory. Bytes are those that loam sends (MemoryPlan.sent_kinds): every rank of a group sends
- * directly to every other.
+ * A pipeline takes as long as its slowest rank takes for its microbatches (its FLOPs at the machine's rate, its sums
+ * over tensor-parallel ranks and its exchanges with context-parallel ranks, which do not overlap with anything) and for
+ * its bubble (pipeline_bubble), in which messages between ranks do not overlap with anything either: m + p - 1
+ * microbatches with p ranks of one stage each. Communication of gradients and weights overlaps with backward passes
+ * (two thirds of the computing): at ZeRO 0 and 1 with the last one, at ZeRO 2 and 3 with all. The rest of it is added,
+ * and so is the update, whose time is that of reading and writing memory. Bytes are those that loam sends
+ * (MemoryPlan.sent_kinds): every rank of a group sends directly to every other.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include "train/memory.h"
 
 typedef struct StepCost {
-    double computing, bubble, tensor, pipeline, exchange, update; /* seconds, which add up to `step` */
+    double computing, bubble, tensor, context, pipeline, exchange, update; /* seconds, which add up to `step` */
     double hidden; /* seconds of communication of gradients and weights that overlap with computing */
     double step;
     double bubble_share;        /* share of the time of all microbatches in which a stage waits */

@@ -10,7 +10,7 @@ static char no_cuts[] = "";
 static Config config_in(const Config *config, const Layout *layout)
 {
     Config in = *config;
-    in.parallel.ranks = layout->data * layout->tensor * layout->pipeline;
+    in.parallel.ranks = layout->data * layout->tensor * in.parallel.context * layout->pipeline;
     in.parallel.tensor = layout->tensor;
     in.parallel.pipeline = layout->pipeline;
     in.parallel.zero = layout->zero;
@@ -26,7 +26,7 @@ static Config config_in(const Config *config, const Layout *layout)
 static Layout layout_of(const Config *config, int gpus)
 {
     const ParallelConfig *parallel = &config->parallel;
-    return (Layout){ .data = gpus / MAX(parallel->tensor * parallel->pipeline, 1),
+    return (Layout){ .data = gpus / MAX(parallel->tensor * parallel->context * parallel->pipeline, 1),
                      .tensor = parallel->tensor,
                      .pipeline = parallel->pipeline,
                      .interleave = parallel->interleave,
@@ -66,7 +66,8 @@ static bool add_groups(Search *search, Layout groups, GError **error)
 {
     const Config in = config_in(search->config, &groups);
     const int64_t most = MIN(config_rank_samples(&in), MAX(MOST_MICRO, search->now.micro));
-    for (groups.zero = ZERO_NONE; groups.zero <= (groups.data > 1 ? ZERO_WEIGHTS : ZERO_NONE); groups.zero++)
+    const bool shared = groups.data * in.parallel.context > 1;
+    for (groups.zero = ZERO_NONE; groups.zero <= (shared ? ZERO_WEIGHTS : ZERO_NONE); groups.zero++)
         for (groups.recompute = RECOMPUTE_NONE; groups.recompute <= RECOMPUTE_BLOCK; groups.recompute++) {
             bool listed = false;
             for (groups.micro = 1; groups.micro <= most; groups.micro *= 2) {
@@ -110,10 +111,9 @@ GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int
     };
     for (int64_t tensor = 1; tensor <= gpus; tensor++)
         for (int64_t pipeline = 1; pipeline * tensor <= gpus; pipeline++) {
-            const Layout groups = {
-                .data = gpus / (tensor * pipeline), .tensor = tensor, .pipeline = pipeline, .micro = 1
-            };
-            if (groups.data * tensor * pipeline == gpus && !add_interleaved(&search, groups, gpus, error)) {
+            const int64_t inner = tensor * pipeline * config->parallel.context;
+            const Layout groups = { .data = gpus / inner, .tensor = tensor, .pipeline = pipeline, .micro = 1 };
+            if (groups.data * inner == gpus && !add_interleaved(&search, groups, gpus, error)) {
                 g_array_free(search.found, true);
                 return NULL;
             }

@@ -4,7 +4,7 @@
 #include "train/cluster/cost.h"
 
 typedef struct Layout {
-    int64_t data, tensor, pipeline; /* ranks; their product is the number of GPUs */
+    int64_t data, tensor, pipeline; /* ranks; their product and parallel.context's is the number of GPUs */
     int64_t interleave;             /* stages of each rank of a pipeline */
     int64_t micro;                  /* samples of a microbatch, a power of 2 or the configured number */
     int zero, recompute;            /* ZeroLevel, RECOMPUTE_* */

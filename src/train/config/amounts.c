@@ -28,13 +28,13 @@ int config_ranks(const Config *config)
     const ParallelConfig *parallel = &config->parallel;
     return parallel->mesh        ? comm_size(parallel->mesh->world)
            : parallel->ranks > 0 ? (int)parallel->ranks
-                                 : (int)(parallel->tensor * parallel->pipeline);
+                                 : (int)(parallel->tensor * parallel->context * parallel->pipeline);
 }
 
 int config_data_ranks(const Config *config)
 {
     const ParallelConfig *parallel = &config->parallel;
-    return MAX(config_ranks(config) / (int)(parallel->tensor * parallel->pipeline), 1);
+    return MAX(config_ranks(config) / (int)(parallel->tensor * parallel->context * parallel->pipeline), 1);
 }
 
 int64_t config_rank_samples(const Config *config)
@@ -140,6 +140,7 @@ ModelLoss config_loss(const Config *config)
                         .seed = (uint64_t)config->run.seed,
                         .train = true,
                         .grad = true,
+                        .divided = true,
                         .recompute = config->train.recompute == RECOMPUTE_BLOCK };
 }
 

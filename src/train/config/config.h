@@ -79,6 +79,8 @@ typedef struct ParallelConfig {
     Amount timeout; /* longest wait for another rank; then the run fails */
     int64_t tensor; /* ranks of a tensor-parallel group (comm/mesh.h); 1 means that every rank has whole matrices */
     bool sequence;  /* tensor-parallel ranks divide the tokens between the sublayers (nn/rows.h) */
+    int64_t context;     /* ranks of a context-parallel group (nn/context.h); 1 means that every rank has all tokens of
+                            its samples */
     int64_t pipeline;    /* ranks of a pipeline; 1 means that every rank has all blocks */
     int64_t interleave;  /* stages of each rank of a pipeline */
     char *cuts;          /* the blocks at which stages begin (pipeline_cuts); "" means stages of equal work */
@@ -191,7 +193,9 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
 /* Number of neighbouring tensor-parallel ranks that have the same heads of keys and values; 1 unless parallel.tensor
  * exceeds model.kv_heads. */
 int config_key_copies(const Config *config);
-/* Fails unless `ranks` ranks can be arranged as parallel.tensor says and can divide the model in this way; the message
+/* The groups of ranks that parallel.tensor, parallel.context and parallel.pipeline ask for. */
+MeshShape config_mesh(const Config *config);
+/* Fails unless `ranks` ranks can be arranged as config_mesh says and can divide the model in this way; the message
  * proposes the nearest value that would do. */
 bool config_check_layout(const Config *config, int ranks, GError **error);
 /* The numbers of microbatches that a rank may have in a step: *n of them; NULL and 0 mean any number. g_free. */

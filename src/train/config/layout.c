@@ -68,6 +68,58 @@ static bool check_tensor(const Config *config, int64_t ranks, GError **error)
     return tensor == 1 || check_features(&config->model, error);
 }
 
+/* The heads of queries and of keys that a rank has before context-parallel ranks divide them. */
+static bool heads_divide(const Config *config, int64_t context)
+{
+    const int64_t tensor = config->parallel.tensor;
+    return config->model.heads / tensor % context == 0 &&
+           MAX(model_config_kv_heads(&config->model) / tensor, 1) % context == 0;
+}
+
+/* What cannot be computed from a part of the tokens. */
+static bool check_context_features(const Config *config, GError **error)
+{
+    const ModelConfig *model = &config->model;
+    const DataConfig *data = &config->data;
+    const int64_t shortest =
+        data->target_length > 0 ? MIN(data->input_length, data->target_length) : data->input_length;
+    const struct {
+        bool asked;
+        const char *what;
+    } refused[] = { { model->context_queries, "model.context_queries, which pool over all tokens" },
+                    { model->memory_tokens > 0, "model.memory_tokens" },
+                    { model->classifier != LABELS_NONE, "a classifier: its head reads tokens of several ranks" } };
+    for (size_t i = 0; i < G_N_ELEMENTS(refused); i++)
+        if (refused[i].asked)
+            return fail_user(error, "parallel.context does not go with %s", refused[i].what);
+    return shortest >= config->parallel.context ||
+           fail_user(error, "parallel.context is %" PRId64 ", and samples have %" PRId64 " tokens: each rank needs one",
+                     config->parallel.context, shortest);
+}
+
+/* ranks: those that parallel.context divides. */
+static bool check_context(const Config *config, int64_t ranks, GError **error)
+{
+    const int64_t context = config->parallel.context, tensor = config->parallel.tensor;
+    int64_t nearest = MIN(context, MAX(ranks, 1));
+    if (context == 1)
+        return true;
+    while (ranks % nearest != 0 || !heads_divide(config, nearest))
+        nearest--;
+    if (nearest < context && !heads_divide(config, context))
+        return fail_user(error,
+                         "parallel.context is %" PRId64 ", and %s%" PRId64 " heads of queries and %" PRId64
+                         " of keys cannot be divided by it; the nearest value that divides both is %" PRId64,
+                         context, tensor > 1 ? "each tensor-parallel rank's " : "", config->model.heads / tensor,
+                         MAX(model_config_kv_heads(&config->model) / tensor, 1), nearest);
+    if (nearest < context)
+        return fail_user(error,
+                         "parallel.context is %" PRId64 ", and there %s %" PRId64
+                         " rank%s to divide; the nearest value that divides them is %" PRId64,
+                         context, ranks == 1 ? "is" : "are", ranks, ranks == 1 ? "" : "s", nearest);
+    return check_context_features(config, error);
+}
+
 /* Fails if parallel.pipeline does not divide the run's ranks, or exceeds the number of blocks. */
 static bool check_pipeline(const Config *config, int ranks, GError **error)
 {
@@ -130,16 +182,30 @@ int config_key_copies(const Config *config)
     return (int)MAX(config->parallel.tensor / model_config_kv_heads(&config->model), 1);
 }
 
+MeshShape config_mesh(const Config *config)
+{
+    const ParallelConfig *parallel = &config->parallel;
+    return (MeshShape){ .tensor = (int)parallel->tensor,
+                        .context = (int)parallel->context,
+                        .pipeline = (int)parallel->pipeline,
+                        .copies = config_key_copies(config),
+                        .ring = parallel->interleave > 1 };
+}
+
 bool config_check_layout(const Config *config, int ranks, GError **error)
 {
-    const int64_t tensor = config->parallel.tensor, pipeline = config->parallel.pipeline;
-    if (tensor * pipeline == 1)
+    const int64_t tensor = config->parallel.tensor, context = config->parallel.context,
+                  pipeline = config->parallel.pipeline, product = tensor * context * pipeline;
+    if (product == 1)
         return check_stages(config, error) && check_batch(config, ranks, error);
     if (ranks == 1)
         return fail_user(error,
-                         "parallel.tensor × parallel.pipeline is %" PRId64 ", and the run has one rank: set "
+                         "%s is %" PRId64 ", and the run has one rank: set "
                          "parallel.ranks to a multiple of %" PRId64 ", or start loam by mpirun or srun",
-                         tensor * pipeline, tensor * pipeline);
+                         context > 1 ? "parallel.tensor × parallel.context × parallel.pipeline"
+                                     : "parallel.tensor × parallel.pipeline",
+                         product, product);
     return check_pipeline(config, ranks, error) && check_stages(config, error) &&
-           check_tensor(config, ranks / pipeline, error) && check_batch(config, ranks / (tensor * pipeline), error);
+           check_tensor(config, ranks / pipeline, error) && check_context(config, ranks / (tensor * pipeline), error) &&
+           check_batch(config, ranks / product, error);
 }

@@ -87,23 +87,27 @@ static Sharding sharding_of(const Config *config, const Device *dev)
     const Mesh *mesh = parallel->mesh;
     if (mesh == NULL && dev->computes)
         return (Sharding){ .size = 1 };
-    int tensor = (int)parallel->tensor, data = (int)MAX(parallel->ranks / (tensor * parallel->pipeline), 1);
+    int tensor = (int)parallel->tensor, replicas = (int)MAX(parallel->ranks / (tensor * parallel->pipeline), 1);
     int copies = config_key_copies(config);
     if (mesh == NULL)
-        return (Sharding){ .size = data,
+        return (Sharding){ .size = replicas,
                            .level = (ZeroLevel)parallel->zero,
-                           .tp = { .size = tensor, .sequence = parallel->sequence, .n_copies = copies } };
-    return (Sharding){ .ranks = mesh->data,
-                       .rank = comm_rank(mesh->data),
-                       .size = comm_size(mesh->data),
-                       .level = (ZeroLevel)parallel->zero,
-                       .pipeline = comm_size(mesh->pipeline) > 1 ? mesh->pipeline : NULL,
-                       .tp = { .ranks = mesh->tensor,
-                               .rank = comm_rank(mesh->tensor),
-                               .size = comm_size(mesh->tensor),
-                               .sequence = parallel->sequence,
-                               .n_copies = copies,
-                               .copies = mesh->copies } };
+                           .tp = { .size = tensor, .sequence = parallel->sequence, .n_copies = copies },
+                           .cp = { .size = (int)parallel->context } };
+    return (Sharding){
+        .ranks = mesh->replicas,
+        .rank = comm_rank(mesh->replicas),
+        .size = comm_size(mesh->replicas),
+        .level = (ZeroLevel)parallel->zero,
+        .pipeline = comm_size(mesh->pipeline) > 1 ? mesh->pipeline : NULL,
+        .tp = { .ranks = mesh->tensor,
+                .rank = comm_rank(mesh->tensor),
+                .size = comm_size(mesh->tensor),
+                .sequence = parallel->sequence,
+                .n_copies = copies,
+                .copies = mesh->copies },
+        .cp = { .ranks = mesh->context, .rank = comm_rank(mesh->context), .size = comm_size(mesh->context) }
+    };
 }
 
 /* The place of this rank in its pipeline; without a mesh, on the null device, that of the rank whose memory is counted

@@ -186,6 +186,11 @@ static const OptionRow parallel_options[] = {
       "sequence parallelism: between the sublayers (norms, dropout, residual sums) each rank of parallel.tensor has "
       "only its part of the tokens, so activations take less memory; nothing changes if parallel.tensor is 1",
       NULL },
+    { "parallel.context", OPT_I64, ROW(context), "1", 1, 1024, OPT_FREE,
+      "context parallelism: this many ranks divide the tokens of each sample, and in attention the heads, so "
+      "activations "
+      "take less memory and samples may be longer; they lie next to the ranks of parallel.tensor; 1 means none",
+      NULL },
     { "parallel.pipeline", OPT_I64, ROW(pipeline), "1", 1, 1024, OPT_FREE,
       "pipeline parallelism: this many ranks each have some of the blocks and hand activations on to the next; several "
       "microbatches per step (train.micro_batch) keep all of them busy; 1 means none",

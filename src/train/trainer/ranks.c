@@ -32,14 +32,16 @@ char *ranks_describe(const Trainer *t)
         return g_strdup("");
     int zero = t->config.parallel.zero;
     g_autofree char *level = zero > 0 ? g_strdup_printf(", ZeRO %d", zero) : g_strdup("");
+    int context = comm_size(t->mesh.context);
     g_autofree char *groups = tensor > 1 ? g_strdup_printf(", %d per tensor-parallel group", tensor) : g_strdup("");
+    g_autofree char *tokens = context > 1 ? g_strdup_printf(", %d per context-parallel group", context) : g_strdup("");
     int stages = comm_size(t->mesh.pipeline);
     const int64_t interleave = t->config.parallel.interleave;
     g_autofree char *each = interleave > 1 ? g_strdup_printf("ranks with %" G_GINT64_FORMAT " stages each", interleave)
                                            : g_strdup("stages");
     g_autofree char *pipeline = stages > 1 ? g_strdup_printf(", a pipeline of %d %s", stages, each) : g_strdup("");
-    return g_strdup_printf("; %d ranks (%s%s%s%s), %s%" G_GINT64_FORMAT " samples each", ranks, comm_name(t->ranks),
-                           groups, pipeline, level, t->samples % size ? "up to " : "", most);
+    return g_strdup_printf("; %d ranks (%s%s%s%s%s), %s%" G_GINT64_FORMAT " samples each", ranks, comm_name(t->ranks),
+                           groups, tokens, pipeline, level, t->samples % size ? "up to " : "", most);
 }
 
 bool ranks_meet(Trainer *t, GError **error)
@@ -61,8 +63,9 @@ void ranks_abort(Trainer *t, const GError *problem)
 /* Whether a rank whose pass is missing would keep others waiting: they exchange activations or weights in each pass. */
 static bool passes_exchange(const Trainer *t)
 {
-    const bool gathers = t->config.parallel.zero >= ZERO_WEIGHTS && comm_size(t->mesh.data) > 1;
-    return gathers || comm_size(t->mesh.tensor) > 1 || comm_size(t->mesh.pipeline) > 1;
+    const bool gathers = t->config.parallel.zero >= ZERO_WEIGHTS && comm_size(t->mesh.replicas) > 1;
+    return gathers || comm_size(t->mesh.tensor) > 1 || comm_size(t->mesh.context) > 1 ||
+           comm_size(t->mesh.pipeline) > 1;
 }
 
 bool ranks_agree_on_passes(Trainer *t, bool good, bool missing, GError **error)
@@ -94,6 +97,7 @@ bool ranks_sum_counts(Trainer *t, StepStats *stats, bool read, GError **error)
     stats->target_tokens = (int64_t)counts.target_tokens;
     stats->room = (int64_t)counts.room;
     comm_sum(t->mesh.tensor, &counts.failed, 1);
+    comm_sum(t->mesh.context, &counts.failed, 1);
     comm_sum(t->mesh.pipeline, &counts.failed, 1);
     if (counts.failed > 0 && !comm_agree(t->ranks, read, error))
         return false;
@@ -167,7 +171,7 @@ bool ranks_check_replicas(Trainer *t, GError **error)
         copied[b] = copies > 1 ? params_hash(params, b, HASH_COPIED) : 0;
     }
     int rank = comm_rank(t->ranks), stage = comm_rank(mesh->pipeline) * comm_size(t->ranks) / comm_size(mesh->pipeline);
-    return compare_hashes(t, mesh->data, all, n, stage + place, tensor, error) &&
+    return compare_hashes(t, mesh->replicas, all, n, stage + place, tensor, error) &&
            compare_hashes(t, mesh->tensor, common, n, rank - place, 1, error) &&
            compare_hashes(t, mesh->copies, copied, n, rank - rank % copies, 1, error) && compare_tied(t, error);
 }
@@ -175,7 +179,7 @@ bool ranks_check_replicas(Trainer *t, GError **error)
 void ranks_sum_losses(Trainer *t, LossSums *sums)
 {
     comm_sum(t->mesh.pipeline, (double *)sums, sizeof *sums / sizeof(double)); /* the last stage has the losses */
-    comm_sum(t->mesh.data, (double *)sums, sizeof *sums / sizeof(double));
+    comm_sum(t->mesh.replicas, (double *)sums, sizeof *sums / sizeof(double)); /* each of its tokens */
 }
 
 PeakRate ranks_peak(const Trainer *t)

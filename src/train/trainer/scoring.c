@@ -234,7 +234,7 @@ uint64_t trainer_scores_hash(const Trainer *t)
 static Comm *dividing(const Trainer *t)
 {
     const bool in_step = t->config.parallel.zero >= ZERO_WEIGHTS && comm_size(t->mesh.pipeline) > 1;
-    return in_step ? comm_self() : t->mesh.data;
+    return in_step ? comm_self() : t->mesh.replicas;
 }
 
 bool trainer_score(Trainer *t, GError **error)

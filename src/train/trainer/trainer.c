@@ -377,12 +377,11 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
                   .lock = -1,
                   .saved = { .attempts = -1, .best_step = -1 } };
     GError *problem = NULL;
-    const ParallelConfig *parallel = &config->parallel;
+    const MeshShape shape = config_mesh(config);
     t.config.parallel.mesh = &t.mesh;
     fault_set_rank(comm_rank(ranks));
-    bool done = mesh_open(&t.mesh, ranks, (int)parallel->tensor, config_key_copies(config), (int)parallel->pipeline,
-                          parallel->interleave > 1, &problem) &&
-                trainer_open(&t, &problem) && before_steps(&t, &problem) && train_loop(&t, &problem);
+    bool done = mesh_open(&t.mesh, ranks, &shape, &problem) && trainer_open(&t, &problem) &&
+                before_steps(&t, &problem) && train_loop(&t, &problem);
     if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
         trainer_save_stopped(&t, &problem);
     else if (problem && !t.together)
