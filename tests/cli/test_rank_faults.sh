@@ -15,7 +15,7 @@ grep -q '"step":8,"updates":7,' "$work/nan/metrics.jsonl" || fail "updates: $(ta
 LOAM_FAULT=flip:5@2 expect 2 'step 6: rank 2 has other weights than rank 0' run run.dir="$work/flip" parallel.ranks=3 parallel.check_every=2
 [ "$(readlink "$work/flip/checkpoints/latest")" = step-00000003 ] || fail "latest: $(readlink "$work/flip/checkpoints/latest")"
 LOAM_FAULT=flip:5@3 expect 2 'rank 3 has other weights than rank 1' run run.dir="$work/flip2" parallel.ranks=4 parallel.tensor=2 parallel.check_every=2
-LOAM_FAULT=flip:5@1 expect 2 'stages 0 and 1 of a pipeline have other weights' run run.dir="$work/flip3" parallel.ranks=2 \
+LOAM_FAULT=flip:5@1 expect 2 'stages 0 and 1 of a pipeline have different weights' run run.dir="$work/flip3" parallel.ranks=2 \
     parallel.pipeline=2 parallel.check_every=2
 
 # damage FILE: ids that the model has not, in the middle of a dataset.
