@@ -15,7 +15,7 @@ set(repeats "^cli/test_(defaults|determinism|doc_figures|families|fp8|layouts|pa
 function(loam_test name file)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # Test programs share the cores, so idle OpenMP threads must sleep instead of spin.
-  set_tests_properties(${name} PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77
                        ENVIRONMENT "OMP_NUM_THREADS=2;OMP_WAIT_POLICY=passive;CUDA_VISIBLE_DEVICES=-1")
   if(file MATCHES "/long_")
     set_tests_properties(${name} PROPERTIES LABELS long TIMEOUT 7200)

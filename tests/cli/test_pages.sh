@@ -73,6 +73,7 @@ esac
 case "$*" in
 *configs/gpt2.yaml*) blocks=(model.n_enc=0 model.n_dec=1 data.input_length=32) ;;
 *configs/bert-base.yaml*) blocks=(model.n_enc=1 model.n_dec=0 data.input_length=32) ;;
+*configs/t5-*parallel.interleave=2*) blocks=(model.n_enc=2 model.n_dec=2 data.input_length=32) ;;
 *configs/t5-*) blocks=(model.n_enc=1 model.n_dec=1 data.input_length=32) ;;
 *code.yaml*) blocks=(data.input_length=256) ;;
 *data.yaml*) blocks=(model.n_dec=2 data.input_length=32) ;;

@@ -55,6 +55,13 @@ static int64_t targets_before(const Batch *batch, int64_t end)
     return n;
 }
 
+static HeadRows target_rows(const Ctx *cx, const int32_t *rows_of, const int32_t *ids, int64_t n)
+{
+    return (HeadRows){ .rows = indices_upload(cx->dev, cx->scratch, rows_of, n, n, "target.rows"),
+                       .targets = targets_upload(cx, ids, n),
+                       .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "target.weights") };
+}
+
 /* The rows of the language-model head: tokens with a target among this rank's rows. Without any, one row of weight 0,
  * because the gradients must be written anyway. */
 static HeadRows tokens_rows(const Ctx *cx, const Batch *batch)
@@ -62,14 +69,16 @@ static HeadRows tokens_rows(const Ctx *cx, const Batch *batch)
     const int32_t first_row = cx->tokens->first;
     const int64_t first = targets_before(batch, first_row),
                   found = targets_before(batch, first_row + cx->tokens->n) - first, n = MAX(found, 1);
-    g_autofree int32_t *rows_of = g_new0(int32_t, n), *ids = g_new0(int32_t, n);
-    for (int64_t i = 0; i < found; i++) {
+    g_autofree int32_t *rows_of = NULL, *ids = NULL;
+    if (cx->tokens->n < cx->tokens->all) {
+        rows_of = g_new0(int32_t, n);
+        ids = g_new0(int32_t, n);
+    }
+    for (int64_t i = 0; rows_of && i < found; i++) {
         rows_of[i] = batch->target_indices[first + i] - first_row;
         ids[i] = batch->target_ids[first + i];
     }
-    HeadRows rows = { .rows = indices_upload(cx->dev, cx->scratch, rows_of, n, n, "target.rows"),
-                      .targets = targets_upload(cx, ids, n),
-                      .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "target.weights") };
+    HeadRows rows = target_rows(cx, rows_of ? rows_of : batch->target_indices, ids ? ids : batch->target_ids, n);
     op_fill(cx->dev, rows.weights, found > 0);
     return rows;
 }
@@ -103,12 +112,24 @@ static double pairs_count(G_GNUC_UNUSED const ModelLoss *loss, const ModelConfig
     return n;
 }
 
+/* Labels and weights (n) of the sentence-pair head, for `rows`. */
+static HeadRows pair_rows(const Ctx *cx, Tensor rows, const int32_t *labels, const float *weights, int64_t n)
+{
+    HeadRows head = { .rows = rows,
+                      .targets = indices_upload(cx->dev, cx->scratch, labels, n, n, "labels"),
+                      .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "label.weights") };
+    tensor_write(cx->dev, head.weights, weights, DT_F32);
+    return head;
+}
+
 /* The rows of the sentence-pair head: the first token of each sequence that begins among this rank's rows. Without any,
  * one row of weight 0, as in tokens_rows. */
 static HeadRows pairs_rows(const Ctx *cx, const Batch *batch)
 {
     const Tokens *tokens = cx->tokens;
     const int64_t room = MAX(tokens->seq.n, 1);
+    if (tokens->n == tokens->all)
+        return pair_rows(cx, tokens->starts, batch->labels, batch->label_weights, tokens->seq.n);
     g_autofree int32_t *rows_of = g_new0(int32_t, room), *labels = g_new0(int32_t, room);
     g_autofree float *weights = g_new0(float, room);
     int64_t found = 0;
@@ -121,11 +142,7 @@ static HeadRows pairs_rows(const Ctx *cx, const Batch *batch)
         weights[found++] = batch->label_weights[s];
     }
     const int64_t n = MAX(found, 1);
-    HeadRows rows = { .rows = indices_upload(cx->dev, cx->scratch, rows_of, n, n, "label.rows"),
-                      .targets = indices_upload(cx->dev, cx->scratch, labels, n, n, "labels"),
-                      .weights = arena_vector(cx->scratch, precision_statistic(cx->precision), n, "label.weights") };
-    tensor_write(cx->dev, rows.weights, weights, DT_F32);
-    return rows;
+    return pair_rows(cx, indices_upload(cx->dev, cx->scratch, rows_of, n, n, "label.rows"), labels, weights, n);
 }
 
 static HeadW pairs_weights(const ModelConfig *config, const ModelW *w, const ModelW *g)
