@@ -136,7 +136,7 @@ static void assert_equal_folders(const char *a, const char *b)
     for (const char *name; (name = g_dir_read_name(dir)); n++) {
         g_autofree char *one = g_build_filename(a, name, NULL), *two = g_build_filename(b, name, NULL);
         g_autofree char *x = NULL, *y = NULL;
-        gsize x_bytes, y_bytes;
+        gsize x_bytes = 0, y_bytes = 0;
         g_assert_true(g_file_get_contents(one, &x, &x_bytes, NULL) && g_file_get_contents(two, &y, &y_bytes, NULL));
         if (x_bytes != y_bytes || memcmp(x, y, x_bytes) != 0)
             g_error("%s is not %s", two, one);
