@@ -4,6 +4,7 @@
 #include "device/cuda/cuda.h"
 #include "device/null/null.h"
 #include "model/pipeline/pipeline.h"
+#include "train/compute_device.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -97,6 +98,21 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     return ok;
 }
 
+/* Bytes of scratch memory that operations of a GPU need for a microbatch: of attention backward over one of the stacks,
+ * or of the gradient of an embedding (device/cuda/kernels/embedding.cu), whichever is more. */
+static size_t scratch_bytes(const Config *config, int32_t input_length, int32_t target_length)
+{
+    const ModelConfig *model = &config->model;
+    const int64_t heads = MAX(model->heads / config->parallel.tensor, 1), longest = MAX(input_length, target_length),
+                  rows = micro_of(config) * longest;
+    const bool bias = model->position == POSITION_RELATIVE_BIAS || model->position == POSITION_LEARNED_AND_BIAS;
+    const size_t deltas = (size_t)((heads * rows + 63) / 64 * 64) * sizeof(float),
+                 diagonals = bias ? attn_diagonal_bytes(rows, heads, model->head_dim, longest, GPU_PARTIAL_BYTES) : 0;
+    const int64_t sort = 4 * rows + 256 * ((rows + 1023) / 1024), partial = 2 * ((rows + 31) / 32) * model->width;
+    const size_t embedding = (size_t)(sort + partial) * sizeof(float) + 256;
+    return (MAX(deltas + diagonals, embedding) + CUDA_ALIGN - 1) / CUDA_ALIGN * CUDA_ALIGN;
+}
+
 /* Bytes of host memory for the microbatches of a step. */
 static size_t batch_bytes(const Config *config, int32_t input_length, int32_t target_length)
 {
@@ -131,6 +147,9 @@ bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target
     bool ok = plan_on(null, config, input_length, target_length, plan, error);
     device_close(null);
     plan->batches = batch_bytes(config, input_length, target_length);
+    if (compute_device_is_gpu(config->train.device))
+        plan->scratch = scratch_bytes(config, input_length, target_length);
+    plan->device += plan->scratch;
     const Mesh *mesh = config->parallel.mesh;
     plan->ranks = mesh && strcmp(comm_name(mesh->world), "thread") == 0 ? comm_size(mesh->world) : 1;
     return ok;
@@ -144,7 +163,8 @@ bool memory_plan(const Config *config, int32_t input_length, int32_t target_leng
 
 size_t memory_total(const MemoryPlan *plan)
 {
-    return plan->saving + plan->weights + plan->gradients + plan->optimizer + plan->activations + plan->batches;
+    return plan->scratch + plan->saving + plan->weights + plan->gradients + plan->optimizer + plan->activations +
+           plan->batches;
 }
 
 char *memory_describe(const MemoryPlan *plan)
@@ -152,10 +172,11 @@ char *memory_describe(const MemoryPlan *plan)
     g_autofree char *total = text_bytes(memory_total(plan)), *weights = text_bytes(plan->weights),
                     *gradients = text_bytes(plan->gradients), *optimizer = text_bytes(plan->optimizer),
                     *activations = text_bytes(plan->activations), *host = text_bytes(plan->host),
-                    *saving = text_bytes(plan->saving);
+                    *saving = text_bytes(plan->saving), *scratch = text_bytes(plan->scratch);
     g_autofree char *each = plan->ranks > 1 ? g_strdup_printf(" for each of %d ranks", plan->ranks) : g_strdup("");
-    return g_strdup_printf("%s%s: weights %s, gradients %s, optimizer %s, activations %s%s%s%s%s", total, each, weights,
-                           gradients, optimizer, activations, plan->saving ? ", a copy to save " : "",
+    return g_strdup_printf("%s%s: weights %s, gradients %s, optimizer %s, activations %s%s%s%s%s%s%s", total, each,
+                           weights, gradients, optimizer, activations, plan->scratch ? ", scratch " : "",
+                           plan->scratch ? scratch : "", plan->saving ? ", a copy to save " : "",
                            plan->saving ? saving : "", plan->host ? ", on the host " : "", plan->host ? host : "");
 }
 
@@ -395,6 +416,7 @@ bool memory_take(MemoryPlan *plan, const Config *config, int32_t input_length, i
     if (!memory_plan(config, input_length, target_length, plan, error) ||
         !memory_check(plan, config, input_length, target_length, dev, error))
         return false;
+    dev->gpu.scratch = plan->scratch;
     if (cuda_reserve(dev, plan->device))
         return true;
     g_autofree char *needed = memory_describe(plan);

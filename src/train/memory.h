@@ -5,6 +5,7 @@
 
 typedef struct MemoryPlan {
     size_t weights, gradients, optimizer, activations, batches; /* bytes */
+    size_t scratch;                                             /* on a GPU: bytes that operations work in; else 0 */
     size_t device; /* bytes that the run allocates on its device; on a GPU each allocation is rounded up */
     size_t host;   /* with optim.offload on a GPU: bytes of master weights and optimizer state in host memory */
     size_t saving; /* bytes of host memory for the copy of the tensors that a rank saves, with train.save_async */

@@ -127,3 +127,15 @@ for verb in generate embed 'bench generate'; do
     expect 1 'train.device=cuda is an option of runs, did you mean --device cuda?' "$loam" $verb --model "$work/t5" train.device=cuda
 done
 echo "ok: what does not fit"
+
+# Scratch memory is a part of the plan, and set apart before the first step: a second microbatch allocates no more than the first.
+scratch=(bench step --seconds 0 configs/t5-1.1-small.yaml model.vocab=32128 train.device=cuda 'train.micro_batch=8 samples' data.input_length=1024)
+LOAM_FAKE_GPU_MEMORY=$((1 << 33)) "$loam" "${scratch[@]}" 'train.batch=8 samples' >"$work/out" 2>"$work/log" || fail "scratch: $(tail -n 1 "$work/log")"
+once=$(count allocations)
+LOAM_FAKE_GPU_MEMORY=$((1 << 33)) "$loam" "${scratch[@]}" 'train.batch=32 samples' >"$work/out" 2>"$work/log" || fail "scratch: $(tail -n 1 "$work/log")"
+[ "$(count allocations)" = "$once" ] && [ "$once" = 4 ] || fail "$once allocations with one microbatch, $(count allocations) with four"
+"$loam" plan "${scratch[@]:4}" 2>/dev/null >"$work/out"
+grep -q '^memory .* activations [0-9.]* [KMG]iB, scratch [0-9.]* MiB$' "$work/out" || fail "the plan has no scratch memory: $(grep ^memory "$work/out")"
+# 256 MiB stay free for kernels that CUDA loads later.
+LOAM_FAKE_GPU_MEMORY=$(((1 << 33) + open)) expect 2 'Shim has 7.8 GiB free' "$loam" "${scratch[@]}" 'train.micro_batch=512 samples' 'train.batch=512 samples'
+echo "ok: scratch memory"

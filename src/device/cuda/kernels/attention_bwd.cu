@@ -98,17 +98,17 @@ __device__ inline void add_diagonals(const AttnShared *shared, float *places, in
 
 /* dq of a tile of queries of a sequence (block x), for a head (block y). */
 template <int CHUNKS>
-__global__ void __launch_bounds__(ATTN_THREADS, 1)
-    attention_dq_kernel(const __grid_constant__ Attn attn, Gradients g, int tiles)
+__global__ void __launch_bounds__(ATTN_THREADS, 1) attention_dq_kernel(const __grid_constant__ Attn attn, Gradients g)
 {
     AttnShared *shared = block_shared<AttnShared>();
-    Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y);
-    int64_t i = (int64_t)(blockIdx.x % tiles) * ATTN_TILE;
+    Pairs pairs = pairs_of(attn, g.first_seq + (int)blockIdx.x / g.n_tiles, (int)blockIdx.y);
+    int tile = g.first_tile + (int)blockIdx.x % g.n_tiles;
+    int64_t i = (int64_t)tile * ATTN_TILE;
     if (i >= pairs.of.tq)
         return;
     float sums[CHUNKS][ROWS][OWN] = {}, scale = attn.spec.scale;
     const float factor[ROWS] = { scale, scale, scale, scale };
-    float *places = diagonals_of(attn.spec, g, pairs.seq, pairs.head, (int)blockIdx.x % tiles, tiles);
+    float *places = diagonals_of(attn.spec, g, pairs.seq, pairs.head, tile);
     int64_t n_places = diagonals_used(pairs.of.tk);
     for (int64_t at = threadIdx.x; places && at < n_places; at += ATTN_THREADS)
         places[at] = 0;
@@ -170,26 +170,26 @@ __global__ void __launch_bounds__(ATTN_THREADS, 1)
     tile_store(dv, g.dv, pairs.k0 + j, end, k_channel(attn, pairs) + from, attn.dim - from, one);
 }
 
-/* dbias of 32 columns (block x) of a head (block y): row y of the thread block adds the diagonals of every
- * DIAGONAL_ROWS-th sequence, tile by tile; then the rows are added. */
+/* dbias of 32 columns (block x) of a head (block y), of the tiles of a launch: row y of the thread block adds the
+ * diagonals of every DIAGONAL_ROWS-th sequence, tile by tile; then the rows are added. */
 enum { DIAGONAL_ROWS = 16 };
 struct DiagonalShared {
     float of[DIAGONAL_ROWS][WARP];
 };
 
-__global__ void diagonal_kernel(AttnSpec spec, Gradients g, View dbias, float beta, int tiles)
+__global__ void diagonal_kernel(AttnSpec spec, Gradients g, View dbias, float beta)
 {
     DiagonalShared *shared = block_shared<DiagonalShared>();
     int64_t col = (int64_t)blockIdx.x * WARP + threadIdx.x;
     int head = (int)blockIdx.y;
     float sum = 0;
-    for (int seq = (int)threadIdx.y; seq < spec.n_seq; seq += DIAGONAL_ROWS) {
+    for (int seq = g.first_seq + (int)threadIdx.y; seq < g.first_seq + g.n_seq; seq += DIAGONAL_ROWS) {
         int64_t tq = spec.cu_q.device[seq + 1] - spec.cu_q.device[seq];
         int64_t n_places = diagonals_used(spec.cu_k.device[seq + 1] - spec.cu_k.device[seq]);
-        for (int tile = 0; tile * DIAGONAL_QUERIES < tq; tile++) {
+        for (int tile = g.first_tile; tile < g.first_tile + g.n_tiles && tile * DIAGONAL_QUERIES < tq; tile++) {
             int64_t at = col + (int64_t)(tile + 1) * DIAGONAL_QUERIES - spec.max_q;
             if (at >= 0 && at < n_places)
-                sum += diagonals_of(spec, g, seq, head, tile, tiles)[at];
+                sum += diagonals_of(spec, g, seq, head, tile)[at];
         }
     }
     shared->of[threadIdx.y][threadIdx.x] = sum;
@@ -280,16 +280,62 @@ template <int CHUNKS> struct Keys {
     static constexpr auto run = attention_dkv_kernel<(CHUNKS < 4 ? CHUNKS : 4)>;
 };
 
-/* Attention backward on CUDA cores. */
-void plain_bwd(Gpu *gpu, const Attn &attn, const Gradients &g)
+/* As attention_mma_dq and attention_mma_dkv, on CUDA cores. */
+void plain_dq(Gpu *gpu, const Attn &attn, const Gradients &g)
+{
+    Shape shape = { (unsigned)(g.n_seq * g.n_tiles), (unsigned)attn.spec.heads, ATTN_THREADS, 1 };
+    launch_by_dim<Queries>(gpu, shape, attn, g);
+}
+
+void plain_dkv(Gpu *gpu, const Attn &attn, const Gradients &g)
+{
+    int tiles = (int)ceil_div(attn.spec.max_k, ATTN_TILE), parts = (int)ceil_div(attn.dim, 4 * CHANNELS);
+    Shape shape = { (unsigned)(attn.spec.n_seq * tiles), (unsigned)(attn_kv_heads(&attn.spec) * parts), ATTN_THREADS,
+                    1 };
+    launch_by_dim<Keys>(gpu, shape, attn, g, tiles, parts);
+}
+
+static_assert((int)ATTN_TILE == (int)DIAGONAL_QUERIES, "a block leaves the diagonals of its queries");
+
+/* dq and dbias, of as many sequences and tiles at once as g has: the sums of some are added to dbias before the next
+ * are computed, in an order that follows from the shape. */
+void query_gradients(Gpu *gpu, const Attn &attn, const Gradients &g, Tensor dbias, float beta)
 {
     const AttnSpec &spec = attn.spec;
-    int q_tiles = (int)ceil_div(spec.max_q, ATTN_TILE), k_tiles = (int)ceil_div(spec.max_k, ATTN_TILE);
-    int parts = (int)ceil_div(attn.dim, 4 * CHANNELS);
-    Shape queries = { (unsigned)(spec.n_seq * q_tiles), (unsigned)spec.heads, ATTN_THREADS, 1 };
-    Shape keys = { (unsigned)(spec.n_seq * k_tiles), (unsigned)(attn_kv_heads(&spec) * parts), ATTN_THREADS, 1 };
-    launch_by_dim<Queries>(gpu, queries, attn, g, q_tiles);
-    launch_by_dim<Keys>(gpu, keys, attn, g, k_tiles, parts);
+    const int tiles = (int)ceil_div(spec.max_q, DIAGONAL_QUERIES);
+    Gradients part = g;
+    do {
+        part.n_seq = (int)least(g.n_seq, spec.n_seq - part.first_seq);
+        part.first_tile = 0;
+        do {
+            part.n_tiles = (int)least(g.n_tiles, tiles - part.first_tile);
+            if (part.n_seq > 0 && part.n_tiles > 0)
+                (attn_on_tensor_cores(attn) ? attention_mma_dq : plain_dq)(gpu, attn, part);
+            if (dbias.rank)
+                launch(gpu, { (unsigned)ceil_div(cols_of(dbias), WARP), (unsigned)spec.heads, WARP, DIAGONAL_ROWS },
+                       diagonal_kernel, spec, part, view(dbias),
+                       part.first_seq == 0 && part.first_tile == 0 ? beta : 1);
+            part.first_tile += g.n_tiles;
+        } while (part.first_tile < tiles);
+        part.first_seq += g.n_seq;
+    } while (part.first_seq < spec.n_seq);
+}
+
+/* Sets the number of sequences and of their tiles that are computed at once, and returns the bytes of their sums along
+ * diagonals. Those of all tiles of a long sequence would take more memory than its activations. */
+size_t divide_diagonals(Gradients *g, const AttnSpec &spec, int64_t dim, bool with_bias)
+{
+    const int64_t tiles = ceil_div(spec.max_q, DIAGONAL_QUERIES),
+                  one = (int64_t)spec.heads * diagonals_used(spec.max_k) * (int64_t)sizeof(float),
+                  limit = (int64_t)attn_diagonal_bytes(g->queries, spec.heads, dim, spec.max_k, PARTIAL_BYTES);
+    int64_t n_seq = spec.n_seq, n_tiles = tiles;
+    if (with_bias && n_seq * n_tiles * one > limit) {
+        n_seq = attn_between(limit / one, 1, n_seq);
+        n_tiles = attn_between(limit / (one * n_seq), 1, n_tiles);
+    }
+    g->n_seq = n_seq > 1 ? (int)n_seq : 1;
+    g->n_tiles = n_tiles > 1 ? (int)n_tiles : 1;
+    return with_bias ? (size_t)(g->n_seq * g->n_tiles * one) : 0;
 }
 
 } // namespace
@@ -299,32 +345,23 @@ void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
 {
     Gpu *gpu = gpu_of(dev);
     Attn attn = attn_of(q, k, v, bias, spec, drop);
-    int tiles = (int)ceil_div(spec->max_q, DIAGONAL_QUERIES);
-    size_t deltas = (size_t)ceil_div(spec->heads * rows_of(q), 64) * 64,
-           all_tiles = (size_t)spec->n_seq * (size_t)spec->heads * (size_t)tiles;
-    size_t diagonals = dbias.rank ? all_tiles * (size_t)diagonals_used(spec->max_k) : 0;
-    float *scratch = (float *)gpu_scratch(gpu, (deltas + diagonals) * sizeof(float));
-    Gradients g = { view(dq),
-                    view(dk),
-                    view(dv),
-                    view(dout),
-                    view(o),
-                    {},
-                    (const float *)lse.p,
-                    lse.ld,
-                    rows_of(q),
-                    scratch,
-                    dbias.rank ? scratch + deltas : NULL };
+    Gradients g = {};
+    g.dq = view(dq), g.dk = view(dk), g.dv = view(dv), g.dout = view(dout), g.o = view(o);
+    g.lse = (const float *)lse.p;
+    g.lse_ld = lse.ld;
+    g.queries = rows_of(q);
+    const size_t deltas = (size_t)ceil_div(spec->heads * rows_of(q), 64) * 64 * sizeof(float),
+                 diagonals = divide_diagonals(&g, *spec, attn.dim, dbias.rank > 0);
+    g.delta = (float *)gpu_scratch(gpu, deltas + diagonals);
+    g.diagonals = dbias.rank ? g.delta + deltas / sizeof(float) : NULL;
     clear_outside(dev, dq, spec->cu_q, spec->n_seq, false);
     clear_outside(dev, dk, spec->cu_k, spec->n_seq, false);
     clear_outside(dev, dv, spec->cu_k, spec->n_seq, false);
     if (rows_of(q) > 0)
         launch(gpu, { (unsigned)ceil_div(rows_of(q), 8), (unsigned)spec->heads, WARP, 8 }, delta_kernel, attn, g);
+    query_gradients(gpu, attn, g, dbias, beta_bias);
     if (spec->n_seq > 0)
-        (attn_on_tensor_cores(attn) ? attention_mma_bwd : plain_bwd)(gpu, attn, g);
-    if (dbias.rank)
-        launch(gpu, { (unsigned)ceil_div(cols_of(dbias), WARP), (unsigned)spec->heads, WARP, DIAGONAL_ROWS },
-               diagonal_kernel, *spec, g, view(dbias), beta_bias, tiles);
+        (attn_on_tensor_cores(attn) ? attention_mma_dkv : plain_dkv)(gpu, attn, g);
     if (spec->distance) {
         g.dtable = view(spec->distance->dtable);
         launch(gpu, { (unsigned)rows_of(spec->distance->table), 1, WARP, DISTANCE_WARPS }, distance_kernel, attn, g,

@@ -19,6 +19,8 @@ struct Gradients {
     float *delta;            /* (heads, queries): dot product of dout and o, per query and head */
     float *diagonals; /* partial sums for the gradient of the bias (diagonals_of); NULL means that this gradient is not
                          computed */
+    /* What a launch is for: tiles of queries first_tile, …, of sequences first_seq, …, for all heads. */
+    int first_seq, n_seq, first_tile, n_tiles;
 };
 
 /* The gradient of the bias (relative positions) is the sum of ds, the gradient of the scores, along the diagonals key -
@@ -32,11 +34,10 @@ HOST_DEVICE static inline int64_t diagonals_used(int64_t keys)
     return keys + DIAGONAL_QUERIES - 1;
 }
 
-/* The sums of tile number `tile` of the `tiles` tiles of a sequence and head; NULL if they are not computed. */
-HOST_DEVICE static inline float *diagonals_of(const AttnSpec &spec, const Gradients &g, int seq, int head, int tile,
-                                              int tiles)
+/* The sums of a tile of the launch, of a sequence and head; NULL if they are not computed. */
+HOST_DEVICE static inline float *diagonals_of(const AttnSpec &spec, const Gradients &g, int seq, int head, int tile)
 {
-    int64_t number = ((int64_t)seq * spec.heads + head) * tiles + tile;
+    int64_t number = ((int64_t)(seq - g.first_seq) * spec.heads + head) * g.n_tiles + tile - g.first_tile;
     return g.diagonals ? g.diagonals + number * diagonals_used(spec.max_k) : NULL;
 }
 
@@ -48,8 +49,10 @@ static inline bool attn_on_tensor_cores(const Attn &attn)
 
 /* Attention forward on tensor cores, for a call with attn_on_tensor_cores. */
 void attention_mma_fwd(Gpu *gpu, const Attn &attn, const FwdOutputs &to);
-/* Computes dq, dk, dv and g.diagonals on tensor cores; g.delta must have been computed. */
-void attention_mma_bwd(Gpu *gpu, const Attn &attn, const Gradients &g);
+/* Computes dq and g.diagonals of the tiles of g on tensor cores (attention_mma_dq), dk and dv (attention_mma_dkv);
+ * g.delta must have been computed. */
+void attention_mma_dq(Gpu *gpu, const Attn &attn, const Gradients &g);
+void attention_mma_dkv(Gpu *gpu, const Attn &attn, const Gradients &g);
 enum { DECODE_QUERIES = 8 };
 /* Attention forward for at most DECODE_QUERIES queries per sequence, without dropout and embeddings of distances, in
  * any dtype; q has `queries` rows. */

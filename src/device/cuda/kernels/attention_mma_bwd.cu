@@ -86,18 +86,18 @@ __device__ inline void gradients_of_scores(float (&s)[1][N][4], const float (&dp
 /* dq of a tile of queries of a sequence (block x, those with the most keys first), for a head (block y). */
 template <int DTYPE, class Sizes>
 __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
-    attention_mma_dq_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g, int tiles)
+    attention_mma_dq_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g)
 {
     enum { N = Sizes::N, HELD = Sizes::DIM <= 64 };
     auto *shared = block_shared_large<typename Sizes::Shared>();
-    Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y);
-    int tile = tiles - 1 - (int)blockIdx.x % tiles, first_row = (int)threadIdx.x / WARP * 16;
+    Pairs pairs = pairs_of(attn, g.first_seq + (int)blockIdx.x / g.n_tiles, (int)blockIdx.y);
+    int tile = g.first_tile + g.n_tiles - 1 - (int)blockIdx.x % g.n_tiles, first_row = (int)threadIdx.x / WARP * 16;
     int64_t i = (int64_t)tile * OWN_ROWS, end = pairs.of.tk, n_places = diagonals_used(end);
     if (i >= pairs.of.tq)
         return;
     float dq[1][Sizes::DIM / 8][4] = {};
     const float factor[1][2] = { { attn.spec.scale, attn.spec.scale } };
-    float *places = diagonals_of(attn.spec, g, pairs.seq, pairs.head, tile, tiles);
+    float *places = diagonals_of(attn.spec, g, pairs.seq, pairs.head, tile);
     OwnQueries own = own_queries(g, pairs, i, first_row);
     Left<1, OWN_ROWS, Sizes::DIM, HELD> q = { shared->q, first_row, {} }, dout = { shared->dout, first_row, {} };
     BiasFetch<OWN_ROWS, Sizes::KEYS> bias;
@@ -288,37 +288,50 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     store_rows<DTYPE>(g.dv, dv, one, pairs.k0 + j, end, first_row, channel + from, attn.dim - from);
 }
 
-template <int DTYPE, class OfQueries, class OfKeys> void run(Gpu *gpu, const Attn &attn, const Gradients &g)
-{
-    const AttnSpec &spec = attn.spec;
-    int q_tiles = (int)ceil_div(spec.max_q, OWN_ROWS), k_tiles = (int)ceil_div(spec.max_k, OWN_ROWS);
-    int parts = (int)ceil_div(attn.dim, OfKeys::OUT);
-    launch_large<typename OfQueries::Shared>(gpu,
-                                             { (unsigned)(spec.n_seq * q_tiles), (unsigned)spec.heads, MMA_THREADS, 1 },
-                                             attention_mma_dq_kernel<DTYPE, OfQueries>, attn, g, q_tiles);
-    launch_large<typename OfKeys::Shared>(
-        gpu, { (unsigned)(spec.n_seq * k_tiles), (unsigned)(attn_kv_heads(&spec) * parts), MMA_THREADS, 1 },
-        attention_mma_dkv_kernel<DTYPE, OfKeys>, attn, g, k_tiles, parts);
-}
+template <int DTYPE> struct OfQueries {
+    template <class Sizes> static void run(Gpu *gpu, const Attn &attn, const Gradients &g)
+    {
+        launch_large<typename Sizes::Shared>(
+            gpu, { (unsigned)(g.n_seq * g.n_tiles), (unsigned)attn.spec.heads, MMA_THREADS, 1 },
+            attention_mma_dq_kernel<DTYPE, Sizes>, attn, g);
+    }
 
-template <int DTYPE> void run_by_dim(Gpu *gpu, const Attn &attn, const Gradients &g)
-{
-    if (attn.dim <= 32)
-        run<DTYPE, QuerySizes<32, 64, 2>, KeySizes<32, 32, 64, 2>>(gpu, attn, g);
-    else if (attn.dim <= 64)
-        run<DTYPE, QuerySizes<64, 64, 2>, KeySizes<64, 64, 64, 2>>(gpu, attn, g);
-    else if (attn.dim <= 128)
-        run<DTYPE, QuerySizes<128, 32, 2>, KeySizes<128, 128, 16, 2>>(gpu, attn, g);
-    else
-        run<DTYPE, QuerySizes<256, 16, 1>, KeySizes<256, 128, 16, 1>>(gpu, attn, g);
-}
+    static void run_by_dim(Gpu *gpu, const Attn &attn, const Gradients &g)
+    {
+        (attn.dim <= 32    ? run<QuerySizes<32, 64, 2>>
+         : attn.dim <= 64  ? run<QuerySizes<64, 64, 2>>
+         : attn.dim <= 128 ? run<QuerySizes<128, 32, 2>>
+                           : run<QuerySizes<256, 16, 1>>)(gpu, attn, g);
+    }
+};
+
+template <int DTYPE> struct OfKeys {
+    template <class Sizes> static void run(Gpu *gpu, const Attn &attn, const Gradients &g)
+    {
+        const AttnSpec &spec = attn.spec;
+        int tiles = (int)ceil_div(spec.max_k, OWN_ROWS), parts = (int)ceil_div(attn.dim, Sizes::OUT);
+        launch_large<typename Sizes::Shared>(
+            gpu, { (unsigned)(spec.n_seq * tiles), (unsigned)(attn_kv_heads(&spec) * parts), MMA_THREADS, 1 },
+            attention_mma_dkv_kernel<DTYPE, Sizes>, attn, g, tiles, parts);
+    }
+
+    static void run_by_dim(Gpu *gpu, const Attn &attn, const Gradients &g)
+    {
+        (attn.dim <= 32    ? run<KeySizes<32, 32, 64, 2>>
+         : attn.dim <= 64  ? run<KeySizes<64, 64, 64, 2>>
+         : attn.dim <= 128 ? run<KeySizes<128, 128, 16, 2>>
+                           : run<KeySizes<256, 128, 16, 1>>)(gpu, attn, g);
+    }
+};
 
 } // namespace
 
-void attention_mma_bwd(Gpu *gpu, const Attn &attn, const Gradients &g)
+void attention_mma_dq(Gpu *gpu, const Attn &attn, const Gradients &g)
 {
-    if (attn.q.dtype == DT_BF16)
-        run_by_dim<DT_BF16>(gpu, attn, g);
-    else
-        run_by_dim<DT_F16>(gpu, attn, g);
+    (attn.q.dtype == DT_BF16 ? OfQueries<DT_BF16>::run_by_dim : OfQueries<DT_F16>::run_by_dim)(gpu, attn, g);
+}
+
+void attention_mma_dkv(Gpu *gpu, const Attn &attn, const Gradients &g)
+{
+    (attn.q.dtype == DT_BF16 ? OfKeys<DT_BF16>::run_by_dim : OfKeys<DT_F16>::run_by_dim)(gpu, attn, g);
 }

@@ -48,6 +48,13 @@ struct Shape {
     unsigned blocks_x, blocks_y, threads_x, threads_y;
 };
 
+/* Most bytes of partial sums of attention backward (attn_diagonal_bytes). Few in the tests, so that they see parts. */
+#ifdef SHIM
+enum { PARTIAL_BYTES = 16 << 10 };
+#else
+enum { PARTIAL_BYTES = GPU_PARTIAL_BYTES };
+#endif
+
 #ifdef SHIM
 #define UNROLL
 #define ROLLED

@@ -13,8 +13,9 @@ enum { PROBE = 0x10A3 };
 static void gpu_free(Gpu *gpu)
 {
     products_close(gpu);
+    if (!gpu->scratch_reserved)
+        cudaFree(gpu->scratch);
     reservation_close(gpu);
-    cudaFree(gpu->scratch);
     cudaFree(gpu->tickets);
     cudaFree(gpu->workspace);
     queue_close(gpu);

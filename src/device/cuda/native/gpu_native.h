@@ -56,6 +56,7 @@ struct Gpu {
     uint64_t recorded, reached; /* number of DeviceEvents recorded, and of those that have been waited for */
     void *scratch;
     size_t scratch_bytes;
+    bool scratch_reserved; /* scratch is a part of `reserved` */
     unsigned *tickets;
     Pinned pinned[2]; /* two buffers for uploads; `turn` says which one is in use */
     int turn;

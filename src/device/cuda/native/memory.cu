@@ -26,24 +26,6 @@ static void *allocate(size_t bytes, const char *what)
     return p;
 }
 
-bool native_reserve(Device *dev, size_t bytes)
-{
-    Reservation *reserved = &gpu_of(dev)->reserved;
-    gpu_enter(dev);
-    if (reserved->n_cuts > 0)
-        return true;
-    gpu_answer(cudaFree(reserved->memory), "freeing memory");
-    reserved->memory = (char *)allocate(rounded(bytes), "the memory of a run");
-    reserved->bytes = reserved->memory ? rounded(bytes) : 0;
-    return reserved->memory != NULL;
-}
-
-void reservation_close(Gpu *gpu)
-{
-    cudaFree(gpu->reserved.memory);
-    free(gpu->reserved.cuts);
-}
-
 /* The first gap that is large enough; NULL if there is none. */
 static void *cut(Reservation *reserved, size_t bytes)
 {
@@ -62,6 +44,37 @@ static void *cut(Reservation *reserved, size_t bytes)
     reserved->cuts[i] = { at, bytes };
     reserved->n_cuts++;
     return reserved->memory + at;
+}
+
+/* Gives the first bytes of the reservation to scratch memory, unless that is larger already. */
+static void set_scratch_apart(Gpu *gpu, size_t bytes)
+{
+    if (gpu->reserved.memory == NULL || bytes <= gpu->scratch_bytes)
+        return;
+    gpu_answer(cudaFree(gpu->scratch), "scratch memory");
+    gpu->scratch = cut(&gpu->reserved, rounded(bytes));
+    CHECK(gpu->scratch != NULL, "%zu bytes of scratch memory in a reservation of %zu", bytes, gpu->reserved.bytes);
+    gpu->scratch_bytes = rounded(bytes);
+    gpu->scratch_reserved = true;
+}
+
+bool native_reserve(Device *dev, size_t bytes)
+{
+    Reservation *reserved = &gpu_of(dev)->reserved;
+    gpu_enter(dev);
+    if (reserved->n_cuts > 0)
+        return true;
+    gpu_answer(cudaFree(reserved->memory), "freeing memory");
+    reserved->memory = (char *)allocate(rounded(bytes), "the memory of a run");
+    reserved->bytes = reserved->memory ? rounded(bytes) : 0;
+    set_scratch_apart(gpu_of(dev), dev->gpu.scratch);
+    return reserved->memory != NULL;
+}
+
+void reservation_close(Gpu *gpu)
+{
+    cudaFree(gpu->reserved.memory);
+    free(gpu->reserved.cuts);
 }
 
 /* False if p is not a block of the reservation. */
@@ -100,10 +113,16 @@ void native_free(Device *dev, void *p)
     native_follow(dev, QUEUE_COPY_FROM, QUEUE_WORK);
 }
 
+/* Left free: CUDA loads kernels, those of cuBLASLt above all, at their first use, which is after a run has taken its
+ * memory. A GPU that loam runs on has more than SMALL; a smaller one is that of the tests. */
+enum { KERNELS_BYTES = 256 << 20 };
+static const size_t SMALL = (size_t)4 << 30;
+
 size_t native_memory_available(Device *dev)
 {
     size_t room, total;
     gpu_enter(dev);
     gpu_answer(cudaMemGetInfo(&room, &total), "free memory");
-    return room;
+    const size_t kernels = total < SMALL ? 0 : (size_t)KERNELS_BYTES;
+    return room > kernels ? room - kernels : 0;
 }

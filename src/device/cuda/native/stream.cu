@@ -67,11 +67,13 @@ Group *gpu_group(Gpu *gpu)
     return &gpu->group;
 }
 
-/* cudaFree waits for the work that uses the memory. */
+/* cudaFree waits for the work that uses the memory. What a run reserved is left to its queued work. */
 void *gpu_scratch(Gpu *gpu, size_t bytes)
 {
     if (bytes > gpu->scratch_bytes) {
-        gpu_answer(cudaFree(gpu->scratch), "scratch memory");
+        if (!gpu->scratch_reserved)
+            gpu_answer(cudaFree(gpu->scratch), "scratch memory");
+        gpu->scratch_reserved = false;
         gpu->scratch = NULL;
         gpu->scratch_bytes = bytes;
         if (cudaMalloc(&gpu->scratch, bytes) != cudaSuccess) {
