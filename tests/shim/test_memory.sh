@@ -79,7 +79,7 @@ for silent in 'mixture train.scores=false' 'mixture data.valid=' 'task train.sco
     takes "$work/config.yaml" "${wide[@]}" "${lengths[@]}" "${of[@]}" "${silent#* }"
     ! grep -q accuracy "$work/log" && [ "$(count largest)" -lt "$most" ] || fail "$silent: $(count largest) bytes"
 done
-LOAM_FAKE_GPU_MEMORY=$((open + most)) expect 2 'Shim has 76.3 MiB free: train.scores=false (50.8 MiB) would fit' \
+LOAM_FAKE_GPU_MEMORY=$((open + most)) expect 2 'Shim has 76.3 MiB free: train.scores=false (51.2 MiB) would fit' \
     "$loam" train "$work/config.yaml" "${wide[@]}" "${lengths[@]}" "${task[@]}" train.device=cuda run.dir="$work/silent"
 echo "ok: evaluations"
 
