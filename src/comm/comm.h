@@ -2,10 +2,10 @@
  * own device. A Comm is a group of ranks (in PyTorch: process group), as one of its members sees it. comm_self() is a
  * group of one rank, for which every call returns at once and exchanges nothing.
  *
- * All ranks of a group call the same collectives in the same order, with tensors of one dtype and length. Collectives
- * are asynchronous: a thread of the group executes them one after another, while the device computes. Operations that
- * are queued on the device after comm_wait see the result of the collective. Before comm_wait, the tensors of a
- * collective must not be used.
+ * All ranks of a group call the same collectives in the same order, with tensors of one dtype and of lengths that fit
+ * each other; of comm_send and comm_receive only two ranks call each. Collectives are asynchronous: a thread of the
+ * group executes them one after another, while the device computes. Operations that are queued on the device after
+ * comm_wait see the result of the collective. Before comm_wait, the tensors of a collective must not be used.
  *
  * Sums over ranks are added in the order of the ranks, in f64 for f64 and in f32 for every other dtype, and are rounded
  * once. So results are bitwise the same in every run with the same number of ranks and with any backend, and an
@@ -64,8 +64,8 @@ CommCall comm_call(Comm *comm);
  * ranks of `comm` call it. NULL if the group has failed. */
 Comm *comm_split(Comm *comm, int color);
 
-/* Divides n elements into `size` equal parts, at multiples of 64 elements, and returns the first element of part
- * `rank`: part r is [comm_start(n, size, r), comm_start(n, size, r + 1)). */
+/* Divides n elements into `size` parts that begin at multiples of 64 elements and differ by at most 64, possibly empty,
+ * and returns the first element of part `rank`: part r is [comm_start(n, size, r), comm_start(n, size, r + 1)). */
 int64_t comm_start(int64_t n, int size, int rank);
 
 /* Number of elements that rank `rank` sends in an all-reduce of n elements: the parts of the other ranks, and the sum
@@ -105,7 +105,7 @@ int64_t comm_max(Comm *comm, int64_t value);
 /* Waits until all ranks have called it. */
 void comm_barrier(Comm *comm);
 /* Returns whether `done` is true on all ranks. If not, every rank gets the error of the lowest rank with `done` false;
- * if it is a machine's error, the message names that rank. A rank that passes false must have set *error before;
+ * a machine's error of a rank other than 0 begins with that rank. A rank that passes false must have set *error before;
  * `error` must not be NULL. */
 bool comm_agree(Comm *comm, bool done, GError **error);
 

@@ -195,10 +195,10 @@ void batch_add_sequence(Batch *batch, const BatchSequence *sequence)
         count_sample(batch, sequence->sample);
 }
 
-TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t rows)
+TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t n_seq)
 {
     TokenStream *stream = g_new(TokenStream, 1);
-    stream_init(stream, from->max_tokens + (int64_t)n_memory * rows, from->max_seq, from->max_len + n_memory);
+    stream_init(stream, from->max_tokens + (int64_t)n_memory * n_seq, from->max_seq, from->max_len + n_memory);
     return stream;
 }
 

@@ -88,8 +88,8 @@ int32_t stream_add(TokenStream *stream, int64_t sample, int32_t first_dropout_po
  * shapes; at most max_tokens. */
 int32_t stream_rows(const TokenStream *stream);
 /* A new stream for stream_copy_behind_memory; free with stream_close. Its capacities are those of `from`, with max_len
- * larger by n_memory tokens and max_tokens larger by n_memory tokens for each of `rows` packed sequences. */
-TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t rows);
+ * larger by n_memory tokens and max_tokens larger by n_memory tokens for each of n_seq sequences. */
+TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t n_seq);
 void stream_close(TokenStream *stream);
 /* Copies `from` with n_memory placeholder tokens (id 0) before each sequence; the model puts its learned memory tokens
  * in their place. Position ids and dropout positions count the placeholders. */

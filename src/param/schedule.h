@@ -41,13 +41,14 @@ typedef struct ScheduleCounts {
 } ScheduleCounts;
 
 typedef struct Schedule {
-    int kind;                   /* ScheduleKind */
-    double lr, min_lr, init_lr; /* peak; lower bound after the warm-up; start of the warm-up */
-    double power;               /* exponent of the polynomial schedule */
-    double scale;               /* plateau schedule: product of the factors of all drops so far, 1 before the first */
-    RunSpan warmup, total;      /* end of the warm-up, and end of the decay, both from the first update */
-    RunSpan decay;              /* SCHEDULE_WSD: length of the last phase, which ends at `total` */
-    int curve;                  /* SCHEDULE_WSD: DecayCurve */
+    int kind;              /* ScheduleKind */
+    double lr, init_lr;    /* peak; start of the warm-up */
+    double min_lr;         /* lower bound after the warm-up; multiplied by cycle_shrink at each restart */
+    double power;          /* exponent of the polynomial schedule */
+    double scale;          /* plateau schedule: product of the factors of all drops so far, 1 before the first */
+    RunSpan warmup, total; /* end of the warm-up, and end of the decay, both from the first update */
+    RunSpan decay;         /* SCHEDULE_WSD: length of the last phase, which ends at `total` */
+    int curve;             /* SCHEDULE_WSD: DecayCurve */
     RunSpan
         cycle; /* SCHEDULE_COSINE: length of the first period after the warm-up, before the rate restarts at its peak */
     double cycle_growth, cycle_shrink;       /* each period is so many times as long, and as high, as the last */

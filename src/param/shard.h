@@ -60,7 +60,8 @@ void params_unlike(ParamStore *store);
 void params_alike_again(ParamStore *store);
 /* Called after the update of this rank's part of a bucket: starts to gather the bucket's weights. */
 void params_publish(ParamStore *store, int bucket);
-/* A hash of the trained weights of a bucket, which is the same on every rank; 0 if ranks hold parts of them.
+/* A hash of this rank's trained weights of a bucket, by which ranks that should have the same find a difference; 0 if
+ * ranks hold parts of them.
  * HASH_COMMON: only of the tensors that all tensor-parallel ranks have; HASH_COPIED: only of those of which the ranks
  * with the same heads of keys have the same rows. */
 typedef enum HashOf { HASH_ALL, HASH_COMMON, HASH_COPIED } HashOf;

@@ -51,7 +51,7 @@ typedef struct TokenizerKind {
     TokenEndsFn ends; /* finds where in a text its ids end; NULL means that this kind cannot do it */
 } TokenizerKind;
 
-/* All kinds (kinds.c). A file whose name is not the file_name of a kind is read as tokenizer_kinds[0],
- * SentencePiece. */
+/* All kinds (kinds.c). A file that is no .json and no .tiktoken, and whose name is not the file_name of a kind, is read
+ * as tokenizer_kinds[0], SentencePiece. */
 #define N_TOKENIZER_KINDS 7
 extern const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS];

@@ -25,7 +25,7 @@ typedef struct LoadedModelSource {
                            a tokenizer is optional */
     const Precision
         *precision; /* NULL means the precision that the model was trained in, or f32 if it does not belong to a run */
-    int threads;    /* compute threads; 0 means one per core */
+    int threads;    /* compute threads; 0 means OMP_NUM_THREADS if it is set, else one per core */
     const char *device; /* name as in compute_device_check; NULL means "cpu" */
 } LoadedModelSource;
 /* If the tokenizer is not the one that the model was trained with, as its hash shows, this is an error, or a warning if

@@ -51,14 +51,15 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("top-p", settings.top_p,
               "sample from the smallest set of most likely tokens with total probability P (default 1)", "P"),
     CLI_VALUE("repetition-penalty", settings.repetition_penalty,
-              "R > 1 makes tokens of the prompt and the answer less likely (default 1: off)", "R"),
+              "R > 1 makes tokens of the answer, and of a GPT's prompt, less likely to come again (default 1: off)",
+              "R"),
     CLI_VALUE("n", n_answers, "answers per line: samples, or the best hypotheses of beam search (default 1)", "N"),
     CLI_VALUE("seed", seed, "seed of sampling (default 1)", "S"),
     CLI_VALUE("batch", batch, "maximum number of lines answered in one batch (default 16)", "N"),
     CLI_SWITCH("fill", fill, "T5: print the whole line with its blanks filled"),
     CLI_SWITCH("ids", as_ids, "lines are token ids separated by spaces; no tokenizer is needed"),
     CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the prompt is this field", "FIELD"),
-    CLI_SWITCH("json", as_json, "print one JSON object per line: prompt, text, ids, logprob"),
+    CLI_SWITCH("json", as_json, "print one JSON object per answer: prompt, text, ids, logprob, finished"),
     { 0 },
 };
 

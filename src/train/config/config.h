@@ -178,7 +178,8 @@ void config_fit_task(Config *config, char **overrides, int n_overrides);
 /* ---- the run directory's config.yaml ---- */
 
 /* Compares the configuration with RUN/config.yaml, if that exists. It is an error if an option of class IDENTITY
- * differs, except paths of datasets. Every other difference is logged and appended to `changes` (char *, g_free). */
+ * differs, except data.train if it names the same datasets by other paths. This, and a difference in an option of class
+ * TUNABLE, is logged and appended to `changes` (char *, g_free). */
 bool config_check_run(const Config *config, GPtrArray *changes, GError **error);
 /* With optim.on_change=keep, sets the options of the learning rate and of weight decay to the values in
  * RUN/config.yaml, if that exists; with refuse it is an error if one of them differs. */
@@ -220,7 +221,8 @@ Precision config_precision(const Config *config);
 bool precision_of_name(const char *name, const char *option, const char *device, Precision *precision, GError **error);
 /* The dtypes according to RUN/config.yaml, as config_save_run wrote it. */
 bool precision_of_run(const char *run, Precision *precision, GError **error);
-/* A description: "bf16"; "bf16, residual bf16, gradients bf16" if these are not f32; "fp8 and bf16". g_free. */
+/* A description: "bf16"; "bf16, residual bf16, gradients bf16" if these are not f32; "f32 as tf32"; "fp8 and bf16".
+ * g_free. */
 char *precision_describe(Precision precision);
 
 /* ---- tokenizer and vocabulary ---- */
@@ -304,13 +306,13 @@ int64_t config_micro_samples(const Config *config);
 bool config_micro_is_auto(const Config *config); /* whether train.micro_batch is auto */
 /* Most input tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than inputs. */
 enum { CONFIG_MICRO_TOKENS = 1 << 28 };
-/* Number of ranks that train together. Before they are started: parallel.ranks or, if that is 0, the smallest number
- * that parallel.tensor and parallel.pipeline need. */
+/* Number of ranks that train together. Before they are started: parallel.ranks or, if that is 0, the product
+ * of parallel.tensor, parallel.context and parallel.pipeline. */
 int config_ranks(const Config *config);
 int config_data_ranks(const Config *config);       /* ranks that have different samples */
 int64_t config_rank_samples(const Config *config); /* most samples per step that one rank has */
 /* Converts an amount of samples, tokens or epochs to samples, counting each sample as data.input_length tokens; -1 for
- * an amount in steps or time. epoch_samples: samples in an epoch of the training set. */
+ * an amount in steps, time or percent. epoch_samples: samples in an epoch of the training set. */
 int64_t config_samples(const Config *config, Amount amount, int64_t epoch_samples);
 /* Converts a percentage of `total` steps to steps, rounded up. */
 int64_t config_share(Amount amount, int64_t total);

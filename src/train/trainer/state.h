@@ -191,7 +191,7 @@ void ranks_sum_losses(Trainer *t, LossSums *sums);
 PeakRate ranks_peak(const Trainer *t);
 
 /* Whether train.length or train.stop_at is reached, or train.patience is used up. If train.length is a time, it counts
- * the time of this process only. */
+ * the time of this process only, without evaluations and reports. */
 bool trainer_finished(const Trainer *t);
 /* Whether train.stop_at is reached. */
 bool trainer_stops_here(const Trainer *t);

@@ -3,8 +3,8 @@
 
 #include "comm/mesh.h"
 
-/* A rank is warned of if all four are reached: */
-#define STRAGGLER_SLOW  1.2 /* its computing time per sample / that of the median rank */
+/* A warning names a rank if it reaches all four: */
+#define STRAGGLER_SLOW  1.2 /* its computing time per sample / that of the median rank of its stage */
 #define STRAGGLER_SHARE 0.1 /* share of a step's time that the other ranks lose by waiting for it */
 #define STRAGGLER_S     3.0 /* seconds for which both last */
 enum { STRAGGLER_LINES = 3 /* consecutive log lines for which both last */ };
