@@ -31,6 +31,13 @@ static void check_fp8_cast(const char *op, const Device *dev, Tensor y, Tensor y
           (long long)x.d[0]);
 }
 
+static void check_fp8_linear(const char *op, Tensor bias, Tensor a_inverse, Tensor b_inverse, float beta)
+{
+    CHECK(((uintptr_t)a_inverse.p | (uintptr_t)b_inverse.p) % FP8_INVERSE_ALIGN == 0, "%s: inverse scales at %p and %p",
+          op, a_inverse.p, b_inverse.p);
+    CHECK(!tensor_present(bias) || beta == 0, "%s: a bias, and beta %g", op, (double)beta);
+}
+
 static void check_angles(const char *op, Tensor table, int64_t fewest, double base)
 {
     CHECK(table.d[1] % 2 == 0 && table.d[1] >= fewest && base > 0, "%s: %lld channels, base %g", op,

@@ -20,6 +20,10 @@ typedef struct Tensor {
 
 #define NO_TENSOR ((Tensor){ 0 })
 
+/* Bytes: the inverse scale of an FP8 operand lies at an address of a multiple of this; cuBLASLt 13.1 on an H200 answers
+ * CUBLAS_STATUS_NOT_SUPPORTED to others. */
+enum { FP8_INVERSE_ALIGN = 16 };
+
 /* Bytes of one element. */
 size_t dtype_bytes(DType dtype);
 const char *dtype_name(DType dtype); /* "f32" */

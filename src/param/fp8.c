@@ -15,7 +15,7 @@ struct Fp8Scales {
     int n_layers;
     bool *computed;                   /* (n_layers) whether this rank computes the layer */
     void *memory;                     /* the memory of all tensors */
-    Tensor now[STATES], kept[STATES]; /* (rows), (rows, history), (rows) */
+    Tensor now[STATES], kept[STATES]; /* (rows), (rows, history), (rows, 1) */
 };
 
 static const char *const scaling_names[] = { "delayed", "current", NULL };
@@ -46,6 +46,13 @@ static bool is_delayed(const Fp8Scales *scales)
     return scales->recipe.scaling == FP8_DELAYED;
 }
 
+/* (rows, 1), with each row at a multiple of FP8_INVERSE_ALIGN. */
+static Tensor new_inverses(Arena *arena, DType dtype, int64_t rows)
+{
+    const int64_t apart = FP8_INVERSE_ALIGN / (int64_t)dtype_bytes(dtype);
+    return tensor_slice_cols(arena_tensor(arena, dtype, rows, apart, "fp8.inverse"), 0, 1);
+}
+
 static void lay_out(Fp8Scales *scales, Arena *arena)
 {
     const DType dtype = precision_statistic(scales->dev->precision);
@@ -53,7 +60,7 @@ static void lay_out(Fp8Scales *scales, Arena *arena)
     Tensor *sets[] = { scales->now, scales->kept };
     for (size_t i = 0; i < G_N_ELEMENTS(sets); i++) {
         sets[i][SCALE] = arena_vector(arena, dtype, rows, "fp8.scale");
-        sets[i][INVERSE] = arena_vector(arena, dtype, rows, "fp8.inverse");
+        sets[i][INVERSE] = new_inverses(arena, dtype, rows);
         if (is_delayed(scales))
             sets[i][HISTORY] = arena_tensor(arena, dtype, rows, scales->recipe.history, "fp8.history");
     }
@@ -101,16 +108,19 @@ void fp8_compute(Fp8Scales *scales, int first, int n)
         scales->computed[layer] = true;
 }
 
+/* (1): the first element of a row. */
+static Tensor first_of(Tensor t, int64_t row)
+{
+    return tensor_vector(tensor_slice_rows(t, row, 1).p, (DType)t.dtype, 1);
+}
+
 Fp8Scale fp8_scale(const Fp8Scales *scales, int layer, Fp8Factor factor)
 {
     CHECK(layer >= 0 && layer < scales->n_layers, "layer %d of %d", layer, scales->n_layers);
     int64_t row = (int64_t)factor * scales->n_layers + layer;
-    Tensor history = scales->now[HISTORY];
-    Fp8Scale scale = { .scale = tensor_slice_rows(scales->now[SCALE], row, 1),
-                       .inverse = tensor_slice_rows(scales->now[INVERSE], row, 1) };
-    if (tensor_present(history))
-        scale.amax = tensor_vector(tensor_slice_rows(history, row, 1).p, (DType)history.dtype, 1);
-    return scale;
+    return (Fp8Scale){ .scale = first_of(scales->now[SCALE], row),
+                       .inverse = first_of(scales->now[INVERSE], row),
+                       .amax = tensor_present(scales->now[HISTORY]) ? first_of(scales->now[HISTORY], row) : NO_TENSOR };
 }
 
 void fp8_update(Fp8Scales *scales)

@@ -54,7 +54,7 @@ static void case_update(Rig *r)
     DType dtype = precision_statistic(r->dev->precision);
     Tensor history = normal_of(r, dtype, ROWS, length, 0, 3);
     Tensor scale = tensor_vector(normal_of(r, dtype, 1, ROWS, 0, 1).p, dtype, ROWS);
-    Tensor inverse = tensor_vector(normal_of(r, dtype, 1, ROWS, 0, 1).p, dtype, ROWS);
+    Tensor inverse = normal_of(r, dtype, ROWS, 1, PICK_SIZE(r, 0, 3), 1);
     for (int64_t i = 0; i < ROWS; i++)
         for (int64_t t = 0; t < length; t++)
             set(history, i, t, i == 1 ? 0 : fabs(get(history, i, t)));
@@ -74,8 +74,10 @@ static void case_update(Rig *r)
 static void case_linear(Rig *r)
 {
     int64_t m = PICK_SIZE(r, 1, 70), n = PICK_SIZE(r, 16, 96), k = PICK_SIZE(r, 16, 144);
-    bool gradient = choose(r, 2), biased = choose(r, 2);
-    float beta = (float)PICK(r, 0, 1);
+    bool gradient = choose(r, 2);
+    int kind = choose(r, 3); /* plain, with a bias, added to y */
+    bool biased = kind == 1;
+    float beta = kind == 2 ? 1 : 0;
     Tensor a = numbers_of_fp8(r, m, k, gradient), b = numbers_of_fp8(r, n, k, false);
     Tensor a_scale = one(r, 1), a_inverse = one(r, 1), b_scale = one(r, 1), b_inverse = one(r, 1);
     Tensor xa = normal(r, m, k, 0, 1), xb = normal(r, n, k, 0, 0.05), y = accumulator(r, m, n, 0, beta);

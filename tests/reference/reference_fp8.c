@@ -62,7 +62,7 @@ void reference_fp8_update(Device *dev, Tensor scale, Tensor inverse, Tensor hist
         for (int64_t t = 0; t < length; t++)
             amax = larger(amax, *at(history, row, t));
         *at(scale, 0, row) = scale_by(amax, margin, e5m2, *at(scale, 0, row));
-        *at(inverse, 0, row) = 1 / *at(scale, 0, row);
+        *at(inverse, row, 0) = 1 / *at(scale, 0, row);
         for (int64_t t = 0; t + 1 < length; t++)
             *at(history, row, t) = *at(history, row, t + 1);
         *at(history, row, length - 1) = newest;

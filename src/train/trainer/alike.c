@@ -177,6 +177,9 @@ bool ranks_alike(Trainer *t, GError **error)
     const Who own = who_am_i(t);
     g_autofree Who *all = g_new0(Who, ranks);
     comm_share(t->ranks, all, &own, sizeof own);
-    return comm_check(t->ranks, error) && compare_traits(all, ranks, error) && compare_options(t, all, error) &&
-           compare_directories(t, all, error);
+    const bool alike = comm_check(t->ranks, error) && compare_traits(all, ranks, error) &&
+                       compare_options(t, all, error) && compare_directories(t, all, error);
+    /* All ranks find the same error, with their own names of folders: all of them tell that of rank 0, and none ends
+     * the run before rank 0 has found it. */
+    return comm_agree(t->ranks, alike, error);
 }

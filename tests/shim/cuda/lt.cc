@@ -321,6 +321,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, co
     for (const float *scale : { a_scale, b_scale })
         if (scale)
             fake_check_device("a scale", lt->device, scale, sizeof *scale);
+    if (!is_aligned(a_scale, ALIGN) || !is_aligned(b_scale, ALIGN)) /* seen on an H200, cuBLASLt 13.1 */
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     fake_counts.products++;
     fake_counts.fast += is_fast(desc);
     fake_enqueue_work(stream, [=] {

@@ -92,7 +92,7 @@ void KERNEL(fp8_scale)(Device *dev, Tensor scale, Tensor inverse, Tensor x, int3
 
 void KERNEL(fp8_update)(Device *dev, Tensor scale, Tensor inverse, Tensor history, int32_t margin, bool e5m2)
 {
-    float *scales = scale.p, *inverses = inverse.p;
+    float *scales = scale.p;
     int64_t length = history.d[1];
 #pragma omp parallel for num_threads(team(dev, tensor_count(history))) schedule(static)
     for (int64_t row = 0; row < history.d[0]; row++) {
@@ -103,7 +103,7 @@ void KERNEL(fp8_update)(Device *dev, Tensor scale, Tensor inverse, Tensor histor
             most = bits > most ? bits : most;
         }
         scales[row] = scale_by(most, margin, e5m2, scales[row]);
-        inverses[row] = 1 / scales[row];
+        *(float *)row_of(inverse, row) = 1 / scales[row];
         if (length == 0)
             continue;
         memmove(amax, amax + 1, (size_t)(length - 1) * sizeof *amax);

@@ -184,7 +184,8 @@ __global__ void __launch_bounds__(AMAX_THREADS)
 
 /* One block per row of the history. */
 __global__ void __launch_bounds__(AMAX_THREADS)
-    update_kernel(float *scale, float *inverse, float *history, int64_t ld, int length, int margin, bool e5m2)
+    update_kernel(float *scale, float *inverse, int64_t inverse_ld, float *history, int64_t ld, int length, int margin,
+                  bool e5m2)
 {
     PerWarp<unsigned> *parts = block_shared<PerWarp<unsigned>>();
     float *amax = history + blockIdx.x * ld, newest = amax[0];
@@ -204,7 +205,7 @@ __global__ void __launch_bounds__(AMAX_THREADS)
     if (threadIdx.x > 0)
         return;
     scale[blockIdx.x] = scale_by(most, margin, e5m2, scale[blockIdx.x]);
-    inverse[blockIdx.x] = 1 / scale[blockIdx.x];
+    inverse[blockIdx.x * inverse_ld] = 1 / scale[blockIdx.x];
 }
 
 } // namespace
@@ -234,6 +235,6 @@ void gpu_fp8_update(Device *dev, Tensor scale, Tensor inverse, Tensor history, i
 {
     Shape shape = { (unsigned)rows_of(history), 1, AMAX_THREADS, 1 };
     if (rows_of(history) > 0 && cols_of(history) > 0)
-        launch(gpu_of(dev), shape, update_kernel, (float *)scale.p, (float *)inverse.p, (float *)history.p, history.ld,
-               (int)cols_of(history), margin, e5m2);
+        launch(gpu_of(dev), shape, update_kernel, (float *)scale.p, (float *)inverse.p, inverse.ld, (float *)history.p,
+               history.ld, (int)cols_of(history), margin, e5m2);
 }
