@@ -24,8 +24,8 @@ typedef struct Mesh {
     Comm *replicas; /* the ranks that have the same parameters, over which gradients are summed: those of the data
                        groups of all ranks of `context`; `data` itself if context parallelism is off */
     Comm *tensor;   /* the tensor-parallel group of this rank; comm_self() if tensor parallelism is off */
-    Comm *copies;   /* the ranks of the tensor-parallel group that have the same heads of keys as this rank; comm_self()
-                       if no other rank has them */
+    Comm *copies; /* the ranks of the tensor-parallel group that have the same key/value heads as this rank; comm_self()
+                     if no other rank has them */
     Comm *pipeline; /* the ranks of this rank's pipeline; a rank's number in it is its stage; comm_self() if there is no
                        pipeline */
     /* The same ranks as `pipeline`: groups for activations, and for their gradients, so that one direction never waits
@@ -36,7 +36,7 @@ typedef struct Mesh {
 /* Sizes of the groups of a mesh; data-parallel groups have the rest. */
 typedef struct MeshShape {
     int tensor, context, pipeline;
-    int copies; /* number of neighbouring ranks of a tensor-parallel group that have the same heads of keys, a divisor
+    int copies; /* number of neighbouring ranks of a tensor-parallel group that have the same key/value heads, a divisor
                    of tensor */
     bool ring;  /* the last rank of a pipeline also sends to the first one */
 } MeshShape;
@@ -52,7 +52,8 @@ bool mesh_check(const Mesh *mesh, GError **error);
 int mesh_lost(const Mesh *mesh);
 /* Makes all groups fail for the reason `why` (comm_abort). */
 void mesh_abort(const Mesh *mesh, const char *why);
-/* Seconds that this rank has spent in comm_wait, over all groups; over those of Mesh.forward and Mesh.backward. */
+/* Seconds that this rank has spent in comm_wait: in all groups; in the groups of Mesh.forward and Mesh.backward only.
+ * */
 double mesh_waited_s(const Mesh *mesh);
 double mesh_pipeline_waited_s(const Mesh *mesh);
 

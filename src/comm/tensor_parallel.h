@@ -11,10 +11,10 @@ typedef struct TensorParallel {
     int rank, size;     /* this rank and the number of ranks; size 0 or 1 means that the matrices are not divided */
     int64_t sent_bytes; /* bytes that this rank has sent, or with ranks NULL would have sent */
     bool sequence;      /* between the sublayers each rank has only its rows of the residual stream (nn/rows.h) */
-    int n_copies; /* number of neighbouring ranks that have the same head of keys, if there are more ranks than such
+    int n_copies; /* number of neighbouring ranks that have the same key/value head, if there are more ranks than such
                      heads; 0 or 1 means that every rank has heads of its own */
-    Comm *copies; /* the ranks that have the same head of keys as this rank; NULL if there are no others, or if nothing
-                     is sent */
+    Comm *copies; /* the ranks that have the same key/value head as this rank; NULL if there are no others, or if
+                     nothing is sent */
 } TensorParallel;
 
 /* The number of ranks, and this rank; 1 and 0 if tp is NULL. */
@@ -27,7 +27,7 @@ static inline int tensor_parallel_rank(const TensorParallel *tp)
     return tp && tp->size > 1 ? tp->rank : 0;
 }
 
-/* The number of neighbouring ranks that have the same heads of keys, and whether this is the first of them. */
+/* The number of neighbouring ranks that have the same key/value heads, and whether this is the first of them. */
 static inline int tensor_parallel_copies(const TensorParallel *tp)
 {
     return tensor_parallel_size(tp) > 1 && tp->n_copies > 1 ? tp->n_copies : 1;
@@ -41,7 +41,7 @@ static inline bool tensor_parallel_first_copy(const TensorParallel *tp)
  * queued on the device after this call see the sum. Does nothing if tp is NULL or there is one rank. */
 void tensor_parallel_sum(TensorParallel *tp, Device *dev, Tensor x);
 
-/* x, a contiguous tensor, becomes the sum of x over the ranks that have the same heads of keys. Does nothing if every
+/* x, a contiguous tensor, becomes the sum of x over the ranks that have the same key/value heads. Does nothing if every
  * rank has heads of its own. */
 void tensor_parallel_sum_copies(TensorParallel *tp, Device *dev, Tensor x);
 

@@ -91,6 +91,7 @@ int32_t stream_rows(const TokenStream *stream);
  * larger by n_memory tokens and max_tokens larger by n_memory tokens for each of n_seq sequences. */
 TokenStream *stream_memory_new(const TokenStream *from, int32_t n_memory, int32_t n_seq);
 void stream_close(TokenStream *stream);
-/* Copies `from` with n_memory placeholder tokens (id 0) before each sequence; the model puts its learned memory tokens
- * in their place. Position ids and dropout positions count the placeholders. */
+/* Copies `from` with n_memory placeholder tokens (id 0) before each sequence; the model replaces them by its learned
+ * memory tokens. The placeholders have position ids and dropout positions like other tokens, so those of the text begin
+ * n_memory higher. */
 void stream_copy_behind_memory(TokenStream *to, const TokenStream *from, int32_t n_memory);

@@ -19,7 +19,7 @@ typedef struct DataConfig {
     int compat;             /* Compat */
     int64_t compat_samples; /* number of samples for which the order of another program (data.compat) is made; 0 means
                                the number of samples of the run (train.length) */
-    int break_mode;         /* BreakMode */
+    int break_mode;         /* BreakMode: how data.compat=fairseq cuts documents into samples */
     Amount compat_batch;    /* batch size for fairseq's order, in samples or tokens; 0 means train.micro_batch */
     int64_t input_length, target_length; /* tokens; target_length 0 means that the objective derives it */
     int64_t raw_length;                  /* tokens; 0 means that the objective derives it */
@@ -44,5 +44,6 @@ typedef struct DataConfig {
 void data_option_groups(GArray *groups, size_t offset);
 /* The objective that the configuration names, or its variant for decoder-only models. */
 const Objective *data_objective_row(const DataConfig *config);
-/* The configuration of the objective as the options give it: without token ids, and before Objective.plan. */
+/* The ObjectiveConfig that follows from the options only. The caller then sets its token ids from the tokenizer, and
+ * calls Objective.plan, which computes lengths. */
 ObjectiveConfig data_objective(const DataConfig *config);

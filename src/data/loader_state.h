@@ -16,7 +16,7 @@ typedef struct LoaderText {
 } LoaderText;
 
 typedef struct Loader {
-    int users;        /* loader_share; of a loader that is no part of a mixture */
+    int users;        /* number of references (loader_share); always 1 in the loaders of `parts` */
     Mixture *mixture; /* NULL means a single dataset; the loader of a mixture uses only `mixture`, `parts`, n_rows,
                          config and objective */
     struct Loader *parts[MIXTURE_MAX]; /* one loader per dataset of the mixture */
@@ -32,7 +32,7 @@ typedef struct Loader {
     bool fixed_order; /* packed sequences have the same order and text in every epoch (MIXTURE_CONCAT_WEIGHTED) */
     const Objective *objective;
     ObjectiveConfig config; /* after Objective.plan */
-    bool *continues;        /* (vocab) owned array to which config.continues points; NULL if config.continues is NULL */
+    bool *continues;        /* (vocab) the memory of config.continues, freed with the loader; NULL means none */
     RowPlan *plan;          /* NULL means that every packed sequence holds one sample */
     const CompatKind
         *compat; /* the other program whose order of samples is used; NULL means the order of loam, made of `chunks` */

@@ -1,6 +1,6 @@
-/* pack.h: decides which samples share a packed sequence (`row` in code), so that little of its capacity is unused:
- * best-fit bin packing in two dimensions (tokens of the encoder's and of the decoder's stream), within blocks of 2^20
- * consecutive samples. */
+/* pack.h: decides which samples share a packed sequence, called a row in names of fields and functions, so that few of
+ * its tokens stay unused: best-fit bin packing in two dimensions (tokens of the encoder's and of the decoder's stream).
+ * Each PACK_BLOCK consecutive samples are packed apart from the others. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
-/* row_plan.h: which samples share each packed sequence (`row` in code) of an epoch, and in which order the rows of an
- * epoch come. Up to ROW_PLAN_WHOLE samples are packed when the plan is opened, and the rows of an epoch are shuffled as
- * a whole. More samples are dealt into blocks of about ROW_PLAN_BLOCK, each of which is packed when one of its rows is
- * asked for: an epoch goes through the blocks in an order of its own, and through the rows of each block likewise. So
- * opening a plan takes a second whatever the number of samples, and the memory does not grow with it. */
+/* row_plan.h: which samples share each packed sequence of an epoch, and in which order the packed sequences come. A row
+ * is a packed sequence. Up to ROW_PLAN_WHOLE samples are packed when the plan is opened, and the rows of an epoch are
+ * shuffled as a whole. More samples are dealt into blocks of about ROW_PLAN_BLOCK, each of which is packed when one of
+ * its rows is asked for: an epoch goes through the blocks in an order of its own, and through the rows of each block
+ * likewise. So opening a plan takes a second whatever the number of samples, and the memory does not grow with it. */
 #pragma once
 
 #include "data/pack.h"

@@ -70,7 +70,7 @@ static inline size_t attn_diagonal_bytes(int64_t rows, int64_t heads, int64_t di
     return (size_t)(bytes > tile ? bytes : tile);
 }
 
-/* The number of heads of keys and values. */
+/* The number of key/value heads. */
 static inline int32_t attn_kv_heads(const AttnSpec *spec)
 {
     return spec->kv_heads ? spec->kv_heads : spec->heads;

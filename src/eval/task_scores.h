@@ -46,7 +46,8 @@ GArray *metric_list_new(void); /* of Metric; it owns the names */
 bool task_scores_metrics(const TaskScores *scores, GArray *metrics, GError **error);
 /* The name of value i of a score: NAME if the value has the name of its score, else NAME.VALUE. g_free. */
 char *metric_name(const ScoreKind *kind, int i);
-/* Whether tables show the metric by default; false for components of others, such as precision or length. */
+/* Whether tables show the metric by default; false for a component of another metric, such as precision (of F1) or
+ * length (of BLEU). */
 bool metric_is_main(const char *name);
 /* The full name of a metric that the user abbreviates as `name`: a full name, a value that only one score has ("f1" for
  * "squad.f1"), or a score, which means its first value. g_free. NULL with an error that lists the metrics of the task.

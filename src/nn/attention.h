@@ -40,9 +40,9 @@ typedef struct AttentionW {
     Tensor distance;       /* (2P - 1, D) distance embeddings (AttnDistance.table); absent if the model has none */
 } AttentionW;
 
-/* Queries, keys and values; those of AttentionSave have all rows of this rank's heads (nn/context.h). If qkv (N, A +
- * 2K) is present, q, k and v are column slices of it. Otherwise q is (N,A), and k and v are column slices of kv: (N,2K)
- * in self-attention, (E,2K) in cross-attention. */
+/* Queries, keys and values. If qkv (N, A + 2K) is present, q, k and v are column slices of it. Otherwise q is (N,A),
+ * and k and v are column slices of kv: (N,2K) in self-attention, (E,2K) in cross-attention. With context parallelism
+ * those in AttentionSave have all tokens and 1/c of the heads (nn/context.h). */
 typedef struct Projections {
     Tensor q, k, v, qkv, kv;
 } Projections;

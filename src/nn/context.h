@@ -1,11 +1,11 @@
-/* context.h: attention of context-parallel ranks (comm/context_parallel.h). A rank has its rows of the stream, n of N
- * tokens, and computes attention for its part of the heads, for all tokens: before attention it exchanges its rows of
- * queries, keys and values of all heads for all rows of its own heads, and afterwards the other way round. So attention
- * itself sees whole sequences.
+/* context.h: attention of context-parallel ranks (comm/context_parallel.h). Outside attention a rank has n of the N
+ * tokens of a stream, with all heads; within attention it has all N tokens, with 1/c of the heads. context_heads makes
+ * the exchange before attention (of queries, keys and values), context_rows the one after it (of the output). So
+ * attention itself sees whole sequences.
  *
- * Without context parallelism (context_divided false) a rank's heads are all heads of the context's ModelSpec; then
- * context_heads and context_rows return their first tensor, and nothing is exchanged. Rows are those of a Tokens, of
- * the queries or of the encoder output. c: the number of context-parallel ranks. */
+ * c: number of context-parallel ranks; 1 without context parallelism (context_divided false), when a rank has all
+ * tokens and all heads and nothing is exchanged. N, n: tokens of a stream, and this rank's; cross-attention exchanges
+ * queries as tokens of the decoder, keys and values as tokens of the encoder output. W: columns of all heads. */
 #pragma once
 
 #include "nn/ctx.h"
@@ -14,18 +14,20 @@ static inline bool context_divided(const Ctx *cx)
 {
     return context_parallel_size(cx->context) > 1;
 }
-/* Number of query heads that this rank attends with. */
+/* Number of query heads that this rank computes attention for: ModelSpec.heads / c. */
 int32_t context_n_heads(const Ctx *cx);
-/* Rows (H/c, …) of this rank's heads in a matrix (H, …) of a row per head; NO_TENSOR stays NO_TENSOR. */
+/* of_heads (H, …) has one row per head. Returns the H/c rows of this rank's heads; NO_TENSOR for NO_TENSOR. */
 Tensor context_head_rows(const Ctx *cx, Tensor of_heads);
-/* Makes the AttnSpec of all heads that of this rank's heads, and the Dropout of this rank's rows that of all rows. */
+/* Changes an AttnSpec of all heads to one of this rank's heads, and a Dropout of this rank's tokens to one of all
+ * tokens. Does nothing without context parallelism. */
 void context_attention(const Ctx *cx, AttnSpec *spec, Dropout *probs_drop);
 
-/* The rows of the stream that rank `rank` has begin here; rank 0 has the most. */
+/* The first of the tokens that rank `rank` of `size` has, in a stream of `all` tokens. No rank has more than rank 0. */
 int32_t context_first_row(int32_t all, int size, int rank);
-/* all (N, W/c), which the function allocates in `arena` and returns: columns of this rank's heads, of all rows. own:
- * n_own matrices (n, ·), W columns together, this rank's rows of all heads; of each this rank's columns are found next
- * to each other in `all`. */
+/* Returns (N, W/c), allocated in `arena`: all tokens, this rank's heads. own: n_own matrices (n, ·) with W columns
+ * together: this rank's tokens, all heads. The columns of the result are those of this rank's heads in own[0], then in
+ * own[1], and so on. Without context parallelism returns own[0]. */
 Tensor context_heads(const Ctx *cx, Arena *arena, const Tokens *tokens, const Tensor *own, int n_own);
-/* The reverse: own (n, ·) become this rank's rows of all heads, from `all` (N, W/c). */
+/* The reverse of context_heads: fills the n_own matrices `own` (n, ·) from `all` (N, W/c). Called only with context
+ * parallelism. */
 void context_rows(const Ctx *cx, const Tokens *tokens, const Tensor *own, int n_own, Tensor all);

@@ -178,8 +178,8 @@ typedef struct HeadW {
 /* Rows of the last block's output that have a target. */
 typedef struct HeadRows {
     Tensor rows;    /* (L) i32 distinct row indices into x (N,C); L > 0 */
-    Tensor targets; /* (L) i32 classes; of a vocabulary that ranks divide, counted from this rank's first, and -1 for a
-                       token of another rank */
+    Tensor targets; /* (L) i32 classes. If ranks divide the vocabulary: the class minus head_first_token of this rank,
+                       or -1 if another rank has the class */
     Tensor weights; /* (L) f32: factor on the loss of a row; 0 means ignored */
 } HeadRows;
 

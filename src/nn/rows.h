@@ -1,8 +1,8 @@
 /* rows.h: sequence parallelism (Korthikanti et al. 2022). Between the sublayers, where every operation works on one
- * token (norms, dropout, the residual sum), each tensor-parallel rank has only its rows of the residual stream. The
- * matrices that the ranks divide by rows need the rows of all of them, and what comes out of those divided by columns
- * is a sum over the ranks, of which each keeps its rows. Rows are tokens of the packed stream, whatever their
- * sequences.
+ * token (norms, dropout, the residual sum), each tensor-parallel rank has only some tokens of the residual stream: its
+ * rows, which are consecutive tokens of the packed stream, whatever their sequences. At the start of a sublayer each
+ * rank gathers the rows of all ranks; at its end the partial products of all ranks are added up, and each rank keeps
+ * its rows of the sum.
  *
  * Without sequence parallelism (Ctx.sequence false) a rank's rows are all rows: rows_whole and rows_gather do nothing,
  * and rows_sum is the sum over the tensor-parallel ranks. N: tokens; n: this rank's rows. */
@@ -15,8 +15,8 @@ static inline bool rows_divided(const Ctx *cx)
 {
     return cx->sequence && tensor_parallel_size(cx->tp) > 1;
 }
-/* The first of this rank's rows, and their number. A device that only measures memory takes the first rank's, the most.
- * */
+/* The first of this rank's rows, and their number. On a device that only measures memory they are those of rank 0,
+ * which has the most. */
 int64_t rows_first(const Ctx *cx);
 int64_t rows_count(const Ctx *cx);
 /* This rank's rows (n,C) of the matrix (N,C). */

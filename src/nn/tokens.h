@@ -17,13 +17,13 @@ typedef struct Sequences {
 
 /* One stream of a batch. Its tensors lie in device memory, in the arena given to tokens_upload. */
 typedef struct Tokens {
-    int32_t n;                             /* rows of the activations: number of tokens, rounded up (stream_rows) */
-    int32_t first, all;                    /* with context parallelism rows `first` to first + n - 1 of `all` rows of
-                                              the stream; without, 0 and n. `seq` is about all rows */
-    Sequences seq;                         /* the attention segments of the stream */
+    int32_t n;          /* rows of the activations: number of tokens, rounded up (stream_rows) */
+    int32_t first, all; /* `all`: rows of the whole stream, which `seq` divides into sequences. Context parallelism:
+                           this rank has rows first to first + n - 1; otherwise first is 0 and all is n */
+    Sequences seq;      /* the attention segments of the stream */
     Tensor ids, position_ids, token_types; /* (n) i32 */
-    /* With a vocabulary that tensor-parallel ranks divide, the tokens whose ids are among this rank's, otherwise
-     * absent: */
+    /* If tensor-parallel ranks divide the vocabulary: the tokens whose ids are in this rank's part of it; otherwise
+     * absent. */
     Tensor own_at;                   /* (number of them) i32: their rows */
     Tensor own_ids;                  /* (number of them) i32: their ids, counted from this rank's first */
     Tensor sample, dropout_position; /* (n) i64, i32: the counter of dropout's random numbers; absent without dropout */

@@ -28,8 +28,8 @@ typedef struct Fp8Scales Fp8Scales;
 
 /* Creates scales of 1 and empty histories for n_layers linear layers. Returns NULL if out of memory. */
 Fp8Scales *fp8_open(Device *dev, int n_layers);
-/* This rank computes the n layers from `first` on. Of layers that it does not compute, which other stages of a pipeline
- * have, it takes the scales of these in fp8_share. */
+/* Says that this rank computes the n linear layers from `first` on. The scales of all other layers, which are on other
+ * stages of a pipeline, come from the ranks that compute them (fp8_share). */
 void fp8_compute(Fp8Scales *scales, int first, int n);
 void fp8_close(Fp8Scales *scales);
 

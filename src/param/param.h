@@ -21,7 +21,7 @@ typedef enum Split {
                      ranks compute from their rows of the stream, otherwise as SPLIT_NONE */
     SPLIT_SHARED, /* every rank has the whole tensor; its gradient is the sum of what the ranks compute */
     SPLIT_ROWS,
-    SPLIT_COPIED, /* as SPLIT_ROWS, among groups of ranks that have the same heads of keys (TensorParallel.n_copies);
+    SPLIT_COPIED, /* as SPLIT_ROWS, among groups of ranks that have the same key/value heads (TensorParallel.n_copies);
                      the gradient is the sum of what the ranks of a group compute */
     SPLIT_COLS
 } Split;

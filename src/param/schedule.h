@@ -51,7 +51,7 @@ typedef struct Schedule {
     int curve;             /* SCHEDULE_WSD: DecayCurve */
     RunSpan
         cycle; /* SCHEDULE_COSINE: length of the first period after the warm-up, before the rate restarts at its peak */
-    double cycle_growth, cycle_shrink;       /* each period is so many times as long, and as high, as the last */
+    double cycle_growth, cycle_shrink;       /* factors from one period to the next: on its length, and on its rates */
     int ramp;                                /* DecayRamp */
     double weight_decay_start, weight_decay; /* at the start and at the end of the ramp */
     RunSpan ramp_end;

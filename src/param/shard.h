@@ -52,19 +52,19 @@ Box params_held(const ParamStore *store, int index);
  * unless weights are sharded. */
 void params_prefetch(ParamStore *store, int bucket);
 /* Between these two calls, which all ranks make, ranks may acquire different blocks in any order and number, as when
- * they generate texts of different lengths; nothing is gathered ahead of use, and nothing may be written. Each acquired
- * block is agreed on: the one that the lowest rank at work needs is gathered on all ranks. params_alike_again returns
- * when all ranks have called it; until then this rank gives its parts to the others. Both do nothing unless weights are
- * sharded. */
+ * they generate texts of different lengths; nothing is gathered ahead of use, and nothing may be written. A rank that
+ * needs a block it does not have asks the others: all ranks then gather the block that the lowest of the asking ranks
+ * needs, until each has its own. params_alike_again returns when all ranks have called it; until then this rank takes
+ * part in gathering what the others ask for. Both do nothing unless weights are sharded. */
 void params_unlike(ParamStore *store);
 void params_alike_again(ParamStore *store);
 /* Called after the update of this rank's part of a bucket: starts to gather the bucket's weights. */
 void params_publish(ParamStore *store, int bucket);
-/* A hash of this rank's trained weights of a bucket, by which ranks that should have the same find a difference; 0 if
- * ranks hold parts of them.
- * HASH_COMMON: only of the tensors that all tensor-parallel ranks have; HASH_COPIED: only of those of which the ranks
- * with the same heads of keys have the same rows. */
+/* Which trained weights of a bucket params_hash covers: all; the tensors that are whole on every tensor-parallel rank;
+ * or the tensors of SPLIT_COPIED, of which the ranks with the same key/value heads have the same rows. */
 typedef enum HashOf { HASH_ALL, HASH_COMMON, HASH_COPIED } HashOf;
+/* A hash of this rank's trained weights of a bucket. Ranks that should have the same weights compare it. 0 if ranks
+ * hold parts of the weights (ZeRO 3). */
 uint64_t params_hash(ParamStore *store, int bucket, HashOf of);
 /* A hash of the weights of one parameter, which must not be sharded. */
 uint64_t params_hash_one(ParamStore *store, int index);

@@ -10,8 +10,9 @@ typedef enum Region { REGION_WEIGHTS, REGION_MASTERS, REGION_GRADIENTS, REGION_C
 /* Trained and frozen parameters lie in separate memory, since ranks communicate only the trained ones. */
 typedef enum Span { SPAN_TRAINED, SPAN_FROZEN, SPANS } Span;
 
-/* One parameter. w, master and g have all rows of `here`; they are NO_TENSOR if this rank holds only a part, except
- * that a block's weights or gradients are present while they are in use, from params_acquire or grads_acquire on. */
+/* One parameter. w, master and g have all rows of `here`. They are NO_TENSOR if this rank holds only a part of them
+ * (ZeRO); but w of a block is present between params_acquire and params_release, and g from grads_acquire until the
+ * gradients of the block are reduced. */
 typedef struct Param {
     ParamSpec spec;
     Box here;      /* the box of the logical tensor that this rank computes with (ParamSpec.split): w, master and g */
@@ -147,8 +148,8 @@ void params_write_tensor(ParamStore *store, bool on_host, Tensor to, DType dtype
 Tensor tensor_box(Tensor t, const Box *box);
 /* The part of a box of a logical tensor that lies in `here`, relative to the start of `here`; possibly empty. */
 Box box_in_here(const Box *here, Box box);
-/* The values of `part`, which box_in_here returned for `box`, among the values of `box`: a pointer into `values` if
- * they follow each other there, else a copy, which *owned then holds (g_free). */
+/* values: the elements of `box`, row by row. Returns the elements of `part`, which box_in_here returned for `box`: a
+ * pointer into `values` if they are consecutive there, else a copy, which *owned then holds (g_free). */
 const void *box_values(const Box *box, const Box *here, Box part, DType dtype, const void *values, void **owned);
 
 /* ---- layout.c: allocates buckets and places their tensors ---- */

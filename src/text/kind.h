@@ -21,7 +21,8 @@ typedef struct TokenizerFacts {
                             split; 0 means that there are none */
 } TokenizerFacts;
 
-/* The functions of one kind of tokenizer. A model is what they read from a file. */
+/* The functions of one kind of tokenizer. `model` is what `open` or `open_json` returned: the vocabulary and whatever
+ * else this kind reads from its file. */
 typedef struct TokenizerKind {
     const char *file_name; /* name of the file in a folder of such a tokenizer; NULL, with `open` NULL, means that this
                               kind is only read from a tokenizer.json */

@@ -15,9 +15,9 @@ typedef struct Tokenizer Tokenizer;
  * Thread-safe once open. */
 Tokenizer *tokenizer_open(const char *path, GError **error);
 /* Opens a rank file of tiktoken. pattern: the name of the regular expression that splits text into words: gpt2, cl100k
- * or o200k; NULL means the pattern of the published file with this number of ranks. layout: which ids tokens have. NULL
- * means that ids are ranks; "ast-t5" means that the ids belong, in this order, to <s>, <pad>, </s> and <unk>, to the
- * ranks and the special tokens of the published file without gaps, and to <sen000> … <sen1023>. */
+ * or o200k; NULL means the pattern of the published file that has as many tokens. layout NULL: the id of a token is its
+ * rank in the file. layout "ast-t5": ids 0 to 3 are <s>, <pad>, </s> and <unk>; then come all tokens of the file, then
+ * the special tokens of the published file, without gaps, then <sen000> … <sen1023>. */
 Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const char *layout, GError **error);
 /* Adds n sentinels above the last id, unless the tokenizer already has sentinels: <extra_id_i> gets the id size - 1 -
  * i, where size is the new number of ids. Not thread-safe. */

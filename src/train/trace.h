@@ -14,7 +14,7 @@ typedef struct TraceRanks {
     Mesh mesh;
     double start; /* clock_seconds() at the start of this rank's step */
     GArray *rows; /* TraceRow, of all ranks, after trace_ranks_end */
-    /* Of this rank: seconds that its collectives took; seconds of these in which it waited for one to end. */
+    /* busy: seconds that this rank's collectives took, added up; idle: seconds that the rank waited for collectives. */
     double busy, idle;
 } TraceRanks;
 

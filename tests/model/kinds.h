@@ -32,7 +32,7 @@ static void llama(ModelConfig *config)
     config->inner_dropout = false;
 }
 
-/* Megatron's: linear biases of attention, norm of the embeddings; here with a window and heads of keys shared by all.
+/* Megatron's: linear biases of attention, norm of the embeddings; here with a window and key/value heads shared by all.
  */
 static void alibi(ModelConfig *config)
 {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* Every way in which ranks divide a tensor: a tied embedding with more rows than tokens of equal parts, heads of keys
+/* Every way in which ranks divide a tensor: a tied embedding with more rows than tokens of equal parts, key/value heads
  * that several ranks share, biases that all ranks have. */
 static const ModelConfig tiny = { .preset = (char *)"",
                                   .n_enc = 2,

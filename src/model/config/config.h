@@ -52,7 +52,7 @@ typedef struct ModelConfig {
     int64_t ffn;          /* F, channels of the hidden layer of the feed-forward network */
     int64_t heads;        /* H, number of query heads */
     int64_t head_dim;     /* D, channels of a head */
-    int64_t kv_heads;     /* heads of keys and values; 0 means as many as `heads` */
+    int64_t kv_heads;     /* key/value heads; 0 means as many as `heads` */
     int64_t vocab;        /* V, rows of the embedding; 0 means the tokenizer's size rounded up to vocab_multiple */
     int64_t vocab_multiple;
 

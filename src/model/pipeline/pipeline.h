@@ -2,7 +2,7 @@
  * Activations go from stage to stage forward, their gradients backward, while each rank works on several microbatches.
  *
  * The stages are numbered in the order of the model. With several stages per rank (interleave), rank r of p has the
- * stages r, r + p, r + 2p, …, so that a step's first and last microbatches keep all ranks busy sooner. */
+ * stages r, r + p, r + 2p, …: a stage is then shorter, so ranks wait less at the start and at the end of a step. */
 #pragma once
 
 #include "comm/mesh.h"
@@ -16,7 +16,8 @@ struct Pipeline {
     int interleave;    /* stages of each rank, up to STAGES_MOST; 0 counts as 1 */
     const int *counts; /* (n_counts) the numbers of microbatches that a step may have; n_counts 0 means any number */
     int n_counts;
-    const int *ends; /* (stages) the block behind each stage, from pipeline_divide or pipeline_cuts */
+    const int *ends; /* (stages) number of the block after the last one of each stage, from pipeline_divide or
+                        pipeline_cuts */
 };
 
 /* Number of stages of all ranks together. */
@@ -32,7 +33,7 @@ Stages pipeline_held(const Pipeline *pipeline, int rank);
  * per rank, so that the sum of the squares of the ranks' work is small. Work is counted in multiply-adds per token; the
  * projection to the vocabulary counts for the last stage. decoder_share: tokens of the decoder per token of the
  * encoder; 0 means unknown. Every stage has at least one block, so there must be at least as many blocks as stages.
- * Returns the block behind each of the size × interleave stages. g_free. */
+ * Returns Pipeline.ends of the size × interleave stages. g_free. */
 int *pipeline_divide(const ModelConfig *config, int size, int interleave, double decoder_share);
 /* The same from a list such as "11,21,31": the blocks, numbered from 1, at which the stages after the first begin.
  * Fails if these are not n_stages - 1 rising numbers of blocks; the message proposes the list of `ends`, which
@@ -84,16 +85,17 @@ void model_passes(Model *model, const Batch *const *batches, int n, int n_empty,
  * ranks starts. Does nothing without a pipeline. */
 void pipeline_sum_tied(Model *model);
 
-/* ---- passes outside of a step, which keep nothing: answers. The stages run one after another. ---- */
+/* ---- forward passes that keep nothing for a backward pass, as when answers are generated; while one stage computes,
+ * the others wait ---- */
 
-/* Receives a message of the previous stage, which another rank has, into the tensors that are present. */
+/* Receives, from the rank that has the previous stage, the tensors of `message` that are present. */
 void pipeline_receive(const Model *model, StageMessage message);
 /* Sends a message to the next stage, and waits until it has been received. Not for the model's last stage. */
 void pipeline_hand_on(Model *model, StageMessage message);
 /* x (bytes, a multiple of 4), in host memory, becomes a copy of x of the last rank, which has the model's last stage.
  * If the ranks have failed, x stays as it is. */
 void pipeline_share(Model *model, void *x, size_t bytes);
-/* Waits until the messages of slot 0 have been sent, whose memory will be overwritten. */
+/* Waits until the messages that lie in slot 0 have been sent, because its memory will be overwritten. */
 void pipeline_settle(Model *model);
 /* Runs the rank's stages forward on the batch, between their neighbours. Returns the output of the last of them. */
 Tensor pipeline_run(Model *model, const Batch *batch);

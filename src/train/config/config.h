@@ -191,8 +191,8 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
 
 /* ---- several ranks ---- */
 
-/* Number of neighbouring tensor-parallel ranks that have the same heads of keys and values; 1 unless parallel.tensor
- * exceeds model.kv_heads. */
+/* Number of neighbouring tensor-parallel ranks that have the same key/value heads; 1 unless parallel.tensor exceeds
+ * model.kv_heads. */
 int config_key_copies(const Config *config);
 /* The groups of ranks that parallel.tensor, parallel.context and parallel.pipeline ask for. */
 MeshShape config_mesh(const Config *config);
@@ -201,8 +201,9 @@ MeshShape config_mesh(const Config *config);
 bool config_check_layout(const Config *config, int ranks, GError **error);
 /* The numbers of microbatches that a rank may have in a step: *n of them; NULL and 0 mean any number. g_free. */
 int *config_microbatches(const Config *config, int *n);
-/* The block behind each stage of the pipeline (Pipeline.ends): for stages of equal work; and as configured, from
- * parallel.cuts if it is set, else `equal`, which config_equal_stages returned. g_free. */
+/* Pipeline.ends, the end of each stage as a number of blocks: config_equal_stages for stages of about equal work;
+ * config_stage_ends as parallel.cuts says, or a copy of `equal`, which config_equal_stages returned, if that is not
+ * set. g_free. */
 int *config_equal_stages(const Config *config);
 int *config_stage_ends(const Config *config, const int *equal, GError **error);
 

@@ -16,9 +16,10 @@ typedef struct EveryCounts {
     int64_t step_samples, step_tokens;
 } EveryCounts;
 
-/* Makes a period from an option's amount. Amounts in samples and epochs are converted to steps, unless the batch
- * varies; amounts in tokens too, unless count_tokens is set. epoch_samples: samples in an epoch of the training set. A
- * period in seconds starts at this call. */
+/* Makes a period from an option's amount. An amount in samples, epochs or tokens is converted to steps, with two
+ * exceptions: if the size of the batch changes during the run, it is converted to samples; with count_tokens an amount
+ * in tokens stays in tokens. epoch_samples: samples in an epoch of the training set. A period in seconds starts at this
+ * call. */
 Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens);
 /* Whether a period has ended in the last step. */
 bool every_due(const Every *every, const EveryCounts *counts);

@@ -27,8 +27,8 @@ void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArr
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds, double stall);
 /* Writes a record of kind "event" with the text `what`: "skipped: …", "train.length changed from …". */
 void metrics_event(Metrics *metrics, int64_t step, const char *what);
-/* Records that a process begins or goes on with the run: an event whose "start" holds what was planned and where it
- * runs. Frees `start`. */
+/* Records that a process starts or continues the run: an event with the text `what`, whose "start" holds the plan of
+ * the run and a description of the machine. Frees `start`. */
 void metrics_start(Metrics *metrics, int64_t step, const char *what, json_t *start);
 /* Shows texts in TensorBoard: answers of an evaluation; the first 32 KiB of them are also a record of kind "sample" of
  * metrics.jsonl. name: of the task's held-out set; NULL means none. */

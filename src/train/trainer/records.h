@@ -28,7 +28,7 @@ typedef struct TrainRecord {
     double memory;       /* bytes of main memory that this process has; 0 means unknown */
     double left_s;       /* estimated time to the end; < 0 means unknown */
     int64_t total_steps; /* 0 means unknown */
-    int64_t about_steps; /* the same, estimated where it is unknown; at least the steps so far */
+    int64_t about_steps; /* trainer_about_steps: total_steps, or an estimate if that is unknown */
     int64_t batch;       /* samples of the last step */
     int ranks;           /* ranks that train together; 0 counts as 1 */
     double data_s, passes_s,

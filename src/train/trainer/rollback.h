@@ -1,7 +1,7 @@
 /* rollback.h: puts a run back to one of its checkpoints, reversibly until the run saves again. Everything that is taken
- * from the run lies in RUN/rollback/: later checkpoints, and copies of metrics.jsonl, train_inner.jsonl, tb/, spikes/
- * and the run's metrics in a store of MLflow from before. A rollback or its reversal that was interrupted is completed
- * by the next command that opens the run for writing, and nothing is lost. */
+ * from the run lies in RUN/rollback/: later checkpoints, and metrics.jsonl, train_inner.jsonl, config.yaml, tb/,
+ * spikes/ and the run's metrics in a store of MLflow, as they were before the rollback. A rollback or its reversal that
+ * was interrupted is completed by the next command that opens the run for writing, and nothing is lost. */
 #pragma once
 
 #include <glib.h>

@@ -23,8 +23,8 @@
 #include "train/trainer/stop_rules.h"
 #include "train/trainer/straggler.h"
 
-/* Flags: periodic actions that are due, and requests to stop, after a step. All ranks see the same flags: those of rank
- * 0's clock, and of a signal to any rank. */
+/* Flags: periodic actions that are due, and requests to stop, after a step. All ranks see the same flags: the clock of
+ * rank 0 decides, and a signal to any rank counts for all. */
 enum {
     SEEN_LOG = 1,     /* train.log_every is due */
     SEEN_EVAL = 2,    /* train.eval_every is due */
@@ -36,8 +36,8 @@ enum {
 
 typedef struct Save Save; /* saving.c: a checkpoint that a thread writes */
 
-/* The data of ranks that are threads of one process, with references of its own: rank 0 opens them, the others share
- * them. NULL means not open yet. */
+/* The datasets of ranks that are threads of one process. Rank 0 opens them; this struct holds one reference to each,
+ * and every other rank takes its own. NULL means not open yet. */
 typedef struct SharedData {
     Loader *train;
     GPtrArray *valid; /* HeldoutSet * */
@@ -81,7 +81,8 @@ typedef struct Trainer {
     StopRules stops;
     SkipRange skips[SKIP_RANGES];
     int n_skips;
-    int64_t spike_saved;        /* state.attempts at which a spike of the next step is known; -1 means none */
+    int64_t spike_saved; /* state.attempts at which a step was found to be a spike, abandoned for a save, and is to be
+                            made again; -1 means none */
     LossScaleConfig loss_scale; /* the options fp16.*, with defaults resolved */
     TrainState state;
     ModelLoss loss;
@@ -95,7 +96,8 @@ typedef struct Trainer {
     GemmPeak gemm_peak;    /* the rate of matrix products that mfu refers to, sampled between steps */
     double started;        /* clock_seconds() at the start of this process's training, moved forward by the seconds that
                               evaluations and reports took */
-    double window_started; /* the same for the window since the last log line, without saves too */
+    double window_started; /* clock_seconds() at the last log line, moved forward by the seconds that evaluations,
+                              reports, saves and measurements of gemm_peak took since */
     double window_comm_wait; /* seconds that steps waited for other ranks, since the last log line */
     int64_t window_sent;     /* bytes that steps sent to other ranks, since the last log line */
     Straggler straggler;
@@ -106,7 +108,7 @@ typedef struct Trainer {
     int64_t window_samples; /* samples of the steps since the last log line */
     int64_t window_step;    /* step of the last log line */
     int64_t step_tokens, step_samples; /* tokens and samples read by the last step */
-    int64_t samples_before;            /* state.samples after the step before */
+    int64_t samples_before;            /* state.samples when step_samples was last set: at the end of a step */
     int64_t stuck;                     /* number of consecutive skipped steps at the smallest loss scale (fp16) */
     int64_t first_step, first_samples, first_tokens; /* counters of `state` when this process started */
     int64_t best_data;             /* hash of the held-out samples that evaluations use and of train.best */

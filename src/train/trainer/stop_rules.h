@@ -18,9 +18,9 @@ typedef struct StopRules {
 /* started: clock_seconds() at the start of the command. The configuration has been checked, and must outlive the rules.
  */
 StopRules stop_rules_of(const Config *config, int64_t epoch_samples, bool count_tokens, double started);
-/* The rule that stops the process now, after a step, or STOP_NONE; only rank 0 calls it. It stops early enough that one
- * more step and a save, as long as the longest so far, would no longer fit before the time or the date, by the
- * clock as it is now: it may have been set, and the machine may have slept. */
+/* Called by rank 0 after each step: the rule that stops the process now, or STOP_NONE. STOP_AFTER and STOP_DATE hold as
+ * soon as the longest step and 1.2 times the longest save so far would not end in time. STOP_DATE reads the system's
+ * clock at each call, so it follows a clock that was set and a machine that slept. */
 StopRule stop_rules_look(StopRules *rules, const EveryCounts *counts);
 /* The rule for a message, "by train.stop_after=19h50m", or "on request" for STOP_NONE. g_free. */
 char *stop_rule_describe(const Config *config, StopRule rule);
