@@ -13,22 +13,63 @@
 namespace
 {
 
-/* δ of each query and head, one warp each. */
-__global__ void delta_kernel(const __grid_constant__ Attn attn, Gradients g)
+/* δ of each query and head. `lanes` neighbouring lanes, a power of two, read a head's channels of a row, and the next
+ * lanes those of the next head, so a warp reads neighbouring memory. The grid strides over pairs of row and head, of
+ * which each thread has DELTAS on their way at once. */
+enum { DELTAS = 2, DELTA_THREADS = 256 };
+
+struct Deltas {
+    View dout, o;
+    float *delta; /* (heads, rows) */
+    int64_t rows, heads, dim;
+    int lanes;
+};
+
+__global__ void __launch_bounds__(DELTA_THREADS, 4) delta_kernel(Deltas d)
 {
-    int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-    float sum = 0;
-    if (row >= g.queries)
-        return;
-    for (int64_t c = threadIdx.x * VEC; c < attn.dim; c += WARP * VEC) {
-        float a[VEC], b[VEC];
-        load_any(a, g.dout, row, blockIdx.y * attn.dim + c, vec_length(attn.dim, c));
-        load_any(b, g.o, row, blockIdx.y * attn.dim + c, vec_length(attn.dim, c));
-        UNROLL for (int i = 0; i < VEC; i++) sum += a[i] * b[i];
+    int64_t step = (int64_t)gridDim.x * (DELTA_THREADS / d.lanes), pairs = d.rows * d.heads;
+    int64_t first = (int64_t)blockIdx.x * (DELTA_THREADS / d.lanes) + threadIdx.x / d.lanes;
+    int lane = (int)threadIdx.x % d.lanes;
+    float sums[DELTAS] = {};
+    for (int64_t c = lane * VEC; c < d.dim; c += d.lanes * VEC) {
+        Bits dout[DELTAS] = {}, o[DELTAS] = {};
+        View of_dout = d.dout, of_o = d.o;
+        int n = vec_length(d.dim, c);
+        if (d.dim % VEC != 0)
+            of_dout.wide = of_o.wide = false;
+        UNROLL for (int k = 0; k < DELTAS; k++) if (first + k * step < pairs)
+        {
+            int64_t row = (first + k * step) / d.heads, col = (first + k * step) % d.heads * d.dim + c;
+            dout[k] = fetch(of_dout, row, col, n);
+            o[k] = fetch(of_o, row, col, n);
+        }
+        UNROLL for (int k = 0; k < DELTAS; k++)
+        {
+            float a[VEC], b[VEC];
+            convert(a, dout[k], d.dout);
+            convert(b, o[k], d.o);
+            UNROLL for (int i = 0; i < VEC; i++) sums[k] += a[i] * b[i];
+        }
     }
-    sum = warp_sum(sum);
-    if (threadIdx.x == 0)
-        g.delta[blockIdx.y * g.queries + row] = sum;
+    UNROLL for (int k = 0; k < DELTAS; k++)
+    {
+        for (int distance = d.lanes / 2; distance > 0; distance /= 2)
+            sums[k] += __shfl_xor_sync(ALL_LANES, sums[k], distance);
+        int64_t pair = first + k * step;
+        if (lane == 0 && pair < pairs)
+            d.delta[pair % d.heads * d.rows + pair / d.heads] = sums[k];
+    }
+}
+
+void set_deltas(Gpu *gpu, const Gradients &g, int64_t heads, int64_t dim)
+{
+    int lanes = 1;
+    while (lanes < WARP && lanes * VEC < dim)
+        lanes *= 2;
+    int64_t blocks = ceil_div(g.queries * heads, DELTAS * (DELTA_THREADS / lanes));
+    if (blocks > 0)
+        launch(gpu, { (unsigned)blocks, 1, DELTA_THREADS, 1 }, delta_kernel,
+               Deltas{ g.dout, g.o, g.delta, g.queries, heads, dim, lanes });
 }
 
 /* The pairs of a tile: p · r, and ds. */
@@ -357,8 +398,7 @@ void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
     clear_outside(dev, dq, spec->cu_q, spec->n_seq, false);
     clear_outside(dev, dk, spec->cu_k, spec->n_seq, false);
     clear_outside(dev, dv, spec->cu_k, spec->n_seq, false);
-    if (rows_of(q) > 0)
-        launch(gpu, { (unsigned)ceil_div(rows_of(q), 8), (unsigned)spec->heads, WARP, 8 }, delta_kernel, attn, g);
+    set_deltas(gpu, g, spec->heads, attn.dim);
     query_gradients(gpu, attn, g, dbias, beta_bias);
     if (spec->n_seq > 0)
         (attn_on_tensor_cores(attn) ? attention_mma_dkv : plain_dkv)(gpu, attn, g);

@@ -11,8 +11,9 @@ struct Add {
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
         float x[VEC], more[VEC];
-        load(x, a, row, col, n);
-        load(more, b, row, col, n);
+        Bits of_a = fetch(a, row, col, n), of_b = fetch(b, row, col, n);
+        convert(x, of_a, a);
+        convert(more, of_b, b);
         UNROLL for (int i = 0; i < VEC; i++) x[i] += more[i];
         store(y, row, col, n, x);
     }
@@ -23,8 +24,9 @@ struct BiasAdd {
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
         float out[VEC], bias[VEC];
-        load(out, x, row, col, n);
-        load(bias, b, 0, col, n);
+        Bits of_x = fetch(x, row, col, n), of_b = fetch(b, 0, col, n);
+        convert(out, of_x, x);
+        convert(bias, of_b, b);
         UNROLL for (int i = 0; i < VEC; i++) out[i] += bias[i];
         store(y, row, col, n, out);
     }
@@ -60,11 +62,16 @@ struct Drop {
     }
 };
 
-constexpr float ROOT_2_PI = 0.79788456080286536f; /* √(2/π) */
+/* 1 / (1 + exp(-x)), with a relative error of some 2⁻²¹ where it is not tiny. */
+__device__ inline float sigmoid(float x)
+{
+    return reciprocal_fast(1 + exp2_fast(x * -1.4426950408889634f)); /* -log2(e) */
+}
 
-/* The activation of x, and its slope. */
+/* The activation of x, and its slope. tanh(u) = 2 sigmoid(2u) - 1. */
 template <int ACT> __device__ inline float activate(float x, float *slope)
 {
+    constexpr float ROOT_2_PI = 0.79788456080286536f; /* √(2/π) */
     if (ACT == ACT_RELU) {
         *slope = x > 0 ? 1.0f : 0.0f;
         return x > 0 ? x : 0.0f;
@@ -75,18 +82,18 @@ template <int ACT> __device__ inline float activate(float x, float *slope)
         return x * cdf;
     }
     if (ACT == ACT_SILU) {
-        float sigmoid = 1 / (1 + expf(-x));
-        *slope = sigmoid * (1 + x * (1 - sigmoid));
-        return x * sigmoid;
+        float s = sigmoid(x);
+        *slope = s * (1 + x * (1 - s));
+        return x * s;
     }
     if (ACT == ACT_TANH) {
         float t = tanhf(x);
         *slope = 1 - t * t;
         return t;
     }
-    float t = tanhf(ROOT_2_PI * (x + 0.044715f * x * x * x));
-    *slope = 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * ROOT_2_PI * (1 + 3 * 0.044715f * x * x);
-    return 0.5f * x * (1 + t);
+    float square = x * x, s = sigmoid(x * (2 * ROOT_2_PI + 2 * ROOT_2_PI * 0.044715f * square));
+    *slope = s + x * s * (1 - s) * (2 * ROOT_2_PI + 6 * ROOT_2_PI * 0.044715f * square);
+    return x * s;
 }
 
 template <int ACT> struct ActFwd {
@@ -95,10 +102,12 @@ template <int ACT> struct ActFwd {
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
         float x[VEC], factors[VEC], open[VEC], slope;
-        load(x, h, row, col, n);
-        mask_hidden(factors, mask, row, col);
+        Bits of_h = fetch(h, row, col, n), of_gate = {};
         if (gate.p)
-            load(open, gate, row, col, n);
+            of_gate = fetch(gate, row, col, n);
+        mask_hidden(factors, mask, row, col);
+        convert(x, of_h, h);
+        convert(open, of_gate, gate);
         UNROLL for (int i = 0; i < VEC; i++)
         {
             x[i] = activate<ACT>(x[i], &slope) * factors[i];
@@ -115,11 +124,13 @@ template <int ACT> struct ActBwd {
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
         float x[VEC], factors[VEC], open[VEC], gradient[VEC], slope;
-        load(x, h, row, col, n);
-        load(gradient, da, row, col, n);
-        mask_hidden(factors, mask, row, col);
+        Bits of_h = fetch(h, row, col, n), of_da = fetch(da, row, col, n), of_gate = {};
         if (gate.p)
-            load(open, gate, row, col, n);
+            of_gate = fetch(gate, row, col, n);
+        mask_hidden(factors, mask, row, col);
+        convert(x, of_h, h);
+        convert(gradient, of_da, da);
+        convert(open, of_gate, gate);
         UNROLL for (int i = 0; i < VEC; i++)
         {
             float value = activate<ACT>(x[i], &slope), g = gradient[i] * factors[i];

@@ -34,18 +34,18 @@ static __device__ inline int lane_col(void)
     return lane_number() % 4 * 2;
 }
 
+/* Two numbers in a register. */
+template <int DTYPE> static __device__ inline uint32_t pack_two(float low, float high)
+{
+    return DTYPE == DT_BF16 ? two_bf16(low, high) : two_f16(low, high);
+}
+
 #ifdef SHIM
 template <int DTYPE> static inline float number_of(uint32_t word, int half)
 {
     float x[2];
     unpack(x, word, DTYPE);
     return x[half];
-}
-
-template <int DTYPE> static inline uint32_t pack_two(float low, float high)
-{
-    const float x[2] = { low, high };
-    return pack(x, DTYPE);
 }
 
 /* mma: C += A B. */
@@ -98,22 +98,7 @@ static inline void copy_wait(void)
 {
     shim_copy_now();
 }
-
-static inline float exp2_fast(float x)
-{
-    return exp2f(x);
-}
 #else
-template <int DTYPE> static __device__ inline uint32_t pack_two(float low, float high)
-{
-    uint32_t word;
-    if (DTYPE == DT_BF16)
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-    else
-        asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
-    return word;
-}
-
 template <int DTYPE> static __device__ inline void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
 {
     if (DTYPE == DT_BF16)
@@ -154,14 +139,6 @@ static __device__ inline void copy_async(uint16_t *shared, const void *from)
 static __device__ inline void copy_wait(void)
 {
     asm volatile("cp.async.wait_all;" ::: "memory");
-}
-
-/* Approximately 2^x; denormal results become 0. */
-static __device__ inline float exp2_fast(float x)
-{
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
 }
 #endif
 

@@ -76,6 +76,26 @@ static inline uint16_t to_f16(float x)
     return f16_from_f32(x);
 }
 
+static inline uint32_t two_bf16(float low, float high)
+{
+    return to_bf16(low) | (uint32_t)to_bf16(high) << 16;
+}
+
+static inline uint32_t two_f16(float low, float high)
+{
+    return to_f16(low) | (uint32_t)to_f16(high) << 16;
+}
+
+static inline float exp2_fast(float x)
+{
+    return exp2f(x);
+}
+
+static inline float reciprocal_fast(float x)
+{
+    return 1 / x;
+}
+
 /* Returns shared memory of the thread block: every thread of the block gets the address of the same T. A kernel may use
  * this with only one type T. */
 template <class T> static inline T *block_shared()
@@ -112,6 +132,37 @@ static __device__ inline float from_f16(uint16_t x)
 static __device__ inline uint16_t to_f16(float x)
 {
     return __half_as_ushort(__float2half_rn(x));
+}
+
+/* Two numbers in a word of 32 bits, by one instruction. */
+static __device__ inline uint32_t two_bf16(float low, float high)
+{
+    uint32_t word;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+}
+
+static __device__ inline uint32_t two_f16(float low, float high)
+{
+    uint32_t word;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+}
+
+/* Approximately 2^x and 1 / x, by one instruction each, with errors of 2 units in the last place; denormal results
+ * become 0. */
+static __device__ inline float exp2_fast(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+static __device__ inline float reciprocal_fast(float x)
+{
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
 }
 
 template <class T> static __device__ inline T *block_shared()

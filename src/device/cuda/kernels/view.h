@@ -65,27 +65,50 @@ static __device__ inline void unpack(float *x, unsigned word, int dtype)
 
 static __device__ inline unsigned pack(const float *x, int dtype)
 {
-    unsigned low = dtype == DT_BF16 ? to_bf16(x[0]) : to_f16(x[0]);
-    unsigned high = dtype == DT_BF16 ? to_bf16(x[1]) : to_f16(x[1]);
-    return low | high << 16;
+    return dtype == DT_BF16 ? two_bf16(x[0], x[1]) : two_f16(x[0], x[1]);
+}
+
+/* A vector as it lies in memory: 16 bytes of bf16 or f16, 32 of f32. A thread that fetches several vectors before it
+ * converts the first has all of them on their way at once, since converting waits for memory. */
+struct Bits {
+    uint4 a, b;
+};
+
+/* Reads columns [col, col + n) of a row, n <= VEC; the rest becomes 0. col is a multiple of VEC. */
+static __device__ inline Bits fetch(const View &v, int64_t row, int64_t col, int n)
+{
+    const char *at = place(v, row, col);
+    if (v.wide && n == VEC) {
+        Bits bits = { *(const uint4 *)at, {} };
+        if (v.dtype == DT_F32)
+            bits.b = ((const uint4 *)at)[1];
+        return bits;
+    }
+    uint32_t words[VEC] = {};
+    UNROLL for (int i = 0; i < VEC; i++) if (i < n)
+    {
+        if (v.dtype == DT_F32)
+            words[i] = ((const uint32_t *)at)[i];
+        else
+            words[i / 2] |= (uint32_t)((const uint16_t *)at)[i] << 16 * (i % 2);
+    }
+    return { { words[0], words[1], words[2], words[3] }, { words[4], words[5], words[6], words[7] } };
+}
+
+/* The numbers of a vector that was fetched from `v`. */
+static __device__ inline void convert(float (&x)[VEC], const Bits &bits, const View &v)
+{
+    const uint32_t words[VEC] = { bits.a.x, bits.a.y, bits.a.z, bits.a.w, bits.b.x, bits.b.y, bits.b.z, bits.b.w };
+    if (v.dtype == DT_F32)
+        UNROLL for (int i = 0; i < VEC; i++) x[i] = f32_of_bits(words[i]);
+    else
+        UNROLL for (int i = 0; i < VEC / 2; i++) unpack(x + 2 * i, words[i], v.dtype);
 }
 
 /* Reads columns [col, col + n) of a row to x, n <= VEC; the rest of x becomes 0. col is a multiple of VEC. */
 static __device__ inline void load(float (&x)[VEC], const View &v, int64_t row, int64_t col, int n)
 {
-    const char *at = place(v, row, col);
-    if (!v.wide || n < VEC) {
-        UNROLL for (int i = 0; i < VEC; i++) x[i] = i < n ? load_one(v, row, col + i) : 0;
-    } else if (v.dtype == DT_F32) {
-        float4 a = ((const float4 *)at)[0], b = ((const float4 *)at)[1];
-        x[0] = a.x, x[1] = a.y, x[2] = a.z, x[3] = a.w, x[4] = b.x, x[5] = b.y, x[6] = b.z, x[7] = b.w;
-    } else {
-        uint4 a = *(const uint4 *)at;
-        unpack(x, a.x, v.dtype);
-        unpack(x + 2, a.y, v.dtype);
-        unpack(x + 4, a.z, v.dtype);
-        unpack(x + 6, a.w, v.dtype);
-    }
+    convert(x, fetch(v, row, col, n), v);
 }
 
 /* Writes x to columns [col, col + n) of a row, rounded to the tensor's dtype. col is a multiple of VEC. */
