@@ -150,7 +150,7 @@ task "classes, adapters" classes "optim.lr=5e-4 optim.weight_decay=0" model.pres
 task "answers" answers "$labels data.input_length=384" model.preset=bert-tiny 'task.second={second}' task.answers=answers
 task "choices" choices "$labels data.input_length=512" model.preset=bert-tiny 'task.choices={first},{second}' "${classes[@]}"
 says finetune.md '`data.objective` is `seq2seq`, `train.length` 5 epochs and `train.batch` 16 examples (with a [head](heads.md) 3 epochs and 8 examples), `train.eval_every` 1 epoch'
-says finetune.md 'or 512 and 128 tokens. The learning rates are those of fine-tuning: Adafactor has a constant 1e-3 (T5X), and AdamW 1e-4 for T5 and 5e-5 for GPT, falling linearly after 6 % of warm-up'
+says finetune.md 'or 512 and 128 tokens ([other objective and lengths](defaults.md) with a head). The learning rates are those of fine-tuning: Adafactor has a constant 1e-3 (T5X), and AdamW 1e-4 for T5, 5e-5 for GPT and for heads, and 5e-4 with [adapters](lora.md), falling linearly after 6 % of warm-up'
 says heads.md '`data.objective` is `labels`, `train.length` 3 epochs, `train.eval_every` 1 epoch, `train.batch` 8 examples; `data.input_length` 256 tokens (384 for answers, 512 for choices), at most `model.max_positions`; AdamW with a rate of 5e-5 that falls linearly after 6 % of warm-up, and β₂ 0.999'
 says lora.md 'the optimizer is AdamW at 5e-4 without weight decay'
 says lora.md '| `lora.alpha` | `lora_alpha` | default 8'
