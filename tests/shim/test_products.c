@@ -133,6 +133,126 @@ static void products_of_fp8_have_any_number_of_rows(void)
     device_close(dev);
 }
 
+/* ---- dimensions that the fast algorithms exclude ---- */
+
+/* A matrix whose rows are `ld` numbers apart. Its numbers, and those behind its rows, are sixteenths of whole numbers
+ * from -4 to 4, so that every sum of products is exact. */
+static Tensor new_padded(Device *dev, DType dtype, int64_t rows, int64_t cols, int64_t ld, uint32_t seed)
+{
+    Tensor all = new_matrix(dev, dtype, rows, ld);
+    g_autofree float *numbers = g_new(float, rows *ld);
+    g_autofree uint16_t *rounded = g_new(uint16_t, rows * ld);
+    for (int64_t i = 0; i < rows * ld; i++) {
+        seed = seed * 1664525 + 1013904223;
+        numbers[i] = (float)((int32_t)(seed >> 24) % 9 - 4) / 16;
+        rounded[i] = bf16_from_f32(numbers[i]);
+    }
+    device_upload(dev, all.p, dtype == DT_F32 ? (void *)numbers : rounded, (size_t)(rows * ld) * dtype_bytes(dtype));
+    return tensor_slice_cols(all, 0, cols);
+}
+
+static float *padded_numbers(Device *dev, Tensor t)
+{
+    const size_t n = (size_t)(t.d[0] * t.ld);
+    float *numbers = g_new(float, n);
+    g_autofree uint16_t *rounded = g_new(uint16_t, n);
+    device_download(dev, t.dtype == DT_F32 ? (void *)numbers : rounded, t.p, n * dtype_bytes((DType)t.dtype));
+    device_synchronise(dev);
+    for (size_t i = 0; i < n && t.dtype != DT_F32; i++)
+        numbers[i] = bf16_to_f32(rounded[i]);
+    return numbers;
+}
+
+/* y (m,n) = op(a) op(b) + beta · y, in `products` products, of which those in slow forms have at most a tenth of the
+ * multiply-adds; `pad` more numbers lie between the rows than a multiple of 8. */
+typedef struct Split {
+    const char *name;
+    DType dtype, out;
+    bool ta, tb, bias;
+    float beta;
+    int64_t m, n, k;
+    int pad, products;
+} Split;
+
+static const Split splits[] = {
+    { "logits", DT_BF16, DT_BF16, false, true, true, 0, 8, 1029, 16, 0, 2 },
+    { "logits that are added to", DT_BF16, DT_BF16, false, true, false, 1, 8, 1029, 16, 8, 2 },
+    { "f32 logits", DT_F32, DT_F32, false, true, true, 0, 8, 1030, 16, 0, 2 },
+    { "gradient of weights", DT_BF16, DT_F32, true, false, false, 0, 1029, 16, 8, 0, 2 },
+    { "gradient of weights, added to", DT_BF16, DT_F32, true, false, false, 1, 1029, 16, 8, 8, 2 },
+    { "gradient of inputs", DT_BF16, DT_BF16, false, false, false, 0, 8, 16, 1029, 0, 2 },
+    { "gradient of inputs, added to", DT_F32, DT_F32, false, false, false, 1, 8, 16, 1029, 0, 2 },
+    { "rows and columns", DT_BF16, DT_F32, true, false, false, 1, 1029, 1029, 5, 0, 4 },
+    { "depth of both operands", DT_BF16, DT_F32, false, true, true, 0, 8, 16, 1029, 0, 2 },
+    { "whole dimensions", DT_BF16, DT_BF16, false, true, true, 0, 8, 1032, 16, 0, 1 },
+    { "rows and depth that no row has", DT_BF16, DT_BF16, true, false, false, 0, 1032, 16, 1029, 0, 1 },
+    { "rows that no row has", DT_BF16, DT_BF16, false, true, false, 0, 1029, 16, 16, 0, 1 },
+};
+
+static Tensor operand(Device *dev, DType dtype, int64_t rows, int64_t cols, int pad, uint32_t seed)
+{
+    return new_padded(dev, dtype, rows, cols, (cols + 7) / 8 * 8 + pad, seed);
+}
+
+static void check_split(const Split *c)
+{
+    Precision precision = c->dtype == DT_F32 ? precision_uniform(DT_F32) : in_bf16();
+    precision.grad = c->out;
+    Device *dev = open_gpu_of(0, FAKE_LATE, precision);
+    Tensor y = operand(dev, c->out, c->m, c->n, c->pad, 1),
+           a = operand(dev, c->dtype, c->ta ? c->k : c->m, c->ta ? c->m : c->k, c->pad, 2),
+           b = operand(dev, c->dtype, c->tb ? c->n : c->k, c->tb ? c->k : c->n, c->pad, 3),
+           bias = operand(dev, c->out, 1, c->n, 0, 4);
+    g_autofree float *before = padded_numbers(dev, y), *left = padded_numbers(dev, a), *right = padded_numbers(dev, b),
+                     *more = padded_numbers(dev, bias);
+    const FakeCounts count = fake_cuda_counts();
+    if (c->bias)
+        op_linear(dev, y, a, b, tensor_vector(bias.p, c->out, c->n), 1);
+    else
+        op_gemm(dev, y, a, b, c->ta, c->tb, 1, c->beta);
+    g_autofree float *after = padded_numbers(dev, y);
+    g_test_message("%s: %ld products", c->name, fake_cuda_counts().products - count.products);
+    g_assert_cmpint(fake_cuda_counts().products - count.products, ==, c->products);
+    if (c->products > 1 || c->n % 8 == 0)
+        g_assert_cmpfloat(fake_cuda_counts().slow - count.slow, <=, 0.1 * (double)(c->m * c->n * c->k));
+    for (int64_t i = 0; i < c->m * y.ld; i++) {
+        const int64_t row = i / y.ld, col = i % y.ld;
+        float sum = c->bias ? more[MIN(col, c->n)] : c->beta * before[i];
+        for (int64_t j = 0; j < c->k && col < c->n; j++)
+            sum += left[c->ta ? j * a.ld + row : row * a.ld + j] * right[c->tb ? col * b.ld + j : j * b.ld + col];
+        const float is = c->out == DT_F32 ? sum : bf16_to_f32(bf16_from_f32(sum));
+        if (col >= c->n)
+            g_assert_cmpfloat(after[i], ==, before[i]);
+        else if (c->out == DT_F32)
+            g_assert_cmpfloat(after[i], ==, is);
+        else
+            g_assert_cmpfloat_with_epsilon(after[i], is, 0.01F * (1 + ABS(is)));
+    }
+    for (Tensor *t = (Tensor[]){ y, a, b, bias }, *end = t + 4; t < end; t++)
+        device_free(dev, t->p);
+    device_close(dev);
+}
+
+static void large_odd_dimensions_are_split(void)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(splits); i++)
+        check_split(&splits[i]);
+}
+
+/* Rows at odd addresses stay slow in any part, so they are one product. */
+static void rows_at_odd_addresses_are_not_split(void)
+{
+    Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
+    Tensor y = new_matrix(dev, DT_BF16, ROWS, 1029), x = new_matrix(dev, DT_BF16, ROWS, DEPTH),
+           w = new_matrix(dev, DT_BF16, 1029, DEPTH);
+    long before = fake_cuda_counts().products;
+    op_linear(dev, y, x, w, NO_TENSOR, 1);
+    g_assert_cmpint(fake_cuda_counts().products, ==, before + 1);
+    for (Tensor *t = (Tensor[]){ y, x, w }, *end = t + 3; t < end; t++)
+        device_free(dev, t->p);
+    device_close(dev);
+}
+
 static void multiply(void)
 {
     Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
@@ -206,6 +326,8 @@ int main(int argc, char **argv)
     g_test_add_func("/products/a_bias_may_lie_anywhere", a_bias_may_lie_anywhere);
     g_test_add_func("/products/only_forward_products_of_fp8_are_fast", only_forward_products_of_fp8_are_fast);
     g_test_add_func("/products/products_of_fp8_have_any_number_of_rows", products_of_fp8_have_any_number_of_rows);
+    g_test_add_func("/products/large_odd_dimensions_are_split", large_odd_dimensions_are_split);
+    g_test_add_func("/products/rows_at_odd_addresses_are_not_split", rows_at_odd_addresses_are_not_split);
     g_test_add_func("/products/an_algorithm_has_a_state_of_its_own", an_algorithm_has_a_state_of_its_own);
     g_test_add_func("/products/a_failed_kernel_is_told_as_late_as_it_is_found",
                     a_failed_kernel_is_told_as_late_as_it_is_found);

@@ -286,6 +286,14 @@ static bool is_aligned(const void *p, uint32_t align)
     return (uintptr_t)p % align == 0;
 }
 
+/* Whether a matrix has columns of other lengths or distances than multiples of 16 bytes, or does not begin at one: then
+ * cuBLASLt's algorithms for tensor cores that read 16 bytes at once are out. */
+static bool is_slow(const void *p, const FakeLayout *layout)
+{
+    uint64_t bytes = dtype_bytes(dtype_of(layout->type));
+    return !is_aligned(p, ALIGN) || layout->rows * bytes % ALIGN || (uint64_t)layout->ld * bytes % ALIGN;
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
                               cublasLtMatrixLayout_t a_layout, const void *b, cublasLtMatrixLayout_t b_layout,
                               const void *beta, const void *c, cublasLtMatrixLayout_t, void *d,
@@ -325,6 +333,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, co
         return CUBLAS_STATUS_NOT_SUPPORTED;
     fake_counts.products++;
     fake_counts.fast += is_fast(desc);
+    if (is_slow(a, a_layout) || is_slow(b, b_layout) || is_slow(d, d_layout))
+        fake_counts.slow += (double)(d_layout->rows * d_layout->cols * (ta ? a_layout->rows : a_layout->cols));
     fake_enqueue_work(stream, [=] {
         double scale = (double)by * (a_scale ? (double)*a_scale : 1) * (b_scale ? (double)*b_scale : 1);
         shim_product(y, left, right, bias, (DType)bias.dtype, tb, ta, scale, (double)more);

@@ -1,13 +1,15 @@
 /* products.cu: matrix products by cuBLASLt, which is column-major: y = a b, of matrices by rows, is yᵀ = bᵀ aᵀ there.
- * Its choice of an algorithm is kept for each shape. Sums are f32. f32 is rounded to TF32 if the precision says so.
- * Each FP8 operand has a scale, whose inverse cuBLASLt reads from memory of the device. */
+ * Its choice of an algorithm is kept for each shape. Large dimensions that its fast algorithms exclude are split. Sums
+ * are f32. f32 is rounded to TF32 if the precision says so. Each FP8 operand has a scale, whose inverse cuBLASLt reads
+ * from memory of the device. */
 #include "device/cuda/native/gpu_native.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_ALIGN = 16 }; /* bytes; also the least alignment of the bias */
-enum { FP8_UNIT = 16 };   /* products of FP8 have dimensions of multiples of this */
+enum { MOST_ALIGN = 16 };                     /* bytes; also the least alignment of the bias */
+enum { FP8_UNIT = 16 };                       /* products of FP8 have dimensions of multiples of this */
+enum { SPLIT_UNIT = 64, SPLIT_LEAST = 1024 }; /* see multiply */
 
 static void lt_answer(cublasStatus_t answer, const PlanKey &key)
 {
@@ -171,8 +173,8 @@ static Plan *plan_for(Gpu *gpu, const PlanKey &key, const Extras &extras)
     return plan;
 }
 
-static void product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &extras, bool ta, bool tb, float alpha,
-                    float beta)
+static void one_product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &extras, bool ta, bool tb, float alpha,
+                        float beta)
 {
     Gpu *gpu = gpu_of(dev);
     PlanKey key;
@@ -190,6 +192,53 @@ static void product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &ext
     lt_answer(cublasLtMatmul(gpu->lt, plan->what, &alpha, b.p, plan->b, a.p, plan->a, &beta, y.p, plan->y, y.p, plan->y,
                              &plan->how, gpu->workspace, PRODUCT_BYTES, gpu->stream),
               key);
+}
+
+/* Whether rows of n numbers are no multiple of 16 bytes. */
+static bool is_odd(int64_t n, Tensor t)
+{
+    return n * (int64_t)dtype_bytes((DType)t.dtype) % MOST_ALIGN != 0;
+}
+
+/* Whether all rows of a matrix begin at multiples of 16 bytes. */
+static bool rows_are_aligned(Tensor t)
+{
+    return t.rank == 2 && alignment(t.p) == MOST_ALIGN && !is_odd(t.ld, t);
+}
+
+/* A part of dimension `rows ? 0 : 1` of a matrix. */
+static Tensor part(Tensor t, bool rows, int64_t first, int64_t n)
+{
+    return rows ? tensor_slice_rows(t, first, n) : tensor_slice_cols(t, first, n);
+}
+
+/* y = alpha · op(a) op(b) + bias + beta · y. cuBLASLt's fast algorithms need rows of multiples of 16 bytes: not only
+ * their distance (ld) but their length. On an H200 a vocabulary of 50,257 makes each of its three products 5 to 7 times
+ * slower. So such a dimension, if it is large, is split into a multiple of SPLIT_UNIT and the rest, a small product.
+ * If the depth is split, the rest comes first: a y of 16 bits is then rounded in between while it is small. */
+static void product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &extras, bool ta, bool tb, float alpha,
+                    float beta)
+{
+    const int64_t m = rows_of(y), n = cols_of(y), k = ta ? rows_of(a) : cols_of(a);
+    const bool may_split = rows_are_aligned(y) && rows_are_aligned(a) && rows_are_aligned(b);
+    auto splits = [&](int64_t size, bool odd) { return may_split && odd && size >= SPLIT_LEAST; };
+    auto whole_of = [](int64_t size) { return size / SPLIT_UNIT * SPLIT_UNIT; };
+    if (splits(n, is_odd(n, y) || (!tb && is_odd(n, b))))
+        for (int64_t first = 0, size = whole_of(n); first < n; first += size, size = n - first) {
+            Extras of_part = extras;
+            if (extras.bias)
+                of_part.bias = (const char *)extras.bias + (size_t)first * dtype_bytes(bias_dtype(a.dtype, y.dtype));
+            product(dev, part(y, false, first, size), a, part(b, tb, first, size), of_part, ta, tb, alpha, beta);
+        }
+    else if (splits(m, ta && is_odd(m, a)))
+        for (int64_t first = 0, size = whole_of(m); first < m; first += size, size = m - first)
+            product(dev, part(y, true, first, size), part(a, false, first, size), b, extras, ta, tb, alpha, beta);
+    else if (splits(k, (!ta && is_odd(k, a)) || (tb && is_odd(k, b)))) {
+        const int64_t whole = whole_of(k);
+        product(dev, y, part(a, ta, whole, k - whole), part(b, !tb, whole, k - whole), {}, ta, tb, alpha, beta);
+        product(dev, y, part(a, ta, 0, whole), part(b, !tb, 0, whole), extras, ta, tb, alpha, 1);
+    } else
+        one_product(dev, y, a, b, extras, ta, tb, alpha, beta);
 }
 
 /* cuBLASLt has no products with a dimension of 0. */
