@@ -51,11 +51,12 @@ typedef struct Fp8Recipe {
 typedef struct Precision {
     DType compute, residual, grad, master, state;
     Fp8Recipe fp8;
-    bool fp8_bytes; /* true: FP8 tensors are stored as bytes, as on GPUs; false: FP8 is emulated, and its numbers are
-                       stored in the dtype `compute` */
-    bool tf32;      /* GPUs only: matrix products of f32 round their operands to TF32 (10 bits of mantissa) */
-    bool offload;   /* GPUs only: optimizer states, and master weights if they have a dtype of their own, are kept in
-                       memory of the host; they are copied to the GPU for each update */
+    bool fp8_bytes;    /* true: FP8 tensors are stored as bytes, as on GPUs; false: FP8 is emulated, and its numbers are
+                          stored in the dtype `compute` */
+    bool large_chunks; /* GPUs only: output heads compute the logits of up to 1 GiB at once, instead of 128 MiB */
+    bool tf32;         /* GPUs only: matrix products of f32 round their operands to TF32 (10 bits of mantissa) */
+    bool offload;      /* GPUs only: optimizer states, and master weights if they have a dtype of their own, are kept in
+                          memory of the host; they are copied to the GPU for each update */
 } Precision;
 
 /* A Precision with one dtype for everything. */

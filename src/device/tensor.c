@@ -47,6 +47,12 @@ Tensor arena_tensor(Arena *arena, DType dtype, int64_t rows, int64_t cols, const
     return tensor_matrix(arena_push(arena, bytes, tag), dtype, rows, cols);
 }
 
+Tensor arena_rows(Arena *arena, DType dtype, int64_t rows, int64_t cols, const char *tag)
+{
+    int64_t ld = (cols + TENSOR_ROW_UNIT - 1) / TENSOR_ROW_UNIT * TENSOR_ROW_UNIT;
+    return tensor_slice_cols(arena_tensor(arena, dtype, rows, ld, tag), 0, cols);
+}
+
 Tensor arena_like(Arena *arena, DType dtype, Tensor like, const char *tag)
 {
     return like.rank == 2 ? arena_tensor(arena, dtype, like.d[0], like.d[1], tag)

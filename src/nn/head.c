@@ -3,20 +3,22 @@
 #include <glib.h>
 
 /* Limit on the bytes of a chunk's logits. Each chunk reads and writes the whole gradient of the projection's weights,
- * so chunks should have many rows. */
-#define CHUNK_BYTES    (128 << 20)
+ * so chunks should have many rows; on a GPU, that takes as long as the products of a few hundred rows. */
+#define CHUNK_BYTES    ((int64_t)128 << 20)
+#define GPU_BYTES      ((int64_t)1 << 30)
 #define CHUNK_MULTIPLE 32 /* rows of a chunk are a multiple of this */
 
 /* The most rows per chunk. */
-static int64_t most_rows(int64_t vocab, DType dtype)
+static int64_t most_rows(int64_t vocab, const Precision *precision)
 {
-    int64_t most = CHUNK_BYTES / (vocab * (int64_t)dtype_bytes(dtype));
+    int64_t bytes = precision->large_chunks ? GPU_BYTES : CHUNK_BYTES;
+    int64_t most = bytes / (vocab * (int64_t)dtype_bytes(precision->compute));
     return most < CHUNK_MULTIPLE ? CHUNK_MULTIPLE : most / CHUNK_MULTIPLE * CHUNK_MULTIPLE;
 }
 
-int64_t head_chunk_rows(int64_t vocab, DType dtype, int64_t n)
+int64_t head_chunk_rows(int64_t vocab, const Precision *precision, int64_t n)
 {
-    int64_t most = most_rows(vocab, dtype);
+    int64_t most = most_rows(vocab, precision);
     int64_t chunks = (n + most - 1) / most, rows = chunks > 0 ? (n + chunks - 1) / chunks : 0;
     rows = (rows + CHUNK_MULTIPLE - 1) / CHUNK_MULTIPLE * CHUNK_MULTIPLE;
     return rows < n ? rows : n;
@@ -43,10 +45,10 @@ static int64_t head_classes(const Ctx *cx, const HeadW *head)
  * measures memory takes the largest chunk of all n up to this one. */
 static int64_t chunk_rows(const Ctx *cx, int64_t classes, int64_t n)
 {
-    int64_t most = most_rows(classes, cx->precision.compute);
+    int64_t most = most_rows(classes, &cx->precision);
     if (!cx->dev->computes)
         return n < most ? n : most;
-    return head_chunk_rows(classes, cx->precision.compute, n);
+    return head_chunk_rows(classes, &cx->precision, n);
 }
 
 /* A chunk runs backward immediately, so activations that it saves for backward are temporary. */
@@ -114,7 +116,7 @@ static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const H
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t m = chunk->rows.d[0], width = x.d[1];
-    Tensor logits = arena_tensor(cx->scratch, cx->precision.compute, m, head->w.d[0], "head.logits");
+    Tensor logits = arena_rows(cx->scratch, cx->precision.compute, m, head->w.d[0], "head.logits");
     Tensor picked = arena_tensor(cx->scratch, cx->precision.compute, m, width, "head.picked");
     Tensor d = arena_tensor(cx->scratch, cx->precision.compute, m, width, "head.d");
     TransformSave save;
@@ -184,7 +186,7 @@ static void each_chunk(const Ctx *cx, Tensor x, const HeadW *head, LogitsFn take
     size_t mark = arena_mark(cx->scratch);
     const Ctx inner = chunk_context(cx);
     int64_t n = x.d[0], classes = head_classes(cx, head), chunk = chunk_rows(cx, classes, n);
-    Tensor buffer = arena_tensor(cx->scratch, cx->precision.compute, chunk, classes, "head.logits");
+    Tensor buffer = arena_rows(cx->scratch, cx->precision.compute, chunk, classes, "head.logits");
 
     for (int64_t row = 0; row < n; row += chunk) {
         size_t part_mark = arena_mark(cx->scratch);

@@ -188,7 +188,7 @@ typedef struct HeadRows {
 int64_t head_first_token(const Ctx *cx, int rank);
 /* Logits of n rows are computed in chunks of this many rows: the fewest chunks of about equal size within a limit on
  * the memory of the logits. */
-int64_t head_chunk_rows(int64_t vocab, DType dtype, int64_t n);
+int64_t head_chunk_rows(int64_t vocab, const Precision *precision, int64_t n);
 /* Cross-entropy over the V classes of each of L rows. Computes the logits of one chunk of rows at a time, never all
  * (L,V). sums (XENT_STATS) f64 = the statistics of op_xent summed over L. With xent->grad, adds the gradient to dx
  * (N,C) and writes the gradients of the head. */

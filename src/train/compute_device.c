@@ -11,7 +11,7 @@
 static Device *open_cpu(int threads, Precision precision)
 {
     /* With "auto" the precision may have been chosen for a GPU; the CPU does not use these settings. */
-    precision.fp8_bytes = precision.tf32 = precision.offload = false;
+    precision.fp8_bytes = precision.large_chunks = precision.tf32 = precision.offload = false;
     Device *dev = device_open_cpu(threads, precision);
     cpu_set_t allowed; /* the cores that taskset, Slurm or a container allow this process; g_get_num_processors counts
                           all cores */

@@ -107,6 +107,44 @@ static void memory_of_many_rows_is_enough_for_fewer(void)
     g_assert_cmpfloat_with_epsilon(sums[XENT_LOSS], (ROWS - 1) * log(CLASSES), 1e-3);
 }
 
+static size_t scratch_of(int64_t classes)
+{
+    enum { ROWS = 5, CHANNELS = 2 };
+    const XentSpec xent = { .scale = 1, .grad = true };
+    Device *dev = device_open_null();
+    Arena scratch, vars;
+    arena_init(&scratch, "scratch", NULL, 0);
+    arena_init(&vars, "vars", NULL, 0);
+    Ctx cx = { .dev = dev, .scratch = &scratch, .save = &vars, .precision = precision_uniform(DT_F32) };
+    Tensor x = arena_tensor(&vars, DT_F32, ROWS, CHANNELS, "x"),
+           w = arena_tensor(&vars, DT_F32, classes, CHANNELS, "w");
+    const HeadW head = { .w = w, .dw = arena_like(&vars, DT_F32, w, "dw"), .scale = 1 };
+    const HeadRows rows = { arena_vector(&vars, DT_I32, ROWS, "rows"), arena_vector(&vars, DT_I32, ROWS, "targets"),
+                            arena_vector(&vars, DT_F32, ROWS, "weights") };
+    head_loss(&cx, arena_vector(&vars, DT_F64, XENT_STATS, "sums"), arena_like(&vars, DT_F32, x, "dx"), x, &head, &rows,
+              &xent);
+    device_close(dev);
+    return scratch.peak;
+}
+
+/* Rows of logits lie whole multiples of 64 numbers apart, which GPUs read faster, and the plan of memory knows it. */
+static void rows_of_logits_are_aligned(void)
+{
+    g_assert_cmpuint(scratch_of(1025), ==, scratch_of(1088));
+    g_assert_cmpuint(scratch_of(1025), ==, scratch_of(1024) + (size_t)5 * 64 * sizeof(float));
+}
+
+/* Of GPT-2's vocabulary in bf16, 1,312 rows are 128 MiB and 10,656 are 1 GiB. */
+static void chunks_are_larger_on_gpus(void)
+{
+    Precision precision = precision_uniform(DT_BF16);
+    g_assert_cmpint(head_chunk_rows(50304, &precision, 13120), ==, 1312);
+    precision.large_chunks = true;
+    g_assert_cmpint(head_chunk_rows(50304, &precision, 13120), ==, 6560);
+    g_assert_cmpint(head_chunk_rows(50304, &precision, 10000), ==, 10000);
+    g_assert_cmpint(head_chunk_rows(250112, &precision, 65536), >=, 2048);
+}
+
 /* A head over a vocabulary that several ranks divide, as one of them sees it. */
 enum { VOCAB = 419431, TARGETS = 160, WIDTH = 2, MOST_RANKS = 2 };
 typedef struct Divided {
@@ -233,6 +271,8 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/head/chunks_add_up", head_chunks_add_up);
     g_test_add_func("/head/memory_of_many_rows_is_enough_for_fewer", memory_of_many_rows_is_enough_for_fewer);
+    g_test_add_func("/head/rows_of_logits_are_aligned", rows_of_logits_are_aligned);
+    g_test_add_func("/head/chunks_are_larger_on_gpus", chunks_are_larger_on_gpus);
     g_test_add_func("/head/ranks_divide_the_vocabulary", ranks_divide_the_vocabulary);
     return g_test_run();
 }

@@ -94,6 +94,12 @@ static Tensor matrix(OpRig *r, int64_t rows, int64_t cols)
     return matrix_of(r, r->dev->precision.compute, rows, cols);
 }
 
+/* The output of a product; logits lie so, too. */
+static Tensor output(OpRig *r, int64_t rows, int64_t cols)
+{
+    return filled(r, arena_rows(&r->arena, r->dev->precision.compute, rows, cols, "matrix"), true);
+}
+
 static Tensor stream(OpRig *r, int64_t rows, int64_t cols)
 {
     return matrix_of(r, r->dev->precision.residual, rows, cols);
@@ -197,13 +203,13 @@ static void linear(OpRig *r)
     linear_sizes(&r->sizes, (Linear)(r->of->setup / PASSES), &rows, &out, &in);
     switch ((Pass)(r->of->setup % PASSES)) {
     case FWD:
-        product(r, matrix(r, rows, out), matrix(r, rows, in), matrix(r, out, in), false, true);
+        product(r, output(r, rows, out), matrix(r, rows, in), matrix(r, out, in), false, true);
         break;
     case DX:
-        product(r, matrix(r, rows, in), matrix(r, rows, out), matrix(r, out, in), false, false);
+        product(r, matrix(r, rows, in), output(r, rows, out), matrix(r, out, in), false, false);
         break;
     case DW:
-        product(r, gradient(r, out, in), matrix(r, rows, out), matrix(r, rows, in), true, false);
+        product(r, gradient(r, out, in), output(r, rows, out), matrix(r, rows, in), true, false);
         break;
     }
 }
@@ -350,7 +356,7 @@ static void xent(OpRig *r)
 {
     int64_t vocab = r->sizes.model->vocab, n = r->sizes.logit_rows;
     XentSpec spec = { .z_loss = 1e-4f, .scale = 1e-3f, .grad = true };
-    Tensor logits = matrix(r, n, vocab), weights = statistic(r, n), targets = ids_below(r, n, vocab);
+    Tensor logits = output(r, n, vocab), weights = statistic(r, n), targets = ids_below(r, n, vocab);
     Tensor stats = matrix_of(r, precision_statistic(r->dev->precision), n, XENT_STATS);
     set_shape(r, n, vocab);
     while (op_rig_again(r))

@@ -156,7 +156,7 @@ bool bench_ops(int argc, char **argv, GError **error)
     Precision precision = config_precision(&config);
     OpSizes sizes = { .model = &config.model, .samples = plan.micro, .enc = plan.enc, .dec = plan.dec };
     double targets = plan.dec > 0 ? plan.dec : MASKED * plan.enc; /* target tokens per sample */
-    sizes.logit_rows = head_chunk_rows(config.model.vocab, precision.compute, (int64_t)(targets * (double)plan.micro));
+    sizes.logit_rows = head_chunk_rows(config.model.vocab, &precision, (int64_t)(targets * (double)plan.micro));
     Device *dev = compute_device_open(config.train.device, (int)config.train.threads, precision, error);
     if (dev == NULL)
         return false;

@@ -147,7 +147,7 @@ Device *device_open_cuda(int index, Precision precision, char *why)
 {
     int n;
     CudaGpu gpu;
-    precision.fp8_bytes = true;
+    precision.fp8_bytes = precision.large_chunks = true;
     if (!cuda_gpus(&n, why))
         return NULL;
     if (index >= n) {

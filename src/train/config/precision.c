@@ -63,7 +63,8 @@ static Precision dtypes_of(int precision, const char *device, bool f32_residual,
                         .residual = f32_residual ? DT_F32 : compute,
                         .grad = f32_gradients ? DT_F32 : compute,
                         .master = DT_F32,
-                        .state = DT_F32 };
+                        .state = DT_F32,
+                        .large_chunks = compute_device_is_gpu(device) };
 }
 
 Precision config_precision(const Config *config)
