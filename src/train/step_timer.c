@@ -253,6 +253,13 @@ static CommCounts comm_so_far(const StepTimer *timer)
                          .waited_s = replicas.waited_s + tensor.waited_s + context.waited_s };
 }
 
+/* Seconds that this rank has waited for other ranks, for whatever reason. */
+static double all_waited(const StepTimer *timer)
+{
+    const Mesh *mesh = timer->config->parallel.mesh;
+    return mesh ? comm_so_far(timer).waited_s + mesh_pipeline_waited_s(mesh) + comm_counts(mesh->pipeline).waited_s : 0;
+}
+
 /* Seconds that this rank has waited for messages of other stages. */
 static double stage_waited(const StepTimer *timer)
 {
@@ -261,10 +268,10 @@ static double stage_waited(const StepTimer *timer)
 }
 
 /* Times (arrays of double) of the microbatches and updates of the steps so far, and sums of the times of this rank's
- * collectives, of its waiting for other stages, and of the steps. */
+ * collectives, of its waiting for other stages, and of the steps; computed_s: of its passes without any waiting. */
 typedef struct StepSeries {
     GArray *micros, *queued, *updates;
-    double busy_s, waited_s, stage_s, step_s;
+    double busy_s, waited_s, stage_s, step_s, computed_s;
 } StepSeries;
 
 /* Times one step. A single rank runs one microbatch, since all take equally long. Several ranks run all microbatches,
@@ -273,8 +280,9 @@ static double time_step(StepTimer *timer, const ModelLoss *loss, StepSeries *ser
 {
     const int64_t passes = timer->config->parallel.mesh ? timer->accum : 1;
     const CommCounts before = comm_so_far(timer);
-    const double stages = stage_waited(timer);
+    const double stages = stage_waited(timer), waited = all_waited(timer);
     double queued_s, micro_s = time_passes(timer, loss, passes, &queued_s);
+    series->computed_s += micro_s * (double)passes - (all_waited(timer) - waited);
     double update_s = time_update(timer);
     const CommCounts after = comm_so_far(timer);
     g_array_append_val(series->micros, micro_s);
@@ -295,14 +303,24 @@ static bool goes_on(const StepTimer *timer, double start, double seconds)
     return mesh ? comm_max(mesh->world, own) > 0 : own;
 }
 
+/* Sets the times of the stages of a pipeline: every rank has those of its own. */
+static void set_stage_times(const StepTimer *timer, StepTimes *times, const StepSeries *series)
+{
+    const Mesh *mesh = timer->config->parallel.mesh;
+    const int stages = step_timer_stages(timer);
+    Comm *world = mesh->world;
+    times->stage_wait = series->stage_s / series->step_s;
+    comm_sum(world, &times->stage_wait, 1);
+    times->stage_wait /= comm_size(world);
+    times->stage_s = g_new0(double, stages);
+    times->stage_s[comm_rank(mesh->pipeline)] = series->computed_s / series->micros->len * stages / comm_size(world);
+    comm_sum(world, times->stage_s, stages);
+}
+
 static void set_times(const StepTimer *timer, StepTimes *times, const StepSeries *series)
 {
-    times->stage_wait = series->stage_s / series->step_s;
-    if (step_timer_stages(timer) > 1) {
-        Comm *world = timer->config->parallel.mesh->world;
-        comm_sum(world, &times->stage_wait, 1);
-        times->stage_wait /= comm_size(world);
-    }
+    if (step_timer_stages(timer) > 1)
+        set_stage_times(timer, times, series);
     times->comm_s = series->busy_s / series->micros->len;
     times->comm_hidden = series->busy_s > 0 ? fmax(0, 1 - series->waited_s / series->busy_s) : 1;
     times->micro_s = median(series->micros);

@@ -35,10 +35,12 @@ typedef struct StepTimes {
                                    that overlapped with computation */
     double stage_wait;          /* share of a step in which a rank waited for other stages, mean over all ranks; 0
                                    without a pipeline */
-    double profiled_s;          /* wall-clock time that the profile covers */
-    PeakRate peak;              /* rate of matrix products, measured between the steps */
-    size_t taken, planned;      /* bytes of GPU memory: allocated since the start, by this run and by other processes;
-                                   planned for this run. 0 on the CPU */
+    double *stage_s;       /* (step_timer_stages) seconds per step in which a rank of each stage computes forward and
+                              backward passes, mean over its ranks; NULL without a pipeline */
+    double profiled_s;     /* wall-clock time that the profile covers */
+    PeakRate peak;         /* rate of matrix products, measured between the steps */
+    size_t taken, planned; /* bytes of GPU memory: allocated since the start, by this run and by other processes;
+                              planned for this run. 0 on the CPU */
 } StepTimes;
 
 /* Resolves model.vocab and train.precision and sets the fields config, objective, planned, micro, accum, enc and dec.
@@ -51,7 +53,7 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error);
 void step_timer_clear(StepTimer *timer);
 /* Repeats a microbatch, an update and a measurement of the peak for about `seconds`, at least once. The results are
  * medians, so that short disturbances by other processes do not count; rates are those of all ranks together. profile
- * may be NULL. */
+ * may be NULL. times->stage_s: g_free. */
 void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTimes *times);
 /* Stages of the pipeline; 1 means no pipeline. */
 int step_timer_stages(const StepTimer *timer);

@@ -103,8 +103,10 @@ for layout in 'ranks=2' 'ranks=4 parallel.tensor=2' 'ranks=4 parallel.zero=3'; d
     grep -q '"stages": *2, *"bubble": *0.1111' "$work/out" && grep -q '"sent_bytes": *[1-9]' "$work/out" || fail "$layout: $(cat "$work/out")"
     is_trace "$work/stages.json" || fail "$layout: no trace"
 done
-"$loam" bench step configs/t5-1.1-small.yaml $small data.input_length=32 train.batch='2 samples' parallel.ranks=2 parallel.pipeline=2 --seconds 0 |
-    grep -q '^pipeline     2 stages: .* wait 50.0 % of a step; they have waited ' || fail "no line of the pipeline"
+"$loam" bench step configs/t5-1.1-small.yaml $small data.input_length=32 train.batch='2 samples' parallel.ranks=2 parallel.pipeline=2 --seconds 0 >"$work/out"
+grep -q '^pipeline     2 stages: .* wait 50.0 % of a step; they have waited ' "$work/out" || fail "no line of the pipeline"
+grep -Eq '^computing    [0-9.]+ s \([0-9]+ %, planned [0-9]+ %\), [0-9.]+ s \([0-9]+ %, planned [0-9]+ %\) of a step$' "$work/out" ||
+    fail "no times of the stages: $(cat "$work/out")"
 expect 1 'the run has one rank: set parallel.ranks' step parallel.pipeline=2
 echo "ok: a pipeline"
 

@@ -135,7 +135,8 @@ static void run_rank(Comm *ranks, void *context)
     Mesh mesh;
     const MeshShape shape = { .tensor = 1, .context = 1, .pipeline = c->size, .copies = 1, .ring = c->interleave > 1 };
     g_assert_true(mesh_open(&mesh, ranks, &shape, &error));
-    g_autofree int *ends = pipeline_divide(&config, c->size, c->interleave, 0);
+    const StageTokens equal = { .encoder = 8, .decoder = 8, .targets = 8 };
+    g_autofree int *ends = pipeline_divide(&config, c->size, c->interleave, &equal);
     const Pipeline pipeline = {
         .mesh = &mesh, .rank = comm_rank(ranks), .size = c->size, .interleave = c->interleave, .ends = ends
     };

@@ -6,6 +6,7 @@
 #include "model/pipeline/pipeline.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/checkpoint/stored.h"
+#include "train/tiny_model.h"
 
 #include <string.h>
 
@@ -79,7 +80,8 @@ static Model *open_part(Device *dev, const Mesh *mesh, const Layout *layout, int
                                       .size = layout->tensor,
                                       .n_copies = copies,
                                       .copies = mesh->copies } };
-    g_autofree int *ends = pipeline_divide(&tiny, layout->pipeline, 1, 0);
+    const StageTokens tokens = { .encoder = 8, .decoder = 8, .targets = 8 };
+    g_autofree int *ends = pipeline_divide(&tiny, layout->pipeline, 1, &tokens);
     const Pipeline pipeline = {
         .mesh = mesh, .rank = comm_rank(mesh->pipeline), .size = layout->pipeline, .interleave = 1, .ends = ends
     };
@@ -149,14 +151,7 @@ static void bytes_survive_a_chain_of_layouts(const void *data)
 {
     char *root = folder_new();
     g_autofree char *first = g_build_filename(root, "0", NULL);
-    Step step = { .optim = { .name = GPOINTER_TO_INT(data),
-                             .lr = 1,
-                             .beta1 = 0.9,
-                             .beta2 = -1,
-                             .eps = -1,
-                             .eps1 = 1e-30,
-                             .factored = true,
-                             .min_dim_factored = 8 } };
+    Step step = { .optim = TINY_OPTIM(GPOINTER_TO_INT(data)) };
     for (size_t i = 0; i < G_N_ELEMENTS(chain); i++) {
         const Layout *layout = step.layout = &chain[i];
         const int ranks = layout->data * layout->tensor * layout->pipeline;

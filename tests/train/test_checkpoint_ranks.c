@@ -90,15 +90,7 @@ static void any_ranks_load_what_others_saved(const void *data)
     g_autofree char *folder = g_build_filename(root, "checkpoint", NULL);
     Precision mixed = precision_uniform(DT_F32);
     mixed.compute = DT_BF16;
-    Work work = { .folder = folder,
-                  .optim = { .name = (int)kind,
-                             .lr = 1,
-                             .beta1 = 0.9,
-                             .beta2 = -1,
-                             .eps = -1,
-                             .eps1 = 1e-30,
-                             .factored = true,
-                             .min_dim_factored = 8 } };
+    Work work = { .folder = folder, .optim = TINY_OPTIM((int)kind) };
     for (int ranks = 1; ranks <= 4; ranks++)
         for (int loaded = 1; loaded <= 4; loaded++) {
             work.saves = true;

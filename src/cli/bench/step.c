@@ -50,6 +50,31 @@ static double bubble(const StepTimer *timer)
     return pipeline_bubble(step_timer_stages(timer), (int)timer->config->parallel.interleave, timer->accum);
 }
 
+/* The part of the work that each rank of the pipeline has by the rule that divides the blocks. g_free. */
+static double *stage_work(const StepTimer *timer)
+{
+    const ParallelConfig *parallel = &timer->config->parallel;
+    const StageTokens tokens = config_stage_tokens(timer->config);
+    const int n = step_timer_stages(timer);
+    g_autofree int *equal = config_equal_stages(timer->config), *ends = config_stage_ends(timer->config, equal, NULL);
+    double *share = g_new0(double, n);
+    pipeline_work(share, &timer->config->model, n, (int)parallel->interleave, ends, &tokens);
+    return share;
+}
+
+static json_t *stages_json(const Bench *b)
+{
+    const int n = step_timer_stages(&b->timer);
+    g_autofree double *share = stage_work(&b->timer);
+    json_t *seconds_each = json_array(), *work_each = json_array();
+    for (int r = 0; r < n; r++) {
+        json_array_append_new(seconds_each, json_finite(b->times.stage_s[r]));
+        json_array_append_new(work_each, json_finite(share[r]));
+    }
+    return json_pack("{s:i, s:o, s:o, s:o, s:o}", "stages", n, "bubble", json_finite(bubble(&b->timer)), "stage_wait",
+                     json_finite(b->times.stage_wait), "stage_s", seconds_each, "stage_work", work_each);
+}
+
 static bool print_json(const Bench *b, GError **error)
 {
     const StepTimes *r = &b->times;
@@ -73,9 +98,7 @@ static bool print_json(const Bench *b, GError **error)
                                                  "ranks", comm_size(b->mesh.world), "comm_s", json_finite(r->comm_s),
                                                  "comm_hidden", json_finite(r->comm_hidden)));
     if (step_timer_stages(&b->timer) > 1)
-        json_object_update_new(object,
-                               json_pack("{s:i, s:o, s:o}", "stages", step_timer_stages(&b->timer), "bubble",
-                                         json_finite(bubble(&b->timer)), "stage_wait", json_finite(r->stage_wait)));
+        json_object_update_new(object, stages_json(b));
     return print_json_line(object, error);
 }
 
@@ -89,6 +112,21 @@ static void print_work(const StepTimes *r)
     else
         printf("work         %.0f GFLOP/s; no memory is left for matrix products to compare it with\n",
                r->flops_per_s / 1e9);
+}
+
+/* What each rank of a pipeline has computed, beside its part by the rule that divides the blocks. */
+static void print_stages(const Bench *b)
+{
+    const int n = step_timer_stages(&b->timer);
+    g_autofree double *share = stage_work(&b->timer);
+    double sum = 0;
+    for (int r = 0; r < n; r++)
+        sum += b->times.stage_s[r];
+    printf("computing   ");
+    for (int r = 0; r < n; r++)
+        printf("%s %.3f s (%.0f %%, planned %.0f %%)", r > 0 ? "," : "", b->times.stage_s[r],
+               100 * b->times.stage_s[r] / sum, 100 * share[r]);
+    printf(" of a step\n");
 }
 
 static void print_ranks(const Bench *b)
@@ -107,10 +145,12 @@ static void print_ranks(const Bench *b)
     const int64_t interleave = timer->config->parallel.interleave;
     g_autofree char *each =
         interleave > 1 ? g_strdup_printf("ranks with %" PRId64 " stages each", interleave) : g_strdup("stages");
-    if (stages > 1)
-        printf("pipeline     %d %s: by their schedule of %" PRId64
-               " microbatches they wait %.1f %% of a step; they have waited %.1f %%\n",
-               stages, each, timer->accum, 100 * bubble(timer), 100 * r->stage_wait);
+    if (stages == 1)
+        return;
+    printf("pipeline     %d %s: by their schedule of %" PRId64
+           " microbatches they wait %.1f %% of a step; they have waited %.1f %%\n",
+           stages, each, timer->accum, 100 * bubble(timer), 100 * r->stage_wait);
+    print_stages(b);
 }
 
 static void print_text(const Bench *b)
@@ -185,6 +225,7 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     done = done && time_rank(&b, &problem);
     if (problem && b.mesh.world)
         mesh_abort(&b.mesh, problem->message);
+    g_free(b.times.stage_s);
     step_timer_clear(&b.timer);
     mesh_close(&b.mesh);
     if (problem)

@@ -29,12 +29,21 @@ Stages pipeline_held(const Pipeline *pipeline, int rank);
 
 /* ---- division.c: the blocks of each stage ---- */
 
+/* Tokens of one packed sequence; the work of stages follows from them. */
+typedef struct StageTokens {
+    double encoder, decoder; /* tokens in each stack; 0 for a stack that the model does not have */
+    double targets;          /* tokens whose logits are computed */
+} StageTokens;
+
 /* Divides the blocks among the stages so that the largest work of a rank is as small as possible; with several stages
- * per rank, so that the sum of the squares of the ranks' work is small. Work is counted in multiply-adds per token; the
- * projection to the vocabulary counts for the last stage. decoder_share: tokens of the decoder per token of the
- * encoder; 0 means unknown. Every stage has at least one block, so there must be at least as many blocks as stages.
- * Returns Pipeline.ends of the size × interleave stages. g_free. */
-int *pipeline_divide(const ModelConfig *config, int size, int interleave, double decoder_share);
+ * per rank, so that the sum of the squares of the ranks' work is small. Work is counted in multiply-adds of matrices
+ * and of attention, which take longer; the projection to the vocabulary counts for the last stage. Every stage has at
+ * least one block, so there must be at least as many blocks as stages. Returns Pipeline.ends of the size × interleave
+ * stages. g_free. */
+int *pipeline_divide(const ModelConfig *config, int size, int interleave, const StageTokens *tokens);
+/* share (size): the part of that work which each rank has if its stages end at `ends`; their sum is 1. */
+void pipeline_work(double *share, const ModelConfig *config, int size, int interleave, const int *ends,
+                   const StageTokens *tokens);
 /* The same from a list such as "11,21,31": the blocks, numbered from 1, at which the stages after the first begin.
  * Fails if these are not n_stages - 1 rising numbers of blocks; the message proposes the list of `ends`, which
  * pipeline_divide returned. NULL means failure. */

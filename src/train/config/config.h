@@ -10,6 +10,7 @@
 #include "device/device.h"
 #include "model/config/config.h"
 #include "model/model.h"
+#include "model/pipeline/pipeline.h"
 #include "param/fp8.h"
 #include "param/loss_scale.h"
 #include "param/optim.h"
@@ -201,6 +202,8 @@ MeshShape config_mesh(const Config *config);
 bool config_check_layout(const Config *config, int ranks, GError **error);
 /* The numbers of microbatches that a rank may have in a step: *n of them; NULL and 0 mean any number. g_free. */
 int *config_microbatches(const Config *config, int *n);
+/* The tokens of a full packed sequence of the configured objective. */
+StageTokens config_stage_tokens(const Config *config);
 /* Pipeline.ends, the end of each stage as a number of blocks: config_equal_stages for stages of about equal work;
  * config_stage_ends as parallel.cuts says, or a copy of `equal`, which config_equal_stages returned, if that is not
  * set. g_free. */

@@ -1,6 +1,5 @@
 /* layout.c: which arrangements of ranks (comm/mesh.h) can train a model. */
 #include "model/lora/lora.h"
-#include "model/pipeline/pipeline.h"
 #include "train/config/config.h"
 
 #include <inttypes.h>
@@ -141,11 +140,24 @@ int *config_stage_ends(const Config *config, const int *equal, GError **error)
                            : g_memdup2(equal, sizeof *equal * (gsize)stages);
 }
 
+StageTokens config_stage_tokens(const Config *config)
+{
+    const Objective *objective = data_objective_row(&config->data);
+    ObjectiveConfig planned = data_objective(&config->data);
+    planned.n_sentinels = (int32_t)config->tokenizer.sentinels;
+    if (!objective->plan(&planned, NULL)) /* a user's mistake, which the caller that opens the data reports */
+        planned.target_length = planned.input_length;
+    const double enc = objective_enc_length(objective, &planned), dec = objective_dec_length(objective, &planned);
+    return (StageTokens){ .encoder = enc > 0 ? enc + (double)config->model.memory_tokens : 0,
+                          .decoder = dec,
+                          .targets = (dec > 0 ? dec : enc) * objective_target_share(objective, &planned) };
+}
+
 int *config_equal_stages(const Config *config)
 {
     const ParallelConfig *parallel = &config->parallel;
-    double enc = (double)config->data.input_length, dec = (double)config->data.target_length;
-    return pipeline_divide(&config->model, (int)parallel->pipeline, (int)parallel->interleave, enc > 0 ? dec / enc : 0);
+    const StageTokens tokens = config_stage_tokens(config);
+    return pipeline_divide(&config->model, (int)parallel->pipeline, (int)parallel->interleave, &tokens);
 }
 
 /* Fails if parallel.interleave or parallel.cuts do not go with the pipeline and the blocks. */
