@@ -173,7 +173,7 @@ static int numbers_that_arrive(bool wait)
     shim_launch({ 1, 1, 1 }, { 32, 1, 1 }, [&] {
         uint16_t *shared = block_shared_large<Tile<8, 24>>()->of[0];
         if (threadIdx.x == 0)
-            copy_async(shared, from);
+            copy_async(shared, from, true);
         if (wait)
             copy_wait();
         __syncthreads();

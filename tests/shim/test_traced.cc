@@ -147,7 +147,7 @@ static void an_atomic_sum_and_a_plain_one(bool bug)
 
 static void copy_own(Halves *shared)
 {
-    copy_async(&shared->tile.of[me() % 16][0], source + 8 * me());
+    copy_async(&shared->tile.of[me() % 16][0], source + 8 * me(), true);
 }
 
 static void a_copy_is_read_before_it_is_waited_for(bool bug)
@@ -231,7 +231,7 @@ static void ldmatrix_reads_a_tile_without_a_barrier(bool bug)
     Halves *shared = halves();
     uint32_t a[4];
     if (me() < 32)
-        copy_async(&shared->tile.of[me() % 16][me() / 16 * 8], source + 8 * me());
+        copy_async(&shared->tile.of[me() % 16][me() / 16 * 8], source + 8 * me(), true);
     copy_wait();
     if (!bug)
         __syncthreads();

@@ -87,20 +87,16 @@ static __device__ inline bool in_layout(const Attn &attn, const Pairs &pairs, in
     return false;
 }
 
-/* Whether any of the queries [i, i + n_queries) attends to any of the keys [j, j + n_keys). All lanes of a warp must
- * call it together; all get the same result. */
-static __device__ inline bool tile_wanted(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
-                                          int n_keys)
+/* Whether the block-sparse layout lets any of the queries [i, i + n_queries) attend to any of the keys [j, j + n_keys);
+ * true if there is no layout. All lanes of a warp must call it together; all get the same result. */
+static __device__ inline bool tile_in_layout(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
+                                             int n_keys)
 {
-    int64_t last = least(i + n_queries, pairs.of.tq) - 1, begin, end, unused, shift = pairs.of.tk - pairs.of.tq;
-    attn_visible(&attn.spec, pairs.of, i, &begin, &unused);
-    attn_visible(&attn.spec, pairs.of, last, &unused, &end); /* neither bound decreases with the query */
-    if (j >= end || j + n_keys <= begin)
-        return false;
     const BlockLayout &layout = attn.layout;
     if (layout.blocks == 0)
         return true;
     bool wanted = false;
+    int64_t last = least(i + n_queries, pairs.of.tq) - 1, shift = pairs.of.tk - pairs.of.tq;
     int32_t head = attn.spec.first_head + pairs.head;
     int64_t from = attn_layout_row(&layout, head, i + shift), to = attn_layout_row(&layout, head, last + shift) + 1;
     for (int32_t k = layout.first.device[from] + lane_number(); k < layout.first.device[to]; k += WARP) {
@@ -108,6 +104,29 @@ static __device__ inline bool tile_wanted(const Attn &attn, const Pairs &pairs, 
         wanted = wanted || (key < j + n_keys && key + layout.size > j);
     }
     return __ballot_sync(ALL_LANES, wanted) != 0;
+}
+
+/* Keys of a tile of queries, without regard to the layout: some query attends to some of [begin, end), every query to
+ * all of [full_begin, full_end). */
+struct KeySpan {
+    int begin, end, full_begin, full_end;
+};
+
+static __device__ inline KeySpan keys_of(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries)
+{
+    int64_t begin, end, full_begin, full_end; /* neither bound decreases with the query */
+    attn_visible(&attn.spec, pairs.of, i, &begin, &full_end);
+    attn_visible(&attn.spec, pairs.of, least(i + n_queries, pairs.of.tq) - 1, &full_begin, &end);
+    return { (int)begin, (int)end, (int)full_begin, (int)full_end };
+}
+
+/* Whether any of the queries [i, i + n_queries) attends to any of the keys [j, j + n_keys). All lanes of a warp must
+ * call it together; all get the same result. */
+static __device__ inline bool tile_wanted(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
+                                          int n_keys)
+{
+    KeySpan span = keys_of(attn, pairs, i, n_queries);
+    return j < span.end && j + n_keys > span.begin && tile_in_layout(attn, pairs, i, n_queries, j, n_keys);
 }
 
 /* Column of the bias for query i and key j of a sequence. */

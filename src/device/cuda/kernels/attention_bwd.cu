@@ -351,7 +351,7 @@ void query_gradients(Gpu *gpu, const Attn &attn, const Gradients &g, Tensor dbia
         do {
             part.n_tiles = (int)least(g.n_tiles, tiles - part.first_tile);
             if (part.n_seq > 0 && part.n_tiles > 0)
-                (attn_on_tensor_cores(attn) ? attention_mma_dq : plain_dq)(gpu, attn, part);
+                (attn_on_tensor_cores(attn, g.dout) ? attention_mma_dq : plain_dq)(gpu, attn, part);
             if (dbias.rank)
                 launch(gpu, { (unsigned)ceil_div(cols_of(dbias), WARP), (unsigned)spec.heads, WARP, DIAGONAL_ROWS },
                        diagonal_kernel, spec, part, view(dbias),
@@ -401,7 +401,7 @@ void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
     set_deltas(gpu, g, spec->heads, attn.dim);
     query_gradients(gpu, attn, g, dbias, beta_bias);
     if (spec->n_seq > 0)
-        (attn_on_tensor_cores(attn) ? attention_mma_dkv : plain_dkv)(gpu, attn, g);
+        (attn_on_tensor_cores(attn, g.dout) ? attention_mma_dkv : plain_dkv)(gpu, attn, g);
     if (spec->distance) {
         g.dtable = view(spec->distance->dtable);
         launch(gpu, { (unsigned)rows_of(spec->distance->table), 1, WARP, DISTANCE_WARPS }, distance_kernel, attn, g,

@@ -103,5 +103,5 @@ void gpu_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor 
     if (spec->n_seq > 0 && few)
         attention_decode(gpu_of(dev), attn, to, rows_of(q));
     else if (spec->n_seq > 0)
-        (attn_on_tensor_cores(attn) ? attention_mma_fwd : plain_fwd)(gpu_of(dev), attn, to);
+        (attn_on_tensor_cores(attn, view(NO_TENSOR)) ? attention_mma_fwd : plain_fwd)(gpu_of(dev), attn, to);
 }

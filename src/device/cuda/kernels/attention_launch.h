@@ -41,10 +41,12 @@ HOST_DEVICE static inline float *diagonals_of(const AttnSpec &spec, const Gradie
     return g.diagonals ? g.diagonals + number * diagonals_used(spec.max_k) : NULL;
 }
 
-/* Whether attention runs on tensor cores: its operands are bf16 or f16, and there are no embeddings of distances. */
-static inline bool attn_on_tensor_cores(const Attn &attn)
+/* Whether attention runs on tensor cores: its operands are bf16 or f16, each head begins at an address that is a
+ * multiple of 16, and there are no embeddings of distances. dout is NO_TENSOR's view in forward. */
+static inline bool attn_on_tensor_cores(const Attn &attn, const View &dout)
 {
-    return attn.q.dtype != DT_F32 && attn.table.p == NULL;
+    return attn.q.dtype != DT_F32 && attn.table.p == NULL && attn.dim % VEC == 0 && attn.q.wide && attn.k.wide &&
+           attn.v.wide && dout.wide;
 }
 
 /* Attention forward on tensor cores, for a call with attn_on_tensor_cores. */

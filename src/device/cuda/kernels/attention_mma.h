@@ -30,24 +30,20 @@ static __device__ inline int column_of(int n, int e)
 #define EACH_SUM(M, N) EACH(m, M) EACH(n, N) EACH(h, 2) EACH(e, 2)
 
 /* The first key of the next tile of keys, from key j on, that any of the queries [i, i + n_queries) attends to; a
- * result that is not below pairs.of.tk means that there is none. */
-static __device__ inline int64_t next_keys(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
-                                           int n_keys)
+ * result that is not below span.end means that there is none. j is not below the first tile with keys of the span. */
+static __device__ inline int next_keys(const Attn &attn, const Pairs &pairs, const KeySpan &span, int64_t i,
+                                       int n_queries, int j, int n_keys)
 {
-    while (j < pairs.of.tk && !tile_wanted(attn, pairs, i, n_queries, j, n_keys))
+    while (j < span.end && !tile_in_layout(attn, pairs, i, n_queries, j, n_keys))
         j += n_keys;
     return j;
 }
 
-/* Whether every query of [i, i + n_queries) attends to every key of [j, end_of_keys); queries beyond the end of the
+/* Whether every query of the span's tile attends to every key of [j, end_of_keys); queries beyond the end of the
  * sequence do not count. */
-static __device__ inline bool tile_full(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
-                                        int64_t end_of_keys)
+static __device__ inline bool tile_full(const Attn &attn, const KeySpan &span, int64_t j, int64_t end_of_keys)
 {
-    int64_t begin, end, unused;
-    attn_visible(&attn.spec, pairs.of, least(i + n_queries, pairs.of.tq) - 1, &begin, &unused);
-    attn_visible(&attn.spec, pairs.of, i, &unused, &end);
-    return attn.layout.blocks == 0 && begin <= j && end >= end_of_keys;
+    return attn.layout.blocks == 0 && span.full_begin <= j && span.full_end >= end_of_keys;
 }
 
 /* The keys of a tile that one query attends to: key x of the tile if begin <= x < end, and bit x / 4 of `groups` is
@@ -215,8 +211,8 @@ static __device__ inline bool is_kept(uint32_t keep, int n, int h, int e)
 /* Turns the products q·k of a tile, whose rows are queries and columns keys, into scores: (scale q·k + bias) log2(e),
  * or -inf if the query does not attend to the key. */
 template <class Sizes, int M, int N>
-static __device__ inline void finish_scores(float (&s)[M][N][4], const Attn &attn, const Pairs &pairs, int64_t i,
-                                            int64_t j, int first_row,
+static __device__ inline void finish_scores(float (&s)[M][N][4], const Attn &attn, const Pairs &pairs,
+                                            const KeySpan &span, int64_t i, int j, int first_row,
                                             const BiasStrip<Sizes::QUERIES, Sizes::KEYS> &bias, const uint32_t *groups)
 {
     float scale = attn.spec.scale * LOG2_E;
@@ -225,7 +221,7 @@ static __device__ inline void finish_scores(float (&s)[M][N][4], const Attn &att
         EACH_SUM(M, N) s[m][n][2 * h + e] = s[m][n][2 * h + e] * scale + strip[8 * (n - 2 * m - h) + e];
     else
         EACH_SUM(M, N) s[m][n][2 * h + e] *= scale;
-    if (tile_full(attn, pairs, i, Sizes::QUERIES, j, j + Sizes::KEYS))
+    if (tile_full(attn, span, j, j + Sizes::KEYS))
         return;
     EACH(m, M) EACH(h, 2)
     {
@@ -245,22 +241,22 @@ template <class Sizes>
 static __device__ inline void stage_keys(typename Sizes::Shared *shared, int turn, const Attn &attn, const Pairs &pairs,
                                          int64_t i, int64_t j)
 {
-    int64_t end = pairs.k0 + pairs.of.tk;
+    int64_t end = pairs.k0 + pairs.of.tk, channel = k_channel(attn, pairs);
     int buffer = turn % Sizes::BUFFERS;
-    stage_rows(&shared->k[buffer], attn.k, pairs.k0 + j, end, k_channel(attn, pairs), (int)attn.dim);
-    stage_rows(&shared->v[buffer], attn.v, pairs.k0 + j, end, k_channel(attn, pairs), (int)attn.dim);
+    stage_rows<MMA_THREADS>(&shared->k[buffer], attn.k, pairs.k0 + j, end, channel, (int)attn.dim);
+    stage_rows<MMA_THREADS>(&shared->v[buffer], attn.v, pairs.k0 + j, end, channel, (int)attn.dim);
     for (int r = (int)threadIdx.x; attn.layout.blocks && r < Sizes::QUERIES; r += MMA_THREADS)
         shared->groups[turn][r] = seen_by(attn, pairs, i + r, j, Sizes::KEYS).groups;
 }
 
 /* Double buffering of tiles of keys: begin_keys loads the first tile, from key j on; await_keys waits for the current
  * tile and starts to load the next one, from key `next` on; finish_keys completes the loading of the next tile. A
- * `next` that is not below pairs.of.tk means that there is no next tile. */
+ * `next` that is not below span.end means that there is no next tile. */
 template <class Sizes>
 static __device__ inline void begin_keys(typename Sizes::Shared *shared, BiasFetch<Sizes::QUERIES, Sizes::KEYS> *bias,
-                                         const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
+                                         const Attn &attn, const Pairs &pairs, const KeySpan &span, int64_t i, int j)
 {
-    if (j < pairs.of.tk) {
+    if (j < span.end) {
         stage_keys<Sizes>(shared, 0, attn, pairs, i, j);
         bias->fetch(attn, pairs, i, j);
         bias->put(&shared->bias[0]);
@@ -271,11 +267,12 @@ static __device__ inline void begin_keys(typename Sizes::Shared *shared, BiasFet
 
 template <class Sizes>
 static __device__ inline void await_keys(typename Sizes::Shared *shared, BiasFetch<Sizes::QUERIES, Sizes::KEYS> *bias,
-                                         const Attn &attn, const Pairs &pairs, int64_t i, int64_t next, int turn)
+                                         const Attn &attn, const Pairs &pairs, const KeySpan &span, int64_t i, int next,
+                                         int turn)
 {
     copy_wait();
     __syncthreads(); /* this tile is complete, and all threads have read the previous one */
-    if (next >= pairs.of.tk)
+    if (next >= span.end)
         return;
     if (Sizes::BUFFERS == 2)
         stage_keys<Sizes>(shared, turn ^ 1, attn, pairs, i, next);
@@ -285,9 +282,9 @@ static __device__ inline void await_keys(typename Sizes::Shared *shared, BiasFet
 template <class Sizes>
 static __device__ inline void finish_keys(typename Sizes::Shared *shared,
                                           const BiasFetch<Sizes::QUERIES, Sizes::KEYS> &bias, const Attn &attn,
-                                          const Pairs &pairs, int64_t i, int64_t next, int turn)
+                                          const Pairs &pairs, const KeySpan &span, int64_t i, int next, int turn)
 {
-    if (next >= pairs.of.tk)
+    if (next >= span.end)
         return;
     if (Sizes::BUFFERS == 1) {
         __syncthreads(); /* all threads have read the only buffer */

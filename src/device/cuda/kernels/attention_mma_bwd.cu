@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     auto *shared = block_shared_large<typename Sizes::Shared>();
     Pairs pairs = pairs_of(attn, g.first_seq + (int)blockIdx.x / g.n_tiles, (int)blockIdx.y);
     int tile = g.first_tile + g.n_tiles - 1 - (int)blockIdx.x % g.n_tiles, first_row = (int)threadIdx.x / WARP * 16;
-    int64_t i = (int64_t)tile * OWN_ROWS, end = pairs.of.tk, n_places = diagonals_used(end);
+    int64_t i = (int64_t)tile * OWN_ROWS, n_places = diagonals_used(pairs.of.tk);
     if (i >= pairs.of.tq)
         return;
     float dq[1][Sizes::DIM / 8][4] = {};
@@ -103,19 +103,21 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     BiasFetch<OWN_ROWS, Sizes::KEYS> bias;
     for (int64_t at = threadIdx.x; places && at < n_places; at += MMA_THREADS)
         places[at] = 0;
-    int64_t j = next_keys(attn, pairs, i, OWN_ROWS, 0, Sizes::KEYS), q_end = pairs.q0 + pairs.of.tq;
-    stage_rows(&shared->q, attn.q, pairs.q0 + i, q_end, q_channel(attn, pairs), (int)attn.dim);
-    stage_rows(&shared->dout, g.dout, pairs.q0 + i, q_end, q_channel(attn, pairs), (int)attn.dim);
-    begin_keys<Sizes>(shared, &bias, attn, pairs, i, j);
+    KeySpan span = keys_of(attn, pairs, i, OWN_ROWS);
+    int j = next_keys(attn, pairs, span, i, OWN_ROWS, span.begin / Sizes::KEYS * Sizes::KEYS, Sizes::KEYS);
+    int64_t q_end = pairs.q0 + pairs.of.tq, channel = q_channel(attn, pairs);
+    stage_rows<MMA_THREADS>(&shared->q, attn.q, pairs.q0 + i, q_end, channel, (int)attn.dim);
+    stage_rows<MMA_THREADS>(&shared->dout, g.dout, pairs.q0 + i, q_end, channel, (int)attn.dim);
+    begin_keys<Sizes>(shared, &bias, attn, pairs, span, i, j);
     q.hold();
     dout.hold();
-    for (int turn = 0; j < end; turn ^= 1) {
+    for (int turn = 0; j < span.end; turn ^= 1) {
         float s[1][N][4], dp[1][N][4];
         int buffer = turn % Sizes::BUFFERS;
-        int64_t next = next_keys(attn, pairs, i, OWN_ROWS, j + Sizes::KEYS, Sizes::KEYS);
-        await_keys<Sizes>(shared, &bias, attn, pairs, i, next, turn);
+        int next = next_keys(attn, pairs, span, i, OWN_ROWS, j + Sizes::KEYS, Sizes::KEYS);
+        await_keys<Sizes>(shared, &bias, attn, pairs, span, i, next, turn);
         multiply_transposed<DTYPE>(s, q, shared->k[buffer]);
-        finish_scores<Sizes>(s, attn, pairs, i, j, first_row, shared->bias[turn], shared->groups[turn]);
+        finish_scores<Sizes>(s, attn, pairs, span, i, j, first_row, shared->bias[turn], shared->groups[turn]);
         multiply_transposed<DTYPE>(dp, dout, shared->v[buffer]);
         gradients_of_scores(s, dp, attn, pairs, i, first_row, j, own);
         if (places) {
@@ -124,10 +126,10 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
             add_strips<N>(places, n_places, shared->diagonals, j);
         }
         multiply_add<DTYPE>(dq, s, shared->k[buffer], 0);
-        finish_keys<Sizes>(shared, bias, attn, pairs, i, next, turn);
+        finish_keys<Sizes>(shared, bias, attn, pairs, span, i, next, turn);
         j = next;
     }
-    store_rows<DTYPE>(g.dq, dq, factor, pairs.q0 + i, q_end, first_row, q_channel(attn, pairs), attn.dim);
+    store_rows<DTYPE>(g.dq, dq, factor, pairs.q0 + i, q_end, first_row, channel, attn.dim);
 }
 
 /* For each query of a tile: log-sum-exp times log2(e), δ = dout·o, and the keys that it attends to. */
@@ -191,8 +193,8 @@ __device__ inline void stage_queries(typename Sizes::Shared *shared, int buffer,
                                      const Pairs &pairs, int64_t i)
 {
     int64_t first = pairs.q0 + i, end = pairs.q0 + pairs.of.tq, channel = q_channel(attn, pairs);
-    stage_rows(&shared->q[buffer], attn.q, first, end, channel, (int)attn.dim);
-    stage_rows(&shared->dout[buffer], g.dout, first, end, channel, (int)attn.dim);
+    stage_rows<MMA_THREADS>(&shared->q[buffer], attn.q, first, end, channel, (int)attn.dim);
+    stage_rows<MMA_THREADS>(&shared->dout[buffer], g.dout, first, end, channel, (int)attn.dim);
 }
 
 /* Rows are keys, columns queries: s = kᵀq and dp become r p and ds. */
@@ -205,7 +207,7 @@ __device__ inline void weights_of_keys(float (&s)[1][N][4], float (&dp)[1][N][4]
     const float *strip = &shared->bias[turn].of[lane_row() - lane_col() + first_row + Sizes::QUERIES - 1];
     float scale = attn.spec.scale * LOG2_E, kept = attn.mask.sample ? attn.mask.kept : 1;
     uint32_t keep[1] = { ~0u };
-    bool full = tile_full(attn, pairs, i, Sizes::QUERIES, j, least(j + OWN_ROWS, pairs.of.tk));
+    bool full = tile_full(attn, keys_of(attn, pairs, i, Sizes::QUERIES), j, least(j + OWN_ROWS, pairs.of.tk));
     if (attn.bias.p)
         EACH_SUM(1, N) s[m][n][2 * h + e] = s[m][n][2 * h + e] * scale + strip[8 * (h - n) - e];
     else
@@ -245,8 +247,8 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     Left<1, OWN_ROWS, Sizes::DIM, HELD> k = { shared->k, first_row, {} };
     Left<1, OWN_ROWS, Sizes::DIM, false> v = { shared->v, first_row, {} };
     QueryFetch<Sizes> fetched;
-    stage_rows(&shared->k, attn.k, pairs.k0 + j, end, channel, (int)attn.dim);
-    stage_rows(&shared->v, attn.v, pairs.k0 + j, end, channel, (int)attn.dim);
+    stage_rows<MMA_THREADS>(&shared->k, attn.k, pairs.k0 + j, end, channel, (int)attn.dim);
+    stage_rows<MMA_THREADS>(&shared->v, attn.v, pairs.k0 + j, end, channel, (int)attn.dim);
     bool more = next_queries(attn, &pairs, &i, last_head, QUERIES, j);
     if (more) {
         stage_queries<Sizes>(shared, 0, attn, g, pairs, i);

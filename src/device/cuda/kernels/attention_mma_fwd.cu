@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     enum { M = Sizes::M, N = Sizes::N, OUT = Sizes::DIM / 8 };
     auto *shared = block_shared_large<typename Sizes::Shared>();
     Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y);
-    int64_t i = (int64_t)(tiles - 1 - (int)blockIdx.x % tiles) * Sizes::QUERIES, end = pairs.of.tk;
+    int64_t i = (int64_t)(tiles - 1 - (int)blockIdx.x % tiles) * Sizes::QUERIES;
     int first_row = (int)threadIdx.x / WARP * 16 * M;
     if (i >= pairs.of.tq)
         return;
@@ -80,25 +80,27 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     Left<M, Sizes::QUERIES, Sizes::DIM, Sizes::DIM <= 32> q = { shared->q, first_row, {} };
     BiasFetch<Sizes::QUERIES, Sizes::KEYS> bias;
     EACH(m, M) EACH(h, 2) running.max[m][h] = -INFINITY, running.sum[m][h] = 0;
-    int64_t j = next_keys(attn, pairs, i, Sizes::QUERIES, 0, Sizes::KEYS);
-    stage_rows(&shared->q, attn.q, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), (int)attn.dim);
-    begin_keys<Sizes>(shared, &bias, attn, pairs, i, j);
+    KeySpan span = keys_of(attn, pairs, i, Sizes::QUERIES);
+    int j = next_keys(attn, pairs, span, i, Sizes::QUERIES, span.begin / Sizes::KEYS * Sizes::KEYS, Sizes::KEYS);
+    stage_rows<MMA_THREADS>(&shared->q, attn.q, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs),
+                            (int)attn.dim);
+    begin_keys<Sizes>(shared, &bias, attn, pairs, span, i, j);
     q.hold();
-    for (int turn = 0; j < end; turn ^= 1) {
+    for (int turn = 0; j < span.end; turn ^= 1) {
         float s[M][N][4];
         uint32_t keep[M];
         int buffer = turn % Sizes::BUFFERS;
-        int64_t next = next_keys(attn, pairs, i, Sizes::QUERIES, j + Sizes::KEYS, Sizes::KEYS);
-        await_keys<Sizes>(shared, &bias, attn, pairs, i, next, turn);
+        int next = next_keys(attn, pairs, span, i, Sizes::QUERIES, j + Sizes::KEYS, Sizes::KEYS);
+        await_keys<Sizes>(shared, &bias, attn, pairs, span, i, next, turn);
         multiply_transposed<DTYPE>(s, q, shared->k[buffer]);
-        finish_scores<Sizes>(s, attn, pairs, i, j, first_row, shared->bias[turn], shared->groups[turn]);
+        finish_scores<Sizes>(s, attn, pairs, span, i, j, first_row, shared->bias[turn], shared->groups[turn]);
         take_tile(s, o, &running);
         if (attn.mask.sample) {
             keep_of_queries<M, N>(keep, attn, pairs, i, first_row, j);
             EACH_SUM(M, N) s[m][n][2 * h + e] = is_kept(keep[m], n, h, e) ? s[m][n][2 * h + e] : 0;
         }
         multiply_add<DTYPE>(o, s, shared->v[buffer], 0);
-        finish_keys<Sizes>(shared, bias, attn, pairs, i, next, turn);
+        finish_keys<Sizes>(shared, bias, attn, pairs, span, i, next, turn);
         j = next;
     }
     finish<DTYPE>(o, running, attn, pairs, i, first_row, to);

@@ -87,11 +87,12 @@ template <bool TRANSPOSED> static inline void load_matrices(uint32_t (&words)[4]
     }
 }
 
-/* Starts an asynchronous copy of 16 bytes to shared memory, from an address that is a multiple of 16. It is complete
- * after the thread has called copy_wait. */
-static inline void copy_async(uint16_t *shared, const void *from)
+/* Starts an asynchronous copy of 16 bytes to shared memory, from an address that is a multiple of 16; zeros arrive, and
+ * nothing is read, if `there` is false. It is complete after the thread has called copy_wait. */
+static inline void copy_async(uint16_t *shared, const void *from, bool there)
 {
-    shim_copy_later(shared, from, 16);
+    alignas(16) static const uint16_t zeros[8] = {};
+    shim_copy_later(shared, there ? from : zeros, 16);
 }
 
 static inline void copy_wait(void)
@@ -128,11 +129,11 @@ template <bool TRANSPOSED> static __device__ inline void load_matrices(uint32_t 
                      : "memory");
 }
 
-static __device__ inline void copy_async(uint16_t *shared, const void *from)
+static __device__ inline void copy_async(uint16_t *shared, const void *from, bool there)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  :
-                 : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from)
+                 : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from), "r"(there ? 16 : 0)
                  : "memory");
 }
 
@@ -237,24 +238,20 @@ static __device__ inline void multiply_add(float (&c)[M][N][4], const float (&le
 }
 
 /* Starts to copy columns [channel, channel + dim) of rows [first, first + ROWS) of x to a tile; columns of the tile
- * from `dim` on, and rows of x from `end` on, become zeros. The tile is complete after copy_wait and a barrier. */
-template <int ROWS, int DIM>
+ * from `dim` on, and rows of x from `end` on, become zeros. The tile is complete after copy_wait and a barrier. x is
+ * wide, and channel and dim are multiples of VEC. Each of the block's THREADS threads copies the same VEC columns of
+ * rows that are STEP apart, so that it computes one address. */
+template <int THREADS, int ROWS, int DIM>
 static __device__ inline void stage_rows(Tile<ROWS, DIM> *tile, const View &x, int64_t first, int64_t end,
                                          int64_t channel, int dim)
 {
-    bool aligned = x.wide && channel % VEC == 0;
-    for (int i = (int)threadIdx.x; i < ROWS * DIM / VEC; i += (int)blockDim.x) {
-        int r = i / (DIM / VEC), c = i % (DIM / VEC) * VEC;
-        int n = first + r < end ? (int)least(VEC, dim - c) : 0;
-        uint16_t *to = &tile->of[r][c];
-        if (n == VEC && aligned)
-            copy_async(to, place(x, first + r, channel + c));
-        else if (n <= 0)
-            *(uint4 *)to = { 0, 0, 0, 0 };
-        else
-            ROLLED for (int j = 0; j < VEC; j++) to[j] =
-                j < n ? *(const uint16_t *)place(x, first + r, channel + c + j) : 0;
-    }
+    enum { ACROSS = DIM / VEC, STEP = THREADS / ACROSS };
+    static_assert(THREADS % ACROSS == 0 && ROWS % STEP == 0, "all threads copy equally many rows");
+    int r = (int)threadIdx.x / ACROSS, c = (int)threadIdx.x % ACROSS * VEC;
+    int rows = c < dim ? (int)least(end - first, ROWS) - r : 0;
+    const uint16_t *from = (const uint16_t *)x.p + (first + r) * x.ld + channel + c;
+    uint16_t *to = &tile->of[r][c];
+    UNROLL for (int k = 0; k < ROWS; k += STEP) copy_async(to + k * (DIM + 8), from + k * x.ld, k < rows);
 }
 
 /* Stores two numbers in columns col and col + 1 of a row, rounded to DTYPE; only the first if n is 1, none if n <=
