@@ -20,6 +20,7 @@ template <int DIM_, int KEYS_, int BUFFERS_> struct QuerySizes {
         BiasStrip<QUERIES, KEYS> bias[2];
         uint32_t groups[2][QUERIES]; /* Seen.groups of the queries, with a layout */
         float diagonals[MMA_WARPS][8][KEYS + 8];
+        float carried[2][OWN_ROWS - 1]; /* sums to which the next tile of keys adds */
     };
 };
 
@@ -33,12 +34,14 @@ template <int N> __device__ inline void leave_diagonals(float (&strip)[8][8 * N 
         (u > 0 ? ds[0][u > 0 ? u - 1 : 0][e] : 0) + (u < N ? ds[0][u < N ? u : 0][2 + e] : 0);
 }
 
-/* Adds the strips of all warps to the diagonals of the tile of queries, for keys from j on. */
+/* Adds the strips of all warps, which are those of keys from j on, to the sums that the tile of keys before carried
+ * over. The first 8 N sums are complete: tiles of later keys begin 8 N further. The others are carried to the next
+ * tile, or complete if that tile is not the next one (`last`). */
 template <int N>
 __device__ inline void add_strips(float *places, int64_t n_places, const float (&strips)[MMA_WARPS][8][8 * N + 8],
-                                  int64_t j)
+                                  const float (&carried)[OWN_ROWS - 1], float (&carry)[OWN_ROWS - 1], int j, bool last)
 {
-    for (int at = (int)threadIdx.x; at < 8 * N + OWN_ROWS - 1 && j + at < n_places; at += MMA_THREADS) {
+    for (int at = (int)threadIdx.x; at < 8 * N + OWN_ROWS - 1; at += MMA_THREADS) {
         float sum = 0;
         EACH(warp, MMA_WARPS) EACH(g, 8)
         {
@@ -46,7 +49,11 @@ __device__ inline void add_strips(float *places, int64_t n_places, const float (
             if (column >= 0 && column < 8 * N + 8)
                 sum += strips[warp][g][column];
         }
-        places[j + at] += sum;
+        sum = (at < OWN_ROWS - 1 ? carried[at] : 0) + sum;
+        if (at >= 8 * N)
+            carry[at - 8 * N] = last ? 0 : sum;
+        if ((at < 8 * N || last) && j + at < n_places)
+            places[j + at] = sum;
     }
 }
 
@@ -103,6 +110,8 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     BiasFetch<OWN_ROWS, Sizes::KEYS> bias;
     for (int64_t at = threadIdx.x; places && at < n_places; at += MMA_THREADS)
         places[at] = 0;
+    if (threadIdx.x < OWN_ROWS - 1)
+        shared->carried[0][threadIdx.x] = 0;
     KeySpan span = keys_of(attn, pairs, i, OWN_ROWS);
     int j = next_keys(attn, pairs, span, i, OWN_ROWS, span.begin / Sizes::KEYS * Sizes::KEYS, Sizes::KEYS);
     int64_t q_end = pairs.q0 + pairs.of.tq, channel = q_channel(attn, pairs);
@@ -123,7 +132,8 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
         if (places) {
             leave_diagonals(shared->diagonals[threadIdx.x / WARP], s);
             __syncthreads();
-            add_strips<N>(places, n_places, shared->diagonals, j);
+            add_strips<N>(places, n_places, shared->diagonals, shared->carried[turn], shared->carried[turn ^ 1], j,
+                          next != j + Sizes::KEYS || next >= span.end);
         }
         multiply_add<DTYPE>(dq, s, shared->k[buffer], 0);
         finish_keys<Sizes>(shared, bias, attn, pairs, span, i, next, turn);
