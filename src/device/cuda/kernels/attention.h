@@ -125,8 +125,10 @@ static __device__ inline KeySpan keys_of(const Attn &attn, const Pairs &pairs, i
 static __device__ inline bool tile_wanted(const Attn &attn, const Pairs &pairs, int64_t i, int n_queries, int64_t j,
                                           int n_keys)
 {
-    KeySpan span = keys_of(attn, pairs, i, n_queries);
-    return j < span.end && j + n_keys > span.begin && tile_in_layout(attn, pairs, i, n_queries, j, n_keys);
+    int64_t begin, end, unused;
+    attn_visible(&attn.spec, pairs.of, i, &begin, &unused);
+    attn_visible(&attn.spec, pairs.of, least(i + n_queries, pairs.of.tq) - 1, &unused, &end);
+    return j < end && j + n_keys > begin && tile_in_layout(attn, pairs, i, n_queries, j, n_keys);
 }
 
 /* Column of the bias for query i and key j of a sequence. */

@@ -11,6 +11,12 @@ namespace
 enum { OWN_ROWS = 16 * MMA_WARPS }; /* rows of a block: queries for gradients of queries, keys for gradients of keys */
 static_assert((int)OWN_ROWS == (int)DIAGONAL_QUERIES, "a block leaves the diagonals of its queries");
 
+/* Blocks that fit a multiprocessor by their registers, for heads of this size. */
+constexpr int blocks_of(int dim)
+{
+    return dim <= 64 ? 3 : dim <= 128 ? 2 : 1;
+}
+
 /* Sizes of the pass over keys. */
 template <int DIM_, int KEYS_, int BUFFERS_> struct QuerySizes {
     enum { DIM = DIM_, M = 1, QUERIES = OWN_ROWS, KEYS = KEYS_, BUFFERS = BUFFERS_, N = KEYS_ / 8 };
@@ -92,7 +98,7 @@ __device__ inline void gradients_of_scores(float (&s)[1][N][4], const float (&dp
 
 /* dq of a tile of queries of a sequence (block x, those with the most keys first), for a head (block y). */
 template <int DTYPE, class Sizes>
-__global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
+__global__ void __launch_bounds__(MMA_THREADS, blocks_of(Sizes::DIM))
     attention_mma_dq_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g)
 {
     enum { N = Sizes::N, HELD = Sizes::DIM <= 64 };
@@ -240,11 +246,11 @@ __device__ inline void weights_of_keys(float (&s)[1][N][4], float (&dp)[1][N][4]
 /* dk and dv of a tile of keys of a sequence (block x), for one of `parts` parts of the channels of a key head (block
  * y), summed over the query heads that read it. */
 template <int DTYPE, class Sizes>
-__global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
+__global__ void __launch_bounds__(MMA_THREADS, blocks_of(Sizes::DIM))
     attention_mma_dkv_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g, int tiles,
                              int parts)
 {
-    enum { N = Sizes::N, QUERIES = Sizes::QUERIES, HELD = Sizes::DIM <= 64, OUT = Sizes::OUT / 8 };
+    enum { N = Sizes::N, QUERIES = Sizes::QUERIES, OUT = Sizes::OUT / 8 };
     auto *shared = block_shared_large<typename Sizes::Shared>();
     Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y / parts * attn.group);
     int from = (int)blockIdx.y % parts * Sizes::OUT, first_row = (int)threadIdx.x / WARP * 16;
@@ -254,7 +260,7 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
         return;
     float dk[1][OUT][4] = {}, dv[1][OUT][4] = {};
     const float factor[1][2] = { { attn.spec.scale, attn.spec.scale } }, one[1][2] = { { 1, 1 } };
-    Left<1, OWN_ROWS, Sizes::DIM, HELD> k = { shared->k, first_row, {} };
+    Left<1, OWN_ROWS, Sizes::DIM, false> k = { shared->k, first_row, {} };
     Left<1, OWN_ROWS, Sizes::DIM, false> v = { shared->v, first_row, {} };
     QueryFetch<Sizes> fetched;
     stage_rows<MMA_THREADS>(&shared->k, attn.k, pairs.k0 + j, end, channel, (int)attn.dim);
@@ -267,7 +273,6 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
     }
     copy_wait();
     __syncthreads();
-    k.hold();
     for (int turn = 0; more; turn ^= 1) {
         float s[1][N][4], dp[1][N][4];
         int buffer = turn % Sizes::BUFFERS;

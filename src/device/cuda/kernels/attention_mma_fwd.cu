@@ -7,9 +7,12 @@
 namespace
 {
 
-/* Sizes of the tiles, by head size: 16 M queries per warp, KEYS keys, and BUFFERS buffers of keys and values. */
+/* Sizes of the tiles, by head size: 16 M queries per warp, KEYS keys, and BUFFERS buffers of keys and values. BLOCKS
+ * blocks fit a multiprocessor by their registers: on an H200, heads of 64 channels are fastest with many small blocks,
+ * since the products of some then hide the softmax of others. */
 template <int DIM_, int M_, int KEYS_, int BUFFERS_> struct FwdSizes {
     enum { DIM = DIM_, M = M_, QUERIES = 16 * M_ * MMA_WARPS, KEYS = KEYS_, BUFFERS = BUFFERS_, N = KEYS_ / 8 };
+    enum { BLOCKS = DIM_ == 64 ? 4 : DIM_ <= 128 ? 2 : 1 };
     struct Shared {
         Tile<QUERIES, DIM> q;
         Tile<KEYS, DIM> k[BUFFERS], v[BUFFERS];
@@ -65,7 +68,7 @@ __device__ inline void finish(const float (&o)[M][OUT][4], const Running<M> &run
 
 /* One block per tile of queries of each sequence (block x; tiles with the most keys first) and per head (block y). */
 template <int DTYPE, class Sizes>
-__global__ void __launch_bounds__(MMA_THREADS, Sizes::DIM <= 128 ? 2 : 1)
+__global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     attention_mma_fwd_kernel(const __grid_constant__ Attn attn, FwdOutputs to, int tiles)
 {
     enum { M = Sizes::M, N = Sizes::N, OUT = Sizes::DIM / 8 };
@@ -119,7 +122,7 @@ template <int DTYPE> void run_by_dim(Gpu *gpu, const Attn &attn, const FwdOutput
     if (attn.dim <= 32)
         run<DTYPE, FwdSizes<32, 2, 64, 2>>(gpu, attn, to);
     else if (attn.dim <= 64)
-        run<DTYPE, FwdSizes<64, 2, 64, 2>>(gpu, attn, to);
+        run<DTYPE, FwdSizes<64, 1, 64, 2>>(gpu, attn, to);
     else if (attn.dim <= 128)
         run<DTYPE, FwdSizes<128, 1, 32, 2>>(gpu, attn, to);
     else
