@@ -64,6 +64,11 @@ void gpu_copy_rows(Gpu *gpu, void *to, size_t to_pitch, const void *from, size_t
         memcpy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, bytes);
 }
 
+void gpu_clear(Gpu *, void *p, size_t bytes)
+{
+    memset(p, 0, bytes);
+}
+
 void gpu_gemm(Device *, Tensor y, Tensor a, Tensor b, bool ta, bool tb, float alpha, float beta)
 {
     shim_product(y, a, b, NO_TENSOR, DT_F32, ta, tb, (double)alpha, (double)beta);

@@ -8,68 +8,63 @@
 #include "device/cuda/kernels/attention_launch.h"
 #include "device/cuda/kernels/attention_outside.h"
 #include "device/cuda/kernels/attention_tiles.h"
+#include "device/cuda/kernels/each.h"
 #include "device/cuda/kernels/kernels.h"
 
 namespace
 {
 
 /* δ of each query and head. `lanes` neighbouring lanes, a power of two, read a head's channels of a row, and the next
- * lanes those of the next head, so a warp reads neighbouring memory. The grid strides over pairs of row and head, of
- * which each thread has DELTAS on their way at once. */
-enum { DELTAS = 2, DELTA_THREADS = 256 };
+ * lanes those of the next head, so a warp reads neighbouring memory. The grid strides over the rows, of which each
+ * thread has DELTAS on their way at once. */
+enum { DELTAS = 2 };
 
 struct Deltas {
     View dout, o;
     float *delta; /* (heads, rows) */
-    int64_t rows, heads, dim;
-    int lanes;
+    int64_t rows, dim;
+    int heads, lanes;
 };
 
-__global__ void __launch_bounds__(DELTA_THREADS, 4) delta_kernel(Deltas d)
+__global__ void __launch_bounds__(EACH_THREADS, 4) delta_kernel(Deltas d)
 {
-    int64_t step = (int64_t)gridDim.x * (DELTA_THREADS / d.lanes), pairs = d.rows * d.heads;
-    int64_t first = (int64_t)blockIdx.x * (DELTA_THREADS / d.lanes) + threadIdx.x / d.lanes;
-    int lane = (int)threadIdx.x % d.lanes;
-    float sums[DELTAS] = {};
-    for (int64_t c = lane * VEC; c < d.dim; c += d.lanes * VEC) {
-        Bits dout[DELTAS] = {}, o[DELTAS] = {};
-        View of_dout = d.dout, of_o = d.o;
-        int n = vec_length(d.dim, c);
-        if (d.dim % VEC != 0)
-            of_dout.wide = of_o.wide = false;
-        UNROLL for (int k = 0; k < DELTAS; k++) if (first + k * step < pairs)
-        {
-            int64_t row = (first + k * step) / d.heads, col = (first + k * step) % d.heads * d.dim + c;
-            dout[k] = fetch(of_dout, row, col, n);
-            o[k] = fetch(of_o, row, col, n);
+    int vector = (int)(blockIdx.x * blockDim.x + threadIdx.x), lane = vector & (d.lanes - 1), head = vector / d.lanes;
+    int64_t step = (int64_t)gridDim.y * blockDim.y;
+    if (d.dim % VEC != 0)
+        d.dout.wide = d.o.wide = false;
+    for (int64_t block = (int64_t)blockIdx.y * blockDim.y; block < d.rows; block += DELTAS * step) {
+        int64_t row = block + threadIdx.y;
+        float sums[DELTAS] = {};
+        for (int64_t c = lane * VEC; c < d.dim; c += d.lanes * VEC) {
+            Bits dout[DELTAS] = {}, o[DELTAS] = {};
+            UNROLL for (int k = 0; k < DELTAS; k++) if (head < d.heads && row + k * step < d.rows)
+            {
+                dout[k] = fetch(d.dout, row + k * step, head * d.dim + c, vec_length(d.dim, c));
+                o[k] = fetch(d.o, row + k * step, head * d.dim + c, vec_length(d.dim, c));
+            }
+            UNROLL for (int k = 0; k < DELTAS; k++)
+            {
+                float a[VEC], b[VEC];
+                convert(a, dout[k], d.dout);
+                convert(b, o[k], d.o);
+                UNROLL for (int i = 0; i < VEC; i++) sums[k] += a[i] * b[i];
+            }
         }
-        UNROLL for (int k = 0; k < DELTAS; k++)
-        {
-            float a[VEC], b[VEC];
-            convert(a, dout[k], d.dout);
-            convert(b, o[k], d.o);
-            UNROLL for (int i = 0; i < VEC; i++) sums[k] += a[i] * b[i];
-        }
-    }
-    UNROLL for (int k = 0; k < DELTAS; k++)
-    {
         for (int distance = d.lanes / 2; distance > 0; distance /= 2)
-            sums[k] += __shfl_xor_sync(ALL_LANES, sums[k], distance);
-        int64_t pair = first + k * step;
-        if (lane == 0 && pair < pairs)
-            d.delta[pair % d.heads * d.rows + pair / d.heads] = sums[k];
+            UNROLL for (int k = 0; k < DELTAS; k++) sums[k] += __shfl_xor_sync(ALL_LANES, sums[k], distance);
+        UNROLL for (int k = 0; k < DELTAS; k++) if (lane == 0 && head < d.heads && row + k * step < d.rows)
+            d.delta[head * d.rows + row + k * step] = sums[k];
     }
 }
 
-void set_deltas(Gpu *gpu, const Gradients &g, int64_t heads, int64_t dim)
+void set_deltas(Gpu *gpu, const Gradients &g, int heads, int64_t dim)
 {
     int lanes = 1;
     while (lanes < WARP && lanes * VEC < dim)
         lanes *= 2;
-    int64_t blocks = ceil_div(g.queries * heads, DELTAS * (DELTA_THREADS / lanes));
-    if (blocks > 0)
-        launch(gpu, { (unsigned)blocks, 1, DELTA_THREADS, 1 }, delta_kernel,
-               Deltas{ g.dout, g.o, g.delta, g.queries, heads, dim, lanes });
+    Shape shape = each_shape(ceil_div(g.queries, DELTAS), (int64_t)heads * lanes * VEC);
+    if (g.queries > 0)
+        launch(gpu, shape, delta_kernel, Deltas{ g.dout, g.o, g.delta, g.queries, dim, heads, lanes });
 }
 
 /* The pairs of a tile: p · r, and ds. */

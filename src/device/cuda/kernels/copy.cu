@@ -117,7 +117,11 @@ bool is_short_float(Tensor t)
 
 void gpu_fill(Device *dev, Tensor x, double value)
 {
-    if (is_short_float(x))
+    size_t bytes = (size_t)rows_of(x) * (size_t)cols_of(x) * numbers(x).bytes;
+    bool whole = rows_of(x) <= 1 || x.ld == cols_of(x);
+    if (whole && value == 0 && !signbit(value))
+        gpu_clear(gpu_of(dev), x.p, bytes);
+    else if (is_short_float(x))
         each_vec(dev, x, Fill{ view(x), (float)value });
     else
         each_vec(dev, x, FillAny{ numbers(x), value });

@@ -14,15 +14,20 @@ template <class Function> static __global__ void each_vec_kernel(int64_t rows, i
         function(row, col, vec_length(cols, col));
 }
 
-/* The grid: consecutive threads take consecutive vectors of a row, then of the next rows. */
+enum { EACH_THREADS = 256 };
+
+/* The grid: consecutive threads take consecutive vectors of a row, then of the next rows. A row of more vectors than a
+ * block has threads is divided evenly, so that few threads are idle. */
 static inline Shape each_shape(int64_t rows, int64_t cols)
 {
-    enum { THREADS = 256, MOST_Y = 65535 };
-    int64_t vectors = ceil_div(cols, VEC), x = 1;
-    while (x < vectors && x < THREADS)
+    enum { MOST_Y = 65535 };
+    int64_t vectors = ceil_div(cols, VEC), chunks = ceil_div(vectors, EACH_THREADS), x = 1;
+    while (x < vectors && x < WARP)
         x *= 2;
-    int64_t y = THREADS / x, blocks = ceil_div(rows, y);
-    return { (unsigned)ceil_div(vectors, x), (unsigned)least(blocks, MOST_Y), (unsigned)x, (unsigned)y };
+    if (vectors > WARP)
+        x = ceil_div(ceil_div(vectors, chunks), WARP) * WARP;
+    int64_t y = EACH_THREADS / x, blocks = ceil_div(rows, y);
+    return { (unsigned)chunks, (unsigned)least(blocks, MOST_Y), (unsigned)x, (unsigned)y };
 }
 
 /* Calls the function for all vectors of a tensor (rows, cols). */

@@ -9,8 +9,8 @@ namespace
 
 /* A warp sums a chunk of columns over the tokens of a tile, run by run. Runs that extend over several tiles are stored
  * as partial sums: head: of the run with which the tile begins, if it began in an earlier tile; tail: of the run that
- * continues in the next tile. */
-enum { RUN_TILE = 32, CHUNK = WARP * VEC, WARPS = 4 };
+ * continues in the next tile. TOKENS_AHEAD tokens are on their way at once. */
+enum { RUN_TILE = 32, CHUNK = WARP * VEC, WARPS = 4, TOKENS_AHEAD = 8 };
 
 struct Runs {
     View dtable, dy;
@@ -52,15 +52,21 @@ __global__ void __launch_bounds__(WARP *WARPS) sum_runs(Runs runs)
     float sum[VEC] = {};
     if (first >= runs.n || col >= runs.cols)
         return;
-    for (int i = first; i < last; i++) {
-        float x[VEC];
-        load(x, runs.dy, runs.tokens[i], col, vec_length(runs.cols, col));
-        if (i > begin && !goes_on(runs, i)) {
-            leave_run(runs, tile, begin, i, col, sum);
-            begin = i;
-            UNROLL for (int j = 0; j < VEC; j++) sum[j] = 0;
+    for (int next = first; next < last; next += TOKENS_AHEAD) {
+        Bits ahead[TOKENS_AHEAD];
+        UNROLL for (int k = 0; k < TOKENS_AHEAD; k++) if (next + k < last) ahead[k] =
+            fetch(runs.dy, runs.tokens[next + k], col, vec_length(runs.cols, col));
+        UNROLL for (int k = 0; k < TOKENS_AHEAD; k++) if (next + k < last)
+        {
+            float x[VEC];
+            convert(x, ahead[k], runs.dy);
+            if (next + k > begin && !goes_on(runs, next + k)) {
+                leave_run(runs, tile, begin, next + k, col, sum);
+                begin = next + k;
+                UNROLL for (int j = 0; j < VEC; j++) sum[j] = 0;
+            }
+            UNROLL for (int j = 0; j < VEC; j++) sum[j] += x[j];
         }
-        UNROLL for (int j = 0; j < VEC; j++) sum[j] += x[j];
     }
     leave_run(runs, tile, begin, last, col, sum);
 }

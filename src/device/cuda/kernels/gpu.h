@@ -41,6 +41,8 @@ unsigned *gpu_tickets(Gpu *gpu);
 /* Copies `rows` rows of `bytes` bytes each within the GPU's memory; consecutive rows are to_pitch bytes apart in `to`
  * and from_pitch bytes apart in `from`. */
 void gpu_copy_rows(Gpu *gpu, void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t bytes, size_t rows);
+/* Sets `bytes` bytes of the GPU's memory to 0. */
+void gpu_clear(Gpu *gpu, void *p, size_t bytes);
 
 /* Shape of a launch: number of thread blocks in the grid, and of threads in a block, in two dimensions. threads_x ·
  * threads_y is a multiple of WARP. */
@@ -57,6 +59,7 @@ enum { PARTIAL_BYTES = GPU_PARTIAL_BYTES };
 
 #ifdef SHIM
 #define UNROLL
+#define UNROLL_8
 #define ROLLED
 #define APART
 #define KERNEL_CHECK(condition) CHECK(condition, "in block %u of a kernel, thread %u", blockIdx.x, threadIdx.x)
@@ -109,9 +112,10 @@ template <class T> static inline T *block_shared_large()
     return (T *)shim_shared_large(sizeof(T));
 }
 #else
-#define UNROLL _Pragma("unroll")
-#define ROLLED _Pragma("unroll 1")
-#define APART  __noinline__ /* never inlined, since inlining it everywhere would take minutes of compile time */
+#define UNROLL   _Pragma("unroll")
+#define UNROLL_8 _Pragma("unroll 8")
+#define ROLLED   _Pragma("unroll 1")
+#define APART    __noinline__ /* never inlined, since inlining it everywhere would take minutes of compile time */
 /* Ends the kernel if the condition is false, such as an index out of range; every later call of CUDA then fails. */
 #define KERNEL_CHECK(condition)                                                                                        \
     do {                                                                                                               \

@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(MOST_THREADS) top_kernel(View x, int64_t cols,
 {
     TopShared *shared = block_shared<TopShared>();
     int64_t row = blockIdx.x;
-    OnlineSoftmax softmax = softmax_of_row(x, row, cols, &shared->softmax);
+    OnlineSoftmax softmax = softmax_of_row<2>(x, row, cols, &shared->softmax);
     if (threadIdx.x == 0)
         log_sum[row] = (double)softmax.max + log((double)softmax.sum);
     Best own = next_of_thread(x, row, cols, { 0, -1 });
@@ -87,6 +87,6 @@ __global__ void __launch_bounds__(MOST_THREADS) top_kernel(View x, int64_t cols,
 void gpu_top(Device *dev, Tensor values, Tensor ids, Tensor log_sum, Tensor x)
 {
     if (rows_of(x) > 0)
-        launch(gpu_of(dev), logits_shape(rows_of(x), cols_of(x)), top_kernel, view(x), cols_of(x), (float *)values.p,
-               values.ld, (int32_t *)ids.p, ids.ld, (double *)log_sum.p, (int)cols_of(values));
+        launch(gpu_of(dev), logits_shape(rows_of(x), cols_of(x), MOST_THREADS), top_kernel, view(x), cols_of(x),
+               (float *)values.p, values.ld, (int32_t *)ids.p, ids.ld, (double *)log_sum.p, (int)cols_of(values));
 }

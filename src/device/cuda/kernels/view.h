@@ -84,13 +84,12 @@ static __device__ inline Bits fetch(const View &v, int64_t row, int64_t col, int
             bits.b = ((const uint4 *)at)[1];
         return bits;
     }
-    uint32_t words[VEC] = {};
-    UNROLL for (int i = 0; i < VEC; i++) if (i < n)
-    {
-        if (v.dtype == DT_F32)
-            words[i] = ((const uint32_t *)at)[i];
-        else
-            words[i / 2] |= (uint32_t)((const uint16_t *)at)[i] << 16 * (i % 2);
+    uint32_t words[VEC] = {}, halves[VEC];
+    if (v.dtype == DT_F32) {
+        UNROLL for (int i = 0; i < VEC; i++) words[i] = i < n ? ((const uint32_t *)at)[i] : 0;
+    } else {
+        UNROLL for (int i = 0; i < VEC; i++) halves[i] = i < n ? ((const uint16_t *)at)[i] : 0;
+        UNROLL for (int i = 0; i < VEC / 2; i++) words[i] = halves[2 * i] | halves[2 * i + 1] << 16;
     }
     return { { words[0], words[1], words[2], words[3] }, { words[4], words[5], words[6], words[7] } };
 }

@@ -5,6 +5,9 @@
 namespace
 {
 
+/* Three blocks of 80 registers per thread on a multiprocessor: while one waits for its sums, others read. */
+enum { XENT_THREADS = 256, AHEAD = 4 };
+
 struct Xent {
     View logits;
     float *stats;
@@ -19,6 +22,16 @@ struct XentPart {
     float *parts;
     int64_t parts_ld, rows, n_parts, cols; /* parts: those of one rank, or those of all */
     const int32_t *targets;
+};
+
+/* With p the probability of a class, its gradient is p · total - base, less `less` for the target. */
+struct Factors {
+    float max, factor, base, less; /* p · total = exp(logit - max) · factor */
+};
+
+struct XentShared {
+    PerWarp<OnlineSoftmax> parts;
+    Factors factors;
 };
 
 /* What is known of a row over all classes. */
@@ -50,48 +63,58 @@ __device__ inline void write_stats(const Xent &xent, int64_t row, const RowSums 
     stats[XENT_WEIGHT] = weight;
 }
 
-/* Writes the statistics of a row and, with `grad`, replaces its logits by their gradient. */
-__device__ inline void finish_row(const Xent &xent, int64_t row, const RowSums &sums)
+__device__ inline Factors factors_of(const Xent &xent, int64_t row, const RowSums &sums, double log_z)
 {
-    int64_t target = xent.targets[row];
-    double log_z = (double)sums.max + log((double)sums.sum);
-    if (threadIdx.x == 0)
-        write_stats(xent, row, sums, log_z);
-    if (!xent.spec.grad)
-        return;
     double s = xent.spec.label_smoothing, off = s / (double)xent.classes;
     double scale = (double)xent.weights[row] * (double)xent.spec.scale;
-    float factor = (float)(scale * (1 + 2 * (double)xent.spec.z_loss * log_z) / (double)sums.sum);
-    float base = (float)(scale * off), less = (float)(scale * (1 - s));
-    for (int64_t col = threadIdx.x * VEC; col < xent.cols; col += blockDim.x * VEC) {
-        float x[VEC];
-        int n = vec_length(xent.cols, col);
-        load(x, xent.logits, row, col, n);
-        UNROLL for (int i = 0; i < VEC; i++) x[i] =
-            expf(x[i] - sums.max) * factor - base - (col + i == target ? less : 0);
-        store(xent.logits, row, col, n, x);
-    }
+    double total = scale * (1 + 2 * (double)xent.spec.z_loss * log_z);
+    return { sums.max, (float)(total / (double)sums.sum), (float)(scale * off), (float)(scale * (1 - s)) };
 }
 
-__global__ void __launch_bounds__(MOST_THREADS) xent_kernel(Xent xent)
+/* Writes the statistics of a row, whose sums thread 0 knows, and, with `grad`, replaces its logits by their gradient.
+ */
+__device__ inline void finish_row(const Xent &xent, int64_t row, const RowSums &sums, Factors *shared)
 {
-    PerWarp<OnlineSoftmax> *parts = block_shared<PerWarp<OnlineSoftmax>>();
+    int64_t target = xent.targets[row];
+    if (threadIdx.x == 0) {
+        double log_z = (double)sums.max + log((double)sums.sum);
+        write_stats(xent, row, sums, log_z);
+        *shared = factors_of(xent, row, sums, log_z);
+    }
+    if (!xent.spec.grad)
+        return;
+    __syncthreads();
+    const Factors f = *shared;
+    each_vec_of_row<AHEAD>(xent.logits, row, xent.cols, [&](float(&x)[VEC], int64_t col, int n) {
+        int64_t at = target - col;
+        UNROLL for (int i = 0; i < VEC; i++) x[i] =
+            exp2_fast((x[i] - f.max) * LOG2_E) * f.factor - f.base - (i == at ? f.less : 0);
+        store(xent.logits, row, col, n, x);
+    });
+}
+
+__global__ void __launch_bounds__(XENT_THREADS, 3) xent_kernel(Xent xent)
+{
+    XentShared *shared = block_shared<XentShared>();
     int64_t row = blockIdx.x, target = xent.targets[row];
     if (xent.weights[row] == 0)
         return row_of_zeros(xent, row);
     KERNEL_CHECK(target >= 0 && target < xent.cols);
-    OnlineSoftmax softmax = softmax_of_row(xent.logits, row, xent.cols, parts);
-    float at_target = load_one(xent.logits, row, target);
-    __syncthreads(); /* every thread has read the target's logit */
-    finish_row(xent, row, { softmax.max, softmax.sum, softmax.plain, at_target, softmax.at == target });
+    OnlineSoftmax softmax = softmax_of_row<AHEAD>(xent.logits, row, xent.cols, &shared->parts);
+    RowSums sums = { softmax.max, softmax.sum, softmax.plain, 0, false };
+    if (threadIdx.x == 0) {
+        sums.at_target = load_one(xent.logits, row, target);
+        sums.correct = is_first_largest(softmax, xent.logits, row, xent.cols, target);
+    }
+    finish_row(xent, row, sums, &shared->factors);
 }
 
-__global__ void __launch_bounds__(MOST_THREADS) xent_part_kernel(XentPart part)
+__global__ void __launch_bounds__(XENT_THREADS, 3) xent_part_kernel(XentPart part)
 {
     PerWarp<OnlineSoftmax> *parts = block_shared<PerWarp<OnlineSoftmax>>();
     int64_t row = blockIdx.x, target = part.targets[row];
     KERNEL_CHECK(target >= -1 && target < part.cols);
-    OnlineSoftmax softmax = softmax_of_row(part.logits, row, part.cols, parts);
+    OnlineSoftmax softmax = softmax_of_row<AHEAD>(part.logits, row, part.cols, parts);
     if (threadIdx.x > 0)
         return;
     float *out = part.parts + row * part.parts_ld;
@@ -99,10 +122,10 @@ __global__ void __launch_bounds__(MOST_THREADS) xent_part_kernel(XentPart part)
     out[XENT_PART_EXP] = softmax.sum;
     out[XENT_PART_SUM] = softmax.plain;
     out[XENT_PART_TARGET] = target < 0 ? 0 : load_one(part.logits, row, target);
-    out[XENT_PART_FIRST] = target >= 0 && softmax.at == target;
+    out[XENT_PART_FIRST] = target >= 0 && is_first_largest(softmax, part.logits, row, part.cols, target);
 }
 
-/* The sums of a row over all classes, from its parts, of which each thread reads all. */
+/* The sums of a row over all classes, from its parts. */
 __device__ inline RowSums join_parts(const XentPart &part, int64_t row)
 {
     RowSums sums = { -INFINITY, 0, 0, 0, false };
@@ -120,12 +143,15 @@ __device__ inline RowSums join_parts(const XentPart &part, int64_t row)
     return sums;
 }
 
-__global__ void __launch_bounds__(MOST_THREADS) xent_join_kernel(Xent xent, XentPart part)
+__global__ void __launch_bounds__(XENT_THREADS, 3) xent_join_kernel(Xent xent, XentPart part)
 {
     int64_t row = blockIdx.x;
     if (xent.weights[row] == 0)
         return row_of_zeros(xent, row);
-    finish_row(xent, row, join_parts(part, row));
+    RowSums sums = {};
+    if (threadIdx.x == 0)
+        sums = join_parts(part, row);
+    finish_row(xent, row, sums, block_shared<Factors>());
 }
 
 } // namespace
@@ -141,7 +167,7 @@ void gpu_xent(Device *dev, Tensor logits, Tensor stats, Tensor targets, Tensor w
                   (const float *)weights.p,
                   *spec };
     if (rows_of(logits) > 0)
-        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits)), xent_kernel, xent);
+        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits), XENT_THREADS), xent_kernel, xent);
 }
 
 void gpu_xent_part(Device *dev, Tensor parts, Tensor logits, Tensor targets)
@@ -149,7 +175,7 @@ void gpu_xent_part(Device *dev, Tensor parts, Tensor logits, Tensor targets)
     XentPart part = { view(logits),    (float *)parts.p,          parts.ld, rows_of(logits), rows_of(parts),
                       cols_of(logits), (const int32_t *)targets.p };
     if (rows_of(logits) > 0)
-        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits)), xent_part_kernel, part);
+        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits), XENT_THREADS), xent_part_kernel, part);
 }
 
 void gpu_xent_join(Device *dev, Tensor logits, Tensor stats, Tensor parts, Tensor targets, Tensor weights,
@@ -166,5 +192,5 @@ void gpu_xent_join(Device *dev, Tensor logits, Tensor stats, Tensor parts, Tenso
     XentPart part = { view(logits),    (float *)parts.p,          parts.ld, rows_of(logits), rows_of(parts),
                       cols_of(logits), (const int32_t *)targets.p };
     if (rows_of(logits) > 0)
-        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits)), xent_join_kernel, xent, part);
+        launch(gpu_of(dev), logits_shape(rows_of(logits), cols_of(logits), XENT_THREADS), xent_join_kernel, xent, part);
 }

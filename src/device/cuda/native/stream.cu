@@ -97,3 +97,9 @@ void gpu_copy_rows(Gpu *gpu, void *to, size_t to_pitch, const void *from, size_t
               : cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, bytes, rows, cudaMemcpyDeviceToDevice, gpu->stream),
         "a copy");
 }
+
+void gpu_clear(Gpu *gpu, void *p, size_t bytes)
+{
+    if (bytes > 0)
+        gpu_answer(cudaMemsetAsync(p, 0, bytes, gpu->stream), "a fill");
+}
