@@ -58,18 +58,6 @@ typedef struct AttnSpec {
     const AttnDistance *distance; /* NULL means none; may not be combined with a bias or a layout */
 } AttnSpec;
 
-enum { GPU_PARTIAL_BYTES = 64 << 20 }; /* `most` of attn_diagonal_bytes on a GPU */
-
-/* Bytes of memory that a GPU's attention backward takes for partial sums of the bias's gradient, one number per
- * diagonal, head and tile of 64 queries: at most `most`, and no more than a tensor like the queries (rows, heads · dim)
- * takes in f32, but always those of one tile. If all tiles need more, they are computed in parts. */
-static inline size_t attn_diagonal_bytes(int64_t rows, int64_t heads, int64_t dim, int64_t max_k, int64_t most)
-{
-    int64_t bytes = rows * heads * dim * 4, tile = heads * (max_k + 63) * 4;
-    bytes = bytes < most ? bytes : most;
-    return (size_t)(bytes > tile ? bytes : tile);
-}
-
 /* The number of key/value heads. */
 static inline int32_t attn_kv_heads(const AttnSpec *spec)
 {

@@ -71,7 +71,8 @@ typedef struct DeviceGpu {
     char name[64];    /* name of the GPU, "NVIDIA H200"; "" means that the device is not a GPU */
     int32_t index;    /* index of the GPU: 0 for cuda:0 */
     int32_t head_dim; /* largest number of channels of an attention head; 0 means no limit */
-    size_t scratch;   /* bytes of scratch memory that cuda_reserve sets apart */
+    size_t scratch; /* bytes of scratch memory that cuda_reserve sets apart (cuda.h); of the null device, the most that
+                       an operation or a group so far would need on a GPU */
 } DeviceGpu;
 
 struct Device {

@@ -428,7 +428,7 @@ static bool reserve(Decoder *d, const Prompts *prompts, int32_t n_each, GError *
     measure(dry);
     bool ok = workspace_grow(d->work, model->dev, dry->work, error);
     decoder_close(dry);
-    model_close_dry(dry_model);
+    model_close_dry(dry_model, model);
     return ok;
 }
 

@@ -17,6 +17,13 @@ static int32_t micro_of(const Config *config)
     return (int32_t)MIN(config_micro_samples(config), config_rank_samples(config));
 }
 
+/* The end of a step. */
+static void update(Model *model, Optimizer *optimizer)
+{
+    grads_norm(model_params(model));
+    optimizer_step(optimizer, 1, 1, 1, 1);
+}
+
 /* Bytes that this rank sends in a step of n microbatches. */
 static SentBytes sent_in_step(Model *model, Optimizer *optimizer, const Config *config, int32_t input_length,
                               int32_t target_length, int64_t n)
@@ -28,8 +35,7 @@ static SentBytes sent_in_step(Model *model, Optimizer *optimizer, const Config *
     for (int64_t i = 0; i < n; i++)
         model_pass_full(model, micro_of(config), input_length, target_length, &loss);
     pipeline_sum_tied(model);
-    grads_norm(params);
-    optimizer_step(optimizer, 1, 1, 1, 1);
+    update(model, optimizer);
     SentBytes sent = model_sent(model);
     for (int kind = 0; kind < SENT_KINDS; kind++)
         sent.bytes[kind] -= before.bytes[kind];
@@ -38,13 +44,18 @@ static SentBytes sent_in_step(Model *model, Optimizer *optimizer, const Config *
 
 /* Sets plan->sent and its parts: the bytes that a rank sends in a step with all its microbatches. Steps of one and of
  * two microbatches are counted; each further microbatch sends as much as the second one. plan->micro becomes the work
- * of one microbatch. */
+ * of one microbatch. A single rank sends nothing: only its update is run, for the scratch memory that it needs on a
+ * GPU.
+ */
 static void count_step(Device *null, Model *model, Optimizer *optimizer, const Config *config, int32_t input_length,
                        int32_t target_length, MemoryPlan *plan)
 {
     plan->micro_batches = (config_rank_samples(config) + micro_of(config) - 1) / micro_of(config);
-    if (config_ranks(config) == 1)
+    if (config_ranks(config) == 1) {
+        grads_begin(model_params(model), 0);
+        update(model, optimizer);
         return;
+    }
     null->counts = (DeviceCounts){ 0 };
     const SentBytes first = sent_in_step(model, optimizer, config, input_length, target_length, 1);
     plan->micro = null->counts;
@@ -98,21 +109,6 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     return ok;
 }
 
-/* Bytes of scratch memory that operations of a GPU need for a microbatch: of attention backward over one of the stacks,
- * or of the gradient of an embedding (device/cuda/kernels/embedding.cu), whichever is more. */
-static size_t scratch_bytes(const Config *config, int32_t input_length, int32_t target_length)
-{
-    const ModelConfig *model = &config->model;
-    const int64_t heads = MAX(model->heads / config->parallel.tensor, 1), longest = MAX(input_length, target_length),
-                  rows = micro_of(config) * longest;
-    const bool bias = model->position == POSITION_RELATIVE_BIAS || model->position == POSITION_LEARNED_AND_BIAS;
-    const size_t deltas = (size_t)((heads * rows + 63) / 64 * 64) * sizeof(float),
-                 diagonals = bias ? attn_diagonal_bytes(rows, heads, model->head_dim, longest, GPU_PARTIAL_BYTES) : 0;
-    const int64_t sort = 4 * rows + 256 * ((rows + 1023) / 1024), partial = 2 * ((rows + 31) / 32) * model->width;
-    const size_t embedding = (size_t)(sort + partial) * sizeof(float) + 256;
-    return (MAX(deltas + diagonals, embedding) + CUDA_ALIGN - 1) / CUDA_ALIGN * CUDA_ALIGN;
-}
-
 /* Bytes of host memory for the microbatches of a step. */
 static size_t batch_bytes(const Config *config, int32_t input_length, int32_t target_length)
 {
@@ -145,10 +141,10 @@ bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target
     *plan = (MemoryPlan){ 0 };
     Device *null = device_open_null_of(config_precision(config));
     bool ok = plan_on(null, config, input_length, target_length, plan, error);
+    if (compute_device_is_gpu(config->train.device))
+        plan->scratch = (null->gpu.scratch + CUDA_ALIGN - 1) / CUDA_ALIGN * CUDA_ALIGN;
     device_close(null);
     plan->batches = batch_bytes(config, input_length, target_length);
-    if (compute_device_is_gpu(config->train.device))
-        plan->scratch = scratch_bytes(config, input_length, target_length);
     plan->device += plan->scratch;
     const Mesh *mesh = config->parallel.mesh;
     plan->ranks = mesh && strcmp(comm_name(mesh->world), "thread") == 0 ? comm_size(mesh->world) : 1;

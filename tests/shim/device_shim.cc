@@ -1,5 +1,6 @@
 /* device_shim.cc: the kernels of the cuda backend as a device in memory of the host, for the tests of operations:
- * work is done when it is queued, and scratch memory is NaN before each operation. */
+ * work is done when it is queued, scratch memory is NaN before each operation, and no operation may ask for more of it
+ * than a plan counts (SCRATCH_OF in device/cuda/scratch.h). */
 #include "device/cuda/kernels/kernels.h"
 #include "shim/cuda/fake.h"
 
@@ -13,7 +14,7 @@ extern "C" {
 struct Gpu {
     cudaStream_t stream;
     void *scratch;
-    size_t scratch_bytes;
+    size_t scratch_bytes, planned; /* planned: bytes that the plan counts for the operation, or the open group */
     unsigned tickets[TICKETS];
     Group group;
 };
@@ -40,6 +41,8 @@ Group *gpu_group(Gpu *gpu)
 /* Fresh for each operation: one that reads what an earlier one left there reads NaN. */
 void *gpu_scratch(Gpu *gpu, size_t bytes)
 {
+    CHECK(bytes <= gpu->planned, "an operation asks for %zu bytes of scratch memory, a plan counts %zu", bytes,
+          gpu->planned);
     if (bytes > gpu->scratch_bytes) {
         free(gpu->scratch);
         gpu->scratch_bytes = (bytes + 255) / 256 * 256;
@@ -93,6 +96,27 @@ static void shim_close(Device *dev)
     delete gpu;
 }
 
+static void plan(Gpu *gpu, size_t bytes)
+{
+    gpu->planned = gpu->group.open ? gpu->planned + bytes : bytes;
+}
+
+static void shim_group(Device *dev, bool open)
+{
+    if (open)
+        gpu_of(dev)->planned = 0;
+    group_set(dev, open);
+}
+
+#define OP(name, parameters, arguments, operands, rules, flops)                                                        \
+    static void shim_##name parameters                                                                                 \
+    {                                                                                                                  \
+        plan(gpu_of(dev), SCRATCH_OF(name));                                                                           \
+        gpu_##name arguments;                                                                                          \
+    }
+#include "device/op_list.inc"
+#undef OP
+
 static OpTable table_of(void)
 {
     OpTable table = {};
@@ -103,12 +127,12 @@ static OpTable table_of(void)
     table.record_event = host_record_event;
     table.wait_event = host_wait_event;
     table.memory_available = host_memory_available;
-    table.group = group_set;
+    table.group = shim_group;
     table.host_alloc = host_alloc;
     table.host_free = host_free;
     table.copy_to = table.copy_from = host_copy;
     table.follow = host_follow;
-#define OP(name, parameters, arguments, operands, rules, flops) table.name = gpu_##name;
+#define OP(name, parameters, arguments, operands, rules, flops) table.name = shim_##name;
 #include "device/op_list.inc"
 #undef OP
     return table;

@@ -138,4 +138,16 @@ LOAM_FAKE_GPU_MEMORY=$((1 << 33)) "$loam" "${scratch[@]}" 'train.batch=32 sample
 grep -q '^memory .* activations [0-9.]* [KMG]iB, scratch [0-9.]* MiB$' "$work/out" || fail "the plan has no scratch memory: $(grep ^memory "$work/out")"
 # 256 MiB stay free for kernels that CUDA loads later.
 LOAM_FAKE_GPU_MEMORY=$(((1 << 33) + open)) expect 2 'Shim has 7.8 GiB free' "$loam" "${scratch[@]}" 'train.micro_batch=512 samples' 'train.batch=512 samples'
+# So a run that fills all other memory has room for them, up to that.
+full=("${scratch[@]}" 'train.micro_batch=64 samples' 'train.batch=64 samples')
+LOAM_FAKE_GPU_MEMORY=$((1 << 36)) "$loam" "${full[@]}" >"$work/out" 2>"$work/log" || fail "full: $(tail -n 1 "$work/log")"
+room=$((open + $(count largest) + (256 << 20)))
+with_kernels_of() { env LOAM_FAKE_GPU_KERNEL="$1" LOAM_FAKE_GPU_MEMORY=$((room + $1)) "$loam" "${full[@]}"; } # one is loaded before the run
+with_kernels_of $((2 << 20)) >"$work/out" 2>"$work/log" || fail "kernels: $(tail -n 1 "$work/log")"
+[ "$(count peak)" -gt $((room - (200 << 20))) ] || fail "kernels: $(count peak) of $room bytes"
+expect 2 '(a kernel): out of memory' with_kernels_of $((32 << 20))
+# Adafactor's scratch memory, of a whole group of matrices, is planned: wide ones, and few tokens.
+LOAM_FAKE_GPU_MEMORY=$((1 << 33)) "$loam" "${scratch[@]}" optim.name=adafactor optim.lr=1e-2 data.input_length=32 'train.micro_batch=1 samples' \
+    'train.batch=2 samples' >"$work/out" 2>"$work/log" || fail "adafactor: $(tail -n 1 "$work/log")"
+[ "$(count allocations)" = "$once" ] || fail "adafactor: $(count allocations) allocations"
 echo "ok: scratch memory"

@@ -251,6 +251,36 @@ static void more_than_there_is_cannot_be_reserved(void)
     device_close(dev);
 }
 
+/* Column sums of matrices (rows, 64), of which a plan has counted one of 8 rows. */
+static void sum_columns(Device *dev, int64_t rows)
+{
+    Tensor x = tensor_matrix(device_alloc(dev, (size_t)(rows * 64) * sizeof(float)), DT_F32, rows, 64),
+           sum = tensor_vector(device_alloc(dev, 64 * sizeof(float)), DT_F32, 64);
+    op_fill(dev, x, 1);
+    op_column_sums(dev, sum, x, 0);
+    device_free(dev, x.p);
+    device_free(dev, sum.p);
+}
+
+/* Data: not NULL means that the operation needs more than was planned. */
+static void scratch_memory_of_a_run_does_not_grow(const void *data)
+{
+    if (data && !g_test_subprocess()) {
+        g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+        g_test_trap_assert_failed();
+        g_test_trap_assert_stderr("*an operation needs 512 bytes of scratch memory, planned are 256*");
+        return;
+    }
+    Device *dev = open_gpu(0, FAKE_LATE);
+    dev->gpu.scratch = 64 * sizeof(float);
+    g_assert_true(loam_cuda_backend()->reserve(dev, 64 << 10));
+    const long before = fake_cuda_counts().allocations;
+    sum_columns(dev, data ? 16 : 8);
+    g_assert_cmpint(fake_cuda_counts().allocations, ==, before);
+    device_close(dev);
+    g_assert_cmpuint(fake_cuda_counts().used, ==, 0);
+}
+
 /* ---- buckets of gradients ---- */
 
 enum { SEQUENCES = 2, MICROBATCHES = 2, STEPS = 1, MOST_BUCKETS = 16 };
@@ -435,6 +465,9 @@ int main(int argc, char **argv)
     g_test_add_func("/native/freed_blocks_are_written_after_their_last_use",
                     freed_blocks_are_written_after_their_last_use);
     g_test_add_func("/native/more_than_there_is_cannot_be_reserved", more_than_there_is_cannot_be_reserved);
+    g_test_add_data_func("/native/scratch_memory_of_a_run_does_not_grow", NULL, scratch_memory_of_a_run_does_not_grow);
+    g_test_add_data_func("/native/scratch_memory_of_a_run_does_not_grow/more", "more",
+                         scratch_memory_of_a_run_does_not_grow);
     g_test_add_data_func("/native/buckets_are_whole_when_they_fire/t5", NULL, buckets_are_whole_when_they_fire);
     for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++)
         if (g_str_equal(kinds[i].name, "gpt2") || g_str_equal(kinds[i].name, "bert")) {

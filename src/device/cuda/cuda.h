@@ -27,6 +27,5 @@ bool cuda_describe(int index, CudaGpu *gpu, char *why);
 Device *device_open_cuda(int index, Precision precision, char *why);
 /* Allocates `bytes` of a GPU's memory at once; device_alloc then takes its memory from this allocation while enough of
  * it is free, and the first dev->gpu.scratch bytes are scratch memory of operations. To be called before the first
- * device_alloc. False if the GPU does not have enough memory. Does nothing on
- * a device that is not a GPU. */
+ * device_alloc. False if the GPU does not have enough memory. Does nothing on a device that is not a GPU. */
 bool cuda_reserve(Device *dev, size_t bytes);

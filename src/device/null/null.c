@@ -1,16 +1,32 @@
 /* null.c: a device that computes nothing and touches no tensor. It counts the floating-point operations of matrix
- * products and attention, and the bytes that every operation moves. */
+ * products and attention, the bytes that every operation moves, and the scratch memory that it would need on a GPU. */
 #include "device/null/null.h"
 
 #include "base/fatal.h"
 #include "device/cuda/cuda.h"
+#include "device/cuda/scratch.h"
 #include "device/op_table.h"
 #include "device/operand.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* OP_name: the index of an operation in op_list.inc. */
+enum {
+#define OP(name, parameters, arguments, operands, rules, flops) OP_##name,
+#include "device/op_list.inc"
+#undef OP
+    OPS
+};
 
 typedef struct Null {
     size_t memory;
+    bool grouped; /* a group is open */
+    struct {
+        int calls;
+        size_t scratch;
+    } waiting[OPS]; /* per operation: the calls of the group that one launch would execute, and what they need together
+                     */
 } Null;
 
 static void null_close(Device *dev)
@@ -23,8 +39,26 @@ size_t null_memory(const Device *null)
     return ((const Null *)null->impl)->memory;
 }
 
-static void count(Device *dev, double flops, double bytes)
+static void add_scratch(Device *dev, int op, size_t bytes)
 {
+    Null *null = dev->impl;
+    const bool joins = null->grouped && null->waiting[op].calls < GROUP_CALLS;
+    null->waiting[op].calls = joins ? null->waiting[op].calls + 1 : 1;
+    null->waiting[op].scratch = joins ? null->waiting[op].scratch + bytes : bytes;
+    if (null->waiting[op].scratch > dev->gpu.scratch)
+        dev->gpu.scratch = null->waiting[op].scratch;
+}
+
+static void null_group(Device *dev, bool open)
+{
+    Null *null = dev->impl;
+    null->grouped = open;
+    memset(null->waiting, 0, sizeof null->waiting);
+}
+
+static void count(Device *dev, int op, double flops, double bytes, size_t scratch)
+{
+    add_scratch(dev, op, scratch);
     dev->counts.flops += flops;
     dev->counts.bytes += bytes;
     dev->counts.calls++;
@@ -34,7 +68,7 @@ static void count(Device *dev, double flops, double bytes)
 #define OP(name, parameters, arguments, operands, rules, flops)                                                        \
     static void null_##name parameters                                                                                 \
     {                                                                                                                  \
-        count(dev, flops, operands_bytes(OPERANDS operands, N_OPERANDS operands));                                     \
+        count(dev, OP_##name, flops, operands_bytes(OPERANDS operands, N_OPERANDS operands), SCRATCH_OF(name));        \
     }
 #include "device/op_list.inc"
 #undef OP
@@ -73,7 +107,7 @@ static const OpTable null_ops = {
     .record_event = host_record_event,
     .wait_event = host_wait_event,
     .memory_available = host_memory_available,
-    .group = host_group,
+    .group = null_group,
     .host_alloc = null_host_alloc,
     .host_free = null_free,
     .copy_to = null_upload,

@@ -17,9 +17,11 @@ Model *model_open_dry(const Model *model, bool gradients)
     return dry;
 }
 
-void model_close_dry(Model *model)
+void model_close_dry(Model *dry, const Model *model)
 {
-    Device *null = model->dev;
-    model_close(model);
+    Device *null = dry->dev;
+    if (model)
+        model->dev->gpu.scratch = MAX(model->dev->gpu.scratch, null->gpu.scratch);
+    model_close(dry);
     device_close(null);
 }

@@ -88,7 +88,7 @@ bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t d
         *bytes = workspace_bytes(&model->work, &dry->work);
     ok = ok && workspace_reserve(&model->work, model->dev, &dry->work, error);
     batch_free(batch);
-    model_close_dry(dry);
+    model_close_dry(dry, model);
     return ok;
 }
 
@@ -110,7 +110,7 @@ bool model_reserve_encoder(Model *model, Batch *batch, GError **error)
     model_encode(dry, batch, &unused, model->config.pooler ? &unused : NULL);
     bool ok = workspace_reserve(&model->work, model->dev, &dry->work, error);
     batch_clear(batch);
-    model_close_dry(dry);
+    model_close_dry(dry, model);
     return ok;
 }
 
@@ -121,7 +121,7 @@ bool model_reserve_classifier(Model *model, Batch *batch, GError **error)
     Model *dry = model_open_dry(model, false);
     classify_full(dry, batch);
     bool ok = workspace_grow(&model->work, model->dev, &dry->work, error);
-    model_close_dry(dry);
+    model_close_dry(dry, model);
     return ok;
 }
 
@@ -144,6 +144,6 @@ double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_
     model_pass(dry, batch, &loss);
     double flops = dry->dev->counts.flops;
     batch_free(batch);
-    model_close_dry(dry);
+    model_close_dry(dry, NULL);
     return flops;
 }

@@ -15,6 +15,7 @@
  * LOAM_FAKE_GPUS is the number of GPUs (1), LOAM_FAKE_GPU their compute capability (90), LOAM_FAKE_GPU_ORDER the order
  * of work (a FakeOrder). LOAM_FAKE_GPU_REFUSES: why no kernel can be launched. LOAM_FAKE_GPU_BREAKS=N: kernel N fails,
  * which its own launch answers with CUDA_LAUNCH_BLOCKING=1; LOAM_FAKE_GPU_FULL=N: allocation N does.
+ * LOAM_FAKE_GPU_KERNEL=BYTES: memory that each kernel takes at its first launch, which fails if that is not free.
  * LOAM_FAKE_GPU_REPORT names a file for the counts when the program ends. */
 #include "shim/cuda/queue.h"
 
@@ -24,6 +25,7 @@ extern "C" {
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +56,7 @@ std::map<char *, Block> blocks;
 std::map<char *, Pinned> pinned;
 std::map<const void *, size_t> most_shared; /* of each kernel */
 char *space;
+std::set<const void *> loaded; /* kernels */
 size_t taken;
 long fails_after = -2, kernels_run; /* -2 means that the environment was not asked */
 int n_open;
@@ -175,6 +178,20 @@ void download(FakeStream *stream, void *to, const void *from, size_t bytes)
     fake_counts.downloads++;
     if (memory == NULL)
         fake_run_until(stream, [stream] { return stream->queue.empty(); });
+}
+
+/* False if the memory has no room for a kernel that is launched for the first time. */
+bool load(const void *kernel)
+{
+    const size_t bytes = (size_t)number_of("LOAM_FAKE_GPU_KERNEL", 0);
+    if (loaded.count(kernel))
+        return true;
+    if (bytes > memory_bytes() - fake_counts.used)
+        return false;
+    fake_counts.used += bytes;
+    fake_counts.peak = std::max(fake_counts.peak, fake_counts.used);
+    loaded.insert(kernel);
+    return true;
 }
 
 void run_body(void *body)
@@ -447,6 +464,8 @@ cudaError_t fake_launch(const cudaLaunchConfig_t *config, const void *kernel, st
         return answer(cudaErrorNoKernelImageForDevice);
     if (bytes > most)
         return answer(cudaErrorInvalidValue);
+    if (!load(kernel))
+        return answer(cudaErrorMemoryAllocation);
     fake_counts.launches++;
     fake_enqueue_work(config->stream, [=] {
         if (++kernels_run == number_of("LOAM_FAKE_GPU_BREAKS", 0))

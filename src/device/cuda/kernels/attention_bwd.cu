@@ -363,7 +363,7 @@ size_t divide_diagonals(Gradients *g, const AttnSpec &spec, int64_t dim, bool wi
 {
     const int64_t tiles = ceil_div(spec.max_q, DIAGONAL_QUERIES),
                   one = (int64_t)spec.heads * diagonals_used(spec.max_k) * (int64_t)sizeof(float),
-                  limit = (int64_t)attn_diagonal_bytes(g->queries, spec.heads, dim, spec.max_k, PARTIAL_BYTES);
+                  limit = (int64_t)scratch_diagonals(g->queries, spec.heads, dim, spec.max_k, PARTIAL_BYTES);
     int64_t n_seq = spec.n_seq, n_tiles = tiles;
     if (with_bias && n_seq * n_tiles * one > limit) {
         n_seq = attn_between(limit / one, 1, n_seq);
@@ -386,7 +386,7 @@ void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
     g.lse = (const float *)lse.p;
     g.lse_ld = lse.ld;
     g.queries = rows_of(q);
-    const size_t deltas = (size_t)ceil_div(spec->heads * rows_of(q), 64) * 64 * sizeof(float),
+    const size_t deltas = scratch_deltas(rows_of(q), spec->heads),
                  diagonals = divide_diagonals(&g, *spec, attn.dim, dbias.rank > 0);
     g.delta = (float *)gpu_scratch(gpu, deltas + diagonals);
     g.diagonals = dbias.rank ? g.delta + deltas / sizeof(float) : NULL;

@@ -9,7 +9,6 @@ namespace
 {
 
 enum { DECODE_THREADS = 128, DECODE_WARPS = DECODE_THREADS / WARP, MOST_ROWS = 4 };
-enum { WANTED_BLOCKS = 512, LEAST_KEYS = 128 }; /* blocks of a launch to aim at; fewest keys of a split */
 
 /* How the rows (query, head) and the keys of a sequence are divided among blocks. */
 struct Sharing {
@@ -217,11 +216,10 @@ template <int ROWS> void run(Gpu *gpu, const Attn &attn, const FwdOutputs &to, i
     while (sharing.lanes * VEC < attn.dim)
         sharing.lanes *= 2;
     int blocks_y = attn_kv_heads(&spec) * sharing.row_groups;
-    int64_t wanted = ceil_div(WANTED_BLOCKS, (int64_t)spec.n_seq * blocks_y);
-    sharing.splits = (int)least(wanted, ceil_div(spec.max_k, LEAST_KEYS));
+    int64_t wanted = ceil_div(DECODE_BLOCKS, (int64_t)spec.n_seq * blocks_y);
+    sharing.splits = (int)least(wanted, ceil_div(spec.max_k, DECODE_KEYS));
     if (sharing.splits > 1)
-        sharing.partial =
-            (float *)gpu_scratch(gpu, (size_t)(queries * spec.heads * sharing.splits * (attn.dim + 2)) * sizeof(float));
+        sharing.partial = (float *)gpu_scratch(gpu, scratch_splits(queries, spec.heads, sharing.splits, attn.dim));
     launch(gpu, { (unsigned)(spec.n_seq * sharing.splits), (unsigned)blocks_y, DECODE_THREADS, 1 },
            attention_decode_kernel<ROWS>, attn, to, sharing);
     if (sharing.splits > 1 && queries > 0)

@@ -55,7 +55,6 @@ void attention_mma_fwd(Gpu *gpu, const Attn &attn, const FwdOutputs &to);
  * g.delta must have been computed. */
 void attention_mma_dq(Gpu *gpu, const Attn &attn, const Gradients &g);
 void attention_mma_dkv(Gpu *gpu, const Attn &attn, const Gradients &g);
-enum { DECODE_QUERIES = 8 };
 /* Attention forward for at most DECODE_QUERIES queries per sequence, without dropout and embeddings of distances, in
  * any dtype; q has `queries` rows. */
 void attention_decode(Gpu *gpu, const Attn &attn, const FwdOutputs &to, int64_t queries);

@@ -19,7 +19,8 @@
 
 /* For a row of up to MOST_ROW numbers one block computes row sums and column sums; for longer rows another kernel
  * computes the row sums first. */
-enum { MOST_ROW_THREADS = 512, FEW_ROW_THREADS = 256, MOST_VECS = 4, ROW_GROUPS = 8, MOST_ROW = 512 * 4 * VEC };
+enum { MOST_ROW_THREADS = 512, FEW_ROW_THREADS = 256, MOST_VECS = 4, ROW_GROUPS = 8, MOST_ROW = ROW_LIMIT };
+static_assert((int)MOST_ROW == MOST_ROW_THREADS * MOST_VECS * VEC, "the longest row that a block holds");
 
 template <class Sum> struct ColumnParts {
     PerWarp<float> rows;
@@ -96,7 +97,6 @@ struct ColumnShape {
 
 static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums)
 {
-    enum { MOST_BLOCKS = 1024, MOST_PARTS = 256 };
     int64_t vectors = ceil_div(cols, VEC), x = WARP, y = ROW_GROUPS, each = 1, chunks = ceil_div(vectors, WARP);
     if (row_sums) {
         chunks = 1;
@@ -111,9 +111,8 @@ static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums
     }
     CHECK(x <= MOST_ROW_THREADS && each <= MOST_VECS, "rows of %lld numbers, at most %d", (long long)cols,
           (int)MOST_ROW);
-    int64_t parts = MOST_BLOCKS / chunks, most = ceil_div(rows, y);
-    parts = least(least(parts < 1 ? 1 : parts, MOST_PARTS), most < 1 ? 1 : most);
-    return { { (unsigned)chunks, (unsigned)parts, (unsigned)x, (unsigned)y }, (int)each };
+    return { { (unsigned)chunks, (unsigned)scratch_ranges(rows, cols, row_sums), (unsigned)x, (unsigned)y },
+             (int)each };
 }
 
 /* A pass over rows longer than MOST_ROW: it reads the row sums (rows, ROW_SUMS), which long_rows_kernel has
@@ -188,8 +187,7 @@ static ColumnSums<typename Pass::Sum> columns(Gpu *gpu, const Pass &pass, int64_
     bool is_long = Pass::ROW_SUMS > 0 && cols > MOST_ROW;
     ColumnShape shape = column_shape(rows, cols, Pass::ROW_SUMS > 0 && !is_long);
     size_t count = (size_t)Pass::COLUMN_SUMS * shape.shape.blocks_y * (size_t)cols;
-    size_t row_sums = is_long ? (size_t)rows * Pass::ROW_SUMS * sizeof(float) : 0;
-    Sum *partial = (Sum *)gpu_scratch(gpu, count * sizeof(Sum) + row_sums);
+    Sum *partial = (Sum *)gpu_scratch(gpu, scratch_columns(rows, cols, Pass::COLUMN_SUMS, Pass::ROW_SUMS, sizeof(Sum)));
     if (!is_long)
         columns_run(gpu, pass, shape, rows, cols, partial);
     if constexpr (Pass::ROW_SUMS > 0) {

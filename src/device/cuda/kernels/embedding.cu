@@ -106,8 +106,8 @@ void gpu_scatter_add(Device *dev, Tensor dtable, Tensor dy, Tensor ids, float be
         gpu_scale(dev, dtable, dtable, beta);
     if (n == 0 || cols == 0)
         return;
-    size_t sort = (sort_bytes(n) + 255) / 256 * 256, partial = (size_t)(tiles * cols) * sizeof(float);
-    char *scratch = (char *)gpu_scratch(gpu, sort + 2 * partial);
+    const size_t bytes = scratch_scatter_add(n, cols), partial = scratch_runs(n, cols), sort = bytes - 2 * partial;
+    char *scratch = (char *)gpu_scratch(gpu, bytes);
     Sorted sorted = sort_ids(gpu, (const int32_t *)ids.p, (int)n, rows_of(dtable), scratch);
     Runs runs = { view(dtable),
                   view(dy),

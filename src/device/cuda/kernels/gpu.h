@@ -8,6 +8,7 @@
 extern "C" {
 #include "base/check.h"
 #include "base/float8.h"
+#include "device/cuda/scratch.h"
 #include "device/op_table.h"
 }
 
@@ -33,8 +34,9 @@ static inline Gpu *gpu_of(const Device *dev)
     return (Gpu *)dev->impl;
 }
 
-/* Returns scratch memory for one operation, aligned to 256 bytes, of unknown content. The memory is kept and grows to
- * the largest request ever made. */
+/* Returns scratch memory for one operation, aligned to 256 bytes, of unknown content; scratch.h says how much each
+ * operation asks for. The memory is kept. A run sets apart what it plans (cuda_reserve); without that, the memory grows
+ * to the largest request ever made. */
 void *gpu_scratch(Gpu *gpu, size_t bytes);
 /* Returns (TICKETS) counters in the GPU's memory, which are 0 between operations: see last_block in reduce.h. */
 unsigned *gpu_tickets(Gpu *gpu);
@@ -50,11 +52,11 @@ struct Shape {
     unsigned blocks_x, blocks_y, threads_x, threads_y;
 };
 
-/* Most bytes of partial sums of attention backward (attn_diagonal_bytes). Few in the tests, so that they see parts. */
+/* Most bytes of partial sums of attention backward (scratch_diagonals). Few in the tests, so that they see parts. */
 #ifdef SHIM
 enum { PARTIAL_BYTES = 16 << 10 };
 #else
-enum { PARTIAL_BYTES = GPU_PARTIAL_BYTES };
+enum { PARTIAL_BYTES = PARTIAL_LIMIT };
 #endif
 
 #ifdef SHIM

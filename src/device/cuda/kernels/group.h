@@ -7,7 +7,7 @@
 
 /* MOST_JOBS: largest number of calls that one launch executes. Their arguments are parameters of the kernel, which CUDA
  * limits to 32,764 bytes (MOST_PARAMETERS). */
-enum { MOST_JOBS = 24, MOST_PARAMETERS = 32764 };
+enum { MOST_JOBS = GROUP_CALLS, MOST_PARAMETERS = 32764 };
 
 /* The kinds of operations that a group fuses. */
 enum GroupKind {

@@ -112,13 +112,7 @@ static __global__ void __launch_bounds__(TILE) move_tokens(const int32_t *keys, 
     to_tokens[at] = tokens ? tokens[i] : i;
 }
 
-/* Bytes of scratch memory that sort_ids needs for n tokens. */
-static inline size_t sort_bytes(int64_t n)
-{
-    return (size_t)(4 * n + DIGITS * ceil_div(n, TILE)) * sizeof(int32_t);
-}
-
-/* Sorts the tokens with these ids (n), each below `rows`. memory: sort_bytes(n) bytes of scratch memory. */
+/* Sorts the tokens with these ids (n), each below `rows`. memory: scratch_sort(n) bytes. */
 static Sorted sort_ids(Gpu *gpu, const int32_t *ids, int n, int64_t rows, void *memory)
 {
     int32_t *at = (int32_t *)memory;

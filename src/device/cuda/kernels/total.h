@@ -5,8 +5,6 @@
 #include "device/cuda/kernels/jobs.h"
 #include "device/cuda/kernels/reduce.h"
 
-enum { TOTAL_THREADS = 256, TOTAL_BLOCKS = 512 };
-
 struct TotalShared {
     PerWarp<double> parts;
     unsigned ticket;
@@ -53,8 +51,7 @@ static __global__ void __launch_bounds__(TOTAL_THREADS)
 template <class Function>
 static void totals_add(Jobs<Total<Function>> *jobs, Tensor t, const Function &function, double *out, float beta)
 {
-    int64_t blocks = ceil_div(rows_of(t) * ceil_div(cols_of(t), VEC), TOTAL_THREADS);
-    jobs->add({ function, out, beta }, rows_of(t), cols_of(t), least(blocks < 1 ? 1 : blocks, TOTAL_BLOCKS));
+    jobs->add({ function, out, beta }, rows_of(t), cols_of(t), scratch_total_blocks(rows_of(t), cols_of(t)));
 }
 
 /* Launches the kernel for all jobs; does nothing without jobs. */
