@@ -205,6 +205,7 @@ add_dependencies(backend_shim loam_shim)
 add_library(fake_driver MODULE tests/shim/fake_driver.c)
 set_target_properties(fake_driver PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-driver)
+target_link_options(fake_driver PRIVATE -Wl,-soname,libcuda.so.1) # as NVIDIA's
 add_library(fake_backend MODULE tests/shim/fake_backend.c)
 target_include_directories(fake_backend PRIVATE src)
 set_target_properties(fake_backend PROPERTIES PREFIX "" OUTPUT_NAME other-backend LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-driver)

@@ -30,22 +30,30 @@ static void add_text(json_t *object, const char *name, char *text)
     g_free(text);
 }
 
-/* Adds a line for each GPU, or the reason why no GPU can be used. */
+static char *describe_gpu(const CudaGpu *gpu)
+{
+    const char *mode = gpu->refuses     ? "prohibited, so no program may use it (nvidia-smi -c DEFAULT)"
+                       : gpu->exclusive ? "exclusive, so one process may use it"
+                                        : "default";
+    return g_strdup_printf("%s, %zu MiB, compute capability %d.%d, %scompute mode %s", gpu->name, gpu->memory >> 20,
+                           gpu->compute / 10, gpu->compute % 10, gpu->slice ? "a slice of a GPU by MIG, " : "", mode);
+}
+
+/* Adds the versions of CUDA and a line for each GPU, or the reason why no GPU can be used. */
 static void add_gpus(json_t *object)
 {
     char why[CUDA_WHY];
     int n;
     if (!cuda_gpus(&n, why))
         return add_text(object, "gpu", g_strdup_printf("none is used: %s", why));
+    if (cuda_versions(why))
+        add_text(object, "cuda", g_strdup(why));
     for (int i = 0; i < n; i++) {
         CudaGpu gpu;
         char name[32] = "gpu";
         if (n > 1)
             g_snprintf(name, sizeof name, "gpu %d", i);
-        add_text(object, name,
-                 cuda_describe(i, &gpu, why) ? g_strdup_printf("%s, %zu MiB, compute capability %d.%d", gpu.name,
-                                                               gpu.memory >> 20, gpu.compute / 10, gpu.compute % 10)
-                                             : g_strdup_printf("not used: %s", why));
+        add_text(object, name, cuda_describe(i, &gpu, why) ? describe_gpu(&gpu) : g_strdup_printf("not used: %s", why));
     }
 }
 

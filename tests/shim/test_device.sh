@@ -25,9 +25,23 @@ echo "ok: no driver"
 
 # With one: too old, a backend that is not there or of another build, a GPU that is too old, too few GPUs.
 with() { LD_LIBRARY_PATH=$driver "$@"; }
-with "$loam" env | grep -q '^gpu  *Shim, 1024 MiB, compute capability 9.0$' || fail "env: $(with "$loam" env)"
+with "$loam" env | grep -q '^gpu  *Shim, 1024 MiB, compute capability 9.0, compute mode default$' || fail "env: $(with "$loam" env)"
+with "$loam" env | grep -q '^cuda  *driver for CUDA 13.0, loam-cuda.so of CUDA 13.2, cuBLASLt 13.2.1$' || fail "env: $(with "$loam" env)"
+LOAM_FAKE_GPU_NAME='Shim MIG 1g.18gb' LOAM_FAKE_GPU_MODE=2 with "$loam" env | grep -q \
+    '^gpu  *Shim MIG 1g.18gb, .*, a slice of a GPU by MIG, compute mode prohibited, so no program may use it (nvidia-smi -c DEFAULT)$' || fail "MIG"
+LOAM_FAKE_GPU_MODE=3 with "$loam" env | grep -q 'compute mode exclusive, so one process may use it$' || fail "an exclusive GPU"
 LOAM_FAKE_DRIVER=12040 with "$loam" env |
-    grep -q 'none is used: the NVIDIA driver is for CUDA 12.4, loam-cuda.so needs one for 13.0' || fail "an old driver"
+    grep -q 'none is used: the NVIDIA driver is for CUDA 12.4, loam-cuda.so needs one for 13.0 or later; NVIDIA.s package cuda-compat' ||
+    fail "an old driver"
+# cuda-compat: a later driver in a folder of its own is used if the machine's is too old.
+mkdir "$work/compat"
+cp "$driver/libcuda.so.1" "$work/compat"
+for version in 13010:'cuda  *driver for CUDA 13.1 of .*/compat (the machine.s is for 12.4), loam-cuda.so of CUDA 13.2, cuBLASLt 13.2.1$' \
+    12080:"gpu  *none is used: the NVIDIA driver is for CUDA 12.4, .*; that in $work/compat is for CUDA 12.8$"; do
+    LOAM_CUDA_COMPAT=$work/compat LOAM_FAKE_COMPAT=${version%%:*} LOAM_FAKE_DRIVER=12040 with "$loam" env | grep -q "^${version#*:}" ||
+        fail "cuda-compat: $(LOAM_CUDA_COMPAT=$work/compat LOAM_FAKE_COMPAT=${version%%:*} LOAM_FAKE_DRIVER=12040 with "$loam" env)"
+done
+LOAM_CUDA_COMPAT=$work/compat LOAM_FAKE_COMPAT=14000 with "$loam" env | grep -q '^cuda  *driver for CUDA 13.0, ' || fail "cuda-compat beside a driver"
 LOAM_FAKE_GPU=75 with "$loam" env | grep -q 'not used: Shim has compute capability 7.5, loam-cuda.so is for 8.0 and later' ||
     fail "an old GPU"
 LOAM_CUDA_BACKEND=$driver/libcuda.so.1 with "$loam" env | grep -q 'is of another build of loam' || fail "another build"

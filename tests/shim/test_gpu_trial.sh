@@ -195,12 +195,17 @@ page '^([1-9][0-9]*) of \1 runs of memcheck and racecheck find nothing'
 # nvidia-smi: the preflight, before the clock starts, and what the GPU did while a section ran.
 fake "$work/bin/nvidia-smi" 'case "$*" in *mig.mode*) echo "NVIDIA H200, 570.1, Default, Disabled" ;; *-lms*) echo "1980, 2619, 500.5, 60, 0x4"
 echo "1500, 2619, [N/A], 70, 0x1"; exec sleep 1234 ;; *) echo "NVIDIA H200, 570.1" ;; esac'
+fake "$work/bin/loam-env" 'echo "isa         avx2"; echo "cuda        driver for CUDA 13.0"; echo "gpu         NVIDIA H200, compute mode default"'
 PYTHONDONTWRITEBYTECODE=1 PATH=$work/bin:$PATH PYTHONPATH=tools python3 - "$work" <<'END' || fail "nvidia-smi"
 import argparse, os, pathlib, sys, time
 from gpu_trial import trial, watch
 on = trial.Trial(argparse.Namespace(out=sys.argv[1] + "/watched", minutes=1, shim=None))
 on.logs = pathlib.Path(sys.argv[1])
-assert watch.preflight(on) == "NVIDIA H200, driver 570.1, compute mode Default, MIG Disabled", watch.preflight(on)
+on.loam = sys.argv[1] + "/bin/loam-env"
+said = "NVIDIA H200, driver 570.1, compute mode Default, MIG Disabled"
+assert watch.preflight(on) == said + "; loam: driver for CUDA 13.0; NVIDIA H200, compute mode default", watch.preflight(on)
+on.loam = "no-loam"
+assert watch.preflight(on) == said, watch.preflight(on)
 with watch.watched(on, "speed"):
     until = time.monotonic() + 20
     while len((on.logs / "watch-speed.log").read_text().splitlines()) < 2 and time.monotonic() < until:

@@ -16,11 +16,18 @@ def preflight(trial):
     """One line about the machine, before the clock starts. What must be changed first is named."""
     ran = trial.run("preflight", ["nvidia-smi", f"--query-gpu={PREFLIGHT}", "--format=csv,noheader"], 30)
     if ran.status != 0:
-        return f"nvidia-smi: not here: {ran.reason()}"
+        return f"nvidia-smi: not here: {ran.reason()}" + versions(trial)
     name, driver, mode, mig = ([cell.strip() for cell in (ran.lines() or [""])[0].split(",")] + ["?"] * 4)[:4]
     wrong = ["compute mode Prohibited: nvidia-smi -c DEFAULT"] if mode == "Prohibited" else []
     wrong += ["MIG is on: loam uses one slice of the GPU, so rates are those of the slice"] if mig == "Enabled" else []
-    return f"{name}, driver {driver}, compute mode {mode}, MIG {mig}" + "".join(f"; {text}" for text in wrong)
+    return f"{name}, driver {driver}, compute mode {mode}, MIG {mig}" + "".join(f"; {text}" for text in wrong) + versions(trial)
+
+
+def versions(trial):
+    """What loam finds of CUDA, or why it uses no GPU; nothing if it does not start, which the trial tells later."""
+    ran = trial.run("preflight-env", [trial.loam, "env"], 60)
+    told = [line.split(None, 1)[1] for line in ran.lines() if line.startswith(("cuda ", "gpu "))] if ran.status == 0 else []
+    return "; loam: " + "; ".join(told) if told else ""
 
 
 def numbers(line):

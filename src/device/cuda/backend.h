@@ -31,6 +31,7 @@ typedef struct CudaBackend {
     size_t sizes[11]; /* CUDA_SIZES */
     int cuda; /* version of CUDA that loam-cuda.so was built with, 13000 for 13.0; the driver must support this major
                * version */
+    int cublaslt;      /* version of the library cuBLASLt that was found, 130200 for 13.2.0 */
     int least_compute; /* compute capability of the oldest GPUs that loam-cuda.so has code for: 80 for 8.0 */
     int head_dim;      /* DeviceGpu.head_dim */
     /* count and describe do what cuda_gpus and cuda_describe (cuda.h) do: on failure they return false and write the

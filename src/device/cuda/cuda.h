@@ -2,6 +2,7 @@
  * a GPU is requested, so that the program also runs on machines without it. */
 #pragma once
 
+#include "device/cuda/scratch.h" /* what a plan counts */
 #include "device/device.h"
 
 enum { CUDA_WHY = 400 };   /* largest number of bytes of a text that gives the reason of a failure, one line */
@@ -9,12 +10,19 @@ enum { CUDA_ALIGN = 256 }; /* bytes: sizes of allocations in a GPU's memory are 
 
 typedef struct CudaGpu {
     char name[256];
-    size_t memory; /* bytes */
-    int compute;   /* compute capability: 90 for 9.0 */
+    size_t memory;  /* bytes */
+    int compute;    /* compute capability: 90 for 9.0 */
+    bool refuses;   /* its compute mode is Prohibited: no program may use it */
+    bool exclusive; /* its compute mode is Exclusive_Process: one process may use it */
+    bool slice;     /* it is a part of a GPU that MIG divides */
 } CudaGpu;
 
 /* Whether the machine has an NVIDIA driver, libcuda.so.1. */
 bool cuda_has_driver(void);
+/* Writes the versions of the driver, loam-cuda.so and cuBLASLt to `text` (CUDA_WHY bytes), one line; false if no GPU
+ * can be used, with the reason in `text`. The environment variable LOAM_CUDA_COMPAT names the folder of NVIDIA's
+ * package cuda-compat, whose driver is used if the machine's is too old. */
+bool cuda_versions(char *text);
 /* Opens loam-cuda.so, at the first call, and sets *n to the number of GPUs. If no GPU can be used, returns false and
  * writes the reason to `why` (CUDA_WHY bytes): loam-cuda.so is missing, belongs to another build or lacks a library;
  * the driver is missing or too old; the machine has no GPU. The environment variable LOAM_CUDA_BACKEND names another

@@ -12,6 +12,8 @@
 
 #define FILE_NAME "loam-cuda.so"
 #define DRIVER    "libcuda.so.1"
+/* Folder of NVIDIA's packages cuda-compat: a later driver for programs, which runs on the older one of the machine. */
+#define COMPAT "/usr/local/cuda/compat"
 
 static bool refuse(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -24,24 +26,76 @@ static bool refuse(char *why, const char *format, ...)
     return false;
 }
 
+/* The driver: its library, NULL if there is none, and the version of CUDA that it is for, 13000 for 13.0. own is the
+ * version of the machine's driver, and folder that of cuda-compat; 0 and "" if cuda-compat is not used. */
+static struct {
+    void *library;
+    int version, own;
+    char folder[PATH_MAX];
+} driver;
+
+static bool has_driver;
+
+static void open_driver(void)
+{
+    driver.library = dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL);
+    has_driver = driver.library != NULL;
+}
+
 bool cuda_has_driver(void)
 {
-    return dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL) != NULL;
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_driver);
+    return has_driver;
+}
+
+/* 0: it does not tell. */
+static int version_of(void *library)
+{
+    int (*get_version)(int *) = NULL;
+    int version = 0;
+    *(void **)&get_version = dlsym(library, "cuDriverGetVersion");
+    return get_version && get_version(&version) == 0 ? version : 0;
+}
+
+/* Puts the driver of cuda-compat, if there is one for a late enough CUDA, in place of the machine's. CUDA's runtime
+ * opens the driver by its name, and gets the library of this name that is loaded already, so the machine's must be
+ * closed first. False if that is not possible; then `why` says what the user can do. */
+static bool use_compat(int major, char *why)
+{
+    const char *named = getenv("LOAM_CUDA_COMPAT");
+    char path[PATH_MAX + 64];
+    snprintf(driver.folder, sizeof driver.folder, "%s", named ? named : COMPAT);
+    snprintf(path, sizeof path, "%s/" DRIVER, driver.folder);
+    if (access(path, R_OK) != 0)
+        return refuse(why,
+                      "; NVIDIA's package cuda-compat in " COMPAT ", or in the folder LOAM_CUDA_COMPAT, is enough");
+    dlclose(driver.library);
+    driver.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (driver.library == NULL)
+        return refuse(why, "; %s cannot be opened", path);
+    const int version = version_of(driver.library);
+    if (version / 1000 < major)
+        return refuse(why, "; that in %s is for CUDA %d.%d", driver.folder, version / 1000, version % 1000 / 10);
+    if (dlopen(DRIVER, RTLD_NOW | RTLD_NOLOAD) != driver.library)
+        return refuse(why, "; start loam with LD_LIBRARY_PATH=%s to use the one there", driver.folder);
+    driver.own = driver.version;
+    driver.version = version;
+    return true;
 }
 
 /* A driver runs what was built for its CUDA, for an earlier one, and for a later one of the same major version. */
 static bool check_driver(const CudaBackend *backend, char *why)
 {
-    void *driver = dlopen(DRIVER, RTLD_NOW | RTLD_LOCAL);
-    int (*version_of)(int *) = NULL;
-    *(void **)&version_of = driver ? dlsym(driver, "cuDriverGetVersion") : NULL;
-    int version = 0;
-    if (version_of == NULL || version_of(&version) != 0)
+    char compat[CUDA_WHY / 2];
+    const int major = backend->cuda / 1000;
+    driver.version = version_of(driver.library);
+    if (driver.version == 0)
         return refuse(why, "%s does not tell its version", DRIVER);
-    if (version / 1000 < backend->cuda / 1000)
-        return refuse(why, "the NVIDIA driver is for CUDA %d.%d, " FILE_NAME " needs one for %d.0 or later",
-                      version / 1000, version % 1000 / 10, backend->cuda / 1000);
-    return true;
+    if (driver.version / 1000 >= major || use_compat(major, compat))
+        return true;
+    return refuse(why, "the NVIDIA driver is for CUDA %d.%d, " FILE_NAME " needs one for %d.0 or later%s",
+                  driver.version / 1000, driver.version % 1000 / 10, major, compat);
 }
 
 /* Looks beside the program, and in ../lib/loam for an installed program; false if there is none. */
@@ -122,6 +176,21 @@ static const CudaBackend *backend_of(char *why)
     if (opened.backend == NULL)
         refuse(why, "%s", opened.reason);
     return opened.backend;
+}
+
+bool cuda_versions(char *text)
+{
+    const CudaBackend *backend = backend_of(text);
+    if (backend == NULL)
+        return false;
+    int n = snprintf(text, CUDA_WHY, "driver for CUDA %d.%d", driver.version / 1000, driver.version % 1000 / 10);
+    if (driver.own)
+        n += snprintf(text + n, (size_t)(CUDA_WHY - n), " of %.200s (the machine's is for %d.%d)", driver.folder,
+                      driver.own / 1000, driver.own % 1000 / 10);
+    snprintf(text + n, (size_t)(CUDA_WHY - n), ", " FILE_NAME " of CUDA %d.%d, cuBLASLt %d.%d.%d", backend->cuda / 1000,
+             backend->cuda % 1000 / 10, backend->cublaslt / 10000, backend->cublaslt / 100 % 100,
+             backend->cublaslt % 100);
+    return true;
 }
 
 bool cuda_gpus(int *n, char *why)

@@ -4,7 +4,6 @@
 
 #include "base/fatal.h"
 #include "device/cuda/cuda.h"
-#include "device/cuda/scratch.h"
 #include "device/op_table.h"
 #include "device/operand.h"
 

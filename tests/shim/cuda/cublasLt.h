@@ -45,6 +45,7 @@ struct cublasLtMatmulHeuristicResult_t {
 /* What the last refusal of an algorithm was for; NULL before the first. Only tests read it. */
 extern const char *fake_lt_refused;
 
+size_t cublasLtGetVersion(void);
 const char *cublasLtGetStatusString(cublasStatus_t status);
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *lt);
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t lt);

@@ -19,6 +19,8 @@ enum cudaError_t {
     cudaErrorLaunchFailure = 719,
     cudaErrorUnknown = 999
 };
+enum cudaDeviceAttr { cudaDevAttrComputeMode = 20 };
+enum cudaComputeMode { cudaComputeModeDefault, cudaComputeModeProhibited = 2, cudaComputeModeExclusiveProcess };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum { cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2 };
@@ -47,6 +49,7 @@ struct cudaDeviceProp {
 
 cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int index);
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int index);
 cudaError_t cudaSetDevice(int index);
 cudaError_t cudaDeviceSynchronize(void);
 cudaError_t cudaGetLastError(void);

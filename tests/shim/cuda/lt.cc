@@ -187,6 +187,11 @@ static const char *refused_form(const FakeDesc *desc, const FakeLayout *a, const
     return desc->sums == CUBLAS_COMPUTE_32F_FAST_TF32 && a->type != CUDA_R_32F ? "TF32 of others than f32" : NULL;
 }
 
+size_t cublasLtGetVersion(void)
+{
+    return 130201;
+}
+
 const char *cublasLtGetStatusString(cublasStatus_t status)
 {
     return status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_INVALID_VALUE";

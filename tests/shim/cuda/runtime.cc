@@ -12,7 +12,8 @@
  * LOAM_FAKE_GPU_DRY=1 leaves out all work once a GPU is open: kernels, products and copies are counted, not done, its
  * memory is addresses alone, and what is downloaded is zeros. So models of any size run, to see what memory they take.
  *
- * LOAM_FAKE_GPUS is the number of GPUs (1), LOAM_FAKE_GPU their compute capability (90), LOAM_FAKE_GPU_ORDER the order
+ * LOAM_FAKE_GPUS is the number of GPUs (1), LOAM_FAKE_GPU_NAME their name (Shim), LOAM_FAKE_GPU_MODE their compute mode
+ * (0), LOAM_FAKE_GPU their compute capability (90), LOAM_FAKE_GPU_ORDER the order
  * of work (a FakeOrder). LOAM_FAKE_GPU_REFUSES: why no kernel can be launched. LOAM_FAKE_GPU_BREAKS=N: kernel N fails,
  * which its own launch answers with CUDA_LAUNCH_BLOCKING=1; LOAM_FAKE_GPU_FULL=N: allocation N does.
  * LOAM_FAKE_GPU_KERNEL=BYTES: memory that each kernel takes at its first launch, which fails if that is not free.
@@ -273,10 +274,18 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int index)
     if (cudaGetDeviceCount(&n) != cudaSuccess || index < 0 || index >= n)
         return cudaErrorInvalidDevice;
     *properties = {};
-    strcpy(properties->name, "Shim");
+    const char *name = getenv("LOAM_FAKE_GPU_NAME");
+    snprintf(properties->name, sizeof properties->name, "%s", name ? name : "Shim");
     properties->totalGlobalMem = memory_bytes();
     properties->major = compute / 10;
     properties->minor = compute % 10;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int index)
+{
+    CHECK(attribute == cudaDevAttrComputeMode && index >= 0, "attribute %d of GPU %d", (int)attribute, index);
+    *value = (int)number_of("LOAM_FAKE_GPU_MODE", cudaComputeModeDefault);
     return cudaSuccess;
 }
 

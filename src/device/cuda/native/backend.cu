@@ -50,6 +50,11 @@ static bool native_describe(int index, CudaGpu *gpu, char *why)
     snprintf(gpu->name, sizeof gpu->name, "%s", properties.name);
     gpu->memory = properties.totalGlobalMem;
     gpu->compute = properties.major * 10 + properties.minor;
+    gpu->slice = strstr(gpu->name, " MIG ") != NULL; /* CUDA names it "NVIDIA H200 MIG 1g.18gb" */
+    int mode = cudaComputeModeDefault;
+    (void)cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, index);
+    gpu->refuses = mode == cudaComputeModeProhibited;
+    gpu->exclusive = mode == cudaComputeModeExclusiveProcess;
     return true;
 }
 
@@ -152,9 +157,17 @@ static OpTable native_table(void)
 extern "C" __attribute__((visibility("default"))) const CudaBackend *loam_cuda_backend(void)
 {
     static const OpTable table = native_table();
-    static const CudaBackend backend = {
-        sizeof(CudaBackend), cuda_signature,  CUDA_SIZES,  CUDART_VERSION / 10 * 10, 80,    GPU_HEAD_DIM,
-        native_count,        native_describe, native_open, native_reserve,           &table
-    };
+    static const CudaBackend backend = { sizeof(CudaBackend),
+                                         cuda_signature,
+                                         CUDA_SIZES,
+                                         CUDART_VERSION / 10 * 10,
+                                         (int)cublasLtGetVersion(),
+                                         80,
+                                         GPU_HEAD_DIM,
+                                         native_count,
+                                         native_describe,
+                                         native_open,
+                                         native_reserve,
+                                         &table };
     return &backend;
 }
