@@ -1,6 +1,5 @@
 /* fake_driver.c: a libcuda.so.1 that has a version, LOAM_FAKE_DRIVER, and nothing else. In a folder `compat` its
  * version is LOAM_FAKE_COMPAT. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdlib.h>
