@@ -3,7 +3,7 @@
  * group of one rank, for which every call returns at once and exchanges nothing.
  *
  * All ranks of a group call the same collectives in the same order, with tensors of one dtype and of lengths that fit
- * each other; of comm_send and comm_receive only two ranks call each. Collectives are asynchronous: a thread of the
+ * each other. comm_send and comm_receive are called by two ranks only. Collectives are asynchronous: a thread of the
  * group executes them one after another, while the device computes. Operations that are queued on the device after
  * comm_wait see the result of the collective. Before comm_wait, the tensors of a collective must not be used.
  *
@@ -105,8 +105,8 @@ int64_t comm_max(Comm *comm, int64_t value);
 /* Waits until all ranks have called it. */
 void comm_barrier(Comm *comm);
 /* Returns whether `done` is true on all ranks. If not, every rank gets the error of the lowest rank with `done` false;
- * a machine's error of a rank other than 0 begins with that rank. A rank that passes false must have set *error before;
- * `error` must not be NULL. */
+ * the message of a machine's error names this rank, unless it is rank 0. A rank that passes false must have set *error
+ * before; `error` must not be NULL. */
 bool comm_agree(Comm *comm, bool done, GError **error);
 
 /* It is a machine's error if the group has failed; the message says which rank failed, and why. */
