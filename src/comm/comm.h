@@ -68,8 +68,8 @@ Comm *comm_split(Comm *comm, int color);
  * and returns the first element of part `rank`: part r is [comm_start(n, size, r), comm_start(n, size, r + 1)). */
 int64_t comm_start(int64_t n, int size, int rank);
 
-/* Number of elements that rank `rank` sends in an all-reduce of n elements: the parts of the other ranks, and the sum
- * of its own part to every other rank. */
+/* Number of elements that rank `rank` sends in an all-reduce of n elements: to each other rank that rank's part of the
+ * addend, and then the sum of its own part. */
 int64_t comm_all_reduce_sends(int64_t n, int size, int rank);
 
 /* All-reduce: x (n), a vector, becomes the sum of x over all ranks. */

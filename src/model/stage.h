@@ -13,7 +13,8 @@ typedef struct Stage {
 } Stage;
 
 enum { STAGES_MOST = 32 };
-/* The stages that one rank holds, in the order of the model; none follows directly behind another. */
+/* The stages that one rank holds, in the order of the model; no stage begins with the block after the last one of
+ * another. */
 typedef struct Stages {
     Stage range[STAGES_MOST];
     int n;
@@ -21,6 +22,7 @@ typedef struct Stages {
 
 /* The stage with every block: a model that is not divided. */
 Stages stage_whole(const ModelConfig *config);
+/* Stages with only this one. */
 Stages stage_alone(Stage stage);
 /* The part of the encoder, or of the decoder, that a stage has. */
 typedef struct StagePart {

@@ -17,8 +17,8 @@ json_t *metric_record(const char *line, size_t bytes);
 /* Takes one record, which is freed afterwards. */
 typedef void (*MetricLineFn)(json_t *record, void *context);
 /* Calls `take` for each line of DIR/metrics.jsonl that is a JSON object, in the order of the file. Other lines, lines
- * of more than 64 KiB and an incomplete last line are skipped; *skipped becomes the number of them without that last
- * one, and may be NULL. Fails if the file cannot be read. */
+ * of more than 64 KiB and an incomplete last line are skipped; *skipped becomes the number of skipped lines, an
+ * incomplete last line not counted; skipped may be NULL. Fails if the file cannot be read. */
 bool metric_lines_read(const char *dir, MetricLineFn take, void *context, int64_t *skipped, GError **error);
 /* The number of this name in a record; NAN if it has none. */
 double metric_number(const json_t *record, const char *name);

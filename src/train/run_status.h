@@ -35,9 +35,10 @@ typedef struct RunStatus {
 } RunStatus;
 
 enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments below */
-/* Reads the status of the run in `dir`. The run is lost if no rank has written a heartbeat for longer than silent_s,
- * and stalled if a rank has been in the same phase for longer than stalled_s and for longer than 20 steps take. Missing
- * and damaged files give unknown values. run_status_clear frees it. */
+/* Reads the status of the run in `dir`. The run is lost if no rank has written a heartbeat for longer than silent_s (5
+ * seconds if a process of this machine is gone), and stalled if a rank has been in the same phase for longer than
+ * stalled_s and for longer than 20 steps take. Missing and damaged files give unknown values. run_status_clear frees
+ * it. */
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s);
 void run_status_clear(RunStatus *status);
 /* The status as lines of text, the first one "RUN: alive". g_free. */

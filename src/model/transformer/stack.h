@@ -76,9 +76,9 @@ void stack_embed(StackPass *pass, Tensor x, const StackW *w);
 Tensor stack_final_norm(const Ctx *cx, Tensor x, const StackW *w, NormSave *save);
 /* Allocates pass->x. In a stage without the embedding the caller writes x[0] before stack_fwd. */
 void stack_begin(StackPass *pass);
-/* Returns y (N,C) = dropout(final_norm(blocks(embedding))), or this stage's part of that, in the arena `save`; of a
- * part without the final norm, this rank's rows (nn/rows.h). encoder_output (E,C); NO_TENSOR means no cross-attention.
- * With loss->recompute a block's activations are kept only while the block runs. */
+/* Returns y (N,C) = dropout(final_norm(blocks(embedding))), or this stage's part of that, in the arena `save`. Without
+ * the final norm the result has only this rank's rows (nn/rows.h). encoder_output (E,C); NO_TENSOR means no
+ * cross-attention. With loss->recompute a block's activations are kept only while the block runs. */
 Tensor stack_fwd(StackPass *pass, Tensor encoder_output);
 /* dy is the gradient of stack_fwd's result. Returns dx, the gradient of pass->x[0] in a stage without the embedding,
  * which lies in dy. d_encoder_output (E,C) is added to; NO_TENSOR if encoder_output is. */

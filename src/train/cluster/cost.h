@@ -34,8 +34,9 @@ double cost_between(int n, int stride, int per_node, bool chain);
 bool cost_of_step(const Config *config, const Machine *machine, int32_t input_length, int32_t target_length,
                   StepCost *cost, GError **error);
 
-/* FLOPs of a step as Megatron-LM counts them (with the recomputation of blocks, and the matrices of 4 times the width):
- * Narayanan et al. 2021. For a model of one stack; 0 for others. */
+/* FLOPs of a step by the formula of Narayanan et al. 2021, which Megatron-LM prints: the feed-forward network counts as
+ * 4 times as wide as the model, whatever model.ffn is. recompute: blocks run forward twice. 0 for a model with encoder
+ * and decoder. */
 double megatron_step_flops(const ModelConfig *model, int64_t samples, int64_t length, bool recompute);
 /* Days of a training run that recomputes its blocks, 8 T P / (n X): T tokens, P parameters, n GPUs, X FLOP/s of each.
  */

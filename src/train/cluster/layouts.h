@@ -12,13 +12,13 @@ typedef struct Layout {
     StepCost cost;
 } Layout;
 
-/* The layouts of `gpus` ranks that the trainer accepts (config_check_layout), with microbatches of 1, 2, 4, 8 or 16
+/* The layouts of `gpus` ranks that config_check_layout accepts, with microbatches of 1, 2, 4, 8 or 16
  * samples or as configured: an array of Layout, first those that fit into memory, each part ordered by step time.
  * input_length, target_length: as for memory_plan. NULL with an error if memory_plan fails. */
 GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int32_t input_length,
                      int32_t target_length, GError **error);
-/* Of the layouts that fit, the one that changes the fewest options of the configuration, the fastest of these; NULL if
- * none fits. */
+/* Of the layouts that fit, the one that changes the fewest options of the configuration; of several such layouts the
+ * fastest. NULL if none fits. */
 const Layout *layouts_nearest(const GArray *layouts, const Config *config);
-/* "parallel.tensor=2 …": the options of the layout that the configuration has otherwise. g_free. */
+/* The options of the layout that differ from the configuration's: "parallel.tensor=2 …". g_free. */
 char *layout_options(const Layout *layout, const Config *config);

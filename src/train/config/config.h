@@ -61,7 +61,7 @@ typedef struct TrainConfig {
     double z_loss;          /* weight of log² Z in the loss, Z = sum of exp(logits); 0 means none */
     char *class_weights;    /* one factor on the loss per class of a classifier, separated by commas, or "balanced"; ""
                                means 1 for each */
-    int64_t threads;        /* compute threads; 0 means one per core */
+    int64_t threads;        /* compute threads; 0 means OMP_NUM_THREADS if it is set, else one per core */
     char *device;           /* name of the device, see compute_device_check */
     bool save_async;        /* write checkpoints while training goes on */
     bool report;            /* write report.html while training goes on */
@@ -265,7 +265,7 @@ typedef struct BatchSchedule {
  * Megatron-LM's --rampup-batch-size. */
 bool config_batch_schedule(const Config *config, bool count_tokens, BatchSchedule *batches, GError **error);
 bool batch_varies(const BatchSchedule *batches);
-/* The batches that a run may have, i = 0, 1, …; 0 means that there are no more. */
+/* Number i = 0, 1, … of the batch sizes that a run may have, in samples; 0 means that there are no more. */
 int64_t batch_listed(const BatchSchedule *batches, int64_t i);
 /* Samples of the next step of a run that has read `samples` samples and `tokens` tokens. */
 int64_t batch_at(const BatchSchedule *batches, int64_t samples, int64_t tokens);
@@ -320,7 +320,7 @@ int64_t config_rank_samples(const Config *config); /* most samples per step that
 int64_t config_samples(const Config *config, Amount amount, int64_t epoch_samples);
 /* Converts a percentage of `total` steps to steps, rounded up. */
 int64_t config_share(Amount amount, int64_t total);
-/* Converts an amount to steps; -1 for an amount of time. */
+/* Converts an amount to steps, a percentage as one of train.length; -1 for an amount of time. */
 int64_t config_steps(const Config *config, Amount amount, int64_t epoch_samples);
 /* The steps of train.length, from the first one; -1 for a time. */
 int64_t config_length_steps(const Config *config, int64_t epoch_samples);

@@ -9,6 +9,6 @@
 
 enum { REPORT_RUNS = 16 }; /* most runs of a report */
 
-/* Writes the page for n runs (1 … REPORT_RUNS), atomically. Runs that have not started, that are training, and whose
- * files are damaged are reported as far as they go. Fails if a file cannot be read, or PATH exists and is no report. */
+/* Writes the page for n runs (1 … REPORT_RUNS), atomically. Of a run that has not started, that is training, or whose
+ * files are damaged, the page shows what there is. Fails if a file cannot be read, or PATH exists and is no report. */
 bool report_write(const char *path, char *const *dirs, int n, SeriesAxis axis, GError **error);

@@ -4,8 +4,8 @@
 
 #include "train/trainer/records.h"
 
-/* " iteration  10/ 60 | consumed samples: … | …", with the time of the line before it, and the samples and FLOP/s per
- * second behind it. Fields whose value is unknown are left out. g_free. */
+/* " iteration  10/ 60 | consumed samples: … | …", which begins with the time and ends with samples and FLOP per second.
+ * Fields whose value is unknown are left out. g_free. */
 char *megatron_train_line(const TrainRecord *record);
 /* exp(loss), at most exp(20), as Megatron-LM has it. */
 double megatron_perplexity(double loss);

@@ -28,5 +28,6 @@ bool mlflow_metric(Mlflow *mlflow, const char *name, int64_t step, double value,
 bool mlflow_param(Mlflow *mlflow, const char *name, const char *value, GError **error);
 /* Copies the metrics and parameters that the run in DIR has in a store to the folder `to`; nothing if it has none. */
 bool mlflow_keep(const char *dir, const char *to, GError **error);
-/* Makes the metrics and parameters of the run in DIR in its store those that mlflow_keep copied to `from`. */
+/* Replaces the metrics and parameters that the run in DIR has in its store by those that mlflow_keep copied to `from`.
+ * */
 bool mlflow_put_back(const char *dir, const char *from, GError **error);

@@ -1,9 +1,9 @@
 /* state.h: Trainer, the state of a training process, and the functions that the files of the trainer share: opening.c
  * (opens and closes everything), resume.c (initial weights, or the newest checkpoint), trainer.c (the loop over steps),
  * step.c (one step), batch.c (its samples), ranks.c (communication between the ranks), progress.c (periodic actions,
- * estimated time to the end), skipped.c (steps without an
- * update), evaluation.c (held-out losses, scores, the best checkpoint), scoring.c (the examples of a
- * task that are scored), saving.c (checkpoints), task_data.c (the dataset of a task). */
+ * estimated time to the end), skipped.c (steps without an update), evaluation.c (held-out losses, scores, the best
+ * checkpoint), scoring.c (the examples of a task that are scored), saving.c (checkpoints), task_data.c (the dataset of
+ * a task). */
 #pragma once
 
 #include "comm/comm.h"
@@ -231,8 +231,8 @@ bool trainer_evaluate(Trainer *t, bool *best, GError **error);
 bool trainer_out_of_patience(const Trainer *t);
 /* Sets schedule.scale of the plateau schedule according to its drops so far. */
 void trainer_scale_rate(Trainer *t);
-/* With train.report writes RUN/report.html on rank 0, unless that was done a short time ago. end: in any case. A
- * failure is a warning. */
+/* With train.report writes RUN/report.html on rank 0, unless that was done a short time ago; end: writes it in any
+ * case. A failure is a warning. */
 void trainer_write_report(Trainer *t, bool end);
 /* Logs which checkpoint is the best, and its metrics. */
 void trainer_report_best(const Trainer *t);

@@ -4,10 +4,10 @@
 #include "train/config/config.h"
 #include "train/trainer/rollback.h"
 
-/* Trains until train.length, starting from the newest undamaged checkpoint of run.dir if there is one. After SIGTERM,
- * SIGUSR1, SIGHUP or SIGINT it saves a checkpoint and fails with LOAM_ERROR_STOPPED. trace: file to which a trace
- * (trace.h) of the second step of this process is written, or of the first step if there is only one; NULL means none.
- * */
+/* Trains until train.length, starting from the newest undamaged checkpoint of run.dir if there is one. After a request
+ * to stop (stop.h), or if a StopRule says so, it saves a checkpoint and fails with LOAM_ERROR_STOPPED. trace: file to
+ * which a trace (trace.h) of the second step of this process is written, or of the first step if there is only one;
+ * NULL means none. */
 bool train_run(const Config *config, const char *trace, GError **error);
 /* launch_agree, with signals caught first, so that MPI's threads have them blocked, too. To be called before train_run
  * by every process that a launcher may have started, also if it could not load its configuration. */
