@@ -72,7 +72,7 @@ endforeach()
 # The ranks of a process under the thread sanitizer, which the other sanitizers exclude.
 if(NOT LOAM_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CROSSCOMPILING)
   function(threads_sanitized name test) # name: of a floor above comm, whose sources are sanitized too, or comm
-    file(GLOB sources CONFIGURE_DEPENDS src/comm/*.c src/${name}/*.c)
+    file(GLOB sources CONFIGURE_DEPENDS src/comm/*.c src/comm/nccl/*.c src/${name}/*.c)
     list(REMOVE_DUPLICATES sources)
     set(program ${name}_threads_sanitized)
     add_executable(${program} ${test} ${sources})
@@ -202,6 +202,25 @@ target_compile_options(backend_shim PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-include;$
 target_include_directories(backend_shim PRIVATE src tests tests/shim/cuda)
 target_link_libraries(backend_shim PRIVATE $<TARGET_FILE:loam_shim>)
 add_dependencies(backend_shim loam_shim)
+# The stand-in of NCCL works on the streams of this fake, so it is the same file, by the name that the program looks for.
+target_link_options(backend_shim PRIVATE -Wl,-u,ncclGetVersion)
+add_custom_command(TARGET backend_shim POST_BUILD COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/test-driver
+  COMMAND ${CMAKE_COMMAND} -E create_symlink $<TARGET_FILE:backend_shim> ${CMAKE_BINARY_DIR}/test-driver/libnccl.so.2)
+add_executable(shim_test_nccl tests/shim/test_nccl.c)
+target_include_directories(shim_test_nccl PRIVATE tests)
+target_link_libraries(shim_test_nccl PRIVATE loam_comm)
+loam_test(shim/test_nccl tests/shim/test_nccl.c shim_test_nccl)
+set_property(TEST shim/test_nccl APPEND PROPERTY ENVIRONMENT "LOAM_CUDA_BACKEND=$<TARGET_FILE:backend_shim>;LOAM_FAKE_GPUS=4")
+set_property(TEST shim/test_nccl APPEND PROPERTY ENVIRONMENT_MODIFICATION
+             "LD_LIBRARY_PATH=path_list_prepend:${CMAKE_BINARY_DIR}/test-driver"
+             "ASAN_OPTIONS=string_append::intercept_tls_get_addr=0")
+find_path(LOAM_NCCL_HEADER nccl.h HINTS /usr/local/cuda/include)
+if(LOAM_NCCL_HEADER AND EXISTS ${LOAM_NCCL_HEADER}/cuda_runtime.h AND NOT CMAKE_CROSSCOMPILING)
+  add_executable(shim_test_nccl_header tests/shim/test_nccl_header.c)
+  target_link_libraries(shim_test_nccl_header PRIVATE loam_comm)
+  target_include_directories(shim_test_nccl_header SYSTEM PRIVATE ${LOAM_NCCL_HEADER})
+  loam_test(shim/test_nccl_header tests/shim/test_nccl_header.c shim_test_nccl_header)
+endif()
 add_library(fake_driver MODULE tests/shim/fake_driver.c)
 set_target_properties(fake_driver PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1
                       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-driver)
@@ -209,7 +228,7 @@ target_link_options(fake_driver PRIVATE -Wl,-soname,libcuda.so.1) # as NVIDIA's
 add_library(fake_backend MODULE tests/shim/fake_backend.c)
 target_include_directories(fake_backend PRIVATE src)
 set_target_properties(fake_backend PROPERTIES PREFIX "" OUTPUT_NAME other-backend LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/test-driver)
-foreach(name device memory offload foreign)
+foreach(name device memory offload foreign gpu_ranks)
   loam_test(shim/test_${name} tests/shim/test_${name}.sh bash tests/shim/test_${name}.sh $<TARGET_FILE:loam>
             $<TARGET_FILE:backend_shim> ${CMAKE_BINARY_DIR}/test-driver)
   set_tests_properties(shim/test_${name} PROPERTIES TIMEOUT 900) # under sanitizers

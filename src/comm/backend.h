@@ -20,13 +20,30 @@ typedef struct CommBackend {
     bool (*send)(Comm *comm, Tensor x, int to);
     bool (*receive)(Comm *comm, Tensor x, int from);
     void (*abort)(Comm *comm, const char *why); /* ends all waiting, on all ranks; may be called from any thread */
+    /* Whether another rank has called abort; then the group has failed. Returns at once; may be called from any thread.
+     */
+    bool (*gave_up)(Comm *comm);
 } CommBackend;
+
+typedef struct Job Job; /* queue.h */
+
+/* The transport of tensors in memory of GPUs. The backend beside it then carries only numbers of the host. */
+typedef struct CommGpu {
+    const char *name;                              /* "nccl" */
+    CommWork (*queue)(Comm *comm, const Job *job); /* queues a collective of comm.h */
+    void (*wait)(Comm *comm, CommWork work);       /* does what comm_wait does */
+    CommCall (*call)(Comm *comm);                  /* the oldest collective that has not ended */
+    void (*abort)(Comm *comm);                     /* ends all waiting on this rank; may be called from any thread */
+    void (*close)(Comm *comm);                     /* frees comm->on_gpu, and sets it and comm->gpu to NULL */
+} CommGpu;
 
 typedef struct CommQueue CommQueue; /* queue.h */
 
 struct Comm {
     const CommBackend *backend; /* NULL means that the group has one rank */
     void *impl;                 /* private data of the backend */
+    const CommGpu *gpu;         /* NULL means that tensors are in memory of the host */
+    void *on_gpu;               /* private data of `gpu` */
     int rank, size;
     int *numbers;     /* (size) comm_number of each rank; NULL in a group of all ranks */
     double timeout_s; /* seconds to wait for other ranks; 0 means no limit */

@@ -25,6 +25,7 @@ void comm_close(Comm *comm)
 {
     if (comm == NULL || comm == &self)
         return;
+    comm_leave_gpu(comm);
     queue_close(comm->queue);
     comm->backend->close(comm);
     monitor_clear(&comm->monitor);
@@ -44,8 +45,16 @@ int comm_size(const Comm *comm)
     return comm->size;
 }
 
+void comm_leave_gpu(Comm *comm)
+{
+    if (comm->gpu)
+        comm->gpu->close(comm);
+}
+
 const char *comm_name(const Comm *comm)
 {
+    if (comm->gpu)
+        return comm->gpu->name;
     return comm->size > 1 ? comm->backend->name : "self";
 }
 
@@ -81,7 +90,8 @@ GArray *comm_recorded(Comm *comm)
 
 CommCall comm_call(Comm *comm)
 {
-    return comm->size > 1 ? queue_call(comm->queue) : (CommCall){ 0 };
+    const CommCall call = comm->size > 1 ? queue_call(comm->queue) : (CommCall){ 0 };
+    return comm->gpu && call.name == NULL ? comm->gpu->call(comm) : call;
 }
 
 Comm *comm_split(Comm *comm, int color)
@@ -129,7 +139,7 @@ static void check_vector(const Tensor *x)
           (long long)tensor_count(*x), (long long)x->ld);
 }
 
-/* Queues a job over the elements of x; starts NULL means equal parts. */
+/* Queues a job over the elements of x, in memory of the rank's device; starts NULL means equal parts. */
 static CommWork add(Comm *comm, Job job, const int64_t *starts)
 {
     check_vector(&job.x);
@@ -143,7 +153,7 @@ static CommWork add(Comm *comm, Job job, const int64_t *starts)
     job.starts = equal ? equal : (int64_t *)(gintptr)starts;
     CHECK(job.starts[0] == 0 && job.starts[comm->size] == n, "parts from %lld to %lld of %lld elements",
           (long long)job.starts[0], (long long)job.starts[comm->size], (long long)n);
-    return queue_add(comm->queue, &job);
+    return comm->gpu ? comm->gpu->queue(comm, &job) : queue_add(comm->queue, &job);
 }
 
 CommWork comm_all_reduce(Comm *comm, Tensor x)
@@ -208,7 +218,11 @@ CommWork comm_receive(Comm *comm, Tensor x, int from)
 
 void comm_wait(Comm *comm, CommWork work)
 {
-    if (comm->size > 1 && work)
+    if (comm->size == 1 || work == 0)
+        return;
+    if (comm->gpu)
+        comm->gpu->wait(comm, work);
+    else
         queue_wait(comm->queue, work);
 }
 
@@ -222,7 +236,10 @@ void comm_share(Comm *comm, void *all, const void *own, size_t bytes)
     for (int r = 0; r <= comm->size; r++)
         starts[r] = r * (int64_t)bytes;
     Tensor x = tensor_vector(all, DT_E4M3, (int64_t)bytes * comm->size);
-    comm_wait(comm, comm_all_gather(comm, x, tensor_vector(mine, DT_E4M3, (int64_t)bytes), starts));
+    const Job job = {
+        .kind = JOB_ALL_GATHER, .x = x, .own = tensor_vector(mine, DT_E4M3, (int64_t)bytes), .starts = starts
+    };
+    queue_wait(comm->queue, queue_add(comm->queue, &job));
 }
 
 void comm_sum(Comm *comm, double *values, int n)
@@ -258,4 +275,6 @@ void comm_abort(Comm *comm, const char *why)
     if (comm->size == 1)
         return;
     comm->backend->abort(comm, why);
+    if (comm->gpu)
+        comm->gpu->abort(comm);
 }

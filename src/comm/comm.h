@@ -46,11 +46,14 @@ typedef struct CommCall {
 
 /* The group of one rank. It is never closed. */
 Comm *comm_self(void);
+/* Ends comm_use_gpu (comm/nccl/nccl.h), by which the tensors of a group's collectives are in memory of GPUs. To be
+ * called before the device is closed. */
+void comm_leave_gpu(Comm *comm);
 /* Frees a group, all of whose collectives have been waited for. comm_self() and NULL are ignored. */
 void comm_close(Comm *comm);
 int comm_rank(const Comm *comm);         /* rank of the caller in the group, 0 … size - 1 */
 int comm_size(const Comm *comm);         /* number of ranks in the group */
-const char *comm_name(const Comm *comm); /* name of the backend: "self", "thread", "mpi" */
+const char *comm_name(const Comm *comm); /* name of the backend: "self", "thread", "mpi", "nccl" */
 CommCounts comm_counts(const Comm *comm);
 /* Keeps an event of every collective from now on, for a trace. Call it while no collective is queued. */
 void comm_record(Comm *comm);

@@ -1,17 +1,19 @@
 #include "comm/mesh.h"
 
 #include "base/check.h"
+#include "comm/nccl/nccl.h"
 
-enum { OTHERS = 6, GROUPS = OTHERS + 2 * MESH_LINKS }; /* number of groups in Mesh, not counting `world` */
+enum { DATA, CONTEXT, REPLICAS, TENSOR, COPIES, PIPELINE, LINKS, GROUPS = LINKS + 2 * MESH_LINKS }; /* without world */
 
 /* The groups that mesh_close frees: comm_self() in place of a group that is another one's. */
 static void list_groups(const Mesh *mesh, Comm *groups[GROUPS])
 {
     Comm *replicas = mesh->replicas == mesh->data ? comm_self() : mesh->replicas;
-    Comm *all[GROUPS] = { mesh->data, mesh->context, replicas, mesh->tensor, mesh->copies, mesh->pipeline };
+    Comm *all[GROUPS] = { [DATA] = mesh->data,     [CONTEXT] = mesh->context, [REPLICAS] = replicas,
+                          [TENSOR] = mesh->tensor, [COPIES] = mesh->copies,   [PIPELINE] = mesh->pipeline };
     for (int i = 0; i < MESH_LINKS; i++) {
-        all[OTHERS + i] = mesh->forward[i];
-        all[OTHERS + MESH_LINKS + i] = mesh->backward[i];
+        all[LINKS + i] = mesh->forward[i];
+        all[LINKS + MESH_LINKS + i] = mesh->backward[i];
     }
     for (int i = 0; i < GROUPS; i++)
         groups[i] = all[i] == mesh->world ? comm_self() : all[i];
@@ -87,6 +89,34 @@ void mesh_close(Mesh *mesh)
     for (int i = 0; i < GROUPS; i++)
         comm_close(groups[i]);
     set_alone(mesh);
+}
+
+/* The groups that exchange tensors, each once. Either the data-parallel ranks or the replicas may be `world` itself. */
+static void list_exchanging(const Mesh *mesh, Comm *groups[GROUPS])
+{
+    list_groups(mesh, groups);
+    groups[DATA] = mesh->data;
+    if (mesh->replicas != mesh->data)
+        groups[REPLICAS] = mesh->replicas;
+}
+
+bool mesh_use_gpu(const Mesh *mesh, Device *dev, GError **error)
+{
+    Comm *groups[GROUPS];
+    bool used = true;
+    list_exchanging(mesh, groups);
+    for (int i = 0; used && i < GROUPS; i++)
+        used = comm_use_gpu(groups[i], dev, error);
+    return used;
+}
+
+void mesh_leave_gpu(const Mesh *mesh)
+{
+    Comm *groups[GROUPS];
+    list_exchanging(mesh, groups);
+    for (int i = 0; i < GROUPS; i++)
+        if (groups[i])
+            comm_leave_gpu(groups[i]);
 }
 
 bool mesh_check(const Mesh *mesh, GError **error)

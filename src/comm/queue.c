@@ -24,9 +24,7 @@ struct CommQueue {
     bool stop;
 };
 
-/* Bytes that this rank sends to others. In a reduce-scatter and an all-to-all it sends each rank that rank's part, in
- * an all-gather its own part to each; an all-reduce is a reduce-scatter and an all-gather. */
-static int64_t sent_bytes(const Comm *comm, const Job *job)
+int64_t queue_sent_bytes(const Comm *comm, const Job *job)
 {
     int64_t size = (int64_t)dtype_bytes((DType)job->x.dtype), all = tensor_count(job->x) * size;
     int64_t own = (job->starts[comm->rank + 1] - job->starts[comm->rank]) * size;
@@ -81,7 +79,7 @@ static void run_job(Comm *comm, const Job *job)
         return;
     double start = clock_seconds();
     bool done = do_job(comm, job);
-    const CommEvent event = { job->kind, done ? sent_bytes(comm, job) : 0, start, clock_seconds() - start };
+    const CommEvent event = { job->kind, done ? queue_sent_bytes(comm, job) : 0, start, clock_seconds() - start };
     monitor_enter(&comm->monitor);
     comm->counts.calls++;
     comm->counts.busy_s += event.seconds;

@@ -14,13 +14,17 @@ typedef enum JobKind {
 } JobKind;
 
 /* A queued collective, with its arguments. */
-typedef struct Job {
+struct Job {
     JobKind kind;
     Tensor x, own;       /* own: output of a reduce-scatter, input of an all-gather and of an all-to-all */
     int peer;            /* root of a broadcast; other rank of a send or receive */
     int64_t *starts;     /* (size + 1), owned by the queue; not used for broadcast, send and receive */
     int64_t *own_starts; /* (size + 1), owned by the queue: parts of `own` in an all-to-all; NULL in others */
-} Job;
+};
+
+/* Bytes that this rank sends to others in a collective. In a reduce-scatter and an all-to-all it sends each rank that
+ * rank's part, in an all-gather its own part to each; an all-reduce is a reduce-scatter and an all-gather. */
+int64_t queue_sent_bytes(const Comm *comm, const Job *job);
 
 /* Makes an empty queue and starts its thread. */
 CommQueue *queue_open(Comm *comm);

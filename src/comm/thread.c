@@ -254,6 +254,17 @@ static void thread_abort(Comm *comm, const char *why)
     comm_fail(comm, -1, "%s", why);
 }
 
+static bool thread_gave_up(Comm *comm)
+{
+    ThreadGroup *group = comm->impl;
+    monitor_enter(&group->monitor);
+    const bool failed = group->failure != NULL;
+    if (failed)
+        comm_fail(comm, group->lost, "%s", group->failure);
+    monitor_leave(&group->monitor);
+    return failed;
+}
+
 static const CommBackend thread_backend = { .name = "thread",
                                             .close = thread_close,
                                             .split = thread_split,
@@ -263,7 +274,8 @@ static const CommBackend thread_backend = { .name = "thread",
                                             .broadcast = thread_broadcast,
                                             .send = thread_send,
                                             .receive = thread_receive,
-                                            .abort = thread_abort };
+                                            .abort = thread_abort,
+                                            .gave_up = thread_gave_up };
 
 typedef struct RankThread {
     ThreadGroup *group;

@@ -65,15 +65,19 @@ static bool has_driver(void)
  * or of an architecture that the backend was not compiled for. */
 static bool first_gpu_opens(void)
 {
+    static GMutex lock; /* ranks may be threads */
     static bool tried, opens;
     char why[CUDA_WHY];
+    g_mutex_lock(&lock);
     if (!tried) {
         Device *dev = device_open_cuda(0, precision_uniform(DT_F32), why);
         tried = true;
         opens = dev != NULL;
         device_close(dev);
     }
-    return opens;
+    const bool known = opens;
+    g_mutex_unlock(&lock);
+    return known;
 }
 
 bool compute_device_is_gpu(const char *name)
@@ -114,6 +118,110 @@ Device *compute_device_open(const char *name, int threads, Precision precision, 
     }
     fail_machine(error, "device %s: %s", name, why);
     return NULL;
+}
+
+/* ---- ranks ---- */
+
+enum { BOOT_ID = 40 };
+
+/* Number of lower ranks on the host of this rank. */
+static int locals_before(Comm *ranks)
+{
+    const int size = comm_size(ranks), rank = comm_rank(ranks);
+    g_autofree char *boot = NULL, *boots = g_new0(char, size *BOOT_ID);
+    char own[BOOT_ID] = "";
+    if (g_file_get_contents("/proc/sys/kernel/random/boot_id", &boot, NULL, NULL))
+        g_strlcpy(own, boot, sizeof own);
+    comm_share(ranks, boots, own, sizeof own);
+    int before = 0;
+    for (int r = 0; r < rank; r++)
+        before += memcmp(boots + (size_t)r * BOOT_ID, own, sizeof own) == 0;
+    return before;
+}
+
+/* The GPU that a rank is going to open, or has opened. */
+typedef struct RankGpu {
+    bool there; /* false: the rank computes on the CPU, or its GPU cannot be used */
+    char uuid[sizeof((CudaGpu *)0)->uuid], name[64];
+    int index;
+} RankGpu;
+
+/* "cuda:3" for a rank that takes its host's GPUs in turn; `name` for another choice, or if no GPU is found. g_free. */
+static char *device_of_rank(const char *name, Comm *ranks)
+{
+    CudaGpu gpu;
+    char why[CUDA_WHY];
+    int index, n = 0;
+    const DeviceChoice choice = choice_of(name, &index);
+    const int before = locals_before(ranks);
+    const bool turns = choice == CHOICE_CUDA ? strcmp(name, "cuda") == 0 : choice == CHOICE_AUTO && has_driver();
+    const bool found = turns && cuda_gpus(&n, why) && cuda_describe(before % n, &gpu, why);
+    return found ? g_strdup_printf("cuda:%d", before % n) : g_strdup(name);
+}
+
+static RankGpu gpu_of_rank(const char *chosen)
+{
+    CudaGpu gpu;
+    char why[CUDA_WHY];
+    int n;
+    RankGpu own = { 0 };
+    if (choice_of(chosen, &own.index) != CHOICE_CUDA || !cuda_gpus(&n, why) || own.index >= n ||
+        !cuda_describe(own.index, &gpu, why))
+        return own;
+    own.there = true;
+    memcpy(own.uuid, gpu.uuid, sizeof own.uuid);
+    g_strlcpy(own.name, gpu.name, sizeof own.name);
+    return own;
+}
+
+/* No two ranks have the same GPU. */
+static bool check_own_gpus(Comm *ranks, const char *chosen, GError **error)
+{
+    const int size = comm_size(ranks);
+    const RankGpu own = gpu_of_rank(chosen);
+    g_autofree RankGpu *all = g_new0(RankGpu, size);
+    comm_share(ranks, all, &own, sizeof own);
+    if (!comm_check(ranks, error))
+        return false;
+    for (int r = 0; r < size; r++)
+        for (int s = 0; s < r && all[r].there; s++)
+            if (all[s].there && memcmp(all[r].uuid, all[s].uuid, sizeof all[r].uuid) == 0)
+                return fail_user(error,
+                                 "ranks %d and %d would compute on the same GPU, %s (cuda:%d): start at most as many "
+                                 "ranks on a host as it has GPUs, with train.device=cuda, or set train.device=cpu",
+                                 s, r, all[r].name, all[r].index);
+    return true;
+}
+
+/* Either all ranks have opened a GPU, or none has. */
+static bool check_alike(Comm *ranks, const Device *dev, GError **error)
+{
+    const int size = comm_size(ranks);
+    const bool own = *dev->gpu.name;
+    g_autofree bool *all = g_new0(bool, size);
+    comm_share(ranks, all, &own, sizeof own);
+    if (!comm_check(ranks, error))
+        return false;
+    for (int r = 1; r < size; r++)
+        if (all[r] != all[0])
+            return fail_machine(error,
+                                "rank %d computes on the CPU and rank %d on a GPU: all ranks must do the same; "
+                                "train.device=cuda says why one has no GPU, train.device=cpu needs none",
+                                all[0] ? r : 0, all[0] ? 0 : r);
+    return true;
+}
+
+Device *compute_device_open_rank(const char *name, int threads, Precision precision, Comm *ranks, GError **error)
+{
+    if (comm_size(ranks) == 1)
+        return compute_device_open(name, threads, precision, error);
+    g_autofree char *chosen = device_of_rank(name, ranks);
+    if (!check_own_gpus(ranks, chosen, error))
+        return NULL;
+    Device *dev = compute_device_open(chosen, threads, precision, error);
+    if (!comm_agree(ranks, dev != NULL, error) || !check_alike(ranks, dev, error))
+        g_clear_pointer(&dev, device_close);
+    return dev;
 }
 
 char *compute_device_describe(const Device *dev, const char *precision)

@@ -1,6 +1,7 @@
 /* compute_device.h: the device that training, evaluation and decoding run on: the CPU or a GPU. */
 #pragma once
 
+#include "comm/comm.h"
 #include "device/device.h"
 
 #include <glib.h>
@@ -18,6 +19,11 @@ bool compute_device_has_fp8(const char *name, char *why);
  * there are more threads than cores that this process may use. A GPU that is named but cannot be used is an error; with
  * "auto" it is a warning, if the machine has a GPU driver, and the CPU is opened. */
 Device *compute_device_open(const char *name, int threads, Precision precision, GError **error);
+/* As compute_device_open, for one of several ranks, all of which call it. "cuda" and "auto" mean that the ranks of a
+ * host take its GPUs in the order of their numbers: rank i of the host GPU i % number of GPUs (those that
+ * CUDA_VISIBLE_DEVICES leaves). Ranks are on one host if they have the same boot id. It is an error if two ranks have
+ * the same GPU, or if only some ranks have one. */
+Device *compute_device_open_rank(const char *name, int threads, Precision precision, Comm *ranks, GError **error);
 /* A description such as "cpu on 2 threads (amx, bf16)" or "NVIDIA H200 (cuda:0, bf16)". precision: text of
  * precision_describe. g_free. */
 char *compute_device_describe(const Device *dev, const char *precision);

@@ -99,8 +99,11 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
 {
     if (!step_timer_plan(timer, config, error))
         return false;
-    timer->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
-    if (timer->dev == NULL || !choose_micro_batch(timer, config, error))
+    const Mesh *mesh = config->parallel.mesh;
+    timer->dev = compute_device_open_rank(config->train.device, (int)config->train.threads, config_precision(config),
+                                          mesh ? mesh->world : comm_self(), error);
+    if (timer->dev == NULL || (mesh && *timer->dev->gpu.name && !mesh_use_gpu(mesh, timer->dev, error)) ||
+        !choose_micro_batch(timer, config, error))
         return false;
     divide(timer);
     timer->room = device_memory_available(timer->dev);
@@ -131,6 +134,8 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
 
 void step_timer_clear(StepTimer *timer)
 {
+    if (timer->config && timer->config->parallel.mesh)
+        mesh_leave_gpu(timer->config->parallel.mesh);
     g_clear_pointer(&timer->optimizer, optimizer_close);
     g_clear_pointer(&timer->model, model_close);
     g_clear_pointer(&timer->batch, batch_free);

@@ -148,7 +148,6 @@ refused '--sbatch=--gres=gpu:a100:4 contradicts' --gpus 1 --sbatch=--gres=gpu:a1
 refused 'a value with blanks needs double quotes' '--sbatch=--comment=two words'
 refused 'a value with blanks needs double quotes' '--sbatch=--comment="two'
 refused '--sbatch is --, want one option of sbatch' --sbatch=--
-refused 'several ranks is not supported on GPUs yet' --nodes 2 --gpus 1 train.device=cuda
 refused 'tokenizer.path is not set' tokenizer.path=
 refused 'data.train is not set' data.train=
 refused '. is a folder; want the name of a file' --out .

@@ -204,8 +204,6 @@ static bool time_rank(Bench *b, GError **error)
 {
     if (!step_timer_open(&b->timer, &b->config, error) || !mesh_check(&b->mesh, error))
         return false;
-    if (*b->timer.dev->gpu.name && comm_size(b->mesh.world) > 1)
-        return fail_user(error, "several ranks are not supported on GPUs yet: set train.device=cpu, or use one rank");
     step_timer_run(&b->timer, seconds, profile ? &b->profile : NULL, &b->times);
     return mesh_check(&b->mesh, error) && (trace == NULL || make_trace(b, error)) &&
            (comm_rank(b->mesh.world) > 0 || print(b, error));

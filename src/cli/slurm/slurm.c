@@ -207,9 +207,6 @@ static bool check_ranks(const Config *config, GError **error)
 {
     BatchSchedule batches;
     const int data_ranks = config_data_ranks(config);
-    if (g_str_has_prefix(config->train.device, "cuda") && config_ranks(config) > 1)
-        return fail_user(error, "training with several ranks is not supported on GPUs yet: want --nodes 1 --ranks 1, "
-                                "or train.device=cpu");
     if (!config_check_inputs(config, error) || !config_check_layout(config, config_ranks(config), error) ||
         !config_batch_schedule(config, true, &batches, error))
         return false;

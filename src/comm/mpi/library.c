@@ -54,17 +54,18 @@ static void nap(int polls)
         nanosleep(&(struct timespec){ .tv_nsec = ns < LONGEST_NS ? ns : LONGEST_NS }, NULL);
 }
 
-/* Whether a rank has given up; its reason goes into *failure. */
+/* Two threads may ask at once, of which one receives the message. */
 static bool heard_abort(MpiGroup *group, MpiFailure *failure)
 {
     int there = 0, n = 0;
     MPI_Status status;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, TAG_ABORT, group->aborts, &there, &status) != MPI_SUCCESS || !there)
+    MPI_Message message;
+    if (MPI_Improbe(MPI_ANY_SOURCE, TAG_ABORT, group->aborts, &there, &message, &status) != MPI_SUCCESS || !there)
         return false;
     *failure = (MpiFailure){ .rank = status.MPI_SOURCE };
     MPI_Get_count(&status, MPI_CHAR, &n);
-    if (n >= 0 && n < MPI_WHY)
-        MPI_Recv(failure->why, n, MPI_CHAR, status.MPI_SOURCE, TAG_ABORT, group->aborts, MPI_STATUS_IGNORE);
+    if (n >= 0 && n <= MPI_WHY)
+        MPI_Mrecv(failure->why, n, MPI_CHAR, &message, MPI_STATUS_IGNORE);
     return true;
 }
 
@@ -283,6 +284,7 @@ const MpiLibrary *loam_mpi_library(void)
                                         .split = split,
                                         .exchange = exchange,
                                         .broadcast = broadcast,
-                                        .abort = abort_group };
+                                        .abort = abort_group,
+                                        .heard_abort = heard_abort };
     return &library;
 }

@@ -46,6 +46,8 @@ typedef struct MpiLibrary {
     bool (*broadcast)(MpiGroup *group, MpiPiece piece, int root, double timeout_s, MpiFailure *failure);
     /* Sends the reason why this rank gives up to all other ranks, so that they stop waiting. */
     void (*abort)(MpiGroup *group, const char *why);
+    /* Whether another rank has given up, whose reason goes into *failure. Returns at once; any thread may call it. */
+    bool (*heard_abort)(MpiGroup *group, MpiFailure *failure);
 } MpiLibrary;
 
 /* Name of the function that loam-mpi.so exports: const MpiLibrary *f(void). */

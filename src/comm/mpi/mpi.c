@@ -187,6 +187,13 @@ static void mpi_abort(Comm *comm, const char *why)
     library->abort(impl->group, why);
 }
 
+static bool mpi_gave_up(Comm *comm)
+{
+    const MpiImpl *impl = comm->impl;
+    MpiFailure failure;
+    return library->heard_abort(impl->group, &failure) && !fail_mpi(comm, &failure);
+}
+
 static const CommBackend mpi_backend = { .name = "mpi",
                                          .close = mpi_close,
                                          .split = mpi_split,
@@ -196,7 +203,8 @@ static const CommBackend mpi_backend = { .name = "mpi",
                                          .broadcast = mpi_broadcast,
                                          .send = mpi_send,
                                          .receive = mpi_receive,
-                                         .abort = mpi_abort };
+                                         .abort = mpi_abort,
+                                         .gave_up = mpi_gave_up };
 
 /* The path of loam-mpi.so: beside the program, or in ../lib/loam of an installed program. NULL if there is none.
  * g_free. */

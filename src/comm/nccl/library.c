@@ -1,24 +1,79 @@
-/* library.c: finds libnccl.so.2. */
+/* library.c: finds libnccl.so.2 and its functions. */
+#include "comm/nccl/library.h"
+
+#include "comm/monitor.h"
 #include "comm/nccl/nccl.h"
 
 #include <dlfcn.h>
 
 #define FILE_NAME "libnccl.so.2"
 
-char *comm_nccl_version(GError **error)
+static NcclLibrary library;
+static const struct {
+    const char *name;
+    void *function; /* where its address is stored */
+} functions[] = {
+    { "ncclGetVersion", &library.get_version },
+    { "ncclGetErrorString", &library.get_error_string },
+    { "ncclGetUniqueId", &library.get_unique_id },
+    { "ncclCommInitRankConfig", &library.init_rank },
+    { "ncclCommGetAsyncError", &library.get_async_error },
+    { "ncclCommFinalize", &library.finalize },
+    { "ncclCommDestroy", &library.destroy },
+    { "ncclCommAbort", &library.abort },
+    { "ncclGroupStart", &library.group_start },
+    { "ncclGroupEnd", &library.group_end },
+    { "ncclAllGather", &library.all_gather },
+    { "ncclBroadcast", &library.broadcast },
+    { "ncclSend", &library.send },
+    { "ncclRecv", &library.receive },
+};
+
+static char *describe_version(int version)
+{
+    return g_strdup_printf("%d.%d.%d", version / 10000, version % 10000 / 100, version % 100);
+}
+
+static bool find_functions(void *file, GError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(functions); i++) {
+        void *found = dlsym(file, functions[i].name);
+        if (!found)
+            return fail_machine(error, FILE_NAME " has no function %s", functions[i].name);
+        *(void **)functions[i].function = found;
+    }
+    int version = 0;
+    if (library.get_version(&version) != NCCL_SUCCESS || version < NCCL_OLDEST) {
+        g_autofree char *found = describe_version(version);
+        return fail_machine(error, FILE_NAME " is of version %s, loam needs 2.18 or later", found);
+    }
+    return true;
+}
+
+static bool open_file(GError **error)
 {
     const char *named = g_getenv("LOAM_NCCL");
-    int (*version_of)(int *) = NULL;
-    int version = 0;
     void *file = dlopen(named && *named ? named : FILE_NAME, RTLD_NOW | RTLD_LOCAL);
-    if (!file) {
-        fail_machine(error, "%s", dlerror());
+    return file ? find_functions(file, error) : fail_machine(error, "%s", dlerror());
+}
+
+const NcclLibrary *nccl_library(GError **error)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static bool found;
+    pthread_mutex_lock(&lock);
+    found = found || open_file(error);
+    bool there = found;
+    pthread_mutex_unlock(&lock);
+    return there ? &library : NULL;
+}
+
+char *comm_nccl_version(GError **error)
+{
+    int version = 0;
+    const NcclLibrary *found = nccl_library(error);
+    if (!found)
         return NULL;
-    }
-    *(void **)&version_of = dlsym(file, "ncclGetVersion");
-    if (version_of == NULL || version_of(&version) != 0) {
-        fail_machine(error, FILE_NAME " does not tell its version");
-        return NULL;
-    }
-    return g_strdup_printf("%d.%d.%d", version / 10000, version % 10000 / 100, version % 100);
+    found->get_version(&version);
+    return describe_version(version);
 }

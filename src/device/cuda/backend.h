@@ -42,4 +42,9 @@ typedef struct CudaBackend {
     void *(*open)(int index, char *why);
     bool (*reserve)(Device *dev, size_t bytes); /* does what cuda_reserve (cuda.h) does */
     const OpTable *ops;                         /* the functions of the device (op_table.h) */
+    /* The following functions do what cuda_open_beside, cuda_stream, cuda_follow and cuda_reached (cuda.h) do. */
+    void *(*open_beside)(Device *dev, char *why);
+    void *(*stream)(Device *dev);
+    void (*follow)(Device *dev, Device *other, DeviceEvent event);
+    bool (*reached)(Device *dev, DeviceEvent event);
 } CudaBackend;

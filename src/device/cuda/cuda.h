@@ -15,6 +15,7 @@ typedef struct CudaGpu {
     bool refuses;   /* its compute mode is Prohibited: no program may use it */
     bool exclusive; /* its compute mode is Exclusive_Process: one process may use it */
     bool slice;     /* it is a part of a GPU that MIG divides */
+    char uuid[16];  /* the same for every process that sees this GPU */
 } CudaGpu;
 
 /* Whether the machine has an NVIDIA driver, libcuda.so.1. */
@@ -37,3 +38,17 @@ Device *device_open_cuda(int index, Precision precision, char *why);
  * it is free, and the first dev->gpu.scratch bytes are scratch memory of operations. To be called before the first
  * device_alloc. False if the GPU does not have enough memory. Does nothing on a device that is not a GPU. */
 bool cuda_reserve(Device *dev, size_t bytes);
+
+/* ---- queues beside that of a device ---- */
+
+/* Opens a second device on the GPU of `dev`, whose queue has a higher priority than that of `dev`: its operations run
+ * beside those of `dev`. Activations may be f32 as well as the compute dtype. It has no memory, no transfers and no
+ * matrix products. On failure returns NULL and writes the reason to `why`. device_close closes it. */
+Device *cuda_open_beside(Device *dev, char *why);
+/* The queue of a GPU, a cudaStream_t, to which other libraries of CUDA may add work. */
+void *cuda_stream(Device *dev);
+/* Work that is queued for `dev` after this call starts when all work before `event` of `other`, a device on the same
+ * GPU, is done. */
+void cuda_follow(Device *dev, Device *other, DeviceEvent event);
+/* Whether all work before the event is done; does not wait. Any thread may call it. */
+bool cuda_reached(Device *dev, DeviceEvent event);

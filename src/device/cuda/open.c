@@ -240,3 +240,31 @@ bool cuda_reserve(Device *dev, size_t bytes)
     const CudaBackend *backend = *dev->gpu.name ? backend_of(why) : NULL;
     return backend == NULL || backend->reserve(dev, bytes);
 }
+
+Device *cuda_open_beside(Device *dev, char *why)
+{
+    void *impl = opened.backend->open_beside(dev, why);
+    if (impl == NULL)
+        return NULL;
+    Precision precision = dev->precision;
+    precision.residual = DT_F32;
+    Device *beside = device_new("cuda", dev->ops, precision, true, 1, "cuda", impl);
+    beside->gpu = dev->gpu;
+    beside->isa = beside->gpu.name;
+    return beside;
+}
+
+void *cuda_stream(Device *dev)
+{
+    return opened.backend->stream(dev);
+}
+
+void cuda_follow(Device *dev, Device *other, DeviceEvent event)
+{
+    opened.backend->follow(dev, other, event);
+}
+
+bool cuda_reached(Device *dev, DeviceEvent event)
+{
+    return opened.backend->reached(dev, event);
+}

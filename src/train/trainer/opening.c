@@ -376,10 +376,10 @@ bool trainer_open(Trainer *t, GError **error)
         return false;
     if (!config_resolve_precision(&t->config, error))
         return false;
-    t->dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), error);
-    if (t->dev && *t->dev->gpu.name && comm_size(t->ranks) > 1)
-        return fail_user(
-            error, "training with several ranks is not supported on GPUs yet: set train.device=cpu, or use one rank");
+    t->dev = compute_device_open_rank(config->train.device, (int)config->train.threads, config_precision(config),
+                                      t->ranks, error);
+    if (t->dev && *t->dev->gpu.name && !mesh_use_gpu(&t->mesh, t->dev, error))
+        return false;
     const bool first = comm_rank(t->ranks) == 0;
     t->micro_chosen = config_micro_is_auto(config);
     if (!t->dev || (!first && !await_first(t, error)))
@@ -423,6 +423,7 @@ void trainer_close(Trainer *t, const GError *problem)
     g_free(t->batch);
     if (t->gemm_peak.dev)
         gemm_peak_clear(&t->gemm_peak);
+    mesh_leave_gpu(&t->mesh);
     g_clear_pointer(&t->optimizer, optimizer_close);
     g_clear_pointer(&t->scored, g_ptr_array_unref);
     g_clear_pointer(&t->model, model_close);

@@ -24,6 +24,7 @@ typedef struct FakeCounts {
     double slow;                /* multiply-adds of products in a form that cuBLASLt has no fast algorithm for */
     long uploads, downloads;    /* copies between host and device */
     long copies;                /* copies and fills within the device */
+    long collectives;           /* of NCCL, and its messages */
     long allocations;           /* of device memory */
     long records, follows;      /* events recorded; waits of a stream for an event */
     size_t used, peak, largest; /* bytes of device memory at this moment, at most, and of the largest allocation */

@@ -11,6 +11,7 @@ extern "C" {
 #include <memory>
 #include <mutex>
 #include <stdlib.h>
+#include <unistd.h>
 #include <vector>
 
 namespace
@@ -36,7 +37,7 @@ bool is_ready(const FakeStream *stream)
     if (stream->queue.empty())
         return false;
     const FakeWork &next = stream->queue.front();
-    return next.event == NULL || next.event->reached >= next.record;
+    return (next.event == NULL || next.event->reached >= next.record) && (!next.outside || next.outside());
 }
 
 void run_one(FakeStream *stream)
@@ -62,6 +63,8 @@ FakeStream *needed(FakeStream *goal)
     for (size_t i = 0; i <= streams.size() && !goal->queue.empty(); i++) {
         if (is_ready(goal))
             return goal;
+        if (goal->queue.front().event == NULL)
+            break;
         goal = goal->queue.front().event->stream;
     }
     return any_ready(true);
@@ -111,7 +114,13 @@ void fake_fail(void)
 
 void fake_enqueue(FakeStream *stream, std::function<void()> run, FakeEvent *event, uint64_t record)
 {
-    stream->queue.push_back({ std::move(run), event, record });
+    stream->queue.push_back({ std::move(run), event, record, {} });
+    go_on();
+}
+
+void fake_enqueue_outside(FakeStream *stream, std::function<void()> run, std::function<bool()> outside)
+{
+    stream->queue.push_back({ std::move(run), NULL, 0, std::move(outside) });
     go_on();
 }
 
@@ -126,23 +135,42 @@ void fake_enqueue_work(FakeStream *stream, std::function<void()> run)
     fake_enqueue(stream, fake_is_dry() ? [] {} : std::move(run));
 }
 
+/* Goes on until the condition holds; false: only what other ranks do can make it hold. */
+static bool run_ready(FakeStream *goal, const std::function<bool()> &done)
+{
+    FakeOpen open;
+    while (!failed && !done()) {
+        FakeStream *stream = next_stream(goal);
+        if (stream == NULL) {
+            bool outside = false;
+            for (const FakeStream *other : streams)
+                outside |= !other->queue.empty() && other->queue.front().outside;
+            CHECK(outside, "%zu streams wait for each other", streams.size());
+            return false;
+        }
+        run_one(stream);
+    }
+    return true;
+}
+
 void fake_run_until(FakeStream *goal, const std::function<bool()> &done)
 {
     if (failed || done())
         return;
     fake_counts.waits++;
-    FakeOpen open;
-    while (!failed && !done()) {
-        FakeStream *stream = next_stream(goal);
-        CHECK(stream != NULL, "%zu streams wait for each other", streams.size());
-        run_one(stream);
-    }
+    while (!failed && !done())
+        if (!run_ready(goal, done)) {
+            lock.unlock();
+            usleep(100);
+            lock.lock();
+        }
 }
 
 void fake_run_all(int device)
 {
-    for (FakeStream *stream : streams)
-        if (stream->device == device)
+    const std::vector<FakeStream *> all = streams; /* other threads may make streams meanwhile */
+    for (FakeStream *stream : all)
+        if (std::find(streams.begin(), streams.end(), stream) != streams.end() && stream->device == device)
             fake_run_until(stream, [stream] { return stream->queue.empty(); });
 }
 
@@ -166,6 +194,25 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     *stream = new FakeStream{ fake_chosen(__func__, -1), (int)streams.size(), {} };
     streams.push_back(*stream);
     return answer();
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+    *least = 0;
+    *greatest = -5;
+    return answer();
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int)
+{
+    return cudaStreamCreateWithFlags(stream, flags);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    FakeCall call;
+    fake_chosen(__func__, event->device);
+    return failed ? cudaErrorLaunchFailure : event->reached >= event->recorded ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)

@@ -14,11 +14,13 @@ struct FakeEvent {
     uint64_t recorded, reached;
 };
 
-/* Work of a stream. It begins when `event` has reached record number `record`; event NULL means at once. */
+/* Work of a stream. It begins when `event` has reached record number `record`; event NULL means at once. `outside`: it
+ * begins when this is true, which other ranks decide; an empty function means at once. */
 struct FakeWork {
     std::function<void()> run;
     FakeEvent *event;
     uint64_t record;
+    std::function<bool()> outside;
 };
 
 struct FakeStream {
@@ -34,6 +36,9 @@ int fake_chosen(const char *call, int device);
 void fake_enqueue(FakeStream *stream, std::function<void()> run, FakeEvent *event = NULL, uint64_t record = 0);
 /* The same for work that reads or writes memory of the GPU, which a dry run leaves out. */
 void fake_enqueue_work(FakeStream *stream, std::function<void()> run);
+/* The same for work that begins when `outside` is true. While nothing else is left to do, a thread that waits lets the
+ * lock go. */
+void fake_enqueue_outside(FakeStream *stream, std::function<void()> run, std::function<bool()> outside);
 /* Whether memory of the GPU is addresses alone (LOAM_FAKE_GPU_DRY): from the first download on, by which a GPU that is
  * opened proves that it computes. */
 bool fake_is_dry(void);

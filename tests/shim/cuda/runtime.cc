@@ -7,7 +7,7 @@
  *   into pinned memory leaves NaN there until then. A copy from or into other memory of the host waits for all work
  *   before it, as CUDA's may, and counts as a wait.
  * - Each thread must have chosen the GPU of what it calls for.
- * - Memory is as large as LOAM_FAKE_GPU_MEMORY says (bytes; 1 GiB); a failed kernel fails every later call.
+ * - Memory of each GPU is as large as LOAM_FAKE_GPU_MEMORY says (bytes; 1 GiB); a failed kernel fails every later call.
  *
  * LOAM_FAKE_GPU_DRY=1 leaves out all work once a GPU is open: kernels, products and copies are counted, not done, its
  * memory is addresses alone, and what is downloaded is zeros. So models of any size run, to see what memory they take.
@@ -38,7 +38,7 @@ extern "C" {
 namespace
 {
 
-enum { PAGE = 4096, ALIGN = 256, SHARED = 48 << 10, POISON = 0xFF };
+enum { PAGE = 4096, ALIGN = 256, SHARED = 48 << 10, POISON = 0xFF, WORKSPACE = 32 << 20 };
 
 struct Block {
     size_t bytes;
@@ -110,6 +110,14 @@ void open_space()
 size_t memory_bytes()
 {
     return (size_t)number_of("LOAM_FAKE_GPU_MEMORY", 1L << 30);
+}
+
+size_t used_of(int device)
+{
+    size_t bytes = 0;
+    for (const auto &block : blocks)
+        bytes += block.second.device == device ? block.second.bytes : 0;
+    return bytes;
 }
 
 bool fails_now()
@@ -276,6 +284,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int index)
     *properties = {};
     const char *name = getenv("LOAM_FAKE_GPU_NAME");
     snprintf(properties->name, sizeof properties->name, "%s", name ? name : "Shim");
+    properties->uuid.bytes[15] = (char)index;
     properties->totalGlobalMem = memory_bytes();
     properties->major = compute / 10;
     properties->minor = compute % 10;
@@ -332,7 +341,7 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
     int device = fake_chosen(__func__, -1);
     size_t room = (bytes + ALIGN - 1) / ALIGN * ALIGN, pages = (room / PAGE + 2) * PAGE;
     open_space();
-    if (fails_now() || bytes > memory_bytes() - fake_counts.used || pages > SPACE - taken)
+    if (fails_now() || bytes > memory_bytes() - used_of(device) || pages > SPACE - taken)
         return answer(cudaErrorMemoryAllocation);
     char *block = space + taken + pages - PAGE - room; /* ends before a page that stays closed */
     taken += pages;
@@ -345,7 +354,8 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
     if (fake_is_dry())
         return answer(cudaSuccess);
     protect(block, bytes, PROT_READ | PROT_WRITE);
-    memset(block, POISON, bytes);
+    if (bytes != WORKSPACE) /* of cuBLASLt, whose products here need none: untouched pages are opened fast */
+        memset(block, POISON, bytes);
     if (n_open == 0)
         protect(block, bytes, PROT_NONE);
     return answer(cudaSuccess);
@@ -372,9 +382,8 @@ cudaError_t cudaFree(void *p)
 cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
 {
     FakeCall call;
-    fake_chosen(__func__, -1);
     *total = memory_bytes();
-    *room = *total - fake_counts.used;
+    *room = *total - used_of(fake_chosen(__func__, -1));
     return answer(cudaSuccess);
 }
 

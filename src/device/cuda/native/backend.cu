@@ -55,6 +55,7 @@ static bool native_describe(int index, CudaGpu *gpu, char *why)
     (void)cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, index);
     gpu->refuses = mode == cudaComputeModeProhibited;
     gpu->exclusive = mode == cudaComputeModeExclusiveProcess;
+    memcpy(gpu->uuid, properties.uuid.bytes, sizeof gpu->uuid);
     return true;
 }
 
@@ -115,6 +116,60 @@ static void *native_open(int index, char *why)
     return NULL;
 }
 
+/* ---- a queue beside that of a device ---- */
+
+static cudaError_t create_beside(Gpu *gpu)
+{
+    int least = 0, greatest = 0;
+    cudaError_t answer = gpu_choose(gpu->index);
+    if (answer == cudaSuccess)
+        answer = cudaDeviceGetStreamPriorityRange(&least, &greatest);
+    if (answer == cudaSuccess)
+        answer = cudaStreamCreateWithPriority(&gpu->stream, cudaStreamNonBlocking, greatest);
+    for (cudaEvent_t &event : gpu->events)
+        if (answer == cudaSuccess)
+            answer = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    if (answer == cudaSuccess)
+        answer = cudaMalloc((void **)&gpu->tickets, TICKETS * sizeof *gpu->tickets);
+    if (answer == cudaSuccess)
+        answer = cudaMemsetAsync(gpu->tickets, 0, TICKETS * sizeof *gpu->tickets, gpu->stream);
+    return answer;
+}
+
+static void *native_open_beside(Device *dev, char *why)
+{
+    Gpu *gpu = (Gpu *)calloc(1, sizeof *gpu);
+    CHECK(gpu != NULL, "no memory for a queue");
+    gpu->index = gpu_of(dev)->index;
+    cudaError_t answer = create_beside(gpu);
+    if (answer == cudaSuccess)
+        return gpu;
+    snprintf(why, CUDA_WHY, "GPU %d has no second queue: %s", gpu->index, cudaGetErrorString(answer));
+    gpu_free(gpu);
+    return NULL;
+}
+
+static void *native_stream(Device *dev)
+{
+    return (void *)gpu_of(dev)->stream;
+}
+
+static void native_follow_other(Device *dev, Device *other, DeviceEvent event)
+{
+    gpu_enter(dev);
+    gpu_answer(cudaStreamWaitEvent(gpu_of(dev)->stream, gpu_of(other)->events[event % EVENTS], 0),
+               "the order of queues");
+}
+
+static bool native_reached(Device *dev, DeviceEvent event)
+{
+    gpu_enter(dev);
+    cudaError_t answer = cudaEventQuery(gpu_of(dev)->events[event % EVENTS]);
+    if (answer != cudaErrorNotReady)
+        gpu_answer(answer, "communication");
+    return answer == cudaSuccess;
+}
+
 /* Each operation for the GPU of its device. */
 #define OP(name, parameters, arguments, operands, rules, flops)                                                        \
     static void native_##name parameters                                                                               \
@@ -168,6 +223,10 @@ extern "C" __attribute__((visibility("default"))) const CudaBackend *loam_cuda_b
                                          native_describe,
                                          native_open,
                                          native_reserve,
-                                         &table };
+                                         &table,
+                                         native_open_beside,
+                                         native_stream,
+                                         native_follow_other,
+                                         native_reached };
     return &backend;
 }

@@ -1,0 +1,66 @@
+# Ranks with a GPU each train what one rank trains, on fakes of CUDA's runtime and of NCCL (tests/shim/cuda). Arguments: the
+# program, the backend for the fake GPUs, the folder of a driver for them and of the stand-in of libnccl.so.2.
+. tests/cli/lib.sh "$1"
+export LOAM_CUDA_BACKEND=$2 LD_LIBRARY_PATH=$3
+export LOAM_FAKE_GPUS=4 LOAM_FAKE_GPU_MEMORY=$((33570816 + 5242880)) # too little for the matrices that a run's speed is compared with
+export TMPDIR=$work
+unset CUDA_VISIBLE_DEVICES
+make_dataset
+. tests/cli/ranks.sh
+run() { # NAME OVERRIDES…
+    "$loam" train "$config" run.dir="$work/$1" train.device=cuda train.length='10 steps' optim.schedule=constant \
+        train.batch='4 samples' train.micro_batch='2 samples' data.input_length=32 train.eval_every=0 train.eval_samples=2 train.save_every=0 \
+        train.precision=f32 "${@:2}" 2>"$work/err" || fail "$1: $(tail -n 3 "$work/err")"
+}
+
+run one
+for layout in ranks=2 'ranks=4 parallel.tensor=2' 'ranks=2 parallel.pipeline=2'; do
+    # shellcheck disable=SC2086
+    run "$layout" parallel.$layout
+    near "$work/one" "$work/$layout"
+done
+for level in 1 2 3; do
+    run "zero-$level" parallel.ranks=2 parallel.zero=$level train.micro_batch='4 samples'
+    [ $level = 1 ] || same "$work/zero-1" "$work/zero-$level"
+done
+near "$work/one" "$work/zero-1"
+
+# In bf16 ranks with GPUs have the same weights, and two runs the same bits, whatever order of queues CUDA chooses.
+bf16=(parallel.ranks=4 parallel.tensor=2 parallel.sequence=true parallel.zero=3 parallel.check_every=1 train.precision=bf16)
+run first "${bf16[@]}"
+LOAM_FAKE_GPU_ORDER=2 run second "${bf16[@]}"
+same "$work/first" "$work/second"
+
+refused() { expect "$@" "$loam" train "$config" run.dir="$work/refused" train.device=cuda parallel.ranks=2; }
+LOAM_FAKE_GPUS=1 refused 1 'ranks 0 and 1 would compute on the same GPU, Shim (cuda:0): start at most as many ranks on a host as it has GPUs'
+LOAM_NCCL=$work/gone.so refused 2 "several ranks on GPUs need NVIDIA's library NCCL: $work/gone.so: cannot open shared object file"
+LOAM_FAKE_NCCL_VERSION=21703 refused 2 'libnccl.so.2 is of version 2.17.3, loam needs 2.18 or later'
+"$loam" env | grep -q '^nccl  *2.28.9' || fail "env: $("$loam" env)"
+LOAM_FAKE_NCCL_BREAKS=40 refused 2 'rank 1: NCCL: remote process exited or there was a network error'
+
+if ! command -v mpirun >/dev/null || [ ! -e "$(dirname "$loam")/loam-mpi.so" ]; then
+    echo "no mpirun, or no loam-mpi.so: ranks that are processes are not tried"
+    exit 0
+fi
+# Ranks as processes: the fake GPUs of a process go on while it looks at them, and when work is queued.
+export LOAM_FAKE_GPU_ORDER=3
+two=("${mpi[@]}" 2 "$loam" train "$config" train.device=cuda train.length='10 steps' optim.schedule=constant
+    train.batch='4 samples' train.micro_batch='2 samples' data.input_length=32 train.eval_every=0 train.eval_samples=2
+    train.save_every=0 train.precision=f32)
+"${two[@]}" run.dir="$work/processes" >"$work/out" 2>"$work/err" || fail "mpirun: $(tail -n 3 "$work/err")"
+same "$work/ranks=2" "$work/processes"
+for fault in STOP KILL; do
+    status=0
+    LOAM_FAULT=step:5:$fault@1 "${two[@]}" run.dir="$work/$fault" parallel.timeout=4s train.save_every='3 steps' \
+        >"$work/out" 2>"$work/err" || status=$?
+    lost=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$work/$fault/ranks/0001.json")
+    kill -KILL "$lost" 2>/dev/null || true
+    [ $status != 0 ] || fail "a run without rank 1 went on"
+    [ $fault = KILL ] || {
+        [ $status = 2 ] || fail "status $status: $(tail -n 3 "$work/err")"
+        grep -q 'rank 1 did not answer rank 0 within 4 s (parallel.timeout); last seen: rank 1 on ' "$work/err" ||
+            fail "who was lost: $(cat "$work/err")"
+    }
+    [ "$(readlink "$work/$fault/checkpoints/latest")" = step-00000003 ] || fail "$fault: no checkpoint"
+    echo "ok: $fault"
+done
