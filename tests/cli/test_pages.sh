@@ -29,7 +29,6 @@ not_here=(
     'docs/parallel.md:mpirun --host *' 'needs two machines'
     'docs/parallel.md:loam plan *--layouts*' 'lists layouts for twenty seconds: tests/cli/test_plan_cluster.sh'
     'docs/parallel.md:loam train config.yaml train.device=cuda *' 'needs GPUs: tests/shim/test_gpu_ranks.sh'
-    'docs/parallel.md:loam plan *--layouts*' 'lists layouts for ten seconds: tests/cli/test_plan_cluster.sh'
     'docs/parallel.md:srun *' 'needs Slurm'
     '*:sbatch *' 'needs Slurm: tests/cli/long_slurm.sh'
     'docs/code-eval.md:loam scores *--language *' 'needs the grammars of Java and C#'
