@@ -25,7 +25,7 @@ if [ -n "${LOAM_SANITIZED:-}" ]; then
 fi
 
 run one
-for layout in ranks=2 'ranks=4 parallel.tensor=2' 'ranks=2 parallel.pipeline=2'; do
+for layout in ranks=2 'ranks=4 parallel.tensor=2' 'ranks=2 parallel.pipeline=2' 'ranks=2 parallel.context=2'; do
     # shellcheck disable=SC2086
     run "$layout" parallel.$layout
     near "$work/one" "$work/$layout"
