@@ -58,6 +58,11 @@ const char *comm_name(const Comm *comm)
     return comm->size > 1 ? comm->backend->name : "self";
 }
 
+bool comm_of_threads(const Comm *comm)
+{
+    return comm->size > 1 && strcmp(comm->backend->name, "thread") == 0;
+}
+
 CommCounts comm_counts(const Comm *comm)
 {
     Comm *shared = (Comm *)(gintptr)comm;

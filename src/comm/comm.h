@@ -54,6 +54,7 @@ void comm_close(Comm *comm);
 int comm_rank(const Comm *comm);         /* rank of the caller in the group, 0 … size - 1 */
 int comm_size(const Comm *comm);         /* number of ranks in the group */
 const char *comm_name(const Comm *comm); /* name of the backend: "self", "thread", "mpi", "nccl" */
+bool comm_of_threads(const Comm *comm);  /* whether the ranks are threads of one process */
 CommCounts comm_counts(const Comm *comm);
 /* Keeps an event of every collective from now on, for a trace. Call it while no collective is queued. */
 void comm_record(Comm *comm);

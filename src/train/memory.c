@@ -147,7 +147,7 @@ bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target
     plan->batches = batch_bytes(config, input_length, target_length);
     plan->device += plan->scratch;
     const Mesh *mesh = config->parallel.mesh;
-    plan->ranks = mesh && strcmp(comm_name(mesh->world), "thread") == 0 ? comm_size(mesh->world) : 1;
+    plan->ranks = mesh && comm_of_threads(mesh->world) ? comm_size(mesh->world) : 1;
     return ok;
 }
 

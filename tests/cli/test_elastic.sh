@@ -93,4 +93,3 @@ for zero in 0 1 2 3; do
     [ "$sent" = "\"sent_bytes\":$planned" ] || fail "ZeRO $zero: planned $planned, sent $sent"
 done
 echo "ok: as much is sent as planned"
-expect 1 'parallel.zero and optim.offload' "$loam" train "${t5[@]}" run.dir="$work/no" train.device=cuda optim.offload=true parallel.zero=1

@@ -1,19 +1,21 @@
 # Processes that would train apart from each other are refused at the start, with one line that says which and why: other
-# options, another dataset, another instruction set, or a run directory that rank 0 does not write to.
+# options, another dataset, another model to start from, another instruction set, or a run directory that rank 0 does not write to.
 . tests/cli/lib.sh "$1"
 command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ] || exit 77
 make_dataset
 . tests/cli/ranks.sh
 
-# rank1 MESSAGE STATUS VARIABLE=VALUE OPTION…: as rank 1 has a variable, and options, that rank 0 has not.
+# rank1 MESSAGE STATUS VARIABLE=VALUE OPTION…: as rank 1 has a variable, and options, that rank 0 has not. `options` are of
+# both.
+options=()
 rank1() {
     local message=$1 status=$2 variable=$3
     shift 3
     local got=0
     rm -rf "$work/run"
-    "${mpi[@]}" 1 "$loam" train "$config" run.dir="$work/run" 'train.length=2 steps' parallel.timeout=12s : \
+    "${mpi[@]}" 1 "$loam" train "$config" run.dir="$work/run" 'train.length=2 steps' parallel.timeout=12s "${options[@]}" : \
         -np 1 env "$variable" "$loam" train "$config" run.dir="$work/run" 'train.length=2 steps' \
-        parallel.timeout=12s "$@" >"$work/out" 2>"$work/err" || got=$?
+        parallel.timeout=12s "${options[@]}" "$@" >"$work/out" 2>"$work/err" || got=$?
     [ "$got" = "$status" ] || fail "exit status $got, not $status: $message: $(cat "$work/err")"
     [ "$(grep -c '^loam train: ' "$work/err")" = 1 ] || fail "not one line: $(cat "$work/err")"
     grep -q "^loam train: rank 1 on .* $message" "$work/err" || fail "no $message: $(cat "$work/err")"
@@ -25,6 +27,13 @@ rank1 'has train.log_every=7 steps, rank 0 on ' 1 A=b 'train.log_every=7 steps'
 seq 3000 | sed 's/$/ is another number/' >"$work/other.txt"
 "$loam" prepare --tokenizer "$work/tok.model" --out "$work/other" "$work/other.txt" 2>"$work/err" || fail "$(cat "$work/err")"
 rank1 'has another dataset in data.train than rank 0 ' 1 A=b data.train="$work/other"
+# Two models of one shape.
+for model in 1 2; do
+    "$loam" train "$config" run.dir="$work/model-$model" 'train.length=1 steps' run.seed=$model 2>"$work/err" || fail "$(cat "$work/err")"
+done
+options=("train.init=$work/model-1")
+rank1 'has another model in train.init than rank 0 ' 1 A=b train.init="$work/model-2"
+options=()
 # Such files may be seen late: half of parallel.timeout is waited for them.
 rank1 'does not see the files of rank 0 on .* in run.dir .*/run: all ranks write' 2 A=b run.dir="$work/apart"
 if "$loam" env | grep -q avx512; then

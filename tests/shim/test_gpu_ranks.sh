@@ -42,6 +42,23 @@ run first "${bf16[@]}"
 LOAM_FAKE_GPU_ORDER=2 run second "${bf16[@]}"
 same "$work/first" "$work/second"
 
+# With optim.offload each rank keeps its part of the states and of the master weights on its host; no bit changes.
+LOAM_FAKE_GPU_REPORT=$work/kept run offloaded "${bf16[@]}" optim.offload=true
+same "$work/first" "$work/offloaded"
+adafactor=(parallel.ranks=3 parallel.zero=1 train.precision=bf16 optim.name=adafactor optim.beta1=0.9 optim.min_dim_factored=0)
+run adafactor "${adafactor[@]}"
+run adafactor-offloaded "${adafactor[@]}" optim.offload=true
+same "$work/adafactor" "$work/adafactor-offloaded"
+for ranks in 1 2; do
+    LOAM_FAKE_GPU_REPORT=$work/kept run "kept-$ranks" parallel.ranks=$ranks parallel.zero=$((ranks - 1)) \
+        optim.offload=true train.precision=bf16 train.length='2 steps'
+    planned=$(sed -n 's/.* on the host \([0-9.]*\) KiB.*/\1/p' "$work/err")
+    awk -v planned="$planned" -v ranks=$ranks '
+        /^pinned/ { host = ($2 - ranks * 12582912) / 1024 / ranks } # without the buffers of uploads and downloads
+        END { print "planned", planned, "KiB per rank, taken", host; exit !(host < 1.05 * planned && planned < 1.05 * host) }' "$work/kept" ||
+        fail "memory of the host"
+done
+
 refused() { expect "$@" "$loam" train "$config" run.dir="$work/refused" train.device=cuda parallel.ranks=2; }
 LOAM_FAKE_GPUS=1 refused 1 'ranks 0 and 1 would compute on the same GPU, Shim (cuda:0): start at most as many ranks on a host as it has GPUs'
 LOAM_NCCL=$work/gone.so refused 2 "several ranks on GPUs need NVIDIA's library NCCL: $work/gone.so: cannot open shared object file"

@@ -134,14 +134,6 @@ static bool check_examples(const Config *config, GError **error)
                      train->batch.unit == UNIT_EXAMPLES ? "train.batch" : "train.micro_batch");
 }
 
-static bool check_zero(const Config *config, GError **error)
-{
-    const bool offload = config->optim.offload && compute_device_is_gpu(config->train.device);
-    return config->parallel.zero == ZERO_NONE || !offload ||
-           fail_user(error, "parallel.zero and optim.offload exclude each other: both save GPU memory of the optimizer "
-                            "state; choose one");
-}
-
 static bool check_schedule(const Config *config, GError **error)
 {
     const OptimConfig *optim = &config->optim;
@@ -188,8 +180,7 @@ bool config_check(const Config *config, GError **error)
     BatchSchedule batches;
     if (!check_batch("train.batch", train->batch, error) || !config_batch_schedule(config, true, &batches, error) ||
         !check_batch("train.micro_batch", train->micro_batch, error) || !check_examples(config, error) ||
-        !check_zero(config, error) || !check_schedule(config, error) ||
-        !check_every("train.log_every", train->log_every, train->length, error) ||
+        !check_schedule(config, error) || !check_every("train.log_every", train->log_every, train->length, error) ||
         !check_every("train.eval_every", train->eval_every, train->length, error) ||
         !check_every("train.save_every", train->save_every, train->length, error) ||
         !check_within(train->save_within, error) || !config_check_run_control(config, error) ||

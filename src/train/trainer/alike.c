@@ -1,8 +1,10 @@
 /* alike.c: checks at the start of a run that all ranks train the same model: the same version of loam, options,
- * tokenizer, data and instruction set, and one run directory. Otherwise ranks would train apart from each other without
- * an error: a host may have an older copy of a dataset or of the program, or a run directory on a disk of its own. */
+ * tokenizer, data, weights to start from and instruction set, and one run directory. Otherwise ranks would train apart
+ * from each other without an error: a host may have an older copy of a dataset or of the program, or a run directory on
+ * a disk of its own. */
 #include "base/clock.h"
 #include "train/heartbeat.h"
+#include "train/model_files.h"
 #include "train/trainer/state.h"
 
 #include <string.h>
@@ -15,7 +17,7 @@ enum { TEXT = 64, VALUE = 256 };
             parallel.timeout, because rank 0 waits for the answer */
 
 /* What ranks must have in common, apart from their options. */
-typedef enum Trait { TRAIT_VERSION, TRAIT_ISA, TRAIT_TOKENIZER, TRAIT_TRAIN, TRAIT_VALID, TRAITS } Trait;
+typedef enum Trait { TRAIT_VERSION, TRAIT_ISA, TRAIT_TOKENIZER, TRAIT_TRAIN, TRAIT_VALID, TRAIT_INIT, TRAITS } Trait;
 static const struct {
     const char *what, *remedy;
 } traits[TRAITS] = {
@@ -24,6 +26,7 @@ static const struct {
     [TRAIT_TOKENIZER] = { "tokenizer in tokenizer.path", "copy one to all hosts" },
     [TRAIT_TRAIN] = { "dataset in data.train", "copy one to all hosts" },
     [TRAIT_VALID] = { "dataset in data.valid", "copy one to all hosts" },
+    [TRAIT_INIT] = { "model in train.init", "copy one to all hosts" },
 };
 
 /* Who a rank is. */
@@ -57,6 +60,14 @@ static uint64_t hash_loader(const Loader *loader)
     return hash;
 }
 
+/* Whether train.init is compared: the run starts from it, since rank 0 sees no checkpoint. The other ranks may be wrong
+ * about that and always tell theirs. */
+static bool tells_init(const Trainer *t)
+{
+    g_autoptr(GArray) steps = run_checkpoints(t->config.run.dir);
+    return *t->config.train.init && (comm_rank(t->ranks) > 0 || steps->len == 0);
+}
+
 static Who who_am_i(const Trainer *t)
 {
     Who who = { .pid = getpid() };
@@ -71,14 +82,17 @@ static Who who_am_i(const Trainer *t)
     g_strlcpy(who.traits[TRAIT_TOKENIZER], tokenizer_hash(t->tok), TEXT);
     g_snprintf(who.traits[TRAIT_TRAIN], TEXT, "%016" G_GINT64_MODIFIER "x", hash_loader(t->train));
     g_snprintf(who.traits[TRAIT_VALID], TEXT, "%016" G_GINT64_MODIFIER "x", valid);
+    if (tells_init(t))
+        g_snprintf(who.traits[TRAIT_INIT], TEXT, "%016" G_GINT64_MODIFIER "x", model_files_hash(t->config.train.init));
     return who;
 }
 
+/* A trait that rank 0 leaves empty is not compared. */
 static bool compare_traits(const Who *all, int ranks, GError **error)
 {
     for (int trait = 0; trait < TRAITS; trait++)
         for (int r = 1; r < ranks; r++)
-            if (strncmp(all[r].traits[trait], all[0].traits[trait], TEXT) != 0)
+            if (*all[0].traits[trait] && strncmp(all[r].traits[trait], all[0].traits[trait], TEXT) != 0)
                 return fail_user(error, "rank %d on %s has another %s than rank 0 on %s (%s, not %s): %s", r,
                                  all[r].host, traits[trait].what, all[0].host, all[r].traits[trait],
                                  all[0].traits[trait], traits[trait].remedy);

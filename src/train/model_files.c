@@ -1,0 +1,64 @@
+#include "train/model_files.h"
+
+#include "format/map.h"
+#include "model/hf/hf.h"
+#include "train/model_path.h"
+
+#include <string.h>
+#include <xxhash.h>
+
+enum { END = 1 << 20 }; /* bytes that are read at the beginning and at the end of a file */
+
+static bool is_of_model(const char *name)
+{
+    return g_str_has_suffix(name, ".safetensors") || g_str_has_suffix(name, ".bin") ||
+           strcmp(name, "config.json") == 0 || strcmp(name, "adapter_config.json") == 0 ||
+           strcmp(name, "state.json") == 0;
+}
+
+static int by_text(gconstpointer a, gconstpointer b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Names of the model's files, sorted. */
+static GPtrArray *list_files(const char *folder)
+{
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
+    for (const char *name; dir && (name = g_dir_read_name(dir));)
+        if (is_of_model(name))
+            g_ptr_array_add(names, g_strdup(name));
+    g_ptr_array_sort(names, by_text);
+    return names;
+}
+
+/* The hash of a file that comes after files with the hash `before`. */
+static uint64_t hash_file(const char *folder, const char *name, uint64_t before)
+{
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    g_autoptr(GMappedFile) file = map_file(path, NULL);
+    const size_t bytes = file ? g_mapped_file_get_length(file) : 0, end = MIN(bytes, END);
+    const uint64_t of_name = XXH3_64bits_withSeed(name, strlen(name), before);
+    const uint64_t of_size = XXH3_64bits_withSeed(&bytes, sizeof bytes, of_name);
+    if (end == 0)
+        return of_size;
+    const char *content = g_mapped_file_get_contents(file);
+    return XXH3_64bits_withSeed(content + bytes - end, end, XXH3_64bits_withSeed(content, end, of_size));
+}
+
+static bool take_folder(const char *folder, void *context, GError **error)
+{
+    (void)folder, (void)context, (void)error;
+    return true;
+}
+
+uint64_t model_files_hash(const char *path)
+{
+    g_autofree char *folder = hf_is_folder(path) ? g_strdup(path) : checkpoint_open(path, take_folder, NULL, NULL);
+    g_autoptr(GPtrArray) names = folder ? list_files(folder) : g_ptr_array_new();
+    uint64_t hash = 0;
+    for (guint i = 0; i < names->len; i++)
+        hash = hash_file(folder, names->pdata[i], hash);
+    return hash;
+}
