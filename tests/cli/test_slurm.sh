@@ -159,6 +159,9 @@ refused 'nowhere' --out nowhere/job.sh
 grep -q '^#SBATCH --comment="two words"$' more.sh && grep -q '^#SBATCH --mem=0$' more.sh || fail "$(cat more.sh)"
 "$loam" slurm t5.yaml run.dir=d --time 20h train.device=cuda --sbatch=--nice >more.sh 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q 'train.device is cuda and the job asks for no GPU' "$work/err" || fail "no word of the GPU: $(cat "$work/err")"
+"$loam" slurm t5.yaml run.dir=d --time 20h train.device=cuda:0 --ranks 2 >more.sh 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q 'the job asks for no GPU: give --gpus 2' "$work/err" && grep -q 'with train.device=cuda each rank takes a GPU of its own' "$work/err" ||
+    fail "no word of the GPUs: $(cat "$work/err")"
 for missing in data.train=nowhere tokenizer.path=nowhere; do
     expect 0 'warning: on this machine the job would fail: ' "$loam" slurm t5.yaml run.dir=d --time 20h $missing
 done

@@ -61,8 +61,13 @@ done
 
 refused() { expect "$@" "$loam" train "$config" run.dir="$work/refused" train.device=cuda parallel.ranks=2; }
 LOAM_FAKE_GPUS=1 refused 1 'ranks 0 and 1 would compute on the same GPU, Shim (cuda:0): start at most as many ranks on a host as it has GPUs'
-LOAM_NCCL=$work/gone.so refused 2 "several ranks on GPUs need NVIDIA's library NCCL: $work/gone.so: cannot open shared object file"
-LOAM_FAKE_NCCL_VERSION=21703 refused 2 'libnccl.so.2 is of version 2.17.3, loam needs 2.18 or later'
+needs="several ranks on GPUs need NVIDIA's library NCCL, libnccl.so.2 in LD_LIBRARY_PATH or LOAM_NCCL=FILE"
+LOAM_NCCL=$work/gone.so refused 2 "$needs: $work/gone.so: cannot open shared object file"
+LOAM_NCCL=libm.so.6 refused 2 "$needs: libm.so.6 has no function ncclGetVersion"
+for version in 2708:2.7.8 21703:2.17.3 30102:3.1.2; do
+    LOAM_FAKE_NCCL_VERSION=${version%:*} refused 2 \
+        "libnccl.so.2 is of version ${version#*:}, loam needs 2.18 or a later version 2"
+done
 "$loam" env | grep -q '^nccl  *2.28.9' || fail "env: $("$loam" env)"
 LOAM_FAKE_NCCL_BREAKS=40 refused 2 'rank 1: NCCL: remote process exited or there was a network error'
 

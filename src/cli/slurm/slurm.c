@@ -348,7 +348,12 @@ static void warn_of_device(const char *device)
     if (requested && strcmp(device, "cpu") == 0)
         log_warning("train.device is cpu: the run would not use the GPUs; set train.device=cuda");
     if (!requested && g_str_has_prefix(device, "cuda"))
-        log_warning("train.device is %s and the job asks for no GPU: give --gpus 1", device);
+        log_warning("train.device is %s and the job asks for no GPU: give --gpus %d", device, ranks);
+    if (ranks > 1 && g_str_has_prefix(device, "cuda:"))
+        log_warning(
+            "train.device is %s for all %d ranks of a node: with train.device=cuda each rank takes a GPU of its "
+            "own",
+            device, ranks);
 }
 
 static bool write_job(SlurmJob *job, Config *config, int64_t least_nodes, GError **error)

@@ -28,7 +28,7 @@ typedef struct NcclConfig {
     int split_share;
 } NcclConfig;
 #define NCCL_MAGIC 0xcafebeefu
-enum { NCCL_OLDEST = 21800, NCCL_UNDEFINED = INT_MIN };
+enum { NCCL_OLDEST = 21800, NCCL_NEXT_MAJOR = 30000, NCCL_UNDEFINED = INT_MIN };
 /* A communicator whose functions return before they have waited for other ranks. */
 #define NCCL_CONFIG                                                                                                    \
     {                                                                                                                  \

@@ -29,32 +29,34 @@ static const struct {
     { "ncclRecv", &library.receive },
 };
 
+/* "2.28.9" for 22809; versions before 2.9 were numbered as 2708. */
 static char *describe_version(int version)
 {
-    return g_strdup_printf("%d.%d.%d", version / 10000, version % 10000 / 100, version % 100);
+    const int unit = version < 10000 ? 1000 : 10000;
+    return g_strdup_printf("%d.%d.%d", version / unit, version % unit / 100, version % 100);
 }
 
-static bool find_functions(void *file, GError **error)
+static bool find_functions(void *file, const char *name, GError **error)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(functions); i++) {
         void *found = dlsym(file, functions[i].name);
         if (!found)
-            return fail_machine(error, FILE_NAME " has no function %s", functions[i].name);
+            return fail_machine(error, "%s has no function %s", name, functions[i].name);
         *(void **)functions[i].function = found;
     }
     int version = 0;
-    if (library.get_version(&version) != NCCL_SUCCESS || version < NCCL_OLDEST) {
+    if (library.get_version(&version) != NCCL_SUCCESS || version < NCCL_OLDEST || version >= NCCL_NEXT_MAJOR) {
         g_autofree char *found = describe_version(version);
-        return fail_machine(error, FILE_NAME " is of version %s, loam needs 2.18 or later", found);
+        return fail_machine(error, "%s is of version %s, loam needs 2.18 or a later version 2", name, found);
     }
     return true;
 }
 
 static bool open_file(GError **error)
 {
-    const char *named = g_getenv("LOAM_NCCL");
-    void *file = dlopen(named && *named ? named : FILE_NAME, RTLD_NOW | RTLD_LOCAL);
-    return file ? find_functions(file, error) : fail_machine(error, "%s", dlerror());
+    const char *named = g_getenv("LOAM_NCCL"), *name = named && *named ? named : FILE_NAME;
+    void *file = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    return file ? find_functions(file, name, error) : fail_machine(error, "%s", dlerror());
 }
 
 const NcclLibrary *nccl_library(GError **error)

@@ -347,7 +347,9 @@ static bool open_lane(NcclGroup *group, GError **error)
 {
     char why[CUDA_WHY];
     if (!(nccl = nccl_library(error)))
-        return fail_context(error, "several ranks on GPUs need NVIDIA's library NCCL");
+        return fail_context(error,
+                            "several ranks on GPUs need NVIDIA's library NCCL, libnccl.so.2 in LD_LIBRARY_PATH or "
+                            "LOAM_NCCL=FILE");
     group->library = nccl;
     if (!(group->lane = cuda_open_beside(group->dev, why)))
         return fail_machine(error, "%s", why);
