@@ -3,6 +3,8 @@
 #include "base/float16.h"
 #include "shim/native.h"
 
+#include <string.h>
+
 enum { ROWS = 4, COLS = 16, DEPTH = 16 };
 
 static Tensor new_matrix(Device *dev, DType dtype, int64_t rows, int64_t cols)
@@ -253,6 +255,123 @@ static void rows_at_odd_addresses_are_not_split(void)
     device_close(dev);
 }
 
+/* ---- the choice of an algorithm ---- */
+
+/* A product y (16,n) = a b (k,n) of at least 2^24 multiply-adds, of which most numbers are not 0. */
+typedef struct Timed {
+    Device *dev;
+    Tensor y, a, b;
+} Timed;
+
+static Timed timed_open(DType out, int64_t n, int64_t k)
+{
+    Precision precision = in_bf16();
+    precision.grad = out;
+    Device *dev = open_gpu_of(0, FAKE_LATE, precision);
+    return (Timed){ dev, operand(dev, out, 16, n, 0, 1), operand(dev, DT_BF16, 16, k, 0, 2),
+                    operand(dev, DT_BF16, k, n, 0, 3) };
+}
+
+static void timed_close(Timed *t)
+{
+    device_free(t->dev, t->y.p);
+    device_free(t->dev, t->a.p);
+    device_free(t->dev, t->b.p);
+    device_close(t->dev);
+}
+
+/* The number of the algorithm of a product, the last of as many as *products says. */
+static int algorithm_of(Timed *t, float beta, long *products)
+{
+    const long before = fake_cuda_counts().products;
+    op_gemm(t->dev, t->y, t->a, t->b, false, false, 1, beta);
+    *products = fake_cuda_counts().products - before;
+    return fake_cuda_counts().algorithm;
+}
+
+/* Of the fake's algorithms 0 to 4 the last is refused, number 2 is the fastest but has other bits, then comes 3. They
+ * are timed in the second call that only writes y: 3 products of each usable one, and that of the call itself. */
+static void the_fastest_algorithm_with_the_same_bits_is_kept(void)
+{
+    Timed t = timed_open(DT_F32, 1024, 1024);
+    long products;
+    g_assert_cmpint(algorithm_of(&t, 1, &products), ==, 0);
+    g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 0);
+    g_autofree float *first = padded_numbers(t.dev, t.y);
+    g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 3);
+    g_assert_cmpint(products, ==, 3 * 4 + 1);
+    g_autofree float *second = padded_numbers(t.dev, t.y);
+    g_assert_true(memcmp(first, second, sizeof(float) * 16 * 1024) == 0);
+    for (int beta = 0; beta < 2; beta++) {
+        g_assert_cmpint(algorithm_of(&t, (float)beta, &products), ==, 3);
+        g_assert_cmpint(products, ==, 1);
+    }
+    timed_close(&t);
+}
+
+/* Results of zeros have equal bits by every algorithm, and prove nothing. */
+static void products_of_zeros_are_timed_later(void)
+{
+    Timed t = timed_open(DT_F32, 1024, 1024);
+    Tensor some = operand(t.dev, DT_BF16, 16, 1024, 0, 2);
+    long products;
+    op_fill(t.dev, t.a, 0);
+    for (int i = 0; i < 3; i++)
+        g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 0);
+    op_copy(t.dev, t.a, some);
+    g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 3);
+    device_free(t.dev, some.p);
+    timed_close(&t);
+}
+
+/* The large part of a depth that is split only adds to y. */
+static void parts_of_a_depth_are_timed(void)
+{
+    Timed t = timed_open(DT_F32, 1024, 1029);
+    long products;
+    g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 0);
+    g_autofree float *first = padded_numbers(t.dev, t.y);
+    g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 3);
+    g_autofree float *second = padded_numbers(t.dev, t.y);
+    g_assert_cmpint(products, ==, 3 * 4 + 2);
+    g_assert_true(memcmp(first, second, sizeof(float) * 16 * 1024) == 0);
+    timed_close(&t);
+}
+
+/* Small products are not worth it; few numbers of 16 bits may look alike by chance. */
+static void other_products_keep_the_first_algorithm(void)
+{
+    const struct {
+        DType out;
+        int64_t n, k;
+    } cases[] = { { DT_F32, 1024, 512 }, { DT_BF16, 1024, 1024 } };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        Timed t = timed_open(cases[i].out, cases[i].n, cases[i].k);
+        for (int call = 0; call < 4; call++) {
+            long products;
+            g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 0);
+            g_assert_cmpint(products, ==, 1);
+        }
+        timed_close(&t);
+    }
+}
+
+static void timing_can_be_switched_off(void)
+{
+    if (g_test_subprocess()) {
+        g_setenv("LOAM_TIME_PRODUCTS", "0", TRUE);
+        Timed t = timed_open(DT_F32, 1024, 1024);
+        for (int call = 0; call < 4; call++) {
+            long products;
+            g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 0);
+        }
+        timed_close(&t);
+        return;
+    }
+    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_assert_passed();
+}
+
 static void multiply(void)
 {
     Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
@@ -328,6 +447,12 @@ int main(int argc, char **argv)
     g_test_add_func("/products/products_of_fp8_have_any_number_of_rows", products_of_fp8_have_any_number_of_rows);
     g_test_add_func("/products/large_odd_dimensions_are_split", large_odd_dimensions_are_split);
     g_test_add_func("/products/rows_at_odd_addresses_are_not_split", rows_at_odd_addresses_are_not_split);
+    g_test_add_func("/products/the_fastest_algorithm_with_the_same_bits_is_kept",
+                    the_fastest_algorithm_with_the_same_bits_is_kept);
+    g_test_add_func("/products/products_of_zeros_are_timed_later", products_of_zeros_are_timed_later);
+    g_test_add_func("/products/parts_of_a_depth_are_timed", parts_of_a_depth_are_timed);
+    g_test_add_func("/products/other_products_keep_the_first_algorithm", other_products_keep_the_first_algorithm);
+    g_test_add_func("/products/timing_can_be_switched_off", timing_can_be_switched_off);
     g_test_add_func("/products/an_algorithm_has_a_state_of_its_own", an_algorithm_has_a_state_of_its_own);
     g_test_add_func("/products/a_failed_kernel_is_told_as_late_as_it_is_found",
                     a_failed_kernel_is_told_as_late_as_it_is_found);

@@ -32,8 +32,9 @@ typedef struct FakeDesc *cublasLtMatmulDesc_t;
 typedef struct FakeLayout *cublasLtMatrixLayout_t;
 typedef struct FakePreference *cublasLtMatmulPreference_t;
 
-/* What was promised when the algorithm was chosen. */
+/* What was promised when the algorithm was chosen; its number among those of lt.cc. */
 struct cublasLtMatmulAlgo_t {
+    int number;
     uint64_t workspace;
     uint32_t align[4];
 };

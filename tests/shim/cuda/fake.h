@@ -21,6 +21,7 @@ typedef struct FakeCounts {
     long waits;                 /* calls that had to wait for work which was not done */
     long launches, products;    /* kernels; matrix products by cuBLASLt */
     long choices, fast;         /* algorithms that cuBLASLt was asked for; products with fast accumulation */
+    int algorithm;              /* the number of the last product's algorithm (lt.cc) */
     double slow;                /* multiply-adds of products in a form that cuBLASLt has no fast algorithm for */
     long uploads, downloads;    /* copies between host and device */
     long copies;                /* copies and fills within the device */

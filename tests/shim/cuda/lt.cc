@@ -3,6 +3,9 @@
  * row of its table has (type_rows), and what refused_form lists, of FP8 above all; pointers less aligned than was
  * promised when the algorithm was chosen; a bias that is not aligned to 16 bytes, or a workspace that is not.
  *
+ * It knows several algorithms for each product (algorithms), which differ in their times by the clock of the stream,
+ * and in their bits.
+ *
  * LOAM_FAKE_LT_STATE: the only algorithm that is found cannot be used, which its state alone tells. */
 #include "shim/cuda/cublasLt.h"
 #include "shim/cuda/queue.h"
@@ -21,6 +24,13 @@ typedef std::map<int, std::vector<char>> Attributes;
 enum { ALIGN = 16 }; /* bytes: of a bias, of a workspace, of pointers to FP8 */
 
 const char *fake_lt_refused;
+
+/* Algorithms in the order in which cuBLASLt guesses them. */
+static const struct {
+    float milliseconds;
+    bool other_bits, usable; /* other_bits: the last bit of the first number differs */
+} algorithms[] = { { 5, false, true }, { 4, false, true }, { 2, true, true }, { 3, false, true }, { 1, false, false } };
+enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
 struct FakeLt {
     int device;
@@ -262,8 +272,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
                                               cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
-                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference, int,
-                                              cublasLtMatmulHeuristicResult_t *found, int *n)
+                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t preference,
+                                              int wanted, cublasLtMatmulHeuristicResult_t *found, int *n)
 {
     *n = 0;
     if (!fit(desc, a, b, d) || !same_layout(c, d))
@@ -281,8 +291,13 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
         fake_lt_refused = why;
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
-    found->state = getenv("LOAM_FAKE_LT_STATE") ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
-    *n = 1;
+    *n = wanted < ALGORITHMS ? wanted : ALGORITHMS;
+    for (int i = *n - 1; i >= 0; i--) {
+        found[i].algo = found->algo;
+        found[i].algo.number = i;
+        found[i].state = algorithms[i].usable && getenv("LOAM_FAKE_LT_STATE") == NULL ? CUBLAS_STATUS_SUCCESS
+                                                                                      : CUBLAS_STATUS_NOT_SUPPORTED;
+    }
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -336,13 +351,18 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, co
             fake_check_device("a scale", lt->device, scale, sizeof *scale);
     if (!is_aligned(a_scale, ALIGN) || !is_aligned(b_scale, ALIGN)) /* seen on an H200, cuBLASLt 13.1 */
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    CHECK(algorithms[algo->number].usable, "algorithm %d cannot be used", algo->number);
     fake_counts.products++;
+    fake_counts.algorithm = algo->number;
     fake_counts.fast += is_fast(desc);
     if (is_slow(a, a_layout) || is_slow(b, b_layout) || is_slow(d, d_layout))
         fake_counts.slow += (double)(d_layout->rows * d_layout->cols * (ta ? a_layout->rows : a_layout->cols));
-    fake_enqueue_work(stream, [=] {
+    fake_enqueue_work(stream, [=, number = algo->number] {
         double scale = (double)by * (a_scale ? (double)*a_scale : 1) * (b_scale ? (double)*b_scale : 1);
         shim_product(y, left, right, bias, (DType)bias.dtype, tb, ta, scale, (double)more);
+        stream->clock += algorithms[number].milliseconds;
+        if (algorithms[number].other_bits)
+            *(unsigned char *)y.p ^= 1;
     });
     return CUBLAS_STATUS_SUCCESS;
 }

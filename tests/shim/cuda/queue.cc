@@ -191,7 +191,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
     FakeCall call;
     CHECK(flags == cudaStreamNonBlocking, "a stream that waits for the default stream");
-    *stream = new FakeStream{ fake_chosen(__func__, -1), (int)streams.size(), {} };
+    *stream = new FakeStream{ fake_chosen(__func__, -1), (int)streams.size(), {}, 0 };
     streams.push_back(*stream);
     return answer();
 }
@@ -243,10 +243,11 @@ cudaError_t cudaDeviceSynchronize(void)
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
     FakeCall call;
-    CHECK(flags == cudaEventDisableTiming, "an event that takes the time, which makes streams wait");
+    CHECK(flags == cudaEventDisableTiming || flags == cudaEventDefault, "an event with flags %u", flags);
     events.push_back(std::make_unique<FakeEvent>());
     *event = events.back().get();
     (*event)->device = fake_chosen(__func__, -1);
+    (*event)->timed = flags == cudaEventDefault;
     return answer();
 }
 
@@ -265,7 +266,21 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     uint64_t record = ++event->recorded;
     event->stream = stream;
     fake_counts.records++;
-    fake_enqueue(stream, [event, record] { event->reached = std::max(event->reached, record); });
+    fake_enqueue(stream, [event, record, stream] {
+        event->reached = std::max(event->reached, record);
+        event->time = stream->clock;
+    });
+    return answer();
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end)
+{
+    FakeCall call;
+    fake_chosen(__func__, end->device);
+    for (const FakeEvent *event : { begin, end })
+        CHECK(event->timed && event->recorded > 0 && (failed || event->reached == event->recorded),
+              "the time of an event that takes none, or was not reached");
+    *milliseconds = end->time - begin->time;
     return answer();
 }
 

@@ -12,6 +12,8 @@ struct FakeEvent {
     int device;
     FakeStream *stream; /* of the last record */
     uint64_t recorded, reached;
+    bool timed;
+    float time; /* when it was reached last, by the stream's clock */
 };
 
 /* Work of a stream. It begins when `event` has reached record number `record`; event NULL means at once. `outside`: it
@@ -26,6 +28,7 @@ struct FakeWork {
 struct FakeStream {
     int device, number; /* of streams in the order in which they were made */
     std::deque<FakeWork> queue;
+    float clock; /* milliseconds that its products have taken, as lt.cc says */
 };
 
 /* The functions below are called by those who hold the lock. */

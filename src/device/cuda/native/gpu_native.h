@@ -45,6 +45,15 @@ struct Plan {
     cublasLtMatmulDesc_t what;
     cublasLtMatrixLayout_t a, b, y;
     cublasLtMatmulAlgo_t how;
+    uint32_t writes; /* calls that wrote y without adding to it */
+    bool timed;      /* `how` is the result of tuning.cu */
+};
+
+/* The operands of one product of a plan. */
+struct Product {
+    const void *a, *b;
+    void *y;
+    float alpha;
 };
 
 struct Gpu {
@@ -70,7 +79,7 @@ struct Gpu {
     cublasLtHandle_t lt;
     void *workspace; /* (PRODUCT_BYTES) workspace of cuBLASLt */
     Plan plans[PLANS];
-    int n_plans, next_plan;
+    int n_plans, next_plan, n_timed;
 };
 
 /* stream.cu: selects the GPU that later calls of CUDA in this thread of the host are for. */
@@ -108,3 +117,12 @@ void load_kernels(void);
 /* products.cu: opens and closes cuBLASLt, which computes matrix products */
 bool products_open(Gpu *gpu);
 void products_close(Gpu *gpu);
+/* Asks cuBLASLt for its best guesses of up to `most` algorithms, at least one, and returns their number. */
+int products_find(Gpu *gpu, const Plan *plan, cublasLtMatmulHeuristicResult_t *found, int most);
+/* Queues a product by the algorithm `how`. */
+cublasStatus_t products_run(Gpu *gpu, const Plan *plan, const Product &call, const cublasLtMatmulAlgo_t *how,
+                            float beta);
+
+/* tuning.cu: before a call that writes y without adding to it: times the algorithms if that is due, and keeps the best
+ * in plan->how. y holds anything then. */
+void tuning_choose(Gpu *gpu, Plan *plan, const Product &call, Tensor y);

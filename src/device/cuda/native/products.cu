@@ -1,7 +1,7 @@
 /* products.cu: matrix products by cuBLASLt, which is column-major: y = a b, of matrices by rows, is yᵀ = bᵀ aᵀ there.
- * Its choice of an algorithm is kept for each shape. Large dimensions that its fast algorithms exclude are split. Sums
- * are f32. f32 is rounded to TF32 if the precision says so. Each FP8 operand has a scale, whose inverse cuBLASLt reads
- * from memory of the device. */
+ * The choice of an algorithm (tuning.cu) is kept for each shape. Large dimensions that its fast algorithms exclude are
+ * split. Sums are f32. f32 is rounded to TF32 if the precision says so. Each FP8 operand has a scale, whose inverse
+ * cuBLASLt reads from memory of the device. */
 #include "device/cuda/native/gpu_native.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { MOST_ALIGN = 16 };                     /* bytes; also the least alignment of the bias */
 enum { FP8_UNIT = 16 };                       /* products of FP8 have dimensions of multiples of this */
-enum { SPLIT_UNIT = 64, SPLIT_LEAST = 1024 }; /* see multiply */
+enum { SPLIT_UNIT = 64, SPLIT_LEAST = 1024 }; /* see product */
 
 static void lt_answer(cublasStatus_t answer, const PlanKey &key)
 {
@@ -78,12 +78,10 @@ static uint32_t alignment(const void *p)
     return (uint32_t)(bits & -bits);
 }
 
-/* cuBLASLt's choice among the algorithms for a shape. */
-static void choose(Gpu *gpu, Plan *plan)
+int products_find(Gpu *gpu, const Plan *plan, cublasLtMatmulHeuristicResult_t *found, int most)
 {
     const uint64_t workspace = PRODUCT_BYTES;
     cublasLtMatmulPreference_t wishes;
-    cublasLtMatmulHeuristicResult_t found;
     int n = 0;
     lt_answer(cublasLtMatmulPreferenceCreate(&wishes), plan->key);
 #define WISH(name, value)                                                                                              \
@@ -95,13 +93,20 @@ static void choose(Gpu *gpu, Plan *plan)
     WISH(MIN_ALIGNMENT_C_BYTES, plan->key.align_y);
     WISH(MIN_ALIGNMENT_D_BYTES, plan->key.align_y);
 #undef WISH
-    cublasStatus_t answer =
-        cublasLtMatmulAlgoGetHeuristic(gpu->lt, plan->what, plan->b, plan->a, plan->y, plan->y, wishes, 1, &found, &n);
+    cublasStatus_t answer = cublasLtMatmulAlgoGetHeuristic(gpu->lt, plan->what, plan->b, plan->a, plan->y, plan->y,
+                                                           wishes, most, found, &n);
     if (answer == CUBLAS_STATUS_SUCCESS)
-        answer = n == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : found.state;
+        answer = n == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : found->state;
     lt_answer(answer, plan->key);
-    plan->how = found.algo;
     cublasLtMatmulPreferenceDestroy(wishes);
+    return n;
+}
+
+cublasStatus_t products_run(Gpu *gpu, const Plan *plan, const Product &call, const cublasLtMatmulAlgo_t *how,
+                            float beta)
+{
+    return cublasLtMatmul(gpu->lt, plan->what, &call.alpha, call.b, plan->b, call.a, plan->a, &beta, call.y, plan->y,
+                          call.y, plan->y, how, gpu->workspace, PRODUCT_BYTES, gpu->stream);
 }
 
 /* Further arguments of a product; each pointer may be NULL. */
@@ -136,6 +141,8 @@ static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &ex
     const int8_t fast = key.a_dtype == DT_E4M3 && key.b_dtype == DT_E4M3;
     cudaDataType_t a = cuda_dtype(key.a_dtype), b = cuda_dtype(key.b_dtype), out = cuda_dtype(key.y_dtype);
     plan->key = key;
+    plan->writes = 0;
+    plan->timed = false;
     lt_answer(cublasLtMatmulDescCreate(&plan->what, sums, CUDA_R_32F), key);
 #define SET(name, value)                                                                                               \
     lt_answer(cublasLtMatmulDescSetAttribute(plan->what, CUBLASLT_MATMUL_DESC_##name, &(value), sizeof(value)),        \
@@ -155,7 +162,9 @@ static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &ex
     lt_answer(cublasLtMatrixLayoutCreate(&plan->b, b, (uint64_t)b_cols, (uint64_t)b_rows, key.ldb), key);
     lt_answer(cublasLtMatrixLayoutCreate(&plan->y, out, (uint64_t)key.n, (uint64_t)key.m, key.ldy), key);
     set_pointers(plan, extras);
-    choose(gpu, plan);
+    cublasLtMatmulHeuristicResult_t found;
+    products_find(gpu, plan, &found, 1);
+    plan->how = found.algo;
 }
 
 static Plan *plan_for(Gpu *gpu, const PlanKey &key, const Extras &extras)
@@ -173,10 +182,9 @@ static Plan *plan_for(Gpu *gpu, const PlanKey &key, const Extras &extras)
     return plan;
 }
 
-static void one_product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &extras, bool ta, bool tb, float alpha,
-                        float beta)
+/* The plan of a product, with the pointers of this call. */
+static Plan *plan_of(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &extras, bool ta, bool tb)
 {
-    Gpu *gpu = gpu_of(dev);
     PlanKey key;
     memset(&key, 0, sizeof key);
     key.m = rows_of(y);
@@ -187,11 +195,19 @@ static void one_product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras 
     key.ta = ta, key.tb = tb, key.bias = extras.bias != NULL;
     key.tf32 = dev->precision.tf32 && a.dtype == DT_F32;
     key.align_a = alignment(a.p), key.align_b = alignment(b.p), key.align_y = alignment(y.p);
-    Plan *plan = plan_for(gpu, key, extras);
+    Plan *plan = plan_for(gpu_of(dev), key, extras);
     set_pointers(plan, extras);
-    lt_answer(cublasLtMatmul(gpu->lt, plan->what, &alpha, b.p, plan->b, a.p, plan->a, &beta, y.p, plan->y, y.p, plan->y,
-                             &plan->how, gpu->workspace, PRODUCT_BYTES, gpu->stream),
-              key);
+    return plan;
+}
+
+static void one_product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &extras, bool ta, bool tb, float alpha,
+                        float beta)
+{
+    Plan *plan = plan_of(dev, y, a, b, extras, ta, tb);
+    const Product call = { a.p, b.p, y.p, alpha };
+    if (beta == 0)
+        tuning_choose(gpu_of(dev), plan, call, y);
+    lt_answer(products_run(gpu_of(dev), plan, call, &plan->how, beta), plan->key);
 }
 
 /* Whether rows of n numbers are no multiple of 16 bytes. */
@@ -212,10 +228,22 @@ static Tensor part(Tensor t, bool rows, int64_t first, int64_t n)
     return rows ? tensor_slice_rows(t, first, n) : tensor_slice_cols(t, first, n);
 }
 
+/* y = alpha · op(a) op(b) + bias + beta · y in two parts of the depth, the first of `whole`. The rest comes first: a y
+ * of 16 bits is then rounded in between while it is small. */
+static void product_by_depth(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &extras, bool ta, bool tb,
+                             float alpha, float beta, int64_t whole)
+{
+    const int64_t rest = (ta ? rows_of(a) : cols_of(a)) - whole;
+    Tensor a_whole = part(a, ta, 0, whole), b_whole = part(b, !tb, 0, whole);
+    if (beta == 0) /* the product that is large only adds to y, so it is timed before y is written */
+        tuning_choose(gpu_of(dev), plan_of(dev, y, a_whole, b_whole, extras, ta, tb), { a.p, b.p, y.p, alpha }, y);
+    one_product(dev, y, part(a, ta, whole, rest), part(b, !tb, whole, rest), {}, ta, tb, alpha, beta);
+    one_product(dev, y, a_whole, b_whole, extras, ta, tb, alpha, 1);
+}
+
 /* y = alpha · op(a) op(b) + bias + beta · y. cuBLASLt's fast algorithms need rows of multiples of 16 bytes: not only
  * their distance (ld) but their length. On an H200 a vocabulary of 50,257 makes each of its three products 5 to 7 times
- * slower. So such a dimension, if it is large, is split into a multiple of SPLIT_UNIT and the rest, a small product.
- * If the depth is split, the rest comes first: a y of 16 bits is then rounded in between while it is small. */
+ * slower. So such a dimension, if it is large, is split into a multiple of SPLIT_UNIT and the rest, a small product. */
 static void product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &extras, bool ta, bool tb, float alpha,
                     float beta)
 {
@@ -233,11 +261,9 @@ static void product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras &ext
     else if (splits(m, ta && is_odd(m, a)))
         for (int64_t first = 0, size = whole_of(m); first < m; first += size, size = m - first)
             product(dev, part(y, true, first, size), part(a, false, first, size), b, extras, ta, tb, alpha, beta);
-    else if (splits(k, (!ta && is_odd(k, a)) || (tb && is_odd(k, b)))) {
-        const int64_t whole = whole_of(k);
-        product(dev, y, part(a, ta, whole, k - whole), part(b, !tb, whole, k - whole), {}, ta, tb, alpha, beta);
-        product(dev, y, part(a, ta, 0, whole), part(b, !tb, 0, whole), extras, ta, tb, alpha, 1);
-    } else
+    else if (splits(k, (!ta && is_odd(k, a)) || (tb && is_odd(k, b))))
+        product_by_depth(dev, y, a, b, extras, ta, tb, alpha, beta, whole_of(k));
+    else
         one_product(dev, y, a, b, extras, ta, tb, alpha, beta);
 }
 
