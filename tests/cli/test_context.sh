@@ -13,7 +13,9 @@ rows='2 4 1 2 0 2 none bert adamw model.heads=4 model.head_dim=8 model.dropout=0
 2 4 2 1 0 2 none t5 adamw model.tie_embeddings=true model.dropout=0.1 train.z_loss=1e-3
 2 2 1 1 2 2 none bert adamw model.position=relative_key_query model.dropout=0.1 data.sentence_pairs=order model.sentence_head=true model.pooler=true model.token_types=2
 3 3 1 1 0 8 none lora adamw model.heads=3 model.head_dim=8 lora.dropout=0.1 model.sparse_pattern=fixed model.sparse_block=16
-2 2 1 1 0 8 none answers adamw'
+2 2 1 1 0 8 none answers adamw
+2 4 2 1 0 2 none gpt adamw parallel.interleave=2 model.n_dec=4 model.dropout=0.1
+2 4 2 1 0 8 none answers adamw parallel.interleave=2'
 while read -r context row; do
     # shellcheck disable=SC2086
     layout_row $row

@@ -6,7 +6,7 @@ make_dataset
 make_tasks
 
 steps=20
-rows=7
+rows=9
 [ -z "${LOAM_SANITIZED:-}" ] || rows=3
 head -n $rows >"$work/rows" <<'ROWS'
 2 2 1 0 1 block t5 adamw parallel.interleave=2 parallel.cuts=2,3,5
@@ -16,6 +16,8 @@ head -n $rows >"$work/rows" <<'ROWS'
 4 2 1 2 1 block gpt adafactor parallel.interleave=3 model.n_dec=6
 2 2 1 0 3 none classifier adamw train.scores=false model.n_enc=4 parallel.interleave=2
 2 2 1 0 8 none lora adamw parallel.interleave=2 model.n_dec=4
+2 2 1 0 2 none t5 adamw parallel.interleave=2 model.memory_tokens=3
+2 2 1 0 8 none answers adamw parallel.interleave=2
 ROWS
 while read -r row; do
     # shellcheck disable=SC2086

@@ -38,15 +38,18 @@ static const ModelConfig tiny = { .preset = (char *)"",
 typedef struct Layout {
     int data, tensor, pipeline;
     ZeroLevel level;
-    bool mixed; /* weights in bf16, masters in f32 */
+    bool mixed;     /* weights in bf16, masters in f32 */
+    int interleave; /* stages per rank */
 } Layout;
 
 /* Each is read by the next one. Those of one rank have the same bytes. */
-static const Layout chain[] = { { 1, 1, 1, ZERO_NONE, false },    { 2, 2, 2, ZERO_STATES, true },
-                                { 1, 1, 1, ZERO_NONE, true },     { 1, 4, 1, ZERO_NONE, true },
-                                { 1, 1, 4, ZERO_NONE, false },    { 1, 1, 1, ZERO_NONE, false },
-                                { 2, 2, 2, ZERO_WEIGHTS, false }, { 2, 1, 4, ZERO_GRADIENTS, true },
-                                { 1, 4, 2, ZERO_NONE, true },     { 1, 1, 1, ZERO_NONE, true } };
+static const Layout chain[] = {
+    { 1, 1, 1, ZERO_NONE, false, 1 },    { 2, 2, 2, ZERO_STATES, true, 1 },    { 1, 1, 1, ZERO_NONE, true, 1 },
+    { 1, 4, 1, ZERO_NONE, true, 1 },     { 1, 1, 4, ZERO_NONE, false, 1 },     { 1, 1, 1, ZERO_NONE, false, 1 },
+    { 2, 2, 2, ZERO_WEIGHTS, false, 1 }, { 2, 1, 4, ZERO_GRADIENTS, true, 1 }, { 1, 4, 2, ZERO_NONE, true, 1 },
+    { 1, 1, 1, ZERO_NONE, true, 1 },     { 1, 1, 2, ZERO_NONE, true, 1 },      { 1, 1, 2, ZERO_NONE, true, 2 },
+    { 2, 2, 2, ZERO_STATES, false, 2 },  { 1, 1, 2, ZERO_NONE, false, 1 },     { 1, 1, 1, ZERO_NONE, false, 1 }
+};
 
 typedef struct Step {
     const Layout *layout;
@@ -81,10 +84,12 @@ static Model *open_part(Device *dev, const Mesh *mesh, const Layout *layout, int
                                       .n_copies = copies,
                                       .copies = mesh->copies } };
     const StageTokens tokens = { .encoder = 8, .decoder = 8, .targets = 8 };
-    g_autofree int *ends = pipeline_divide(&tiny, layout->pipeline, 1, &tokens);
-    const Pipeline pipeline = {
-        .mesh = mesh, .rank = comm_rank(mesh->pipeline), .size = layout->pipeline, .interleave = 1, .ends = ends
-    };
+    g_autofree int *ends = pipeline_divide(&tiny, layout->pipeline, layout->interleave, &tokens);
+    const Pipeline pipeline = { .mesh = mesh,
+                                .rank = comm_rank(mesh->pipeline),
+                                .size = layout->pipeline,
+                                .interleave = layout->interleave,
+                                .ends = ends };
     Model *model =
         model_open_stages(dev, &tiny, pipeline_held(&pipeline, pipeline.rank), true, NULL, &shards, &pipeline, &error);
     g_assert_no_error(error);
@@ -101,7 +106,11 @@ static void run_rank(Comm *world, void *context)
     Precision precision = precision_uniform(DT_F32);
     if (layout->mixed)
         precision.compute = DT_BF16;
-    const MeshShape shape = { .tensor = layout->tensor, .context = 1, .pipeline = layout->pipeline, .copies = copies };
+    const MeshShape shape = { .tensor = layout->tensor,
+                              .context = 1,
+                              .pipeline = layout->pipeline,
+                              .copies = copies,
+                              .ring = layout->interleave > 1 };
     g_assert_true(mesh_open(&mesh, world, &shape, &error));
     Device *dev = device_open_cpu(1, precision);
     Model *model = open_part(dev, &mesh, layout, copies);
