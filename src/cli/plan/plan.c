@@ -231,8 +231,12 @@ static void add_ranks(GString *lines, const Config *config, const MemoryPlan *pl
 static char *blocks_text(const Stages *stages)
 {
     GString *text = g_string_new(NULL);
-    for (int i = 0; i < stages->n; i++)
-        g_string_append_printf(text, "%s%d to %d", i > 0 ? ", " : "", stages->range[i].first + 1, stages->range[i].end);
+    for (int i = 0; i < stages->n; i++) {
+        const Stage range = stages->range[i];
+        g_string_append_printf(text, i > 0 ? ", %d" : "%d", range.first + 1);
+        if (range.end > range.first + 1)
+            g_string_append_printf(text, " to %d", range.end);
+    }
     return g_string_free(text, false);
 }
 

@@ -175,6 +175,9 @@ static bool check_stages(const Config *config, GError **error)
                          interleave, size, blocks, blocks / size);
     if (*config->parallel.cuts == '\0')
         return true;
+    if (size == 1)
+        return fail_user(error, "parallel.cuts is \"%s\", and there is no pipeline: set parallel.pipeline",
+                         config->parallel.cuts);
     g_autofree int *equal = config_equal_stages(config), *ends = config_stage_ends(config, equal, error);
     return ends != NULL;
 }
