@@ -7,7 +7,7 @@
 
 int cuDriverGetVersion(int *version);
 
-static const char folder; /* an address of this library */
+static const char folder = 0; /* an address of this library */
 
 int cuDriverGetVersion(int *version)
 {
