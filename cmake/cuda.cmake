@@ -80,7 +80,7 @@ add_custom_command(OUTPUT ${cuda_file} DEPENDS ${cuda_objects} loam_cuda_host $<
   COMMENT "Linking loam-cuda.so" COMMAND_EXPAND_LISTS VERBATIM
   COMMAND ${LOAM_NVCC} -shared -cudart static -o ${cuda_file} ${cuda_objects} $<TARGET_OBJECTS:loam_cuda_host> ${LOAM_CUBLASLT}
           -Xlinker -rpath=\$ORIGIN:/usr/local/cuda/lib64:${cuda_home}/lib64 -Xlinker --no-undefined
-          -Xlinker --wrap=__cudaRegisterFunction -Xlinker --exclude-libs=ALL) # --wrap: load.cu
+          -Xlinker --exclude-libs=ALL)
 add_custom_target(loam_cuda ALL DEPENDS ${cuda_file})
 add_dependencies(backends loam_cuda)
 install(PROGRAMS ${cuda_file} DESTINATION lib/loam)

@@ -47,6 +47,10 @@ static bool check_size(const Config *config, const CommLaunch *launch, GError **
 bool launch_world(const Config *config, Comm **world, GError **error)
 {
     const CommLaunch launch = comm_launch();
+    /* CUDA maps streams to 8 hardware queues by default. Collectives of two streams in one queue wait for each other,
+     * on another rank perhaps in the other order. CUDA reads it when a GPU is opened. */
+    if (several(&launch) || config->parallel.ranks > 1)
+        (void)g_setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", FALSE);
     *world = comm_self();
     if (!several(&launch))
         return true;

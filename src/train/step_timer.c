@@ -342,9 +342,12 @@ void step_timer_run(StepTimer *timer, double seconds, Profile *profile, StepTime
     g_autoptr(GArray) queued = g_array_new(false, false, sizeof(double));
     g_autoptr(GArray) updates = g_array_new(false, false, sizeof(double));
     StepSeries series = { .micros = micros, .queued = queued, .updates = updates };
-    time_passes(timer, &loss, step_timer_stages(timer) > 1 ? timer->accum : 1,
-                &queued_s); /* warm-up: creates oneDNN primitives and touches memory for the first time */
-    time_update(timer);
+    /* Warm-up: creates oneDNN primitives and touches memory for the first time; on a GPU the second pass times
+     * algorithms of matrix products. */
+    for (int pass = 0; pass < (*timer->dev->gpu.name ? 2 : 1); pass++) {
+        time_passes(timer, &loss, step_timer_stages(timer) > 1 ? timer->accum : 1, &queued_s);
+        time_update(timer);
+    }
     double start = clock_seconds();
     do {
         timer->dev->profile = profile;

@@ -142,7 +142,7 @@ LOAM_FAKE_GPU_MEMORY=$(((1 << 33) + open)) expect 2 'Shim has 7.8 GiB free' "$lo
 full=("${scratch[@]}" 'train.micro_batch=64 samples' 'train.batch=64 samples')
 LOAM_FAKE_GPU_MEMORY=$((1 << 36)) "$loam" "${full[@]}" >"$work/out" 2>"$work/log" || fail "full: $(tail -n 1 "$work/log")"
 room=$((open + $(count largest) + (256 << 20)))
-with_kernels_of() { env LOAM_FAKE_GPU_KERNEL="$1" LOAM_FAKE_GPU_MEMORY=$((room + $1)) "$loam" "${full[@]}"; } # one is loaded before the run
+with_kernels_of() { env LOAM_FAKE_GPU_KERNEL="$1" LOAM_FAKE_GPU_MEMORY=$((room + $1)) "$loam" "${full[@]}"; }
 with_kernels_of $((2 << 20)) >"$work/out" 2>"$work/log" || fail "kernels: $(tail -n 1 "$work/log")"
 [ "$(count peak)" -gt $((room - (200 << 20))) ] || fail "kernels: $(count peak) of $room bytes"
 expect 2 '(a kernel): out of memory' with_kernels_of $((32 << 20))

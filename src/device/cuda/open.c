@@ -163,9 +163,6 @@ static void open_backend(void)
         refuse(opened.reason, "there is no NVIDIA driver (" DRIVER ")");
         return;
     }
-    /* CUDA maps streams to 8 hardware queues by default. Collectives of two streams in one queue wait for each other,
-     * on another rank perhaps in the other order. */
-    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     const CudaBackend *backend = load(opened.reason);
     if (backend && check_driver(backend, opened.reason))
         opened.backend = backend;

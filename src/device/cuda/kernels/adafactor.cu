@@ -15,30 +15,23 @@ __device__ inline float moved(float moment, double more, float to)
 /* Factored: moves row towards the means of g² + eps1, and sums g² over each column. */
 struct RowMoments {
     typedef float Sum;
-    typedef Bits Held;
     enum { ROW_SUMS = 1, COLUMN_SUMS = 1 };
     View g, row;
     int64_t cols;
     AdafactorSpec spec;
     const StepScalars *scalars;
 
-    __device__ Bits hold(int64_t r, int64_t col, int n) const
-    {
-        return fetch(g, r, col, n);
-    }
-
-    __device__ void first(const Bits &held, int64_t, int64_t, int, float *sums) const
+    __device__ void first(int64_t r, int64_t col, int n, float *sums) const
     {
         float x[VEC], clip = scalars->clip;
-        convert(x, held, g);
+        load(x, g, r, col, n);
         UNROLL for (int i = 0; i < VEC; i++) sums[0] += x[i] * clip * (x[i] * clip);
     }
 
-    __device__ void second(const Bits &held, int64_t r, int64_t col, int, const float *sums,
-                           float (*columns)[VEC]) const
+    __device__ void second(int64_t r, int64_t col, int n, const float *sums, float (*columns)[VEC]) const
     {
         float x[VEC], clip = scalars->clip;
-        convert(x, held, g);
+        load(x, g, r, col, n);
         UNROLL for (int i = 0; i < VEC; i++) columns[0][i] += x[i] * clip * (x[i] * clip);
         if (col == 0)
             move_row(r, sums[0]);
@@ -214,8 +207,8 @@ __global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ J
     int j = jobs.find(blockIdx.x);
     const RowJob job = jobs.of[j];
     unsigned first = jobs.first[j];
-    columns_part<RowMoments, VECS, THREADS>(job.moments, jobs.rows[j], jobs.cols[j], scratch + job.at, 0,
-                                            blockIdx.x - first, jobs.first[j + 1] - first);
+    columns_part<RowMoments, VECS>(job.moments, jobs.rows[j], jobs.cols[j], scratch + job.at, 0, blockIdx.x - first,
+                                   jobs.first[j + 1] - first);
 }
 
 struct FoldJob {

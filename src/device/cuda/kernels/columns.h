@@ -6,12 +6,8 @@
  * A Pass, the template argument of these functions, is a struct with
  *   Sum                             the type of the column sums: float or double
  *   ROW_SUMS, COLUMN_SUMS           number of sums per row and per column; ROW_SUMS may be 0
- *   Held                            what it reads of a vector of 8 columns, before and after the row sums
- *   hold(row, col, n)                                           reads n numbers from column col on
- *   first(held, row, col, n, float *sums)                       adds them to the row's sums
- *   second(held, row, col, n, const float *sums, Sum (*c)[VEC]) writes n numbers, and adds to the sums of their columns
- * A thread holds all its vectors of a row, if there are registers for them, so that they are on their way at once and
- * are read once. */
+ *   first(row, col, n, float *sums)                        adds n numbers from column col on to the row's sums
+ *   second(row, col, n, const float *sums, Sum (*c)[VEC])  writes n numbers, and adds to the sums of their columns */
 #pragma once
 
 #include "device/cuda/kernels/reduce.h"
@@ -28,8 +24,8 @@ template <class Sum> struct ColumnParts {
 };
 
 /* Processes one of `parts` ranges of rows, in one chunk of columns, and writes the column sums of this range to partial
- * (COLUMN_SUMS, parts, cols). THREADS: the most threads of a block. */
-template <class Pass, int VECS, int THREADS>
+ * (COLUMN_SUMS, parts, cols). */
+template <class Pass, int VECS>
 static __device__ inline void columns_part(const Pass &pass, int64_t rows, int64_t cols, typename Pass::Sum *partial,
                                            unsigned chunk, unsigned part, unsigned parts)
 {
@@ -38,26 +34,16 @@ static __device__ inline void columns_part(const Pass &pass, int64_t rows, int64
     int64_t span = (int64_t)blockDim.x * VEC, first = chunk * span * VECS + threadIdx.x * VEC;
     int64_t begin = rows * part / parts, end = rows * (part + 1) / parts;
     Sum columns[VECS][Pass::COLUMN_SUMS][VEC] = {};
-    constexpr bool KEPT = VECS * THREADS <= MOST_VECS * FEW_ROW_THREADS;
 
     for (int64_t row = begin + threadIdx.y; row < end; row += blockDim.y) {
         float sums[Pass::ROW_SUMS + 1] = {};
-        typename Pass::Held held[VECS];
-        UNROLL for (int k = 0; k < VECS; k++) if (KEPT && first + k * span < cols) held[k] =
-            pass.hold(row, first + k * span, vec_length(cols, first + k * span));
-        UNROLL for (int k = 0; k < VECS; k++) if (Pass::ROW_SUMS > 0 && first + k * span < cols)
-        {
-            int64_t col = first + k * span;
-            int n = vec_length(cols, col);
-            pass.first(KEPT ? held[k] : pass.hold(row, col, n), row, col, n, sums);
+        if (Pass::ROW_SUMS > 0) {
+            for (int64_t col = first; col < cols; col += span)
+                pass.first(row, col, vec_length(cols, col), sums);
+            UNROLL for (int i = 0; i < Pass::ROW_SUMS; i++) sums[i] = row_sum(sums[i], &shared->rows);
         }
-        UNROLL for (int i = 0; i < Pass::ROW_SUMS; i++) sums[i] = row_sum(sums[i], &shared->rows);
         UNROLL for (int k = 0; k < VECS; k++) if (first + k * span < cols)
-        {
-            int64_t col = first + k * span;
-            int n = vec_length(cols, col);
-            pass.second(KEPT ? held[k] : pass.hold(row, col, n), row, col, n, sums, columns[k]);
-        }
+            pass.second(row, first + k * span, vec_length(cols, first + k * span), sums, columns[k]);
     }
     UNROLL for (int k = 0; k < VECS; k++) UNROLL for (int s = 0; s < Pass::COLUMN_SUMS; s++)
     {
@@ -84,7 +70,7 @@ template <class Pass, int VECS, int THREADS>
 static __global__ void __launch_bounds__(THREADS)
     columns_kernel(Pass pass, int64_t rows, int64_t cols, typename Pass::Sum *partial)
 {
-    columns_part<Pass, VECS, THREADS>(pass, rows, cols, partial, blockIdx.x, blockIdx.y, gridDim.y);
+    columns_part<Pass, VECS>(pass, rows, cols, partial, blockIdx.x, blockIdx.y, gridDim.y);
 }
 
 /* The grid of a pass, and the number of vectors (of 8 columns) per thread. If a pass has row sums, a block reads whole
@@ -119,20 +105,15 @@ static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums
  * computed. */
 template <class Pass> struct LongRows {
     typedef typename Pass::Sum Sum;
-    typedef typename Pass::Held Held;
     enum { ROW_SUMS = 0, COLUMN_SUMS = Pass::COLUMN_SUMS };
     Pass pass;
     const float *sums;
-    __device__ Held hold(int64_t row, int64_t col, int n) const
-    {
-        return pass.hold(row, col, n);
-    }
-    __device__ void first(const Held &, int64_t, int64_t, int, float *) const
+    __device__ void first(int64_t, int64_t, int, float *) const
     {
     }
-    __device__ void second(const Held &held, int64_t row, int64_t col, int n, const float *, Sum (*columns)[VEC]) const
+    __device__ void second(int64_t row, int64_t col, int n, const float *, Sum (*columns)[VEC]) const
     {
-        pass.second(held, row, col, n, sums + row * Pass::ROW_SUMS, columns);
+        pass.second(row, col, n, sums + row * Pass::ROW_SUMS, columns);
     }
 };
 
@@ -142,10 +123,8 @@ static __global__ void __launch_bounds__(MOST_ROW_THREADS) long_rows_kernel(Pass
 {
     PerWarp<float> *parts = block_shared<PerWarp<float>>();
     float own[Pass::ROW_SUMS] = {};
-    for (int64_t col = threadIdx.x * VEC; col < cols; col += (int64_t)blockDim.x * VEC) {
-        int n = vec_length(cols, col);
-        pass.first(pass.hold(blockIdx.x, col, n), blockIdx.x, col, n, own);
-    }
+    for (int64_t col = threadIdx.x * VEC; col < cols; col += (int64_t)blockDim.x * VEC)
+        pass.first(blockIdx.x, col, vec_length(cols, col), own);
     UNROLL for (int i = 0; i < Pass::ROW_SUMS; i++)
     {
         float sum = row_sum(own[i], parts);

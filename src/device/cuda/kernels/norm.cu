@@ -22,71 +22,53 @@ struct Norm {
     float eps;
 };
 
-/* A thread holds HELD vectors of a row, or reads the row again in each pass if it is longer than all threads hold. */
-enum { HELD = 4 };
-
-/* Reads the thread's vectors of the part of the row from column `part` on. */
-__device__ inline void hold_part(Bits (&held)[HELD], const Norm &norm, int64_t row, int64_t cols, int64_t part)
+/* Σ (x - mean)² over the row. */
+__device__ inline float sum_of_squares(const Norm &norm, int64_t row, int64_t cols, float mean, PerWarp<float> *parts)
 {
-    UNROLL for (int k = 0; k < HELD; k++)
-    {
-        int64_t col = part + (int64_t)(k * blockDim.x + threadIdx.x) * VEC;
-        if (col < cols)
-            held[k] = fetch(norm.x, row, col, vec_length(cols, col));
+    float sum = 0;
+    for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
+        float x[VEC];
+        int n = vec_length(cols, col);
+        load(x, norm.x, row, col, n);
+        UNROLL for (int i = 0; i < VEC; i++) if (i < n) sum += (x[i] - mean) * (x[i] - mean);
     }
+    return row_sum(sum, parts);
 }
 
-/* Calls function(x, col, n) for the thread's vectors of a row; `held` has those of the row's first part. */
-template <class Function>
-__device__ inline void each_held(Bits (&held)[HELD], const Norm &norm, int64_t row, int64_t cols, Function function)
+__device__ inline float mean_of(const Norm &norm, int64_t row, int64_t cols, PerWarp<float> *parts)
 {
-    int64_t span = (int64_t)blockDim.x * VEC * HELD;
-    for (int64_t part = 0; part < cols; part += span) {
-        if (cols > span)
-            hold_part(held, norm, row, cols, part);
-        UNROLL for (int k = 0; k < HELD; k++)
-        {
-            int64_t col = part + (int64_t)(k * blockDim.x + threadIdx.x) * VEC;
-            float x[VEC];
-            convert(x, held[k], norm.x);
-            if (col < cols)
-                function(x, col, vec_length(cols, col));
-        }
+    float sum = 0;
+    for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
+        float x[VEC];
+        load(x, norm.x, row, col, vec_length(cols, col));
+        UNROLL for (int i = 0; i < VEC; i++) sum += x[i];
     }
+    return row_sum(sum, parts) / (float)cols;
 }
 
 __global__ void __launch_bounds__(MOST_ROW_THREADS) norm_fwd_kernel(Norm norm, int64_t rows, int64_t cols)
 {
     PerWarp<float> *parts = block_shared<PerWarp<float>>();
     int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-    Bits held[HELD] = {};
-    float mean = 0, squares = 0;
     if (row >= rows)
         return;
-    hold_part(held, norm, row, cols, 0);
-    if (norm.mean) {
-        float sum = 0;
-        each_held(held, norm, row, cols,
-                  [&](const float(&x)[VEC], int64_t, int) { UNROLL for (int i = 0; i < VEC; i++) sum += x[i]; });
-        mean = row_sum(sum, parts) / (float)cols;
-    }
-    each_held(held, norm, row, cols, [&](const float(&x)[VEC], int64_t, int n) {
-        UNROLL for (int i = 0; i < VEC; i++) if (i < n) squares += (x[i] - mean) * (x[i] - mean);
-    });
-    float rstd = 1 / sqrtf(row_sum(squares, parts) / (float)cols + norm.eps);
+    float mean = norm.mean ? mean_of(norm, row, cols, parts) : 0;
+    float variance = sum_of_squares(norm, row, cols, mean, parts) / (float)cols, rstd = 1 / sqrtf(variance + norm.eps);
     if (threadIdx.x == 0) {
         norm.rstd[row] = rstd;
         if (norm.mean)
             norm.mean[row] = mean;
     }
-    each_held(held, norm, row, cols, [&](float(&x)[VEC], int64_t col, int n) {
-        float w[VEC], b[VEC] = {};
+    for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
+        float x[VEC], w[VEC], b[VEC] = {};
+        int n = vec_length(cols, col);
+        load(x, norm.x, row, col, n);
         load(w, norm.w, 0, col, n);
         if (norm.b.p)
             load(b, norm.b, 0, col, n);
         UNROLL for (int i = 0; i < VEC; i++) x[i] = (x[i] - mean) * rstd * w[i] + b[i];
         store(norm.y, row, col, n, x);
-    });
+    }
 }
 
 void norm_fwd(Device *dev, const Norm &norm, Tensor x)
@@ -100,27 +82,16 @@ void norm_fwd(Device *dev, const Norm &norm, Tensor x)
 template <bool LAYER> struct NormBwd {
     typedef float Sum;
     enum { ROW_SUMS = LAYER ? 2 : 1, COLUMN_SUMS = LAYER ? 2 : 1 };
-    struct Held {
-        Bits x, dy, residual;
-    };
     View dx, dy, x, w, residual;
     const float *mean, *rstd;
     int64_t cols;
 
-    __device__ Held hold(int64_t row, int64_t col, int n) const
-    {
-        Held held = { fetch(x, row, col, n), fetch(dy, row, col, n), {} };
-        if (residual.p)
-            held.residual = fetch(residual, row, col, n);
-        return held;
-    }
-
-    __device__ void first(const Held &held, int64_t row, int64_t col, int n, float *sums) const
+    __device__ void first(int64_t row, int64_t col, int n, float *sums) const
     {
         float a[VEC], g[VEC], gain[VEC], m = LAYER ? mean[row] : 0, r = rstd[row];
+        load(a, x, row, col, n);
+        load(g, dy, row, col, n);
         load(gain, w, 0, col, n);
-        convert(a, held.x, x);
-        convert(g, held.dy, dy);
         UNROLL for (int i = 0; i < VEC; i++)
         {
             sums[0] += g[i] * gain[i] * ((a[i] - m) * r);
@@ -129,15 +100,15 @@ template <bool LAYER> struct NormBwd {
         }
     }
 
-    __device__ void second(const Held &held, int64_t row, int64_t col, int n, const float *sums,
-                           float (*columns)[VEC]) const
+    __device__ void second(int64_t row, int64_t col, int n, const float *sums, float (*columns)[VEC]) const
     {
-        float a[VEC], g[VEC], gain[VEC], out[VEC], m = LAYER ? mean[row] : 0, r = rstd[row];
+        float a[VEC], g[VEC], gain[VEC], out[VEC] = {}, m = LAYER ? mean[row] : 0, r = rstd[row];
         float mean_gn = sums[0] / (float)cols, mean_g = LAYER ? sums[ROW_SUMS - 1] / (float)cols : 0;
+        load(a, x, row, col, n);
+        load(g, dy, row, col, n);
         load(gain, w, 0, col, n);
-        convert(a, held.x, x);
-        convert(g, held.dy, dy);
-        convert(out, held.residual, residual);
+        if (residual.p)
+            load(out, residual, row, col, n);
         UNROLL for (int i = 0; i < VEC; i++)
         {
             float normed = (a[i] - m) * r;

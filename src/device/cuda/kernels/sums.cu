@@ -8,19 +8,14 @@ namespace
 template <class T> struct SumColumns {
     typedef T Sum;
     enum { ROW_SUMS = 0, COLUMN_SUMS = 1 };
-    typedef Bits Held;
     View x;
-    __device__ Bits hold(int64_t row, int64_t col, int n) const
-    {
-        return fetch(x, row, col, n);
-    }
-    __device__ void first(const Bits &, int64_t, int64_t, int, float *) const
+    __device__ void first(int64_t, int64_t, int, float *) const
     {
     }
-    __device__ void second(const Bits &held, int64_t, int64_t, int, const float *, T (*columns)[VEC]) const
+    __device__ void second(int64_t row, int64_t col, int n, const float *, T (*columns)[VEC]) const
     {
         float a[VEC];
-        convert(a, held, x);
+        load(a, x, row, col, n);
         UNROLL for (int i = 0; i < VEC; i++) columns[0][i] += (T)a[i];
     }
 };

@@ -106,10 +106,8 @@ static void *native_open(int index, char *why)
     }
     gpu->index = index;
     cudaError_t answer = create(gpu);
-    if (answer == cudaSuccess && products_open(gpu)) {
-        load_kernels();
+    if (answer == cudaSuccess && products_open(gpu))
         return gpu;
-    }
     snprintf(why, CUDA_WHY, "GPU %d does not open: %s", index,
              answer == cudaSuccess ? "cuBLASLt does not start" : cudaGetErrorString(answer));
     gpu_free(gpu);

@@ -111,9 +111,6 @@ void native_free(Device *dev, void *p);
 size_t native_memory_available(Device *dev);
 void reservation_close(Gpu *gpu);
 
-/* load.cu: loads all kernels into the memory of the GPU that the calling thread has selected. */
-void load_kernels(void);
-
 /* products.cu: opens and closes cuBLASLt, which computes matrix products */
 bool products_open(Gpu *gpu);
 void products_close(Gpu *gpu);

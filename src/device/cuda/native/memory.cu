@@ -113,8 +113,8 @@ void native_free(Device *dev, void *p)
     native_follow(dev, QUEUE_COPY_FROM, QUEUE_WORK);
 }
 
-/* Left free: CUDA loads the kernels of cuBLASLt at their first use, which is after a run has taken its memory (those of
- * loam are loaded before, load.cu). A GPU that loam runs on has more than SMALL; a smaller one is that of the tests. */
+/* Left free: CUDA loads kernels at their first use, which is after a run has taken its memory. A GPU that loam runs on
+ * has more than SMALL; a smaller one is that of the tests. */
 enum { KERNELS_BYTES = 256 << 20 };
 static const size_t SMALL = (size_t)4 << 30;
 
