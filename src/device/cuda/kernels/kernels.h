@@ -13,3 +13,12 @@ extern "C" {
 #include "device/op_list.inc"
 #undef OP
 }
+
+/* What is compared of two results: a sum over all numbers, each mixed with its place, and how many are not 0. */
+struct Checksum {
+    unsigned long long sum, filled;
+};
+enum { CHECKSUM_BLOCKS = 512 };
+/* Queues the checksums of parts of y, at most CHECKSUM_BLOCKS of them, which go to memory of the device; that of y is
+ * their sum. Returns their number. */
+int gpu_checksum(Gpu *gpu, Checksum *partial, Tensor y);

@@ -111,14 +111,16 @@ void native_free(Device *dev, void *p);
 size_t native_memory_available(Device *dev);
 void reservation_close(Gpu *gpu);
 
+/* lt.cu: ends the program, naming the product, unless cuBLASLt's answer is success. */
+void lt_answer(cublasStatus_t answer, const PlanKey &key);
+/* Asks cuBLASLt for its best guesses of up to `most` algorithms, at least one, and returns their number. */
+int lt_find(Gpu *gpu, const Plan *plan, cublasLtMatmulHeuristicResult_t *found, int most);
+/* Queues a product by the algorithm `how`. */
+cublasStatus_t lt_run(Gpu *gpu, const Plan *plan, const Product &call, const cublasLtMatmulAlgo_t *how, float beta);
+
 /* products.cu: opens and closes cuBLASLt, which computes matrix products */
 bool products_open(Gpu *gpu);
 void products_close(Gpu *gpu);
-/* Asks cuBLASLt for its best guesses of up to `most` algorithms, at least one, and returns their number. */
-int products_find(Gpu *gpu, const Plan *plan, cublasLtMatmulHeuristicResult_t *found, int most);
-/* Queues a product by the algorithm `how`. */
-cublasStatus_t products_run(Gpu *gpu, const Plan *plan, const Product &call, const cublasLtMatmulAlgo_t *how,
-                            float beta);
 
 /* tuning.cu: before a call that writes y without adding to it: times the algorithms if that is due, and keeps the best
  * in plan->how. y holds anything then. */

@@ -4,24 +4,9 @@
  * cuBLASLt reads from memory of the device. */
 #include "device/cuda/native/gpu_native.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 enum { MOST_ALIGN = 16 };                     /* bytes; also the least alignment of the bias */
 enum { FP8_UNIT = 16 };                       /* products of FP8 have dimensions of multiples of this */
 enum { SPLIT_UNIT = 64, SPLIT_LEAST = 1024 }; /* see product */
-
-static void lt_answer(cublasStatus_t answer, const PlanKey &key)
-{
-    char what[200];
-    if (answer == CUBLAS_STATUS_SUCCESS)
-        return;
-    snprintf(what, sizeof what, "%s (%lld,%lld) = %s %s(%lld,%lld) by %s %s(%lld,%lld)", dtype_name((DType)key.y_dtype),
-             (long long)key.m, (long long)key.n, dtype_name((DType)key.a_dtype), key.ta ? "transposed " : "",
-             (long long)(key.ta ? key.k : key.m), (long long)(key.ta ? key.m : key.k), dtype_name((DType)key.b_dtype),
-             key.tb ? "transposed " : "", (long long)(key.tb ? key.n : key.k), (long long)(key.tb ? key.k : key.n));
-    gpu_fail(what, cublasLtGetStatusString(answer));
-}
 
 bool products_open(Gpu *gpu)
 {
@@ -78,37 +63,6 @@ static uint32_t alignment(const void *p)
     return (uint32_t)(bits & -bits);
 }
 
-int products_find(Gpu *gpu, const Plan *plan, cublasLtMatmulHeuristicResult_t *found, int most)
-{
-    const uint64_t workspace = PRODUCT_BYTES;
-    cublasLtMatmulPreference_t wishes;
-    int n = 0;
-    lt_answer(cublasLtMatmulPreferenceCreate(&wishes), plan->key);
-#define WISH(name, value)                                                                                              \
-    lt_answer(cublasLtMatmulPreferenceSetAttribute(wishes, CUBLASLT_MATMUL_PREF_##name, &(value), sizeof(value)),      \
-              plan->key)
-    WISH(MAX_WORKSPACE_BYTES, workspace);
-    WISH(MIN_ALIGNMENT_A_BYTES, plan->key.align_b);
-    WISH(MIN_ALIGNMENT_B_BYTES, plan->key.align_a);
-    WISH(MIN_ALIGNMENT_C_BYTES, plan->key.align_y);
-    WISH(MIN_ALIGNMENT_D_BYTES, plan->key.align_y);
-#undef WISH
-    cublasStatus_t answer = cublasLtMatmulAlgoGetHeuristic(gpu->lt, plan->what, plan->b, plan->a, plan->y, plan->y,
-                                                           wishes, most, found, &n);
-    if (answer == CUBLAS_STATUS_SUCCESS)
-        answer = n == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : found->state;
-    lt_answer(answer, plan->key);
-    cublasLtMatmulPreferenceDestroy(wishes);
-    return n;
-}
-
-cublasStatus_t products_run(Gpu *gpu, const Plan *plan, const Product &call, const cublasLtMatmulAlgo_t *how,
-                            float beta)
-{
-    return cublasLtMatmul(gpu->lt, plan->what, &call.alpha, call.b, plan->b, call.a, plan->a, &beta, call.y, plan->y,
-                          call.y, plan->y, how, gpu->workspace, PRODUCT_BYTES, gpu->stream);
-}
-
 /* Further arguments of a product; each pointer may be NULL. */
 struct Extras {
     const void *bias;                  /* (N) of y's dtype, aligned to MOST_ALIGN */
@@ -163,7 +117,7 @@ static void plan_make(Gpu *gpu, Plan *plan, const PlanKey &key, const Extras &ex
     lt_answer(cublasLtMatrixLayoutCreate(&plan->y, out, (uint64_t)key.n, (uint64_t)key.m, key.ldy), key);
     set_pointers(plan, extras);
     cublasLtMatmulHeuristicResult_t found;
-    products_find(gpu, plan, &found, 1);
+    lt_find(gpu, plan, &found, 1);
     plan->how = found.algo;
 }
 
@@ -207,7 +161,7 @@ static void one_product(Device *dev, Tensor y, Tensor a, Tensor b, const Extras 
     const Product call = { a.p, b.p, y.p, alpha };
     if (beta == 0)
         tuning_choose(gpu_of(dev), plan, call, y);
-    lt_answer(products_run(gpu_of(dev), plan, call, &plan->how, beta), plan->key);
+    lt_answer(lt_run(gpu_of(dev), plan, call, &plan->how, beta), plan->key);
 }
 
 /* Whether rows of n numbers are no multiple of 16 bytes. */

@@ -3,60 +3,22 @@
  * may differ from run to run, never changes a number. */
 #include "device/cuda/native/gpu_native.h"
 
-#include "device/cuda/kernels/reduce.h"
-
 #include <stdlib.h>
 
-enum { CANDIDATES = 16, RUNS = 2, SUM_BLOCKS = 512, SUM_THREADS = 256 };
+enum { CANDIDATES = 16, RUNS = 2 };
 enum { MOST_TIMED = 256 }; /* products that are timed; batches of ever other lengths would have no end of them */
 /* Least work, in multiply-adds, of a product that is timed: less takes some 3 µs. */
 #define LEAST_WORK ((double)(1 << 24))
 /* Least numbers of a y of 16 bits: another order of the sums changes the rounding of one in some 10,000. */
 #define LEAST_ROUNDED ((int64_t)1 << 17)
 
-/* What is compared of two results. */
-struct Checksum {
-    unsigned long long sum, filled; /* sum over all numbers, each mixed with its place; how many are not 0 */
-};
-
-/* The finalizer of SplitMix64. */
-static __device__ inline unsigned long long mixed(unsigned long long x)
-{
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
-    x = (x ^ x >> 27) * 0x94D049BB133111EBull;
-    return x ^ x >> 31;
-}
-
-/* partial (gridDim.x): the checksum of rows blockIdx.x, blockIdx.x + gridDim.x, … */
-template <class Word>
-static __global__ void __launch_bounds__(SUM_THREADS)
-    checksum_kernel(const Word *y, int64_t rows, int64_t cols, int64_t ld, Checksum *partial)
-{
-    PerWarp<unsigned long long> *parts = block_shared<PerWarp<unsigned long long>>();
-    unsigned long long sum = 0, filled = 0;
-    for (int64_t row = blockIdx.x; row < rows; row += gridDim.x)
-        for (int64_t col = threadIdx.x; col < cols; col += blockDim.x) {
-            const Word word = y[row * ld + col];
-            sum += mixed((unsigned long long)(row * cols + col) << 32 ^ word);
-            filled += (Word)(word << 1) != 0; /* -0 is 0 */
-        }
-    sum = row_sum(sum, parts);
-    filled = row_sum(filled, parts);
-    if (threadIdx.x == 0)
-        partial[blockIdx.x] = { sum, filled };
-}
-
 /* Waits. The workspace of cuBLASLt, which is free between products, holds the partial sums. */
 static Checksum checksum_of(Gpu *gpu, Tensor y)
 {
-    static_assert(SUM_BLOCKS * sizeof(Checksum) <= PRODUCT_BYTES, "no room for the partial sums");
-    Checksum *partial = (Checksum *)gpu->workspace, seen[SUM_BLOCKS] = {}, all = {};
-    const Shape shape = { (unsigned)least(rows_of(y), SUM_BLOCKS), 1, SUM_THREADS, 1 };
-    if (y.dtype == DT_F32)
-        launch(gpu, shape, checksum_kernel<uint32_t>, (const uint32_t *)y.p, rows_of(y), cols_of(y), y.ld, partial);
-    else
-        launch(gpu, shape, checksum_kernel<uint16_t>, (const uint16_t *)y.p, rows_of(y), cols_of(y), y.ld, partial);
-    gpu_answer(cudaMemcpyAsync(seen, partial, shape.blocks_x * sizeof *seen, cudaMemcpyDeviceToHost, gpu->stream),
+    static_assert(CHECKSUM_BLOCKS * sizeof(Checksum) <= PRODUCT_BYTES, "no room for the partial sums");
+    Checksum *partial = (Checksum *)gpu->workspace, seen[CHECKSUM_BLOCKS] = {}, all = {};
+    const int parts = gpu_checksum(gpu, partial, y);
+    gpu_answer(cudaMemcpyAsync(seen, partial, (size_t)parts * sizeof *seen, cudaMemcpyDeviceToHost, gpu->stream),
                "a checksum");
     gpu_answer(cudaStreamSynchronize(gpu->stream), "a checksum");
     for (const Checksum &part : seen) {
@@ -71,13 +33,13 @@ static float time_of(Gpu *gpu, const Plan *plan, const Product &call, const cubl
 {
     cudaEvent_t begin, end;
     float time = INFINITY;
-    if (products_run(gpu, plan, call, how, 0) != CUBLAS_STATUS_SUCCESS)
+    if (lt_run(gpu, plan, call, how, 0) != CUBLAS_STATUS_SUCCESS)
         return time;
     gpu_answer(cudaEventCreateWithFlags(&begin, cudaEventDefault), "an event");
     gpu_answer(cudaEventCreateWithFlags(&end, cudaEventDefault), "an event");
     gpu_answer(cudaEventRecord(begin, gpu->stream), "an event");
     for (int i = 0; i < RUNS; i++)
-        products_run(gpu, plan, call, how, 0);
+        lt_run(gpu, plan, call, how, 0);
     gpu_answer(cudaEventRecord(end, gpu->stream), "an event");
     gpu_answer(cudaEventSynchronize(end), "an event");
     gpu_answer(cudaEventElapsedTime(&time, begin, end), "an event");
@@ -118,7 +80,7 @@ void tuning_choose(Gpu *gpu, Plan *plan, const Product &call, Tensor y)
         return;
     plan->timed = true;
     gpu->n_timed++;
-    for (int i = 1, n = products_find(gpu, plan, found, CANDIDATES); i < n; i++) {
+    for (int i = 1, n = lt_find(gpu, plan, found, CANDIDATES); i < n; i++) {
         float time = found[i].state == CUBLAS_STATUS_SUCCESS ? time_of(gpu, plan, call, &found[i].algo) : INFINITY;
         if (time >= shortest)
             continue;
