@@ -41,7 +41,7 @@ extern const char *const comm_event_names[]; /* "all-reduce", "reduce-scatter", 
 /* The collective that a thread of this rank waits for. */
 typedef struct CommCall {
     const char *name; /* "all-reduce"; NULL means that no thread waits */
-    double since;     /* clock_seconds() when the wait began */
+    double since;     /* clock_seconds() when the wait began; with NCCL, when the collective was queued */
 } CommCall;
 
 /* The group of one rank. It is never closed. */
@@ -61,7 +61,8 @@ void comm_record(Comm *comm);
 /* Ends comm_record and returns the events in their order (CommEvent). Call it while no collective is queued. */
 GArray *comm_recorded(Comm *comm);
 
-/* The collective for which a thread waits in comm_wait at this moment. */
+/* The oldest collective that has not ended, if a thread waits for one (also in comm_share and the like); with NCCL,
+ * whether or not a thread waits. */
 CommCall comm_call(Comm *comm);
 
 /* Divides a group, like MPI_Comm_split: ranks with the same `color` form a new group, in the order of their ranks. All

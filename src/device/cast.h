@@ -1,6 +1,7 @@
 /* cast.h: converts numbers between any two dtypes, through f64 (exact except for large i64). Conversion to a narrower
- * floating dtype rounds to nearest, ties to even; conversion to an integer truncates. The functions are inline, so that
- * each kernel file compiles them for its instruction set. */
+ * floating dtype rounds to nearest, ties to even (f64 and integers become bf16, f16 or FP8 by way of f32, so they are
+ * rounded twice); conversion to an integer truncates. The functions are inline, so that each kernel file compiles them
+ * for its instruction set. */
 #pragma once
 
 #include "base/float8.h"

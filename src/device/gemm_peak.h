@@ -29,7 +29,7 @@ typedef struct PeakRate {
 } PeakRate;
 
 /* Allocates three matrices in the compute dtype of the device, 1024 × 1024 on the CPU and up to 8192 × 8192 on a GPU,
- * and multiplies them once. */
+ * and multiplies them, on a GPU several times (fewer would measure the waiting). */
 void gemm_peak_open(GemmPeak *peak, Device *dev);
 void gemm_peak_clear(GemmPeak *peak);
 

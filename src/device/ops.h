@@ -37,7 +37,7 @@ typedef struct XentSpec {
     float label_smoothing; /* s: the target distribution is 1 − s + s/V at the target and s/V elsewhere; 0 means no
                               label smoothing */
     float z_loss;          /* z: z log²Z is added to the loss, where Z is the sum of exp(logit); 0 means no z-loss */
-    float scale;           /* factor on the gradient: 1 / number of target tokens of the whole batch */
+    float scale;           /* factor on the gradient: loss scale / ModelLoss.n_targets of the head */
     bool grad; /* true: logits are replaced by their gradient; false: logits are kept, and only the statistics are
                   written */
 } XentSpec;

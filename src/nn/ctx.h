@@ -11,7 +11,8 @@
  * dx is the gradient of x. A backward function takes dx and dy, or one tensor dx that holds dy on entry, then the
  * arguments of its forward function. Weights are (out, in), as Hugging Face stores them. Structs of weights end in W; a
  * struct of gradients has the type of its weights. Activation gradients overwrite their tensor (=). Weight gradients: g
- * = beta g + new; beta is 0 at the first addition of a step, when the old g is not read, then 1.
+ * = beta g + new; beta, from grads_acquire, is 0 if the old g must not be read, as at the first addition of a step,
+ * else 1.
  *
  * The residual stream has one gradient buffer: backward of a sublayer finds dy in it and leaves dx there. Tensors that
  * backward needs lie in the arena `save`; a struct whose name ends in Save lists them. A layer frees its memory in the

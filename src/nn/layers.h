@@ -156,7 +156,7 @@ typedef struct EmbeddingW {
 } EmbeddingW;
 
 /* y (N,C) = dropout(norm(embed_scale table[id] + positions[position_id] + token_types[token_type])) for each token. At
- * a memory token, memory_tokens[memory_index] replaces table[id]. */
+ * a memory token, memory_tokens[memory_index], not scaled, replaces the scaled table[id]. */
 void embedding_fwd(const Ctx *cx, Tensor y, const EmbeddingW *w, NormSave *save);
 /* g.table = table_beta g.table + new: the table has a beta of its own because it is in another bucket. All other
  * gradients: g = beta g + new. */

@@ -38,8 +38,8 @@ typedef struct Tokens {
     Tensor text;         /* i32: rows of all other tokens, those of the text, padding excluded */
 } Tokens;
 
-/* Copies a stream to the device. The memory taken from the arena depends only on the stream's capacity. The result
- * points to the host arrays of `stream`, which must outlive it. */
+/* Copies a stream to the device. The memory taken from the arena is never more than for a full stream of this capacity.
+ * The result points to the host arrays of `stream`, which must outlive it. */
 Tokens tokens_upload(Device *dev, Arena *arena, const TokenStream *stream);
 /* Sets own_at and own_ids from the ids (n) of all tokens: those in [first, end) are this rank's. The tensors are made
  * at the first call, with memory for n tokens, and used again afterwards. */

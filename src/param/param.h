@@ -96,8 +96,9 @@ void params_acquire(ParamStore *store, int bucket, void *views);
 /* Ends the use of the weights; the view struct is then invalid. */
 void params_release(ParamStore *store, int bucket);
 /* Fills the fields with gradients, NO_TENSOR for a frozen parameter. Returns the beta of the operations that write them
- * (d = beta d + new): 0 at the first call since grads_begin, then 1. After the first call every tensor of the bucket
- * must be written: a tensor that is left out keeps the gradient of the previous step. */
+ * (d = beta d + new): 0 at the first call since grads_begin, then 1; always 0 if gradients are sharded (ZeRO 2 and 3,
+ * blocks). After the first call every tensor of the bucket must be written: a tensor that is left out keeps the
+ * gradient of the previous step. */
 float grads_acquire(ParamStore *store, int bucket, void *views);
 /* From now on the bucket's gradients are zeros before the first call of grads_acquire in a step, which returns 1: for a
  * bucket some of whose tensors the first caller does not write. */
@@ -107,8 +108,9 @@ void grads_begin_with_zeros(ParamStore *store, int bucket);
 void grads_ready(ParamStore *store, int bucket);
 /* Starts a step of n_microbatches: the next write of each gradient replaces its value. */
 void grads_begin(ParamStore *store, int64_t n_microbatches);
-/* fn(context, bucket) is called when a bucket's gradients are ready, once per step, in the order in which backward
- * finishes them; a reduction over ranks can start there. fn NULL means no call. */
+/* fn(context, bucket) is called when a bucket's gradients are ready: once per step, with sharded gradients after each
+ * contribution, for tied parameters in grads_reduce_tied; in the order in which backward finishes them. A reduction
+ * over ranks can start there. fn NULL means no call. */
 typedef void (*BucketFn)(void *context, int bucket);
 void grads_on_ready(ParamStore *store, BucketFn fn, void *context);
 /* The L2 norm of all gradients together, the same on every rank; every bucket must be ready. A bucket whose gradients

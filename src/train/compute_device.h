@@ -20,7 +20,7 @@ bool compute_device_has_fp8(const char *name, char *why);
  * "auto" it is a warning, if the machine has a GPU driver, and the CPU is opened. */
 Device *compute_device_open(const char *name, int threads, Precision precision, GError **error);
 /* As compute_device_open, for one of several ranks, all of which call it. "cuda" and "auto" mean that the ranks of a
- * host take its GPUs in the order of their numbers: rank i of the host GPU i % number of GPUs (those that
+ * host take its GPUs in the order of their numbers: the i-th rank of a host takes GPU i % number of GPUs (those that
  * CUDA_VISIBLE_DEVICES leaves). Ranks are on one host if they have the same boot id. It is an error if two ranks have
  * the same GPU, or if only some ranks have one. */
 Device *compute_device_open_rank(const char *name, int threads, Precision precision, Comm *ranks, GError **error);

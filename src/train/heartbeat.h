@@ -1,6 +1,7 @@
-/* heartbeat.h: the heartbeats of a run: each rank writes about once per second what it is doing, into
- * RUN/ranks/0000.json (rank 0), 0001.json, …; a run of one rank has the first of these. They tell a running run from a
- * dead one, what every rank of a hanging run waits for, and where the ranks were when a run was killed.
+/* heartbeat.h: the heartbeats of a run: each rank writes about once per second (less often with more than 64 ranks)
+ * what it is doing, into RUN/ranks/0000.json (rank 0), 0001.json, …; a run of one rank has the first of these. They
+ * tell a running run from a dead one, what every rank of a hanging run waits for, and where the ranks were when a run
+ * was killed.
  *
  * A file is one line of JSON of HEARTBEAT_BYTES bytes, filled up with spaces, and is overwritten in place:
  *   {"beat":9,"rank":1,"ranks":4,"host":"node2","pid":4711,"step":17,"microbatch":2,"phase":"backward","call":"",

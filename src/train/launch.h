@@ -25,7 +25,8 @@ typedef bool (*LaunchFn)(Comm *ranks, const void *context, GError **error);
 /* Calls fn on parallel.ranks threads of this process, each with its share of the cores. The error is that of the lowest
  * rank that has one. */
 bool launch_threads(const Config *config, LaunchFn fn, const void *context, GError **error);
-/* Calls fn on every rank of launch_world, or as launch_threads does if no launcher started several processes. */
+/* Calls fn on every rank of launch_world, or as launch_threads does if no launcher started several processes and
+ * parallel.ranks is above 1. */
 bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError **error);
 
 /* After this call, if a launcher started several processes, only rank 0 writes to standard error. */

@@ -45,7 +45,7 @@ bool memory_fits(const Config *config, int32_t input_length, int32_t target_leng
  * hands out parts of it. To be called before the model is opened. */
 bool memory_take(MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length, Device *dev,
                  GError **error);
-/* Bytes that may still be allocated: the minimum of limit - usage over the control groups (cgroups, versions 1 and 2)
- * in the file `groups` (/proc/self/cgroup) and over their parents. root: where cgroups are mounted (/sys/fs/cgroup).
- * SIZE_MAX means no limit. */
+/* Bytes that may still be allocated: the minimum of limit - (usage without inactive file cache) over the control groups
+ * (cgroups, versions 1 and 2) in the file `groups` (/proc/self/cgroup) and over their parents. root: where cgroups are
+ * mounted (/sys/fs/cgroup). SIZE_MAX means no limit. */
 size_t memory_group_room(const char *groups, const char *root);

@@ -47,6 +47,7 @@ char *model_shape_differences(const ModelConfig *to, const ModelConfig *from);
  * with a warning. */
 bool model_copy_weights(Model *to, Model *from, GError **error);
 
-/* Calls `open` for the checkpoint that PATH names; for a run directory, the newest valid one (run_open_newest). Returns
- * the checkpoint's folder (g_free), or NULL on error, for example if PATH is a Hugging Face folder. */
+/* Calls `open` for the checkpoint that PATH names; for a run directory, the best one if run_means_best, else the newest
+ * valid one (run_open_newest). Returns the checkpoint's folder (g_free), or NULL on error, for example if PATH is a
+ * Hugging Face folder. */
 char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **error);

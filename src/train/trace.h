@@ -18,8 +18,9 @@ typedef struct TraceRanks {
     double busy, idle;
 } TraceRanks;
 
-/* Records this rank's collectives from now on. All ranks of the mesh call it before a step; a barrier in it aligns
- * their clocks. */
+/* Records this rank's collectives over its replicas, tensor-parallel and context-parallel ranks from now on, not
+ * messages between stages of a pipeline. All ranks of the mesh call it before a step; a barrier in it aligns their
+ * clocks. */
 void trace_ranks_begin(TraceRanks *ranks, const Mesh *mesh);
 /* Ends the recording and sends all events to all ranks. All ranks call it after the step. Fails if a rank has failed.
  */

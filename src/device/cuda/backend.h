@@ -16,7 +16,7 @@ static const char cuda_signature[] = LOAM_VERSION
 #undef OP
     ;
 
-/* Sizes of the structs that operations take as arguments. */
+/* Sizes of the structs that the program and loam-cuda.so exchange. */
 #define CUDA_SIZES                                                                                                     \
     {                                                                                                                  \
         sizeof(Tensor), sizeof(AttnSpec), sizeof(Dropout), sizeof(RelposSpec), sizeof(XentSpec), sizeof(AdamwSpec),    \

@@ -1,6 +1,6 @@
 /* sparsity.h: layouts of block-sparse self-attention, by the patterns of DeepSpeed's sparse attention. A sequence is
  * divided into blocks of consecutive tokens; the layout lists the blocks of keys that each block of queries attends to.
- * Every block attends to a global block. "Window" means a number of consecutive blocks. */
+ * A global block is one that every block attends to. "Window" means a number of consecutive blocks. */
 #pragma once
 
 #include "base/error.h"

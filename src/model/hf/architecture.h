@@ -31,7 +31,7 @@ typedef struct HfArchitecture {
     bool (*read)(const json_t *root, ModelConfig *config, GError **error);
     void (*write)(json_t *root, const ModelConfig *config, const TokenRoles *roles);
     /* Infers, from names and shapes of tensors (name -> const FileTensor *), options that config.json lacks, heads
-     * excepted. Called before hf_fit. NULL means that there are none. */
+     * excepted. Called after hf_fit, which is called once more afterwards. NULL means that there are none. */
     void (*infer)(GHashTable *tensors, ModelConfig *config);
     /* Further checks whether the architecture can hold this configuration, besides those of hf_fit; NULL means none. */
     bool (*check)(const ModelConfig *config, GError **error);

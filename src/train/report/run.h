@@ -66,7 +66,7 @@ typedef struct ReportRun {
     int64_t counts[KIND_COUNT]; /* number of events of each kind, including those that are not kept */
     Series marks[KIND_COUNT];   /* steps of these events */
     GPtrArray *samples;         /* ReportSample, of the last step that has some */
-    json_t *start;              /* the last record of a start (report_note_start); NULL means none */
+    json_t *start;              /* the last record of a start (metrics_start); NULL means none */
     int64_t step;               /* step of the last training record; -1 means none */
     double tokens, samples_trained, wall_s; /* tokens read, samples trained on, and seconds of the run, at the last
                                                record */

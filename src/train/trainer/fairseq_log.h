@@ -19,7 +19,7 @@ typedef struct FairseqLine {
     double clip;       /* percentage of updates with clipped gradients; < 0 means that clipping is off */
     double loss_scale; /* 0 means none: the field is omitted */
     double train_wall; /* seconds of the steps since the last line, without the wait for data */
-    double wall;       /* seconds since the process began */
+    double wall;       /* seconds since fairseq_log_open */
 } FairseqLine;
 /* The line {"epoch": 1, "update": 0.003, "loss": "15.686", …}, with fields ordered, rounded and formatted as fairseq
  * does. g_free. */

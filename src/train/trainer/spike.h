@@ -5,8 +5,8 @@
 #include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
 
-/* Whether the loss is more than train.spike standard deviations above the mean of recent losses. False while there are
- * fewer than train.spike_window losses. */
+/* Whether the loss is more than train.spike standard deviations, each counted as at least 0.1 % of the mean, above the
+ * mean of recent losses. False while there are fewer than train.spike_window losses. */
 bool spike_is(const TrainState *state, const TrainConfig *train, double loss);
 /* Adds the loss of a step to the mean and the variance. The loss of a spike is first reduced to the threshold above
  * which losses are spikes. */

@@ -1,6 +1,7 @@
 /* stop.h: requests to stop: Ctrl-C (SIGINT), SIGTERM, SIGUSR1 (Slurm), SIGHUP (the terminal was closed; ignored under
- * nohup) and SIGPIPE (nobody reads standard error any more). The trainer checks for them between microbatches. A
- * request is acknowledged in the log at once; a second SIGINT ends the program. */
+ * nohup) and SIGPIPE (nobody reads standard error any more). With one rank the trainer checks for them between
+ * microbatches, with several after each step. A request is acknowledged in the log at once; a second SIGINT ends the
+ * program. */
 #pragma once
 
 #include <glib.h>

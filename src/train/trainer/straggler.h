@@ -6,8 +6,10 @@
 /* A warning names a rank if it reaches all four: */
 #define STRAGGLER_SLOW  1.2 /* its computing time per sample / that of the median rank of its stage */
 #define STRAGGLER_SHARE 0.1 /* share of a step's time that the other ranks lose by waiting for it */
-#define STRAGGLER_S     3.0 /* seconds for which both last */
-enum { STRAGGLER_LINES = 3 /* consecutive log lines for which both last */ };
+#define STRAGGLER_S     3.0 /* seconds for which STRAGGLER_SLOW and STRAGGLER_SHARE must have been reached */
+enum {
+    STRAGGLER_LINES = 3 /* consecutive log lines at which STRAGGLER_SLOW and STRAGGLER_SHARE must have been reached */
+};
 
 /* The times of a rank since the last log line. */
 typedef struct RankPace {

@@ -85,7 +85,7 @@ struct Gpu {
 /* stream.cu: selects the GPU that later calls of CUDA in this thread of the host are for. */
 cudaError_t gpu_choose(int index);
 /* Selects the device's GPU for the calling thread. Every function of the device's OpTable calls this first, since the
- * thread may have used another GPU before. operation: as in gpu_begin. */
+ * thread may have used another GPU before. operation: its name, for messages; NULL means none. */
 void gpu_enter(const Device *dev, const char *operation = NULL);
 /* Ends the program with a one-line message, as gpu_answer does, if another library than CUDA's runtime has returned the
  * error `text`. `what` names the call. */
@@ -123,5 +123,5 @@ bool products_open(Gpu *gpu);
 void products_close(Gpu *gpu);
 
 /* tuning.cu: before a call that writes y without adding to it: times the algorithms if that is due, and keeps the best
- * in plan->how. y holds anything then. */
+ * in plan->how. Afterwards the content of y is undefined; the caller computes the product next. */
 void tuning_choose(Gpu *gpu, Plan *plan, const Product &call, Tensor y);
