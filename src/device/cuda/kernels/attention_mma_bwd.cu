@@ -11,15 +11,10 @@ namespace
 enum { OWN_ROWS = 16 * MMA_WARPS }; /* rows of a block: queries for gradients of queries, keys for gradients of keys */
 static_assert((int)OWN_ROWS == (int)DIAGONAL_QUERIES, "a block leaves the diagonals of its queries");
 
-/* Blocks that fit a multiprocessor by their registers, for heads of this size. */
-constexpr int blocks_of(int dim)
-{
-    return dim <= 64 ? 3 : dim <= 128 ? 2 : 1;
-}
-
-/* Sizes of the pass over keys. */
+/* Sizes of the pass over keys; BLOCKS blocks fit a multiprocessor by their registers. */
 template <int DIM_, int KEYS_, int BUFFERS_> struct QuerySizes {
     enum { DIM = DIM_, M = 1, QUERIES = OWN_ROWS, KEYS = KEYS_, BUFFERS = BUFFERS_, N = KEYS_ / 8 };
+    enum { BLOCKS = DIM_ <= 64 ? 3 : DIM_ <= 128 ? 2 : 1 };
     struct Shared {
         Tile<QUERIES, DIM> q, dout;
         Tile<KEYS, DIM> k[BUFFERS], v[BUFFERS];
@@ -98,7 +93,7 @@ __device__ inline void gradients_of_scores(float (&s)[1][N][4], const float (&dp
 
 /* dq of a tile of queries of a sequence (block x, those with the most keys first), for a head (block y). */
 template <int DTYPE, class Sizes>
-__global__ void __launch_bounds__(MMA_THREADS, blocks_of(Sizes::DIM))
+__global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     attention_mma_dq_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g)
 {
     enum { N = Sizes::N, HELD = Sizes::DIM <= 64 };
@@ -157,6 +152,7 @@ template <int QUERIES> struct QueryRows {
 /* Sizes of the pass over queries; a block sums OUT channels, since a thread has no registers for more. */
 template <int DIM_, int OUT_, int QUERIES_, int BUFFERS_> struct KeySizes {
     enum { DIM = DIM_, OUT = OUT_, QUERIES = QUERIES_, KEYS = OWN_ROWS, BUFFERS = BUFFERS_, N = QUERIES_ / 8 };
+    enum { BLOCKS = DIM_ <= 64 ? 3 : DIM_ <= 128 ? 2 : 1 };
     struct Shared {
         Tile<KEYS, DIM> k, v;
         Tile<QUERIES, DIM> q[BUFFERS], dout[BUFFERS];
@@ -246,7 +242,7 @@ __device__ inline void weights_of_keys(float (&s)[1][N][4], float (&dp)[1][N][4]
 /* dk and dv of a tile of keys of a sequence (block x), for one of `parts` parts of the channels of a key head (block
  * y), summed over the query heads that read it. */
 template <int DTYPE, class Sizes>
-__global__ void __launch_bounds__(MMA_THREADS, blocks_of(Sizes::DIM))
+__global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     attention_mma_dkv_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g, int tiles,
                              int parts)
 {
