@@ -23,7 +23,7 @@ typedef struct GemmPeak {
 } GemmPeak;
 
 /* Median and quartiles of the samples in FLOP/s: a quarter of the samples is below `low`, a quarter above `high`.
- * Without samples all three are 0. */
+ * With fewer than GEMM_PEAK_FEWEST samples all three are 0. */
 typedef struct PeakRate {
     double median, low, high;
 } PeakRate;
@@ -33,10 +33,10 @@ typedef struct PeakRate {
 void gemm_peak_open(GemmPeak *peak, Device *dev);
 void gemm_peak_clear(GemmPeak *peak);
 
-/* Takes one sample: after one product that is not timed, repeats the product for `seconds`, at least once, and keeps
- * the mean FLOP/s. */
+/* Waits for the work of the device and takes one sample: after one product that is not timed, repeats the product until
+ * `seconds` have passed, at least once, and keeps the mean FLOP/s. Does nothing without memory. */
 void gemm_peak_measure(GemmPeak *peak, double seconds);
-/* Takes samples with gemm_peak_measure until there are GEMM_PEAK_FEWEST samples. */
+/* Takes samples with gemm_peak_measure until there are GEMM_PEAK_FEWEST samples; none without memory. */
 void gemm_peak_complete(GemmPeak *peak, double seconds);
 /* To be called between training steps. Takes a sample of about 10 ms, unless all samples together would then have taken
  * more than 0.2 s + share · (seconds since gemm_peak_open); the first GEMM_PEAK_FEWEST samples are always taken.

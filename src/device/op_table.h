@@ -28,7 +28,8 @@ struct OpTable {
 #undef OP
 };
 
-/* The entries, except `group`, for a device that computes in memory of the host and has no queue. */
+/* The entries for memory, transfers and queues, for a device that computes in memory of the host and has no queue: all
+ * entries except `close`, `group` and the operations. */
 #define MEMORY_OF_HOST                                                                                                 \
     .alloc = host_alloc, .free = host_free, .upload = host_copy, .download = host_copy,                                \
     .record_event = host_record_event, .wait_event = host_wait_event, .memory_available = host_memory_available,       \

@@ -73,8 +73,10 @@ enum { N = -1, M = -2, K = -3, C = -4, V = -5, H = -6, T = -7, R = -8, ANY = -9,
 #define OPERANDS(...)   ((const Operand[]){ __VA_ARGS__ })
 #define N_OPERANDS(...) (int)(sizeof OPERANDS(__VA_ARGS__) / sizeof(Operand))
 
-/* CHECKs that each operand is present, has the right rank and shape and a dtype that the device allows for its roles,
- * and that outputs share memory only with operands that `over` names. */
+/* CHECKs that each operand has memory (if it has elements), the right rank and shape and a dtype that the device allows
+ * for its roles, and that operands of the same single role have the same dtype. An optional operand may be NO_TENSOR.
+ * On a device that computes it also CHECKs that an output overlaps another operand only if the `over` of one of the two
+ * names the other, and both are then the same memory in the same layout. */
 void operands_check(const Device *dev, const char *op, const Operand *operands, int n);
 /* Number of bytes that the operation reads and writes: each operand once, an updated operand twice. */
 double operands_bytes(const Operand *operands, int n);

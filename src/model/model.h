@@ -15,9 +15,10 @@ typedef struct Pipeline Pipeline;
 /* Opens a whole model. Its parameters are zeros until params_init or an import sets them. gradients: allocate memory
  * for gradients, which training needs. */
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error);
-/* Opens some stages of a model, with only the parameters that they use. slot.h has their forward and backward pass. Of
- * the functions below, model_reserve and model_take_sums accept such a model; in a pipeline so do model_pass,
- * model_classify and the functions of decoder.h, which all its ranks call with the same arguments. frozen: patterns
+/* Opens some stages of a model, with only the parameters that they use. slot.h has their forward and backward pass.
+ * Unless the stages are the whole model, the functions below that run it do not accept it. In a pipeline there are
+ * exceptions, which all its ranks call with the same arguments: model_pass, model_loss, model_pass_full, model_classify
+ * and the functions of decoder.h. frozen: patterns
  * with * and ?, ending with NULL, for the names of parameters that are never updated and have no gradients; NULL means
  * none. Parameters that are stored as one matrix, such as self.q, self.k and self.v, must be frozen together. shards:
  * the ranks that hold the parameters together; NULL means one rank. pipeline: the ranks that exchange messages with

@@ -7,8 +7,9 @@
 /* Sums over whole tensors (f64): one operation of an update computes them, a later operation reads them. SumsFn
  * (optim.h) reduces them over ranks in between. */
 typedef enum SumsKind {
-    SUMS_MOMENTS, /* (2 + C) for a parameter with C columns: Σ w², Σ of its row moments, Σ g² of each column */
-    SUMS_SIZE,    /* (1): Σ u² of the update u */
+    SUMS_MOMENTS, /* adamw_rms: (1), Σ w². Adafactor: (2 + C), Σ w², the sum of the row moments, and Σ g² of each of C
+                     columns; of a parameter without factored moments (2), of which the second is unused */
+    SUMS_SIZE, /* Adafactor: (1), Σ u² of the update u */
     SUMS_KINDS
 } SumsKind;
 

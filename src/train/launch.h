@@ -16,8 +16,9 @@ bool launch_world(const Config *config, Comm **world, GError **error);
 bool launch_agree(const Config *config, bool loaded, GError **error);
 
 /* Called by a rank that is a thread of this process, before it opens a device: restricts it to its share of the cores
- * (cores_take), and sets its number of compute threads to the number of these cores unless OMP_NUM_THREADS or
- * train.threads is set. */
+ * (cores_take), and makes the number of these cores OpenMP's number of threads, unless OMP_NUM_THREADS is set. If
+ * cores_take leaves the cores as they are, that number is an equal share of OpenMP's threads, at least one. A device
+ * that is opened with train.threads uses that number instead. */
 void launch_place(const Comm *ranks);
 
 /* What a rank does; an error of one rank ends the command. */

@@ -27,8 +27,8 @@ bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target
                       GError **error);
 /* Bytes of the device's memory, of batches and of the copy to save. */
 size_t memory_total(const MemoryPlan *plan);
-/* A description, "1.2 GiB: weights 293.6 MiB, gradients …", of the device's memory, with the total of host memory at
- * the end. g_free. */
+/* A description, "1.2 GiB: weights 293.6 MiB, gradients …": memory_total and its parts, of which the batches are not
+ * listed; MemoryPlan.host, which is not in the total, stands at the end. g_free. */
 char *memory_describe(const MemoryPlan *plan);
 /* ", 294,912 of them trained" if some of the `params` parameters are frozen, else "". g_free. */
 char *memory_describe_trained(const MemoryPlan *plan, int64_t params);

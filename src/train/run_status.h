@@ -35,10 +35,11 @@ typedef struct RunStatus {
 } RunStatus;
 
 enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments below */
-/* Reads the status of the run in `dir`. The run is lost if no rank has written a heartbeat for longer than silent_s (5
- * seconds if a process of this machine is gone), and stalled if a rank has been in the same phase for longer than
- * stalled_s and for longer than 20 steps take. Missing and damaged files give unknown values. run_status_clear frees
- * it. */
+/* Reads the status of the run in `dir`. If all ranks have an exit status, that of rank 0 decides. Otherwise the run is
+ * lost if none of the ranks without one has written a heartbeat for longer than silent_s, if rank 0 has ended, or if
+ * rank 0 ran on this machine, its process is gone and its heartbeat is older than 5 seconds; it is stalled if a rank
+ * has been in the same phase for longer than stalled_s and for longer than 20 steps take. A run that was rolled back
+ * and does not run is stopped. Missing and damaged files give unknown values. run_status_clear frees it. */
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s);
 void run_status_clear(RunStatus *status);
 /* The status as lines of text, the first one "RUN: alive". g_free. */

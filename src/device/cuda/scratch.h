@@ -1,7 +1,8 @@
 /* scratch.h: bytes of scratch memory that operations of the cuda backend work in beside their operands. The kernels ask
  * for it by these functions (gpu_scratch in kernels/gpu.h); the null device computes by SCRATCH_OF how much the
- * operations of a run need, so that a plan includes it. Each number of bytes grows with every size that it follows
- * from, so a full batch needs the most.
+ * operations of a run need, so that a plan includes it. A number of bytes never falls when a batch grows, so a full
+ * batch needs the most. The exception is attention forward, which needs none above DECODE_QUERIES queries per sequence:
+ * the plan counts the steps of decoding, too.
  *
  * Letters are those of op_list.inc. */
 #pragma once

@@ -1,6 +1,7 @@
 /* config.h: the configuration of a run: one struct for each group of options ("run", "model", "tokenizer", "data",
- * "task", "train", "optim", "fp16", "fp8", "parallel", "hooks", "log"). The option rows of each group are defined by
- * the module that owns the group's struct. */
+ * "task", "train", "optim", "fp16", "fp8", "parallel", "hooks", "log"); the group "lora" is part of ModelConfig, and
+ * settings of an objective are part of DataConfig. The module that owns a struct defines its option rows; for the
+ * structs of this file that is train/config/options.c. */
 #pragma once
 
 #include "base/amount.h"

@@ -80,6 +80,7 @@ enum { REPORT_EVENTS = 100, REPORT_METRICS = 200, REPORT_SAMPLES = 12, REPORT_TE
 
 /* Reads a run. A run without metrics.jsonl, as before its first step, or with damaged lines is no error. */
 bool report_run_read(ReportRun *run, const char *dir, GError **error);
-/* A copy of at most `most` characters, whose control characters are spaces. g_free. */
+/* A copy of the first `most` characters, with "…" after them if the text is longer. Control characters, except line
+ * ends, become spaces. g_free. */
 char *report_clean(const char *text, glong most);
 void report_run_clear(ReportRun *run);

@@ -67,12 +67,12 @@ typedef struct Trainer {
                                       before each step */
     bool micro_chosen;             /* whether train.micro_batch was auto */
     int64_t micro_most;            /* samples per microbatch of the largest step, and of evaluations */
-    int64_t empty; /* with parallel.zero: number of microbatches by which another rank exceeds this rank, which runs as
-                      many passes without effect, since ranks communicate in every pass */
+    int64_t empty; /* with parallel.zero 2 or 3, and in FP8: number of microbatches by which another rank exceeds this
+                      rank, which runs as many passes without effect, so that ranks communicate equally often; else 0 */
     Schedule schedule;
-    int64_t total; /* steps of the run; -1 means unknown, because train.length is a time or a number of tokens, or of
-                      samples whose batch depends on tokens */
-    int64_t total_samples; /* train.length in samples if `total` is unknown; else 0 */
+    int64_t total; /* steps of the run; -1 means unknown: train.length is a time or a number of tokens, or a number of
+                      samples while the batch depends on tokens or with train.skip_samples */
+    int64_t total_samples; /* train.length in samples, if that is its unit and `total` is unknown; else 0 */
     double total_tokens;   /* train.length in tokens without padding; 0 means that it has another unit */
     Every log_every, eval_every, save_within; /* periods of the options train.NAME */
     Phases save_every;
