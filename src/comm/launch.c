@@ -1,15 +1,15 @@
 #include "comm/launch.h"
 
-#include <glib.h>
+#include "base/error.h"
 
 /* The variables of a launcher. A name that is NULL, or a variable that is not set, means that the launcher does not
  * give this number. */
 static const struct {
     const char *launcher, *rank, *size, *local_rank, *local_size;
 } launchers[] = {
-    { "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE" },
     { "Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
       "OMPI_COMM_WORLD_LOCAL_SIZE" },
+    { "torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE" },
     { "PMIx", "PMIX_RANK", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", NULL },
     { "MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS" },
     { "Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL },
@@ -37,4 +37,20 @@ CommLaunch comm_launch(void)
         return found;
     }
     return (CommLaunch){ .local_rank = -1 };
+}
+
+bool comm_launch_check(GError **error)
+{
+    const CommLaunch launch = comm_launch();
+    const int rank = number_of("RANK", -1), size = number_of("WORLD_SIZE", 0);
+    if (launch.launcher && launch.size > 0 && launch.rank >= launch.size)
+        return fail_user(error, "%s says that this is rank %d of %d: ranks are numbered from 0", launch.launcher,
+                         launch.rank, launch.size);
+    if (launch.launcher == launchers[0].launcher && rank >= 0 && size > 0 &&
+        (rank != launch.rank || size != launch.size))
+        return fail_user(error,
+                         "RANK=%d and WORLD_SIZE=%d contradict %s, which says that this is rank %d of %d: start loam "
+                         "with one launcher, or unset those that are left over",
+                         rank, size, launch.launcher, launch.rank, launch.size);
+    return true;
 }

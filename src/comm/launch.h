@@ -2,6 +2,7 @@
  * (mpirun, srun, torchrun). */
 #pragma once
 
+#include <glib.h>
 #include <stdbool.h>
 
 /* What the launcher says about this process. */
@@ -12,7 +13,10 @@ typedef struct CommLaunch {
     int local_size; /* number of processes on this host; 0 means unknown */
 } CommLaunch;
 
-/* Looks for the variables of torchrun, Open MPI, PMIx, MPICH and Slurm, in this order, and returns the values of the
+/* Looks for the variables of Open MPI, torchrun, PMIx, MPICH and Slurm, in this order, and returns the values of the
  * first launcher whose variables are set. Slurm's variables are used only in a job step of several tasks, since the
  * shell of a batch script has SLURM_PROCID=0 too. */
 CommLaunch comm_launch(void);
+/* Fails (a user's error) if the variables contradict each other: a rank that is not below the number of processes, or
+ * RANK and WORLD_SIZE, which torchrun sets, beside others of Open MPI. */
+bool comm_launch_check(GError **error);

@@ -160,7 +160,7 @@ void fp8_share(Fp8Scales *scales, Comm *ranks, int64_t n)
     const int64_t rows = history.d[0], cols = MIN(n, history.d[1] - 1), count = rows * (1 + cols);
     const Tensor newest = tensor_slice_cols(history, history.d[1] - cols, cols);
     g_autofree float *own = g_new0(float, (gsize)count), *all = g_new0(float, (gsize)(count * comm_size(ranks)));
-    fp8_read(scales, SCALE, own);
+    fp8_read(scales, SCALE, 0, rows, own);
     tensor_read(scales->dev, own + rows, DT_F32, newest);
     for (int64_t i = 0; i < rows; i++)
         if (!scales->computed[i % scales->n_layers])
@@ -192,9 +192,9 @@ void fp8_state_shape(const Fp8Scales *scales, int index, int64_t shape[2])
     shape[1] = t.rank == 2 ? t.d[1] : 0;
 }
 
-void fp8_read(const Fp8Scales *scales, int index, float *to)
+void fp8_read(const Fp8Scales *scales, int index, int64_t first, int64_t n, float *to)
 {
-    tensor_read(scales->dev, to, DT_F32, scales->now[index]);
+    tensor_read(scales->dev, to, DT_F32, tensor_slice_rows(scales->now[index], first, n));
 }
 
 void fp8_write(Fp8Scales *scales, int index, const Box *box, const float *from)

@@ -57,7 +57,7 @@ void fp8_share(Fp8Scales *scales, Comm *ranks, int64_t n);
 int fp8_state_count(const Fp8Scales *scales);
 const char *fp8_state_name(int index);
 void fp8_state_shape(const Fp8Scales *scales, int index, int64_t shape[2]); /* shape[1] 0 means a vector */
-/* fp8_read copies a whole state tensor to host memory in f32; fp8_write copies from host memory into a box of it (NULL
- * means the whole tensor). */
-void fp8_read(const Fp8Scales *scales, int index, float *to);
+/* fp8_read copies the rows first … first + n - 1 of a state tensor to host memory in f32; fp8_write copies from host
+ * memory into a box of it (NULL means the whole tensor). */
+void fp8_read(const Fp8Scales *scales, int index, int64_t first, int64_t n, float *to);
 void fp8_write(Fp8Scales *scales, int index, const Box *box, const float *from);

@@ -52,6 +52,8 @@ bool launch_world(const Config *config, Comm **world, GError **error)
     if (several(&launch) || config->parallel.ranks > 1)
         (void)g_setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", FALSE);
     *world = comm_self();
+    if (!comm_launch_check(error))
+        return false;
     if (!several(&launch))
         return true;
     if (!check_size(config, &launch, error) || !open_processes(&launch, config->parallel.timeout.value, error))
@@ -64,6 +66,7 @@ bool launch_agree(const Config *config, bool loaded, GError **error)
 {
     const CommLaunch launch = comm_launch();
     g_autoptr(GError) unreachable = NULL;
+    loaded = loaded && comm_launch_check(error);
     if (!several(&launch))
         return loaded;
     loaded = loaded && check_size(config, &launch, error);
@@ -126,6 +129,6 @@ bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError
 void launch_speak(void)
 {
     const CommLaunch launch = comm_launch();
-    if (launch.launcher && launch.size > 1)
-        log_set_rank(launch.rank, true);
+    if (launch.launcher && launch.size > 1) /* a rank that cannot be has no rank 0 that would speak for it */
+        log_set_rank(launch.rank < launch.size ? launch.rank : 0, true);
 }

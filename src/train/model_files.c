@@ -7,8 +7,6 @@
 #include <string.h>
 #include <xxhash.h>
 
-enum { END = 1 << 20 }; /* bytes that are read at the beginning and at the end of a file */
-
 static bool is_of_model(const char *name)
 {
     return g_str_has_suffix(name, ".safetensors") || g_str_has_suffix(name, ".bin") ||
@@ -38,13 +36,10 @@ static uint64_t hash_file(const char *folder, const char *name, uint64_t before)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
     g_autoptr(GMappedFile) file = map_file(path, NULL);
-    const size_t bytes = file ? g_mapped_file_get_length(file) : 0, end = MIN(bytes, END);
+    const size_t bytes = file ? g_mapped_file_get_length(file) : 0;
     const uint64_t of_name = XXH3_64bits_withSeed(name, strlen(name), before);
     const uint64_t of_size = XXH3_64bits_withSeed(&bytes, sizeof bytes, of_name);
-    if (end == 0)
-        return of_size;
-    const char *content = g_mapped_file_get_contents(file);
-    return XXH3_64bits_withSeed(content + bytes - end, end, XXH3_64bits_withSeed(content, end, of_size));
+    return bytes > 0 ? XXH3_64bits_withSeed(g_mapped_file_get_contents(file), bytes, of_size) : of_size;
 }
 
 static bool take_folder(const char *folder, void *context, GError **error)

@@ -3,7 +3,6 @@
 
 #include <stdint.h>
 
-/* A hash of the model that PATH names (model_path.h): the names, sizes, and first and last MiB of its files of weights
- * and of its configuration, which is read in milliseconds whatever the size. The tokenizer is left out. 0 means that
- * there is no model. */
+/* A hash of the model that PATH names (model_path.h): of the names and all bytes of its files of weights and of its
+ * configuration, which takes as long as reading them. The tokenizer is left out. 0 means that there is no model. */
 uint64_t model_files_hash(const char *path);

@@ -44,6 +44,13 @@ diff <(counters "$work/whole") <(counters "$work/ranks") || fail "other counters
 paste <(losses "$work/one") <(losses "$work/ranks") | awk '{ d = $2 - $4; if (d * d > 1e-8) exit 1 }' || fail "other losses"
 expect 1 'ranks for a batch of 2 samples' "$loam" train "$config" run.dir="$work/many" $ramp \
     'train.batch_rampup=2 2 30 samples' parallel.ranks=3
+# Rank 2 of 5 has 4 of 17 samples, and 3 of 18.
+for ranks in 1 5; do
+    "$loam" train "$config" run.dir="$work/uneven-$ranks" 'train.batch_schedule=0:17 34 samples:18' train.micro_batch=1samples \
+        train.length='70 samples' train.eval_every=0 parallel.ranks=$ranks train.precision=f32 2>"$work/log" || fail "$(cat "$work/log")"
+done
+paste <(losses "$work/uneven-1") <(losses "$work/uneven-5") | awk '{ d = $2 - $4; if (d * d > 1e-8) exit 1 } END { exit NR != 4 }' ||
+    fail "other losses on 5 ranks"
 echo "ok: ranks"
 
 # Stages by tokens read: the batch of a step follows from what was read before it.

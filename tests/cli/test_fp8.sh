@@ -63,6 +63,14 @@ deep=('train.length=20 steps' train.precision=fp8 fp8.history=6 model.n_enc=2 mo
 train deep "${deep[@]}"
 train interleaved "${deep[@]}" train.micro_batch='2 samples' parallel.ranks=2 parallel.pipeline=2 parallel.interleave=2
 near "$(held_out interleaved)" "$(held_out deep)" 0.01 || fail "two stages per rank end at $(held_out interleaved), one rank at $(held_out deep)"
+# Ranks that save beside training leave the scales to rank 0; a history of more than 16 MiB is saved part by part.
+for async in false true; do
+    train "async-$async" 'train.length=3 steps' train.precision=fp8 fp8.history=6 train.save_every=1 train.save_async=$async parallel.ranks=2
+done
+diff -r "$work/async-false/checkpoints/latest/" "$work/async-true/checkpoints/latest/" || fail "train.save_async saves something else"
+for length in 1 2; do
+    train long "train.length=$length steps" train.precision=fp8 fp8.history=65536 model.n_enc=2 model.n_dec=2
+done
 echo "ok: a pipeline ends at $(held_out stages), one rank at $(held_out t5)"
 
 # Current scaling has no state. Evaluation is in bf16, whatever the training was in.

@@ -54,6 +54,7 @@ for plan in 'extends.yaml' 'copy.yaml optim.name=adafactor'; do
     expect 0 'adafactor' "$loam" plan $plan run.dir=runs/other --options
     ! grep -q 'without effect' err || fail "$plan: a value is named that nobody gave: $(cat err)"
 done
+says 'parallel.sequence: without effect, since parallel.tensor is 1' parallel.sequence=true
 says 'optim.rewarm: without effect, since train.init is not set' optim.rewarm=0.5
 expect 1 'train.best=accuracy needs task.valid' "$loam" train config.yaml run.dir=runs/best task.valid= train.best=accuracy
 echo "ok: options without effect are named"

@@ -33,6 +33,16 @@ for model in 1 2; do
 done
 options=("train.init=$work/model-1")
 rank1 'has another model in train.init than rank 0 ' 1 A=b train.init="$work/model-2"
+# One byte in the middle of a larger file, which has no checksum.
+"$loam" train "$config" run.dir="$work/large" 'train.length=1 steps' model.vocab=20000 2>"$work/err" || fail "$(cat "$work/err")"
+"$loam" export "$work/large" --to hf --out "$work/hf" >/dev/null 2>"$work/err" || fail "$(cat "$work/err")"
+cp -r "$work/hf" "$work/hf-damaged"
+middle=$(($(stat -c %s "$work/hf/model.safetensors") / 2))
+[ "$middle" -gt 1100000 ] || fail "the file is too small: $middle"
+byte=$(od -An -tu1 -j "$middle" -N 1 "$work/hf/model.safetensors")
+printf '%b' "\\0$(printf %o $((byte ^ 1)))" | dd of="$work/hf-damaged/model.safetensors" bs=1 seek="$middle" conv=notrunc 2>"$work/err"
+options=("train.init=$work/hf" model.vocab=20000 tokenizer.path="$work/tok.model")
+rank1 'has another model in train.init than rank 0 ' 1 A=b train.init="$work/hf-damaged"
 options=()
 # Such files may be seen late: half of parallel.timeout is waited for them.
 rank1 'does not see the files of rank 0 on .* in run.dir .*/run: all ranks write' 2 A=b run.dir="$work/apart"

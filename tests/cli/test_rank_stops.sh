@@ -46,6 +46,24 @@ grep -q '"step":12,' "$work/full/metrics.jsonl" || fail 'training did not go on'
 "$loam" inspect checkpoint "$work/full" >"$work/out" || fail 'the checkpoint before is damaged'
 echo 'ok: a disk that is full for one rank'
 
+# What rank 0 alone finds out before the first step ends all ranks with its status: another process trains in the run directory.
+"$loam" train "$config" run.dir="$work/taken" train.length='100k steps' optim.schedule=constant train.eval_every=0 train.save_every=0 2>"$work/log" &
+pid=$!
+until_true test -s "$work/taken/metrics.jsonl"
+export STATUS=$work/fourth
+ranks : run.dir="$work/taken" train.length='100k steps' >"$work/out" 2>"$work/err" && fail 'two runs in one folder'
+kill -USR1 "$pid"
+wait "$pid" || true
+[ "$(statuses)" = '1 1 1 ' ] || fail "statuses $(statuses): $(cat "$work/err")"
+[ "$(grep -c '^loam train: another process is training in ' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
+# A tokenizer that rank 1 has not.
+export STATUS=$work/fifth
+ranks '[ $OMPI_COMM_WORLD_RANK != 1 ] || set -- "$@" tokenizer.path=/none' run.dir="$work/missing" \
+    >"$work/out" 2>"$work/err" && fail 'a rank without a tokenizer'
+[ "$(statuses)" = '1 1 1 ' ] || fail "statuses $(statuses): $(cat "$work/err")"
+[ "$(grep -c '^loam train: rank 1 on .*: .*/none' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
+echo 'ok: errors before the first step'
+
 # Some rank cannot read a sample: it has ids that the model has not.
 export STATUS=$work/third
 for at in $(seq $(($(stat -c %s "$work/data.bin") / 4)) 97 $(($(stat -c %s "$work/data.bin") / 4 + 300))); do

@@ -54,6 +54,11 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
     [ "$(grep -c 'there is no dataset' "$work/err")" = 1 ] || fail "one line for all ranks: $(cat "$work/err")"
     # A process that is not of one MPI job with the others, and would train as one of several ranks 0.
     expect 2 'the launcher says that there are 2 ranks, and Open MPI' "${mpi[@]:0:2}" RANK=0 WORLD_SIZE=2 "$loam" train "$config" run.dir="$work/apart"
+    # Variables of torchrun that are left over: of two ranks 0 each would train by itself.
+    "${mpi[@]}" 2 env RANK=0 WORLD_SIZE=1 "$loam" train "$config" run.dir="$work/apart" 2>"$work/err" && fail "two ranks 0"
+    [ "$(grep -c '^loam train: .*RANK=0 and WORLD_SIZE=1 contradict Open MPI' "$work/err")" = 1 ] || fail "one line: $(cat "$work/err")"
+    expect 1 'torchrun says that this is rank 7 of 2' env RANK=7 WORLD_SIZE=2 "$loam" train "$config" run.dir="$work/apart"
+    [ ! -e "$work/apart" ] || fail "a refused run left a folder"
 else
     echo "no mpirun, or no loam-mpi.so: ranks that are processes are not tried"
 fi

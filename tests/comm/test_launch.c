@@ -44,6 +44,8 @@ static const struct {
     /* mpirun within a Slurm job: its own variables count */
     { "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 PMIX_RANK=1 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=4",
       { "Open MPI", 1, 2, -1, 0 } },
+    /* torchrun's variables, left over */
+    { "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 RANK=0 WORLD_SIZE=1", { "Open MPI", 1, 2, -1, 0 } },
     { "RANK=x WORLD_SIZE=2", { NULL, 0, 0, -1, 0 } },
     { "RANK=-1 WORLD_SIZE=2", { NULL, 0, 0, -1, 0 } },
 };
@@ -74,9 +76,35 @@ static void the_launcher_is_known_by_its_variables(void)
     }
 }
 
+static void variables_that_contradict_each_other_are_refused(void)
+{
+    static const struct {
+        const char *set, *problem; /* NULL means none */
+    } sets[] = {
+        { "", NULL },
+        { "RANK=1 WORLD_SIZE=2", NULL },
+        { "RANK=1", NULL },
+        { "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 RANK=1 WORLD_SIZE=2", NULL },
+        { "RANK=2 WORLD_SIZE=2", "torchrun says that this is rank 2 of 2: ranks are numbered from 0" },
+        { "RANK=1 WORLD_SIZE=1", "torchrun says that this is rank 1 of 1: ranks are numbered from 0" },
+        { "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 RANK=0 WORLD_SIZE=1",
+          "RANK=0 and WORLD_SIZE=1 contradict Open MPI, which says that this is rank 1 of 2: start loam with one "
+          "launcher, or unset those that are left over" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(sets); i++) {
+        g_autoptr(GError) error = NULL;
+        set_all(sets[i].set);
+        g_test_message("%s", sets[i].set);
+        g_assert_true(comm_launch_check(&error) == (sets[i].problem == NULL));
+        g_assert_cmpstr(error ? error->message : NULL, ==, sets[i].problem);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/launch/the_launcher_is_known_by_its_variables", the_launcher_is_known_by_its_variables);
+    g_test_add_func("/launch/variables_that_contradict_each_other_are_refused",
+                    variables_that_contradict_each_other_are_refused);
     return g_test_run();
 }

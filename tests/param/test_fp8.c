@@ -109,8 +109,8 @@ static void assert_alike(Device *dev, const Fp8Scales *a, const Fp8Scales *b)
         fp8_state_shape(a, i, shape);
         size_t n = (size_t)(shape[0] * MAX(shape[1], 1));
         g_autofree float *x = g_new(float, n), *y = g_new(float, n);
-        fp8_read(a, i, x);
-        fp8_read(b, i, y);
+        fp8_read(a, i, 0, shape[0], x);
+        fp8_read(b, i, 0, shape[0], y);
         g_assert_true(memcmp(x, y, n * sizeof *x) == 0);
     }
     for (int factor = 0; factor < FP8_FACTORS; factor++)
@@ -125,7 +125,7 @@ static void copy_states(Fp8Scales *to, const Fp8Scales *from)
         int64_t shape[2];
         fp8_state_shape(from, i, shape);
         g_autofree float *numbers = g_new(float, (gsize)(shape[0] * MAX(shape[1], 1)));
-        fp8_read(from, i, numbers);
+        fp8_read(from, i, 0, shape[0], numbers);
         fp8_write(to, i, NULL, numbers);
     }
 }

@@ -49,6 +49,8 @@ void snapshot_detach(Snapshot *snapshot)
 {
     for (guint i = 0; i < snapshot->tensors->len; i++) {
         StoredTensor *stored = &g_array_index(snapshot->tensors, StoredTensor, i);
+        if (stored->part.shape[0] == 0) /* another rank saves it */
+            continue;
         float *values = g_new(float, (gsize)(stored->part.shape[0] * stored->part.shape[1]));
         stored_read(stored, 0, stored->part.shape[0], values);
         stored->values = values;

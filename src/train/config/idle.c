@@ -55,6 +55,7 @@ static const IdleRule rules[] = {
       "optim.min_dim_factored optim.scale_parameter optim.relative_step optim.warmup_init optim.decay_by_lr",
       "optim.name", "adafactor" },
     { "lora.alpha lora.targets lora.dropout", "lora.rank", "!0" },
+    { "parallel.sequence", "parallel.tensor", "!1" },
 };
 
 static bool is_one_of(const char *word, const char *list)

@@ -60,12 +60,12 @@ static uint64_t hash_loader(const Loader *loader)
     return hash;
 }
 
-/* Whether train.init is compared: the run starts from it, since rank 0 sees no checkpoint. The other ranks may be wrong
- * about that and always tell theirs. */
+/* Whether train.init is compared: the ranks are processes, and the run starts from it, since rank 0 sees no checkpoint.
+ * The other ranks may be wrong about that and always tell theirs. */
 static bool tells_init(const Trainer *t)
 {
     g_autoptr(GArray) steps = run_checkpoints(t->config.run.dir);
-    return *t->config.train.init && (comm_rank(t->ranks) > 0 || steps->len == 0);
+    return *t->config.train.init && !comm_of_threads(t->ranks) && (comm_rank(t->ranks) > 0 || steps->len == 0);
 }
 
 static Who who_am_i(const Trainer *t)
@@ -195,5 +195,7 @@ bool ranks_alike(Trainer *t, GError **error)
                        compare_options(t, all, error) && compare_directories(t, all, error);
     /* All ranks find the same error, with their own names of folders: all of them tell that of rank 0, and none ends
      * the run before rank 0 has found it. */
-    return comm_agree(t->ranks, alike, error);
+    const bool agreed = comm_agree(t->ranks, alike, error);
+    t->together = !agreed && mesh_check(&t->mesh, NULL);
+    return agreed;
 }

@@ -42,27 +42,6 @@ static bool open_datasets(Trainer *t, GError **error)
     return true;
 }
 
-/* Ranks above 0 wait until rank 0 has made the run directory and the datasets of a task, and has chosen the microbatch
- * if that is auto. */
-static bool await_first(Trainer *t, GError **error)
-{
-    if (!ranks_meet(t, error))
-        return false;
-    if (t->micro_chosen)
-        t->config.train.micro_batch = (Amount){ .value = (double)ranks_agree(t, 0), .unit = UNIT_SAMPLES };
-    return true;
-}
-
-/* On rank 0: the other ranks go on from await_first. */
-static bool release_others(Trainer *t, GError **error)
-{
-    if (!ranks_meet(t, error))
-        return false;
-    if (t->micro_chosen)
-        ranks_agree(t, config_micro_samples(&t->config));
-    return true;
-}
-
 static bool open_loaders(Trainer *t, GError **error)
 {
     if (!open_datasets(t, error) ||
@@ -366,43 +345,73 @@ static bool check_stop_file(Trainer *t, GError **error)
     return !exists || fail_user(error, "train.stop_file %s exists: nothing is trained; remove it to go on", file);
 }
 
-bool trainer_open(Trainer *t, GError **error)
+/* What each rank can check by itself. */
+static bool open_inputs(Trainer *t, GError **error)
 {
     const Config *config = &t->config;
-    if (!check_stop_file(t, error) || !check_paths(t, error) ||
-        !config_check_objective(&config->data, &config->model, error) ||
-        !(t->tok = config_open_tokenizer(config, error)) || !config_resolve_vocab(&t->config, t->tok, error) ||
-        !config_check_tokens(config, t->tok, error))
-        return false;
-    if (!config_resolve_precision(&t->config, error))
-        return false;
+    return check_paths(t, error) && config_check_objective(&config->data, &config->model, error) &&
+           (t->tok = config_open_tokenizer(config, error)) && config_resolve_vocab(&t->config, t->tok, error) &&
+           config_check_tokens(config, t->tok, error) && config_resolve_precision(&t->config, error);
+}
+
+static bool open_device(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
     t->dev = compute_device_open_rank(config->train.device, (int)config->train.threads, config_precision(config),
                                       t->ranks, error);
-    if (t->dev && *t->dev->gpu.name && !mesh_use_gpu(&t->mesh, t->dev, error))
-        return false;
+    return t->dev && (*t->dev->gpu.name == '\0' || mesh_use_gpu(&t->mesh, t->dev, error));
+}
+
+static bool open_files(Trainer *t, GError **error)
+{
+    return trainer_prepare_task(t, error) && open_loaders(t, error) && take_memory(t, error) &&
+           open_directory(t, error);
+}
+
+/* Rank 0 makes the run directory and the datasets of a task, and chooses the microbatch if that is auto. Then the other
+ * ranks open them. */
+static bool open_in_turn(Trainer *t, GError **error)
+{
     const bool first = comm_rank(t->ranks) == 0;
-    t->micro_chosen = config_micro_is_auto(config);
-    if (!t->dev || (!first && !await_first(t, error)))
+    t->micro_chosen = config_micro_is_auto(&t->config);
+    if (!ranks_end_together(t, !first || open_files(t, error), error))
         return false;
-    if (!trainer_prepare_task(t, error) || !open_loaders(t, error) || !take_memory(t, error) ||
-        !open_directory(t, error) || (first && !release_others(t, error)) || !ranks_alike(t, error) ||
-        !open_model(t, error) || !trainer_resume(t, error))
-        return false;
-    start_decoders(t);
-    const int64_t accum = t->accum; /* microbatches of the largest batch */
+    const int64_t micro = t->micro_chosen ? ranks_agree(t, first ? config_micro_samples(&t->config) : 0) : 0;
+    if (t->micro_chosen && !first)
+        t->config.train.micro_batch = (Amount){ .value = (double)micro, .unit = UNIT_SAMPLES };
+    return ranks_end_together(t, first || open_files(t, error), error);
+}
+
+static bool open_plan(Trainer *t, GError **error)
+{
     if (!plan_steps(t, error) || !trainer_open_scores(t, error) || !check_evaluated(t, error))
         return false;
     trainer_plan_best(t);
-    if (!ranks_meet(t, error) || (first && !save_run(t, error)))
+    return true;
+}
+
+bool trainer_open(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    const bool first = comm_rank(t->ranks) == 0;
+    if (!check_stop_file(t, error) || !ranks_end_together(t, open_inputs(t, error), error) || !open_device(t, error) ||
+        !open_in_turn(t, error) || !ranks_alike(t, error) || !ranks_end_together(t, open_model(t, error), error) ||
+        !ranks_end_together(t, trainer_resume(t, error), error))
+        return false;
+    start_decoders(t);
+    const int64_t most =
+        ranks_most_microbatches(t); /* of the largest batch; of a smaller one another rank may have them */
+    if (!ranks_end_together(t, open_plan(t, error), error) ||
+        !ranks_end_together(t, !first || save_run(t, error), error))
         return false;
     if (config->train.save_async && !(t->save_ranks = comm_split(t->ranks, 0)))
         return comm_check(t->ranks, error);
     advise(t);
     report_mixture(t);
     t->prefetch = prefetch_open(t->train, t->micro_most, PREFETCH_DEPTH, (PrefetchShare){ t->own_samples, t->samples });
-    t->batch = g_new0(const Batch *, accum);
+    t->batch = g_new0(const Batch *, most);
     trainer_look(t);
-    if (!open_metrics(t, error))
+    if (!ranks_end_together(t, open_metrics(t, error), error))
         return false;
     t->energy = has_ended(t) ? NULL : energy_log_open(config, t->dev, t->ranks);
     return true;

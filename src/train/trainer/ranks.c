@@ -4,6 +4,12 @@
 
 #include <string.h>
 
+int64_t ranks_most_microbatches(const Trainer *t)
+{
+    const int64_t size = comm_size(t->mesh.data), samples = (t->samples + size - 1) / size;
+    return (samples + t->micro - 1) / t->micro;
+}
+
 bool ranks_divide(Trainer *t, GError **error)
 {
     int64_t size = comm_size(t->mesh.data), rank = comm_rank(t->mesh.data);
@@ -19,8 +25,7 @@ bool ranks_divide(Trainer *t, GError **error)
     /* If ranks communicate in every microbatch (ZeRO 2 and 3) or exchange FP8 amaxes for each, all ranks must run the
      * same number of microbatches: the number that the rank with the most samples needs. */
     bool equal = t->config.parallel.zero >= ZERO_GRADIENTS || t->config.train.precision == PRECISION_FP8;
-    int64_t most = ((t->samples + size - 1) / size + t->micro - 1) / t->micro;
-    t->empty = equal ? most - t->accum : 0;
+    t->empty = equal ? ranks_most_microbatches(t) - t->accum : 0;
     return true;
 }
 
@@ -44,10 +49,14 @@ char *ranks_describe(const Trainer *t)
                            groups, tokens, pipeline, level, t->samples % size ? "up to " : "", most);
 }
 
-bool ranks_meet(Trainer *t, GError **error)
+bool ranks_end_together(Trainer *t, bool good, GError **error)
 {
-    comm_barrier(t->ranks);
-    return comm_check(t->ranks, error);
+    const int rank = comm_rank(t->ranks);
+    if (!good && rank > 0)
+        fail_context(error, "rank %d on %s", rank, g_get_host_name());
+    good = comm_agree(t->ranks, good, error);
+    t->together = !good && mesh_check(&t->mesh, NULL);
+    return good;
 }
 
 void ranks_abort(Trainer *t, const GError *problem)

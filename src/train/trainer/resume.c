@@ -129,10 +129,11 @@ bool trainer_resume(Trainer *t, GError **error)
 {
     bool first = comm_rank(t->ranks) == 0;
     int64_t step = -1;
-    if (!(first ? open_newest(t, &step, error) : follow(t, &step, error)))
-        return false;
+    const bool good = first ? open_newest(t, &step, error) : follow(t, &step, error);
     if (first)
         ranks_agree(t, -1);
+    if (!good)
+        return false;
     if (step < 0)
         return init_model(t, error);
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, step);

@@ -60,8 +60,7 @@ typedef struct Trainer {
     SharedData *shared; /* NULL means that no other rank is a thread of this process */
     GPtrArray *valid;   /* HeldoutSet *; the loss of the first set decides which checkpoint is the best */
     Prefetch *prefetch;
-    const Batch *
-        *batch; /* (accum) the microbatches of the current step, borrowed from `prefetch`; NULL between steps */
+    const Batch **batch; /* the microbatches of the current step, borrowed from `prefetch`; NULL between steps */
     BatchSchedule batches;
     int64_t accum, micro, samples; /* microbatches per step, samples per microbatch, samples per step; batch.c sets them
                                       before each step */
@@ -168,10 +167,13 @@ int64_t trainer_run_samples(const Trainer *t);
 /* Divides the samples of a step among the ranks: sets own_first, own_samples, micro and accum. Fails if there are more
  * ranks than samples. */
 bool ranks_divide(Trainer *t, GError **error);
+/* Microbatches of the rank that has the most of them in a step of t->samples samples. */
+int64_t ranks_most_microbatches(const Trainer *t);
 /* A description, "; 4 ranks (thread), 32 samples each"; "" with one rank. g_free. */
 char *ranks_describe(const Trainer *t);
-/* Waits until all ranks have called it (barrier). Fails if a rank has failed. */
-bool ranks_meet(Trainer *t, GError **error);
+/* Waits until all ranks have called it, each with the result of an operation (good; false: *error is set). If it failed
+ * on one of them, all ranks fail with that error, which names the rank. */
+bool ranks_end_together(Trainer *t, bool good, GError **error);
 /* alike.c: fails on all ranks unless they have the same version of loam, options, tokenizer, datasets and instruction
  * set, and see one run directory. Called after every rank has opened its log there. */
 bool ranks_alike(Trainer *t, GError **error);
