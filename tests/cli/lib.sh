@@ -35,17 +35,20 @@ until_true() {
     done
 }
 
+# For awk programs, whose own rand() differs from one awk to another: seed(n), then random() in (0, 1) (Park and Miller 1988).
+random='function seed(n) { state = (n + 1) * 69621 % 2147483647 } function random() { state = state * 16807 % 2147483647; return state / 2147483647 } '
+
 # A corpus of short documents in a made-up language, a tokenizer of 200 pieces and a dataset, made here in a second or two.
 make_dataset() {
-    awk 'BEGIN {
-        srand(7)
+    awk "$random"'BEGIN {
+        seed(7)
         n = split("ba ce di fo gu ha je ki lo mu na pe ri so tu va we xi yo zu", syllable)
         for (word = 1; word <= 300; word++)
             for (i = 0; i < 2 + word % 3; i++)
-                words[word] = words[word] syllable[1 + int(rand() * n)]
+                words[word] = words[word] syllable[1 + int(random() * n)]
         for (doc = 0; doc < 400; doc++) {
             for (line = 0; line < 6; line++) {
-                at = 1 + int(rand() * 290) # a line is a run of neighbours: something to learn
+                at = 1 + int(random() * 290) # a line is a run of neighbours: something to learn
                 for (i = 0; i < 8; i++)
                     printf "%s%s", words[at + i], i < 7 ? " " : ".\n"
             }
@@ -70,16 +73,16 @@ YAML
 # A table marks.tsv (text, mark, number) of sentences in a made-up language, and a tokenizer of 30 pieces of them, tok.model;
 # sentences with the word "tuka" are good, the others bad.
 make_marks() {
-    awk 'BEGIN {
-        srand(3)
+    awk "$random"'BEGIN {
+        seed(3)
         n = split("bari koti mesa loni dape gufi rano tive mosu kale", word)
         print "text\tmark\tnumber"
         for (row = 1; row <= 400; row++) {
             line = ""
             good = row % 2
-            at = 1 + int(rand() * 4)
+            at = 1 + int(random() * 4)
             for (i = 1; i <= 4; i++)
-                line = line (i > 1 ? " " : "") (good && i == at ? "tuka" : word[1 + int(rand() * n)])
+                line = line (i > 1 ? " " : "") (good && i == at ? "tuka" : word[1 + int(random() * n)])
             print line "\t" (good ? "good" : "bad") "\t" row
         }
     }' >marks.tsv

@@ -23,7 +23,7 @@ expect 0 "d: 21 documents" "$loam" prepare --tokenizer bytes --max-line 1000 --e
 
 # Of texts that nearly repeat each other the first is kept, whatever the workers; it is never held out of the others.
 for i in {1..30}; do
-    { awk -v i="$i" 'BEGIN { srand(i); for (k = 0; k < 400; k++) printf "w%d%s", rand() * 1e6, k % 8 ? " " : "\n" }' >"$work/text"
+    { awk -v i="$i" "$random"'BEGIN { seed(i); for (k = 0; k < 400; k++) printf "w%d%s", random() * 1e6, k % 8 ? " " : "\n" }' >"$work/text"
     for j in 1 2 3; do sed "1s/^w/changed$j/" "$work/text" | tr '\n' ' '; echo; done; } >>"$work/near.txt"
 done
 for workers in 1 4; do

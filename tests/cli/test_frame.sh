@@ -10,8 +10,8 @@ run: { seed: 7 }
 model: { width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0, vocab: auto }
 task: { data: marks.tsv, valid: 20%, input: "mark: {text}", target: "{mark}", scores: accuracy }
 data: { input_length: 48 }
-train: { batch: 16 samples, eval_every: 0 steps, log_every: 100 steps, threads: 1 }
-optim: { name: adamw, lr: 1e-2, schedule: constant, warmup: 0 steps }
+train: { batch: 16 samples, eval_every: 0 steps, log_every: 100 steps, threads: 1, precision: f32 }
+optim: { name: adamw, lr: 5e-3, schedule: constant, warmup: 0 steps }
 YAML
 # tunes NAME TOKENIZER STEPS OPTION…: a run on the task.
 tunes() {
@@ -57,7 +57,7 @@ for model in hf bare; do "$loam" predict $model --raw --json data.target_length=
 
 # A T5 with a tokenizer of RoBERTa, as CodeT5 has one: <s> A </s> for inputs and targets; <s> is no part of an answer.
 "$loam" tokenizer train --kind byte-bpe --for roberta --vocab-size 300 --min-frequency 1 --out roberta corpus.txt 2>err || fail "$(cat err)"
-tunes codet5 roberta 60 model.n_enc=1 model.n_dec=1 data.target_length=16
+tunes codet5 roberta 160 model.n_enc=1 model.n_dec=1 data.target_length=16
 case $(first codet5 input_ids) in 0,*) ;; *) fail "an input without <s>: $(first codet5 input_ids)" ;; esac
 case $(first codet5 target_ids) in 0,*,2) ;; *) fail "a target without <s>: $(first codet5 target_ids)" ;; esac
 "$loam" eval runs/codet5 --task >scores 2>err || fail "$(cat err)"

@@ -3,15 +3,15 @@
 . tests/cli/lib.sh "$1"
 cd "$work"
 # Sentences of a made-up language. Those with the word "tuka" are good, the others bad; "mesa" is a name.
-awk 'BEGIN {
-    srand(3)
+awk "$random"'BEGIN {
+    seed(3)
     n = split("bari koti mesa loni dape gufi rano tive mosu kale", word)
     for (row = 1; row <= 400; row++) {
         line = tags = q = ""
         good = row % 2
-        at = 1 + int(rand() * 4)
+        at = 1 + int(random() * 4)
         for (i = 1; i <= 4; i++) {
-            w = good && i == at ? "tuka" : word[1 + int(rand() * n)]
+            w = good && i == at ? "tuka" : word[1 + int(random() * n)]
             line = line (i > 1 ? " " : "") w
             tag = w == "mesa" ? "B-NAME" : "O"
             tags = tags (i > 1 ? "," : "") "\"" tag "\""
@@ -25,7 +25,7 @@ awk 'BEGIN {
         printf "{\"words\": [%s], \"tags\": [%s]}\n", q, tags >"tags.jsonl"
         printf "{\"id\": %d, \"question\": \"where\", \"text\": \"%s\", \"answers\": [%s]}\n", row, line, \
             good ? sprintf("{\"text\": \"tuka\", \"answer_start\": %d}", index(line, "tuka") - 1) : "" >"answers.jsonl"
-        a = int(rand() * 3)
+        a = int(random() * 3)
         printf "{\"ask\": \"%d\", \"a\": \"%s\", \"b\": \"%s\", \"c\": \"%s\", \"right\": %d}\n", row, a == 0 ? "tuka" : "bari", \
             a == 1 ? "tuka" : "koti", a == 2 ? "tuka" : "loni", a >"choices.jsonl"
     }
@@ -37,7 +37,7 @@ model: { family: bert, n_enc: 2, width: 32, ffn: 64, heads: 2, head_dim: 16, dro
 tokenizer: { path: tok }
 data: { input_length: 48 }
 train: { length: 150 steps, batch: 2 samples, micro_batch: 2 samples, log_every: 50 steps, eval_every: 0 steps, threads: 1, precision: f32 }
-optim: { name: adamw, lr: 3e-3, schedule: constant, warmup: 0 steps }
+optim: { name: adamw, lr: 3e-3, schedule: constant, warmup: 30 steps }
 YAML
 
 # train NAME OPTION…: trains runs/NAME, evaluates it, exports it to hf-NAME, and evaluates that.

@@ -3,13 +3,13 @@
 . tests/cli/lib.sh "$1"
 cd "$work"
 # Sentences of a made-up language: with the word "tuka" good, without bad; a sixth of them are good.
-awk 'BEGIN {
-    srand(5)
+awk "$random"'BEGIN {
+    seed(5)
     n = split("bari koti mesa loni dape gufi rano tive mosu kale", word)
     for (row = 1; row <= 240; row++) {
         line = row % 6 ? "" : "tuka "
         for (i = 1; i <= 4; i++)
-            line = line (i > 1 ? " " : "") word[1 + int(rand() * n)]
+            line = line (i > 1 ? " " : "") word[1 + int(random() * n)]
         print line "\t" (row % 6 ? "bad" : "good") >"marks.tsv"
         print line >"corpus.txt"
         print line "\t" (row % 6 ? 0 : 1) >"numbers.tsv"

@@ -2,14 +2,14 @@
 # base, and on from there.
 . tests/cli/lib.sh "$1"
 cd "$work"
-awk 'BEGIN {
-    srand(3)
+awk "$random"'BEGIN {
+    seed(3)
     n = split("bari koti mesa loni dape gufi rano tive mosu kale", word)
     for (row = 1; row <= 400; row++) {
         line = ""
-        at = 1 + int(rand() * 4)
+        at = 1 + int(random() * 4)
         for (i = 1; i <= 4; i++)
-            line = line (i > 1 ? " " : "") (row % 2 && i == at ? "tuka" : word[1 + int(rand() * n)])
+            line = line (i > 1 ? " " : "") (row % 2 && i == at ? "tuka" : word[1 + int(random() * n)])
         print line "\t" (row % 2 ? "good" : "bad") >"marks.tsv"
         print line >"corpus.txt"
     }

@@ -117,12 +117,12 @@ cd - >/dev/null
 
 # A million steps: a page of bounded size that keeps the spike, the dip, and all kinds of events.
 cp "$work/a/config.yaml" "$work/long/"
-awk 'BEGIN {
-    srand(1)
+awk "$random"'BEGIN {
+    seed(1)
     for (step = 10; step <= 1000000; step += 10) {
-        loss = step == 600000 ? 77.125 : 2 + 8 / (1 + step / 5000) + rand() / 4
+        loss = step == 600000 ? 77.125 : 2 + 8 / (1 + step / 5000) + random() / 4
         printf "{\"kind\":\"train\",\"step\":%d,\"tokens\":%d,\"loss\":%.6f,\"accuracy\":0.4%d,\"lr\":%.4g,\"grad_norm\":%.6f,\"tokens_per_s\":%d,\"mfu\":0.%d,\"loss_scale\":65536,\"wall_s\":%d.5}\n", \
-            step, step * 512, loss, 1000 * rand(), 1e-3 * (1 - step / 1000000), 1 + rand(), 5000 + 900 * rand(), 300 + 99 * rand(), step
+            step, step * 512, loss, 1000 * random(), 1e-3 * (1 - step / 1000000), 1 + random(), 5000 + 900 * random(), 300 + 99 * random(), step
         if (step % 1000 == 0) printf "{\"kind\":\"save\",\"step\":%d,\"seconds\":0.5}\n{\"kind\":\"valid\",\"step\":%d,\"name\":\"valid\",\"loss\":%.4f}\n", step, step, loss
         if (step % 500 == 0) printf "{\"kind\":\"event\",\"step\":%d,\"what\":\"skipped: loss or gradient is not finite\"}\n", step
     }

@@ -8,8 +8,8 @@ model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout
 tokenizer: { path: tok.model }
 task: { data: marks.tsv, valid: 20%, input: "mark: {text}", target: "{mark}", scores: "accuracy,f1", positive: good }
 data: { input_length: 32, target_length: 16 }
-train: { length: 90 steps, batch: 16 samples, micro_batch: 8 samples, log_every: 10 steps, eval_every: 0 steps, threads: 1 }
-optim: { name: adamw, lr: 1e-2, schedule: constant, warmup: 0 steps }
+train: { length: 160 steps, batch: 16 samples, micro_batch: 8 samples, log_every: 10 steps, eval_every: 0 steps, threads: 1 }
+optim: { name: adamw, lr: 5e-3, schedule: constant, warmup: 0 steps }
 YAML
 "$loam" train config.yaml 2>log || fail "train: $(tail -n 3 log)"
 grep -q 'marks.tsv, held out: [0-9]* examples' log || fail "$(cat log)"

@@ -38,39 +38,46 @@ void pipeline_mark_tied(ParamSpec *specs, int n, const ModelConfig *config, cons
     }
 }
 
-/* Sums one parameter's gradient over the ranks that have it. owners: these ranks in ascending order. */
-static void sum_one(Model *model, int index, const int *owners, int n)
+/* Sums `mine` (n), a part of a gradient, over the ranks that have it. The first of them adds the others' parts, which
+ * it receives in `theirs` (n), and sends them the sum. */
+static void sum_part(Device *dev, Comm *ranks, Tensor mine, Tensor theirs, const int *owners, int n_owners)
 {
-    const Pipeline *pipeline = &model->pipeline;
-    ParamStore *params = model->params;
-    const Tensor g = grads_tensor(params, index);
-    Comm *ranks = model->dev->computes && pipeline->mesh ? pipeline->mesh->pipeline : NULL;
-    const Tensor all = tensor_vector(g.p, (DType)g.dtype, tensor_count(g));
-    const int64_t bytes = tensor_count(g) * (int64_t)dtype_bytes((DType)g.dtype);
-
-    if (pipeline->rank != owners[0]) {
-        model->pipeline_sent += bytes;
-        if (ranks) {
-            comm_wait(ranks, comm_send(ranks, all, owners[0]));
-            comm_wait(ranks, comm_receive(ranks, all, owners[0]));
-        }
+    const Tensor sum = tensor_matrix(mine.p, (DType)mine.dtype, 1, mine.d[0]);
+    const Tensor addend = tensor_matrix(theirs.p, (DType)theirs.dtype, 1, theirs.d[0]);
+    if (comm_rank(ranks) != owners[0]) {
+        comm_wait(ranks, comm_send(ranks, mine, owners[0]));
+        comm_wait(ranks, comm_receive(ranks, mine, owners[0]));
         return;
     }
-    model->pipeline_sent += (n - 1) * bytes;
-    if (ranks == NULL)
-        return;
-    Tensor theirs = all;
-    theirs.p = device_alloc(model->dev, (size_t)bytes);
-    CHECK(theirs.p, "no memory for the gradient of %s from another rank", params_spec(params, index)->name);
-    for (int i = 1; i < n; i++) {
+    for (int i = 1; i < n_owners; i++) {
         comm_wait(ranks, comm_receive(ranks, theirs, owners[i]));
-        const Tensor sum = tensor_matrix(all.p, (DType)g.dtype, 1, all.d[0]);
-        op_add(model->dev, sum, sum, tensor_matrix(theirs.p, (DType)g.dtype, 1, all.d[0]));
+        op_add(dev, sum, sum, addend);
     }
-    for (int i = 1; i < n; i++)
-        comm_wait(ranks, comm_send(ranks, all, owners[i]));
-    device_synchronise(model->dev);
-    device_free(model->dev, theirs.p);
+    for (int i = 1; i < n_owners; i++)
+        comm_wait(ranks, comm_send(ranks, mine, owners[i]));
+}
+
+/* Sums one parameter's gradient over the ranks that have it, in parts of PART elements, which stay in a cache meanwhile
+ * and need little memory. owners: these ranks in ascending order. */
+static void sum_one(Model *model, int index, const int *owners, int n_owners)
+{
+    enum { PART = 1 << 20 };
+    const Pipeline *pipeline = &model->pipeline;
+    const Tensor g = grads_tensor(model->params, index);
+    const DType dtype = (DType)g.dtype;
+    const bool first = pipeline->rank == owners[0];
+    const int64_t n = tensor_count(g), bytes = (int64_t)dtype_bytes(dtype);
+    Comm *ranks = model->dev->computes && pipeline->mesh ? pipeline->mesh->pipeline : NULL;
+    void *theirs = first ? device_alloc(model->dev, (size_t)(MIN(n, PART) * bytes)) : NULL;
+    CHECK(theirs || !first, "no memory for the gradient of %s from another rank",
+          params_spec(model->params, index)->name);
+    model->pipeline_sent += (first ? n_owners - 1 : 1) * n * bytes;
+    for (int64_t at = 0; ranks && at < n; at += PART) {
+        const int64_t length = MIN(n - at, PART);
+        sum_part(model->dev, ranks, tensor_vector((char *)g.p + at * bytes, dtype, length),
+                 tensor_vector(theirs, dtype, length), owners, n_owners);
+    }
+    device_free(model->dev, theirs);
 }
 
 void pipeline_sum_tied(Model *model)
