@@ -1,6 +1,6 @@
-/* cores.h: the processor cores of ranks that are threads of one process: each rank gets consecutive ones of the cores
- * that the process may use, in the order of NUMA nodes, so that its threads and its memory are on one node where the
- * numbers allow it. A core is a logical CPU here. */
+/* cores.h: divides the processor cores that a process may use among ranks that are threads of this process. The cores
+ * are ordered by NUMA node and each rank gets consecutive ones, so that its threads and its memory are on one node if
+ * the numbers of cores and ranks allow it. A core is a logical CPU here. */
 #pragma once
 
 #include <sched.h>

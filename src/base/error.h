@@ -1,7 +1,7 @@
 /* error.h: errors as GErrors. A function that can fail takes GError **error as its last argument. It returns false
  * (bool) or NULL (pointer) exactly if it failed, and then it has set *error. The message is one line: what failed,
- * where, and what would be right. Headers say where a function departs from this; otherwise they list the errors that a
- * function has. */
+ * where, and what would be right. The comment of a function in a header says so if the function departs from this; it
+ * names only the errors that a caller would not expect. */
 #pragma once
 
 #include <glib.h>

@@ -1,11 +1,11 @@
 /* fault.h: kills or stops the process at an exact point, for tests. With LOAM_FAULT=POINT:N or POINT:N:SIGNAL in the
  * environment the process sends itself SIGNAL (KILL by default, TERM, INT or STOP) when it reaches POINT for the N-th
- * time; with @RANK at the end (step:5@1, step:5:STOP@1) only passes of that rank count. The points are: each system
- * call of base/file.c and base/lock.c, before it is made ("open", "read", "write", "fsync", "close", "truncate",
- * "rename", "unlink", "mkdir", "rmdir", "symlink", "flock", "fcntl", or "io" for any of these); the beginning of a part
- * of a run ("step", "microbatch", "evaluation", "save"); and "log", before a line is written to the log file. Two more
- * points damage numbers instead of sending a signal, once per step: "nan" makes the losses of this rank NaN, "flip"
- * changes one of its weights, "overflow" makes one NaN. */
+ * time; with @RANK at the end (step:5@1, step:5:STOP@1) only the times that this rank reaches it count. The points are:
+ * the system calls of base/file.c and base/lock.c, each before it is made ("open", "read", "write", "fsync", "close",
+ * "truncate", "rename", "unlink", "mkdir", "rmdir", "symlink", "flock", "fcntl"; "io" counts all of these together);
+ * "step", "microbatch", "evaluation" and "save", when the trainer begins one of them; and "log", before a line is
+ * written to the log file. Three more points damage numbers instead of sending a signal, once per step: "nan" makes the
+ * losses of this rank NaN, "flip" changes one of its weights, "overflow" makes one NaN. */
 #pragma once
 
 #include <stdbool.h>

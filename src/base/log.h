@@ -16,9 +16,10 @@ void log_line(const char *prefix, bool shown, const char *format, ...) G_GNUC_PR
  * ends this. */
 bool log_to_file(const char *path, GError **error);
 
-/* Says that the calling thread belongs to rank `rank`, one of several ranks that train one model; process: true means
- * that all threads of the process that have not called this belong to that rank too. The default is rank 0. Lines and
- * progress bars of other ranks are not shown, and each of these ranks has a log file of its own. */
+/* Says which of the ranks that train one model the lines of a thread come from. process false: the calling thread
+ * belongs to rank `rank`. process true: so do all threads of the process for which this was not called with false. The
+ * default is rank 0. Lines and progress bars of other ranks are not shown, and each of these ranks has a log file of
+ * its own. */
 void log_set_rank(int rank, bool process);
 /* Whether the calling thread belongs to rank 0, whose lines are shown. */
 bool log_speaks(void);

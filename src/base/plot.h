@@ -64,7 +64,8 @@ void plot_range(double *low, double *high, const PlotLine *lines, int n, bool on
  * drawn if the picture stands alone. */
 void plot_open(GString *svg, const Plot *plot, int extra_height);
 void plot_close(GString *svg);
-/* Appends a text at a place, with text-anchor start, middle or end. */
+/* Appends a text at (x, y), in px. anchor: SVG's text-anchor, "start", "middle" or "end". */
 void plot_text(GString *svg, double x, double y, const char *anchor, const char *text);
-/* The CSS of the classes, in light and dark; only in light. */
+/* The CSS of the classes that pictures use. plot_style has light and dark colours, of which the reader's system
+ * chooses; plot_style_light has only the light ones. */
 extern const char plot_style[], plot_style_light[];

@@ -15,23 +15,25 @@ typedef struct Outline {
     const Config *config;
     const Objective *objective;
     ObjectiveConfig planned;
-    int32_t micro, enc, dec; /* samples of a microbatch; tokens of a sample in the encoder and the decoder */
-    bool micro_chosen;       /* whether train.micro_batch is auto, or was before it was chosen */
+    int32_t micro, enc, dec; /* micro: samples of a microbatch; enc, dec: tokens of a sample in each stream */
+    bool micro_chosen;       /* whether train.micro_batch was auto when outline_of began */
     BatchSchedule batches;
-    int64_t samples, epoch,
-        steps;                 /* samples of the largest step; of an epoch, 0 means unknown; steps, -1 means unknown */
-    int64_t run_samples;       /* samples of all steps; -1 means unknown */
-    double fill;               /* share of those tokens that are not left free */
-    double step_flops, step_s; /* step_s: measured, or estimated from the peak; 0 means unknown */
-    double peak;               /* FLOP/s of matrix products */
+    int64_t samples, epoch, steps; /* samples: those of the largest step; epoch: samples of an epoch, 0 means unknown;
+                                      steps: those of the run, -1 means unknown */
+    int64_t run_samples;           /* samples of all steps; -1 means unknown */
+    double fill;                   /* packing efficiency (loader_fill); 1 if the training data cannot be read */
+    double step_flops, step_s;     /* step_s: seconds of the largest step (outline_time); 0 means unknown */
+    double peak;                   /* FLOP/s of matrix products on this machine's processor; 0 means not measured */
 } Outline;
 
-/* config: resolved, except train.micro_batch=auto, which is chosen for `machine`, or if that is NULL for this machine's
- * device; it stays auto if this is a GPU that cannot be opened here. config is borrowed. loader NULL means that the
- * training data cannot be read. */
+/* Computes everything except step_s and peak. config: as outline_resolve leaves it; it is borrowed. A train.micro_batch
+ * of auto becomes the number that fits `machine`, or, if that is NULL, this machine's device; it stays auto if that
+ * device is a GPU that cannot be opened here. loader NULL means that the training data cannot be read. */
 bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine *machine, GError **error);
-/* Sets step_s: measured for measure_s seconds of training on random tokens, or with measure_s 0 estimated from the
- * measured peak of matrix products; on a GPU, which an outline does not need, it is unknown then. */
+/* Sets step_s. measure_s above 0: measures it by training on random tokens for so many seconds. measure_s 0: measures
+ * the peak of matrix products and estimates step_s from it; if train.device is a GPU it does nothing, so that plans can
+ * be made on a machine without one. */
 bool outline_time(Outline *o, Config *config, double measure_s, GError **error);
-/* Seconds of the first `steps` steps, of which small ones take less. */
+/* Seconds of the first `steps` steps. A step with fewer samples than the largest one takes proportionally less than
+ * step_s. */
 double outline_seconds(const Outline *o, int64_t steps);

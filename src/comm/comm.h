@@ -61,8 +61,9 @@ void comm_record(Comm *comm);
 /* Ends comm_record and returns the events in their order (CommEvent). Call it while no collective is queued. */
 GArray *comm_recorded(Comm *comm);
 
-/* The oldest collective that has not ended, if a thread waits for one (also in comm_share and the like); with NCCL,
- * whether or not a thread waits. */
+/* The oldest collective of the group that has not ended, for a report of what a rank waits for. Without NCCL there is
+ * one only while a thread waits, in comm_wait or in a function that waits itself, such as comm_share; name NULL means
+ * that there is none. */
 CommCall comm_call(Comm *comm);
 
 /* Divides a group, like MPI_Comm_split: ranks with the same `color` form a new group, in the order of their ranks. All
@@ -73,8 +74,8 @@ Comm *comm_split(Comm *comm, int color);
  * and returns the first element of part `rank`: part r is [comm_start(n, size, r), comm_start(n, size, r + 1)). */
 int64_t comm_start(int64_t n, int size, int rank);
 
-/* Number of elements that rank `rank` sends in an all-reduce of n elements: to each other rank that rank's part of the
- * addend, and then the sum of its own part. */
+/* Number of elements that rank `rank` sends in an all-reduce of n elements. First it sends every other rank the part of
+ * its addend that the other rank sums up; then it sends to every other rank the sum of its own part. */
 int64_t comm_all_reduce_sends(int64_t n, int size, int rank);
 
 /* All-reduce: x (n), a vector, becomes the sum of x over all ranks. */

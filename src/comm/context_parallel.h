@@ -1,7 +1,8 @@
 /* context_parallel.h: ranks that divide the tokens of a microbatch among them (context parallelism). Each rank computes
  * with the whole matrices of its layers for its tokens; attention, which needs the tokens of whole sequences, is
- * divided by heads (nn/context.h), so before and after it the ranks exchange tokens of some heads for heads of some
- * tokens, as in DeepSpeed-Ulysses (Jacobs et al. 2023). */
+ * divided by heads (nn/context.h). So each rank has all heads of its own tokens outside attention, and all tokens of
+ * its own heads within it. Before and after attention the ranks exchange one for the other, as in DeepSpeed-Ulysses
+ * (Jacobs et al. 2023). */
 #pragma once
 
 #include "comm/comm.h"

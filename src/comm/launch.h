@@ -17,6 +17,6 @@ typedef struct CommLaunch {
  * first launcher whose variables are set. Slurm's variables are used only in a job step of several tasks, since the
  * shell of a batch script has SLURM_PROCID=0 too. */
 CommLaunch comm_launch(void);
-/* Fails (a user's error) if the variables contradict each other: a rank that is not below the number of processes, or
- * RANK and WORLD_SIZE, which torchrun sets, beside others of Open MPI. */
+/* Fails (a user's error) if the variables contradict each other: a rank that is not below the number of processes, or a
+ * RANK or WORLD_SIZE, as torchrun sets them, that differs from the rank or the number of processes of Open MPI. */
 bool comm_launch_check(GError **error);

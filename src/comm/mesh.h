@@ -55,13 +55,14 @@ bool mesh_check(const Mesh *mesh, GError **error);
 int mesh_lost(const Mesh *mesh);
 /* Makes all groups fail for the reason `why` (comm_abort). */
 void mesh_abort(const Mesh *mesh, const char *why);
-/* Seconds that this rank has spent in comm_wait: in all groups; in the groups of Mesh.forward and Mesh.backward only.
- * */
+/* Seconds that this rank has spent in comm_wait: mesh_waited_s in all groups, mesh_pipeline_waited_s only in those of
+ * Mesh.forward and Mesh.backward. */
 double mesh_waited_s(const Mesh *mesh);
 double mesh_pipeline_waited_s(const Mesh *mesh);
 
-/* Which of Mesh.forward takes the messages from rank `from` of a pipeline of `size` ranks to the next one (of
- * Mesh.backward: those from the next one to it). A group sends and receives in the order of the calls, and a send lasts
- * until it is received, so a ring of sends would wait for itself: in a ring each rank receives through another group
- * than it sends through. In a chain, the first group takes all messages. */
+/* Index of the group in Mesh.forward for messages from rank `from` of a pipeline of `size` ranks to the next rank;
+ * Mesh.backward has, at the same index, the group for messages from the next rank to `from`. A group sends and receives
+ * in the order of the calls, and a send lasts until it is received. If the last rank also sends to the first one
+ * (ring), ranks that send through one group would all wait for each other; so each rank receives through another group
+ * than it sends through. Without a ring the index is always 0. */
 int mesh_link(int size, bool ring, int from);

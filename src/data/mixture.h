@@ -34,9 +34,9 @@ typedef struct Mixture {
     /* The weights as integers without a common divisor, with sum `period`; period 0 means that these integers would be
      * too large to use. */
     int64_t shares[MIXTURE_MAX], period;
-    /* A cache that makes mixture_at fast: rows [0, index) of the mixture took counts[k] rows of dataset k. */
+    /* A cache that makes mixture_at fast: of the rows [0, index) of the mixture, counts[k] come from dataset k. */
     int64_t index, counts[MIXTURE_MAX];
-    GArray *marks;  /* of int64_t counts[n]: element i holds the counts below row anchor + i * 2^16 */
+    GArray *marks;  /* of int64_t[n]: element i holds `counts` for index = anchor + i * 2^16 */
     int64_t anchor; /* row of marks[0]: 0 or a multiple of the period */
 } Mixture;
 

@@ -1,6 +1,7 @@
-/* pack.h: decides which samples share a packed sequence, called a row in names of fields and functions, so that few of
- * its tokens stay unused: best-fit bin packing in two dimensions (tokens of the encoder's and of the decoder's stream).
- * Each PACK_BLOCK consecutive samples are packed apart from the others. */
+/* pack.h: decides which samples share a packed sequence, called a row in names of fields and functions, so that little
+ * of its capacity stays empty: best-fit bin packing in two dimensions (tokens of the encoder's and of the decoder's
+ * stream). The samples are packed in groups of PACK_BLOCK consecutive ones; no packed sequence holds samples of two
+ * groups. */
 #pragma once
 
 #include <stdbool.h>

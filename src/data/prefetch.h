@@ -20,9 +20,9 @@ void prefetch_set_share(Prefetch *prefetch, PrefetchShare share);
 /* Stops the thread and frees everything. All batches must have been given back. */
 void prefetch_close(Prefetch *prefetch);
 /* Lends the batch of rows [first, first + n), n <= n_rows; it does not change until it is given back. The thread then
- * makes the batches that it expects to be borrowed next: of the following n_rows rows of the share, or of those that
- * are left of the share. Other rows may be borrowed too: then a share begins at `first`, and batches made in advance
- * are discarded. NULL on an error. Only one thread may borrow. */
+ * makes the batches that it expects next: each has the n_rows rows of the share that follow, or the fewer that are left
+ * of it. A caller may also borrow other rows: then batches made in advance are discarded, and a share begins at
+ * `first`. NULL on an error. Only one thread may borrow. */
 const Batch *prefetch_borrow(Prefetch *prefetch, int64_t first, int64_t n, GError **error);
 /* Any thread may give a batch back; NULL is ignored. */
 void prefetch_give_back(Prefetch *prefetch, const Batch *batch);

@@ -1,8 +1,8 @@
-/* row_plan.h: which samples share each packed sequence of an epoch, and in which order the packed sequences come. A row
- * is a packed sequence. Up to ROW_PLAN_WHOLE samples are packed when the plan is opened, and the rows of an epoch are
- * shuffled as a whole. More samples are dealt into blocks of about ROW_PLAN_BLOCK, each of which is packed when one of
- * its rows is asked for: an epoch goes through the blocks in an order of its own, and through the rows of each block
- * likewise. So opening a plan takes a second whatever the number of samples, and the memory does not grow with it. */
+/* row_plan.h: decides which samples share a row (a packed sequence), and in which order the rows of an epoch come. Up
+ * to ROW_PLAN_WHOLE samples are packed when the plan is opened, and each epoch shuffles all rows together. More samples
+ * are dealt at random into blocks of about ROW_PLAN_BLOCK samples, and a block is packed when one of its rows is asked
+ * for. Each epoch then goes through the blocks in a new order, and through the rows of each block in a new order. So
+ * opening a plan takes a second whatever the number of samples, and the memory does not grow with it. */
 #pragma once
 
 #include "data/pack.h"
@@ -27,9 +27,9 @@ typedef struct RowSamples {
 } RowSamples;
 
 typedef struct RowPlan RowPlan; /* not thread-safe */
-/* Every row has the same samples in all epochs. A sample is in one row of an epoch. (Every block has the same number of
- * rows, estimated from one block with a margin of five standard deviations; should a block need more, which happens to
- * fewer than one in a million, the samples that are left are in no row.) */
+/* Every row has the same samples in all epochs, and every sample is in exactly one row. There is one exception: all
+ * blocks have the same number of rows, estimated from one block with a margin of five standard deviations. If a block
+ * needs more, which happens to fewer than one block in a million, its remaining samples are in no row. */
 RowPlan *row_plan_open(const RowPlanSpec *spec);
 void row_plan_close(RowPlan *plan);
 int64_t row_plan_rows(const RowPlan *plan);        /* rows of an epoch */

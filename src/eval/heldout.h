@@ -34,6 +34,6 @@ bool heldout_loss(Model *model, Loader *loader, int64_t n, int64_t micro, Heldou
  * sentinels and EOS included: the lowest loss that a model which ignores its input can have. */
 bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GError **error);
 /* *bytes becomes the UTF-8 bytes of the targets' text in the first n samples, without sentinels and EOS. Bits per byte
- * is the loss of all targets divided by it. *bytes is -1 if a target is the unknown token, whose text is lost. A space
- * at the start of a sequence's targets does not count. */
+ * are the negative log-likelihood of all targets in nats, divided by ln 2 and by these bytes. *bytes is -1 if a target
+ * is the unknown token, whose text is lost. A space at the start of a sequence's targets does not count. */
 bool heldout_bytes(Loader *loader, const Tokenizer *tok, int64_t n, int64_t *bytes, GError **error);

@@ -8,8 +8,8 @@
 
 typedef struct TaskEval TaskEval;
 /* Reads n examples of `file` (0 means all), chosen by a hash of their number, or of their group's name, so that every
- * run chooses the same ones. *encoder is copied; objects that it points to must outlive the TaskEval. Returns NULL
- * without an error if the file has no examples, or if an example has no known right answer. */
+ * run chooses the same ones. *encoder is copied; objects that it points to must outlive the TaskEval. Examples whose
+ * right answer is not known are left out; the result is NULL without an error if none remains. */
 TaskEval *task_eval_open(const TaskEncoder *encoder, const TaskFile *file, int64_t n, GError **error);
 void task_eval_close(TaskEval *eval);
 int64_t task_eval_count(const TaskEval *eval); /* number of examples that are answered */
@@ -19,10 +19,11 @@ int64_t task_eval_total(const TaskEval *eval); /* number of examples in the file
 bool task_eval_check(const TaskEval *eval, GError **error);
 /* A hash of the chosen examples and their right answers. */
 uint64_t task_eval_hash(const TaskEval *eval);
-/* Answers all examples, greedily, and appends the metrics of the task's scores (Metric), the same on all ranks. Batches
- * of ANSWER_BATCH examples are dealt to the ranks one by one, so every answer is that of one rank. stop is called
- * before each batch; if it returns true, the evaluation ends with LOAM_ERROR_STOPPED. stop NULL means that nothing ends
- * it. Shows progress on a terminal. */
+/* Answers all examples, greedily, and appends the metrics of the task's scores (Metric), the same on all ranks. Each
+ * rank answers every size-th batch of ANSWER_BATCH examples, where size is the number of ranks. stop is called before
+ * each batch; if it returns true, the evaluation ends with LOAM_ERROR_STOPPED. stop NULL means that nothing ends it.
+ * Shows progress on a terminal. */
 bool task_eval_run(TaskEval *eval, Model *model, Comm *ranks, bool (*stop)(void), GArray *metrics, GError **error);
-/* The first n examples with the answers that the last task_eval_run found, as Markdown; g_free. NULL before. */
+/* The first n examples with the answers that the last task_eval_run found, as Markdown; NULL before the first
+ * task_eval_run. g_free. */
 char *task_eval_samples(const TaskEval *eval, int64_t n);

@@ -48,9 +48,9 @@ void fp8_update(Fp8Scales *scales);
 /* fp8_keep copies all scales and histories; fp8_undo restores that copy when a step is abandoned or skipped. */
 void fp8_keep(Fp8Scales *scales);
 void fp8_undo(Fp8Scales *scales);
-/* With delayed scaling, after a step of n microbatches on every rank: each scale becomes the smallest of the ranks that
- * compute its layer, and the n newest amaxes of each history (all but one, if it is shorter) the largest of all ranks.
- * So all ranks begin each step with the same scales. */
+/* All ranks call it after a step of n microbatches. With delayed scaling each scale becomes the smallest of the ranks
+ * that compute its layer, and each of the n newest amaxes of its history, or of all if it keeps fewer, becomes the
+ * largest of all ranks. So all ranks begin each step with the same scales. */
 void fp8_share(Fp8Scales *scales, Comm *ranks, int64_t n);
 
 /* The tensors of the state, for checkpoints: "fp8/scale" and "fp8/history"; none with current scaling. */

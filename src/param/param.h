@@ -100,17 +100,17 @@ void params_release(ParamStore *store, int bucket);
  * blocks). After the first call every tensor of the bucket must be written: a tensor that is left out keeps the
  * gradient of the previous step. */
 float grads_acquire(ParamStore *store, int bucket, void *views);
-/* From now on the bucket's gradients are zeros before the first call of grads_acquire in a step, which returns 1: for a
- * bucket some of whose tensors the first caller does not write. */
+/* From now on the first grads_acquire of each step fills the bucket's gradients with zeros and returns 1. Meant for a
+ * bucket of which the first caller does not write every tensor. */
 void grads_begin_with_zeros(ParamStore *store, int bucket);
 /* To be called after each write of a bucket's gradients. These are ready (complete) after uses[bucket] × n_microbatches
  * calls since grads_begin; a further call is a bug. */
 void grads_ready(ParamStore *store, int bucket);
 /* Starts a step of n_microbatches: the next write of each gradient replaces its value. */
 void grads_begin(ParamStore *store, int64_t n_microbatches);
-/* fn(context, bucket) is called when a bucket's gradients are ready: once per step, with sharded gradients after each
- * contribution, for tied parameters in grads_reduce_tied; in the order in which backward finishes them. A reduction
- * over ranks can start there. fn NULL means no call. */
+/* fn(context, bucket) is called when a bucket's gradients are ready, in the order in which backward finishes the
+ * buckets: once per step; if gradients are sharded, after each contribution; for tied parameters, by grads_reduce_tied.
+ * A reduction over ranks can start there. fn NULL means no call. */
 typedef void (*BucketFn)(void *context, int bucket);
 void grads_on_ready(ParamStore *store, BucketFn fn, void *context);
 /* The L2 norm of all gradients together, the same on every rank; every bucket must be ready. A bucket whose gradients

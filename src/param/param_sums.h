@@ -10,7 +10,7 @@ typedef struct ParamSums {
     double zeros;              /* number of gradients that are 0 */
 } ParamSums;
 
-/* Adds the sums of one parameter. After a step, before the next grads_begin: the gradients are then those of the whole
- * step, still multiplied by the loss scale. Copies the tensors to the host and waits for the device. A frozen parameter
- * has no gradients. */
+/* Adds the sums of one parameter to *sums. To be called between a step and the next grads_begin; the gradients are
+ * those of the whole step, still multiplied by the loss scale. Copies the tensors to the host and waits for the device.
+ * A frozen parameter has no gradients. */
 void param_sums_add(ParamStore *store, int index, ParamSums *sums);

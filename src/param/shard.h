@@ -51,11 +51,12 @@ Box params_held(const ParamStore *store, int index);
 /* Starts to gather the weights of a block from all ranks, ahead of params_acquire for the same block. Does nothing
  * unless weights are sharded. */
 void params_prefetch(ParamStore *store, int bucket);
-/* Between these two calls, which all ranks make, ranks may acquire different blocks in any order and number, as when
- * they generate texts of different lengths; nothing is gathered ahead of use, and nothing may be written. A rank that
- * needs a block it does not have asks the others: all ranks then gather the block that the lowest of the asking ranks
- * needs, until each has its own. params_alike_again returns when all ranks have called it; until then this rank takes
- * part in gathering what the others ask for. Both do nothing unless weights are sharded. */
+/* Between these two calls, which all ranks make, each rank may acquire other blocks than the others, in any order and
+ * number, as when ranks generate texts of different lengths. Nothing is gathered ahead of use, and nothing may be
+ * written. When ranks need blocks that they do not have, all ranks gather the block that the lowest of these ranks
+ * needs, then that of the next one, until none is missing. params_alike_again returns when all ranks have called it;
+ * until then this rank takes part in gathering the blocks that the others need. Both do nothing unless weights are
+ * sharded. */
 void params_unlike(ParamStore *store);
 void params_alike_again(ParamStore *store);
 /* Called after the update of this rank's part of a bucket: starts to gather the bucket's weights. */

@@ -8,8 +8,8 @@
 /* Largest value of TokenizerTraining.memory. */
 #define TOKENIZER_MAX_MEMORY (32 << 10) /* MiB */
 
-/* How a tokenizer is trained. In each field 0 or NULL means the default of the kind of tokenizer. An option that the
- * kind does not have is a user's error. */
+/* How a tokenizer is trained. type, vocab_size and out must be set; in every other field 0 or NULL means the default of
+ * the kind of tokenizer. An option that the kind does not have is a user's error. */
 typedef struct TokenizerTraining {
     const char *type; /* "sentencepiece-unigram" or "unigram", "sentencepiece-bpe" or "bpe", "byte-bpe", "wordpiece" */
     int vocab_size;   /* number of pieces, without sentinels */

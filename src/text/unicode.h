@@ -8,8 +8,8 @@
 
 /* The general category of a character. */
 GUnicodeType unicode_type(gunichar c);
-/* A character for which GLib and PCRE2 give the category that c has in Unicode 16: c itself if possible, otherwise
- * another character of that category, with as many bytes in UTF-8. */
+/* A stand-in for c in a text that GLib or PCRE2 will match: c itself if their older Unicode gives c the category that
+ * it has in Unicode 16, otherwise another character of that category, with as many bytes in UTF-8. */
 gunichar unicode_known(gunichar c);
-/* The lower-case form of a character in Unicode 17. */
+/* The lower-case form of a character in Unicode 17, a later version than that of the categories (UNICODE_VERSION). */
 gunichar unicode_lower(gunichar c);

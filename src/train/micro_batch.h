@@ -3,8 +3,8 @@
 
 #include "train/config/config.h"
 
-/* Most tokens of a chosen microbatch on a CPU, encoder and decoder together: with more a step takes as long, and more
- * memory (docs/performance.md). */
+/* Largest number of tokens, of encoder and decoder together, in a microbatch that is chosen for a CPU. Larger
+ * microbatches would need more memory and make a step no faster (docs/performance.md). */
 enum { MICRO_CPU_TOKENS = 8192 };
 
 /* Whether a rank could train with the configuration's train.micro_batch. */

@@ -35,11 +35,13 @@ typedef struct RunStatus {
 } RunStatus;
 
 enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments below */
-/* Reads the status of the run in `dir`. If all ranks have an exit status, that of rank 0 decides. Otherwise the run is
- * lost if none of the ranks without one has written a heartbeat for longer than silent_s, if rank 0 has ended, or if
- * rank 0 ran on this machine, its process is gone and its heartbeat is older than 5 seconds; it is stalled if a rank
- * has been in the same phase for longer than stalled_s and for longer than 20 steps take. A run that was rolled back
- * and does not run is stopped. Missing and damaged files give unknown values. run_status_clear frees it. */
+/* Reads the status of the run in `dir`; run_status_clear frees it. If the heartbeats of all ranks have an exit status,
+ * that of rank 0 decides whether the run ended, was stopped or failed. Otherwise it still runs, or is lost: if none of
+ * the ranks without an exit status has written a heartbeat for silent_s seconds; if rank 0 has an exit status; or if
+ * the process of rank 0 was on this machine, is gone, and has written no heartbeat for 5 seconds. A run that is not
+ * lost is stalled if a rank has been in the same phase for longer than stalled_s seconds and than 20 steps take, else
+ * alive. A run that does not run and whose last event is a rollback counts as stopped, and so does one that ended at
+ * train.stop_at. Missing and damaged files give unknown values. */
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s);
 void run_status_clear(RunStatus *status);
 /* The status as lines of text, the first one "RUN: alive". g_free. */

@@ -25,7 +25,8 @@ typedef struct StepTimer {
 } StepTimer;
 
 typedef struct StepTimes {
-    double micro_s;  /* forward and backward of one microbatch; in a pipeline, of all / their number */
+    double micro_s;  /* seconds of forward and backward of one microbatch; with several ranks, the mean of the
+                        microbatches of a step */
     double queued_s; /* time until the host has queued all operations of a microbatch; about micro_s on the CPU, which
                         computes at once */
     double update_s; /* gradient norm and optimizer update */

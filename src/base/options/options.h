@@ -31,9 +31,8 @@ typedef struct OptionRow {
     const char *name; /* GROUP.KEY, such as "optim.lr" */
     OptionType type;
     size_t offset;             /* byte offset of the option's field in the struct of its module (OptionGroup) */
-    const char *default_value; /* written as in YAML; "" for an empty string. A number with default "auto" accepts the
-                                  word "auto" as a value and stores 0 for it; one with another default does if
-                                  `choices` is option_auto */
+    const char *default_value; /* written as in YAML; "" for an empty string. A number may have the value "auto", which
+                                  is stored as 0, if its default is "auto" or if `choices` is option_auto */
     double min, max;           /* limits of numbers and amounts, inclusive; min == max means no limits */
     OptionClass class;
     const char *help; /* one line, lower case, no full stop */

@@ -20,7 +20,7 @@ typedef struct Grid {
     GPtrArray *rows; /* const char *, names; borrowed from the runs */
     GArray *columns; /* GridColumn; borrowed from the runs */
     GridCell *cells; /* (rows, columns) */
-    int *n_runs;     /* (rows) runs of each row: of the task that has the most */
+    int *n_runs;     /* (rows) number of runs of a row that have the same task, for the task with the most of them */
 } Grid;
 
 /* Fills *grid. Fails if `scores` names a metric that no run has. */

@@ -10,15 +10,15 @@ void plan_line(GString *lines, const char *what, const char *format, ...) G_GNUC
 /* The command-line options that describe a cluster; 0 or NULL means not given. */
 typedef struct PlanCluster {
     const Machine *machine;
-    double days, tflops;
-    int gpus, rows; /* of the list of layouts; rows 0 means all */
+    double days, tflops; /* days: in which the run shall end; tflops: TFLOP/s that each GPU reaches */
+    int gpus, rows;      /* for the list of layouts: number of GPUs; number of layouts to print, 0 means all */
 } PlanCluster;
 
-/* Adds what training on the machine takes: a step's time and its parts, traffic by link, days, energy, and whether the
- * memory fits; without a machine only the work per GPU that ends the run in so many days, or the days at so many
- * TFLOP/s. */
+/* Appends lines about training on a cluster. If cluster->days is set: the TFLOP/s that each GPU must reach. If
+ * cluster->tflops is set: the days that the run takes. If cluster->machine is set: whether the memory suffices, the
+ * traffic, the time of a step with its parts, the time of the run. */
 bool plan_cluster(GString *lines, const Outline *outline, const PlanCluster *cluster, GError **error);
 
-enum { UNFIT_ROWS = 3 }; /* layouts of the list that do not fit */
+enum { UNFIT_ROWS = 3 }; /* number of layouts that do not fit which are printed after those that fit */
 /* Prints the layouts of cluster->gpus GPUs of the machine, by the predicted time of a step. */
 bool plan_layouts(const Outline *outline, const PlanCluster *cluster, GError **error);

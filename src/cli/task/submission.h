@@ -15,7 +15,7 @@ const char *submission_file(const Submission *form);
 typedef struct SubmissionText {
     GString *text;         /* the whole file */
     int64_t n, unknown;    /* number of predictions; number of predictions that are not a label */
-    const char *stands_as; /* the label that the file has for unknown predictions, in the words of a message */
+    const char *stands_as; /* for messages: the label of unknown predictions in the file, "0" or "its first one" */
 } SubmissionText;
 
 /* Converts the JSON lines at `path` into the leaderboard's file. An error names the line. Free with

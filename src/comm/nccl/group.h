@@ -28,9 +28,9 @@ typedef struct NcclGroup {
     Device *lane; /* a queue of this GPU beside that of its operations, for the group's collectives and their sums */
     const NcclLibrary *library;
     NcclRoom received; /* parts of other ranks, for a sum */
-    NcclRoom partial;  /* the sum of the first ranks */
+    NcclRoom partial;  /* the sum of the addends that were added so far */
     int64_t piece;     /* number of elements that are summed at a time */
-    Comm *present;     /* the same ranks, for their watch threads: who answers when a collective is late */
+    Comm *present;     /* the same ranks: the group by which watch threads find out who no longer answers */
     GThread *thread;   /* the watch thread */
     Monitor monitor;   /* protects the fields below; a thread that calls NCCL holds it */
     NcclComm *nccl;    /* NULL means that there is none, or that it was aborted */

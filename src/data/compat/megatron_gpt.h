@@ -1,7 +1,7 @@
-/* megatron_gpt.h: the samples of Megatron's GPT dataset. The documents of as many passes over the text as the samples
- * need are shuffled together, concatenated, and split into samples of seq_length + 1 tokens that overlap by one token;
- * then the samples are shuffled. A document is one sequence of the dataset. All random numbers come from numpy's
- * RandomState(seed). */
+/* megatron_gpt.h: the samples of Megatron's GPT dataset. The text is read in as many passes as the samples need. The
+ * documents of all passes are shuffled together (those of the last pass possibly apart: separate_last_epoch),
+ * concatenated, and split into samples of seq_length + 1 tokens that overlap by one token; then the samples are
+ * shuffled. A document is one sequence of the dataset. All random numbers come from numpy's RandomState(seed). */
 #pragma once
 
 #include "data/compat/compat.h"

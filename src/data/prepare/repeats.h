@@ -2,7 +2,7 @@
  * earlier one. Each of 256 hash functions gives a minimum over all 5-grams of words (words.h); two documents have the
  * same minimum with probability J, the Jaccard index of their sets of 5-grams. The 256 minima are divided into 16 bands
  * of 16. Two documents count as near duplicates if they have all 16 minima of some band in common. This has probability
- * 1 - (1 - J^16)^16, which is 0.05 for J = 0.7, 0.36 for J = 0.8 and 0.96 for J = 0.9. */
+ * 1 - (1 - J^16)^16, which is 0.05 for J = 0.7, 0.37 for J = 0.8 and 0.96 for J = 0.9. */
 #pragma once
 
 #include "data/prepare/seen_table.h"

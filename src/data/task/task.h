@@ -35,7 +35,8 @@ typedef enum TaskTests {
     /* completions are not run */
     TESTS_NONE,
     TESTS_HUMANEVAL, /* a function check(candidate) in the field `test`, with assertions */
-    TESTS_MBPP,      /* assertions in the field `test_list`, or a program in the field `test` */
+    TESTS_MBPP, /* assertions in the list `test_list`, which must be there; a program in the field `test`, if there is
+                   one, is run instead of them */
     TESTS_PLUS, /* EvalPlus: compares the completion's results on `base_input` and `plus_input` with those of the field
                    `canonical_solution` */
 } TaskTests;
@@ -177,8 +178,9 @@ int64_t task_reader_count(const TaskReader *reader);
  * commas). classes NULL means that the classes are not known yet. */
 bool label_is_none(const char *classes, const char *name);
 /* Checks that the labels of an example are valid for a classifier: numbers for LABELS_VALUE, otherwise names in
- * config->classes. The labels -1 and -100 mean "no label": an error if needs_target is true, otherwise the example's
- * answer becomes unknown. */
+ * config->classes. If the class of a whole sequence is a label that label_is_none accepts, the example has no label: an
+ * error if needs_target is true, otherwise the example's answer becomes unknown. Among the tags of tokens such a label
+ * is ignored. Numbers have no such label. */
 bool task_check_example(const Task *task, const TaskConfig *config, const char *where, bool needs_target,
                         TaskExample *example, GError **error);
 

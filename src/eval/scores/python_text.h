@@ -19,6 +19,6 @@ bool python_next_word(const char **at, const char **word, size_t *bytes);
 void python_collapse(char *text);
 /* str.strip. g_free. */
 char *python_strip(const char *text);
-/* The text without lines that are empty or contain only white space; lines end with
-. g_free. */
+/* The text without lines that are empty or contain only white space. A line feed stands between two lines, none after
+ * the last. g_free. */
 char *python_drop_empty_lines(const char *text);

@@ -11,9 +11,10 @@
 void heads_loss(Model *model, const Ctx *cx, Tensor dx, Tensor x, const Batch *batch, const ModelLoss *loss);
 /* Computes the logits (N,V) f32 of HEAD_TOKENS into host memory; waits for the device. */
 void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x);
-/* Computes the classifier's logits into host memory, as model_classify returns them. */
+/* Computes the classifier's logits f32 into host memory, in the shape that model_classify describes. */
 void heads_classify(Model *model, const Ctx *cx, float *logits, Tensor x, const Batch *batch);
 /* The most likely tokens of each row of x by HEAD_TOKENS; the shapes are those of op_top. */
 void heads_top(Model *model, const Ctx *cx, Tensor values, Tensor ids, Tensor log_sum, Tensor x);
-/* pooled (S,C) = tanh(first wᵀ + b), BERT's pooler. first (S,C): x at the first token of each of S sequences. */
+/* pooled (S,C) = tanh(first wᵀ + b), BERT's pooler. first (S,C): the rows of x (N,C) that belong to the first token of
+ * each sequence. */
 void heads_pool(Model *model, const Ctx *cx, Tensor pooled, Tensor x);

@@ -6,9 +6,9 @@
 
 typedef struct Model Model;
 
-/* Opens the same stages of the same model on the null device, where it computes nothing but counts memory, in measuring
- * arenas, and FLOPs. */
+/* Opens a copy of the model, with the same stages, on the null device. Its passes compute nothing: they count FLOPs,
+ * and its arenas, which have no memory, record how much the passes would need. */
 Model *model_open_dry(const Model *model, bool gradients);
-/* Closes it. `model`, if not NULL: its device's gpu.scratch becomes what the operations of the dry run would need, if
- * that is more. */
+/* Closes such a copy. If `model` is not NULL, gpu.scratch of its device grows, if it is smaller, to the scratch memory
+ * that the operations of the dry run would need. */
 void model_close_dry(Model *dry, const Model *model);

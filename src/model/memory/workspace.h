@@ -7,8 +7,8 @@
 #include "device/device.h"
 
 typedef struct Workspace {
-    Arena *save; /* (n_slots) activations that the backward pass of one microbatch needs */
-    int *stage;  /* (n_slots) the stage of the model whose microbatches a slot takes, from 0, rising */
+    Arena *save; /* (n_slots) one arena per slot, for the activations that the backward pass of a microbatch needs */
+    int *stage;  /* (n_slots) the stage that each slot is for, as an index of the model's Stages; never falls */
     int n_slots;
     Arena scratch;   /* temporaries of layers; empty between calls */
     Arena recompute; /* activations of the one block that runs forward again in the backward pass */

@@ -73,7 +73,8 @@ typedef struct PipelinePass {
 void pipeline_schedule(PipelinePass *passes, int rank, int size, int interleave, int n);
 /* kept (interleave): the most microbatches of which the rank keeps activations at once, for each of its stages. */
 void pipeline_kept(int *kept, int rank, int size, int interleave, int n);
-/* slots (interleave): the same, the most in any step that the pipeline of this rank may have. */
+/* slots (interleave): for each of the rank's stages the largest of pipeline_kept over all numbers of microbatches that
+ * a step may have (Pipeline.counts). */
 void pipeline_slots(int *slots, const Pipeline *pipeline);
 /* Share of a step of n microbatches in which each rank waits, if all passes forward, and all backward, take equally
  * long and messages no time: w / (interleave n + w), where w = size - 1 + (interleave - 1) max(size - n, 0). */
@@ -106,7 +107,9 @@ void pipeline_hand_on(Model *model, StageMessage message);
 void pipeline_share(Model *model, void *x, size_t bytes);
 /* Waits until the messages that lie in slot 0 have been sent, because its memory will be overwritten. */
 void pipeline_settle(Model *model);
-/* Runs the rank's stages forward on the batch, between their neighbours. Returns the output of the last of them. */
+/* Runs the rank's stages forward on the batch: each receives its input from the rank with the previous stage, unless it
+ * is the model's first, and sends its output to the rank with the next one, unless it is the last. Returns the output
+ * of the last of the rank's stages. */
 Tensor pipeline_run(Model *model, const Batch *batch);
 
 /* Bytes that this rank has sent to other ranks: gradients, weights, sums of layers and messages to other stages; on the

@@ -80,6 +80,7 @@ void stack_begin(StackPass *pass);
  * the final norm the result has only this rank's rows (nn/rows.h). encoder_output (E,C); NO_TENSOR means no
  * cross-attention. With loss->recompute a block's activations are kept only while the block runs. */
 Tensor stack_fwd(StackPass *pass, Tensor encoder_output);
-/* dy is the gradient of stack_fwd's result. Returns dx, the gradient of pass->x[0] in a stage without the embedding,
- * which lies in dy. d_encoder_output (E,C) is added to; NO_TENSOR if encoder_output is. */
+/* dy: the gradient of stack_fwd's result; it is overwritten. Returns dx, which lies in dy; in a stage without the
+ * embedding it is the gradient of pass->x[0]. The gradient of encoder_output is added to d_encoder_output (E,C), which
+ * is NO_TENSOR if encoder_output is. */
 Tensor stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_encoder_output);

@@ -68,8 +68,9 @@ bool checkpoint_save(const char *folder, const Checkpoint *checkpoint, GError **
 bool checkpoint_save_weights(const char *folder, Model *model, GError **error);
 
 /* The contents of a checkpoint that is written later. A snapshot owns its configuration, counters and token roles. It
- * reads the values of tensors from the ParamStore and the Optimizer while it is written, one tensor at a time, until
- * snapshot_detach copies them; a detached snapshot is valid while training goes on, and after the model was closed. */
+ * reads the values of tensors from the ParamStore and the Optimizer while it is written, in parts of at most 16 MiB,
+ * until snapshot_detach copies them; a detached snapshot is valid while training goes on, and after the model was
+ * closed. */
 typedef struct Snapshot Snapshot;
 /* Records what checkpoint_save would write now. The ParamStore and the Optimizer must outlive the snapshot unless it is
  * detached; checkpoint->ranks must outlive it in any case. */

@@ -1,13 +1,17 @@
-/* cost.h: how long a step takes in a layout of ranks on a cluster, by a simple model of its machines.
+/* cost.h: predicts how long a step takes in a layout of ranks on a cluster, by a simple model of its machines. The
+ * time of a step is the sum of these parts:
  *
- * A pipeline takes as long as its slowest rank takes for its microbatches (its FLOPs at the machine's rate, its sums
- * over tensor-parallel ranks and its exchanges with context-parallel ranks, which do not overlap with anything) and for
- * its bubble (pipeline_bubble), in which messages between ranks do not overlap with anything either: m + p - 1
- * microbatches with p ranks of one stage each. Communication of gradients and weights overlaps with backward passes
- * (two thirds of the computing): at ZeRO 0 and 1 with the last one, at ZeRO 2 and 3 with all. The rest of it is added,
- * and so is the update, whose time is that of reading and writing memory. Bytes are those that loam sends
- * (MemoryPlan.sent_kinds): every rank of a group sends directly to every other.
- */
+ * - computing, tensor, context: all microbatches on the slowest rank of the pipeline, which take its FLOPs at the
+ *   machine's rate, its sums over tensor-parallel ranks and its exchanges with context-parallel ranks. None of them
+ *   overlap with anything.
+ * - bubble: the time in which ranks of a pipeline wait for each other (pipeline_bubble). With p ranks of one stage
+ *   each, m microbatches and the bubble take as long as m + p - 1 microbatches.
+ * - pipeline: messages between stages during the bubble; all others overlap with computing.
+ * - exchange: communication of gradients and weights that does not overlap with backward passes, which are two thirds
+ *   of computing. At ZeRO 0 and 1 it overlaps with the backward pass of the last microbatch, at ZeRO 2 and 3 with all.
+ * - update: reading and writing the memory of weights, gradients and optimizer states.
+ *
+ * Bytes are those that loam sends (MemoryPlan.sent_kinds): every rank of a group sends directly to every other. */
 #pragma once
 
 #include "train/cluster/machine.h"

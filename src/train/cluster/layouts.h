@@ -12,10 +12,10 @@ typedef struct Layout {
     StepCost cost;
 } Layout;
 
-/* The layouts of `gpus` ranks that config_check_layout accepts, with microbatches of the powers of 2 up to 16, or up to
- * the configured number if that is larger, and of the configured number: an array of Layout, first those that fit into
- * memory, each part ordered by step time. input_length, target_length: as for memory_plan. NULL with an error if
- * memory_plan fails. */
+/* Lists the layouts of `gpus` ranks that config_check_layout accepts. The sizes of microbatches that are tried are the
+ * configured one and the powers of 2 up to 16, or up to the configured one if that is larger. Returns an array of
+ * Layout: first those that fit into memory, by step time, then the others, by step time. input_length, target_length:
+ * as for memory_plan. NULL with an error if memory_plan fails. */
 GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int32_t input_length,
                      int32_t target_length, GError **error);
 /* Of the layouts that fit, the one that changes the fewest options of the configuration; of several such layouts the

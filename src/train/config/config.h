@@ -306,7 +306,8 @@ void config_advise_run_control(const Config *config);
 /* ---- amounts ---- */
 
 int64_t config_batch_samples(const Config *config); /* samples of the largest step */
-/* Samples per microbatch; those of the default while train.micro_batch=auto is not replaced (train/micro_batch.h). */
+/* Samples per microbatch. As long as train.micro_batch is auto, this is its default; micro_batch_choose replaces auto
+ * by a number. */
 int64_t config_micro_samples(const Config *config);
 bool config_micro_is_auto(const Config *config); /* whether train.micro_batch is auto */
 /* Most input tokens of a microbatch: indices of tokens are 32 bits wide, and targets may be longer than inputs. */
@@ -345,7 +346,9 @@ bool config_balances_classes(const Config *config);
 bool config_batch_varies(const Config *config);
 /* Whether a last step that would read more samples than train.length is left out, as by Megatron-LM's ramp-up. */
 bool config_drops_rest(const Config *config);
-/* The amount as a length that counters are compared with, by the same rules as config_schedule. */
+/* Converts an amount to tokens, samples or steps, whichever the run compares with its counters: to tokens with
+ * count_tokens, if the amount is in tokens or a percentage of a train.length in tokens; to samples if the batch varies,
+ * unless it is in steps or a percentage of a train.length in steps; otherwise to steps. */
 RunSpan config_span(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens);
 /* The learning-rate schedule. count_tokens: compare amounts in tokens with the tokens read so far; otherwise they are
  * converted to steps. Amounts in samples and epochs are converted to steps too, unless the batch varies. */

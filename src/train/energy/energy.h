@@ -22,8 +22,8 @@ typedef struct Rapl Rapl;
 Rapl *rapl_open(const char *root, char **why);
 void rapl_close(Rapl *rapl);
 bool rapl_has_memory(const Rapl *rapl);
-/* Adds the energy since the last call, or since rapl_open. The counters start again from 0 at their largest value, of
- * some minutes at full power, so this is called at least once per minute. */
+/* Adds to *use the energy since the last call, or since rapl_open. A counter overflows to 0 after some minutes at full
+ * power, and only one overflow between two calls is noticed; so call this at least once per minute. */
 void rapl_add(Rapl *rapl, EnergyUse *use);
 
 /* The energy counter of one NVIDIA GPU. */

@@ -31,7 +31,7 @@ enum {
     SEEN_SAVE = 4,    /* train.save_every, train.save_within or the checkpoint after a loss spike is due */
     SEEN_TIME_UP = 8, /* train.length is a time and is over */
     SEEN_STOP = 16,   /* a request to stop */
-    SEEN_RULE = 32    /* the first of the bits that say which StopRule ends the process; 0 means a request */
+    SEEN_RULE = 32 /* seen / SEEN_RULE is the StopRule that ends the process; STOP_NONE (0) means that a request does */
 };
 
 typedef struct Save Save; /* saving.c: a checkpoint that a thread writes */
@@ -157,7 +157,8 @@ bool trainer_resume(Trainer *t, GError **error);
 bool trainer_plan_batch(Trainer *t, GError **error);
 /* Sets the batch of the next step, and says so if it is another than that of the last one. */
 bool trainer_next_batch(Trainer *t, GError **error);
-/* The first sample of the next step: that of state.samples, or after ranges of train.skip_samples. */
+/* The first sample of the next step: state.samples, or, if the step would read a sample of a range of
+ * train.skip_samples, the first one after this range. */
 int64_t trainer_next_sample(const Trainer *t);
 /* Samples that the whole run reads; -1 means unknown. */
 int64_t trainer_run_samples(const Trainer *t);
@@ -179,8 +180,9 @@ bool ranks_end_together(Trainer *t, bool good, GError **error);
 bool ranks_alike(Trainer *t, GError **error);
 /* Makes the other ranks fail at their next wait, with this rank's error as the reason. */
 void ranks_abort(Trainer *t, const GError *problem);
-/* Makes all ranks fail if the passes of one of them failed (good). missing: this rank has left out passes for which
- * others may wait, so their groups fail at once. */
+/* Called by all ranks after passes of the model. good false: those of this rank failed, and *error is set; then all
+ * ranks fail. missing: this rank has left out passes; if others exchange tensors with it in a pass, they may already
+ * wait for it, so their groups fail at once. */
 bool ranks_agree_on_passes(Trainer *t, bool good, bool missing, GError **error);
 /* Returns rank 0's value on every rank (broadcast). */
 int64_t ranks_agree(Trainer *t, int64_t value);

@@ -23,7 +23,7 @@ typedef struct Straggler {
     double factor;  /* the time that it computed, divided by that of the median rank of its stage; 1 means as fast */
     int lines;      /* number of consecutive log lines at which this rank reached STRAGGLER_SLOW and STRAGGLER_SHARE */
     double seconds; /* seconds that these lines cover, by the clock of rank 0 */
-    bool warned;    /* a warning about this rank was given since then */
+    bool warned;    /* a warning about this rank was given at one of these lines */
     bool new;       /* the caller is to give the warning now */
 } Straggler;
 

@@ -9,6 +9,7 @@
  * which a trace (trace.h) of the second step of this process is written, or of the first step if there is only one;
  * NULL means none. */
 bool train_run(const Config *config, const char *trace, GError **error);
-/* launch_agree, with signals caught first, so that MPI's threads have them blocked, too. To be called before train_run
- * by every process that a launcher may have started, also if it could not load its configuration. */
+/* Catches signals (stop_catch_signals), then calls launch_agree, which starts MPI: in this order MPI's threads have the
+ * signals blocked, too. To be called before train_run by every process that a launcher may have started, also if it
+ * could not load its configuration. */
 bool train_agree(const Config *config, bool loaded, GError **error);
