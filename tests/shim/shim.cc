@@ -20,7 +20,8 @@ enum {
     SHARED = 48 << 10,
     LARGE = 99 << 10
 };
-enum { MOST_COPIES = 512 };      /* of a thread that has not waited */
+enum { MOST_COPIES = 512 };                                                      /* of a thread that has not waited */
+enum { MOST_PRODUCTS = 64, WARPGROUP = 4 * WARP, MOST_WARPGROUP_THREADS = 256 }; /* likewise */
 enum { TOGETHER = TRACE_SLOTS }; /* blocks that take turns in the shuffled order */
 
 enum State { READY, AT_WARP, AT_BARRIER, ENDED };
@@ -85,15 +86,25 @@ struct Copies {
     int n;
 };
 
+struct Products {
+    ShimProduct of[MOST_PRODUCTS];
+    int group[MOST_PRODUCTS]; /* by number */
+    int n, made, groups;      /* made: the first of n that are */
+    uint64_t issued;          /* a sum of all products since the last barrier */
+};
+
 struct Block {
     Fiber fibers[MOST_THREADS];
     Copies copies[MOST_THREADS];
+    Products products[MOST_WARPGROUP_THREADS];
+    bool unfenced[MOST_THREADS]; /* copied without a proxy fence since */
+    int n_unfenced;
     Warp warps[MOST_WARPS];
     ShimIndex index;
     int at_barrier, n_ended;
     ShimPlace barrier; /* that some threads have reached */
     bool runs;
-    alignas(16) char shared[LARGE];
+    alignas(1024) char shared[LARGE];
 };
 
 Block *blocks[TOGETHER], *block; /* block: the one that runs */
@@ -140,10 +151,30 @@ void make_copy(Copies *own, int i)
     own->of[i].done = true;
 }
 
+void make_products(Products *own, int n)
+{
+    for (; own->made < n; own->made++)
+        own->of[own->made].make(&own->of[own->made]);
+}
+
+/* Dies unless all threads of each warpgroup have issued the same products since the last barrier. */
+void check_warpgroups()
+{
+    for (int i = 0; i < n_threads && i < MOST_WARPGROUP_THREADS; i++) {
+        Products *own = &block->products[i];
+        CHECK(own->issued == block->products[i / WARPGROUP * WARPGROUP].issued,
+              "block (%u, %u): thread %d has issued other products than its warpgroup", blockIdx.x, blockIdx.y, i);
+    }
+    for (int i = 0; i < n_threads && i < MOST_WARPGROUP_THREADS; i++)
+        block->products[i].issued = 0;
+}
+
 /* Another fiber's turn, until this one is ready again. */
 void give_way()
 {
     Copies *own = &block->copies[current];
+    if (copies_when == SHIM_COPIES_BETWEEN && current < MOST_WARPGROUP_THREADS && next_random() % 4 == 0)
+        make_products(&block->products[current], block->products[current].n);
     for (int i = 0; copies_when == SHIM_COPIES_BETWEEN && i < own->n; i++)
         if (next_random() % 4 == 0)
             make_copy(own, i);
@@ -171,7 +202,7 @@ void open_fibers()
     stacks = (char *)memory;
     trace_stacks(stacks, bytes);
     for (int slot = 0; slot < TOGETHER; slot++) {
-        blocks[slot] = (Block *)aligned_alloc(64, (sizeof(Block) + 63) / 64 * 64);
+        blocks[slot] = (Block *)aligned_alloc(alignof(Block), sizeof(Block));
         CHECK(blocks[slot] != NULL, "no memory for a block of threads");
         memset((void *)blocks[slot], 0, sizeof(Block));
         for (int i = 0; i < MOST_THREADS; i++)
@@ -216,7 +247,10 @@ void begin_block(Block *next, int number)
     next->index = { (unsigned)number % gridDim.x, (unsigned)number / gridDim.x, 0 };
     next->runs = true;
     memset(next->shared, 0xFF, sizeof next->shared);
-    next->at_barrier = next->n_ended = 0;
+    next->at_barrier = next->n_ended = next->n_unfenced = 0;
+    memset(next->unfenced, 0, sizeof next->unfenced);
+    for (int i = 0; i < MOST_WARPGROUP_THREADS; i++)
+        next->products[i].groups = 0;
     for (int i = 0; i < n_threads; i++) {
         next->fibers[i].state = READY;
         next->fibers[i].index = { (unsigned)i % blockDim.x, (unsigned)i / blockDim.x, 0 };
@@ -232,6 +266,10 @@ void end_block()
     for (int i = 0; i < n_threads; i++)
         CHECK(block->copies[i].n == 0, "block (%u, %u): thread %d ends with %d copies that it has not waited for",
               blockIdx.x, blockIdx.y, i, block->copies[i].n);
+    for (int i = 0; i < n_threads && i < MOST_WARPGROUP_THREADS; i++)
+        CHECK(block->products[i].n == 0, "block (%u, %u): thread %d ends with %d products that it has not waited for",
+              blockIdx.x, blockIdx.y, i, block->products[i].n);
+    check_warpgroups();
     CHECK(block->n_ended == n_threads, "block (%u, %u): %d of %d threads wait for others, %d of them at a barrier",
           blockIdx.x, blockIdx.y, n_threads - block->n_ended, n_threads, block->at_barrier);
     trace_block_end(slot_of(block));
@@ -366,11 +404,81 @@ void shim_copy_later(void *to, const void *from, size_t bytes)
 void shim_copy_now(void)
 {
     Copies *own = &block->copies[current];
+    if (own->n > 0 && !block->unfenced[current]) {
+        block->unfenced[current] = true;
+        block->n_unfenced++;
+    }
     for (int i = 0; i < own->n; i++) {
         make_copy(own, i);
         trace_copy_ends(own->of[i].to, own->of[i].from, own->of[i].bytes);
     }
     own->n = 0;
+}
+
+void shim_fence_async(void)
+{
+    block->n_unfenced -= block->unfenced[current];
+    block->unfenced[current] = false;
+}
+
+uint32_t shim_shared_address(const void *p)
+{
+    ptrdiff_t address = (const char *)p - block->shared;
+    CHECK(address >= 0 && address < LARGE, "an address that is not in shared memory");
+    return (uint32_t)address;
+}
+
+const void *shim_shared_at(uint32_t address)
+{
+    CHECK(address < LARGE, "address %u of shared memory", address);
+    return block->shared + address;
+}
+
+void shim_product_later(const ShimProduct *product)
+{
+    CHECK(current < MOST_WARPGROUP_THREADS && n_threads % WARPGROUP == 0, "products in a block of %d threads",
+          n_threads);
+    Products *own = &block->products[current];
+    CHECK(own->n < MOST_PRODUCTS, "thread %d has %d products to wait for", current, own->n);
+    CHECK(block->n_unfenced == 0, "a product before the proxy fences of %d threads that have copied",
+          block->n_unfenced);
+    const uint64_t descriptors[2] = { product->left, product->right };
+    for (uint64_t descriptor : descriptors) {
+        uint64_t swizzle = descriptor >> 62, group = descriptor >> 32 & 0x3FFF, at = descriptor & 0x3FFF;
+        CHECK(descriptor == 0 || ((swizzle == 1 && group == 64) || (swizzle == 2 && group == 32)),
+              "a descriptor with swizzle %d and groups %d bytes apart", (int)swizzle, (int)group * 16);
+        CHECK(at % 2 == 0, "a descriptor of a matrix that begins within 16 columns");
+        own->issued = (own->issued + descriptor) * 0x9E3779B97F4A7C15u;
+    }
+    own->of[own->n] = *product;
+    own->group[own->n++] = own->groups;
+    if (copies_when == SHIM_COPIES_EARLY)
+        make_products(own, own->n);
+}
+
+void shim_products_commit(void)
+{
+    block->products[current].groups++;
+}
+
+void shim_products_now(int pending)
+{
+    Products *own = &block->products[current];
+    int done = 0;
+    while (done < own->n && own->group[done] < own->groups - pending)
+        done++;
+    make_products(own, done);
+    for (int i = done; i < own->n; i++) {
+        own->of[i - done] = own->of[i];
+        own->group[i - done] = own->group[i];
+    }
+    own->n -= done;
+    own->made -= done;
+}
+
+bool shim_by_wgmma(void)
+{
+    return order != SHIM_BACKWARD;
 }
 
 void __syncthreads(ShimPlace place)
@@ -379,6 +487,7 @@ void __syncthreads(ShimPlace place)
     block->fibers[current].state = AT_BARRIER;
     if (++block->at_barrier == n_threads) {
         block->at_barrier = 0;
+        check_warpgroups();
         for (int i = 0; i < n_threads; i++)
             block->fibers[i].state = READY;
         trace_barrier(slot_of(block));

@@ -69,6 +69,26 @@ void shim_set_dynamic(size_t bytes);   /* as much as the next launch asks for; t
 /* cp.async: copies of the calling thread, complete after shim_copy_now. */
 void shim_copy_later(void *to, const void *from, size_t bytes);
 void shim_copy_now(void);
+/* The proxy fence: wgmma of other threads reads what the calling thread has copied, after a barrier. */
+void shim_fence_async(void);
+/* Shared memory by the address that instructions take, which counts from the block's first byte. */
+uint32_t shim_shared_address(const void *p);
+const void *shim_shared_at(uint32_t address);
+
+/* wgmma: a product of the calling thread, which `make` makes: when it is waited for, when it is issued, or between, as
+ * copies are. Each of the four warps of a warpgroup issues the same products between two barriers. */
+typedef struct ShimProduct {
+    void (*make)(const struct ShimProduct *);
+    float (*sums)[4]; /* of each eight columns */
+    int columns;
+    bool add, transposed;
+    uint64_t left, right; /* descriptors; left 0: the two rows in `held` */
+    uint32_t held[2][8];
+} ShimProduct;
+void shim_product_later(const ShimProduct *product);
+void shim_products_commit(void);     /* makes a group of those since the last one */
+void shim_products_now(int pending); /* waits for all groups but the last `pending` */
+bool shim_by_wgmma(void);            /* whether kernels use it: not in the order SHIM_BACKWARD */
 /* Waits for all threads of the warp; returns the 32 values that they brought. `place` is the same for all of them. */
 const uint64_t *shim_meet(uint64_t value, ShimPlace place = SHIM_HERE);
 

@@ -1,8 +1,9 @@
-/* test_fragments.cc: the registers of tensor cores are those of the PTX ISA on the host too; products of tiles, masks
- * of dropout by exchange between lanes, copies that have not been waited for. */
+/* test_fragments.cc: the registers of tensor cores are those of the PTX ISA on the host too; products of tiles by mma
+ * and by wgmma, masks of dropout by exchange between lanes, copies and products that have not been waited for. */
 #include "device/cuda/kernels/attention_mma.h"
 
 #include <glib.h>
+#include <stdlib.h>
 
 /* PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type": element i of a lane. */
 static int row_of_a(int lane, int i)
@@ -77,7 +78,7 @@ static void mma_has_the_registers_of_the_isa(void)
     one_product<DT_F16>();
 }
 
-enum { SIDE = 48 };
+enum { SIDE = 64 };
 
 /* What ldmatrix brings of a tile is what the ISA says that mma takes. */
 static void tiles_are_loaded_as_mma_takes_them(void)
@@ -88,7 +89,7 @@ static void tiles_are_loaded_as_mma_takes_them(void)
         int lane = lane_number();
         uint32_t a[4], b[4];
         for (int i = lane; i < SIDE * SIDE; i += WARP)
-            tile->of[i / SIDE][i % SIDE] = (uint16_t)i;
+            tile->at(i / SIDE, i % SIDE / 8 * 8)[i % 8] = (uint16_t)i;
         __syncthreads();
         load_left(a, *tile, 16, 32);
         for (int i = 0; i < 8; i++)
@@ -101,6 +102,151 @@ static void tiles_are_loaded_as_mma_takes_them(void)
             wrong += element_of(b, i) != (16 + i / 4 * 8 + lane / 4) * SIDE + 32 + row_of_b(lane, i % 4);
     });
     g_assert_cmpint(wrong, ==, 0);
+}
+
+/* Products of a tile of 64 rows with one of KEYS rows, as attention makes them: left · rightᵀ, and OUT columns, from
+ * column FROM on, of p · right. */
+template <int DTYPE, int DIM, int KEYS> struct Operands {
+    alignas(16) uint16_t left[64][DIM], right[KEYS][DIM];
+    Operands()
+    {
+        for (int c = 0; c < DIM; c++) {
+            for (int r = 0; r < 64; r++)
+                left[r][c] = (uint16_t)pack_two<DTYPE>(small(r, c, 3), 0);
+            for (int r = 0; r < KEYS; r++)
+                right[r][c] = (uint16_t)pack_two<DTYPE>(small(r, c, 5), 0);
+        }
+    }
+};
+
+template <int DIM, int KEYS> struct Tiles {
+    Tile<64, DIM> left;
+    Tile<KEYS, DIM> right;
+};
+
+/* Starts to copy both. */
+template <int DTYPE, int DIM, int KEYS>
+static void stage(Tiles<DIM, KEYS> *tiles, const Operands<DTYPE, DIM, KEYS> &from)
+{
+    for (int i = (int)threadIdx.x; i < 64 * DIM / 8; i += MMA_THREADS)
+        copy_async(tiles->left.at(i * 8 / DIM, i * 8 % DIM), &from.left[i * 8 / DIM][i * 8 % DIM], true);
+    for (int i = (int)threadIdx.x; i < KEYS * DIM / 8; i += MMA_THREADS)
+        copy_async(tiles->right.at(i * 8 / DIM, i * 8 % DIM), &from.right[i * 8 / DIM][i * 8 % DIM], true);
+}
+
+template <int DTYPE, int DIM, int KEYS, int OUT, int FROM, bool HELD> static int wrong_products(void)
+{
+    static const Operands<DTYPE, DIM, KEYS> operands;
+    int wrong = 0;
+    shim_launch({ 1, 1, 1 }, { MMA_THREADS, 1, 1 }, [&] {
+        auto *tiles = block_shared_large<Tiles<DIM, KEYS>>();
+        int first_row = (int)threadIdx.x / WARP * 16;
+        Left<1, 64, DIM, HELD> left = { tiles->left, first_row, {} };
+        float s[1][KEYS / 8][4], p[1][KEYS / 8][4], o[1][OUT / 8][4];
+        stage(tiles, operands);
+        copy_wait();
+        __syncthreads();
+        left.hold();
+        EACH_SUM(1, KEYS / 8) p[m][n][2 * h + e] = small(row_of(first_row, m, h), column_of(n, e), 4);
+        EACH_SUM(1, OUT / 8) o[m][n][2 * h + e] = (float)(n - e);
+        multiply_transposed<DTYPE>(s, left, tiles->right);
+        multiply_add<DTYPE>(o, p, tiles->right, FROM);
+        EACH_SUM(1, KEYS / 8) p[m][n][2 * h + e] = NAN;
+        await_products<1>(s);
+        EACH_SUM(1, KEYS / 8)
+        {
+            float want = 0;
+            for (int k = 0; k < DIM; k++)
+                want += small(row_of(first_row, m, h), k, 3) * small(column_of(n, e), k, 5);
+            wrong += s[m][n][2 * h + e] != want;
+        }
+        await_products<0>(o);
+        EACH_SUM(1, OUT / 8)
+        {
+            float want = (float)(n - e);
+            for (int k = 0; k < KEYS; k++)
+                want += small(row_of(first_row, m, h), k, 4) * small(k, FROM + column_of(n, e), 5);
+            wrong += o[m][n][2 * h + e] != want;
+        }
+    });
+    return wrong;
+}
+
+template <int DTYPE> static void all_products(void)
+{
+    g_assert_cmpint((wrong_products<DTYPE, 32, 64, 32, 0, true>()), ==, 0);
+    g_assert_cmpint((wrong_products<DTYPE, 32, 64, 32, 0, false>()), ==, 0);
+    g_assert_cmpint((wrong_products<DTYPE, 64, 64, 64, 0, true>()), ==, 0);
+    g_assert_cmpint((wrong_products<DTYPE, 64, 32, 64, 0, false>()), ==, 0);
+    g_assert_cmpint((wrong_products<DTYPE, 128, 16, 128, 0, false>()), ==, 0);
+    g_assert_cmpint((wrong_products<DTYPE, 256, 16, 128, 128, true>()), ==, 0);
+}
+
+static void tiles_are_multiplied_by_mma_and_by_wgmma(void)
+{
+    int by_wgmma = 0;
+    for (int order = 0; order < SHIM_ORDERS; order++)
+        for (int copies = 0; copies <= SHIM_COPIES_BETWEEN; copies++) {
+            shim_set_order((ShimOrder)order);
+            shim_set_copies((ShimCopies)copies);
+            by_wgmma += by_warpgroup();
+            all_products<DT_BF16>();
+            all_products<DT_F16>();
+        }
+    g_assert_cmpint(by_wgmma, ==, 6);
+    shim_set_order(SHIM_FORWARD);
+}
+
+/* A product with a mistake. */
+enum Mistake { NO_WAIT, NO_FENCE, A_WARP_LESS, NO_WAIT_AT_ALL };
+
+static int old_sums_after(Mistake mistake)
+{
+    static const Operands<DT_BF16, 64, 64> operands;
+    int old = 0;
+    shim_launch({ 1, 1, 1 }, { MMA_THREADS, 1, 1 }, [&] {
+        auto *tiles = block_shared_large<Tiles<64, 64>>();
+        Left<1, 64, 64, false> left = { tiles->left, 0, {} };
+        float s[1][8][4] = {};
+        stage(tiles, operands);
+        if (mistake == NO_FENCE)
+            shim_copy_now();
+        else
+            copy_wait();
+        __syncthreads();
+        if (mistake != A_WARP_LESS || threadIdx.x < 96)
+            multiply_transposed<DT_BF16>(s, left, tiles->right);
+        EACH_SUM(1, 8) old += s[m][n][2 * h + e] == 0;
+        if (mistake != NO_WAIT_AT_ALL)
+            await_products<0>(s);
+        __syncthreads();
+    });
+    return old;
+}
+
+static void a_product_is_not_there_before_it_is_waited_for(void)
+{
+    g_assert_cmpint(old_sums_after(NO_WAIT), ==, 64 * 64);
+}
+
+static void mistakes_with_products_are_found(void)
+{
+    static const char *const said[] = { NULL, "*a product before the proxy fences*",
+                                        "*other products than its warpgroup*",
+                                        "*products that it has not waited for*" };
+    const char *planted = g_getenv("MISTAKE");
+    if (planted) {
+        old_sums_after((Mistake)atoi(planted));
+        return;
+    }
+    for (int mistake = NO_FENCE; mistake <= NO_WAIT_AT_ALL; mistake++) {
+        g_autofree char *number = g_strdup_printf("%d", mistake);
+        g_setenv("MISTAKE", number, TRUE);
+        g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+        g_test_trap_assert_failed();
+        g_test_trap_assert_stderr(said[mistake]);
+    }
+    g_unsetenv("MISTAKE");
 }
 
 /* Bits of dropout, as base/philox.h says, for a sequence of queries whose samples and positions differ. */
@@ -171,7 +317,7 @@ static int numbers_that_arrive(bool wait)
     alignas(16) uint16_t from[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
     int arrived = 0;
     shim_launch({ 1, 1, 1 }, { 32, 1, 1 }, [&] {
-        uint16_t *shared = block_shared_large<Tile<8, 24>>()->of[0];
+        uint16_t *shared = block_shared_large<Tile<16, 32>>()->of[0][0];
         if (threadIdx.x == 0)
             copy_async(shared, from, true);
         if (wait)
@@ -195,6 +341,10 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/fragments/mma_has_the_registers_of_the_isa", mma_has_the_registers_of_the_isa);
     g_test_add_func("/fragments/tiles_are_loaded_as_mma_takes_them", tiles_are_loaded_as_mma_takes_them);
+    g_test_add_func("/fragments/tiles_are_multiplied_by_mma_and_by_wgmma", tiles_are_multiplied_by_mma_and_by_wgmma);
+    g_test_add_func("/fragments/a_product_is_not_there_before_it_is_waited_for",
+                    a_product_is_not_there_before_it_is_waited_for);
+    g_test_add_func("/fragments/mistakes_with_products_are_found", mistakes_with_products_are_found);
     g_test_add_func("/fragments/dropout_is_that_of_philox_bit_for_bit", dropout_is_that_of_philox_bit_for_bit);
     g_test_add_func("/fragments/a_copy_is_not_there_before_it_is_waited_for",
                     a_copy_is_not_there_before_it_is_waited_for);

@@ -187,7 +187,7 @@ if ! python3 -c 'import torch' 2>/dev/null; then
 fi
 touch "$work/empty"
 [ -e "$work/build/loam-cuda.so" ] || ln -s "$work/empty" "$work/build/loam-cuda.so"
-fake "$work/bin/cuobjdump" 'echo "	Function : attention_mma_fwd"; echo "   HMMA.16816 R1;"; echo "   LDSM R2;"; echo "  LDGSTS [R1];"; echo "	Function : norm_fwd"; echo "  STL [R1];"'
+fake "$work/bin/cuobjdump" 'echo "	Function : attention_mma_fwd"; echo "   HMMA.16816 R1;"; echo "   HGMMA.64x64x16 R4;"; echo "   LDSM R2;"; echo "  LDGSTS [R1];"; echo "	Function : norm_fwd"; echo "  STL [R1];"'
 fake "$work/bin/compute-sanitizer" 'while [ "${1#--}" != "$1" ]; do shift 2; done; "$@" && echo "========= ERROR SUMMARY: 0 errors"'
 PATH=$work/bin:$PATH faked --out "$work/tools" --only code,sanitizer || fail "$(cat "$work/page" "$work/err")"
 page '^2 kernels for sm_.*, 1 of attention on tensor cores.*1 in `norm_fwd`'

@@ -60,6 +60,11 @@ for object in "$logs"/attention_mma_*.o; do
         ldmatrix.sync.aligned.m8n8.x4.trans cp.async.cg.shared.global)
 done
 [ "$kernels" -ge 24 ] || { echo "FAIL: $kernels kernels of attention on tensor cores" >&2; exit 1; }
+# wgmma runs while its threads go on, unless ptxas has found that something touches its registers too early.
+if grep -h 'wgmma.*serialized' "$logs"/*.log; then
+    echo "FAIL: products that wait for each other" >&2
+    exit 1
+fi
 # Shared memory that a kernel is born with is at most 48 KiB, registers of a thread are at most 255.
 awk '/Used [0-9]+ registers/ {
     for (i = 1; i <= NF; i++) {

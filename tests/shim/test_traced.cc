@@ -11,7 +11,7 @@ struct Words {
     unsigned of[2 * THREADS];
 };
 struct Halves {
-    Tile<16, 16> tile;
+    Tile<16, 32> tile;
     uint16_t rest[64];
 };
 
@@ -147,18 +147,18 @@ static void an_atomic_sum_and_a_plain_one(bool bug)
 
 static void copy_own(Halves *shared)
 {
-    copy_async(&shared->tile.of[me() % 16][0], source + 8 * me(), true);
+    copy_async(shared->tile.of[0][me() % 16], source + 8 * me(), true);
 }
 
 static void a_copy_is_read_before_it_is_waited_for(bool bug)
 {
     Halves *shared = halves();
     if (me() < 16) {
-        shared->tile.of[me()][0] = 0;
+        shared->tile.of[0][me()][0] = 0;
         copy_own(shared);
         if (!bug)
             copy_wait();
-        numbers[me()] = shared->tile.of[me()][0];
+        numbers[me()] = shared->tile.of[0][me()][0];
         copy_wait();
     }
 }
@@ -171,7 +171,7 @@ static void a_copy_is_read_by_another_thread_without_a_barrier(bool bug)
     copy_wait();
     if (!bug)
         __syncthreads();
-    numbers[me()] = shared->tile.of[me() % 16][1] * zero;
+    numbers[me()] = shared->tile.of[0][me() % 16][1] * zero;
 }
 
 static void a_copy_is_waited_for_after_the_barrier(bool bug)
@@ -183,7 +183,7 @@ static void a_copy_is_waited_for_after_the_barrier(bool bug)
         copy_wait();
     __syncthreads();
     if (me() >= 32)
-        numbers[me()] = shared->tile.of[me() % 16][1] * zero;
+        numbers[me()] = shared->tile.of[0][me() % 16][1] * zero;
     copy_wait();
 }
 
@@ -194,7 +194,7 @@ static void a_copy_overwrites_what_others_still_read(bool bug)
         copy_own(shared);
     copy_wait();
     __syncthreads();
-    numbers[me()] = shared->tile.of[me() % 16][0];
+    numbers[me()] = shared->tile.of[0][me() % 16][0];
     if (!bug)
         __syncthreads();
     if (me() < 16)
@@ -221,7 +221,7 @@ static void zeros_are_written_over_a_copy(bool bug)
         copy_own(shared);
         if (!bug)
             copy_wait();
-        shared->tile.of[me()][7] = 0;
+        shared->tile.of[0][me()][7] = 0;
         copy_wait();
     }
 }
@@ -231,7 +231,7 @@ static void ldmatrix_reads_a_tile_without_a_barrier(bool bug)
     Halves *shared = halves();
     uint32_t a[4];
     if (me() < 32)
-        copy_async(&shared->tile.of[me() % 16][me() / 16 * 8], source + 8 * me(), true);
+        copy_async(shared->tile.at((int)me() % 16, (int)me() / 16 * 8), source + 8 * me(), true);
     copy_wait();
     if (!bug)
         __syncthreads();
@@ -430,22 +430,25 @@ static void conflicts_of_banks_are_counted(void)
     }
 }
 
-/* Rows of a Tile are an odd multiple of 16 bytes apart: ldmatrix has no conflict. Without the padding it has. */
-static void rows_of_tiles_do_not_conflict(void)
+/* Rows of a Tile have their chunks exchanged: ldmatrix has no conflict. As they are, it has. */
+template <int DIM> static void rows_of_tiles_do_not_conflict(void)
 {
-    for (int padded = 0; padded < 2; padded++) {
+    for (int exchanged = 0; exchanged < 2; exchanged++) {
         trace_count_banks();
         shim_launch({ 1, 1, 1 }, { 32, 1, 1 }, [=] {
-            uint16_t *shared = (uint16_t *)shim_shared(16 * 72 * sizeof *shared);
+            auto *tile = (Tile<16, DIM> *)shim_shared(sizeof(Tile<16, DIM>));
             uint32_t a[4];
-            for (unsigned i = me(); i < 16 * 72; i += 32)
-                shared[i] = (uint16_t)i;
+            for (int i = (int)me(); i < 16 * DIM; i += 32)
+                ((uint16_t *)tile)[i] = (uint16_t)i;
             __syncthreads();
-            load_matrices<false>(a, shared + me() % 16 * (padded ? 72 : 64) + me() / 16 * 8);
+            if (exchanged)
+                load_left(a, *tile, 0, 0);
+            else
+                load_matrices<false>(a, &tile->of[0][me() % 16][me() / 16 * 8]);
             numbers[me()] = a[0] + a[1] + a[2] + a[3];
         });
         TraceBanks banks = trace_banks(0);
-        g_assert_true((banks.conflicts == 0) == (padded == 1));
+        g_assert_true((banks.conflicts == 0) == (exchanged == 1));
     }
 }
 
@@ -457,6 +460,7 @@ int main(int argc, char **argv)
         g_test_add_data_func(path, &plant, is_found);
     }
     g_test_add_func("/traced/conflicts_of_banks_are_counted", conflicts_of_banks_are_counted);
-    g_test_add_func("/traced/rows_of_tiles_do_not_conflict", rows_of_tiles_do_not_conflict);
+    g_test_add_func("/traced/rows_of_128_bytes_do_not_conflict", rows_of_tiles_do_not_conflict<64>);
+    g_test_add_func("/traced/rows_of_64_bytes_do_not_conflict", rows_of_tiles_do_not_conflict<32>);
     return g_test_run();
 }

@@ -68,15 +68,15 @@ def code(trial):
     output, counts = trial.must("code", [tool, "--dump-sass", "--gpu-architecture", target, library], 60), {}
     for line in output.splitlines():
         if found := re.search(r"Function : (\S+)", line):
-            counts[found.group(1)] = count = dict.fromkeys(("HMMA", "LDSM", "LDGSTS", "LDL", "STL"), 0)
-        elif counts and (found := re.search(r"\b(HMMA|LDSM|LDGSTS|LDL|STL)\b", line)):
+            counts[found.group(1)] = count = dict.fromkeys(("HMMA", "HGMMA", "LDSM", "LDGSTS", "LDL", "STL"), 0)
+        elif counts and (found := re.search(r"\b(HMMA|HGMMA|LDSM|LDGSTS|LDL|STL)\b", line)):
             count[found.group(1)] += 1
     if not counts:
         raise Failed(f"cuobjdump shows no kernel for {target}", output[-500:])
     trial.results["code"] = counts
     by_tensor_cores = {name: count for name, count in counts.items() if "attention_mma" in name}
     for name, count in by_tensor_cores.items():
-        if not count["HMMA"] or not count["LDSM"] or not count["LDGSTS"]:
+        if not count["LDGSTS"] or not (count["HGMMA"] if target == "sm_90a" else count["HMMA"] and count["LDSM"]):
             trial.fail("code", f"{name} lacks instructions of tensor cores or asynchronous copies: {count}")
     if not by_tensor_cores:
         trial.fail("code", "no kernel is of attention on tensor cores")

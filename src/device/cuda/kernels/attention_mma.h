@@ -8,7 +8,7 @@
 #pragma once
 
 #include "device/cuda/kernels/attention.h"
-#include "device/cuda/kernels/fragments.h"
+#include "device/cuda/kernels/multiply.h"
 
 enum { MMA_WARPS = 4, MMA_THREADS = MMA_WARPS * WARP };
 #define LOG2_E 1.44269504088896341f

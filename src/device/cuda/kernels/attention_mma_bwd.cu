@@ -96,7 +96,7 @@ template <int DTYPE, class Sizes>
 __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     attention_mma_dq_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g)
 {
-    enum { N = Sizes::N, HELD = Sizes::DIM <= 64 };
+    enum { N = Sizes::N, HELD = Sizes::DIM <= 64 && HOLD_LEFT };
     auto *shared = block_shared_large<typename Sizes::Shared>();
     Pairs pairs = pairs_of(attn, g.first_seq + (int)blockIdx.x / g.n_tiles, (int)blockIdx.y);
     int tile = g.first_tile + g.n_tiles - 1 - (int)blockIdx.x % g.n_tiles, first_row = (int)threadIdx.x / WARP * 16;
@@ -127,16 +127,19 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
         int next = next_keys(attn, pairs, span, i, OWN_ROWS, j + Sizes::KEYS, Sizes::KEYS);
         await_keys<Sizes>(shared, &bias, attn, pairs, span, i, next, turn);
         multiply_transposed<DTYPE>(s, q, shared->k[buffer]);
-        finish_scores<Sizes>(s, attn, pairs, span, i, j, first_row, shared->bias[turn], shared->groups[turn]);
         multiply_transposed<DTYPE>(dp, dout, shared->v[buffer]);
+        await_products<1>(s);
+        finish_scores<Sizes>(s, attn, pairs, span, i, j, first_row, shared->bias[turn], shared->groups[turn]);
+        await_products<0>(dp);
         gradients_of_scores(s, dp, attn, pairs, i, first_row, j, own);
+        multiply_add<DTYPE>(dq, s, shared->k[buffer], 0);
         if (places) {
             leave_diagonals(shared->diagonals[threadIdx.x / WARP], s);
             __syncthreads();
             add_strips<N>(places, n_places, shared->diagonals, shared->carried[turn], shared->carried[turn ^ 1], j,
                           next != j + Sizes::KEYS || next >= span.end);
         }
-        multiply_add<DTYPE>(dq, s, shared->k[buffer], 0);
+        await_products<0>(dq);
         finish_keys<Sizes>(shared, bias, attn, pairs, span, i, next, turn);
         j = next;
     }
@@ -209,7 +212,7 @@ __device__ inline void stage_queries(typename Sizes::Shared *shared, int buffer,
     stage_rows<MMA_THREADS>(&shared->dout[buffer], g.dout, first, end, channel, (int)attn.dim);
 }
 
-/* Rows are keys, columns queries: s = kᵀq and dp become r p and ds. */
+/* Rows are keys, columns queries: s = kᵀq and dp, which is waited for, become r p and ds. */
 template <class Sizes, int N>
 __device__ inline void weights_of_keys(float (&s)[1][N][4], float (&dp)[1][N][4], const Attn &attn, const Pairs &pairs,
                                        int64_t i, int64_t j, int first_row, const typename Sizes::Shared *shared,
@@ -224,12 +227,16 @@ __device__ inline void weights_of_keys(float (&s)[1][N][4], float (&dp)[1][N][4]
         EACH_SUM(1, N) s[m][n][2 * h + e] = s[m][n][2 * h + e] * scale + strip[8 * (h - n) - e];
     else
         EACH_SUM(1, N) s[m][n][2 * h + e] *= scale;
-    if (!full)
-        EACH_SUM(1, N)
-    if (!is_seen(rows.seen[column_of(n, e)], row_of(first_row, m, h)))
-        s[m][n][2 * h + e] = -INFINITY;
+    if (!full) {
+        uint32_t seen = 0;
+        ROLLED for (int n = 0; n < N; n++) /* rolled: to see them all at once needs many registers */
+            EACH(h, 2) EACH(e, 2) seen |=
+            (uint32_t)is_seen(rows.seen[column_of(n, e)], row_of(first_row, 0, h)) << (4 * n + 2 * h + e);
+        EACH_SUM(1, N) if (!is_kept(seen, n, h, e)) s[m][n][2 * h + e] = -INFINITY;
+    }
     if (attn.mask.sample)
         keep_of_keys<1, N>(keep, attn, pairs, i, j, first_row);
+    await_products<0>(dp);
     EACH_SUM(1, N)
     {
         float p = exp2_fast(s[m][n][2 * h + e] - rows.lse[column_of(n, e)]);
@@ -284,9 +291,12 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
         }
         multiply_transposed<DTYPE>(s, k, shared->q[buffer]);
         multiply_transposed<DTYPE>(dp, v, shared->dout[buffer]);
+        await_products<1>(s);
         weights_of_keys<Sizes>(s, dp, attn, pairs, i, j, first_row, shared, turn);
         multiply_add<DTYPE>(dv, s, shared->dout[buffer], from);
         multiply_add<DTYPE>(dk, dp, shared->q[buffer], from);
+        await_products<1>(dv);
+        await_products<0>(dk);
         if (more) {
             if (Sizes::BUFFERS == 1) {
                 __syncthreads();

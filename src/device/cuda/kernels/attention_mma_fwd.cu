@@ -96,6 +96,7 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
         int next = next_keys(attn, pairs, span, i, Sizes::QUERIES, j + Sizes::KEYS, Sizes::KEYS);
         await_keys<Sizes>(shared, &bias, attn, pairs, span, i, next, turn);
         multiply_transposed<DTYPE>(s, q, shared->k[buffer]);
+        await_products<0>(s);
         finish_scores<Sizes>(s, attn, pairs, span, i, j, first_row, shared->bias[turn], shared->groups[turn]);
         take_tile(s, o, &running);
         if (attn.mask.sample) {
@@ -103,6 +104,7 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
             EACH_SUM(M, N) s[m][n][2 * h + e] = is_kept(keep[m], n, h, e) ? s[m][n][2 * h + e] : 0;
         }
         multiply_add<DTYPE>(o, s, shared->v[buffer], 0);
+        await_products<0>(o);
         finish_keys<Sizes>(shared, bias, attn, pairs, span, i, next, turn);
         j = next;
     }

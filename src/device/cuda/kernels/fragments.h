@@ -15,11 +15,26 @@
 #include "device/cuda/kernels/reduce.h"
 #include "device/cuda/kernels/view.h"
 
-/* A matrix in shared memory: ROWS rows of DIM 16-bit numbers. Rows are an odd multiple of 16 bytes apart, so that
- * ldmatrix reads eight rows at once without bank conflicts: therefore 16 unused bytes follow each row. */
-template <int ROWS, int DIM> struct __align__(16) Tile
+/* A matrix in shared memory: ROWS rows of DIM 16-bit numbers, in blocks of WIDTH columns. The chunks of 16 bytes of a
+ * row are exchanged by the number of the row, so that eight rows at the same columns lie in different banks: chunk c of
+ * row r of a block lies at c ^ r % 8 with 64 columns, at c ^ r / 2 % 4 with 32. These are the 128-byte and the 64-byte
+ * swizzle of wgmma (PTX ISA, "Swizzling modes"), which wants tiles at multiples of 1,024 bytes. */
+template <int ROWS, int DIM> struct __align__(1024) Tile
 {
-    uint16_t of[ROWS][DIM + 8];
+    enum { WIDTH = DIM < 64 ? DIM : 64 };
+    static_assert(DIM == 32 || DIM % 64 == 0, "rows of a block are 64 or 128 bytes");
+    uint16_t of[DIM / WIDTH][ROWS][WIDTH];
+
+    /* The place of a row's columns [col, col + 8); col is a multiple of 8. */
+    __device__ inline uint16_t *at(int row, int col)
+    {
+        unsigned r = (unsigned)row, c = (unsigned)col, chunk = c % WIDTH / 8 ^ (WIDTH == 64 ? r % 8 : r / 2 % 4);
+        return &of[c / WIDTH][r][chunk * 8];
+    }
+    __device__ inline const uint16_t *at(int row, int col) const
+    {
+        return const_cast<Tile *>(this)->at(row, col);
+    }
 };
 
 /* g of the calling lane (see above). */
@@ -41,6 +56,12 @@ template <int DTYPE> static __device__ inline uint32_t pack_two(float low, float
 }
 
 #ifdef SHIM
+/* The address of shared memory as instructions take it. */
+static inline uint32_t shared_address(const void *p)
+{
+    return shim_shared_address(p);
+}
+
 template <int DTYPE> static inline float number_of(uint32_t word, int half)
 {
     float x[2];
@@ -88,7 +109,8 @@ template <bool TRANSPOSED> static inline void load_matrices(uint32_t (&words)[4]
 }
 
 /* Starts an asynchronous copy of 16 bytes to shared memory, from an address that is a multiple of 16; zeros arrive, and
- * nothing is read, if `there` is false. It is complete after the thread has called copy_wait. */
+ * nothing is read, if `there` is false. It is complete after the thread has called copy_wait; after a barrier then,
+ * wgmma of any thread reads what was copied, too. */
 static inline void copy_async(uint16_t *shared, const void *from, bool there)
 {
     alignas(16) static const uint16_t zeros[8] = {};
@@ -98,8 +120,14 @@ static inline void copy_async(uint16_t *shared, const void *from, bool there)
 static inline void copy_wait(void)
 {
     shim_copy_now();
+    shim_fence_async();
 }
 #else
+static __device__ inline uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
 template <int DTYPE> static __device__ inline void mma(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1)
 {
     if (DTYPE == DT_BF16)
@@ -116,7 +144,7 @@ template <int DTYPE> static __device__ inline void mma(float (&c)[4], const uint
 
 template <bool TRANSPOSED> static __device__ inline void load_matrices(uint32_t (&words)[4], const uint16_t *row)
 {
-    uint32_t address = (uint32_t)__cvta_generic_to_shared(row);
+    uint32_t address = shared_address(row);
     if (TRANSPOSED)
         asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
                      : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
@@ -133,13 +161,17 @@ static __device__ inline void copy_async(uint16_t *shared, const void *from, boo
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"
                  :
-                 : "r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(from), "r"(there ? 16 : 0)
+                 : "r"(shared_address(shared)), "l"(from), "r"(there ? 16 : 0)
                  : "memory");
 }
 
 static __device__ inline void copy_wait(void)
 {
     asm volatile("cp.async.wait_all;" ::: "memory");
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    asm volatile("fence.proxy.async.shared::cta;" ::
+                     : "memory"); /* wgmma reads by another way than other instructions */
+#endif
 }
 #endif
 
@@ -148,7 +180,7 @@ template <int ROWS, int DIM>
 static __device__ inline void load_left(uint32_t (&a)[4], const Tile<ROWS, DIM> &tile, int row, int col)
 {
     int lane = lane_number();
-    load_matrices<false>(a, &tile.of[row + lane % 16][col + lane / 16 * 8]);
+    load_matrices<false>(a, tile.at(row + lane % 16, col + lane / 16 * 8));
 }
 
 /* Loads two B whose columns are rows of the tile: b[0], b[1] from rows [row, row + 8), b[2], b[3] from rows [row + 8,
@@ -157,7 +189,7 @@ template <int ROWS, int DIM>
 static __device__ inline void load_right_transposed(uint32_t (&b)[4], const Tile<ROWS, DIM> &tile, int row, int col)
 {
     int lane = lane_number();
-    load_matrices<false>(b, &tile.of[row + lane % 8 + lane / 16 * 8][col + lane / 8 % 2 * 8]);
+    load_matrices<false>(b, tile.at(row + lane % 8 + lane / 16 * 8, col + lane / 8 % 2 * 8));
 }
 
 /* Loads two B from rows [row, row + 16) of the tile: b[0], b[1] from columns [col, col + 8), b[2], b[3] from columns
@@ -166,7 +198,7 @@ template <int ROWS, int DIM>
 static __device__ inline void load_right(uint32_t (&b)[4], const Tile<ROWS, DIM> &tile, int row, int col)
 {
     int lane = lane_number();
-    load_matrices<true>(b, &tile.of[row + lane % 16][col + lane / 16 * 8]);
+    load_matrices<true>(b, tile.at(row + lane % 16, col + lane / 16 * 8));
 }
 
 /* Rows [row, row + 16 M) of a tile as the left operand of a product. HELD: true means that hold() loads them into
@@ -190,53 +222,6 @@ template <int M, int ROWS, int DIM, bool HELD> struct Left {
     }
 };
 
-/* c (16 M, 8 N) = left (16 M, DIM) · rightᵀ, for a tile `right` of 8 N rows. */
-template <int DTYPE, int M, int N, int LEFT_ROWS, int DIM, bool HELD>
-static __device__ inline void multiply_transposed(float (&c)[M][N][4], const Left<M, LEFT_ROWS, DIM, HELD> &left,
-                                                  const Tile<8 * N, DIM> &right)
-{
-    UNROLL for (int m = 0; m < M; m++) UNROLL for (int n = 0; n < N; n++) UNROLL for (int x = 0; x < 4; x++)
-        c[m][n][x] = 0;
-    UNROLL for (int k = 0; k < DIM / 16; k++)
-    {
-        uint32_t a[M][4], b[4];
-        left.get(a, k);
-        UNROLL for (int n = 0; n < N; n += 2)
-        {
-            load_right_transposed(b, right, 8 * n, 16 * k);
-            UNROLL for (int m = 0; m < M; m++)
-            {
-                mma<DTYPE>(c[m][n], a[m], b[0], b[1]);
-                mma<DTYPE>(c[m][n + 1], a[m], b[2], b[3]);
-            }
-        }
-    }
-}
-
-/* c (16 M, 8 N) += left (16 M, 8 K) · columns [col, col + 8 N) of a tile `right` of 8 K rows. `left` is the result C of
- * another product: a lane holds the same elements of C as of A, so C needs only to be rounded to 16 bits and does not
- * pass through shared memory. */
-template <int DTYPE, int M, int N, int K, int DIM>
-static __device__ inline void multiply_add(float (&c)[M][N][4], const float (&left)[M][K][4],
-                                           const Tile<8 * K, DIM> &right, int col)
-{
-    UNROLL for (int k = 0; k < K; k += 2)
-    {
-        uint32_t a[M][4], b[4];
-        UNROLL for (int m = 0; m < M; m++) UNROLL for (int x = 0; x < 4; x++) a[m][x] =
-            pack_two<DTYPE>(left[m][k + x / 2][x % 2 * 2], left[m][k + x / 2][x % 2 * 2 + 1]);
-        UNROLL for (int n = 0; n < N; n += 2)
-        {
-            load_right(b, right, 8 * k, col + 8 * n);
-            UNROLL for (int m = 0; m < M; m++)
-            {
-                mma<DTYPE>(c[m][n], a[m], b[0], b[1]);
-                mma<DTYPE>(c[m][n + 1], a[m], b[2], b[3]);
-            }
-        }
-    }
-}
-
 /* Starts to copy columns [channel, channel + dim) of rows [first, first + ROWS) of x to a tile; columns of the tile
  * from `dim` on, and rows of x from `end` on, become zeros. The tile is complete after copy_wait and a barrier. x is
  * wide, and channel and dim are multiples of VEC. Each of the block's THREADS threads copies the same VEC columns of
@@ -250,8 +235,7 @@ static __device__ inline void stage_rows(Tile<ROWS, DIM> *tile, const View &x, i
     int r = (int)threadIdx.x / ACROSS, c = (int)threadIdx.x % ACROSS * VEC;
     int rows = c < dim ? (int)least(end - first, ROWS) - r : 0;
     const uint16_t *from = (const uint16_t *)x.p + (first + r) * x.ld + channel + c;
-    uint16_t *to = &tile->of[r][c];
-    UNROLL for (int k = 0; k < ROWS; k += STEP) copy_async(to + k * (DIM + 8), from + k * x.ld, k < rows);
+    UNROLL for (int k = 0; k < ROWS; k += STEP) copy_async(tile->at(r + k, c), from + k * x.ld, k < rows);
 }
 
 /* Stores two numbers in columns col and col + 1 of a row, rounded to DTYPE; only the first if n is 1, none if n <=

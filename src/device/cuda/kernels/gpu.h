@@ -2,7 +2,7 @@
  *
  * One source serves two compilers: nvcc compiles it for GPUs, the host's compiler for the tests' simulated GPU, for
  * which it includes tests/shim/shim.h first and defines SHIM. All differences between the two are in this file, in
- * fragments.h and in shim.h. */
+ * fragments.h, in warpgroup.h and in shim.h. */
 #pragma once
 
 extern "C" {
@@ -177,7 +177,7 @@ template <class T> static __device__ inline T *block_shared()
     return reinterpret_cast<T *>(memory);
 }
 
-extern __shared__ __align__(16) unsigned char gpu_large_memory[];
+extern __shared__ __align__(1024) unsigned char gpu_large_memory[];
 
 template <class T> static __device__ inline T *block_shared_large()
 {
