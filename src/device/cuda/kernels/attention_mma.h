@@ -90,17 +90,23 @@ template <int QUERIES, int KEYS> struct BiasStrip {
  * still used; `put` stores it in shared memory. */
 template <int QUERIES, int KEYS> struct BiasFetch {
     enum { N = QUERIES + KEYS - 1, SHARE = (N + MMA_THREADS - 1) / MMA_THREADS };
+    int first;      /* the thread's first column of the bias, for query 0 and key 0 */
+    unsigned count; /* the number of columns; 0 means no bias */
     float held[SHARE];
 
-    __device__ inline void fetch(const Attn &attn, const Pairs &pairs, int64_t i, int64_t j)
+    __device__ inline void open(const Attn &attn, const Pairs &pairs)
     {
-        int64_t first = bias_column(attn, pairs, i, j) - (QUERIES - 1);
-        int64_t columns = (int64_t)attn.spec.max_q + attn.spec.max_k - 1;
+        first = (int)bias_column(attn, pairs, 0, 0) - (QUERIES - 1) + (int)threadIdx.x;
+        count = attn.bias.p ? (unsigned)(attn.spec.max_q + attn.spec.max_k - 1) : 0;
+        keep_place(first);
+    }
+    /* For the tile of query i and key j of a head; `distance` is j - i. */
+    __device__ inline void fetch(const Attn &attn, int head, int distance)
+    {
         EACH(x, SHARE)
         {
-            int64_t d = x * MMA_THREADS + (int)threadIdx.x, column = first + d;
-            bool inside = attn.bias.p && d < N && column >= 0 && column < columns;
-            held[x] = inside ? load_one(attn.bias, pairs.head, column) * LOG2_E : 0;
+            int column = first + distance + x * MMA_THREADS;
+            held[x] = (unsigned)column < count ? load_one(attn.bias, head, column) * LOG2_E : 0;
         }
     }
     __device__ inline void put(BiasStrip<QUERIES, KEYS> *strip) const
@@ -235,16 +241,21 @@ static __device__ inline void finish_scores(float (&s)[M][N][4], const Attn &att
     }
 }
 
+/* What a thread loads of each tile of keys. */
+template <class Sizes> struct KeyFetch {
+    TileCopy<2, MMA_THREADS, Sizes::KEYS, Sizes::DIM> copy; /* keys and values */
+    BiasFetch<Sizes::QUERIES, Sizes::KEYS> bias;
+};
+
 /* Starts the asynchronous copy of a tile of keys and values to shared memory, and stores there which groups of keys
  * each query attends to (Seen.groups). */
 template <class Sizes>
-static __device__ inline void stage_keys(typename Sizes::Shared *shared, int turn, const Attn &attn, const Pairs &pairs,
-                                         int64_t i, int64_t j)
+static __device__ inline void stage_keys(typename Sizes::Shared *shared, const KeyFetch<Sizes> &fetch, int turn,
+                                         const Attn &attn, const Pairs &pairs, int64_t i, int j)
 {
-    int64_t end = pairs.k0 + pairs.of.tk, channel = k_channel(attn, pairs);
     int buffer = turn % Sizes::BUFFERS;
-    stage_rows<MMA_THREADS>(&shared->k[buffer], attn.k, pairs.k0 + j, end, channel, (int)attn.dim);
-    stage_rows<MMA_THREADS>(&shared->v[buffer], attn.v, pairs.k0 + j, end, channel, (int)attn.dim);
+    fetch.copy.start(&shared->k[buffer], 0, attn.k.ld, j, 0);
+    fetch.copy.start(&shared->v[buffer], 1, attn.v.ld, j, 0);
     for (int r = (int)threadIdx.x; attn.layout.blocks && r < Sizes::QUERIES; r += MMA_THREADS)
         shared->groups[turn][r] = seen_by(attn, pairs, i + r, j, Sizes::KEYS).groups;
 }
@@ -253,44 +264,45 @@ static __device__ inline void stage_keys(typename Sizes::Shared *shared, int tur
  * tile and starts to load the next one, from key `next` on; finish_keys completes the loading of the next tile. A
  * `next` that is not below span.end means that there is no next tile. */
 template <class Sizes>
-static __device__ inline void begin_keys(typename Sizes::Shared *shared, BiasFetch<Sizes::QUERIES, Sizes::KEYS> *bias,
-                                         const Attn &attn, const Pairs &pairs, const KeySpan &span, int64_t i, int j)
+static __device__ inline void begin_keys(typename Sizes::Shared *shared, KeyFetch<Sizes> *fetch, const Attn &attn,
+                                         const Pairs &pairs, const KeySpan &span, int64_t i, int j)
 {
+    fetch->copy.open(pairs.k0, pairs.k0 + pairs.of.tk, k_channel(attn, pairs), (int)attn.dim, { attn.k, attn.v });
+    fetch->bias.open(attn, pairs);
     if (j < span.end) {
-        stage_keys<Sizes>(shared, 0, attn, pairs, i, j);
-        bias->fetch(attn, pairs, i, j);
-        bias->put(&shared->bias[0]);
+        stage_keys<Sizes>(shared, *fetch, 0, attn, pairs, i, j);
+        fetch->bias.fetch(attn, pairs.head, j - (int)i);
+        fetch->bias.put(&shared->bias[0]);
     }
     copy_wait();
     __syncthreads();
 }
 
 template <class Sizes>
-static __device__ inline void await_keys(typename Sizes::Shared *shared, BiasFetch<Sizes::QUERIES, Sizes::KEYS> *bias,
-                                         const Attn &attn, const Pairs &pairs, const KeySpan &span, int64_t i, int next,
-                                         int turn)
+static __device__ inline void await_keys(typename Sizes::Shared *shared, KeyFetch<Sizes> *fetch, const Attn &attn,
+                                         const Pairs &pairs, const KeySpan &span, int64_t i, int next, int turn)
 {
     copy_wait();
     __syncthreads(); /* this tile is complete, and all threads have read the previous one */
     if (next >= span.end)
         return;
     if (Sizes::BUFFERS == 2)
-        stage_keys<Sizes>(shared, turn ^ 1, attn, pairs, i, next);
-    bias->fetch(attn, pairs, i, next);
+        stage_keys<Sizes>(shared, *fetch, turn ^ 1, attn, pairs, i, next);
+    fetch->bias.fetch(attn, pairs.head, next - (int)i);
 }
 
 template <class Sizes>
-static __device__ inline void finish_keys(typename Sizes::Shared *shared,
-                                          const BiasFetch<Sizes::QUERIES, Sizes::KEYS> &bias, const Attn &attn,
-                                          const Pairs &pairs, const KeySpan &span, int64_t i, int next, int turn)
+static __device__ inline void finish_keys(typename Sizes::Shared *shared, const KeyFetch<Sizes> &fetch,
+                                          const Attn &attn, const Pairs &pairs, const KeySpan &span, int64_t i,
+                                          int next, int turn)
 {
     if (next >= span.end)
         return;
     if (Sizes::BUFFERS == 1) {
         __syncthreads(); /* all threads have read the only buffer */
-        stage_keys<Sizes>(shared, turn ^ 1, attn, pairs, i, next);
+        stage_keys<Sizes>(shared, fetch, turn ^ 1, attn, pairs, i, next);
     }
-    bias.put(&shared->bias[turn ^ 1]);
+    fetch.bias.put(&shared->bias[turn ^ 1]);
 }
 
 /* Writes the sums of a tile, multiplied by a factor per row (factor[m][h]), to columns [channel, channel + dim) of y;

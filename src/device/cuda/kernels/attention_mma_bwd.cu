@@ -11,6 +11,28 @@ namespace
 enum { OWN_ROWS = 16 * MMA_WARPS }; /* rows of a block: queries for gradients of queries, keys for gradients of keys */
 static_assert((int)OWN_ROWS == (int)DIAGONAL_QUERIES, "a block leaves the diagonals of its queries");
 
+/* For each row g of each warp, at key - query + OWN_ROWS - 1, where both count within the tile, the sums of ds of
+ * lanes 4g … 4g + 3 along diagonals; 0 where these lanes have none, so that no sum asks. Rows begin nine banks apart,
+ * of which the shift of diagonals by g takes one: eight lanes of a column store to four banks, not to one. */
+template <int KEYS> struct DiagonalStrips {
+    enum { PLACES = KEYS + OWN_ROWS - 1, PITCH = (PLACES - 9 + WARP - 1) / WARP * WARP + 9 };
+    float of[MMA_WARPS * 8 * PITCH];
+
+    __device__ inline void clear(void)
+    {
+        for (int at = (int)threadIdx.x; at < MMA_WARPS * 8 * PITCH; at += MMA_THREADS)
+            of[at] = 0;
+    }
+    /* The same places in each tile, so that the others stay 0. */
+    template <int N> __device__ inline void leave(const float (&ds)[1][N][4], int first_row)
+    {
+        float *strip = &of[first_row / 2 * PITCH + lane_row() * (PITCH - 1) + lane_col() + OWN_ROWS - 9 - first_row];
+        EACH(u, N + 1)
+        EACH(e, 2)
+        strip[8 * u + e] = (u > 0 ? ds[0][u > 0 ? u - 1 : 0][e] : 0) + (u < N ? ds[0][u < N ? u : 0][2 + e] : 0);
+    }
+};
+
 /* Sizes of the pass over keys; BLOCKS blocks fit a multiprocessor by their registers. */
 template <int DIM_, int KEYS_, int BUFFERS_> struct QuerySizes {
     enum { DIM = DIM_, M = 1, QUERIES = OWN_ROWS, KEYS = KEYS_, BUFFERS = BUFFERS_, N = KEYS_ / 8 };
@@ -20,42 +42,29 @@ template <int DIM_, int KEYS_, int BUFFERS_> struct QuerySizes {
         Tile<KEYS, DIM> k[BUFFERS], v[BUFFERS];
         BiasStrip<QUERIES, KEYS> bias[2];
         uint32_t groups[2][QUERIES]; /* Seen.groups of the queries, with a layout */
-        float diagonals[MMA_WARPS][8][KEYS + 8];
+        DiagonalStrips<KEYS> diagonals;
         float carried[2][OWN_ROWS - 1]; /* sums to which the next tile of keys adds */
     };
 };
 
-/* Row g of a warp's strip: at column - row + 8 + g, where rows count within the warp, the sums of ds of lanes 4g … 4g +
- * 3 along diagonals. */
-template <int N> __device__ inline void leave_diagonals(float (&strip)[8][8 * N + 8], const float (&ds)[1][N][4])
-{
-    EACH(u, N + 1)
-    EACH(e, 2)
-    strip[lane_row()][8 * u + lane_col() + e] =
-        (u > 0 ? ds[0][u > 0 ? u - 1 : 0][e] : 0) + (u < N ? ds[0][u < N ? u : 0][2 + e] : 0);
-}
-
-/* Adds the strips of all warps, which are those of keys from j on, to the sums that the tile of keys before carried
- * over. The first 8 N sums are complete: tiles of later keys begin 8 N further. The others are carried to the next
+/* Adds the strips of a tile, which are those of keys from j on, to the sums that the tile of keys before carried
+ * over. The first KEYS sums are complete: tiles of later keys begin KEYS further. The others are carried to the next
  * tile, or complete if that tile is not the next one (`last`). */
-template <int N>
-__device__ inline void add_strips(float *places, int64_t n_places, const float (&strips)[MMA_WARPS][8][8 * N + 8],
+template <int KEYS>
+__device__ inline void add_strips(float *places, int64_t n_places, const DiagonalStrips<KEYS> &strips,
                                   const float (&carried)[OWN_ROWS - 1], float (&carry)[OWN_ROWS - 1], int j, bool last)
 {
-    for (int at = (int)threadIdx.x; at < 8 * N + OWN_ROWS - 1; at += MMA_THREADS) {
-        float sum = 0;
-        EACH(warp, MMA_WARPS) EACH(g, 8)
-        {
-            int column = at - (OWN_ROWS - 1) + 16 * warp + g + 8;
-            if (column >= 0 && column < 8 * N + 8)
-                sum += strips[warp][g][column];
-        }
-        sum = (at < OWN_ROWS - 1 ? carried[at] : 0) + sum;
-        if (at >= 8 * N)
-            carry[at - 8 * N] = last ? 0 : sum;
-        if ((at < 8 * N || last) && j + at < n_places)
-            places[j + at] = sum;
-    }
+    static_assert((int)DiagonalStrips<KEYS>::PLACES <= (int)MMA_THREADS, "a thread for each");
+    int at = (int)threadIdx.x;
+    if (at >= DiagonalStrips<KEYS>::PLACES)
+        return;
+    float sum = 0;
+    EACH(row, MMA_WARPS * 8) sum += strips.of[row * DiagonalStrips<KEYS>::PITCH + at];
+    sum = (at < OWN_ROWS - 1 ? carried[at] : 0) + sum;
+    if (at >= KEYS)
+        carry[at - KEYS] = last ? 0 : sum;
+    if ((at < KEYS || last) && j + at < n_places)
+        places[j + at] = sum;
 }
 
 /* For the lane's two queries: log-sum-exp times log2(e), and δ. Queries that do not exist have probabilities 0. */
@@ -76,19 +85,19 @@ __device__ inline OwnQueries own_queries(const Gradients &g, const Pairs &pairs,
     return own;
 }
 
-/* s becomes ds = p (r dp - δ). */
+/* s becomes ds = p (r dp - δ), dp becomes r dp. */
 template <int N>
-__device__ inline void gradients_of_scores(float (&s)[1][N][4], const float (&dp)[1][N][4], const Attn &attn,
+__device__ inline void gradients_of_scores(float (&s)[1][N][4], float (&dp)[1][N][4], const Attn &attn,
                                            const Pairs &pairs, int64_t i, int first_row, int64_t j,
                                            const OwnQueries &own)
 {
-    uint32_t keep[1] = { ~0u };
-    float kept = attn.mask.sample ? attn.mask.kept : 1;
-    if (attn.mask.sample)
+    if (attn.mask.sample) {
+        uint32_t keep[1];
         keep_of_queries<1, N>(keep, attn, pairs, i, first_row, j);
+        EACH_SUM(1, N) dp[m][n][2 * h + e] = is_kept(keep[m], n, h, e) ? attn.mask.kept * dp[m][n][2 * h + e] : 0;
+    }
     EACH_SUM(1, N)
-    s[m][n][2 * h + e] = exp2_fast(s[m][n][2 * h + e] - own.lse[h]) *
-                         ((is_kept(keep[m], n, h, e) ? kept * dp[m][n][2 * h + e] : 0) - own.delta[h]);
+    s[m][n][2 * h + e] = exp2_fast(s[m][n][2 * h + e] - own.lse[h]) * (dp[m][n][2 * h + e] - own.delta[h]);
 }
 
 /* dq of a tile of queries of a sequence (block x, those with the most keys first), for a head (block y). */
@@ -108,9 +117,11 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     float *places = diagonals_of(attn.spec, g, pairs.seq, pairs.head, tile);
     OwnQueries own = own_queries(g, pairs, i, first_row);
     Left<1, OWN_ROWS, Sizes::DIM, HELD> q = { shared->q, first_row, {} }, dout = { shared->dout, first_row, {} };
-    BiasFetch<OWN_ROWS, Sizes::KEYS> bias;
+    KeyFetch<Sizes> fetch;
     for (int64_t at = threadIdx.x; places && at < n_places; at += MMA_THREADS)
         places[at] = 0;
+    if (places)
+        shared->diagonals.clear();
     if (threadIdx.x < OWN_ROWS - 1)
         shared->carried[0][threadIdx.x] = 0;
     KeySpan span = keys_of(attn, pairs, i, OWN_ROWS);
@@ -118,14 +129,14 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     int64_t q_end = pairs.q0 + pairs.of.tq, channel = q_channel(attn, pairs);
     stage_rows<MMA_THREADS>(&shared->q, attn.q, pairs.q0 + i, q_end, channel, (int)attn.dim);
     stage_rows<MMA_THREADS>(&shared->dout, g.dout, pairs.q0 + i, q_end, channel, (int)attn.dim);
-    begin_keys<Sizes>(shared, &bias, attn, pairs, span, i, j);
+    begin_keys<Sizes>(shared, &fetch, attn, pairs, span, i, j);
     q.hold();
     dout.hold();
     for (int turn = 0; j < span.end; turn ^= 1) {
         float s[1][N][4], dp[1][N][4];
         int buffer = turn % Sizes::BUFFERS;
         int next = next_keys(attn, pairs, span, i, OWN_ROWS, j + Sizes::KEYS, Sizes::KEYS);
-        await_keys<Sizes>(shared, &bias, attn, pairs, span, i, next, turn);
+        await_keys<Sizes>(shared, &fetch, attn, pairs, span, i, next, turn);
         multiply_transposed<DTYPE>(s, q, shared->k[buffer]);
         multiply_transposed<DTYPE>(dp, dout, shared->v[buffer]);
         await_products<1>(s);
@@ -134,13 +145,13 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
         gradients_of_scores(s, dp, attn, pairs, i, first_row, j, own);
         multiply_add<DTYPE>(dq, s, shared->k[buffer], 0);
         if (places) {
-            leave_diagonals(shared->diagonals[threadIdx.x / WARP], s);
+            shared->diagonals.leave(s, first_row);
             __syncthreads();
-            add_strips<N>(places, n_places, shared->diagonals, shared->carried[turn], shared->carried[turn ^ 1], j,
-                          next != j + Sizes::KEYS || next >= span.end);
+            add_strips(places, n_places, shared->diagonals, shared->carried[turn], shared->carried[turn ^ 1], j,
+                       next != j + Sizes::KEYS || next >= span.end);
         }
         await_products<0>(dq);
-        finish_keys<Sizes>(shared, bias, attn, pairs, span, i, next, turn);
+        finish_keys<Sizes>(shared, fetch, attn, pairs, span, i, next, turn);
         j = next;
     }
     store_rows<DTYPE>(g.dq, dq, factor, pairs.q0 + i, q_end, first_row, channel, attn.dim);
@@ -164,70 +175,91 @@ template <int DIM_, int OUT_, int QUERIES_, int BUFFERS_> struct KeySizes {
     };
 };
 
-/* A thread's part of the data of a tile of queries, in registers until it is stored in shared memory. */
+/* A tile of queries that attends to a key of the block's tile. */
+struct QueryTile {
+    int head;
+    int64_t i; /* its first query */
+    bool full; /* all its queries attend to all keys of the tile */
+};
+
+/* Finds the first such tile from `at` on, up to last_head; false if there is none. */
+__device__ inline bool find_queries(const Attn &attn, const Pairs &pairs, QueryTile *at, int last_head, int n_queries,
+                                    int64_t j)
+{
+    Pairs of = pairs;
+    for (; at->head <= last_head; at->head++, at->i = 0)
+        for (of.head = at->head; at->i < of.of.tq; at->i += n_queries) {
+            KeySpan span = keys_of(attn, of, at->i, n_queries);
+            if (j >= span.end || j + OWN_ROWS <= span.begin || !tile_in_layout(attn, of, at->i, n_queries, j, OWN_ROWS))
+                continue;
+            at->full = tile_full(attn, span, j, least(j + OWN_ROWS, of.of.tk));
+            return true;
+        }
+    return false;
+}
+
+/* What a thread loads of each tile of queries; some stays in registers until it is stored in shared memory. */
 template <class Sizes> struct QueryFetch {
+    TileCopy<2, MMA_THREADS, Sizes::QUERIES, Sizes::DIM> copy; /* queries and gradients of outputs */
     BiasFetch<Sizes::QUERIES, Sizes::KEYS> bias;
     float lse, delta;
     Seen seen;
 
-    __device__ inline void fetch(const Attn &attn, const Gradients &g, const Pairs &pairs, int64_t i, int64_t j)
+    __device__ inline void open(const Attn &attn, const Gradients &g, const Pairs &pairs)
     {
-        int64_t query = i + (int)threadIdx.x, row = pairs.q0 + query;
-        bool is_query = threadIdx.x < Sizes::QUERIES && query < pairs.of.tq;
-        bias.fetch(attn, pairs, i, j);
-        lse = is_query ? g.lse[pairs.head * g.lse_ld + row] * LOG2_E : INFINITY;
-        delta = is_query ? g.delta[pairs.head * g.queries + row] : 0;
-        if (threadIdx.x < Sizes::QUERIES)
-            seen = seen_by(attn, pairs, query, j, Sizes::KEYS);
+        copy.open(pairs.q0, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), (int)attn.dim, { attn.q, g.dout });
+        bias.open(attn, pairs);
     }
-    __device__ inline void put(typename Sizes::Shared *shared, int turn) const
+    /* Starts to copy a tile; pairs.head is the block's first head. */
+    __device__ inline void stage(typename Sizes::Shared *shared, int buffer, const Attn &attn, const Gradients &g,
+                                 const Pairs &pairs, const QueryTile &tile) const
+    {
+        int64_t column = (tile.head - pairs.head) * attn.dim;
+        copy.start(&shared->q[buffer], 0, attn.q.ld, (int)tile.i, column);
+        copy.start(&shared->dout[buffer], 1, g.dout.ld, (int)tile.i, column);
+    }
+    __device__ inline void fetch(const Attn &attn, const Gradients &g, const Pairs &pairs, const QueryTile &tile,
+                                 int64_t j)
+    {
+        int64_t query = tile.i + (int)threadIdx.x, row = pairs.q0 + query;
+        bool is_query = threadIdx.x < Sizes::QUERIES && query < pairs.of.tq;
+        bias.fetch(attn, tile.head, (int)(j - tile.i));
+        lse = is_query ? g.lse[tile.head * g.lse_ld + row] * LOG2_E : INFINITY;
+        delta = is_query ? g.delta[tile.head * g.queries + row] : 0;
+        if (tile.full || threadIdx.x >= Sizes::QUERIES)
+            return;
+        Pairs of = pairs;
+        of.head = tile.head;
+        seen = seen_by(attn, of, query, j, Sizes::KEYS);
+    }
+    __device__ inline void put(typename Sizes::Shared *shared, int turn, bool full) const
     {
         bias.put(&shared->bias[turn]);
-        if (threadIdx.x < Sizes::QUERIES) {
-            shared->rows[turn].lse[threadIdx.x] = lse;
-            shared->rows[turn].delta[threadIdx.x] = delta;
+        if (threadIdx.x >= Sizes::QUERIES)
+            return;
+        shared->rows[turn].lse[threadIdx.x] = lse;
+        shared->rows[turn].delta[threadIdx.x] = delta;
+        if (!full)
             shared->rows[turn].seen[threadIdx.x] = seen;
-        }
     }
 };
 
-/* Finds the next tile of queries that attends to a key of the tile, in heads up to last_head, from query i of
- * pairs->head on; false if there is none. */
-__device__ inline bool next_queries(const Attn &attn, Pairs *pairs, int64_t *i, int64_t last_head, int n_queries,
-                                    int64_t j)
-{
-    for (; pairs->head <= last_head; pairs->head++, *i = 0)
-        for (; *i < pairs->of.tq; *i += n_queries)
-            if (tile_wanted(attn, *pairs, *i, n_queries, j, OWN_ROWS))
-                return true;
-    return false;
-}
-
-template <class Sizes>
-__device__ inline void stage_queries(typename Sizes::Shared *shared, int buffer, const Attn &attn, const Gradients &g,
-                                     const Pairs &pairs, int64_t i)
-{
-    int64_t first = pairs.q0 + i, end = pairs.q0 + pairs.of.tq, channel = q_channel(attn, pairs);
-    stage_rows<MMA_THREADS>(&shared->q[buffer], attn.q, first, end, channel, (int)attn.dim);
-    stage_rows<MMA_THREADS>(&shared->dout[buffer], g.dout, first, end, channel, (int)attn.dim);
-}
-
 /* Rows are keys, columns queries: s = kᵀq and dp, which is waited for, become r p and ds. */
 template <class Sizes, int N>
-__device__ inline void weights_of_keys(float (&s)[1][N][4], float (&dp)[1][N][4], const Attn &attn, const Pairs &pairs,
-                                       int64_t i, int64_t j, int first_row, const typename Sizes::Shared *shared,
-                                       int turn)
+__device__ inline void weights_of_keys(float (&s)[1][N][4], float (&dp)[1][N][4], const Attn &attn, Pairs pairs,
+                                       const QueryTile &tile, int64_t j, int first_row,
+                                       const typename Sizes::Shared *shared, int turn)
 {
     const QueryRows<Sizes::QUERIES> &rows = shared->rows[turn];
     const float *strip = &shared->bias[turn].of[lane_row() - lane_col() + first_row + Sizes::QUERIES - 1];
-    float scale = attn.spec.scale * LOG2_E, kept = attn.mask.sample ? attn.mask.kept : 1;
-    uint32_t keep[1] = { ~0u };
-    bool full = tile_full(attn, keys_of(attn, pairs, i, Sizes::QUERIES), j, least(j + OWN_ROWS, pairs.of.tk));
+    float scale = attn.spec.scale * LOG2_E;
+    uint32_t keep[1];
+    pairs.head = tile.head;
     if (attn.bias.p)
         EACH_SUM(1, N) s[m][n][2 * h + e] = s[m][n][2 * h + e] * scale + strip[8 * (h - n) - e];
     else
         EACH_SUM(1, N) s[m][n][2 * h + e] *= scale;
-    if (!full) {
+    if (!tile.full) {
         uint32_t seen = 0;
         ROLLED for (int n = 0; n < N; n++) /* rolled: to see them all at once needs many registers */
             EACH(h, 2) EACH(e, 2) seen |=
@@ -235,15 +267,37 @@ __device__ inline void weights_of_keys(float (&s)[1][N][4], float (&dp)[1][N][4]
         EACH_SUM(1, N) if (!is_kept(seen, n, h, e)) s[m][n][2 * h + e] = -INFINITY;
     }
     if (attn.mask.sample)
-        keep_of_keys<1, N>(keep, attn, pairs, i, j, first_row);
+        keep_of_keys<1, N>(keep, attn, pairs, tile.i, j, first_row);
     await_products<0>(dp);
+    if (attn.mask.sample)
+        EACH_SUM(1, N) dp[m][n][2 * h + e] = is_kept(keep[m], n, h, e) ? attn.mask.kept * dp[m][n][2 * h + e] : 0;
     EACH_SUM(1, N)
     {
-        float p = exp2_fast(s[m][n][2 * h + e] - rows.lse[column_of(n, e)]);
-        float factor = is_kept(keep[m], n, h, e) ? kept : 0;
-        s[m][n][2 * h + e] = p * factor;
-        dp[m][n][2 * h + e] = p * (factor * dp[m][n][2 * h + e] - rows.delta[column_of(n, e)]);
+        s[m][n][2 * h + e] = exp2_fast(s[m][n][2 * h + e] - rows.lse[column_of(n, e)]);
+        dp[m][n][2 * h + e] = s[m][n][2 * h + e] * (dp[m][n][2 * h + e] - rows.delta[column_of(n, e)]);
     }
+    if (attn.mask.sample)
+        EACH_SUM(1, N) s[m][n][2 * h + e] = is_kept(keep[m], n, h, e) ? attn.mask.kept * s[m][n][2 * h + e] : 0;
+}
+
+/* Loads the tile of keys and the first tile of queries; false if there is none. */
+template <class Sizes>
+__device__ inline bool begin_queries(typename Sizes::Shared *shared, QueryFetch<Sizes> *fetched, const Attn &attn,
+                                     const Gradients &g, const Pairs &pairs, QueryTile *tile, int last_head, int64_t j)
+{
+    int64_t end = pairs.k0 + pairs.of.tk, channel = k_channel(attn, pairs);
+    stage_rows<MMA_THREADS>(&shared->k, attn.k, pairs.k0 + j, end, channel, (int)attn.dim);
+    stage_rows<MMA_THREADS>(&shared->v, attn.v, pairs.k0 + j, end, channel, (int)attn.dim);
+    bool found = find_queries(attn, pairs, tile, last_head, Sizes::QUERIES, j);
+    fetched->open(attn, g, pairs);
+    if (found) {
+        fetched->stage(shared, 0, attn, g, pairs, *tile);
+        fetched->fetch(attn, g, pairs, *tile, j);
+        fetched->put(shared, 0, tile->full);
+    }
+    copy_wait();
+    __syncthreads();
+    return found;
 }
 
 /* dk and dv of a tile of keys of a sequence (block x), for one of `parts` parts of the channels of a key head (block
@@ -257,8 +311,9 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     auto *shared = block_shared_large<typename Sizes::Shared>();
     Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y / parts * attn.group);
     int from = (int)blockIdx.y % parts * Sizes::OUT, first_row = (int)threadIdx.x / WARP * 16;
-    int64_t last_head = pairs.head + attn.group - 1, i = 0, j = (int64_t)(blockIdx.x % tiles) * OWN_ROWS,
-            end = pairs.k0 + pairs.of.tk, channel = k_channel(attn, pairs);
+    int last_head = pairs.head + attn.group - 1;
+    int64_t j = (int64_t)(blockIdx.x % tiles) * OWN_ROWS, end = pairs.k0 + pairs.of.tk,
+            channel = k_channel(attn, pairs);
     if (j >= pairs.of.tk)
         return;
     float dk[1][OUT][4] = {}, dv[1][OUT][4] = {};
@@ -266,33 +321,24 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     Left<1, OWN_ROWS, Sizes::DIM, false> k = { shared->k, first_row, {} };
     Left<1, OWN_ROWS, Sizes::DIM, false> v = { shared->v, first_row, {} };
     QueryFetch<Sizes> fetched;
-    stage_rows<MMA_THREADS>(&shared->k, attn.k, pairs.k0 + j, end, channel, (int)attn.dim);
-    stage_rows<MMA_THREADS>(&shared->v, attn.v, pairs.k0 + j, end, channel, (int)attn.dim);
-    bool more = next_queries(attn, &pairs, &i, last_head, QUERIES, j);
-    if (more) {
-        stage_queries<Sizes>(shared, 0, attn, g, pairs, i);
-        fetched.fetch(attn, g, pairs, i, j);
-        fetched.put(shared, 0);
-    }
-    copy_wait();
-    __syncthreads();
+    QueryTile tile = { pairs.head, 0, false };
+    bool more = begin_queries<Sizes>(shared, &fetched, attn, g, pairs, &tile, last_head, j);
     for (int turn = 0; more; turn ^= 1) {
         float s[1][N][4], dp[1][N][4];
         int buffer = turn % Sizes::BUFFERS;
-        Pairs next = pairs;
-        int64_t next_i = i + QUERIES;
-        more = next_queries(attn, &next, &next_i, last_head, QUERIES, j);
+        QueryTile next = { tile.head, tile.i + QUERIES, false };
+        more = find_queries(attn, pairs, &next, last_head, QUERIES, j);
         copy_wait();
         __syncthreads(); /* this tile is complete, and all threads have read the previous one */
         if (more) {
             if (Sizes::BUFFERS == 2)
-                stage_queries<Sizes>(shared, buffer ^ 1, attn, g, next, next_i);
-            fetched.fetch(attn, g, next, next_i, j);
+                fetched.stage(shared, buffer ^ 1, attn, g, pairs, next);
+            fetched.fetch(attn, g, pairs, next, j);
         }
         multiply_transposed<DTYPE>(s, k, shared->q[buffer]);
         multiply_transposed<DTYPE>(dp, v, shared->dout[buffer]);
         await_products<1>(s);
-        weights_of_keys<Sizes>(s, dp, attn, pairs, i, j, first_row, shared, turn);
+        weights_of_keys<Sizes>(s, dp, attn, pairs, tile, j, first_row, shared, turn);
         multiply_add<DTYPE>(dv, s, shared->dout[buffer], from);
         multiply_add<DTYPE>(dk, dp, shared->q[buffer], from);
         await_products<1>(dv);
@@ -300,12 +346,11 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
         if (more) {
             if (Sizes::BUFFERS == 1) {
                 __syncthreads();
-                stage_queries<Sizes>(shared, 0, attn, g, next, next_i);
+                fetched.stage(shared, 0, attn, g, pairs, next);
             }
-            fetched.put(shared, turn ^ 1);
+            fetched.put(shared, turn ^ 1, next.full);
         }
-        pairs.head = next.head;
-        i = next_i;
+        tile = next;
     }
     store_rows<DTYPE>(g.dk, dk, factor, pairs.k0 + j, end, first_row, channel + from, attn.dim - from);
     store_rows<DTYPE>(g.dv, dv, one, pairs.k0 + j, end, first_row, channel + from, attn.dim - from);

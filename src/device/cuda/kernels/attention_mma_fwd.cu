@@ -81,20 +81,20 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     float o[M][OUT][4] = {};
     Running<M> running;
     Left<M, Sizes::QUERIES, Sizes::DIM, Sizes::DIM <= 32> q = { shared->q, first_row, {} };
-    BiasFetch<Sizes::QUERIES, Sizes::KEYS> bias;
+    KeyFetch<Sizes> fetch;
     EACH(m, M) EACH(h, 2) running.max[m][h] = -INFINITY, running.sum[m][h] = 0;
     KeySpan span = keys_of(attn, pairs, i, Sizes::QUERIES);
     int j = next_keys(attn, pairs, span, i, Sizes::QUERIES, span.begin / Sizes::KEYS * Sizes::KEYS, Sizes::KEYS);
     stage_rows<MMA_THREADS>(&shared->q, attn.q, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs),
                             (int)attn.dim);
-    begin_keys<Sizes>(shared, &bias, attn, pairs, span, i, j);
+    begin_keys<Sizes>(shared, &fetch, attn, pairs, span, i, j);
     q.hold();
     for (int turn = 0; j < span.end; turn ^= 1) {
         float s[M][N][4];
         uint32_t keep[M];
         int buffer = turn % Sizes::BUFFERS;
         int next = next_keys(attn, pairs, span, i, Sizes::QUERIES, j + Sizes::KEYS, Sizes::KEYS);
-        await_keys<Sizes>(shared, &bias, attn, pairs, span, i, next, turn);
+        await_keys<Sizes>(shared, &fetch, attn, pairs, span, i, next, turn);
         multiply_transposed<DTYPE>(s, q, shared->k[buffer]);
         await_products<0>(s);
         finish_scores<Sizes>(s, attn, pairs, span, i, j, first_row, shared->bias[turn], shared->groups[turn]);
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
         }
         multiply_add<DTYPE>(o, s, shared->v[buffer], 0);
         await_products<0>(o);
-        finish_keys<Sizes>(shared, bias, attn, pairs, span, i, next, turn);
+        finish_keys<Sizes>(shared, fetch, attn, pairs, span, i, next, turn);
         j = next;
     }
     finish<DTYPE>(o, running, attn, pairs, i, first_row, to);

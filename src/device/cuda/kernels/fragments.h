@@ -25,11 +25,15 @@ template <int ROWS, int DIM> struct __align__(1024) Tile
     static_assert(DIM == 32 || DIM % 64 == 0, "rows of a block are 64 or 128 bytes");
     uint16_t of[DIM / WIDTH][ROWS][WIDTH];
 
-    /* The place of a row's columns [col, col + 8); col is a multiple of 8. */
-    __device__ inline uint16_t *at(int row, int col)
+    /* Of a row's columns [col, col + 8), for a multiple of 8 `col`: bytes from the tile's first, and the address. */
+    static __device__ inline uint32_t offset(int row, int col)
     {
         unsigned r = (unsigned)row, c = (unsigned)col, chunk = c % WIDTH / 8 ^ (WIDTH == 64 ? r % 8 : r / 2 % 4);
-        return &of[c / WIDTH][r][chunk * 8];
+        return (c / WIDTH * ROWS + r) * WIDTH * 2 + chunk * 16;
+    }
+    __device__ inline uint16_t *at(int row, int col)
+    {
+        return (uint16_t *)((char *)of + offset(row, col));
     }
     __device__ inline const uint16_t *at(int row, int col) const
     {
@@ -55,7 +59,13 @@ template <int DTYPE> static __device__ inline uint32_t pack_two(float low, float
     return DTYPE == DT_BF16 ? two_bf16(low, high) : two_f16(low, high);
 }
 
+/* keep_place ties a register to a place in the order of the instructions: what changes it stays before, what reads
+ * it after, and what was computed is not computed again. */
 #ifdef SHIM
+template <class T> static inline void keep_place(T &)
+{
+}
+
 /* The address of shared memory as instructions take it. */
 static inline uint32_t shared_address(const void *p)
 {
@@ -123,6 +133,26 @@ static inline void copy_wait(void)
     shim_fence_async();
 }
 #else
+static __device__ inline void keep_place(float &x)
+{
+    asm volatile("" : "+f"(x)::"memory");
+}
+
+static __device__ inline void keep_place(uint32_t &x)
+{
+    asm volatile("" : "+r"(x)::"memory");
+}
+
+static __device__ inline void keep_place(int &x)
+{
+    asm volatile("" : "+r"(x)::"memory");
+}
+
+template <class T> static __device__ inline void keep_place(T *&p)
+{
+    asm volatile("" : "+l"(p)::"memory");
+}
+
 static __device__ inline uint32_t shared_address(const void *p)
 {
     return (uint32_t)__cvta_generic_to_shared(p);
@@ -222,20 +252,48 @@ template <int M, int ROWS, int DIM, bool HELD> struct Left {
     }
 };
 
-/* Starts to copy columns [channel, channel + dim) of rows [first, first + ROWS) of x to a tile; columns of the tile
- * from `dim` on, and rows of x from `end` on, become zeros. The tile is complete after copy_wait and a barrier. x is
- * wide, and channel and dim are multiples of VEC. Each of the block's THREADS threads copies the same VEC columns of
- * rows that are STEP apart, so that it computes one address. */
+/* Copies tiles of COUNT matrices of the same shape to shared memory, by THREADS threads of a block: each copies the
+ * same VEC columns of rows that are STEP apart, and keeps what does not change from tile to tile. */
+template <int COUNT, int THREADS, int ROWS, int DIM> struct TileCopy {
+    enum { ACROSS = DIM / VEC, STEP = THREADS / ACROSS };
+    static_assert(THREADS % ACROSS == 0 && ROWS % STEP == 0 && STEP % 4 == 0, "all threads copy equally many rows");
+    const uint16_t *from[COUNT]; /* the thread's columns of its first row */
+    uint32_t to;                 /* where they go, in bytes from the tile's first */
+    int rows;                    /* the number of rows that exist, from that row on */
+
+    /* Rows [first, end) and columns [channel, channel + dim); channel and dim are multiples of VEC. */
+    __device__ inline void open(int64_t first, int64_t end, int64_t channel, int dim, const View (&x)[COUNT])
+    {
+        int r = (int)threadIdx.x / ACROSS, c = (int)threadIdx.x % ACROSS * VEC;
+        for (int i = 0; i < COUNT; i++) {
+            from[i] = (const uint16_t *)x[i].p + (first + r) * x[i].ld + channel + c;
+            keep_place(from[i]);
+        }
+        to = Tile<ROWS, DIM>::offset(r, c);
+        rows = c < dim ? (int)(end - first) - r : 0;
+        keep_place(to);
+        keep_place(rows);
+    }
+    /* Starts to copy rows [row, row + ROWS), counted from `first`, of matrix i, whose rows are `ld` apart, from
+     * `column` columns further right than `channel`. Rows that do not exist, and columns of the tile from `dim`
+     * on, become zeros. The tile is complete after copy_wait and a barrier. */
+    __device__ inline void start(Tile<ROWS, DIM> *tile, int i, int64_t ld, int row, int64_t column) const
+    {
+        const uint16_t *at = from[i] + row * ld + column;
+        UNROLL for (int k = 0; k < ROWS; k += STEP) /* four rows on, bit 2 of the chunk's number changes */
+            copy_async((uint16_t *)((char *)tile + (to ^ (unsigned)k % 8 * 16) + k * Tile<ROWS, DIM>::WIDTH * 2),
+                       at + k * ld, row + k < rows);
+    }
+};
+
+/* Starts to copy rows [first, first + ROWS) of x, up to row `end`, likewise. */
 template <int THREADS, int ROWS, int DIM>
 static __device__ inline void stage_rows(Tile<ROWS, DIM> *tile, const View &x, int64_t first, int64_t end,
                                          int64_t channel, int dim)
 {
-    enum { ACROSS = DIM / VEC, STEP = THREADS / ACROSS };
-    static_assert(THREADS % ACROSS == 0 && ROWS % STEP == 0, "all threads copy equally many rows");
-    int r = (int)threadIdx.x / ACROSS, c = (int)threadIdx.x % ACROSS * VEC;
-    int rows = c < dim ? (int)least(end - first, ROWS) - r : 0;
-    const uint16_t *from = (const uint16_t *)x.p + (first + r) * x.ld + channel + c;
-    UNROLL for (int k = 0; k < ROWS; k += STEP) copy_async(tile->at(r + k, c), from + k * x.ld, k < rows);
+    TileCopy<1, THREADS, ROWS, DIM> copy;
+    copy.open(first, end, channel, dim, { x });
+    copy.start(tile, 0, x.ld, 0, 0);
 }
 
 /* Stores two numbers in columns col and col + 1 of a row, rounded to DTYPE; only the first if n is 1, none if n <=

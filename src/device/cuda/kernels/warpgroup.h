@@ -110,16 +110,6 @@ template <int PENDING> static inline void wgmma_wait(void)
 {
     shim_products_now(PENDING);
 }
-
-/* Ties registers to a place in the order of the instructions: what changes them stays before it, what reads them
- * after it. */
-static inline void keep_place(float &)
-{
-}
-
-static inline void keep_place(uint32_t &)
-{
-}
 #else
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 static __device__ constexpr bool by_warpgroup(void)
@@ -210,15 +200,5 @@ static __device__ inline void wgmma_commit(void)
 template <int PENDING> static __device__ inline void wgmma_wait(void)
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-}
-
-static __device__ inline void keep_place(float &x)
-{
-    asm volatile("" : "+f"(x)::"memory");
-}
-
-static __device__ inline void keep_place(uint32_t &x)
-{
-    asm volatile("" : "+r"(x)::"memory");
 }
 #endif
