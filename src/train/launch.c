@@ -34,10 +34,12 @@ static bool several(const CommLaunch *launch)
     return launch->launcher && launch->size > 1;
 }
 
+/* The number that a run was saved with does not count. */
 static bool check_size(const Config *config, const CommLaunch *launch, GError **error)
 {
     int64_t ranks = config->parallel.ranks;
-    return ranks <= 0 || ranks == launch->size ||
+    const bool given = config->given && g_strv_contains((const char *const *)config->given, "parallel.ranks");
+    return ranks <= 0 || ranks == launch->size || !given ||
            fail_user(error,
                      "parallel.ranks is %" G_GINT64_FORMAT ", and %s started %d processes; leave parallel.ranks out, "
                      "or start loam without %s",

@@ -154,6 +154,13 @@ static bool open_checkpoint(const char *folder, void *context, GError **error)
     return loaded;
 }
 
+static void tell_best(const char *path)
+{
+    if (run_means_best(path))
+        log_info("%s: its best checkpoint, step %" PRId64 "; %s@latest is step %" PRId64, path,
+                 run_linked(path, "best"), path, run_linked(path, "latest"));
+}
+
 static Model *open_path(const char *path, OpenModel *open, char **tokenizer_path, GError **error)
 {
     if (hf_is_folder(path)) {
@@ -162,9 +169,8 @@ static Model *open_path(const char *path, OpenModel *open, char **tokenizer_path
         return hf_import(open->dev, path, open->gradients, error);
     }
     g_autofree char *folder = checkpoint_open(path, open_checkpoint, open, error);
-    if (folder && run_means_best(path))
-        log_info("%s: its best checkpoint, step %" PRId64 "; %s@latest is step %" PRId64, path,
-                 run_linked(path, "best"), path, run_linked(path, "latest"));
+    if (folder)
+        tell_best(path);
     if (folder && tokenizer_path)
         *tokenizer_path = find_tokenizer(folder);
     return open->model;
@@ -373,4 +379,56 @@ bool model_copy_weights(Model *to, Model *from, GError **error)
     bool done = merged && copy_weights(to, merged, error);
     model_close(merged);
     return done;
+}
+
+/* ---- without a copy ---- */
+
+/* Options in which two models with the same parameters may differ. */
+static const char *const makers[] = {
+    "model.preset", "model.vocab_multiple", "model.init", "model.init_std", "model.init_scale_outputs", NULL,
+};
+
+/* Whether both models have the same parameters with the same meaning. */
+static bool same_parameters(const ModelConfig *a, const ModelConfig *b)
+{
+    g_autoptr(GPtrArray) rows = options_differences(&model_table, a, b, OPT_IDENTITY);
+    bool same = same_adapters(&a->lora, &b->lora);
+    for (guint i = 0; same && i < rows->len; i++) {
+        const OptionRow *row = rows->pdata[i];
+        same = g_strv_contains(makers, row->name) || g_str_has_prefix(row->name, "lora.");
+    }
+    return same;
+}
+
+typedef struct LoadInto {
+    Model *to;
+    bool same; /* whether the checkpoint has the parameters of `to` */
+} LoadInto;
+
+static bool load_into(const char *folder, void *context, GError **error)
+{
+    LoadInto *load = context;
+    g_auto(ModelConfig) config = { 0 };
+    if (!checkpoint_config(folder, &config, NULL, error))
+        return false;
+    load->same = same_parameters(model_config(load->to), &config);
+    const Checkpoint checkpoint = { .model = model_config(load->to),
+                                    .params = model_params(load->to),
+                                    .roles = model_roles(load->to) };
+    return !load->same || checkpoint_load(folder, &checkpoint, error);
+}
+
+bool model_load_path(Model *to, const char *path, bool *loaded, char **tokenizer_path, GError **error)
+{
+    LoadInto load = { .to = to };
+    *loaded = false;
+    if (hf_is_folder(path))
+        return true;
+    g_autofree char *folder = checkpoint_open(path, load_into, &load, error);
+    *loaded = folder && load.same;
+    if (*loaded) {
+        tell_best(path);
+        *tokenizer_path = find_tokenizer(folder);
+    }
+    return folder != NULL;
 }

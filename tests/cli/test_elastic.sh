@@ -64,6 +64,16 @@ done
 "$loam" eval "$work/a" 2>"$work/err" >"$work/eval" || fail "eval: $(cat "$work/err")"
 echo "ba ce" | "$loam" generate --model "$work/a" --max-tokens 4 >"$work/out" 2>"$work/err" || fail "generate: $(cat "$work/err")"
 
+# A run that starts from such a checkpoint loads its own part of each tensor; from a Hugging Face folder it copies the model.
+"$loam" export "$work/a" --to hf --out "$work/hf" >/dev/null 2>"$work/err" || fail "export: $(cat "$work/err")"
+for init in a hf; do
+    "$loam" train "${t5[@]}" run.dir="$work/from-$init" train.init="$work/$init" train.length='2 steps' parallel.ranks=8 parallel.tensor=2 \
+        parallel.pipeline=2 parallel.zero=3 2>"$work/err" || fail "train.init=$init: $(cat "$work/err")"
+done
+for file in "$work/from-a/checkpoints/latest/"*.safetensors; do
+    cmp "$file" "$work/from-hf/checkpoints/latest/${file##*/}" || fail "train.init: other weights than those of the Hugging Face folder"
+done
+
 # A part that is missing, or damaged: the checkpoint before is used, and the message says which rank's it is.
 latest=$work/a/checkpoints/latest
 mv "$latest/optimizer-00003-of-00004.safetensors" "$work/part"

@@ -52,6 +52,9 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
     [ "$(grep -c '^all runs' "$work/table")" = 1 ] || fail "one table for all ranks: $(cat "$work/table")"
     "${mpi[@]}" 2 "$loam" train "$config" run.dir="$work/none" data.train=/none 2>"$work/err" && fail "no dataset"
     [ "$(grep -c 'there is no dataset' "$work/err")" = 1 ] || fail "one line for all ranks: $(cat "$work/err")"
+    # A run of three threads goes on as two processes, which are as many as mpirun says.
+    "${mpi[@]}" 2 "$loam" train "$work/t5-again" train.length='22 steps' 2>"$work/err" || fail "mpirun, RUN: $(tail -n 3 "$work/err")"
+    grep -q '2 ranks (mpi)' "$work/err" && grep -q '"step":22,' "$work/t5-again/metrics.jsonl" || fail "$(cat "$work/err")"
     # A process that is not of one MPI job with the others, and would train as one of several ranks 0.
     expect 2 'the launcher says that there are 2 ranks, and Open MPI' "${mpi[@]:0:2}" RANK=0 WORLD_SIZE=2 "$loam" train "$config" run.dir="$work/apart"
     # Variables of torchrun that are left over: of two ranks 0 each would train by itself.

@@ -26,23 +26,16 @@ static void start_loss_scale(Trainer *t)
         t->state.loss_scale = loss_scale_start(&t->loss_scale);
 }
 
-/* Random weights, or with train.init those of another model of the same shape. */
-static bool init_model(Trainer *t, GError **error)
+/* The weights of train.init, which are copied from that model unless it has the same parameters. */
+static bool copy_init(Trainer *t, char **tokenizer, GError **error)
 {
-    const Config *config = &t->config;
-    const char *init = config->train.init;
-    g_autofree char *tokenizer = NULL;
-    t->state = (TrainState){ .best_step = -1,
-                             .evaluated = -1,
-                             .data = loader_fingerprint(t->train),
-                             .tokens_by_capacity = config->data.compat == COMPAT_MEGATRON };
-    start_loss_scale(t);
-    params_init(model_params(t->model), (uint64_t)config->run.seed);
-    if (*init == '\0')
-        return true;
+    const char *init = t->config.train.init;
+    bool loaded;
+    if (!model_load_path(t->model, init, &loaded, tokenizer, error) || loaded)
+        return loaded || fail_context(error, "train.init");
     /* The other model is loaded in f32, so that no weight is rounded twice. */
     Device *dev = device_open_cpu(t->dev->threads, precision_uniform(DT_F32));
-    Model *source = model_open_path(init, dev, false, &tokenizer, error);
+    Model *source = model_open_path(init, dev, false, tokenizer, error);
     if (source == NULL) {
         device_close(dev);
         return fail_context(error, "train.init");
@@ -51,8 +44,25 @@ static bool init_model(Trainer *t, GError **error)
     token_roles_copy(model_roles(t->model), model_roles(source));
     model_close(source);
     device_close(dev);
-    compare_tokenizers(t, tokenizer);
     return same || fail_context(error, "train.init %s", init);
+}
+
+/* Random weights, or with train.init those of another model of the same shape. */
+static bool init_model(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    g_autofree char *tokenizer = NULL;
+    t->state = (TrainState){ .best_step = -1,
+                             .evaluated = -1,
+                             .data = loader_fingerprint(t->train),
+                             .tokens_by_capacity = config->data.compat == COMPAT_MEGATRON };
+    start_loss_scale(t);
+    params_init(model_params(t->model), (uint64_t)config->run.seed);
+    if (*config->train.init == '\0')
+        return true;
+    const bool copied = copy_init(t, &tokenizer, error);
+    compare_tokenizers(t, tokenizer);
+    return copied;
 }
 
 /* Fails if the checkpoint was trained with another tokenizer or on another dataset. */
