@@ -246,15 +246,17 @@ static void prefill(Decoder *d, const ModelStage *stage)
     stack_positions(&pass, &w, 1 - longest, 2 * longest - 1, longest);
     enter_blocks(model, &pass, x, &w);
     params_release(model->params, BUCKET_DECODER);
+    Residual stream = residual_begin(&pass.cx, x);
     for (BlockWalk walk = { .pass = &pass }; stack_walk_next(&walk);) {
         size_t mark = arena_mark(d->work->save);
         BlockSave kept;
-        block_fwd(&walk.cx, x, x, NO_TENSOR, pass.bias, &walk.w, &kept);
+        walk.cx.forget = true;
+        block_fwd(&walk.cx, &stream, x, NO_TENSOR, pass.bias, &walk.w, &kept);
         moves_make(&moves, model->dev, &d->work->scratch, d->caches[walk.i].self, kept.self.p.kv);
         arena_reset(d->work->save, mark);
     }
     if (!stage->decoder.part.finishes)
-        pipeline_hand_on(model, (StageMessage){ .x = x });
+        pipeline_hand_on(model, (StageMessage){ .x = residual_sum(&pass.cx, &stream) });
     arena_reset(&d->work->scratch, scratch);
 }
 
@@ -370,11 +372,12 @@ static void run_step(Decoder *d, const ModelStage *stage, int32_t k)
 
     params_acquire(model->params, BUCKET_DECODER, &stack);
     enter_blocks(model, &pass, x, &stack);
+    Residual stream = residual_begin(&pass.cx, x);
     for (BlockWalk walk = { .pass = &pass }; stack_walk_next(&walk);)
-        block_step(&walk.cx, x, x, pass.bias, &walk.w, &d->caches[walk.i], &d->step);
+        block_step(&walk.cx, &stream, x, pass.bias, &walk.w, &d->caches[walk.i], &d->step);
     if (!last)
-        pipeline_hand_on(model, (StageMessage){ .x = x });
-    Tensor y = last ? stack_final_norm(&pass.cx, x, &stack, &norm) : NO_TENSOR;
+        pipeline_hand_on(model, (StageMessage){ .x = residual_sum(&pass.cx, &stream) });
+    Tensor y = last ? stack_final_norm(&pass.cx, &stream, &stack, &norm) : NO_TENSOR;
     params_release(model->params, BUCKET_DECODER);
     if (last && k > 0)
         read_top(d, y, k);

@@ -220,14 +220,14 @@ static LinearSite output_linear(bool self)
     return self ? LINEAR_SELF_O : LINEAR_CROSS_O;
 }
 
-void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const AttentionW *w,
+void attention_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out, Tensor bias, const AttentionW *w,
                    AttentionSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
     bool self = !tensor_present(encoder_out);
     int32_t max_len = cx->tokens->seq.max_len;
     int64_t n = cx->tokens->n, width = w->o.w.d[1];
-    Tensor out = arena_tensor(cx->scratch, cx->precision.compute, n, x.d[1], "attention.out");
+    Tensor out = stream->output;
     AttnSpec spec = attention_spec(cx, self);
     AttnDistance distance = { .table = w->distance, .keys = cx->model->distance_keys };
     Dropout probs_drop = ctx_dropout(cx, self ? SITE_SELF_PROBS : SITE_CROSS_PROBS);
@@ -237,7 +237,7 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     context_attention(cx, &spec, &probs_drop);
     save->encoder_out = encoder_out;
     save->bias = tensor_present(w->relpos) ? own_bias(cx, cx->save, w->relpos, 1 - max_len, 2 * max_len - 1) : bias;
-    save->n = sublayer_enter(cx, x, w->norm, &save->norm);
+    save->n = sublayer_enter(cx, stream, w->norm, &save->norm);
     Projections own =
         projections_new(cx, context_divided(cx) ? cx->scratch : cx->save, n, rows_apart(n, encoder_out, w), width);
     project_fwd(cx, &own, rows_whole(cx, save->n), encoder_out, w, &save->context);
@@ -249,7 +249,7 @@ void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor
     Tensor o = output_rows(cx, save->o, width);
     block_linear_fwd(cx, out, o, linear_added(cx, w->o), output_linear(self));
     lora_fwd(cx, out, o, w->o.lora, output_site(self));
-    sublayer_leave(cx, y, x, rows_sum(cx, out), out_site, w->norm, &save->norm);
+    sublayer_leave(cx, stream, y, rows_sum(cx, out), out_site, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 
@@ -317,26 +317,26 @@ static void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, Tensor 
     op_attn_fwd(cx->dev, o, lse, q, p.k, p.v, bias, spec, &none);
 }
 
-/* y = the output of the attention sublayer for one step of decoding, computed from o. */
-static void project_step(const Ctx *cx, Tensor y, Tensor x, Tensor o, const AttentionW *w, LoraSite site,
+/* Makes the stream that of y, the output of the attention sublayer for one step of decoding, computed from o. */
+static void project_step(const Ctx *cx, Residual *stream, Tensor y, Tensor o, const AttentionW *w, LoraSite site,
                          NormSave *unused)
 {
-    Tensor out = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], x.d[1], "attention.out");
+    Tensor out = stream->output;
 
     linear_fwd(cx, out, o, linear_added(cx, w->o));
     lora_fwd(cx, out, o, w->o.lora, site);
     tensor_parallel_sum(cx->tp, cx->dev, out);
-    sublayer_leave(cx, y, x, out, SITE_SELF_OUT, w->norm, unused);
+    sublayer_leave(cx, stream, y, out, SITE_SELF_OUT, w->norm, unused);
 }
 
-void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, Tensor cache,
+void attention_step_self(const Ctx *cx, Residual *stream, Tensor y, Tensor bias, const AttentionW *w, Tensor cache,
                          const DecodeStep *step)
 {
     size_t mark = arena_mark(cx->scratch);
     NormSave unused;
-    Tensor n = sublayer_enter(cx, x, w->norm, &unused);
-    Projections p = projections_new(cx, cx->scratch, x.d[0], 0, w->o.w.d[1]);
-    Tensor o = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], w->o.w.d[1], "attention.o");
+    Tensor n = sublayer_enter(cx, stream, w->norm, &unused);
+    Projections p = projections_new(cx, cx->scratch, n.d[0], 0, w->o.w.d[1]);
+    Tensor o = arena_tensor(cx->scratch, cx->precision.compute, n.d[0], w->o.w.d[1], "attention.o");
     AttnSpec spec = self_spec(cx, &step->queries, &step->keys);
 
     project_fwd(cx, &p, n, NO_TENSOR, w, NULL);
@@ -346,21 +346,21 @@ void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const A
     if (tensor_present(bias))
         bias = tensor_slice_cols(bias, bias.d[1] - spec.max_k, spec.max_k);
     attend_cache(cx, o, p.q, bias, cache, &spec);
-    project_step(cx, y, x, o, w, output_site(true), &unused);
+    project_step(cx, stream, y, o, w, output_site(true), &unused);
     arena_reset(cx->scratch, mark);
 }
 
-void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w, Tensor cache)
+void attention_step_cross(const Ctx *cx, Residual *stream, Tensor y, const AttentionW *w, Tensor cache)
 {
     size_t mark = arena_mark(cx->scratch);
     NormSave unused;
-    Tensor n = sublayer_enter(cx, x, w->norm, &unused);
-    Tensor q = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], w->o.w.d[1], "attention.q");
-    Tensor o = arena_tensor(cx->scratch, cx->precision.compute, x.d[0], w->o.w.d[1], "attention.o");
+    Tensor n = sublayer_enter(cx, stream, w->norm, &unused);
+    Tensor q = arena_tensor(cx->scratch, cx->precision.compute, n.d[0], w->o.w.d[1], "attention.q");
+    Tensor o = arena_tensor(cx->scratch, cx->precision.compute, n.d[0], w->o.w.d[1], "attention.o");
     AttnSpec spec = attention_spec(cx, false);
 
     cross_query(cx, q, n, w);
     attend_cache(cx, o, q, NO_TENSOR, cache, &spec);
-    project_step(cx, y, x, o, w, output_site(false), &unused);
+    project_step(cx, stream, y, o, w, output_site(false), &unused);
     arena_reset(cx->scratch, mark);
 }

@@ -60,10 +60,10 @@ typedef struct AttentionSave {
 } AttentionSave;
 
 /* The attention sublayer: f(n) = attention(queries from n, keys and values from n or encoder_out) oᵀ, with the norm and
- * the residual sum of sublayer_enter (layers.h). encoder_out (E,C); NO_TENSOR means self-attention, which is causal in
- * the decoder. bias (H, Tq + Tk - 1) is added to the scores; its columns are the relative positions key - query in
- * rising order; NO_TENSOR means none. */
-void attention_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const AttentionW *w,
+ * the residual sum of sublayer_enter (layers.h); makes the stream that of y (N,C). encoder_out (E,C); NO_TENSOR means
+ * self-attention, which is causal in the decoder. bias (H, Tq + Tk - 1) is added to the scores; its columns are the
+ * relative positions key - query in rising order; NO_TENSOR means none. */
+void attention_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out, Tensor bias, const AttentionW *w,
                    AttentionSave *save);
 /* dx (N,C) holds dy on entry and the gradient of x on return. dencoder_out (E,C) and dbias are added to, since all
  * blocks share encoder_out and bias; each is NO_TENSOR if its input is. Of tensor-parallel ranks each adds the part of
@@ -82,12 +82,12 @@ typedef struct DecodeStep {
     int32_t capacity;  /* rows of the cache per sequence: the most tokens that a sequence may have */
 } DecodeStep;
 
-/* attention_fwd of self-attention for the new tokens x (S,C); y may be x. cache (S capacity, 2K) holds keys in its
- * first K columns and values in the last K, `capacity` rows per sequence; the keys and values of the new tokens are
+/* attention_fwd of self-attention for the new tokens, stream->x (S,C); y may be x. cache (S capacity, 2K) holds keys in
+ * its first K columns and values in the last K, `capacity` rows per sequence; the keys and values of the new tokens are
  * stored there first. The last column of bias (H, at least the longest key sequence) is for distance 0. */
-void attention_step_self(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const AttentionW *w, Tensor cache,
+void attention_step_self(const Ctx *cx, Residual *stream, Tensor y, Tensor bias, const AttentionW *w, Tensor cache,
                          const DecodeStep *step);
-/* attention_fwd of cross-attention for the new tokens x (S,C); y may be x. cache (E,2K) comes from attention_cross_kv.
- * Sequence i of cx->tokens consists of the new tokens of all beams or samples of prompt i, which share that prompt's
- * encoder output. */
-void attention_step_cross(const Ctx *cx, Tensor y, Tensor x, const AttentionW *w, Tensor cache);
+/* attention_fwd of cross-attention for the new tokens, stream->x (S,C); y may be x. cache (E,2K) comes from
+ * attention_cross_kv. Sequence i of cx->tokens consists of the new tokens of all beams or samples of prompt i, which
+ * share that prompt's encoder output. */
+void attention_step_cross(const Ctx *cx, Residual *stream, Tensor y, const AttentionW *w, Tensor cache);

@@ -1,16 +1,18 @@
 #include "nn/block.h"
 
-void block_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const BlockW *w, BlockSave *save)
+/* Memory for the stream after a sublayer within a block: y itself if backward does not need it. */
+static Tensor block_stream(const Ctx *cx, Tensor y, const char *name)
 {
-    Tensor x1 = arena_tensor(cx->save, cx->precision.residual, x.d[0], x.d[1], "block.x1");
+    return cx->forget ? y : arena_tensor(cx->save, cx->precision.residual, y.d[0], y.d[1], name);
+}
 
-    attention_fwd(cx, x1, x, NO_TENSOR, bias, &w->self, &save->self);
-    if (tensor_present(encoder_out)) {
-        Tensor x2 = arena_tensor(cx->save, cx->precision.residual, x.d[0], x.d[1], "block.x2");
-        attention_fwd(cx, x2, x1, encoder_out, NO_TENSOR, &w->cross, &save->cross);
-        x1 = x2;
-    }
-    mlp_fwd(cx, y, x1, &w->mlp, &save->mlp);
+void block_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out, Tensor bias, const BlockW *w,
+               BlockSave *save)
+{
+    attention_fwd(cx, stream, block_stream(cx, y, "block.x1"), NO_TENSOR, bias, &w->self, &save->self);
+    if (tensor_present(encoder_out))
+        attention_fwd(cx, stream, block_stream(cx, y, "block.x2"), encoder_out, NO_TENSOR, &w->cross, &save->cross);
+    mlp_fwd(cx, stream, y, &w->mlp, &save->mlp);
 }
 
 void block_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
@@ -22,15 +24,15 @@ void block_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, cons
     attention_bwd(cx, dx, NO_TENSOR, dbias, &w->self, &g->self, beta, &save->self);
 }
 
-void block_step(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w, const BlockCache *cache,
+void block_step(const Ctx *cx, Residual *stream, Tensor y, Tensor bias, const BlockW *w, const BlockCache *cache,
                 const DecodeStep *step)
 {
     size_t mark = arena_mark(cx->save);
     MlpSave unused;
 
-    attention_step_self(cx, y, x, bias, &w->self, cache->self, step);
+    attention_step_self(cx, stream, y, bias, &w->self, cache->self, step);
     if (tensor_present(cache->cross))
-        attention_step_cross(cx, y, y, &w->cross, cache->cross);
-    mlp_fwd(cx, y, y, &w->mlp, &unused);
+        attention_step_cross(cx, stream, y, &w->cross, cache->cross);
+    mlp_fwd(cx, stream, y, &w->mlp, &unused);
     arena_reset(cx->save, mark);
 }

@@ -16,8 +16,10 @@ typedef struct BlockSave {
     MlpSave mlp;
 } BlockSave;
 
-/* y (N,C) = block(x (N,C)). encoder_out (E,C); NO_TENSOR means no cross-attention. bias: see attention_fwd. */
-void block_fwd(const Ctx *cx, Tensor y, Tensor x, Tensor encoder_out, Tensor bias, const BlockW *w, BlockSave *save);
+/* Makes the stream x (N,C) that of y (N,C) = block(x); y may be x if cx->forget. encoder_out (E,C); NO_TENSOR means no
+ * cross-attention. bias: see attention_fwd. */
+void block_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out, Tensor bias, const BlockW *w,
+               BlockSave *save);
 /* dx (N,C) holds dy on entry and the gradient of x on return. dencoder_out and dbias are added to. g = beta g + new. */
 void block_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
                float beta, const BlockSave *save);
@@ -28,5 +30,5 @@ typedef struct BlockCache {
 } BlockCache;
 
 /* block_fwd for one new token in each of S sequences, x (S,C), without dropout; y may be x. */
-void block_step(const Ctx *cx, Tensor y, Tensor x, Tensor bias, const BlockW *w, const BlockCache *cache,
+void block_step(const Ctx *cx, Residual *stream, Tensor y, Tensor bias, const BlockW *w, const BlockCache *cache,
                 const DecodeStep *step);

@@ -91,6 +91,8 @@ typedef struct Ctx {
                            [1] for those with one; absent means no rotary positions */
     uint64_t seed;      /* seed of the dropout masks of this update */
     bool train;         /* dropout is applied */
+    bool forget;        /* backward does not follow: what it would need may be overwritten as soon as the next layer has
+                           read it */
     TensorParallel *tp; /* ranks that divide heads and feed-forward channels; NULL means no such ranks */
     ContextParallel *context; /* ranks that divide the tokens (nn/context.h); NULL means no such ranks */
     bool sequence;            /* with tp->sequence: the residual stream has only this rank's rows (nn/rows.h) */

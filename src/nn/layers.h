@@ -92,13 +92,29 @@ void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save);
  * dx may be dy (in place). */
 void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, float beta, const NormSave *save);
 
+/* The residual stream between two sublayers: x (N,C). While `out` is present x is not yet computed: it will be from +
+ * dropout(out), by residual_sum, or in one pass with the norm that reads it, by residual_norm. x may be `from`. */
+typedef struct Residual {
+    Tensor x, from, out;
+    Dropout drop;
+    Tensor output; /* (tokens, C) scratch memory, into which each sublayer writes its output when the one before has
+                      been added */
+} Residual;
+
+/* The stream x, and scratch memory for the outputs of sublayers, which the caller frees. */
+Residual residual_begin(const Ctx *cx, Tensor x);
+/* Returns x, which it computes if need be. */
+Tensor residual_sum(const Ctx *cx, Residual *stream);
+/* y (N,C) = norm(x); computes x if need be. */
+void residual_norm(const Ctx *cx, Tensor y, Residual *stream, NormW w, NormSave *save);
+
 /* A sublayer f, such as attention, with its norm and the residual sum around it, on this rank's rows (nn/rows.h):
  *   pre-LN   y = x + dropout(f(norm(x)))
  *   post-LN  y = norm(x + dropout(f(x)))
  *   no norm  y = x + dropout(f(x)), if w.w is absent
- * sublayer_enter returns the input of f; sublayer_leave computes y from x and out = f(…). */
-Tensor sublayer_enter(const Ctx *cx, Tensor x, NormW w, NormSave *save);
-void sublayer_leave(const Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite site, NormW w, NormSave *save);
+ * sublayer_enter returns the input of f; sublayer_leave makes the stream that of y, from out = f(…). */
+Tensor sublayer_enter(const Ctx *cx, Residual *stream, NormW w, NormSave *save);
+void sublayer_leave(const Ctx *cx, Residual *stream, Tensor y, Tensor out, DropoutSite site, NormW w, NormSave *save);
 /* Backward order: sublayer_leave_bwd, backward of f, sublayer_enter_bwd. dx (N,C) holds dy on entry. Writes dout, the
  * gradient of `out`. With post-LN dx becomes the gradient of the sum x + dropout(f(x)). */
 void sublayer_leave_bwd(const Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW w, NormW g, float beta,
@@ -122,9 +138,9 @@ typedef struct MlpSave {
     Tensor a; /* (N,F) after activation, gate and dropout; kept because drawing the mask again is slow */
 } MlpSave;
 
-/* The feed-forward sublayer: f(n) = a woᵀ, with the norm and the residual sum of sublayer_enter. Gated: a =
- * dropout(act(n wi_0ᵀ) ⊙ (n wi_1ᵀ)), else a = dropout(act(n wiᵀ)). */
-void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save);
+/* The feed-forward sublayer: f(n) = a woᵀ, with the norm and the residual sum of sublayer_enter; makes the stream that
+ * of y (N,C). Gated: a = dropout(act(n wi_0ᵀ) ⊙ (n wi_1ᵀ)), else a = dropout(act(n wiᵀ)). */
+void mlp_fwd(const Ctx *cx, Residual *stream, Tensor y, const MlpW *w, MlpSave *save);
 /* dx (N,C) holds dy on entry and the gradient of x on return. */
 void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta, const MlpSave *save);
 

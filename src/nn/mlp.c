@@ -17,15 +17,14 @@ static Dropout hidden_dropout(const Ctx *cx, int64_t ffn)
     return drop;
 }
 
-void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
+void mlp_fwd(const Ctx *cx, Residual *stream, Tensor y, const MlpW *w, MlpSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = rows_divided(cx) ? cx->tokens->n : x.d[0], ffn = w->wo.w.d[1];
-    Tensor out = arena_tensor(cx->scratch, cx->precision.compute, n, x.d[1], "mlp.out");
+    Tensor out = stream->output, input, gate;
+    int64_t n = out.d[0], ffn = w->wo.w.d[1];
     Dropout hidden_drop = hidden_dropout(cx, ffn);
-    Tensor input, gate;
 
-    save->n = sublayer_enter(cx, x, w->norm, &save->norm);
+    save->n = sublayer_enter(cx, stream, w->norm, &save->norm);
     save->h = arena_tensor(cx->save, cx->precision.compute, n, w->wi.w.d[0], "mlp.h");
     save->a = arena_tensor(cx->save, cx->precision.compute, n, ffn, "mlp.a");
     split(save->h, ffn, &input, &gate);
@@ -37,7 +36,7 @@ void mlp_fwd(const Ctx *cx, Tensor y, Tensor x, const MlpW *w, MlpSave *save)
     op_act_fwd(cx->dev, save->a, input, gate, cx->model->activation, &hidden_drop);
     block_linear_fwd(cx, out, save->a, linear_added(cx, w->wo), LINEAR_WO);
     lora_fwd(cx, out, save->a, w->wo.lora, LORA_WO);
-    sublayer_leave(cx, y, x, rows_sum(cx, out), SITE_MLP_OUT, w->norm, &save->norm);
+    sublayer_leave(cx, stream, y, rows_sum(cx, out), SITE_MLP_OUT, w->norm, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 

@@ -1,16 +1,23 @@
 #include "nn/layers.h"
 #include "nn/rows.h"
 
+/* Notes the norm's input, and allocates its statistics. */
+static void norm_save(const Ctx *cx, Tensor x, NormSave *save)
+{
+    DType dtype = precision_statistic(cx->precision);
+
+    save->x = x;
+    save->rstd = arena_vector(cx->save, dtype, x.d[0], "norm.rstd");
+    save->mean = cx->model->norm == NORM_RMS ? NO_TENSOR : arena_vector(cx->save, dtype, x.d[0], "norm.mean");
+}
+
 void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save)
 {
-    save->x = x;
-    save->rstd = arena_vector(cx->save, precision_statistic(cx->precision), x.d[0], "norm.rstd");
-    if (cx->model->norm == NORM_RMS) {
+    norm_save(cx, x, save);
+    if (cx->model->norm == NORM_RMS)
         op_rmsnorm_fwd(cx->dev, y, save->rstd, x, w.w, cx->model->eps);
-        return;
-    }
-    save->mean = arena_vector(cx->save, precision_statistic(cx->precision), x.d[0], "norm.mean");
-    op_layernorm_fwd(cx->dev, y, save->mean, save->rstd, x, w.w, w.b, cx->model->eps);
+    else
+        op_layernorm_fwd(cx->dev, y, save->mean, save->rstd, x, w.w, w.b, cx->model->eps);
 }
 
 void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, float beta, const NormSave *save)
@@ -25,6 +32,37 @@ void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, Nor
     arena_reset(cx->scratch, mark);
 }
 
+Residual residual_begin(const Ctx *cx, Tensor x)
+{
+    int64_t n = rows_divided(cx) ? cx->tokens->n : x.d[0];
+    return (Residual){ .x = x,
+                       .output = arena_tensor(cx->scratch, cx->precision.compute, n, x.d[1], "residual.output") };
+}
+
+Tensor residual_sum(const Ctx *cx, Residual *stream)
+{
+    if (tensor_present(stream->out))
+        op_dropout_fwd(cx->dev, stream->x, stream->out, stream->from, &stream->drop);
+    stream->out = NO_TENSOR;
+    return stream->x;
+}
+
+void residual_norm(const Ctx *cx, Tensor y, Residual *stream, NormW w, NormSave *save)
+{
+    Tensor x = stream->x, out = stream->out, from = stream->from;
+
+    if (!tensor_present(out)) {
+        norm_fwd(cx, y, x, w, save);
+        return;
+    }
+    norm_save(cx, x, save);
+    if (cx->model->norm == NORM_RMS)
+        op_sum_rmsnorm_fwd(cx->dev, y, save->rstd, x, out, from, w.w, cx->model->eps, &stream->drop);
+    else
+        op_sum_layernorm_fwd(cx->dev, y, save->mean, save->rstd, x, out, from, w.w, w.b, cx->model->eps, &stream->drop);
+    stream->out = NO_TENSOR;
+}
+
 static bool norm_before(const Ctx *cx, NormW w)
 {
     return !cx->model->post_norm && tensor_present(w.w);
@@ -35,25 +73,26 @@ static bool post_norm(const Ctx *cx, NormW w)
     return cx->model->post_norm && tensor_present(w.w);
 }
 
-Tensor sublayer_enter(const Ctx *cx, Tensor x, NormW w, NormSave *save)
+Tensor sublayer_enter(const Ctx *cx, Residual *stream, NormW w, NormSave *save)
 {
     if (!norm_before(cx, w))
-        return ctx_activation(cx, x);
-    Tensor n = arena_tensor(cx->save, cx->precision.compute, x.d[0], x.d[1], "sublayer.n");
-    norm_fwd(cx, n, x, w, save);
+        return ctx_activation(cx, residual_sum(cx, stream));
+    Tensor n = arena_tensor(cx->save, cx->precision.compute, stream->x.d[0], stream->x.d[1], "sublayer.n");
+    residual_norm(cx, n, stream, w, save);
     return n;
 }
 
-void sublayer_leave(const Ctx *cx, Tensor y, Tensor x, Tensor out, DropoutSite site, NormW w, NormSave *save)
+void sublayer_leave(const Ctx *cx, Residual *stream, Tensor y, Tensor out, DropoutSite site, NormW w, NormSave *save)
 {
-    Dropout drop = rows_dropout(cx, site);
-    if (!post_norm(cx, w)) {
-        op_dropout_fwd(cx->dev, y, out, x, &drop);
+    stream->from = stream->x;
+    stream->out = out;
+    stream->drop = rows_dropout(cx, site);
+    stream->x = y;
+    if (!post_norm(cx, w))
         return;
-    }
-    Tensor sum = arena_tensor(cx->save, cx->precision.residual, x.d[0], x.d[1], "sublayer.sum");
-    op_dropout_fwd(cx->dev, sum, out, x, &drop);
-    norm_fwd(cx, y, sum, w, save);
+    stream->x = arena_tensor(cx->save, cx->precision.residual, y.d[0], y.d[1], "sublayer.sum");
+    residual_norm(cx, y, stream, w, save);
+    stream->x = y;
 }
 
 void sublayer_leave_bwd(const Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW w, NormW g, float beta,

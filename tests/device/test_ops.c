@@ -100,6 +100,46 @@ static void case_layernorm(Rig *r)
         output(r, results[i]);
 }
 
+static void assert_same(Tensor a, Tensor b)
+{
+    for (int64_t i = 0; i < tensor_rows(a); i++)
+        for (int64_t j = 0; j < tensor_cols(a); j++)
+            g_assert_cmpfloat(get(a, i, j), ==, get(b, i, j));
+}
+
+/* The residual sum and the norm of it: the bits of the two operations one after the other, on devices that round. */
+static void case_sum_and_norm(Rig *r)
+{
+    int64_t n = PICK_SIZE(r, 1, 37), c = PICK_SIZE(r, 7, 21, 520), pad = PICK_SIZE(r, 0, 3);
+    double rate = PICK(r, 0, 0.1);
+    int kind = choose(r, 4); /* the sum is a third tensor, x, the residual; the norm is in the residual */
+    bool layer = choose(r, 2);
+    Dropout drop = dropout(r, n, rate);
+    mix(r);
+    Tensor x = normal_of(r, mixed(r), n, c, pad, 1), residual = normal_of(r, mixed(r), n, c, pad, 1);
+    Tensor third = blank_of(r, mixed(r), n, c, pad), w = vector(r, c), b = pad ? vector(r, c) : NO_TENSOR;
+    Tensor sum = kind == 1 ? x : kind == 2 ? residual : third;
+    Tensor y = kind == 3 ? residual : blank_of(r, mixed(r), n, c, pad);
+    Tensor rstd = as_vector(statistics(r, 1, n, 0)), mean = as_vector(statistics(r, 1, n, 0));
+    Tensor same[] = { blank_of(r, (DType)sum.dtype, n, c, pad), blank_of(r, (DType)y.dtype, n, c, pad),
+                      as_vector(statistics(r, 1, n, 0)), as_vector(statistics(r, 1, n, 0)) };
+    op_dropout_fwd(r->dev, same[0], x, residual, &drop);
+    if (layer) {
+        op_layernorm_fwd(r->dev, same[1], same[3], same[2], same[0], w, b, 1e-5f);
+        op_sum_layernorm_fwd(r->dev, y, mean, rstd, sum, x, residual, w, b, 1e-5f, &drop);
+        output(r, mean);
+    } else {
+        op_rmsnorm_fwd(r->dev, same[1], same[2], same[0], w, 1e-6f);
+        op_sum_rmsnorm_fwd(r->dev, y, rstd, sum, x, residual, w, 1e-6f, &drop);
+    }
+    Tensor results[] = { sum, y, rstd, mean };
+    for (int i = 0; i < 3 + layer; i++)
+        if (g_strcmp0(r->dev->name, "mixed") != 0)
+            assert_same(results[i], same[i]);
+    for (int i = 0; i < 3; i++)
+        output(r, results[i]);
+}
+
 /* Rows of y that no index names stay as they are. */
 static void case_scatter(Rig *r)
 {
@@ -490,6 +530,7 @@ static const Case cases[] = {
     { "scatter", case_scatter, 0, 0, 1 },
     { "rmsnorm", case_rmsnorm, 2e-6, 0, 1 },
     { "layernorm", case_layernorm, 2e-6, 0, 1 },
+    { "sum_and_norm", case_sum_and_norm, 2e-6, 0, 4 },
     { "bias_add", case_bias_add, 2e-6, 0, 1 },
     { "add_and_scale", case_add_and_scale, 2e-6, 0, 1 },
     { "column_sums", case_column_sums, 2e-6, 0, 1 },

@@ -113,7 +113,8 @@ static void sums_of_nothing(float beta)
     enum { C = 24, PRODUCT = 5 };
     Rig r;
     begin(&r);
-    Tensor x = blank(&r, 0, C, 0), w = as_vector(normal(&r, 1, C, 0, 1)), none = as_vector(statistics(&r, 1, 0, 0));
+    Tensor x = blank(&r, 0, C, 0), y = blank(&r, 0, C, 0), w = as_vector(normal(&r, 1, C, 0, 1)),
+           none = as_vector(statistics(&r, 1, 0, 0));
     Tensor dw[6], ids = integers(&r, 0, 1), sum = totals(&r, C, 3), square = totals(&r, 1, 3);
     for (size_t i = 0; i < G_N_ELEMENTS(dw); i++) {
         dw[i] = as_vector(accumulator(&r, 1, C, 0, beta));
@@ -122,6 +123,7 @@ static void sums_of_nothing(float beta)
     }
     Tensor table = tensor_matrix(dw[4].p, DT_F32, 1, C), product = tensor_matrix(dw[PRODUCT].p, DT_F32, 1, C);
     op_rmsnorm_fwd(r.dev, x, none, x, w, 1e-6f);
+    op_sum_rmsnorm_fwd(r.dev, x, none, y, x, y, w, 1e-6f, &(Dropout){ 0 });
     op_rmsnorm_bwd(r.dev, x, dw[0], x, x, w, none, NO_TENSOR, beta);
     op_layernorm_bwd(r.dev, x, dw[1], dw[2], x, x, w, none, none, NO_TENSOR, beta);
     op_column_sums(r.dev, dw[3], x, beta);

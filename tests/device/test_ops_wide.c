@@ -37,6 +37,24 @@ static void case_norms(Rig *r)
         output(r, results[i]);
 }
 
+static void case_sum_and_norm(Rig *r)
+{
+    int64_t c = PICK_SIZE(r, 700, 1031, 4100, 8200), n = 5;
+    bool layer = choose(r, 2);
+    Dropout drop = dropout(r, n, PICK(r, 0, 0.1));
+    mix(r);
+    Tensor x = normal_of(r, mixed(r), n, c, 0, 1), residual = normal_of(r, mixed(r), n, c, 0, 1);
+    Tensor w = gain(r, c), b = gain(r, c), y = blank_of(r, mixed(r), n, c, 0), sum = blank_of(r, mixed(r), n, c, 0);
+    Tensor mean = as_vector(statistics(r, 1, n, 0)), rstd = as_vector(statistics(r, 1, n, 0));
+    if (layer)
+        op_sum_layernorm_fwd(r->dev, y, mean, rstd, sum, x, residual, w, b, 1e-5f, &drop);
+    else
+        op_sum_rmsnorm_fwd(r->dev, y, rstd, sum, x, residual, w, 1e-6f, &drop);
+    Tensor results[] = { y, rstd, sum, layer ? mean : rstd };
+    for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
+        output(r, results[i]);
+}
+
 /* Tokens of a table of few and of many entries, some of which most tokens have. */
 static void case_embedding(Rig *r)
 {
@@ -93,8 +111,11 @@ static void case_relpos(Rig *r)
 }
 
 static const Case cases[] = {
-    { "wide_norms", case_norms, 1e-5, 0, 1 },    { "many_tokens_of_a_table", case_embedding, 1e-5, 0, 1 },
-    { "long_sums", case_sums, 1e-5, 0, 1 },      { "wide_adafactor", case_adafactor, 2e-5, 0, 1 },
+    { "wide_norms", case_norms, 1e-5, 0, 1 },
+    { "wide_sum_and_norm", case_sum_and_norm, 1e-5, 0, 4 },
+    { "many_tokens_of_a_table", case_embedding, 1e-5, 0, 1 },
+    { "long_sums", case_sums, 1e-5, 0, 1 },
+    { "wide_adafactor", case_adafactor, 2e-5, 0, 1 },
     { "many_buckets", case_relpos, 1e-5, 0, 1 },
 };
 

@@ -235,10 +235,18 @@ static void own_bias_setup(Fixture *f)
     add_var(f, "self.relpos", PARAMETER, 8, HEADS, &f->w.self.relpos, &f->g.self.relpos);
 }
 
+static double loss_of(Fixture *f, Residual *stream)
+{
+    residual_sum(&f->cx, stream);
+    arena_reset(&f->scratch, 0);
+    return sum_of_products(f->y, f->dy);
+}
+
 static double self_loss(Fixture *f)
 {
-    attention_fwd(&f->cx, f->y, f->x, NO_TENSOR, f->bias, &f->w.self, &f->saved.self);
-    return sum_of_products(f->y, f->dy);
+    Residual stream = residual_begin(&f->cx, f->x);
+    attention_fwd(&f->cx, &stream, f->y, NO_TENSOR, f->bias, &f->w.self, &f->saved.self);
+    return loss_of(f, &stream);
 }
 
 static void self_backward(Fixture *f)
@@ -274,8 +282,9 @@ static void cross_lora_setup(Fixture *f)
 
 static double cross_loss(Fixture *f)
 {
-    attention_fwd(&f->cx, f->y, f->x, f->encoder_out, NO_TENSOR, &f->w.cross, &f->saved.cross);
-    return sum_of_products(f->y, f->dy);
+    Residual stream = residual_begin(&f->cx, f->x);
+    attention_fwd(&f->cx, &stream, f->y, f->encoder_out, NO_TENSOR, &f->w.cross, &f->saved.cross);
+    return loss_of(f, &stream);
 }
 
 static void cross_backward(Fixture *f)
@@ -309,8 +318,9 @@ static void mlp_lora_setup(Fixture *f)
 
 static double mlp_loss(Fixture *f)
 {
-    mlp_fwd(&f->cx, f->y, f->x, &f->w.mlp, &f->saved.mlp);
-    return sum_of_products(f->y, f->dy);
+    Residual stream = residual_begin(&f->cx, f->x);
+    mlp_fwd(&f->cx, &stream, f->y, &f->w.mlp, &f->saved.mlp);
+    return loss_of(f, &stream);
 }
 
 static void mlp_backward(Fixture *f)
@@ -330,8 +340,9 @@ static void block_setup(Fixture *f)
 
 static double block_loss(Fixture *f)
 {
-    block_fwd(&f->cx, f->y, f->x, f->encoder_out, f->bias, &f->w, &f->saved);
-    return sum_of_products(f->y, f->dy);
+    Residual stream = residual_begin(&f->cx, f->x);
+    block_fwd(&f->cx, &stream, f->y, f->encoder_out, f->bias, &f->w, &f->saved);
+    return loss_of(f, &stream);
 }
 
 static void block_backward(Fixture *f)

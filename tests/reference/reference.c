@@ -218,6 +218,20 @@ void reference_dropout_bwd(Device *dev, Tensor dx, Tensor dy, const Dropout *dro
     reference_dropout_fwd(dev, dx, dy, NO_TENSOR, drop);
 }
 
+void reference_sum_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor sum, Tensor x, Tensor residual, Tensor w,
+                               float eps, const Dropout *drop)
+{
+    reference_dropout_fwd(dev, sum, x, residual, drop);
+    reference_rmsnorm_fwd(dev, y, rstd, sum, w, eps);
+}
+
+void reference_sum_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor sum, Tensor x, Tensor residual,
+                                 Tensor w, Tensor b, float eps, const Dropout *drop)
+{
+    reference_dropout_fwd(dev, sum, x, residual, drop);
+    reference_layernorm_fwd(dev, y, mean, rstd, sum, w, b, eps);
+}
+
 /* The activation and its slope; gelu_tanh is x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), gelu_erf x Φ(x), silu x σ(x). */
 static double activate(Activation act, double x, double *slope)
 {

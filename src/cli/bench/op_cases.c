@@ -309,6 +309,24 @@ static void norm(OpRig *r)
             op_layernorm_fwd(r->dev, y, mean, rstd, x, w, b, 1e-6f);
 }
 
+/* The residual sum and the norm of it. */
+static void sum_norm(OpRig *r)
+{
+    const ModelConfig *model = r->sizes.model;
+    int64_t n = tokens(&r->sizes), width = model->width;
+    DType compute = r->dev->precision.compute;
+    Dropout drop = dropout(r, n);
+    Tensor y = matrix(r, n, width), x = matrix(r, n, width), add = stream(r, n, width), sum = stream(r, n, width);
+    Tensor w = vector_of(r, compute, width), b = vector_of(r, compute, width);
+    Tensor rstd = statistic(r, n), mean = statistic(r, n);
+    set_shape(r, n, width);
+    while (op_rig_again(r))
+        if (model->norm == NORM_RMS)
+            op_sum_rmsnorm_fwd(r->dev, y, rstd, sum, x, add, w, 1e-6f, &drop);
+        else
+            op_sum_layernorm_fwd(r->dev, y, mean, rstd, sum, x, add, w, b, 1e-6f, &drop);
+}
+
 static void norm_bwd(OpRig *r)
 {
     const ModelConfig *model = r->sizes.model;
@@ -473,6 +491,8 @@ const OpCase op_cases[] = {
     BACKWARD("norm, bwd", norm_bwd),
     PLAIN("residual", residual),
     DROPS("residual", residual, false),
+    PLAIN("residual and norm", sum_norm),
+    DROPS("residual and norm", sum_norm, false),
     PLAIN("activation", activation),
     BACKWARD("activation, bwd", activation),
     DROPS("activation, bwd", activation, true),

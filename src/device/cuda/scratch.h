@@ -31,14 +31,15 @@ static inline size_t scratch_more(size_t a, size_t b)
 }
 
 /* Number of ranges of rows, one per thread block, over which the column sums of a tensor (rows, cols) are divided.
- * row_sums: each block reads whole rows. */
+ * row_sums: each block reads whole rows, a few of them; four blocks are at work on a multiprocessor at once. */
 static inline int64_t scratch_ranges(int64_t rows, int64_t cols, bool row_sums)
 {
-    enum { MOST_BLOCKS = 1024, MOST_RANGES = 256, ROWS_OF_BLOCK = 8, COLS_OF_BLOCK = 256, COLS_OF_ROWS = 1024 };
-    const int64_t blocks = row_sums ? 1 : scratch_parts(cols, COLS_OF_BLOCK),
-                  each = row_sums && cols > COLS_OF_ROWS ? 1 : ROWS_OF_BLOCK;
-    const int64_t ranges = attn_between(MOST_BLOCKS / (blocks < 1 ? 1 : blocks), 1, MOST_RANGES);
-    return attn_between(scratch_parts(rows, each), 1, ranges);
+    enum { MOST_BLOCKS = 1024, MOST_CHUNKED = 256, MOST_OF_ROWS = 512 };
+    enum { ROWS_OF_BLOCK = 8, ROWS_OF_WIDE = 2, COLS_OF_BLOCK = 256, COLS_OF_ROWS = 1024 };
+    const int64_t blocks = scratch_parts(cols, COLS_OF_BLOCK),
+                  each = row_sums && cols > COLS_OF_ROWS ? ROWS_OF_WIDE : ROWS_OF_BLOCK,
+                  chunked = attn_between(MOST_BLOCKS / (blocks < 1 ? 1 : blocks), 1, MOST_CHUNKED);
+    return attn_between(scratch_parts(rows, each), 1, row_sums ? (int64_t)MOST_OF_ROWS : chunked);
 }
 
 /* Sums over the columns of a tensor (rows, cols), `column_sums` kinds of numbers of `bytes` bytes; of longer rows than

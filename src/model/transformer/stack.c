@@ -236,23 +236,34 @@ void stack_embed(StackPass *pass, Tensor x, const StackW *w)
     params_release(stack->params, BUCKET_SHARED);
 }
 
-/* Runs the walk's current block forward; its activations are saved in `arena`. */
-static void run_block(const BlockWalk *walk, Arena *arena, Tensor encoder_output)
+/* Runs the walk's current block forward; its activations are saved in `arena`. forget: backward does not need them. */
+static void run_block(const BlockWalk *walk, Residual *stream, Arena *arena, bool forget, Tensor encoder_output)
 {
     const StackPass *pass = walk->pass;
     Ctx cx = walk->cx;
 
     cx.save = arena;
-    block_fwd(&cx, pass->x[walk->here + 1], pass->x[walk->here], encoder_output, pass->bias, &walk->w,
-              &pass->blocks[walk->here]);
+    cx.forget = forget;
+    block_fwd(&cx, stream, pass->x[walk->here + 1], encoder_output, pass->bias, &walk->w, &pass->blocks[walk->here]);
 }
 
-Tensor stack_final_norm(const Ctx *cx, Tensor x, const StackW *w, NormSave *save)
+/* Runs the walk's current block forward once more, from its input; its output is not added up again. */
+static void run_block_again(const BlockWalk *walk, Tensor encoder_output)
+{
+    const StackPass *pass = walk->pass;
+    size_t mark = arena_mark(walk->cx.scratch);
+    Residual stream = residual_begin(&walk->cx, pass->x[walk->here]);
+
+    run_block(walk, &stream, pass->recompute, false, encoder_output);
+    arena_reset(walk->cx.scratch, mark);
+}
+
+Tensor stack_final_norm(const Ctx *cx, Residual *stream, const StackW *w, NormSave *save)
 {
     if (!tensor_present(w->final_norm.w))
-        return ctx_activation(cx, x);
-    Tensor y = arena_tensor(cx->save, cx->precision.compute, x.d[0], x.d[1], "stack.y");
-    norm_fwd(cx, y, x, w->final_norm, save);
+        return ctx_activation(cx, residual_sum(cx, stream));
+    Tensor y = arena_tensor(cx->save, cx->precision.compute, stream->x.d[0], stream->x.d[1], "stack.y");
+    residual_norm(cx, y, stream, w->final_norm, save);
     return y;
 }
 
@@ -281,19 +292,20 @@ static void embed_rows(StackPass *pass, const StackW *w)
     arena_reset(cx->scratch, mark);
 }
 
-/* The output of the last block: this rank's rows; the rows of all ranks where the stack ends, since what follows needs
- * them. */
-static Tensor last_output(StackPass *pass)
+/* The result of a stage: the output of the last block, of which it has this rank's rows, or, where the stack ends, the
+ * final norm of the rows of all ranks. */
+static Tensor finish(StackPass *pass, Residual *stream, const StackW *w)
 {
-    const Stack *stack = pass->stack;
     const Ctx *cx = &pass->cx;
-    Tensor own = pass->x[stack_blocks(stack)];
 
-    if (!stack->part.finishes || !rows_divided(cx))
-        return own;
-    Tensor all = arena_tensor(cx->save, cx->precision.residual, cx->tokens->n, own.d[1], "stack.output");
-    rows_gather(cx, all, own);
-    return all;
+    if (!pass->stack->part.finishes)
+        return residual_sum(cx, stream);
+    if (rows_divided(cx)) {
+        Tensor own = residual_sum(cx, stream);
+        stream->x = arena_tensor(cx->save, cx->precision.residual, cx->tokens->n, own.d[1], "stack.output");
+        rows_gather(cx, stream->x, own);
+    }
+    return stack_final_norm(cx, stream, w, &pass->final_norm);
 }
 
 /* Dropout after the final norm; rate 0 if the final norm is in another stage. */
@@ -316,17 +328,19 @@ Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
     stack_positions(pass, &w, 1 - max_len, 2 * max_len - 1, max_len);
     if (stack->part.embeds)
         embed_rows(pass, &w);
+    size_t scratch = arena_mark(cx->scratch);
+    Residual stream = residual_begin(cx, pass->x[0]);
     for (BlockWalk walk = { .pass = pass }; stack_walk_next(&walk);) {
         size_t mark = arena_mark(arena);
-        run_block(&walk, arena, encoder_output);
+        run_block(&walk, &stream, arena, forget, encoder_output);
         if (forget)
             arena_reset(arena, mark);
     }
     Dropout drop = final_dropout(stack, cx);
-    Tensor x = last_output(pass);
-    Tensor y = stack->part.finishes ? stack_final_norm(cx, x, &w, &pass->final_norm) : x;
+    Tensor y = finish(pass, &stream, &w);
     if (drop.rate > 0)
         op_dropout_fwd(cx->dev, y, y, NO_TENSOR, &drop);
+    arena_reset(cx->scratch, scratch);
     params_release(stack->params, stack->bucket);
     return y;
 }
@@ -374,7 +388,7 @@ Tensor stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_enc
     for (BlockWalk walk = { .pass = pass, .back = true }; stack_walk_next(&walk);) {
         size_t block = arena_mark(pass->recompute);
         if (pass->loss->recompute)
-            run_block(&walk, pass->recompute, encoder_output);
+            run_block_again(&walk, encoder_output);
         block_bwd(&walk.cx, dx, d_encoder_output, dbias, &walk.w, &walk.g, walk.beta, &pass->blocks[walk.here]);
         arena_reset(pass->recompute, block);
     }

@@ -1,6 +1,8 @@
-/* norm.c: RMSNorm and LayerNorm, forward and backward, one row (token) at a time. RMSNorm has no mean. */
+/* norm.c: RMSNorm and LayerNorm, forward and backward, one row (token) at a time; forward also with the residual sum
+ * before it. RMSNorm has no mean. */
 #include "device/cpu/kernels/fold.h"
 #include "device/cpu/kernels/rows.h"
+#include "device/cpu/mask.h"
 
 #include <math.h>
 
@@ -23,20 +25,45 @@ static float variance_of(const float *x, float mean, int64_t n)
     return sum / (float)n;
 }
 
-/* Buffers of each thread in layernorm_fwd; behind those of all threads lie w and b. */
-enum { FWD_X, FWD_Y, FWD_BUFFERS };
+/* Buffers of each thread in forward; behind those of all threads lie w and b. */
+enum { FWD_X, FWD_RESIDUAL, FWD_MASK, FWD_SUM, FWD_Y, FWD_BUFFERS };
 
-void KERNEL(layernorm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
+/* What is normed: the rows of x; or, if `sum` is present, those of residual + dropout(x), which become its rows. */
+typedef struct Normed {
+    Tensor x, sum, residual;
+    const Dropout *drop;
+} Normed;
+
+/* Row i of the sum, rounded as it lies in memory, while it is in the cache. buffers: the calling thread's. */
+static const float *sum_row(Tensor buffers, const Normed *of, int64_t i)
 {
-    int64_t width = x.d[1], shared = FWD_BUFFERS * dev->threads;
+    int64_t width = of->x.d[1];
+    const float *in = row_read(row_of(buffers, FWD_X), of->x, i, 0, width);
+    const float *add = row_read(row_of(buffers, FWD_RESIDUAL), of->residual, i, 0, width);
+    float *mask = row_of(buffers, FWD_MASK), *out = row_place(row_of(buffers, FWD_SUM), of->sum, i, 0);
+    if (of->drop->rate > 0.0f) {
+        MaskRow factors = mask_row(of->drop, i, 0);
+        mask_fill(mask, &factors, of->drop->first_channel, width);
+        SIMD for (int64_t c = 0; c < width; c++) out[c] = in[c] * mask[c] + add[c];
+    } else {
+        SIMD for (int64_t c = 0; c < width; c++) out[c] = in[c] + add[c];
+    }
+    row_write(of->sum, i, 0, width, out);
+    return row_read(row_of(buffers, FWD_SUM), of->sum, i, 0, width);
+}
+
+static void norm_rows(Device *dev, Tensor y, Tensor mean, Tensor rstd, const Normed *of, Tensor w, Tensor b, float eps)
+{
+    int64_t width = y.d[1], shared = FWD_BUFFERS * dev->threads;
     Tensor buffers = row_buffers(cpu_workspace(dev, (size_t)(shared + 2) * row_bytes(width)), shared + 2, width);
     const float *weight = row_read(row_of(buffers, shared), w, 0, 0, width);
     const float *bias = tensor_present(b) ? row_read(row_of(buffers, shared + 1), b, 0, 0, width) : NULL;
-#pragma omp parallel for num_threads(team(dev, tensor_count(x))) schedule(static)
-    for (int64_t i = 0; i < x.d[0]; i++) {
-        int64_t own = FWD_BUFFERS * omp_get_thread_num();
-        const float *in = row_read(row_of(buffers, own + FWD_X), x, i, 0, width);
-        float *out = row_place(row_of(buffers, own + FWD_Y), y, i, 0);
+#pragma omp parallel for num_threads(team(dev, tensor_count(y))) schedule(static)
+    for (int64_t i = 0; i < y.d[0]; i++) {
+        Tensor own = tensor_slice_rows(buffers, FWD_BUFFERS * omp_get_thread_num(), FWD_BUFFERS);
+        const float *in =
+            tensor_present(of->sum) ? sum_row(own, of, i) : row_read(row_of(own, FWD_X), of->x, i, 0, width);
+        float *out = row_place(row_of(own, FWD_Y), y, i, 0);
         float m = tensor_present(mean) ? mean_of(in, width) : 0.0f;
         float r = 1.0f / sqrtf(variance_of(in, m, width) + eps);
         if (tensor_present(mean))
@@ -51,9 +78,26 @@ void KERNEL(layernorm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tens
     }
 }
 
+void KERNEL(layernorm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
+{
+    norm_rows(dev, y, mean, rstd, &(Normed){ .x = x }, w, b, eps);
+}
+
 void KERNEL(rmsnorm_fwd)(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
 {
-    KERNEL(layernorm_fwd)(dev, y, NO_TENSOR, rstd, x, w, NO_TENSOR, eps);
+    norm_rows(dev, y, NO_TENSOR, rstd, &(Normed){ .x = x }, w, NO_TENSOR, eps);
+}
+
+void KERNEL(sum_layernorm_fwd)(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor sum, Tensor x, Tensor residual,
+                               Tensor w, Tensor b, float eps, const Dropout *drop)
+{
+    norm_rows(dev, y, mean, rstd, &(Normed){ x, sum, residual, drop }, w, b, eps);
+}
+
+void KERNEL(sum_rmsnorm_fwd)(Device *dev, Tensor y, Tensor rstd, Tensor sum, Tensor x, Tensor residual, Tensor w,
+                             float eps, const Dropout *drop)
+{
+    norm_rows(dev, y, NO_TENSOR, rstd, &(Normed){ x, sum, residual, drop }, w, NO_TENSOR, eps);
 }
 
 /* One row (token) in backward of a norm; residual: the gradient that is added to dx. */

@@ -16,23 +16,34 @@ __device__ inline float moved(float moment, double more, float to)
 struct RowMoments {
     typedef float Sum;
     enum { ROW_SUMS = 1, COLUMN_SUMS = 1 };
+    struct Held {
+        float x[VEC];
+    };
     View g, row;
     int64_t cols;
     AdafactorSpec spec;
     const StepScalars *scalars;
 
-    __device__ void first(int64_t r, int64_t col, int n, float *sums) const
+    __device__ Held hold(int64_t r, int64_t col, int n) const
     {
-        float x[VEC], clip = scalars->clip;
-        load(x, g, r, col, n);
-        UNROLL for (int i = 0; i < VEC; i++) sums[0] += x[i] * clip * (x[i] * clip);
+        Held held;
+        load(held.x, g, r, col, n);
+        return held;
     }
 
-    __device__ void second(int64_t r, int64_t col, int n, const float *sums, float (*columns)[VEC]) const
+    __device__ void first(const Held &held, float *sums, float (*columns)[VEC]) const
     {
-        float x[VEC], clip = scalars->clip;
-        load(x, g, r, col, n);
-        UNROLL for (int i = 0; i < VEC; i++) columns[0][i] += x[i] * clip * (x[i] * clip);
+        float clip = scalars->clip;
+        UNROLL for (int i = 0; i < VEC; i++)
+        {
+            float x = held.x[i] * clip;
+            sums[0] += x * x;
+            columns[0][i] += x * x;
+        }
+    }
+
+    __device__ void second(const Held &, int64_t r, int64_t col, int, const float *sums) const
+    {
         if (col == 0)
             move_row(r, sums[0]);
     }
@@ -201,8 +212,9 @@ struct RowJob {
     int64_t at; /* index of its partial sums in scratch memory, in numbers */
 };
 
-template <int VECS, int THREADS>
-__global__ void __launch_bounds__(THREADS) rows_kernel(const __grid_constant__ Jobs<RowJob> jobs, float *scratch)
+template <int VECS>
+__global__ void __launch_bounds__(MOST_ROW_THREADS, 2)
+    rows_kernel(const __grid_constant__ Jobs<RowJob> jobs, float *scratch)
 {
     int j = jobs.find(blockIdx.x);
     const RowJob job = jobs.of[j];
@@ -251,13 +263,11 @@ void launch_rows(Gpu *gpu, const ColumnShape &shape, const Jobs<RowJob> &jobs, f
 {
     Shape grid = { jobs.blocks(), 1, shape.shape.threads_x, shape.shape.threads_y };
     if (shape.vectors == 1)
-        launch(gpu, grid, rows_kernel<1, MOST_ROW_THREADS>, jobs, scratch);
+        launch(gpu, grid, rows_kernel<1>, jobs, scratch);
     else if (shape.vectors == 2)
-        launch(gpu, grid, rows_kernel<2, MOST_ROW_THREADS>, jobs, scratch);
-    else if (grid.threads_x * grid.threads_y <= FEW_ROW_THREADS)
-        launch(gpu, grid, rows_kernel<MOST_VECS, FEW_ROW_THREADS>, jobs, scratch);
+        launch(gpu, grid, rows_kernel<2>, jobs, scratch);
     else
-        launch(gpu, grid, rows_kernel<MOST_VECS, MOST_ROW_THREADS>, jobs, scratch);
+        launch(gpu, grid, rows_kernel<MOST_VECS>, jobs, scratch);
 }
 
 /* A launch for all tensors whose rows need blocks of the same threads. */

@@ -6,8 +6,11 @@
  * A Pass, the template argument of these functions, is a struct with
  *   Sum                             the type of the column sums: float or double
  *   ROW_SUMS, COLUMN_SUMS           number of sums per row and per column; ROW_SUMS may be 0
- *   first(row, col, n, float *sums)                        adds n numbers from column col on to the row's sums
- *   second(row, col, n, const float *sums, Sum (*c)[VEC])  writes n numbers, and adds to the sums of their columns */
+ *   Held                            what is computed of n numbers of a row before its sums are known
+ *   hold(row, col, n)                                 returns it, for n numbers from column col on
+ *   first(held, float *sums, Sum (*columns)[VEC])     adds them to the sums of the row and of their columns
+ *   second(held, row, col, n, const float *sums)      writes n numbers
+ * All loads are in hold, so that they are on their way at once. */
 #pragma once
 
 #include "device/cuda/kernels/reduce.h"
@@ -18,64 +21,100 @@
 enum { MOST_ROW_THREADS = 512, FEW_ROW_THREADS = 256, MOST_VECS = 4, ROW_GROUPS = 8, MOST_ROW = ROW_LIMIT };
 static_assert((int)MOST_ROW == MOST_ROW_THREADS * MOST_VECS * VEC, "the longest row that a block holds");
 
-template <class Sum> struct ColumnParts {
-    PerWarp<float> rows;
-    Sum of[ROW_GROUPS][WARP * VEC]; /* column sums of VEC columns per lane, from each row of threads */
+template <class Pass> struct ColumnParts {
+    RowSums<Pass::ROW_SUMS + (Pass::ROW_SUMS == 0)> rows;
+    typename Pass::Sum of[FEW_ROW_THREADS * VEC]; /* the column sums of each row of threads, one row after the other */
 };
 
+/* Adds up the column sums of a block's rows of threads, VEC of them per thread, and writes them to `to`, those of the
+ * thread's columns, of which n exist. */
+template <class Pass>
+static __device__ inline void columns_join(ColumnParts<Pass> *shared, const typename Pass::Sum *own,
+                                           typename Pass::Sum *to, int64_t n)
+{
+    typename Pass::Sum *of = shared->of + threadIdx.x * VEC;
+    unsigned step = blockDim.x * VEC;
+    UNROLL for (int i = 0; i < VEC; i++) of[threadIdx.y * step + i] = own[i];
+    __syncthreads();
+    UNROLL for (int i = 0; i < VEC; i++) if (threadIdx.y == 0 && i < n)
+    {
+        typename Pass::Sum sum = 0;
+        for (unsigned y = 0; y < blockDim.y; y++)
+            sum += of[y * step + i];
+        to[i] = sum;
+    }
+    __syncthreads();
+}
+
 /* Processes one of `parts` ranges of rows, in one chunk of columns, and writes the column sums of this range to partial
- * (COLUMN_SUMS, parts, cols). */
+ * (COLUMN_SUMS, parts, cols). A row of one vector per thread is held in registers while its sums are computed; a longer
+ * one is read twice. */
 template <class Pass, int VECS>
 static __device__ inline void columns_part(const Pass &pass, int64_t rows, int64_t cols, typename Pass::Sum *partial,
                                            unsigned chunk, unsigned part, unsigned parts)
 {
     typedef typename Pass::Sum Sum;
-    ColumnParts<Sum> *shared = block_shared<ColumnParts<Sum>>();
+    ColumnParts<Pass> *shared = block_shared<ColumnParts<Pass>>();
     int64_t span = (int64_t)blockDim.x * VEC, first = chunk * span * VECS + threadIdx.x * VEC;
     int64_t begin = rows * part / parts, end = rows * (part + 1) / parts;
     Sum columns[VECS][Pass::COLUMN_SUMS][VEC] = {};
+    int turn = 0;
 
-    for (int64_t row = begin + threadIdx.y; row < end; row += blockDim.y) {
+    /* All threads take as many turns, since they wait for each other in row_sums. */
+    for (int64_t top = begin; top < end; top += blockDim.y, turn ^= 1) {
+        int64_t row = top + threadIdx.y, width = row < end ? cols : 0;
         float sums[Pass::ROW_SUMS + 1] = {};
-        if (Pass::ROW_SUMS > 0) {
-            for (int64_t col = first; col < cols; col += span)
-                pass.first(row, col, vec_length(cols, col), sums);
-            UNROLL for (int i = 0; i < Pass::ROW_SUMS; i++) sums[i] = row_sum(sums[i], &shared->rows);
+        typename Pass::Held held = {};
+        UNROLL for (int k = 0; k < VECS; k++) if (first + k * span < width)
+        {
+            held = pass.hold(row, first + k * span, vec_length(cols, first + k * span));
+            pass.first(held, sums, columns[k]);
         }
-        UNROLL for (int k = 0; k < VECS; k++) if (first + k * span < cols)
-            pass.second(row, first + k * span, vec_length(cols, first + k * span), sums, columns[k]);
+        if constexpr (Pass::ROW_SUMS > 0)
+            row_sums<Pass::ROW_SUMS>(sums, &shared->rows, turn);
+        UNROLL for (int k = 0; k < VECS; k++) if (first + k * span < width)
+        {
+            int n = vec_length(cols, first + k * span);
+            if (VECS > 1)
+                held = pass.hold(row, first + k * span, n);
+            pass.second(held, row, first + k * span, n, sums);
+        }
     }
     UNROLL for (int k = 0; k < VECS; k++) UNROLL for (int s = 0; s < Pass::COLUMN_SUMS; s++)
     {
         int64_t col = first + k * span;
         Sum *to = partial + ((int64_t)s * parts + part) * cols + col;
-        if (blockDim.y == 1) {
-            UNROLL for (int i = 0; i < VEC; i++) if (col + i < cols) to[i] = columns[k][s][i];
+        if (blockDim.y > 1) {
+            columns_join<Pass>(shared, columns[k][s], to, cols - col);
             continue;
         }
-        UNROLL for (int i = 0; i < VEC; i++) shared->of[threadIdx.y][threadIdx.x * VEC + i] = columns[k][s][i];
-        __syncthreads();
-        UNROLL for (int i = 0; i < VEC; i++) if (threadIdx.y == 0 && col + i < cols)
-        {
-            Sum sum = 0;
-            for (unsigned y = 0; y < blockDim.y; y++)
-                sum += shared->of[y][threadIdx.x * VEC + i];
-            to[i] = sum;
-        }
-        __syncthreads();
+        UNROLL for (int i = 0; i < VEC; i++) if (col + i < cols) to[i] = columns[k][s][i];
     }
 }
 
-template <class Pass, int VECS, int THREADS>
-static __global__ void __launch_bounds__(THREADS)
+/* 64 registers per thread: 1,024 threads on a multiprocessor, each with the loads of a row on its way. */
+template <class Pass, int VECS>
+static __global__ void __launch_bounds__(MOST_ROW_THREADS, VECS == 1 ? 2 : 1)
     columns_kernel(Pass pass, int64_t rows, int64_t cols, typename Pass::Sum *partial)
 {
     columns_part<Pass, VECS>(pass, rows, cols, partial, blockIdx.x, blockIdx.y, gridDim.y);
 }
 
+/* Threads of a row of `cols` numbers, with one vector each if they are not more than a block may have; and the number
+ * of rows that a block has at a time. */
+static inline int64_t row_threads(int64_t cols)
+{
+    return least(ceil_div(ceil_div(cols, VEC), WARP) * WARP, MOST_ROW_THREADS);
+}
+
+static inline int64_t row_groups(int64_t threads)
+{
+    return threads > FEW_ROW_THREADS ? 1 : FEW_ROW_THREADS / threads;
+}
+
 /* The grid of a pass, and the number of vectors (of 8 columns) per thread. If a pass has row sums, a block reads whole
- * rows: one warp per row, with at most 4 vectors of 8 columns per lane; longer rows use a whole block of up to
- * MOST_ROW_THREADS threads. */
+ * rows, with one vector per thread in a row of up to 8 * MOST_ROW_THREADS numbers; several rows at a time if they are
+ * short. */
 struct ColumnShape {
     Shape shape;
     int vectors;
@@ -83,21 +122,15 @@ struct ColumnShape {
 
 static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums)
 {
-    int64_t vectors = ceil_div(cols, VEC), x = WARP, y = ROW_GROUPS, each = 1, chunks = ceil_div(vectors, WARP);
+    int64_t vectors = ceil_div(cols, VEC), x = WARP, each = 1, chunks = ceil_div(vectors, WARP);
     if (row_sums) {
         chunks = 1;
-        each = ceil_div(vectors, WARP);
-        if (each > MOST_VECS) {
-            y = 1;
-            each = ceil_div(vectors, MOST_ROW_THREADS);
-        }
+        each = ceil_div(vectors, MOST_ROW_THREADS);
         each = each == 3 ? (int64_t)MOST_VECS : each;
-        if (y == 1)
-            x = ceil_div(ceil_div(vectors, each), WARP) * WARP;
+        x = row_threads(ceil_div(vectors, each) * VEC);
     }
-    CHECK(x <= MOST_ROW_THREADS && each <= MOST_VECS, "rows of %lld numbers, at most %d", (long long)cols,
-          (int)MOST_ROW);
-    return { { (unsigned)chunks, (unsigned)scratch_ranges(rows, cols, row_sums), (unsigned)x, (unsigned)y },
+    CHECK(each <= MOST_VECS, "rows of %lld numbers, at most %d", (long long)cols, (int)MOST_ROW);
+    return { { (unsigned)chunks, (unsigned)scratch_ranges(rows, cols, row_sums), (unsigned)x, (unsigned)row_groups(x) },
              (int)each };
 }
 
@@ -105,15 +138,22 @@ static inline ColumnShape column_shape(int64_t rows, int64_t cols, bool row_sums
  * computed. */
 template <class Pass> struct LongRows {
     typedef typename Pass::Sum Sum;
+    typedef typename Pass::Held Held;
     enum { ROW_SUMS = 0, COLUMN_SUMS = Pass::COLUMN_SUMS };
     Pass pass;
     const float *sums;
-    __device__ void first(int64_t, int64_t, int, float *) const
+    __device__ Held hold(int64_t row, int64_t col, int n) const
     {
+        return pass.hold(row, col, n);
     }
-    __device__ void second(int64_t row, int64_t col, int n, const float *, Sum (*columns)[VEC]) const
+    __device__ void first(const Held &held, float *, Sum (*columns)[VEC]) const
     {
-        pass.second(row, col, n, sums + row * Pass::ROW_SUMS, columns);
+        float unused[Pass::ROW_SUMS] = {};
+        pass.first(held, unused, columns);
+    }
+    __device__ void second(const Held &held, int64_t row, int64_t col, int n, const float *) const
+    {
+        pass.second(held, row, col, n, sums + row * Pass::ROW_SUMS);
     }
 };
 
@@ -123,8 +163,9 @@ static __global__ void __launch_bounds__(MOST_ROW_THREADS) long_rows_kernel(Pass
 {
     PerWarp<float> *parts = block_shared<PerWarp<float>>();
     float own[Pass::ROW_SUMS] = {};
+    typename Pass::Sum unused[Pass::COLUMN_SUMS][VEC] = {};
     for (int64_t col = threadIdx.x * VEC; col < cols; col += (int64_t)blockDim.x * VEC)
-        pass.first(blockIdx.x, col, vec_length(cols, col), own);
+        pass.first(pass.hold(blockIdx.x, col, vec_length(cols, col)), own, unused);
     UNROLL for (int i = 0; i < Pass::ROW_SUMS; i++)
     {
         float sum = row_sum(own[i], parts);
@@ -137,17 +178,13 @@ template <class Pass>
 static void columns_run(Gpu *gpu, const Pass &pass, const ColumnShape &shape, int64_t rows, int64_t cols,
                         typename Pass::Sum *partial)
 {
-    /* A block of few threads may use more registers per thread. */
-    bool few = shape.shape.threads_x * shape.shape.threads_y <= FEW_ROW_THREADS;
     if (shape.vectors == 1)
-        return launch(gpu, shape.shape, columns_kernel<Pass, 1, MOST_ROW_THREADS>, pass, rows, cols, partial);
+        return launch(gpu, shape.shape, columns_kernel<Pass, 1>, pass, rows, cols, partial);
     if constexpr (Pass::ROW_SUMS > 0) {
         if (shape.vectors == 2)
-            launch(gpu, shape.shape, columns_kernel<Pass, 2, MOST_ROW_THREADS>, pass, rows, cols, partial);
-        else if (few)
-            launch(gpu, shape.shape, columns_kernel<Pass, MOST_VECS, FEW_ROW_THREADS>, pass, rows, cols, partial);
+            launch(gpu, shape.shape, columns_kernel<Pass, 2>, pass, rows, cols, partial);
         else
-            launch(gpu, shape.shape, columns_kernel<Pass, MOST_VECS, MOST_ROW_THREADS>, pass, rows, cols, partial);
+            launch(gpu, shape.shape, columns_kernel<Pass, MOST_VECS>, pass, rows, cols, partial);
     }
 }
 

@@ -1,68 +1,84 @@
-/* norm.cu: RMSNorm and LayerNorm. */
+/* norm.cu: RMSNorm and LayerNorm, also together with the residual sum before them. */
 #include "device/cuda/kernels/columns.h"
 #include "device/cuda/kernels/kernels.h"
+#include "device/cuda/kernels/mask.h"
 
 namespace
 {
-
-/* Forward: one warp per row, or one block per row if it is longer than WARP_ROW. */
-enum { WARP_ROW = 1024 };
-
-Shape row_shape(int64_t rows, int64_t cols)
-{
-    if (cols <= WARP_ROW)
-        return { (unsigned)ceil_div(rows, ROW_GROUPS), 1, WARP, ROW_GROUPS };
-    int64_t threads = ceil_div(ceil_div(cols, VEC), WARP) * WARP;
-    return { (unsigned)rows, 1, (unsigned)least(threads, MOST_ROW_THREADS), 1 };
-}
 
 struct Norm {
     View y, x, w, b;
     float *mean, *rstd; /* mean is NULL for RMSNorm */
     float eps;
+    View sum, residual; /* with a sum, what is normed is residual + mask · x, which is also written to it */
+    Mask mask;
 };
 
-/* Σ (x - mean)² over the row. */
-__device__ inline float sum_of_squares(const Norm &norm, int64_t row, int64_t cols, float mean, PerWarp<float> *parts)
+/* The numbers that are normed, rounded as they lie in memory. Writes them to the sum. */
+template <bool MASKED>
+__device__ inline void normed_first(float (&x)[VEC], const Norm &norm, int64_t row, int64_t col, int n)
 {
-    float sum = 0;
-    for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
-        float x[VEC];
-        int n = vec_length(cols, col);
-        load(x, norm.x, row, col, n);
-        UNROLL for (int i = 0; i < VEC; i++) if (i < n) sum += (x[i] - mean) * (x[i] - mean);
-    }
-    return row_sum(sum, parts);
+    Bits bits = fetch(norm.x, row, col, n);
+    if (!norm.sum.p)
+        return convert(x, bits, norm.x);
+    Bits more = fetch(norm.residual, row, col, n);
+    float factors[VEC], add[VEC];
+    UNROLL for (int i = 0; i < VEC; i++) factors[i] = 1;
+    if (MASKED)
+        mask_hidden(factors, norm.mask, row, col);
+    convert(x, bits, norm.x);
+    convert(add, more, norm.residual);
+    UNROLL for (int i = 0; i < VEC; i++) x[i] = x[i] * factors[i] + add[i];
+    store(norm.sum, row, col, n, x);
+    if (norm.sum.dtype != DT_F32)
+        UNROLL for (int i = 0; i < VEC; i += 2) unpack(x + i, pack(x + i, norm.sum.dtype), norm.sum.dtype);
 }
 
-__device__ inline float mean_of(const Norm &norm, int64_t row, int64_t cols, PerWarp<float> *parts)
+/* The same numbers once more. */
+__device__ inline void normed_again(float (&x)[VEC], const Norm &norm, int64_t row, int64_t col, int n)
 {
-    float sum = 0;
-    for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
-        float x[VEC];
-        load(x, norm.x, row, col, vec_length(cols, col));
-        UNROLL for (int i = 0; i < VEC; i++) sum += x[i];
-    }
-    return row_sum(sum, parts) / (float)cols;
+    load(x, norm.sum.p ? norm.sum : norm.x, row, col, n);
 }
 
-__global__ void __launch_bounds__(MOST_ROW_THREADS) norm_fwd_kernel(Norm norm, int64_t rows, int64_t cols)
+/* A row of up to VEC numbers per thread stays in registers; a longer one is read again for each use. Without a mask 40
+ * registers suffice, for 1,536 threads on a multiprocessor with the loads of a vector on its way each. */
+template <bool MASKED>
+__global__ void __launch_bounds__(MOST_ROW_THREADS, MASKED ? 2 : 3)
+    norm_fwd_kernel(Norm norm, int64_t rows, int64_t cols)
 {
-    PerWarp<float> *parts = block_shared<PerWarp<float>>();
-    int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y;
-    if (row >= rows)
-        return;
-    float mean = norm.mean ? mean_of(norm, row, cols, parts) : 0;
-    float variance = sum_of_squares(norm, row, cols, mean, parts) / (float)cols, rstd = 1 / sqrtf(variance + norm.eps);
-    if (threadIdx.x == 0) {
+    RowSums<1> *shared = block_shared<RowSums<1>>();
+    int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y, width = row < rows ? cols : 0;
+    int64_t first = threadIdx.x * VEC, span = blockDim.x * VEC;
+    bool again = span < cols;
+    float x[VEC], sum = 0, squares = 0, mean = 0;
+
+    for (int64_t col = first; col < width; col += span) {
+        normed_first<MASKED>(x, norm, row, col, vec_length(cols, col));
+        UNROLL for (int i = 0; i < VEC; i++) sum += x[i], squares += x[i] * x[i];
+    }
+    if (norm.mean) {
+        row_sums<1>(&sum, shared, 0);
+        mean = sum / (float)cols;
+        squares = 0;
+        for (int64_t col = first; col < width; col += span) {
+            int n = vec_length(cols, col);
+            if (again)
+                normed_again(x, norm, row, col, n);
+            UNROLL for (int i = 0; i < VEC; i++) if (i < n) squares += (x[i] - mean) * (x[i] - mean);
+        }
+    }
+    row_sums<1>(&squares, shared, 1);
+    float rstd = 1 / sqrtf(squares / (float)cols + norm.eps);
+    if (threadIdx.x == 0 && row < rows) {
         norm.rstd[row] = rstd;
         if (norm.mean)
             norm.mean[row] = mean;
     }
-    for (int64_t col = threadIdx.x * VEC; col < cols; col += blockDim.x * VEC) {
-        float x[VEC], w[VEC], b[VEC] = {};
+    for (int64_t col = first; col < width; col += span) {
+        float w[VEC], b[VEC] = {};
         int n = vec_length(cols, col);
-        load(x, norm.x, row, col, n);
+        if (again)
+            normed_again(x, norm, row, col, n);
         load(w, norm.w, 0, col, n);
         if (norm.b.p)
             load(b, norm.b, 0, col, n);
@@ -73,8 +89,11 @@ __global__ void __launch_bounds__(MOST_ROW_THREADS) norm_fwd_kernel(Norm norm, i
 
 void norm_fwd(Device *dev, const Norm &norm, Tensor x)
 {
+    int64_t threads = row_threads(cols_of(x)), groups = row_groups(threads);
+    Shape shape = { (unsigned)ceil_div(rows_of(x), groups), 1, (unsigned)threads, (unsigned)groups };
     if (rows_of(x) > 0)
-        launch(gpu_of(dev), row_shape(rows_of(x), cols_of(x)), norm_fwd_kernel, norm, rows_of(x), cols_of(x));
+        launch(gpu_of(dev), shape, norm.mask.sample ? norm_fwd_kernel<true> : norm_fwd_kernel<false>, norm, rows_of(x),
+               cols_of(x));
 }
 
 /* With n = (x − mean) r and g = w dy: dx = r (g − mean(g) − n mean(g n)) + residual; the sums over rows of dy n and of
@@ -82,41 +101,49 @@ void norm_fwd(Device *dev, const Norm &norm, Tensor x)
 template <bool LAYER> struct NormBwd {
     typedef float Sum;
     enum { ROW_SUMS = LAYER ? 2 : 1, COLUMN_SUMS = LAYER ? 2 : 1 };
+    struct Held {
+        float normed[VEC], d[VEC], gain[VEC], rstd;
+        Bits residual;
+    };
     View dx, dy, x, w, residual;
     const float *mean, *rstd;
     int64_t cols;
 
-    __device__ void first(int64_t row, int64_t col, int n, float *sums) const
+    __device__ Held hold(int64_t row, int64_t col, int n) const
     {
-        float a[VEC], g[VEC], gain[VEC], m = LAYER ? mean[row] : 0, r = rstd[row];
-        load(a, x, row, col, n);
-        load(g, dy, row, col, n);
-        load(gain, w, 0, col, n);
+        Held held = {};
+        Bits a = fetch(x, row, col, n), g = fetch(dy, row, col, n);
+        if (residual.p)
+            held.residual = fetch(residual, row, col, n);
+        float m = LAYER ? mean[row] : 0;
+        held.rstd = rstd[row];
+        load(held.gain, w, 0, col, n);
+        convert(held.normed, a, x);
+        convert(held.d, g, dy);
+        UNROLL for (int i = 0; i < VEC; i++) held.normed[i] = (held.normed[i] - m) * held.rstd;
+        return held;
+    }
+
+    __device__ void first(const Held &held, float *sums, float (*columns)[VEC]) const
+    {
         UNROLL for (int i = 0; i < VEC; i++)
         {
-            sums[0] += g[i] * gain[i] * ((a[i] - m) * r);
-            if (LAYER)
-                sums[ROW_SUMS - 1] += g[i] * gain[i];
+            sums[0] += held.d[i] * held.gain[i] * held.normed[i];
+            columns[0][i] += held.d[i] * held.normed[i];
+            if (LAYER) {
+                sums[ROW_SUMS - 1] += held.d[i] * held.gain[i];
+                columns[COLUMN_SUMS - 1][i] += held.d[i];
+            }
         }
     }
 
-    __device__ void second(int64_t row, int64_t col, int n, const float *sums, float (*columns)[VEC]) const
+    __device__ void second(const Held &held, int64_t row, int64_t col, int n, const float *sums) const
     {
-        float a[VEC], g[VEC], gain[VEC], out[VEC] = {}, m = LAYER ? mean[row] : 0, r = rstd[row];
-        float mean_gn = sums[0] / (float)cols, mean_g = LAYER ? sums[ROW_SUMS - 1] / (float)cols : 0;
-        load(a, x, row, col, n);
-        load(g, dy, row, col, n);
-        load(gain, w, 0, col, n);
+        float out[VEC] = {}, mean_gn = sums[0] / (float)cols, mean_g = LAYER ? sums[ROW_SUMS - 1] / (float)cols : 0;
         if (residual.p)
-            load(out, residual, row, col, n);
-        UNROLL for (int i = 0; i < VEC; i++)
-        {
-            float normed = (a[i] - m) * r;
-            columns[0][i] += g[i] * normed;
-            if (LAYER)
-                columns[COLUMN_SUMS - 1][i] += g[i];
-            out[i] += r * (gain[i] * g[i] - mean_g - normed * mean_gn);
-        }
+            convert(out, held.residual, residual);
+        UNROLL for (int i = 0; i < VEC; i++) out[i] +=
+            held.rstd * (held.gain[i] * held.d[i] - mean_g - held.normed[i] * mean_gn);
         store(dx, row, col, n, out);
     }
 };
@@ -134,7 +161,16 @@ template <bool LAYER> void norm_bwd(Device *dev, const NormBwd<LAYER> &pass, Ten
 
 void gpu_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor w, float eps)
 {
-    norm_fwd(dev, { view(y), view(x), view(w), view(NO_TENSOR), NULL, (float *)rstd.p, eps }, x);
+    norm_fwd(dev, { view(y), view(x), view(w), view(NO_TENSOR), NULL, (float *)rstd.p, eps, {}, {}, {} }, x);
+}
+
+void gpu_sum_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor sum, Tensor x, Tensor residual, Tensor w, float eps,
+                         const Dropout *drop)
+{
+    norm_fwd(dev,
+             { view(y), view(x), view(w), view(NO_TENSOR), NULL, (float *)rstd.p, eps, view(sum), view(residual),
+               mask_of(drop) },
+             x);
 }
 
 void gpu_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
@@ -147,7 +183,16 @@ void gpu_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Ten
 
 void gpu_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
 {
-    norm_fwd(dev, { view(y), view(x), view(w), view(b), (float *)mean.p, (float *)rstd.p, eps }, x);
+    norm_fwd(dev, { view(y), view(x), view(w), view(b), (float *)mean.p, (float *)rstd.p, eps, {}, {}, {} }, x);
+}
+
+void gpu_sum_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor sum, Tensor x, Tensor residual,
+                           Tensor w, Tensor b, float eps, const Dropout *drop)
+{
+    norm_fwd(dev,
+             { view(y), view(x), view(w), view(b), (float *)mean.p, (float *)rstd.p, eps, view(sum), view(residual),
+               mask_of(drop) },
+             x);
 }
 
 void gpu_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,

@@ -41,6 +41,32 @@ template <class T> static __device__ inline T row_sum(T x, PerWarp<T> *parts)
     return sum;
 }
 
+/* Shared memory for row_sums of N numbers at once. Two, so that a row's sums are read while those of the next row are
+ * written. */
+template <int N> struct RowSums {
+    PerWarp<float> of[2][N];
+};
+
+/* As row_sum, of N numbers at once, for any number of rows of threads, of whole warps each. The caller's `turn` is 0
+ * and 1 alternately, so each call waits once. */
+template <int N> static __device__ inline void row_sums(float *sums, RowSums<N> *shared, int turn)
+{
+    unsigned warps = blockDim.x / WARP, first = threadIdx.y * warps;
+    UNROLL for (int i = 0; i < N; i++) sums[i] = warp_sum(sums[i]);
+    if (warps == 1)
+        return;
+    UNROLL for (int i = 0; i < N; i++) if (threadIdx.x % WARP == 0) shared->of[turn][i].of[first + threadIdx.x / WARP] =
+        sums[i];
+    __syncthreads();
+    UNROLL for (int i = 0; i < N; i++)
+    {
+        const float *of = shared->of[turn][i].of + first;
+        sums[i] = of[0];
+        for (unsigned warp = 1; warp < warps; warp++)
+            sums[i] += of[warp];
+    }
+}
+
 /* To be called by each of `n` blocks at its end, with the same ticket. Returns true in all threads of the block that
  * calls it last, and false in the other blocks; the last block can read what the others have written. The ticket is
  * then 0 again. */

@@ -8,15 +8,20 @@ namespace
 template <class T> struct SumColumns {
     typedef T Sum;
     enum { ROW_SUMS = 0, COLUMN_SUMS = 1 };
+    typedef Bits Held;
     View x;
-    __device__ void first(int64_t, int64_t, int, float *) const
+    __device__ Held hold(int64_t row, int64_t col, int n) const
     {
+        return fetch(x, row, col, n);
     }
-    __device__ void second(int64_t row, int64_t col, int n, const float *, T (*columns)[VEC]) const
+    __device__ void first(const Held &held, float *, T (*columns)[VEC]) const
     {
         float a[VEC];
-        load(a, x, row, col, n);
+        convert(a, held, x);
         UNROLL for (int i = 0; i < VEC; i++) columns[0][i] += (T)a[i];
+    }
+    __device__ void second(const Held &, int64_t, int64_t, int, const float *) const
+    {
     }
 };
 
