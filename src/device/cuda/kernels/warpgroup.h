@@ -54,24 +54,26 @@ template <int DTYPE> static inline void make_product(const ShimProduct *product)
     float left[2][16], right[2][16];
     int row = (int)threadIdx.x / WARP * 16 + lane_row();
     for (int r = 0; r < 2; r++)
-        for (int k = 0; k < 16; k++) {
-            uint32_t both = product->left ? described(product->left, row + 8 * r, k & ~1) : product->held[r][k / 2];
-            left[r][k] = number_of<DTYPE>(both, k % 2);
-        }
+        for (int k = 0; k < 16; k += 2)
+            unpack(&left[r][k], product->left ? described(product->left, row + 8 * r, k) : product->held[r][k / 2],
+                   DTYPE);
     for (int n = 0; n < product->columns / 8; n++) {
         int column = 8 * n + lane_col();
+        float two[2], *sums = product->sums[n];
         for (int k = 0; k < 16; k++)
-            for (int e = 0; e < 2; e++)
-                right[e][k] = product->transposed
-                                  ? number_of<DTYPE>(described(product->right, k, column), e)
-                                  : number_of<DTYPE>(described(product->right, column + e, k & ~1), k % 2);
-        for (int r = 0; r < 2; r++)
-            for (int e = 0; e < 2; e++) {
-                float sum = product->add ? product->sums[n][2 * r + e] : 0;
-                for (int k = 0; k < 16; k++)
-                    sum += left[r][k] * right[e][k];
-                product->sums[n][2 * r + e] = sum;
+            if (product->transposed) {
+                unpack(two, described(product->right, k, column), DTYPE);
+                right[0][k] = two[0];
+                right[1][k] = two[1];
+            } else {
+                unpack(&right[k / 8][k % 8 * 2], described(product->right, column + k / 8, k % 8 * 2), DTYPE);
             }
+        for (int i = 0; i < 4; i++) {
+            float sum = product->add ? sums[i] : 0;
+            for (int k = 0; k < 16; k++)
+                sum += left[i / 2][k] * right[i % 2][k];
+            sums[i] = sum;
+        }
     }
 }
 
