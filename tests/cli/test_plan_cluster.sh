@@ -65,6 +65,13 @@ layouts parallel.ranks=8 parallel.tensor=2 parallel.zero=1 train.micro_batch='2 
 # With 4 blocks also two stages for each of two ranks.
 layouts model.n_dec=4
 [ "$(grep -c '^[12]  *2  *2 ' "$work/out")" = 40 ] || fail "interleaved: $(cat "$work/out")"
+# Long samples: some ranks divide the tokens, as many as have 4,096 of them each and as the heads allow.
+layouts data.input_length=16384 model.heads=4 model.head_dim=8
+awk 'NR == 3 && $2 != "context" { exit 1 } NR > 3 && $1 * $2 * $3 * $5 != 8 { exit 1 } NR > 3 { seen[$2]++ }
+    END { exit !(seen[1] && seen[2] && seen[4] && !seen[8]) }' "$work/out" || fail "context: $(sed -n 3,9p "$work/out")"
+layouts parallel.ranks=8 parallel.context=2 train.micro_batch='2 samples'
+[ "$(awk 'NR > 3 && $2 == 2' "$work/out" | grep -c '\* yes')" = 1 ] || fail "the configured parallel.context: $(cat "$work/out")"
+layouts
 # Steps get no shorter down the list, and what is refused by training is not in it.
 awk 'NR > 3 { step = $(NF - 2); if (step < last) exit 1; last = step }' "$work/out" || fail "not by time: $(cat "$work/out")"
 expect 1 'which is not a multiple of 4' "$loam" plan "$work/config.yaml" parallel.ranks=8 parallel.tensor=4

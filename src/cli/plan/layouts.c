@@ -6,8 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static const char *const heading[] = { "tensor", "pipeline", "stages", "data",   "zero",    "micro", "recompute",
-                                       "memory", "fits",     "bubble", "within", "between", "step",  "tokens/s" };
+static const char *const heading[] = { "tensor", "context", "pipeline",  "stages", "data",
+                                       "zero",   "micro",   "recompute", "memory", "fits",
+                                       "bubble", "within",  "between",   "step",   "tokens/s" };
+enum { CONTEXT = 1 }; /* a column that is left out if it would be 1 in every row */
 
 /* Bytes that a rank sends within its node, or to other nodes. */
 static char *sent_text(const StepCost *cost, bool between)
@@ -18,13 +20,14 @@ static char *sent_text(const StepCost *cost, bool between)
     return text_bytes((uint64_t)bytes);
 }
 
-static void add_row(Table *table, const Outline *o, const Layout *layout)
+static void add_row(Table *table, const Outline *o, const Layout *layout, bool contexts)
 {
     const StepCost *cost = &layout->cost;
-    const int64_t numbers[] = { layout->tensor, layout->pipeline, layout->interleave,
-                                layout->data,   layout->zero,     layout->micro };
+    const int64_t numbers[] = { layout->tensor, layout->context, layout->pipeline, layout->interleave,
+                                layout->data,   layout->zero,    layout->micro };
     for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
-        table_add(table, g_strdup_printf("%" PRId64, numbers[i]));
+        if (i != CONTEXT || contexts)
+            table_add(table, g_strdup_printf("%" PRId64, numbers[i]));
     table_add(table, g_strdup(layout->recompute == RECOMPUTE_BLOCK ? "block" : "none"));
     table_add(table, text_bytes((uint64_t)cost->bytes));
     table_add(table, g_strdup_printf("%s%s", layout->configured ? "* " : "", cost->fits ? "yes" : "no"));
@@ -38,14 +41,18 @@ static void add_row(Table *table, const Outline *o, const Layout *layout)
 /* Those that fit and are fastest, the fastest that do not fit, and the configured one. */
 static void print_rows(const Outline *o, const GArray *layouts, int rows, guint n_fit)
 {
-    Table table = table_new(G_N_ELEMENTS(heading));
+    bool contexts = false;
+    for (guint i = 0; i < layouts->len; i++)
+        contexts |= g_array_index(layouts, Layout, i).context > 1;
+    Table table = table_new((int)G_N_ELEMENTS(heading) - !contexts);
     for (size_t i = 0; i < G_N_ELEMENTS(heading); i++)
-        table_add(&table, g_strdup(heading[i]));
+        if (i != CONTEXT || contexts)
+            table_add(&table, g_strdup(heading[i]));
     for (guint i = 0; i < layouts->len; i++) {
         const Layout *layout = &g_array_index(layouts, Layout, i);
         const guint place = layout->cost.fits ? i : i - n_fit;
         if (rows == 0 || place < (guint)(layout->cost.fits || n_fit == 0 ? rows : UNFIT_ROWS) || layout->configured)
-            add_row(&table, o, layout);
+            add_row(&table, o, layout, contexts);
     }
     table_print(&table);
 }

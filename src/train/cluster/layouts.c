@@ -3,6 +3,9 @@
 #include <inttypes.h>
 
 #define MOST_MICRO 16 /* samples of the largest microbatch that is tried */
+#define LEAST_TOKENS                                                                                                   \
+    4096 /* tokens of a sample that each context-parallel rank must have for its layout to be tried                    \
+          */
 
 static char no_cuts[] = "";
 
@@ -10,8 +13,9 @@ static char no_cuts[] = "";
 static Config config_in(const Config *config, const Layout *layout)
 {
     Config in = *config;
-    in.parallel.ranks = layout->data * layout->tensor * in.parallel.context * layout->pipeline;
+    in.parallel.ranks = layout->data * layout->tensor * layout->context * layout->pipeline;
     in.parallel.tensor = layout->tensor;
+    in.parallel.context = layout->context;
     in.parallel.pipeline = layout->pipeline;
     in.parallel.zero = layout->zero;
     in.parallel.interleave = layout->interleave;
@@ -28,6 +32,7 @@ static Layout layout_of(const Config *config, int gpus)
     const ParallelConfig *parallel = &config->parallel;
     return (Layout){ .data = gpus / MAX(parallel->tensor * parallel->context * parallel->pipeline, 1),
                      .tensor = parallel->tensor,
+                     .context = parallel->context,
                      .pipeline = parallel->pipeline,
                      .interleave = parallel->interleave,
                      .micro = config_micro_samples(config),
@@ -47,8 +52,9 @@ typedef struct Search {
 /* Number of options in which two layouts differ. */
 static int distance(const Layout *a, const Layout *b)
 {
-    return (a->tensor != b->tensor) + (a->pipeline != b->pipeline) + (a->interleave != b->interleave) +
-           (a->zero != b->zero) + (a->recompute != b->recompute) + (a->micro != b->micro);
+    return (a->tensor != b->tensor) + (a->context != b->context) + (a->pipeline != b->pipeline) +
+           (a->interleave != b->interleave) + (a->zero != b->zero) + (a->recompute != b->recompute) +
+           (a->micro != b->micro);
 }
 
 static bool add(Search *search, Layout layout, GError **error)
@@ -66,7 +72,7 @@ static bool add_groups(Search *search, Layout groups, GError **error)
 {
     const Config in = config_in(search->config, &groups);
     const int64_t most = MIN(config_rank_samples(&in), MAX(MOST_MICRO, search->now.micro));
-    const bool shared = groups.data * in.parallel.context > 1;
+    const bool shared = groups.data * groups.context > 1;
     for (groups.zero = ZERO_NONE; groups.zero <= (shared ? ZERO_WEIGHTS : ZERO_NONE); groups.zero++)
         for (groups.recompute = RECOMPUTE_NONE; groups.recompute <= RECOMPUTE_BLOCK; groups.recompute++) {
             bool listed = false;
@@ -95,6 +101,28 @@ static bool add_interleaved(Search *search, Layout groups, int gpus, GError **er
     return true;
 }
 
+/* Whether layouts with this parallel.context are listed: 1, the configured one, and powers of 2 for long samples. */
+static bool tries_context(const Search *search, int64_t context)
+{
+    return context == 1 || context == search->now.context ||
+           ((context & (context - 1)) == 0 &&
+            MAX(search->input_length, search->target_length) / context >= LEAST_TOKENS);
+}
+
+/* The layouts with this many ranks for matrices and stages, with every parallel.context. */
+static bool add_contexts(Search *search, int64_t tensor, int64_t pipeline, int gpus, GError **error)
+{
+    for (int64_t context = 1; tensor * pipeline * context <= gpus; context++) {
+        const int64_t inner = tensor * pipeline * context;
+        const Layout groups = {
+            .data = gpus / inner, .tensor = tensor, .context = context, .pipeline = pipeline, .micro = 1
+        };
+        if (gpus % inner == 0 && tries_context(search, context) && !add_interleaved(search, groups, gpus, error))
+            return false;
+    }
+    return true;
+}
+
 static gint faster(gconstpointer a, gconstpointer b)
 {
     const Layout *x = a, *y = b;
@@ -110,14 +138,11 @@ GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int
         config, machine, input_length, target_length, layout_of(config, gpus), g_array_new(false, false, sizeof(Layout))
     };
     for (int64_t tensor = 1; tensor <= gpus; tensor++)
-        for (int64_t pipeline = 1; pipeline * tensor <= gpus; pipeline++) {
-            const int64_t inner = tensor * pipeline * config->parallel.context;
-            const Layout groups = { .data = gpus / inner, .tensor = tensor, .pipeline = pipeline, .micro = 1 };
-            if (groups.data * inner == gpus && !add_interleaved(&search, groups, gpus, error)) {
+        for (int64_t pipeline = 1; pipeline * tensor <= gpus; pipeline++)
+            if (!add_contexts(&search, tensor, pipeline, gpus, error)) {
                 g_array_free(search.found, true);
                 return NULL;
             }
-        }
     g_array_sort(search.found, faster);
     return search.found;
 }
@@ -141,6 +166,7 @@ char *layout_options(const Layout *layout, const Config *config)
         const char *name;
         int64_t value, former;
     } options[] = { { "parallel.tensor", layout->tensor, now.tensor },
+                    { "parallel.context", layout->context, now.context },
                     { "parallel.pipeline", layout->pipeline, now.pipeline },
                     { "parallel.interleave", layout->interleave, now.interleave },
                     { "parallel.zero", layout->zero, now.zero } };

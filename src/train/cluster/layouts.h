@@ -4,18 +4,19 @@
 #include "train/cluster/cost.h"
 
 typedef struct Layout {
-    int64_t data, tensor, pipeline; /* ranks; their product and parallel.context's is the number of GPUs */
-    int64_t interleave;             /* stages of each rank of a pipeline */
-    int64_t micro;                  /* samples of a microbatch, a power of 2 or the configured number */
-    int zero, recompute;            /* ZeroLevel, RECOMPUTE_* */
-    bool configured;                /* the layout that the configuration has */
+    int64_t data, tensor, context, pipeline; /* ranks; their product is the number of GPUs */
+    int64_t interleave;                      /* stages of each rank of a pipeline */
+    int64_t micro;                           /* samples of a microbatch, a power of 2 or the configured number */
+    int zero, recompute;                     /* ZeroLevel, RECOMPUTE_* */
+    bool configured;                         /* the layout that the configuration has */
     StepCost cost;
 } Layout;
 
-/* Lists the layouts of `gpus` ranks that config_check_layout accepts. The sizes of microbatches that are tried are the
- * configured one and the powers of 2 up to 16, or up to the configured one if that is larger. Returns an array of
- * Layout: first those that fit into memory, by step time, then the others, by step time. input_length, target_length:
- * as for memory_plan. NULL with an error if memory_plan fails. */
+/* The layouts of `gpus` ranks that config_check_layout accepts, with parallel.context as configured, 1, and 2, 4, … as
+ * long as each rank has 4,096 tokens of a sample, and with microbatches of the powers of 2 up to 16, or up to
+ * the configured number if that is larger, and of the configured number: an array of Layout, first those that fit into
+ * memory, each part ordered by step time. input_length, target_length: as for memory_plan. NULL with an error if
+ * memory_plan fails. */
 GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int32_t input_length,
                      int32_t target_length, GError **error);
 /* Of the layouts that fit, the one that changes the fewest options of the configuration; of several such layouts the
