@@ -99,7 +99,7 @@ make_texts() {
         echo "{\"path\": \"$i.list\", \"text\": \"(a (b c$i) (d (e f) g) (h i j))\", \"code\": \"(b $i)\"}"
     done >corpus.jsonl
     head -n 20 corpus.jsonl >mbpp.jsonl
-    head -n 2000 moby-dick.txt >wikitext-2.valid.txt
+    tac moby-dick.txt >wikitext-2.valid.txt # long enough that 5 % of its parts are some, whatever the pages say
     printf '{"text": "a b"}\n{"body": "c"}\n' >bad.jsonl
     zstd -q -c corpus.jsonl | head -c 300 >cut.jsonl.zst
 }
