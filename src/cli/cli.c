@@ -78,7 +78,8 @@ static const OptionRow *find_config_option(const char *name)
     const OptionTable *table = config_options();
     for (int g = 0; g < table->n_groups; g++)
         for (int i = 0; i < table->groups[g].n_rows; i++)
-            if (strcmp(strchr(table->groups[g].rows[i].name, '.') + 1, name) == 0)
+            if (strcmp(strchr(table->groups[g].rows[i].name, '.') + 1, name) == 0 ||
+                strcmp(table->groups[g].rows[i].name, name) == 0)
                 return &table->groups[g].rows[i];
     return NULL;
 }

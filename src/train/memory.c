@@ -44,14 +44,13 @@ static SentBytes sent_in_step(Model *model, Optimizer *optimizer, const Config *
 
 /* Sets plan->sent and its parts: the bytes that a rank sends in a step with all its microbatches. Steps of one and of
  * two microbatches are counted; each further microbatch sends as much as the second one. plan->micro becomes the work
- * of one microbatch. A single rank sends nothing: only its update is run, for the scratch memory that it needs on a
- * GPU.
- */
+ * of one microbatch. A single rank sends nothing: unless `work` is asked for, only its update is run, for the scratch
+ * memory that it needs on a GPU. */
 static void count_step(Device *null, Model *model, Optimizer *optimizer, const Config *config, int32_t input_length,
-                       int32_t target_length, MemoryPlan *plan)
+                       int32_t target_length, bool work, MemoryPlan *plan)
 {
     plan->micro_batches = (config_rank_samples(config) + micro_of(config) - 1) / micro_of(config);
-    if (config_ranks(config) == 1) {
+    if (config_ranks(config) == 1 && !work) {
         grads_begin(model_params(model), 0);
         update(model, optimizer);
         return;
@@ -84,8 +83,8 @@ static size_t saved_bytes(const ParamStore *params, const Optimizer *optimizer)
     return bytes;
 }
 
-static bool plan_on(Device *null, const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
-                    GError **error)
+static bool plan_on(Device *null, const Config *config, int32_t input_length, int32_t target_length, bool work,
+                    MemoryPlan *plan, GError **error)
 {
     Model *model = config_open_model(config, null, error);
     if (model == NULL)
@@ -103,7 +102,7 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     plan->saving = optimizer && config->train.save_async ? saved_bytes(model_params(model), optimizer) : 0;
     plan->device = null_memory(null);
     if (ok)
-        count_step(null, model, optimizer, config, input_length, target_length, plan);
+        count_step(null, model, optimizer, config, input_length, target_length, work, plan);
     g_clear_pointer(&optimizer, optimizer_close);
     model_close(model);
     return ok;
@@ -135,12 +134,12 @@ static bool count_trained(const Config *config, int64_t *n, GError **error)
     return model != NULL;
 }
 
-bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
+static bool plan_rank(const Config *config, int32_t input_length, int32_t target_length, bool work, MemoryPlan *plan,
                       GError **error)
 {
     *plan = (MemoryPlan){ 0 };
     Device *null = device_open_null_of(config_precision(config));
-    bool ok = plan_on(null, config, input_length, target_length, plan, error);
+    bool ok = plan_on(null, config, input_length, target_length, work, plan, error);
     if (compute_device_is_gpu(config->train.device))
         plan->scratch = (null->gpu.scratch + CUDA_ALIGN - 1) / CUDA_ALIGN * CUDA_ALIGN;
     device_close(null);
@@ -149,6 +148,18 @@ bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target
     const Mesh *mesh = config->parallel.mesh;
     plan->ranks = mesh && comm_of_threads(mesh->world) ? comm_size(mesh->world) : 1;
     return ok;
+}
+
+bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
+                      GError **error)
+{
+    return plan_rank(config, input_length, target_length, false, plan, error);
+}
+
+bool memory_plan_work(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
+                      GError **error)
+{
+    return plan_rank(config, input_length, target_length, true, plan, error);
 }
 
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error)

@@ -13,7 +13,8 @@ typedef struct MemoryPlan {
     int64_t sent;  /* bytes that a rank sends to others in a step; 0 with one rank */
     SentBytes sent_kinds;  /* `sent`, divided by the kind of data */
     int64_t micro_batches; /* number of microbatches of a rank in a step */
-    DeviceCounts micro;    /* operations and FLOPs of this rank for a step of one microbatch; 0 with one rank */
+    DeviceCounts micro;    /* operations and FLOPs of this rank for a step of one microbatch; with one rank 0, but
+                              for memory_plan_work */
     int64_t trained;       /* parameters that are not frozen, of all ranks together */
     Stages stages;         /* the blocks of the planned rank */
 } MemoryPlan;
@@ -24,6 +25,9 @@ typedef struct MemoryPlan {
 bool memory_plan(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan, GError **error);
 /* As memory_plan, but leaves MemoryPlan.trained 0, which takes half the time. */
 bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
+                      GError **error);
+/* As memory_plan_rank, but sets MemoryPlan.micro with one rank, too. */
+bool memory_plan_work(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
                       GError **error);
 /* Bytes of the device's memory, of batches and of the copy to save. */
 size_t memory_total(const MemoryPlan *plan);

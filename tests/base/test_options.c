@@ -168,6 +168,7 @@ static void unknown_names_get_hints(void)
     expect_error(NULL, "train.lr=1", "unknown option train.lr, did you mean optim.lr? (command line)");
     expect_error(NULL, "lr=1", "unknown option lr, did you mean optim.lr? (command line)");
     expect_error(NULL, "optm.nane=x", "unknown option optm.nane, did you mean optim.name? (command line)");
+    expect_error(NULL, "data.trainn=1", "unknown option data.trainn, did you mean data.train? (command line)");
     expect_error(NULL, "run.zzz=1", "unknown option run.zzz; run has seed (command line)");
     expect_error(NULL, "zzz.qqq=1",
                  "unknown option zzz.qqq; the groups are optim, train, data, model, run (command line)");

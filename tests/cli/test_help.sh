@@ -17,6 +17,8 @@ expect 0 'train.patience' "$loam" help train.
 expect 1 'learning_rate is called optim.lr here; `loam help optim.lr` tells more' "$loam" help learning_rate
 expect 1 'there is no option optim.zz; `loam help optim.` lists its group' "$loam" help optim.zz
 expect 1 'unknown option --learning-rate, did you mean optim.lr=VALUE?' "$loam" train x.yaml --learning-rate 1e-3
+expect 1 'unknown option --parallel.ranks, did you mean parallel.ranks=VALUE?' "$loam" train x.yaml --parallel.ranks=2
+expect 1 'unknown option --tensor-model-parallel-size, did you mean parallel.tensor=VALUE?' "$loam" train x.yaml --tensor-model-parallel-size 2
 expect 1 "unknown option --num_train_epochs, did you mean train.length='3 epochs'?" "$loam" plan x.yaml --num_train_epochs 3
 expect 1 'want bash, zsh or fish' "$loam" help --completion tcsh
 diff -u docs/options.md <("$loam" help --options) || fail "docs/options.md is not what loam help --options prints"

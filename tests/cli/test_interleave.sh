@@ -72,7 +72,7 @@ ROWS
 refused() { expect 1 "$1" "$loam" train "$config" run.dir="$work/refused" "${@:2}"; }
 refused 'there is no pipeline: set parallel.pipeline' parallel.ranks=2 parallel.interleave=2
 refused 'at least one for each of their stages: at most 1' parallel.ranks=2 parallel.pipeline=2 parallel.interleave=2
-refused 'and 2 stages begin at 1 blocks from 2 to 2' parallel.ranks=2 parallel.pipeline=2 parallel.cuts=3
+refused 'and for 2 stages it names the first block of the second one, 1 number from 2 to 2' parallel.ranks=2 parallel.pipeline=2 parallel.cuts=3
 refused 'in rising order: there are 2; equal work would be ' parallel.ranks=2 parallel.pipeline=2 parallel.cuts=2,2
 refused 'parallel.cuts is "2", and there is no pipeline: set parallel.pipeline' parallel.cuts=2
 [ ! -e "$work/refused" ] || fail 'a refused run left a folder'

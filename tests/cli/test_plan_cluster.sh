@@ -35,7 +35,13 @@ plan --machine h100 $whole --watts 1234
 line energy | grep -q 'at 1234 W' || fail "watts: $(line energy)"
 expect 1 'neither a preset (h200, h100, a100, v100, cpu)' "$loam" plan "$recipe" --machine h1000 parallel.ranks=8
 expect 1 '--watts goes with --machine' "$loam" plan "$recipe" --watts 5
-expect 1 'set parallel.ranks' "$loam" plan configs/gpt2.yaml model.vocab=50257 --machine h100
+# One GPU: the computing of a whole step, with its recomputation; 8 times that of 8 data-parallel GPUs.
+"$loam" plan configs/gpt2.yaml model.vocab=50257 --machine h100 >"$work/out" 2>"$work/err" || fail "one GPU: $(cat "$work/err")"
+[[ $(line 'memory there') = 'fits: '* ]] || fail "one GPU: $(line 'memory there')"
+one=$(line 'a step there' | sed 's/.*computing \([0-9.]*\) s.*/\1/')
+plan_eight=$("$loam" plan configs/gpt2.yaml model.vocab=50257 --machine h100 parallel.ranks=8 train.micro_batch='4 samples' 2>/dev/null)
+eight=$(sed -n 's/^a step there .*computing \([0-9.]*\) s.*/\1/p' <<<"$plan_eight")
+awk "BEGIN { exit !($one > 7.5 * $eight && $one < 8.5 * $eight) }" || fail "a step on one GPU computes $one s, on each of eight $eight s"
 expect 1 '--days is -1' "$loam" plan "$recipe" --days -1
 expect 1 'which is not a multiple of 3' "$loam" plan "$recipe" parallel.ranks=6 parallel.tensor=3 parallel.pipeline=1
 
@@ -80,6 +86,12 @@ expect 1 '--layouts needs --machine' "$loam" plan "$work/config.yaml" --layouts
 expect 1 '--gpus goes with --layouts' "$loam" plan "$work/config.yaml" --gpus 4
 expect 1 'no layout of 16 ranks can train' "$loam" plan "$work/config.yaml" train.batch='1 samples' model.n_enc=1 model.n_dec=0 \
     model.family=bert data.objective=mlm tokenizer.sentinels=100 --layouts --gpus 16 --machine cpu
+# Where nothing fits, the layout that needs the least memory; on one GPU a step takes hours.
+"$loam" plan "$recipe" --machine v100 --layouts --gpus 1 --rows 2 parallel.tensor=1 parallel.pipeline=1 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q '^10 layouts of 1 rank, of which 0 fit; ' "$work/out" || fail "$(sed -n 2p "$work/out")"
+awk 'NR > 3 && $1 == 1 { n++; if ($(NF - 2) < 3000) exit 1 } END { exit n < 2 }' "$work/out" || fail "a step on one GPU: $(cat "$work/out")"
+grep -q '^none fits into 29.8 GiB: the smallest needs 218 GiB, with parallel.zero=0; more GPUs' "$work/out" || fail "$(tail -n 1 "$work/out")"
+! layouts --gpus 8 || ! grep -q 'as configured' "$work/out" || fail "no row is marked: $(sed -n 2p "$work/out")"
 # What does not fit, and the nearest layout that does.
 # shellcheck disable=SC2086
 "$loam" plan "$recipe" --machine v100 model.n_dec=10 $whole train.batch='8 samples' train.batch_rampup= >"$work/out" 2>"$work/err"

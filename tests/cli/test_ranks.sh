@@ -56,7 +56,7 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
     "${mpi[@]}" 2 "$loam" train "$work/t5-again" train.length='22 steps' 2>"$work/err" || fail "mpirun, RUN: $(tail -n 3 "$work/err")"
     grep -q '2 ranks (mpi)' "$work/err" && grep -q '"step":22,' "$work/t5-again/metrics.jsonl" || fail "$(cat "$work/err")"
     # A process that is not of one MPI job with the others, and would train as one of several ranks 0.
-    expect 2 'the launcher says that there are 2 ranks, and Open MPI' "${mpi[@]:0:2}" RANK=0 WORLD_SIZE=2 "$loam" train "$config" run.dir="$work/apart"
+    expect 2 'by srun --mpi=pmix, or on one machine without a launcher by parallel.ranks=2' "${mpi[@]:0:2}" RANK=0 WORLD_SIZE=2 "$loam" train "$config" run.dir="$work/apart"
     # Variables of torchrun that are left over: of two ranks 0 each would train by itself.
     "${mpi[@]}" 2 env RANK=0 WORLD_SIZE=1 "$loam" train "$config" run.dir="$work/apart" 2>"$work/err" && fail "two ranks 0"
     [ "$(grep -c '^loam train: .*RANK=0 and WORLD_SIZE=1 contradict Open MPI' "$work/err")" = 1 ] || fail "one line: $(cat "$work/err")"

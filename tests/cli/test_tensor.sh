@@ -29,7 +29,7 @@ ROWS
 
 # Layouts that cannot be: one line that says what would be right.
 refused() { expect 1 "$1" "$loam" train "$config" run.dir="$work/refused" "${@:2}"; }
-refused 'the run has 3 ranks; the nearest value that divides both is 1' parallel.ranks=3 parallel.tensor=2
+refused 'the run has 3 ranks; the nearest value that divides both is 1; with 2 the run needs a multiple of 2 ranks' parallel.ranks=3 parallel.tensor=2
 refused 'model.heads is 2, which is not a multiple of 4; the nearest value that divides both is 2' parallel.ranks=4 parallel.tensor=4
 refused 'the run has one rank: set parallel.ranks to a multiple of 2' parallel.tensor=2
 refused 'model.kv_heads is 3, which is neither a multiple nor a divisor of 2' parallel.ranks=2 parallel.tensor=2 model.heads=6 model.kv_heads=3

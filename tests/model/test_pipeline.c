@@ -303,8 +303,8 @@ static void cuts_are_read__or_refused_with_what_would_be_right(void)
     for (size_t i = 0; i < G_N_ELEMENTS(wrong_cuts); i++) {
         g_assert_null(pipeline_cuts(&t5, wrong_cuts[i].cuts, 4, equal, &error));
         g_autofree char *message = g_strdup_printf(
-            "parallel.cuts is \"%s\", and 4 stages begin at 3 blocks from 2 to 24 (the decoder begins at block 13), in "
-            "rising order: %s; equal work would be 5,9,15",
+            "parallel.cuts is \"%s\", and for 4 stages it names the first blocks of the second and each later one, 3 "
+            "numbers from 2 to 24 (the decoder begins at block 13), in rising order: %s; equal work would be 5,9,15",
             wrong_cuts[i].cuts, wrong_cuts[i].why);
         g_assert_cmpstr(error->message, ==, message);
         g_clear_error(&error);

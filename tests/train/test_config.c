@@ -196,8 +196,11 @@ static void rules_across_fields_name_what_is_right(void)
     REFUSED("constant or inverse_sqrt", "train.length=3m", "optim.schedule=cosine");
     REFUSED("not one of auto, f32, bf16, fp16, fp8", "train.precision=fp4");
     REFUSED("did you mean train.batch='128 samples'?", "train.batch_size=8");
-    REFUSED("and more; `loam help GROUP` lists them", "optim.zzzzzz=8");
+    REFUSED("and more; `loam help optim` lists them", "optim.zzzzzz=8");
     REFUSED("unknown option optim.learning_rate, did you mean optim.lr?", "optim.learning_rate=1e-3");
+    REFUSED("unknown option parallel.rank, did you mean parallel.ranks?", "parallel.rank=2");
+    REFUSED("did you mean parallel.tensor?", "parallel.tp=2");
+    REFUSED("did you mean parallel.zero='3'?", "fsdp=full_shard");
     REFUSED("unknown option train.num-train-epochs, did you mean train.length='3 epochs'?", "train.num-train-epochs=3");
     REFUSED("nearest are gpt2, ", "model.preset=gpt2-smal");
     Config config;

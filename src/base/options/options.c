@@ -99,24 +99,39 @@ static bool fail_with_origin(const char *origin, GError **error)
 
 #define MOST_LISTED 8 /* options of a group that an error names one by one */
 
-/* A user's error that names the option that was probably meant: one of the same key in another group, else the one that
- * other programs call so, else the nearest key of the group, else the nearest name; or else the three nearest keys, or
- * all keys, or all groups. Returns false. */
+/* The key of `keys` that differs by one letter, but for short keys; NULL if there is none. */
+static const char *mistyped(const char *key, const GPtrArray *keys)
+{
+    for (guint i = 0; strlen(key) > 3 && i < keys->len; i++)
+        if (text_distance(key, keys->pdata[i]) == 1)
+            return keys->pdata[i];
+    return NULL;
+}
+
+/* A user's error that names the option that was probably meant: one of the group whose key differs by one letter, else
+ * one of the same key in another group, else the one that other programs call so, else the nearest key of the group,
+ * else the nearest name; or else the three nearest keys, or all keys, or all groups. Returns false. */
 static bool fail_unknown(const OptionTable *table, const char *name, GError **error)
 {
     g_autoptr(GPtrArray) rows = option_rows(table), keys = g_ptr_array_new(), names = g_ptr_array_new(),
                          groups = g_ptr_array_new_with_free_func(g_free);
     int group = (int)option_group_length(name);
+    const char *elsewhere = NULL;
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = option_row_at(rows, i);
-        if (strcmp(option_key(row->name), option_key(name)) == 0)
-            return fail_user(error, "unknown option %s, did you mean %s?", name, row->name);
+        if (elsewhere == NULL && strcmp(option_key(row->name), option_key(name)) == 0)
+            elsewhere = row->name;
         if (option_same_group(row->name, name))
             g_ptr_array_add(keys, (gpointer)option_key(row->name));
         if (option_opens_group(rows, i))
             g_ptr_array_add(groups, g_strndup(row->name, option_group_length(row->name)));
         g_ptr_array_add(names, (gpointer)row->name);
     }
+    const char *typo = mistyped(option_key(name), keys);
+    if (typo)
+        return fail_user(error, "unknown option %s, did you mean %.*s.%s?", name, group, name, typo);
+    if (elsewhere)
+        return fail_user(error, "unknown option %s, did you mean %s?", name, elsewhere);
     g_autofree char *foreign = options_find_foreign(table, name);
     if (foreign)
         return fail_user(error, "unknown option %s, did you mean %s?", name, foreign);
@@ -133,8 +148,8 @@ static bool fail_unknown(const OptionTable *table, const char *name, GError **er
                                  : g_strjoinv(", ", (char **)(none ? groups : keys)->pdata);
     if (none)
         return fail_user(error, "unknown option %s; the groups are %s", name, list);
-    return fail_user(error, "unknown option %s; %.*s has %s%s", name, group, name, list,
-                     many ? " and more; `loam help GROUP` lists them" : "");
+    g_autofree char *more = g_strdup_printf(" and more; `loam help %.*s` lists them", group, name);
+    return fail_user(error, "unknown option %s; %.*s has %s%s", name, group, name, list, many ? more : "");
 }
 
 bool options_apply(const OptionTable *table, void *config, const GPtrArray *settings, GError **error)

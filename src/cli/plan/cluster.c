@@ -98,7 +98,8 @@ static bool add_nearest(GString *lines, const Outline *o, const Machine *machine
     if (nearest)
         plan_line(lines, "", "%s would fit (%s), in %.3g s a step", options, needs, nearest->cost.step);
     else
-        plan_line(lines, "", "none of the %u layouts of %d GPUs fits", layouts->len, config_ranks(o->config));
+        plan_line(lines, "", "none of the %u layouts of %d GPU%s fits; more GPUs or shorter samples need less memory",
+                  layouts->len, config_ranks(o->config), config_ranks(o->config) == 1 ? "" : "s");
     g_array_free(layouts, true);
     return true;
 }
@@ -109,13 +110,13 @@ bool plan_cluster(GString *lines, const Outline *o, const PlanCluster *cluster, 
     add_wishes(lines, o, cluster);
     if (cluster->machine == NULL)
         return true;
-    if (config_ranks(o->config) < 2)
-        return fail_user(error, "--machine predicts a run of several ranks: set parallel.ranks to their number");
     if (!cost_of_step(o->config, cluster->machine, o->enc, o->dec, &cost, error))
         return false;
     g_autofree char *machine = machine_describe(cluster->machine), *needs = text_bytes((uint64_t)cost.bytes),
                     *has = text_bytes((uint64_t)cluster->machine->memory_bytes);
     plan_line(lines, "machine", "%s", machine);
+    if (config_ranks(o->config) == 1)
+        plan_line(lines, "", "of these one is planned; parallel.ranks sets another number");
     plan_line(lines, "memory there", "%s: stage %d needs %s of %s", cost.fits ? "fits" : "does not fit", cost.worst + 1,
               needs, has);
     if (!cost.fits && !add_nearest(lines, o, cluster->machine, error))

@@ -57,6 +57,28 @@ static void print_rows(const Outline *o, const GArray *layouts, int rows, guint 
     table_print(&table);
 }
 
+/* What to do if no layout fits. */
+static void print_smallest(const Outline *o, const GArray *layouts, const Machine *machine)
+{
+    const Layout *smallest = &g_array_index(layouts, Layout, 0);
+    for (guint i = 1; i < layouts->len; i++)
+        if (g_array_index(layouts, Layout, i).cost.bytes < smallest->cost.bytes)
+            smallest = &g_array_index(layouts, Layout, i);
+    g_autofree char *options = layout_options(smallest, o->config),
+                    *which = *options ? g_strdup_printf("with %s", options) : g_strdup("as configured"),
+                    *needs = text_bytes((uint64_t)smallest->cost.bytes),
+                    *has = text_bytes((uint64_t)machine->memory_bytes);
+    printf("none fits into %s: the smallest needs %s, %s; more GPUs or shorter samples need less\n", has, needs, which);
+}
+
+static bool any_configured(const GArray *layouts)
+{
+    bool any = false;
+    for (guint i = 0; i < layouts->len; i++)
+        any = any || g_array_index(layouts, Layout, i).configured;
+    return any;
+}
+
 bool plan_layouts(const Outline *o, const PlanCluster *cluster, GError **error)
 {
     GArray *layouts = layouts_list(o->config, cluster->machine, cluster->gpus, o->enc, o->dec, error);
@@ -66,11 +88,14 @@ bool plan_layouts(const Outline *o, const PlanCluster *cluster, GError **error)
     while (n_fit < layouts->len && g_array_index(layouts, Layout, n_fit).cost.fits)
         n_fit++;
     g_autofree char *machine = machine_describe(cluster->machine);
-    printf("%s\n%u layouts of %d ranks, of which %u fit; a step of %" PRId64 " samples; * as configured\n", machine,
-           layouts->len, cluster->gpus, n_fit, o->samples);
+    printf("%s\n%u layouts of %d rank%s, of which %u fit; a step of %" PRId64 " samples%s\n", machine, layouts->len,
+           cluster->gpus, cluster->gpus == 1 ? "" : "s", n_fit, o->samples,
+           any_configured(layouts) ? "; * as configured" : "");
     const bool any = layouts->len > 0;
     if (any)
         print_rows(o, layouts, cluster->rows, n_fit);
+    if (any && n_fit == 0)
+        print_smallest(o, layouts, cluster->machine);
     g_array_free(layouts, true);
     return any || fail_user(error, "no layout of %d ranks can train this model with batches of %" PRId64 " samples",
                             cluster->gpus, o->samples);

@@ -302,8 +302,9 @@ Comm *comm_open_mpi(int size, double timeout_s, GError **error)
     if (size > 0 && n != size) {
         fail_machine(error,
                      "the launcher says that there are %d ranks, and %s sees %d: it was started by another MPI's "
-                     "mpirun, by srun without --mpi=pmix, or by torchrun, which starts no MPI",
-                     size, library->name(), n);
+                     "mpirun, by srun without --mpi=pmix, or by torchrun, which starts no MPI; start it by Open MPI's "
+                     "mpirun -np %d, by srun --mpi=pmix, or on one machine without a launcher by parallel.ranks=%d",
+                     size, library->name(), n, size, size);
         library->close(group, false);
         return NULL;
     }

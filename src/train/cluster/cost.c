@@ -117,7 +117,7 @@ bool cost_of_step(const Config *config, const Machine *machine, int32_t input_le
         if (resembles_former(config, ends, s))
             continue;
         stage.parallel.stage = s;
-        if (!memory_plan_rank(&stage, input_length, target_length, &plan, error))
+        if (!memory_plan_work(&stage, input_length, target_length, &plan, error))
             return false;
         add_stage(config, machine, &plan, cost);
         if (s == 0 || bytes_on(machine, &plan) > bytes_on(machine, &cost->stage)) {

@@ -1,4 +1,5 @@
-/* foreign_names.c: names that other programs (Hugging Face, Megatron-LM, fairseq, T5X, nanoT5) give to options. */
+/* foreign_names.c: names that other programs (Hugging Face, Megatron-LM, DeepSpeed, fairseq, T5X, nanoT5) give to
+ * options. */
 #include "train/config/foreign_names.h"
 
 const OptionForeignName config_foreign_names[] = {
@@ -84,6 +85,26 @@ const OptionForeignName config_foreign_names[] = {
     { "dtype", "train.precision", NULL },
     { "gradient_checkpointing", "train.recompute", "block" },
     { "checkpoint_activations", "train.recompute", "block" },
+    { "world_size", "parallel.ranks", NULL },
+    { "num_processes", "parallel.ranks", NULL },
+    { "nproc_per_node", "parallel.ranks", NULL },
+    { "data_parallel_size", "parallel.ranks", NULL },
+    { "tp", "parallel.tensor", NULL },
+    { "tensor_parallel_size", "parallel.tensor", NULL },
+    { "tensor_model_parallel_size", "parallel.tensor", NULL },
+    { "pp", "parallel.pipeline", NULL },
+    { "pipeline_parallel_size", "parallel.pipeline", NULL },
+    { "pipeline_model_parallel_size", "parallel.pipeline", NULL },
+    { "cp", "parallel.context", NULL },
+    { "context_parallel_size", "parallel.context", NULL },
+    { "sequence_parallel", "parallel.sequence", "true" },
+    { "num_layers_per_virtual_pipeline_stage", "parallel.interleave", NULL },
+    { "virtual_pipeline_model_parallel_size", "parallel.interleave", NULL },
+    { "zero_stage", "parallel.zero", NULL },
+    { "use_distributed_optimizer", "parallel.zero", "1" },
+    { "fsdp", "parallel.zero", "3" },
+    { "ddp_timeout", "parallel.timeout", "10m" },
+    { "distributed_timeout_minutes", "parallel.timeout", "10m" },
     { "model_name_or_path", "train.init", NULL },
     { "pretrained_model_name_or_path", "train.init", NULL },
     { "finetune_from_model", "train.init", NULL },

@@ -60,10 +60,14 @@ static bool check_tensor(const Config *config, int64_t ranks, GError **error)
                               config->parallel.pipeline > 1 ? "a stage of the pipeline has" : "the run has", ranks,
                               ranks == 1 ? "" : "s")
             : undivided(&config->model, tensor);
+    g_autofree char *multiple =
+        ranks % tensor != 0 ? g_strdup_printf("; with %" PRId64 " the run needs a multiple of %" PRId64 " ranks",
+                                              tensor, tensor * config->parallel.context * config->parallel.pipeline)
+                            : g_strdup("");
     if (why)
         return fail_user(error,
-                         "parallel.tensor is %" PRId64 ", and %s; the nearest value that divides both is %" PRId64,
-                         tensor, why, nearest_tensor(&config->model, ranks, MIN(tensor, ranks)));
+                         "parallel.tensor is %" PRId64 ", and %s; the nearest value that divides both is %" PRId64 "%s",
+                         tensor, why, nearest_tensor(&config->model, ranks, MIN(tensor, ranks)), multiple);
     return tensor == 1 || check_features(&config->model, error);
 }
 

@@ -162,6 +162,9 @@ static bool open_model(Trainer *t, GError **error)
                     *device = compute_device_describe(t->dev, precision);
     g_autofree char *ranks = ranks_describe(t);
     log_info("model: %s parameters%s; memory %s; %s%s", count, trained, memory, device, ranks);
+    if (t->config.parallel.zero > 0 && comm_size(t->mesh.replicas) == 1)
+        log_warning("parallel.zero: without effect, since %s",
+                    comm_size(t->ranks) == 1 ? "there is one rank" : "no two ranks have the same part of the model");
     if (t->micro_chosen)
         log_info("train.micro_batch=auto: %" PRId64 " samples at a time, %" PRId64 " microbatch%s per step", t->micro,
                  t->accum, t->accum == 1 ? "" : "es");

@@ -38,7 +38,9 @@ char *ranks_describe(const Trainer *t)
     int zero = t->config.parallel.zero;
     g_autofree char *level = zero > 0 ? g_strdup_printf(", ZeRO %d", zero) : g_strdup("");
     int context = comm_size(t->mesh.context);
-    g_autofree char *groups = tensor > 1 ? g_strdup_printf(", %d per tensor-parallel group", tensor) : g_strdup("");
+    g_autofree char *groups = tensor > 1 ? g_strdup_printf(", %d per tensor-parallel group%s", tensor,
+                                                           t->config.parallel.sequence ? " with divided tokens" : "")
+                                         : g_strdup("");
     g_autofree char *tokens = context > 1 ? g_strdup_printf(", %d per context-parallel group", context) : g_strdup("");
     int stages = comm_size(t->mesh.pipeline);
     const int64_t interleave = t->config.parallel.interleave;
