@@ -222,6 +222,7 @@ void reference_sum_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor sum, T
                                float eps, const Dropout *drop)
 {
     reference_dropout_fwd(dev, sum, x, residual, drop);
+    reference_round(sum);
     reference_rmsnorm_fwd(dev, y, rstd, sum, w, eps);
 }
 
@@ -229,6 +230,7 @@ void reference_sum_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd
                                  Tensor w, Tensor b, float eps, const Dropout *drop)
 {
     reference_dropout_fwd(dev, sum, x, residual, drop);
+    reference_round(sum);
     reference_layernorm_fwd(dev, y, mean, rstd, sum, w, b, eps);
 }
 

@@ -14,6 +14,10 @@ static inline double *at(Tensor t, int64_t i, int64_t j)
 /* The same loops for tensors of any floating dtype: mixed.c. */
 Device *device_open_mixed(Precision precision);
 
+/* Rounds the f64 copy of an operand to the dtype of that operand, for an operation that reads what it has written. Does
+ * nothing on the f64 device. */
+void reference_round(Tensor wide);
+
 /* The words of the eight channels of a hidden element from 8 block on. */
 static inline PhiloxWords philox_hidden(PhiloxKey key, int64_t sample, uint32_t position, uint32_t block)
 {
