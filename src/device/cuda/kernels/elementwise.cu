@@ -53,10 +53,11 @@ struct Drop {
         float out[VEC], factors[VEC], more[VEC];
         load(out, x, row, col, n);
         mask_hidden(factors, mask, row, col);
-        UNROLL for (int i = 0; i < VEC; i++) out[i] *= factors[i];
         if (residual.p) {
             load(more, residual, row, col, n);
-            UNROLL for (int i = 0; i < VEC; i++) out[i] += more[i];
+            UNROLL for (int i = 0; i < VEC; i++) out[i] = masked_sum(out[i], factors[i], more[i]);
+        } else {
+            UNROLL for (int i = 0; i < VEC; i++) out[i] *= factors[i];
         }
         store(y, row, col, n, out);
     }

@@ -57,3 +57,10 @@ static __device__ inline void mask_hidden(float (&factors)[VEC], const Mask &mas
         mask_four(factors + i, mask, words, channel + i);
     }
 }
+
+/* x · factor + more, rounded once: in every kernel that adds dropped-out numbers, so that their results have the same
+ * bits. */
+static __device__ inline float masked_sum(float x, float factor, float more)
+{
+    return fmaf(x, factor, more);
+}

@@ -28,7 +28,7 @@ __device__ inline void normed_first(float (&x)[VEC], const Norm &norm, int64_t r
         mask_hidden(factors, norm.mask, row, col);
     convert(x, bits, norm.x);
     convert(add, more, norm.residual);
-    UNROLL for (int i = 0; i < VEC; i++) x[i] = x[i] * factors[i] + add[i];
+    UNROLL for (int i = 0; i < VEC; i++) x[i] = masked_sum(x[i], factors[i], add[i]);
     store(norm.sum, row, col, n, x);
     if (norm.sum.dtype != DT_F32)
         UNROLL for (int i = 0; i < VEC; i += 2) unpack(x + i, pack(x + i, norm.sum.dtype), norm.sum.dtype);
