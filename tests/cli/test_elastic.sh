@@ -79,7 +79,7 @@ latest=$work/a/checkpoints/latest
 mv "$latest/optimizer-00003-of-00004.safetensors" "$work/part"
 expect 1 'part of rank 2: ' "$loam" eval "$latest"
 cp "$work/part" "$latest/optimizer-00003-of-00004.safetensors"
-printf x | dd of="$latest/weights-00002-of-00004.safetensors" bs=1 seek=3000 conv=notrunc 2>/dev/null
+printf "xyzzy xyzzy" | dd of="$latest/weights-00002-of-00004.safetensors" bs=1 seek=3000 conv=notrunc 2>/dev/null
 expect 1 'part of rank 1: ' "$loam" eval "$latest"
 "$loam" train "${t5[@]}" run.dir="$work/a" train.length='14 steps' parallel.ranks=3 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q 'part of rank 1: .*weights-00002-of-00004.safetensors: damaged.*the previous checkpoint is used' "$work/err" ||
