@@ -100,7 +100,7 @@ static void set_log(PlotAxis *axis, int most, bool widens)
         return;
     axis->low = pow(10, floor(log10(axis->low) + 1e-9));
     axis->high = pow(10, ceil(log10(axis->high) - 1e-9));
-    fill_log(axis, 1, fmax(1, ceil(decades / (most - 1))));
+    fill_log(axis, 1, fmax(1, ceil(round(log10(axis->high / axis->low)) / (most - 1))));
 }
 
 PlotAxis plot_axis(double low, double high, int most, bool log, bool widens)

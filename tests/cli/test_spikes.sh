@@ -3,7 +3,7 @@
 make_dataset
 config=$work/config.yaml
 train="$loam train $config train.length=30steps train.eval_every=0 train.save_every=0 train.keep_last=1 train.batch=2samples train.micro_batch=1samples train.precision=f32"
-spike='train.spike=1.8 train.spike_window=5 train.spike_after=3'
+spike='train.spike=1.4 train.spike_window=5 train.spike_after=3'
 losses() { sed -n 's/.*"kind":"train","step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2/p' "$1/metrics.jsonl"; }
 spikes() { sed -n 's/.*"kind":"event","step":\([0-9]*\),"what":"loss .* is a spike.*/\1/p' "$1/metrics.jsonl"; }
 same() {

@@ -126,13 +126,13 @@ static void case_attn_layout(Rig *r)
 {
     static const int32_t lengths[] = { 21, 1, 150, -1 }, fewer[] = { 3, 0, 150, -1 };
     int32_t size = (int32_t)PICK(r, 4, 16, 144);
-    int64_t spare = PICK_SIZE(r, 0, 3);
+    int64_t spare = PICK_SIZE(r, 0, 3, 8); /* with a bias unless 0; with 8 a GPU takes tensor cores */
     AttnSpec spec = { .heads = 2, .scale = 0.3f, .layout = layout_new(r, size, 150 / size + 1, 1 + choose(r, 2)) };
     spec.window = (int32_t)PICK(r, 0, 17);
     spec.causal = choose(r, 2);
     spec.cu_k = cumulate(r, lengths, &spec.n_seq, &spec.max_k);
     spec.cu_q = cumulate(r, choose(r, 2) ? lengths : fewer, &spec.n_seq, &spec.max_q);
-    attn_outputs(r, &spec, 6, spare);
+    attn_outputs(r, &spec, PICK_SIZE(r, 6, 72, 136), spare); /* tiles of 64, 32 and 16 keys on a GPU */
 }
 
 /* Caches with room to spare, in another order than their sequences: the bias of each ends with the distance 0. */

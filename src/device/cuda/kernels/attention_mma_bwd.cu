@@ -47,24 +47,27 @@ template <int DIM_, int KEYS_, int BUFFERS_> struct QuerySizes {
     };
 };
 
-/* Adds the strips of a tile, which are those of keys from j on, to the sums that the tile of keys before carried
- * over. The first KEYS sums are complete: tiles of later keys begin KEYS further. The others are carried to the next
- * tile, or complete if that tile is not the next one (`last`). */
+/* Adds the strips of a tile, which are those of keys from j on, to the sums that the tile of keys before carried over.
+ * The next tile begins `shift` keys later, with the sums from that place on: they are carried to it. Those before are
+ * complete. At the last tile, and before a gap that no diagonal crosses, shift is PLACES. */
 template <int KEYS>
 __device__ inline void add_strips(float *places, int64_t n_places, const DiagonalStrips<KEYS> &strips,
-                                  const float (&carried)[OWN_ROWS - 1], float (&carry)[OWN_ROWS - 1], int j, bool last)
+                                  const float (&carried)[OWN_ROWS - 1], float (&carry)[OWN_ROWS - 1], int j, int shift)
 {
-    static_assert((int)DiagonalStrips<KEYS>::PLACES <= (int)MMA_THREADS, "a thread for each");
+    enum { PLACES = DiagonalStrips<KEYS>::PLACES };
+    static_assert((int)PLACES <= (int)MMA_THREADS, "a thread for each");
     int at = (int)threadIdx.x;
-    if (at >= DiagonalStrips<KEYS>::PLACES)
+    if (at >= PLACES)
         return;
     float sum = 0;
     EACH(row, MMA_WARPS * 8) sum += strips.of[row * DiagonalStrips<KEYS>::PITCH + at];
     sum = (at < OWN_ROWS - 1 ? carried[at] : 0) + sum;
-    if (at >= KEYS)
-        carry[at - KEYS] = last ? 0 : sum;
-    if ((at < KEYS || last) && j + at < n_places)
+    if (at >= shift)
+        carry[at - shift] = sum;
+    else if (j + at < n_places)
         places[j + at] = sum;
+    if (at >= PLACES - shift && at < OWN_ROWS - 1)
+        carry[at] = 0;
 }
 
 /* For the lane's two queries: log-sum-exp times log2(e), and δ. Queries that do not exist have probabilities 0. */
@@ -105,7 +108,7 @@ template <int DTYPE, class Sizes>
 __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     attention_mma_dq_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g)
 {
-    enum { N = Sizes::N, HELD = Sizes::DIM <= 64 && HOLD_LEFT };
+    enum { N = Sizes::N, HELD = Sizes::DIM <= 64 && HOLD_LEFT, PLACES = DiagonalStrips<Sizes::KEYS>::PLACES };
     auto *shared = block_shared_large<typename Sizes::Shared>();
     Pairs pairs = pairs_of(attn, g.first_seq + (int)blockIdx.x / g.n_tiles, (int)blockIdx.y);
     int tile = g.first_tile + g.n_tiles - 1 - (int)blockIdx.x % g.n_tiles, first_row = (int)threadIdx.x / WARP * 16;
@@ -147,8 +150,8 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
         if (places) {
             shared->diagonals.leave(s, first_row);
             __syncthreads();
-            add_strips(places, n_places, shared->diagonals, shared->carried[turn], shared->carried[turn ^ 1], j,
-                       next != j + Sizes::KEYS || next >= span.end);
+            int shift = next < span.end ? (int)least(next - j, PLACES) : (int)PLACES;
+            add_strips(places, n_places, shared->diagonals, shared->carried[turn], shared->carried[turn ^ 1], j, shift);
         }
         await_products<0>(dq);
         finish_keys<Sizes>(shared, fetch, attn, pairs, span, i, next, turn);
