@@ -230,7 +230,7 @@ static const Case cases[] = {
     { "attn_long", case_attn_long, 1e-6, 0, 2 },
     { "attn_forms", case_attn_forms, 1e-6, 0, 2 },
     { "attn_sizes", case_attn_sizes, 1e-6, 0, 2 },
-    { "attn_layout", case_attn_layout, 1e-6, 0, 3 },
+    { "attn_layout", case_attn_layout, 2e-6, 0, 8 },
     { "attn_few_queries", case_attn_few_queries, 1e-6, 0, 2 },
     { "attn_caches", case_attn_caches, 1e-6, 0, 2 },
     { "attn_distance", case_attn_distance, 1e-6, 0, 2 },
