@@ -30,9 +30,8 @@ static void slice_kv(Projections *p)
     p->v = tensor_slice_cols(p->kv, width, width);
 }
 
-/* Number of rows of the separate tensor kv beside n queries; 0 means that keys and values lie beside the queries in
- * qkv.
- * */
+/* Number of rows of the separate tensor kv beside n queries; 0 means that keys and values lie in qkv, beside the
+ * queries. */
 static int64_t rows_apart(int64_t n, Tensor encoder_out, const AttentionW *w)
 {
     if (tensor_present(encoder_out))

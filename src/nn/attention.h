@@ -60,7 +60,7 @@ typedef struct AttentionSave {
 } AttentionSave;
 
 /* The attention sublayer: f(n) = attention(queries from n, keys and values from n or encoder_out) oᵀ, with the norm and
- * the residual sum of sublayer_enter (layers.h); makes the stream that of y (N,C). encoder_out (E,C); NO_TENSOR means
+ * the residual sum of sublayer_enter (layers.h); afterwards the stream is y (N,C). encoder_out (E,C); NO_TENSOR means
  * self-attention, which is causal in the decoder. bias (H, Tq + Tk - 1) is added to the scores; its columns are the
  * relative positions key - query in rising order; NO_TENSOR means none. */
 void attention_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out, Tensor bias, const AttentionW *w,

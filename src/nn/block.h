@@ -16,7 +16,7 @@ typedef struct BlockSave {
     MlpSave mlp;
 } BlockSave;
 
-/* Makes the stream x (N,C) that of y (N,C) = block(x); y may be x if cx->forget. encoder_out (E,C); NO_TENSOR means no
+/* The stream x (N,C) becomes y (N,C) = block(x); y may be x if cx->forget. encoder_out (E,C); NO_TENSOR means no
  * cross-attention. bias: see attention_fwd. */
 void block_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out, Tensor bias, const BlockW *w,
                BlockSave *save);

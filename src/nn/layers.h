@@ -112,7 +112,8 @@ void residual_norm(const Ctx *cx, Tensor y, Residual *stream, NormW w, NormSave 
  *   pre-LN   y = x + dropout(f(norm(x)))
  *   post-LN  y = norm(x + dropout(f(x)))
  *   no norm  y = x + dropout(f(x)), if w.w is absent
- * sublayer_enter returns the input of f; sublayer_leave makes the stream that of y, from out = f(…). */
+ * sublayer_enter returns the input of f; after sublayer_leave, which takes out = f(…), the stream is y,
+ * whose sum may still be to come. */
 Tensor sublayer_enter(const Ctx *cx, Residual *stream, NormW w, NormSave *save);
 void sublayer_leave(const Ctx *cx, Residual *stream, Tensor y, Tensor out, DropoutSite site, NormW w, NormSave *save);
 /* Backward order: sublayer_leave_bwd, backward of f, sublayer_enter_bwd. dx (N,C) holds dy on entry. Writes dout, the
@@ -138,8 +139,8 @@ typedef struct MlpSave {
     Tensor a; /* (N,F) after activation, gate and dropout; kept because drawing the mask again is slow */
 } MlpSave;
 
-/* The feed-forward sublayer: f(n) = a woᵀ, with the norm and the residual sum of sublayer_enter; makes the stream that
- * of y (N,C). Gated: a = dropout(act(n wi_0ᵀ) ⊙ (n wi_1ᵀ)), else a = dropout(act(n wiᵀ)). */
+/* The feed-forward sublayer: f(n) = a woᵀ, with the norm and the residual sum of sublayer_enter; afterwards the
+ * stream is y (N,C). Gated: a = dropout(act(n wi_0ᵀ) ⊙ (n wi_1ᵀ)), else a = dropout(act(n wiᵀ)). */
 void mlp_fwd(const Ctx *cx, Residual *stream, Tensor y, const MlpW *w, MlpSave *save);
 /* dx (N,C) holds dy on entry and the gradient of x on return. */
 void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta, const MlpSave *save);

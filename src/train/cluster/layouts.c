@@ -3,9 +3,8 @@
 #include <inttypes.h>
 
 #define MOST_MICRO 16 /* samples of the largest microbatch that is tried */
-#define LEAST_TOKENS                                                                                                   \
-    4096 /* tokens of a sample that each context-parallel rank must have for its layout to be tried                    \
-          */
+/* Tokens of a sample that each context-parallel rank must have for its layout to be tried. */
+#define LEAST_TOKENS 4096
 
 static char no_cuts[] = "";
 

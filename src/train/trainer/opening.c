@@ -402,8 +402,8 @@ bool trainer_open(Trainer *t, GError **error)
         !ranks_end_together(t, trainer_resume(t, error), error))
         return false;
     start_decoders(t);
-    const int64_t most =
-        ranks_most_microbatches(t); /* of the largest batch; of a smaller one another rank may have them */
+    /* Of any rank in any step: the rank that has the most samples changes with the size of the batch. */
+    const int64_t most = ranks_most_microbatches(t);
     if (!ranks_end_together(t, open_plan(t, error), error) ||
         !ranks_end_together(t, !first || save_run(t, error), error))
         return false;

@@ -92,7 +92,8 @@ static __device__ inline void columns_part(const Pass &pass, int64_t rows, int64
     }
 }
 
-/* 64 registers per thread: 1,024 threads on a multiprocessor, each with the loads of a row on its way. */
+/* With one vector per thread 64 registers: 1,024 threads on a multiprocessor, each with the loads of a row on its way.
+ */
 template <class Pass, int VECS>
 static __global__ void __launch_bounds__(MOST_ROW_THREADS, VECS == 1 ? 2 : 1)
     columns_kernel(Pass pass, int64_t rows, int64_t cols, typename Pass::Sum *partial)

@@ -85,7 +85,7 @@ static __device__ inline void multiply_transposed(float (&c)[M][N][4], const Lef
         mma_transposed<DTYPE>(c, left, right);
 }
 
-/* c += left · right by wgmma; see multiply_add. */
+/* c (16 M, 8 N) += left (16 M, 16 K) · columns [col, col + 8 N) of right, by wgmma. */
 template <int DTYPE, int M, int N, int K, int DIM>
 static __device__ inline void wgmma_add(float (&c)[M][N][4], uint32_t (&left)[K][M][4], const Tile<16 * K, DIM> &right,
                                         int col)
