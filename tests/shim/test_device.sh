@@ -41,6 +41,11 @@ for version in 13010:'cuda  *driver for CUDA 13.1 of .*/compat (the machine.s is
     LOAM_CUDA_COMPAT=$work/compat LOAM_FAKE_COMPAT=${version%%:*} LOAM_FAKE_DRIVER=12040 with "$loam" env | grep -q "^${version#*:}" ||
         fail "cuda-compat: $(LOAM_CUDA_COMPAT=$work/compat LOAM_FAKE_COMPAT=${version%%:*} LOAM_FAKE_DRIVER=12040 with "$loam" env)"
 done
+long=$work/$(printf 'a%.0s' {1..200})/compat # its name alone is long for a line
+mkdir -p "$long"
+cp "$driver/libcuda.so.1" "$long"
+LOAM_CUDA_COMPAT=$long LOAM_FAKE_COMPAT=12080 LOAM_FAKE_DRIVER=12040 with "$loam" env | grep -q "^gpu  *none is used: the NVIDIA driver is for CUDA 12.4, .*; that in $long is for CUDA 12.8$" ||
+    fail "cuda-compat in a folder with a long name"
 LOAM_CUDA_COMPAT=$work/compat LOAM_FAKE_COMPAT=14000 with "$loam" env | grep -q '^cuda  *driver for CUDA 13.0, ' || fail "cuda-compat beside a driver"
 LOAM_FAKE_GPU=75 with "$loam" env | grep -q 'not used: Shim has compute capability 7.5, loam-cuda.so is for 8.0 and later' ||
     fail "an old GPU"

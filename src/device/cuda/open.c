@@ -87,7 +87,7 @@ static bool use_compat(int major, char *why)
 /* A driver runs what was built for its CUDA, for an earlier one, and for a later one of the same major version. */
 static bool check_driver(const CudaBackend *backend, char *why)
 {
-    char compat[CUDA_WHY / 2];
+    char compat[CUDA_WHY];
     const int major = backend->cuda / 1000;
     driver.version = version_of(driver.library);
     if (driver.version == 0)
