@@ -245,6 +245,21 @@ one_line "$work/page/out"
 one_line '0 is no number of minutes above 0'
 ! tools/gpu-trial --unpack "$work/page" --out "$work/nothing" 2>"$work/err" || fail "an archive that is none"
 one_line 'page is not what `make gpu-trial` packs'
+# One byte of an archive is another: what it packs is not what it was.
+python3 - "$work/damaged.tar.gz" <<'END'
+import io, random, sys, tarfile
+with tarfile.open(sys.argv[1], "w:gz") as tar:
+    member = tarfile.TarInfo("loam-1-linux-x86_64/bin/loam")
+    member.size = 1 << 16
+    tar.addfile(member, io.BytesIO(random.Random(1).randbytes(member.size)))
+with open(sys.argv[1], "r+b") as archive:
+    archive.seek(1 << 15)
+    byte = archive.read(1)[0]
+    archive.seek(1 << 15)
+    archive.write(bytes([byte ^ 1]))
+END
+! tools/gpu-trial --unpack "$work/damaged.tar.gz" --out "$work/nothing" --only machine >"$work/page" 2>"$work/err" || fail "a damaged archive"
+one_line 'damaged.tar.gz is not what `make gpu-trial` packs: CRC check failed'
 ! tools/gpu-trial --shim "$work/nowhere" --out "$work/nothing" --only machine >"$work/page" 2>"$work/err" || fail "a build folder that is none"
 one_line 'there is no loam in'
 echo "ok: wrong commands"

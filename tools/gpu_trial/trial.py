@@ -13,6 +13,7 @@ import tarfile
 import tempfile
 import threading
 import time
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent.parent.parent
 MOST_LOG = 200_000  # characters of a command's output that are kept
@@ -215,9 +216,11 @@ def unpack(archive, folder):
     try:
         with tarfile.open(archive) as tar:
             tar.extractall(folder, filter="data")
-        return next(folder.glob("loam-*-linux-*"))
-    except (OSError, tarfile.TarError, EOFError, StopIteration) as error:
-        reason = str(error).splitlines()[0] if str(error) else "no loam in it"
+            while tar.fileobj.read(1 << 20):  # to its end, where the checksum is
+                pass
+        return next(folder.glob("loam-*-linux-*/bin/loam")).parent.parent
+    except (OSError, tarfile.TarError, zlib.error, EOFError, StopIteration) as error:
+        reason = str(error).splitlines()[0].rstrip(":") if str(error) else "no loam in it"
         raise ValueError(f"{archive} is not what `make gpu-trial` packs: {reason}") from None
 
 
