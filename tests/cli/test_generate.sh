@@ -56,6 +56,7 @@ done
 "$loam" bench generate --model "$work/gpt" --input 5 --tokens 4 --runs 1 --threads 1 --profile >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q '^speed .* tokens/s' "$work/out" && grep -q 'linear .* calls' "$work/out" || fail "$(cat "$work/out")"
 expect 1 '--beams 0 is out of range' "$loam" bench generate --model "$work/gpt" --beams 0
+expect 1 '--tokens 600 is too much: to prompts of 10 tokens this model has positions for answers of 503' "$loam" bench generate --model "$work/gpt" --input 10 --tokens 600
 expect 1 'model.max_positions is 512' "$loam" bench generate --model "$work/gpt" --input 600 --tokens 4
 expect 1 'has no decoder' "$loam" bench generate --model "$work/bert"
 echo "ok: the answers of a model are timed, greedy and by beams"

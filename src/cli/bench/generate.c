@@ -99,6 +99,19 @@ static bool measure(Bench *b, const Prompts *prompts, GError **error)
     return true;
 }
 
+/* A model with few positions cuts its answers, whose speed would be that of fewer tokens. Of prompts that are too long,
+ * generate says so. */
+static bool check_positions(const Model *model, GError **error)
+{
+    const ModelConfig *config = model_config(model);
+    const int64_t most = generate_most_tokens(config, n_input, n_tokens);
+    return most == n_tokens || n_input > config->max_positions ||
+           fail_user(error,
+                     "--tokens %" PRId64 " is too much: to prompts of %" PRId64
+                     " tokens this model has positions for answers of %" PRId64,
+                     n_tokens, n_input, most);
+}
+
 static bool answer_random_prompts(Bench *b, GError **error)
 {
     int64_t vocab = model_config(b->loaded.model)->vocab, n = batch * n_input;
@@ -176,7 +189,8 @@ bool bench_generate(int argc, char **argv, GError **error)
                                                         .device = device_name },
                                   error);
     b.load_s = clock_seconds() - start;
-    done = done && answer_random_prompts(&b, error) && print_result(&b, error);
+    done =
+        done && check_positions(b.loaded.model, error) && answer_random_prompts(&b, error) && print_result(&b, error);
     loaded_model_close(&b.loaded);
     return done;
 }
