@@ -106,7 +106,7 @@ bool mesh_use_gpu(const Mesh *mesh, Device *dev, GError **error)
     bool used = true;
     list_exchanging(mesh, groups);
     for (int i = 0; used && i < GROUPS; i++)
-        used = comm_use_gpu(groups[i], dev, error);
+        used = comm_use_gpu(groups[i], dev, i < LINKS, error);
     return used;
 }
 

@@ -36,6 +36,14 @@ for level in 1 2 3; do
 done
 near "$work/one" "$work/zero-1"
 
+# Memory for sums over ranks is taken before a run compares its plan with what is free, so a run that starts ends, too.
+for free in 33 36 44; do
+    LOAM_FAKE_GPU_MEMORY=$((33570816 + free * 1048576)) "$loam" train "$config" run.dir="$work/sums-$free" train.device=cuda \
+        model.vocab=30000 train.length='1 steps' train.batch='2 samples' train.micro_batch='1 samples' data.input_length=8 data.valid= \
+        train.eval_every=0 train.save_every=0 train.precision=f32 parallel.ranks=2 2>"$work/err" || grep -q 'the run needs' "$work/err" ||
+        fail "$free MiB: $(tail -n 3 "$work/err")"
+done
+
 # In bf16 ranks with GPUs have the same weights, and two runs the same bits, whatever order of queues CUDA chooses.
 bf16=(parallel.ranks=4 parallel.tensor=2 parallel.sequence=true parallel.zero=3 parallel.check_every=1 train.precision=bf16)
 run first "${bf16[@]}"

@@ -29,7 +29,7 @@ static void open_rank(Rank *rank, Comm *comm)
     if (!rank->dev)
         g_error("%s", why);
     rank->memory = device_alloc(rank->dev, 1 << 20);
-    comm_use_gpu(comm, rank->dev, &error);
+    comm_use_gpu(comm, rank->dev, true, &error);
     g_assert_no_error(error);
 }
 
@@ -197,7 +197,7 @@ static void check_groups(Comm *comm, void *context)
     comm_sum(comm, &sum, 1);
     g_assert_cmpfloat(sum, ==, comm_size(comm) * (comm_size(comm) - 1) / 2.0);
     Comm *pair = comm_split(comm, comm_rank(comm) / 2);
-    g_assert_true(comm_use_gpu(pair, rank.dev, &error));
+    g_assert_true(comm_use_gpu(pair, rank.dev, true, &error));
     const Tensor x = tensor_vector(rank.memory, DT_F32, 100);
     op_fill(rank.dev, x, 1);
     comm_wait(pair, comm_all_reduce(pair, x));

@@ -16,24 +16,18 @@ typedef struct NcclPending {
     double since; /* clock_seconds() when it was queued */
 } NcclPending;
 
-/* Memory of the GPU that grows with what is needed. */
-typedef struct NcclRoom {
-    void *memory;
-    size_t bytes;
-} NcclRoom;
-
 typedef struct NcclGroup {
     Comm *comm;
     Device *dev;  /* the rank's GPU */
     Device *lane; /* a queue of this GPU beside that of its operations, for the group's collectives and their sums */
     const NcclLibrary *library;
-    NcclRoom received; /* parts of other ranks, for a sum */
-    NcclRoom partial;  /* the sum of the addends that were added so far */
-    int64_t piece;     /* number of elements that are summed at a time */
-    Comm *present;     /* the same ranks: the group by which watch threads find out who no longer answers */
-    GThread *thread;   /* the watch thread */
-    Monitor monitor;   /* protects the fields below; a thread that calls NCCL holds it */
-    NcclComm *nccl;    /* NULL means that there is none, or that it was aborted */
+    void *received;  /* (ranks, piece) f32: parts of other ranks, for a sum; NULL means that the group has no sums */
+    void *partial;   /* (piece) f32: the sum of the addends that were added so far */
+    int64_t piece;   /* number of elements that are summed at a time; of f64 half as many */
+    Comm *present;   /* the same ranks: the group by which watch threads find out who no longer answers */
+    GThread *thread; /* the watch thread */
+    Monitor monitor; /* protects the fields below; a thread that calls NCCL holds it */
+    NcclComm *nccl;  /* NULL means that there is none, or that it was aborted */
     NcclPending pending[NCCL_WATCHED]; /* collective number n is pending[n % NCCL_WATCHED] */
     uint64_t added, done;              /* number of collectives that were queued, and that have ended */
     bool stop;

@@ -10,8 +10,9 @@
 #include <string.h>
 
 enum {
-    PIECES = 4 << 20,     /* elements of all ranks that are received at a time for a sum */
-    LEAST_PIECE = 1 << 16 /* of which at least this many per rank */
+    PIECES = 4 << 20,      /* f32 numbers of all ranks that are received at a time for a sum */
+    LEAST_PIECE = 1 << 16, /* of which at least this many per rank */
+    SUMS_SHARE = 256       /* but not more than fill this part of the GPU's free memory */
 };
 
 static const NcclLibrary *nccl; /* opened by the first comm_use_gpu */
@@ -173,7 +174,7 @@ static void *addend(const NcclGroup *group, const Parts *parts, int r)
 {
     const int own = group->comm->rank;
     return r == own ? element(parts->x, parts->starts[own] + parts->at)
-                    : (char *)group->received.memory + (size_t)r * bytes_of(parts->x, parts->n);
+                    : (char *)group->received + (size_t)r * bytes_of(parts->x, parts->n);
 }
 
 /* Each rank sends every other rank elements of that rank's part, and receives those of its own. */
@@ -192,7 +193,7 @@ static int exchange(NcclGroup *group, const Parts *parts)
 /* out = the sum of the addends, f64. */
 static void sum_f64(const NcclGroup *group, const Parts *parts, Tensor out)
 {
-    const Tensor sum = tensor_vector(group->partial.memory, DT_F64, out.d[0]);
+    const Tensor sum = tensor_vector(group->partial, DT_F64, out.d[0]);
     op_fill(group->lane, sum, 0);
     for (int r = 0; r < group->comm->size; r++)
         op_total_add(group->lane, sum, tensor_vector(addend(group, parts, r), DT_F64, out.d[0]));
@@ -207,23 +208,10 @@ static void sum_f32(const NcclGroup *group, const Parts *parts, Tensor out)
     const int last = group->comm->size - 1;
     Tensor sum = tensor_matrix(addend(group, parts, 0), dtype, 1, n);
     for (int r = 1; r <= last; r++) {
-        const Tensor to =
-            r == last ? tensor_matrix(out.p, dtype, 1, n) : tensor_matrix(group->partial.memory, DT_F32, 1, n);
+        const Tensor to = r == last ? tensor_matrix(out.p, dtype, 1, n) : tensor_matrix(group->partial, DT_F32, 1, n);
         op_add(group->lane, to, sum, tensor_matrix(addend(group, parts, r), dtype, 1, n));
         sum = to;
     }
-}
-
-/* Makes `room` hold at least `bytes` bytes. Its former memory may be in use until the lane has done its work. */
-static bool room_for(NcclGroup *group, NcclRoom *room, size_t bytes)
-{
-    if (bytes <= room->bytes)
-        return true;
-    device_synchronise(group->lane);
-    device_free(group->dev, room->memory);
-    room->memory = device_alloc(group->dev, bytes);
-    room->bytes = room->memory ? bytes : 0;
-    return room->memory != NULL;
 }
 
 /* The longest part. */
@@ -241,14 +229,8 @@ static bool reduce_scatter(Comm *comm, const Job *job, Tensor out)
     Parts parts = { .x = job->x, .starts = job->starts };
     const int64_t longest = longest_of(&parts, comm->size);
     bool done = true;
-    parts.n = MIN(longest, group->piece);
-    if (!room_for(group, &group->received, (size_t)comm->size * bytes_of(out, parts.n)) ||
-        !room_for(group, &group->partial, (size_t)parts.n * (out.dtype == DT_F64 ? sizeof(double) : sizeof(float)))) {
-        g_autofree char *why = g_strdup_printf("rank %d: %s has no memory for sums over ranks",
-                                               comm_number(comm, comm->rank), group->dev->gpu.name);
-        comm_abort(comm, why);
-        return false;
-    }
+    CHECK(group->received != NULL, "comm_use_gpu was told that this group has no sums");
+    parts.n = MIN(longest, out.dtype == DT_F64 ? group->piece / 2 : group->piece);
     for (; done && parts.at < longest; parts.at += parts.n) {
         const int64_t n = within(&parts, length_of(&parts, comm->rank));
         done = call(comm, exchange, &parts);
@@ -332,8 +314,8 @@ static void nccl_close(Comm *comm)
     else
         nccl_group_abort(group);
     device_close(group->lane); /* which waits for its work */
-    device_free(group->dev, group->received.memory);
-    device_free(group->dev, group->partial.memory);
+    device_free(group->dev, group->received);
+    device_free(group->dev, group->partial);
     nccl_group_free(group);
     comm->on_gpu = NULL;
     comm->gpu = NULL;
@@ -353,8 +335,21 @@ static bool open_lane(NcclGroup *group, GError **error)
     group->library = nccl;
     if (!(group->lane = cuda_open_beside(group->dev, why)))
         return fail_machine(error, "%s", why);
-    group->piece = MAX(PIECES / group->comm->size, LEAST_PIECE);
     return true;
+}
+
+/* Memory for the sums of the group, of which a rank computes a piece at a time. */
+static bool take_sums(NcclGroup *group, GError **error)
+{
+    const int size = group->comm->size;
+    const size_t most = device_memory_available(group->dev) / SUMS_SHARE / ((size_t)size * sizeof(float));
+    group->piece = CLAMP((int64_t)most, 2, MAX(PIECES / size, LEAST_PIECE));
+    const size_t bytes = (size_t)group->piece * sizeof(float);
+    group->received = device_alloc(group->dev, (size_t)size * bytes);
+    group->partial = device_alloc(group->dev, bytes);
+    return (group->received && group->partial) ||
+           fail_machine(error, "rank %d: %s has no memory for sums over ranks",
+                        comm_number(group->comm, group->comm->rank), group->dev->gpu.name);
 }
 
 /* Rank 0's id makes the communicator of all. */
@@ -371,14 +366,14 @@ static bool open_communicator(Comm *comm, GError **error)
     return settle(comm, result) || comm_check(comm, error);
 }
 
-bool comm_use_gpu(Comm *comm, Device *dev, GError **error)
+bool comm_use_gpu(Comm *comm, Device *dev, bool sums, GError **error)
 {
     if (comm->size == 1)
         return true;
     CHECK(comm->gpu == NULL, "a group has two GPUs");
     NcclGroup *group = comm->on_gpu = nccl_group_new(comm, dev);
-    if (comm_agree(comm, open_lane(group, error), error) && comm_agree(comm, open_communicator(comm, error), error) &&
-        nccl_group_start(group, error)) {
+    if (comm_agree(comm, open_lane(group, error) && (!sums || take_sums(group, error)), error) &&
+        comm_agree(comm, open_communicator(comm, error), error) && nccl_group_start(group, error)) {
         comm->gpu = &nccl_gpu;
         return true;
     }
