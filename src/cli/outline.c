@@ -4,8 +4,10 @@
 #include "device/device.h"
 #include "eval/heldout.h"
 #include "model/model.h"
+#include "train/checkpoint/checkpoint.h"
 #include "train/compute_device.h"
 #include "train/micro_batch.h"
+#include "train/run_dir.h"
 #include "train/step_timer.h"
 
 #include <math.h>
@@ -77,6 +79,20 @@ static bool choose_micro_batch(Outline *o, Config *config, const Machine *machin
     return done;
 }
 
+bool outline_check_layout(const Config *config, GError **error)
+{
+    BatchSchedule batches;
+    TrainState state = { 0 };
+    g_autoptr(GArray) saved = run_checkpoints(config->run.dir);
+    g_autofree char *newest =
+        saved->len > 0 ? run_checkpoint_path(config->run.dir, g_array_index(saved, int64_t, 0)) : NULL;
+    if (newest)
+        checkpoint_state(newest, &state, NULL);
+    return config_check_layout(config, config_ranks(config), error) &&
+           config_batch_schedule(config, !state.tokens_by_capacity, &batches, error) &&
+           batch_check_ranks(&batches, state.samples, state.tokens, config_data_ranks(config), error);
+}
+
 bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine *machine, GError **error)
 {
     *o = (Outline){ .config = config,
@@ -90,7 +106,7 @@ bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine 
         return false;
     o->enc = objective_enc_length(o->objective, &o->planned);
     o->dec = objective_dec_length(o->objective, &o->planned);
-    if (!config_check_layout(config, config_ranks(config), error) || !choose_micro_batch(o, config, machine, error))
+    if (!outline_check_layout(config, error) || !choose_micro_batch(o, config, machine, error))
         return false;
     o->micro = (int32_t)config_micro_samples(config);
     o->steps = config_length_steps(config, o->epoch);

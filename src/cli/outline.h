@@ -26,6 +26,8 @@ typedef struct Outline {
     double peak;                   /* FLOP/s of matrix products on this machine's processor; 0 means not measured */
 } Outline;
 
+/* Fails for a layout that `loam train` would refuse at the start of the run, or where the run in run.dir goes on. */
+bool outline_check_layout(const Config *config, GError **error);
 /* Computes everything except step_s and peak. config: as outline_resolve leaves it; it is borrowed. A train.micro_batch
  * of auto becomes the number that fits `machine`, or, if that is NULL, this machine's device; it stays auto if that
  * device is a GPU that cannot be opened here. loader NULL means that the training data cannot be read. */

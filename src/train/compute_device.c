@@ -12,13 +12,20 @@ static Device *open_cpu(int threads, Precision precision)
 {
     /* With "auto" the precision may have been chosen for a GPU; the CPU does not use these settings. */
     precision.fp8_bytes = precision.large_chunks = precision.tf32 = precision.offload = false;
-    Device *dev = device_open_cpu(threads, precision);
-    cpu_set_t allowed; /* the cores that taskset, Slurm or a container allow this process; g_get_num_processors counts
-                          all cores */
-    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0 && dev->threads > CPU_COUNT(&allowed))
-        log_warning("%d compute threads on %d cores slow each other down; train.threads or OMP_NUM_THREADS sets them",
-                    dev->threads, CPU_COUNT(&allowed));
-    return dev;
+    return device_open_cpu(threads, precision);
+}
+
+/* Warns if the compute threads of the ranks of one host, in all, are more than the cores that they may use. Returns
+ * whether it did. cores 0 means unknown. */
+static bool warn_of_threads(int64_t threads, int ranks, int cores)
+{
+    g_autofree char *of = ranks > 1 ? g_strdup_printf(" of %d ranks", ranks) : g_strdup("");
+    if (cores == 0 || threads <= cores)
+        return false;
+    log_warning("%" G_GINT64_FORMAT " compute threads%s on %d core%s slow each other down; train.threads or "
+                "OMP_NUM_THREADS sets them%s",
+                threads, of, cores, cores == 1 ? "" : "s", ranks > 1 ? " for each rank" : "");
+    return true;
 }
 
 static Device *open_cuda(int index, int threads, Precision precision, char *why)
@@ -100,7 +107,7 @@ bool compute_device_has_fp8(const char *name, char *why)
     return false;
 }
 
-Device *compute_device_open(const char *name, int threads, Precision precision, GError **error)
+static Device *open_device(const char *name, int threads, Precision precision, GError **error)
 {
     char why[CUDA_WHY];
     int index;
@@ -120,23 +127,77 @@ Device *compute_device_open(const char *name, int threads, Precision precision, 
     return NULL;
 }
 
+void compute_device_check_threads(int threads, int ranks)
+{
+    cpu_set_t allowed; /* the cores that taskset, Slurm or a container allow this process; g_get_num_processors counts
+                          all cores */
+    if (sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        warn_of_threads((int64_t)threads * ranks, ranks, CPU_COUNT(&allowed));
+}
+
+Device *compute_device_open(const char *name, int threads, Precision precision, GError **error)
+{
+    Device *dev = open_device(name, threads, precision, error);
+    if (dev && *dev->gpu.name == '\0')
+        compute_device_check_threads(dev->threads, 1);
+    return dev;
+}
+
 /* ---- ranks ---- */
 
 enum { BOOT_ID = 40 };
+
+/* The boot id of this host, by which ranks know that they share it. */
+static void read_boot_id(char own[BOOT_ID])
+{
+    g_autofree char *boot = NULL;
+    memset(own, 0, BOOT_ID);
+    if (g_file_get_contents("/proc/sys/kernel/random/boot_id", &boot, NULL, NULL))
+        g_strlcpy(own, boot, BOOT_ID);
+}
 
 /* Number of lower ranks on the host of this rank. */
 static int locals_before(Comm *ranks)
 {
     const int size = comm_size(ranks), rank = comm_rank(ranks);
-    g_autofree char *boot = NULL, *boots = g_new0(char, size *BOOT_ID);
-    char own[BOOT_ID] = "";
-    if (g_file_get_contents("/proc/sys/kernel/random/boot_id", &boot, NULL, NULL))
-        g_strlcpy(own, boot, sizeof own);
+    g_autofree char *boots = g_new0(char, size *BOOT_ID);
+    char own[BOOT_ID];
+    read_boot_id(own);
     comm_share(ranks, boots, own, sizeof own);
     int before = 0;
     for (int r = 0; r < rank; r++)
         before += memcmp(boots + (size_t)r * BOOT_ID, own, sizeof own) == 0;
     return before;
+}
+
+/* The compute threads of a rank, and the cores that it may use. */
+typedef struct RankThreads {
+    char boot[BOOT_ID];
+    int threads; /* 0 means that the rank computes on a GPU */
+    cpu_set_t cores;
+} RankThreads;
+
+/* Rank 0 warns of the first host whose ranks have more compute threads than cores. */
+static void compare_threads(Comm *ranks, const Device *dev)
+{
+    const int size = comm_size(ranks);
+    RankThreads own = { .threads = *dev->gpu.name ? 0 : dev->threads };
+    g_autofree RankThreads *all = g_new0(RankThreads, size);
+    read_boot_id(own.boot);
+    (void)sched_getaffinity(0, sizeof own.cores, &own.cores);
+    comm_share(ranks, all, &own, sizeof own);
+    for (int r = 0, warned = comm_rank(ranks) > 0; r < size && !warned; r++) {
+        int n = 0, threads = 0;
+        cpu_set_t cores;
+        CPU_ZERO(&cores);
+        for (int s = 0; s < size; s++)
+            if (all[s].threads > 0 && memcmp(all[s].boot, all[r].boot, BOOT_ID) == 0) {
+                n++;
+                threads += all[s].threads;
+                CPU_OR(&cores, &cores, &all[s].cores);
+            }
+        warned = warn_of_threads(threads, n, CPU_COUNT(&cores));
+    }
 }
 
 /* The GPU that a rank is going to open, or has opened. */
@@ -218,9 +279,11 @@ Device *compute_device_open_rank(const char *name, int threads, Precision precis
     g_autofree char *chosen = device_of_rank(name, ranks);
     if (!check_own_gpus(ranks, chosen, error))
         return NULL;
-    Device *dev = compute_device_open(chosen, threads, precision, error);
+    Device *dev = open_device(chosen, threads, precision, error);
     if (!comm_agree(ranks, dev != NULL, error) || !check_alike(ranks, dev, error))
         g_clear_pointer(&dev, device_close);
+    else
+        compare_threads(ranks, dev);
     return dev;
 }
 

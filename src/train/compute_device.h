@@ -19,10 +19,12 @@ bool compute_device_has_fp8(const char *name, char *why);
  * there are more threads than cores that this process may use. A GPU that is named but cannot be used is an error; with
  * "auto" it is a warning, if the machine has a GPU driver, and the CPU is opened. */
 Device *compute_device_open(const char *name, int threads, Precision precision, GError **error);
-/* As compute_device_open, for one of several ranks, all of which call it. "cuda" and "auto" mean that the ranks of a
- * host take its GPUs in the order of their numbers: the i-th rank of a host takes GPU i % number of GPUs (those that
- * CUDA_VISIBLE_DEVICES leaves). Ranks are on one host if they have the same boot id. It is an error if two ranks have
- * the same GPU, or if only some ranks have one. */
+/* Warns if `ranks` ranks with `threads` compute threads each have more threads than this process may use cores. */
+void compute_device_check_threads(int threads, int ranks);
+/* As compute_device_open, for one of several ranks, all of which call it; the warning is rank 0's, of all ranks of a
+ * host. "cuda" and "auto" mean that the ranks of a host take its GPUs in the order of their numbers: the i-th rank of a
+ * host takes GPU i % number of GPUs (those that CUDA_VISIBLE_DEVICES leaves). Ranks are on one host if they have the
+ * same boot id. It is an error if two ranks have the same GPU, or if only some ranks have one. */
 Device *compute_device_open_rank(const char *name, int threads, Precision precision, Comm *ranks, GError **error);
 /* A description such as "cpu on 2 threads (amx, bf16)" or "NVIDIA H200 (cuda:0, bf16)". precision: text of
  * precision_describe. g_free. */

@@ -7,6 +7,7 @@
 
 #include <omp.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define AGREE_S 600.0 /* as long does a rank without a configuration wait for the others */
 
@@ -34,12 +35,24 @@ static bool several(const CommLaunch *launch)
     return launch->launcher && launch->size > 1;
 }
 
-/* The number that a run was saved with does not count. */
+/* Whether the user set parallel.ranks for this command; the number that a run was saved with does not count. */
+static bool gives_ranks(const Config *config)
+{
+    return config->given && g_strv_contains((const char *const *)config->given, "parallel.ranks");
+}
+
+int launch_thread_ranks(const Config *config)
+{
+    const CommLaunch launch = comm_launch();
+    /* A shell that srun opened is a single PMIx process, too. */
+    const bool launched = launch.launcher && launch.size == 1 && strcmp(launch.launcher, "PMIx") != 0;
+    return launched && !gives_ranks(config) ? 1 : (int)MAX(config->parallel.ranks, 1);
+}
+
 static bool check_size(const Config *config, const CommLaunch *launch, GError **error)
 {
     int64_t ranks = config->parallel.ranks;
-    const bool given = config->given && g_strv_contains((const char *const *)config->given, "parallel.ranks");
-    return ranks <= 0 || ranks == launch->size || !given ||
+    return ranks <= 0 || ranks == launch->size || !gives_ranks(config) ||
            fail_user(error,
                      "parallel.ranks is %" G_GINT64_FORMAT ", and %s started %d processes; leave parallel.ranks out, "
                      "or start loam without %s",
@@ -124,8 +137,8 @@ bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError
     Comm *world = NULL;
     if (!launch_world(config, &world, error))
         return false;
-    return comm_size(world) == 1 && config->parallel.ranks > 1 ? launch_threads(config, fn, context, error)
-                                                               : fn(world, context, error);
+    return comm_size(world) == 1 && launch_thread_ranks(config) > 1 ? launch_threads(config, fn, context, error)
+                                                                    : fn(world, context, error);
 }
 
 void launch_speak(void)

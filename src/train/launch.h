@@ -10,6 +10,11 @@
  * It is an error if parallel.ranks contradicts the launcher, or if the processes cannot reach each other. */
 bool launch_world(const Config *config, Comm **world, GError **error);
 
+/* Number of ranks that are threads of this process if no launcher started several processes: parallel.ranks. If a
+ * launcher started this one process, the number that a run was saved with does not count: it is 1 unless the user set
+ * parallel.ranks for this command. */
+int launch_thread_ranks(const Config *config);
+
 /* Tells the processes of a launcher whether each has loaded its configuration; loaded false: *error is set. If one has
  * not, all fail with the error of the lowest rank that has not, since only rank 0 writes to the terminal. Without a
  * launcher it returns `loaded`. */
@@ -27,7 +32,7 @@ typedef bool (*LaunchFn)(Comm *ranks, const void *context, GError **error);
  * rank that has one. */
 bool launch_threads(const Config *config, LaunchFn fn, const void *context, GError **error);
 /* Calls fn on every rank of launch_world, or as launch_threads does if no launcher started several processes and
- * parallel.ranks is above 1. */
+ * launch_thread_ranks is above 1. */
 bool launch_ranks(const Config *config, LaunchFn fn, const void *context, GError **error);
 
 /* After this call, if a launcher started several processes, only rank 0 writes to standard error. */

@@ -44,6 +44,19 @@ diff <(counters "$work/whole") <(counters "$work/ranks") || fail "other counters
 paste <(losses "$work/one") <(losses "$work/ranks") | awk '{ d = $2 - $4; if (d * d > 1e-8) exit 1 }' || fail "other losses"
 expect 1 'ranks for a batch of 2 samples' "$loam" train "$config" run.dir="$work/many" $ramp \
     'train.batch_rampup=2 2 30 samples' parallel.ranks=3
+# loam plan refuses what the start of the run refuses: the first batch of a ramp-up, the smallest stage. Where the ramp-up
+# is over, a run goes on with more ranks, and a plan of it says so.
+for batch in 'train.batch_rampup=2 2 30 samples' 'train.batch_schedule=0:8 30 samples:2'; do
+    for verb in train plan; do
+        expect 1 "3 data-parallel ranks for a batch of 2 samples: some would have none; start at most 2, or set ${batch%%=*}" \
+            "$loam" $verb "$config" run.dir="$work/many" $ramp "$batch" parallel.ranks=3
+    done
+done
+"$loam" train "$config" run.dir="$work/grown" $ramp 'train.batch_rampup=2 2 30 samples' train.stop_at='36 samples' 2>"$work/log" || fail "$(cat "$work/log")"
+for verb in plan train; do
+    "$loam" $verb "$config" run.dir="$work/grown" $ramp 'train.batch_rampup=2 2 30 samples' parallel.ranks=8 >"$work/out" 2>"$work/log" ||
+        fail "$verb after the ramp-up: $(cat "$work/log")"
+done
 # Rank 2 of 5 has 4 of 17 samples, and 3 of 18.
 for ranks in 1 5; do
     "$loam" train "$config" run.dir="$work/uneven-$ranks" 'train.batch_schedule=0:17 34 samples:18' train.micro_batch=1samples \

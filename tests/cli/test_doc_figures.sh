@@ -25,7 +25,7 @@ while read -r line; do
 done <"$work/plan"
 parameters=$(sed -n 's/^parameters *//p' "$work/plan")
 says plan.md "$(plan --megatron-tp 2 configs/recipes/tr1-13b.yaml | grep ^Megatron)"
-plan configs/recipes/tr1-13b.yaml --machine v100 parallel.ranks=256 parallel.tensor=2 parallel.pipeline=4 parallel.zero=1 |
+plan configs/recipes/tr1-13b.yaml --machine v100 parallel.ranks=256 parallel.tensor=2 parallel.pipeline=4 parallel.zero=1 train.batch_rampup= |
     sed -n '/^machine/,/^energy/p' >"$work/plan"
 while read -r line; do
     grep -qxF -- "$line" docs/plan.md || fail "docs/plan.md does not say: $line"

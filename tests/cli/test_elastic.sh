@@ -74,6 +74,20 @@ for file in "$work/from-a/checkpoints/latest/"*.safetensors; do
     cmp "$file" "$work/from-hf/checkpoints/latest/${file##*/}" || fail "train.init: other weights than those of the Hugging Face folder"
 done
 
+# Where the newest checkpoint of train.init is damaged, the one before is used, and nothing of the damaged one: neither
+# its tensors, which were read before the damage was found, nor its roles of tokens.
+cp -r "$work/a" "$work/half"
+newest=$(readlink "$work/half/checkpoints/latest") before=$(find "$work/half/checkpoints" -name 'step-*' | sort | tail -n 2 | head -n 1)
+[ "${before##*/}" != "$newest" ] || fail "one checkpoint only"
+file=$work/half/checkpoints/$newest/weights-00004-of-00004.safetensors
+printf "xyzzy xyzzy" | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") - 11)) conv=notrunc 2>/dev/null
+for init in half "half/checkpoints/${before##*/}"; do
+    "$loam" train "${t5[@]}" run.dir="$work/mixed-${init##*/}" train.init="$work/$init" train.length='1 steps' optim.lr=0 parallel.ranks=2 \
+        2>"$work/err" || fail "train.init=$init: $(cat "$work/err")"
+    [ "$init" != half ] || grep -q 'part of rank 3: .*damaged.*the previous checkpoint is used' "$work/err" || fail "not said: $(cat "$work/err")"
+done
+diff -rq "$work/mixed-half/checkpoints/latest/" "$work/mixed-${before##*/}/checkpoints/latest/" || fail "a mixture of two checkpoints"
+
 # A part that is missing, or damaged: the checkpoint before is used, and the message says which rank's it is.
 latest=$work/a/checkpoints/latest
 mv "$latest/optimizer-00003-of-00004.safetensors" "$work/part"

@@ -4,7 +4,7 @@ recipe=configs/recipes/tr1-13b.yaml
 plan() { "$loam" plan "$recipe" "$@" >"$work/out" 2>"$work/err" || fail "plan $*: $(cat "$work/err")"; }
 line() { sed -n "s/^$1  *//p" "$work/out"; }
 
-plan --machine v100 parallel.ranks=256 parallel.tensor=2 parallel.pipeline=4 parallel.zero=1
+plan --machine v100 parallel.ranks=256 parallel.tensor=2 parallel.pipeline=4 parallel.zero=1 train.batch_rampup=
 [ "$(line parameters)" = 12,853,386,240 ] || fail "parameters: $(line parameters)"
 # 64 nodes of 4 V100 took 23.49 s for a step of 1,024 samples, which is 37.98 TFLOP/s of each.
 line 'a step there' | awk '{ exit !($1 > 0.9 * 23.49 && $1 < 1.1 * 23.49) }' || fail "a step: $(line 'a step there')"
@@ -68,6 +68,18 @@ grep -q '^64 layouts of 8 ranks, of which 64 fit' "$work/out" || fail "$(sed -n 
 ! grep -q '\* yes' "$work/out" || fail "a configuration of one rank is marked"
 layouts parallel.ranks=8 parallel.tensor=2 parallel.zero=1 train.micro_batch='2 samples'
 [ "$(grep -c '\* yes' "$work/out")" = 1 ] && grep -q '^2  *1  *1  *4  *1  *2  *none .*\* yes' "$work/out" || fail "what is configured: $(cat "$work/out")"
+# A rank has fewer samples than a microbatch may have: the configured layout is listed with as many as there are.
+layouts parallel.ranks=8 parallel.zero=1 train.micro_batch='3 samples'
+grep -q '^1  *1  *1  *8  *1  *1  *none .*\* yes' "$work/out" || fail "not listed: $(cat "$work/out")"
+grep -qx '\* a rank has 1 sample of a step, fewer than the 3 of train.micro_batch' "$work/out" || fail "no reason: $(tail -n 2 "$work/out")"
+layouts parallel.ranks=8 parallel.tensor=2 train.micro_batch='3 samples' # of 4 data-parallel ranks each has 2
+grep -q '^2  *1  *1  *4  *0  *2  *none .*\* yes' "$work/out" || fail "not listed: $(cat "$work/out")"
+# A batch that grows: what it has too few samples for at first.
+layouts train.batch_rampup='4 4 100 samples'
+grep -qx 'a run that begins with 4 samples a step (train.batch_rampup) can have at most 4 data-parallel ranks at first' "$work/out" ||
+    fail "ramp-up: $(tail -n 2 "$work/out")"
+layouts train.batch_schedule='0:2 100 samples:8'
+awk 'NR > 3 && $4 > 2 { exit 1 }' "$work/out" || fail "more data-parallel ranks than samples: $(cat "$work/out")"
 # With 4 blocks also two stages for each of two ranks.
 layouts model.n_dec=4
 [ "$(grep -c '^[12]  *2  *2 ' "$work/out")" = 40 ] || fail "interleaved: $(cat "$work/out")"
@@ -83,6 +95,9 @@ awk 'NR > 3 { step = $(NF - 2); if (step < last) exit 1; last = step }' "$work/o
 expect 1 'which is not a multiple of 4' "$loam" plan "$work/config.yaml" parallel.ranks=8 parallel.tensor=4
 expect 1 '16 data-parallel ranks for a batch of 8 samples' "$loam" plan "$work/config.yaml" parallel.ranks=16
 expect 1 '--layouts needs --machine' "$loam" plan "$work/config.yaml" --layouts
+for count in gpus=0 gpus=-1 megatron-tp=0 megatron-tp=1025; do
+    expect 1 "--${count%=*} is ${count#*=}, want 1 to " "$loam" plan "$work/config.yaml" --machine cpu --layouts "--$count"
+done
 expect 1 '--gpus goes with --layouts' "$loam" plan "$work/config.yaml" --gpus 4
 expect 1 'no layout of 16 ranks can train' "$loam" plan "$work/config.yaml" train.batch='1 samples' model.n_enc=1 model.n_dec=0 \
     model.family=bert data.objective=mlm tokenizer.sentinels=100 --layouts --gpus 16 --machine cpu
@@ -97,4 +112,6 @@ grep -q '^none fits into 29.8 GiB: the smallest needs 218 GiB, with parallel.zer
 "$loam" plan "$recipe" --machine v100 model.n_dec=10 $whole train.batch='8 samples' train.batch_rampup= >"$work/out" 2>"$work/err"
 grep -A 1 '^memory there  *does not fit: stage 1 needs' "$work/out" | grep -Eq '^  *parallel.(zero=[123]|tensor=4) would fit \([12][0-9.]* GiB\)' ||
     fail "nearest: $(grep -A 1 'memory there' "$work/out")"
+"$loam" plan "$recipe" --machine v100 parallel.tensor=1 parallel.pipeline=1 >"$work/out" 2>"$work/err"
+grep -qx '  *no layout of 1 GPU fits; more GPUs or shorter samples need less memory' "$work/out" || fail "one GPU: $(cat "$work/out")"
 echo "ok: layouts"

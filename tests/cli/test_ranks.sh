@@ -4,6 +4,7 @@
 make_dataset
 . tests/cli/ranks.sh
 short='train.length=20 steps'
+cpu=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/') # a core that this test may use
 
 # Every family, with a batch that does not divide and several microbatches. Two ranks, or three.
 families=(
@@ -55,6 +56,17 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
     # A run of three threads goes on as two processes, which are as many as mpirun says.
     "${mpi[@]}" 2 "$loam" train "$work/t5-again" train.length='22 steps' 2>"$work/err" || fail "mpirun, RUN: $(tail -n 3 "$work/err")"
     grep -q '2 ranks (mpi)' "$work/err" && grep -q '"step":22,' "$work/t5-again/metrics.jsonl" || fail "$(cat "$work/err")"
+    # mpirun of one process is one rank, whatever the run was saved with, unless the user says otherwise.
+    "${mpi[@]}" 1 "$loam" train "$work/t5-again" train.length='24 steps' 2>"$work/err" || fail "mpirun -np 1: $(tail -n 3 "$work/err")"
+    grep -q '^model: ' "$work/err" && ! grep -q ' ranks (' "$work/err" || fail "mpirun -np 1: $(cat "$work/err")"
+    "${mpi[@]}" 1 "$loam" train "$work/t5-again" train.length='26 steps' parallel.ranks=3 2>"$work/err" || fail "$(tail -n 3 "$work/err")"
+    grep -q '3 ranks (thread)' "$work/err" || fail "parallel.ranks=3: $(cat "$work/err")"
+    # More threads than cores, counted over the ranks of the host: one line. On a GPU the threads are not compared.
+    for start in "${mpi[*]} 2 taskset -c $cpu $loam train %" "taskset -c $cpu $loam train % parallel.ranks=2"; do
+        ${start/\%/$config run.dir=$work/threads train.length=0steps train.threads=2} 2>"$work/err" || fail "$start: $(cat "$work/err")"
+        [ "$(grep -c '4 compute threads of 2 ranks on 1 core slow each other down' "$work/err")" = 1 ] || fail "$start: $(cat "$work/err")"
+        rm -r "$work/threads"
+    done
     # A process that is not of one MPI job with the others, and would train as one of several ranks 0.
     expect 2 'by srun --mpi=pmix, or on one machine without a launcher by parallel.ranks=2' "${mpi[@]:0:2}" RANK=0 WORLD_SIZE=2 "$loam" train "$config" run.dir="$work/apart"
     # Variables of torchrun that are left over: of two ranks 0 each would train by itself.
@@ -80,6 +92,24 @@ for run in one elastic; do
     cp "$work/lines" "$work/$run-train/metrics.jsonl"
 done
 near "$work/one-train" "$work/elastic-train"
+
+# A plan counts them, too.
+expect 0 '4 compute threads of 2 ranks on 1 core slow each other down' taskset -c "$cpu" "$loam" plan "$config" parallel.ranks=2 train.threads=2
+taskset -c "$cpu" "$loam" plan "$config" parallel.ranks=2 train.threads=2 --machine cpu >"$work/out" 2>"$work/err"
+! grep -q 'compute threads' "$work/err" || fail "another machine: $(cat "$work/err")"
+
+# Rank 0 finds that no checkpoint is valid: the other ranks end with it, before they read train.init.
+"$loam" tokenizer train --type unigram --vocab-size 150 --out "$work/other.model" "$work/corpus.txt" 2>"$work/err"
+"$loam" prepare --tokenizer "$work/other.model" --out "$work/other" "$work/corpus.txt" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+"$loam" train "$config" run.dir="$work/start" model.vocab=300 train.length='1 steps' 2>"$work/err" || fail "$(cat "$work/err")"
+init=("$config" run.dir="$work/init" tokenizer.path="$work/other.model" data.train="$work/other" data.valid= model.vocab=300
+    parallel.ranks=2 train.init="$work/start" train.eval_every=0)
+"$loam" train "${init[@]}" train.length='2 steps' 2>"$work/err" || fail "$(cat "$work/err")"
+read_init() { grep -c 'which train.init was trained with' "$work/init/ranks/0001.txt"; }
+[ "$(read_init)" = 1 ] || fail "rank 1 says nothing of train.init: $(cat "$work/init/ranks/0001.txt")"
+printf 'xyzzy xyzzy' | dd of="$work/init/checkpoints/latest/weights-00001-of-00002.safetensors" bs=1 seek=3000 conv=notrunc 2>/dev/null
+"$loam" train "${init[@]}" train.length='4 steps' 2>"$work/err" && fail "every checkpoint is damaged"
+[ "$(read_init)" = 1 ] || fail "rank 1 has read train.init: $(cat "$work/init/ranks/0001.txt")"
 
 expect 1 'start at most 8, or set train.batch' "$loam" train "$config" run.dir="$work/many" parallel.ranks=9
 expect 1 'there is no dataset' "$loam" train "$config" run.dir="$work/none" data.train=/none parallel.ranks=3

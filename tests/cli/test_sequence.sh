@@ -43,3 +43,9 @@ activations() {
 whole=$(activations) own=$(activations parallel.sequence=true)
 [ "$own" -gt 0 ] && [ $((own * 10)) -lt $((whole * 9)) ] || fail "activations take $whole MiB, and $own with parallel.sequence"
 echo "ok: activations take $own MiB in place of $whole"
+
+# The line of the run says how its ranks divide the model.
+tensor=("$config" train.length='0 steps' parallel.ranks=2 parallel.tensor=2)
+expect 0 '2 ranks (thread, 2 per tensor-parallel group with divided tokens), 8 samples each' "$loam" train "${tensor[@]}" \
+    run.dir="$work/divided" parallel.sequence=true
+expect 0 '2 ranks (thread, 2 per tensor-parallel group), 8 samples each' "$loam" train "${tensor[@]}" run.dir="$work/whole"

@@ -34,3 +34,11 @@ done <<'ROWS'
 3 2 yes none fp16 gpt adamw
 2 3 no block fp16 t5 adafactor
 ROWS
+
+# Where no rank shares its part with another, a warning says that the level does nothing.
+expect 0 'parallel.zero: without effect, since there is one rank' "$loam" train "$config" run.dir="$work/alone" train.length='0 steps' parallel.zero=2
+expect 0 'parallel.zero: without effect, since no two ranks have the same part of the model' "$loam" train "$config" run.dir="$work/apart" \
+    train.length='0 steps' parallel.zero=2 parallel.ranks=2 parallel.tensor=2
+"$loam" train "$config" run.dir="$work/shared" train.length='0 steps' parallel.zero=2 parallel.ranks=2 2>"$work/err" || fail "$(cat "$work/err")"
+! grep -q 'without effect' "$work/err" || fail "a level that has an effect: $(cat "$work/err")"
+echo "ok: a level without effect"

@@ -98,8 +98,8 @@ static bool add_nearest(GString *lines, const Outline *o, const Machine *machine
     if (nearest)
         plan_line(lines, "", "%s would fit (%s), in %.3g s a step", options, needs, nearest->cost.step);
     else
-        plan_line(lines, "", "none of the %u layouts of %d GPU%s fits; more GPUs or shorter samples need less memory",
-                  layouts->len, config_ranks(o->config), config_ranks(o->config) == 1 ? "" : "s");
+        plan_line(lines, "", "no layout of %d GPU%s fits; more GPUs or shorter samples need less memory",
+                  config_ranks(o->config), config_ranks(o->config) == 1 ? "" : "s");
     g_array_free(layouts, true);
     return true;
 }

@@ -71,6 +71,25 @@ static void print_smallest(const Outline *o, const GArray *layouts, const Machin
     printf("none fits into %s: the smallest needs %s, %s; more GPUs or shorter samples need less\n", has, needs, which);
 }
 
+/* What is not in the rows: a configured train.micro_batch that is larger than what a rank has of a step, and layouts
+ * that a growing batch has too few samples for at first. */
+static void print_limits(const Outline *o, const GArray *layouts)
+{
+    const int64_t micro = config_micro_samples(o->config);
+    int64_t most = 0;
+    for (guint i = 0; i < layouts->len; i++) {
+        const Layout *layout = &g_array_index(layouts, Layout, i);
+        most = MAX(most, layout->data);
+        if (layout->configured && layout->micro < micro)
+            printf("* a rank has %" PRId64 " sample%s of a step, fewer than the %" PRId64 " of train.micro_batch\n",
+                   layout->micro, layout->micro == 1 ? "" : "s", micro);
+    }
+    if (o->batches.ramp > 0 && most > o->batches.start)
+        printf("a run that begins with %" PRId64 " samples a step (train.batch_rampup) can have at most %" PRId64
+               " data-parallel ranks at first\n",
+               o->batches.start, o->batches.start);
+}
+
 static bool any_configured(const GArray *layouts)
 {
     bool any = false;
@@ -88,14 +107,15 @@ bool plan_layouts(const Outline *o, const PlanCluster *cluster, GError **error)
     while (n_fit < layouts->len && g_array_index(layouts, Layout, n_fit).cost.fits)
         n_fit++;
     g_autofree char *machine = machine_describe(cluster->machine);
-    printf("%s\n%u layouts of %d rank%s, of which %u fit; a step of %" PRId64 " samples%s\n", machine, layouts->len,
-           cluster->gpus, cluster->gpus == 1 ? "" : "s", n_fit, o->samples,
+    printf("%s\n%u layout%s of %d rank%s, of which %u fit; a step of %" PRId64 " samples%s\n", machine, layouts->len,
+           layouts->len == 1 ? "" : "s", cluster->gpus, cluster->gpus == 1 ? "" : "s", n_fit, o->samples,
            any_configured(layouts) ? "; * as configured" : "");
     const bool any = layouts->len > 0;
     if (any)
         print_rows(o, layouts, cluster->rows, n_fit);
     if (any && n_fit == 0)
         print_smallest(o, layouts, cluster->machine);
+    print_limits(o, layouts);
     g_array_free(layouts, true);
     return any || fail_user(error, "no layout of %d ranks can train this model with batches of %" PRId64 " samples",
                             cluster->gpus, o->samples);

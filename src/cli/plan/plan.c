@@ -10,6 +10,7 @@
 #include "train/run_dir.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -17,6 +18,7 @@
     "loam plan CONFIG.yaml [--measure SECONDS] [--machine NAME|FILE [--layouts --gpus N --rows N]] [--watts W] "       \
     "[--days D] [--tflops X] [--options] [--megatron-tp N] [group.key=value]…"
 #define MOST_GPUS 65536
+#define NOT_GIVEN INT_MIN
 #define LONG_DAYS 60 /* a longer run is warned of */
 
 static const char about[] =
@@ -31,8 +33,8 @@ static double measure_s;
 static double in_days, tflops, watts;
 static char *machine_name;
 static gboolean list_layouts;
-static int gpus, rows = 20;
-static int megatron_tp;
+static int gpus = NOT_GIVEN, rows = 20;
+static int megatron_tp = NOT_GIVEN;
 static const GOptionEntry entries[] = {
     CLI_SWITCH("options", show_options, "also print every option with its resolved value, as YAML"),
     CLI_VALUE("measure", measure_s, "also run training steps for this many seconds, and use their time", "SECONDS"),
@@ -43,8 +45,10 @@ static const GOptionEntry entries[] = {
               "predict the run on parallel.ranks GPUs of such nodes: h200, h100, a100, v100; cpu for processors; or a "
               "file of loam bench comm --out",
               "NAME|FILE"),
-    CLI_SWITCH("layouts", list_layouts,
-               "with --machine: list all layouts of --gpus GPUs by the time of a step instead"),
+    CLI_SWITCH(
+        "layouts", list_layouts,
+        "with --machine: list layouts of --gpus GPUs by the time of a step instead: every split by matrices, blocks "
+        "and samples, at each ZeRO level, with microbatches of 1, 2, 4, … samples"),
     CLI_VALUE("gpus", gpus, "with --layouts: number of GPUs (default: parallel.ranks)", "N"),
     CLI_VALUE("rows", rows, "with --layouts: number of layouts to print (default 20); 0 means all", "N"),
     CLI_VALUE("watts", watts, "with --machine: watts of a GPU with its share of its node (default: the preset's)", "W"),
@@ -180,7 +184,8 @@ static void add_milestones(GString *lines, const Outline *o)
     }
 }
 
-/* Warns if the run does not fit this machine's memory, or takes longer than LONG_DAYS. */
+/* Warns if the run does not fit this machine's memory, has more compute threads (train.threads of each rank) than this
+ * machine has cores, or takes longer than LONG_DAYS. */
 static void advise_machine(const Outline *o, const MemoryPlan *plan)
 {
     g_autoptr(GError) problem = NULL;
@@ -189,6 +194,7 @@ static void advise_machine(const Outline *o, const MemoryPlan *plan)
         Device *dev = device_open_cpu((int)o->config->train.threads, config_precision(o->config));
         memory_check(plan, o->config, o->enc, o->dec, dev, &problem);
         device_close(dev);
+        compute_device_check_threads((int)o->config->train.threads, config_ranks(o->config));
     }
     if (problem)
         log_warning("%s", problem->message);
@@ -284,8 +290,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, const Pla
                      GError **error)
 {
     MemoryPlan plan;
-    if (!config_check_layout(config, config_ranks(config), error) ||
-        !memory_plan(config, o->enc, o->dec, &plan, error) ||
+    if (!memory_plan(config, o->enc, o->dec, &plan, error) ||
         (!cluster->machine && !outline_time(o, config, measure_s, error)))
         return false;
     int64_t n_params = model_config_params(&config->model);
@@ -350,14 +355,23 @@ static bool check_numbers(GError **error)
         if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].most))
             return fail_user(error, "--%s is %g, want %s, up to %g", numbers[i].name, numbers[i].value, numbers[i].unit,
                              numbers[i].most);
-    if (gpus < 0 || gpus > MOST_GPUS || rows < 0)
-        return fail_user(error, "--%s is %d, want 1 to %d", rows < 0 ? "rows" : "gpus", rows < 0 ? rows : gpus,
-                         MOST_GPUS);
+    const struct {
+        const char *name;
+        int value, least, most;
+        bool given;
+    } counts[] = { { "gpus", gpus, 1, MOST_GPUS, gpus != NOT_GIVEN },
+                   { "rows", rows, 0, MOST_GPUS, true },
+                   { "megatron-tp", megatron_tp, 1, 1024, megatron_tp != NOT_GIVEN } };
+    for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
+        if (counts[i].given && (counts[i].value < counts[i].least || counts[i].value > counts[i].most))
+            return fail_user(error, "--%s is %d, want %d to %d", counts[i].name, counts[i].value, counts[i].least,
+                             counts[i].most);
     if (list_layouts && machine_name == NULL) {
         g_autofree char *names = machine_names();
         return fail_user(error, "--layouts needs --machine: one of %s, or a file of loam bench comm --out", names);
     }
-    return gpus == 0 || list_layouts || fail_user(error, "--gpus goes with --layouts: otherwise set parallel.ranks");
+    return gpus == NOT_GIVEN || list_layouts ||
+           fail_user(error, "--gpus goes with --layouts: otherwise set parallel.ranks");
 }
 
 /* The machine of --machine, with the precision that it trains in; *machine stays NULL without the option. */
@@ -381,8 +395,6 @@ bool verb_plan(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
-    if (megatron_tp < 0 || megatron_tp > 1024)
-        return fail_user(error, "--megatron-tp is %d, want 1 to 1024", megatron_tp);
     if (!check_numbers(error))
         return false;
     g_auto(Config) config = { 0 };
@@ -399,14 +411,14 @@ bool verb_plan(int argc, char **argv, GError **error)
         !outline_of(&outline, &config, loader, cluster.machine, error))
         return false;
     if (list_layouts) {
-        cluster.gpus = gpus > 0 ? gpus : config_ranks(&config);
+        cluster.gpus = gpus != NOT_GIVEN ? gpus : config_ranks(&config);
         return plan_layouts(&outline, &cluster, error);
     }
     for (guint i = 0; i < unread->len; i++)
         plan_line(lines, "not read", "%s", (char *)unread->pdata[i]);
     if (!describe(&outline, &config, loader, &cluster, lines, error))
         return false;
-    if (megatron_tp > 0)
+    if (megatron_tp != NOT_GIVEN)
         add_megatron(lines, &config.model);
     print_plan(&config, lines->str);
     return true;

@@ -205,16 +205,7 @@ static bool check_texts(GError **error)
 /* Fails for a configuration that `loam train` would refuse at the start of the job. */
 static bool check_ranks(const Config *config, GError **error)
 {
-    BatchSchedule batches;
-    const int data_ranks = config_data_ranks(config);
-    if (!config_check_inputs(config, error) || !config_check_layout(config, config_ranks(config), error) ||
-        !config_batch_schedule(config, true, &batches, error))
-        return false;
-    return batches.smallest >= data_ranks ||
-           fail_user(error,
-                     "%d data-parallel ranks for a batch of %" PRId64
-                     " samples: some would have none; ask for at most %" PRId64 ", or set train.batch",
-                     data_ranks, batches.smallest, batches.smallest);
+    return config_check_inputs(config, error) && outline_check_layout(config, error);
 }
 
 /* Loads the configuration for the smallest number of ranks of the job, so that a configuration that does not fit them

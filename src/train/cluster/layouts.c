@@ -26,17 +26,26 @@ static Config config_in(const Config *config, const Layout *layout)
     return in;
 }
 
+/* The microbatch that train.micro_batch gives in a layout: at most the samples that a rank has of a step. */
+static int64_t micro_in(const Config *config, const Layout *layout)
+{
+    const Config in = config_in(config, layout);
+    return MIN(config_micro_samples(config), config_rank_samples(&in));
+}
+
 static Layout layout_of(const Config *config, int gpus)
 {
     const ParallelConfig *parallel = &config->parallel;
-    return (Layout){ .data = gpus / MAX(parallel->tensor * parallel->context * parallel->pipeline, 1),
-                     .tensor = parallel->tensor,
-                     .context = parallel->context,
-                     .pipeline = parallel->pipeline,
-                     .interleave = parallel->interleave,
-                     .micro = config_micro_samples(config),
-                     .zero = parallel->zero,
-                     .recompute = config->train.recompute };
+    Layout layout = { .data = gpus / MAX(parallel->tensor * parallel->context * parallel->pipeline, 1),
+                      .tensor = parallel->tensor,
+                      .context = parallel->context,
+                      .pipeline = parallel->pipeline,
+                      .interleave = parallel->interleave,
+                      .micro = 1,
+                      .zero = parallel->zero,
+                      .recompute = config->train.recompute };
+    layout.micro = micro_in(config, &layout);
+    return layout;
 }
 
 /* What is listed. */
@@ -44,16 +53,17 @@ typedef struct Search {
     const Config *config;
     const Machine *machine;
     int32_t input_length, target_length;
-    Layout now; /* the configured one */
+    Layout now;  /* the configured one */
+    bool marked; /* whether it is marked: a configuration of one rank is none of several */
     GArray *found;
 } Search;
 
-/* Number of options in which two layouts differ. */
-static int distance(const Layout *a, const Layout *b)
+/* Number of options of the configuration, whose layout is `now`, that a layout changes. */
+static int distance(const Config *config, const Layout *layout, const Layout *now)
 {
-    return (a->tensor != b->tensor) + (a->context != b->context) + (a->pipeline != b->pipeline) +
-           (a->interleave != b->interleave) + (a->zero != b->zero) + (a->recompute != b->recompute) +
-           (a->micro != b->micro);
+    return (layout->tensor != now->tensor) + (layout->context != now->context) + (layout->pipeline != now->pipeline) +
+           (layout->interleave != now->interleave) + (layout->zero != now->zero) +
+           (layout->recompute != now->recompute) + (layout->micro != micro_in(config, layout));
 }
 
 static bool add(Search *search, Layout layout, GError **error)
@@ -61,7 +71,7 @@ static bool add(Search *search, Layout layout, GError **error)
     const Config in = config_in(search->config, &layout);
     if (!cost_of_step(&in, search->machine, search->input_length, search->target_length, &layout.cost, error))
         return false;
-    layout.configured = distance(&layout, &search->now) == 0;
+    layout.configured = search->marked && distance(search->config, &layout, &search->now) == 0;
     g_array_append_val(search->found, layout);
     return true;
 }
@@ -70,18 +80,18 @@ static bool add(Search *search, Layout layout, GError **error)
 static bool add_groups(Search *search, Layout groups, GError **error)
 {
     const Config in = config_in(search->config, &groups);
-    const int64_t most = MIN(config_rank_samples(&in), MAX(MOST_MICRO, search->now.micro));
+    const int64_t own = micro_in(search->config, &groups), most = MIN(config_rank_samples(&in), MAX(MOST_MICRO, own));
     const bool shared = groups.data * groups.context > 1;
     for (groups.zero = ZERO_NONE; groups.zero <= (shared ? ZERO_WEIGHTS : ZERO_NONE); groups.zero++)
         for (groups.recompute = RECOMPUTE_NONE; groups.recompute <= RECOMPUTE_BLOCK; groups.recompute++) {
             bool listed = false;
             for (groups.micro = 1; groups.micro <= most; groups.micro *= 2) {
-                listed = listed || groups.micro == search->now.micro;
+                listed = listed || groups.micro == own;
                 if (!add(search, groups, error))
                     return false;
             }
-            groups.micro = search->now.micro;
-            if (!listed && groups.micro <= most && !add(search, groups, error))
+            groups.micro = own;
+            if (!listed && !add(search, groups, error))
                 return false;
         }
     return true;
@@ -133,9 +143,13 @@ static gint faster(gconstpointer a, gconstpointer b)
 GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int32_t input_length,
                      int32_t target_length, GError **error)
 {
-    Search search = {
-        config, machine, input_length, target_length, layout_of(config, gpus), g_array_new(false, false, sizeof(Layout))
-    };
+    Search search = { config,
+                      machine,
+                      input_length,
+                      target_length,
+                      layout_of(config, gpus),
+                      gpus == 1 || config_ranks(config) > 1,
+                      g_array_new(false, false, sizeof(Layout)) };
     for (int64_t tensor = 1; tensor <= gpus; tensor++)
         for (int64_t pipeline = 1; pipeline * tensor <= gpus; pipeline++)
             if (!add_contexts(&search, tensor, pipeline, gpus, error)) {
@@ -151,7 +165,7 @@ const Layout *layouts_nearest(const GArray *layouts, const Config *config)
     const Layout *nearest = NULL, now = layout_of(config, config_ranks(config));
     for (guint i = 0; i < layouts->len; i++) { /* those that fit come first, the fastest first */
         const Layout *layout = &g_array_index(layouts, Layout, i);
-        if (layout->cost.fits && (!nearest || distance(layout, &now) < distance(nearest, &now)))
+        if (layout->cost.fits && (!nearest || distance(config, layout, &now) < distance(config, nearest, &now)))
             nearest = layout;
     }
     return nearest;
@@ -174,7 +188,7 @@ char *layout_options(const Layout *layout, const Config *config)
             g_string_append_printf(text, "%s=%" PRId64 " ", options[i].name, options[i].value);
     if (layout->recompute != now.recompute)
         g_string_append_printf(text, "train.recompute=%s ", layout->recompute == RECOMPUTE_BLOCK ? "block" : "none");
-    if (layout->micro != now.micro)
+    if (layout->micro != micro_in(config, layout))
         g_string_append_printf(text, "train.micro_batch='%" PRId64 " samples' ", layout->micro);
     g_string_truncate(text, text->len > 0 ? text->len - 1 : 0);
     return g_string_free(text, false);

@@ -6,9 +6,10 @@
 typedef struct Layout {
     int64_t data, tensor, context, pipeline; /* ranks; their product is the number of GPUs */
     int64_t interleave;                      /* stages of each rank of a pipeline */
-    int64_t micro;                           /* samples of a microbatch, a power of 2 or the configured number */
-    int zero, recompute;                     /* ZeroLevel, RECOMPUTE_* */
-    bool configured;                         /* the layout that the configuration has */
+    int64_t micro;       /* samples of a microbatch: a power of 2, or the configured number, of which
+                            a rank takes at most as many as it has of a step */
+    int zero, recompute; /* ZeroLevel, RECOMPUTE_* */
+    bool configured;     /* the layout that the configuration has */
     StepCost cost;
 } Layout;
 

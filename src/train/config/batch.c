@@ -159,6 +159,19 @@ int64_t batch_at(const BatchSchedule *batches, int64_t samples, int64_t tokens)
     return batch;
 }
 
+bool batch_check_ranks(const BatchSchedule *batches, int64_t samples, int64_t tokens, int64_t data, GError **error)
+{
+    const int64_t least = batches->n > 0 ? batches->smallest : batch_at(batches, samples, tokens);
+    const char *option = batches->n > 0            ? "train.batch_schedule"
+                         : batches->ramp == 0      ? "train.batch"
+                         : data > batches->largest ? "train.batch"
+                                                   : "train.batch_rampup";
+    return least >= data || fail_user(error,
+                                      "%" PRId64 " data-parallel ranks for a batch of %" PRId64
+                                      " samples: some would have none; start at most %" PRId64 ", or set %s",
+                                      data, least, least, option);
+}
+
 /* Samples after which stage i begins; a start in tokens is divided by input_length tokens per sample and rounded up. */
 static int64_t stage_start(const BatchSchedule *batches, int i)
 {

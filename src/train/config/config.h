@@ -270,6 +270,9 @@ bool batch_varies(const BatchSchedule *batches);
 int64_t batch_listed(const BatchSchedule *batches, int64_t i);
 /* Samples of the next step of a run that has read `samples` samples and `tokens` tokens. */
 int64_t batch_at(const BatchSchedule *batches, int64_t samples, int64_t tokens);
+/* Fails unless each of `data` data-parallel ranks has a sample of every step of a run that has read `samples` samples
+ * and `tokens` tokens: of its next step, which is the smallest one left of a ramp-up, or of the smallest stage. */
+bool batch_check_ranks(const BatchSchedule *batches, int64_t samples, int64_t tokens, int64_t data, GError **error);
 /* Number of steps that take a run from `first` samples read to at least `end`. whole: without the last step if it reads
  * beyond `end`. This function and the next two are exact unless stages are in tokens; then they take every sample as
  * input_length tokens. */

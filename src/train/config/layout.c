@@ -186,14 +186,12 @@ static bool check_stages(const Config *config, GError **error)
     return ends != NULL;
 }
 
-/* Every data-parallel rank needs a sample, at least of the largest batch. */
+/* Every data-parallel rank needs a sample of the steps after a ramp-up; how far a run has come is not known here. */
 static bool check_batch(const Config *config, int64_t data, GError **error)
 {
-    const int64_t samples = config_batch_samples(config);
-    return samples >= data || fail_user(error,
-                                        "%" PRId64 " data-parallel ranks for a batch of %" PRId64
-                                        " samples: some would have none; start at most %" PRId64 ", or set train.batch",
-                                        data, samples, samples);
+    BatchSchedule batches;
+    return config_batch_schedule(config, true, &batches, error) &&
+           batch_check_ranks(&batches, batches.ramp + 1, 0, data, error);
 }
 
 int config_key_copies(const Config *config)

@@ -4,15 +4,13 @@
 
 #include <inttypes.h>
 
-static bool set_batch(Trainer *t, int64_t samples, GError **error)
+static void set_batch(Trainer *t, int64_t samples)
 {
     t->samples = samples;
     t->micro = config_micro_samples(&t->config);
-    if (!ranks_divide(t, error))
-        return false;
+    ranks_divide(t);
     if (t->prefetch)
         prefetch_set_share(t->prefetch, (PrefetchShare){ t->own_samples, t->samples });
-    return true;
 }
 
 bool trainer_plan_batch(Trainer *t, GError **error)
@@ -20,9 +18,10 @@ bool trainer_plan_batch(Trainer *t, GError **error)
     const bool count_tokens = !t->state.tokens_by_capacity;
     if (!config_batch_schedule(&t->config, count_tokens, &t->batches, error))
         return false;
-    const int64_t next = batch_at(&t->batches, t->state.samples, t->state.tokens);
-    /* First checks with the smallest batch of the run that every rank has a sample. */
-    return (t->batches.n == 0 || set_batch(t, t->batches.smallest, error)) && set_batch(t, next, error);
+    if (!batch_check_ranks(&t->batches, t->state.samples, t->state.tokens, comm_size(t->mesh.data), error))
+        return false;
+    set_batch(t, batch_at(&t->batches, t->state.samples, t->state.tokens));
+    return true;
 }
 
 static void note(Trainer *t, const char *what)
@@ -62,15 +61,15 @@ static void skip_samples(Trainer *t)
     }
 }
 
-bool trainer_next_batch(Trainer *t, GError **error)
+void trainer_next_batch(Trainer *t)
 {
     skip_samples(t);
     const int64_t next = batch_at(&t->batches, t->state.samples, t->state.tokens);
     if (next == t->samples)
-        return true;
+        return;
     g_autofree char *what = g_strdup_printf("the batch is %" PRId64 " samples from here on", next);
     note(t, what);
-    return set_batch(t, next, error);
+    set_batch(t, next);
 }
 
 int64_t trainer_run_samples(const Trainer *t)

@@ -50,8 +50,9 @@ static bool open_loaders(Trainer *t, GError **error)
     t->samples = config_batch_samples(&t->config); /* the largest batch, for which memory is allocated */
     t->micro = config_micro_samples(&t->config);
     t->loss_scale = t->config.loss_scale;
-    if (!loss_scale_resolve(&t->loss_scale, (t->samples + t->micro - 1) / t->micro, error) || !ranks_divide(t, error))
+    if (!loss_scale_resolve(&t->loss_scale, (t->samples + t->micro - 1) / t->micro, error))
         return false;
+    ranks_divide(t);
     t->micro_most = t->micro;
     return true;
 }

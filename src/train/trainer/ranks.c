@@ -10,14 +10,9 @@ int64_t ranks_most_microbatches(const Trainer *t)
     return (samples + t->micro - 1) / t->micro;
 }
 
-bool ranks_divide(Trainer *t, GError **error)
+void ranks_divide(Trainer *t)
 {
     int64_t size = comm_size(t->mesh.data), rank = comm_rank(t->mesh.data);
-    if (t->samples < size)
-        return fail_user(error,
-                         "%" G_GINT64_FORMAT " data-parallel ranks for a batch of %" G_GINT64_FORMAT
-                         " samples: some would have none; start at most %" G_GINT64_FORMAT ", or set train.batch",
-                         size, t->samples, t->samples);
     t->own_first = t->samples * rank / size;
     t->own_samples = t->samples * (rank + 1) / size - t->own_first;
     t->micro = MIN(t->micro, (t->samples + size - 1) / size);
@@ -26,7 +21,6 @@ bool ranks_divide(Trainer *t, GError **error)
      * same number of microbatches: the number that the rank with the most samples needs. */
     bool equal = t->config.parallel.zero >= ZERO_GRADIENTS || t->config.train.precision == PRECISION_FP8;
     t->empty = equal ? ranks_most_microbatches(t) - t->accum : 0;
-    return true;
 }
 
 char *ranks_describe(const Trainer *t)

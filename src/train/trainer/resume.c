@@ -142,7 +142,7 @@ bool trainer_resume(Trainer *t, GError **error)
     const bool good = first ? open_newest(t, &step, error) : follow(t, &step, error);
     if (first)
         ranks_agree(t, -1);
-    if (!good)
+    if (!comm_agree(t->ranks, good, error))
         return false;
     if (step < 0)
         return init_model(t, error);

@@ -156,7 +156,7 @@ bool trainer_resume(Trainer *t, GError **error);
 /* Sets t->batches and the batch of the first step of this process. */
 bool trainer_plan_batch(Trainer *t, GError **error);
 /* Sets the batch of the next step, and says so if it is another than that of the last one. */
-bool trainer_next_batch(Trainer *t, GError **error);
+void trainer_next_batch(Trainer *t);
 /* The first sample of the next step: state.samples, or, if the step would read a sample of a range of
  * train.skip_samples, the first one after this range. */
 int64_t trainer_next_sample(const Trainer *t);
@@ -165,9 +165,8 @@ int64_t trainer_run_samples(const Trainer *t);
 
 /* ---- ranks.c; with one rank these functions change nothing ---- */
 
-/* Divides the samples of a step among the ranks: sets own_first, own_samples, micro and accum. Fails if there are more
- * ranks than samples. */
-bool ranks_divide(Trainer *t, GError **error);
+/* Divides the samples of a step among the ranks: sets own_first, own_samples, micro and accum. */
+void ranks_divide(Trainer *t);
 /* Microbatches of the rank that has the most of them in a step of t->samples samples. */
 int64_t ranks_most_microbatches(const Trainer *t);
 /* A description, "; 4 ranks (thread), 32 samples each"; "" with one rank. g_free. */

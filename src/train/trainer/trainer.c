@@ -282,8 +282,8 @@ static bool train_loop(Trainer *t, GError **error)
         note_finished(t);
     for (bool end = trainer_finished(t); !end;) {
         StepStats stats;
-        bool made = trainer_next_batch(t, error) &&
-                    (is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error));
+        trainer_next_batch(t);
+        bool made = is_traced(t) ? traced_step(t, &stats, error) : train_step(t, &stats, error);
         if (!made || !trainer_note_skipped(t, &stats, error))
             return trainer_save_after_error(t, error);
         if (!ranks_check_replicas(t, error))
@@ -437,10 +437,10 @@ bool train_run(const Config *config, const char *trace, GError **error)
     stop_catch_signals(); /* called first, so that MPI's threads also have the signals blocked */
     if (!launch_world(config, &world, error))
         return false;
-    const bool threads = comm_size(world) == 1 && config->parallel.ranks > 1;
-    if (!config_check_layout(config, threads ? (int)config->parallel.ranks : comm_size(world), error))
+    const int threads = comm_size(world) == 1 ? launch_thread_ranks(config) : 1;
+    if (!config_check_layout(config, MAX(threads, comm_size(world)), error))
         return false;
-    if (threads)
+    if (threads > 1)
         return run_threads(config, trace, error);
     return run_rank(config, trace, world, NULL, error);
 }
