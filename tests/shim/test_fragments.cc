@@ -124,23 +124,24 @@ template <int DIM, int KEYS> struct Tiles {
     Tile<KEYS, DIM> right;
 };
 
-/* Starts to copy both. */
+/* Starts to copy both, by the threads of a warpgroup. */
 template <int DTYPE, int DIM, int KEYS>
 static void stage(Tiles<DIM, KEYS> *tiles, const Operands<DTYPE, DIM, KEYS> &from)
 {
-    for (int i = (int)threadIdx.x; i < 64 * DIM / 8; i += MMA_THREADS)
+    for (int i = (int)threadIdx.x % MMA_THREADS; i < 64 * DIM / 8; i += MMA_THREADS)
         copy_async(tiles->left.at(i * 8 / DIM, i * 8 % DIM), &from.left[i * 8 / DIM][i * 8 % DIM], true);
-    for (int i = (int)threadIdx.x; i < KEYS * DIM / 8; i += MMA_THREADS)
+    for (int i = (int)threadIdx.x % MMA_THREADS; i < KEYS * DIM / 8; i += MMA_THREADS)
         copy_async(tiles->right.at(i * 8 / DIM, i * 8 % DIM), &from.right[i * 8 / DIM][i * 8 % DIM], true);
 }
 
-template <int DTYPE, int DIM, int KEYS, int OUT, int FROM, bool HELD> static int wrong_products(void)
+/* GROUPS warpgroups, each with tiles of its own. */
+template <int DTYPE, int DIM, int KEYS, int OUT, int FROM, bool HELD, int GROUPS = 1> static int wrong_products(void)
 {
     static const Operands<DTYPE, DIM, KEYS> operands;
     int wrong = 0;
-    shim_launch({ 1, 1, 1 }, { MMA_THREADS, 1, 1 }, [&] {
-        auto *tiles = block_shared_large<Tiles<DIM, KEYS>>();
-        int first_row = (int)threadIdx.x / WARP * 16;
+    shim_launch({ 1, 1, 1 }, { GROUPS * MMA_THREADS, 1, 1 }, [&] {
+        auto *tiles = block_shared_large<Tiles<DIM, KEYS>>() + threadIdx.x / MMA_THREADS;
+        int first_row = (int)threadIdx.x / WARP % MMA_WARPS * 16;
         Left<1, 64, DIM, HELD> left = { tiles->left, first_row, {} };
         float s[1][KEYS / 8][4], p[1][KEYS / 8][4], o[1][OUT / 8][4];
         stage(tiles, operands);
@@ -180,6 +181,8 @@ template <int DTYPE> static void all_products(void)
     g_assert_cmpint((wrong_products<DTYPE, 64, 32, 64, 0, false>()), ==, 0);
     g_assert_cmpint((wrong_products<DTYPE, 128, 16, 128, 0, false>()), ==, 0);
     g_assert_cmpint((wrong_products<DTYPE, 256, 16, 128, 128, true>()), ==, 0);
+    g_assert_cmpint((wrong_products<DTYPE, 64, 64, 64, 0, true, 2>()), ==, 0);
+    g_assert_cmpint((wrong_products<DTYPE, 64, 64, 64, 0, false, 2>()), ==, 0);
 }
 
 static void tiles_are_multiplied_by_mma_and_by_wgmma(void)

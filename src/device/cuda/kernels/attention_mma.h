@@ -241,24 +241,39 @@ static __device__ inline void finish_scores(float (&s)[M][N][4], const Attn &att
     }
 }
 
-/* What a thread loads of each tile of keys. */
+/* What a thread loads of each tile of keys; some stays in registers until it is stored in shared memory. */
 template <class Sizes> struct KeyFetch {
     TileCopy<2, MMA_THREADS, Sizes::KEYS, Sizes::DIM> copy; /* keys and values */
     BiasFetch<Sizes::QUERIES, Sizes::KEYS> bias;
-};
 
-/* Starts the asynchronous copy of a tile of keys and values to shared memory, and stores there which groups of keys
- * each query attends to (Seen.groups). */
-template <class Sizes>
-static __device__ inline void stage_keys(typename Sizes::Shared *shared, const KeyFetch<Sizes> &fetch, int turn,
-                                         const Attn &attn, const Pairs &pairs, int64_t i, int j)
-{
-    int buffer = turn % Sizes::BUFFERS;
-    fetch.copy.start(&shared->k[buffer], 0, attn.k.ld, j, 0);
-    fetch.copy.start(&shared->v[buffer], 1, attn.v.ld, j, 0);
-    for (int r = (int)threadIdx.x; attn.layout.blocks && r < Sizes::QUERIES; r += MMA_THREADS)
-        shared->groups[turn][r] = seen_by(attn, pairs, i + r, j, Sizes::KEYS).groups;
-}
+    __device__ inline void open(const Attn &attn, const Pairs &pairs)
+    {
+        copy.open(pairs.k0, pairs.k0 + pairs.of.tk, k_channel(attn, pairs), (int)attn.dim, { attn.k, attn.v });
+        bias.open(attn, pairs);
+    }
+    /* Starts to copy a tile of keys and values to shared memory, and stores there which groups of keys each query
+     * attends to (Seen.groups). */
+    __device__ inline void stage(typename Sizes::Shared *shared, int turn, const Attn &attn, const Pairs &pairs,
+                                 int64_t i, int j) const
+    {
+        int buffer = turn % Sizes::BUFFERS;
+        copy.start(&shared->k[buffer], 0, attn.k.ld, j, 0);
+        copy.start(&shared->v[buffer], 1, attn.v.ld, j, 0);
+        if (attn.layout.blocks == 0)
+            return;
+        for (int r = (int)threadIdx.x; r < Sizes::QUERIES; r += MMA_THREADS)
+            shared->groups[turn][r] = seen_by(attn, pairs, i + r, j, Sizes::KEYS).groups;
+        __syncwarp(); /* wgmma takes whole warps */
+    }
+    __device__ inline void fetch(const Attn &attn, const Pairs &pairs, int64_t i, int j)
+    {
+        bias.fetch(attn, pairs.head, j - (int)i);
+    }
+    __device__ inline void put(typename Sizes::Shared *shared, int turn) const
+    {
+        bias.put(&shared->bias[turn]);
+    }
+};
 
 /* Double buffering of tiles of keys: begin_keys loads the first tile, from key j on; await_keys waits for the current
  * tile and starts to load the next one, from key `next` on; finish_keys completes the loading of the next tile. A
@@ -267,12 +282,11 @@ template <class Sizes>
 static __device__ inline void begin_keys(typename Sizes::Shared *shared, KeyFetch<Sizes> *fetch, const Attn &attn,
                                          const Pairs &pairs, const KeySpan &span, int64_t i, int j)
 {
-    fetch->copy.open(pairs.k0, pairs.k0 + pairs.of.tk, k_channel(attn, pairs), (int)attn.dim, { attn.k, attn.v });
-    fetch->bias.open(attn, pairs);
+    fetch->open(attn, pairs);
     if (j < span.end) {
-        stage_keys<Sizes>(shared, *fetch, 0, attn, pairs, i, j);
-        fetch->bias.fetch(attn, pairs.head, j - (int)i);
-        fetch->bias.put(&shared->bias[0]);
+        fetch->stage(shared, 0, attn, pairs, i, j);
+        fetch->fetch(attn, pairs, i, j);
+        fetch->put(shared, 0);
     }
     copy_wait();
     __syncthreads();
@@ -287,8 +301,8 @@ static __device__ inline void await_keys(typename Sizes::Shared *shared, KeyFetc
     if (next >= span.end)
         return;
     if (Sizes::BUFFERS == 2)
-        stage_keys<Sizes>(shared, *fetch, turn ^ 1, attn, pairs, i, next);
-    fetch->bias.fetch(attn, pairs.head, next - (int)i);
+        fetch->stage(shared, turn ^ 1, attn, pairs, i, next);
+    fetch->fetch(attn, pairs, i, next);
 }
 
 template <class Sizes>
@@ -300,9 +314,9 @@ static __device__ inline void finish_keys(typename Sizes::Shared *shared, const 
         return;
     if (Sizes::BUFFERS == 1) {
         __syncthreads(); /* all threads have read the only buffer */
-        stage_keys<Sizes>(shared, fetch, turn ^ 1, attn, pairs, i, next);
+        fetch.stage(shared, turn ^ 1, attn, pairs, i, next);
     }
-    fetch.bias.put(&shared->bias[turn ^ 1]);
+    fetch.put(shared, turn ^ 1);
 }
 
 /* Writes the sums of a tile, multiplied by a factor per row (factor[m][h]), to columns [channel, channel + dim) of y;

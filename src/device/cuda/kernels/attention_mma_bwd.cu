@@ -103,12 +103,12 @@ __device__ inline void gradients_of_scores(float (&s)[1][N][4], float (&dp)[1][N
     s[m][n][2 * h + e] = exp2_fast(s[m][n][2 * h + e] - own.lse[h]) * (dp[m][n][2 * h + e] - own.delta[h]);
 }
 
-/* dq of a tile of queries of a sequence (block x, those with the most keys first), for a head (block y). */
-template <int DTYPE, class Sizes>
-__global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
-    attention_mma_dq_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g)
+/* dq of a tile of queries of a sequence (block x, those with the most keys first), for a head (block y). HELD: queries
+ * and gradients of outputs, which many products take as left operands, lie in registers. */
+template <int DTYPE, class Sizes, bool HELD>
+__device__ inline void gradients_of_queries(const Attn &attn, const Gradients &g)
 {
-    enum { N = Sizes::N, HELD = Sizes::DIM <= 64 && HOLD_LEFT, PLACES = DiagonalStrips<Sizes::KEYS>::PLACES };
+    enum { N = Sizes::N, PLACES = DiagonalStrips<Sizes::KEYS>::PLACES };
     auto *shared = block_shared_large<typename Sizes::Shared>();
     Pairs pairs = pairs_of(attn, g.first_seq + (int)blockIdx.x / g.n_tiles, (int)blockIdx.y);
     int tile = g.first_tile + g.n_tiles - 1 - (int)blockIdx.x % g.n_tiles, first_row = (int)threadIdx.x / WARP * 16;
@@ -158,6 +158,16 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
         j = next;
     }
     store_rows<DTYPE>(g.dq, dq, factor, pairs.q0 + i, q_end, first_row, channel, attn.dim);
+}
+
+template <int DTYPE, class Sizes>
+__global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
+    attention_mma_dq_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g)
+{
+    if (by_warpgroup()) /* which reads shared memory as fast as registers */
+        gradients_of_queries<DTYPE, Sizes, false>(attn, g);
+    else
+        gradients_of_queries<DTYPE, Sizes, Sizes::DIM <= 64>(attn, g);
 }
 
 /* For each query of a tile: log-sum-exp times log2(e), δ = dout·o, and the keys that it attends to. */
@@ -229,11 +239,12 @@ template <class Sizes> struct QueryFetch {
         bias.fetch(attn, tile.head, (int)(j - tile.i));
         lse = is_query ? g.lse[tile.head * g.lse_ld + row] * LOG2_E : INFINITY;
         delta = is_query ? g.delta[tile.head * g.queries + row] : 0;
-        if (tile.full || threadIdx.x >= Sizes::QUERIES)
-            return;
-        Pairs of = pairs;
-        of.head = tile.head;
-        seen = seen_by(attn, of, query, j, Sizes::KEYS);
+        if (!tile.full && threadIdx.x < Sizes::QUERIES) {
+            Pairs of = pairs;
+            of.head = tile.head;
+            seen = seen_by(attn, of, query, j, Sizes::KEYS);
+        }
+        __syncwarp(); /* wgmma takes whole warps */
     }
     __device__ inline void put(typename Sizes::Shared *shared, int turn, bool full) const
     {

@@ -5,13 +5,6 @@
 
 #include "device/cuda/kernels/warpgroup.h"
 
-/* Whether a left operand that many products take should lie in registers: wgmma reads it as fast in shared memory. */
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-enum { HOLD_LEFT = false };
-#else
-enum { HOLD_LEFT = true };
-#endif
-
 /* Waits for all products but those of the last PENDING calls; c is a product that it waits for. */
 template <int PENDING, int M, int N> static __device__ inline void await_products(float (&c)[M][N][4])
 {

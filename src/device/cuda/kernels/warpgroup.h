@@ -52,7 +52,7 @@ static inline uint32_t described(uint64_t descriptor, int row, int col)
 template <int DTYPE> static inline void make_product(const ShimProduct *product)
 {
     float left[2][16], right[2][16];
-    int row = (int)threadIdx.x / WARP * 16 + lane_row();
+    int row = (int)threadIdx.x / WARP % 4 * 16 + lane_row(); /* of the thread's warpgroup */
     for (int r = 0; r < 2; r++)
         for (int k = 0; k < 16; k += 2)
             unpack(&left[r][k], product->left ? described(product->left, row + 8 * r, k) : product->held[r][k / 2],
