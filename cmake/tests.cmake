@@ -5,12 +5,12 @@ enable_testing()
 # Tests with the label `computes` pass under every instruction set that the processor has (tools/check isa). Those of the
 # device try all sets by themselves; these of the program compute nothing that depends on one.
 set(same_on_every_processor "/test_(bench|cleaning|code_eval|collect|compare|dataset|doc_figures|foreign_folders|format_1|full_disk|help|\
-hooks|hosts|instruction_sets|memory_limit|operations|pages|programs|rank_faults|rank_stops|recipes|report|run_directory|scores|slurm|spinning|status|\
+hooks|hosts|instruction_sets|memory_limit|operations|page_recipes|pages|programs|rank_faults|rank_stops|recipes|report|run_directory|scores|slurm|spinning|status|\
 stop|submit|tokenizer.*|train_tokenizer)$")
 
 # The build with sanitizers runs every test but those with the label `repeats`: scripts that train or plan for the sake of numbers,
 # and reach hardly any C code that no other test reaches: fewer than one branch a second. tools/sanitized-tests counts them.
-set(repeats "^cli/test_(defaults|determinism|doc_figures|families|fp8|layouts|pages|rank_patience|recipes|resume|tokenizer_kinds|zero)$")
+set(repeats "^cli/test_(defaults|determinism|doc_figures|families|fp8|layouts|page_recipes|pages|rank_patience|recipes|resume|tokenizer_kinds|zero)$")
 
 function(loam_test name file)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})

@@ -18,13 +18,14 @@ echo "ok: operations of docs/performance.md"
 
 # Counts of plans, as the pages print them.
 plan() { "$loam" plan "$@" 2>/dev/null; }
+unmeasured() { plan "$@" --machine cpu; } # of the same lines: a plan for another machine does not measure this one
 plan configs/t5-1.1-small.yaml train.precision=bf16 | sed -n '/^the run\|^warm-up\|^precision\|^memory\|^parameters\|^a sample\|^a step/p' >"$work/plan"
 [ "$(wc -l <"$work/plan")" = 7 ] || fail "the plan: $(cat "$work/plan")"
 while read -r line; do
     grep -qxF -- "$line" docs/plan.md || fail "docs/plan.md does not say: $line"
 done <"$work/plan"
 parameters=$(sed -n 's/^parameters *//p' "$work/plan")
-says plan.md "$(plan --megatron-tp 2 configs/recipes/tr1-13b.yaml | grep ^Megatron)"
+says plan.md "$(unmeasured --megatron-tp 2 configs/recipes/tr1-13b.yaml | grep ^Megatron)"
 plan configs/recipes/tr1-13b.yaml --machine v100 parallel.ranks=256 parallel.tensor=2 parallel.pipeline=4 parallel.zero=1 train.batch_rampup= |
     sed -n '/^machine/,/^energy/p' >"$work/plan"
 while read -r line; do
@@ -34,7 +35,7 @@ for page in bench performance; do
     says $page.md "$parameters parameters"
 done
 for recipe in ast-t5 ast-t5-vanilla; do
-    says coming-from/ast-t5.md "model of $(plan configs/recipes/$recipe.yaml | sed -n 's/^parameters *//p') parameters"
+    says coming-from/ast-t5.md "model of $(unmeasured configs/recipes/$recipe.yaml | sed -n 's/^parameters *//p') parameters"
 done
 preset=fairseq-transformer-lm
 says coming-from/fairseq.md "$preset\` ($("$loam" help --presets | sed -nE "s/.*\`$preset\`.* \| ([^|]*) \|$/\1/p") parameters"
@@ -83,7 +84,7 @@ rows() {
 # options_of OPTION…: what the plan with these gives, as $work/options; one plan answers for all rows of a model.
 options_of() {
     local kept=$work/options-${*//[^a-z0-9_.]/-}
-    [ -s "$kept" ] || plan "$work/empty.yaml" tokenizer.path=bytes train.threads=1 train.length='1000 steps' --options "$@" >"$kept" ||
+    [ -s "$kept" ] || unmeasured "$work/empty.yaml" tokenizer.path=bytes train.threads=1 train.length='1000 steps' --options "$@" >"$kept" ||
         fail "no plan with $*"
     cp "$kept" "$work/options"
 }
@@ -108,7 +109,7 @@ done < <(rows '| family | optimizer | size |')
 echo "ok: $n rows of docs/defaults.md"
 
 # Memory by precision, and counts of the pages' own models.
-memory() { plan "$work/empty.yaml" tokenizer.path=bytes train.threads=1 train.micro_batch='8 samples' "$@" | sed -nE 's/^memory *([^:]*):.*/\1/p'; }
+memory() { unmeasured "$work/empty.yaml" tokenizer.path=bytes train.threads=1 train.micro_batch='8 samples' "$@" | sed -nE 's/^memory  +([^:]*):.*/\1/p'; }
 while read -r name preset vocab length; do
     for precision in f32 bf16 'bf16 train.f32_residual=false' 'bf16 train.f32_gradients=false'; do
         # shellcheck disable=SC2086
@@ -121,7 +122,7 @@ BERT-base,_512 bert-base 30522 512
 GPT-2_124M,_1024 gpt2 50257 1024
 MODELS
 # 2,000 pieces and 100 sentinels, rounded up to a multiple of 128
-says train.md "model: $(plan "$work/empty.yaml" tokenizer.path=bytes model.preset=t5-1.1-tiny model.vocab=2176 | sed -n 's/^parameters *//p') parameters"
+says train.md "model: $(unmeasured "$work/empty.yaml" tokenizer.path=bytes model.preset=t5-1.1-tiny model.vocab=2176 | sed -n 's/^parameters *//p') parameters"
 echo "ok: memory by precision"
 
 # The defaults of tasks, which four pages state.
@@ -131,7 +132,7 @@ echo '{"text": "a b", "first": "c", "second": "d e", "label": 1}' >"$work/choice
 task() { # WHAT FILE "OPTION=VALUE…" OPTION…
     local what=$1 file=$2 expected=$3
     shift 3
-    plan "$work/empty.yaml" tokenizer.path=bytes train.threads=1 --options "task.data=$work/$file.jsonl" 'task.input={text}' "$@" >"$work/options" ||
+    unmeasured "$work/empty.yaml" tokenizer.path=bytes train.threads=1 --options "task.data=$work/$file.jsonl" 'task.input={text}' "$@" >"$work/options" ||
         fail "no plan of $what"
     # shellcheck disable=SC2086
     compare "$what" $expected
