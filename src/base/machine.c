@@ -26,6 +26,14 @@ char *machine_processor(void)
     return maker && part ? g_strdup_printf("implementer %s, part %s", maker, part) : g_strdup("unknown");
 }
 
+void machine_boot_id(char id[MACHINE_BOOT_ID])
+{
+    g_autofree char *text = NULL;
+    memset(id, 0, MACHINE_BOOT_ID);
+    if (g_file_get_contents("/proc/sys/kernel/random/boot_id", &text, NULL, NULL))
+        g_strlcpy(id, g_strchomp(text), MACHINE_BOOT_ID);
+}
+
 double machine_memory(void)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);

@@ -3,6 +3,10 @@
 
 /* The name of the processor; "unknown" if the system does not tell. g_free. */
 char *machine_processor(void);
+/* The boot id of the machine, by which processes know that they share it, in containers too; "" if the system does not
+ * tell. Unused bytes are 0. */
+enum { MACHINE_BOOT_ID = 40 };
+void machine_boot_id(char id[MACHINE_BOOT_ID]);
 /* Bytes of main memory of the machine; 0 if the system does not tell. */
 double machine_memory(void);
 /* Bytes of main memory that this process occupies (its resident set size); 0 if the system does not tell. */

@@ -2,6 +2,7 @@
 #include "base/fatal.h"
 #include "base/log.h"
 #include "cli/cli.h"
+#include "comm/launch.h"
 #include "device/device.h"
 
 #include <errno.h>
@@ -28,10 +29,26 @@ static int finish(int status)
     return LOAM_ERROR_MACHINE;
 }
 
+/* Whether mpirun started several processes and this is not the first one, for a verb that has no ranks: only the first
+ * process then works, so that nothing is computed, printed or written twice. */
+static bool is_left_to_first(const char *name)
+{
+    static const char *const alone[] = { "eval", "generate", "predict", "embed", "import", "export", NULL };
+    const CommLaunch launch = comm_launch();
+    if (!comm_launch_is_mpirun(&launch) || launch.size < 2 || !g_strv_contains(alone, name))
+        return false;
+    if (launch.rank == 0)
+        log_warning("%s started %d processes, and loam %s works in one: the others end", launch.launcher, launch.size,
+                    name);
+    return launch.rank > 0;
+}
+
 static int run_verb(int argc, char **argv)
 {
     g_autoptr(GError) error = NULL;
     const SubVerb *verb = cli_find_verb(argv[0]);
+    if (is_left_to_first(argv[0]))
+        return 0;
     if (verb ? verb->run(argc, argv, &error) || error == NULL : cli_fail_unknown_verb(argv[0], &error))
         return 0;
     if (log_speaks())

@@ -39,6 +39,11 @@ CommLaunch comm_launch(void)
     return (CommLaunch){ .local_rank = -1 };
 }
 
+bool comm_launch_is_mpirun(const CommLaunch *launch)
+{
+    return launch->launcher == launchers[0].launcher || launch->launcher == launchers[3].launcher;
+}
+
 bool comm_launch_check(GError **error)
 {
     const CommLaunch launch = comm_launch();

@@ -17,6 +17,9 @@ typedef struct CommLaunch {
  * first launcher whose variables are set. Slurm's variables are used only in a job step of several tasks, since the
  * shell of a batch script has SLURM_PROCID=0 too. */
 CommLaunch comm_launch(void);
+/* Whether an mpirun started this process (Open MPI's or MPICH's), which then gave all processes one command line as a
+ * rule. srun and the makers of torchrun's variables also start processes that do work of their own. */
+bool comm_launch_is_mpirun(const CommLaunch *launch);
 /* Fails (a user's error) if the variables contradict each other: a rank that is not below the number of processes, or a
  * RANK or WORLD_SIZE, as torchrun sets them, that differs from the rank or the number of processes of Open MPI. */
 bool comm_launch_check(GError **error);

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#define AT_ONCE     (1 << 22) /* elements of a parameter that are read at once, or those of a row */
 #define MOST_LISTED 4 /* largest number of unexpected tensors that a message names */
 
 /* Whether a name matches a pattern with # and *; appends the texts that these match to `words`. */
@@ -115,17 +116,17 @@ int tensor_name_shape(const TensorName *name, const ParamSpec *spec, int64_t sha
     return spec->cols ? 2 : 1;
 }
 
-bool tensor_name_read(const FileTensor *tensor, const TensorName *name, const ParamSpec *spec, float *out,
-                      GError **error)
+bool tensor_name_read(const FileTensor *tensor, const TensorName *name, const ParamSpec *spec, int64_t first, int64_t n,
+                      float *out, GError **error)
 {
     int64_t rows = spec->rows, cols = MAX(spec->cols, 1), wide = rows * MAX(name->n_parts, 1);
     if (!name->transposed)
-        return file_tensor_read_f32(tensor, name->part * rows * cols, rows * cols, out, error);
-    g_autofree float *line = g_new(float, (gsize)rows);
+        return file_tensor_read_f32(tensor, (name->part * rows + first) * cols, n * cols, out, error);
+    g_autofree float *line = g_new(float, (gsize)n);
     for (int64_t c = 0; c < cols; c++) {
-        if (!file_tensor_read_f32(tensor, c * wide + name->part * rows, rows, line, error))
+        if (!file_tensor_read_f32(tensor, c * wide + name->part * rows + first, n, line, error))
             return false;
-        for (int64_t r = 0; r < rows; r++)
+        for (int64_t r = 0; r < n; r++)
             out[r * cols + c] = line[r];
     }
     return true;
@@ -216,28 +217,51 @@ static bool check_expected(const TensorNames *names, GHashTable *tensors, const 
     return n == 0 || fail_user(error, "no place in this %s for %s", names->model, unexpected->str);
 }
 
+static bool check_tensors(const TensorNames *names, GHashTable *tensors, const char *shaped_by,
+                          const ModelConfig *config, GError **error)
+{
+    g_autoptr(GHashTable) wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    return model_config_check(config, error) && check_present(names, tensors, shaped_by, config, wanted, error) &&
+           check_expected(names, tensors, config, wanted, error);
+}
+
+/* Reads the rows of a parameter that this rank holds, some at a time. */
 static bool read_param(const TensorNames *names, GHashTable *tensors, ParamStore *params, int index, GError **error)
 {
     const ParamSpec *spec = params_spec(params, index);
+    const Box held = params_held(params, index);
     g_autofree char *theirs = NULL;
     const TensorName *name = tensor_name_of(names, spec->name, &theirs);
-    g_autofree float *values = g_new(float, (gsize)(spec->rows * MAX(spec->cols, 1)));
-    if (!tensor_name_read(g_hash_table_lookup(tensors, theirs), name, spec, values, error))
+    const int64_t cols = MAX(spec->cols, 1), most = CLAMP(AT_ONCE / cols, 1, MAX(held.shape[0], 1)),
+                  end = held.shape[1] > 0 ? held.start[0] + held.shape[0] : 0;
+    g_autofree float *values = g_new(float, (gsize)(most * cols));
+    for (int64_t row = held.start[0]; row < end; row += most) {
+        const Box box = { .start = { row, 0 }, .shape = { MIN(most, end - row), cols } };
+        if (!tensor_name_read(g_hash_table_lookup(tensors, theirs), name, spec, row, box.shape[0], values, error))
+            return false;
+        params_write(params, index, &box, DT_F32, values);
+    }
+    return true;
+}
+
+bool tensor_names_load(const TensorNames *names, GHashTable *tensors, const char *shaped_by, Model *model,
+                       GError **error)
+{
+    if (!check_tensors(names, tensors, shaped_by, model_config(model), error))
         return false;
-    params_write(params, index, NULL, DT_F32, values);
+    for (int i = 0; i < params_count(model_params(model)); i++)
+        if (!read_param(names, tensors, model_params(model), i, error))
+            return false;
     return true;
 }
 
 Model *tensor_names_open_model(const TensorNames *names, GHashTable *tensors, const char *shaped_by, Device *dev,
                                const ModelConfig *config, bool gradients, GError **error)
 {
-    g_autoptr(GHashTable) wanted = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    if (!model_config_check(config, error) || !check_present(names, tensors, shaped_by, config, wanted, error) ||
-        !check_expected(names, tensors, config, wanted, error))
+    if (!check_tensors(names, tensors, shaped_by, config, error))
         return NULL;
     Model *model = model_open(dev, config, gradients, error);
-    for (int i = 0; model && i < params_count(model_params(model)); i++)
-        if (!read_param(names, tensors, model_params(model), i, error))
-            g_clear_pointer(&model, model_close);
+    if (model && !tensor_names_load(names, tensors, shaped_by, model, error))
+        g_clear_pointer(&model, model_close);
     return model;
 }

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "device/cuda/cuda.h"
 
 #include <omp.h>
@@ -145,34 +146,23 @@ Device *compute_device_open(const char *name, int threads, Precision precision, 
 
 /* ---- ranks ---- */
 
-enum { BOOT_ID = 40 };
-
-/* The boot id of this host, by which ranks know that they share it. */
-static void read_boot_id(char own[BOOT_ID])
-{
-    g_autofree char *boot = NULL;
-    memset(own, 0, BOOT_ID);
-    if (g_file_get_contents("/proc/sys/kernel/random/boot_id", &boot, NULL, NULL))
-        g_strlcpy(own, boot, BOOT_ID);
-}
-
 /* Number of lower ranks on the host of this rank. */
 static int locals_before(Comm *ranks)
 {
     const int size = comm_size(ranks), rank = comm_rank(ranks);
-    g_autofree char *boots = g_new0(char, size *BOOT_ID);
-    char own[BOOT_ID];
-    read_boot_id(own);
+    g_autofree char *boots = g_new0(char, size *MACHINE_BOOT_ID);
+    char own[MACHINE_BOOT_ID];
+    machine_boot_id(own);
     comm_share(ranks, boots, own, sizeof own);
     int before = 0;
     for (int r = 0; r < rank; r++)
-        before += memcmp(boots + (size_t)r * BOOT_ID, own, sizeof own) == 0;
+        before += memcmp(boots + (size_t)r * MACHINE_BOOT_ID, own, sizeof own) == 0;
     return before;
 }
 
 /* The compute threads of a rank, and the cores that it may use. */
 typedef struct RankThreads {
-    char boot[BOOT_ID];
+    char boot[MACHINE_BOOT_ID];
     int threads; /* 0 means that the rank computes on a GPU */
     cpu_set_t cores;
 } RankThreads;
@@ -183,7 +173,7 @@ static void compare_threads(Comm *ranks, const Device *dev)
     const int size = comm_size(ranks);
     RankThreads own = { .threads = *dev->gpu.name ? 0 : dev->threads };
     g_autofree RankThreads *all = g_new0(RankThreads, size);
-    read_boot_id(own.boot);
+    machine_boot_id(own.boot);
     (void)sched_getaffinity(0, sizeof own.cores, &own.cores);
     comm_share(ranks, all, &own, sizeof own);
     for (int r = 0, warned = comm_rank(ranks) > 0; r < size && !warned; r++) {
@@ -191,7 +181,7 @@ static void compare_threads(Comm *ranks, const Device *dev)
         cpu_set_t cores;
         CPU_ZERO(&cores);
         for (int s = 0; s < size; s++)
-            if (all[s].threads > 0 && memcmp(all[s].boot, all[r].boot, BOOT_ID) == 0) {
+            if (all[s].threads > 0 && memcmp(all[s].boot, all[r].boot, MACHINE_BOOT_ID) == 0) {
                 n++;
                 threads += all[s].threads;
                 CPU_OR(&cores, &cores, &all[s].cores);

@@ -5,7 +5,10 @@
 #include "train/model_path.h"
 
 #include <string.h>
+#include <unistd.h>
 #include <xxhash.h>
+
+enum { AT_ONCE = 1 << 20 }; /* bytes that are read at once, since pages of a mapped file would count as memory of a rank */
 
 static bool is_of_model(const char *name)
 {
@@ -34,12 +37,20 @@ static GPtrArray *list_files(const char *folder)
 /* The hash of a file that comes after files with the hash `before`. */
 static uint64_t hash_file(const char *folder, const char *name, uint64_t before)
 {
-    g_autofree char *path = g_build_filename(folder, name, NULL);
-    g_autoptr(GMappedFile) file = map_file(path, NULL);
-    const size_t bytes = file ? g_mapped_file_get_length(file) : 0;
+    g_autofree char *path = g_build_filename(folder, name, NULL), *part = g_malloc(AT_ONCE);
+    size_t bytes = 0;
+    const int fd = open_regular(path, &bytes, NULL);
     const uint64_t of_name = XXH3_64bits_withSeed(name, strlen(name), before);
     const uint64_t of_size = XXH3_64bits_withSeed(&bytes, sizeof bytes, of_name);
-    return bytes > 0 ? XXH3_64bits_withSeed(g_mapped_file_get_contents(file), bytes, of_size) : of_size;
+    XXH3_state_t *hash = XXH3_createState();
+    XXH3_64bits_reset_withSeed(hash, of_size);
+    for (ssize_t n; fd >= 0 && (n = read(fd, part, AT_ONCE)) > 0;)
+        XXH3_64bits_update(hash, part, (size_t)n);
+    const uint64_t value = bytes > 0 ? XXH3_64bits_digest(hash) : of_size;
+    XXH3_freeState(hash);
+    if (fd >= 0)
+        close(fd);
+    return value;
 }
 
 static bool take_folder(const char *folder, void *context, GError **error)

@@ -422,8 +422,11 @@ bool model_load_path(Model *to, const char *path, bool *loaded, char **tokenizer
 {
     LoadInto load = { .to = to };
     *loaded = false;
-    if (hf_is_folder(path))
-        return true;
+    if (hf_is_folder(path)) {
+        const bool read = hf_load(to, path, same_parameters, loaded, error);
+        *tokenizer_path = *loaded ? hf_find_tokenizer(path) : NULL;
+        return read;
+    }
     g_autofree char *folder = checkpoint_open(path, load_into, &load, error);
     *loaded = folder && load.same;
     if (*loaded) {

@@ -36,6 +36,12 @@ bool hf_resolve_targets(ModelConfig *config, GError **error);
  * a wrong shape is an error that names it; buffers that older releases of transformers stored are ignored. Embeddings
  * are tied, whatever config.json says, unless the file has an lm_head that differs from the embedding. */
 Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error);
+/* Whether a folder's model, of the second configuration, has the parameters of a model of the first. */
+typedef bool (*HfSameFn)(const ModelConfig *to, const ModelConfig *folder);
+/* Reads the folder's weights and token roles into `to`, of which this rank may hold a part; of the files' tensors only
+ * those rows are read. Nothing is read, and *loaded is false, if the folder's model has other parameters (`same`).
+ * Errors as of hf_import. */
+bool hf_load(Model *to, const char *folder, HfSameFn same, bool *loaded, GError **error);
 /* Reads only the configuration of the model in FOLDER. Free with model_config_clear. */
 bool hf_shape(const char *folder, ModelConfig *config, GError **error);
 

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#define SHAPED_BY "config.json makes it"
+
 /* An opened folder. */
 typedef struct Source {
     const HfArchitecture *arch;
@@ -216,6 +218,19 @@ static void leave_pooler_out(const Source *source, const ModelConfig *config)
                  left->str);
 }
 
+static bool read_roles(const Source *source, const char *folder, Model *model, GError **error)
+{
+    return hf_roles_read(source_base(source, folder), source->arch, model_config(model), model_roles(model), error);
+}
+
+static void warn_missing_tokenizer(const char *folder)
+{
+    g_autoptr(GError) reason = NULL;
+    g_autofree char *tokenizer = tokenizer_find(folder, &reason), *of_base = hf_find_tokenizer(folder);
+    if (tokenizer == NULL && of_base == NULL)
+        log_warning("weights only, texts need a tokenizer of their own: %s", reason->message);
+}
+
 Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error)
 {
     ModelConfig config = { 0 };
@@ -224,20 +239,34 @@ Model *hf_import(Device *dev, const char *folder, bool gradients, GError **error
     if (source_open(&source, folder, &config, error)) {
         warn_missing_head(&source, &config);
         leave_pooler_out(&source, &config);
-        model = tensor_names_open_model(&source.names, source.tensors, "config.json makes it", dev, &config, gradients,
-                                        error);
+        model = tensor_names_open_model(&source.names, source.tensors, SHAPED_BY, dev, &config, gradients, error);
         if (model == NULL)
             fail_context(error, "%s", folder);
     }
-    if (model &&
-        !hf_roles_read(source_base(&source, folder), source.arch, model_config(model), model_roles(model), error))
+    if (model && !read_roles(&source, folder, model, error))
         g_clear_pointer(&model, model_close);
     source_close(&source);
-    if (model == NULL)
-        return NULL;
-    g_autoptr(GError) reason = NULL;
-    g_autofree char *tokenizer = tokenizer_find(folder, &reason), *of_base = hf_find_tokenizer(folder);
-    if (tokenizer == NULL && of_base == NULL)
-        log_warning("weights only, texts need a tokenizer of their own: %s", reason->message);
+    if (model)
+        warn_missing_tokenizer(folder);
     return model;
+}
+
+bool hf_load(Model *to, const char *folder, HfSameFn same, bool *loaded, GError **error)
+{
+    ModelConfig config = { 0 };
+    Source source;
+    bool done = source_open(&source, folder, &config, error);
+    *loaded = done && same(model_config(to), &config);
+    if (*loaded) {
+        warn_missing_head(&source, &config);
+        leave_pooler_out(&source, &config);
+        done = tensor_names_load(&source.names, source.tensors, SHAPED_BY, to, error) ||
+               fail_context(error, "%s", folder);
+        done = done && read_roles(&source, folder, to, error);
+    }
+    source_close(&source);
+    if (*loaded && done)
+        warn_missing_tokenizer(folder);
+    *loaded = *loaded && done;
+    return done;
 }

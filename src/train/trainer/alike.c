@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "train/heartbeat.h"
 #include "train/model_files.h"
+#include "train/once.h"
 #include "train/trainer/state.h"
 
 #include <string.h>
@@ -60,15 +61,25 @@ static uint64_t hash_loader(const Loader *loader)
     return hash;
 }
 
-/* Whether train.init is compared: the ranks are processes, and the run starts from it, since rank 0 sees no checkpoint.
- * The other ranks may be wrong about that and always tell theirs. */
-static bool tells_init(const Trainer *t)
+static uint64_t hash_init(const void *path)
 {
-    g_autoptr(GArray) steps = run_checkpoints(t->config.run.dir);
-    return *t->config.train.init && !comm_of_threads(t->ranks) && (comm_rank(t->ranks) > 0 || steps->len == 0);
+    return model_files_hash(path);
 }
 
-static Who who_am_i(const Trainer *t)
+/* The trait of train.init, if it is compared: the ranks are processes, and the run starts from it, since rank 0, which
+ * may be the only rank that knows, sees no checkpoint. One rank of a host reads the files. */
+static void tell_init(Trainer *t, char trait[TEXT])
+{
+    g_autoptr(GArray) steps = run_checkpoints(t->config.run.dir);
+    const char *init = t->config.train.init;
+    char key[ONCE_KEY];
+    if (!ranks_agree(t, *init && steps->len == 0) || comm_of_threads(t->ranks))
+        return;
+    once_key_of_path(key, init);
+    g_snprintf(trait, TEXT, "%016" G_GINT64_MODIFIER "x", ranks_once(t->ranks, key, hash_init, init));
+}
+
+static Who who_am_i(Trainer *t)
 {
     Who who = { .pid = getpid() };
     uint64_t valid = 0;
@@ -82,8 +93,7 @@ static Who who_am_i(const Trainer *t)
     g_strlcpy(who.traits[TRAIT_TOKENIZER], tokenizer_hash(t->tok), TEXT);
     g_snprintf(who.traits[TRAIT_TRAIN], TEXT, "%016" G_GINT64_MODIFIER "x", hash_loader(t->train));
     g_snprintf(who.traits[TRAIT_VALID], TEXT, "%016" G_GINT64_MODIFIER "x", valid);
-    if (tells_init(t))
-        g_snprintf(who.traits[TRAIT_INIT], TEXT, "%016" G_GINT64_MODIFIER "x", model_files_hash(t->config.train.init));
+    tell_init(t, who.traits[TRAIT_INIT]);
     return who;
 }
 
