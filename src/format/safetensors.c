@@ -148,7 +148,7 @@ static bool read_entries(TensorFile *file, GArray *tensors, Json *header, const 
                 return false;
             continue;
         }
-        FileTensor tensor = { .name = name };
+        FileTensor tensor = { .name = name, .mapped = true };
         if (!read_tensor(&tensor, entry, data, data_bytes, error))
             return fail_context(error, "tensor %s", name);
         g_array_append_val(tensors, tensor);

@@ -3,6 +3,9 @@
 #include "base/check.h"
 #include "format/safetensors_dtype.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 struct TensorFile {
     GPtrArray *memory;    /* GBytes: mapped files and copies */
     GArray *tensors;      /* FileTensor */
@@ -86,4 +89,12 @@ bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, fl
           tensor->name, (long long)first, (long long)n, (long long)elements);
     dtype->to_f32(out, (const char *)tensor->data + first * size, n);
     return true;
+}
+
+void file_tensor_leave(const FileTensor *tensor)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)tensor->data;
+    const uintptr_t first = (at + page - 1) / page * page, end = (at + tensor->bytes) / page * page;
+    if (tensor->mapped && end > first)
+        madvise((char *)(uintptr_t)tensor->data + (first - at), end - first, MADV_DONTNEED);
 }

@@ -16,6 +16,7 @@ typedef struct FileTensor {
     int64_t shape[FILE_TENSOR_MAX_RANK];
     const void *data; /* elements in row-major order, which may have any alignment */
     size_t bytes;     /* number of bytes of data */
+    bool mapped;      /* data lies in a mapped file */
 } FileTensor;
 
 typedef struct TensorFile TensorFile; /* one file, or the shards of a folder; read-only */
@@ -30,6 +31,9 @@ const char *tensor_file_metadata(const TensorFile *file, const char *key);
 /* Copies elements [first, first + n) of a tensor to `out`, converted to f32 from F32, F16, BF16 or F64; any other type
  * is a user's error. */
 bool file_tensor_read_f32(const FileTensor *tensor, int64_t first, int64_t n, float *out, GError **error);
+/* Tells the system that a tensor is not read again soon: pages of a mapped file that hold nothing else no longer count
+ * as memory of this process. If the tensor is read again, so is the file. */
+void file_tensor_leave(const FileTensor *tensor);
 
 /* The following functions are for the readers of the formats. */
 TensorFile *tensor_file_new(void);

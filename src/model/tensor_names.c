@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define AT_ONCE     (1 << 22) /* elements of a parameter that are read at once, or those of a row */
-#define MOST_LISTED 4 /* largest number of unexpected tensors that a message names */
+#define MOST_LISTED 4         /* largest number of unexpected tensors that a message names */
 
 /* Whether a name matches a pattern with # and *; appends the texts that these match to `words`. */
 static bool fits(const char *pattern, const char *name, GPtrArray *words)
@@ -235,12 +235,14 @@ static bool read_param(const TensorNames *names, GHashTable *tensors, ParamStore
     const int64_t cols = MAX(spec->cols, 1), most = CLAMP(AT_ONCE / cols, 1, MAX(held.shape[0], 1)),
                   end = held.shape[1] > 0 ? held.start[0] + held.shape[0] : 0;
     g_autofree float *values = g_new(float, (gsize)(most * cols));
+    const FileTensor *tensor = g_hash_table_lookup(tensors, theirs);
     for (int64_t row = held.start[0]; row < end; row += most) {
         const Box box = { .start = { row, 0 }, .shape = { MIN(most, end - row), cols } };
-        if (!tensor_name_read(g_hash_table_lookup(tensors, theirs), name, spec, row, box.shape[0], values, error))
+        if (!tensor_name_read(tensor, name, spec, row, box.shape[0], values, error))
             return false;
         params_write(params, index, &box, DT_F32, values);
     }
+    file_tensor_leave(tensor);
     return true;
 }
 

@@ -8,7 +8,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-enum { AT_ONCE = 1 << 20 }; /* bytes that are read at once, since pages of a mapped file would count as memory of a rank */
+enum {
+    AT_ONCE = 1 << 20
+}; /* bytes that are read at once, since pages of a mapped file would count as memory of a rank */
 
 static bool is_of_model(const char *name)
 {

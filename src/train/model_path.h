@@ -46,8 +46,8 @@ char *model_shape_differences(const ModelConfig *to, const ModelConfig *from);
  * those of `to` stay unchanged. Parameters of the pooler or the language-model head that only one model has are skipped
  * with a warning. */
 bool model_copy_weights(Model *to, Model *from, GError **error);
-/* If PATH names a checkpoint or a Hugging Face folder of a model with the same parameters, loads from it the weights that
- * `to` holds, and sets *loaded and *tokenizer_path (as model_open_path does): a rank then has no copy of the whole
+/* If PATH names a checkpoint or a Hugging Face folder of a model with the same parameters, loads from it the weights
+ * that `to` holds, and sets *loaded and *tokenizer_path (as model_open_path does): a rank then has no copy of the whole
  * model. For any other model *loaded becomes false, and nothing changes. */
 bool model_load_path(Model *to, const char *path, bool *loaded, char **tokenizer_path, GError **error);
 

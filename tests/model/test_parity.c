@@ -229,7 +229,7 @@ static float *read_gradient(const HfArchitecture *arch, const TensorFile *expect
     g_hash_table_add(seen, key);
     g_assert_nonnull(tensor);
     float *values = g_new(float, (gsize)tensor_count(param->g));
-    tensor_name_read(tensor, name, &param->spec, values, &error);
+    tensor_name_read(tensor, name, &param->spec, 0, param->spec.rows, values, &error);
     g_assert_no_error(error);
     return values;
 }

@@ -162,7 +162,7 @@ static void check_grads(Model *model, const TensorNames *names, const TensorFile
             g_autofree float *truth = g_new(float, (gsize)tensor_count(param->g));
             double away = 0, norm = 0;
             g_assert_nonnull(tensor);
-            tensor_name_read(tensor, name, &param->spec, truth, NULL);
+            tensor_name_read(tensor, name, &param->spec, 0, param->spec.rows, truth, NULL);
             for (int64_t j = 0; j < tensor_count(param->g); j++) {
                 away += pow(element(param->g, j) - (double)truth[j], 2);
                 norm += pow((double)truth[j], 2);

@@ -260,8 +260,8 @@ bool hf_load(Model *to, const char *folder, HfSameFn same, bool *loaded, GError 
     if (*loaded) {
         warn_missing_head(&source, &config);
         leave_pooler_out(&source, &config);
-        done = tensor_names_load(&source.names, source.tensors, SHAPED_BY, to, error) ||
-               fail_context(error, "%s", folder);
+        done =
+            tensor_names_load(&source.names, source.tensors, SHAPED_BY, to, error) || fail_context(error, "%s", folder);
         done = done && read_roles(&source, folder, to, error);
     }
     source_close(&source);
