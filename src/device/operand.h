@@ -53,13 +53,14 @@ enum { N = -1, M = -2, K = -3, C = -4, V = -5, H = -6, T = -7, R = -8, ANY = -9,
         }                                                                                                              \
     }
 
-#define IN(t, roles, ...)               OPERAND(ACCESS_IN, false, NULL, 1, t, roles, __VA_ARGS__)
-#define OUT(t, roles, ...)              OPERAND(ACCESS_OUT, false, NULL, 1, t, roles, __VA_ARGS__)
-#define OVER(names, t, roles, ...)      OPERAND(ACCESS_OUT, false, names, 1, t, roles, __VA_ARGS__)
-#define UPDATED(t, roles, ...)          OPERAND(ACCESS_UPDATED, false, NULL, 1, t, roles, __VA_ARGS__)
-#define OPTIONAL(t, roles, ...)         OPERAND(ACCESS_IN, true, NULL, 1, t, roles, __VA_ARGS__)
-#define OPTIONAL_OUT(t, roles, ...)     OPERAND(ACCESS_OUT, true, NULL, 1, t, roles, __VA_ARGS__)
-#define OPTIONAL_UPDATED(t, roles, ...) OPERAND(ACCESS_UPDATED, true, NULL, 1, t, roles, __VA_ARGS__)
+#define IN(t, roles, ...)                   OPERAND(ACCESS_IN, false, NULL, 1, t, roles, __VA_ARGS__)
+#define OUT(t, roles, ...)                  OPERAND(ACCESS_OUT, false, NULL, 1, t, roles, __VA_ARGS__)
+#define OVER(names, t, roles, ...)          OPERAND(ACCESS_OUT, false, names, 1, t, roles, __VA_ARGS__)
+#define UPDATED(t, roles, ...)              OPERAND(ACCESS_UPDATED, false, NULL, 1, t, roles, __VA_ARGS__)
+#define OPTIONAL(t, roles, ...)             OPERAND(ACCESS_IN, true, NULL, 1, t, roles, __VA_ARGS__)
+#define OPTIONAL_OUT(t, roles, ...)         OPERAND(ACCESS_OUT, true, NULL, 1, t, roles, __VA_ARGS__)
+#define OPTIONAL_OVER(names, t, roles, ...) OPERAND(ACCESS_OUT, true, names, 1, t, roles, __VA_ARGS__)
+#define OPTIONAL_UPDATED(t, roles, ...)     OPERAND(ACCESS_UPDATED, true, NULL, 1, t, roles, __VA_ARGS__)
 /* An operand that is updated if `condition` holds, and otherwise only read. */
 #define UPDATED_IF(condition, t, roles, ...)                                                                           \
     OPERAND((condition) ? ACCESS_UPDATED : ACCESS_IN, false, NULL, 1, t, roles, __VA_ARGS__)

@@ -14,6 +14,14 @@ static void check_dropout(const char *op, const Dropout *drop)
           (long long)drop->first_channel);
 }
 
+/* An output that is optional, and its dropout, which is NULL without it. */
+static void check_dropped(const char *op, Tensor dropped, const Dropout *drop)
+{
+    CHECK(tensor_present(dropped) == (drop != NULL), "%s: dropout for an absent output, or none for one", op);
+    if (drop)
+        check_dropout(op, drop);
+}
+
 static void check_act(const char *op, Tensor gate, Tensor dgate, Activation act, const Dropout *drop)
 {
     CHECK(act < ACT_COUNT, "%s: activation %d", op, (int)act);

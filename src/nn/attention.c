@@ -279,20 +279,17 @@ static void attend_bwd(const Ctx *cx, const Projections *dp, Tensor dbias, Tenso
         op_relpos_bwd(cx->dev, g->relpos, dbias, &relpos, beta);
 }
 
-void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const AttentionW *w,
+void attention_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dencoder_out, Tensor dbias, const AttentionW *w,
                    const AttentionW *g, float beta, const AttentionSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
     int64_t n = cx->tokens->n, width = w->o.w.d[1];
-    Tensor dout = arena_tensor(cx->scratch, cx->precision.compute, n, dx.d[1], "attention.dout");
+    bool self = !tensor_present(save->encoder_out);
+    DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
+    Tensor dout = sublayer_leave_bwd(cx, grad, out_site, w->norm, g->norm, beta, &save->norm);
     Tensor dattended = arena_tensor(cx->scratch, cx->precision.compute, n, width, "attention.dattended");
     Projections dp = projections_new(cx, cx->scratch, n, rows_apart(n, save->encoder_out, w), width);
     Tensor dn = dout; /* dout is read for the last time before dn is written */
-    bool self = !tensor_present(save->encoder_out);
-    DropoutSite out_site = self ? SITE_SELF_OUT : SITE_CROSS_OUT;
-
-    sublayer_leave_bwd(cx, rows_own(cx, dout), dx, out_site, w->norm, g->norm, beta, &save->norm);
-    rows_gather(cx, dout, rows_own(cx, dout));
     Tensor o = output_rows(cx, save->o, width);
     block_linear_bwd(cx, dattended, 0, dout, o, w->o, g->o, beta, output_linear(self));
     lora_bwd(cx, dattended, dout, o, w->o.lora, g->o.lora, beta, output_site(self));
@@ -300,7 +297,7 @@ void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, 
     attend_bwd(cx, &dheads, dbias, context_heads(cx, cx->scratch, cx->tokens, &dattended, 1), w, g, beta, save);
     projections_rows(cx, &dp, &dheads, self);
     project_bwd(cx, dn, dencoder_out, &dp, w, g, beta, save);
-    sublayer_enter_bwd(cx, dx, rows_sum(cx, dn), w->norm, g->norm, beta, &save->norm);
+    sublayer_enter_bwd(cx, grad, rows_sum(cx, dn), w->norm, g->norm, beta, &save->norm);
     arena_reset(cx->scratch, mark);
 }
 

@@ -65,10 +65,10 @@ typedef struct AttentionSave {
  * relative positions key - query in rising order; NO_TENSOR means none. */
 void attention_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out, Tensor bias, const AttentionW *w,
                    AttentionSave *save);
-/* dx (N,C) holds dy on entry and the gradient of x on return. dencoder_out (E,C) and dbias are added to, since all
+/* grad->dx holds dy on entry and the gradient of x on return. dencoder_out (E,C) and dbias are added to, since all
  * blocks share encoder_out and bias; each is NO_TENSOR if its input is. Of tensor-parallel ranks each adds the part of
  * its own heads to dencoder_out. Weight gradients: g = beta g + new. */
-void attention_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const AttentionW *w,
+void attention_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dencoder_out, Tensor dbias, const AttentionW *w,
                    const AttentionW *g, float beta, const AttentionSave *save);
 
 /* kv (E,2K): keys and values of the encoder output (E,C) for cross-attention. */

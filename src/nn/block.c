@@ -1,5 +1,7 @@
 #include "nn/block.h"
 
+#include "nn/rows.h"
+
 /* Memory for the stream after a sublayer within a block: y itself if backward does not need it. */
 static Tensor block_stream(const Ctx *cx, Tensor y, const char *name)
 {
@@ -15,13 +17,25 @@ void block_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out, Te
     mlp_fwd(cx, stream, y, &w->mlp, &save->mlp);
 }
 
-void block_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
+Dropout block_dropout(const Ctx *cx)
+{
+    return rows_dropout(cx, SITE_MLP_OUT);
+}
+
+void block_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
                float beta, const BlockSave *save)
 {
-    mlp_bwd(cx, dx, &w->mlp, &g->mlp, beta, &save->mlp);
-    if (tensor_present(dencoder_out))
-        attention_bwd(cx, dx, dencoder_out, NO_TENSOR, &w->cross, &g->cross, beta, &save->cross);
-    attention_bwd(cx, dx, NO_TENSOR, dbias, &w->self, &g->self, beta, &save->self);
+    bool has_cross = tensor_present(dencoder_out);
+    Dropout self = rows_dropout(cx, SITE_SELF_OUT), cross = rows_dropout(cx, SITE_CROSS_OUT);
+    const Dropout *before = grad->next;
+
+    grad->next = has_cross ? &cross : &self;
+    mlp_bwd(cx, grad, &w->mlp, &g->mlp, beta, &save->mlp);
+    grad->next = &self;
+    if (has_cross)
+        attention_bwd(cx, grad, dencoder_out, NO_TENSOR, &w->cross, &g->cross, beta, &save->cross);
+    grad->next = before;
+    attention_bwd(cx, grad, NO_TENSOR, dbias, &w->self, &g->self, beta, &save->self);
 }
 
 void block_step(const Ctx *cx, Residual *stream, Tensor y, Tensor bias, const BlockW *w, const BlockCache *cache,

@@ -20,8 +20,11 @@ typedef struct BlockSave {
  * cross-attention. bias: see attention_fwd. */
 void block_fwd(const Ctx *cx, Residual *stream, Tensor y, Tensor encoder_out, Tensor bias, const BlockW *w,
                BlockSave *save);
-/* dx (N,C) holds dy on entry and the gradient of x on return. dencoder_out and dbias are added to. g = beta g + new. */
-void block_bwd(const Ctx *cx, Tensor dx, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
+/* Dropout of the output of the block's last sublayer, on this rank's rows. */
+Dropout block_dropout(const Ctx *cx);
+/* grad->dx holds dy on entry and the gradient of x on return. grad->next: block_dropout of the block before.
+ * dencoder_out and dbias are added to. g = beta g + new. */
+void block_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dencoder_out, Tensor dbias, const BlockW *w, const BlockW *g,
                float beta, const BlockSave *save);
 
 /* The key/value caches of a block: see attention_step_self and attention_step_cross. */

@@ -108,6 +108,24 @@ Tensor residual_sum(const Ctx *cx, Residual *stream);
 /* y (N,C) = norm(x); computes x if need be. */
 void residual_norm(const Ctx *cx, Tensor y, Residual *stream, NormW w, NormSave *save);
 
+/* The gradient of the residual stream in backward: dx (n,C), this rank's rows (nn/rows.h). Backward of a sublayer
+ * begins with the gradient of its output, dout = mask · dx, in the compute dtype. Backward of the
+ * norm that computes dx writes both if it knows the mask. */
+typedef struct ResidualGrad {
+    Tensor dx;
+    Tensor dout;         /* (N,C) scratch memory */
+    const Dropout *next; /* dropout of the output of the sublayer before, whose backward comes next; NULL means that
+                            there is none in this stage; set before each sublayer's backward */
+    bool dropped;        /* this rank's rows of dout are mask · dx */
+} ResidualGrad;
+
+/* The gradient dx, and scratch memory for dout, which the caller frees. */
+ResidualGrad residual_grad_begin(const Ctx *cx, Tensor dx);
+/* norm_bwd with grad->dx as dx; if `drop` is not NULL, also writes this rank's rows of dout = mask · dx, whose memory
+ * may be that of dy. */
+void residual_norm_bwd(const Ctx *cx, ResidualGrad *grad, const Dropout *drop, Tensor dy, Tensor residual, NormW w,
+                       NormW g, float beta, const NormSave *save);
+
 /* A sublayer f, such as attention, with its norm and the residual sum around it, on this rank's rows (nn/rows.h):
  *   pre-LN   y = x + dropout(f(norm(x)))
  *   post-LN  y = norm(x + dropout(f(x)))
@@ -116,13 +134,15 @@ void residual_norm(const Ctx *cx, Tensor y, Residual *stream, NormW w, NormSave 
  * whose sum may still be to come. */
 Tensor sublayer_enter(const Ctx *cx, Residual *stream, NormW w, NormSave *save);
 void sublayer_leave(const Ctx *cx, Residual *stream, Tensor y, Tensor out, DropoutSite site, NormW w, NormSave *save);
-/* Backward order: sublayer_leave_bwd, backward of f, sublayer_enter_bwd. dx (N,C) holds dy on entry. Writes dout, the
- * gradient of `out`. With post-LN dx becomes the gradient of the sum x + dropout(f(x)). */
-void sublayer_leave_bwd(const Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW w, NormW g, float beta,
+/* Backward order: sublayer_leave_bwd, backward of f, sublayer_enter_bwd. grad->dx holds dy on entry. Returns
+ * grad->dout, the gradient of `out` of all ranks' rows. With post-LN dx becomes the gradient of the sum x +
+ * dropout(f(x)). */
+Tensor sublayer_leave_bwd(const Ctx *cx, ResidualGrad *grad, DropoutSite site, NormW w, NormW g, float beta,
+                          const NormSave *save);
+/* dn (n,C) is the gradient of n, the input of f; it may lie in grad->dout. With pre-LN dx += dn through the backward
+ * pass of the norm; otherwise dx += dn. */
+void sublayer_enter_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dn, NormW w, NormW g, float beta,
                         const NormSave *save);
-/* dn (N,C) is the gradient of n, the input of f. With pre-LN dx += dn through the backward pass of the norm; otherwise
- * dx += dn. */
-void sublayer_enter_bwd(const Ctx *cx, Tensor dx, Tensor dn, NormW w, NormW g, float beta, const NormSave *save);
 
 /* Weights of the feed-forward sublayer. Gated: wi (2F,C), whose upper half is wi_0 (F,C) and whose lower half is wi_1
  * (F,C). Not gated: only wi (F,C). */
@@ -142,8 +162,8 @@ typedef struct MlpSave {
 /* The feed-forward sublayer: f(n) = a woᵀ, with the norm and the residual sum of sublayer_enter; afterwards the
  * stream is y (N,C). Gated: a = dropout(act(n wi_0ᵀ) ⊙ (n wi_1ᵀ)), else a = dropout(act(n wiᵀ)). */
 void mlp_fwd(const Ctx *cx, Residual *stream, Tensor y, const MlpW *w, MlpSave *save);
-/* dx (N,C) holds dy on entry and the gradient of x on return. */
-void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta, const MlpSave *save);
+/* grad->dx holds dy on entry and the gradient of x on return. */
+void mlp_bwd(const Ctx *cx, ResidualGrad *grad, const MlpW *w, const MlpW *g, float beta, const MlpSave *save);
 
 /* A layer between the last block and a head's projection: BERT's transform before the vocabulary, or its pooler. */
 typedef struct TransformW {

@@ -40,11 +40,11 @@ void mlp_fwd(const Ctx *cx, Residual *stream, Tensor y, const MlpW *w, MlpSave *
     arena_reset(cx->scratch, mark);
 }
 
-void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta, const MlpSave *save)
+void mlp_bwd(const Ctx *cx, ResidualGrad *grad, const MlpW *w, const MlpW *g, float beta, const MlpSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    int64_t n = rows_divided(cx) ? cx->tokens->n : dx.d[0], ffn = w->wo.w.d[1];
-    Tensor dout = arena_tensor(cx->scratch, cx->precision.compute, n, dx.d[1], "mlp.dout");
+    Tensor dout = sublayer_leave_bwd(cx, grad, SITE_MLP_OUT, w->norm, g->norm, beta, &save->norm);
+    int64_t n = dout.d[0], ffn = w->wo.w.d[1];
     Tensor da = arena_tensor(cx->scratch, cx->precision.compute, n, ffn, "mlp.da");
     Tensor dh = arena_tensor(cx->scratch, cx->precision.compute, n, w->wi.w.d[0], "mlp.dh");
     Tensor dn = dout; /* dout is read for the last time before dn is written */
@@ -53,8 +53,6 @@ void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta,
 
     split(save->h, ffn, &input, &gate);
     split(dh, ffn, &dinput, &dgate);
-    sublayer_leave_bwd(cx, rows_own(cx, dout), dx, SITE_MLP_OUT, w->norm, g->norm, beta, &save->norm);
-    rows_gather(cx, dout, rows_own(cx, dout));
     Tensor whole = rows_whole(cx, save->n);
     block_linear_bwd(cx, da, 0, dout, save->a, w->wo, g->wo, beta, LINEAR_WO);
     lora_bwd(cx, da, dout, save->a, w->wo.lora, g->wo.lora, beta, LORA_WO);
@@ -63,6 +61,6 @@ void mlp_bwd(const Ctx *cx, Tensor dx, const MlpW *w, const MlpW *g, float beta,
     lora_bwd(cx, dn, dh, whole, w->wi.lora, g->wi.lora, beta, LORA_WI);
     lora_bwd(cx, dn, dinput, whole, w->wi_0.lora, g->wi_0.lora, beta, LORA_WI_0);
     lora_bwd(cx, dn, dgate, whole, w->wi_1.lora, g->wi_1.lora, beta, LORA_WI_1);
-    sublayer_enter_bwd(cx, dx, rows_sum(cx, dn), w->norm, g->norm, beta, &save->norm);
+    sublayer_enter_bwd(cx, grad, rows_sum(cx, dn), w->norm, g->norm, beta, &save->norm);
     arena_reset(cx->scratch, mark);
 }

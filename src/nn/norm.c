@@ -20,16 +20,23 @@ void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save)
         op_layernorm_fwd(cx->dev, y, save->mean, save->rstd, x, w.w, w.b, cx->model->eps);
 }
 
-void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, float beta, const NormSave *save)
+/* norm_bwd; drop is not NULL: also dropped = mask · dx. */
+static void bwd(const Ctx *cx, Tensor dx, Tensor dropped, Tensor dy, Tensor residual, NormW w, NormW g, float beta,
+                const NormSave *save, const Dropout *drop)
 {
     size_t mark = arena_mark(cx->scratch);
     Tensor dw = ctx_gradient(cx, g.w, w.w), db = ctx_gradient(cx, g.b, w.b);
 
     if (cx->model->norm == NORM_RMS)
-        op_rmsnorm_bwd(cx->dev, dx, dw, dy, save->x, w.w, save->rstd, residual, beta);
+        op_rmsnorm_bwd(cx->dev, dx, dropped, dw, dy, save->x, w.w, save->rstd, residual, beta, drop);
     else
-        op_layernorm_bwd(cx->dev, dx, dw, db, dy, save->x, w.w, save->mean, save->rstd, residual, beta);
+        op_layernorm_bwd(cx->dev, dx, dropped, dw, db, dy, save->x, w.w, save->mean, save->rstd, residual, beta, drop);
     arena_reset(cx->scratch, mark);
+}
+
+void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, float beta, const NormSave *save)
+{
+    bwd(cx, dx, NO_TENSOR, dy, residual, w, g, beta, save, NULL);
 }
 
 Residual residual_begin(const Ctx *cx, Tensor x)
@@ -61,6 +68,21 @@ void residual_norm(const Ctx *cx, Tensor y, Residual *stream, NormW w, NormSave 
     else
         op_sum_layernorm_fwd(cx->dev, y, save->mean, save->rstd, x, out, from, w.w, w.b, cx->model->eps, &stream->drop);
     stream->out = NO_TENSOR;
+}
+
+ResidualGrad residual_grad_begin(const Ctx *cx, Tensor dx)
+{
+    return (ResidualGrad){
+        .dx = dx, .dout = arena_tensor(cx->scratch, cx->precision.compute, cx->tokens->n, dx.d[1], "residual.dout")
+    };
+}
+
+void residual_norm_bwd(const Ctx *cx, ResidualGrad *grad, const Dropout *drop, Tensor dy, Tensor residual, NormW w,
+                       NormW g, float beta, const NormSave *save)
+{
+    Tensor dropped = drop ? rows_own(cx, grad->dout) : NO_TENSOR;
+    bwd(cx, grad->dx, dropped, dy, residual, w, g, beta, save, drop);
+    grad->dropped = drop != NULL;
 }
 
 static bool norm_before(const Ctx *cx, NormW w)
@@ -95,19 +117,26 @@ void sublayer_leave(const Ctx *cx, Residual *stream, Tensor y, Tensor out, Dropo
     stream->x = y;
 }
 
-void sublayer_leave_bwd(const Ctx *cx, Tensor dout, Tensor dx, DropoutSite site, NormW w, NormW g, float beta,
-                        const NormSave *save)
+Tensor sublayer_leave_bwd(const Ctx *cx, ResidualGrad *grad, DropoutSite site, NormW w, NormW g, float beta,
+                          const NormSave *save)
 {
     Dropout drop = rows_dropout(cx, site);
+    Tensor own = rows_own(cx, grad->dout);
+
     if (post_norm(cx, w))
-        norm_bwd(cx, dx, dx, NO_TENSOR, w, g, beta, save);
-    op_dropout_bwd(cx->dev, dout, dx, &drop);
+        residual_norm_bwd(cx, grad, &drop, grad->dx, NO_TENSOR, w, g, beta, save);
+    if (!grad->dropped)
+        op_dropout_bwd(cx->dev, own, grad->dx, &drop);
+    grad->dropped = false;
+    rows_gather(cx, grad->dout, own);
+    return grad->dout;
 }
 
-void sublayer_enter_bwd(const Ctx *cx, Tensor dx, Tensor dn, NormW w, NormW g, float beta, const NormSave *save)
+void sublayer_enter_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dn, NormW w, NormW g, float beta,
+                        const NormSave *save)
 {
     if (norm_before(cx, w))
-        norm_bwd(cx, dx, dn, dx, w, g, beta, save);
+        residual_norm_bwd(cx, grad, grad->next, dn, grad->dx, w, g, beta, save);
     else
-        op_add(cx->dev, dx, dx, dn);
+        op_add(cx->dev, grad->dx, grad->dx, dn);
 }

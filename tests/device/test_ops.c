@@ -70,7 +70,7 @@ static void case_rmsnorm(Rig *r)
     Tensor dx = kind == 2 ? residual : blank_of(r, mixed(r), n, c, pad);
     Tensor dw = as_vector(accumulator(r, 1, c, 0, beta));
     op_rmsnorm_fwd(r->dev, y, rstd, x, w, 1e-6f);
-    op_rmsnorm_bwd(r->dev, dx, dw, dy, x, w, rstd, kind ? residual : NO_TENSOR, beta);
+    op_rmsnorm_bwd(r->dev, dx, NO_TENSOR, dw, dy, x, w, rstd, kind ? residual : NO_TENSOR, beta, NULL);
     output(r, y);
     output(r, rstd);
     output(r, dx);
@@ -93,8 +93,8 @@ static void case_layernorm(Rig *r)
     for (int64_t i = 0; i < n; i++)
         set(x, i, 0, 3 + get(x, i, 0)); /* a mean that is not zero */
     op_layernorm_fwd(r->dev, y, mean, rstd, x, w, with_bias ? b : NO_TENSOR, 1e-5f);
-    op_layernorm_bwd(r->dev, dx, dw, with_bias ? db : NO_TENSOR, dy, x, w, mean, rstd,
-                     kind == 1 || kind == 2 ? residual : NO_TENSOR, beta);
+    op_layernorm_bwd(r->dev, dx, NO_TENSOR, dw, with_bias ? db : NO_TENSOR, dy, x, w, mean, rstd,
+                     kind == 1 || kind == 2 ? residual : NO_TENSOR, beta, NULL);
     Tensor results[] = { y, mean, rstd, dx, dw, with_bias ? db : dw };
     for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
         output(r, results[i]);
@@ -138,6 +138,45 @@ static void case_sum_and_norm(Rig *r)
             assert_same(results[i], same[i]);
     for (int i = 0; i < 3; i++)
         output(r, results[i]);
+}
+
+/* Backward of a norm with its dropped-out copy: the bits of the two operations one after the other, on devices that
+ * round. */
+static void case_norm_bwd_dropped(Rig *r)
+{
+    int64_t n = PICK_SIZE(r, 1, 37), c = PICK_SIZE(r, 7, 21, 520), pad = PICK_SIZE(r, 0, 3);
+    double rate = PICK(r, 0, 0.1);
+    int kind = choose(r, 4); /* no residual; a third tensor; dx itself; no residual and dx is dy */
+    bool layer = choose(r, 2), over = choose(r, 2) && kind != 3; /* over: the copy takes the place of dy */
+    Dropout drop = dropout(r, n, rate);
+    mix(r);
+    Tensor x = normal_of(r, mixed(r), n, c, pad, 1), dy = normal_of(r, mixed(r), n, c, pad, 1), w = vector(r, c);
+    Tensor other = normal_of(r, mixed(r), n, c, pad, 1), residual = kind == 1 || kind == 2 ? other : NO_TENSOR;
+    Tensor dx = kind == 2 ? other : kind == 3 ? dy : blank_of(r, mixed(r), n, c, pad);
+    Tensor dropped = over ? dy : blank_of(r, mixed(r), n, c, pad);
+    Tensor mean = as_vector(statistics(r, 1, n, 0)), rstd = as_vector(statistics(r, 1, n, 0));
+    Tensor unused = blank_of(r, (DType)x.dtype, n, c, pad), same[4], results[] = { dx, dropped, NO_TENSOR, NO_TENSOR };
+    for (int i = 0; i < 2; i++) {
+        same[i] = blank_of(r, (DType)results[i].dtype, n, c, pad);
+        same[2 + i] = as_vector(accumulator(r, 1, c, 0, 0));
+        results[2 + i] = as_vector(accumulator(r, 1, c, 0, 0));
+    }
+    if (layer) {
+        op_layernorm_fwd(r->dev, unused, mean, rstd, x, w, NO_TENSOR, 1e-5f);
+        op_layernorm_bwd(r->dev, same[0], NO_TENSOR, same[2], same[3], dy, x, w, mean, rstd, residual, 0, NULL);
+        op_dropout_bwd(r->dev, same[1], same[0], &drop);
+        op_layernorm_bwd(r->dev, dx, dropped, results[2], results[3], dy, x, w, mean, rstd, residual, 0, &drop);
+    } else {
+        op_rmsnorm_fwd(r->dev, unused, rstd, x, w, 1e-6f);
+        op_rmsnorm_bwd(r->dev, same[0], NO_TENSOR, same[2], dy, x, w, rstd, residual, 0, NULL);
+        op_dropout_bwd(r->dev, same[1], same[0], &drop);
+        op_rmsnorm_bwd(r->dev, dx, dropped, results[2], dy, x, w, rstd, residual, 0, &drop);
+    }
+    for (int i = 0; i < 3 + layer; i++) {
+        if (g_strcmp0(r->dev->name, "mixed") != 0)
+            assert_same(results[i], same[i]);
+        output(r, results[i]);
+    }
 }
 
 /* Rows of y that no index names stay as they are. */
@@ -531,6 +570,7 @@ static const Case cases[] = {
     { "rmsnorm", case_rmsnorm, 2e-6, 0, 1 },
     { "layernorm", case_layernorm, 2e-6, 0, 1 },
     { "sum_and_norm", case_sum_and_norm, 2e-6, 0, 4 },
+    { "norm_bwd_dropped", case_norm_bwd_dropped, 2e-6, 0, 4 },
     { "bias_add", case_bias_add, 2e-6, 0, 1 },
     { "add_and_scale", case_add_and_scale, 2e-6, 0, 1 },
     { "column_sums", case_column_sums, 2e-6, 0, 1 },

@@ -193,7 +193,8 @@ static void case_attn_distance(Rig *r)
     spec.causal = choose(r, 2);
     spec.cu_q = cumulate(r, more_queries ? longer_keys : unequal, &spec.n_seq, &spec.max_q);
     spec.cu_k = cumulate(r, more_queries ? unequal : longer_keys, &spec.n_seq, &spec.max_k);
-    int64_t nq = spec.cu_q.host[spec.n_seq] + spare, nk = spec.cu_k.host[spec.n_seq] + spare, dim = 20;
+    int64_t nq = spec.cu_q.host[spec.n_seq] + spare, nk = spec.cu_k.host[spec.n_seq] + spare;
+    int64_t dim = spec.causal ? 20 : spec.window ? 72 : 136; /* a quarter, a half or all of a warp has a pair */
     int64_t c = spec.heads * dim, ckv = attn_kv_heads(&spec) * dim;
     Dropout drop = dropout(r, nq, spare > 0 ? 0.3 : 0);
     Tensor q = normal(r, nq, c, spare, 0.5), k = normal(r, nk, ckv, spare, 0.5), v = normal(r, nk, ckv, spare, 1);

@@ -18,20 +18,26 @@ static void case_norms(Rig *r)
 {
     int64_t c = PICK_SIZE(r, 700, 1031, 4100, 8200, 16393, 33000), n = 5;
     bool layer = choose(r, 2);
+    Dropout drop = dropout(r, n, 0.1);
     mix(r);
     Tensor x = normal_of(r, mixed(r), n, c, 0, 1), w = gain(r, c), b = gain(r, c), y = blank_of(r, mixed(r), n, c, 0);
+    Tensor dropped = blank_of(r, mixed(r), n, c, 0), same = blank_of(r, (DType)dropped.dtype, n, c, 0);
     Tensor mean = as_vector(statistics(r, 1, n, 0)), rstd = as_vector(statistics(r, 1, n, 0));
     Tensor dy = normal_of(r, mixed(r), n, c, 0, 1), dx = blank_of(r, mixed(r), n, c, 0);
     Tensor dw = as_vector(accumulator(r, 1, c, 0, 0)), db = as_vector(accumulator(r, 1, c, 0, 0));
     if (layer) {
         op_layernorm_fwd(r->dev, y, mean, rstd, x, w, b, 1e-5f);
-        op_layernorm_bwd(r->dev, dx, dw, db, dy, x, w, mean, rstd, NO_TENSOR, 0);
+        op_layernorm_bwd(r->dev, dx, dropped, dw, db, dy, x, w, mean, rstd, NO_TENSOR, 0, &drop);
         output(r, mean);
         output(r, db);
     } else {
         op_rmsnorm_fwd(r->dev, y, rstd, x, w, 1e-6f);
-        op_rmsnorm_bwd(r->dev, dx, dw, dy, x, w, rstd, NO_TENSOR, 0);
+        op_rmsnorm_bwd(r->dev, dx, dropped, dw, dy, x, w, rstd, NO_TENSOR, 0, &drop);
     }
+    op_dropout_bwd(r->dev, same, dx, &drop);
+    for (int64_t i = 0; i < n && g_strcmp0(r->dev->name, "mixed") != 0; i++)
+        for (int64_t j = 0; j < c; j++)
+            g_assert_cmpfloat(get(dropped, i, j), ==, get(same, i, j));
     Tensor results[] = { y, rstd, dx, dw };
     for (size_t i = 0; i < G_N_ELEMENTS(results); i++)
         output(r, results[i]);

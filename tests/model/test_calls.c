@@ -77,7 +77,7 @@ static void a_step_of_t5_small_is_bounded(void)
     config.n_enc = config.n_dec = 8;
     DeviceCounts counts = step_counts(&config, 6, 1);
     g_test_message("%d calls, %d uploads", (int)counts.calls, (int)counts.uploads);
-    g_assert_cmpint(counts.calls, <=, 562);
+    g_assert_cmpint(counts.calls, <=, 482);
     g_assert_cmpint(counts.uploads, <=, 16);
 }
 

@@ -96,9 +96,10 @@ static double sum_of_products(Tensor a, Tensor b)
 }
 
 /* A sublayer finds dy in dx. */
-static void start_residual(Fixture *f)
+static ResidualGrad start_residual(Fixture *f)
 {
     op_copy(f->cx.dev, f->dx, f->dy);
+    return (ResidualGrad){ .dx = f->dx, .dout = new_tensor(f, f->cx.tokens->n, WIDTH) };
 }
 
 static void linear_setup(Fixture *f)
@@ -160,7 +161,7 @@ static double norm_loss(Fixture *f)
 
 static void norm_backward(Fixture *f)
 {
-    start_residual(f);
+    op_copy(f->cx.dev, f->dx, f->dy);
     norm_bwd(&f->cx, f->dx, f->dy, f->dx, f->w.mlp.norm, f->g.mlp.norm, f->beta, &f->norm);
 }
 
@@ -251,8 +252,8 @@ static double self_loss(Fixture *f)
 
 static void self_backward(Fixture *f)
 {
-    start_residual(f);
-    attention_bwd(&f->cx, f->dx, NO_TENSOR, f->dbias, &f->w.self, &f->g.self, f->beta, &f->saved.self);
+    ResidualGrad grad = start_residual(f);
+    attention_bwd(&f->cx, &grad, NO_TENSOR, f->dbias, &f->w.self, &f->g.self, f->beta, &f->saved.self);
 }
 
 static void add_cross(Fixture *f)
@@ -289,8 +290,8 @@ static double cross_loss(Fixture *f)
 
 static void cross_backward(Fixture *f)
 {
-    start_residual(f);
-    attention_bwd(&f->cx, f->dx, f->dencoder_out, NO_TENSOR, &f->w.cross, &f->g.cross, f->beta, &f->saved.cross);
+    ResidualGrad grad = start_residual(f);
+    attention_bwd(&f->cx, &grad, f->dencoder_out, NO_TENSOR, &f->w.cross, &f->g.cross, f->beta, &f->saved.cross);
 }
 
 static void add_mlp(Fixture *f)
@@ -325,8 +326,8 @@ static double mlp_loss(Fixture *f)
 
 static void mlp_backward(Fixture *f)
 {
-    start_residual(f);
-    mlp_bwd(&f->cx, f->dx, &f->w.mlp, &f->g.mlp, f->beta, &f->saved.mlp);
+    ResidualGrad grad = start_residual(f);
+    mlp_bwd(&f->cx, &grad, &f->w.mlp, &f->g.mlp, f->beta, &f->saved.mlp);
 }
 
 static void block_setup(Fixture *f)
@@ -347,8 +348,8 @@ static double block_loss(Fixture *f)
 
 static void block_backward(Fixture *f)
 {
-    start_residual(f);
-    block_bwd(&f->cx, f->dx, f->dencoder_out, f->dbias, &f->w, &f->g, f->beta, &f->saved);
+    ResidualGrad grad = start_residual(f);
+    block_bwd(&f->cx, &grad, f->dencoder_out, f->dbias, &f->w, &f->g, f->beta, &f->saved);
 }
 
 static void head_setup(Fixture *f)

@@ -106,11 +106,19 @@ void reference_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor x, Tensor 
     }
 }
 
-/* dx = r (w dy − x r² mean(x w dy)); dw = Σ over rows of dy x r. */
-void reference_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd,
-                           Tensor residual, float beta)
+/* Computes the optional output of a norm's backward from its dx, rounded as it lies in memory. */
+static void drop_rounded(Device *dev, Tensor dropped, Tensor dx, const Dropout *drop)
 {
-    (void)dev;
+    if (!tensor_present(dropped))
+        return;
+    reference_round(dx);
+    reference_dropout_bwd(dev, dropped, dx, drop);
+}
+
+/* dx = r (w dy − x r² mean(x w dy)); dw = Σ over rows of dy x r. */
+void reference_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor dy, Tensor x, Tensor w,
+                           Tensor rstd, Tensor residual, float beta, const Dropout *drop)
+{
     int64_t width = tensor_cols(x);
     multiply(dw, beta);
     for (int64_t i = 0; i < tensor_rows(x); i++) {
@@ -124,6 +132,7 @@ void reference_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor 
                             r * (*at(w, 0, c) * gradient - *at(x, i, c) * r * r * mean);
         }
     }
+    drop_rounded(dev, dropped, dx, drop);
 }
 
 void reference_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tensor x, Tensor w, Tensor b, float eps)
@@ -145,10 +154,9 @@ void reference_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Te
 }
 
 /* With n = (x − mean) r and g = w dy: dx = r (g − mean(g) − n mean(g n)); dw = Σ over rows of dy n, db of dy. */
-void reference_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
-                             Tensor rstd, Tensor residual, float beta)
+void reference_layernorm_bwd(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor db, Tensor dy, Tensor x,
+                             Tensor w, Tensor mean, Tensor rstd, Tensor residual, float beta, const Dropout *drop)
 {
-    (void)dev;
     int64_t width = tensor_cols(x);
     multiply(dw, beta);
     if (tensor_present(db))
@@ -169,6 +177,7 @@ void reference_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tenso
                             r * (*at(w, 0, c) * gradient - mean_g - n * mean_gn);
         }
     }
+    drop_rounded(dev, dropped, dx, drop);
 }
 
 void reference_bias_add(Device *dev, Tensor y, Tensor x, Tensor b)

@@ -402,7 +402,7 @@ static const struct {
     const char *name;
     int blocks;
     long launches;
-} sizes[] = { { "small", 8, 613 }, { "base", 12, 897 }, { "large and XL", 24, 1749 } };
+} sizes[] = { { "small", 8, 573 }, { "base", 12, 837 }, { "large and XL", 24, 1629 } };
 
 /* What a microbatch of a T5-1.1 with so many blocks in bf16 asks of CUDA. */
 static FakeCounts count_microbatch(int blocks)

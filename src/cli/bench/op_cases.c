@@ -338,9 +338,9 @@ static void norm_bwd(OpRig *r)
     set_shape(r, n, width);
     while (op_rig_again(r))
         if (model->norm == NORM_RMS)
-            op_rmsnorm_bwd(r->dev, dx, dw, dy, x, w, rstd, add, 0);
+            op_rmsnorm_bwd(r->dev, dx, NO_TENSOR, dw, dy, x, w, rstd, add, 0, NULL);
         else
-            op_layernorm_bwd(r->dev, dx, dw, db, dy, x, w, mean, rstd, add, 0);
+            op_layernorm_bwd(r->dev, dx, NO_TENSOR, dw, db, dy, x, w, mean, rstd, add, 0, NULL);
 }
 
 static void residual(OpRig *r)

@@ -121,10 +121,23 @@ static inline size_t scratch_deltas(int64_t rows, int64_t heads)
     return (size_t)scratch_parts(heads * rows, 64) * 64 * sizeof(float);
 }
 
+/* The gradient of the embeddings of distances: sums of this many parts of the sequences and heads. */
+static inline int64_t scratch_distance_parts(const AttnSpec *spec)
+{
+    enum { MOST_PARTS = 8 };
+    return attn_between((int64_t)spec->n_seq * spec->heads, 1, MOST_PARTS);
+}
+
+static inline size_t scratch_distances(const AttnSpec *spec)
+{
+    return spec->distance ? (size_t)(scratch_distance_parts(spec) * tensor_count(spec->distance->table)) * sizeof(float)
+                          : 0;
+}
+
 static inline size_t scratch_attn_bwd(const AttnSpec *spec, Tensor q, Tensor dbias)
 {
     const int64_t rows = tensor_rows(q), dim = tensor_cols(q) / spec->heads;
-    return scratch_deltas(rows, spec->heads) +
+    return scratch_deltas(rows, spec->heads) + scratch_distances(spec) +
            (tensor_present(dbias) ? scratch_diagonals(rows, spec->heads, dim, spec->max_k, PARTIAL_LIMIT) : 0);
 }
 

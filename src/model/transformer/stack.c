@@ -364,6 +364,36 @@ static void embed_gradients(StackPass *pass, Tensor dx, const StackW *w, const S
     params_release(stack->params, BUCKET_SHARED);
 }
 
+/* block_dropout of block number `here` of this stage. */
+static Dropout dropout_of_block(const StackPass *pass, int here)
+{
+    Ctx cx = pass->cx;
+    cx.layer = &pass->stack->layers[here];
+    return block_dropout(&cx);
+}
+
+/* Backward of what follows the last block, in place: dy becomes the gradient of that block's output, which is returned.
+ * dy is of this rank's rows, or, where the stack ends, of all ranks'. */
+static ResidualGrad finish_bwd(StackPass *pass, Tensor dy, const StackW *w, const StackW *g, float beta)
+{
+    const Stack *stack = pass->stack;
+    const Ctx *cx = &pass->cx;
+    Dropout drop = final_dropout(stack, cx), last = { 0 };
+    bool known = stack_blocks(stack) > 0 && !cx->model->post_norm && !rows_divided(cx);
+    ResidualGrad grad = residual_grad_begin(cx, dy);
+
+    if (known)
+        last = dropout_of_block(pass, stack_blocks(stack) - 1);
+    if (drop.rate > 0)
+        op_dropout_bwd(cx->dev, dy, dy, &drop);
+    if (stack->part.finishes && tensor_present(w->final_norm.w))
+        residual_norm_bwd(cx, &grad, known ? &last : NULL, dy, NO_TENSOR, w->final_norm, g->final_norm, beta,
+                          &pass->final_norm);
+    if (stack->part.finishes)
+        grad.dx = rows_own(cx, dy);
+    return grad;
+}
+
 Tensor stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_encoder_output)
 {
     const Stack *stack = pass->stack;
@@ -371,34 +401,31 @@ Tensor stack_bwd(StackPass *pass, Tensor dy, Tensor encoder_output, Tensor d_enc
     size_t mark = arena_mark(cx->scratch);
     RelposSpec relpos = stack->outer.relpos;
     Tensor dbias = NO_TENSOR;
-    Dropout drop = final_dropout(stack, cx);
     StackW w = { 0 }, g = { 0 };
 
     params_acquire(stack->params, stack->bucket, &w);
     float beta = grads_acquire(stack->params, stack->bucket, &g);
-    if (drop.rate > 0)
-        op_dropout_bwd(cx->dev, dy, dy, &drop);
-    if (stack->part.finishes && tensor_present(w.final_norm.w))
-        norm_bwd(cx, dy, dy, NO_TENSOR, w.final_norm, g.final_norm, beta, &pass->final_norm);
+    ResidualGrad grad = finish_bwd(pass, dy, &w, &g, beta);
     if (tensor_present(g.relpos)) {
         dbias = arena_tensor(cx->scratch, cx->precision.grad, pass->bias.d[0], pass->bias.d[1], "stack.dbias");
         op_fill(cx->dev, dbias, 0);
     }
-    Tensor dx = stack->part.finishes ? rows_own(cx, dy) : dy;
     for (BlockWalk walk = { .pass = pass, .back = true }; stack_walk_next(&walk);) {
         size_t block = arena_mark(pass->recompute);
+        Dropout before = walk.here > 0 ? dropout_of_block(pass, walk.here - 1) : (Dropout){ 0 };
+        grad.next = walk.here > 0 ? &before : NULL;
         if (pass->loss->recompute)
             run_block_again(&walk, encoder_output);
-        block_bwd(&walk.cx, dx, d_encoder_output, dbias, &walk.w, &walk.g, walk.beta, &pass->blocks[walk.here]);
+        block_bwd(&walk.cx, &grad, d_encoder_output, dbias, &walk.w, &walk.g, walk.beta, &pass->blocks[walk.here]);
         arena_reset(pass->recompute, block);
     }
     relpos.first = 1 - cx->tokens->seq.max_len;
     if (tensor_present(dbias))
         op_relpos_bwd(cx->dev, g.relpos, dbias, &relpos, beta);
     if (stack->part.embeds)
-        embed_gradients(pass, rows_whole(cx, dx), &w, &g, beta);
+        embed_gradients(pass, rows_whole(cx, grad.dx), &w, &g, beta);
     grads_ready(stack->params, stack->bucket);
     params_release(stack->params, stack->bucket);
     arena_reset(cx->scratch, mark);
-    return dx;
+    return grad.dx;
 }

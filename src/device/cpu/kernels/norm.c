@@ -168,8 +168,8 @@ static Row read_row(Tensor buffers, int64_t own, Tensor dy, Tensor x, Tensor res
                                   : NULL };
 }
 
-void KERNEL(layernorm_bwd)(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
-                           Tensor rstd, Tensor residual, float beta)
+void KERNEL(layernorm_bwd)(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
+                           Tensor mean, Tensor rstd, Tensor residual, float beta, const Dropout *drop)
 {
     int64_t width = x.d[1], n = tensor_present(mean) ? 2 * width : width;
     int64_t shared = BWD_BUFFERS * dev->threads;
@@ -200,10 +200,13 @@ void KERNEL(layernorm_bwd)(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor 
         add_totals(dw, beta, fold, 0, cols);
         add_totals(db, beta, fold, width, cols);
     }
+    /* A pass of its own: in the loop over the rows, loads would wait while a mask is computed. */
+    if (tensor_present(dropped))
+        KERNEL(dropout_bwd)(dev, dropped, dx, drop);
 }
 
-void KERNEL(rmsnorm_bwd)(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
-                         float beta)
+void KERNEL(rmsnorm_bwd)(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd,
+                         Tensor residual, float beta, const Dropout *drop)
 {
-    KERNEL(layernorm_bwd)(dev, dx, dw, NO_TENSOR, dy, x, w, NO_TENSOR, rstd, residual, beta);
+    KERNEL(layernorm_bwd)(dev, dx, dropped, dw, NO_TENSOR, dy, x, w, NO_TENSOR, rstd, residual, beta, drop);
 }

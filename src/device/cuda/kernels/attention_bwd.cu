@@ -238,13 +238,22 @@ __global__ void diagonal_kernel(AttnSpec spec, Gradients g, View dbias, float be
     store_one(dbias, head, col, blend(dbias, head, col, beta, sum));
 }
 
-/* ds of one pair, computed by a warp: a lane has VEC channels of q, k, the embedding e, dout and v. */
-__device__ inline float pair_gradient(const Attn &attn, const Gradients &g, const Pairs &pairs, int64_t i, int64_t j,
-                                      const float (&e)[VEC], const float (&q)[VEC], const float (&k)[VEC])
+/* The sum of x over the GROUP consecutive lanes that share a pair, which each of them gets. */
+template <int GROUP> __device__ inline float group_sum(float x)
 {
-    int64_t c = threadIdx.x * VEC, row = pairs.q0 + i;
+    UNROLL for (int distance = GROUP / 2; distance > 0; distance /= 2) x += __shfl_xor_sync(ALL_LANES, x, distance);
+    return x;
+}
+
+/* ds of one pair, computed by a group of lanes, of which each has VEC channels of q, k and the embedding e; 0 if the
+ * query does not see the key. */
+template <int GROUP>
+__device__ inline float pair_gradient(const Attn &attn, const Gradients &g, const Pairs &pairs, int64_t i, int64_t j,
+                                      bool seen, const float (&e)[VEC], const float (&q)[VEC], const float (&k)[VEC])
+{
+    int64_t c = threadIdx.x % GROUP * VEC, row = pairs.q0 + i;
     float dout[VEC] = {}, v[VEC] = {}, factors[COLS], score = 0, dp = 0;
-    if (c < attn.dim) {
+    if (seen && c < attn.dim) {
         load_any(dout, g.dout, row, q_channel(attn, pairs) + c, vec_length(attn.dim, c));
         load_any(v, attn.v, pairs.k0 + j, k_channel(attn, pairs) + c, vec_length(attn.dim, c));
     }
@@ -253,59 +262,95 @@ __device__ inline float pair_gradient(const Attn &attn, const Gradients &g, cons
         score += q[x] * k[x] + q[x] * e[x] + (attn.distance.keys ? k[x] * e[x] : 0);
         dp += dout[x] * v[x];
     }
-    score = warp_sum(score) * attn.spec.scale;
-    dp = warp_sum(dp);
+    score = group_sum<GROUP>(score) * attn.spec.scale;
+    dp = group_sum<GROUP>(dp);
+    if (!seen)
+        return 0;
     mask_attention(factors, attn, pairs, i, j / COLS * COLS);
     float p = expf(score - g.lse[pairs.head * g.lse_ld + row]), factor = 0;
     UNROLL for (int x = 0; x < COLS; x++) factor = j % COLS == x ? factors[x] : factor;
     return p * (factor * dp - g.delta[pairs.head * g.queries + row]);
 }
 
-/* Adds the pairs at one distance, of one sequence and head, to the gradient of the distance's embedding; a warp takes
- * every blockDim.y-th query. */
+/* Adds the pairs at one distance, of one sequence and head, to the gradient of the distance's embedding; the groups of
+ * a block take queries in turns. */
+template <int GROUP>
 __device__ inline void distance_pairs(float (&sum)[VEC], const Attn &attn, const Gradients &g, const Pairs &pairs,
                                       const float (&e)[VEC])
 {
-    int64_t back = (int64_t)blockIdx.x - attn.distance.table.d[0] / 2, c = threadIdx.x * VEC;
-    for (int64_t i = threadIdx.y; i < pairs.of.tq; i += blockDim.y) {
-        int64_t j = i + pairs.of.tk - pairs.of.tq - back, begin, end;
+    int64_t back = (int64_t)blockIdx.x - attn.distance.table.d[0] / 2, c = threadIdx.x % GROUP * VEC;
+    int64_t shift = pairs.of.tk - pairs.of.tq - back, first = shift < 0 ? -shift : 0; /* key - query; first query */
+    int64_t end = least(pairs.of.tq, pairs.of.tk - shift), groups = blockDim.y * (WARP / GROUP);
+    /* All lanes take as many turns, since they exchange numbers. */
+    for (int64_t top = first; top < end; top += groups) {
+        int64_t i = top + threadIdx.y * (WARP / GROUP) + threadIdx.x / GROUP, j = i + shift, from = 0, to = 0;
         float q[VEC] = {}, k[VEC] = {};
-        attn_visible(&attn.spec, pairs.of, i, &begin, &end);
-        if (j < begin || j >= end)
-            continue;
-        if (c < attn.dim) {
+        if (i < end)
+            attn_visible(&attn.spec, pairs.of, i, &from, &to);
+        bool seen = j >= from && j < to;
+        if (seen && c < attn.dim) {
             load_any(q, attn.q, pairs.q0 + i, q_channel(attn, pairs) + c, vec_length(attn.dim, c));
             load_any(k, attn.k, pairs.k0 + j, k_channel(attn, pairs) + c, vec_length(attn.dim, c));
         }
-        float ds = pair_gradient(attn, g, pairs, i, j, e, q, k) * attn.spec.scale;
+        float ds = pair_gradient<GROUP>(attn, g, pairs, i, j, seen, e, q, k) * attn.spec.scale;
         UNROLL for (int x = 0; x < VEC; x++) sum[x] += ds * (q[x] + (attn.distance.keys ? k[x] : 0));
     }
 }
 
 enum { DISTANCE_WARPS = 8 };
 struct DistanceShared {
-    float of[DISTANCE_WARPS][MOST_CHANNELS];
+    float of[DISTANCE_WARPS * WARP * VEC]; /* a row of sums for each group */
 };
 
-/* dtable, one block per distance; this simple kernel computes pair by pair. */
-__global__ void distance_kernel(const __grid_constant__ Attn attn, Gradients g, float beta)
+/* Partial sums of dtable (parts, distances, dim): a block has one distance, and every gridDim.y-th of the sequences'
+ * heads. This simple kernel computes pair by pair, each by as many lanes as have its channels. */
+template <int GROUP> __global__ void distance_kernel(const __grid_constant__ Attn attn, Gradients g, float *partial)
 {
     DistanceShared *shared = block_shared<DistanceShared>();
-    int64_t c = threadIdx.x * VEC;
+    int64_t c = threadIdx.x % GROUP * VEC;
     float sum[VEC] = {}, e[VEC] = {};
     if (c < attn.dim)
         load_any(e, attn.table, blockIdx.x, c, vec_length(attn.dim, c));
-    for (int seq = 0; seq < attn.spec.n_seq; seq++)
-        for (int head = 0; head < attn.spec.heads; head++)
-            distance_pairs(sum, attn, g, pairs_of(attn, seq, head), e);
-    UNROLL for (int x = 0; x < VEC; x++) shared->of[threadIdx.y][c + x] = sum[x];
+    for (int n = (int)blockIdx.y; n < attn.spec.n_seq * attn.spec.heads; n += (int)gridDim.y)
+        distance_pairs<GROUP>(sum, attn, g, pairs_of(attn, n / attn.spec.heads, n % attn.spec.heads), e);
+    UNROLL for (int x = 0; x < VEC; x++) shared->of[(threadIdx.y * WARP + threadIdx.x) * VEC + x] = sum[x];
     __syncthreads();
+    float *to = partial + ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * attn.dim;
     for (int64_t x = threadIdx.y * WARP + threadIdx.x; x < attn.dim; x += WARP * DISTANCE_WARPS) {
         float total = 0;
-        for (int y = 0; y < DISTANCE_WARPS; y++)
-            total += shared->of[y][x];
-        store_one(g.dtable, blockIdx.x, x, blend(g.dtable, blockIdx.x, x, beta, total));
+        for (int y = 0; y < DISTANCE_WARPS * WARP / GROUP; y++)
+            total += shared->of[y * GROUP * VEC + x];
+        to[x] = total;
     }
+}
+
+/* dtable = beta dtable + the sum of the parts. */
+struct DistanceSum {
+    View dtable;
+    const float *partial; /* (parts, distances, dim) */
+    int64_t parts, distances, dim;
+    float beta;
+    __device__ void operator()(int64_t row, int64_t col, int n) const
+    {
+        for (int i = 0; i < n; i++) {
+            float total = 0;
+            for (int64_t part = 0; part < parts; part++)
+                total += partial[(part * distances + row) * dim + col + i];
+            store_one(dtable, row, col + i, blend(dtable, row, col + i, beta, total));
+        }
+    }
+};
+
+void distance_gradients(Gpu *gpu, const Attn &attn, const Gradients &g, const AttnDistance &distance, float *partial)
+{
+    int64_t parts = scratch_distance_parts(&attn.spec), n = rows_of(distance.table);
+    Shape shape = { (unsigned)n, (unsigned)parts, WARP, DISTANCE_WARPS };
+    launch(gpu, shape,
+           attn.dim <= 8 * VEC    ? distance_kernel<8>
+           : attn.dim <= 16 * VEC ? distance_kernel<16>
+                                  : distance_kernel<WARP>,
+           attn, g, partial);
+    each_vec_of(gpu, n, attn.dim, DistanceSum{ view(distance.dtable), partial, parts, n, attn.dim, distance.beta });
 }
 
 template <int CHUNKS> struct Queries {
@@ -388,7 +433,7 @@ void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
     g.queries = rows_of(q);
     const size_t deltas = scratch_deltas(rows_of(q), spec->heads),
                  diagonals = divide_diagonals(&g, *spec, attn.dim, dbias.rank > 0);
-    g.delta = (float *)gpu_scratch(gpu, deltas + diagonals);
+    g.delta = (float *)gpu_scratch(gpu, deltas + diagonals + scratch_distances(spec));
     g.diagonals = dbias.rank ? g.delta + deltas / sizeof(float) : NULL;
     clear_outside(dev, dq, spec->cu_q, spec->n_seq, false);
     clear_outside(dev, dk, spec->cu_k, spec->n_seq, false);
@@ -397,9 +442,6 @@ void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
     query_gradients(gpu, attn, g, dbias, beta_bias);
     if (spec->n_seq > 0)
         (attn_on_tensor_cores(attn, g.dout) ? attention_mma_dkv : plain_dkv)(gpu, attn, g);
-    if (spec->distance) {
-        g.dtable = view(spec->distance->dtable);
-        launch(gpu, { (unsigned)rows_of(spec->distance->table), 1, WARP, DISTANCE_WARPS }, distance_kernel, attn, g,
-               spec->distance->beta);
-    }
+    if (spec->distance)
+        distance_gradients(gpu, attn, g, *spec->distance, g.delta + (deltas + diagonals) / sizeof(float));
 }

@@ -13,7 +13,7 @@ struct FwdOutputs {
 
 /* Tensors of attention backward, besides its Attn. */
 struct Gradients {
-    View dq, dk, dv, dout, o, dtable;
+    View dq, dk, dv, dout, o;
     const float *lse;
     int64_t lse_ld, queries; /* number of rows of q */
     float *delta;            /* (heads, queries): dot product of dout and o, per query and head */

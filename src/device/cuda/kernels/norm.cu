@@ -14,6 +14,13 @@ struct Norm {
     Mask mask;
 };
 
+/* Rounds numbers as they lie in memory of `v`. */
+__device__ inline void round_as(const View &v, float (&x)[VEC])
+{
+    if (v.dtype != DT_F32)
+        UNROLL for (int i = 0; i < VEC; i += 2) unpack(x + i, pack(x + i, v.dtype), v.dtype);
+}
+
 /* The numbers that are normed, rounded as they lie in memory. Writes them to the sum. */
 template <bool MASKED>
 __device__ inline void normed_first(float (&x)[VEC], const Norm &norm, int64_t row, int64_t col, int n)
@@ -30,8 +37,7 @@ __device__ inline void normed_first(float (&x)[VEC], const Norm &norm, int64_t r
     convert(add, more, norm.residual);
     UNROLL for (int i = 0; i < VEC; i++) x[i] = masked_sum(x[i], factors[i], add[i]);
     store(norm.sum, row, col, n, x);
-    if (norm.sum.dtype != DT_F32)
-        UNROLL for (int i = 0; i < VEC; i += 2) unpack(x + i, pack(x + i, norm.sum.dtype), norm.sum.dtype);
+    round_as(norm.sum, x);
 }
 
 /* The same numbers once more. */
@@ -105,8 +111,9 @@ template <bool LAYER> struct NormBwd {
         float normed[VEC], d[VEC], gain[VEC], rstd;
         Bits residual;
     };
-    View dx, dy, x, w, residual;
+    View dx, dropped, dy, x, w, residual;
     const float *mean, *rstd;
+    Mask mask;
     int64_t cols;
 
     __device__ Held hold(int64_t row, int64_t col, int n) const
@@ -145,8 +152,21 @@ template <bool LAYER> struct NormBwd {
         UNROLL for (int i = 0; i < VEC; i++) out[i] +=
             held.rstd * (held.gain[i] * held.d[i] - mean_g - held.normed[i] * mean_gn);
         store(dx, row, col, n, out);
+        if (!dropped.p)
+            return;
+        float factors[VEC];
+        mask_hidden(factors, mask, row, col);
+        round_as(dx, out);
+        UNROLL for (int i = 0; i < VEC; i++) out[i] *= factors[i];
+        store(dropped, row, col, n, out);
     }
 };
+
+/* The mask of an optional output; drop is NULL without it. */
+Mask dropped_mask(const Dropout *drop)
+{
+    return drop ? mask_of(drop) : Mask{};
+}
 
 template <bool LAYER> void norm_bwd(Device *dev, const NormBwd<LAYER> &pass, Tensor dw, Tensor db, Tensor x, float beta)
 {
@@ -173,11 +193,11 @@ void gpu_sum_rmsnorm_fwd(Device *dev, Tensor y, Tensor rstd, Tensor sum, Tensor 
              x);
 }
 
-void gpu_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd, Tensor residual,
-                     float beta)
+void gpu_rmsnorm_bwd(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor dy, Tensor x, Tensor w, Tensor rstd,
+                     Tensor residual, float beta, const Dropout *drop)
 {
-    NormBwd<false> pass = { view(dx),  view(dy), view(x), view(w), view(residual), NULL, (const float *)rstd.p,
-                            cols_of(x) };
+    NormBwd<false> pass = { view(dx), view(dropped),         view(dy),           view(x),   view(w), view(residual),
+                            NULL,     (const float *)rstd.p, dropped_mask(drop), cols_of(x) };
     norm_bwd(dev, pass, dw, NO_TENSOR, x, beta);
 }
 
@@ -195,11 +215,18 @@ void gpu_sum_layernorm_fwd(Device *dev, Tensor y, Tensor mean, Tensor rstd, Tens
              x);
 }
 
-void gpu_layernorm_bwd(Device *dev, Tensor dx, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w, Tensor mean,
-                       Tensor rstd, Tensor residual, float beta)
+void gpu_layernorm_bwd(Device *dev, Tensor dx, Tensor dropped, Tensor dw, Tensor db, Tensor dy, Tensor x, Tensor w,
+                       Tensor mean, Tensor rstd, Tensor residual, float beta, const Dropout *drop)
 {
-    NormBwd<true> pass = {
-        view(dx), view(dy), view(x), view(w), view(residual), (const float *)mean.p, (const float *)rstd.p, cols_of(x)
-    };
+    NormBwd<true> pass = { view(dx),
+                           view(dropped),
+                           view(dy),
+                           view(x),
+                           view(w),
+                           view(residual),
+                           (const float *)mean.p,
+                           (const float *)rstd.p,
+                           dropped_mask(drop),
+                           cols_of(x) };
     norm_bwd(dev, pass, dw, db, x, beta);
 }
