@@ -12,11 +12,23 @@ endif()
 
 get_filename_component(cuda_bin ${LOAM_NVCC} REALPATH)
 get_filename_component(cuda_home ${cuda_bin}/../.. REALPATH)
-find_library(LOAM_CUBLASLT cublasLt HINTS ${cuda_home}/lib64 ${cuda_home}/targets/x86_64-linux/lib)
-if(NOT LOAM_CUBLASLT)
-  message(STATUS "no backend for GPUs is built: nvcc is there, cuBLASLt is not")
+# cuBLASLt is that of nvcc's major version of CUDA: the file needs it by this name, and a driver of this version or a later one. Debian has both in
+# folders of the system; packages of PyPI have no libcublasLt.so without a number, those of CUDA 12 a folder of their own.
+execute_process(COMMAND ${LOAM_NVCC} --version OUTPUT_VARIABLE said ERROR_QUIET)
+string(REGEX MATCH "release ([0-9]+)[.]([0-9]+)" said "${said}")
+set(cuda_major ${CMAKE_MATCH_1})
+set(cuda_version ${CMAKE_MATCH_1}.${CMAKE_MATCH_2})
+if(cuda_version VERSION_LESS 12.4)
+  message(STATUS "no backend for GPUs is built: nvcc is of CUDA ${cuda_version}, 12.4 or later is needed")
   return()
 endif()
+find_library(LOAM_CUBLASLT NAMES libcublasLt.so.${cuda_major} HINTS ${cuda_home}/lib64 ${cuda_home}/targets/x86_64-linux/lib ${cuda_home}/lib
+             ${cuda_home}/../cublas/lib)
+if(NOT LOAM_CUBLASLT)
+  message(STATUS "no backend for GPUs is built: nvcc is there, cuBLASLt of its CUDA ${cuda_major} (libcublasLt.so.${cuda_major}) is not")
+  return()
+endif()
+get_filename_component(cublaslt_folder ${LOAM_CUBLASLT} DIRECTORY)
 # Machine code of 8.0 runs on 8.6, too, that of 10.0 on 10.3; casts of FP8 are instructions from 8.9 on.
 if(LOAM_CUDA_GPUS STREQUAL all)
   set(cuda_names 80 89 90a 100 120)
@@ -37,16 +49,22 @@ else()
       list(APPEND cuda_names 120)
     endif()
   endforeach()
-  if(failed OR NOT cuda_names)
-    set(cuda_names 80)
+  if(failed)
+    set(cuda_names "")
   endif()
   list(REMOVE_DUPLICATES cuda_names)
+endif()
+if(cuda_version VERSION_LESS 12.8) # it knows no newer GPUs: they translate PTX
+  list(REMOVE_ITEM cuda_names 100 120)
+endif()
+if(NOT cuda_names)
+  set(cuda_names 80)
 endif()
 set(cuda_targets -gencode=arch=compute_80,code=compute_80)
 foreach(name ${cuda_names})
   list(APPEND cuda_targets -gencode=arch=compute_${name},code=sm_${name})
 endforeach()
-if(LOAM_CUDA_GPUS STREQUAL all) # for GPUs after those of the list
+if(120 IN_LIST cuda_names AND LOAM_CUDA_GPUS STREQUAL all) # for GPUs after those of the list
   list(APPEND cuda_targets -gencode=arch=compute_120,code=compute_120)
 endif()
 set(cuda_flags -std=c++17 -O3 -I${CMAKE_SOURCE_DIR}/src -DLOAM_VERSION=\\"${PROJECT_VERSION}\\" ${cuda_targets} -Xptxas -v
@@ -79,7 +97,7 @@ set(cuda_file ${CMAKE_BINARY_DIR}/loam-cuda.so)
 add_custom_command(OUTPUT ${cuda_file} DEPENDS ${cuda_objects} loam_cuda_host $<TARGET_OBJECTS:loam_cuda_host>
   COMMENT "Linking loam-cuda.so" COMMAND_EXPAND_LISTS VERBATIM
   COMMAND ${LOAM_NVCC} -shared -cudart static -o ${cuda_file} ${cuda_objects} $<TARGET_OBJECTS:loam_cuda_host> ${LOAM_CUBLASLT}
-          -Xlinker -rpath=\$ORIGIN:/usr/local/cuda/lib64:${cuda_home}/lib64 -Xlinker --no-undefined
+          -Xlinker -rpath=\$ORIGIN:/usr/local/cuda/lib64:${cublaslt_folder} -Xlinker --no-undefined
           -Xlinker --exclude-libs=ALL)
 add_custom_target(loam_cuda ALL DEPENDS ${cuda_file})
 add_dependencies(backends loam_cuda)

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Tokens per second of a whole training step in bf16 by PyTorch on a GPU, for tools/gpu-trial.
 
-    bench/peers/gpu_step.py t5-small|t5-base|t5-large|gpt2|bert eager|compiled|eager,compiled 32,64,128
+    bench/peers/gpu_step.py t5-small|t5-base|t5-large|gpt2|bert eager|compiled 32,64,128
 
-The numbers are batches, of which the fastest counts, rising until one is slower or does not fit; the model is compiled for one of them
-alone, the best eager one, or the first. Samples are of full length, weights f32 under autocast to bf16, attention sdpa where the model has it,
+The numbers are batches, of which the fastest counts, rising until one is slower or does not fit; if the first does not fit, its half, and so on.
+A model is compiled for the first of them only, or for its half. Samples are of full length, weights f32 under autocast to bf16, attention sdpa where the model has it,
 no dropout, AdamW fused, gradients clipped to the norm 1: what `loam bench step` does with optim.name=adamw model.dropout=0. One line of
-JSON a kind when it is measured: tokens_per_s and samples, both null where no batch fits, attention, parameters. --tiny is the same work
-with a small model on the CPU."""
+JSON: tokens_per_s and samples, both null if not even one sample fits, first_s (seconds of the two steps that do not count, in which a model
+is compiled), attention, parameters. --tiny is the same work with a small model on the CPU."""
 
 import argparse
 import gc
@@ -90,12 +90,12 @@ def step(model, runner, optimizer, batch, device):
 
 
 def rate(args, model, runner, optimizer, samples, device):
-    """Input tokens per second, by the median of the steps after two that are not counted; None where they do not fit."""
+    """(input tokens per second, by the median of the steps after two that are not counted; seconds of these two); None where they do not fit."""
     import torch
 
     try:
         batch = batch_of(args, samples, device)
-        seconds = [step(model, runner, optimizer, batch, device) for _ in range(2 + args.steps)][2:]
+        seconds = [step(model, runner, optimizer, batch, device) for _ in range(2 + args.steps)]
     except torch.OutOfMemoryError:
         print(f"{samples} samples do not fit", file=sys.stderr)
         seconds = None
@@ -105,26 +105,32 @@ def rate(args, model, runner, optimizer, samples, device):
         gc.collect()
         torch.cuda.empty_cache()
         return None
-    found = samples * args.input / statistics.median(seconds)
+    found = samples * args.input / statistics.median(seconds[2:])
     print(f"{samples} samples: {found:.0f} tokens/s", file=sys.stderr)
-    return found
+    return found, sum(seconds[:2])
 
 
-def best_of(args, model, runner, optimizer, batches, device):
-    """(tokens per second, samples) of the fastest batch; (None, None) where none fits."""
-    best = None, None
-    for samples in batches:
+def best_of(args, model, runner, optimizer, device):
+    """(tokens per second, samples, seconds of its first steps) of the fastest batch; None for each where none fits."""
+    left = sorted(int(text) for text in args.samples.split(","))
+    left = left[:1] if args.kind == "compiled" else left
+    best = None, None, None
+    while left:
+        samples = left.pop(0)
         found = rate(args, model, runner, optimizer, samples, device)
-        if found is None or best[0] and found < best[0]:
+        if found is None:
+            left = [samples // 2] if best[0] is None and samples > 1 else []
+        elif best[0] and found[0] < best[0]:
             break
-        best = found, samples
+        else:
+            best = found[0], samples, found[1]
     return best
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", choices=list(SIZES))
-    parser.add_argument("kinds", choices=["eager", "compiled", "eager,compiled"])
+    parser.add_argument("kind", choices=["eager", "compiled"])
     parser.add_argument("samples", help="batches to try, such as 32,64")
     parser.add_argument("--input", type=int, help="tokens of a sample")
     parser.add_argument("--target", type=int, default=TARGETS, help="T5's target tokens of a sample")
@@ -146,13 +152,10 @@ def main():
     model, attention = build_fastest(args)
     model = model.to(device).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    batches = sorted(int(text) for text in args.samples.split(","))
-    for kind in args.kinds.split(","):
-        runner = torch.compile(model, dynamic=False) if kind == "compiled" else model
-        found, samples = best_of(args, model, runner, optimizer, batches if kind == "eager" else batches[:1], device)
-        print(json.dumps({"kind": kind, "tokens_per_s": found, "samples": samples, "attention": attention, "input_tokens": args.input,
-                          "parameters": sum(p.numel() for p in model.parameters()), "torch": torch.__version__}), flush=True)
-        batches = [samples] if samples else batches
+    runner = torch.compile(model, dynamic=False) if args.kind == "compiled" else model
+    found, samples, first = best_of(args, model, runner, optimizer, device)
+    print(json.dumps({"kind": args.kind, "tokens_per_s": found, "samples": samples, "first_s": first, "attention": attention,
+                      "input_tokens": args.input, "parameters": sum(p.numel() for p in model.parameters()), "torch": torch.__version__}), flush=True)
 
 
 if __name__ == "__main__":

@@ -134,6 +134,8 @@ bool step_timer_open(StepTimer *timer, Config *config, GError **error)
 
 void step_timer_clear(StepTimer *timer)
 {
+    if (timer->model) /* the last update's weights are still collected, by way of the GPUs */
+        params_settle(model_params(timer->model));
     if (timer->config && timer->config->parallel.mesh)
         mesh_leave_gpu(timer->config->parallel.mesh);
     g_clear_pointer(&timer->optimizer, optimizer_close);

@@ -31,7 +31,7 @@ LOAM_FAKE_GPU_NAME='Shim MIG 1g.18gb' LOAM_FAKE_GPU_MODE=2 with "$loam" env | gr
     '^gpu  *Shim MIG 1g.18gb, .*, a slice of a GPU by MIG, compute mode prohibited, so no program may use it (nvidia-smi -c DEFAULT)$' || fail "MIG"
 LOAM_FAKE_GPU_MODE=3 with "$loam" env | grep -q 'compute mode exclusive, so one process may use it$' || fail "an exclusive GPU"
 LOAM_FAKE_DRIVER=12040 with "$loam" env |
-    grep -q 'none is used: the NVIDIA driver is for CUDA 12.4, loam-cuda.so needs one for 13.0 or later; NVIDIA.s package cuda-compat' ||
+    grep -q 'none is used: the NVIDIA driver is for CUDA 12.4, loam-cuda.so needs one for 13.0 or later; NVIDIA.s package cuda-compat.* or a build with nvcc of CUDA 12$' ||
     fail "an old driver"
 # cuda-compat: a later driver in a folder of its own is used if the machine's is too old.
 mkdir "$work/compat"
@@ -54,6 +54,13 @@ for table in first short scalars; do
     expect 2 "device cuda: $driver/other-backend.so is of another build of loam" env LOAM_CUDA_BACKEND="$driver/other-backend.so" \
         LOAM_FAKE_TABLE=$table LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/refused" train.device=cuda
 done
+# A file of CUDA 12 without its cuBLASLt.
+printf 'int cublasLt; int *at = &cublasLt;' >"$work/lt.c"
+cc -shared -fPIC -Wl,-soname,libcublasLt.so.12 -o "$work/lt.so" "$work/lt.c"
+cc -shared -fPIC -Wl,--no-as-needed -o "$work/of-12.so" "$work/lt.c" "$work/lt.so"
+LOAM_CUDA_BACKEND=$work/of-12.so with "$loam" env >"$work/env"
+grep -q 'none is used: loam-cuda.so is of CUDA 12 and needs its cuBLASLt: libcublasLt.so.12 is not in /usr/local/cuda/lib64' "$work/env" ||
+    fail "no cuBLASLt: $(cat "$work/env")"
 LOAM_CUDA_BACKEND=$work/gone.so with "$loam" env | grep -q 'none is used: loam-cuda.so cannot be opened: .*gone.so' ||
     fail "no backend"
 mkdir "$work/alone"

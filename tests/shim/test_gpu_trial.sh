@@ -38,22 +38,100 @@ from gpu_trial.page import bars
 from gpu_trial.rates import CAUSAL
 def step(tokens, share=0.7):
     return {"tokens_per_s": tokens, "input_tokens": 512, "share_of_peak": share, "micro_batch": 8}
-results = {"speed": {"T5-1.1-small": {"memory_bytes": 96, "planned_bytes": 100}, "GPT-2-1.5B": {"memory_bytes": 106, "planned_bytes": 100},
+results = {"speed": {"T5-1.1-small": {"memory_bytes": 96 << 20, "planned_bytes": 100 << 20},
+                     "GPT-2-1.5B": {"memory_bytes": 500 << 20, "planned_bytes": 100 << 20},
                      "T5-1.1-large": step(512 * 331, 0.59), "T5-1.1-XL": step(512 * 80), "T5-1.1-XL, FP8": step(512 * 105),
                      "T5-1.1-large, 4,096 tokens": step(1)},
            "peers": {"T5-1.1-large": {"compiled": {"tokens_per_s": 512 * 220, "samples": 32}},
                      "T5-1.1-large, 4,096 tokens": {"eager": {"tokens_per_s": None, "samples": None}}},
-           "kernels": {"T5-1.1-large": [{"op": "encoder attention", "flops_per_s": 2e14}, {"op": "encoder attention, bwd", "flops_per_s": 1e14}],
+           "peer-ops": [{"op": "copy within the GPU", "bytes_per_s": 4e12}],
+           "kernels": {"T5-1.1-large": [{"op": "encoder attention", "flops_per_s": 2e14}, {"op": "encoder attention, bwd", "flops_per_s": 1e14},
+                                        {"op": "norm", "bytes_per_s": 3.1e12}, {"op": "norm, bwd", "bytes_per_s": 2.9e12}],
                        CAUSAL: [{"op": "decoder attention", "flops_per_s": 3e14}, {"op": "decoder attention, bwd", "flops_per_s": 3e14}]}}
 found = {name: verdict for name, _, _, verdict in bars(results, False)}
 met = {name for name, verdict in found.items() if verdict == "met"}
 missed = {name for name, verdict in found.items() if verdict == "NOT MET"}
-assert len(found) == 19 and len(met) == 7 and len(missed) == 4, found
-assert sum("large" in name for name in missed) == 1 and sum("bias" in name for name in met) == 1, found
+assert len(found) == 25 and len(met) == 9 and len(missed) == 6, found
+assert [sum("256 MiB" in name for name in names) for names in (met, missed)] == [1, 1], found
+assert [sum(name.startswith("norm") for name in names) for names in (met, missed)] == [1, 1], found
+assert sum(name.startswith("T5-1.1-large") for name in missed) == 1 and sum("bias" in name for name in met) == 1, found
 assert [sum("memory" in name for name in names) for names in (met, missed)] == [1, 1], found
 assert set(verdict for *_, verdict in bars({}, False)) == {"not measured"}
 END
 echo "ok: bars"
+
+# The division of the time: no section is left out of a short trial, what one does not need goes to those after it.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 - <<'END' || fail "division of the time"
+from gpu_trial.share import NEEDS, NOTHING, Need, divide, need_of
+needs = [Need(10, 20, 1), Need(30, 200, 1), Need(60, 100, 2)]
+assert divide(needs, 50) == [5, 15, 30], divide(needs, 50)
+assert divide(needs, 100) == [10, 30, 60], divide(needs, 100)
+assert divide(needs, 120) == [15, 35, 70], divide(needs, 120)
+assert divide(needs, 240) == [20, 120, 100], divide(needs, 240)  # two are whole: the rest is the other's
+assert [round(part, 6) for part in divide(needs, 640)] == [40, 400, 200], divide(needs, 640)
+assert divide([NOTHING], 60) == [60]
+stages = [["machine"], ["code", "operations", "families", "curves"], ["speed"], ["ranks"], ["kernels"], ["peer-ops"], ["peers"], ["sanitizer"]]
+assert {name for names in stages for name in names} == set(NEEDS)
+for gpus, minutes in (1, 5.6), (1, 8), (8, 8), (1, 60):
+    parts = [need_of(names, gpus) for names in stages]
+    given = divide(parts, 60 * minutes)
+    assert abs(sum(given) - 60 * minutes) < 1e-6, given
+    for names, need, seconds in zip(stages, parts, given):
+        assert seconds >= 0.9 * need.least, (gpus, minutes, names, seconds)
+assert need_of(["ranks"], 1) == NOTHING and need_of(["ranks"], 2) == NEEDS["ranks"]
+END
+echo "ok: division"
+
+# Peers: eager ones before the first that is compiled; one that has too little time is named with the time that it needs.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 - "$work" <<'END' || fail "peers"
+import argparse, json, pathlib, sys, time
+from gpu_trial import rates, trial, watch
+on = trial.Trial(argparse.Namespace(out=sys.argv[1] + "/peers", minutes=1, shim=None))
+on.logs, on.deadline, asked = pathlib.Path(sys.argv[1]), time.monotonic() + 130, []
+step = {"tokens_per_s": 300.0, "input_tokens": 512, "target_tokens": 114, "parameters": 7, "micro_batch": 8}
+on.results["speed"] = {name: step for name in rates.PEERS}
+on.run = lambda name, *_: trial.Ran(0, "True", "")
+def must(name, words, *_):
+    asked.append((words[2], words[3], words[4]))
+    samples = None if "--attention" in words else int(words[4].split(",")[0])
+    return json.dumps({"kind": words[3], "tokens_per_s": 100.0, "samples": samples, "first_s": 1.0, "attention": "sdpa", "input_tokens": 512,
+                       "parameters": 7, "torch": "2"})
+on.must = must
+rates.peers(on)
+kinds = [kind for _, kind, _ in asked]
+assert kinds == ["eager"] * 6 + ["compiled"] * 3, asked
+assert asked[0] == ("t5-large", "eager", "32,64,128") and asked[5] == ("t5-large", "eager", "8") and asked[6] == ("gpt2", "compiled", "16"), asked
+late = [part for _, part in on.late]
+assert len(late) == 2 and late[0].startswith("T5-1.1-large, compiled (needs about 300 s, 1"), on.late
+assert on.failed == [] and "| GPT-2 | compiled |" in on.lines["peers"][-1], (on.failed, on.lines)
+# Something else on the GPU is waited for, and said.
+on.lines, waits = {}, []
+watch.time = argparse.Namespace(sleep=waits.append)
+on.run = lambda name, *_: trial.Ran(0, "5000", "") if len(waits) < 3 else trial.Ran(0, "600", "")
+watch.alone(on, "speed")
+assert len(waits) == 3 and on.lines == {}, waits
+on.run = lambda name, *_: trial.Ran(0, "5000\n600", "")
+watch.alone(on, "speed")
+assert on.lines["speed"][0].startswith("Something else holds 5,000 MiB"), on.lines
+END
+echo "ok: peers"
+
+# Several GPUs: layouts, by threads and where mpirun is by processes, steps and collectives; a fault of one layout fails this one.
+LOAM_FAKE_GPUS=2 trial --out "$work/ranks" --only ranks || fail "$(cat "$work/page" "$work/err")"
+for text in 'Nothing failed' '^\| data parallel \| [0-9.]*e-' '^\| ZeRO 3 \| ' '^\| tensor parallel \| ' '^\| pipeline \| ' \
+    '^\| GPT-2 \| 2 \| ' '^\| T5-1.1-large \| 1 \| .* \| 1.00 \| 100 % \| 0 \|' '^Collectives of 2 ranks \(nccl\)' '^\| all-reduce \| '; do
+    page "$text"
+done
+if command -v mpirun >/dev/null && [ -e "$build/loam-mpi.so" ]; then
+    [ "$(grep -c '| the same bits |' "$work/page")" = 5 ] || fail "processes: $(cat "$work/page")"
+else
+    page '^Ranks as processes: not here'
+fi
+trial --out "$work/one-gpu" --only ranks || fail "$(cat "$work/page" "$work/err")"
+page '^\| ranks \| not run: not here: one GPU \|'
+LOAM_NCCL=$work/gone.so LOAM_FAKE_GPUS=2 trial --out "$work/no-nccl" --only ranks || fail "$(cat "$work/page" "$work/err")"
+page '^\| ranks \| not run: not here: NCCL: '
+echo "ok: ranks"
 
 # The cases with arrays beside their tensors, in more forms than a dry run takes: they must lie in memory that the case allocated.
 for path in $("$build/gpu_test_ops_attention" -l | grep -E 'attn_(forms|layout)_match'); do
@@ -112,7 +190,7 @@ mkdir "$work/none"
 : >"$work/none/libcuda.so.1"
 ! LD_LIBRARY_PATH=$work/none tools/gpu-trial --unpack "$work/trial.tar.gz" --out "$work/no-gpu" >"$work/page" 2>"$work/err" ||
     fail "a machine without a GPU is a success"
-page '1 failed. Not run, or not whole: code, operations, families, curves, speed, kernels, peer-ops, peers, sanitizer'
+page '1 failed. Not run, or not whole: code, operations, families, curves, speed, ranks, kernels, peer-ops, peers, sanitizer'
 page '^- machine: no GPU, so nothing else runs: none is used: there is no NVIDIA driver'
 mkdir "$work/there"
 tar -C "$work/there" -xzf "$work/trial.tar.gz"

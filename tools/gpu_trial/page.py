@@ -9,6 +9,7 @@ import time
 from gpu_trial.rates import CAUSAL
 from gpu_trial.trial import table, tell
 
+RESERVE = 256 << 20  # bytes of a GPU's memory that no plan uses
 MOST_TOLD = 5  # failures of a section whose last lines are on the page
 
 
@@ -43,13 +44,26 @@ def long_fits(results):
     """1 where loam's step fits and that of PyTorch with eager attention does not, at as many samples; 0 where not so."""
     loam = step(results, "T5-1.1-large, 4,096 tokens", "micro_batch")
     eager = results.get("peers", {}).get("T5-1.1-large, 4,096 tokens", {}).get("eager")
-    return None if not loam or eager is None else float(eager["samples"] is None)
+    return None if not loam or eager is None else float((eager["samples"] or 0) < loam)
 
 
 def beside_plan(results, model):
     """The smaller of the memory that a step took of the GPU and the memory that was planned, beside the other."""
     taken, planned = step(results, model, "memory_bytes"), step(results, model, "planned_bytes")
     return min(taken, planned) / max(taken, planned) if taken and planned else None
+
+
+def reserve_left(results, model):
+    """Of the memory that is never planned, the share that is still free after the first steps, by the driver's count; below 0 if it was too little."""
+    taken, planned = step(results, model, "memory_bytes"), step(results, model, "planned_bytes")
+    return 1 - (taken - planned) / RESERVE if taken and planned else None
+
+
+def beside_copies(results, op):
+    """Bytes/s of an operation of T5-1.1-large beside those of copies within the GPU."""
+    rates = [next((entry["bytes_per_s"] for entry in entries if entry["op"] == name), None)
+             for entries, name in ((results.get("kernels", {}).get("T5-1.1-large", ()), op), (results.get("peer-ops", ()), "copy within the GPU"))]
+    return quotient(*rates)
 
 
 def percent(x):
@@ -82,6 +96,10 @@ BARS = [
     ("attention with T5's bias: FLOP/s beside causal attention's without it, backward", 0.6, percent, lambda r: attention(r, ", bwd")),
     *((f"{model}: memory taken beside the plan, or the plan beside it", 0.95, percent, lambda r, model=model: beside_plan(r, model))
       for model in ("T5-1.1-small", "T5-1.1-large", "GPT-2-1.5B")),
+    *((f"{model}: of the 256 MiB that are never planned, free after the first steps", 0.0, percent, lambda r, model=model: reserve_left(r, model))
+      for model in ("T5-1.1-small", "T5-1.1-large", "GPT-2-1.5B")),
+    *((f"{op}, T5-1.1-large: bytes/s beside copies'", 0.75, percent, lambda r, op=op: beside_copies(r, op))
+      for op in ("norm", "norm, bwd", "residual and norm")),
     ("T5-1.1-large at 4,096 tokens, beside PyTorch's eager attention", 1.0, fitting, long_fits),
 ]
 

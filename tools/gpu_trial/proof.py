@@ -14,6 +14,7 @@ from gpu_trial.trial import Absent, Failed, Late, table, tool_of_cuda
 PROGRAMS = ["gpu_test_ops", "gpu_test_ops_attention", "gpu_test_ops_wide", "gpu_test_ops_fp8", "gpu_test_ops_random", "gpu_test_ops_edges"]
 MANY = {"gpu_test_ops", "gpu_test_ops_attention", "gpu_test_ops_random"}
 ALL_MINUTES = 30  # a trial of so many minutes runs all combinations
+ALL = re.compile("sum_and_norm")  # tests that run all combinations in each trial: no GPU has run them yet
 FEW = "5"  # of their combinations of shapes and options every fifth: prime to the numbers of choices, so each choice comes up
 SMALL = "model.width=32 model.ffn=64 model.heads=2 model.head_dim=16"
 FAMILIES = {
@@ -31,14 +32,15 @@ FAMILIES = {
     "modernbert": f"model.preset=modernbert-base model.n_dec=0 {SMALL} data.objective=mlm",
 }
 DECODED = {"t5", "gpt2", "llama", "ast-t5"}
+AUTO = {"t5"}  # whose second run on the GPU finds it by train.device=auto
 NEAR = {"t5-fp8": 2e-2}  # how far losses may be from the CPU's; else 2e-3
 TOY = ["train.batch=2 samples", "train.micro_batch=2 samples", "data.input_length=32"]  # kernels on the host take their time
 
 
 def no_gpu(trial):
-    """Why loam can use no GPU here; empty where it can."""
+    """Why loam can use no GPU here; empty where it can. Counts the GPUs."""
     ran = trial.run("env", [trial.loam, "env"], 60)
-    gpu = re.search(r"^gpu +(.*)$", ran.output, re.M)
+    gpu, trial.gpus = re.search(r"^gpu +(.*)$", ran.output, re.M), len(re.findall(r"^gpu ", ran.output, re.M))
     if not gpu:
         return ran.reason()
     return gpu.group(1) if "none is used" in gpu.group(1) or "not used" in gpu.group(1) else ""
@@ -111,7 +113,7 @@ def operations(trial):
     def one(job):
         program, path = job
         name = path.rsplit("/", 1)[-1]
-        stride = "997" if trial.shim else FEW if program in MANY and trial.minutes < ALL_MINUTES else "1"
+        stride = "997" if trial.shim else FEW if program in MANY and trial.minutes < ALL_MINUTES and not ALL.search(name) else "1"
         words = [trial.bin / program, "-p", path]
         with trial.part("operations", name):
             ran = trial.run(f"op-{name}", words, 100 if trial.minutes < ALL_MINUTES else 600, {"RIG_STRIDE": stride})
@@ -165,12 +167,12 @@ def losses(run):
     return [line["loss"] for line in lines if line.get("kind") == "train"]
 
 
-def train(trial, name, folder, device, steps, options):
-    """Losses of a run, and its folder; every number of `steps` is a process that goes on with the one before."""
+def train(trial, name, folder, device, steps, options, before=(), env=None):
+    """Losses of a run, and its folder; every number of `steps` is a process that goes on with the one before. before: words of a launcher."""
     run = trial.work / f"run-{name}"
     for n in steps:
-        trial.must(f"train-{name}-{n}", [trial.loam, "train", folder / "config.yaml", f"run.dir={run}", f"train.device={device}",
-                                         f"train.length={n} steps", "model.vocab=auto", *options], 100)
+        trial.must(f"train-{name}-{n}", [*before, trial.loam, "train", folder / "config.yaml", f"run.dir={run}", f"train.device={device}",
+                                         f"train.length={n} steps", "model.vocab=auto", *options], 100, env)
     return losses(run), run
 
 
@@ -184,12 +186,13 @@ def family(trial, folder, name, options):
     steps = [1, 2] if trial.shim else [3, 6]
     cpu, cpu_run = train(trial, f"{name}-cpu", folder, "cpu", steps, words)
     gpu, gpu_run = train(trial, f"{name}-gpu", folder, "cuda", steps, words)
-    _, again = train(trial, f"{name}-again", folder, "cuda", steps[1:], words)
+    found = "auto" if name in AUTO else "cuda"
+    _, again = train(trial, f"{name}-again", folder, found, steps[1:], words)
     near = NEAR.get(name, 2e-3)
     if len(cpu) != steps[-1] or any(not abs(a - b) <= near * abs(a) for a, b in zip(cpu, gpu, strict=True)):
         raise Failed(f"losses {gpu}, on the CPU {cpu}")
     if not weights(gpu_run) or weights(gpu_run) != weights(again):
-        raise Failed("other bits when it is done again, without a stop between")
+        raise Failed(f"other bits when it is done again by train.device={found}, without a stop between")
     seen = []
     for device, run in ("cpu", cpu_run), ("cuda", gpu_run):
         output = trial.must(f"eval-{name}-{device}", [trial.loam, "eval", run, f"train.device={device}", "--json"], 60)

@@ -6,8 +6,8 @@ import os
 import re
 import sys
 
-from gpu_trial.trial import Absent, Failed, Late, table
-from gpu_trial.watch import watched
+from gpu_trial.trial import Absent, Failed, table
+from gpu_trial.watch import alone, watched
 
 T5, GPT, BERT = "configs/t5-1.1-small.yaml", "configs/gpt2.yaml", "configs/bert-base.yaml"
 # Small shapes for kernels that run on the host: those of gpu_step.py --tiny.
@@ -43,15 +43,18 @@ KERNELS = {
     CAUSAL: Model(GPT, "model.preset=gpt2-medium model.vocab=50257 data.input_length=512 model.dropout=0", ()),
     "GPT-2": MODELS["GPT-2"],
 }
-# What PyTorch does, those first that compile soonest: its name in gpu_step.py, more words.
+# What PyTorch does, by worth: its name in gpu_step.py, more words. All of them eager come before the first compiled one.
 PEERS = {
-    "T5-1.1-small": ("t5-small", []),
-    "T5-1.1-large, 4,096 tokens": ("t5-large", ["--attention", "eager"]),
+    "T5-1.1-large": ("t5-large", []),
     "GPT-2": ("gpt2", []),
+    "T5-1.1-small": ("t5-small", []),
     "BERT-base": ("bert", []),
     "T5-1.1-base": ("t5-base", []),
-    "T5-1.1-large": ("t5-large", []),
+    "T5-1.1-large, 4,096 tokens": ("t5-large", ["--attention", "eager"]),
 }
+EAGER_SECONDS = 15  # at least, with the start of PyTorch
+# By worth and cheapness: seconds that a compiled model is given at least, assumed: on an H200 torch.compile had not ended after 60 s.
+COMPILED = {"GPT-2": 120, "T5-1.1-small": 120, "BERT-base": 120, "T5-1.1-large": 300, "T5-1.1-base": 180}
 NO_ROOM = re.compile(r"the run needs|no memory|out of memory", re.I)
 
 
@@ -103,6 +106,7 @@ def measured(trial, section, name):
 
 def speed(trial):
     rows = []
+    alone(trial, "speed")
     with watched(trial, "speed"):
         for name in MODELS:
             measured(trial, "speed", name)
@@ -130,6 +134,7 @@ def speed(trial):
 def kernels(trial):
     """Each operation at the sizes of a model, 32 samples: attention with T5's bias beside causal attention, products, what moves memory."""
     found = trial.results["kernels"] = {}
+    alone(trial, "kernels")
     with watched(trial, "kernels"):
         for name, model in KERNELS.items():
             with trial.part("kernels", name):
@@ -158,6 +163,7 @@ def must_have_torch(trial, modules):
 def peer_ops(trial):
     """Attention of flash, cuDNN and others, products by cuBLAS and copies, by PyTorch at the shapes of `kernels`."""
     must_have_torch(trial, "torch")
+    alone(trial, "peer-ops")
     output = trial.must("peer-ops", [sys.executable, "bench/peers/gpu_ops.py", *(["--tiny"] if trial.shim else [])], 60, os.environ)
     found = trial.results["peer-ops"] = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     if not found:
@@ -172,42 +178,46 @@ def peer_ops(trial):
 def peers(trial):
     must_have_torch(trial, "torch, transformers")
     found = trial.results["peers"] = {}
-    for name, (peer, more) in PEERS.items():
-        if loam := measured(trial, "peers", name):
-            with trial.part("peers", name):
-                measure_peer(trial, name, peer, more, loam, found)
+    with watched(trial, "peers"):
+        for name, (peer, more) in PEERS.items():
+            with trial.part("peers", f"{name}, eager"):
+                trial.must_have(EAGER_SECONDS)
+                if loam := measured(trial, "peers", name):
+                    measure_eager(trial, name, [peer, *more], loam, found.setdefault(name, {}))
+        for name, seconds in COMPILED.items():
+            if eager := found.get(name, {}).get("eager"):
+                with trial.part("peers", f"{name}, compiled"):
+                    trial.must_have(seconds)
+                    measure_peer(trial, name, [PEERS[name][0]], "compiled", [eager["samples"]], found[name])
     rows = [[name, kind, said["torch"], said["attention"], said["samples"] or "none fits",
-             f"{said['tokens_per_s'] / said['input_tokens']:,.0f}" if said["samples"] else "—", ratio_of(trial, name, said)]
+             f"{said['tokens_per_s'] / said['input_tokens']:,.0f}" if said["samples"] else "—", f"{said['first_s']:.0f} s" if said["samples"] else "—", ratio_of(trial, name, said)]
             for name, kinds in found.items() for kind, said in kinds.items()]
-    trial.say("peers", table(["model", "PyTorch", "version", "attention", "samples", "sequences/s", "loam / PyTorch"], rows) +
-              "\n\nBoth without dropout, with AdamW, at the batch that is fastest eager and, of loam, its own. PyTorch computes in bf16 by autocast.")
+    trial.say("peers", table(["model", "PyTorch", "version", "attention", "samples", "sequences/s", "first steps", "loam / PyTorch"], rows) +
+              "\n\nBoth without dropout, with AdamW, at the batch that is fastest eager and, of loam, its own. PyTorch computes in bf16 by autocast. "
+              "first steps: the seconds of two steps before those that count, in which a model is compiled.")
 
 
-def measure_peer(trial, name, peer, more, loam, found):
-    """Eager, then compiled; where the second fails or is late, the first stands."""
-    alone = "--attention" in more  # whether eager attention fits, which compiling says nothing of
-    batches = "1,2" if trial.shim else str(loam["micro_batch"]) if alone else ",".join(map(str, MODELS[name].batches))
-    words = [sys.executable, "bench/peers/gpu_step.py", peer, "eager" if alone else "eager,compiled", batches, "--input", loam["input_tokens"],
-             "--target", loam["target_tokens"], *more, *(["--tiny"] if trial.shim else [])]
-    kinds = found.setdefault(name, {})
-    try:
-        output = trial.must(f"peer-{peer}{'-eager-attention' if alone else ''}", words, 240, os.environ)
-    except (Failed, Late) as error:
-        note(kinds, error.output)
-        raise
-    note(kinds, output)
-    for kind, said in kinds.items():
-        if said["parameters"] != loam["parameters"]:
-            raise Failed(f"{kind}: PyTorch's model has {said['parameters']:,} parameters, loam's {loam['parameters']:,}")
-        if not said["samples"] and not alone:
-            raise Failed(f"{kind}: no batch of {batches} samples fits")
+def measure_eager(trial, name, words, loam, kinds):
+    batches = [1, 2] if trial.shim else [loam["micro_batch"]] if "--attention" in words else MODELS[name].batches
+    said = measure_peer(trial, name, words, "eager", batches, kinds)
+    if said["parameters"] != loam["parameters"]:
+        raise Failed(f"PyTorch's model has {said['parameters']:,} parameters, loam's {loam['parameters']:,}")
+    if not said["samples"] and "--attention" not in words:
+        raise Failed("not even one sample fits")
 
 
-def note(kinds, output):
-    for line in output.splitlines():
-        if line.startswith("{"):
-            said = json.loads(line)
-            kinds[said["kind"]] = said
+def measure_peer(trial, name, words, kind, batches, kinds):
+    """What gpu_step.py says of a kind, noted in `kinds`; its first batch that does not fit is halved until it does."""
+    loam = trial.results["speed"][name]
+    alone(trial, "peers")
+    output = trial.must(f"peer-{'-'.join(words)}-{kind}".replace("---", "-"),
+                        [sys.executable, "bench/peers/gpu_step.py", words[0], kind, ",".join(map(str, batches)), "--input", loam["input_tokens"],
+                         "--target", loam["target_tokens"], *words[1:], *(["--tiny"] if trial.shim else [])], 600, os.environ)
+    said = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    if not said:
+        raise Failed("nothing was measured", output[-500:])
+    kinds[kind] = said[0]
+    return said[0]
 
 
 def ratio_of(trial, name, said):

@@ -31,11 +31,11 @@ class Failed(Exception):
 
 
 class Late(Exception):
-    """There was no time for a part, or not enough. output: what its command had printed by then."""
+    """There was no time for a part, or not enough. output: what its command had printed by then; needs: what the page says of the time."""
 
-    def __init__(self, output=""):
+    def __init__(self, output="", needs=""):
         super().__init__("no time was left")
-        self.output = output
+        self.output, self.needs = output, needs
 
 
 class Absent(Exception):
@@ -67,7 +67,7 @@ class Trial:
         self.end = self.deadline = self.started + PREFLIGHT_SECONDS
         self.results, self.lines, self.seconds = {}, {}, {}  # of sections, those begun
         self.failed, self.late, self.absent = [], [], []  # (section, reason, last lines); (section, part); (section, reason)
-        self.signal, self.running, self.lock = None, set(), threading.Lock()
+        self.signal, self.running, self.lock, self.gpus = None, set(), threading.Lock(), 0
         self.env = dict(os.environ, OMP_WAIT_POLICY="passive")
         if self.env.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):  # a shell that hides all GPUs; a choice of one is the caller's
             del self.env["CUDA_VISIBLE_DEVICES"]
@@ -109,8 +109,8 @@ class Trial:
         """A part of a section: that it fails, or that there was no time for it, is noted, and the other parts go on."""
         try:
             yield
-        except Late:
-            self.late.append((section, name or "all of it"))
+        except Late as error:
+            self.late.append((section, (name or "all of it") + error.needs))
         except Absent as error:
             self.absent.append((section, str(error)))
             tell(f"{section}: not here: {error}")
@@ -151,6 +151,12 @@ class Trial:
         """Runs a command that failed again, with what cuBLASLt says of each of its calls in a log of its own."""
         with contextlib.suppress(Late):
             self.run(f"{name}-cublaslt", words, 100, {**(env or {}), "CUBLASLT_LOG_LEVEL": "5"})
+
+    def must_have(self, seconds):
+        """Late, with the time that the part would need, if the section has less left."""
+        left = max(0, self.deadline - time.monotonic())
+        if left < seconds and not self.shim:
+            raise Late(needs=f" (needs about {seconds} s, {left:.0f} s were left)")
 
     def start(self, words, env, left):
         with self.lock:
@@ -225,12 +231,12 @@ def unpack(archive, folder):
 
 
 def cuda_folders():
-    """Where cuBLASLt may lie: CUDA's own folder, and the packages that PyTorch brings."""
+    """Where cuBLASLt and NCCL may lie: CUDA's own folder, and the packages that PyTorch brings."""
     found = glob.glob("/usr/local/cuda*/lib64") + glob.glob("/usr/local/cuda*/targets/x86_64-linux/lib")
     for path in sys.path + glob.glob("/opt/*/.venv/lib/python3*/site-packages"):
         found += glob.glob(os.path.join(path, "nvidia", "*", "lib"))
     drivers = [os.path.dirname(path) for path in glob.glob("/usr/local/nvidia/lib*/libcuda.so.1")]
-    return [folder for folder in found if glob.glob(os.path.join(folder, "libcublasLt.so.1*"))] + drivers
+    return [folder for folder in found if any(glob.glob(os.path.join(folder, name)) for name in ("libcublasLt.so.1*", "libnccl.so.2"))] + drivers
 
 
 def tool_of_cuda(name):

@@ -2,6 +2,7 @@
 
 import contextlib
 import subprocess
+import time
 
 from gpu_trial.trial import kill, table
 
@@ -9,6 +10,7 @@ QUERY = ["clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "clocks_thr
 REASONS = {0x1: "idle", 0x2: "clocks set by the user", 0x4: "power cap", 0x8: "slowed by hardware", 0x10: "sync boost", 0x20: "heat (software)",
            0x40: "heat (hardware)", 0x80: "power brake", 0x100: "display clocks"}
 HARMLESS = 0x1
+OTHERS_MIB = 2000  # of a GPU's memory; a driver without programs takes less
 PREFLIGHT = "name,driver_version,compute_mode,mig.mode.current"
 
 
@@ -52,6 +54,17 @@ def summary(lines):
     masks = [int(value) & ~HARMLESS for value in columns[-1]]
     found["slowed"] = {text: sum(bool(mask & bit) for mask in masks) / len(masks) for bit, text in REASONS.items() if any(mask & bit for mask in masks)}
     return {"samples": len(samples), **found}
+
+
+def alone(trial, section):
+    """Before a measurement: waits up to 10 s until nothing else holds memory of the GPU, as what was ended does for a while; then says what does."""
+    for _ in range(11):
+        ran = trial.run("alone", ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"], 30)
+        held = max(map(int, filter(str.isdigit, ran.lines())), default=0) if ran.status == 0 else 0
+        if held < OTHERS_MIB:
+            return
+        time.sleep(1)
+    trial.say(section, f"Something else holds {held:,} MiB of a GPU, so rates may be too low, and less fits.\n")
 
 
 @contextlib.contextmanager

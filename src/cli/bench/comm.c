@@ -6,8 +6,11 @@
 #include "cli/cli.h"
 #include "cli/table.h"
 #include "comm/launch.h"
+#include "comm/nccl/nccl.h"
 #include "device/gemm_peak.h"
+#include "device/ops.h"
 #include "train/cluster/cluster.h"
+#include "train/compute_device.h"
 #include "train/config/config.h"
 #include "train/launch.h"
 
@@ -17,13 +20,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#define USAGE "loam bench comm [--seconds S] [--most MB] [--out FILE] [--json] [parallel.ranks=N]"
+#define USAGE "loam bench comm [--seconds S] [--most MB] [--out FILE] [--json] [parallel.ranks=N] [train.device=cuda]"
 
 static const char about[] =
     "Times every collective (exchange between ranks) at several sizes of message. The ranks are threads of this\n"
-    "process (parallel.ranks=2), or the processes that mpirun or srun started. It also prints the rate at which the\n"
-    "ranks copy memory, all at once. --out writes a file for loam plan --machine, with the rate of matrix products\n"
-    "and the memory of a rank.\n"
+    "process (parallel.ranks=2), or the processes that mpirun or srun started; with train.device=cuda each has a GPU,\n"
+    "and messages lie in its memory. It also prints the rate at which the ranks copy memory, all at once. --out "
+    "writes\n"
+    "a file for loam plan --machine, with the rate of matrix products and the memory of a rank.\n"
     "\n"
     "  loam bench comm parallel.ranks=2\n"
     "  mpirun -np 2 loam bench comm --out cluster.json\n";
@@ -69,8 +73,9 @@ typedef struct Timing {
 typedef struct Bench {
     Comm *ranks;
     Device *dev;
-    void *memory; /* memory for two messages of the largest size */
-    size_t n;     /* f32 of the largest message */
+    size_t available; /* bytes of memory of a rank */
+    void *memory;     /* memory for two messages of the largest size */
+    size_t n;         /* f32 of the largest message */
     GArray *timings;
     double copy, flops; /* bytes/s and FLOP/s of a rank, while all others copy and multiply too */
 } Bench;
@@ -147,12 +152,13 @@ typedef struct Run {
 
 /* Makes a run on all ranks, which begin together, and returns the slowest one's seconds, the busiest one's bytes and
  * rank 0's seconds from `since` to the end of the run. */
-static Run time_run(Comm *ranks, Call call, Tensor x, Tensor y, double since)
+static Run time_run(const Bench *b, Comm *ranks, Call call, Tensor x, Tensor y, double since)
 {
     g_autofree Run *all = g_new0(Run, comm_size(ranks));
     const int64_t sent = comm_counts(ranks).sent_bytes;
     const double start = clock_seconds();
     run_call(ranks, call, x, y);
+    device_synchronise(b->dev);
     const double end = clock_seconds();
     const Run own = { end - start, end - since, comm_counts(ranks).sent_bytes - sent };
     comm_share(ranks, all, &own, sizeof own);
@@ -171,10 +177,10 @@ static Timing time_call(const Bench *b, Comm *ranks, Call call, int64_t bytes)
     g_autoptr(GArray) runs = g_array_new(false, false, sizeof(double));
     Run run = { 0 };
     for (int i = 0; i < WARM; i++)
-        run = time_run(ranks, call, x, y, 0);
+        run = time_run(b, ranks, call, x, y, 0);
     const double start = clock_seconds();
     do {
-        run = time_run(ranks, call, x, y, start);
+        run = time_run(b, ranks, call, x, y, start);
         g_array_append_val(runs, run.seconds);
     } while (runs->len < FEWEST || (run.elapsed < seconds && runs->len < MOST_RUNS));
     g_array_sort(runs, rising);
@@ -195,23 +201,25 @@ static double rate_of(const Timing *timing)
 /* Bytes/s that this rank reads and writes while all ranks copy. */
 static double copy_rate(const Bench *b)
 {
-    char *from = device_alloc(b->dev, COPY_BYTES), *to = device_alloc(b->dev, COPY_BYTES);
-    GArray *rates = g_array_new(false, false, sizeof(double));
-    memset(from, 1, COPY_BYTES);
-    memset(to, 1, COPY_BYTES);
+    const size_t bytes = MIN(COPY_BYTES, device_memory_available(b->dev) / 4);
+    void *memory = device_alloc(b->dev, 2 * bytes);
+    const Tensor from = tensor_vector(memory, DT_F32, (int64_t)(bytes / sizeof(float))),
+                 to = tensor_vector((char *)memory + bytes, DT_F32, (int64_t)(bytes / sizeof(float)));
+    g_autoptr(GArray) rates = g_array_new(false, false, sizeof(double));
+    op_fill(b->dev, from, 1);
+    op_fill(b->dev, to, 1);
+    device_synchronise(b->dev);
     comm_barrier(b->ranks);
     for (double start = clock_seconds(), now = start; rates->len < FEWEST || now - start < seconds;) {
-        memcpy(to, from, COPY_BYTES);
-        const double end = clock_seconds(), rate = 2 * (double)COPY_BYTES / MAX(end - now, 1e-9);
+        op_copy(b->dev, to, from);
+        device_synchronise(b->dev);
+        const double end = clock_seconds(), rate = 2 * (double)bytes / MAX(end - now, 1e-9);
         g_array_append_val(rates, rate);
         now = end;
     }
     g_array_sort(rates, rising);
-    const double median = g_array_index(rates, double, rates->len / 2);
-    g_array_free(rates, true);
-    device_free(b->dev, from);
-    device_free(b->dev, to);
-    return median;
+    device_free(b->dev, memory);
+    return g_array_index(rates, double, rates->len / 2);
 }
 
 /* The smallest value of all ranks. */
@@ -243,29 +251,42 @@ static void measure(Bench *b)
     b->flops = least_of(b->ranks, device_gemm_peak(b->dev, PEAK_S));
 }
 
+/* The GPU's memory that was free at the start, or an equal part of the host's. */
+static double memory_of(const Bench *b, int per_node)
+{
+    return *b->dev->gpu.name ? (double)b->available
+                             : (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / per_node;
+}
+
+/* Sets bytes/s of an all-reduce among the ranks of a node. */
+static bool measure_node(const Bench *b, int per_node, Machine *machine, GError **error)
+{
+    Comm *node = comm_split(b->ranks, comm_rank(b->ranks) / per_node);
+    if (*b->dev->gpu.name && !comm_use_gpu(node, b->dev, error)) {
+        comm_close(node);
+        return false;
+    }
+    const Timing inside = time_call(b, node, CALL_ALL_REDUCE, (int64_t)(b->n * sizeof(float)));
+    machine->within = rate_of(&inside);
+    comm_close(node);
+    return true;
+}
+
 /* The machine that loam plan reads. If all ranks are on one node, `within` and `between` are both the rate of an
  * all-reduce on it; with several equal nodes of 2 ranks or more, `within` is measured among the ranks of a node, and
  * `between` among all. */
-static Machine machine_of(Bench *b)
+static bool measure_machine(const Bench *b, Machine *machine, GError **error)
 {
-    const int size = comm_size(b->ranks),
-              local = strcmp(comm_name(b->ranks), "mpi") == 0 ? comm_launch().local_size : 0;
+    const int size = comm_size(b->ranks), local = comm_of_threads(b->ranks) ? 0 : comm_launch().local_size;
     const int per_node = local > 0 ? local : size;
-    const int64_t largest = (int64_t)b->n * (int64_t)sizeof(float);
-    const Timing all = time_call(b, b->ranks, CALL_ALL_REDUCE, largest);
-    Machine machine = { .per_node = per_node,
-                        .memory_bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / per_node,
-                        .flops = USUAL_SHARE * b->flops,
-                        .copy_bytes = b->copy,
-                        .within = rate_of(&all),
-                        .between = rate_of(&all) };
-    if (per_node > 1 && per_node < size && size % per_node == 0) {
-        Comm *node = comm_split(b->ranks, comm_rank(b->ranks) / per_node);
-        const Timing inside = time_call(b, node, CALL_ALL_REDUCE, largest);
-        machine.within = rate_of(&inside);
-        comm_close(node);
-    }
-    return machine;
+    const Timing all = time_call(b, b->ranks, CALL_ALL_REDUCE, (int64_t)(b->n * sizeof(float)));
+    *machine = (Machine){ .per_node = per_node,
+                          .memory_bytes = memory_of(b, per_node),
+                          .flops = USUAL_SHARE * b->flops,
+                          .copy_bytes = b->copy,
+                          .within = rate_of(&all),
+                          .between = rate_of(&all) };
+    return per_node == 1 || per_node == size || size % per_node > 0 || measure_node(b, per_node, machine, error);
 }
 
 /* ---- output ---- */
@@ -327,23 +348,33 @@ static bool write_result(const Bench *b, const Machine *machine, GError **error)
     return done;
 }
 
+static bool measure_rank(Bench *b, GError **error)
+{
+    Machine machine = { 0 };
+    b->available = device_memory_available(b->dev);
+    b->memory = device_alloc(b->dev, 2 * b->n * sizeof(float));
+    bool done = b->memory || fail_machine(error, "no memory for messages of %g MB", most);
+    if (!comm_agree(b->ranks, done, error))
+        return false;
+    op_fill(b->dev, tensor_vector(b->memory, DT_F32, 2 * (int64_t)b->n), 0);
+    measure(b);
+    return measure_machine(b, &machine, error) && comm_check(b->ranks, error) &&
+           (comm_rank(b->ranks) > 0 || write_result(b, &machine, error));
+}
+
 static bool run_rank(Comm *ranks, const void *context, GError **error)
 {
     const Config *config = context;
     Bench b = { .ranks = ranks, .n = (size_t)(most * 1e6 / sizeof(float)) };
-    b.dev = device_open_cpu((int)config->train.threads, config_precision(config));
-    b.memory = device_alloc(b.dev, 2 * b.n * sizeof(float));
-    bool done = b.memory || fail_machine(error, "no memory for messages of %g MB", most);
-    if (comm_agree(ranks, done, error)) {
-        memset(b.memory, 0, 2 * b.n * sizeof(float));
-        b.timings = g_array_new(false, false, sizeof(Timing));
-        measure(&b);
-        const Machine machine = machine_of(&b);
-        done = comm_check(ranks, error) && (comm_rank(ranks) > 0 || write_result(&b, &machine, error));
-        g_array_free(b.timings, true);
-    } else
-        done = false;
+    b.dev = compute_device_open_rank(config->train.device, (int)config->train.threads, config_precision(config), ranks,
+                                     error);
+    if (b.dev == NULL)
+        return false;
+    b.timings = g_array_new(false, false, sizeof(Timing));
+    const bool done = (*b.dev->gpu.name == '\0' || comm_use_gpu(ranks, b.dev, error)) && measure_rank(&b, error);
+    g_array_free(b.timings, true);
     device_free(b.dev, b.memory);
+    comm_leave_gpu(ranks);
     device_close(b.dev);
     return done;
 }

@@ -304,10 +304,13 @@ static void nccl_abort(Comm *comm)
     nccl_group_abort(comm->on_gpu);
 }
 
-/* ncclCommFinalize waits for all ranks, so a failed group is aborted instead. */
+/* ncclCommFinalize waits for all ranks, so a failed group is aborted instead. Collectives that nobody waited for end
+ * first, while the group's thread still watches them. */
 static void nccl_close(Comm *comm)
 {
     NcclGroup *group = comm->on_gpu;
+    if (group->lane && !comm_failed(comm))
+        device_synchronise(group->lane);
     nccl_group_stop(group);
     if (group->nccl && !comm_failed(comm) && settle(comm, nccl->finalize(group->nccl)))
         nccl->destroy(group->nccl);

@@ -14,6 +14,9 @@
 #define DRIVER    "libcuda.so.1"
 /* Folder of NVIDIA's packages cuda-compat: a later driver for programs, which runs on the older one of the machine. */
 #define COMPAT "/usr/local/cuda/compat"
+/* Name of cuBLASLt, before the major version of CUDA, and one of its folders. */
+#define CUBLASLT  "libcublasLt.so."
+#define LIBRARIES "/usr/local/cuda/lib64"
 
 static bool refuse(char *why, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -69,7 +72,10 @@ static bool use_compat(int major, char *why)
     snprintf(path, sizeof path, "%s/" DRIVER, driver.folder);
     if (access(path, R_OK) != 0)
         return refuse(why,
-                      "; NVIDIA's package cuda-compat in " COMPAT ", or in the folder LOAM_CUDA_COMPAT, is enough");
+                      "; NVIDIA's package cuda-compat in " COMPAT
+                      ", or in the folder LOAM_CUDA_COMPAT, is enough, or a "
+                      "build with nvcc of CUDA %d",
+                      driver.version / 1000);
     dlclose(driver.library);
     driver.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (driver.library == NULL)
@@ -128,6 +134,20 @@ static bool is_of_this_build(const CudaBackend *backend)
            memcmp(backend->sizes, sizes, sizeof sizes) == 0;
 }
 
+/* text: dlerror's. cuBLASLt is missing more often than all else. */
+static void refuse_file(const char *text, char *why)
+{
+    const char *version = text ? strstr(text, CUBLASLT) : NULL;
+    const int major = version ? atoi(version + strlen(CUBLASLT)) : 0;
+    if (major == 0)
+        refuse(why, FILE_NAME " cannot be opened: %s", text ? text : "no reason is given");
+    else
+        refuse(why,
+               FILE_NAME " is of CUDA %d and needs its cuBLASLt: " CUBLASLT "%d is not in " LIBRARIES ", beside loam, "
+                         "or in a folder that LD_LIBRARY_PATH names",
+               major, major);
+}
+
 static const CudaBackend *load(char *why)
 {
     char path[PATH_MAX + 64];
@@ -138,8 +158,7 @@ static const CudaBackend *load(char *why)
     }
     void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (file == NULL) {
-        const char *text = dlerror();
-        refuse(why, FILE_NAME " cannot be opened: %s", text ? text : path);
+        refuse_file(dlerror(), why);
         return NULL;
     }
     *(void **)&entry = dlsym(file, CUDA_BACKEND_ENTRY);
