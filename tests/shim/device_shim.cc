@@ -33,6 +33,11 @@ cudaStream_t gpu_stream(Gpu *gpu)
     return gpu->stream;
 }
 
+bool gpu_begins_early(const Gpu *)
+{
+    return true;
+}
+
 Group *gpu_group(Gpu *gpu)
 {
     return &gpu->group;

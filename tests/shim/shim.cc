@@ -97,6 +97,7 @@ struct Block {
     Fiber fibers[MOST_THREADS];
     Copies copies[MOST_THREADS];
     Products products[MOST_WARPGROUP_THREADS];
+    bool waited[MOST_THREADS];   /* for earlier kernels */
     bool unfenced[MOST_THREADS]; /* copied without a proxy fence since */
     int n_unfenced;
     Warp warps[MOST_WARPS];
@@ -111,6 +112,7 @@ Block *blocks[TOGETHER], *block; /* block: the one that runs */
 Place scheduler;
 char *stacks;
 size_t dynamic = LARGE; /* bytes of shared memory that the launch asked for */
+bool early;             /* the launch may begin before the kernel before it has ended */
 int current, n_threads;
 void (*body)(void *);
 void *body_context;
@@ -186,6 +188,8 @@ void fiber_main()
 {
     for (;;) {
         body(body_context);
+        CHECK(!early || block->waited[current], "block (%u, %u): thread %d ends and has not waited for earlier kernels",
+              blockIdx.x, blockIdx.y, current);
         block->fibers[current].state = ENDED;
         block->n_ended++;
         give_way();
@@ -249,6 +253,7 @@ void begin_block(Block *next, int number)
     memset(next->shared, 0xFF, sizeof next->shared);
     next->at_barrier = next->n_ended = next->n_unfenced = 0;
     memset(next->unfenced, 0, sizeof next->unfenced);
+    memset(next->waited, 0, sizeof next->waited);
     for (int i = 0; i < MOST_WARPGROUP_THREADS; i++)
         next->products[i].groups = 0;
     for (int i = 0; i < n_threads; i++) {
@@ -387,6 +392,22 @@ void shim_set_dynamic(size_t bytes)
 {
     CHECK(bytes <= LARGE, "a launch with %zu bytes of shared memory, at most %d", bytes, (int)LARGE);
     dynamic = bytes;
+}
+
+void shim_set_early(bool wanted)
+{
+    early = wanted;
+}
+
+void shim_enter_kernel(void)
+{
+    trace_waits(!early);
+}
+
+void shim_wait_for_earlier(void)
+{
+    block->waited[current] = true;
+    trace_waits(true);
 }
 
 void shim_copy_later(void *to, const void *from, size_t bytes)

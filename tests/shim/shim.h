@@ -66,6 +66,13 @@ void shim_run(ShimIndex grid, ShimIndex block, void (*body)(void *), void *conte
 void *shim_shared(size_t bytes);       /* of the block that runs: the same address for each of its threads */
 void *shim_shared_large(size_t bytes); /* as much as a kernel may ask for when it is launched */
 void shim_set_dynamic(size_t bytes);   /* as much as the next launch asks for; those before it may have the most */
+/* Programmatic dependent launch. `early`: the next kernels may begin before the kernel before them has ended. Then each
+ * thread must call shim_wait_for_earlier before it ends. The part of a kernel before that call may run at any time. It
+ * runs with the rest here, which is no other time to a part that touches no global memory: where SHIM_TRACED is
+ * defined, an access to global memory before the call ends the test. */
+void shim_set_early(bool early);
+void shim_enter_kernel(void); /* each thread, when its parameters have been read */
+void shim_wait_for_earlier(void);
 /* cp.async: copies of the calling thread, complete after shim_copy_now. */
 void shim_copy_later(void *to, const void *from, size_t bytes);
 void shim_copy_now(void);

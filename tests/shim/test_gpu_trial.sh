@@ -19,10 +19,11 @@ one_line() {
 }
 json() { python3 -c "import json, sys; trial = json.load(open(sys.argv[1])); assert $2, trial" "$work/$1/trial.json"; }
 
-trial --out "$work/out" --only machine,operations,families,curves,speed,kernels || fail "$(cat "$work/err")"
+trial --out "$work/out" --only machine,operations,families,curves,speed,launches,kernels || fail "$(cat "$work/err")"
 for text in 'Nothing failed' 'loam env: gpu  *Shim' '^[1-9][0-9]* of [1-9][0-9]* tests pass' '^1 of 1 train, save, resume' \
     '^\| cuda \| bf16 \| ' '^\| T5-1.1-XL \| bf16 \| [12] \| 32 / 8 \| ' '^\| T5-1.1-XL, FP8 \| fp8 and bf16 \| ' '^\| GPT-2-1.5B \| ' \
     '^\| attn_fwd \| ' '^\| encoder attention, bwd \| 32 x 32 \| ' '^\| T5-1.1-large, 4,096 tokens \| ' \
+    '^\| GPT-2, a training step \| [0-9.]+ \| [0-9.]+ \| [+-][0-9.]+ % \|' '^\| T5-1.1-small, a token of 1 answers \| [0-9]' \
     '^\| T5-1.1-XL: sequences .* \| dry run \|' '^\| GPT-2: rate beside torch.compile.* \| — \| not measured \|' '^\| peers \| not chosen \|'; do
     page "$text"
 done
@@ -190,7 +191,7 @@ mkdir "$work/none"
 : >"$work/none/libcuda.so.1"
 ! LD_LIBRARY_PATH=$work/none tools/gpu-trial --unpack "$work/trial.tar.gz" --out "$work/no-gpu" >"$work/page" 2>"$work/err" ||
     fail "a machine without a GPU is a success"
-page '1 failed. Not run, or not whole: code, operations, families, curves, speed, ranks, kernels, peer-ops, peers, sanitizer'
+page '1 failed. Not run, or not whole: code, operations, families, curves, speed, launches, ranks, kernels, peer-ops, peers, sanitizer'
 page '^- machine: no GPU, so nothing else runs: none is used: there is no NVIDIA driver'
 mkdir "$work/there"
 tar -C "$work/there" -xzf "$work/trial.tar.gz"

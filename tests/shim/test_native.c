@@ -1,6 +1,7 @@
 /* test_native.c: the native files of the backend for GPUs (device/cuda/native) on a fake of CUDA's runtime (cuda/), in
  * each order in which CUDA may do queued work: memory, transfers, events, two GPUs, buckets of
  * gradients, launches. */
+#include "model/decoder.h"
 #include "model/kinds.h"
 #include "shim/native.h"
 
@@ -397,12 +398,13 @@ static void buckets_are_whole_when_they_fire(const void *data)
 
 /* ---- launches ---- */
 
-/* Blocks of each stack of T5-1.1, and the kernels and products of a microbatch that docs/architecture/gpu.md names. */
+/* Blocks of each stack of T5-1.1, the kernels and products of a microbatch that docs/architecture/gpu.md names, and of
+ * them the kernels that may begin before the kernel before them has ended. */
 static const struct {
     const char *name;
     int blocks;
-    long launches;
-} sizes[] = { { "small", 8, 573 }, { "base", 12, 837 }, { "large and XL", 24, 1629 } };
+    long launches, early;
+} sizes[] = { { "small", 8, 573, 174 }, { "base", 12, 837, 246 }, { "large and XL", 24, 1629, 462 } };
 
 /* What a microbatch of a T5-1.1 with so many blocks in bf16 asks of CUDA. */
 static FakeCounts count_microbatch(int blocks)
@@ -427,6 +429,7 @@ static FakeCounts count_microbatch(int blocks)
     model_pass(model, batch, &loss);
     FakeCounts counts = fake_cuda_counts();
     counts.launches -= before.launches;
+    counts.early -= before.early;
     counts.products -= before.products;
     counts.copies -= before.copies;
     counts.uploads -= before.uploads;
@@ -446,8 +449,69 @@ static void launches_of_a_microbatch_are_those_of_its_blocks(void)
         long kernels = two.launches + (sizes[i].blocks - 2) * (three.launches - two.launches) + two.copies +
                        (sizes[i].blocks - 2) * (three.copies - two.copies); /* fills are kernels, too */
         long products = two.products + (sizes[i].blocks - 2) * (three.products - two.products);
-        g_test_message("T5-1.1 %s: a microbatch is %ld kernels and %ld products", sizes[i].name, kernels, products);
+        long early = two.early + (sizes[i].blocks - 2) * (three.early - two.early);
+        g_test_message("T5-1.1 %s: a microbatch is %ld kernels, %ld of them early, and %ld products", sizes[i].name,
+                       kernels, early, products);
         g_assert_cmpint(kernels + products, ==, sizes[i].launches);
+        g_assert_cmpint(early, ==, sizes[i].early);
+    }
+}
+
+/* Blocks of the decoder, and what a decoding step asks of CUDA: kernels and fills, those of them that may begin before
+ * the kernel before them has ended, products and uploads, as docs/architecture/gpu.md names them. */
+static const struct {
+    const char *name;
+    void (*shape)(ModelConfig *config);
+    int blocks;
+    long kernels, early, products, uploads;
+} decoded[] = { { "T5-1.1-base", NULL, 12, 0, 0, 0, 0 }, { "GPT-2", gpt2, 12, 0, 0, 0, 0 } };
+
+/* What a greedy step of two answers asks of CUDA. */
+static FakeCounts count_token(void (*shape)(ModelConfig *config), int blocks)
+{
+    static const int32_t cu[] = { 0, LENGTH / 2, LENGTH }, tokens[] = { 1, 2 };
+    GError *error = NULL;
+    ModelConfig config = tiny_config(&tiny_gated);
+    if (shape)
+        shape(&config);
+    config.n_enc = MIN(config.n_enc, 1);
+    config.n_dec = blocks;
+    config.head_dim = 8;
+    config.dropout = 0;
+    Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
+    Model *model = model_open(dev, &config, false, &error);
+    g_assert_no_error(error);
+    Decoder *decoder = decoder_open(model, &(Prompts){ ids, cu, 2 }, 1, 4, &error);
+    g_assert_no_error(error);
+    decoder_step_top(decoder, tokens, 1); /* scratch memory grows, which waits */
+    FakeCounts before = fake_cuda_counts();
+    decoder_step_top(decoder, tokens, 1);
+    FakeCounts counts = fake_cuda_counts();
+    counts.launches += counts.copies - before.launches - before.copies;
+    counts.early -= before.early;
+    counts.products -= before.products;
+    counts.uploads -= before.uploads;
+    counts.waits -= before.waits;
+    decoder_close(decoder);
+    model_close(model);
+    device_close(dev);
+    return counts;
+}
+
+static void launches_of_a_token_are_those_of_its_blocks(void)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(decoded); i++) {
+        FakeCounts two = count_token(decoded[i].shape, 2), three = count_token(decoded[i].shape, 3);
+        long more = decoded[i].blocks - 2, kernels = two.launches + more * (three.launches - two.launches),
+             early = two.early + more * (three.early - two.early),
+             products = two.products + more * (three.products - two.products);
+        g_test_message("%s: a token is %ld kernels, %ld of them early, %ld products, %ld uploads", decoded[i].name,
+                       kernels, early, products, two.uploads);
+        g_assert_true(two.waits == 1 && three.waits == 1 && two.uploads == three.uploads);
+        g_assert_cmpint(kernels, ==, decoded[i].kernels);
+        g_assert_cmpint(early, ==, decoded[i].early);
+        g_assert_cmpint(products, ==, decoded[i].products);
+        g_assert_cmpint(two.uploads, ==, decoded[i].uploads);
     }
 }
 
@@ -476,5 +540,6 @@ int main(int argc, char **argv)
         }
     g_test_add_func("/native/launches_of_a_microbatch_are_those_of_its_blocks",
                     launches_of_a_microbatch_are_those_of_its_blocks);
+    g_test_add_func("/native/launches_of_a_token_are_those_of_its_blocks", launches_of_a_token_are_those_of_its_blocks);
     return g_test_run();
 }

@@ -65,6 +65,14 @@ if grep -h 'wgmma.*serialized' "$logs"/*.log; then
     echo "FAIL: products that wait for each other" >&2
     exit 1
 fi
+# In machine code of 9.0 and later each kernel waits for earlier ones before it touches global memory.
+for target in $targets; do
+    case $target in sm_8*) continue ;; esac
+    said=$(tools/gpu-counts "$1/loam-cuda.so" --target "$target" --early 2>&1) || case $said in
+    *'cuobjdump is not here'*) echo "not checked: which kernels wait for earlier ones: $said" ;;
+    *) echo "FAIL: $said" >&2 && exit 1 ;;
+    esac
+done
 # Shared memory that a kernel is born with is at most 48 KiB, registers of a thread are at most 255.
 awk '/Used [0-9]+ registers/ {
     for (i = 1; i <= NF; i++) {

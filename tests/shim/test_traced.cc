@@ -343,16 +343,67 @@ static void a_shuffle_of_some_lanes(bool bug)
     numbers[me()] = __shfl_xor_sync(bug ? 0xFFFFu : ALL_LANES, 1u, 1);
 }
 
+/* ---- kernels that may begin before the one before them has ended ---- */
+
+static void a_kernel_does_not_wait_for_earlier_ones(bool bug)
+{
+    if (!bug)
+        begin_kernel();
+}
+
+static void some_threads_end_before_they_wait_for_earlier_kernels(bool bug)
+{
+    if (bug && me() >= 32)
+        return;
+    begin_kernel();
+}
+
+static void a_number_of_an_earlier_kernel_is_read_too_early(bool bug)
+{
+    unsigned number = bug ? numbers[me()] : 0;
+    begin_kernel();
+    numbers[me()] = number * 0;
+}
+
+static void a_number_is_written_that_an_earlier_kernel_may_read(bool bug)
+{
+    if (bug)
+        numbers[me()] = 5;
+    begin_kernel();
+    numbers[me()] = 5;
+}
+
+static void a_ticket_of_an_earlier_kernel_is_taken(bool bug)
+{
+    if (bug && first())
+        atomicAdd(&ticket, 1);
+    begin_kernel();
+}
+
+static void a_copy_begins_before_earlier_kernels_end(bool bug)
+{
+    Halves *shared = halves();
+    if (!bug)
+        begin_kernel();
+    if (me() < 16)
+        copy_own(shared);
+    if (bug)
+        begin_kernel();
+    copy_wait();
+}
+
 #define RACE(who) "*a race: *of " who " *"
+#define TOO_EARLY "*touches global memory *and has not waited for earlier kernels*"
 static const struct Planted {
     const char *name;
     void (*kernel)(bool bug);
     unsigned blocks;
     const char *said;
+    bool early; /* begin_kernel is called */
 } planted[] = {
-#define PLANT(name, blocks, said)                                                                                      \
+#define PLANT(name, blocks, ...)                                                                                       \
     {                                                                                                                  \
-#name, name, blocks, said                                                                                      \
+#name, name, blocks, __VA_ARGS__                                                                               \
     }
     PLANT(two_threads_write_the_same_number, 1, RACE("the same warp") "no __syncwarp*"),
     PLANT(a_barrier_is_missing_before_reading, 1, RACE("the same block") "no barrier*"),
@@ -381,14 +432,41 @@ static const struct Planted {
     PLANT(lanes_shuffle_at_two_places, 1, "*waits for its warp at *others wait at *"),
     PLANT(threads_wait_at_two_barriers, 1, "*waits for its block at *others wait at *"),
     PLANT(a_shuffle_of_some_lanes, 1, "*waits for the lanes 0000ffff of its warp*"),
+    PLANT(a_kernel_does_not_wait_for_earlier_ones, 1, "*ends and has not waited for earlier kernels*", true),
+    PLANT(some_threads_end_before_they_wait_for_earlier_kernels, 1, "*ends and has not waited*", true),
+    PLANT(a_number_of_an_earlier_kernel_is_read_too_early, 1, TOO_EARLY, true),
+    PLANT(a_number_is_written_that_an_earlier_kernel_may_read, 1, TOO_EARLY, true),
+    PLANT(a_ticket_of_an_earlier_kernel_is_taken, 1, TOO_EARLY, true),
+    PLANT(a_copy_begins_before_earlier_kernels_end, 1, TOO_EARLY, true),
 #undef PLANT
 };
+
+/* As launch_bytes in gpu.h does, of a GPU on which kernels begin early. */
+static void launch_early(unsigned blocks, void (*kernel)(bool), bool bug)
+{
+    cudaLaunchConfig_t config = {};
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(THREADS);
+    config.attrs = &early;
+    config.numAttrs = 1;
+    g_assert_true(cudaSetDevice(0) == cudaSuccess);
+    g_assert_true(cudaStreamCreateWithFlags(&config.stream, cudaStreamNonBlocking) == cudaSuccess);
+    g_assert_true(cudaLaunchKernelEx(&config, kernel, bug) == cudaSuccess);
+    g_assert_true(cudaStreamSynchronize(config.stream) == cudaSuccess);
+    g_assert_true(cudaStreamDestroy(config.stream) == cudaSuccess);
+}
 
 static void run(const Planted *plant, bool bug, ShimOrder order)
 {
     ticket = 0;
     shim_set_order(order);
-    shim_launch({ plant->blocks, 1, 1 }, { THREADS, 1, 1 }, [=] { plant->kernel(bug); });
+    if (plant->early)
+        launch_early(plant->blocks, plant->kernel, bug);
+    else
+        shim_launch({ plant->blocks, 1, 1 }, { THREADS, 1, 1 }, [=] { plant->kernel(bug); });
 }
 
 static void is_found(gconstpointer data)

@@ -61,6 +61,7 @@ struct Running {
     uint8_t fences[MOST_THREADS], fences_at_barrier[MOST_THREADS];
     uint64_t fenced[MOST_THREADS], fenced_at_barrier; /* barriers before a thread's last fence; the most of all */
     std::vector<Seen> seen;
+    bool waited[MOST_THREADS]; /* for earlier kernels; true also before the kernel itself begins */
     size_t saw[MOST_THREADS], acquired[MOST_THREADS]; /* how many of `seen` each thread has read, and fenced since */
 };
 
@@ -134,6 +135,15 @@ Cell *cells_of(uintptr_t page)
 bool is_shared(uintptr_t at)
 {
     return at - (uintptr_t)own->shared < own->shared_bytes;
+}
+
+/* Whether it is one of the indices that a GPU keeps in registers. */
+bool is_register(uintptr_t at)
+{
+    for (const ShimIndex *index : { &threadIdx, &blockIdx, &blockDim, &gridDim })
+        if (at - (uintptr_t)index < sizeof *index)
+            return true;
+    return false;
 }
 
 Stamp stamp_now()
@@ -262,6 +272,8 @@ void check(const void *place, const void *address, unsigned bytes, Kind kind, bo
     if (shared && at + bytes > (uintptr_t)own->shared + own->asked)
         tell(place, "shared memory (+%#zx) is beyond the %zu bytes that the kernel asked for",
              at - (uintptr_t)own->shared, own->asked);
+    if (!shared && !own->waited[thread] && !is_register(at))
+        tell(place, "touches global memory (%#zx) and has not waited for earlier kernels", (size_t)at);
     if (bytes <= 16 && (bytes & (bytes - 1)) == 0 && at % bytes != 0)
         tell(place, "%u bytes at %p, which is no multiple of %u", bytes, address, bytes);
     if (shared && counts_banks && kind != ATOMIC)
@@ -410,6 +422,7 @@ void trace_block(int slot, ShimIndex index, int threads, const char *shared, siz
     memset(block->fences_at_barrier, 0, sizeof block->fences_at_barrier);
     memset(block->fenced, 0, sizeof block->fenced);
     block->fenced_at_barrier = 0;
+    memset(block->waited, true, sizeof block->waited);
     memset(block->saw, 0, sizeof block->saw);
     memset(block->acquired, 0, sizeof block->acquired);
     block->seen.clear();
@@ -425,6 +438,11 @@ void trace_enter(int slot, int thread_that_runs)
 {
     own = slot < 0 ? NULL : &running[slot];
     thread = thread_that_runs;
+}
+
+void trace_waits(bool done)
+{
+    own->waited[thread] = done;
 }
 
 void trace_asked(size_t bytes)

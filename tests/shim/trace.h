@@ -6,7 +6,8 @@
  * or this chain between blocks is between them: __threadfence, a barrier or the same thread, an atomic operation; an
  * atomic operation that reads its result, a barrier or the same thread, __threadfence. Two accesses to the same byte of
  * which neither comes before the other are a race, unless both read or both are atomic. Shuffles and votes order
- * nothing. An asynchronous copy reads and writes from its issue until its thread has waited for it.
+ * nothing. An asynchronous copy reads and writes from its issue until its thread has waited for it. A kernel that may
+ * begin early (shim_set_early) touches global memory only after shim_wait_for_earlier.
  *
  * Without SHIM_TRACED these functions do nothing. */
 #pragma once
@@ -28,6 +29,7 @@ void trace_count_banks(void);
 TraceBanks trace_banks(int places);
 
 void trace_launch(void);
+void trace_waits(bool done); /* whether the thread that runs has waited for earlier kernels, or need not */
 void trace_block(int slot, ShimIndex index, int threads, const char *shared, size_t bytes);
 void trace_block_end(int slot);
 void trace_enter(int slot, int thread); /* this thread runs from here on; slot -1 means that none does */
@@ -42,6 +44,9 @@ void trace_copy_ends(const void *to, const void *from, size_t bytes);
 void trace_stacks(const char *first, size_t bytes); /* memory of the threads themselves, which is not traced */
 #else
 static inline void trace_launch(void)
+{
+}
+static inline void trace_waits(bool)
 {
 }
 static inline void trace_block(int, ShimIndex, int, const char *, size_t)

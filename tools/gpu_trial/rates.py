@@ -58,17 +58,17 @@ COMPILED = {"GPT-2": 120, "T5-1.1-small": 120, "BERT-base": 120, "T5-1.1-large":
 NO_ROOM = re.compile(r"the run needs|no memory|out of memory", re.I)
 
 
-def bench(trial, name, model, verb, micro, seconds, *more):
-    """What `loam bench` prints as JSON: verb is step or ops."""
+def bench(trial, name, model, verb, micro, seconds, *more, label="", env=None):
+    """What `loam bench` prints as JSON: verb is step or ops. label: of the log; env: more of the environment."""
     options = (model.options + (" " + TINY + TINY_BLOCKS[model.config] if trial.shim else "")).split()
     words = [trial.loam, "bench", verb, model.config, "--json", "--seconds", seconds, "train.device=cuda", "train.precision=bf16",
              f"train.micro_batch={micro} samples", f"train.batch={micro} samples", *options, *more]
-    label = re.sub(r"[^\w.]+", "-", f"bench-{verb}-{name}-{micro}{''.join(more)}")
+    label = re.sub(r"[^\w.]+", "-", f"bench-{verb}-{name}-{micro}{''.join(more)}{label}")
     try:
-        return json.loads(trial.must(label, words, 90).splitlines()[-1])
+        return json.loads(trial.must(label, words, 90, env).splitlines()[-1])
     except Failed as error:
         if not NO_ROOM.search(str(error)):
-            trial.log_products(label, words)
+            trial.log_products(label, words, env)
         raise
 
 
@@ -99,7 +99,7 @@ def measured(trial, section, name):
     """Loam's rate of a model, measured once in a trial."""
     found = trial.results.setdefault("speed", {})
     if name not in found:
-        with trial.part(section, f"{name}, by loam" if section == "peers" else name):
+        with trial.part(section, name if section == "speed" else f"{name}, by loam"):
             found[name] = best_batch(trial, name)
     return found.get(name)
 

@@ -36,10 +36,20 @@ struct dim3 {
     }
 };
 
+enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    struct {
+        int programmaticStreamSerializationAllowed;
+    } val;
+};
+
 struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;
     cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
 };
 
 struct cudaUUID_t {
@@ -87,7 +97,8 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t stream);
 
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute attribute, int value);
-/* Queues a kernel whose body for one thread is `body`. */
+/* Queues a kernel whose body for one thread is `body`. With cudaLaunchAttributeProgrammaticStreamSerialization each of
+ * its threads must wait for earlier kernels (shim_set_early). */
 cudaError_t fake_launch(const cudaLaunchConfig_t *config, const void *kernel, std::function<void()> body);
 
 template <class... Parameters, class... Arguments>
@@ -95,5 +106,11 @@ static cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*k
                                       Arguments... arguments)
 {
     static_assert((sizeof(Parameters) + ... + 0) <= 32764, "more parameters than a kernel may have, in bytes");
-    return fake_launch(config, (const void *)kernel, [=] { kernel(arguments...); });
+    /* Parameters are not in global memory, so copying them is not traced. */
+    auto body = [=]() __attribute__((no_sanitize_thread))
+    {
+        shim_enter_kernel();
+        kernel(arguments...);
+    };
+    return fake_launch(config, (const void *)kernel, body);
 }

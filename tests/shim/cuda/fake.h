@@ -20,6 +20,7 @@ void fake_cuda_order(FakeOrder order);
 typedef struct FakeCounts {
     long waits;                 /* calls that had to wait for work which was not done */
     long launches, products;    /* kernels; matrix products by cuBLASLt */
+    long early;                 /* kernels that may begin before the work before them, also a kernel, has ended */
     long choices, fast;         /* algorithms that cuBLASLt was asked for; products with fast accumulation */
     int algorithm;              /* the number of the last product's algorithm (lt.cc) */
     double slow;                /* multiply-adds of products in a form that cuBLASLt has no fast algorithm for */

@@ -114,12 +114,14 @@ void fake_fail(void)
 
 void fake_enqueue(FakeStream *stream, std::function<void()> run, FakeEvent *event, uint64_t record)
 {
+    stream->after_kernel = false;
     stream->queue.push_back({ std::move(run), event, record, {} });
     go_on();
 }
 
 void fake_enqueue_outside(FakeStream *stream, std::function<void()> run, std::function<bool()> outside)
 {
+    stream->after_kernel = false;
     stream->queue.push_back({ std::move(run), NULL, 0, std::move(outside) });
     go_on();
 }

@@ -28,7 +28,8 @@ struct FakeWork {
 struct FakeStream {
     int device, number; /* of streams in the order in which they were made */
     std::deque<FakeWork> queue;
-    float clock; /* milliseconds that its products have taken, as lt.cc says */
+    bool after_kernel; /* the last work that was queued is a kernel of fake_launch */
+    float clock;       /* milliseconds that its products have taken, as lt.cc says */
 };
 
 /* The functions below are called by those who hold the lock. */

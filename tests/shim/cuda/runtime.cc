@@ -203,6 +203,14 @@ bool load(const void *kernel)
     return true;
 }
 
+bool begins_early(const cudaLaunchConfig_t *config)
+{
+    for (unsigned i = 0; i < config->numAttrs; i++)
+        if (config->attrs[i].id == cudaLaunchAttributeProgrammaticStreamSerialization)
+            return config->attrs[i].val.programmaticStreamSerializationAllowed != 0;
+    return false;
+}
+
 void run_body(void *body)
 {
     (*(std::function<void()> *)body)();
@@ -216,11 +224,11 @@ __attribute__((destructor)) void report()
         return;
     const FakeCounts *n = &fake_counts;
     fprintf(file,
-            "peak %zu\nlargest %zu\nleft %zu\npinned %zu\nwaits %ld\nlaunches %ld\nproducts %ld\nuploads "
+            "peak %zu\nlargest %zu\nleft %zu\npinned %zu\nwaits %ld\nlaunches %ld\nearly %ld\nproducts %ld\nuploads "
             "%ld\ndownloads %ld\n"
             "copies %ld\nallocations %ld\nrecords %ld\nfollows %ld\n",
-            n->peak, n->largest, n->used, n->most_pinned, n->waits, n->launches, n->products, n->uploads, n->downloads,
-            n->copies, n->allocations, n->records, n->follows);
+            n->peak, n->largest, n->used, n->most_pinned, n->waits, n->launches, n->early, n->products, n->uploads,
+            n->downloads, n->copies, n->allocations, n->records, n->follows);
     fclose(file);
 }
 
@@ -484,14 +492,19 @@ cudaError_t fake_launch(const cudaLaunchConfig_t *config, const void *kernel, st
         return answer(cudaErrorInvalidValue);
     if (!load(kernel))
         return answer(cudaErrorMemoryAllocation);
+    bool early = begins_early(config);
     fake_counts.launches++;
+    fake_counts.early += early && config->stream->after_kernel;
     fake_enqueue_work(config->stream, [=] {
         if (++kernels_run == number_of("LOAM_FAKE_GPU_BREAKS", 0))
             return fake_fail();
         std::function<void()> own = body;
         shim_set_dynamic(bytes);
+        shim_set_early(early);
         shim_run(grid, block, run_body, &own);
+        shim_set_early(false);
     });
+    config->stream->after_kernel = true;
     if (number_of("CUDA_LAUNCH_BLOCKING", 0) != 0)
         fake_run_until(config->stream, [config] { return config->stream->queue.empty(); });
     return answer(cudaSuccess);

@@ -216,6 +216,7 @@ template <int VECS>
 __global__ void __launch_bounds__(MOST_ROW_THREADS, 2)
     rows_kernel(const __grid_constant__ Jobs<RowJob> jobs, float *scratch)
 {
+    begin_kernel();
     int j = jobs.find(blockIdx.x);
     const RowJob job = jobs.of[j];
     unsigned first = jobs.first[j];
@@ -232,6 +233,7 @@ struct FoldJob {
 __global__ void __launch_bounds__(WARP *ROW_GROUPS)
     folds_kernel(const __grid_constant__ Jobs<FoldJob> jobs, const float *scratch)
 {
+    begin_kernel();
     int j = jobs.find(blockIdx.x);
     const FoldJob job = jobs.of[j];
     fold_part(scratch + job.at, job.parts, jobs.cols[j], job.into, blockIdx.x - jobs.first[j]);

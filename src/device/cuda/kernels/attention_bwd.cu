@@ -28,6 +28,7 @@ struct Deltas {
 
 __global__ void __launch_bounds__(EACH_THREADS, 4) delta_kernel(Deltas d)
 {
+    begin_kernel();
     int vector = (int)(blockIdx.x * blockDim.x + threadIdx.x), lane = vector & (d.lanes - 1), head = vector / d.lanes;
     int64_t step = (int64_t)gridDim.y * blockDim.y;
     if (d.dim % VEC != 0)
@@ -136,6 +137,7 @@ __device__ inline void add_diagonals(const AttnShared *shared, float *places, in
 template <int CHUNKS>
 __global__ void __launch_bounds__(ATTN_THREADS, 1) attention_dq_kernel(const __grid_constant__ Attn attn, Gradients g)
 {
+    begin_kernel();
     AttnShared *shared = block_shared<AttnShared>();
     Pairs pairs = pairs_of(attn, g.first_seq + (int)blockIdx.x / g.n_tiles, (int)blockIdx.y);
     int tile = g.first_tile + (int)blockIdx.x % g.n_tiles;
@@ -191,6 +193,7 @@ template <int CHUNKS>
 __global__ void __launch_bounds__(ATTN_THREADS, 1)
     attention_dkv_kernel(const __grid_constant__ Attn attn, Gradients g, int tiles, int parts)
 {
+    begin_kernel();
     AttnShared *shared = block_shared<AttnShared>();
     Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y / parts * attn.group);
     int64_t from = (int64_t)(blockIdx.y % parts) * CHUNKS * CHANNELS;
@@ -215,6 +218,7 @@ struct DiagonalShared {
 
 __global__ void diagonal_kernel(AttnSpec spec, Gradients g, View dbias, float beta)
 {
+    begin_kernel();
     DiagonalShared *shared = block_shared<DiagonalShared>();
     int64_t col = (int64_t)blockIdx.x * WARP + threadIdx.x;
     int head = (int)blockIdx.y;
@@ -306,6 +310,7 @@ struct DistanceShared {
  * heads. This simple kernel computes pair by pair, each by as many lanes as have its channels. */
 template <int GROUP> __global__ void distance_kernel(const __grid_constant__ Attn attn, Gradients g, float *partial)
 {
+    begin_kernel();
     DistanceShared *shared = block_shared<DistanceShared>();
     int64_t c = threadIdx.x % GROUP * VEC;
     float sum[VEC] = {}, e[VEC] = {};

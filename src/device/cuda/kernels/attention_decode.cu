@@ -161,6 +161,7 @@ template <int ROWS>
 __global__ void __launch_bounds__(DECODE_THREADS)
     attention_decode_kernel(const __grid_constant__ Attn attn, FwdOutputs to, Sharing sharing)
 {
+    begin_kernel();
     DecodeShared *shared = block_shared<DecodeShared>();
     int split = (int)blockIdx.x % sharing.splits, kv_head = (int)blockIdx.y / sharing.row_groups;
     int first = (int)blockIdx.y % sharing.row_groups * ROWS, warp = (int)threadIdx.x / WARP;
@@ -191,6 +192,7 @@ __global__ void __launch_bounds__(DECODE_THREADS)
 /* Combines the splits of a token (block x) and head (block y), in the order of the splits. */
 __global__ void attention_join_kernel(const __grid_constant__ Attn attn, FwdOutputs to, Sharing sharing)
 {
+    begin_kernel();
     int64_t token = blockIdx.x, stride = attn.dim + 2;
     int head = (int)blockIdx.y;
     if (token < attn.spec.cu_q.device[0] || token >= attn.spec.cu_q.device[attn.spec.n_seq])

@@ -44,6 +44,7 @@ template <int CHUNKS>
 __global__ void __launch_bounds__(ATTN_THREADS)
     attention_fwd_kernel(const __grid_constant__ Attn attn, FwdOutputs to, int tiles)
 {
+    begin_kernel();
     AttnShared *shared = block_shared<AttnShared>();
     Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y);
     int64_t i = (int64_t)(blockIdx.x % tiles) * ATTN_TILE;

@@ -164,6 +164,7 @@ template <int DTYPE, class Sizes>
 __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     attention_mma_dq_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g)
 {
+    begin_kernel();
     if (by_warpgroup()) /* which reads shared memory as fast as registers */
         gradients_of_queries<DTYPE, Sizes, false>(attn, g);
     else
@@ -321,6 +322,7 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     attention_mma_dkv_kernel(const __grid_constant__ Attn attn, const __grid_constant__ Gradients g, int tiles,
                              int parts)
 {
+    begin_kernel();
     enum { N = Sizes::N, QUERIES = Sizes::QUERIES, OUT = Sizes::OUT / 8 };
     auto *shared = block_shared_large<typename Sizes::Shared>();
     Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y / parts * attn.group);

@@ -71,6 +71,7 @@ template <int DTYPE, class Sizes>
 __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     attention_mma_fwd_kernel(const __grid_constant__ Attn attn, FwdOutputs to, int tiles)
 {
+    begin_kernel();
     enum { M = Sizes::M, N = Sizes::N, OUT = Sizes::DIM / 8 };
     auto *shared = block_shared_large<typename Sizes::Shared>();
     Pairs pairs = pairs_of(attn, (int)blockIdx.x / tiles, (int)blockIdx.y);

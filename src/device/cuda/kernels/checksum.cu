@@ -17,6 +17,7 @@ template <class Word>
 static __global__ void __launch_bounds__(SUM_THREADS)
     checksum_kernel(const Word *y, int64_t rows, int64_t cols, int64_t ld, Checksum *partial)
 {
+    begin_kernel();
     PerWarp<unsigned long long> *parts = block_shared<PerWarp<unsigned long long>>();
     unsigned long long sum = 0, filled = 0;
     for (int64_t row = blockIdx.x; row < rows; row += gridDim.x)

@@ -98,6 +98,7 @@ template <class Pass, int VECS>
 static __global__ void __launch_bounds__(MOST_ROW_THREADS, VECS == 1 ? 2 : 1)
     columns_kernel(Pass pass, int64_t rows, int64_t cols, typename Pass::Sum *partial)
 {
+    begin_kernel();
     columns_part<Pass, VECS>(pass, rows, cols, partial, blockIdx.x, blockIdx.y, gridDim.y);
 }
 
@@ -162,6 +163,7 @@ template <class Pass> struct LongRows {
 template <class Pass>
 static __global__ void __launch_bounds__(MOST_ROW_THREADS) long_rows_kernel(Pass pass, int64_t cols, float *sums)
 {
+    begin_kernel();
     PerWarp<float> *parts = block_shared<PerWarp<float>>();
     float own[Pass::ROW_SUMS] = {};
     typename Pass::Sum unused[Pass::COLUMN_SUMS][VEC] = {};
@@ -262,6 +264,7 @@ static __device__ inline void fold_part(const Sum *partial, int parts, int64_t c
 
 template <class Sum> static __global__ void fold_kernel(const Sum *partial, int parts, int64_t cols, FoldInto into)
 {
+    begin_kernel();
     fold_part(partial, parts, cols, into, blockIdx.x);
 }
 

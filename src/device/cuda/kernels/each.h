@@ -6,6 +6,7 @@
 
 template <class Function> static __global__ void each_vec_kernel(int64_t rows, int64_t cols, Function function)
 {
+    begin_kernel();
     int64_t col = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * VEC;
     if (col >= cols)
         return;

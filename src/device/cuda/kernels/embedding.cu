@@ -46,6 +46,7 @@ __device__ inline void leave_run(const Runs &runs, int tile, int begin, int end,
 
 __global__ void __launch_bounds__(WARP *WARPS) sum_runs(Runs runs)
 {
+    begin_kernel();
     int tile = (int)(blockIdx.x * WARPS + threadIdx.y), first = tile * RUN_TILE, begin = first;
     int64_t col = (int64_t)blockIdx.y * CHUNK + threadIdx.x * VEC;
     int last = first + RUN_TILE < runs.n ? first + RUN_TILE : runs.n;
@@ -74,6 +75,7 @@ __global__ void __launch_bounds__(WARP *WARPS) sum_runs(Runs runs)
 /* For runs over several tiles: the warp of the tile in which a run begins adds the partial sums of all its tiles. */
 __global__ void __launch_bounds__(WARP *WARPS) join_runs(Runs runs)
 {
+    begin_kernel();
     int tile = (int)(blockIdx.x * WARPS + threadIdx.y), end = (tile + 1) * RUN_TILE;
     int64_t col = (int64_t)blockIdx.y * CHUNK + threadIdx.x * VEC;
     if (col >= runs.cols || !goes_on(runs, end))

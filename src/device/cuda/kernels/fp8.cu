@@ -118,6 +118,7 @@ __device__ inline void write_column(const Cast &cast, const TileShared *tile, in
 
 __global__ void __launch_bounds__(ACROSS *GROUP_ROWS) cast_kernel(Cast cast)
 {
+    begin_kernel();
     TileShared *tile = block_shared<TileShared>();
     int64_t first_col = (int64_t)blockIdx.x * TILE, tiles = ceil_div(cast.padded, TILE);
     float scale = *cast.scale;
@@ -158,6 +159,7 @@ __global__ void __launch_bounds__(AMAX_THREADS)
     scale_kernel(View x, int64_t rows, int64_t cols, unsigned *partial, unsigned *ticket, float *scale, float *inverse,
                  int margin, bool e5m2)
 {
+    begin_kernel();
     AmaxShared *shared = block_shared<AmaxShared>();
     int64_t vectors = ceil_div(cols, VEC), n = rows * vectors, step = (int64_t)gridDim.x * AMAX_THREADS;
     unsigned most = 0;
@@ -187,6 +189,7 @@ __global__ void __launch_bounds__(AMAX_THREADS)
     update_kernel(float *scale, float *inverse, int64_t inverse_ld, float *history, int64_t ld, int length, int margin,
                   bool e5m2)
 {
+    begin_kernel();
     PerWarp<unsigned> *parts = block_shared<PerWarp<unsigned>>();
     float *amax = history + blockIdx.x * ld, newest = amax[0];
     unsigned most = 0;

@@ -46,6 +46,9 @@ void gpu_copy_rows(Gpu *gpu, void *to, size_t to_pitch, const void *from, size_t
 /* Sets `bytes` bytes of the GPU's memory to 0. */
 void gpu_clear(Gpu *gpu, void *p, size_t bytes);
 
+/* Whether launches let kernels begin early (begin_kernel). */
+bool gpu_begins_early(const Gpu *gpu);
+
 /* Shape of a launch: number of thread blocks in the grid, and of threads in a block, in two dimensions. threads_x ·
  * threads_y is a multiple of WARP. */
 struct Shape {
@@ -65,6 +68,13 @@ enum { PARTIAL_BYTES = PARTIAL_LIMIT };
 #define ROLLED
 #define APART
 #define KERNEL_CHECK(condition) CHECK(condition, "in block %u of a kernel, thread %u", blockIdx.x, threadIdx.x)
+
+enum { MAY_BEGIN_EARLY = 1 };
+
+static inline void begin_kernel()
+{
+    shim_wait_for_earlier();
+}
 
 static inline uint16_t to_bf16(float x)
 {
@@ -124,6 +134,26 @@ template <class T> static inline T *block_shared_large()
         if (!(condition))                                                                                              \
             __trap();                                                                                                  \
     } while (0)
+
+/* Whether the machine code that runs has the two instructions of begin_kernel. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+enum { MAY_BEGIN_EARLY = 1 };
+#else
+enum { MAY_BEGIN_EARLY = 0 };
+#endif
+
+/* The first statement of every kernel. launch_bytes asks CUDA that a kernel may begin before the kernel before it in
+ * the stream has ended, so that the GPU starts its blocks meanwhile (programmatic dependent launch). The first
+ * instruction lets the next kernel do so, as soon as all blocks of this one have begun: its blocks then take only room
+ * that is left. The second waits until the kernel before has ended and all its stores can be read. Since every thread
+ * of that kernel has waited in the same way, all kernels of the stream before it have ended, too. So no access to
+ * global memory may come before this call. */
+static __device__ inline void begin_kernel()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#endif
+}
 
 static __device__ inline uint16_t to_bf16(float x)
 {
@@ -194,7 +224,7 @@ void gpu_begin(const char *operation);
  * refused, or that an earlier operation failed. `what` names the call. */
 void gpu_answer(cudaError_t answer, const char *what);
 
-/* Launches a kernel with `bytes` bytes of dynamic shared memory per block. */
+/* Launches a kernel, which calls begin_kernel first, with `bytes` bytes of dynamic shared memory per block. */
 template <class... Parameters, class... Arguments>
 static void launch_bytes(Gpu *gpu, Shape shape, size_t bytes, void (*kernel)(Parameters...), Arguments... arguments)
 {
@@ -203,6 +233,11 @@ static void launch_bytes(Gpu *gpu, Shape shape, size_t bytes, void (*kernel)(Par
     config.blockDim = dim3(shape.threads_x, shape.threads_y);
     config.dynamicSmemBytes = bytes;
     config.stream = gpu_stream(gpu);
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &early;
+    config.numAttrs = gpu_begins_early(gpu);
     gpu_answer(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...), "a kernel");
 }
 

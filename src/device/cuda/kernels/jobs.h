@@ -61,6 +61,7 @@ enum { JOB_THREADS = 256, JOB_VECS = 4 * JOB_THREADS };
 template <class Job>
 static __global__ void __launch_bounds__(JOB_THREADS, Job::BLOCKS) jobs_kernel(const __grid_constant__ Jobs<Job> jobs)
 {
+    begin_kernel();
     typedef typename Job::Factors Factors;
     Factors *shared = block_shared<Factors>();
     int j = jobs.find(blockIdx.x);

@@ -52,6 +52,7 @@ template <bool MASKED>
 __global__ void __launch_bounds__(MOST_ROW_THREADS, MASKED ? 2 : 3)
     norm_fwd_kernel(Norm norm, int64_t rows, int64_t cols)
 {
+    begin_kernel();
     RowSums<1> *shared = block_shared<RowSums<1>>();
     int64_t row = (int64_t)blockIdx.x * blockDim.y + threadIdx.y, width = row < rows ? cols : 0;
     int64_t first = threadIdx.x * VEC, span = blockDim.x * VEC;

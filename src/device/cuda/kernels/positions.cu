@@ -54,6 +54,7 @@ BucketRanges ranges_of(const RelposSpec *spec, int64_t width, int32_t first_buck
 /* One warp per bucket (block x) and head (block y). */
 __global__ void relpos_fwd_kernel(View bias, View table, BucketRanges ranges)
 {
+    begin_kernel();
     int32_t begin = ranges.begin[blockIdx.x], end = ranges.end[blockIdx.x];
     if (begin >= end)
         return;
@@ -64,6 +65,7 @@ __global__ void relpos_fwd_kernel(View bias, View table, BucketRanges ranges)
 
 __global__ void relpos_bwd_kernel(View dtable, View dbias, BucketRanges ranges, float beta)
 {
+    begin_kernel();
     int32_t begin = ranges.begin[blockIdx.x], end = ranges.end[blockIdx.x], bucket = ranges.first + (int)blockIdx.x;
     float sum = 0;
     for (int32_t t = begin + (int32_t)threadIdx.x; t < end; t += WARP)

@@ -41,6 +41,7 @@ static __device__ inline void clear_counts(SortShared *shared)
 static __global__ void __launch_bounds__(TILE)
     count_digits(const int32_t *keys, int n, int shift, int rows, int32_t *counts)
 {
+    begin_kernel();
     SortShared *shared = block_shared<SortShared>();
     int i = (int)(blockIdx.x * TILE + threadIdx.x);
     int32_t key = i < n ? keys[i] : 0;
@@ -59,6 +60,7 @@ static __global__ void __launch_bounds__(TILE)
 /* Kernel, one block: replaces n numbers by their exclusive prefix sums. */
 static __global__ void __launch_bounds__(MOST_THREADS) sums_before(int32_t *x, int n)
 {
+    begin_kernel();
     PerWarp<int32_t> *parts = block_shared<PerWarp<int32_t>>();
     int32_t before = 0;
     int lane = (int)threadIdx.x % WARP, warp = (int)threadIdx.x / WARP;
@@ -88,6 +90,7 @@ static __global__ void __launch_bounds__(MOST_THREADS) sums_before(int32_t *x, i
 static __global__ void __launch_bounds__(TILE) move_tokens(const int32_t *keys, const int32_t *tokens, int n, int shift,
                                                            const int32_t *counts, int32_t *to_keys, int32_t *to_tokens)
 {
+    begin_kernel();
     SortShared *shared = block_shared<SortShared>();
     int i = (int)(blockIdx.x * TILE + threadIdx.x);
     int32_t key = i < n ? keys[i] : 0;

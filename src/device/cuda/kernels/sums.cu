@@ -46,6 +46,7 @@ struct Squares {
 
 __global__ void total_add_kernel(double *out, const double *x, int64_t n)
 {
+    begin_kernel();
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
         out[i] += x[i];

@@ -65,6 +65,7 @@ __device__ inline Best best_of_block(Best best, TopShared *shared)
 __global__ void __launch_bounds__(MOST_THREADS) top_kernel(View x, int64_t cols, float *values, int64_t values_ld,
                                                            int32_t *ids, int64_t ids_ld, double *log_sum, int k)
 {
+    begin_kernel();
     TopShared *shared = block_shared<TopShared>();
     int64_t row = blockIdx.x;
     OnlineSoftmax softmax = softmax_of_row<2>(x, row, cols, &shared->softmax);

@@ -23,6 +23,7 @@ template <class Function>
 static __global__ void __launch_bounds__(TOTAL_THREADS)
     totals_kernel(const __grid_constant__ Jobs<Total<Function>> jobs, double *partial, unsigned *tickets)
 {
+    begin_kernel();
     TotalShared *shared = block_shared<TotalShared>();
     int j = jobs.find(blockIdx.x);
     const Total<Function> total = jobs.of[j];

@@ -95,6 +95,7 @@ __device__ inline void finish_row(const Xent &xent, int64_t row, const RowSums &
 
 __global__ void __launch_bounds__(XENT_THREADS, 3) xent_kernel(Xent xent)
 {
+    begin_kernel();
     XentShared *shared = block_shared<XentShared>();
     int64_t row = blockIdx.x, target = xent.targets[row];
     if (xent.weights[row] == 0)
@@ -111,6 +112,7 @@ __global__ void __launch_bounds__(XENT_THREADS, 3) xent_kernel(Xent xent)
 
 __global__ void __launch_bounds__(XENT_THREADS, 3) xent_part_kernel(XentPart part)
 {
+    begin_kernel();
     PerWarp<OnlineSoftmax> *parts = block_shared<PerWarp<OnlineSoftmax>>();
     int64_t row = blockIdx.x, target = part.targets[row];
     KERNEL_CHECK(target >= -1 && target < part.cols);
@@ -145,6 +147,7 @@ __device__ inline RowSums join_parts(const XentPart &part, int64_t row)
 
 __global__ void __launch_bounds__(XENT_THREADS, 3) xent_join_kernel(Xent xent, XentPart part)
 {
+    begin_kernel();
     int64_t row = blockIdx.x;
     if (xent.weights[row] == 0)
         return row_of_zeros(xent, row);

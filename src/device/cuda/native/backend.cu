@@ -59,11 +59,20 @@ static bool native_describe(int index, CudaGpu *gpu, char *why)
     return true;
 }
 
-/* Runs a small kernel, so that a GPU for which the file has no code is noticed when it is opened. */
+/* Runs a small kernel, so that a GPU for which the file has no code is noticed when it is opened. Its number says
+ * whether this code has begin_kernel's instructions: a GPU that knows them may run code translated from PTX of one that
+ * does not. */
 static __global__ void probe_kernel(unsigned *at)
 {
     if (threadIdx.x == 0)
-        *at = PROBE;
+        *at = PROBE + MAY_BEGIN_EARLY;
+}
+
+/* Tests and measurements compare the two. */
+static bool wants_early(void)
+{
+    const char *asked = getenv("LOAM_BEGIN_EARLY");
+    return !asked || atoi(asked) != 0;
 }
 
 static cudaError_t probe(Gpu *gpu)
@@ -80,7 +89,8 @@ static cudaError_t probe(Gpu *gpu)
         answer = cudaMemsetAsync(gpu->tickets, 0, TICKETS * sizeof *gpu->tickets, gpu->stream);
     if (answer == cudaSuccess)
         answer = cudaStreamSynchronize(gpu->stream);
-    return answer != cudaSuccess || seen == PROBE ? answer : cudaErrorUnknown;
+    gpu->begins_early = seen == PROBE + 1 && wants_early();
+    return answer != cudaSuccess || seen == PROBE || seen == PROBE + 1 ? answer : cudaErrorUnknown;
 }
 
 static cudaError_t create(Gpu *gpu)
@@ -139,6 +149,7 @@ static void *native_open_beside(Device *dev, char *why)
     Gpu *gpu = (Gpu *)calloc(1, sizeof *gpu);
     CHECK(gpu != NULL, "no memory for a queue");
     gpu->index = gpu_of(dev)->index;
+    gpu->begins_early = gpu_of(dev)->begins_early;
     cudaError_t answer = create_beside(gpu);
     if (answer == cudaSuccess)
         return gpu;

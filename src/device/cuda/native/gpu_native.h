@@ -59,6 +59,7 @@ struct Product {
 struct Gpu {
     int index;
     cudaStream_t stream;
+    bool begins_early; /* gpu_begins_early */
     /* DeviceEvent n is recorded in events[n % EVENTS], which is used again for DeviceEvent n + EVENTS; waiting for it
      * then waits for this later event. */
     cudaEvent_t events[EVENTS];

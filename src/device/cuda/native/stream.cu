@@ -57,6 +57,11 @@ cudaStream_t gpu_stream(Gpu *gpu)
     return gpu->stream;
 }
 
+bool gpu_begins_early(const Gpu *gpu)
+{
+    return gpu->begins_early;
+}
+
 unsigned *gpu_tickets(Gpu *gpu)
 {
     return gpu->tickets;
