@@ -362,7 +362,7 @@ static void a_number_of_an_earlier_kernel_is_read_too_early(bool bug)
 {
     unsigned number = bug ? numbers[me()] : 0;
     begin_kernel();
-    numbers[me()] = number * 0;
+    numbers[me()] = number;
 }
 
 static void a_number_is_written_that_an_earlier_kernel_may_read(bool bug)
