@@ -11,6 +11,9 @@ extern "C" {
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include <map>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -86,24 +89,43 @@ bool counts_banks;
 std::vector<LaneAccess> lanes[TRACE_SLOTS][MOST_THREADS];
 TraceBanks banks;
 std::unordered_map<const void *, TraceBanks> banks_of; /* by place */
+std::map<std::string, TraceBanks> banks_of_kernels;    /* by name, without the form */
+std::string kernel_name;
+
+/* The first line that addr2line and what follows it print of an address less `before` bytes; empty if there is none. */
+std::string addr2line(const void *address, size_t before, const char *options, const char *after)
+{
+    Dl_info info;
+    char text[512];
+    if (!dladdr(address, &info) || !info.dli_fname)
+        return "";
+    snprintf(text, sizeof text, "addr2line %s -e '%s' %#zx 2>/dev/null%s", options, info.dli_fname,
+             (size_t)((const char *)address - (const char *)info.dli_fbase) - before, after);
+    FILE *pipe = popen(text, "r");
+    std::string line = pipe && fgets(text, sizeof text, pipe) ? std::string(text, strcspn(text, "\n")) : "";
+    if (pipe)
+        pclose(pipe);
+    return line;
+}
 
 /* Name and line of the source of an instruction. */
 void name_place(char *text, size_t bytes, const void *place)
 {
-    Dl_info info;
-    char command[512];
-    snprintf(text, bytes, "%p", place);
-    if (!dladdr(place, &info) || !info.dli_fname)
-        return;
-    snprintf(command, sizeof command, "addr2line -s -e '%s' %#zx 2>/dev/null", info.dli_fname,
-             (size_t)((const char *)place - (const char *)info.dli_fbase) - 1);
-    FILE *pipe = popen(command, "r");
-    if (pipe && fgets(command, sizeof command, pipe)) {
-        command[strcspn(command, "\n")] = 0;
-        snprintf(text, bytes, "%.100s", command);
-    }
-    if (pipe)
-        pclose(pipe);
+    std::string line = addr2line(place, 1, "-s", "");
+    if (line.empty())
+        snprintf(text, bytes, "%p", place);
+    else
+        snprintf(text, bytes, "%.100s", line.c_str());
+}
+
+/* Name of a function without namespaces, template arguments and parameters. */
+std::string function_name(const void *function)
+{
+    std::string name = addr2line(function, 0, "-f", " | head -n 1 | c++filt -p");
+    for (const char *prefix : { "void ", "(anonymous namespace)::" })
+        if (name.rfind(prefix, 0) == 0)
+            name = name.substr(strlen(prefix));
+    return name.substr(0, name.find_first_of("<("));
 }
 
 __attribute__((format(printf, 2, 3), noreturn)) void tell(const void *place, const char *format, ...)
@@ -355,7 +377,7 @@ void count_banks(int slot, int warp)
     }
     for (const auto &item : accesses) {
         int least, taken = wavefronts(item.second, &least);
-        for (TraceBanks *sum : { &banks, &banks_of[item.second.place] }) {
+        for (TraceBanks *sum : { &banks, &banks_of[item.second.place], &banks_of_kernels[kernel_name] }) {
             sum->accesses++;
             sum->wavefronts += taken;
             sum->conflicts += taken - least;
@@ -370,6 +392,24 @@ void trace_count_banks(void)
     counts_banks = true;
     banks = {};
     banks_of.clear();
+    banks_of_kernels.clear();
+}
+
+void trace_kernel(const void *kernel)
+{
+    static std::unordered_map<const void *, std::string> names;
+    if (!counts_banks)
+        return;
+    std::string &name = names[kernel];
+    kernel_name = name.empty() ? name = function_name(kernel) : name;
+}
+
+void trace_print_banks(void)
+{
+    for (const auto &item : banks_of_kernels)
+        printf("| `%s` | %lld | %lld | %.1f %% |\n", item.first.c_str(), (long long)item.second.accesses,
+               (long long)item.second.conflicts,
+               100.0 * (double)item.second.conflicts / (double)item.second.wavefronts);
 }
 
 TraceBanks trace_banks(int places)

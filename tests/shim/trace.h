@@ -12,6 +12,7 @@
  * Without SHIM_TRACED these functions do nothing. */
 #pragma once
 
+#include "shim/banks.h"
 #include "shim/shim.h"
 
 enum { TRACE_SLOTS = 2 }; /* blocks that run at the same time */
@@ -24,10 +25,10 @@ typedef struct TraceBanks {
 
 /* A finding ends the program with a line that names the place of the access in the source. */
 #ifdef SHIM_TRACED
-/* Counts conflicts of banks from here on; prints the worst places of the source to stderr if `places` is above 0. */
-void trace_count_banks(void);
+/* Counts since trace_count_banks; prints the worst places of the source to stderr if `places` is above 0. */
 TraceBanks trace_banks(int places);
 
+void trace_kernel(const void *kernel); /* the kernel of the next launch */
 void trace_launch(void);
 void trace_waits(bool done); /* whether the thread that runs has waited for earlier kernels, or need not */
 void trace_block(int slot, ShimIndex index, int threads, const char *shared, size_t bytes);
@@ -43,6 +44,9 @@ void trace_copy_begins(const void *to, const void *from, size_t bytes);
 void trace_copy_ends(const void *to, const void *from, size_t bytes);
 void trace_stacks(const char *first, size_t bytes); /* memory of the threads themselves, which is not traced */
 #else
+static inline void trace_kernel(const void *)
+{
+}
 static inline void trace_launch(void)
 {
 }

@@ -19,6 +19,7 @@
  * LOAM_FAKE_GPU_KERNEL=BYTES: memory that each kernel takes at its first launch, which fails if that is not free.
  * LOAM_FAKE_GPU_REPORT names a file for the counts when the program ends. */
 #include "shim/cuda/queue.h"
+#include "shim/trace.h"
 
 extern "C" {
 #include "base/check.h"
@@ -499,6 +500,7 @@ cudaError_t fake_launch(const cudaLaunchConfig_t *config, const void *kernel, st
         if (++kernels_run == number_of("LOAM_FAKE_GPU_BREAKS", 0))
             return fake_fail();
         std::function<void()> own = body;
+        trace_kernel(kernel);
         shim_set_dynamic(bytes);
         shim_set_early(early);
         shim_run(grid, block, run_body, &own);
