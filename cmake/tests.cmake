@@ -156,7 +156,8 @@ add_kernel_test(eval test_embedder)
 if(NOT LOAM_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CROSSCOMPILING)
   add_library(loam_traced_kernels OBJECT ${kernels})
   target_compile_options(loam_traced_kernels PRIVATE -fsanitize=thread -Wno-maybe-uninitialized) # the calls hide from gcc what is set
-  add_library(loam_traced STATIC ${fake_cuda} tests/shim/shim.cc tests/shim/trace.cc tests/shim/product.c $<TARGET_OBJECTS:loam_traced_kernels>)
+  add_library(loam_traced STATIC ${fake_cuda} tests/shim/shim.cc tests/shim/trace.cc tests/shim/trace_names.cc tests/shim/product.c
+              $<TARGET_OBJECTS:loam_traced_kernels>)
   foreach(library loam_traced_kernels loam_traced)
     target_compile_definitions(${library} PRIVATE SHIM_TRACED)
     target_compile_options(${library} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-include;${CMAKE_SOURCE_DIR}/tests/shim/shim.h>

@@ -2,12 +2,12 @@
  * write, and of reads. A stamp says which thread of which block accessed the byte, and how many barriers, __syncwarps
  * and fences that thread had passed. */
 #include "shim/trace.h"
+#include "shim/trace_names.h"
 
 extern "C" {
 #include "base/check.h"
 }
 
-#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,42 +91,6 @@ TraceBanks banks;
 std::unordered_map<const void *, TraceBanks> banks_of; /* by place */
 std::map<std::string, TraceBanks> banks_of_kernels;    /* by name, without the form */
 std::string kernel_name;
-
-/* The first line that addr2line and what follows it print of an address less `before` bytes; empty if there is none. */
-std::string addr2line(const void *address, size_t before, const char *options, const char *after)
-{
-    Dl_info info;
-    char text[512];
-    if (!dladdr(address, &info) || !info.dli_fname)
-        return "";
-    snprintf(text, sizeof text, "addr2line %s -e '%s' %#zx 2>/dev/null%s", options, info.dli_fname,
-             (size_t)((const char *)address - (const char *)info.dli_fbase) - before, after);
-    FILE *pipe = popen(text, "r");
-    std::string line = pipe && fgets(text, sizeof text, pipe) ? std::string(text, strcspn(text, "\n")) : "";
-    if (pipe)
-        pclose(pipe);
-    return line;
-}
-
-/* Name and line of the source of an instruction. */
-void name_place(char *text, size_t bytes, const void *place)
-{
-    std::string line = addr2line(place, 1, "-s", "");
-    if (line.empty())
-        snprintf(text, bytes, "%p", place);
-    else
-        snprintf(text, bytes, "%.100s", line.c_str());
-}
-
-/* Name of a function without namespaces, template arguments and parameters. */
-std::string function_name(const void *function)
-{
-    std::string name = addr2line(function, 0, "-f", " | head -n 1 | c++filt -p");
-    for (const char *prefix : { "void ", "(anonymous namespace)::" })
-        if (name.rfind(prefix, 0) == 0)
-            name = name.substr(strlen(prefix));
-    return name.substr(0, name.find_first_of("<("));
-}
 
 __attribute__((format(printf, 2, 3), noreturn)) void tell(const void *place, const char *format, ...)
 {

@@ -14,8 +14,8 @@ class Need:
 NEEDS = {
     "machine": Need(10, 15, 1),
     "code": Need(5, 20, 1), "operations": Need(60, 300, 2), "families": Need(60, 150, 2), "curves": Need(30, 120, 1),
-    "speed": Need(90, 200, 3),
-    "launches": Need(25, 40, 1),
+    "speed": Need(80, 200, 3),
+    "launches": Need(25, 60, 1),
     "ranks": Need(60, 240, 2),
     "kernels": Need(25, 45, 1),
     "peer-ops": Need(40, 60, 1),
