@@ -71,7 +71,7 @@ assert divide(needs, 120) == [15, 35, 70], divide(needs, 120)
 assert divide(needs, 240) == [20, 120, 100], divide(needs, 240)  # two are whole: the rest is the other's
 assert [round(part, 6) for part in divide(needs, 640)] == [40, 400, 200], divide(needs, 640)
 assert divide([NOTHING], 60) == [60]
-stages = [["machine"], ["code", "operations", "families", "curves"], ["speed"], ["ranks"], ["kernels"], ["peer-ops"], ["peers"], ["sanitizer"]]
+stages = [["machine"], ["code", "operations", "families", "curves"], ["speed"], ["launches"], ["ranks"], ["kernels"], ["peer-ops"], ["peers"], ["sanitizer"]]
 assert {name for names in stages for name in names} == set(NEEDS)
 for gpus, minutes in (1, 5.6), (1, 8), (8, 8), (1, 60):
     parts = [need_of(names, gpus) for names in stages]
