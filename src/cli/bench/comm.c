@@ -262,7 +262,7 @@ static double memory_of(const Bench *b, int per_node)
 static bool measure_node(const Bench *b, int per_node, Machine *machine, GError **error)
 {
     Comm *node = comm_split(b->ranks, comm_rank(b->ranks) / per_node);
-    if (*b->dev->gpu.name && !comm_use_gpu(node, b->dev, error)) {
+    if (*b->dev->gpu.name && !comm_use_gpu(node, b->dev, true, error)) {
         comm_close(node);
         return false;
     }
@@ -371,7 +371,7 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     if (b.dev == NULL)
         return false;
     b.timings = g_array_new(false, false, sizeof(Timing));
-    const bool done = (*b.dev->gpu.name == '\0' || comm_use_gpu(ranks, b.dev, error)) && measure_rank(&b, error);
+    const bool done = (*b.dev->gpu.name == '\0' || comm_use_gpu(ranks, b.dev, true, error)) && measure_rank(&b, error);
     g_array_free(b.timings, true);
     device_free(b.dev, b.memory);
     comm_leave_gpu(ranks);
