@@ -96,7 +96,7 @@ target_include_directories(loam_cuda_host PRIVATE src)
 set(cuda_file ${CMAKE_BINARY_DIR}/loam-cuda.so)
 add_custom_command(OUTPUT ${cuda_file} DEPENDS ${cuda_objects} loam_cuda_host $<TARGET_OBJECTS:loam_cuda_host>
   COMMENT "Linking loam-cuda.so" COMMAND_EXPAND_LISTS VERBATIM
-  COMMAND ${LOAM_NVCC} -shared -cudart static -o ${cuda_file} ${cuda_objects} $<TARGET_OBJECTS:loam_cuda_host> ${LOAM_CUBLASLT}
+  COMMAND ${LOAM_NVCC} -shared -cudart static -o ${cuda_file} ${cuda_objects} $<TARGET_OBJECTS:loam_cuda_host> -Xlinker ${LOAM_CUBLASLT}
           -Xlinker -rpath=\$ORIGIN:/usr/local/cuda/lib64:${cublaslt_folder} -Xlinker --no-undefined
           -Xlinker --exclude-libs=ALL)
 add_custom_target(loam_cuda ALL DEPENDS ${cuda_file})
