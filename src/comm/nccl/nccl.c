@@ -341,12 +341,13 @@ static bool open_lane(NcclGroup *group, GError **error)
     return true;
 }
 
-/* Memory for the sums of the group, of which a rank computes a piece at a time. */
+/* Memory for the sums of the group, of which a rank computes a piece at a time: a piece that fits all ranks' GPUs,
+ * since they exchange it. */
 static bool take_sums(NcclGroup *group, GError **error)
 {
     const int size = group->comm->size;
     const size_t most = device_memory_available(group->dev) / SUMS_SHARE / ((size_t)size * sizeof(float));
-    group->piece = CLAMP((int64_t)most, 2, MAX(PIECES / size, LEAST_PIECE));
+    group->piece = -comm_max(group->comm, -CLAMP((int64_t)most, 2, MAX(PIECES / size, LEAST_PIECE)));
     const size_t bytes = (size_t)group->piece * sizeof(float);
     group->received = device_alloc(group->dev, (size_t)size * bytes);
     group->partial = device_alloc(group->dev, bytes);
@@ -375,7 +376,7 @@ bool comm_use_gpu(Comm *comm, Device *dev, bool sums, GError **error)
         return true;
     CHECK(comm->gpu == NULL, "a group has two GPUs");
     NcclGroup *group = comm->on_gpu = nccl_group_new(comm, dev);
-    if (comm_agree(comm, open_lane(group, error) && (!sums || take_sums(group, error)), error) &&
+    if (comm_agree(comm, open_lane(group, error), error) && comm_agree(comm, !sums || take_sums(group, error), error) &&
         comm_agree(comm, open_communicator(comm, error), error) && nccl_group_start(group, error)) {
         comm->gpu = &nccl_gpu;
         return true;
