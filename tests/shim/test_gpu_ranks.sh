@@ -90,6 +90,16 @@ two=("${mpi[@]}" 2 "$loam" train "$config" train.device=cuda train.length='10 st
     train.save_every=0 train.precision=f32)
 "${two[@]}" run.dir="$work/processes" >"$work/out" 2>"$work/err" || fail "mpirun: $(tail -n 3 "$work/err")"
 same "$work/ranks=2" "$work/processes"
+# A stage of a pipeline that has queued several messages waits for the other stage, and its GPU goes on with them.
+"${two[@]}" run.dir="$work/stages" parallel.pipeline=2 train.eval_samples=8 parallel.timeout=60s >"$work/out" 2>"$work/err" ||
+    fail "pipeline: $(tail -n 3 "$work/err")"
+run stages-by-threads parallel.ranks=2 parallel.pipeline=2 train.eval_samples=8
+same "$work/stages-by-threads" "$work/stages"
+# GPUs of which one has more memory free: the pieces of sums are as long on both.
+# shellcheck disable=SC2016
+"${two[@]:0:${#mpi[@]} + 1}" bash -c 'LOAM_FAKE_GPU_MEMORY=$((LOAM_FAKE_GPU_MEMORY + 1048576 * OMPI_COMM_WORLD_RANK)) exec "$@"' - \
+    "${two[@]:${#mpi[@]} + 1}" run.dir="$work/uneven" >"$work/out" 2>"$work/err" || fail "uneven: $(tail -n 3 "$work/err")"
+same "$work/ranks=2" "$work/uneven"
 for fault in STOP KILL; do
     status=0
     LOAM_FAULT=step:5:$fault@1 "${two[@]}" run.dir="$work/$fault" parallel.timeout=4s train.save_every='3 steps' \

@@ -124,7 +124,7 @@ for text in 'Nothing failed' '^\| data parallel \| [0-9.]*e-' '^\| ZeRO 3 \| ' '
     page "$text"
 done
 if command -v mpirun >/dev/null && [ -e "$build/loam-mpi.so" ]; then
-    [ "$(grep -c '| the same bits |' "$work/page")" = 5 ] || fail "processes: $(cat "$work/page")"
+    [ "$(grep -c '| the same bits |' "$work/page")" = 6 ] || fail "processes: $(cat "$work/page")"
 else
     page '^Ranks as processes: not here'
 fi

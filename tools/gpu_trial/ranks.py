@@ -19,9 +19,7 @@ LAYOUTS = {
 }
 SMALL = ["train.precision=f32", "data.input_length=32", "model.n_enc=2", "model.n_dec=2", "train.batch=4 samples", "train.micro_batch=2 samples"]
 STEPS = 3
-# Simulated GPUs of processes go on when work is queued or when they are asked, with this order; not while a stage of a pipeline waits for another,
-# so that a dry run has pipelines of threads only.
-BY_PROCESSES, WAITS = {"LOAM_FAKE_GPU_ORDER": "3"}, "pipeline"
+BY_PROCESSES = {"LOAM_FAKE_GPU_ORDER": "3"}  # simulated GPUs go on when work is queued, and while they are looked at
 NEAR = 1e-3  # how far losses may be from one rank's: sums are added in another order
 SCALED = ("T5-1.1-large", "GPT-2")
 USUAL_BATCH = 32  # samples of a rank, if section speed has found no better
@@ -55,10 +53,10 @@ def layouts(trial, found, by_processes):
         one, _ = proof.train(trial, "ranks-one", folder, "cuda", [STEPS], SMALL)
     for name, options in LAYOUTS.items() if one else ():
         with trial.part("ranks", name):
-            found[name] = layout(trial, name.replace(" ", "-"), folder, options.split(), one, by_processes and not (trial.shim and name == WAITS))
+            found[name] = layout(trial, name.replace(" ", "-"), folder, options.split(), one, by_processes)
     if not by_processes:
         trial.say("ranks", "Ranks as processes: not here: mpirun, or loam-mpi.so.\n")
-    rows = [[name, f"{apart:.1e}", "the same bits" if by_processes and not (trial.shim and name == WAITS) else "—"] for name, apart in found.items()]
+    rows = [[name, f"{apart:.1e}", "the same bits" if by_processes else "—"] for name, apart in found.items()]
     trial.say("ranks", table(["two ranks, f32", f"losses of {STEPS} steps beside one rank's", "by processes"], rows))
 
 

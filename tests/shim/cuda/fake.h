@@ -12,7 +12,7 @@ typedef enum FakeOrder {
     FAKE_LATE,     /* not before somebody waits for it, and of other streams only as much as it waits for */
     FAKE_EARLY,    /* as late on the stream that was made first, at once on the others */
     FAKE_SHUFFLED, /* at random, one stream or another */
-    FAKE_AT_ONCE,  /* when it is queued */
+    FAKE_AT_ONCE,  /* when it is queued, or, if it has to wait for other ranks, when an event is looked at */
     FAKE_ORDERS
 } FakeOrder;
 void fake_cuda_order(FakeOrder order);
