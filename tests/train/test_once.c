@@ -3,6 +3,7 @@
 
 #include <glib.h>
 #include <glib/gstdio.h>
+#include <string.h>
 
 enum { RANKS = 5 };
 static const char *const keys[RANKS] = { "a", "b", "a", "", "" };
@@ -32,6 +33,29 @@ static void ranks_with_a_key_compute_once(void)
     }
 }
 
+static uint64_t slow_value(const void *unused)
+{
+    (void)unused;
+    g_usleep(2 * G_USEC_PER_SEC);
+    return 7;
+}
+
+static void run_slow_rank(Comm *world, void *context)
+{
+    (void)context;
+    values[comm_rank(world)] = ranks_once(world, "a", slow_value, NULL);
+    g_assert_true(comm_check(world, NULL));
+}
+
+/* The hash of a large model takes longer than parallel.timeout. */
+static void ranks_wait_longer_than_the_timeout(void)
+{
+    memset(values, 0, sizeof values);
+    comm_run_threads(RANKS, 1, run_slow_rank, NULL);
+    for (int r = 0; r < RANKS; r++)
+        g_assert_cmpuint(values[r], ==, 7);
+}
+
 static void a_path_is_known_by_any_name(void)
 {
     char one[ONCE_KEY], other[ONCE_KEY];
@@ -52,6 +76,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/once/ranks_with_a_key_compute_once", ranks_with_a_key_compute_once);
+    g_test_add_func("/once/ranks_wait_longer_than_the_timeout", ranks_wait_longer_than_the_timeout);
     g_test_add_func("/once/a_path_is_known_by_any_name", a_path_is_known_by_any_name);
     return g_test_run();
 }
