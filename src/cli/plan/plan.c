@@ -198,10 +198,13 @@ static void advise_machine(const Outline *o, const MemoryPlan *plan)
     }
     if (problem)
         log_warning("%s", problem->message);
-    if (days > LONG_DAYS)
-        log_warning("the run takes about %.3g %s on this machine: a smaller model, a shorter train.length or a faster "
+    if (days > LONG_DAYS) {
+        const double time = days < 730 ? days / 30.4 : days / 365.25;
+        g_autofree char *amount = time < 100 ? g_strdup_printf("%.3g", time) : text_grouped((int64_t)time);
+        log_warning("the run takes about %s %s on this machine: a smaller model, a shorter train.length or a faster "
                     "machine ends sooner",
-                    days < 730 ? days / 30.4 : days / 365.25, days < 730 ? "months" : "years");
+                    amount, days < 730 ? "months" : "years");
+    }
 }
 
 /* ", a pipeline of 4 ranks with 2 stages each" as a clause; "" means no pipeline. g_free. */
