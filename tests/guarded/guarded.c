@@ -268,6 +268,8 @@ static BothSides opened_sides(Device *dev, BothSides sides)
 
 static const Dropout *opened_dropout(Device *dev, Call *call, const Dropout *from)
 {
+    if (from == NULL)
+        return NULL;
     Dropout *drop = copy_of(call, from, sizeof *from);
     drop->sample = from->rate > 0 ? translate(dev, from->sample) : NULL;
     drop->position = from->rate > 0 ? translate(dev, from->position) : NULL;
