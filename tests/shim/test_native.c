@@ -406,6 +406,18 @@ static const struct {
     long launches, early;
 } sizes[] = { { "small", 8, 573, 136 }, { "base", 12, 837, 188 }, { "large and XL", 24, 1629, 344 } };
 
+static FakeCounts counts_since(FakeCounts before)
+{
+    FakeCounts counts = fake_cuda_counts();
+    counts.launches -= before.launches;
+    counts.early -= before.early;
+    counts.products -= before.products;
+    counts.copies -= before.copies;
+    counts.uploads -= before.uploads;
+    counts.waits -= before.waits;
+    return counts;
+}
+
 /* What a microbatch of a T5-1.1 with so many blocks in bf16 asks of CUDA. */
 static FakeCounts count_microbatch(int blocks)
 {
@@ -427,13 +439,7 @@ static FakeCounts count_microbatch(int blocks)
     model_pass(model, batch, &loss); /* scratch memory grows, which waits */
     FakeCounts before = fake_cuda_counts();
     model_pass(model, batch, &loss);
-    FakeCounts counts = fake_cuda_counts();
-    counts.launches -= before.launches;
-    counts.early -= before.early;
-    counts.products -= before.products;
-    counts.copies -= before.copies;
-    counts.uploads -= before.uploads;
-    counts.waits -= before.waits;
+    FakeCounts counts = counts_since(before);
     batch_free(batch);
     model_close(model);
     device_close(dev);
@@ -487,12 +493,8 @@ static FakeCounts count_token(void (*shape)(ModelConfig *config), int blocks)
     decoder_step_top(decoder, tokens, 1); /* scratch memory grows, which waits */
     FakeCounts before = fake_cuda_counts();
     decoder_step_top(decoder, tokens, 1);
-    FakeCounts counts = fake_cuda_counts();
-    counts.launches += counts.copies - before.launches - before.copies;
-    counts.early -= before.early;
-    counts.products -= before.products;
-    counts.uploads -= before.uploads;
-    counts.waits -= before.waits;
+    FakeCounts counts = counts_since(before);
+    counts.launches += counts.copies;
     decoder_close(decoder);
     model_close(model);
     device_close(dev);
