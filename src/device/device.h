@@ -134,6 +134,14 @@ void device_group_end(Device *dev);
 /* Whether grouping makes operations faster, as on a GPU. */
 bool device_groups(const Device *dev);
 
+/* Queues a part of the work by queue(data). A GPU notes what some calls with the same owner and number have queued (as
+ * a CUDA graph), and at later calls queues it again at once, without queue(data). So for one owner and number, queue
+ * must call the same operations with the same arguments, at the same addresses, and do nothing else; only the numbers
+ * in memory may differ. It contains no transfers, events, allocations or groups. Parts do not nest. */
+void device_repeat(Device *dev, const void *owner, int64_t number, void (*queue)(void *data), void *data);
+/* Forgets the parts of an owner. To be called before the memory of their operations is used otherwise. */
+void device_forget(Device *dev, const void *owner);
+
 /* The queues of a device. A GPU can copy in both directions while it computes; it has two more queues for this.
  * device_follow orders work of one queue after work of another. The copy queues copy only to and from memory of
  * device_host_alloc, which must not be used otherwise until the copy is done. */

@@ -17,6 +17,8 @@ struct OpTable {
     void (*wait_event)(Device *dev, DeviceEvent event);
     size_t (*memory_available)(Device *dev);
     void (*group)(Device *dev, bool open); /* device_group_begin (open true) and device_group_end (open false) */
+    void (*repeat)(Device *dev, const void *owner, int64_t number, void (*queue)(void *data), void *data);
+    void (*forget)(Device *dev, const void *owner);
     void *(*host_alloc)(Device *dev, size_t bytes);
     void (*host_free)(Device *dev, void *p);
     void (*copy_to)(Device *dev, void *to, const void *from, size_t bytes);
@@ -33,7 +35,7 @@ struct OpTable {
 #define MEMORY_OF_HOST                                                                                                 \
     .alloc = host_alloc, .free = host_free, .upload = host_copy, .download = host_copy,                                \
     .record_event = host_record_event, .wait_event = host_wait_event, .memory_available = host_memory_available,       \
-    QUEUE_OF_HOST
+    .repeat = host_repeat, .forget = host_forget, QUEUE_OF_HOST
 /* The entries for page-locked memory and copy queues, for a device that has no copy queues. */
 #define QUEUE_OF_HOST                                                                                                  \
     .host_alloc = host_alloc, .host_free = host_free, .copy_to = host_copy, .copy_from = host_copy,                    \
@@ -46,6 +48,8 @@ DeviceEvent host_record_event(Device *dev);
 void host_wait_event(Device *dev, DeviceEvent event);
 size_t host_memory_available(Device *dev);
 void host_group(Device *dev, bool open); /* for a device that executes the operations of a group one by one */
+void host_repeat(Device *dev, const void *owner, int64_t number, void (*queue)(void *data), void *data);
+void host_forget(Device *dev, const void *owner);
 void host_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 
 /* A new device with the functions `ops`, every entry of which must be filled. The other arguments become the fields of

@@ -215,6 +215,20 @@ bool device_groups(const Device *dev)
     return dev->ops->group != host_group;
 }
 
+/* A profile measures each operation, so each has to be called. */
+void device_repeat(Device *dev, const void *owner, int64_t number, void (*queue)(void *data), void *data)
+{
+    if (dev->profile)
+        queue(data);
+    else
+        dev->ops->repeat(dev, owner, number, queue, data);
+}
+
+void device_forget(Device *dev, const void *owner)
+{
+    dev->ops->forget(dev, owner);
+}
+
 /* Each op_NAME: the checks, the backend's kernel, and the time if dev->profile is set. */
 #define NO_RULES (void)op
 #define OP(name, parameters, arguments, operands, rules, flops)                                                        \

@@ -21,6 +21,7 @@ struct Decoder {
         step_stream; /* R tokens, one per sequence; cross-attention takes all tokens of one prompt as one sequence */
     Tokens prompt_tokens;
     DecodeStep step;
+    bool repeats;          /* steps_repeat */
     int32_t t, max_tokens; /* number of steps so far; limit */
     int32_t capacity;
     int32_t *prompt_rows; /* (R) rows of the cache that hold the prompt */
@@ -103,6 +104,15 @@ static void prompts_init(TokenStream *stream, const Prompts *prompts, int32_t le
     }
 }
 
+/* Whether a step is nothing but operations of this rank's device, on weights that stay where they are. */
+static bool steps_repeat(const Model *model)
+{
+    const Sharding shards = params_sharding(model->params);
+    const bool whole = shards.size == 1 || shards.level < ZERO_WEIGHTS;
+    const StagePart part = model->stages[0].decoder.part;
+    return whole && tensor_parallel_size(&shards.tp) == 1 && part.embeds && part.finishes;
+}
+
 /* Opens a decoder. Its workspace may still be too small, or be on the null device, which only measures. */
 static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each, int32_t max_tokens)
 {
@@ -119,6 +129,7 @@ static Decoder *decoder_new(Model *model, const Prompts *prompts, int32_t n_each
     arena_reset(d->work->save, 0);
     arena_reset(&d->work->scratch, 0);
     d->pass.stack = &model->stages[0].decoder;
+    d->repeats = steps_repeat(model);
     d->max_tokens = max_tokens;
     prompts_init(&d->prompts, prompts, encodes || prefixed ? 0 : 1, (int32_t)model->config.memory_tokens);
     for (int32_t p = 0; prefixed && p < prompts->n; p++)
@@ -150,6 +161,7 @@ void decoder_close(Decoder *decoder)
 {
     if (decoder == NULL)
         return;
+    device_forget(decoder->model->dev, decoder);
     arena_reset(decoder->work->save, 0);
     arena_reset(&decoder->work->scratch, 0);
     decoder->model->slots[0].state = SLOT_FREE;
@@ -280,19 +292,24 @@ static void upload_rows(Decoder *d)
     };
 }
 
+/* Lengths up to which a step's operations are the same. Attention on a GPU divides the keys of a sequence by it, too
+ * (DECODE_KEYS), so that rounding max_len up changes no result. */
+enum { SAME_LENGTHS = 128 };
+
 /* Copies to the device what changes in every step: tokens, positions, lengths, rows of the caches. */
 static void upload_step(Decoder *d)
 {
     Device *dev = d->model->dev;
+    int32_t longest = 0;
 
-    d->step.keys.max_len = 0;
     for (int32_t r = 0; r < d->step_stream.max_tokens; r++) {
         int32_t before = d->prompt_rows[r] + d->t;
         d->step_stream.position_ids[r] = before;
         d->new_rows[r] = d->first_row[r] + before;
         d->cu_k[r + 1] = d->cu_k[r] + before + 1;
-        d->step.keys.max_len = MAX(d->step.keys.max_len, before + 1);
+        longest = MAX(longest, before + 1);
     }
+    d->step.keys.max_len = MIN((longest + SAME_LENGTHS - 1) / SAME_LENGTHS * SAME_LENGTHS, d->capacity);
     tensor_upload(dev, d->pass.tokens.ids, d->step_stream.ids);
     stream_upload_own(d->model, d->work->save, &d->pass.tokens, d->step_stream.ids);
     tensor_upload(dev, d->pass.tokens.position_ids, d->step_stream.position_ids);
@@ -357,32 +374,67 @@ static void read_top(Decoder *d, Tensor y, int32_t k)
     arena_reset(scratch, mark);
 }
 
-/* Runs the step's tokens through a stage's blocks of the decoder; in the last stage, reads what the step asks for. k:
- * number of most likely tokens; 0 means all logits. */
+/* A step's way through a stage. */
+typedef struct StepPass {
+    Decoder *decoder;
+    const ModelStage *stage;
+    Tensor x, y; /* (R,C) residual stream; output of the decoder, absent in other stages than the last */
+} StepPass;
+
+/* y = the decoder's output, in the compute dtype. */
+static void leave_blocks(const Ctx *cx, Tensor y, Residual *stream, const StackW *w)
+{
+    NormSave unused;
+
+    if (tensor_present(w->final_norm.w))
+        residual_norm(cx, y, stream, w->final_norm, &unused);
+    else
+        op_copy(cx->dev, y, residual_sum(cx, stream));
+}
+
+/* Runs the step's tokens through a stage's blocks of the decoder. data: the StepPass. */
+static void run_blocks(void *data)
+{
+    const StepPass *step = data;
+    Decoder *d = step->decoder;
+    StackPass pass = pass_through(d, step->stage);
+    StackW w = { 0 };
+
+    params_acquire(d->model->params, BUCKET_DECODER, &w);
+    enter_blocks(d->model, &pass, step->x, &w);
+    Residual stream = residual_begin(&pass.cx, step->x);
+    for (BlockWalk walk = { .pass = &pass }; stack_walk_next(&walk);)
+        block_step(&walk.cx, &stream, step->x, pass.bias, &walk.w, &d->caches[walk.i], &d->step);
+    if (tensor_present(step->y))
+        leave_blocks(&pass.cx, step->y, &stream, &w);
+    else
+        pipeline_hand_on(d->model, (StageMessage){ .x = residual_sum(&pass.cx, &stream) });
+    params_release(d->model->params, BUCKET_DECODER);
+}
+
+/* Runs a step through a stage; in the last one, reads what the step asks for. k: number of most likely tokens; 0 means
+ * all logits. The blocks of two steps are the same operations if their keys.max_len is the same: all memory of a step
+ * is taken in the same order. */
 static void run_step(Decoder *d, const ModelStage *stage, int32_t k)
 {
     Model *model = d->model;
-    StackPass pass = pass_through(d, stage);
     const bool last = stage->decoder.part.finishes;
-    int64_t n = d->step_stream.max_tokens;
+    const int64_t n = d->step_stream.max_tokens, width = model->config.width;
     size_t save = arena_mark(d->work->save), scratch = arena_mark(&d->work->scratch);
-    Tensor x = arena_tensor(&d->work->scratch, pass.cx.precision.residual, n, model->config.width, "decoder.x");
-    StackW stack = { 0 };
-    NormSave norm;
+    const Precision precision = d->pass.cx.precision;
+    StepPass step = { .decoder = d, .stage = stage };
 
-    params_acquire(model->params, BUCKET_DECODER, &stack);
-    enter_blocks(model, &pass, x, &stack);
-    Residual stream = residual_begin(&pass.cx, x);
-    for (BlockWalk walk = { .pass = &pass }; stack_walk_next(&walk);)
-        block_step(&walk.cx, &stream, x, pass.bias, &walk.w, &d->caches[walk.i], &d->step);
-    if (!last)
-        pipeline_hand_on(model, (StageMessage){ .x = residual_sum(&pass.cx, &stream) });
-    Tensor y = last ? stack_final_norm(&pass.cx, &stream, &stack, &norm) : NO_TENSOR;
-    params_release(model->params, BUCKET_DECODER);
+    step.x = arena_tensor(&d->work->scratch, precision.residual, n, width, "decoder.x");
+    if (last)
+        step.y = arena_tensor(d->work->save, precision.compute, n, width, "decoder.y");
+    if (d->repeats)
+        device_repeat(model->dev, d, d->step.keys.max_len, run_blocks, &step);
+    else
+        run_blocks(&step);
     if (last && k > 0)
-        read_top(d, y, k);
+        read_top(d, step.y, k);
     else if (last)
-        heads_logits(model, &d->pass.cx, d->logits, y);
+        heads_logits(model, &d->pass.cx, d->logits, step.y);
     arena_reset(d->work->save, save);
     arena_reset(&d->work->scratch, scratch);
 }

@@ -414,6 +414,7 @@ static FakeCounts counts_since(FakeCounts before)
     counts.products -= before.products;
     counts.copies -= before.copies;
     counts.uploads -= before.uploads;
+    counts.graphs -= before.graphs;
     counts.waits -= before.waits;
     return counts;
 }
@@ -464,16 +465,17 @@ static void launches_of_a_microbatch_are_those_of_its_blocks(void)
 }
 
 /* Blocks of the decoder, and what a decoding step asks of CUDA: kernels and fills, those of them that may begin before
- * the kernel before them has ended, products and uploads, as docs/architecture/gpu.md names them. */
+ * the kernel before them has ended, products and uploads; and, when a graph is launched in their place, the kernels and
+ * products that remain: as docs/architecture/gpu.md names them. */
 static const struct {
     const char *name;
     void (*shape)(ModelConfig *config);
     int blocks;
-    long kernels, early, products, uploads;
-} decoded[] = { { "T5-1.1-base", NULL, 12, 88, 14, 73, 4 }, { "GPT-2", gpt2, 12, 114, 64, 49, 4 } };
+    long kernels, early, products, uploads, remaining;
+} decoded[] = { { "T5-1.1-base", NULL, 12, 88, 14, 73, 4, 2 }, { "GPT-2", gpt2, 12, 114, 64, 49, 4, 2 } };
 
-/* What a greedy step of two answers asks of CUDA. */
-static FakeCounts count_token(void (*shape)(ModelConfig *config), int blocks)
+/* What the greedy step for token `number` of two answers, counted from 0, asks of CUDA. */
+static FakeCounts count_token(void (*shape)(ModelConfig *config), int blocks, int number)
 {
     static const int32_t cu[] = { 0, LENGTH / 2, LENGTH }, tokens[] = { 1, 2 };
     GError *error = NULL;
@@ -490,7 +492,8 @@ static FakeCounts count_token(void (*shape)(ModelConfig *config), int blocks)
     g_assert_no_error(error);
     Decoder *decoder = decoder_open(model, &(Prompts){ ids, cu, 2 }, 1, 4, &error);
     g_assert_no_error(error);
-    decoder_step_top(decoder, tokens, 1); /* scratch memory grows, which waits */
+    for (int i = 0; i < number; i++)
+        decoder_step_top(decoder, tokens, 1); /* scratch memory grows in the first, which waits */
     FakeCounts before = fake_cuda_counts();
     decoder_step_top(decoder, tokens, 1);
     FakeCounts counts = counts_since(before);
@@ -504,7 +507,8 @@ static FakeCounts count_token(void (*shape)(ModelConfig *config), int blocks)
 static void launches_of_a_token_are_those_of_its_blocks(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(decoded); i++) {
-        FakeCounts two = count_token(decoded[i].shape, 2), three = count_token(decoded[i].shape, 3);
+        FakeCounts two = count_token(decoded[i].shape, 2, 1), three = count_token(decoded[i].shape, 3, 1);
+        FakeCounts later = count_token(decoded[i].shape, 2, 3);
         long more = decoded[i].blocks - 2, kernels = two.launches + more * (three.launches - two.launches),
              early = two.early + more * (three.early - two.early),
              products = two.products + more * (three.products - two.products);
@@ -515,6 +519,11 @@ static void launches_of_a_token_are_those_of_its_blocks(void)
         g_assert_cmpint(early, ==, decoded[i].early);
         g_assert_cmpint(products, ==, decoded[i].products);
         g_assert_cmpint(two.uploads, ==, decoded[i].uploads);
+        g_assert_cmpint(two.graphs, ==, 0);
+        g_test_message("by a graph: %ld kernels, %ld products, %ld uploads, %ld graphs", later.launches, later.products,
+                       later.uploads, later.graphs);
+        g_assert_true(later.graphs == 1 && later.waits == 1 && later.uploads == two.uploads);
+        g_assert_cmpint(later.launches + later.products, ==, decoded[i].remaining);
     }
 }
 

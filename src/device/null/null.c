@@ -111,6 +111,8 @@ static const OpTable null_ops = {
     .host_free = null_free,
     .copy_to = null_upload,
     .copy_from = null_download,
+    .repeat = host_repeat,
+    .forget = host_forget,
     .follow = host_follow,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = null_##name,
 #include "device/op_list.inc"

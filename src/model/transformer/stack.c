@@ -258,7 +258,8 @@ static void run_block_again(const BlockWalk *walk, Tensor encoder_output)
     arena_reset(walk->cx.scratch, mark);
 }
 
-Tensor stack_final_norm(const Ctx *cx, Residual *stream, const StackW *w, NormSave *save)
+/* The final norm of the stream, or, if the model has none, the stream in the compute dtype: its own tensor or a copy. */
+static Tensor final_norm(const Ctx *cx, Residual *stream, const StackW *w, NormSave *save)
 {
     if (!tensor_present(w->final_norm.w))
         return ctx_activation(cx, residual_sum(cx, stream));
@@ -305,7 +306,7 @@ static Tensor finish(StackPass *pass, Residual *stream, const StackW *w)
         stream->x = arena_tensor(cx->save, cx->precision.residual, cx->tokens->n, own.d[1], "stack.output");
         rows_gather(cx, stream->x, own);
     }
-    return stack_final_norm(cx, stream, w, &pass->final_norm);
+    return final_norm(cx, stream, w, &pass->final_norm);
 }
 
 /* Dropout after the final norm; rate 0 if the final norm is in another stage. */

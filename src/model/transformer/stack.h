@@ -72,9 +72,6 @@ bool stack_walk_next(BlockWalk *walk);
 void stack_positions(StackPass *pass, const StackW *w, int32_t first, int32_t n, int32_t n_positions);
 /* x (N,C) = the embeddings of pass->tokens. */
 void stack_embed(StackPass *pass, Tensor x, const StackW *w);
-/* Returns final_norm(x) of the stream's x, or, if the model has no final norm, x in the compute dtype: x itself or a
- * copy. */
-Tensor stack_final_norm(const Ctx *cx, Residual *stream, const StackW *w, NormSave *save);
 /* Allocates pass->x. In a stage without the embedding the caller writes x[0] before stack_fwd. */
 void stack_begin(StackPass *pass);
 /* Returns y (N,C) = dropout(final_norm(blocks(embedding))), or this stage's part of that, in the arena `save`. Without

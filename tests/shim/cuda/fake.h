@@ -26,6 +26,7 @@ typedef struct FakeCounts {
     double slow;                /* multiply-adds of products in a form that cuBLASLt has no fast algorithm for */
     long uploads, downloads;    /* copies between host and device */
     long copies;                /* copies and fills within the device */
+    long captured, graphs;      /* kernels, products, copies and fills that went into graphs; launches of graphs */
     long collectives;           /* of NCCL, and its messages */
     long allocations;           /* of device memory */
     long records, follows;      /* events recorded; waits of a stream for an event */

@@ -352,7 +352,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, co
     if (!is_aligned(a_scale, ALIGN) || !is_aligned(b_scale, ALIGN)) /* seen on an H200, cuBLASLt 13.1 */
         return CUBLAS_STATUS_NOT_SUPPORTED;
     CHECK(algorithms[algo->number].usable, "algorithm %d cannot be used", algo->number);
-    fake_counts.products++;
+    fake_count(stream, &FakeCounts::products);
     fake_counts.algorithm = algo->number;
     fake_counts.fast += is_fast(desc);
     if (is_slow(a, a_layout) || is_slow(b, b_layout) || is_slow(d, d_layout))

@@ -23,6 +23,7 @@ std::vector<FakeStream *> streams;
 std::vector<std::unique_ptr<FakeEvent>> events; /* destroyed ones too: queued work may wait for them */
 uint32_t random_state = 1;
 bool failed;
+thread_local FakeStream *capturing; /* by the thread */
 
 uint32_t next_random()
 {
@@ -112,15 +113,31 @@ void fake_fail(void)
     failed = true;
 }
 
+void fake_count(const FakeStream *stream, long FakeCounts::*counter)
+{
+    ++(stream->captured ? fake_counts.captured : fake_counts.*counter);
+}
+
+void fake_not_captured(const char *call)
+{
+    CHECK(!capturing, "%s while a graph is captured", call);
+}
+
 void fake_enqueue(FakeStream *stream, std::function<void()> run, FakeEvent *event, uint64_t record)
 {
     stream->after_kernel = false;
+    if (stream->captured) {
+        CHECK(stream == capturing && !event, "work of another thread, or that waits, while a graph is captured");
+        stream->captured->push_back(std::move(run));
+        return;
+    }
     stream->queue.push_back({ std::move(run), event, record, {} });
     go_on();
 }
 
 void fake_enqueue_outside(FakeStream *stream, std::function<void()> run, std::function<bool()> outside)
 {
+    fake_not_captured("a collective");
     stream->after_kernel = false;
     stream->queue.push_back({ std::move(run), NULL, 0, std::move(outside) });
     go_on();
@@ -157,6 +174,7 @@ static bool run_ready(FakeStream *goal, const std::function<bool()> &done)
 
 void fake_run_until(FakeStream *goal, const std::function<bool()> &done)
 {
+    fake_not_captured("a call that waits");
     if (failed || done())
         return;
     fake_counts.waits++;
@@ -265,6 +283,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     FakeCall call;
     fake_chosen(__func__, stream->device);
+    fake_not_captured(__func__);
     CHECK(event->device == stream->device, "an event of GPU %d on a stream of GPU %d", event->device, stream->device);
     uint64_t record = ++event->recorded;
     event->stream = stream;
@@ -305,5 +324,79 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (event->recorded > 0)
         fake_enqueue(
             stream, [] {}, event, event->recorded);
+    return answer();
+}
+
+/* ---- graphs ---- */
+
+/* A captured graph, or one that is ready to be launched. */
+struct FakeGraph {
+    int device;
+    std::shared_ptr<FakeNodes> nodes;
+    uint64_t launched, done;
+};
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
+{
+    FakeCall call;
+    fake_chosen(__func__, stream->device);
+    fake_not_captured(__func__);
+    CHECK(mode == cudaStreamCaptureModeThreadLocal, "a capture that other threads could break");
+    capturing = stream;
+    stream->captured = std::make_shared<FakeNodes>();
+    return answer();
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    FakeCall call;
+    CHECK(stream == capturing, "the end of another thread's capture, or of none");
+    *graph = new FakeGraph{ stream->device, stream->captured, 0, 0 };
+    stream->captured = NULL;
+    stream->after_kernel = false;
+    capturing = NULL;
+    return answer();
+}
+
+/* LOAM_FAKE_GPU_GRAPHS=0: the GPU has no memory for it. */
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *ready, cudaGraph_t graph, unsigned long long)
+{
+    FakeCall call;
+    const char *takes = getenv("LOAM_FAKE_GPU_GRAPHS");
+    fake_chosen(__func__, graph->device);
+    if (takes && atoi(takes) == 0)
+        return cudaErrorMemoryAllocation;
+    *ready = new FakeGraph(*graph);
+    return answer();
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t ready, cudaStream_t stream)
+{
+    FakeCall call;
+    fake_chosen(__func__, stream->device);
+    fake_not_captured(__func__);
+    CHECK(stream->device == ready->device, "a graph of GPU %d on a stream of GPU %d", ready->device, stream->device);
+    fake_counts.graphs++;
+    ready->launched++;
+    fake_enqueue(stream, [ready] {
+        for (const std::function<void()> &node : *ready->nodes)
+            node();
+        ready->done++;
+    });
+    return answer();
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    delete graph;
+    return answer();
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t ready)
+{
+    FakeCall call;
+    fake_chosen(__func__, ready->device);
+    CHECK(failed || ready->launched == ready->done, "a graph is destroyed before it has run");
+    delete ready;
     return answer();
 }

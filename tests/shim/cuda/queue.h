@@ -6,6 +6,8 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
+#include <vector>
 
 /* An event: how often it was recorded, and the last of these records that its stream has reached. */
 struct FakeEvent {
@@ -25,17 +27,25 @@ struct FakeWork {
     std::function<bool()> outside;
 };
 
+/* The work of a graph, in order. */
+typedef std::vector<std::function<void()>> FakeNodes;
+
 struct FakeStream {
     int device, number; /* of streams in the order in which they were made */
     std::deque<FakeWork> queue;
-    bool after_kernel; /* the last work that was queued is a kernel of fake_launch */
-    float clock;       /* milliseconds that its products have taken, as lt.cc says */
+    bool after_kernel;                   /* the last work that was queued is a kernel of fake_launch */
+    std::shared_ptr<FakeNodes> captured; /* the graph that its work goes into; NULL means none */
+    float clock;                         /* milliseconds that its products have taken, as lt.cc says */
 };
 
 /* The functions below are called by those who hold the lock. */
 extern FakeCounts fake_counts;
+/* Adds 1 to the counter of a kind of work, or, while the stream is captured, to `captured`. */
+void fake_count(const FakeStream *stream, long FakeCounts::*counter);
 /* Dies unless the calling thread has chosen this GPU, or for -1 any. `call` names the function of CUDA. */
 int fake_chosen(const char *call, int device);
+/* Dies if the calling thread captures a stream: CUDA takes no such call then. */
+void fake_not_captured(const char *call);
 /* Appends work to a stream, and does what the order of the day wants done. */
 void fake_enqueue(FakeStream *stream, std::function<void()> run, FakeEvent *event = NULL, uint64_t record = 0);
 /* The same for work that reads or writes memory of the GPU, which a dry run leaves out. */

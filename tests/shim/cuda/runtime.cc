@@ -148,6 +148,7 @@ uint64_t hash_of(const void *p, size_t bytes)
 
 void upload(FakeStream *stream, void *to, const void *from, size_t bytes)
 {
+    fake_not_captured("an upload");
     fake_check_device("an upload", stream->device, to, bytes);
     fake_counts.uploads++;
     Pinned *memory = pinned_of(from, bytes);
@@ -171,6 +172,7 @@ void upload(FakeStream *stream, void *to, const void *from, size_t bytes)
 
 void download(FakeStream *stream, void *to, const void *from, size_t bytes)
 {
+    fake_not_captured("a download");
     fake_check_device("a download", stream->device, from, bytes);
     if (fake_is_dry()) {
         memset(to, 0, bytes);
@@ -227,9 +229,9 @@ __attribute__((destructor)) void report()
     fprintf(file,
             "peak %zu\nlargest %zu\nleft %zu\npinned %zu\nwaits %ld\nlaunches %ld\nearly %ld\nproducts %ld\nuploads "
             "%ld\ndownloads %ld\n"
-            "copies %ld\nallocations %ld\nrecords %ld\nfollows %ld\n",
+            "copies %ld\ncaptured %ld\ngraphs %ld\nallocations %ld\nrecords %ld\nfollows %ld\n",
             n->peak, n->largest, n->used, n->most_pinned, n->waits, n->launches, n->early, n->products, n->uploads,
-            n->downloads, n->copies, n->allocations, n->records, n->follows);
+            n->downloads, n->copies, n->captured, n->graphs, n->allocations, n->records, n->follows);
     fclose(file);
 }
 
@@ -348,6 +350,7 @@ cudaError_t cudaMalloc(void **p, size_t bytes)
 {
     FakeCall call;
     int device = fake_chosen(__func__, -1);
+    fake_not_captured(__func__);
     size_t room = (bytes + ALIGN - 1) / ALIGN * ALIGN, pages = (room / PAGE + 2) * PAGE;
     open_space();
     if (fails_now() || bytes > memory_bytes() - used_of(device) || pages > SPACE - taken)
@@ -437,7 +440,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
     } else {
         fake_check_device("a copy", stream->device, from, bytes);
         fake_check_device("a copy", stream->device, to, bytes);
-        fake_counts.copies++;
+        fake_count(stream, &FakeCounts::copies);
         fake_enqueue_work(stream, [=] { memcpy(to, from, bytes); });
     }
     return answer(cudaSuccess);
@@ -453,7 +456,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
         return answer(cudaErrorInvalidValue);
     fake_check_device("a copy", stream->device, from, (height - 1) * from_pitch + width);
     fake_check_device("a copy", stream->device, to, (height - 1) * to_pitch + width);
-    fake_counts.copies++;
+    fake_count(stream, &FakeCounts::copies);
     fake_enqueue_work(stream, [=] {
         for (size_t i = 0; i < height; i++)
             memcpy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width);
@@ -467,7 +470,7 @@ cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t strea
     CHECK(stream != NULL, "a fill on the default stream");
     fake_chosen(__func__, stream->device);
     fake_check_device("a fill", stream->device, p, bytes);
-    fake_counts.copies++;
+    fake_count(stream, &FakeCounts::copies);
     fake_enqueue_work(stream, [=] { memset(p, value, bytes); });
     return answer(cudaSuccess);
 }
@@ -491,10 +494,12 @@ cudaError_t fake_launch(const cudaLaunchConfig_t *config, const void *kernel, st
         return answer(cudaErrorNoKernelImageForDevice);
     if (bytes > most)
         return answer(cudaErrorInvalidValue);
+    CHECK(!config->stream->captured || loaded.count(kernel), "the first launch of a kernel while a graph is captured");
     if (!load(kernel))
         return answer(cudaErrorMemoryAllocation);
     bool early = begins_early(config);
-    fake_counts.launches++;
+    CHECK(!early || !config->stream->captured, "a kernel of a graph that may begin early");
+    fake_count(config->stream, &FakeCounts::launches);
     fake_counts.early += early && config->stream->after_kernel;
     fake_enqueue_work(config->stream, [=] {
         if (++kernels_run == number_of("LOAM_FAKE_GPU_BREAKS", 0))

@@ -12,6 +12,7 @@ enum { PROBE = 0x10A3 };
 
 static void gpu_free(Gpu *gpu)
 {
+    graphs_drop(gpu);
     products_close(gpu);
     if (!gpu->scratch_reserved)
         cudaFree(gpu->scratch);
@@ -68,10 +69,10 @@ static __global__ void probe_kernel(unsigned *at)
         *at = PROBE + MAY_BEGIN_EARLY;
 }
 
-/* Tests and measurements compare the two. */
-static bool wants_early(void)
+/* Whether an environment variable does not turn off what it names: tests and measurements compare the two. */
+static bool is_wanted(const char *variable)
 {
-    const char *asked = getenv("LOAM_BEGIN_EARLY");
+    const char *asked = getenv(variable);
     return !asked || atoi(asked) != 0;
 }
 
@@ -89,7 +90,8 @@ static cudaError_t probe(Gpu *gpu)
         answer = cudaMemsetAsync(gpu->tickets, 0, TICKETS * sizeof *gpu->tickets, gpu->stream);
     if (answer == cudaSuccess)
         answer = cudaStreamSynchronize(gpu->stream);
-    gpu->begins_early = seen == PROBE + 1 && wants_early();
+    gpu->begins_early = seen == PROBE + 1 && is_wanted("LOAM_BEGIN_EARLY");
+    gpu->takes_graphs = is_wanted("LOAM_CUDA_GRAPHS");
     return answer != cudaSuccess || seen == PROBE || seen == PROBE + 1 ? answer : cudaErrorUnknown;
 }
 
@@ -207,6 +209,8 @@ static OpTable native_table(void)
     table.wait_event = native_wait_event;
     table.memory_available = native_memory_available;
     table.group = native_group;
+    table.repeat = native_repeat;
+    table.forget = native_forget;
     table.host_alloc = native_host_alloc;
     table.host_free = native_host_free;
     table.copy_to = native_copy_to;

@@ -5,7 +5,7 @@
 
 #include <cublasLt.h>
 
-enum { PINNED_BYTES = 4 << 20, ARRIVALS = 64, EVENTS = 64, PLANS = 512, PRODUCT_BYTES = 32 << 20 };
+enum { PINNED_BYTES = 4 << 20, ARRIVALS = 64, EVENTS = 64, PLANS = 512, PRODUCT_BYTES = 32 << 20, GRAPHS = 4 };
 
 /* A buffer of page-locked memory of the host. Each copy uses the next unused part of it. */
 struct Pinned {
@@ -56,6 +56,14 @@ struct Product {
     float alpha;
 };
 
+/* A part of device_repeat. */
+struct Graph {
+    const void *owner; /* NULL: unused */
+    int64_t number;
+    int runs;              /* calls that did not find it ready */
+    cudaGraphExec_t ready; /* NULL until it has been captured */
+};
+
 struct Gpu {
     int index;
     cudaStream_t stream;
@@ -81,6 +89,9 @@ struct Gpu {
     void *workspace; /* (PRODUCT_BYTES) workspace of cuBLASLt */
     Plan plans[PLANS];
     int n_plans, next_plan, n_timed;
+    bool takes_graphs, captures; /* captures: what is queued now goes into a graph */
+    Graph graphs[GRAPHS];
+    int next_graph; /* index of the oldest */
 };
 
 /* stream.cu: selects the GPU that later calls of CUDA in this thread of the host are for. */
@@ -91,6 +102,11 @@ void gpu_enter(const Device *dev, const char *operation = NULL);
 /* Ends the program with a one-line message, as gpu_answer does, if another library than CUDA's runtime has returned the
  * error `text`. `what` names the call. */
 [[noreturn]] void gpu_fail(const char *what, const char *text);
+/* From now on the first error of gpu_answer in this thread is stored in *first, instead of ending the program; NULL
+ * ends this. */
+void gpu_note_errors(cudaError_t *first);
+/* Whether errors are noted; then stores `answer`, unless there was one before. */
+bool gpu_notes(cudaError_t answer);
 
 /* queue.cu: streams, page-locked memory, and the functions of OpTable for transfers and events. */
 cudaError_t queue_open(Gpu *gpu);
@@ -104,6 +120,12 @@ void native_host_free(Device *dev, void *p);
 void native_copy_to(Device *dev, void *to, const void *from, size_t bytes);
 void native_copy_from(Device *dev, void *to, const void *from, size_t bytes);
 void native_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
+
+/* graphs.cu: functions of OpTable for parts that repeat */
+void native_repeat(Device *dev, const void *owner, int64_t number, void (*queue)(void *data), void *data);
+void native_forget(Device *dev, const void *owner);
+/* Drops all graphs, before memory that they use is freed. */
+void graphs_drop(Gpu *gpu);
 
 /* memory.cu: CudaBackend.reserve, and the functions of OpTable for memory. */
 bool native_reserve(Device *dev, size_t bytes);

@@ -6,7 +6,7 @@
 void lt_answer(cublasStatus_t answer, const PlanKey &key)
 {
     char what[200];
-    if (answer == CUBLAS_STATUS_SUCCESS)
+    if (answer == CUBLAS_STATUS_SUCCESS || gpu_notes(cudaErrorNotSupported))
         return;
     snprintf(what, sizeof what, "%s (%lld,%lld) = %s %s(%lld,%lld) by %s %s(%lld,%lld)", dtype_name((DType)key.y_dtype),
              (long long)key.m, (long long)key.n, dtype_name((DType)key.a_dtype), key.ta ? "transposed " : "",

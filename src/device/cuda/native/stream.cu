@@ -29,9 +29,23 @@ void gpu_fail(const char *what, const char *text)
     quick_exit(2);
 }
 
+static thread_local cudaError_t *noted; /* gpu_note_errors */
+
+void gpu_note_errors(cudaError_t *first)
+{
+    noted = first;
+}
+
+bool gpu_notes(cudaError_t answer)
+{
+    if (noted && *noted == cudaSuccess)
+        *noted = answer;
+    return noted != NULL;
+}
+
 void gpu_answer(cudaError_t answer, const char *what)
 {
-    if (answer != cudaSuccess)
+    if (answer != cudaSuccess && !gpu_notes(answer))
         gpu_fail(what, cudaGetErrorString(answer));
 }
 
@@ -59,7 +73,7 @@ cudaStream_t gpu_stream(Gpu *gpu)
 
 bool gpu_begins_early(const Gpu *gpu)
 {
-    return gpu->begins_early;
+    return gpu->begins_early && !gpu->captures;
 }
 
 unsigned *gpu_tickets(Gpu *gpu)
@@ -86,6 +100,8 @@ void *gpu_scratch(Gpu *gpu, size_t bytes)
     if (bytes > gpu->scratch_bytes) {
         CHECK(!ends_beyond_plan || !gpu->scratch_reserved,
               "an operation needs %zu bytes of scratch memory, planned are %zu", bytes, gpu->scratch_bytes);
+        CHECK(!gpu->captures, "an operation of a graph needs %zu bytes of scratch memory more than before", bytes);
+        graphs_drop(gpu);
         if (!gpu->scratch_reserved)
             gpu_answer(cudaFree(gpu->scratch), "scratch memory");
         gpu->scratch_reserved = false;
