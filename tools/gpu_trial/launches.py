@@ -1,4 +1,5 @@
-"""The section `launches`: what it is worth that kernels begin before the one before them has ended."""
+"""The section `launches`: what it is worth that kernels begin before the one before them has ended, and of decoding that one graph replaces the
+launches of a step."""
 
 import json
 
@@ -13,23 +14,28 @@ DECODED = {
     "GPT-2": "model.preset=gpt2 model.n_enc=0 model.n_dec=12 model.width=768 model.ffn=3072 model.heads=12 model.head_dim=64 "
              "model.max_positions=1024 data.objective=clm model.vocab=50257",
 }
-KINDS = {"without": {"LOAM_BEGIN_EARLY": "0"}, "with": {"LOAM_BEGIN_EARLY": "1"}}
-TURNS = 2  # of the two kinds, of which the faster counts
+KINDS = {
+    "in full order": {"LOAM_BEGIN_EARLY": "0", "LOAM_CUDA_GRAPHS": "0"},
+    "begin early": {"LOAM_BEGIN_EARLY": "1", "LOAM_CUDA_GRAPHS": "0"},
+    "graphs": {"LOAM_BEGIN_EARLY": "1", "LOAM_CUDA_GRAPHS": "1"},
+}
+OF_STEPS = ("in full order", "begin early")  # a training step has no graph
+TURNS = 2  # of the kinds, of which the faster counts
 
 
-def in_turns(measure):
+def in_turns(measure, kinds):
     """Seconds of each kind: the least of those that measure(environment, turn) returns."""
-    seconds = {kind: [] for kind in KINDS}
+    seconds = {kind: [] for kind in kinds}
     for turn in range(TURNS):
-        for kind, env in KINDS.items():
-            seconds[kind].append(measure(env, f"{kind}-{turn}"))
+        for kind in kinds:
+            seconds[kind].append(measure(KINDS[kind], f"{kind.replace(' ', '-')}-{turn}"))
     return {kind: min(of) for kind, of in seconds.items()}
 
 
 def step(trial, name):
     best = rates.measured(trial, "launches", name)
     return best and in_turns(lambda env, turn: rates.bench(trial, name, rates.MODELS[name], "step", best["micro_batch"],
-                                                           0.1 if trial.shim else 1, label=turn, env=env)["step_s"])
+                                                           0.1 if trial.shim else 1, label=turn, env=env)["step_s"], OF_STEPS)
 
 
 def token(trial, folder, name, batch):
@@ -45,11 +51,18 @@ def token(trial, folder, name, batch):
         said = json.loads(trial.must(f"decoded-{name}-{batch}-{turn}", words, 60, env).splitlines()[-1])
         return (said["answer_s"] - said["first_token_s"]) / (tokens - 1)
 
-    return in_turns(measure)
+    return in_turns(measure, KINDS)
+
+
+def row(name, seconds):
+    """Milliseconds of each kind, and how much faster the last of them is than the first; an answer as short as its first token has no time per token."""
+    first, *_, last = seconds.values()
+    faster = f"{100 * (first / last - 1):+.1f} %" if min(seconds.values()) > 0 else "not measured"
+    return [name, *(f"{1e3 * seconds[kind]:.3f}" if kind in seconds else "none" for kind in KINDS), faster]
 
 
 def launches(trial):
-    """A step of training and one of decoding, each with and without kernels that begin early, in turns."""
+    """A step of training and one of decoding, each in every kind of launching its kernels, in turns."""
     found, folder = trial.results.setdefault("launches", {}), None
     for name in STEPS:
         with trial.part("launches", f"{name}, a step"):
@@ -60,8 +73,5 @@ def launches(trial):
             with trial.part("launches", f"{name}, decoding {batch}"):
                 folder = folder or prepare(trial, "decoded", 200, 200)
                 found[f"{name}, a token of {batch} answers"] = token(trial, folder, name, batch)
-    rows = [[name, *(f"{1e3 * seconds[kind]:.3f}" for kind in KINDS),
-             f"{100 * (seconds['without'] / seconds['with'] - 1):+.1f} %" if min(seconds.values()) > 0 else "not measured"]
-            for name, seconds in found.items()]  # an answer as short as its first token has no time per token
-    trial.say("launches", "Kernels that begin before the one before them has ended (docs/gpu.md), in milliseconds:\n\n" +
-              table(["what", "without", "with", "faster"], rows))
+    trial.say("launches", "Kernels that begin before the one before them has ended, and a graph for the blocks of a decoding step (docs/gpu.md), in milliseconds:\n\n" +
+              table(["what", *KINDS, "faster"], [row(name, seconds) for name, seconds in found.items()]))
