@@ -41,8 +41,7 @@ static const ModelLoss forward = { 0 };
 /* Limit on k of decoder_step_top. */
 static int32_t most_top(const Decoder *d)
 {
-    int64_t n_each = d->step_stream.max_tokens / d->step_stream.n_seq;
-    return (int32_t)MIN(d->model->config.vocab, DECODER_TOP * n_each);
+    return (int32_t)MIN(d->model->config.vocab, DECODER_TOP * (d->step_stream.max_tokens / d->step_stream.n_seq));
 }
 
 /* ---- copies of rows: fill and reorder the caches ---- */
@@ -108,9 +107,9 @@ static void prompts_init(TokenStream *stream, const Prompts *prompts, int32_t le
 static bool steps_repeat(const Model *model)
 {
     const Sharding shards = params_sharding(model->params);
-    const bool whole = shards.size == 1 || shards.level < ZERO_WEIGHTS;
     const StagePart part = model->stages[0].decoder.part;
-    return whole && tensor_parallel_size(&shards.tp) == 1 && part.embeds && part.finishes;
+    return (shards.size == 1 || shards.level < ZERO_WEIGHTS) && tensor_parallel_size(&shards.tp) == 1 && part.embeds &&
+           part.finishes;
 }
 
 /* Opens a decoder. Its workspace may still be too small, or be on the null device, which only measures. */
@@ -292,8 +291,8 @@ static void upload_rows(Decoder *d)
     };
 }
 
-/* Lengths up to which a step's operations are the same. Attention on a GPU divides the keys of a sequence by it, too
- * (DECODE_KEYS), so that rounding max_len up changes no result. */
+/* A step's operations are the same for as many lengths. Attention on a GPU divides keys by DECODE_KEYS, the same number,
+ * so that rounding max_len up changes no result. */
 enum { SAME_LENGTHS = 128 };
 
 /* Copies to the device what changes in every step: tokens, positions, lengths, rows of the caches. */
@@ -374,7 +373,7 @@ static void read_top(Decoder *d, Tensor y, int32_t k)
     arena_reset(scratch, mark);
 }
 
-/* A step's way through a stage. */
+/* The pass of a step through a stage. */
 typedef struct StepPass {
     Decoder *decoder;
     const ModelStage *stage;
@@ -418,25 +417,24 @@ static void run_blocks(void *data)
 static void run_step(Decoder *d, const ModelStage *stage, int32_t k)
 {
     Model *model = d->model;
-    const bool last = stage->decoder.part.finishes;
     const int64_t n = d->step_stream.max_tokens, width = model->config.width;
-    size_t save = arena_mark(d->work->save), scratch = arena_mark(&d->work->scratch);
-    const Precision precision = d->pass.cx.precision;
-    StepPass step = { .decoder = d, .stage = stage };
+    const Precision *precision = &model->dev->precision;
+    Arena *save = d->work->save, *scratch = &d->work->scratch;
+    size_t save_mark = arena_mark(save), scratch_mark = arena_mark(scratch);
+    StepPass step = { d, stage, arena_tensor(scratch, precision->residual, n, width, "decoder.x"), NO_TENSOR };
 
-    step.x = arena_tensor(&d->work->scratch, precision.residual, n, width, "decoder.x");
-    if (last)
-        step.y = arena_tensor(d->work->save, precision.compute, n, width, "decoder.y");
+    if (stage->decoder.part.finishes)
+        step.y = arena_tensor(save, precision->compute, n, width, "decoder.y");
     if (d->repeats)
         device_repeat(model->dev, d, d->step.keys.max_len, run_blocks, &step);
     else
         run_blocks(&step);
-    if (last && k > 0)
+    if (tensor_present(step.y) && k > 0)
         read_top(d, step.y, k);
-    else if (last)
+    else if (tensor_present(step.y))
         heads_logits(model, &d->pass.cx, d->logits, step.y);
-    arena_reset(d->work->save, save);
-    arena_reset(&d->work->scratch, scratch);
+    arena_reset(save, save_mark);
+    arena_reset(scratch, scratch_mark);
 }
 
 /* Runs a step; a rank without blocks of the decoder only waits for what it finds. k: as in run_step. */

@@ -397,6 +397,8 @@ static const OpTable guarded_ops = {
     .wait_event = guarded_wait_event,
     .memory_available = host_memory_available,
     .group = guarded_group,
+    .repeat = host_repeat,
+    .forget = host_forget,
     QUEUE_OF_HOST,
 #define OP(name, parameters, arguments, operands, rules, flops) .name = guarded_##name,
 #include "device/op_list.inc"

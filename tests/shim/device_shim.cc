@@ -133,6 +133,8 @@ static OpTable table_of(void)
     table.wait_event = host_wait_event;
     table.memory_available = host_memory_available;
     table.group = shim_group;
+    table.repeat = host_repeat;
+    table.forget = host_forget;
     table.host_alloc = host_alloc;
     table.host_free = host_free;
     table.copy_to = table.copy_from = host_copy;

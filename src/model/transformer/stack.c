@@ -258,7 +258,7 @@ static void run_block_again(const BlockWalk *walk, Tensor encoder_output)
     arena_reset(walk->cx.scratch, mark);
 }
 
-/* The final norm of the stream, or, if the model has none, the stream in the compute dtype: its own tensor or a copy. */
+/* The final norm of the stream, or, if the model has none, the stream in the compute dtype: its tensor or a copy. */
 static Tensor final_norm(const Ctx *cx, Residual *stream, const StackW *w, NormSave *save)
 {
     if (!tensor_present(w->final_norm.w))

@@ -12,7 +12,7 @@ enum { PROBE = 0x10A3 };
 
 static void gpu_free(Gpu *gpu)
 {
-    graphs_drop(gpu);
+    graphs_close(gpu);
     products_close(gpu);
     if (!gpu->scratch_reserved)
         cudaFree(gpu->scratch);

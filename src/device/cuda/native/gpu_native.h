@@ -62,6 +62,7 @@ struct Graph {
     int64_t number;
     int runs;              /* calls that did not find it ready */
     cudaGraphExec_t ready; /* NULL until it has been captured */
+    const void *scratch;   /* Gpu.scratch at that time */
 };
 
 struct Gpu {
@@ -124,8 +125,7 @@ void native_follow(Device *dev, DeviceQueue queue, DeviceQueue earlier);
 /* graphs.cu: functions of OpTable for parts that repeat */
 void native_repeat(Device *dev, const void *owner, int64_t number, void (*queue)(void *data), void *data);
 void native_forget(Device *dev, const void *owner);
-/* Drops all graphs, before memory that they use is freed. */
-void graphs_drop(Gpu *gpu);
+void graphs_close(Gpu *gpu);
 
 /* memory.cu: CudaBackend.reserve, and the functions of OpTable for memory. */
 bool native_reserve(Device *dev, size_t bytes);

@@ -7,7 +7,7 @@
 
 enum { RUNS_BEFORE = 2 };
 
-/* The next call captures the part anew. A queued launch of the graph ends first. */
+/* A queued launch of the graph ends first. */
 static void drop(Gpu *gpu, Graph *graph)
 {
     if (graph->ready) {
@@ -17,7 +17,7 @@ static void drop(Gpu *gpu, Graph *graph)
     graph->ready = NULL;
 }
 
-void graphs_drop(Gpu *gpu)
+void graphs_close(Gpu *gpu)
 {
     for (Graph &graph : gpu->graphs)
         drop(gpu, &graph);
@@ -43,7 +43,7 @@ static Graph *graph_of(Gpu *gpu, const void *owner, int64_t number)
     Graph *graph = &gpu->graphs[gpu->next_graph];
     gpu->next_graph = (gpu->next_graph + 1) % GRAPHS;
     drop(gpu, graph);
-    *graph = { owner, number, 0, NULL };
+    *graph = { owner, number, 0, NULL, NULL };
     return graph;
 }
 
@@ -65,6 +65,7 @@ static cudaError_t capture(Gpu *gpu, Graph *graph, void (*queue)(void *data), vo
         answer = cudaGraphInstantiate(&graph->ready, captured, 0);
     if (captured)
         (void)cudaGraphDestroy(captured);
+    graph->scratch = gpu->scratch;
     return first == cudaSuccess ? answer : first;
 }
 
@@ -86,10 +87,16 @@ void native_repeat(Device *dev, const void *owner, int64_t number, void (*queue)
 {
     Gpu *gpu = gpu_of(dev);
     gpu_enter(dev);
-    Graph *graph = gpu->takes_graphs ? graph_of(gpu, owner, number) : NULL;
-    if (graph && !graph->ready && graph->runs++ >= RUNS_BEFORE)
+    if (!gpu->takes_graphs) {
+        queue(data);
+        return;
+    }
+    Graph *graph = graph_of(gpu, owner, number);
+    if (graph->scratch != gpu->scratch)
+        drop(gpu, graph);
+    if (!graph->ready && graph->runs++ >= RUNS_BEFORE)
         try_capture(gpu, graph, queue, data);
-    if (graph && graph->ready)
+    if (graph->ready)
         gpu_answer(cudaGraphLaunch(graph->ready, gpu->stream), "a graph");
     else
         queue(data);

@@ -51,7 +51,6 @@ static void set_scratch_apart(Gpu *gpu, size_t bytes)
 {
     if (gpu->reserved.memory == NULL || bytes <= gpu->scratch_bytes)
         return;
-    graphs_drop(gpu);
     gpu_answer(cudaFree(gpu->scratch), "scratch memory");
     gpu->scratch = cut(&gpu->reserved, rounded(bytes));
     CHECK(gpu->scratch != NULL, "%zu bytes of scratch memory in a reservation of %zu", bytes, gpu->reserved.bytes);

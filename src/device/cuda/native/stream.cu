@@ -101,7 +101,6 @@ void *gpu_scratch(Gpu *gpu, size_t bytes)
         CHECK(!ends_beyond_plan || !gpu->scratch_reserved,
               "an operation needs %zu bytes of scratch memory, planned are %zu", bytes, gpu->scratch_bytes);
         CHECK(!gpu->captures, "an operation of a graph needs %zu bytes of scratch memory more than before", bytes);
-        graphs_drop(gpu);
         if (!gpu->scratch_reserved)
             gpu_answer(cudaFree(gpu->scratch), "scratch memory");
         gpu->scratch_reserved = false;
