@@ -63,6 +63,18 @@ grep -q 'none is used: loam-cuda.so is of CUDA 12 and needs its cuBLASLt: libcub
     fail "no cuBLASLt: $(cat "$work/env")"
 LOAM_CUDA_BACKEND=$work/gone.so with "$loam" env | grep -q 'none is used: loam-cuda.so cannot be opened: .*gone.so' ||
     fail "no backend"
+# A copy that was cut short, of which dlopen maps what is not there; names that are longer than a line, or than any path.
+size=$(stat -Lc %s "$LOAM_CUDA_BACKEND")
+for bytes in 100 5000 $((size / 2)) $((size - 1)); do
+    head -c "$bytes" "$LOAM_CUDA_BACKEND" >"$work/short.so"
+    expect 2 "device cuda: loam-cuda.so is damaged: $work/short.so has $bytes bytes, fewer than its header says" env \
+        LOAM_CUDA_BACKEND="$work/short.so" LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/refused" train.device=cuda
+done
+LOAM_CUDA_BACKEND=$work/short.so with "${train[@]}" run.dir="$work/short" train.device=auto 'train.length=1 steps' 2>"$work/log"
+grep -q 'computing on the CPU: loam-cuda.so is damaged' "$work/log" || fail "auto: $(cat "$work/log")"
+for name in "$(printf 'a%.0s' {1..3000})/loam-cuda.so:File name too long" "$(printf 'a%.0s' {1..9000}):LOAM_CUDA_BACKEND has 9000 bytes, and a path less than 4096"; do
+    expect 2 "${name#*:}" env LOAM_CUDA_BACKEND="${name%%:*}" LD_LIBRARY_PATH="$driver" "${train[@]}" run.dir="$work/refused" train.device=cuda
+done
 mkdir "$work/alone"
 cp "$loam" "$work/alone/loam"
 LOAM_CUDA_BACKEND='' with "$work/alone/loam" env | grep -q 'none is used: there is no loam-cuda.so beside the program' ||

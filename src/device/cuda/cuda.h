@@ -25,7 +25,7 @@ bool cuda_has_driver(void);
  * package cuda-compat, whose driver is used if the machine's is too old. */
 bool cuda_versions(char *text);
 /* Opens loam-cuda.so, at the first call, and sets *n to the number of GPUs. If no GPU can be used, returns false and
- * writes the reason to `why` (CUDA_WHY bytes): loam-cuda.so is missing, belongs to another build or lacks a library;
+ * writes the reason to `why` (CUDA_WHY bytes): loam-cuda.so is missing, cut short, of another build or lacks a library;
  * the driver is missing or too old; the machine has no GPU. The environment variable LOAM_CUDA_BACKEND names another
  * file instead of loam-cuda.so. */
 bool cuda_gpus(int *n, char *why);

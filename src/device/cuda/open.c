@@ -2,12 +2,15 @@
 #include "device/cuda/backend.h"
 
 #include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define FILE_NAME "loam-cuda.so"
@@ -27,6 +30,17 @@ static bool refuse(char *why, const char *format, ...)
     vsnprintf(why, CUDA_WHY, format, arguments);
     va_end(arguments);
     return false;
+}
+
+/* The end of a text that is too long for `why`: of a path the name, of a message the reason. */
+static const char *end_of(const char *text)
+{
+    enum { MOST = CUDA_WHY - 150 };
+    const size_t n = strlen(text);
+    if (n > MOST)
+        for (text += n - MOST; (*text & 0xC0) == 0x80;) /* within a character of UTF-8 */
+            text++;
+    return text;
 }
 
 /* The driver: its library, NULL if there is none, and the version of CUDA that it is for, 13000 for 13.0. own is the
@@ -140,7 +154,7 @@ static void refuse_file(const char *text, char *why)
     const char *version = text ? strstr(text, CUBLASLT) : NULL;
     const int major = version ? atoi(version + strlen(CUBLASLT)) : 0;
     if (major == 0)
-        refuse(why, FILE_NAME " cannot be opened: %s", text ? text : "no reason is given");
+        refuse(why, FILE_NAME " cannot be opened: %s", text ? end_of(text) : "no reason is given");
     else
         refuse(why,
                FILE_NAME " is of CUDA %d and needs its cuBLASLt: " CUBLASLT "%d is not in " LIBRARIES ", beside loam, "
@@ -148,14 +162,41 @@ static void refuse_file(const char *text, char *why)
                major, major);
 }
 
+/* False if the table of sections, which ends a file that a linker wrote, is not whole: a copy was cut short. dlopen
+ * would map the rest, too, and the first access beyond the end ends the program (SIGBUS). It refuses by itself what is
+ * missing or no ELF file. */
+static bool is_whole(const char *path, char *why)
+{
+    Elf64_Ehdr elf;
+    struct stat file;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool found = fd >= 0 && fstat(fd, &file) == 0 && pread(fd, &elf, sizeof elf, 0) == sizeof elf &&
+                       memcmp(elf.e_ident, ELFMAG, SELFMAG) == 0 && elf.e_ident[EI_CLASS] == ELFCLASS64;
+    if (fd >= 0)
+        close(fd);
+    if (!found)
+        return true;
+    const uint64_t size = (uint64_t)file.st_size, table = (uint64_t)elf.e_shnum * elf.e_shentsize;
+    return (elf.e_shoff <= size && table <= size - elf.e_shoff) ||
+           refuse(why, FILE_NAME " is damaged: %s has %llu bytes, fewer than its header says", end_of(path),
+                  (unsigned long long)size);
+}
+
 static const CudaBackend *load(char *why)
 {
     char path[PATH_MAX + 64];
     const CudaBackend *(*entry)(void) = NULL;
+    const char *named = getenv("LOAM_CUDA_BACKEND");
+    if (named && strlen(named) >= PATH_MAX) {
+        refuse(why, "LOAM_CUDA_BACKEND has %zu bytes, and a path less than %d", strlen(named), PATH_MAX);
+        return NULL;
+    }
     if (!find_file(path, sizeof path)) {
         refuse(why, "there is no " FILE_NAME " beside the program: it is built where CUDA's nvcc is");
         return NULL;
     }
+    if (!is_whole(path, why))
+        return NULL;
     void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (file == NULL) {
         refuse_file(dlerror(), why);
@@ -164,7 +205,7 @@ static const CudaBackend *load(char *why)
     *(void **)&entry = dlsym(file, CUDA_BACKEND_ENTRY);
     const CudaBackend *backend = entry ? entry() : NULL;
     if (backend == NULL || !is_of_this_build(backend)) {
-        refuse(why, "%s is of another build of loam", path);
+        refuse(why, "%s is of another build of loam", end_of(path));
         return NULL;
     }
     return backend;
