@@ -26,8 +26,71 @@ chmod +x "$work/cuobjdump"
 PATH=$work:$PATH tools/gpu-counts "$work/loam-cuda.so" >"$work/rows" || fail "$(cat "$work/rows")"
 # 128 threads of 128 registers: 4 blocks by registers; 32 KiB of shared memory and 1 more: 4 of 164 KiB, 3 of 100, 6 of 228.
 grep -qxF '| `plus` | 1 | 3 | 1 | 1 | 0 | 1 | 128 | 32768 | 4 | 3 | 4 | 3 |' "$work/rows" || fail "$(cat "$work/rows")"
-! tools/gpu-counts "$work/none.so" 2>"$work/err" || fail "a file that is not there"
-grep -q 'none.so is not here' "$work/err" || fail "$(cat "$work/err")"
+# What is missing, wrong or fails: one line, and its status. refused STATUS 'TEXT' COMMAND…
+refused() {
+    local got=0
+    "${@:3}" >"$work/rows" 2>"$work/err" </dev/null || got=$?
+    [ "$got" = "$1" ] || fail "exit status $got, not $1: ${*:3}: $(cat "$work/err")"
+    [ "$(wc -l <"$work/err")" = 1 ] && grep -qF -- "$2" "$work/err" || fail "not one line with \"$2\": $(cat "$work/err")"
+}
+program() { # file, commands of the shell
+    mkdir -p "$(dirname "$1")"
+    printf '#!/bin/sh\n%s\n' "$2" >"$1"
+    chmod +x "$1"
+}
+counts() { PATH=$work/$1:$PATH tools/gpu-counts "${@:2}"; } # with the cuobjdump of a folder
+refused 1 'none.so is not here; `make` builds it' tools/gpu-counts "$work/none.so"
+refused 1 "$work is no file" tools/gpu-counts "$work"
+program "$work/fails/cuobjdump" "echo \"cuobjdump fatal: Invalid fatbin header in '\$4'\"; exit 1"
+refused 1 "Invalid fatbin header in '$work/loam-cuda.so'" counts fails "$work/loam-cuda.so" --all
+program "$work/dies/cuobjdump" 'kill -9 $$'
+refused 1 'cuobjdump: exit status -9, nothing was said' counts dies "$work/loam-cuda.so" --tiles
+program "$work/empty/cuobjdump" 'printf "\377\n"' # no UTF-8
+refused 1 'has no machine code for sm_90a' counts empty "$work/loam-cuda.so"
+refused 1 'has no attention on tensor cores for sm_90a' counts empty "$work/loam-cuda.so" --tiles
+refused 1 '0 of 0 kernels' counts empty "$work/loam-cuda.so" --early
+printf '#!/no/such/shell\n' >"$work/dies/cuobjdump"
+refused 1 'cuobjdump: No such file or directory' counts dies "$work/loam-cuda.so"
+program "$work/dies/cuobjdump" "exec '$work/cuobjdump' \"\$@\""
+program "$work/dies/c++filt" 'echo "c++filt: no memory" >&2; exit 3'
+refused 1 'c++filt: no memory' counts dies "$work/loam-cuda.so"
+
+# What reads has ended: quietly.
+exec 3> >(exit)
+wait $!
+refused_quietly() { "$@" >&3 2>"$work/err" || [ $? = 141 ] && [ ! -s "$work/err" ] || fail "without a reader: $(cat "$work/err")"; }
+PATH=$work:$PATH refused_quietly tools/gpu-counts "$work/loam-cuda.so"
+exec 3>&-
+
+# Ctrl-C while a command of the tool runs. stopped COMMAND…: the command has written $work/pid by then.
+stopped() {
+    rm -f "$work/pid"
+    (exec python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); os.execvp(sys.argv[1], sys.argv[1:])' \
+        "$@" >/dev/null 2>"$work/err") &
+    until [ -s "$work/pid" ]; do sleep 0.05; done
+    kill -INT $!
+    local status=0
+    wait $! || status=$?
+    [ $status = 130 ] || fail "exit status $status by Ctrl-C: $*"
+    [ "$(wc -l <"$work/err")" = 1 ] && grep -q ': stopped$' "$work/err" || fail "by Ctrl-C: $(cat "$work/err")"
+}
+program "$work/waits/cuobjdump" "echo \$\$ >'$work/pid'; exec sleep 60"
+stopped env PATH="$work/waits:$PATH" tools/gpu-counts "$work/loam-cuda.so"
+program "$work/waits/loam" "echo \$\$ >'$work/pid'; exec sleep 60"
+stopped tools/gpu-roofline --build "$work/waits" T5-1.1-small
+
+# A build without loam; one that fails; traces that are none.
+refused 1 'empty/loam: No such file or directory' tools/gpu-roofline --build "$work/empty" T5-1.1-small
+program "$work/empty/loam" 'echo "a note" >&2; echo "loam bench: device cuda: loam-cuda.so is damaged" >&2; exit 2'
+refused 1 'T5-1.1-small: loam bench: device cuda: loam-cuda.so is damaged' tools/gpu-roofline --build "$work/empty" T5-1.1-small
+program "$work/empty/loam" 'exit 7'
+refused 1 'loam ends with status 7' tools/gpu-roofline --build "$work/empty" T5-1.1-small
+program "$work/empty/loam" exit
+refused 1 'trace.json: No such file or directory' tools/gpu-roofline --build "$work/empty" T5-1.1-small
+for trace in '{' '{}' '[1]' '[]' '[{"cat":"operation"}]' '[{"cat":"operation","name":"gemm","args":{"flops":"many","bytes":1}}]'; do
+    program "$work/empty/loam" "while [ \$# -gt 1 ]; do shift; done; echo '$trace' >\"\$1\""
+    refused 1 "T5-1.1-small: loam's trace is not read: " tools/gpu-roofline --build "$work/empty" T5-1.1-small
+done
 ! tools/gpu-roofline T5 2>"$work/err" || fail "a model that is none"
 grep -q 'no model is called T5; there are T5-1.1-small' "$work/err" || fail "$(cat "$work/err")"
 tools/gpu-roofline --build "$build" T5-1.1-small >"$work/rows" || fail "$(cat "$work/rows")"
