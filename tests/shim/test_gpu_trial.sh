@@ -20,7 +20,7 @@ one_line() {
 json() { python3 -c "import json, sys; trial = json.load(open(sys.argv[1])); assert $2, trial" "$work/$1/trial.json"; }
 
 trial --out "$work/out" --only machine,operations,families,curves,speed,launches,kernels || fail "$(cat "$work/err")"
-for text in 'Nothing failed' 'loam env: gpu  *Shim' '^[1-9][0-9]* of [1-9][0-9]* tests pass' '^1 of 1 train, save, resume' \
+for text in 'Nothing failed' '^- loam env: loam .*; gpu Shim' '^[1-9][0-9]* of [1-9][0-9]* tests pass' '^1 of 1 train, save, resume' \
     '^\| cuda \| bf16 \| ' '^\| T5-1.1-XL \| bf16 \| [12] \| 32 / 8 \| ' '^\| T5-1.1-XL, FP8 \| fp8 and bf16 \| ' '^\| GPT-2-1.5B \| ' \
     '^\| attn_fwd \| ' '^\| encoder attention, bwd \| 32 x 32 \| ' '^\| T5-1.1-large, 4,096 tokens \| ' \
     '^\| GPT-2, a training step \| [0-9.]+ \| [0-9.]+ \| [+-][0-9.]+ % \|' '^\| T5-1.1-small, a token of 1 answers \| [0-9]' \
@@ -60,6 +60,31 @@ assert [sum("memory" in name for name in names) for names in (met, missed)] == [
 assert set(verdict for *_, verdict in bars({}, False)) == {"not measured"}
 END
 echo "ok: bars"
+
+# What is to be done next, by what the sections came to.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 - <<'END' || fail "next steps"
+import argparse
+from gpu_trial import page, trial
+def steps_of(wanted, failed=(), late=(), absent=(), refused="", results=None):
+    on = trial.Trial(argparse.Namespace(out="results/a", minutes=8, shim=None, unpack="trial.tar.gz"))
+    on.sections, on.wanted, on.refused, on.results = ["machine", "operations", "speed", "peers", "sanitizer"], wanted, refused, results or {}
+    on.seconds = dict.fromkeys(wanted, 1)
+    on.failed, on.late, on.absent = [(of, "why", "") for of in failed], [(of, "part") for of in late], list(absent)
+    return page.next_steps(on)
+again = "`tools/gpu-trial --unpack trial.tar.gz --out results/a-2 --only "
+everything = ["machine", "operations", "speed", "peers", "sanitizer"]
+steps = steps_of(everything, ["speed", "operations", "speed"], ["peers"], [("sanitizer", "compute-sanitizer is not on this machine")],
+                 results={"speed": {"T5-1.1-XL": {"share_of_peak": 0.5}}})
+assert len(steps) == 4 and again + "operations,speed`" in steps[0] and again + "peers --minutes 20`" in steps[1], steps
+assert "`pip install nvidia-cuda-sanitizer-api`, then " + again + "sanitizer`" in steps[2] and "bar that is not met" in steps[3], steps
+assert len(steps_of(everything)) == 1 and steps_of(everything)[0].startswith("Nothing is left"), steps_of(everything)
+assert "--rest --minutes 30 --out results/a-rest`" in steps_of(["machine", "operations"])[0], steps_of(["machine", "operations"])
+for major, package in (13, "nvidia-cublas"), (12, "nvidia-cublas-cu12"):
+    steps = steps_of(everything, ["machine"], refused=f"loam-cuda.so needs its cuBLASLt: libcublasLt.so.{major} is not in /usr/local")
+    assert len(steps) == 1 and f"/usr/local. `pip install {package}` brings cuBLASLt. Then {again}machine," in steps[0], steps
+assert steps_of(everything, absent=[("sanitizer", "compute-sanitizer refuses this machine: no")])[0].startswith("Nothing is left")
+END
+echo "ok: next steps"
 
 # The division of the time: no section is left out of a short trial, what one does not need goes to those after it.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 - <<'END' || fail "division of the time"
@@ -153,6 +178,15 @@ while read -r config options; do
         fail "$options: $(cat "$work/plan")"
 done <"$work/models"
 [ "$(wc -l <"$work/models")" = 10 ] || fail "$(cat "$work/models")"
+# What an H200 has measured so far stands in the docs.
+PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 - <<'END' || fail "rates of an H200"
+import re
+from gpu_trial.rates import MODELS
+docs, named = open("docs/architecture/gpu.md").read().split("| first, samples/s | now, samples/s")[1], {"GPT-2": "GPT-2 124M, 1,024 tokens", "GPT-2-1.5B": "GPT-2 1.5B, 1,024 tokens"}
+for name, model in MODELS.items():
+    row = re.search(rf"^\| {re.escape(named.get(name, name))} \| (\d+) \| [^|]+ \| ([0-9,.]+) \|", docs, re.M)
+    assert row and float(row.group(2).replace(",", "")) == model.known and int(row.group(1)) in model.batches, (name, row)
+END
 echo "ok: models"
 
 # The choice of GPUs is kept, unless it hides all of them.
@@ -185,14 +219,34 @@ for glibc in system own; do
     LOAM_GLIBC=$glibc RIG_STRIDE=997 LD_LIBRARY_PATH=$build/test-driver LOAM_CUDA_BACKEND=$build/libbackend_shim.so \
         tools/gpu-trial --unpack "$work/trial.tar.gz" --out "$work/unpacked-$glibc" --only machine >"$work/page" 2>"$work/err" ||
         fail "$(cat "$work/err")"
-    page 'loam env: gpu  *Shim'
+    page '^- loam env: loam .*; gpu Shim'
 done
+# Python before 3.11.4, such as Debian 12's, has no filters of archives.
+PYTHONPATH=tools python3 -B - "$work/trial.tar.gz" "$work/old-python" <<'END' || fail "an old Python does not unpack"
+import pathlib, sys, tarfile
+from gpu_trial import trial
+new = tarfile.TarFile.extractall
+def old(self, path=".", members=None, *, numeric_owner=False):
+    new(self, path, members, numeric_owner=numeric_owner)
+tarfile.TarFile.extractall = old
+if hasattr(tarfile, "data_filter"):
+    del tarfile.data_filter
+assert (trial.unpack(sys.argv[1], pathlib.Path(sys.argv[2])) / "bin" / "loam").exists()
+END
+rm -r "$work/old-python"
+# A machine that has no program but a shell and what starts the bundle.
+mkdir "$work/bare"
+for name in bash sh env readlink; do ln -s "$(readlink -f "$(command -v $name)")" "$work/bare/$name"; done
+PATH=$work/bare LD_LIBRARY_PATH=$build/test-driver LOAM_CUDA_BACKEND=$build/libbackend_shim.so "$(python3 -c 'import sys; print(sys.executable)')" \
+    tools/gpu-trial --unpack "$work/trial.tar.gz" --out "$work/unpacked-bare" --only machine,code >"$work/page" 2>"$work/err" || fail "$(cat "$work/err")"
+page '^- nvidia-smi: not here: No such file or directory: nvidia-smi'
 mkdir "$work/none"
 : >"$work/none/libcuda.so.1"
 ! LD_LIBRARY_PATH=$work/none tools/gpu-trial --unpack "$work/trial.tar.gz" --out "$work/no-gpu" >"$work/page" 2>"$work/err" ||
     fail "a machine without a GPU is a success"
 page '1 failed. Not run, or not whole: code, operations, families, curves, speed, launches, ranks, kernels, peer-ops, peers, sanitizer'
 page '^- machine: no GPU, so nothing else runs: none is used: there is no NVIDIA driver'
+page '^- loam uses no GPU: there is no NVIDIA driver'
 mkdir "$work/there"
 tar -C "$work/there" -xzf "$work/trial.tar.gz"
 for glibc in system own; do
@@ -272,8 +326,9 @@ PATH=$work/bin:$PATH faked --out "$work/tools" --only code,sanitizer || fail "$(
 page '^2 kernels for sm_.*, 1 of attention on tensor cores.*1 in `norm_fwd`'
 page '^([1-9][0-9]*) of \1 runs of memcheck and racecheck find nothing'
 # nvidia-smi: the preflight, before the clock starts, and what the GPU did while a section ran.
-fake "$work/bin/nvidia-smi" 'case "$*" in *mig.mode*) echo "NVIDIA H200, 570.1, Default, Disabled" ;; *-lms*) echo "1980, 2619, 500.5, 60, 0x4"
+fake "$work/bin/nvidia-smi" 'case "$*" in *mig.mode*) cat "$(dirname "$0")/gpus" ;; "-i "*-lms*) echo "1980, 2619, 500.5, 60, 0x4"
 echo "1500, 2619, [N/A], 70, 0x1"; exec sleep 1234 ;; *) echo "NVIDIA H200, 570.1" ;; esac'
+echo 'NVIDIA H200, 570.1, Default, Disabled' | sed 's/^/0, GPU-1a2b, /' >"$work/bin/gpus"
 fake "$work/bin/loam-env" 'echo "isa         avx2"; echo "cuda        driver for CUDA 13.0"; echo "gpu         NVIDIA H200, compute mode default"'
 PYTHONDONTWRITEBYTECODE=1 PATH=$work/bin:$PATH PYTHONPATH=tools python3 - "$work" <<'END' || fail "nvidia-smi"
 import argparse, os, pathlib, sys, time
@@ -284,7 +339,22 @@ on.loam = sys.argv[1] + "/bin/loam-env"
 said = "NVIDIA H200, driver 570.1, compute mode Default, MIG Disabled"
 assert watch.preflight(on) == said + "; loam: driver for CUDA 13.0; NVIDIA H200, compute mode default", watch.preflight(on)
 on.loam = "no-loam"
-assert watch.preflight(on) == said, watch.preflight(on)
+assert watch.preflight(on) == said and on.gpu == "0", watch.preflight(on)
+# Several GPUs: each is named, and the one that CUDA lists first.
+def row(index, name, mode="Default", mig="Disabled"):
+    return [str(index), f"GPU-{index}a", name, "570.1", mode, mig]
+two = [row(0, "NVIDIA H200"), row(1, "NVIDIA H200", "Prohibited")]
+pathlib.Path(sys.argv[1] + "/bin/gpus").write_text("\n".join(map(", ".join, two)))
+both = said.replace("NVIDIA", "GPU 0: NVIDIA") + "; " + said.replace("NVIDIA", "GPU 1: NVIDIA").replace("Default", "Prohibited")
+assert watch.preflight(on) == both + "; GPU 0 is used; the section ranks uses others, too", watch.preflight(on)
+on.env["CUDA_VISIBLE_DEVICES"] = "1,0"
+assert watch.preflight(on).endswith("; GPU 1 is used; the section ranks uses others, too; compute mode Prohibited: nvidia-smi -c DEFAULT")
+assert on.gpu == "1" and watch.that_of(on, "speed") == ["-i", "1"] and watch.that_of(on, "ranks") == [], on.gpu
+mixed, h200 = [row(0, "NVIDIA T400"), row(1, "NVIDIA H200"), row(2, "NVIDIA H200")], "NVIDIA H200, 143771 MiB"
+for gpus, name, visible, index in ((two, "", "GPU-1a", "1"), (two, "", "MIG-1", None), (two[:1], "", "MIG-1", "0"), (mixed, h200, None, "1"),
+                                   (mixed, h200, "1", None), (mixed, "NVIDIA T400, 2 MiB", "2", "0"), (mixed, "NVIDIA H200 NVL, 9 MiB", None, None)):
+    used = watch.used_of(gpus, name, visible)
+    assert (used and used[0]) == index, (name, visible, used)
 with watch.watched(on, "speed"):
     until = time.monotonic() + 20
     while len((on.logs / "watch-speed.log").read_text().splitlines()) < 2 and time.monotonic() < until:
@@ -324,6 +394,8 @@ one_line "$work/page/out"
 one_line '0 is no number of minutes above 0'
 ! tools/gpu-trial --unpack "$work/page" --out "$work/nothing" 2>"$work/err" || fail "an archive that is none"
 one_line 'page is not what `make gpu-trial` packs'
+! tools/gpu-trial --unpack "$work/gone.tar.gz" --out "$work/nothing" 2>"$work/err" || fail "an archive that is not there"
+one_line 'gone.tar.gz: No such file or directory'
 # One byte of an archive is another: what it packs is not what it was.
 python3 - "$work/damaged.tar.gz" <<'END'
 import io, random, sys, tarfile
@@ -341,4 +413,16 @@ END
 one_line 'damaged.tar.gz is not what `make gpu-trial` packs: CRC check failed'
 ! tools/gpu-trial --shim "$work/nowhere" --out "$work/nothing" --only machine >"$work/page" 2>"$work/err" || fail "a build folder that is none"
 one_line 'there is no loam in'
+[ ! -e "$work/nothing" ] || fail "a trial that does not begin leaves a folder"
+grep -qxF '/gpu-trial*/' .gitignore || fail "the folder of results is not ignored"
+# What reads the page has ended: nothing is said of it, and the status is that of the trial.
+status=0
+(
+    trap '' PIPE # as under nohup and in some services
+    exec 3> >(exit)
+    wait $!
+    exec tools/gpu-trial --shim "$build" --out "$work/unread" --only machine >&3 2>"$work/err"
+) || status=$?
+[ $status = 0 ] && ! grep -qi 'pipe' "$work/err" || fail "status $status without a reader: $(cat "$work/err")"
+[ -s "$work/unread/trial.md" ] || fail "no page without a reader"
 echo "ok: wrong commands"

@@ -3,13 +3,17 @@
 import contextlib
 import json
 import os
+import re
 import tarfile
 import time
 
+from gpu_trial import share
 from gpu_trial.rates import CAUSAL
 from gpu_trial.trial import table, tell
 
 RESERVE = 256 << 20  # bytes of a GPU's memory that no plan uses
+PACKAGES = {"cuobjdump is": "nvidia-cuda-cuobjdump", "compute-sanitizer is": "nvidia-cuda-sanitizer-api", "PyTorch": "torch transformers",
+            "NCCL": "nvidia-nccl-cu13"}  # of PyPI, by what was not here
 MOST_TOLD = 5  # failures of a section whose last lines are on the page
 
 
@@ -139,6 +143,45 @@ def headline(trial):
     return f"{time.monotonic() - trial.started:.0f} s of {60 * trial.minutes:.0f} s. " + " ".join(text for text in said if text)
 
 
+def unrun_of(trial):
+    return [name for name in trial.wanted if "not run" in verdict(trial, name) and not any(of == name for of, _ in trial.absent)]
+
+
+def again(trial, names, *more):
+    return f"`tools/gpu-trial {trial.programs} --out {trial.folder}-2 {' '.join(['--only ' + ','.join(names), *more])}`"
+
+
+def minutes_of(trial, names):
+    """What all of these sections need, and a fifth more."""
+    return f"--minutes {1.2 * sum(share.need_of([name], trial.gpus).whole for name in names) / 60 + 1:.0f}"
+
+
+def next_steps(trial):
+    """What to do after this trial, the most urgent first."""
+    failed = [name for name in trial.sections if any(of == name for of, *_ in trial.failed)]
+    if trial.refused:
+        lacks = re.search(r"libcublasLt\.so\.(\d+) is not", trial.refused)
+        package = lacks and f"nvidia-cublas{'-cu' + lacks.group(1) if int(lacks.group(1)) < 13 else ''}"
+        return [f"loam uses no GPU: {trial.refused.removeprefix('none is used: ')}." + (f" `pip install {package}` brings cuBLASLt." if package else "") +
+                f" Then {again(trial, trial.wanted)}."]
+    steps, late = [], unrun_of(trial)
+    if failed:
+        steps.append(f"What failed is to be reported with trial.md and logs.tar.gz. It runs again, by itself, by {again(trial, failed)}.")
+    if late:
+        steps.append(f"What was not run, or not whole: {again(trial, late, minutes_of(trial, late))}.")
+    if packages := [package for start, package in PACKAGES.items() if any(reason.startswith(start) for _, reason in trial.absent)]:
+        names = [of for of, reason in trial.absent if reason.startswith(tuple(PACKAGES))]
+        steps.append(f"For what is not here: `pip install {' '.join(packages)}`, then {again(trial, dict.fromkeys(names))}.")
+    if not trial.shim and any(row[3] == "NOT MET" for row in bars(trial.results, False)):
+        steps.append("Where the time of a bar that is not met goes: the operations by time at the end of the section speed, each of them alone in kernels, "
+                     "the GPU's clocks in both.")
+    if not failed and not late and "speed" not in trial.wanted:
+        rest = minutes_of(trial, [name for name in trial.sections if name not in trial.wanted])
+        steps.append(f"Nothing failed, so this GPU, or the one that is to be measured, may be measured: `tools/gpu-trial {trial.programs} --rest "
+                     f"{rest} --out {trial.folder}-rest`.")
+    return steps or ["Nothing is left to do. trial.json has the numbers, to compare another trial with."]
+
+
 def failures(trial):
     lines, told = [], {}
     for section, reason, said in trial.failed:
@@ -151,17 +194,18 @@ def failures(trial):
 
 def text_of(trial):
     page = [f"# Trial of loam on {'kernels that run on the host' if trial.shim else 'a GPU'}, {time.strftime('%d %B %Y, %H:%M')}\n",
-            headline(trial), ""]
+            headline(trial), *([f"\n{trial.about}."] if trial.about else []), ""]
     if trial.shim:
         page += ["A dry run: its shapes are tiny and its times are those of the host, so its rates and bars mean nothing.", ""]
     page += [table(["section", "what it came to", "time"],
                    [[name, verdict(trial, name), f"{trial.seconds[name]:.0f} s" if name in trial.seconds else "—"] for name in trial.sections])]
+    page += ["\n## Next\n", *(f"- {step}" for step in next_steps(trial))]
     if trial.failed:
         page += ["\n## What failed\n", *failures(trial), "", "The whole of what each command said is in logs.tar.gz."]
     if trial.late:
         page += ["\n## What was not run, or not to its end\n"] + [f"- {section}: {'; '.join(part for of, part in trial.late if of == section)}"
                                                          for section in dict.fromkeys(of for of, _ in trial.late)]
-    page += ["\n## bars\n", table(["bar", "wanted", "measured", "verdict"], bars(trial.results, trial.shim))]
+    page += ["\n## Bars: what an H200 is to reach\n", table(["bar", "wanted", "measured", "verdict"], bars(trial.results, trial.shim))]
     for name in trial.sections:
         page += [f"\n## {name}\n", *trial.lines[name]] if name in trial.lines else []
     return "\n".join(page) + "\n"
@@ -170,7 +214,7 @@ def text_of(trial):
 def json_of(trial):
     names = ("bar", "wanted", "measured", "verdict")
     return json.dumps({
-        "seconds": time.monotonic() - trial.started, "dry_run": trial.shim, "stopped_by": trial.signal.name if trial.signal else None,
+        "seconds": time.monotonic() - trial.started, "machine_is": trial.about, "dry_run": trial.shim, "stopped_by": trial.signal.name if trial.signal else None,
         "sections": {name: {"verdict": verdict(trial, name), "seconds": trial.seconds.get(name)} for name in trial.sections},
         "failed": trial.failed, "not_run": trial.late, "not_here": trial.absent,
         "bars": [dict(zip(names, row)) for row in bars(trial.results, trial.shim)], **trial.results}, indent=1) + "\n"

@@ -57,7 +57,7 @@ def layouts(trial, found, by_processes):
     if not by_processes:
         trial.say("ranks", "Ranks as processes: not here: mpirun, or loam-mpi.so.\n")
     rows = [[name, f"{apart:.1e}", "the same bits" if by_processes else "—"] for name, apart in found.items()]
-    trial.say("ranks", table(["two ranks, f32", f"losses of {STEPS} steps beside one rank's", "by processes"], rows))
+    trial.say("ranks", table(["two ranks, f32", f"losses of {STEPS} steps beside one rank's, of which {NEAR:g} is allowed", "processes beside threads"], rows))
 
 
 def layout(trial, name, folder, options, one, by_processes):
@@ -78,8 +78,8 @@ def scaling(trial, name, counts, found):
     micro = 1 if trial.shim else (trial.results.get("speed", {}).get(name) or {}).get("micro_batch", USUAL_BATCH)
     for n in [1, *counts]:
         with trial.part("ranks", f"{name} on {n} GPU{'s' * (n > 1)}"):
-            found[n] = rates.bench(trial, name, rates.MODELS[name], "step", micro, 0.1 if trial.shim else 2,
-                                   f"train.batch={n * micro} samples", f"parallel.ranks={n}", "parallel.zero=1")
+            found[n] = {**rates.bench(trial, name, rates.MODELS[name], "step", micro, 0.1 if trial.shim else 2,
+                                      f"train.batch={n * micro} samples", f"parallel.ranks={n}", "parallel.zero=1"), "micro_batch": micro}
 
 
 def collectives(trial, n):
@@ -99,7 +99,7 @@ def tell_steps(trial, found):
             one = steps.get(1)
             rate = step["tokens_per_s"] / step["input_tokens"]
             speedup = step["tokens_per_s"] / one["tokens_per_s"] if one else None
-            rows.append([name, n, f"{rate:,.1f}", f"{speedup:.2f}" if one else "—", f"{100 * speedup / n:.0f} %" if one else "—",
+            rows.append([name, n, step["micro_batch"], f"{rate:,.1f}", f"{speedup:.2f}" if one else "—", f"{100 * speedup / n:.0f} %" if one else "—",
                          f"{step.get('sent_bytes', 0) / 1e6:,.0f}"])
     trial.say("ranks", "\nSteps, bf16, AdamW, each rank with as many samples, states divided among ranks (ZeRO 1):\n\n" +
-              table(["model", "GPUs", "sequences/s", "times one GPU's", "of that, beside the number", "MB that a rank sends"], rows))
+              table(["model", "GPUs", "samples of a rank", "sequences/s", "times one GPU's", "of the number of GPUs", "MB that a rank sends in a step"], rows))

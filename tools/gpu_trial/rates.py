@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from gpu_trial.trial import Absent, Failed, table
+from gpu_trial.trial import Absent, Failed, Late, table
 from gpu_trial.watch import alone, watched
 
 T5, GPT, BERT = "configs/t5-1.1-small.yaml", "configs/gpt2.yaml", "configs/bert-base.yaml"
@@ -20,20 +20,21 @@ class Model:
     config: str
     options: str
     batches: tuple  # microbatches to try, in samples, rising; where the first does not fit, its half, and so on
+    known: float = None  # sequences/s that an H200 has measured (docs/architecture/gpu.md)
 
 
 # In bf16 but where the options say otherwise, and without dropout. Adafactor for XL, as T5's authors trained it; AdamW, as the peers, for the others.
 MODELS = {
-    "T5-1.1-small": Model(T5, "optim.name=adamw model.vocab=32128 data.input_length=512", (64, 128, 256)),
-    "T5-1.1-large": Model(T5, "optim.name=adamw model.preset=t5-1.1-large model.vocab=32128 data.input_length=512", (32, 64, 128)),
-    "T5-1.1-XL": Model(T5, "model.preset=t5-1.1-xl model.vocab=32128 data.input_length=512", (32, 64, 128)),
-    "T5-1.1-XL, FP8": Model(T5, "model.preset=t5-1.1-xl model.vocab=32128 data.input_length=512 train.precision=fp8", (32, 64, 128)),
-    "GPT-2-1.5B": Model(GPT, "model.preset=gpt2-xl model.vocab=50257 data.input_length=1024 model.dropout=0", (16, 32)),
-    "GPT-2": Model(GPT, "model.vocab=50257 data.input_length=1024 model.dropout=0", (16, 32, 64, 128)),
-    "BERT-base": Model(BERT, "model.vocab=30522 data.input_length=512 model.dropout=0", (64, 128)),
-    "T5-1.1-base": Model(T5, "optim.name=adamw model.preset=t5-1.1-base model.vocab=32128 data.input_length=512", (32, 64, 128)),
+    "T5-1.1-small": Model(T5, "optim.name=adamw model.vocab=32128 data.input_length=512", (64, 128, 256), 2964),
+    "T5-1.1-large": Model(T5, "optim.name=adamw model.preset=t5-1.1-large model.vocab=32128 data.input_length=512", (32, 64, 128), 300),
+    "T5-1.1-XL": Model(T5, "model.preset=t5-1.1-xl model.vocab=32128 data.input_length=512", (32, 64, 128), 92),
+    "T5-1.1-XL, FP8": Model(T5, "model.preset=t5-1.1-xl model.vocab=32128 data.input_length=512 train.precision=fp8", (32, 64, 128), 118),
+    "GPT-2-1.5B": Model(GPT, "model.preset=gpt2-xl model.vocab=50257 data.input_length=1024 model.dropout=0", (16, 32), 46),
+    "GPT-2": Model(GPT, "model.vocab=50257 data.input_length=1024 model.dropout=0", (16, 32, 64, 128), 480),
+    "BERT-base": Model(BERT, "model.vocab=30522 data.input_length=512 model.dropout=0", (64, 128), 1100),
+    "T5-1.1-base": Model(T5, "optim.name=adamw model.preset=t5-1.1-base model.vocab=32128 data.input_length=512", (32, 64, 128), 912),
     "T5-1.1-large, 4,096 tokens": Model(T5, "optim.name=adamw model.preset=t5-1.1-large model.vocab=32128 data.input_length=4096 "
-                                        "tokenizer.sentinels=256", (8,)),
+                                        "tokenizer.sentinels=256", (8,), 18.7),
 }
 PROFILED = ("T5-1.1-large", "GPT-2")
 # Whose operations are timed by themselves. The second has the heads, head size and sequences of the first.
@@ -114,13 +115,14 @@ def speed(trial):
         if best := trial.results["speed"].get(name):
             share, peak = best.get("share_of_peak"), best.get("peak_flops_per_s")
             rows.append([name, best["precision"], best["micro_batch"], f"{best['input_tokens']} / {best['target_tokens']}",
-                         f"{best['tokens_per_s'] / best['input_tokens']:,.0f}", f"{best['tokens_per_s']:,.0f}", f"{1e3 * best['step_s']:.1f}",
+                         f"{best['tokens_per_s'] / best['input_tokens']:,.1f}", f"{best['tokens_per_s']:,.0f}", f"{1e3 * best['step_s']:.1f}",
                          f"{best['flops_per_s'] / 1e12:.0f}", f"{100 * share:.1f} % of {peak / 1e12:.0f}" if share and peak else "—",
-                         f"{100 * best['queued_s'] / best['micro_batch_s']:.0f} %"])
+                         f"{100 * best['queued_s'] / best['micro_batch_s']:.0f} %", memory_of(best), beside_known(trial, name, best)])
     trial.say("speed", table(["model", "precision", "samples", "tokens of a sample, input / target", "sequences/s", "input tokens/s", "step, ms",
-                              "TFLOP/s", "share of the products' TFLOP/s", "host"], rows) + "\n\nA step is one microbatch of so many samples, "
-              "and its update. The share is of the rate of matrix products in turns with the steps. host: the share of a microbatch's time in "
-              "which the host queues it; near 100 % the GPU waits for the host.")
+                              "TFLOP/s", "share of the products' TFLOP/s", "host", "memory taken, of planned", "an H200 so far, sequences/s"], rows) +
+              "\n\nA step is one microbatch of so many samples, and its update. The share is of the rate of matrix products in turns with the steps. host: the share of a microbatch's time in "
+              "which the host queues it; near 100 % the GPU waits for the host. Memory is the GPU's. Last: what the "
+              "docs have for an H200 at its best microbatch then, and the rate of this GPU beside it.")
     for name in PROFILED:
         if best := trial.results["speed"].get(name):
             with trial.part("speed", f"{name}, profile"):
@@ -131,18 +133,28 @@ def speed(trial):
                           table(["operation", "calls", "share of the time"], rows))
 
 
+def memory_of(step):
+    taken, planned = step.get("memory_bytes"), step.get("planned_bytes")
+    return f"{taken / 2**30:.1f} GiB of {planned / 2**30:.1f}" if taken and planned else "—"
+
+
+def beside_known(trial, name, step):
+    known, rate = MODELS[name].known, step["tokens_per_s"] / step["input_tokens"]
+    return f"{known:,}" + ("" if trial.shim else f", {100 * (rate / known - 1):+.1f} %")
+
+
 def kernels(trial):
     """Each operation at the sizes of a model, 32 samples: attention with T5's bias beside causal attention, products, what moves memory."""
-    found = trial.results["kernels"] = {}
+    found, samples = trial.results.setdefault("kernels", {}), 1 if trial.shim else 32
     alone(trial, "kernels")
     with watched(trial, "kernels"):
         for name, model in KERNELS.items():
             with trial.part("kernels", name):
-                found[name] = bench(trial, name, model, "ops", 1 if trial.shim else 32, 0.01 if trial.shim else 0.05)["ops"]
+                found[name] = bench(trial, name, model, "ops", samples, 0.01 if trial.shim else 0.05)["ops"]
     for name, ops in found.items():
         shown = [op for op in ops if name != CAUSAL or op["op"].startswith("decoder attention")]
         rows = [[op["op"], op["shape"], f"{1e6 * op['seconds']:.0f}", rate_of(op)] for op in shown]
-        trial.say("kernels", f"\n{name}:\n\n" + table(["operation", "shape", "µs", "rate, and its share of the products' rate"], rows))
+        trial.say("kernels", f"\n{name}, samples: {samples}.\n\n" + table(["operation", "shape", "µs", "rate, and its share of the products' rate"], rows))
 
 
 def rate_of(op):
@@ -164,15 +176,21 @@ def peer_ops(trial):
     """Attention of flash, cuDNN and others, products by cuBLAS and copies, by PyTorch at the shapes of `kernels`."""
     must_have_torch(trial, "torch")
     alone(trial, "peer-ops")
-    output = trial.must("peer-ops", [sys.executable, "bench/peers/gpu_ops.py", *(["--tiny"] if trial.shim else [])], 60, os.environ)
-    found = trial.results["peer-ops"] = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    late = None
+    try:
+        output = trial.must("peer-ops", [sys.executable, "bench/peers/gpu_ops.py", *(["--tiny"] if trial.shim else [])], 60, os.environ)
+    except Late as error:
+        output, late = error.output, error
+    found = trial.results["peer-ops"] = [json.loads(line) for line in output.splitlines() if line.startswith("{") and line.endswith("}")]
     if not found:
-        raise Failed("nothing was measured", output[-500:])
+        raise late or Failed("nothing was measured", output[-500:])
     rows = [[op["op"], op["shape"], op["by"], f"{1e6 * op['seconds']:.0f}" if op["seconds"] else "—",
              f"{op['flops_per_s'] / 1e12:.1f} TFLOP/s" if op["flops_per_s"] else f"{op['bytes_per_s'] / 1e9:.1f} GB/s" if op["bytes_per_s"]
              else f"refused: {op['why']}"] for op in found]
     trial.say("peer-ops", table(["operation", "shape", "by", "µs", "rate"], rows) + "\n\nPyTorch in bf16, attention without a bias, between two "
               "events of the GPU. Beside them: the rows of `kernels` with the same names and shapes.")
+    if late:
+        raise late
 
 
 def peers(trial):

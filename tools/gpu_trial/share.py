@@ -2,6 +2,8 @@
 
 import dataclasses
 
+from gpu_trial import launches, proof, ranks, rates
+
 
 @dataclasses.dataclass(frozen=True)
 class Need:
@@ -10,17 +12,39 @@ class Need:
     worth: float  # its part of the seconds beyond the least of all, beside the others'
 
 
-# Seconds on an H200 with 16 cores; those of peers, of whose compiled models none has ended yet, of launches and of ranks are assumed.
+def counted(first, whole, seconds, worth, at_once=1):
+    """The need of a section of `whole` commands, so many at once, each of so many seconds; `first` of them are enough not to be left out."""
+    return Need(first * seconds / at_once, whole * seconds / at_once, worth)
+
+
+# Seconds of one command, from what whole sections took on an H200 with 16 cores. Of `loam bench step` with 2 s of steps: speed, 26 commands in
+# 200 s. Of a small run, an evaluation or an answer: families, 78 commands, four at once, beside the operations in 150 s. Of a test: operations, 88
+# tests, six at once, all combinations in 300 s. Of `loam bench ops`: kernels, three commands in 45 s.
+STEP, SMALL, TEST, OPS = 7.7, 7.7, 20, 15
+# Assumed, since no trial has run launches or ranks yet: steps for 1 s; a model of real size that answers a batch, or trains one step to do so; a
+# small run by itself; steps on several GPUs; all collectives. And the first start of PyTorch, which reads its files.
+SHORT, ANSWERS, LAYOUT, RANKED, COLLECTIVES, TORCH = STEP - 1, 3, 5, 12, 20, 10
+N_TESTS = 88
+
+N_STEPS = sum(len(model.batches) for model in rates.MODELS.values()) + len(rates.PROFILED)
+N_FAMILIES = 7 * len(proof.FAMILIES) + 2 * len(proof.DECODED)  # five times training, two evaluations; two answers
+N_STEP_TURNS, N_TURNS = launches.TURNS * 2, launches.TURNS * len(launches.KINDS)  # of a step of training, with and without; of decoding
+N_LAYOUTS = 1 + 2 * len(ranks.LAYOUTS)  # one rank, threads, processes
+EAGER = TORCH + rates.EAGER_SECONDS * len(rates.PEERS)
+
 NEEDS = {
-    "machine": Need(10, 15, 1),
-    "code": Need(5, 20, 1), "operations": Need(60, 300, 2), "families": Need(60, 150, 2), "curves": Need(30, 120, 1),
-    "speed": Need(80, 200, 3),
-    "launches": Need(25, 60, 1),
-    "ranks": Need(60, 240, 2),
-    "kernels": Need(25, 45, 1),
-    "peer-ops": Need(40, 60, 1),
-    "peers": Need(100, 900, 3),
-    "sanitizer": Need(25, 300, 1),
+    "machine": Need(10, 15, 1),  # four commands; PyTorch's start takes the longest
+    "code": Need(60, 60, 1),  # one command, which took a minute on that machine
+    "operations": Need(N_TESTS * TEST / 6 / int(proof.FEW), N_TESTS * TEST / 6, 2),  # first: a fifth of the combinations
+    "families": counted(N_FAMILIES // 3, N_FAMILIES, SMALL, 2, at_once=4),
+    "curves": Need(30, 120, 1),  # five runs of 200 steps, two at once; the CPU's takes the longest
+    "speed": counted(10, N_STEPS, STEP, 3),  # first: the microbatches of three models
+    "launches": Need(N_STEP_TURNS * SHORT, len(launches.STEPS) * N_STEP_TURNS * SHORT + len(launches.DECODED) * (1 + 2 * N_TURNS) * ANSWERS, 1),
+    "ranks": Need(N_LAYOUTS * LAYOUT, N_LAYOUTS * LAYOUT + 4 * len(ranks.SCALED) * RANKED + COLLECTIVES, 2),  # on 1, 2, 4 and 8 GPUs
+    "kernels": counted(2, len(rates.KERNELS), OPS, 1),  # first: attention with a bias, and beside it
+    "peer-ops": Need(40, 60, 1),  # one command, of which each line counts
+    "peers": Need(EAGER, EAGER + sum(rates.COMPILED.values()), 3),  # of the compiled models none has ended yet: assumed
+    "sanitizer": Need(25, 300, 1),  # one combination of each operation; how long all take is assumed
 }
 NOTHING = Need(1, 1, 0)  # of a section that finds nothing to do on this machine
 

@@ -64,17 +64,19 @@ class Trial:
     def __init__(self, args):
         self.out, self.minutes = pathlib.Path(args.out).resolve(), args.minutes
         self.shim, self.started = args.shim is not None, time.monotonic()
+        self.folder, self.programs = str(args.out), f"--shim {args.shim}" if self.shim else f"--unpack {getattr(args, 'unpack', None)}"
         self.end = self.deadline = self.started + PREFLIGHT_SECONDS
         self.results, self.lines, self.seconds = {}, {}, {}  # of sections, those begun
         self.failed, self.late, self.absent = [], [], []  # (section, reason, last lines); (section, part); (section, reason)
-        self.signal, self.running, self.lock, self.gpus = None, set(), threading.Lock(), 0
+        self.signal, self.running, self.lock = None, set(), threading.Lock()
+        self.gpus, self.refused = 0, ""  # how many GPUs loam finds; why it uses none
+        self.gpu, self.about = None, ""  # nvidia-smi's number of the GPU that is used, None if not known; the line of the preflight
         self.env = dict(os.environ, OMP_WAIT_POLICY="passive")
         if self.env.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):  # a shell that hides all GPUs; a choice of one is the caller's
             del self.env["CUDA_VISIBLE_DEVICES"]
 
     def open(self, args):
-        """Finds or unpacks the programs. What is wrong with that is an OSError or a ValueError."""
-        self.out.mkdir(parents=True, exist_ok=True)
+        """Finds or unpacks the programs, then makes the folder of the results. What is wrong with that is an OSError or a ValueError."""
         self.work = pathlib.Path(tempfile.mkdtemp(prefix="gpu-trial-"))
         self.logs = self.work / "logs"
         self.logs.mkdir()
@@ -87,6 +89,7 @@ class Trial:
             root = unpack(args.unpack, self.work)
             self.bin, self.library, self.loam = root / "bin", root / "lib" / "loam", root / "bin" / "loam"
             self.env["LD_LIBRARY_PATH"] = ":".join(cuda_folders() + [self.env.get("LD_LIBRARY_PATH", "")]).rstrip(":")
+        self.out.mkdir(parents=True, exist_ok=True)
 
     def start_clock(self):
         self.started = time.monotonic()
@@ -128,7 +131,7 @@ class Trial:
         try:
             process = self.start(words, env if env and "PATH" in env else {**self.env, **(env or {})}, left)
         except OSError as error:
-            return Ran(127, "", str(error))
+            return Ran(127, "", f"{error.strerror}: {words[0]}")
         status, output, errors = finish(process, stdin, min(limit, left))
         with self.lock:
             self.running.discard(process)
@@ -221,11 +224,13 @@ def kill(process):
 def unpack(archive, folder):
     try:
         with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter="data")
+            tar.extractall(folder, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # Python 3.11.4, and distributions' 3.10
             while tar.fileobj.read(1 << 20):  # to its end, where the checksum is
                 pass
         return next(folder.glob("loam-*-linux-*/bin/loam")).parent.parent
     except (OSError, tarfile.TarError, zlib.error, EOFError, StopIteration) as error:
+        if getattr(error, "errno", None):  # of the system, such as a full disk; gzip's errors have none
+            raise ValueError(f"{error.filename or folder}: {error.strerror}") from None
         reason = str(error).splitlines()[0].rstrip(":") if str(error) else "no loam in it"
         raise ValueError(f"{archive} is not what `make gpu-trial` packs: {reason}") from None
 
@@ -241,7 +246,8 @@ def cuda_folders():
 
 def tool_of_cuda(name):
     """Path of a tool that is not on every machine."""
-    path = shutil.which(name) or next(iter(sorted(glob.glob(f"/usr/local/cuda*/bin/{name}"))), None)
+    places = ["/usr/local/cuda*/bin", *(os.path.join(path, "nvidia", "cu*", "bin") for path in sys.path)]  # CUDA's own, and packages of PyPI
+    path = shutil.which(name) or next((found for place in places for found in sorted(glob.glob(os.path.join(place, name)))), None)
     if not path:
         raise Absent(f"{name} is not on this machine")
     return path
