@@ -4,8 +4,8 @@
 #include "fuzz_folder.h"
 #include "train/result.h"
 #include "train/run_status.h"
-#include "train/trainer/fairseq_log.h"
-#include "train/trainer/metrics.h"
+#include "train/trainer/metrics/fairseq_log.h"
+#include "train/trainer/metrics/metrics.h"
 
 #include <string.h>
 

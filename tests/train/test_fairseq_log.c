@@ -1,5 +1,5 @@
 /* The line of AST-T5's README, and the file of a run that goes on. */
-#include "train/trainer/fairseq_log.h"
+#include "train/trainer/metrics/fairseq_log.h"
 
 #include "data/data_test.h"
 
@@ -51,31 +51,28 @@ static void means_are_of_the_window(void)
     g_autoptr(GError) error = NULL;
     FairseqLog *log = fairseq_log_open(folder, 0, false, &error);
     g_assert_no_error(error);
-    LossSums sums = { 0 };
-    sums.head[HEAD_TOKENS] = (HeadSums){ .loss = 400 * M_LN2, .nll = 200 * M_LN2, .correct = 25, .weight = 100 };
-    const FairseqWindow window = {
-        .sums = &sums,
-        .updates = 2,
-        .of_steps = &(UpdateSums){ .updates = 2, .tokens = 160, .samples = 16, .clipped = 1, .norms = 5 },
-        .clips = true,
-        .elapsed = 4,
-        .waited = 1,
-        .update = 1.5,
-        .lr = 1e-3,
-        .num_updates = 7
+    TrainState state = {
+        .updates = 7,
+        .window_steps = 2,
+        .window_updates = { .updates = 2, .tokens = 160, .samples = 16, .clipped = 1, .norms = 5 },
     };
-    FairseqWindow later = window, none = window;
-    none.of_steps = &(UpdateSums){ 0 };
+    HeadSums *head = &state.window.head[HEAD_TOKENS];
+    *head = (HeadSums){ .loss = 400 * M_LN2, .nll = 200 * M_LN2, .correct = 25, .weight = 100 };
+    const TrainRecord record = {
+        .state = &state, .clips = true, .begins = true, .elapsed_s = 4, .waited_s = 1, .epochs = 1.5, .lr = 1e-3
+    };
     fairseq_log_step(log, 100);
     fairseq_log_step(log, 60);
-    fairseq_log_line(log, &window, true);
-    fairseq_log_line(log, &none, true); /* no update since */
+    fairseq_log_line(log, &record);
+    state.window_updates = (UpdateSums){ 0 };
+    fairseq_log_line(log, &record); /* no update since */
     fairseq_log_step(log, 100);
-    later.num_updates = 8;
-    later.updates = 4; /* three of them by an earlier process; and the main head's rows have weights of their classes */
-    later.of_steps = &(UpdateSums){ .updates = 4, .tokens = 440, .samples = 32, .norms = 6 };
-    sums.head[HEAD_TOKENS].rows = 50;
-    fairseq_log_line(log, &later, true);
+    state.updates = 8;
+    state.window_steps = 4; /* three of them by an earlier process; and the main head's rows have weights of their
+                               classes */
+    state.window_updates = (UpdateSums){ .updates = 4, .tokens = 440, .samples = 32, .norms = 6 };
+    head->rows = 50;
+    fairseq_log_line(log, &record);
     fairseq_log_close(log);
     g_autofree char *path = g_build_filename(folder, "train_inner.jsonl", NULL), *text = NULL;
     g_assert_true(g_file_get_contents(path, &text, NULL, NULL));

@@ -1,4 +1,4 @@
-#include "train/trainer/metrics.h"
+#include "train/trainer/metrics/metrics.h"
 
 #include "base/file.h"
 #include "data/data_test.h"

@@ -108,8 +108,8 @@ typedef struct LogConfig {
     bool megatron_series;             /* TensorBoard also gets Megatron-LM's series */
     int norms;                        /* NORMS_* */
     int64_t samples;                  /* answers of an evaluation that TensorBoard shows as text; 0 means none */
-    char *mlflow, *mlflow_experiment; /* folder of a store of MLflow (train/trainer/mlflow.h), "" means none; name of
-                                         the experiment there */
+    char *mlflow, *mlflow_experiment; /* folder of a store of MLflow (train/trainer/metrics/mlflow.h), "" means none;
+                                         name of the experiment there */
     bool emissions;                   /* write emissions.csv (train/energy/energy.h) */
     /* For emissions.csv: power in watts where no counter can be read; grams of CO2 equivalents per kWh; power usage
      * effectiveness; ISO code of the country. See EnergySources and EmissionsInfo. */

@@ -280,17 +280,6 @@ static void note_start(const Trainer *t)
     metrics_start(t->metrics, step, what, start);
 }
 
-/* A file that cannot be continued does not keep the run from training. */
-static void open_fairseq(Trainer *t, bool filed, bool printed)
-{
-    g_autoptr(GError) problem = NULL;
-    t->fairseq = fairseq_log_open(filed ? t->config.run.dir : NULL, t->state.updates, printed, &problem);
-    if (problem)
-        log_warning("train.fairseq_log: %s; the run goes on without this file", problem->message);
-    if (problem && printed)
-        t->fairseq = fairseq_log_open(NULL, t->state.updates, true, NULL);
-}
-
 static bool open_metrics(Trainer *t, GError **error)
 {
     if (comm_rank(t->ranks) > 0)
@@ -301,9 +290,7 @@ static bool open_metrics(Trainer *t, GError **error)
     t->metrics = metrics_open(t->config.run.dir, saved, has_ended(t) ? NULL : &t->config.log, error);
     if (t->metrics == NULL || has_ended(t))
         return t->metrics != NULL;
-    const bool filed = t->config.train.fairseq_log, printed = t->config.log.format == LOG_FAIRSEQ;
-    if (filed || printed)
-        open_fairseq(t, filed, printed);
+    metrics_add_fairseq(t->metrics, t->config.run.dir, t->state.updates, t->config.train.fairseq_log);
     t->reports = t->config.train.report;
     metrics_options(t->metrics, t->state.attempts, &t->config);
     note_start(t);
@@ -431,7 +418,6 @@ void trainer_close(Trainer *t, const GError *problem)
     metrics_close(t->metrics);
     trainer_write_report(t, true); /* which says how the run ended */
     energy_log_close(t->energy);
-    fairseq_log_close(t->fairseq);
     g_clear_pointer(&t->prefetch, prefetch_close);
     g_free(t->batch);
     if (t->gemm_peak.dev)

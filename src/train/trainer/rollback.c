@@ -6,8 +6,7 @@
 #include "base/log.h"
 #include "train/checkpoint/checkpoint.h"
 #include "train/run_dir.h"
-#include "train/trainer/metrics.h"
-#include "train/trainer/mlflow.h"
+#include "train/trainer/metrics/metrics.h"
 #include "train/trainer/spike.h"
 
 #include <inttypes.h>
@@ -64,7 +63,7 @@ static void keep_store(const char *dir, const char *folder)
 {
     g_autoptr(GError) problem = NULL;
     g_autofree char *copy = g_build_filename(folder, "mlflow", NULL);
-    if (!mlflow_keep(dir, copy, &problem))
+    if (!metrics_keep(dir, copy, &problem))
         log_warning("log.mlflow: %s; --undo will not bring back what a new start removes there", problem->message);
 }
 
@@ -72,7 +71,7 @@ static void put_store_back(const char *dir)
 {
     g_autoptr(GError) problem = NULL;
     g_autofree char *copy = kept(dir, "mlflow");
-    if (has(dir, "mlflow") && !mlflow_put_back(dir, copy, &problem))
+    if (has(dir, "mlflow") && !metrics_put_back(dir, copy, &problem))
         log_warning("log.mlflow: %s; what the run had there is not all back", problem->message);
 }
 

@@ -16,9 +16,8 @@
 #include "train/run_dir.h"
 #include "train/trainer/energy_log.h"
 #include "train/trainer/every.h"
-#include "train/trainer/fairseq_log.h"
 #include "train/trainer/hooks.h"
-#include "train/trainer/metrics.h"
+#include "train/trainer/metrics/metrics.h"
 #include "train/trainer/pulse.h"
 #include "train/trainer/stop_rules.h"
 #include "train/trainer/straggler.h"
@@ -90,7 +89,6 @@ typedef struct Trainer {
     GPtrArray *changes; /* char *: descriptions of options that differ from those saved in the run directory */
     Metrics *metrics;
     EnergyLog *energy;     /* NULL without log.emissions */
-    FairseqLog *fairseq;   /* NULL without train.fairseq_log */
     double sample_flops;   /* FLOPs per sample */
     GemmPeak gemm_peak;    /* the rate of matrix products that mfu refers to, sampled between steps */
     double started;        /* clock_seconds() at the start of this process's training, moved forward by the seconds that

@@ -31,8 +31,9 @@ static void warn_of_straggler(const Trainer *t)
     metrics_event(t->metrics, t->state.attempts, what);
 }
 
-/* Logs the means over the steps since the last log line. If none of these steps made an update, the loss is NaN. */
-static void log_window(Trainer *t, const StepStats *stats)
+/* Logs the means over the steps since the last log line. If none of these steps made an update, the loss is NaN.
+ * begins: the next window begins. */
+static void log_window(Trainer *t, const StepStats *stats, bool begins)
 {
     Norms norms = { 0 };
     const TrainState *state = &t->state;
@@ -42,6 +43,11 @@ static void log_window(Trainer *t, const StepStats *stats)
                            .lr = stats->lr,
                            .grad_norm = stats->norm,
                            .loss_scale = t->config.train.precision == PRECISION_FP16 ? stats->loss_scale : 0,
+                           .clips = t->config.optim.clip_norm > 0,
+                           .begins = begins,
+                           .elapsed_s = elapsed,
+                           .waited_s = t->window_waited,
+                           .epochs = (double)state->samples / (double)loader_epoch_samples(t->train),
                            .tokens_per_s = (double)t->window_tokens / elapsed,
                            .step_s = elapsed / (double)steps,
                            .samples_per_s = (double)t->window_samples / elapsed,
@@ -74,25 +80,6 @@ static void log_window(Trainer *t, const StepStats *stats)
     norms_clear(&norms);
 }
 
-/* A line of fairseq's; `starts`: the next window begins. */
-static void log_fairseq(const Trainer *t, const StepStats *stats, bool starts)
-{
-    const TrainState *state = &t->state;
-    double epoch = (double)loader_epoch_samples(t->train);
-    const FairseqWindow window = { .sums = &state->window,
-                                   .updates = state->window_steps,
-                                   .of_steps = &state->window_updates,
-                                   .clips = t->config.optim.clip_norm > 0,
-                                   .elapsed = clock_seconds() - t->window_started,
-                                   .waited = t->window_waited,
-                                   .update = (double)state->samples / epoch,
-                                   .lr = stats->lr,
-                                   .loss_scale = t->config.train.precision == PRECISION_FP16 ? stats->loss_scale : 0,
-                                   .num_updates = state->updates };
-    if (state->window_steps)
-        fairseq_log_line(t->fairseq, &window, starts);
-}
-
 static void begin_window(Trainer *t)
 {
     t->state.window = (LossSums){ 0 };
@@ -113,10 +100,9 @@ static void log_step(Trainer *t, const StepStats *stats, bool end)
 {
     bool due = t->seen & SEEN_LOG;
     if (stats->updated)
-        fairseq_log_step(t->fairseq, stats->tokens);
+        metrics_update(t->metrics, stats->tokens);
     if (due || end) {
-        log_window(t, stats);
-        log_fairseq(t, stats, due);
+        log_window(t, stats, due);
         energy_log_write(t->energy);
     }
     if (due)

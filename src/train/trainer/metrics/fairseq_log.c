@@ -1,4 +1,4 @@
-#include "train/trainer/fairseq_log.h"
+#include "train/trainer/metrics/fairseq_log.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -195,35 +195,37 @@ static void write_text(FairseqLog *log, const char *text)
     log->failing = !good;
 }
 
-void fairseq_log_line(FairseqLog *log, const FairseqWindow *window, bool starts)
+void fairseq_log_line(FairseqLog *log, const TrainRecord *record)
 {
-    const UpdateSums *of = window->of_steps;
-    if (!log || of->updates == 0)
+    const TrainState *state = record->state;
+    const UpdateSums *of = &state->window_updates;
+    if (!log || state->window_steps == 0 || of->updates == 0)
         return;
-    const HeadSums *head = &window->sums->head[loss_sums_main(window->sums)];
-    double n = (double)of->updates, all = (double)window->updates;
-    const FairseqLine line = { .update = window->update,
+    const HeadId main = loss_sums_main(&state->window);
+    const HeadSums *head = &state->window.head[main];
+    double n = (double)of->updates, all = (double)state->window_steps;
+    const FairseqLine line = { .update = record->epochs,
                                .loss = head->loss / head->weight / M_LN2,
                                .nll = head->nll / head->weight / M_LN2,
                                .total = head->weight / all,
                                .n_correct = head->correct / all,
-                               .accuracy = 100 * loss_sums_accuracy(window->sums, loss_sums_main(window->sums)),
-                               .wps = (double)log->tokens / window->elapsed,
-                               .ups = (double)log->updates / window->elapsed,
+                               .accuracy = 100 * loss_sums_accuracy(&state->window, main),
+                               .wps = (double)log->tokens / record->elapsed_s,
+                               .ups = (double)log->updates / record->elapsed_s,
                                .wpb = (double)of->tokens / n,
                                .bsz = (double)of->samples / n,
-                               .num_updates = window->num_updates,
-                               .lr = window->lr,
+                               .num_updates = state->updates,
+                               .lr = record->lr,
                                .gnorm = of->norms / n,
-                               .clip = window->clips ? 100 * (double)of->clipped / n : -1,
-                               .loss_scale = window->loss_scale,
-                               .train_wall = window->elapsed - window->waited,
+                               .clip = record->clips ? 100 * (double)of->clipped / n : -1,
+                               .loss_scale = record->loss_scale,
+                               .train_wall = record->elapsed_s - record->waited_s,
                                .wall = clock_seconds() - log->opened };
     g_autofree char *text = fairseq_line(&line);
     write_text(log, text);
     if (log->printed)
         print_object("train_inner", text);
-    if (starts)
+    if (record->begins)
         log->updates = log->tokens = 0;
 }
 

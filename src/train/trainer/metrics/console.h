@@ -3,7 +3,7 @@
 #pragma once
 
 #include "train/config/config.h"
-#include "train/trainer/records.h"
+#include "train/trainer/metrics/records.h"
 
 /* Prints nothing for LOG_FAIRSEQ, whose lines fairseq_log.h prints. */
 void console_train(int format, const TrainRecord *record);

@@ -1,5 +1,4 @@
-/* records.h: the measurements of a run at one step, which every log of it (metrics.jsonl, TensorBoard, the console)
- * writes in its own form. */
+/* records.h: the measurements of a run at one step, which every log of it writes in its own form. */
 #pragma once
 
 #include "device/gemm_peak.h"
@@ -17,6 +16,11 @@ typedef struct TrainRecord {
     const TrainState *state; /* state->window holds the sums since the last record */
     double lr, grad_norm;
     double loss_scale; /* loss scale of fp16; 0 means none */
+    bool clips;        /* gradients are clipped */
+    bool begins;       /* the means of the next record begin here; false at the end of a run between two log lines */
+    double elapsed_s; /* seconds of this process since the last record, and of these, those spent waiting for batches */
+    double waited_s;
+    double epochs; /* epochs of training so far, a fraction */
     double tokens_per_s, step_s;
     double samples_per_s;
     double data_wait;    /* share of the time that steps spent waiting for batches */

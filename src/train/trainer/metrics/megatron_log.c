@@ -1,4 +1,4 @@
-#include "train/trainer/megatron_log.h"
+#include "train/trainer/metrics/megatron_log.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
-#include "train/trainer/megatron_series.h"
+#include "train/trainer/metrics/megatron_series.h"
 
-#include "train/trainer/megatron_log.h"
+#include "train/trainer/metrics/megatron_log.h"
 
 #include <math.h>
 

@@ -1,9 +1,9 @@
-#include "train/trainer/console.h"
+#include "train/trainer/metrics/console.h"
 
 #include "base/log.h"
 #include "base/text.h"
-#include "train/trainer/fairseq_log.h"
-#include "train/trainer/megatron_log.h"
+#include "train/trainer/metrics/fairseq_log.h"
+#include "train/trainer/metrics/megatron_log.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "format/events.h"
-#include "train/trainer/records.h"
+#include "train/trainer/metrics/records.h"
 
 /* Append the series of a record to an event file; numbers that are not finite are left out. */
 bool megatron_series_train(IoFile *events, const TrainRecord *record, GError **error);

@@ -1,4 +1,4 @@
-#include "train/trainer/mlflow.h"
+#include "train/trainer/metrics/mlflow.h"
 
 #include "base/copy.h"
 #include "base/file.h"

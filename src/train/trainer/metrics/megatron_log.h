@@ -2,7 +2,7 @@
  * widths and digits. Losses are in nats. */
 #pragma once
 
-#include "train/trainer/records.h"
+#include "train/trainer/metrics/records.h"
 
 /* " iteration  10/ 60 | consumed samples: … | …", which begins with the time and ends with samples and FLOP per second.
  * Fields whose value is unknown are left out. g_free. */

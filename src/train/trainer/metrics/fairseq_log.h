@@ -3,7 +3,7 @@
 #pragma once
 
 #include "train/checkpoint/checkpoint.h"
-#include "train/trainer/records.h"
+#include "train/trainer/metrics/records.h"
 
 /* The numbers of one line, not rounded. */
 typedef struct FairseqLine {
@@ -25,17 +25,6 @@ typedef struct FairseqLine {
  * does. g_free. */
 char *fairseq_line(const FairseqLine *line);
 
-/* Statistics of all steps since the last line. */
-typedef struct FairseqWindow {
-    const LossSums *sums;
-    int64_t updates; /* number of updates in `sums`, which include updates of earlier processes of this run */
-    const UpdateSums *of_steps; /* sums over these updates */
-    bool clips;                 /* gradients are clipped */
-    double elapsed, waited; /* seconds of this process since the last line; seconds of these spent waiting for data */
-    double update, lr, loss_scale;
-    int64_t num_updates;
-} FairseqWindow;
-
 typedef struct FairseqLog FairseqLog;
 /* Opens DIR/train_inner.jsonl, unless dir is NULL. Lines with num_updates above `updates` are removed, since a resumed
  * run writes them again. printed: lines are also printed, as "2026-01-31 07:30:00 | INFO | train_inner | {…}". */
@@ -43,8 +32,9 @@ FairseqLog *fairseq_log_open(const char *dir, int64_t updates, bool printed, GEr
 void fairseq_log_close(FairseqLog *log);
 /* To be called after each update of this process, which read this number of tokens; log NULL is ignored. */
 void fairseq_log_step(FairseqLog *log, int64_t tokens);
-/* Writes a line and, if `starts` is true, begins a new window; log NULL is ignored. */
-void fairseq_log_line(FairseqLog *log, const FairseqWindow *window, bool starts);
+/* Writes a line and, if record->begins, begins a new window; nothing if the record or this process has no update. log
+ * NULL is ignored. */
+void fairseq_log_line(FairseqLog *log, const TrainRecord *record);
 /* The object {"epoch": 1, "valid_loss": "9.081", …} that fairseq prints after an evaluation. The first held-out set is
  * "valid" there, the next "valid1". g_free. */
 char *fairseq_valid_line(const ValidRecord *record);

@@ -1,4 +1,4 @@
-#include "train/trainer/metrics.h"
+#include "train/trainer/metrics/metrics.h"
 
 #include "base/clock.h"
 #include "base/file.h"
@@ -6,9 +6,10 @@
 #include "base/text.h"
 #include "format/events.h"
 #include "train/metric_lines.h"
-#include "train/trainer/console.h"
-#include "train/trainer/megatron_series.h"
-#include "train/trainer/mlflow.h"
+#include "train/trainer/metrics/console.h"
+#include "train/trainer/metrics/fairseq_log.h"
+#include "train/trainer/metrics/megatron_series.h"
+#include "train/trainer/metrics/mlflow.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -28,7 +29,8 @@ typedef struct Sink {
 
 struct Metrics {
     IoFile *file, *events;
-    Mlflow *mlflow; /* NULL without log.mlflow */
+    Mlflow *mlflow;      /* NULL without log.mlflow */
+    FairseqLog *fairseq; /* NULL without metrics_add_fairseq */
     MlflowStatus ends;
     Sink lines, series, store;
     double wall_before; /* seconds that earlier processes of this run trained */
@@ -162,6 +164,18 @@ Metrics *metrics_open(const char *dir, RunPoint at, const LogConfig *config, GEr
     return NULL;
 }
 
+void metrics_add_fairseq(Metrics *metrics, const char *dir, int64_t updates, bool filed)
+{
+    g_autoptr(GError) problem = NULL;
+    const bool printed = metrics->config.format == LOG_FAIRSEQ;
+    if (filed)
+        metrics->fairseq = fairseq_log_open(dir, updates, printed, &problem);
+    if (problem)
+        log_warning("train.fairseq_log: %s; the run goes on without this file", problem->message);
+    if (printed && metrics->fairseq == NULL)
+        metrics->fairseq = fairseq_log_open(NULL, updates, true, NULL);
+}
+
 void metrics_end(Metrics *metrics, const GError *problem)
 {
     if (metrics && problem)
@@ -173,6 +187,7 @@ void metrics_close(Metrics *metrics)
     if (metrics == NULL)
         return;
     mlflow_close(metrics->mlflow, metrics->ends);
+    fairseq_log_close(metrics->fairseq);
     if (metrics->events)
         events_close(metrics->events);
     if (metrics->file)
@@ -291,6 +306,12 @@ static void add_norms(Metrics *metrics, json_t *line, const TrainRecord *record)
         add_layers(metrics, record->norms, record->state->attempts);
 }
 
+void metrics_update(Metrics *metrics, int64_t tokens)
+{
+    if (metrics)
+        fairseq_log_step(metrics->fairseq, tokens);
+}
+
 void metrics_train(Metrics *metrics, const TrainRecord *record)
 {
     if (metrics == NULL)
@@ -341,6 +362,7 @@ void metrics_train(Metrics *metrics, const TrainRecord *record)
     add_megatron(metrics, record, NULL);
     write_line(metrics, line);
     console_train(metrics->config.format, record);
+    fairseq_log_line(metrics->fairseq, record);
 }
 
 void metrics_valid(Metrics *metrics, const ValidRecord *record)
@@ -458,4 +480,14 @@ void metrics_options(Metrics *metrics, int64_t step, const Config *config)
     Params params = { metrics, config };
     if (metrics->mlflow)
         options_each(config_options(), add_param, &params);
+}
+
+bool metrics_keep(const char *dir, const char *to, GError **error)
+{
+    return mlflow_keep(dir, to, error);
+}
+
+bool metrics_put_back(const char *dir, const char *from, GError **error)
+{
+    return mlflow_put_back(dir, from, error);
 }

@@ -1,4 +1,4 @@
-#include "train/trainer/records.h"
+#include "train/trainer/metrics/records.h"
 
 #include <math.h>
 
