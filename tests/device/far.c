@@ -79,6 +79,8 @@ static void send_tensor(Far *far, Call *call, void *argument)
 static void send_dropout(Far *far, Call *call, void *argument)
 {
     const Dropout **drop = argument;
+    if (*drop == NULL) /* a norm's backward without a sublayer's dropout */
+        return;
     call->dropout = **drop;
     call->dropout.sample = call->dropout.rate > 0 ? there(far, call->dropout.sample) : NULL;
     call->dropout.position = call->dropout.rate > 0 ? there(far, call->dropout.position) : NULL;

@@ -159,6 +159,11 @@ LOAM_NCCL=$work/gone.so LOAM_FAKE_GPUS=2 trial --out "$work/no-nccl" --only rank
 page '^\| ranks \| not run: not here: NCCL: '
 echo "ok: ranks"
 
+# Every test that a trial runs on a GPU, on one combination: a dry trial takes the first of each program.
+for program in ops ops_attention ops_wide ops_fp8 ops_random ops_edges; do
+    RIG_STRIDE=997 OMP_NUM_THREADS=1 LD_LIBRARY_PATH=$build/test-driver LOAM_CUDA_BACKEND=$build/libbackend_shim.so \
+        "$build/gpu_test_$program" >"$work/case" 2>&1 || fail "gpu_test_$program: $(tail -3 "$work/case")"
+done
 # The cases with arrays beside their tensors, in more forms than a dry run takes: they must lie in memory that the case allocated.
 for path in $("$build/gpu_test_ops_attention" -l | grep -E 'attn_(forms|layout)_match'); do
     RIG_STRIDE=5 OMP_NUM_THREADS=1 LD_LIBRARY_PATH=$build/test-driver LOAM_CUDA_BACKEND=$build/libbackend_shim.so \
