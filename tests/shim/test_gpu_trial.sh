@@ -71,17 +71,18 @@ def steps_of(wanted, failed=(), late=(), absent=(), refused="", results=None):
     on.seconds = dict.fromkeys(wanted, 1)
     on.failed, on.late, on.absent = [(of, "why", "") for of in failed], [(of, "part") for of in late], list(absent)
     return page.next_steps(on)
-again = "`tools/gpu-trial --unpack trial.tar.gz --out results/a-2 --only "
+def again(which):
+    return f"`tools/gpu-trial --unpack trial.tar.gz --out results/a-{which} --only "
 everything = ["machine", "operations", "speed", "peers", "sanitizer"]
 steps = steps_of(everything, ["speed", "operations", "speed"], ["peers"], [("sanitizer", "compute-sanitizer is not on this machine")],
                  results={"speed": {"T5-1.1-XL": {"share_of_peak": 0.5}}})
-assert len(steps) == 4 and again + "operations,speed`" in steps[0] and again + "peers --minutes 20`" in steps[1], steps
-assert "`pip install nvidia-cuda-sanitizer-api`, then " + again + "sanitizer`" in steps[2] and "bar that is not met" in steps[3], steps
+assert len(steps) == 4 and again("failed") + "operations,speed`" in steps[0] and again("more") + "peers --minutes 20`" in steps[1], steps
+assert "`pip install nvidia-cuda-sanitizer-api`, then " + again("tools") + "sanitizer`" in steps[2] and "bar that is not met" in steps[3], steps
 assert len(steps_of(everything)) == 1 and steps_of(everything)[0].startswith("Nothing is left"), steps_of(everything)
 assert "--rest --minutes 30 --out results/a-rest`" in steps_of(["machine", "operations"])[0], steps_of(["machine", "operations"])
 for major, package in (13, "nvidia-cublas"), (12, "nvidia-cublas-cu12"):
     steps = steps_of(everything, ["machine"], refused=f"loam-cuda.so needs its cuBLASLt: libcublasLt.so.{major} is not in /usr/local")
-    assert len(steps) == 1 and f"/usr/local. `pip install {package}` brings cuBLASLt. Then {again}machine," in steps[0], steps
+    assert len(steps) == 1 and f"/usr/local. `pip install {package}` brings cuBLASLt. Then {again('again')}machine," in steps[0], steps
 assert steps_of(everything, absent=[("sanitizer", "compute-sanitizer refuses this machine: no")])[0].startswith("Nothing is left")
 END
 echo "ok: next steps"
@@ -279,6 +280,11 @@ fake "$work/build/gpu_test_ops" '[ "$1" = -l ] && echo /ops/gemm && exit; echo "
 ! faked --out "$work/logged" --only operations || fail "a failed test is a success"
 page '^- operations: gemm: error 7: log 0'
 tar -xzOf "$work/logged/logs.tar.gz" logs/op-gemm-cublaslt.log | grep -q 'error 7: log 5' || fail "no log of cuBLASLt"
+
+# One that a signal ends says so.
+fake "$work/build/gpu_test_ops" '[ "$1" = -l ] && echo /ops/gemm && exit; echo "# Start of ops tests"; kill -SEGV $$'
+! faked --out "$work/crashed" --only operations || fail "a test that crashes is a success"
+page '^- operations: gemm: ended by a signal \(Segmentation fault\)$'
 
 fake "$work/build/gpu_test_ops" 'echo "looking for libglib"; echo "libglib is not here" >&2; exit 127'
 ! faked --out "$work/broken" --only operations || fail "a program that does not start"

@@ -147,8 +147,9 @@ def unrun_of(trial):
     return [name for name in trial.wanted if "not run" in verdict(trial, name) and not any(of == name for of, _ in trial.absent)]
 
 
-def again(trial, names, *more):
-    return f"`tools/gpu-trial {trial.programs} --out {trial.folder}-2 {' '.join(['--only ' + ','.join(names), *more])}`"
+def again(trial, which, names, *more):
+    """A command that runs some sections; the folder of its results is named after this trial's."""
+    return f"`tools/gpu-trial {trial.programs} --out {trial.folder}-{which} {' '.join(['--only ' + ','.join(names), *more])}`"
 
 
 def minutes_of(trial, names):
@@ -163,15 +164,15 @@ def next_steps(trial):
         lacks = re.search(r"libcublasLt\.so\.(\d+) is not", trial.refused)
         package = lacks and f"nvidia-cublas{'-cu' + lacks.group(1) if int(lacks.group(1)) < 13 else ''}"
         return [f"loam uses no GPU: {trial.refused.removeprefix('none is used: ')}." + (f" `pip install {package}` brings cuBLASLt." if package else "") +
-                f" Then {again(trial, trial.wanted)}."]
+                f" Then {again(trial, 'again', trial.wanted)}."]
     steps, late = [], unrun_of(trial)
     if failed:
-        steps.append(f"What failed is to be reported with trial.md and logs.tar.gz. It runs again, by itself, by {again(trial, failed)}.")
+        steps.append(f"What failed is to be reported with trial.md and logs.tar.gz. It runs again, by itself, by {again(trial, 'failed', failed)}.")
     if late:
-        steps.append(f"What was not run, or not whole: {again(trial, late, minutes_of(trial, late))}.")
+        steps.append(f"What was not run, or not whole: {again(trial, 'more', late, minutes_of(trial, late))}.")
     if packages := [package for start, package in PACKAGES.items() if any(reason.startswith(start) for _, reason in trial.absent)]:
         names = [of for of, reason in trial.absent if reason.startswith(tuple(PACKAGES))]
-        steps.append(f"For what is not here: `pip install {' '.join(packages)}`, then {again(trial, dict.fromkeys(names))}.")
+        steps.append(f"For what is not here: `pip install {' '.join(packages)}`, then {again(trial, 'tools', dict.fromkeys(names))}.")
     if not trial.shim and any(row[3] == "NOT MET" for row in bars(trial.results, False)):
         steps.append("Where the time of a bar that is not met goes: the operations by time at the end of the section speed, each of them alone in kernels, "
                      "the GPU's clocks in both.")
@@ -187,7 +188,7 @@ def failures(trial):
     for section, reason, said in trial.failed:
         lines.append(f"- {section}: {reason}")
         told[section] = told.get(section, 0) + 1
-        if said and told[section] <= MOST_TOLD and said != reason:
+        if said and told[section] <= MOST_TOLD and said not in reason:
             lines += ["", *("      " + line for line in said.splitlines()), ""]
     return lines
 

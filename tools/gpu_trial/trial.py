@@ -17,6 +17,7 @@ import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent.parent.parent
 MOST_LOG = 200_000  # characters of a command's output that are kept
+TAP = ("# random seed:", "# Start of ", "# End of ")  # lines that every test prints
 TOLD = 8  # lines of it that the page tells where it failed
 PREFLIGHT_SECONDS = 120  # at most, before the clock starts
 HOST_SLOWER = 30  # how much longer commands may take on kernels that run on the host
@@ -52,9 +53,10 @@ class Ran:
         return [line.strip()[:300] for line in (self.output + "\n" + self.errors).splitlines() if line.strip()]
 
     def reason(self):
-        """One line: the last that was said on standard error, else on standard output."""
-        said = [line.strip() for line in (self.errors.strip() or self.output).splitlines() if line.strip()]
-        return said[-1][:300] if said else f"exit status {self.status}, nothing was said"
+        """One line: the signal that ended it, and the last that was said on standard error, else on standard output."""
+        said = [line.strip()[:300] for line in (self.errors.strip() or self.output).splitlines() if line.strip() and not line.startswith(TAP)]
+        by = [f"ended by a signal ({signal.strsignal(-self.status)})"] if self.status < 0 else []
+        return ": ".join(by + said[-1:]) or f"exit status {self.status}, nothing was said"
 
     def failure(self, reason=None):
         return Failed(reason or self.reason(), "\n".join(self.lines()[-TOLD:]), self.output)
