@@ -181,30 +181,45 @@ static void case_attn_few_queries(Rig *r)
     outputs(r, lse, o, NO_TENSOR, NO_TENSOR, NO_TENSOR, NO_TENSOR);
 }
 
-/* Embeddings of distances, of more than occur. */
-static void case_attn_distance(Rig *r)
+/* Embeddings of distances, of `distances` of which not all occur. */
+static void attn_distance(Rig *r, AttnSpec spec, int64_t dim, int64_t distances)
 {
     int64_t spare = PICK_SIZE(r, 0, 3);
-    bool more_queries = choose(r, 2);
     AttnDistance distance = { .keys = choose(r, 2), .beta = (float)PICK(r, 0, 1) };
-    AttnSpec spec = { .heads = 2, .scale = 0.3f, .distance = &distance };
-    spec.kv_heads = (int32_t)PICK(r, 0, 1);
-    spec.window = (int32_t)PICK(r, 0, 5);
-    spec.causal = choose(r, 2);
-    spec.cu_q = cumulate(r, more_queries ? longer_keys : unequal, &spec.n_seq, &spec.max_q);
-    spec.cu_k = cumulate(r, more_queries ? unequal : longer_keys, &spec.n_seq, &spec.max_k);
+    spec.scale = 0.3f;
+    spec.distance = &distance;
     int64_t nq = spec.cu_q.host[spec.n_seq] + spare, nk = spec.cu_k.host[spec.n_seq] + spare;
-    int64_t dim = spec.causal ? 20 : spec.window ? 72 : 136; /* a quarter, a half or all of a warp has a pair */
     int64_t c = spec.heads * dim, ckv = attn_kv_heads(&spec) * dim;
     Dropout drop = dropout(r, nq, spare > 0 ? 0.3 : 0);
     Tensor q = normal(r, nq, c, spare, 0.5), k = normal(r, nk, ckv, spare, 0.5), v = normal(r, nk, ckv, spare, 1);
     Tensor o = blank(r, nq, c, spare), lse = statistics(r, spec.heads, nq, spare), dout = normal(r, nq, c, spare, 1);
     Tensor dq = blank(r, nq, c, spare), dk = blank(r, nk, ckv, spare), dv = blank(r, nk, ckv, spare);
-    distance.table = normal(r, 31, dim, 0, 0.5);
-    distance.dtable = accumulator(r, 31, dim, 0, distance.beta);
+    distance.table = normal(r, distances, dim, 0, 0.5);
+    distance.dtable = accumulator(r, distances, dim, 0, distance.beta);
     op_attn_fwd(r->dev, o, lse, q, k, v, NO_TENSOR, &spec, &drop);
     op_attn_bwd(r->dev, dq, dk, dv, NO_TENSOR, 0, dout, o, lse, q, k, v, NO_TENSOR, &spec, &drop);
     outputs(r, lse, o, dq, dk, dv, distance.dtable);
+}
+
+/* Of one, three or five chunks of channels. */
+static void case_attn_distance(Rig *r)
+{
+    bool more_queries = choose(r, 2);
+    AttnSpec spec = { .heads = 2, .kv_heads = (int32_t)PICK(r, 0, 1), .window = (int32_t)PICK(r, 0, 5) };
+    spec.causal = choose(r, 2);
+    spec.cu_q = cumulate(r, more_queries ? longer_keys : unequal, &spec.n_seq, &spec.max_q);
+    spec.cu_k = cumulate(r, more_queries ? unequal : longer_keys, &spec.n_seq, &spec.max_k);
+    attn_distance(r, spec, spec.causal ? 20 : spec.window ? 72 : 136, 31);
+}
+
+/* Several tiles, which begin at other distances in each sequence. */
+static void case_attn_distance_long(Rig *r)
+{
+    bool more_queries = choose(r, 2);
+    AttnSpec spec = { .heads = 1, .causal = choose(r, 2) };
+    spec.cu_q = cumulate(r, more_queries ? many_key_tiles : many_tiles, &spec.n_seq, &spec.max_q);
+    spec.cu_k = cumulate(r, more_queries ? many_tiles : many_key_tiles, &spec.n_seq, &spec.max_k);
+    attn_distance(r, spec, 12, 365);
 }
 
 static void case_attn(Rig *r)
@@ -235,6 +250,7 @@ static const Case cases[] = {
     { "attn_few_queries", case_attn_few_queries, 1e-6, 0, 2 },
     { "attn_caches", case_attn_caches, 1e-6, 0, 2 },
     { "attn_distance", case_attn_distance, 1e-6, 0, 2 },
+    { "attn_distance_long", case_attn_distance_long, 1e-6, 0, 2 },
 };
 
 int main(int argc, char **argv)

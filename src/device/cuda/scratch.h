@@ -17,7 +17,7 @@ enum {
     DECODE_BLOCKS = 512, /* thread blocks of such a launch to aim at */
     DECODE_KEYS = 128    /* fewest keys of a split */
 };
-enum { PARTIAL_LIMIT = 64 << 20 }; /* bytes: `most` of scratch_diagonals */
+enum { PARTIAL_LIMIT = 64 << 20, DISTANCE_LIMIT = 512 }; /* `most` of scratch_diagonals and of scratch_distances */
 enum { TOTAL_THREADS = 256, TOTAL_BLOCKS = 512 };
 
 static inline int64_t scratch_parts(int64_t n, int64_t of)
@@ -121,23 +121,31 @@ static inline size_t scratch_deltas(int64_t rows, int64_t heads)
     return (size_t)scratch_parts(heads * rows, 64) * 64 * sizeof(float);
 }
 
-/* The gradient of the embeddings of distances: sums of this many parts of the sequences and heads. */
-static inline int64_t scratch_distance_parts(const AttnSpec *spec)
+/* The gradient of the embeddings of distances is summed by bands of tiles of 64 × 64 pairs, each of which has 128
+ * distances: the number of bands, and of parts of the sequences and heads that leave sums of each. `most`: parts times
+ * bands, if there are fewer bands. */
+static inline int64_t scratch_distance_bands(const AttnSpec *spec)
 {
-    enum { MOST_PARTS = 8 };
-    return attn_between((int64_t)spec->n_seq * spec->heads, 1, MOST_PARTS);
+    return 2 * attn_between(scratch_parts(spec->max_q > spec->max_k ? spec->max_q : spec->max_k, 64), 1, INT32_MAX);
 }
 
-static inline size_t scratch_distances(const AttnSpec *spec)
+static inline int64_t scratch_distance_parts(const AttnSpec *spec, int64_t most)
 {
-    return spec->distance ? (size_t)(scratch_distance_parts(spec) * tensor_count(spec->distance->table)) * sizeof(float)
-                          : 0;
+    const int64_t heads = (int64_t)spec->n_seq * spec->heads;
+    return attn_between(most / scratch_distance_bands(spec), 1, heads > 1 ? heads : 1);
+}
+
+static inline size_t scratch_distances(const AttnSpec *spec, int64_t dim, int64_t most)
+{
+    const int64_t bands = scratch_distance_bands(spec), all = bands * spec->n_seq * spec->heads,
+                  sums = attn_between(all, bands, bands > most ? bands : most);
+    return spec->distance ? (size_t)(sums * 2 * 64 * dim) * sizeof(float) : 0;
 }
 
 static inline size_t scratch_attn_bwd(const AttnSpec *spec, Tensor q, Tensor dbias)
 {
     const int64_t rows = tensor_rows(q), dim = tensor_cols(q) / spec->heads;
-    return scratch_deltas(rows, spec->heads) + scratch_distances(spec) +
+    return scratch_deltas(rows, spec->heads) + scratch_distances(spec, dim, DISTANCE_LIMIT) +
            (tensor_present(dbias) ? scratch_diagonals(rows, spec->heads, dim, spec->max_k, PARTIAL_LIMIT) : 0);
 }
 

@@ -73,14 +73,14 @@ __device__ inline void tile_gradients(float (&weights)[ROWS][COLS], float (&ds)[
                                       const Gradients &g, const Pairs &pairs, int64_t i, int64_t j, AttnShared *shared)
 {
     tile_scores(weights, attn, pairs, i, j, shared);
-    tile_products(ds, shared, g.dout, pairs.q0 + i, pairs.q0 + pairs.of.tq, q_channel(attn, pairs), attn.v,
-                  pairs.k0 + j, pairs.k0 + pairs.of.tk, k_channel(attn, pairs), attn.dim);
+    tile_products(ds, shared, g.dout, pairs.q0, i, pairs.of.tq, q_channel(attn, pairs), attn.v, pairs.k0, j,
+                  pairs.of.tk, k_channel(attn, pairs), attn.dim);
     UNROLL for (int r = 0; r < ROWS; r++)
     {
         int64_t query = i + first_row() + r, row = pairs.q0 + query;
-        bool is_query = query < pairs.of.tq;
-        float lse = is_query ? g.lse[pairs.head * g.lse_ld + row] : 0, factors[COLS];
-        float delta = is_query ? g.delta[pairs.head * g.queries + row] : 0;
+        bool there = is_query(pairs, query);
+        float lse = there ? g.lse[pairs.head * g.lse_ld + row] : 0, factors[COLS];
+        float delta = there ? g.delta[pairs.head * g.queries + row] : 0;
         mask_attention(factors, attn, pairs, query, j + first_col());
         UNROLL for (int c = 0; c < COLS; c++)
         {
@@ -103,21 +103,25 @@ __device__ inline void share_pairs(const float (&pairs)[ROWS][COLS], AttnShared 
  * the part of the embeddings of distances in the gradients of queries and keys. ds is in shared memory. */
 template <int CHUNKS, bool TRANSPOSED>
 __device__ inline void tile_distances(float (&sums)[CHUNKS][ROWS][OWN], const Attn &attn, const Pairs &pairs, int64_t i,
-                                      int64_t j, const AttnShared *shared, int64_t from)
+                                      int64_t j, AttnShared *shared, int64_t from)
 {
-    int64_t middle = attn.distance.table.d[0] / 2 + pairs.of.tk - pairs.of.tq;
     int own = (int)threadIdx.x % LANES * OWN;
-    for (int r = 0; r < ROWS; r++)
-        for (int t = 0; t < ATTN_TILE; t++) {
-            int query = TRANSPOSED ? t : first_row() + r, key = TRANSPOSED ? first_row() + r : t;
-            float ds = shared->pairs[query][key];
-            UNROLL for (int chunk = 0; chunk < CHUNKS; chunk++) UNROLL for (int c = 0; c < OWN; c++)
+    UNROLL for (int chunk = 0; chunk < CHUNKS; chunk++)
+    {
+        int64_t channel = from + chunk * CHANNELS;
+        if (channel >= attn.dim)
+            break;
+        __syncthreads(); /* pairs are written, and all threads have read the previous chunk */
+        stage_strip(shared->operands, attn, pairs, i, j, channel, least(CHANNELS, attn.dim - channel));
+        __syncthreads();
+        for (int t = 0; t < ATTN_TILE; t++)
+            UNROLL for (int r = 0; r < ROWS; r++)
             {
-                int64_t channel = from + chunk * CHANNELS + own + c;
-                if (ds != 0 && channel < attn.dim)
-                    sums[chunk][r][c] += ds * load_one(attn.table, middle + i + query - j - key, channel);
+                int query = TRANSPOSED ? t : first_row() + r, key = TRANSPOSED ? first_row() + r : t;
+                UNROLL for (int c = 0; c < OWN; c++) sums[chunk][r][c] +=
+                    shared->pairs[query][key] * shared->operands[query - key + ATTN_TILE - 1][own + c];
             }
-        }
+    }
 }
 
 /* Adds the sums of ds (in shared memory) along its diagonals to the sums of the tile of queries. */
@@ -156,8 +160,8 @@ __global__ void __launch_bounds__(ATTN_THREADS, 1) attention_dq_kernel(const __g
             continue;
         tile_gradients(weights, ds, attn, g, pairs, i, j, shared);
         share_pairs(ds, shared);
-        tile_accumulate<CHUNKS, false>(sums, shared, attn.k, pairs.k0 + j, pairs.k0 + pairs.of.tk,
-                                       k_channel(attn, pairs), attn.dim);
+        tile_accumulate<CHUNKS, false>(sums, shared, attn.k, pairs.k0, j, pairs.of.tk, k_channel(attn, pairs),
+                                       attn.dim);
         if (attn.table.p)
             tile_distances<CHUNKS, false>(sums, attn, pairs, i, j, shared, 0);
         if (places)
@@ -177,11 +181,11 @@ __device__ inline void keys_of_head(float (&dk)[CHUNKS][ROWS][OWN], float (&dv)[
             continue;
         tile_gradients(weights, ds, attn, g, pairs, i, j, shared);
         share_pairs(weights, shared);
-        tile_accumulate<CHUNKS, true>(dv, shared, g.dout, pairs.q0 + i, pairs.q0 + pairs.of.tq,
-                                      q_channel(attn, pairs) + from, attn.dim - from);
+        tile_accumulate<CHUNKS, true>(dv, shared, g.dout, pairs.q0, i, pairs.of.tq, q_channel(attn, pairs) + from,
+                                      attn.dim - from);
         share_pairs(ds, shared);
-        tile_accumulate<CHUNKS, true>(dk, shared, attn.q, pairs.q0 + i, pairs.q0 + pairs.of.tq,
-                                      q_channel(attn, pairs) + from, attn.dim - from);
+        tile_accumulate<CHUNKS, true>(dk, shared, attn.q, pairs.q0, i, pairs.of.tq, q_channel(attn, pairs) + from,
+                                      attn.dim - from);
         if (attn.table.p && attn.distance.keys)
             tile_distances<CHUNKS, true>(dk, attn, pairs, i, j, shared, from);
     }
@@ -242,120 +246,124 @@ __global__ void diagonal_kernel(AttnSpec spec, Gradients g, View dbias, float be
     store_one(dbias, head, col, blend(dbias, head, col, beta, sum));
 }
 
-/* The sum of x over the GROUP consecutive lanes that share a pair, which each of them gets. */
-template <int GROUP> __device__ inline float group_sum(float x)
+/* The gradient of the embeddings of distances is summed by bands. Band b consists of the tiles whose first query has a
+ * position (i + Tk - Tq) ATTN_TILE b behind that of the first key, so its distances are ATTN_TILE (b - 1) … ATTN_TILE
+ * (b
+ * + 1) - 1. A thread has ROWS of the last ATTN_TILE of them (sums[0]) and those ATTN_TILE before (sums[1]), which
+ * together have ROWS pairs in each row of a tile. Here: adds ds q, or with KEYS ds (q + k), of one chunk; ds and the
+ * chunks of q and k are in shared memory. */
+template <bool KEYS> __device__ inline void add_pair(float (&sum)[OWN], const AttnShared *shared, int query, int key)
 {
-    UNROLL for (int distance = GROUP / 2; distance > 0; distance /= 2) x += __shfl_xor_sync(ALL_LANES, x, distance);
-    return x;
-}
-
-/* ds of one pair, computed by a group of lanes, of which each has VEC channels of q, k and the embedding e; 0 if the
- * query does not see the key. */
-template <int GROUP>
-__device__ inline float pair_gradient(const Attn &attn, const Gradients &g, const Pairs &pairs, int64_t i, int64_t j,
-                                      bool seen, const float (&e)[VEC], const float (&q)[VEC], const float (&k)[VEC])
-{
-    int64_t c = threadIdx.x % GROUP * VEC, row = pairs.q0 + i;
-    float dout[VEC] = {}, v[VEC] = {}, factors[COLS], score = 0, dp = 0;
-    if (seen && c < attn.dim) {
-        load_any(dout, g.dout, row, q_channel(attn, pairs) + c, vec_length(attn.dim, c));
-        load_any(v, attn.v, pairs.k0 + j, k_channel(attn, pairs) + c, vec_length(attn.dim, c));
-    }
-    UNROLL for (int x = 0; x < VEC; x++)
+    int own = (int)threadIdx.x % LANES * OWN;
+    UNROLL for (int c = 0; c < OWN; c++)
     {
-        score += q[x] * k[x] + q[x] * e[x] + (attn.distance.keys ? k[x] * e[x] : 0);
-        dp += dout[x] * v[x];
+        float x = shared->operands[query][own + c];
+        sum[c] += shared->pairs[query][key] * (KEYS ? x + shared->operands[ATTN_TILE + key][own + c] : x);
     }
-    score = group_sum<GROUP>(score) * attn.spec.scale;
-    dp = group_sum<GROUP>(dp);
-    if (!seen)
-        return 0;
-    mask_attention(factors, attn, pairs, i, j / COLS * COLS);
-    float p = expf(score - g.lse[pairs.head * g.lse_ld + row]), factor = 0;
-    UNROLL for (int x = 0; x < COLS; x++) factor = j % COLS == x ? factors[x] : factor;
-    return p * (factor * dp - g.delta[pairs.head * g.queries + row]);
 }
 
-/* Adds the pairs at one distance, of one sequence and head, to the gradient of the distance's embedding; the groups of
- * a block take queries in turns. */
-template <int GROUP>
-__device__ inline void distance_pairs(float (&sum)[VEC], const Attn &attn, const Gradients &g, const Pairs &pairs,
-                                      const float (&e)[VEC])
+template <bool KEYS>
+__device__ inline void add_chunk(float (&last)[ROWS][OWN], float (&before)[ROWS][OWN], const AttnShared *shared)
 {
-    int64_t back = (int64_t)blockIdx.x - attn.distance.table.d[0] / 2, c = threadIdx.x % GROUP * VEC;
-    int64_t shift = pairs.of.tk - pairs.of.tq - back, first = shift < 0 ? -shift : 0; /* key - query; first query */
-    int64_t end = least(pairs.of.tq, pairs.of.tk - shift), groups = blockDim.y * (WARP / GROUP);
-    /* All lanes take as many turns, since they exchange numbers. */
-    for (int64_t top = first; top < end; top += groups) {
-        int64_t i = top + threadIdx.y * (WARP / GROUP) + threadIdx.x / GROUP, j = i + shift, from = 0, to = 0;
-        float q[VEC] = {}, k[VEC] = {};
-        if (i < end)
-            attn_visible(&attn.spec, pairs.of, i, &from, &to);
-        bool seen = j >= from && j < to;
-        if (seen && c < attn.dim) {
-            load_any(q, attn.q, pairs.q0 + i, q_channel(attn, pairs) + c, vec_length(attn.dim, c));
-            load_any(k, attn.k, pairs.k0 + j, k_channel(attn, pairs) + c, vec_length(attn.dim, c));
-        }
-        float ds = pair_gradient<GROUP>(attn, g, pairs, i, j, seen, e, q, k) * attn.spec.scale;
-        UNROLL for (int x = 0; x < VEC; x++) sum[x] += ds * (q[x] + (attn.distance.keys ? k[x] : 0));
+    int own = first_row();
+    for (int i = 0; i < own; i++)
+        UNROLL for (int r = 0; r < ROWS; r++) add_pair<KEYS>(before[r], shared, i, i - own - r + ATTN_TILE);
+    UNROLL for (int i = 0; i < ROWS; i++) UNROLL for (int r = 0; r < ROWS; r++)
+        add_pair<KEYS>(i < r ? before[r] : last[r], shared, own + i, i < r ? i - r + ATTN_TILE : i - r);
+    for (int i = own + ROWS; i < ATTN_TILE; i++)
+        UNROLL for (int r = 0; r < ROWS; r++) add_pair<KEYS>(last[r], shared, i, i - own - r);
+}
+
+/* Adds a tile to the sums of its band; ds is in shared memory. */
+template <int CHUNKS>
+__device__ inline void add_tile(float (&sums)[2][CHUNKS][ROWS][OWN], const Attn &attn, const Pairs &pairs, int64_t i,
+                                int64_t j, AttnShared *shared, int64_t from)
+{
+    UNROLL for (int chunk = 0; chunk < CHUNKS; chunk++)
+    {
+        int64_t channel = from + chunk * CHANNELS, n = least(CHANNELS, attn.dim - channel);
+        if (n <= 0)
+            break;
+        __syncthreads(); /* pairs are written, and all threads have read the previous chunk */
+        stage(shared->operands, attn.q, pairs.q0, i, pairs.of.tq, q_channel(attn, pairs) + channel, n);
+        if (attn.distance.keys)
+            stage(shared->operands + ATTN_TILE, attn.k, pairs.k0, j, pairs.of.tk, k_channel(attn, pairs) + channel, n);
+        __syncthreads();
+        if (attn.distance.keys)
+            add_chunk<true>(sums[0][chunk], sums[1][chunk], shared);
+        else
+            add_chunk<false>(sums[0][chunk], sums[1][chunk], shared);
     }
 }
 
-enum { DISTANCE_WARPS = 8 };
-struct DistanceShared {
-    float of[DISTANCE_WARPS * WARP * VEC]; /* a row of sums for each group */
-};
-
-/* Partial sums of dtable (parts, distances, dim): a block has one distance, and every gridDim.y-th of the sequences'
- * heads. This simple kernel computes pair by pair, each by as many lanes as have its channels. */
-template <int GROUP> __global__ void distance_kernel(const __grid_constant__ Attn attn, Gradients g, float *partial)
+/* Partial sums of dtable (parts, bands, 2 ATTN_TILE, dim): block x has every gridDim.x-th of the sequences' heads;
+ * block y one band, those with the most tiles first, and one of `channel_parts` parts of the channels. */
+template <int CHUNKS>
+__global__ void __launch_bounds__(ATTN_THREADS, 1)
+    distance_kernel(const __grid_constant__ Attn attn, Gradients g, float *partial, int bands, int channel_parts)
 {
     begin_kernel();
-    DistanceShared *shared = block_shared<DistanceShared>();
-    int64_t c = threadIdx.x % GROUP * VEC;
-    float sum[VEC] = {}, e[VEC] = {};
-    if (c < attn.dim)
-        load_any(e, attn.table, blockIdx.x, c, vec_length(attn.dim, c));
-    for (int n = (int)blockIdx.y; n < attn.spec.n_seq * attn.spec.heads; n += (int)gridDim.y)
-        distance_pairs<GROUP>(sum, attn, g, pairs_of(attn, n / attn.spec.heads, n % attn.spec.heads), e);
-    UNROLL for (int x = 0; x < VEC; x++) shared->of[(threadIdx.y * WARP + threadIdx.x) * VEC + x] = sum[x];
-    __syncthreads();
-    float *to = partial + ((int64_t)blockIdx.y * gridDim.x + blockIdx.x) * attn.dim;
-    for (int64_t x = threadIdx.y * WARP + threadIdx.x; x < attn.dim; x += WARP * DISTANCE_WARPS) {
-        float total = 0;
-        for (int y = 0; y < DISTANCE_WARPS * WARP / GROUP; y++)
-            total += shared->of[y * GROUP * VEC + x];
-        to[x] = total;
+    AttnShared *shared = block_shared<AttnShared>();
+    int64_t from = (int64_t)(blockIdx.y % channel_parts) * CHUNKS * CHANNELS;
+    int number = (int)blockIdx.y / channel_parts, band = number % 2 ? -(number + 1) / 2 : number / 2;
+    float sums[2][CHUNKS][ROWS][OWN] = {};
+    for (int n = (int)blockIdx.x; n < attn.spec.n_seq * attn.spec.heads; n += (int)gridDim.x) {
+        Pairs pairs = pairs_of(attn, n / attn.spec.heads, n % attn.spec.heads);
+        for (int64_t j = 0; j < pairs.of.tk; j += ATTN_TILE) {
+            float weights[ROWS][COLS], ds[ROWS][COLS];
+            int64_t i = j + band * ATTN_TILE + pairs.of.tq - pairs.of.tk; /* may be before the first query */
+            if (i <= -ATTN_TILE || i >= pairs.of.tq || !tile_wanted(attn, pairs, i, ATTN_TILE, j, ATTN_TILE))
+                continue;
+            tile_gradients(weights, ds, attn, g, pairs, i, j, shared);
+            share_pairs(ds, shared);
+            add_tile<CHUNKS>(sums, attn, pairs, i, j, shared, from);
+        }
+    }
+    partial += ((int64_t)blockIdx.x * bands + bands / 2 + band) * 2 * ATTN_TILE * attn.dim;
+    UNROLL for (int before = 0; before < 2; before++) UNROLL for (int chunk = 0; chunk < CHUNKS; chunk++)
+        UNROLL for (int r = 0; r < ROWS; r++) UNROLL for (int c = 0; c < OWN; c++)
+    {
+        int64_t channel = from + chunk * CHANNELS + (int)threadIdx.x % LANES * OWN + c;
+        if (channel < attn.dim)
+            partial[((1 - before) * ATTN_TILE + first_row() + r) * attn.dim + channel] =
+                attn.spec.scale * sums[before][chunk][r][c];
     }
 }
 
-/* dtable = beta dtable + the sum of the parts. */
+/* dtable = beta dtable + the sum of the parts, of the two bands that have a distance. */
 struct DistanceSum {
     View dtable;
-    const float *partial; /* (parts, distances, dim) */
-    int64_t parts, distances, dim;
+    const float *partial; /* (parts, bands, 2 ATTN_TILE, dim) */
+    int64_t parts, bands, distances, dim;
     float beta;
     __device__ void operator()(int64_t row, int64_t col, int n) const
     {
-        for (int i = 0; i < n; i++) {
-            float total = 0;
-            for (int64_t part = 0; part < parts; part++)
-                total += partial[(part * distances + row) * dim + col + i];
-            store_one(dtable, row, col + i, blend(dtable, row, col + i, beta, total));
+        float total[VEC] = {};
+        int64_t place = row - distances / 2 + bands / 2 * ATTN_TILE, band = place / ATTN_TILE;
+        for (int64_t at = 0; at < 2 * parts; at++) {
+            int64_t of = band + at % 2; /* a band, whose first distance has the place ATTN_TILE (of - 1) */
+            if (place < 0 || of >= bands)
+                continue;
+            int64_t from = (at / 2 * bands + of) * 2 * ATTN_TILE + place - (of - 1) * ATTN_TILE;
+            UNROLL for (int i = 0; i < VEC; i++) total[i] += i < n ? partial[from * dim + col + i] : 0;
         }
+        for (int i = 0; i < n; i++)
+            store_one(dtable, row, col + i, blend(dtable, row, col + i, beta, total[i]));
     }
+};
+
+template <int CHUNKS> struct Distances {
+    static constexpr auto run = distance_kernel<(CHUNKS < 4 ? CHUNKS : 4)>;
 };
 
 void distance_gradients(Gpu *gpu, const Attn &attn, const Gradients &g, const AttnDistance &distance, float *partial)
 {
-    int64_t parts = scratch_distance_parts(&attn.spec), n = rows_of(distance.table);
-    Shape shape = { (unsigned)n, (unsigned)parts, WARP, DISTANCE_WARPS };
-    launch(gpu, shape,
-           attn.dim <= 8 * VEC    ? distance_kernel<8>
-           : attn.dim <= 16 * VEC ? distance_kernel<16>
-                                  : distance_kernel<WARP>,
-           attn, g, partial);
-    each_vec_of(gpu, n, attn.dim, DistanceSum{ view(distance.dtable), partial, parts, n, attn.dim, distance.beta });
+    int64_t bands = scratch_distance_bands(&attn.spec), parts = scratch_distance_parts(&attn.spec, DISTANCE_BLOCKS);
+    int64_t n = rows_of(distance.table), channel_parts = ceil_div(attn.dim, 4 * CHANNELS);
+    launch_by_dim<Distances>(gpu, { (unsigned)parts, (unsigned)(bands * channel_parts), ATTN_THREADS, 1 }, attn, g,
+                             partial, (int)bands, (int)channel_parts);
+    each_vec_of(gpu, n, attn.dim,
+                DistanceSum{ view(distance.dtable), partial, parts, bands, n, attn.dim, distance.beta });
 }
 
 template <int CHUNKS> struct Queries {
@@ -438,7 +446,7 @@ void gpu_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbias, fl
     g.queries = rows_of(q);
     const size_t deltas = scratch_deltas(rows_of(q), spec->heads),
                  diagonals = divide_diagonals(&g, *spec, attn.dim, dbias.rank > 0);
-    g.delta = (float *)gpu_scratch(gpu, deltas + diagonals + scratch_distances(spec));
+    g.delta = (float *)gpu_scratch(gpu, deltas + diagonals + scratch_distances(spec, attn.dim, DISTANCE_BLOCKS));
     g.diagonals = dbias.rank ? g.delta + deltas / sizeof(float) : NULL;
     clear_outside(dev, dq, spec->cu_q, spec->n_seq, false);
     clear_outside(dev, dk, spec->cu_k, spec->n_seq, false);

@@ -65,8 +65,8 @@ __global__ void __launch_bounds__(ATTN_THREADS)
         take_tile(shrink, &running, scores, attn, pairs, i, j, shared);
         UNROLL for (int chunk = 0; chunk < CHUNKS; chunk++) UNROLL for (int r = 0; r < ROWS; r++)
             UNROLL for (int c = 0; c < OWN; c++) sums[chunk][r][c] *= shrink[r];
-        tile_accumulate<CHUNKS, false>(sums, shared, attn.v, pairs.k0 + j, pairs.k0 + pairs.of.tk,
-                                       k_channel(attn, pairs), attn.dim);
+        tile_accumulate<CHUNKS, false>(sums, shared, attn.v, pairs.k0, j, pairs.of.tk, k_channel(attn, pairs),
+                                       attn.dim);
     }
     UNROLL for (int r = 0; r < ROWS; r++)
     {

@@ -55,11 +55,12 @@ struct Shape {
     unsigned blocks_x, blocks_y, threads_x, threads_y;
 };
 
-/* Most bytes of partial sums of attention backward (scratch_diagonals). Few in the tests, so that they see parts. */
+/* Most bytes of partial sums of attention backward (scratch_diagonals), most blocks that leave sums of distances
+ * (scratch_distances). Few in the tests, so that they see parts. */
 #ifdef SHIM
-enum { PARTIAL_BYTES = 16 << 10 };
+enum { PARTIAL_BYTES = 16 << 10, DISTANCE_BLOCKS = 8 };
 #else
-enum { PARTIAL_BYTES = PARTIAL_LIMIT };
+enum { PARTIAL_BYTES = PARTIAL_LIMIT, DISTANCE_BLOCKS = DISTANCE_LIMIT };
 #endif
 
 #ifdef SHIM
