@@ -4,7 +4,7 @@
 command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ] || { echo "no mpirun, or no loam-mpi.so"; exit 77; }
 make_dataset
 export OMP_NUM_THREADS=1
-gpt=("$work/config.yaml" model.preset=gpt2-tiny model.n_enc=0 model.n_dec=4 model.width=640 model.ffn=2560 model.heads=8 model.head_dim=80
+gpt=("$work/config.yaml" model.preset=gpt2-tiny model.n_enc=0 model.n_dec=4 model.width=320 model.ffn=1280 model.heads=4 model.head_dim=80
     data.objective=clm data.input_length=32 data.valid= model.dropout=0 train.batch='4 samples' train.micro_batch='1 samples'
     train.length='1 steps' train.eval_every=0 train.precision=f32 optim.name=adafactor optim.lr=0)
 "$loam" train "${gpt[@]}" run.dir="$work/whole" 2>"$work/err" || fail "$(cat "$work/err")"
