@@ -8,6 +8,9 @@ set(same_on_every_processor "/test_(bench|cleaning|code_eval|collect|compare|dat
 hooks|hosts|instruction_sets|memory_limit|operations|page_recipes|pages|programs|rank_faults|rank_stops|recipes|report|run_directory|scores|slurm|spinning|status|\
 stop|submit|tokenizer.*|train_tokenizer)$")
 
+# Of these, programs in C and the scripts whose subject is rounding have the label `rounds`, too (tools/check isa).
+set(rounds "/test_(determinism|fp8|import_export|precision)$")
+
 # The build with sanitizers runs every test but those with the label `repeats`: scripts that train or plan for the sake of numbers,
 # and reach hardly any C code that no other test reaches: fewer than one branch a second. tools/sanitized-tests counts them.
 set(repeats "^cli/test_(defaults|determinism|doc_figures|families|fp8|layouts|page_recipes|pages|rank_patience|recipes|resume|tokenizer_kinds|zero)$")
@@ -23,6 +26,9 @@ function(loam_test name file)
     set_tests_properties(${name} PROPERTIES LABELS tools)
   elseif(name MATCHES "^(nn|param|model|eval|train|cli)/" AND NOT name MATCHES "${same_on_every_processor}")
     set_tests_properties(${name} PROPERTIES LABELS computes)
+    if(NOT name MATCHES "^cli/" OR name MATCHES "${rounds}")
+      set_property(TEST ${name} APPEND PROPERTY LABELS rounds)
+    endif()
   endif()
   if(name MATCHES "${repeats}")
     set_property(TEST ${name} APPEND PROPERTY LABELS repeats)
