@@ -2,6 +2,8 @@
 PREFIX ?= /usr/local
 CORPUS ?=
 JOBS   ?= $(shell nproc)
+# How build/ is configured if it is not there yet: options of cmake.
+CONFIGURE ?= --preset release
 BUILD  := build
 
 .DEFAULT_GOAL := build
@@ -20,7 +22,7 @@ moved := $(shell home=$$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' $(BUILD)/
 build: setup ## build build/loam and, where nvcc is, build/loam-cuda.so
 	@$(if $(moved),echo "make: this tree was moved since it was built: building anew" && rm -rf $(BUILD))
 	@echo "make: building $(BUILD)/loam"
-	@[ -f $(BUILD)/build.ninja ] || cmake --preset release -B $(BUILD) >/dev/null
+	@[ -f $(BUILD)/build.ninja ] || cmake $(CONFIGURE) -B $(BUILD) >/dev/null
 	@cmake --build $(BUILD) -j $(JOBS) --target loam backends
 
 run: build ## train a small T5 on this machine and watch it fill in blanks (CORPUS=path: on your own text)
