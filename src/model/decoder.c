@@ -291,8 +291,8 @@ static void upload_rows(Decoder *d)
     };
 }
 
-/* A step's operations are the same for as many lengths. Attention on a GPU divides keys by DECODE_KEYS, the same number,
- * so that rounding max_len up changes no result. */
+/* A step's operations are the same for this many lengths. Attention on a GPU divides keys by the same number
+ * (DECODE_KEYS), so rounding max_len up changes no result. */
 enum { SAME_LENGTHS = 128 };
 
 /* Copies to the device what changes in every step: tokens, positions, lengths, rows of the caches. */
