@@ -12,9 +12,11 @@ typedef struct Profile Profile; /* profile.h */
 
 /* Work that a null device has counted. */
 typedef struct DeviceCounts {
-    double flops; /* FLOPs of matrix products and attention: 2 per multiply-add */
-    double bytes; /* bytes that operations read and write: each operand once, an operand that is updated twice */
+    double flops;     /* FLOPs of matrix products and attention: 2 per multiply-add */
+    double fp8_flops; /* those of FP8 products, which are also in `flops` */
+    double bytes;     /* bytes that operations read and write: each operand once, an operand that is updated twice */
     int64_t calls, uploads, downloads; /* number of operations, of transfers to the device, of transfers from it */
+    int64_t launches; /* operations, those of one kind in a group counted as the fewest launches that execute them */
 } DeviceCounts;
 
 /* A point in the queue of a device that the host can wait for: see device_record_event. */

@@ -21,6 +21,25 @@ static void products_count_two_per_multiply_add(void)
     device_close(dev);
 }
 
+/* Operations of one kind in a group share launches of up to 24; outside a group each is a launch of its own. */
+static void groups_share_launches(void)
+{
+    enum { CALLS = 30, ALONE = 3 };
+    Device *dev = device_open_null();
+    Arena arena;
+    arena_init(&arena, "test", NULL, 0);
+    device_group_begin(dev);
+    for (int i = 0; i < CALLS; i++)
+        op_fill(dev, matrix(&arena, 5, 7), 1);
+    device_group_end(dev);
+    g_assert_cmpint(dev->counts.launches, ==, 2);
+    for (int i = 0; i < ALONE; i++)
+        op_fill(dev, matrix(&arena, 5, 7), 1);
+    g_assert_cmpint(dev->counts.launches, ==, 2 + ALONE);
+    g_assert_cmpint(dev->counts.calls, ==, CALLS + ALONE);
+    device_close(dev);
+}
+
 /* Blocks of 4; each sees itself and, but for the first, block 0. */
 static const int32_t layout_first[] = { 0, 1, 3 }, layout_keys[] = { 0, 0, 1 };
 static const BlockLayout layout = {
@@ -64,6 +83,47 @@ static void attention_counts_the_pairs_it_sees(void)
         g_assert_cmpfloat(dev->counts.flops, ==, 3 * 2 * 2 * 16 * pairs_seen(&spec));
         device_close(dev);
     }
+}
+
+/* Scratch memory that attention of n sequences with max_q queries each and `keys` keys needs on a GPU. */
+static size_t attention_scratch(int32_t n, int32_t max_q, int32_t keys)
+{
+    enum { MOST = 96, HEADS = 4, KV_HEADS = 2, DIM = 8 };
+    int32_t cu_q[MOST + 1] = { 0 }, cu_k[MOST + 1] = { 0 };
+    Device *dev = device_open_null();
+    Arena arena;
+    for (int32_t s = 0; s < n; s++) {
+        cu_q[s + 1] = cu_q[s] + max_q;
+        cu_k[s + 1] = cu_k[s] + keys;
+    }
+    const AttnSpec spec = { .cu_q = { cu_q, cu_q },
+                            .cu_k = { cu_k, cu_k },
+                            .n_seq = n,
+                            .max_q = max_q,
+                            .max_k = keys,
+                            .heads = HEADS,
+                            .kv_heads = KV_HEADS,
+                            .scale = 1 };
+    const Dropout drop = { .rate = 0 };
+    arena_init(&arena, "test", NULL, 0);
+    const Tensor q = matrix(&arena, cu_q[n], HEADS * DIM), k = matrix(&arena, cu_k[n], KV_HEADS * DIM);
+    op_attn_fwd(dev, q, matrix(&arena, HEADS, cu_q[n]), q, k, k, NO_TENSOR, &spec, &drop);
+    const size_t bytes = dev->gpu.scratch;
+    device_close(dev);
+    return bytes;
+}
+
+/* A plan counts a full batch; the targets of an evaluation may be short, which divides their keys over thread blocks.
+ */
+static void attention_of_short_sequences_needs_no_more_than_that_of_a_full_batch(void)
+{
+    const size_t planned = attention_scratch(8, 12, 512);
+    g_assert_cmpuint(planned, >, 0);
+    for (int32_t max_q = 1; max_q <= 8; max_q++)
+        for (int32_t n = 1; n * max_q <= 8 * 12; n++)
+            g_assert_cmpuint(attention_scratch(n, max_q, 512), <=, planned);
+    g_assert_cmpuint(attention_scratch(4, 8, 512), >, 0);
+    g_assert_cmpuint(attention_scratch(8, 12, 100), ==, 0); /* keys of one split */
 }
 
 static void its_memory_is_an_address_in_page_0(void)
@@ -155,7 +215,10 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/null/products_count_two_per_multiply_add", products_count_two_per_multiply_add);
+    g_test_add_func("/null/groups_share_launches", groups_share_launches);
     g_test_add_func("/null/attention_counts_the_pairs_it_sees", attention_counts_the_pairs_it_sees);
+    g_test_add_func("/null/attention_of_short_sequences_needs_no_more_than_that_of_a_full_batch",
+                    attention_of_short_sequences_needs_no_more_than_that_of_a_full_batch);
     g_test_add_func("/null/its_memory_is_an_address_in_page_0", its_memory_is_an_address_in_page_0);
     for (size_t i = 0; i < G_N_ELEMENTS(refusals); i++)
         g_test_add_data_func(refusals[i].path, GSIZE_TO_POINTER(i), refuses);

@@ -1,8 +1,8 @@
 /* scratch.h: bytes of scratch memory that operations of the cuda backend work in beside their operands. The kernels ask
  * for it by these functions (gpu_scratch in kernels/gpu.h); the null device computes by SCRATCH_OF how much the
  * operations of a run need, so that a plan includes it. A number of bytes never falls when a batch grows, so a full
- * batch needs the most. The exception is attention forward, which needs none above DECODE_QUERIES queries per sequence:
- * the plan counts the steps of decoding, too.
+ * batch needs the most. Attention forward needs some only for up to DECODE_QUERIES queries per sequence, but batches of
+ * short sequences may follow a full one: its number of bytes is that of the batch that needs the most in as many rows.
  *
  * Letters are those of op_list.inc. */
 #pragma once
@@ -95,13 +95,35 @@ static inline size_t scratch_splits(int64_t queries, int64_t heads, int64_t spli
     return (size_t)(queries * heads * splits * (dim + 2)) * sizeof(float);
 }
 
+/* The most ranges that the keys of n_seq sequences are divided into. */
+static inline int64_t scratch_split_count(const AttnSpec *spec, int64_t n_seq)
+{
+    const int64_t wanted = scratch_parts(DECODE_BLOCKS, n_seq * attn_kv_heads(spec));
+    return attn_between(scratch_parts(spec->max_k, DECODE_KEYS), 1, wanted);
+}
+
+/* Rows × splits of the batch that needs the most of those with up to `rows` queries and max_k keys per sequence. */
+static inline int64_t scratch_most_splits(const AttnSpec *spec, int64_t rows)
+{
+    enum { PADDING = 15 }; /* rows beyond the last sequence: FP8 rounds their number up to a multiple of 16 */
+    int64_t most = 0;
+    for (int64_t n = 1, splits; (splits = scratch_split_count(spec, n)) > 1; n++) {
+        const int64_t queries = attn_between(rows, 0, DECODE_QUERIES * n + PADDING);
+        most = most > queries * splits ? most : queries * splits;
+    }
+    return most;
+}
+
+/* Self-attention of short sequences has few keys. Embeddings of distances are not computed in splits. */
 static inline size_t scratch_attn_fwd(const AttnSpec *spec, Tensor q)
 {
-    if (spec->max_q > DECODE_QUERIES)
+    const int64_t rows = tensor_rows(q), dim = tensor_cols(q) / spec->heads;
+    const bool few = spec->max_q <= DECODE_QUERIES;
+    if (spec->distance || (!few && spec->cu_q.host == spec->cu_k.host))
         return 0;
-    const int64_t wanted = scratch_parts(DECODE_BLOCKS, attn_kv_heads(spec)),
-                  splits = attn_between(scratch_parts(spec->max_k, DECODE_KEYS), 1, wanted);
-    return splits == 1 ? 0 : scratch_splits(tensor_rows(q), spec->heads, splits, tensor_cols(q) / spec->heads);
+    const int64_t splits = few && spec->n_seq > 0 ? scratch_split_count(spec, spec->n_seq) : 1,
+                  own = splits > 1 ? rows * splits : 0, most = scratch_most_splits(spec, rows);
+    return scratch_splits(own > most ? own : most, spec->heads, 1, dim);
 }
 
 /* Partial sums of the gradient of attention's bias, one number per diagonal, head and tile of 64 queries: at most

@@ -38,12 +38,15 @@ size_t null_memory(const Device *null)
     return ((const Null *)null->impl)->memory;
 }
 
-static void add_scratch(Device *dev, int op, size_t bytes)
+/* Counts a launch, unless the operation joins that of earlier ones of its group, and the scratch memory that it needs.
+ */
+static void add_launch(Device *dev, int op, size_t bytes)
 {
     Null *null = dev->impl;
-    const bool joins = null->grouped && null->waiting[op].calls < GROUP_CALLS;
+    const bool joins = null->grouped && null->waiting[op].calls > 0 && null->waiting[op].calls < GROUP_CALLS;
     null->waiting[op].calls = joins ? null->waiting[op].calls + 1 : 1;
     null->waiting[op].scratch = joins ? null->waiting[op].scratch + bytes : bytes;
+    dev->counts.launches += !joins;
     if (null->waiting[op].scratch > dev->gpu.scratch)
         dev->gpu.scratch = null->waiting[op].scratch;
 }
@@ -57,8 +60,9 @@ static void null_group(Device *dev, bool open)
 
 static void count(Device *dev, int op, double flops, double bytes, size_t scratch)
 {
-    add_scratch(dev, op, scratch);
+    add_launch(dev, op, scratch);
     dev->counts.flops += flops;
+    dev->counts.fp8_flops += op == OP_fp8_linear ? flops : 0;
     dev->counts.bytes += bytes;
     dev->counts.calls++;
 }
