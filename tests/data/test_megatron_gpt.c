@@ -14,6 +14,18 @@ static DataConfig config;
 
 /* ---- the index ---- */
 
+static MegatronGptIndex *index_of(const int32_t *lengths, int64_t n, int64_t seq_length, int64_t n_samples,
+                                  uint32_t seed)
+{
+    int64_t tokens = 0;
+    for (int64_t i = 0; i < n; i++)
+        tokens += lengths[i];
+    MegatronGptIndex *index = megatron_gpt_plan(tokens, n, seq_length, n_samples, NULL);
+    g_assert_true(index && index->order == NULL && index->shuffle == NULL);
+    megatron_gpt_order(index, lengths, seed);
+    return index;
+}
+
 static void assert_index(const MegatronGptIndex *index, const uint32_t *order, const int32_t (*starts)[2],
                          const uint32_t *shuffle)
 {
@@ -40,8 +52,8 @@ static void the_index_is_megatron_s(void)
                                                { 7, 0 },  { 7, 8 },  { 9, 5 },  { 10, 6 }, { 11, 3 },
                                                { 13, 1 }, { 14, 0 }, { 14, 8 }, { 15, 5 } };
     static const uint32_t apart_shuffle[] = { 5, 2, 8, 6, 0, 4, 3, 7, 1, 10, 11, 12, 9 };
-    MegatronGptIndex *index = megatron_gpt_index(sizes, DOCUMENTS, SEQ, 12, SEED, NULL);
-    MegatronGptIndex *apart = megatron_gpt_index(sizes, DOCUMENTS, SEQ, 11, SEED, NULL);
+    MegatronGptIndex *index = index_of(sizes, DOCUMENTS, SEQ, 12, SEED);
+    MegatronGptIndex *apart = index_of(sizes, DOCUMENTS, SEQ, 11, SEED);
     g_assert_false(index->separate_last_epoch);
     g_assert_true(apart->separate_last_epoch);
     assert_index(index, order, starts, shuffle);
@@ -71,7 +83,7 @@ static void larger_indices_are_megatron_s(void)
     for (int i = 0; i < 1000; i++)
         many[i] = (i * i * 7 + 3 * i) % 97 + 1;
     for (size_t c = 0; c < G_N_ELEMENTS(cases); c++) {
-        MegatronGptIndex *index = megatron_gpt_index(many, 1000, 64, cases[c].wanted, 1234, NULL);
+        MegatronGptIndex *index = index_of(many, 1000, 64, cases[c].wanted, 1234);
         int64_t sums[4] = { 0 };
         g_assert_cmpint(index->n_epochs, ==, cases[c].epochs);
         g_assert_cmpint(index->n_samples, ==, cases[c].samples);
@@ -93,7 +105,7 @@ static void larger_indices_are_megatron_s(void)
 static void too_many_samples_are_refused(void)
 {
     g_autoptr(GError) error = NULL;
-    g_assert_null(megatron_gpt_index(sizes, DOCUMENTS, SEQ, (int64_t)1e12, SEED, &error));
+    g_assert_null(megatron_gpt_plan(37, DOCUMENTS, SEQ, (int64_t)1e12, &error));
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
 }
 
@@ -159,7 +171,7 @@ static void check_rows(Loader *loader, const MegatronGptIndex *index, int64_t ro
 static void rows_are_samples_in_megatron_s_order(void)
 {
     for (config.compat_samples = 11; config.compat_samples <= 12; config.compat_samples++) {
-        MegatronGptIndex *index = megatron_gpt_index(sizes, DOCUMENTS, SEQ, config.compat_samples, SEED, NULL);
+        MegatronGptIndex *index = index_of(sizes, DOCUMENTS, SEQ, config.compat_samples, SEED);
         Loader *loader = open_loader(prefix, false);
         g_assert_cmpint(loader_epoch_samples(loader), ==, 13);
         g_assert_cmpint(loader_raw_tokens(loader), ==, 37);
@@ -171,7 +183,7 @@ static void rows_are_samples_in_megatron_s_order(void)
 
 static void held_out_sets_are_one_pass(void)
 {
-    MegatronGptIndex *index = megatron_gpt_index(sizes, DOCUMENTS, SEQ, 0, SEED, NULL);
+    MegatronGptIndex *index = index_of(sizes, DOCUMENTS, SEQ, 0, SEED);
     config.compat_samples = 12;
     Loader *loader = open_loader(prefix, true);
     g_assert_cmpint(loader_epoch_samples(loader), ==, 4);
@@ -185,8 +197,8 @@ static void datasets_of_a_blend_share_the_seed(void)
 {
     g_autofree char *both = g_strdup_printf("%s:3,%s:1", prefix, prefix);
     config.compat_samples = 12;
-    MegatronGptIndex *more = megatron_gpt_index(sizes, DOCUMENTS, SEQ, 10, SEED, NULL);
-    MegatronGptIndex *less = megatron_gpt_index(sizes, DOCUMENTS, SEQ, 4, SEED, NULL);
+    MegatronGptIndex *more = index_of(sizes, DOCUMENTS, SEQ, 10, SEED);
+    MegatronGptIndex *less = index_of(sizes, DOCUMENTS, SEQ, 4, SEED);
     Loader *loader = open_loader(both, false);
     Batch *batch = loader_batch(loader, 1);
     int64_t counts[2] = { 0 };

@@ -9,18 +9,10 @@
 
 /* ---- the index ---- */
 
-static void plan_epochs(MegatronGptIndex *index, int64_t tokens, int64_t seq_length, int64_t n_samples)
-{
-    int64_t epochs = MAX(1, (n_samples * seq_length + tokens) / tokens);
-    int64_t before = ((epochs - 1) * tokens - 1) / seq_length, per_epoch = (tokens - 1) / seq_length;
-    index->n_epochs = epochs;
-    index->n_samples = (epochs * tokens - 1) / seq_length;
-    index->separate_last_epoch = epochs > 1 && n_samples - before < (int64_t)(SEPARATE_SHARE * (double)per_epoch);
-}
-
 /* Shuffles the documents of passes [first, last) together. */
-static void order_documents(MegatronGptIndex *index, Mt19937 *rng, int64_t n_documents, int64_t first, int64_t last)
+static void order_documents(MegatronGptIndex *index, Mt19937 *rng, int64_t first, int64_t last)
 {
+    const int64_t n_documents = index->n_documents;
     uint32_t *order = index->order + first * n_documents;
     int64_t n = (last - first) * n_documents;
     for (int64_t i = 0; i < n; i++)
@@ -28,7 +20,7 @@ static void order_documents(MegatronGptIndex *index, Mt19937 *rng, int64_t n_doc
     numpy_shuffle(rng, order, n, sizeof *order);
 }
 
-static void cut_samples(MegatronGptIndex *index, const int32_t *sizes, int64_t seq_length)
+static void cut_samples(MegatronGptIndex *index, const int32_t *sizes)
 {
     int64_t at = 0, offset = 0;
     for (int64_t sample = 0; sample <= index->n_samples; sample++) {
@@ -36,7 +28,7 @@ static void cut_samples(MegatronGptIndex *index, const int32_t *sizes, int64_t s
         index->offsets[sample] = (int32_t)offset;
         if (sample == index->n_samples)
             break;
-        offset += seq_length; /* the last token of a sample is also the first of the next one */
+        offset += index->seq_length; /* the last token of a sample is also the first of the next one */
         while (offset >= sizes[index->order[at]])
             offset -= sizes[index->order[at++]];
     }
@@ -49,37 +41,47 @@ static void shuffle_samples(MegatronGptIndex *index, Mt19937 *rng, int64_t first
     numpy_shuffle(rng, index->shuffle + first, last - first, sizeof *index->shuffle);
 }
 
-MegatronGptIndex *megatron_gpt_index(const int32_t *sizes, int64_t n_documents, int64_t seq_length, int64_t n_samples,
-                                     uint32_t seed, GError **error)
+MegatronGptIndex *megatron_gpt_plan(int64_t tokens, int64_t n_documents, int64_t seq_length, int64_t n_samples,
+                                    GError **error)
 {
-    MegatronGptIndex *index = g_new0(MegatronGptIndex, 1);
-    int64_t tokens = 0, joint, before;
-    for (int64_t i = 0; i < n_documents; i++)
-        tokens += sizes[i];
-    plan_epochs(index, tokens, seq_length, n_samples);
-    if (index->n_epochs > UINT32_MAX / n_documents || index->n_samples >= UINT32_MAX) {
+    const int64_t epochs = MAX(1, (n_samples * seq_length + tokens) / tokens),
+                  samples = (epochs * tokens - 1) / seq_length, before = ((epochs - 1) * tokens - 1) / seq_length,
+                  per_epoch = (tokens - 1) / seq_length;
+    if (epochs > UINT32_MAX / n_documents || samples >= UINT32_MAX) {
         fail_user(error,
                   "data.compat=megatron: %" PRId64 " samples are %" PRId64 " passes over %" PRId64
                   " documents; its order holds fewer than 2^32 samples and documents",
-                  n_samples, index->n_epochs, n_documents);
-        g_free(index);
+                  n_samples, epochs, n_documents);
         return NULL;
     }
+    MegatronGptIndex *index = g_new(MegatronGptIndex, 1);
+    *index = (MegatronGptIndex){ .tokens = tokens,
+                                 .n_documents = n_documents,
+                                 .seq_length = seq_length,
+                                 .n_epochs = epochs,
+                                 .n_order = epochs * n_documents,
+                                 .n_samples = samples,
+                                 .separate_last_epoch =
+                                     epochs > 1 && n_samples - before < (int64_t)(SEPARATE_SHARE * (double)per_epoch) };
+    return index;
+}
+
+void megatron_gpt_order(MegatronGptIndex *index, const int32_t *sizes, uint32_t seed)
+{
     Mt19937 rng;
     mt19937_seed(&rng, seed);
-    joint = index->n_epochs - index->separate_last_epoch;
-    index->n_order = index->n_epochs * n_documents;
+    const int64_t joint = index->n_epochs - index->separate_last_epoch,
+                  before =
+                      index->separate_last_epoch ? (joint * index->tokens - 1) / index->seq_length : index->n_samples;
     index->order = g_new(uint32_t, index->n_order);
-    order_documents(index, &rng, n_documents, 0, joint);
-    order_documents(index, &rng, n_documents, joint, index->n_epochs);
+    order_documents(index, &rng, 0, joint);
+    order_documents(index, &rng, joint, index->n_epochs);
     index->starts = g_new(uint32_t, index->n_samples + 1);
     index->offsets = g_new(int32_t, index->n_samples + 1);
-    cut_samples(index, sizes, seq_length);
-    before = index->separate_last_epoch ? (joint * tokens - 1) / seq_length : index->n_samples;
+    cut_samples(index, sizes);
     index->shuffle = g_new(uint32_t, index->n_samples);
     shuffle_samples(index, &rng, 0, before);
     shuffle_samples(index, &rng, before, index->n_samples);
-    return index;
 }
 
 void megatron_gpt_index_free(MegatronGptIndex *index)
@@ -102,12 +104,8 @@ typedef struct MegatronGpt {
 static void *open_gpt(const CompatSpec *spec, int64_t *n_samples, GError **error)
 {
     const Indexed *set = spec->data->set;
-    int64_t n = indexed_sequences(set);
-    g_autofree int32_t *sizes = g_new(int32_t, n);
-    for (int64_t i = 0; i < n; i++)
-        sizes[i] = indexed_length(set, i);
-    MegatronGptIndex *index =
-        megatron_gpt_index(sizes, n, spec->config->raw_length - 1, spec->n_samples, spec->seed, error);
+    MegatronGptIndex *index = megatron_gpt_plan(indexed_tokens(set), indexed_sequences(set),
+                                                spec->config->raw_length - 1, spec->n_samples, error);
     if (!index)
         return NULL;
     *n_samples = index->n_samples;
@@ -124,11 +122,24 @@ static void close_gpt(void *memory)
     g_free(gpt);
 }
 
+/* The order takes time and memory, which a plan of a run needs not, so it is made for the first sample. */
+static void make_order(MegatronGpt *gpt)
+{
+    const Indexed *set = gpt->spec.data->set;
+    const int64_t n = gpt->index->n_documents;
+    g_autofree int32_t *sizes = g_new(int32_t, n);
+    for (int64_t i = 0; i < n; i++)
+        sizes[i] = indexed_length(set, i);
+    megatron_gpt_order(gpt->index, sizes, gpt->spec.seed);
+}
+
 /* Every epoch has the same order. */
 static bool fill(void *memory, G_GNUC_UNUSED int64_t epoch, int64_t sample, Example *out, GError **error)
 {
     MegatronGpt *gpt = memory;
     const Indexed *set = gpt->spec.data->set;
+    if (gpt->index->order == NULL)
+        make_order(gpt);
     int64_t number = gpt->index->shuffle[sample], at = gpt->index->starts[number], from = gpt->index->offsets[number];
     int64_t n = gpt->spec.config->raw_length;
     for (int64_t done = 0; done < n; at++, from = 0) {

@@ -8,8 +8,9 @@
 
 /* The order of documents and samples. The name of each array in Megatron's source is given in brackets. */
 typedef struct MegatronGptIndex {
-    int64_t n_epochs; /* passes over the text */
-    int64_t n_order;  /* n_epochs × number of documents */
+    int64_t tokens, n_documents, seq_length; /* tokens: of all documents */
+    int64_t n_epochs;                        /* passes over the text */
+    int64_t n_order;                         /* n_epochs × number of documents */
     int64_t n_samples;
     bool separate_last_epoch; /* documents and samples of the last pass are shuffled separately and come after all
                                  others */
@@ -21,10 +22,13 @@ typedef struct MegatronGptIndex {
     uint32_t *shuffle; /* (n_samples) indices of samples in the order of training [shuffle_idx] */
 } MegatronGptIndex;
 
-/* Computes the order. sizes: (n_documents) number of tokens of each document. n_samples: smallest number of samples to
- * make; 0 means the samples of one pass. Fails if 2^32 documents or samples are needed. */
-MegatronGptIndex *megatron_gpt_index(const int32_t *sizes, int64_t n_documents, int64_t seq_length, int64_t n_samples,
-                                     uint32_t seed, GError **error);
+/* Computes the numbers of an order; its arrays stay NULL. tokens: number of tokens of all documents. n_samples:
+ * smallest number of samples to make; 0 means the samples of one pass. Fails if 2^32 documents or samples are needed.
+ */
+MegatronGptIndex *megatron_gpt_plan(int64_t tokens, int64_t n_documents, int64_t seq_length, int64_t n_samples,
+                                    GError **error);
+/* Computes the arrays. sizes: (n_documents) number of tokens of each document. */
+void megatron_gpt_order(MegatronGptIndex *index, const int32_t *sizes, uint32_t seed);
 void megatron_gpt_index_free(MegatronGptIndex *index);
 
 extern const CompatKind compat_megatron_gpt;

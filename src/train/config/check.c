@@ -1,6 +1,7 @@
 /* check.c: rules that involve several options, and warnings about settings that are allowed but probably not meant. */
 #include "base/log.h"
 #include "base/text.h"
+#include "data/compat/compat.h"
 #include "data/sources.h"
 #include "eval/task_scores.h"
 #include "train/compute_device.h"
@@ -229,6 +230,8 @@ bool config_check_objective(const DataConfig *data, const ModelConfig *model, GE
     if (labels && model->classifier == LABELS_NONE)
         return fail_user(error, "data.objective=labels trains a classifier: set model.classifier, or a task with "
                                 "task.label");
+    if (data->compat != COMPAT_NONE && !compat_find((Compat)data->compat, objective->name, error))
+        return false;
     if (suits(objective, model))
         return check_segments(data, model, error);
     g_autoptr(GString) others = g_string_new(NULL);
