@@ -30,7 +30,13 @@ static void try_valid(const Config *config, const Tokenizer *tok, GPtrArray *unr
         add_unread(unread, reason);
 }
 
-bool outline_resolve(Config *config, Tokenizer **tok, Loader **loader, GPtrArray *unread, GError **error)
+static bool resolve_precision(Config *config, const Machine *machine, GError **error)
+{
+    return machine ? machine_configure(machine, config, error) : config_resolve_precision(config, error);
+}
+
+bool outline_resolve(Config *config, const Machine *machine, Tokenizer **tok, Loader **loader, GPtrArray *unread,
+                     GError **error)
 {
     g_autoptr(GError) reason = NULL;
     *tok = *config->tokenizer.path ? config_open_tokenizer(config, &reason) : NULL;
@@ -41,7 +47,7 @@ bool outline_resolve(Config *config, Tokenizer **tok, Loader **loader, GPtrArray
     if (reason)
         add_unread(unread, reason);
     g_clear_error(&reason);
-    if (!config_resolve_vocab(config, *tok, error) || !config_resolve_precision(config, error) ||
+    if (!config_resolve_vocab(config, *tok, error) || !resolve_precision(config, machine, error) ||
         (*tok && !config_check_tokens(config, *tok, error)))
         return false;
     g_autofree char *train = sources_train(&config->data, error);

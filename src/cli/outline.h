@@ -7,8 +7,10 @@
 #include "train/config/config.h"
 
 /* Resolves the vocabulary and the precision, and opens tokenizer and datasets. Those that cannot be read, because they
- * are not made yet, are no error: *tok or *loader stays NULL, and the reason is added to `unread` (strings). */
-bool outline_resolve(Config *config, Tokenizer **tok, Loader **loader, GPtrArray *unread, GError **error);
+ * are not made yet, are no error: *tok or *loader stays NULL, and the reason is added to `unread` (strings). machine:
+ * where the run is planned (machine_configure); NULL means this machine. */
+bool outline_resolve(Config *config, const Machine *machine, Tokenizer **tok, Loader **loader, GPtrArray *unread,
+                     GError **error);
 
 /* The numbers of a run, computed from its configuration. */
 typedef struct Outline {

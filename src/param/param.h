@@ -79,6 +79,8 @@ int64_t params_elements(const ParamStore *store);            /* number of elemen
  * being of the same dtype. */
 typedef struct ParamBytes {
     size_t weights, masters, gradients;
+    size_t updated; /* that an update of this rank's part reads and writes, except optimizer states: gradients once,
+                       weights and masters twice; nothing of frozen parameters */
 } ParamBytes;
 ParamBytes params_bytes(const ParamStore *store);
 

@@ -172,6 +172,9 @@ ParamBytes params_bytes(const ParamStore *store)
         bytes.weights += tensor_bytes(tensor_present(param->w) ? param->w : own[REGION_WEIGHTS]);
         bytes.masters += param_has_master(param) ? tensor_bytes(own[REGION_MASTERS]) : 0;
         bytes.gradients += tensor_bytes(tensor_present(param->g) ? param->g : own[REGION_GRADIENTS]);
+        if (!param->spec.frozen)
+            bytes.updated += tensor_bytes(own[REGION_GRADIENTS]) + 2 * tensor_bytes(own[REGION_WEIGHTS]) +
+                             (param_has_master(param) ? 2 * tensor_bytes(own[REGION_MASTERS]) : 0);
     }
     return bytes;
 }

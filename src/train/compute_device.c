@@ -193,8 +193,8 @@ static void compare_threads(Comm *ranks, const Device *dev)
 /* The GPU that a rank is going to open, or has opened. */
 typedef struct RankGpu {
     bool there; /* false: the rank computes on the CPU, or its GPU cannot be used */
-    char uuid[sizeof((CudaGpu *)0)->uuid], name[64];
-    int index;
+    char uuid[sizeof((CudaGpu *)0)->uuid], name[64], host[64];
+    int index, gpus; /* gpus: how many the rank sees */
 } RankGpu;
 
 /* "cuda:3" for a rank that takes its host's GPUs in turn; `name` for another choice, or if no GPU is found. g_free. */
@@ -214,19 +214,36 @@ static RankGpu gpu_of_rank(const char *chosen)
 {
     CudaGpu gpu;
     char why[CUDA_WHY];
-    int n;
     RankGpu own = { 0 };
-    if (choice_of(chosen, &own.index) != CHOICE_CUDA || !cuda_gpus(&n, why) || own.index >= n ||
+    if (choice_of(chosen, &own.index) != CHOICE_CUDA || !cuda_gpus(&own.gpus, why) || own.index >= own.gpus ||
         !cuda_describe(own.index, &gpu, why))
         return own;
     own.there = true;
     memcpy(own.uuid, gpu.uuid, sizeof own.uuid);
     g_strlcpy(own.name, gpu.name, sizeof own.name);
+    g_strlcpy(own.host, g_get_host_name(), sizeof own.host);
     return own;
 }
 
-/* No two ranks have the same GPU. */
-static bool check_own_gpus(Comm *ranks, const char *chosen, GError **error)
+/* Ranks s and r have the same GPU. name: train.device. */
+static bool fail_shared(const char *name, int s, int r, const RankGpu *gpu, GError **error)
+{
+    if (g_str_has_prefix(name, "cuda:"))
+        return fail_user(
+            error,
+            "ranks %d and %d would compute on the same GPU, %s (cuda:%d of %s): train.device=%s is one GPU "
+            "for all ranks, want train.device=cuda, which gives each rank of a host its own",
+            s, r, gpu->name, gpu->index, gpu->host, name);
+    return fail_user(
+        error,
+        "ranks %d and %d would compute on the same GPU, %s (cuda:%d of %s): each rank needs its own, and a "
+        "rank sees %d there; want at most so many ranks on that host (parallel.ranks, or the launcher's "
+        "processes per host), or train.device=cpu",
+        s, r, gpu->name, gpu->index, gpu->host, gpu->gpus);
+}
+
+/* No two ranks have the same GPU. name: train.device; chosen: that of this rank. */
+static bool check_own_gpus(Comm *ranks, const char *name, const char *chosen, GError **error)
 {
     const int size = comm_size(ranks);
     const RankGpu own = gpu_of_rank(chosen);
@@ -237,10 +254,7 @@ static bool check_own_gpus(Comm *ranks, const char *chosen, GError **error)
     for (int r = 0; r < size; r++)
         for (int s = 0; s < r && all[r].there; s++)
             if (all[s].there && memcmp(all[r].uuid, all[s].uuid, sizeof all[r].uuid) == 0)
-                return fail_user(error,
-                                 "ranks %d and %d would compute on the same GPU, %s (cuda:%d): start at most as many "
-                                 "ranks on a host as it has GPUs, with train.device=cuda, or set train.device=cpu",
-                                 s, r, all[r].name, all[r].index);
+                return fail_shared(name, s, r, &all[r], error);
     return true;
 }
 
@@ -267,7 +281,7 @@ Device *compute_device_open_rank(const char *name, int threads, Precision precis
     if (comm_size(ranks) == 1)
         return compute_device_open(name, threads, precision, error);
     g_autofree char *chosen = device_of_rank(name, ranks);
-    if (!check_own_gpus(ranks, chosen, error))
+    if (!check_own_gpus(ranks, name, chosen, error))
         return NULL;
     Device *dev = open_device(chosen, threads, precision, error);
     if (!comm_agree(ranks, dev != NULL, error) || !check_alike(ranks, dev, error))

@@ -59,10 +59,13 @@ static void count_step(Device *null, Model *model, Optimizer *optimizer, const C
     const SentBytes first = sent_in_step(model, optimizer, config, input_length, target_length, 1);
     plan->micro = null->counts;
     plan->sent_kinds = first;
+    plan->launches = plan->micro.launches;
     if (plan->micro_batches > 1) {
         const SentBytes two = sent_in_step(model, optimizer, config, input_length, target_length, 2);
         for (int kind = 0; kind < SENT_KINDS; kind++)
             plan->sent_kinds.bytes[kind] += (plan->micro_batches - 1) * (two.bytes[kind] - first.bytes[kind]);
+        /* null->counts is of both steps, of three microbatches in all */
+        plan->launches += (plan->micro_batches - 1) * (null->counts.launches - 2 * plan->micro.launches);
     }
     plan->sent = sent_total(plan->sent_kinds);
 }
@@ -96,6 +99,7 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     ParamBytes bytes = params_bytes(model_params(model));
     plan->weights = bytes.weights + (null->precision.offload ? 0 : bytes.masters);
     plan->gradients = bytes.gradients;
+    plan->updated = bytes.updated;
     plan->optimizer = optimizer ? optimizer_device_bytes(optimizer) : 0;
     plan->host = optimizer && null->precision.offload ? bytes.masters + optimizer_bytes(optimizer) : 0;
     plan->stages = model_stages(model);
@@ -290,7 +294,7 @@ static size_t machine_bytes(const MemoryPlan *plan, const Device *dev)
 typedef struct Trial {
     const Config *config;
     int32_t input_length, target_length;
-    const Device *dev;
+    Device *dev;
     size_t room;
 } Trial;
 
@@ -350,6 +354,21 @@ static void append_settings(GString *text, const MemoryPlan *plan, const char *f
     g_string_append_printf(text, " (%s)", bytes);
 }
 
+/* Appends what the run needs at the least, and that this is too much. */
+static void append_least(GString *text, const Trial *trial)
+{
+    const bool gpu = *trial->dev->gpu.name;
+    const Settings least = { 1, RECOMPUTE_BLOCK, gpu, false };
+    MemoryPlan plan = { 0 };
+    (void)fits(trial, least, &plan);
+    g_autofree char *needs = text_bytes(memory_total(&plan)), *host = text_bytes(plan.host);
+    g_string_append_printf(text,
+                           "even train.micro_batch='1 samples' with train.recompute=block%s needs %s%s%s; shorter "
+                           "samples, a smaller model, or parallel.zero, tensor or pipeline on more %s need less",
+                           gpu ? " and optim.offload=true" : "", needs, gpu ? " and on the host " : "", gpu ? host : "",
+                           gpu ? "GPUs" : "machines");
+}
+
 /* Option values with which the run would fit, as the end of an error message. g_free. */
 static char *advise(const Trial *trial)
 {
@@ -378,9 +397,10 @@ static char *advise(const Trial *trial)
     if (text->len == 0 && may_offload && (n = find_micro(trial, both, &plan)) > 0)
         g_string_append_printf(
             text, "train.micro_batch='%" PRId64 " samples' with train.recompute=block and optim.offload=true", n);
-    if (text->len == 0)
-        g_string_append(text, "no train.micro_batch");
-    g_string_append(text, " would fit");
+    if (text->len > 0)
+        g_string_append(text, " would fit");
+    else
+        append_least(text, trial);
     return g_string_free(text, false);
 }
 
@@ -390,6 +410,29 @@ static bool check_room(const MemoryPlan *plan, size_t needed, const char *what, 
         return true;
     g_autofree char *parts = memory_describe(plan), *has = text_bytes(trial->room), *advice = advise(trial);
     return fail_machine(error, "the run needs %s; %s has %s free: %s", parts, what, has, advice);
+}
+
+/* The host has too little memory for the part of a GPU's run that is kept there. */
+static bool fail_host(const MemoryPlan *plan, const Trial *trial, GError **error)
+{
+    const Config *config = trial->config;
+    const Trial on_gpu = { config, trial->input_length, trial->target_length, trial->dev,
+                           device_memory_available(trial->dev) };
+    const Settings kept = { config_micro_samples(config), config->train.recompute, false, config->train.scores };
+    MemoryPlan without;
+    const bool fits_gpu = fits(&on_gpu, kept, &without);
+    g_autofree char *needs = text_bytes(machine_bytes(plan, trial->dev)), *has = text_bytes(trial->room),
+                    *each = plan->ranks > 1 ? g_strdup_printf(" for %d ranks", plan->ranks) : g_strdup(""),
+                    *gpu = fits_gpu ? text_bytes(memory_total(&without)) : NULL;
+    if (fits_gpu)
+        return fail_machine(error,
+                            "optim.offload=true needs %s of this machine's memory%s, which has %s free: "
+                            "optim.offload=false would fit (%s of %s)",
+                            needs, each, has, gpu, trial->dev->gpu.name);
+    return fail_machine(error,
+                        "optim.offload=true needs %s of this machine's memory%s, which has %s free, and without it the "
+                        "run does not fit %s; parallel.zero=1 on more machines, or a smaller model, needs less",
+                        needs, each, has, trial->dev->gpu.name);
 }
 
 bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_length, int32_t target_length,
@@ -407,13 +450,8 @@ bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_le
     if (*dev->gpu.name && !check_room(plan, device_bytes(plan, dev), dev->gpu.name, &trial, error))
         return false;
     trial.room = available();
-    if (plan->host > 0 && machine_bytes(plan, dev) > trial.room) {
-        g_autofree char *needed = memory_describe(plan), *host = text_bytes(plan->host), *has = text_bytes(trial.room);
-        return fail_machine(error,
-                            "the run needs %s; this machine has %s free, of which optim.offload takes %s: without it "
-                            "the GPU holds the optimizer",
-                            needed, has, host);
-    }
+    if (plan->host > 0 && machine_bytes(plan, dev) > trial.room)
+        return fail_host(plan, &trial, error);
     return check_room(plan, machine_bytes(plan, dev), "this machine", &trial, error);
 }
 

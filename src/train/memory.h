@@ -6,15 +6,17 @@
 typedef struct MemoryPlan {
     size_t weights, gradients, optimizer, activations, batches; /* bytes */
     size_t scratch;                                             /* on a GPU: bytes that operations work in; else 0 */
-    size_t device; /* bytes that the run allocates on its device; on a GPU each allocation is rounded up */
-    size_t host;   /* with optim.offload on a GPU: bytes of master weights and optimizer state in host memory */
-    size_t saving; /* bytes of host memory for the copy of the tensors that a rank saves, with train.save_async */
-    int ranks;     /* number of ranks that are threads of this process, each of which needs all of the above; else 1 */
-    int64_t sent;  /* bytes that a rank sends to others in a step; 0 with one rank */
+    size_t device;  /* bytes that the run allocates on its device; on a GPU each allocation is rounded up */
+    size_t host;    /* with optim.offload on a GPU: bytes of master weights and optimizer state in host memory */
+    size_t updated; /* bytes of the device that an update of this rank reads and writes, except optimizer states */
+    size_t saving;  /* bytes of host memory for the copy of the tensors that a rank saves, with train.save_async */
+    int ranks;      /* number of ranks that are threads of this process, each of which needs all of the above; else 1 */
+    int64_t sent;   /* bytes that a rank sends to others in a step; 0 with one rank */
     SentBytes sent_kinds;  /* `sent`, divided by the kind of data */
     int64_t micro_batches; /* number of microbatches of a rank in a step */
     DeviceCounts micro;    /* operations and FLOPs of this rank for a step of one microbatch; with one rank 0, but
                               for memory_plan_work */
+    int64_t launches;      /* on a GPU, in a step of all microbatches (DeviceCounts.launches); counted as `micro` is */
     int64_t trained;       /* parameters that are not frozen, of all ranks together */
     Stages stages;         /* the blocks of the planned rank */
 } MemoryPlan;

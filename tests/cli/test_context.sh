@@ -25,11 +25,11 @@ done <<<"$rows"
 refused() { expect 1 "$1" "$loam" train "$config" run.dir="$work/refused" "${@:2}"; }
 gpt=(model.family=gpt model.n_enc=0 model.n_dec=3 data.objective=clm)
 refused 'the run has one rank: set parallel.ranks to a multiple of 2' parallel.context=2
-refused 'parallel.context is 2, and there is 1 rank to divide; the nearest value that divides them is 1' \
+refused 'parallel.context is 2, and parallel.tensor and parallel.pipeline leave 1 rank, not a multiple of 2: want parallel.context=1, or a number of ranks that is a multiple of 4' \
     parallel.ranks=2 parallel.context=2 parallel.tensor=2 model.heads=4 model.head_dim=8
-refused '2 heads of queries and 2 of keys cannot be divided by it; the nearest value that divides both is 2' \
+refused '2 heads of queries and 2 of keys cannot be divided by it: want parallel.context=2' \
     parallel.ranks=4 parallel.context=4
-refused '8 heads of queries and 2 of keys cannot be divided by it; the nearest value that divides both is 2' \
+refused '8 heads of queries and 2 of keys cannot be divided by it: want parallel.context=2' \
     parallel.ranks=4 parallel.context=4 "${gpt[@]}" model.position=rotary model.heads=8 model.kv_heads=2
 refused 'parallel.context does not go with model.memory_tokens' parallel.ranks=2 parallel.context=2 model.memory_tokens=2
 [ ! -e "$work/refused" ] || fail 'a refused run left a folder'

@@ -45,8 +45,8 @@ fi
 
 # Layouts that cannot be: one line that says what would be right.
 refused() { expect 1 "$1" "$loam" train "$config" run.dir="$work/refused" "${@:2}"; }
-refused 'the run has 3 ranks for 2 blocks; the nearest value that divides the ranks is 1' parallel.ranks=3 parallel.pipeline=3
-refused 'the run has 4 ranks for 2 blocks; the nearest value that divides the ranks is 2' parallel.ranks=4 parallel.pipeline=4
-refused 'a stage of the pipeline has 3 ranks; the nearest value that divides both is 1' parallel.ranks=6 parallel.pipeline=2 parallel.tensor=2
+refused 'the run has 3 ranks for 2 blocks: each stage needs as many ranks as every other, and a block; want parallel.pipeline=1' parallel.ranks=3 parallel.pipeline=3
+refused 'the run has 4 ranks for 2 blocks: each stage needs as many ranks as every other, and a block; want parallel.pipeline=2' parallel.ranks=4 parallel.pipeline=4
+refused 'a stage of the pipeline has 3 ranks, not a multiple of 2: want parallel.tensor=1, or a number of ranks that is a multiple of 4' parallel.ranks=6 parallel.pipeline=2 parallel.tensor=2
 refused 'the run has one rank: set parallel.ranks to a multiple of 4' parallel.pipeline=2 parallel.tensor=2
 [ ! -e "$work/refused" ] || fail 'a refused run left a folder'

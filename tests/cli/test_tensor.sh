@@ -29,8 +29,8 @@ ROWS
 
 # Layouts that cannot be: one line that says what would be right.
 refused() { expect 1 "$1" "$loam" train "$config" run.dir="$work/refused" "${@:2}"; }
-refused 'the run has 3 ranks; the nearest value that divides both is 1; with 2 the run needs a multiple of 2 ranks' parallel.ranks=3 parallel.tensor=2
-refused 'model.heads is 2, which is not a multiple of 4; the nearest value that divides both is 2' parallel.ranks=4 parallel.tensor=4
+refused 'the run has 3 ranks, not a multiple of 2: want parallel.tensor=1, or a number of ranks that is a multiple of 2' parallel.ranks=3 parallel.tensor=2
+refused 'model.heads is 2, which is not a multiple of 4: want parallel.tensor=2' parallel.ranks=4 parallel.tensor=4
 refused 'the run has one rank: set parallel.ranks to a multiple of 2' parallel.tensor=2
 refused 'model.kv_heads is 3, which is neither a multiple nor a divisor of 2' parallel.ranks=2 parallel.tensor=2 model.heads=6 model.kv_heads=3
 refused 'lora.targets' parallel.ranks=2 parallel.tensor=2 lora.rank=2 lora.targets=self.qkv

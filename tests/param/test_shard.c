@@ -220,6 +220,7 @@ static void a_rank_holds_and_sends_what_the_formulas_say(void)
                 for (int r = 0; r < ranks; r++) {
                     g_assert_cmpuint(c.states[r], ==, 2 * all * 4 / part);
                     g_assert_cmpuint(c.bytes[r].masters, ==, mix ? all * 4 / part : 0);
+                    g_assert_cmpuint(c.bytes[r].updated, ==, all * (4 + 2 * size + (mix ? 2 * 4 : 0)) / part);
                     g_assert_cmpuint(c.bytes[r].gradients, ==,
                                      level < ZERO_GRADIENTS ? all * 4
                                                             : (OUTER + blocks / n + 2 * (BLOCK + BLOCK / n)) * 4);

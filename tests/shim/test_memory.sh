@@ -111,8 +111,8 @@ generate=(generate --model "$work/t5" --device cuda)
 embed=(embed --model "$work/t5" --device cuda --max-tokens 4096)
 bench=(bench generate --model "$work/t5" --device cuda --tokens 1000 --input 1000 --runs 1)
 no_model='free, too little for 2,557,952 parameters; bf16 (train.precision, --precision) takes half of f32'
-no_batch='of activations (save); smaller batches (train.micro_batch, --batch) need less'
-no_run='Shim has 1000 B free: no train.micro_batch would fit'
+no_batch='of activations; smaller batches (train.micro_batch, --batch) need less'
+no_run="Shim has 1000 B free: even train.micro_batch='1 samples' with train.recompute=block and optim.offload=true needs "
 expect 2 "$no_model" on_a_gpu_with 1000 "${generate[@]}"
 expect 2 "$no_model" on_a_gpu_with 1000 "${embed[@]}"
 expect 2 "$no_model" on_a_gpu_with 1000 "${bench[@]}"
@@ -123,6 +123,14 @@ expect 2 "$no_batch" on_a_gpu_with 12000000 eval "$work/t5" train.device=cuda 't
 expect 2 "$no_run" on_a_gpu_with 1000 bench step "$work/config.yaml" train.device=cuda
 expect 2 "$no_run" on_a_gpu_with 1000 plan "$work/config.yaml" train.device=cuda --measure 1
 expect 0 'no memory is left for matrix products' on_a_gpu_with 5000000 bench step "$work/config.yaml" train.device=cuda --seconds 0
+# The part of a run on the host needs memory there: 100 billion parameters take 1.2 TB. A GPU of 4 TB would have room for it, one of 1 TB not.
+huge=(plan configs/gpt2.yaml model.vocab=50304 model.n_dec=32 model.width=16384 model.heads=128 model.head_dim=128 model.ffn=65536 'train.batch=1 samples'
+    'train.micro_batch=1 samples' train.precision=bf16 train.device=cuda)
+expect 0 'optim.offload=false would fit (1.7 TiB of Shim)' \
+    on_a_gpu_with 4000000000000 "${huge[@]}" optim.offload=true
+expect 0 "of this machine's memory, which has " on_a_gpu_with 1000000000000 "${huge[@]}" optim.offload=true
+expect 0 'fits: Shim has 3.6 TiB free' on_a_gpu_with 4000000000000 "${huge[@]}"
+expect 0 "not compared with a GPU's, since none can be used here" env LOAM_CUDA_BACKEND=/none "$loam" "${huge[@]}"
 for verb in generate embed 'bench generate'; do
     expect 1 'train.device=cuda is an option of runs, did you mean --device cuda?' "$loam" $verb --model "$work/t5" train.device=cuda
 done

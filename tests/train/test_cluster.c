@@ -58,6 +58,15 @@ static void machines_are_found_by_name_or_in_files(void)
     g_assert_true(machine_find(&again, path, &error));
     g_assert_true(again.flops == h100.flops && again.between == h100.between && again.per_node == 8);
     g_assert_true(again.watts == 0 && strcmp(again.name, "m.json") == 0);
+    g_assert_true(again.gpus && again.bf16 && again.fp8 == h100.fp8 && again.launch_s > 0 && again.host > 0);
+    file = json_pack("{s:o}", "machine", machine_to_json(&h100));
+    json_object_del(json_object_get(file, "machine"), "fp8");
+    g_assert_cmpint(json_dump_file(file, path, 0), ==, 0);
+    g_assert_true(machine_find(&again, path, &error) && again.gpus && again.fp8 == 0);
+    json_object_del(json_object_get(file, "machine"), "gpus");
+    g_assert_cmpint(json_dump_file(file, path, 0), ==, 0);
+    json_decref(file);
+    g_assert_true(machine_find(&again, path, &error) && !again.gpus && again.fp8 == 1 && again.launch_s == 0);
     for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
         g_assert_true(g_file_set_contents(path, wrong[i], -1, NULL));
         g_assert_false(machine_find(&again, path, &error));

@@ -197,6 +197,9 @@ static void rules_across_fields_name_what_is_right(void)
     REFUSED("not one of auto, f32, bf16, fp16, fp8", "train.precision=fp4");
     REFUSED("did you mean train.batch='128 samples'?", "train.batch_size=8");
     REFUSED("and more; `loam help optim` lists them", "optim.zzzzzz=8");
+    REFUSED("unknown option optim.offload_optimizer, did you mean optim.offload='true'?",
+            "optim.offload_optimizer=cpu");
+    REFUSED("unknown option parallel.gpus, did you mean parallel.ranks?", "parallel.gpus=8");
     REFUSED("unknown option optim.learning_rate, did you mean optim.lr?", "optim.learning_rate=1e-3");
     REFUSED("unknown option parallel.rank, did you mean parallel.ranks?", "parallel.rank=2");
     REFUSED("did you mean parallel.tensor?", "parallel.tp=2");

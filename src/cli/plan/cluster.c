@@ -58,15 +58,28 @@ static void add_step(GString *lines, const StepCost *cost)
     const struct {
         const char *name;
         double seconds;
-    } parts[] = { { "computing", cost->computing }, { "bubble", cost->bubble },
-                  { "tensor", cost->tensor },       { "context", cost->context },
-                  { "pipeline", cost->pipeline },   { "gradients and weights", cost->exchange },
+    } parts[] = { { "computing", cost->computing },
+                  { "launches", cost->launches },
+                  { "bubble", cost->bubble },
+                  { "tensor", cost->tensor },
+                  { "context", cost->context },
+                  { "pipeline", cost->pipeline },
+                  { "gradients and weights", cost->exchange },
                   { "update", cost->update } };
     for (size_t i = 0; i < G_N_ELEMENTS(parts); i++)
         if (parts[i].seconds >= 0.0005 * cost->step)
             g_string_append_printf(text, "%s%s %.3g s", text->len ? ", " : "", parts[i].name, parts[i].seconds);
     plan_line(lines, "a step there", "%.3g s predicted: %s; %.3g s of communication hidden", cost->step, text->str,
               cost->hidden);
+}
+
+/* The operations that the host of a GPU queues. */
+static void add_launches(GString *lines, const Machine *machine, const StepCost *cost)
+{
+    const int64_t n = cost->stage.launches;
+    if (machine->gpus)
+        plan_line(lines, "launches", "%" PRId64 " or more of a rank in a step, which its host queues in %.3g s%s", n,
+                  (double)n * machine->launch_s, cost->launches > 0 ? "" : ", while the GPU computes");
 }
 
 static void add_run(GString *lines, const Outline *o, const Machine *machine, const StepCost *cost)
@@ -86,6 +99,21 @@ static void add_run(GString *lines, const Outline *o, const Machine *machine, co
                   machine->watts);
 }
 
+/* Says whether optim.offload would make a run fit of which no layout fits. Returns false if not. */
+static bool add_offloaded(GString *lines, const Outline *o, const Machine *machine)
+{
+    StepCost cost;
+    Config offloaded = *o->config; /* shallow copy */
+    offloaded.optim.offload = true;
+    if (!machine->gpus || o->config->optim.offload || !cost_of_step(&offloaded, machine, o->enc, o->dec, &cost, NULL) ||
+        !cost.fits)
+        return false;
+    g_autofree char *needs = text_bytes((uint64_t)cost.bytes), *host = text_bytes(cost.stage.host);
+    plan_line(lines, "", "optim.offload=true would fit (%s, and %s of its host's memory), in %.3g s a step", needs,
+              host, cost.step);
+    return true;
+}
+
 /* Which layout of as many GPUs would fit. */
 static bool add_nearest(GString *lines, const Outline *o, const Machine *machine, GError **error)
 {
@@ -97,7 +125,7 @@ static bool add_nearest(GString *lines, const Outline *o, const Machine *machine
                     *needs = nearest ? text_bytes((uint64_t)nearest->cost.bytes) : NULL;
     if (nearest)
         plan_line(lines, "", "%s would fit (%s), in %.3g s a step", options, needs, nearest->cost.step);
-    else
+    else if (!add_offloaded(lines, o, machine))
         plan_line(lines, "", "no layout of %d GPU%s fits; more GPUs or shorter samples need less memory",
                   config_ranks(o->config), config_ranks(o->config) == 1 ? "" : "s");
     g_array_free(layouts, true);
@@ -122,9 +150,7 @@ bool plan_cluster(GString *lines, const Outline *o, const PlanCluster *cluster, 
     if (!cost.fits && !add_nearest(lines, o, cluster->machine, error))
         return false;
     add_traffic(lines, &cost);
-    plan_line(lines, "operations",
-              "%" PRId64 " of a rank in a step of one microbatch, each at least one launch on a GPU",
-              cost.stage.micro.calls);
+    add_launches(lines, cluster->machine, &cost);
     add_step(lines, &cost);
     add_run(lines, o, cluster->machine, &cost);
     return true;

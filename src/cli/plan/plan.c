@@ -17,7 +17,7 @@
 #define USAGE                                                                                                          \
     "loam plan CONFIG.yaml [--measure SECONDS] [--machine NAME|FILE [--layouts --gpus N --rows N]] [--watts W] "       \
     "[--days D] [--tflops X] [--options] [--megatron-tp N] [group.key=value]…"
-#define MOST_GPUS 65536
+#define MOST_ROWS 65536
 #define NOT_GIVEN INT_MIN
 #define LONG_DAYS 60 /* a longer run is warned of */
 
@@ -184,6 +184,24 @@ static void add_milestones(GString *lines, const Outline *o)
     }
 }
 
+/* Adds whether the run fits the free memory of this machine's GPU, and if not, what would fit. */
+static void add_gpu(GString *lines, const Outline *o, const MemoryPlan *plan)
+{
+    const Config *config = o->config;
+    g_autoptr(GError) problem = NULL;
+    Device *dev = compute_device_open(config->train.device, (int)config->train.threads, config_precision(config), NULL);
+    if (dev == NULL) {
+        plan_line(lines, "", "not compared with a GPU's, since none can be used here; --machine compares it");
+        return;
+    }
+    g_autofree char *has = text_bytes(device_memory_available(dev));
+    if (memory_check(plan, config, o->enc, o->dec, dev, &problem))
+        plan_line(lines, "", "fits: %s has %s free", dev->gpu.name, has);
+    else
+        plan_line(lines, "", "does not fit: %s", problem->message);
+    device_close(dev);
+}
+
 /* Warns if the run does not fit this machine's memory, has more compute threads (train.threads of each rank) than this
  * machine has cores, or takes longer than LONG_DAYS. */
 static void advise_machine(const Outline *o, const MemoryPlan *plan)
@@ -300,10 +318,13 @@ static bool describe(Outline *o, Config *config, const Loader *loader, const Pla
     g_autofree char *memory = memory_describe(&plan), *params = text_grouped(n_params),
                     *trained = memory_describe_trained(&plan, n_params), *flops = text_count(o->step_flops),
                     *precision = precision_describe(config_precision(config));
-    add_time(lines, o);
+    if (!cluster->machine)
+        add_time(lines, o);
     add_milestones(lines, o);
     plan_line(lines, "precision", "%s", precision);
     plan_line(lines, "memory", "%s", memory);
+    if (!cluster->machine && compute_device_is_gpu(config->train.device))
+        add_gpu(lines, o, &plan);
     add_ranks(lines, config, &plan);
     if (!add_stages(lines, o, config, error) || !plan_cluster(lines, o, cluster, error))
         return false;
@@ -362,8 +383,8 @@ static bool check_numbers(GError **error)
         const char *name;
         int value, least, most;
         bool given;
-    } counts[] = { { "gpus", gpus, 1, MOST_GPUS, gpus != NOT_GIVEN },
-                   { "rows", rows, 0, MOST_GPUS, true },
+    } counts[] = { { "gpus", gpus, 1, CONFIG_MOST_RANKS, gpus != NOT_GIVEN },
+                   { "rows", rows, 0, MOST_ROWS, true },
                    { "megatron-tp", megatron_tp, 1, 1024, megatron_tp != NOT_GIVEN } };
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
         if (counts[i].given && (counts[i].value < counts[i].least || counts[i].value > counts[i].most))
@@ -377,8 +398,8 @@ static bool check_numbers(GError **error)
            fail_user(error, "--gpus goes with --layouts: otherwise set parallel.ranks");
 }
 
-/* The machine of --machine, with the precision that it trains in; *machine stays NULL without the option. */
-static bool find_machine(Config *config, Machine *storage, const Machine **machine, GError **error)
+/* The machine of --machine; *machine stays NULL without the option. */
+static bool find_machine(Machine *storage, const Machine **machine, GError **error)
 {
     if (machine_name == NULL)
         return watts == 0 || fail_user(error, "--watts goes with --machine");
@@ -386,8 +407,6 @@ static bool find_machine(Config *config, Machine *storage, const Machine **machi
         return false;
     if (watts > 0)
         storage->watts = watts;
-    if (config->train.precision == PRECISION_AUTO)
-        config->train.precision = storage->fp16 ? PRECISION_FP16 : PRECISION_BF16;
     *machine = storage;
     return true;
 }
@@ -409,8 +428,8 @@ bool verb_plan(int argc, char **argv, GError **error)
     Machine machine;
     PlanCluster cluster = { .days = in_days, .tflops = tflops, .rows = rows };
     if (!config_load_run(&config, argv[1], argv + 2, argc - 2, error) ||
-        !find_machine(&config, &machine, &cluster.machine, error) ||
-        !outline_resolve(&config, &tok, &loader, unread, error) ||
+        !find_machine(&machine, &cluster.machine, error) ||
+        !outline_resolve(&config, cluster.machine, &tok, &loader, unread, error) ||
         !outline_of(&outline, &config, loader, cluster.machine, error))
         return false;
     if (list_layouts) {

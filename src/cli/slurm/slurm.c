@@ -263,7 +263,7 @@ static bool open_data(Config *config, bool estimated, Loader **loader, GError **
     g_autoptr(GError) reason = NULL;
     g_autoptr(GPtrArray) unread = g_ptr_array_new_with_free_func(g_free);
     *loader = NULL;
-    if (!outline_resolve(config, &tok, loader, unread, &reason)) {
+    if (!outline_resolve(config, NULL, &tok, loader, unread, &reason)) {
         if (estimated) {
             g_propagate_error(error, g_steal_pointer(&reason));
             return false;

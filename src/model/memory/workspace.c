@@ -44,10 +44,9 @@ static bool reserve(Arena *arena, Device *dev, const Arena *measured, GError **e
     void *memory = device_alloc(dev, measured->peak);
     if (memory == NULL) {
         g_autofree char *bytes = text_bytes(measured->peak);
-        return fail_machine(error,
-                            "%s has no memory for %s of activations (%s); smaller batches (train.micro_batch, --batch) "
-                            "need less",
-                            *dev->gpu.name ? dev->gpu.name : "this machine", bytes, measured->name);
+        return fail_machine(
+            error, "%s has no memory for %s of activations; smaller batches (train.micro_batch, --batch) need less",
+            *dev->gpu.name ? dev->gpu.name : "this machine", bytes);
     }
     arena_init(arena, measured->name, memory, measured->peak);
     return true;

@@ -48,25 +48,40 @@ static double kind_s(const Machine *machine, const StepCost *cost, const MemoryP
     return link_s(machine, (double)plan->sent_kinds.bytes[kind], cost->between[kind]);
 }
 
-/* Adds a stage to the cost: pipeline, exchange, update, and computing with tensor and context each become those of the
- * stage in which they take longest. */
+static double computing_s(const Machine *machine, const DeviceCounts *counts)
+{
+    return (counts->flops - counts->fp8_flops) / machine->flops +
+           (counts->fp8_flops > 0 ? counts->fp8_flops / (machine->flops * machine->fp8) : 0);
+}
+
+/* Seconds in which the slowest stage so far works on microbatches. */
+static double busy_s(const StepCost *cost)
+{
+    return cost->computing + cost->launches + cost->tensor + cost->context;
+}
+
+/* Adds a stage to the cost: pipeline, exchange, update, and what busy_s adds up each become those of the stage in which
+ * they take longest. */
 static void add_stage(const Config *config, const Machine *machine, const MemoryPlan *plan, StepCost *cost)
 {
-    const double m = (double)plan->micro_batches, computing = m * plan->micro.flops / machine->flops,
-                 tensor = kind_s(machine, cost, plan, SENT_TENSOR), context = kind_s(machine, cost, plan, SENT_CONTEXT);
+    const double m = (double)plan->micro_batches, computing = m * computing_s(machine, &plan->micro),
+                 tensor = kind_s(machine, cost, plan, SENT_TENSOR), context = kind_s(machine, cost, plan, SENT_CONTEXT),
+                 launches = MAX((double)plan->launches * machine->launch_s - computing - tensor - context, 0);
     const double waits =
         pipeline_bubble((int)config->parallel.pipeline, (int)config->parallel.interleave, plan->micro_batches);
     const double exchange = kind_s(machine, cost, plan, SENT_GRADIENTS) + kind_s(machine, cost, plan, SENT_WEIGHTS);
     const double beside = BACKWARD * (config->parallel.zero >= ZERO_GRADIENTS ? computing : computing / m);
-    const double update = (double)(2 * plan->optimizer + plan->gradients + 2 * plan->weights) / machine->copy_bytes;
+    const double in_memory = (double)(2 * plan->optimizer + plan->updated) / machine->copy_bytes,
+                 update = plan->host > 0 ? MAX(in_memory, (double)plan->host / machine->host) : in_memory;
     cost->pipeline = MAX(cost->pipeline, kind_s(machine, cost, plan, SENT_PIPELINE) * waits / (1 - waits));
     if (exchange - MIN(exchange, beside) >= cost->exchange) {
         cost->hidden = MIN(exchange, beside);
         cost->exchange = exchange - cost->hidden;
     }
     cost->update = MAX(cost->update, update);
-    if (computing + tensor + context > cost->computing + cost->tensor + cost->context) {
+    if (computing + launches + tensor + context > busy_s(cost)) {
         cost->computing = computing;
+        cost->launches = launches;
         cost->tensor = tensor;
         cost->context = context;
     }
@@ -126,9 +141,8 @@ bool cost_of_step(const Config *config, const Machine *machine, int32_t input_le
         }
     }
     cost->bubble_share = pipeline_bubble(stages, (int)config->parallel.interleave, cost->stage.micro_batches);
-    cost->bubble = (cost->computing + cost->tensor + cost->context) * cost->bubble_share / (1 - cost->bubble_share);
-    cost->step =
-        cost->computing + cost->bubble + cost->tensor + cost->context + cost->pipeline + cost->exchange + cost->update;
+    cost->bubble = busy_s(cost) * cost->bubble_share / (1 - cost->bubble_share);
+    cost->step = busy_s(cost) + cost->bubble + cost->pipeline + cost->exchange + cost->update;
     cost->bytes = bytes_on(machine, &cost->stage);
     cost->fits = cost->bytes <= machine->memory_bytes;
     return true;

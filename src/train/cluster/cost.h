@@ -4,12 +4,16 @@
  * - computing, tensor, context: all microbatches on the slowest rank of the pipeline, which take its FLOPs at the
  *   machine's rate, its sums over tensor-parallel ranks and its exchanges with context-parallel ranks. None of them
  *   overlap with anything.
+ *   FP8 products are computed at the machine's rate of these.
+ * - launches: the time by which a GPU's host takes longer to queue the operations than they take (launch_s each).
  * - bubble: the time in which ranks of a pipeline wait for each other (pipeline_bubble). With p ranks of one stage
  *   each, m microbatches and the bubble take as long as m + p - 1 microbatches.
  * - pipeline: messages between stages during the bubble; all others overlap with computing.
  * - exchange: communication of gradients and weights that does not overlap with backward passes, which are two thirds
  *   of computing. At ZeRO 0 and 1 it overlaps with the backward pass of the last microbatch, at ZeRO 2 and 3 with all.
- * - update: reading and writing the memory of weights, gradients and optimizer states.
+ * - update: reading and writing the memory of weights, gradients and optimizer states, of the rank's part with ZeRO;
+ * with optim.offload the copies of states and master weights from the memory of the host and back, in both directions
+ * at once, if they take longer.
  *
  * Bytes are those that loam sends (MemoryPlan.sent_kinds): every rank of a group sends directly to every other. */
 #pragma once
@@ -18,7 +22,7 @@
 #include "train/memory.h"
 
 typedef struct StepCost {
-    double computing, bubble, tensor, context, pipeline, exchange, update; /* seconds, which add up to `step` */
+    double computing, launches, bubble, tensor, context, pipeline, exchange, update; /* seconds, the sum is `step` */
     double hidden; /* seconds of communication of gradients and weights that overlap with computing */
     double step;
     double bubble_share;        /* share of the time of all microbatches in which a stage waits */

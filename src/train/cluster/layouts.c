@@ -1,10 +1,12 @@
 #include "train/cluster/layouts.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #define MOST_MICRO 16 /* samples of the largest microbatch that is tried */
 /* Tokens of a sample that each context-parallel rank must have for its layout to be tried. */
 #define LEAST_TOKENS 4096
+#define EQUAL        0.01 /* steps whose times differ by less are equally fast: the model is no more exact */
 
 static char no_cuts[] = "";
 
@@ -140,6 +142,34 @@ static gint faster(gconstpointer a, gconstpointer b)
     return (x->cost.step > y->cost.step) - (x->cost.step < y->cost.step);
 }
 
+/* What a layout uses beyond data parallelism with ZeRO 0 or 1. */
+static int parts_of(const Layout *layout)
+{
+    return (layout->tensor > 1) + (layout->context > 1) + (layout->pipeline > 1) + (layout->interleave > 1) +
+           MAX(layout->zero - ZERO_STATES, 0) + (layout->recompute != RECOMPUTE_NONE);
+}
+
+static gint simpler(gconstpointer a, gconstpointer b)
+{
+    const Layout *x = a, *y = b;
+    const int more = parts_of(x) - parts_of(y);
+    return more != 0 ? more : faster(a, b);
+}
+
+/* Orders layouts that are equally fast, within EQUAL of the fastest of them, by what they use. */
+static void prefer_simple(GArray *layouts)
+{
+    for (guint first = 0, end; first < layouts->len; first = end) {
+        const Layout *fastest = &g_array_index(layouts, Layout, first);
+        for (end = first + 1; end < layouts->len; end++) {
+            const Layout *next = &g_array_index(layouts, Layout, end);
+            if (next->cost.fits != fastest->cost.fits || next->cost.step > (1 + EQUAL) * fastest->cost.step)
+                break;
+        }
+        qsort(&g_array_index(layouts, Layout, first), end - first, sizeof(Layout), simpler);
+    }
+}
+
 GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int32_t input_length,
                      int32_t target_length, GError **error)
 {
@@ -157,6 +187,7 @@ GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int
                 return NULL;
             }
     g_array_sort(search.found, faster);
+    prefer_simple(search.found);
     return search.found;
 }
 

@@ -16,8 +16,9 @@ typedef struct Layout {
 /* The layouts of `gpus` ranks that config_check_layout accepts, with parallel.context as configured, 1, and 2, 4, … as
  * long as each rank has 4,096 tokens of a sample, and with microbatches of the powers of 2 up to 16, or up to
  * the configured number if that is larger, and of the configured number: an array of Layout, first those that fit into
- * memory, each part ordered by step time. input_length, target_length: as for memory_plan. NULL with an error if
- * memory_plan fails. */
+ * memory, each part ordered by step time; of layouts whose times differ by less than 1 % the one with the least of
+ * parallel.tensor, context, pipeline and interleave, ZeRO 2 and 3 and recomputation comes first. input_length,
+ * target_length: as for memory_plan. NULL with an error if memory_plan fails. */
 GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int32_t input_length,
                      int32_t target_length, GError **error);
 /* Of the layouts that fit, the one that changes the fewest options of the configuration; of several such layouts the

@@ -69,6 +69,9 @@ typedef struct TrainConfig {
     bool fairseq_log;       /* also write train_inner.jsonl, the log in fairseq's format */
 } TrainConfig;
 
+/* The most ranks of a run. */
+enum { CONFIG_MOST_RANKS = 1024 };
+
 enum { PRECISION_AUTO, PRECISION_F32, PRECISION_BF16, PRECISION_FP16, PRECISION_FP8 };
 /* At a loss spike: log it; also keep checkpoints from before and after it; also skip the update. */
 enum { SPIKE_REPORT, SPIKE_SAVE, SPIKE_SKIP };
@@ -198,8 +201,8 @@ bool config_save_run(const Config *config, const Tokenizer *tok, GError **error)
 int config_key_copies(const Config *config);
 /* The groups of ranks that parallel.tensor, parallel.context and parallel.pipeline ask for. */
 MeshShape config_mesh(const Config *config);
-/* Fails unless `ranks` ranks can be arranged as config_mesh says and can divide the model in this way; the message
- * proposes the nearest value that would do. */
+/* Fails unless `ranks` ranks, at most CONFIG_MOST_RANKS, can be arranged as config_mesh says and can divide the model
+ * in this way; the message proposes the nearest value that would do. */
 bool config_check_layout(const Config *config, int ranks, GError **error);
 /* The numbers of microbatches that a rank may have in a step: *n of them; NULL and 0 mean any number. g_free. */
 int *config_microbatches(const Config *config, int *n);

@@ -1,5 +1,5 @@
-/* foreign_names.c: names that other programs (Hugging Face, Megatron-LM, DeepSpeed, fairseq, T5X, nanoT5) give to
- * options. */
+/* foreign_names.c: names that other programs (Hugging Face, Megatron-LM, DeepSpeed, Lightning, fairseq, T5X, nanoT5)
+ * give to options. */
 #include "train/config/foreign_names.h"
 
 const OptionForeignName config_foreign_names[] = {
@@ -18,6 +18,10 @@ const OptionForeignName config_foreign_names[] = {
     { "warmup_ratio", "optim.warmup", "6%" },
     { "lr_warmup_fraction", "optim.warmup", "6%" },
     { "optimizer", "optim.name", NULL },
+    { "offload_optimizer", "optim.offload", "true" },
+    { "offload_optimizer_device", "optim.offload", "true" },
+    { "optimizer_cpu_offload", "optim.offload", "true" },
+    { "cpu_offload", "optim.offload", "true" },
     { "max_grad_norm", "optim.clip_norm", NULL },
     { "clip_grad", "optim.clip_norm", NULL },
     { "grad_clip", "optim.clip_norm", NULL },
@@ -89,6 +93,11 @@ const OptionForeignName config_foreign_names[] = {
     { "num_processes", "parallel.ranks", NULL },
     { "nproc_per_node", "parallel.ranks", NULL },
     { "data_parallel_size", "parallel.ranks", NULL },
+    { "gpus", "parallel.ranks", NULL },
+    { "num_gpus", "parallel.ranks", NULL },
+    { "devices", "parallel.ranks", NULL },
+    { "distributed_world_size", "parallel.ranks", NULL },
+    { "accelerator", "train.device", "cuda" },
     { "tp", "parallel.tensor", NULL },
     { "tensor_parallel_size", "parallel.tensor", NULL },
     { "tensor_model_parallel_size", "parallel.tensor", NULL },

@@ -56,18 +56,17 @@ static bool check_tensor(const Config *config, int64_t ranks, GError **error)
     const int64_t tensor = config->parallel.tensor;
     g_autofree char *why =
         ranks % tensor != 0
-            ? g_strdup_printf("%s %" PRId64 " rank%s",
+            ? g_strdup_printf("%s %" PRId64 " rank%s, not a multiple of %" PRId64,
                               config->parallel.pipeline > 1 ? "a stage of the pipeline has" : "the run has", ranks,
-                              ranks == 1 ? "" : "s")
+                              ranks == 1 ? "" : "s", tensor)
             : undivided(&config->model, tensor);
-    g_autofree char *multiple =
-        ranks % tensor != 0 ? g_strdup_printf("; with %" PRId64 " the run needs a multiple of %" PRId64 " ranks",
-                                              tensor, tensor * config->parallel.context * config->parallel.pipeline)
-                            : g_strdup("");
+    g_autofree char *multiple = ranks % tensor != 0
+                                    ? g_strdup_printf(", or a number of ranks that is a multiple of %" PRId64,
+                                                      tensor * config->parallel.context * config->parallel.pipeline)
+                                    : g_strdup("");
     if (why)
-        return fail_user(error,
-                         "parallel.tensor is %" PRId64 ", and %s; the nearest value that divides both is %" PRId64 "%s",
-                         tensor, why, nearest_tensor(&config->model, ranks, MIN(tensor, ranks)), multiple);
+        return fail_user(error, "parallel.tensor is %" PRId64 ", and %s: want parallel.tensor=%" PRId64 "%s", tensor,
+                         why, nearest_tensor(&config->model, ranks, MIN(tensor, ranks)), multiple);
     return tensor == 1 || check_features(&config->model, error);
 }
 
@@ -112,14 +111,17 @@ static bool check_context(const Config *config, int64_t ranks, GError **error)
     if (nearest < context && !heads_divide(config, context))
         return fail_user(error,
                          "parallel.context is %" PRId64 ", and %s%" PRId64 " heads of queries and %" PRId64
-                         " of keys cannot be divided by it; the nearest value that divides both is %" PRId64,
+                         " of keys cannot be divided by it: want parallel.context=%" PRId64,
                          context, tensor > 1 ? "each tensor-parallel rank's " : "", config->model.heads / tensor,
                          MAX(model_config_kv_heads(&config->model) / tensor, 1), nearest);
     if (nearest < context)
         return fail_user(error,
-                         "parallel.context is %" PRId64 ", and there %s %" PRId64
-                         " rank%s to divide; the nearest value that divides them is %" PRId64,
-                         context, ranks == 1 ? "is" : "are", ranks, ranks == 1 ? "" : "s", nearest);
+                         "parallel.context is %" PRId64 ", and %s %" PRId64 " rank%s, not a multiple of %" PRId64
+                         ": want parallel.context=%" PRId64 ", or a number of ranks that is a multiple of %" PRId64,
+                         context,
+                         tensor * config->parallel.pipeline > 1 ? "parallel.tensor and parallel.pipeline leave"
+                                                                : "the run has",
+                         ranks, ranks == 1 ? "" : "s", context, nearest, context * tensor * config->parallel.pipeline);
     return check_context_features(config, error);
 }
 
@@ -130,10 +132,12 @@ static bool check_pipeline(const Config *config, int ranks, GError **error)
     int64_t nearest = MIN(stages, blocks);
     while (ranks % nearest != 0)
         nearest--;
-    return nearest == stages || fail_user(error,
-                                          "parallel.pipeline is %" PRId64 ", and the run has %d ranks for %" PRId64
-                                          " blocks; the nearest value that divides the ranks is %" PRId64,
-                                          stages, ranks, blocks, nearest);
+    return nearest == stages ||
+           fail_user(
+               error,
+               "parallel.pipeline is %" PRId64 ", and the run has %d ranks for %" PRId64
+               " blocks: each stage needs as many ranks as every other, and a block; want parallel.pipeline=%" PRId64,
+               stages, ranks, blocks, nearest);
 }
 
 int *config_stage_ends(const Config *config, const int *equal, GError **error)
@@ -213,6 +217,8 @@ bool config_check_layout(const Config *config, int ranks, GError **error)
 {
     const int64_t tensor = config->parallel.tensor, context = config->parallel.context,
                   pipeline = config->parallel.pipeline, product = tensor * context * pipeline;
+    if (ranks > CONFIG_MOST_RANKS)
+        return fail_user(error, "%d ranks, want at most %d", ranks, CONFIG_MOST_RANKS);
     if (product == 1)
         return check_stages(config, error) && check_batch(config, ranks, error);
     if (ranks == 1)

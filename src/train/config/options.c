@@ -174,11 +174,11 @@ static const OptionRow train_options[] = {
 static const char *const zero_names[] = { "0", "1", "2", "3", NULL };
 #define ROW(field) offsetof(ParallelConfig, field)
 static const OptionRow parallel_options[] = {
-    { "parallel.ranks", OPT_I64, ROW(ranks), "0", 0, 1024, OPT_FREE,
+    { "parallel.ranks", OPT_I64, ROW(ranks), "0", 0, CONFIG_MOST_RANKS, OPT_FREE,
       "number of ranks that train the model together as threads of this process, each with its share of the cores and "
       "of every batch; 0 means one rank per process that mpirun or srun started, else 1",
       NULL },
-    { "parallel.tensor", OPT_I64, ROW(tensor), "1", 1, 1024, OPT_FREE,
+    { "parallel.tensor", OPT_I64, ROW(tensor), "1", 1, CONFIG_MOST_RANKS, OPT_FREE,
       "tensor parallelism: this many consecutive ranks divide the heads and the feed-forward channels of every block "
       "and the vocabulary, and compute the same samples; 1 means none",
       NULL },
@@ -186,12 +186,12 @@ static const OptionRow parallel_options[] = {
       "sequence parallelism: between the sublayers (norms, dropout, residual sums) each rank of parallel.tensor has "
       "only its part of the tokens, so activations take less memory; nothing changes if parallel.tensor is 1",
       NULL },
-    { "parallel.context", OPT_I64, ROW(context), "1", 1, 1024, OPT_FREE,
+    { "parallel.context", OPT_I64, ROW(context), "1", 1, CONFIG_MOST_RANKS, OPT_FREE,
       "context parallelism: this many ranks divide the tokens of each sample, and in attention the heads, so "
       "activations "
       "take less memory and samples may be longer; they lie next to the ranks of parallel.tensor; 1 means none",
       NULL },
-    { "parallel.pipeline", OPT_I64, ROW(pipeline), "1", 1, 1024, OPT_FREE,
+    { "parallel.pipeline", OPT_I64, ROW(pipeline), "1", 1, CONFIG_MOST_RANKS, OPT_FREE,
       "pipeline parallelism: this many ranks each have some of the blocks and hand activations on to the next; several "
       "microbatches per step (train.micro_batch) keep all of them busy; 1 means none",
       NULL },
