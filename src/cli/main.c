@@ -30,7 +30,8 @@ static int finish(int status)
 }
 
 /* Whether mpirun started several processes and this is not the first one, for a verb that has no ranks: only the first
- * process then works, so that nothing is computed, printed or written twice. */
+ * process then works, so that nothing is computed, printed or written twice. The others end without a word, except in a
+ * script, whose author may have meant another command for each. */
 static bool is_left_to_first(const char *name)
 {
     static const char *const alone[] = { "eval", "generate", "predict", "embed", "import", "export", NULL };
@@ -40,6 +41,10 @@ static bool is_left_to_first(const char *name)
     if (launch.rank == 0)
         log_warning("%s started %d processes, and loam %s works in one: the others end", launch.launcher, launch.size,
                     name);
+    else if (!comm_launch_is_parent())
+        log_warning("rank %d of %s does nothing, since loam %s works in rank 0; for work of its own in each rank of a "
+                    "script: env -u %s loam %s …",
+                    launch.rank, launch.launcher, name, launch.variable, name);
     return launch.rank > 0;
 }
 

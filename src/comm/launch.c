@@ -2,6 +2,9 @@
 
 #include "base/error.h"
 
+#include <string.h>
+#include <unistd.h>
+
 /* The variables of a launcher. A name that is NULL, or a variable that is not set, means that the launcher does not
  * give this number. */
 static const struct {
@@ -30,7 +33,8 @@ CommLaunch comm_launch(void)
                              .rank = number_of(launchers[i].rank, -1),
                              .size = number_of(launchers[i].size, 0),
                              .local_rank = number_of(launchers[i].local_rank, -1),
-                             .local_size = number_of(launchers[i].local_size, 0) };
+                             .local_size = number_of(launchers[i].local_size, 0),
+                             .variable = launchers[i].rank };
         bool is_slurm = i == G_N_ELEMENTS(launchers) - 1;
         if (found.rank < 0 || (is_slurm && (found.size < 2 || !g_getenv("SLURM_STEP_ID"))))
             continue;
@@ -42,6 +46,63 @@ CommLaunch comm_launch(void)
 bool comm_launch_is_mpirun(const CommLaunch *launch)
 {
     return launch->launcher == launchers[0].launcher || launch->launcher == launchers[3].launcher;
+}
+
+/* Names of variables, and beginnings of names, that Open MPI 4 and 5, MPICH, srun and torchrun set for a process. */
+static const char *const told[] = {
+    "RANK",          "WORLD_SIZE",      "LOCAL_RANK",  "LOCAL_WORLD_SIZE", "GROUP_RANK",     "GROUP_WORLD_SIZE",
+    "ROLE_RANK",     "ROLE_WORLD_SIZE", "ROLE_NAME",   "MASTER_ADDR",      "MASTER_PORT",    "SLURM_PROCID",
+    "SLURM_LOCALID", "SLURM_NODEID",    "SLURM_GTIDS", "SLURM_TASK_PID",   "SLURM_MPI_TYPE", NULL
+};
+static const char *const told_beginnings[] = { "OMPI_COMM_WORLD_",
+                                               "OMPI_APP_CTX_",
+                                               "OMPI_NUM_APP_CTX",
+                                               "OMPI_FIRST_RANKS",
+                                               "OMPI_UNIVERSE_SIZE",
+                                               "OMPI_COMMAND",
+                                               "OMPI_ARGV",
+                                               "OMPI_FILE_",
+                                               "OMPI_MCA_orte_",
+                                               "OMPI_MCA_ess",
+                                               "OMPI_MCA_pmix",
+                                               "OMPI_MCA_initial_wdir",
+                                               "OMPI_MCA_shmem_",
+                                               "PMIX_",
+                                               "PMI_",
+                                               "PRTE_",
+                                               "MPI_LOCAL",
+                                               "HYDI_",
+                                               "SLURM_STEP",
+                                               "SLURM_SRUN_",
+                                               "SLURM_LAUNCH_",
+                                               "SLURM_PMIX",
+                                               "TORCHELASTIC_" };
+
+static bool is_told(const char *name)
+{
+    bool is = g_strv_contains(told, name);
+    for (size_t i = 0; !is && i < G_N_ELEMENTS(told_beginnings); i++)
+        is = g_str_has_prefix(name, told_beginnings[i]);
+    return is;
+}
+
+char **comm_launch_forget(char **env)
+{
+    g_auto(GStrv) all = g_strdupv(env);
+    for (char **variable = all; *variable; variable++) {
+        g_autofree char *name = g_strndup(*variable, strcspn(*variable, "="));
+        if (is_told(name))
+            env = g_environ_unsetenv(env, name);
+    }
+    return env;
+}
+
+bool comm_launch_is_parent(void)
+{
+    static const char *const names[] = { "mpirun", "mpiexec",       "orterun",         "orted",      "prterun", "prted",
+                                         "prte",   "mpiexec.hydra", "hydra_pmi_proxy", "slurmstepd", NULL };
+    g_autofree char *path = g_strdup_printf("/proc/%d/comm", (int)getppid()), *name = NULL;
+    return g_file_get_contents(path, &name, NULL, NULL) && g_strv_contains(names, g_strchomp(name));
 }
 
 bool comm_launch_check(GError **error)

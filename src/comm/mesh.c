@@ -119,6 +119,16 @@ void mesh_leave_gpu(const Mesh *mesh)
             comm_leave_gpu(groups[i]);
 }
 
+const char *mesh_transport(const Mesh *mesh)
+{
+    Comm *groups[GROUPS];
+    int first = 0;
+    list_exchanging(mesh, groups);
+    while (first < GROUPS - 1 && comm_size(groups[first]) == 1)
+        first++;
+    return comm_name(groups[first]);
+}
+
 bool mesh_check(const Mesh *mesh, GError **error)
 {
     Comm *groups[GROUPS];

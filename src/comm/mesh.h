@@ -49,6 +49,9 @@ void mesh_close(Mesh *mesh);
 /* comm_use_gpu (comm/nccl/nccl.h) and comm_leave_gpu, for all groups that exchange tensors. Every rank calls them. */
 bool mesh_use_gpu(const Mesh *mesh, Device *dev, GError **error);
 void mesh_leave_gpu(const Mesh *mesh);
+/* Name of what carries the tensors of the groups (comm_name): "nccl" after mesh_use_gpu, whatever carries numbers of
+ * the hosts; "self" for one rank. */
+const char *mesh_transport(const Mesh *mesh);
 /* It is a machine's error if one of the groups has failed (comm_check). */
 bool mesh_check(const Mesh *mesh, GError **error);
 /* The number of the rank that did not answer one of the groups in time (comm_lost); -1 means that there is none. */

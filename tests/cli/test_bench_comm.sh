@@ -41,6 +41,13 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
     [ "$(grep -c '"transport":' "$work/out")" = 1 ] || fail "other ranks print, too: $(cat "$work/out")"
     "$loam" plan configs/gpt2.yaml model.vocab=50257 parallel.ranks=6 --machine "$work/mpi.json" 2>/dev/null |
         grep -q '^machine  *mpi.json: nodes of 3 with' || fail "plan with mpi.json"
+    # An error is said once, not by every process.
+    status=0
+    "${mpi[@]}" 3 "$loam" bench comm --most 0 >"$work/out" 2>"$work/err" || status=$?
+    [ $status = 1 ] && [ "$(grep -c '^loam bench: --most is 0' "$work/err")" = 1 ] || fail "status $status: $(cat "$work/err")"
+    status=0
+    "${mpi[@]}" 3 "$loam" bench comm train.device=none >"$work/out" 2>"$work/err" || status=$?
+    [ $status = 1 ] && [ "$(grep -c '^loam bench: ' "$work/err")" = 1 ] || fail "status $status: $(cat "$work/err")"
     echo "ok: mpirun"
 fi
 expect 1 'set parallel.ranks=2, or start it by mpirun' "$loam" bench comm

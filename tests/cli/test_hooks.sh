@@ -46,6 +46,19 @@ $train run.dir="$work/spike" optim.lr=0 train.spike=0.01 train.spike_window=2 ho
 grep -q 'is a spike above the mean' "$work/spike/why" || fail "no alert: $(cat "$work/log")"
 expect 1 'hooks.timeout: "3 steps" does not fit; write a time' $train run.dir="$work/x" hooks.timeout=3steps
 
+# A hook is no rank: variables of launchers are not its.
+told=(OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 OMPI_MCA_ess=pmi PMIX_RANK=0 PMIX_NAMESPACE=x PMI_RANK=0 SLURM_PROCID=0 SLURM_STEP_ID=1
+    SLURM_STEP_NUM_TASKS=1 SLURM_LOCALID=0 RANK=0 WORLD_SIZE=1 LOCAL_RANK=0 MASTER_ADDR=a TORCHELASTIC_RUN_ID=1)
+kept=(OMPI_MCA_btl=self OMPI_ALLOW_RUN_AS_ROOT=1 SLURM_JOB_ID=7 RANKING=1)
+env "${told[@]}" "${kept[@]}" $train run.dir="$work/launched" hooks.on_stop='env >"$LOAM_RUN/env"' 2>"$work/log" || fail "$(cat "$work/log")"
+for variable in "${told[@]%=*}"; do
+    ! grep -q "^$variable=" "$work/launched/env" || fail "the hook has $variable"
+done
+for variable in "${kept[@]}"; do
+    grep -qx "$variable" "$work/launched/env" || fail "the hook lacks $variable"
+done
+echo "ok: no variables of launchers"
+
 # kill -9 while a hook runs: nothing of the run is lost, and the hook of a later save runs.
 { LOAM_FAULT=step:7 $train run.dir="$work/killed" hooks.on_save='sleep 0.2; echo "$LOAM_STEP" >>"$LOAM_RUN/seen"' >"$work/out" 2>&1 && fail "no kill"; } 2>/dev/null
 $train run.dir="$work/killed" hooks.on_save='sleep 0.2; echo "$LOAM_STEP" >>"$LOAM_RUN/seen"' 2>"$work/log"

@@ -38,6 +38,13 @@ cmp "$work/hf/model.safetensors" "$work/again/model.safetensors" || fail "anothe
 "$loam" eval "$work/whole" data.valid="$work/data-valid" >"$work/one" 2>"$work/err" || fail "eval: $(cat "$work/err")"
 "${mpi[@]}" 3 "$loam" eval "$work/whole" data.valid="$work/data-valid" >"$work/out" 2>"$work/err" || fail "eval: $(cat "$work/err")"
 diff "$work/one" "$work/out" || fail "evaluated by several"
+# In a script the others say that they do nothing, and how each may do work of its own.
+script="'$loam' eval '$work/whole' data.valid='$work/data-valid'; true"
+"${mpi[@]}" 3 bash -c "$script" >"$work/out" 2>"$work/err" || fail "a script: $(cat "$work/err")"
+diff "$work/one" "$work/out" || fail "evaluated by several"
+[ "$(grep -c 'rank [12] of Open MPI does nothing, .*: env -u OMPI_COMM_WORLD_RANK loam eval' "$work/err")" = 2 ] || fail "silent: $(cat "$work/err")"
+"${mpi[@]}" 3 env -u OMPI_COMM_WORLD_RANK bash -c "$script" >"$work/out" 2>"$work/err" || fail "a script: $(cat "$work/err")"
+[ "$(cat "$work/one" "$work/one" "$work/one" | sort)" = "$(sort "$work/out")" ] || fail "not each of three: $(cat "$work/out" "$work/err")"
 # Under srun and torchrun processes may well evaluate something of their own.
 RANK=1 WORLD_SIZE=2 "$loam" eval "$work/whole" data.valid="$work/data-valid" >"$work/out" 2>"$work/err" || fail "eval: $(cat "$work/err")"
 diff "$work/one" "$work/out" || fail "torchrun's rank 1 evaluates nothing"

@@ -25,9 +25,12 @@ if [ -n "${LOAM_SANITIZED:-}" ]; then
 fi
 
 run one
+LOAM_FAKE_GPU_MEMORY=$((1 << 30)) "$loam" plan "$config" train.device=cuda parallel.ranks=2 2>/dev/null | grep -A 1 '^memory' |
+    grep -qx '  *fits: Shim has [0-9.]* MiB free' || fail "the plan says nothing of the GPU"
 for layout in ranks=2 'ranks=4 parallel.tensor=2' 'ranks=2 parallel.pipeline=2' 'ranks=2 parallel.context=2'; do
     # shellcheck disable=SC2086
     run "$layout" parallel.$layout
+    grep -q '; [24] ranks (nccl' "$work/err" || fail "what carries tensors: $(grep ' ranks (' "$work/err")"
     near "$work/one" "$work/$layout"
 done
 for level in 1 2 3; do
@@ -68,7 +71,10 @@ for ranks in 1 2; do
 done
 
 refused() { expect "$@" "$loam" train "$config" run.dir="$work/refused" train.device=cuda parallel.ranks=2; }
-LOAM_FAKE_GPUS=1 refused 1 'ranks 0 and 1 would compute on the same GPU, Shim (cuda:0): start at most as many ranks on a host as it has GPUs'
+host=$(hostname)
+LOAM_FAKE_GPUS=1 refused 1 "ranks 0 and 1 would compute on the same GPU, Shim (cuda:0 of $host): each rank needs its own, and a rank sees 1 there; want at most"
+expect 1 "Shim (cuda:1 of $host): train.device=cuda:1 is one GPU for all ranks, want train.device=cuda" "$loam" train "$config" \
+    run.dir="$work/refused" train.device=cuda:1 parallel.ranks=2
 needs="several ranks on GPUs need NVIDIA's library NCCL, libnccl.so.2 in LD_LIBRARY_PATH or LOAM_NCCL=FILE"
 LOAM_NCCL=$work/gone.so refused 2 "$needs: $work/gone.so: cannot open shared object file"
 LOAM_NCCL=libm.so.6 refused 2 "$needs: libm.so.6 has no function ncclGetVersion"
@@ -78,6 +84,7 @@ for version in 2708:2.7.8 21703:2.17.3 30102:3.1.2; do
 done
 "$loam" env | grep -q '^nccl  *2.28.9' || fail "env: $("$loam" env)"
 LOAM_FAKE_NCCL_BREAKS=40 refused 2 'rank 1: NCCL: remote process exited or there was a network error'
+! grep -q 'rank 1.*rank 1' "$work/err" || fail "a rank is named twice: $(cat "$work/err")"
 
 if ! command -v mpirun >/dev/null || [ ! -e "$(dirname "$loam")/loam-mpi.so" ]; then
     echo "no mpirun, or no loam-mpi.so: ranks that are processes are not tried"

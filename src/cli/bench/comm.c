@@ -7,6 +7,7 @@
 #include "cli/table.h"
 #include "comm/launch.h"
 #include "comm/nccl/nccl.h"
+#include "device/cuda/cuda.h"
 #include "device/gemm_peak.h"
 #include "device/ops.h"
 #include "train/cluster/cluster.h"
@@ -73,6 +74,7 @@ typedef struct Timing {
 typedef struct Bench {
     Comm *ranks;
     Device *dev;
+    bool has_fp8;     /* whether the device has products of FP8 */
     size_t available; /* bytes of memory of a rank */
     void *memory;     /* memory for two messages of the largest size */
     size_t n;         /* f32 of the largest message */
@@ -286,6 +288,8 @@ static bool measure_machine(const Bench *b, Machine *machine, GError **error)
                           .copy_bytes = b->copy,
                           .within = rate_of(&all),
                           .between = rate_of(&all) };
+    if (*b->dev->gpu.name)
+        machine_assume_gpu(machine, b->has_fp8);
     return per_node == 1 || per_node == size || size % per_node > 0 || measure_node(b, per_node, machine, error);
 }
 
@@ -370,6 +374,8 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
                                      error);
     if (b.dev == NULL)
         return false;
+    char why[CUDA_WHY];
+    b.has_fp8 = compute_device_has_fp8(config->train.device, why);
     b.timings = g_array_new(false, false, sizeof(Timing));
     const bool done = (*b.dev->gpu.name == '\0' || comm_use_gpu(ranks, b.dev, true, error)) && measure_rank(&b, error);
     g_array_free(b.timings, true);
@@ -379,8 +385,20 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     return done;
 }
 
+static bool load(Config *config, char **overrides, int n, GError **error)
+{
+    if (!config_load(config, NULL, overrides, n, error) || !config_resolve_precision(config, error))
+        return false;
+    if (config->parallel.ranks < 2 && comm_launch().size < 2)
+        return fail_user(error, "loam bench comm times messages between ranks: set parallel.ranks=2, or start it by "
+                                "mpirun or srun");
+    return out == NULL || (io_check_replaces(out, "{\n \"transport\"", "measurement of loam bench comm", error) &&
+                           io_check_writable(out, error));
+}
+
 bool bench_comm(int argc, char **argv, GError **error)
 {
+    launch_speak();
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (!(seconds >= 0 && seconds <= 3600))
@@ -388,13 +406,6 @@ bool bench_comm(int argc, char **argv, GError **error)
     if (!(most >= 0.001 && most <= 4096))
         return fail_user(error, "--most is %g, want MB, from 0.001 to 4096", most);
     g_auto(Config) config = { 0 };
-    if (!config_load(&config, NULL, argv + 1, argc - 1, error) || !config_resolve_precision(&config, error))
-        return false;
-    if (config.parallel.ranks < 2 && comm_launch().size < 2)
-        return fail_user(error, "loam bench comm times messages between ranks: set parallel.ranks=2, or start it by "
-                                "mpirun or srun");
-    if (out && (!io_check_replaces(out, "{\n \"transport\"", "measurement of loam bench comm", error) ||
-                !io_check_writable(out, error)))
-        return false;
-    return launch_ranks(&config, run_rank, &config, error);
+    const bool loaded = load(&config, argv + 1, argc - 1, error);
+    return launch_agree(&config, loaded, error) && launch_ranks(&config, run_rank, &config, error);
 }

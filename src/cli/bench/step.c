@@ -137,7 +137,7 @@ static void print_ranks(const Bench *b)
     if (timer->sent == 0)
         return;
     printf("ranks        each of %d (%s)%s sends %" PRId64 " bytes in a step", comm_size(b->mesh.world),
-           comm_name(b->mesh.world), stages > 1 ? " of the first stage" : "", timer->sent);
+           mesh_transport(&b->mesh), stages > 1 ? " of the first stage" : "", timer->sent);
     if (r->comm_s > 0)
         printf("; %s %.3f s, %.0f %% of it beside computation", stages > 1 ? "sums over ranks take" : "this takes",
                r->comm_s, 100 * r->comm_hidden);
@@ -231,15 +231,16 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     return done;
 }
 
-static bool measure(const Config *config, GError **error)
+/* loaded: whether this process has a configuration; false: *error is set. */
+static bool measure(const Config *config, bool loaded, GError **error)
 {
-    if (trace && !trace_check(trace, error))
-        return false;
-    return launch_ranks(config, run_rank, config, error);
+    loaded = loaded && (trace == NULL || trace_check(trace, error));
+    return launch_agree(config, loaded, error) && launch_ranks(config, run_rank, config, error);
 }
 
 bool bench_step(int argc, char **argv, GError **error)
 {
+    launch_speak();
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (argc < 2)
@@ -247,5 +248,5 @@ bool bench_step(int argc, char **argv, GError **error)
     if (!(seconds >= 0 && seconds <= 3600))
         return fail_user(error, "--seconds is %g, want seconds, up to 3600", seconds);
     g_auto(Config) config = { 0 };
-    return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && measure(&config, error);
+    return measure(&config, config_load_run(&config, argv[1], argv + 2, argc - 2, error), error);
 }

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "comm/launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -73,7 +74,7 @@ static void note(const Hooks *hooks, const Call *call, const char *text)
 static char **environment(const Hooks *hooks, const Call *call)
 {
     g_autofree char *step = g_strdup_printf("%" PRId64, call->step), *self = g_file_read_link("/proc/self/exe", NULL);
-    char **env = g_get_environ();
+    char **env = comm_launch_forget(g_get_environ());
     env = g_environ_setenv(env, "LOAM_EVENT", names[call->kind], TRUE);
     env = g_environ_setenv(env, "LOAM_RUN", hooks->dir, TRUE);
     env = g_environ_setenv(env, "LOAM_PATH", call->path, TRUE);

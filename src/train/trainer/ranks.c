@@ -41,15 +41,27 @@ char *ranks_describe(const Trainer *t)
     g_autofree char *each = interleave > 1 ? g_strdup_printf("ranks with %" G_GINT64_FORMAT " stages each", interleave)
                                            : g_strdup("stages");
     g_autofree char *pipeline = stages > 1 ? g_strdup_printf(", a pipeline of %d %s", stages, each) : g_strdup("");
-    return g_strdup_printf("; %d ranks (%s%s%s%s%s), %s%" G_GINT64_FORMAT " samples each", ranks, comm_name(t->ranks),
-                           groups, tokens, pipeline, level, t->samples % size ? "up to " : "", most);
+    return g_strdup_printf("; %d ranks (%s%s%s%s%s), %s%" G_GINT64_FORMAT " samples each", ranks,
+                           mesh_transport(&t->mesh), groups, tokens, pipeline, level, t->samples % size ? "up to " : "",
+                           most);
+}
+
+/* Puts the rank and its host before an error, unless it names another rank. */
+static bool name_rank(GError **error, int rank)
+{
+    g_autofree char *own = g_strdup_printf("rank %d: ", rank);
+    if (error == NULL || (g_str_has_prefix((*error)->message, "rank ") && !g_str_has_prefix((*error)->message, own)))
+        return false;
+    if (g_str_has_prefix((*error)->message, own))
+        memmove((*error)->message, (*error)->message + strlen(own), strlen((*error)->message + strlen(own)) + 1);
+    return fail_context(error, "rank %d on %s", rank, g_get_host_name());
 }
 
 bool ranks_end_together(Trainer *t, bool good, GError **error)
 {
     const int rank = comm_rank(t->ranks);
     if (!good && rank > 0)
-        fail_context(error, "rank %d on %s", rank, g_get_host_name());
+        name_rank(error, rank);
     good = comm_agree(t->ranks, good, error);
     t->together = !good && mesh_check(&t->mesh, NULL);
     return good;
