@@ -15,6 +15,9 @@ set(rounds "/test_(determinism|fp8|import_export|precision)$")
 # and reach hardly any C code that no other test reaches: fewer than one branch a second. tools/sanitized-tests counts them.
 set(repeats "^cli/test_(defaults|determinism|doc_figures|families|fp8|layouts|page_recipes|pages|rank_patience|recipes|resume|tokenizer_kinds|zero)$")
 
+# Runs of scripts measure small matrices for their MFU (device/gemm_peak.h), except where that rate or memory is the subject.
+set(measures_peak "/test_(bench.*|doc_figures|memory.*|operations|page_recipes|pages|plan_.*|recipes|report|spinning|status)$")
+
 function(loam_test name file)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # Test programs share the cores, so idle OpenMP threads must sleep instead of spin.
@@ -35,6 +38,9 @@ function(loam_test name file)
   endif()
   if(LOAM_SANITIZE)
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "LOAM_SANITIZED=1")
+  endif()
+  if(name MATCHES "^(cli|guarded)/" AND NOT name MATCHES "${measures_peak}")
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "LOAM_PEAK_SIDE=256")
   endif()
 endfunction()
 

@@ -1,7 +1,9 @@
 /* gemm_peak.h: measures the FLOP/s of large matrix products on a device: the peak that the speed of training is divided
  * by in MFU (model FLOPs utilisation). The peak is measured again and again between training steps: virtual machines
  * may run up to three times faster for the first tenths of a second after a pause, and machines are shared, so a peak
- * that was measured only once would not be comparable with the speed of the steps. */
+ * that was measured only once would not be comparable with the speed of the steps.
+ * LOAM_PEAK_SIDE is for tests, most of whose runs are so short that they would measure more than they train: with it,
+ * matrices on the CPU have so many rows and columns (at least 256) instead of 1024, and a turn is one product long. */
 #pragma once
 
 #include "device/device.h"
