@@ -18,6 +18,10 @@ set(repeats "^cli/test_(defaults|determinism|doc_figures|families|fp8|layouts|pa
 # Runs of scripts measure small matrices for their MFU (device/gemm_peak.h), except where that rate or memory is the subject.
 set(measures_peak "/test_(bench.*|doc_figures|memory.*|operations|page_recipes|pages|plan_.*|recipes|report|spinning|status)$")
 
+# In a fresh build folder ctest knows no times: these start first, so that no core waits for the last of them.
+set(starts_first "^tools/|^guarded/|^shim/(traced_|test_(device|foreign|gpu_|memory|offload|ops))|\
+^cli/test_(bench.*|context|determinism|elastic|families|fp8|interleave|layouts|pages|pipeline|plan_.*|precision|rank_.*|recipes|rollback|sequence|tensor|zero)$")
+
 function(loam_test name file)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # Test programs share the cores, so idle OpenMP threads must sleep instead of spin.
@@ -35,6 +39,9 @@ function(loam_test name file)
   endif()
   if(name MATCHES "${repeats}")
     set_property(TEST ${name} APPEND PROPERTY LABELS repeats)
+  endif()
+  if(name MATCHES "${starts_first}")
+    set_property(TEST ${name} PROPERTY COST 60)
   endif()
   if(LOAM_SANITIZE)
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "LOAM_SANITIZED=1")
