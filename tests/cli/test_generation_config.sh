@@ -81,6 +81,14 @@ grep -q "does not use: .*num_beams 2" "$work/err" || fail "no word of num_beams:
 say --beams 2 >/dev/null
 ! grep -q do_sample "$work/err" || fail "--beams draws"
 echo "ok: settings of the model are defaults that options overrule"
+cat >"$work/chat/generation_config.json" <<'JSON'
+{"forced_bos_token_id": 0, "forced_eos_token_id": 1, "no_repeat_ngram_size": 1, "min_new_tokens": 1, "length_penalty": 0.0,
+ "min_length": 0, "num_beam_groups": 1, "typical_p": 1.0, "bad_words_ids": null, "early_stopping": false}
+JSON
+say --max-tokens 1 >/dev/null
+grep -q "does not use: forced_bos_token_id 0, forced_eos_token_id 1, no_repeat_ngram_size 1, min_new_tokens 1, length_penalty 0.0\$" "$work/err" ||
+    fail "settings of 0 and 1, some without effect: $(cat "$work/err")"
+echo "ok: a setting of 0 or 1 is named unless transformers ignores that number"
 echo '{"do_sample": true, "temperature": -2}' >"$work/chat/generation_config.json"
 expect 1 'generation_config.json: --temperature -2 is out of range' "$loam" generate --model "$work/chat" --ids
 echo '{"max_new_tokens": "many"}' >"$work/chat/generation_config.json"

@@ -15,12 +15,37 @@ typedef struct Source {
     bool wrong;
 } Source;
 
-/* Whether transformers treats this value as "unset". */
-static bool is_neutral(const json_t *value)
+/* Whether this number is the one with which the setting changes nothing in transformers. A number of any other setting,
+ * such as a token id, always has an effect. */
+static bool is_neutral_number(const char *key, double number)
 {
-    bool number = json_is_number(value);
+    static const char *const zero[] = { "min_length",
+                                        "min_new_tokens",
+                                        "no_repeat_ngram_size",
+                                        "encoder_no_repeat_ngram_size",
+                                        "epsilon_cutoff",
+                                        "eta_cutoff",
+                                        "diversity_penalty",
+                                        "penalty_alpha",
+                                        "min_p",
+                                        NULL };
+    static const char *const one[] = { "num_beams",
+                                       "num_beam_groups",
+                                       "num_return_sequences",
+                                       "encoder_repetition_penalty",
+                                       "repetition_penalty",
+                                       "length_penalty",
+                                       "typical_p",
+                                       "guidance_scale",
+                                       NULL };
+    return (number == 0 && g_strv_contains(zero, key)) || (number == 1 && g_strv_contains(one, key));
+}
+
+/* Whether transformers answers with this value as it does without the setting. */
+static bool is_neutral(const char *key, const json_t *value)
+{
     return json_is_null(value) || json_is_false(value) ||
-           (number && (json_number_value(value) == 0 || json_number_value(value) == 1)) ||
+           (json_is_number(value) && is_neutral_number(key, json_number_value(value))) ||
            ((json_is_array(value) || json_is_object(value)) && json_array_size(value) + json_object_size(value) == 0);
 }
 
@@ -136,7 +161,7 @@ static void list_settings(const Source *source, GString *used, GString *unused)
     {
         if (g_hash_table_contains(source->taken, key))
             append(used, key, value);
-        else if (!is_neutral(value) && !is_silent(key) &&
+        else if (!is_neutral(key, value) && !is_silent(key) &&
                  (!g_strv_contains(known, key) || g_hash_table_contains(source->left, key)))
             append(unused, key, value);
     }
