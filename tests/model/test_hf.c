@@ -360,6 +360,36 @@ static void tied_but_unscaled_survives_both_generations(void)
     device_close(dev);
 }
 
+/* transformers 5.24 ties every umT5, and scales its logits only if scale_decoder_outputs says so. */
+static void a_tied_umt5_is_scaled_as_its_config_says(void)
+{
+    GError *error = NULL;
+    size_t n_config, n_tensors;
+    g_autofree char *config = read_file(FIXTURES "umt5", "config.json", &n_config);
+    g_autofree char *tensors = read_file(FIXTURES "umt5", "model.safetensors", &n_tensors);
+    g_autofree char *folder = g_build_filename(scratch, "tied-umt5", NULL);
+    TensorFile *file = weights_open(FIXTURES "umt5", &error);
+    g_assert_no_error(error);
+    const FileTensor *head = tensor_file_find(file, "lm_head.weight");
+    char *place = memmem(tensors, n_tensors, head->data, head->bytes);
+    g_assert_nonnull(place);
+    memcpy(place, tensor_file_find(file, "shared.weight")->data, head->bytes);
+    tensor_file_close(file);
+    put_file(folder, "model.safetensors", tensors, n_tensors);
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    for (int scaled = 0; scaled <= 1; scaled++) {
+        g_autofree char *key =
+            g_strdup_printf("\"scale_decoder_outputs\": %s, \"tie_word_embeddings\": true", scaled ? "true" : "false");
+        g_autofree char *edited = replaced(config, "\"tie_word_embeddings\": false", key);
+        put_file(folder, "config.json", edited, strlen(edited));
+        Model *model = import(dev, folder);
+        g_assert_true(model_config(model)->tie_embeddings);
+        g_assert_cmpint(model_config(model)->scale_logits, ==, scaled);
+        model_close(model);
+    }
+    device_close(dev);
+}
+
 /* Edits of a config.json whose tensors would load, and what the one line must say. */
 static void what_an_architecture_has_besides_is_refused(void)
 {
@@ -569,6 +599,7 @@ int main(int argc, char **argv)
     g_test_add_func("/hf/numbers_that_do_not_go_together_are_refused", numbers_that_do_not_go_together_are_refused);
     g_test_add_func("/hf/a_model_that_no_class_holds_is_not_exported", a_model_that_no_class_holds_is_not_exported);
     g_test_add_func("/hf/an_mt5_is_an_untied_t5", an_mt5_is_an_untied_t5);
+    g_test_add_func("/hf/a_tied_umt5_is_scaled_as_its_config_says", a_tied_umt5_is_scaled_as_its_config_says);
     g_test_add_func("/hf/export_leaves_other_peoples_files_alone", export_leaves_other_peoples_files_alone);
     g_test_add_func("/hf/a_tokenizer_goes_along", a_tokenizer_goes_along);
     int status = g_test_run();

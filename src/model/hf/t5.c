@@ -123,13 +123,22 @@ static bool read_shared(const json_t *root, const char *default_proj, ModelConfi
     return hf_key_read(root, &decoder, config, error) && read_activation(root, default_proj, config, error);
 }
 
-static bool read_t5(const json_t *root, ModelConfig *config, GError **error)
+/* transformers 5 writes tie_word_embeddings true for every T5 and umT5: the tensors decide whether logits are tied. */
+static bool read_scaling(const json_t *root, ModelConfig *config, GError **error)
 {
-    /* transformers 5 writes tie_word_embeddings true for every T5: the tensors decide whether logits are tied. */
     config->scale_logits = true;
     return hf_flag_read(root, "tie_word_embeddings", &config->scale_logits, error) &&
-           hf_flag_read(root, "scale_decoder_outputs", &config->scale_logits, error) &&
-           read_shared(root, "relu", config, error);
+           hf_flag_read(root, "scale_decoder_outputs", &config->scale_logits, error);
+}
+
+static bool read_t5(const json_t *root, ModelConfig *config, GError **error)
+{
+    return read_scaling(root, config, error) && read_shared(root, "relu", config, error);
+}
+
+static bool read_umt5(const json_t *root, ModelConfig *config, GError **error)
+{
+    return read_scaling(root, config, error) && read_shared(root, "gated-gelu", config, error);
 }
 
 /* transformers 4 scales the logits of a tied mT5, transformers 5 never. */
@@ -153,18 +162,11 @@ static void infer_t5(GHashTable *tensors, ModelConfig *config)
     config->scale_logits = false;
 }
 
-/* Neither release scales the logits of an untied mT5. */
+/* Neither transformers 4 nor the published models scale the logits of an untied mT5 or umT5. transformers 5 scales
+ * those of a umT5 whose config.json says so, tied or not. */
 static void infer_mt5(GHashTable *tensors, ModelConfig *config)
 {
     config->scale_logits = config->scale_logits && config->tie_embeddings;
-    infer_t5(tensors, config);
-}
-
-/* The logits of a tied umT5 are scaled. transformers 5 scales those of an untied one too; transformers 4 and the
- * published models do not. */
-static void infer_umt5(GHashTable *tensors, ModelConfig *config)
-{
-    config->scale_logits = config->tie_embeddings;
     infer_t5(tensors, config);
 }
 
@@ -193,13 +195,6 @@ static bool check_t5(const ModelConfig *config, GError **error)
                             "(model.tie_embeddings)");
 }
 
-static bool check_umt5(const ModelConfig *config, GError **error)
-{
-    if (config->n_dec > 0 && config->tie_embeddings && !config->scale_logits)
-        return fail_user(error, "Hugging Face's UMT5 scales the logits of tied embeddings (model.scale_logits)");
-    return check_t5(config, error);
-}
-
 #define ARCHITECTURE(type, class, table, shaper, reader, inferrer, checker)                                            \
     {                                                                                                                  \
         .model_type = type, .names = { class, "", body, heads, ignored }, .classifier_prefix = CLASSIFIER_PREFIX,      \
@@ -212,4 +207,4 @@ const HfArchitecture hf_t5 =
 const HfArchitecture hf_mt5 =
     ARCHITECTURE("mt5", "MT5ForConditionalGeneration", mt5_keys, shape_t5, read_mt5, infer_mt5, check_t5);
 const HfArchitecture hf_umt5 =
-    ARCHITECTURE("umt5", "UMT5ForConditionalGeneration", mt5_keys, shape_umt5, read_mt5, infer_umt5, check_umt5);
+    ARCHITECTURE("umt5", "UMT5ForConditionalGeneration", mt5_keys, shape_umt5, read_umt5, infer_mt5, check_t5);
