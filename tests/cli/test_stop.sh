@@ -118,7 +118,7 @@ done
 ends_like "$work/plain" "$work/long"
 
 # A terminal shows how far a long step and an evaluation are; a file gets no such line.
-show="train.length=1 train.micro_batch=1samples train.batch=3600samples train.precision=f32 data.valid=$work/data train.eval_samples=0"
+show="train.length=1 train.micro_batch=1samples train.batch=1800samples train.precision=f32 data.valid=$work/data train.eval_samples=0"
 show="$show model.n_enc=2 model.n_dec=2 model.width=128 model.ffn=512" # both take long on any machine
 "$loam" train "$config" run.dir="$work/file" $show 2>"$work/log"
 grep -q '\[=' "$work/log" && fail "a bar in a file"
