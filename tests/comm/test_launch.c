@@ -29,25 +29,26 @@ static const struct {
     const char *set; /* NAME=VALUE, separated by spaces */
     CommLaunch found;
 } cases[] = {
-    { "", { NULL, 0, 0, -1, 0 } },
-    { "RANK=3 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2", { "torchrun", 3, 8, 1, 2 } },
+    { "", { NULL, 0, 0, -1, 0, NULL } },
+    { "RANK=3 WORLD_SIZE=8 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2", { "torchrun", 3, 8, 1, 2, "RANK" } },
     { "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_LOCAL_SIZE=2",
-      { "Open MPI", 1, 4, 1, 2 } },
-    { "PMI_RANK=2 PMI_SIZE=3 MPI_LOCALRANKID=0", { "MPICH", 2, 3, 0, 0 } },
+      { "Open MPI", 1, 4, 1, 2, "OMPI_COMM_WORLD_RANK" } },
+    { "PMI_RANK=2 PMI_SIZE=3 MPI_LOCALRANKID=0", { "MPICH", 2, 3, 0, 0, "PMI_RANK" } },
     /* srun --mpi=pmix */
     { "PMIX_RANK=2 SLURM_STEP_ID=0 SLURM_STEP_NUM_TASKS=4 SLURM_LOCALID=1 SLURM_PROCID=2 SLURM_NTASKS=4",
-      { "PMIx", 2, 4, 1, 0 } },
-    { "SLURM_STEP_ID=0 SLURM_PROCID=2 SLURM_NTASKS=4 SLURM_LOCALID=1", { "Slurm", 2, 4, 1, 0 } },
+      { "PMIx", 2, 4, 1, 0, "PMIX_RANK" } },
+    { "SLURM_STEP_ID=0 SLURM_PROCID=2 SLURM_NTASKS=4 SLURM_LOCALID=1", { "Slurm", 2, 4, 1, 0, "SLURM_PROCID" } },
     /* the shell of a batch script, and a step of one task: no launcher */
-    { "SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_LOCALID=0", { NULL, 0, 0, -1, 0 } },
-    { "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_LOCALID=0", { NULL, 0, 0, -1, 0 } },
+    { "SLURM_PROCID=0 SLURM_NTASKS=4 SLURM_LOCALID=0", { NULL, 0, 0, -1, 0, NULL } },
+    { "SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=1 SLURM_LOCALID=0", { NULL, 0, 0, -1, 0, NULL } },
     /* mpirun within a Slurm job: its own variables count */
     { "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 PMIX_RANK=1 SLURM_STEP_ID=0 SLURM_PROCID=0 SLURM_NTASKS=4",
-      { "Open MPI", 1, 2, -1, 0 } },
+      { "Open MPI", 1, 2, -1, 0, "OMPI_COMM_WORLD_RANK" } },
     /* torchrun's variables, left over */
-    { "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 RANK=0 WORLD_SIZE=1", { "Open MPI", 1, 2, -1, 0 } },
-    { "RANK=x WORLD_SIZE=2", { NULL, 0, 0, -1, 0 } },
-    { "RANK=-1 WORLD_SIZE=2", { NULL, 0, 0, -1, 0 } },
+    { "OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 RANK=0 WORLD_SIZE=1",
+      { "Open MPI", 1, 2, -1, 0, "OMPI_COMM_WORLD_RANK" } },
+    { "RANK=x WORLD_SIZE=2", { NULL, 0, 0, -1, 0, NULL } },
+    { "RANK=-1 WORLD_SIZE=2", { NULL, 0, 0, -1, 0, NULL } },
 };
 
 static void set_all(const char *text)
@@ -69,6 +70,7 @@ static void the_launcher_is_known_by_its_variables(void)
         const CommLaunch found = comm_launch(), wanted = cases[i].found;
         g_test_message("%s", cases[i].set);
         g_assert_cmpstr(found.launcher, ==, wanted.launcher);
+        g_assert_cmpstr(found.variable, ==, wanted.variable);
         g_assert_cmpint(found.rank, ==, wanted.rank);
         g_assert_cmpint(found.size, ==, wanted.size);
         g_assert_cmpint(found.local_rank, ==, wanted.local_rank);
