@@ -80,8 +80,9 @@ static void moves_upload(RowMoves *moves, Device *dev, Arena *arena)
 static void moves_make(const RowMoves *moves, Device *dev, Arena *scratch, Tensor y, Tensor x)
 {
     size_t mark = arena_mark(scratch);
+    if (moves->n == 0)
+        return;
     Tensor rows = arena_tensor(scratch, (DType)y.dtype, moves->n, y.d[1], "moves.rows");
-
     op_gather(dev, rows, x, moves->device_from);
     op_scatter(dev, y, rows, moves->device_to);
     arena_reset(scratch, mark);
@@ -337,8 +338,7 @@ static void begin(Decoder *d)
     StackW w = { 0 };
 
     upload_rows(d);
-    for (const ModelStage *stage = stages; stage < end;
-         stage++) /* the tables of positions are made for the embedding */
+    for (const ModelStage *stage = stages; stage < end; stage++) /* tables of positions are made for the embedding */
         if (stage->decoder.part.embeds)
             d->pass.stack = &stage->decoder;
     stack_context(&d->pass, d->work, d->work->save, &d->prompt_tokens, &forward);
@@ -593,7 +593,7 @@ void decoder_reorder(Decoder *decoder, const int32_t *from)
             moves_add(&moves, decoder->first_row[from[r]] + prompt, decoder->first_row[r] + prompt, decoder->t);
     }
     moves_upload(&moves, model->dev, scratch);
-    for (int i = 0; moves.n > 0 && i < model->config.n_dec; i++)
+    for (int i = 0; i < model->config.n_dec; i++)
         if (tensor_present(decoder->caches[i].self))
             moves_make(&moves, model->dev, scratch, decoder->caches[i].self, decoder->caches[i].self);
     arena_reset(scratch, mark);

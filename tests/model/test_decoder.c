@@ -122,6 +122,37 @@ static void sequences_side_by_side_do_not_see_each_other(void)
     device_close(dev);
 }
 
+/* A prefix LM whose prompts are one token: nothing is cached before the first step. */
+static void prompts_of_one_token_are_a_prefix(void)
+{
+    static const int32_t ids[] = { 3, 7 }, cu[] = { 0, 1, 2 };
+    ModelConfig config = tiny_config(&tiny_gated);
+    config.family = FAMILY_GPT;
+    config.n_enc = 0;
+    config.prefix_lm = true;
+    Device *dev = device_open_cpu(2, precision_uniform(DT_F32));
+    Model *model = model_open(dev, &config, false, NULL);
+    Batch *batch = batch_new(1, 0, 1);
+    const ModelLoss loss = { 0 };
+    g_autofree float *want = g_new(float, config.vocab);
+
+    params_init(model_params(model), 7);
+    tiny_reserve(model, batch, &loss);
+    for (int p = 0; p < 2; p++) {
+        batch_clear(batch);
+        batch_add_sequence(
+            batch, &(BatchSequence){
+                       .n = 1, .ids = ids + p, .targets = ids + p, .weights = (float[]){ 0 }, .prefix_length = 1 });
+        model_logits(model, batch, want);
+        Decoder *decoder = decoder_open(model, &(Prompts){ ids, cu, 2 }, 1, STEPS, NULL);
+        assert_rows_equal(decoder_step(decoder, ids) + p * config.vocab, want, config.vocab, 1e-5);
+        decoder_close(decoder);
+    }
+    batch_free(batch);
+    model_close(model);
+    device_close(dev);
+}
+
 static void cached_equals_uncached_in_f32(void)
 {
     cached_equals_uncached(device_open_cpu(2, precision_uniform(DT_F32)), 1e-5);
@@ -182,6 +213,7 @@ int main(int argc, char **argv)
     g_test_add_func("/decoder/cached_equals_uncached_in_f64", cached_equals_uncached_in_f64);
     g_test_add_func("/decoder/sequences_side_by_side_do_not_see_each_other",
                     sequences_side_by_side_do_not_see_each_other);
+    g_test_add_func("/decoder/prompts_of_one_token_are_a_prefix", prompts_of_one_token_are_a_prefix);
     g_test_add_func("/decoder/the_top_tokens_are_those_of_the_logits", the_top_tokens_are_those_of_the_logits);
     g_test_add_func("/decoder/refuses_what_it_cannot_decode", refuses_what_it_cannot_decode);
     return g_test_run();
