@@ -361,12 +361,13 @@ static void append_least(GString *text, const Trial *trial)
     const Settings least = { 1, RECOMPUTE_BLOCK, gpu, false };
     MemoryPlan plan = { 0 };
     (void)fits(trial, least, &plan);
-    g_autofree char *needs = text_bytes(memory_total(&plan)), *host = text_bytes(plan.host);
+    g_autofree char *needs = text_bytes(memory_total(&plan)), *host = text_bytes(plan.host),
+                    *each = plan.ranks > 1 ? g_strdup_printf(" for each of %d ranks", plan.ranks) : g_strdup("");
     g_string_append_printf(text,
-                           "even train.micro_batch='1 samples' with train.recompute=block%s needs %s%s%s; shorter "
+                           "even train.micro_batch='1 samples' with train.recompute=block%s needs %s%s%s%s; shorter "
                            "samples, a smaller model, or parallel.zero, tensor or pipeline on more %s need less",
                            gpu ? " and optim.offload=true" : "", needs, gpu ? " and on the host " : "", gpu ? host : "",
-                           gpu ? "GPUs" : "machines");
+                           each, gpu ? "GPUs" : "machines");
 }
 
 /* Option values with which the run would fit, as the end of an error message. g_free. */

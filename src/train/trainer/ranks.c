@@ -50,7 +50,8 @@ char *ranks_describe(const Trainer *t)
 static bool name_rank(GError **error, int rank)
 {
     g_autofree char *own = g_strdup_printf("rank %d: ", rank);
-    if (error == NULL || (g_str_has_prefix((*error)->message, "rank ") && !g_str_has_prefix((*error)->message, own)))
+    if (error == NULL || *error == NULL ||
+        (g_str_has_prefix((*error)->message, "rank ") && !g_str_has_prefix((*error)->message, own)))
         return false;
     if (g_str_has_prefix((*error)->message, own))
         memmove((*error)->message, (*error)->message + strlen(own), strlen((*error)->message + strlen(own)) + 1);
