@@ -149,14 +149,16 @@ static int parts_of(const Layout *layout)
            MAX(layout->zero - ZERO_STATES, 0) + (layout->recompute != RECOMPUTE_NONE);
 }
 
-static gint simpler(gconstpointer a, gconstpointer b)
+static gint simpler(gconstpointer a, gconstpointer b, gpointer unused)
 {
+    (void)unused;
     const Layout *x = a, *y = b;
     const int more = parts_of(x) - parts_of(y);
     return more != 0 ? more : faster(a, b);
 }
 
-/* Orders layouts that are equally fast, within EQUAL of the fastest of them, by what they use. */
+/* Orders layouts that are equally fast, within EQUAL of the fastest of them, by what they use. The sort is stable, so
+ * the order is the same on every machine. */
 static void prefer_simple(GArray *layouts)
 {
     for (guint first = 0, end; first < layouts->len; first = end) {
@@ -166,7 +168,7 @@ static void prefer_simple(GArray *layouts)
             if (next->cost.fits != fastest->cost.fits || next->cost.step > (1 + EQUAL) * fastest->cost.step)
                 break;
         }
-        qsort(&g_array_index(layouts, Layout, first), end - first, sizeof(Layout), simpler);
+        g_qsort_with_data(&g_array_index(layouts, Layout, first), (gint)(end - first), sizeof(Layout), simpler, NULL);
     }
 }
 
@@ -194,7 +196,7 @@ GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int
 const Layout *layouts_nearest(const GArray *layouts, const Config *config)
 {
     const Layout *nearest = NULL, now = layout_of(config, config_ranks(config));
-    for (guint i = 0; i < layouts->len; i++) { /* those that fit come first, the fastest first */
+    for (guint i = 0; i < layouts->len; i++) { /* those that fit come first, faster ones before slower ones */
         const Layout *layout = &g_array_index(layouts, Layout, i);
         if (layout->cost.fits && (!nearest || distance(config, layout, &now) < distance(config, nearest, &now)))
             nearest = layout;

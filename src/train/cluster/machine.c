@@ -85,7 +85,8 @@ static bool read_machine(Machine *machine, const json_t *object, const char *pat
     }
     machine->bf16 = true;
     machine->fp8 = 1;
-    if (json_is_true(json_object_get(object, "gpus"))) /* files of earlier versions are of processors */
+    if (json_is_true(json_object_get(
+            object, "gpus"))) /* without it, as in files of earlier versions, the machine counts as one of processors */
         machine_assume_gpu(machine, json_is_true(json_object_get(object, "fp8")));
     return true;
 }
