@@ -88,12 +88,9 @@ static void add_run(GString *lines, const Outline *o, const Machine *machine, co
     const double seconds = cost->step * full_steps(o);
     g_autofree char *time = text_duration(seconds),
                     *speed = text_count((double)(o->samples * o->config->data.input_length) / cost->step);
-    if (seconds > 0)
-        plan_line(lines, "the run there", "%s; %s tokens/s, %.2f TFLOP/s of each with recomputation", time, speed,
-                  work_of(o) / (cost->step * gpus * 1e12));
-    else
-        plan_line(lines, "the run there", "%s tokens/s, %.2f TFLOP/s of each with recomputation", speed,
-                  work_of(o) / (cost->step * gpus * 1e12));
+    const char *again = o->config->train.recompute == RECOMPUTE_NONE ? "" : " with recomputation";
+    plan_line(lines, "the run there", "%s%s%s tokens/s, %.2f TFLOP/s of each%s", seconds > 0 ? time : "",
+              seconds > 0 ? "; " : "", speed, work_of(o) / (cost->step * gpus * 1e12), again);
     if (seconds > 0 && machine->watts > 0)
         plan_line(lines, "energy", "%.3g MWh at %g W for each", seconds * gpus * machine->watts / 3.6e9,
                   machine->watts);

@@ -81,8 +81,8 @@ static void print_limits(const Outline *o, const GArray *layouts)
         const Layout *layout = &g_array_index(layouts, Layout, i);
         most = MAX(most, layout->data);
         if (layout->configured && layout->micro < micro)
-            printf("* a rank has %" PRId64 " sample%s of a step, fewer than the %" PRId64 " of train.micro_batch\n",
-                   layout->micro, layout->micro == 1 ? "" : "s", micro);
+            printf("* a rank has %" PRId64 " sample%s of a step, fewer than train.micro_batch\n", layout->micro,
+                   layout->micro == 1 ? "" : "s");
     }
     if (o->batches.ramp > 0 && most > o->batches.start)
         printf("a run that begins with %" PRId64 " samples a step (train.batch_rampup) can have at most %" PRId64

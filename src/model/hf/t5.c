@@ -162,8 +162,8 @@ static void infer_t5(GHashTable *tensors, ModelConfig *config)
     config->scale_logits = false;
 }
 
-/* Neither transformers 4 nor the published models scale the logits of an untied mT5 or umT5. transformers 5 scales
- * those of a umT5 whose config.json says so, tied or not. */
+/* Neither transformers 4 nor the published models scale the logits of an untied mT5 or umT5. Those versions of
+ * transformers that write scale_decoder_outputs for a umT5 tie every umT5. */
 static void infer_mt5(GHashTable *tensors, ModelConfig *config)
 {
     config->scale_logits = config->scale_logits && config->tie_embeddings;

@@ -73,7 +73,7 @@ static __global__ void probe_kernel(unsigned *at)
 static bool is_wanted(const char *variable)
 {
     const char *asked = getenv(variable);
-    return !asked || atoi(asked) != 0;
+    return !asked || strcmp(asked, "0") != 0;
 }
 
 static cudaError_t probe(Gpu *gpu)

@@ -51,7 +51,7 @@ static float time_of(Gpu *gpu, const Plan *plan, const Product &call, const cubl
 static bool is_wanted(void)
 {
     static const char *const asked = getenv("LOAM_TIME_PRODUCTS");
-    return asked == NULL || atoi(asked) != 0;
+    return asked == NULL || strcmp(asked, "0") != 0;
 }
 
 static bool is_worth_it(const PlanKey &key)
