@@ -149,6 +149,8 @@ foreach(name test_ops test_ops_wide test_ops_attention test_ops_edges test_ops_f
   loam_test(shim/long_${name} /long_${name} shim_${name})
   set_tests_properties(shim/long_${name} PROPERTIES ENVIRONMENT RIG_ALL=1)
 endforeach()
+loam_test(shim/test_ops_attention_little tests/device/test_ops_attention.c shim_test_ops_attention)
+set_tests_properties(shim/test_ops_attention_little PROPERTIES ENVIRONMENT SHIM_SHARES_LITTLE=1)
 
 # Layers, models, optimizers and generation on the same kernels: tests whose cpu device is that of the shim. Arguments
 # choose among the tests of a file: -s /PATH and -x /PATH leave out those that take long and ask the kernels for nothing new.

@@ -33,6 +33,13 @@ cudaStream_t gpu_stream(Gpu *gpu)
     return gpu->stream;
 }
 
+/* SHIM_SHARES_LITTLE=1: the tiles of such a GPU. */
+bool gpu_shares_little(const Gpu *)
+{
+    static const char *const little = getenv("SHIM_SHARES_LITTLE");
+    return little && *little == '1';
+}
+
 bool gpu_begins_early(const Gpu *)
 {
     return true;

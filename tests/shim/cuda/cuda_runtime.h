@@ -21,7 +21,7 @@ enum cudaError_t {
     cudaErrorNotSupported = 801,
     cudaErrorUnknown = 999
 };
-enum cudaDeviceAttr { cudaDevAttrComputeMode = 20 };
+enum cudaDeviceAttr { cudaDevAttrComputeMode = 20, cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81 };
 enum cudaComputeMode { cudaComputeModeDefault, cudaComputeModeProhibited = 2, cudaComputeModeExclusiveProcess };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };

@@ -304,8 +304,13 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int index)
 
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int index)
 {
-    CHECK(attribute == cudaDevAttrComputeMode && index >= 0, "attribute %d of GPU %d", (int)attribute, index);
-    *value = (int)number_of("LOAM_FAKE_GPU_MODE", cudaComputeModeDefault);
+    const long compute = number_of("LOAM_FAKE_GPU", 90);
+    const bool little = compute == 86 || compute == 89 || compute == 120;
+    CHECK(index >= 0, "attribute %d of GPU %d", (int)attribute, index);
+    if (attribute == cudaDevAttrComputeMode)
+        *value = (int)number_of("LOAM_FAKE_GPU_MODE", cudaComputeModeDefault);
+    else
+        *value = little ? 100 << 10 : 228 << 10;
     return cudaSuccess;
 }
 

@@ -33,6 +33,10 @@ template <int KEYS> struct DiagonalStrips {
     }
 };
 
+/* Blocks of heads of 64 channels have smaller tiles on a GPU that shares little, so that two fit a multiprocessor: 1
+ * KiB of a block's shared memory is CUDA's. */
+enum { LITTLE_BLOCK = 49 << 10 };
+
 /* Sizes of the pass over keys; BLOCKS blocks fit a multiprocessor by their registers. */
 template <int DIM_, int KEYS_, int BUFFERS_> struct QuerySizes {
     enum { DIM = DIM_, M = 1, QUERIES = OWN_ROWS, KEYS = KEYS_, BUFFERS = BUFFERS_, N = KEYS_ / 8 };
@@ -268,7 +272,7 @@ __device__ inline void weights_of_keys(float (&s)[1][N][4], float (&dp)[1][N][4]
     const QueryRows<Sizes::QUERIES> &rows = shared->rows[turn];
     const float *strip = &shared->bias[turn].of[lane_row() - lane_col() + first_row + Sizes::QUERIES - 1];
     float scale = attn.spec.scale * LOG2_E;
-    uint32_t keep[1];
+    uint32_t keep[1] = {};
     pairs.head = tile.head;
     if (attn.bias.p)
         EACH_SUM(1, N) s[m][n][2 * h + e] = s[m][n][2 * h + e] * scale + strip[8 * (h - n) - e];
@@ -383,8 +387,8 @@ template <int DTYPE> struct OfQueries {
     static void run_by_dim(Gpu *gpu, const Attn &attn, const Gradients &g)
     {
         (attn.dim <= 32    ? run<QuerySizes<32, 64, 2>>
-         : attn.dim <= 64  ? run<QuerySizes<64, 64, 2>>
-         : attn.dim <= 128 ? run<QuerySizes<128, 32, 2>>
+         : attn.dim <= 64  ? gpu_shares_little(gpu) ? run<QuerySizes<64, 32, 2>> : run<QuerySizes<64, 64, 2>>
+          : attn.dim <= 128 ? run<QuerySizes<128, 32, 2>>
                            : run<QuerySizes<256, 16, 1>>)(gpu, attn, g);
     }
 };
@@ -402,11 +406,15 @@ template <int DTYPE> struct OfKeys {
     static void run_by_dim(Gpu *gpu, const Attn &attn, const Gradients &g)
     {
         (attn.dim <= 32    ? run<KeySizes<32, 32, 64, 2>>
-         : attn.dim <= 64  ? run<KeySizes<64, 64, 64, 2>>
-         : attn.dim <= 128 ? run<KeySizes<128, 128, 16, 2>>
+         : attn.dim <= 64  ? gpu_shares_little(gpu) ? run<KeySizes<64, 64, 32, 2>> : run<KeySizes<64, 64, 64, 2>>
+          : attn.dim <= 128 ? run<KeySizes<128, 128, 16, 2>>
                            : run<KeySizes<256, 128, 16, 1>>)(gpu, attn, g);
     }
 };
+
+static_assert(sizeof(QuerySizes<64, 32, 2>::Shared) <= LITTLE_BLOCK &&
+                  sizeof(KeySizes<64, 64, 32, 2>::Shared) <= LITTLE_BLOCK,
+              "two blocks fit");
 
 } // namespace
 

@@ -48,6 +48,9 @@ void gpu_clear(Gpu *gpu, void *p, size_t bytes);
 
 /* Whether launches let kernels begin early (begin_kernel). */
 bool gpu_begins_early(const Gpu *gpu);
+/* Whether a multiprocessor has at most 100 KiB of shared memory for all of its blocks, as those of compute capability
+ * 8.6, 8.9 and 12.0: half of what those of data centres have. */
+bool gpu_shares_little(const Gpu *gpu);
 
 /* Shape of a launch: number of thread blocks in the grid, and of threads in a block, in two dimensions. threads_x ·
  * threads_y is a multiple of WARP. */

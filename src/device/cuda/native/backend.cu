@@ -9,6 +9,7 @@ extern "C" {
 #include <stdlib.h>
 
 enum { PROBE = 0x10A3 };
+enum { LITTLE_SHARED = 100 << 10 }; /* bytes: gpu_shares_little */
 
 static void gpu_free(Gpu *gpu)
 {
@@ -95,9 +96,19 @@ static cudaError_t probe(Gpu *gpu)
     return answer != cudaSuccess || seen == PROBE || seen == PROBE + 1 ? answer : cudaErrorUnknown;
 }
 
+static cudaError_t ask_shared(Gpu *gpu)
+{
+    int bytes = 0;
+    cudaError_t answer = cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, gpu->index);
+    gpu->shares_little = bytes <= LITTLE_SHARED;
+    return answer;
+}
+
 static cudaError_t create(Gpu *gpu)
 {
     cudaError_t answer = gpu_choose(gpu->index);
+    if (answer == cudaSuccess)
+        answer = ask_shared(gpu);
     if (answer == cudaSuccess)
         answer = queue_open(gpu);
     if (answer == cudaSuccess)

@@ -68,7 +68,8 @@ struct Graph {
 struct Gpu {
     int index;
     cudaStream_t stream;
-    bool begins_early; /* gpu_begins_early */
+    bool begins_early;  /* gpu_begins_early */
+    bool shares_little; /* gpu_shares_little */
     /* DeviceEvent n is recorded in events[n % EVENTS], which is used again for DeviceEvent n + EVENTS; waiting for it
      * then waits for this later event. */
     cudaEvent_t events[EVENTS];

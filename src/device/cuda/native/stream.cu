@@ -76,6 +76,11 @@ bool gpu_begins_early(const Gpu *gpu)
     return gpu->begins_early && !gpu->captures;
 }
 
+bool gpu_shares_little(const Gpu *gpu)
+{
+    return gpu->shares_little;
+}
+
 unsigned *gpu_tickets(Gpu *gpu)
 {
     return gpu->tickets;
