@@ -410,6 +410,7 @@ static FakeCounts counts_since(FakeCounts before)
 {
     FakeCounts counts = fake_cuda_counts();
     counts.launches -= before.launches;
+    counts.shared -= before.shared;
     counts.early -= before.early;
     counts.products -= before.products;
     counts.copies -= before.copies;
@@ -419,13 +420,13 @@ static FakeCounts counts_since(FakeCounts before)
     return counts;
 }
 
-/* What a microbatch of a T5-1.1 with so many blocks in bf16 asks of CUDA. */
-static FakeCounts count_microbatch(int blocks)
+/* What a microbatch of a T5-1.1 with so many blocks and channels of a head, in bf16, asks of CUDA. */
+static FakeCounts count_microbatch(int blocks, int head_dim)
 {
     GError *error = NULL;
     ModelConfig config = tiny_config(&tiny_gated);
     config.n_enc = config.n_dec = blocks;
-    config.head_dim = 8;
+    config.head_dim = head_dim;
     config.dropout = 0;
     const ModelLoss loss = { .n_targets = { 2 * LENGTH }, .train = true, .grad = true };
     Device *dev = open_gpu_of(0, FAKE_LATE, in_bf16());
@@ -450,7 +451,7 @@ static FakeCounts count_microbatch(int blocks)
 /* Each pair of blocks asks for as many, so two models tell of all. */
 static void launches_of_a_microbatch_are_those_of_its_blocks(void)
 {
-    FakeCounts two = count_microbatch(2), three = count_microbatch(3);
+    FakeCounts two = count_microbatch(2, 8), three = count_microbatch(3, 8);
     g_assert_true(two.waits == 0 && three.waits == 0 && two.uploads == 16 && three.uploads == 16);
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
         long kernels = two.launches + (sizes[i].blocks - 2) * (three.launches - two.launches) + two.copies +
@@ -462,6 +463,28 @@ static void launches_of_a_microbatch_are_those_of_its_blocks(void)
         g_assert_cmpint(kernels + products, ==, sizes[i].launches);
         g_assert_cmpint(early, ==, sizes[i].early);
     }
+}
+
+/* GPUs with 100 KiB of shared memory on a multiprocessor have smaller tiles in attention's backward pass, for heads of
+ * 33 to 64 channels alone. */
+static void tiles_are_those_of_the_gpu(void)
+{
+    static const char *const large[] = { "80", "87", "100", "103" }, *const little[] = { "86", "89", "120" };
+    enum { DIM = 40 };
+    size_t most = count_microbatch(1, DIM).shared, other = count_microbatch(1, 2 * DIM).shared, least = 0;
+    for (size_t i = 0; i < G_N_ELEMENTS(large); i++) {
+        g_setenv("LOAM_FAKE_GPU", large[i], TRUE);
+        g_assert_cmpuint(count_microbatch(1, DIM).shared, ==, most);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(little); i++) {
+        g_setenv("LOAM_FAKE_GPU", little[i], TRUE);
+        size_t shared = count_microbatch(1, DIM).shared;
+        g_assert_cmpuint(shared, <, most);
+        g_assert_true(least == 0 || shared == least);
+        least = shared;
+        g_assert_cmpuint(count_microbatch(1, 2 * DIM).shared, ==, other);
+    }
+    g_unsetenv("LOAM_FAKE_GPU");
 }
 
 /* Blocks of the decoder, and what a decoding step asks of CUDA: kernels and fills, those of them that may begin before
@@ -552,6 +575,7 @@ int main(int argc, char **argv)
         }
     g_test_add_func("/native/launches_of_a_microbatch_are_those_of_its_blocks",
                     launches_of_a_microbatch_are_those_of_its_blocks);
+    g_test_add_func("/native/tiles_are_those_of_the_gpu", tiles_are_those_of_the_gpu);
     g_test_add_func("/native/launches_of_a_token_are_those_of_its_blocks", launches_of_a_token_are_those_of_its_blocks);
     return g_test_run();
 }

@@ -23,6 +23,7 @@ typedef struct FakeCounts {
     long early;                 /* kernels that may begin before the work before them, also a kernel, has ended */
     long choices, fast;         /* algorithms that cuBLASLt was asked for; products with fast accumulation */
     int algorithm;              /* the number of the last product's algorithm (lt.cc) */
+    size_t shared;              /* bytes of shared memory that launches asked for, one block of each */
     double slow;                /* multiply-adds of products in a form that cuBLASLt has no fast algorithm for */
     long uploads, downloads;    /* copies between host and device */
     long copies;                /* copies and fills within the device */

@@ -505,6 +505,7 @@ cudaError_t fake_launch(const cudaLaunchConfig_t *config, const void *kernel, st
     bool early = begins_early(config);
     CHECK(!early || !config->stream->captured, "a kernel of a graph that may begin early");
     fake_count(config->stream, &FakeCounts::launches);
+    fake_counts.shared += bytes;
     fake_counts.early += early && config->stream->after_kernel;
     fake_enqueue_work(config->stream, [=] {
         if (++kernels_run == number_of("LOAM_FAKE_GPU_BREAKS", 0))

@@ -33,10 +33,6 @@ template <int KEYS> struct DiagonalStrips {
     }
 };
 
-/* Blocks of heads of 64 channels have smaller tiles on a GPU that shares little, so that two fit a multiprocessor: 1
- * KiB of a block's shared memory is CUDA's. */
-enum { LITTLE_BLOCK = 49 << 10 };
-
 /* Sizes of the pass over keys; BLOCKS blocks fit a multiprocessor by their registers. */
 template <int DIM_, int KEYS_, int BUFFERS_> struct QuerySizes {
     enum { DIM = DIM_, M = 1, QUERIES = OWN_ROWS, KEYS = KEYS_, BUFFERS = BUFFERS_, N = KEYS_ / 8 };
@@ -376,6 +372,13 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
     store_rows<DTYPE>(g.dv, dv, one, pairs.k0 + j, end, first_row, channel + from, attn.dim - from);
 }
 
+/* Tiles of heads of 33 to 64 channels on a GPU that shares little: two blocks fit a multiprocessor. */
+typedef QuerySizes<64, 32, 2> LittleQueries;
+typedef KeySizes<64, 64, 32, 2> LittleKeys;
+static_assert(2 * (sizeof(LittleQueries::Shared) + BLOCK_SHARED) <= LITTLE_SHARED &&
+                  2 * (sizeof(LittleKeys::Shared) + BLOCK_SHARED) <= LITTLE_SHARED,
+              "two blocks fit");
+
 template <int DTYPE> struct OfQueries {
     template <class Sizes> static void run(Gpu *gpu, const Attn &attn, const Gradients &g)
     {
@@ -386,10 +389,12 @@ template <int DTYPE> struct OfQueries {
 
     static void run_by_dim(Gpu *gpu, const Attn &attn, const Gradients &g)
     {
-        (attn.dim <= 32    ? run<QuerySizes<32, 64, 2>>
-         : attn.dim <= 64  ? gpu_shares_little(gpu) ? run<QuerySizes<64, 32, 2>> : run<QuerySizes<64, 64, 2>>
-          : attn.dim <= 128 ? run<QuerySizes<128, 32, 2>>
-                           : run<QuerySizes<256, 16, 1>>)(gpu, attn, g);
+        const bool little = gpu_shares_little(gpu);
+        (attn.dim <= 32              ? run<QuerySizes<32, 64, 2>>
+         : attn.dim <= 64 && !little ? run<QuerySizes<64, 64, 2>>
+         : attn.dim <= 64            ? run<LittleQueries>
+         : attn.dim <= 128           ? run<QuerySizes<128, 32, 2>>
+                                     : run<QuerySizes<256, 16, 1>>)(gpu, attn, g);
     }
 };
 
@@ -405,16 +410,14 @@ template <int DTYPE> struct OfKeys {
 
     static void run_by_dim(Gpu *gpu, const Attn &attn, const Gradients &g)
     {
-        (attn.dim <= 32    ? run<KeySizes<32, 32, 64, 2>>
-         : attn.dim <= 64  ? gpu_shares_little(gpu) ? run<KeySizes<64, 64, 32, 2>> : run<KeySizes<64, 64, 64, 2>>
-          : attn.dim <= 128 ? run<KeySizes<128, 128, 16, 2>>
-                           : run<KeySizes<256, 128, 16, 1>>)(gpu, attn, g);
+        const bool little = gpu_shares_little(gpu);
+        (attn.dim <= 32              ? run<KeySizes<32, 32, 64, 2>>
+         : attn.dim <= 64 && !little ? run<KeySizes<64, 64, 64, 2>>
+         : attn.dim <= 64            ? run<LittleKeys>
+         : attn.dim <= 128           ? run<KeySizes<128, 128, 16, 2>>
+                                     : run<KeySizes<256, 128, 16, 1>>)(gpu, attn, g);
     }
 };
-
-static_assert(sizeof(QuerySizes<64, 32, 2>::Shared) <= LITTLE_BLOCK &&
-                  sizeof(KeySizes<64, 64, 32, 2>::Shared) <= LITTLE_BLOCK,
-              "two blocks fit");
 
 } // namespace
 

@@ -23,8 +23,9 @@ extern "C" {
 #include <string.h>
 
 enum { WARP = 32, MOST_THREADS = 1024, TICKETS = 4096 };
-/* Largest number of bytes of shared memory per thread block, on every GPU of compute capability 8.0 and later. */
-enum { MOST_SHARED = 99 << 10 };
+/* Bytes of shared memory of a multiprocessor of compute capability 8.6, 8.9 or 12.0 (others of 8.0 and later have
+ * more), for all of its blocks; what CUDA takes of it for each block; what this leaves for one block. */
+enum { LITTLE_SHARED = 100 << 10, BLOCK_SHARED = 1 << 10, MOST_SHARED = LITTLE_SHARED - BLOCK_SHARED };
 
 /* An open GPU (dev->impl), with its stream, scratch memory and libraries. */
 struct Gpu;
@@ -48,8 +49,8 @@ void gpu_clear(Gpu *gpu, void *p, size_t bytes);
 
 /* Whether launches let kernels begin early (begin_kernel). */
 bool gpu_begins_early(const Gpu *gpu);
-/* Whether a multiprocessor has at most 100 KiB of shared memory for all of its blocks, as those of compute capability
- * 8.6, 8.9 and 12.0: half of what those of data centres have. */
+/* Whether a multiprocessor has at most LITTLE_SHARED bytes of shared memory: those of data centres have 164 KiB or
+ * more. */
 bool gpu_shares_little(const Gpu *gpu);
 
 /* Shape of a launch: number of thread blocks in the grid, and of threads in a block, in two dimensions. threads_x ·

@@ -9,7 +9,6 @@ extern "C" {
 #include <stdlib.h>
 
 enum { PROBE = 0x10A3 };
-enum { LITTLE_SHARED = 100 << 10 }; /* bytes: gpu_shares_little */
 
 static void gpu_free(Gpu *gpu)
 {
