@@ -15,3 +15,6 @@ typedef enum LockResult {
  * descriptor for lock_release if the result is LOCK_HELD, otherwise -1. */
 LockResult lock_file(const char *path, int *lock, GError **error);
 void lock_release(int lock); /* -1 is ignored */
+/* Locks an open file until it is closed, without writing to it: LOCK_HELD, also on file systems that have no locks, or
+ * LOCK_TAKEN. */
+LockResult lock_open_file(int file);

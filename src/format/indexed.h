@@ -46,7 +46,7 @@ int indexed_dtype(const Indexed *set);
 typedef struct IndexedWriter IndexedWriter;
 /* Opens the files of a dataset for writing. form: INDEXED_MEGATRON or INDEXED_FAIRSEQ (which does not store document
  * boundaries). Token ids are stored as u16 if vocab < 65500, otherwise as i32 (Megatron) or u32 (fairseq). The files
- * get their final names in indexed_writer_finish. */
+ * get their final names in indexed_writer_finish. Fails if another process is writing this dataset. */
 IndexedWriter *indexed_writer_open(const char *prefix, IndexedForm form, int64_t vocab, GError **error);
 /* Appends one sequence of n tokens. */
 bool indexed_writer_add(IndexedWriter *writer, const int32_t *tokens, int64_t n, GError **error);

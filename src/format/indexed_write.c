@@ -3,8 +3,10 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/lock.h"
 #include "format/map.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@ struct IndexedWriter {
     char *prefix;
     char *paths[N_PARTS];
     IoFile *files[N_PARTS]; /* NULL means not open */
+    int lock;               /* descriptor of the locked PREFIX.bin.tmp: one process writes a dataset at a time */
     int64_t vocab, n_sequences, n_documents,
         sequences_ended; /* sequences_ended: number of sequences before the last document boundary */
     IndexedForm form;
@@ -61,6 +64,16 @@ static void forget(const IndexedWriter *writer)
     g_mutex_unlock(&open_mutex);
 }
 
+static void writer_free(IndexedWriter *writer)
+{
+    for (int i = 0; i < N_PARTS; i++)
+        g_free(writer->paths[i]);
+    if (writer->lock >= 0)
+        close(writer->lock);
+    g_free(writer->prefix);
+    g_free(writer);
+}
+
 void indexed_writer_abort(IndexedWriter *writer)
 {
     if (writer == NULL)
@@ -70,15 +83,24 @@ void indexed_writer_abort(IndexedWriter *writer)
         if (writer->files[i])
             io_abort(writer->files[i]);
         io_remove_file(writer->paths[i], NULL);
-        g_free(writer->paths[i]);
     }
-    g_free(writer->prefix);
-    g_free(writer);
+    writer_free(writer);
 }
 
 static bool write_i64(IndexedWriter *writer, int part, int64_t value, GError **error)
 {
     return io_write(writer->files[part], &value, sizeof value, error);
+}
+
+/* Locks PREFIX.bin.tmp before anything is written to it; fails if another process writes this dataset. */
+static bool lock_dataset(IndexedWriter *writer, GError **error)
+{
+    writer->lock = open(writer->paths[BIN], O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (writer->lock < 0)
+        return fail_errno(error, "opening", writer->paths[BIN]);
+    return lock_open_file(writer->lock) == LOCK_HELD ||
+           fail_user(error, "another process is writing the dataset %s: wait for it, or give another name",
+                     writer->prefix);
 }
 
 IndexedWriter *indexed_writer_open(const char *prefix, IndexedForm form, int64_t vocab, GError **error)
@@ -91,6 +113,10 @@ IndexedWriter *indexed_writer_open(const char *prefix, IndexedForm form, int64_t
     writer->dtype = vocab < 65500 ? INDEXED_U16 : form == INDEXED_FAIRSEQ ? INDEXED_U32 : INDEXED_I32;
     for (int i = 0; i < N_PARTS; i++)
         writer->paths[i] = g_strconcat(prefix, part_names[i], NULL);
+    if (!lock_dataset(writer, error)) {
+        writer_free(writer);
+        return NULL;
+    }
     remember(writer);
     bool ok = true;
     for (int i = BIN; ok && i <= DOCUMENTS; i++)

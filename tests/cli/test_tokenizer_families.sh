@@ -39,8 +39,8 @@ for kind in byte-bpe wordpiece sentencepiece-unigram sentencepiece-bpe; do
             "$loam" tokenizer train --kind $kind --for $family --vocab-size 200 --out "$work/$name" "$work/corpus.txt" \
                 2>"$work/err" || fail "$name: $(cat "$work/err")"
         [ $family = t5 ] && n=100 || n=0 # sentinels; and a .txt is read whole for a GPT alone
-        "$loam" tokenizer export --model "$work/$name" --out "$work/sentinels"
-        [ "$(grep -c 'extra_id_' "$work/sentinels/special_tokens_map.json")" = $n ] || fail "$name: sentinels"
+        "$loam" tokenizer export --model "$work/$name" --out "$work/sentinels/$name"
+        [ "$(grep -c 'extra_id_' "$work/sentinels/$name/special_tokens_map.json")" = $n ] || fail "$name: sentinels"
         [ $family = gpt ] && n=1 || n=3
         "$loam" prepare --tokenizer "$work/$name" --out "$work/novel" "$work/novel.txt" >"$work/out" 2>/dev/null
         grep -q "novel: $n document" "$work/out" || fail "$name: $(cat "$work/out")"

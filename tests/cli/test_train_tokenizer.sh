@@ -86,4 +86,8 @@ expect 1 'is a folder' \
 mkdir "$work/sp" && cp "$work/tok.model" "$work/sp/spiece.model"
 expect 1 'holds a tokenizer of kind sentencepiece-unigram' \
     "$loam" tokenizer train --kind byte-bpe --out "$work/sp" "$work/corpus.txt"
+cp -r "$work/wordpiece" "$work/mine"
+expect 1 'mine holds a tokenizer of kind wordpiece; choose another folder' \
+    "$loam" tokenizer export --model "$work/tok.model" --out "$work/mine"
+diff -r "$work/wordpiece" "$work/mine" || fail 'a refused export changed the folder'
 [ ! -e "$work/x/vocab.json" ] || fail 'a failed training left a file'

@@ -110,6 +110,28 @@ static void an_empty_set_is_a_set(void)
     indexed_close(set);
 }
 
+/* A second writer of a dataset is refused, and the tokens of the first stay as they are. */
+static void one_writer_at_a_time(void)
+{
+    static const int32_t tokens[] = { 7, 8, 9 };
+    g_autofree char *prefix = prefix_of("shared");
+    g_autoptr(GError) error = NULL, refusal = NULL;
+    int32_t out[3];
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, 100, &error);
+    g_assert_true(indexed_writer_add(writer, tokens, 3, &error) && indexed_writer_end_document(writer, &error));
+    g_assert_null(indexed_writer_open(prefix, INDEXED_MEGATRON, 100, &refusal));
+    g_assert_nonnull(strstr(refusal->message, "another process is writing the dataset"));
+    g_assert_true(indexed_writer_finish(writer, &error));
+    g_assert_true(write_small(prefix, 100, &error)); /* when the first has ended, another may write it */
+    writer = indexed_writer_open(prefix, INDEXED_MEGATRON, 100, &error);
+    indexed_writer_abort(writer);
+    Indexed *set = indexed_open(prefix, &error);
+    g_assert_no_error(error);
+    indexed_read(set, 0, 0, 3, out, NULL);
+    g_assert_cmpint(out[0], ==, 1);
+    indexed_close(set);
+}
+
 static void every_dtype_is_widened(void)
 {
     static const struct {
@@ -394,6 +416,7 @@ int main(int argc, char **argv)
     g_test_add_func("/indexed/writes_megatron_s_bytes", writes_megatron_s_bytes);
     g_test_add_func("/indexed/reads_what_was_written", reads_what_was_written);
     g_test_add_func("/indexed/an_empty_set_is_a_set", an_empty_set_is_a_set);
+    g_test_add_func("/indexed/one_writer_at_a_time", one_writer_at_a_time);
     g_test_add_func("/indexed/every_dtype_is_widened", every_dtype_is_widened);
     g_test_add_func("/indexed/refuses_every_inconsistency", refuses_every_inconsistency);
     g_test_add_func("/indexed/a_failing_call_leaves_no_index", a_failing_call_leaves_no_index);

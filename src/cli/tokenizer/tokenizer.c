@@ -254,7 +254,8 @@ static bool export(int argc, char **argv, GError **error)
         return false;
     if (export_out == NULL)
         return fail_user(error, "--out is missing; usage: %s", export_usage);
-    return io_make_directories(export_out, error) && hf_write_tokenizer(export_out, tok, NULL, error);
+    return tokenizer_check_folder(export_out, tokenizer_kind(tok), error) && io_make_directories(export_out, error) &&
+           hf_write_tokenizer(export_out, tok, NULL, error);
 }
 
 /* ---- the verb ---- */

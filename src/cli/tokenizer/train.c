@@ -73,8 +73,7 @@ static bool next_text(void *context, const char **text, size_t *bytes, GError **
     return true;
 }
 
-/* Fails if the folder has a tokenizer of another kind, which would be opened instead of the new one */
-static bool check_folder(const char *folder, GError **error)
+bool tokenizer_check_folder(const char *folder, const char *new_kind, GError **error)
 {
     g_autoptr(GError) reason = NULL;
     g_autofree char *file = g_file_test(folder, G_FILE_TEST_IS_DIR) ? tokenizer_find(folder, &reason) : NULL;
@@ -84,7 +83,7 @@ static bool check_folder(const char *folder, GError **error)
     g_autoptr(Tokenizer) old = file ? tokenizer_open(file, error) : NULL;
     if (file && old == NULL)
         return false;
-    return old == NULL || strcmp(tokenizer_kind(old), kind) == 0 ||
+    return old == NULL || strcmp(tokenizer_kind(old), new_kind) == 0 ||
            fail_user(error, "%s holds a tokenizer of kind %s; choose another folder", folder, tokenizer_kind(old));
 }
 
@@ -146,7 +145,7 @@ static bool run(char *const *paths, int n_paths, GError **error)
     const char *file = tokenizer_trained_file(kind);
     g_autofree char *folder = file ? g_strdup(out) : g_path_get_dirname(out);
     g_autoptr(GPtrArray) made = missing_folders(folder);
-    if (file && !check_folder(folder, error))
+    if (file && !tokenizer_check_folder(folder, kind, error))
         return false;
     bool done = io_make_directories(folder, error) && check_out(file, folder, paths, n_paths, error) &&
                 learn(paths, n_paths, error) && finish(file, error);
