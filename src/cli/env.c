@@ -96,6 +96,8 @@ bool verb_env(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, "loam env [--json]", about, error))
         return false;
+    if (argc > 1)
+        return fail_user(error, "%s is not an option; usage: loam env [--json]", argv[1]);
     json_t *object = describe();
     const char *name;
     json_t *value;

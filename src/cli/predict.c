@@ -350,6 +350,10 @@ bool verb_predict(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no model given; usage: " USAGE);
+    for (int i = 2; i < argc; i++)
+        if (!strchr(argv[i], '=') && g_file_test(argv[i], G_FILE_TEST_EXISTS))
+            return fail_user(error, "%s is no option: lines come from standard input: loam predict %s < %s", argv[i],
+                             argv[1], argv[i]);
     if (as_jsonl && raw)
         return fail_user(error, "--jsonl takes objects and --raw whole inputs: give one of them");
     if (beams < 1 || beams > 256)

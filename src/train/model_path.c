@@ -10,9 +10,11 @@
 #include "train/compute_device.h"
 #include "train/config/config.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The checkpoints that RUN@NAME accepts, for an error message: "is none", or "are latest, 12000, 11000". g_free. */
 static char *list_named(const char *dir)
@@ -56,6 +58,8 @@ static bool fail_no_checkpoint(const char *path, GError **error)
 {
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return hub_fail_absent(path, "run, checkpoint or Hugging Face folder", error);
+    if (access(path, R_OK | X_OK) != 0 && errno == EACCES && g_file_test(path, G_FILE_TEST_IS_DIR))
+        return fail_errno(error, "reading", path);
     if (hf_is_folder(path))
         return fail_user(
             error, "%s is a Hugging Face folder, no run and no checkpoint; loam inspect model lists what it holds",

@@ -61,6 +61,21 @@ sed -i '/^  tf32:/d; /^fp8:/,$d' runs/older/optim.lr=1e-2/seed-3/config.yaml
 "$loam" collect runs/older >again 2>err && cmp table again || fail "collect of an older run: $(cat again err)"
 rm -r runs/older
 
+# A run that was continued by its folder names its own copy of the tokenizer, which is no other tokenizer.
+goes_on() { "$loam" train "$1" run.seed="$2" train.length='10 steps' "${@:3}" 2>log; }
+status=0
+(LOAM_FAULT=step:5:TERM goes_on config.yaml 1 run.dir=runs/again/seed-1) || status=$?
+[ "$status" = 75 ] && goes_on runs/again/seed-1 1 && goes_on config.yaml 2 run.dir=runs/again/seed-2 || fail "$status: $(tail -n 1 log)"
+grep -q 'seed-1/spiece.model' runs/again/seed-1/config.yaml || fail "the run does not name its own tokenizer"
+"$loam" collect runs/again >out 2>&1 && grep -Eq '^all runs +2 ' out || fail "two rows of one tokenizer: $(cat out)"
+"$loam" compare runs/again/seed-1 runs/again/seed-2 >out
+grep -q '^run.seed' out && ! grep tokenizer.path out || fail "the tokenizers are the same: $(cat out)"
+"$loam" tokenizer train --type bpe --vocab-size 40 --out other.model <(cut -f 1 marks.tsv) 2>log || fail "$(cat log)"
+goes_on config.yaml 2 run.dir=runs/again/other tokenizer.path=other.model || fail "$(tail -n 1 log)"
+"$loam" collect runs/again >out 2>&1 && [ "$(grep -c '^tokenizer.path=' out)" = 2 ] || fail "another tokenizer: $(cat out)"
+rm -r runs/again
+echo "ok: one tokenizer at two paths is no difference"
+
 "$loam" collect runs/grid --by path --scores f1.recall --digits 1 --format markdown >out
 grep -Eq '^\| runs/grid/optim.lr=3e-3 \| +3 \| +[0-9.]+ ± [0-9.]+ \|$' out && [ "$(sed -n 2p out)" = '|---|--:|--:|' ] || fail "$(cat out)"
 "$loam" collect runs/grid --scores loss,accuracy --digits 1 >out

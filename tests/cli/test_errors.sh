@@ -21,6 +21,9 @@ expect 0 "not read         there is no dataset $work/dtaa" "$loam" plan "$work/c
 expect 0 "not read         there is no dataset $work/other-valid" "$loam" plan "$work/config.yaml" data.valid="$work/other-valid"
 expect 0 "$work/dtaa.idx is missing; did you mean $work/data?" "$loam" plan "$work/config.yaml" data.train="$work/dtaa"
 expect 1 "$work/dtaa.idx is missing; did you mean $work/data?" train data.train="$work/dtaa"
+mkdir "$work/empty"
+expect 1 "$work/ is a folder; a dataset is named by its path prefix: $work/data, $work/data-valid" train data.train="$work/"
+expect 1 "$work/empty is a folder without datasets; loam prepare --out $work/empty/train makes one of this name in it" train data.train="$work/empty"
 # So is what nobody means: a run that does not fit, that reads its data over and over, that takes years.
 "$loam" plan "$work/config.yaml" 2>&1 | grep warning && fail "a run that is fine"
 expect 0 'warning: the run needs' "$loam" plan "$work/config.yaml" model.n_enc=48 model.width=16384 model.ffn=65536
@@ -54,6 +57,7 @@ expect 1 'bad.jsonl:2' "$loam" prepare --tokenizer "$work/tok.model" --out "$wor
 expect 0 'skipped' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/bad" --on-error skip "$work/bad.jsonl"
 printf 'good line\nbad \xff line\n' >"$work/bad.txt"
 expect 1 'bad.txt' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/bad" "$work/bad.txt"
+expect 1 'there is no file -; standard input is named /dev/stdin' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/bad" -
 expect 1 'nowhere.txt' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/bad" "$work/nowhere.txt"
 
 # What is read is not written over, and --out names files.
@@ -78,7 +82,7 @@ expect 0 'optim.lr changed from' train 'train.length=12 steps' optim.lr=1e-3
 truncate -s -100 "$work"/run/checkpoints/step-00000012/weights-*.safetensors
 expect 0 'the previous checkpoint is used' train 'train.length=12 steps' train.keep_last=1
 expect 0 'damaged-step-00000012' ls "$work/run/checkpoints"
-expect 0 'sound' "$loam" inspect checkpoint "$work/run" # the damaged one took no other's place
+expect 0 ', valid' "$loam" inspect checkpoint "$work/run" # the damaged one took no other's place
 cp -r "$work/run" "$work/broken"
 sed -i 's/"samples": /"samples": 1/' "$work/broken/checkpoints/step-00000012/state.json"
 expect 1 'no checkpoint of' "$loam" train "$work/config.yaml" "run.dir=$work/broken" 'train.length=12 steps' optim.lr=1e-3
@@ -95,12 +99,22 @@ again() { "$loam" train "$work/config.yaml" "run.dir=$work/again-run" "data.trai
 expect 0 'saved' again 'train.length=2 steps'
 "$loam" prepare --tokenizer "$work/tok.model" --out "$work/again" <(head -n 900 "$work/corpus.txt") >/dev/null 2>&1
 expect 1 'trained on other data' again 'train.length=3 steps'
+expect 1 'it is another dataset, or was made again' again 'train.length=3 steps' "data.train=$work/data-valid"
 expect 1 'its model.n_enc is 1' train "run.dir=$work/deep" model.n_enc=2 "train.init=$work/run"
 expect 1 'its model.tie_embeddings is' train "run.dir=$work/deep" model.tie_embeddings=true "train.init=$work/run"
 
 # Sizes are checked before they are allocated.
 expect 1 'more than a microbatch may have' train 'train.batch=1e9 samples' 'train.micro_batch=1e9 samples'
 expect 2 'this machine has' train 'train.batch=1e12 samples'
+
+# Words that no verb takes.
+expect 1 'x is not an option; usage: loam env' "$loam" env x
+expect 1 'x is not an option; usage: loam task list' "$loam" task list x
+expect 1 '--n 0: it must be at least 1' "$loam" task show --n 0
+expect 1 '--documents -1 is out of range' "$loam" inspect dataset "$work/data" --documents -1
+expect 1 '--samples -1 is out of range' "$loam" inspect batch "$work/config.yaml" --samples -1
+expect 1 '--first -2: samples count from 0' "$loam" inspect batch "$work/config.yaml" --first -2
+expect 1 "lines come from standard input: loam predict $work/run < $work/corpus.txt" "$loam" predict "$work/run" "$work/corpus.txt"
 
 # Models by path.
 expect 1 'neither a run directory' "$loam" generate --model "$work"
@@ -132,6 +146,8 @@ spoil_model() {
 # What eval would not do.
 expect 1 "$work/absent: no such run" "$loam" eval "$work/absent"
 expect 1 '--samples -5 is out of range' "$loam" eval "$work/run" --samples -5
+expect 1 '--beams, --rank and --shots need --task' "$loam" eval "$work/run" --beams 2
+expect 1 '--unigram is for the loss on data.valid' "$loam" eval "$work/run" --score "$work/pairs" --unigram
 expect 1 'model.width=3: the model is what' "$loam" eval "$work/run" model.width=3
 spoil_model
 for json in '' --json; do

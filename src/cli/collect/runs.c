@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/options/options.h"
+#include "cli/run_settings.h"
 #include "train/config/config.h"
 #include "train/run_dir.h"
 
@@ -64,15 +65,15 @@ static void complete_settings(GPtrArray *settings)
     options_each(config_options(), add_default, &(Completion){ settings, &defaults });
 }
 
-static bool read_run(GPtrArray *runs, const char *dir, const CollectOptions *options, GError **error)
+static bool read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, const CollectOptions *options,
+                     GError **error)
 {
     CollectedRun *run = g_new0(CollectedRun, 1);
-    g_autofree char *config = g_build_filename(dir, "config.yaml", NULL);
     int64_t best = options->last ? -1 : run_linked(dir, "best");
     run->dir = g_strdup(dir);
     run->settings = option_settings_new();
     bool read =
-        option_settings_read_yaml(run->settings, config, error) && run_result_read(&run->result, dir, best, error);
+        run_settings_read(run->settings, tokenizers, dir, error) && run_result_read(&run->result, dir, best, error);
     if (read)
         complete_settings(run->settings);
     if (read && run->result.step < 0) {
@@ -162,10 +163,11 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
 {
     g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func(run_free);
     g_autoptr(GPtrArray) dirs = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GHashTable) tokenizers = run_settings_tokenizers();
     for (int i = 0; i < n; i++)
         run_find_below(dirs, paths[i]);
     for (guint i = 0; i < dirs->len; i++)
-        if (!read_run(runs, dirs->pdata[i], options, error))
+        if (!read_run(runs, tokenizers, dirs->pdata[i], options, error))
             return NULL;
     if (runs->len == 0) {
         fail_user(error, "no run with an evaluation in %s%s", n > 0 ? paths[0] : "", n > 1 ? " and the others" : "");

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/compare/curves.h"
+#include "cli/run_settings.h"
 #include "cli/table.h"
 
 #include <errno.h>
@@ -46,20 +47,19 @@ static void run_clear(Run *run)
     g_clear_pointer(&run->settings, g_ptr_array_unref);
 }
 
-static bool run_read(Run *run, const char *path, GError **error)
+static bool run_read(Run *run, GHashTable *tokenizers, const char *path, GError **error)
 {
     run->name = g_strdup(path);
     for (size_t n = strlen(run->name); n > 1 && run->name[n - 1] == '/'; n--)
         run->name[n - 1] = '\0';
     run->settings = option_settings_new();
-    g_autofree char *config = g_build_filename(path, "config.yaml", NULL);
     if (io_exists(path, "metrics.jsonl") && !io_exists(path, "config.yaml"))
         return fail_user(error, "%s has no config.yaml, whose options are compared: put it back", path);
     if (!history_read(&run->history, path, error))
         return false;
     if (run->history.skipped > 0)
         log_warning("%s/metrics.jsonl: damaged lines are left out: %" PRId64, path, run->history.skipped);
-    return option_settings_read_yaml(run->settings, config, error);
+    return run_settings_read(run->settings, tokenizers, path, error);
 }
 
 /* ---- options ---- */
@@ -280,9 +280,10 @@ bool verb_compare(int argc, char **argv, GError **error)
         return fail_user(error, "--rows is %d, want 1 to 10000", rows);
     if (baseline_text && svg_path == NULL)
         return fail_user(error, "--baseline is a line of the picture that --svg FILE writes, and there is no --svg");
+    g_autoptr(GHashTable) tokenizers = run_settings_tokenizers();
     bool good = true;
     for (int i = 0; good && i < n; i++)
-        good = run_read(&runs[i], argv[1 + i], error);
+        good = run_read(&runs[i], tokenizers, argv[1 + i], error);
     good = good && (svg_path == NULL || write_svg(runs, n, error)) && print_comparison(runs, n, error);
     for (int i = 0; i < n; i++)
         run_clear(&runs[i]);

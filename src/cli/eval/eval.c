@@ -60,7 +60,10 @@ static const char *python_name = "python3";
     }
 static ProgramEvalOptions programs = DEFAULTS;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("samples", samples, "evaluate only the first N samples; 0 means all (default)", "N"),
+    CLI_VALUE(
+        "samples", samples,
+        "evaluate only N samples, drawn by a constant seed, or the first N examples of a task; 0 means all (default)",
+        "N"),
     CLI_SWITCH("unigram", unigram, "also print the loss of the best unigram model of the same targets"),
     CLI_SWITCH("json", as_json, "print one JSON object per dataset or score"),
     CLI_SWITCH("task", with_task, "answer the examples of task.valid and score the answers; NAME sets task.name"),
@@ -373,8 +376,8 @@ static bool check_count(const char *name, int64_t value, int64_t least, int64_t 
 
 static bool check_ranking(GError **error)
 {
-    if ((rank_by || shots > 0) && !with_task)
-        return fail_user(error, "--rank and --shots need --task");
+    if ((rank_by || shots > 0 || beams > 1) && !with_task)
+        return fail_user(error, "--beams, --rank and --shots need --task");
     if (!ranking_check_options(rank_by, no_eos, beams, error))
         return false;
     return *shots_separator || fail_user(error, "--shots-separator is empty: examples would run into each other");
@@ -382,6 +385,8 @@ static bool check_ranking(GError **error)
 
 static bool check_options(GError **error)
 {
+    if (unigram && (with_task || score_path))
+        return fail_user(error, "--unigram is for the loss on data.valid: leave out --task and --score");
     if (resamples > 0 && !with_task)
         return fail_user(error, "--bootstrap is for the scores of a task: give --task too");
     if (!(confidence > 0 && confidence < 100))

@@ -26,7 +26,7 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("step", step, "number of the step (default 1)", "S"),
     CLI_VALUE("first", first_sample,
               "show the samples from this one on, which counts from 0, instead of those of a step", "N"),
-    CLI_VALUE("samples", max_samples, "show only the first N rows of the batch", "N"),
+    CLI_VALUE("samples", max_samples, "show only the first N rows of the batch; 0 means all (default)", "N"),
     CLI_SWITCH("valid", held_out, "show held-out data instead of training data"),
     CLI_SWITCH("json", as_json, "print one JSON object per sequence"),
     { 0 },
@@ -223,6 +223,10 @@ bool inspect_batch(int argc, char **argv, GError **error)
         return fail_user(error, "no configuration given; usage: " USAGE);
     if (step < 1)
         return fail_user(error, "--step %" PRId64 ": steps count from 1", step);
+    if (first_sample < -1)
+        return fail_user(error, "--first %" PRId64 ": samples count from 0", first_sample);
+    if (max_samples < 0)
+        return fail_user(error, "--samples %" PRId64 " is out of range: a number of rows, or 0 for all", max_samples);
     g_auto(Config) config = { 0 };
     return config_load_run(&config, argv[1], argv + 2, argc - 2, error) && show_batch(&config, error);
 }

@@ -30,7 +30,7 @@ static void print_checkpoint(const char *folder, json_t *root)
 {
     const char *name;
     json_t *value;
-    printf("%s: format %lld, sound\n", folder, (long long)json_integer_value(json_object_get(root, "format")));
+    printf("%s: format %lld, valid\n", folder, (long long)json_integer_value(json_object_get(root, "format")));
     if (json_object_get(root, "tokenizer"))
         printf("tokenizer %s\n", json_string_value(json_object_get(root, "tokenizer")));
     printf("files\n");

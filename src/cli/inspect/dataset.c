@@ -29,7 +29,7 @@ static gint64 n_shown;
 static gboolean as_json, check, with_trees;
 static const GOptionEntry entries[] = {
     CLI_PATH("tokenizer", tokenizer_file, "tokenizer that decodes ids to text", "TOK"),
-    CLI_VALUE("documents", n_shown, "show the first N documents", "N"),
+    CLI_VALUE("documents", n_shown, "show the first N documents; 0 means none (default)", "N"),
     CLI_SWITCH("trees", with_trees, "also show the syntax trees of these documents (loam prepare --ast)"),
     CLI_SWITCH("check", check, "read every token and check that all ids belong to the tokenizer"),
     CLI_SWITCH("json", as_json, "one JSON object"),
@@ -282,6 +282,9 @@ bool inspect_dataset(int argc, char **argv, GError **error)
         return false;
     if (argc != 2)
         return fail_user(error, "one dataset is wanted; usage: " USAGE);
+    if (n_shown < 0)
+        return fail_user(error, "--documents %" PRId64 " is out of range: a number of documents, or 0 for none",
+                         n_shown);
     if (g_str_has_suffix(argv[1], ".bin") || g_str_has_suffix(argv[1], ".idx"))
         *strrchr(argv[1], '.') = 0;
     Dataset *data = dataset_open(argv[1], error);

@@ -19,6 +19,8 @@ bool task_verb_list(int argc, char **argv, GError **error)
                    "  loam task list\n",
                    error))
         return false;
+    if (argc > 1)
+        return fail_user(error, "%s is not an option; usage: loam task list", argv[1]);
     for (size_t i = 0; (task = task_at(i)); i++)
         printf("%-16s %-27s %s\n", task->name, task->tests ? "pass@k" : task->scores, task->does);
     return true;
@@ -86,7 +88,7 @@ static bool show(const Task *task, const TaskConfig *config, GError **error)
         g_propagate_error(error, problem);
         good = false;
     }
-    if (good && n_shown > 0 && task_reader_count(reader) == 0)
+    if (good && task_reader_count(reader) == 0)
         good = fail_user(error, "%s: the file holds no examples", file->path);
     task_reader_close(reader);
     g_free(train.path);
@@ -104,6 +106,8 @@ bool task_verb_show(int argc, char **argv, GError **error)
                    "  loam task show task.data=reviews.tsv task.input=\"review: {text}\" task.target=\"{label}\"\n",
                    error))
         return false;
+    if (n_shown < 1)
+        return fail_user(error, "--n %" PRId64 ": it must be at least 1", n_shown);
     return load(&config, argc, argv, &task, error) && show(&task, &config.task, error);
 }
 

@@ -105,10 +105,13 @@ GPtrArray *corpus_files_list(char *const *paths, int n_paths, GError **error)
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(file_free);
     for (int i = 0; i < n_paths; i++) {
         struct stat info;
-        if (stat(paths[i], &info) != 0) {
+        const bool absent = stat(paths[i], &info) != 0;
+        if (absent && strcmp(paths[i], "-") == 0)
+            fail_user(error, "there is no file -; standard input is named /dev/stdin");
+        else if (absent)
             fail_errno(error, "cannot read", paths[i]);
+        if (absent)
             return NULL;
-        }
         if (!S_ISDIR(info.st_mode))
             add_file(files, paths[i], &info, false);
         else if (!add_folder(files, paths[i], &info, NULL, error))

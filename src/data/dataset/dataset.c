@@ -90,16 +90,24 @@ static gint by_name(gconstpointer a, gconstpointer b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The dataset in the folder of `path` with the most similar name; NULL means that none is similar. g_free. */
-static char *nearest_dataset(const char *path)
+/* Names of the datasets in a folder (char *), sorted. */
+static GPtrArray *datasets_in(const char *folder)
 {
-    g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
-    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+    GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
     g_autoptr(GDir) dir = g_dir_open(folder, 0, NULL);
     for (const char *file; dir && (file = g_dir_read_name(dir));)
         if (g_str_has_suffix(file, ".idx"))
             g_ptr_array_add(names, g_strndup(file, strlen(file) - strlen(".idx")));
-    g_ptr_array_sort(names, by_name); /* sorted, so that the first of equally similar names is chosen */
+    g_ptr_array_sort(names, by_name);
+    return names;
+}
+
+/* The dataset in the folder of `path` with the most similar name, of equally similar ones the first; NULL means that
+ * none is similar. g_free. */
+static char *nearest_dataset(const char *path)
+{
+    g_autofree char *folder = g_path_get_dirname(path), *name = g_path_get_basename(path);
+    g_autoptr(GPtrArray) names = datasets_in(folder);
     g_ptr_array_add(names, NULL);
     const char *nearest = text_nearest(name, (const char *const *)names->pdata);
     if (nearest == NULL)
@@ -107,14 +115,33 @@ static char *nearest_dataset(const char *path)
     return strchr(path, '/') ? g_build_filename(folder, nearest, NULL) : g_strdup(nearest);
 }
 
-/* Fails because there is no dataset `path`; says whether the path is one file of a dataset, another file, or does not
- * exist. */
+/* Fails because a path prefix was wanted and `path` is a folder; names up to three datasets in it. */
+static bool fail_folder(const char *path, GError **error)
+{
+    g_autoptr(GPtrArray) names = datasets_in(path);
+    g_autoptr(GString) known = g_string_new(NULL);
+    for (guint i = 0; i < MIN(names->len, 3); i++) {
+        g_autofree char *prefix = g_build_filename(path, names->pdata[i], NULL);
+        g_string_append_printf(known, "%s%s", i ? ", " : "", prefix);
+    }
+    g_autofree char *example = g_build_filename(path, "train", NULL);
+    if (names->len == 0)
+        return fail_user(error, "%s is a folder without datasets; loam prepare --out %s makes one of this name in it",
+                         path, example);
+    return fail_user(error, "%s is a folder; a dataset is named by its path prefix: %s%s", path, known->str,
+                     names->len > 3 ? ", …" : "");
+}
+
+/* Fails because there is no dataset `path`; says whether the path is one file of a dataset, another file, a folder, or
+ * does not exist. */
 static bool fail_no_dataset(const char *path, const char *index, GError **error)
 {
     g_autofree char *stem = g_strdup(path);
     char *name = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem, *suffix = strrchr(name, '.');
     bool part = suffix && (strcmp(suffix, ".bin") == 0 || strcmp(suffix, ".idx") == 0 || strcmp(suffix, ".json") == 0);
     g_autofree char *nearest = nearest_dataset(path);
+    if (g_file_test(path, G_FILE_TEST_IS_DIR) && (!nearest || g_str_has_suffix(path, "/")))
+        return fail_folder(path, error);
     if (nearest && !g_file_test(path, G_FILE_TEST_IS_REGULAR))
         return fail_user(error, "there is no dataset %s: %s is missing; did you mean %s?", path, index, nearest);
     if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))

@@ -76,8 +76,8 @@ static bool check_sources(const Trainer *t, const char *folder, GError **error)
                          t->config.tokenizer.path, tokenizer_hash(t->tok));
     if (read && t->state.data != loader_fingerprint(t->train))
         return fail_user(error,
-                         "%s was trained on other data than %s holds now: the dataset was made again; restore the "
-                         "previous one, or choose another run.dir (train.init keeps the weights)",
+                         "%s was trained on other data than %s holds now: it is another dataset, or was made again; "
+                         "restore the previous one, or choose another run.dir (train.init keeps the weights)",
                          folder, t->config.data.train);
     return read;
 }
