@@ -27,7 +27,7 @@ build: setup ## build build/loam and, where nvcc is, build/loam-cuda.so
 
 run: build ## train a small T5 on this machine and watch it fill in blanks (CORPUS=path: on your own text)
 	@echo "make: training a first model"
-	@tools/demo $(CORPUS)
+	@tools/demo $(if $(CORPUS),"$(CORPUS)")
 
 test: build ## run the tests that belong to every change
 	@echo "make: running the tests"
@@ -68,7 +68,7 @@ bench-peers: build ## measure the same work done by other programs, side by side
 install: build ## install loam, its manual pages, shell completion and docs under PREFIX
 	@echo "make: installing under $(PREFIX)"
 	@cmake --build $(BUILD) -j $(JOBS) --target share
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@cmake --install $(BUILD) --prefix "$(PREFIX)"
 
 bundle: build ## pack loam with its libraries, its backend for all GPUs where nvcc is, for machines of any distribution
 	@cmake -B $(BUILD) -DLOAM_CUDA_GPUS=all >/dev/null && cmake --build $(BUILD) -j $(JOBS) --target backends

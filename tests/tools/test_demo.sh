@@ -41,4 +41,9 @@ for run in first second; do
     mkdir "$tree/runs/demo"
     echo second >"$tree/runs/demo/run"
 done
+
+# `make run` and `make install` take paths with spaces.
+make -n run CORPUS='my texts' | grep -qF 'tools/demo "my texts"' || fail "make run: $(make -n run CORPUS='my texts')"
+make -n run | grep -q 'tools/demo *$' || fail "make run without a corpus: $(make -n run)"
+make -n install PREFIX='my programs' | grep -qF -- '--prefix "my programs"' || fail "make install: a prefix with a space"
 echo "ok: tools/demo"
