@@ -308,6 +308,9 @@ bool io_make_directories(const char *path, GError **error)
     g_autofree char *parent = g_path_get_dirname(path);
     if (!io_make_directories(parent, error))
         return false;
+    if (strcmp(path, "~") == 0 || g_str_has_suffix(path, "/~"))
+        return fail_user(error, "no folder is called ~, which the shell replaces only where a word begins: write %s",
+                         g_get_home_dir());
     if (!io_rigged("mkdir") && mkdir(path, 0777) == 0)
         return true;
     int number = errno;

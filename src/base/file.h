@@ -28,7 +28,7 @@ void io_abort(IoFile *file); /* closes the file and frees `file`, ignoring error
 bool io_rename(const char *from, const char *to, GError **error);
 /* Syncs a folder, so that new and renamed files in it survive a crash. */
 bool io_sync_directory(const char *path, GError **error);
-/* Creates a folder and its parents; an existing folder is no error. */
+/* Creates a folder and its parents; an existing folder is no error, one called ~ is. */
 bool io_make_directories(const char *path, GError **error);
 /* Removes a file; no error if it is missing; a folder is an error. */
 bool io_remove_file(const char *path, GError **error);

@@ -280,6 +280,15 @@ static const char *const free_options[] = {
     "model.labels",         "model.classifier_dense", NULL,
 };
 
+/* Whether an option may differ between two models that exchange weights. A classifier has no projection to the
+ * vocabulary, so model.tie_embeddings means nothing to it. */
+static bool may_differ(const char *option, const ModelConfig *to, const ModelConfig *from)
+{
+    const bool classifies = to->classifier != LABELS_NONE || from->classifier != LABELS_NONE;
+    return g_strv_contains(free_options, option) || g_str_has_prefix(option, "lora.") ||
+           (classifies && strcmp(option, "model.tie_embeddings") == 0);
+}
+
 char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
 {
     g_autoptr(GPtrArray) rows = options_differences(&model_table, to, from, OPT_IDENTITY);
@@ -287,7 +296,7 @@ char *model_shape_differences(const ModelConfig *to, const ModelConfig *from)
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = rows->pdata[i];
         g_autofree char *ours = options_value(&model_table, to, row), *its = options_value(&model_table, from, row);
-        if (!g_strv_contains(free_options, row->name) && !g_str_has_prefix(row->name, "lora."))
+        if (!may_differ(row->name, to, from))
             g_string_append_printf(text, "%sits %s is %s, this model's is %s", text->len ? "; " : "", row->name, its,
                                    ours);
     }

@@ -107,6 +107,12 @@ expect 1 'its model.tie_embeddings is' train "run.dir=$work/deep" model.tie_embe
 expect 1 'more than a microbatch may have' train 'train.batch=1e9 samples' 'train.micro_batch=1e9 samples'
 expect 2 'this machine has' train 'train.batch=1e12 samples'
 
+# A ~ that the shell left as it is makes no folder of this name, which somebody would remove by `rm -r ~`.
+at_work() { (cd "$work" && "$@"); }
+expect 1 "no folder is called ~, which the shell replaces only where a word begins: write $HOME" at_work train run.dir=~/run
+expect 1 "no folder is called ~" at_work "$loam" prepare --tokenizer "$work/tok.model" --out=~/d "$work/corpus.txt"
+[ ! -e "$work/~" ] || fail "a folder ~"
+
 # Words that no verb takes.
 expect 1 'x is not an option; usage: loam env' "$loam" env x
 expect 1 'x is not an option; usage: loam task list' "$loam" task list x

@@ -169,3 +169,13 @@ for tag in '' 'B PER'; do
 done
 printf '{"question": "q", "text": "bari tuka", "answers": [{"text": "tuka", "answer_start": 4}]}\n' >off.jsonl
 expect 1 'off.jsonl:1: the answer "tuka" does not stand at character 4' "$loam" train base.yaml run.dir=runs/bad task.data=off.jsonl 'task.input={question}' 'task.second={text}' task.answers=answers
+
+# A BERT that does not tie its embeddings has a projection to the vocabulary, which a classifier leaves out.
+"$loam" prepare --tokenizer tok --out text corpus.txt >/dev/null 2>err || fail "$(cat err)"
+"$loam" train base.yaml run.dir=runs/untied model.tie_embeddings=false data.train=text train.length='2 steps' 2>log || fail "$(tail -n 1 log)"
+cat >untied.yaml <<YAML
+run: { dir: runs/marked }
+train: { init: runs/untied, length: 2 steps }
+task: { data: marks.tsv, columns: "text,mark", valid: 20%, input: "{text}", label: "{mark}" }
+YAML
+expect 0 'not in this model, so ignored: lm_head' "$loam" train untied.yaml

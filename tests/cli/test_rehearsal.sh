@@ -37,3 +37,8 @@ moves fairseq-lm-mt5 8 'ZeRO 3' 'parallel.ranks=4 parallel.tensor=2 parallel.zer
 
 # It does not go with several runs.
 expect 1 '--rehearse is for one run' "$loam" train configs/gpt2.yaml --rehearse --seeds 2
+
+# A run is rehearsed by its folder, and stays as it is.
+"$loam" train "$work/config.yaml" run.dir="$work/run" train.length='5 steps' 2>"$work/err" || fail "$(tail -n 1 "$work/err")"
+expect 0 "saved $work/run-rehearsal/checkpoints/step-00000002" "$loam" train "$work/run" --rehearse train.length='2 steps'
+[ "$(readlink "$work/run/checkpoints/latest")" = step-00000005 ] || fail "the rehearsal changed the run"

@@ -47,10 +47,10 @@ static bool train_rehearsal(const char *path, char **given, int n, GError **erro
 {
     g_auto(Config) whole = { 0 };
     g_auto(Config) small = { 0 };
-    if (!config_load(&whole, path, NULL, 0, error))
+    if (!config_load_run(&whole, path, NULL, 0, error))
         return run(&small, false, error);
     g_auto(GStrv) overrides = rehearsal_overrides(&whole, given, n);
-    return run(&small, config_load(&small, path, overrides, (int)g_strv_length(overrides), error), error);
+    return run(&small, config_load_run(&small, path, overrides, (int)g_strv_length(overrides), error), error);
 }
 
 bool verb_train(int argc, char **argv, GError **error)
