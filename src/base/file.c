@@ -313,13 +313,10 @@ bool io_make_directories(const char *path, GError **error)
                          g_get_home_dir());
     if (!io_rigged("mkdir") && mkdir(path, 0777) == 0)
         return true;
-    int number = errno;
-    if (number == EEXIST && g_file_test(path, G_FILE_TEST_IS_DIR))
-        return true; /* made by another process, or "a/b/" after "a/b" */
-    if (number == EEXIST)
-        return fail_user(error, "%s is a file; a folder is wanted there", path);
-    errno = number;
-    return fail_errno(error, "creating folder", path);
+    if (errno != EEXIST)
+        return fail_errno(error, "creating folder", path);
+    /* Made by another process, or "a/b/" after "a/b". */
+    return g_file_test(path, G_FILE_TEST_IS_DIR) || fail_user(error, "%s is a file; a folder is wanted there", path);
 }
 
 static bool remove_contents(const char *path, GError **error)
