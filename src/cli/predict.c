@@ -259,6 +259,11 @@ static bool open_task(Predictor *p, Task *task, const Config *config, const char
                          model_path);
     if (raw)
         *task = (Task){ .name = "", .scores = "", .learns = (LabelKind)model->classifier };
+    if (!raw && !task_is_set(&config->task))
+        return fail_user(error,
+                         "%s was not trained on a task: give --raw, and a line is the whole input, or name its task: "
+                         "task.name=NAME (loam task list), or task.input and task.target with task.data",
+                         model_path);
     if (!raw && !task_of_model(task, config, loaded, model_path, error))
         return false;
     if (!raw) {

@@ -65,9 +65,11 @@ rm -r runs/older
 goes_on() { "$loam" train "$1" run.seed="$2" train.length='10 steps' "${@:3}" 2>log; }
 status=0
 (LOAM_FAULT=step:5:TERM goes_on config.yaml 1 run.dir=runs/again/seed-1) || status=$?
-[ "$status" = 75 ] && goes_on runs/again/seed-1 1 && goes_on config.yaml 2 run.dir=runs/again/seed-2 || fail "$status: $(tail -n 1 log)"
+[ "$status" = 75 ] || fail "status $status: $(tail -n 1 log)"
+"$loam" collect runs/again 2>err >out && grep -q '1 of 1 runs have not ended (such as runs/again/seed-1): their scores' err || fail "$(cat out err)"
+goes_on runs/again/seed-1 1 && goes_on config.yaml 2 run.dir=runs/again/seed-2 || fail "$status: $(tail -n 1 log)"
 grep -q 'seed-1/spiece.model' runs/again/seed-1/config.yaml || fail "the run does not name its own tokenizer"
-"$loam" collect runs/again >out 2>&1 && grep -Eq '^all runs +2 ' out || fail "two rows of one tokenizer: $(cat out)"
+"$loam" collect runs/again >out 2>err && [ ! -s err ] && grep -Eq '^all runs +2 ' out || fail "two rows of one tokenizer, or not ended: $(cat out err)"
 "$loam" compare runs/again/seed-1 runs/again/seed-2 >out
 grep -q '^run.seed' out && ! grep tokenizer.path out || fail "the tokenizers are the same: $(cat out)"
 "$loam" tokenizer train --type bpe --vocab-size 40 --out other.model <(cut -f 1 marks.tsv) 2>log || fail "$(cat log)"

@@ -179,3 +179,5 @@ train: { init: runs/untied, length: 2 steps }
 task: { data: marks.tsv, columns: "text,mark", valid: 20%, input: "{text}", label: "{mark}" }
 YAML
 expect 0 'not in this model, so ignored: lm_head' "$loam" train untied.yaml
+expect 1 'model.classifier=value does not fit the task, whose labels are for model.classifier=sequence' "$loam" train untied.yaml \
+    run.dir=runs/other model.classifier=value

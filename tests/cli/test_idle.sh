@@ -56,6 +56,8 @@ for plan in 'extends.yaml' 'copy.yaml optim.name=adafactor'; do
 done
 says 'parallel.sequence: without effect, since parallel.tensor is 1' parallel.sequence=true
 says 'optim.rewarm: without effect, since train.init is not set' optim.rewarm=0.5
+says 'log.cpu_watts, log.country: without effect, since log.emissions is false' log.cpu_watts=90 log.country=FRA
+says 'log.mlflow_experiment: without effect, since log.mlflow is not set' log.mlflow_experiment=mine
 expect 1 'train.best=accuracy needs task.valid' "$loam" train config.yaml run.dir=runs/best task.valid= train.best=accuracy
 echo "ok: options without effect are named"
 

@@ -143,7 +143,7 @@ expect 1 'did you mean sst2?' "$loam" train config.yaml run.dir=runs/d task.name
 expect 1 'the model has no decoder that writes an answer' "$loam" train config.yaml run.dir=runs/d model.preset=bert-tiny model.n_dec=0
 expect 1 'task.valid: 200%' "$loam" train config.yaml run.dir=runs/d task.valid=200%
 expect 1 'has no {mark}' "$loam" train config.yaml run.dir=runs/d task.cut_field=mark
-expect 1 'was not trained on a task' "$loam" predict hf
+expect 1 'was not trained on a task: give --raw' "$loam" predict hf
 expect 1 'no score is called "accurcy"' "$loam" eval runs/a --task task.scores=accurcy
 # Scores that cannot be are told before anything is prepared, or before the first step.
 expect 1 'no score is called "accurcy"' "$loam" train config.yaml run.dir=runs/named task.scores=accurcy

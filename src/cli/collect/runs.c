@@ -5,6 +5,7 @@
 #include "cli/run_settings.h"
 #include "train/config/config.h"
 #include "train/run_dir.h"
+#include "train/run_status.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -159,6 +160,25 @@ static char *name_by_path(const CollectedRun *run)
     return g_str_has_prefix(base, "seed-") ? g_path_get_dirname(run->dir) : g_strdup(run->dir);
 }
 
+/* Warns of runs that have not ended, which are compared by fewer steps than the others. */
+static void warn_of_unfinished(const GPtrArray *runs)
+{
+    const char *example = NULL;
+    int n = 0;
+    for (guint i = 0; i < runs->len; i++) {
+        const CollectedRun *run = runs->pdata[i];
+        RunStatus status;
+        run_status_read(&status, run->dir, RUN_SILENT_S, RUN_STALLED_S);
+        if (status.state != RUN_ENDED && status.state != RUN_UNKNOWN) {
+            n++;
+            example = run->dir;
+        }
+        run_status_clear(&status);
+    }
+    if (n > 0)
+        log_warning("%d of %u runs have not ended (such as %s): their scores are those so far", n, runs->len, example);
+}
+
 GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *options, GError **error)
 {
     g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func(run_free);
@@ -173,6 +193,7 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
         fail_user(error, "no run with an evaluation in %s%s", n > 0 ? paths[0] : "", n > 1 ? " and the others" : "");
         return NULL;
     }
+    warn_of_unfinished(runs);
     g_autoptr(GPtrArray) names = row_options(runs);
     for (guint i = 0; i < runs->len; i++) {
         CollectedRun *run = runs->pdata[i];

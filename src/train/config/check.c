@@ -83,7 +83,14 @@ static bool check_task(const Config *config, GError **error)
         return true;
     if (known && config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
         return fail_unanswered(own, error);
-    return task_configure(&task, &config->task, error) && task_scores_check(&task, error);
+    if (!task_configure(&task, &config->task, error))
+        return false;
+    const LabelKind has = config->model.classifier, wants = task.learns;
+    if (has != wants && has != LABELS_NONE && wants != LABELS_NONE)
+        return fail_user(
+            error, "model.classifier=%s does not fit the task, whose labels are for model.classifier=%s: leave it out",
+            label_kind_names[has], label_kind_names[wants]);
+    return task_scores_check(&task, error);
 }
 
 static bool check_best(const Config *config, GError **error)

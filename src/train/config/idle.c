@@ -56,6 +56,8 @@ static const IdleRule rules[] = {
       "optim.name", "adafactor" },
     { "lora.alpha lora.targets lora.dropout", "lora.rank", "!0" },
     { "parallel.sequence", "parallel.tensor", "!1" },
+    { "log.cpu_watts log.ram_watts log.carbon_intensity log.pue log.country", "log.emissions", "true" },
+    { "log.mlflow_experiment", "log.mlflow", "!" },
 };
 
 static bool is_one_of(const char *word, const char *list)
