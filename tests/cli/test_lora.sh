@@ -75,7 +75,8 @@ echo "ok: the run, the merged folder and the adapter with its base say the same"
 "$loam" train lora.yaml run.dir=runs/other train.init=runs/lora train.length='2 steps' lora.rank=2 lora.targets=key 2>log || fail "$(tail -n 1 log)"
 "$loam" eval runs/other --task >again 2>err || fail "$(cat err)"
 awk '$1 == "accuracy" { found = $NF > 90 } END { exit !found }' again || fail "the merged weights were lost: $(cat again)"
-echo "ok: on from an adapter, and from a run with others"
+expect 1 'differs from that of the base model hf-base' "$loam" export runs/other --to peft --base hf-base --out nothing
+echo "ok: on from an adapter, and from a run with others, whose base is not that of the first ones"
 
 expect 1 'no linear layer of a block is called "q"; there are dense, key, query, value' "$loam" train lora.yaml run.dir=runs/bad lora.targets=q
 expect 1 'the model has no adapters' "$loam" export runs/base --to peft --out nothing

@@ -320,6 +320,41 @@ static void adapters_come_out_as_they_came_in(gconstpointer data)
     device_close(dev);
 }
 
+/* An adapter belongs to the weights that it was trained beside, whatever their dtype in the base's file. */
+static void adapters_of_another_base_are_refused(void)
+{
+    GError *error = NULL;
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    g_autofree char *tmp = g_dir_make_tmp("loam-lora-XXXXXX", NULL), *rounded = g_build_filename(tmp, "bf16", NULL),
+                    *out = g_build_filename(tmp, "out", NULL), *again = g_build_filename(tmp, "again", NULL);
+    Model *base = hf_import(dev, FIXTURES "t5/base", false, &error),
+          *model = hf_import(dev, FIXTURES "t5", false, &error);
+    g_assert_no_error(error);
+    g_assert_true(hf_export(base, NULL, (HfForm){ .dtype = "BF16" }, rounded, &error));
+    hf_export_adapter(model, NULL, rounded, out, &error);
+    g_assert_no_error(error);
+
+    ParamStore *params = model_params(model);
+    int shared = params_index(params, "shared");
+    const ParamSpec *spec = params_spec(params, shared);
+    g_autofree float *values = g_new(float, (gsize)(spec->rows * spec->cols));
+    params_read(params, shared, NULL, DT_F32, values);
+    values[5] += 0.01F;
+    params_write(params, shared, NULL, DT_F32, values);
+    static const char *const folders[] = { FIXTURES "t5/base", FIXTURES "llama/base", NULL };
+    for (int i = 0; folders[i]; i++) {
+        g_assert_false(hf_export_adapter(model, NULL, folders[i], again, &error));
+        g_assert_nonnull(strstr(error->message, "shared of the model differs from that of the base model"));
+        g_clear_error(&error);
+    }
+    hf_export_adapter(model, NULL, "a/name", again, &error);
+    g_assert_no_error(error);
+    model_close(base);
+    model_close(model);
+    io_remove_tree(tmp, NULL);
+    device_close(dev);
+}
+
 /* ---- names of targets ---- */
 
 static const struct {
@@ -458,6 +493,17 @@ static void a_base_without_classifier_gets_that_of_the_adapter(void)
     device_close(dev);
 }
 
+/* Copies every parameter that both models have. */
+static void take_weights(Model *to, Model *from)
+{
+    ParamStore *params = model_params(to);
+    for (int i = 0; i < params_count(params); i++) {
+        int source = params_index(model_params(from), params_spec(params, i)->name);
+        if (source >= 0)
+            params_copy(params, i, model_params(from), source);
+    }
+}
+
 /* The same of a T5, whose classes read the decoder and have names of another beginning than the base's. */
 static void a_t5_gets_the_classifier_of_an_adapter(void)
 {
@@ -476,6 +522,7 @@ static void a_t5_gets_the_classifier_of_an_adapter(void)
     Model *model = model_open(dev, &config, false, &error);
     g_assert_no_error(error);
     params_init(model_params(model), 4);
+    take_weights(model, base);
     fill_adapters(model);
     g_assert_true(hf_export(base, NULL, (HfForm){ .dtype = "F32" }, bare, &error));
     g_assert_true(hf_export_adapter(model, NULL, bare, adapter, &error));
@@ -514,5 +561,6 @@ int main(int argc, char **argv)
     g_test_add_func("/lora/a_base_without_classifier_gets_that_of_the_adapter",
                     a_base_without_classifier_gets_that_of_the_adapter);
     g_test_add_func("/lora/a_t5_gets_the_classifier_of_an_adapter", a_t5_gets_the_classifier_of_an_adapter);
+    g_test_add_func("/lora/adapters_of_another_base_are_refused", adapters_of_another_base_are_refused);
     return g_test_run();
 }

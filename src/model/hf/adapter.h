@@ -24,6 +24,10 @@ void hf_adapter_close(HfAdapter *adapter);
  * tensors of the same name, and sets config->lora. config->lora.targets is never freed. */
 bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTable *tensors, ModelConfig *config,
                      GError **error);
+/* Fails if a parameter of the model that a folder of adapters does not hold has other values than the base model in
+ * `folder`, beyond the rounding to the dtype of that folder. names: those of arch for this model. */
+bool hf_check_base(Model *model, const HfArchitecture *arch, const TensorNames *names, const char *folder,
+                   GError **error);
 /* Contents of adapter_config.json for a model with adapters. base: name or folder of the base model; NULL means none.
  * json_decref. */
 json_t *hf_adapter_json(const HfArchitecture *arch, const ModelConfig *config, const char *base);

@@ -233,6 +233,9 @@ bool hf_export_adapter(Model *model, const Tokenizer *tok, const char *base, con
         return false;
     if (config.lora.rank == 0)
         return fail_user(error, "the model has no adapters (lora.rank is 0): --to hf writes its weights");
+    const TensorNames names = hf_names(arch, &config);
+    if (base && io_exists(base, "config.json") && !hf_check_base(model, arch, &names, base, error))
+        return false;
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)
         return false;

@@ -18,7 +18,8 @@ bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *fold
 
 /* Writes the adapters of a model (lora.*) as a folder that PEFT reads: adapter_config.json, adapter_model.safetensors
  * with the adapters and, if present, the trained classifier, and, unless tok is NULL, the tokenizer's files. base:
- * folder or name of the base model, for the key base_model_name_or_path; NULL writes null. */
+ * folder or name of the base model, for the key base_model_name_or_path; NULL writes null. If it is a folder with a
+ * model, it is an error that names the parameter if one outside the adapters has other values there. */
 bool hf_export_adapter(Model *model, const Tokenizer *tok, const char *base, const char *folder, GError **error);
 
 /* Whether a folder holds a model of Hugging Face or a PEFT adapter. hf_import and hf_shape open an adapter together

@@ -6,8 +6,10 @@
 #include "model/hf/adapter.h"
 #include "model/hf/classes.h"
 #include "model/hf/config_json.h"
+#include "model/lora/lora.h"
 #include "model/params/params.h"
 
+#include <math.h>
 #include <string.h>
 
 #define SHAPED_BY "config.json makes it"
@@ -268,5 +270,68 @@ bool hf_load(Model *to, const char *folder, HfSameFn same, bool *loaded, GError 
     if (*loaded && done)
         warn_missing_tokenizer(folder);
     *loaded = *loaded && done;
+    return done;
+}
+
+/* ---- the base model of adapters ---- */
+
+/* Largest relative error of an f32 that was rounded to a file's dtype; 0 if the dtype holds it exactly. */
+static float rounding_of(const FileTensor *tensor)
+{
+    return strcmp(tensor->dtype, "BF16") == 0 ? 0x1p-8F : strcmp(tensor->dtype, "F16") == 0 ? 0x1p-11F : 0;
+}
+
+/* Sets *same: whether parameter number `index` has the values of its tensor in the file, but for the rounding to the
+ * tensor's dtype. */
+static bool compare_param(const Source *base, ParamStore *params, int index, bool *same, GError **error)
+{
+    const ParamSpec *spec = params_spec(params, index);
+    const FileTensor *tensor = find_param(base, spec->name);
+    int64_t shape[2], n = spec->rows * MAX(spec->cols, 1);
+    g_autofree char *theirs = NULL;
+    const TensorName *name = tensor_name_of(&base->names, spec->name, &theirs);
+    int rank = name ? tensor_name_shape(name, spec, shape) : 0;
+    *same = tensor && tensor->rank == rank && memcmp(tensor->shape, shape, sizeof *shape * (size_t)rank) == 0;
+    if (!*same)
+        return true;
+    g_autofree float *ours = g_new(float, (gsize)n), *read = g_new(float, (gsize)n);
+    params_read(params, index, NULL, DT_F32, ours);
+    if (!tensor_name_read(tensor, name, spec, 0, spec->rows, read, error))
+        return false;
+    const float relative = rounding_of(tensor), absolute = relative > 0 ? 0x1p-25F : 0; /* half the smallest f16 */
+    for (int64_t i = 0; i < n && *same; i++)
+        *same = !(fabsf(ours[i] - read[i]) > relative * fabsf(ours[i]) + absolute);
+    return true;
+}
+
+static bool check_frozen(const Source *base, const char *folder, Model *model, GError **error)
+{
+    ParamStore *params = model_params(model);
+    bool same = true;
+    for (int i = 0; i < params_count(params); i++) {
+        const ParamSpec *spec = params_spec(params, i);
+        if (lora_trains(model_config(model), spec))
+            continue;
+        if (!compare_param(base, params, i, &same, error))
+            return false;
+        if (!same)
+            return fail_user(error,
+                             "%s of the model differs from that of the base model %s, and a folder of adapters does "
+                             "not hold it: name the model that was adapted, or write the whole model with --to hf",
+                             spec->name, folder);
+    }
+    return true;
+}
+
+bool hf_check_base(Model *model, const HfArchitecture *arch, const TensorNames *names, const char *folder,
+                   GError **error)
+{
+    Source base = { .arch = arch, .names = *names };
+    base.file = weights_open(folder, error);
+    base.tensors = base.file ? tensors_by_name(names, base.file, error) : NULL;
+    if (base.tensors)
+        take_second_bias(&base);
+    bool done = base.tensors && check_frozen(&base, folder, model, error);
+    source_close(&base);
     return done;
 }
