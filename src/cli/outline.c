@@ -114,7 +114,7 @@ bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine 
     o->dec = objective_dec_length(o->objective, &o->planned);
     if (!outline_check_layout(config, error) || !choose_micro_batch(o, config, machine, error))
         return false;
-    o->micro = (int32_t)config_micro_samples(config);
+    o->micro = (int32_t)MIN(config_micro_samples(config), config_rank_samples(config));
     o->steps = config_length_steps(config, o->epoch);
     config_batch_schedule(config, true, &o->batches, NULL);
     o->run_samples = o->steps > 0 ? batch_samples(&o->batches, o->steps) : -1;

@@ -17,7 +17,8 @@ typedef struct Outline {
     const Config *config;
     const Objective *objective;
     ObjectiveConfig planned;
-    int32_t micro, enc, dec; /* micro: samples of a microbatch; enc, dec: tokens of a sample in each stream */
+    int32_t micro, enc, dec; /* micro: samples of a microbatch, at most those that a rank has of the largest step; enc,
+                                dec: tokens of a sample in each stream */
     bool micro_chosen;       /* whether train.micro_batch was auto when outline_of began */
     BatchSchedule batches;
     int64_t samples, epoch, steps; /* samples: those of the largest step; epoch: samples of an epoch, 0 means unknown;

@@ -20,7 +20,8 @@ check_file() {
         fail "plan: $(cat "$work/err")"
     grep -q "^machine  *${file##*/}: nodes of $r with" "$work/plan" && grep -q '^a step there ' "$work/plan" ||
         fail "plan: $(grep there "$work/plan")"
-    ! grep -q '^energy' "$work/plan" || fail "watts that nobody measured"
+    grep -q '^energy  *unknown: --watts W, ' "$work/plan" || fail "watts that nobody measured: $(grep '^energy' "$work/plan")"
+    [ "$(grep -c 'does not say whether its ranks are GPUs' "$work/err")" = 0 ] || fail "a file of this version: $(cat "$work/err")"
     echo "ok: $r ranks, $3"
 }
 

@@ -24,15 +24,29 @@ static double full_steps(const Outline *o)
     return o->run_samples > 0 ? (double)o->run_samples / (double)o->samples : 0;
 }
 
+/* Adds a line in place of a number that follows from the length of the run, which is unknown. */
+static void add_unknown(GString *lines, const Outline *o, const char *what)
+{
+    const AmountUnit unit = o->config->train.length.unit;
+    plan_line(lines, what, "unknown: train.length is %s",
+              unit == UNIT_SECONDS  ? "a time"
+              : unit == UNIT_EPOCHS ? "in epochs of data that cannot be read"
+                                    : "0");
+}
+
 static void add_wishes(GString *lines, const Outline *o, const PlanCluster *cluster)
 {
     const int gpus = config_ranks(o->config);
     const double work = work_of(o), steps = full_steps(o);
     const double tokens = (double)o->run_samples * (double)o->config->data.input_length;
-    if (cluster->days > 0)
+    if (cluster->days > 0 && steps <= 0)
+        add_unknown(lines, o, "needed");
+    else if (cluster->days > 0)
         plan_line(lines, "needed", "%.2f TFLOP/s of each of %d to end in %g days, recomputation included",
                   work * steps / (cluster->days * 86400 * gpus * 1e12), gpus, cluster->days);
-    if (cluster->tflops > 0)
+    if (cluster->tflops > 0 && steps <= 0)
+        add_unknown(lines, o, "days");
+    else if (cluster->tflops > 0)
         plan_line(lines, "days", "%.2f with %d at %g TFLOP/s each; %.2f by 8 T P / (n X)",
                   work * steps / (cluster->tflops * 1e12 * gpus * 86400), gpus, cluster->tflops,
                   training_days(tokens, (double)model_config_params(&o->config->model), gpus, cluster->tflops * 1e12));
@@ -91,9 +105,13 @@ static void add_run(GString *lines, const Outline *o, const Machine *machine, co
     const char *again = o->config->train.recompute == RECOMPUTE_NONE ? "" : " with recomputation";
     plan_line(lines, "the run there", "%s%s%s tokens/s, %.2f TFLOP/s of each%s", seconds > 0 ? time : "",
               seconds > 0 ? "; " : "", speed, work_of(o) / (cost->step * gpus * 1e12), again);
-    if (seconds > 0 && machine->watts > 0)
+    if (seconds <= 0)
+        add_unknown(lines, o, "energy");
+    else if (machine->watts > 0)
         plan_line(lines, "energy", "%.3g MWh at %g W for each", seconds * gpus * machine->watts / 3.6e9,
                   machine->watts);
+    else
+        plan_line(lines, "energy", "unknown: --watts W, or \"watts\" in \"machine\" of the file, says what each takes");
 }
 
 /* Says whether optim.offload would make a run fit of which no layout fits. Returns false if not. */

@@ -17,6 +17,7 @@
 #define USAGE                                                                                                          \
     "loam plan CONFIG.yaml [--measure SECONDS] [--machine NAME|FILE [--layouts --gpus N --rows N]] [--watts W] "       \
     "[--days D] [--tflops X] [--options] [--megatron-tp N] [group.key=value]…"
+#define ROWS      20
 #define MOST_ROWS 65536
 #define NOT_GIVEN INT_MIN
 #define LONG_DAYS 60 /* a longer run is warned of */
@@ -29,11 +30,10 @@ static const char about[] =
     "  loam plan config.yaml --options > resolved.yaml\n";
 
 static gboolean show_options;
-static double measure_s;
-static double in_days, tflops, watts;
+static double measure_s = NOT_GIVEN, in_days = NOT_GIVEN, tflops = NOT_GIVEN, watts = NOT_GIVEN;
 static char *machine_name;
 static gboolean list_layouts;
-static int gpus = NOT_GIVEN, rows = 20;
+static int gpus = NOT_GIVEN, rows = NOT_GIVEN;
 static int megatron_tp = NOT_GIVEN;
 static const GOptionEntry entries[] = {
     CLI_SWITCH("options", show_options, "also print every option with its resolved value, as YAML"),
@@ -48,7 +48,9 @@ static const GOptionEntry entries[] = {
     CLI_SWITCH(
         "layouts", list_layouts,
         "with --machine: list layouts of --gpus GPUs by the time of a step instead: every split by matrices, blocks "
-        "and samples, at each ZeRO level, with microbatches of 1, 2, 4, … samples"),
+        "and samples, at each ZeRO level, with microbatches of 1, 2, 4, … samples; of steps within 1 % of each other "
+        "those come first that use least of parallel.tensor, context, pipeline, interleave, ZeRO 2 and 3, "
+        "recomputation"),
     CLI_VALUE("gpus", gpus, "with --layouts: number of GPUs (default: parallel.ranks)", "N"),
     CLI_VALUE("rows", rows, "with --layouts: number of layouts to print (default 20); 0 means all", "N"),
     CLI_VALUE("watts", watts, "with --machine: watts of a GPU with its share of its node (default: the preset's)", "W"),
@@ -100,7 +102,7 @@ static void add_time(GString *lines, const Outline *o)
     else
         plan_line(lines, "time", "%s%s a step on this machine%s", measure_s > 0 ? "" : "about ", step,
                   measure_s > 0 ? ", measured" : "");
-    if (measure_s == 0)
+    if (measure_s <= 0)
         plan_line(lines, "", "estimated from its rate of matrix products, %.0f GFLOP/s; --measure 20 runs steps",
                   o->peak / 1e9);
 }
@@ -312,7 +314,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, const Pla
 {
     MemoryPlan plan;
     if (!memory_plan(config, o->enc, o->dec, &plan, error) ||
-        (!cluster->machine && !outline_time(o, config, measure_s, error)))
+        (!cluster->machine && !outline_time(o, config, MAX(measure_s, 0), error)))
         return false;
     int64_t n_params = model_config_params(&config->model);
     g_autofree char *memory = memory_describe(&plan), *params = text_grouped(n_params),
@@ -365,47 +367,77 @@ static void print_plan(const Config *config, const char *lines)
         printf("# %s\n", *line);
 }
 
-static bool check_numbers(GError **error)
+/* What a plan is of: the run on this machine, the run on a cluster (--machine), or the layouts of a cluster
+ * (--layouts). */
+enum { HERE = 1, CLUSTER = 2, LAYOUTS = 4 };
+
+/* An option of the command. */
+typedef struct PlanOption {
+    const char *name;
+    bool given;
+    int plans;           /* those in which it has an effect: HERE | CLUSTER … */
+    const char *instead; /* what serves in the other plans; NULL means nothing */
+    double value, most;
+    int least;        /* of a whole number */
+    const char *unit; /* of a number above 0; NULL means a whole number, or no number if most is 0 */
+} PlanOption;
+
+static bool check_range(const PlanOption *option, GError **error)
 {
-    const struct {
-        const char *name;
-        double value, most;
-        const char *unit;
-    } numbers[] = { { "measure", measure_s, 3600, "seconds" },
-                    { "watts", watts, 1e6, "watts" },
-                    { "days", in_days, 1e6, "days" },
-                    { "tflops", tflops, 1e6, "TFLOP/s" } };
-    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
-        if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].most))
-            return fail_user(error, "--%s is %g, want %s, up to %g", numbers[i].name, numbers[i].value, numbers[i].unit,
-                             numbers[i].most);
-    const struct {
-        const char *name;
-        int value, least, most;
-        bool given;
-    } counts[] = { { "gpus", gpus, 1, CONFIG_MOST_RANKS, gpus != NOT_GIVEN },
-                   { "rows", rows, 0, MOST_ROWS, true },
-                   { "megatron-tp", megatron_tp, 1, 1024, megatron_tp != NOT_GIVEN } };
-    for (size_t i = 0; i < G_N_ELEMENTS(counts); i++)
-        if (counts[i].given && (counts[i].value < counts[i].least || counts[i].value > counts[i].most))
-            return fail_user(error, "--%s is %d, want %d to %d", counts[i].name, counts[i].value, counts[i].least,
-                             counts[i].most);
+    if (option->most == 0)
+        return true;
+    if (option->unit)
+        return (option->value > 0 && option->value <= option->most) ||
+               fail_user(error, "--%s is %g, want %s above 0, up to %g", option->name, option->value, option->unit,
+                         option->most);
+    return (option->value >= option->least && option->value <= option->most) ||
+           fail_user(error, "--%s is %.0f, want %d to %.0f", option->name, option->value, option->least, option->most);
+}
+
+/* Fails for an option that has no effect in this plan. */
+static bool check_effect(const PlanOption *option, int plan, GError **error)
+{
+    if (option->plans & plan)
+        return true;
+    if (!(option->plans & HERE) && plan != LAYOUTS)
+        return fail_user(error, "--%s goes with --%s%s%s", option->name,
+                         option->plans & CLUSTER ? "machine" : "layouts", option->instead ? ": otherwise " : "",
+                         option->instead ? option->instead : "");
+    return fail_user(error, "--%s has no effect with --%s: leave one of them out", option->name,
+                     plan == LAYOUTS && (option->plans & CLUSTER) ? "layouts" : "machine");
+}
+
+static bool check_options(GError **error)
+{
+    const PlanOption options[] = {
+        { "options", show_options, HERE | CLUSTER, NULL, 0, 0, 0, NULL },
+        { "measure", measure_s != NOT_GIVEN, HERE, NULL, measure_s, 3600, 0, "seconds" },
+        { "megatron-tp", megatron_tp != NOT_GIVEN, HERE | CLUSTER, NULL, megatron_tp, 1024, 1, NULL },
+        { "days", in_days != NOT_GIVEN, HERE | CLUSTER, NULL, in_days, 1e6, 0, "days" },
+        { "tflops", tflops != NOT_GIVEN, HERE | CLUSTER, NULL, tflops, 1e6, 0, "TFLOP/s" },
+        { "watts", watts != NOT_GIVEN, CLUSTER, NULL, watts, 1e6, 0, "watts" },
+        { "gpus", gpus != NOT_GIVEN, LAYOUTS, "set parallel.ranks", gpus, CONFIG_MOST_RANKS, 1, NULL },
+        { "rows", rows != NOT_GIVEN, LAYOUTS, NULL, rows, MOST_ROWS, 0, NULL },
+    };
+    const int plan = list_layouts ? LAYOUTS : machine_name ? CLUSTER : HERE;
     if (list_layouts && machine_name == NULL) {
         g_autofree char *names = machine_names();
         return fail_user(error, "--layouts needs --machine: one of %s, or a file of loam bench comm --out", names);
     }
-    return gpus == NOT_GIVEN || list_layouts ||
-           fail_user(error, "--gpus goes with --layouts: otherwise set parallel.ranks");
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+        if (options[i].given && !(check_range(&options[i], error) && check_effect(&options[i], plan, error)))
+            return false;
+    return true;
 }
 
 /* The machine of --machine; *machine stays NULL without the option. */
 static bool find_machine(Machine *storage, const Machine **machine, GError **error)
 {
     if (machine_name == NULL)
-        return watts == 0 || fail_user(error, "--watts goes with --machine");
+        return true;
     if (!machine_find(storage, machine_name, error))
         return false;
-    if (watts > 0)
+    if (watts != NOT_GIVEN)
         storage->watts = watts;
     *machine = storage;
     return true;
@@ -417,7 +449,7 @@ bool verb_plan(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
-    if (!check_numbers(error))
+    if (!check_options(error))
         return false;
     g_auto(Config) config = { 0 };
     g_autoptr(Tokenizer) tok = NULL;
@@ -426,7 +458,9 @@ bool verb_plan(int argc, char **argv, GError **error)
     g_autoptr(GString) lines = g_string_new(NULL);
     Outline outline;
     Machine machine;
-    PlanCluster cluster = { .days = in_days, .tflops = tflops, .rows = rows };
+    PlanCluster cluster = { .days = MAX(in_days, 0),
+                            .tflops = MAX(tflops, 0),
+                            .rows = rows != NOT_GIVEN ? rows : ROWS };
     if (!config_load_run(&config, argv[1], argv + 2, argc - 2, error) ||
         !find_machine(&machine, &cluster.machine, error) ||
         !outline_resolve(&config, cluster.machine, &tok, &loader, unread, error) ||

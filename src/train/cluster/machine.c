@@ -1,6 +1,7 @@
 #include "train/cluster/machine.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -31,17 +32,19 @@ static const Machine presets[] = {
     { "cpu", 2, 256 * GIGA, 3 * TERA, 150 * GIGA, 10 * GIGA, 5 * GIGA, 350, false, true, 1, 0, 0 },
 };
 
-/* The numbers of a machine in a file, with the range that they may have. */
+/* The numbers of a machine in a file, with the range that they may have. A measurement has no watts. */
 static const struct {
     const char *key;
     size_t offset;
     double least, most;
+    bool optional;
 } fields[] = {
-    { "memory_bytes", offsetof(Machine, memory_bytes), 1e6, 1e15 },
-    { "flops_per_s", offsetof(Machine, flops), 1e6, 1e18 },
-    { "copy_bytes_per_s", offsetof(Machine, copy_bytes), 1e3, 1e15 },
-    { "within_bytes_per_s", offsetof(Machine, within), 1e3, 1e15 },
-    { "between_bytes_per_s", offsetof(Machine, between), 1e3, 1e15 },
+    { "memory_bytes", offsetof(Machine, memory_bytes), 1e6, 1e15, false },
+    { "flops_per_s", offsetof(Machine, flops), 1e6, 1e18, false },
+    { "copy_bytes_per_s", offsetof(Machine, copy_bytes), 1e3, 1e15, false },
+    { "within_bytes_per_s", offsetof(Machine, within), 1e3, 1e15, false },
+    { "between_bytes_per_s", offsetof(Machine, between), 1e3, 1e15, false },
+    { "watts", offsetof(Machine, watts), 1e-3, 1e6, true },
 };
 
 #define FILE_BYTES ((size_t)1 << 20) /* the largest file of a measurement */
@@ -67,6 +70,20 @@ char *machine_names(void)
     return g_string_free(names, false);
 }
 
+/* Reads whether the ranks are GPUs; files of earlier versions do not say it. */
+static void read_gpus(Machine *machine, const json_t *object, const char *path)
+{
+    const json_t *gpus = json_object_get(object, "gpus");
+    machine->bf16 = true;
+    machine->fp8 = 1;
+    if (json_is_true(gpus))
+        machine_assume_gpu(machine, json_is_true(json_object_get(object, "fp8")));
+    else if (gpus == NULL)
+        log_warning("%s does not say whether its ranks are GPUs, as files of earlier versions do not: they count as "
+                    "processors; for GPUs measure again, or write \"gpus\": true into its \"machine\"",
+                    path);
+}
+
 static bool read_machine(Machine *machine, const json_t *object, const char *path, GError **error)
 {
     const json_t *per_node = json_object_get(object, "ranks_per_node");
@@ -78,16 +95,14 @@ static bool read_machine(Machine *machine, const json_t *object, const char *pat
     for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
         const json_t *value = json_object_get(object, fields[i].key);
         const double x = json_number_value(value);
+        if (value == NULL && fields[i].optional)
+            continue;
         if (!json_is_number(value) || !(x >= fields[i].least && x <= fields[i].most))
             return fail_user(error, "%s: machine.%s must be a number from %g to %g", path, fields[i].key,
                              fields[i].least, fields[i].most);
         *field_of(machine, i) = x;
     }
-    machine->bf16 = true;
-    machine->fp8 = 1;
-    if (json_is_true(json_object_get(
-            object, "gpus"))) /* without it, as in files of earlier versions, the machine counts as one of processors */
-        machine_assume_gpu(machine, json_is_true(json_object_get(object, "fp8")));
+    read_gpus(machine, object, path);
     return true;
 }
 
@@ -98,8 +113,8 @@ static bool read_file(Machine *machine, const char *path, GError **error)
     json_error_t problem;
     if (!g_file_test(path, G_FILE_TEST_EXISTS)) {
         g_autofree char *names = machine_names();
-        return fail_user(error, "--machine %s is neither a preset (%s) nor a file of loam bench comm --out", path,
-                         names);
+        return fail_user(error, "--machine %s is neither a preset (%s) nor a file of loam bench comm --out",
+                         *path ? path : "\"\"", names);
     }
     text = io_read_file(path, FILE_BYTES, &length, error);
     if (text == NULL)
@@ -117,7 +132,7 @@ static bool read_file(Machine *machine, const char *path, GError **error)
 bool machine_find(Machine *machine, const char *name, GError **error)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(presets); i++)
-        if (strcmp(presets[i].name, name) == 0) {
+        if (g_ascii_strcasecmp(presets[i].name, name) == 0) {
             *machine = presets[i];
             return true;
         }
@@ -151,6 +166,7 @@ json_t *machine_to_json(const Machine *machine)
     json_t *object = json_pack("{s:i, s:b, s:b}", "ranks_per_node", machine->per_node, "gpus", machine->gpus, "fp8",
                                machine->fp8 > 0);
     for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
-        json_object_set_new(object, fields[i].key, json_real(*field_of((Machine *)machine, i)));
+        if (!fields[i].optional)
+            json_object_set_new(object, fields[i].key, json_real(*field_of((Machine *)machine, i)));
     return object;
 }

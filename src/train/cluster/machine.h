@@ -14,7 +14,7 @@ typedef struct Machine {
     double copy_bytes;   /* bytes/s that one GPU reads and writes in its memory */
     double within,
         between;     /* bytes/s that one GPU sends within its node, and to other nodes, while all others send too */
-    double watts;    /* power of one GPU, with its share of the node */
+    double watts;    /* power of one GPU, with its share of the node; 0 means unknown */
     bool gpus;       /* the ranks compute on GPUs: batches, and copies of tensors to save, then need no GPU memory */
     bool bf16;       /* trains in bf16; false for GPUs that have only fp16 */
     double fp8;      /* rate of FP8 products as a multiple of `flops`; 0 means that the machine has no FP8 */
@@ -26,8 +26,9 @@ typedef struct Machine {
  * (0 unless has_fp8), host and launch_s. */
 void machine_assume_gpu(Machine *machine, bool has_fp8);
 
-/* Fills in a machine: `name` is that of a preset, or a file that `loam bench comm --out` wrote, which has all fields
- * except watts. */
+/* Fills in a machine: `name` is that of a preset, in upper or lower case, or a file that `loam bench comm --out` wrote,
+ * which has all fields except watts (0 then, unless somebody added them). Warns about a file that does not say whether
+ * its ranks are GPUs. */
 bool machine_find(Machine *machine, const char *name, GError **error);
 /* "h200, h100, …": the names of the presets. g_free. */
 char *machine_names(void);
@@ -39,5 +40,6 @@ char *machine_describe(const Machine *machine);
  * the machine trains in. Fails for a train.precision that the machine does not have. */
 bool machine_configure(const Machine *machine, Config *config, GError **error);
 
-/* Writes a machine as the member "machine" of a measurement that `bench comm` prints. json_t *; json_decref. */
+/* Writes a machine, without its watts, as the member "machine" of a measurement that `bench comm` prints. json_t *;
+ * json_decref. */
 json_t *machine_to_json(const Machine *machine);

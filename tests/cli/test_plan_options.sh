@@ -1,0 +1,78 @@
+# loam plan's own options: each has its effect in every form of the command, or is refused in one line that says why.
+. tests/cli/lib.sh "$1"
+make_dataset
+config=$work/config.yaml
+
+# Each option, what it adds to the plan of this machine, to that of a cluster and to the list of layouts; "no": it is refused.
+while IFS='|' read -r option here there layouts; do
+    for form in "here|$here|" "there|$there|--machine cpu" "layouts|$layouts|--machine cpu --layouts"; do
+        IFS='|' read -r where adds arguments <<<"$form"
+        # shellcheck disable=SC2086
+        if [ "$adds" = no ]; then
+            expect 1 "--${option%=*} " "$loam" plan "$config" $arguments "--$option"
+            grep -Eq -- "^loam plan: --${option%=*} (goes with --(machine|layouts)|has no effect with --(machine|layouts): leave one of them out)" \
+                "$work/err" || fail "--$option $arguments: $(cat "$work/err")"
+        else
+            "$loam" plan "$config" $arguments "--$option" >"$work/out" 2>"$work/err" || fail "--$option $arguments: $(cat "$work/err")"
+            grep -q "$adds" "$work/out" || fail "--$option has no effect $where: $(cat "$work/out")"
+            "$loam" plan "$config" $arguments >"$work/out" 2>"$work/err" || fail "$arguments: $(cat "$work/err")"
+            ! grep -q "$adds" "$work/out" || fail "without --$option $where: $(cat "$work/out")"
+        fi
+    done
+done <<'OPTIONS'
+options|^  precision:|^  precision:|no
+measure=0.01|, measured|no|no
+megatron-tp=2|^Megatron |^Megatron |no
+days=5|^needed .* to end in 5 days|^needed .* to end in 5 days|no
+tflops=7|^days .* at 7 TFLOP/s|^days .* at 7 TFLOP/s|no
+watts=5|no|^energy .* at 5 W|no
+gpus=2|no|no|^[0-9]* layouts of 2 ranks
+OPTIONS
+expect 1 '--rows goes with --layouts' "$loam" plan "$config" --rows 3
+expect 1 '--rows goes with --layouts' "$loam" plan "$config" --rows 3 --machine cpu
+for rows in 1 2; do # all fit, and a configuration of one rank is none of them
+    "$loam" plan "$config" --machine cpu --layouts --gpus 2 --rows $rows >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+    [ "$(grep -c '^[0-9]* .* yes ' "$work/out")" = $rows ] || fail "--rows $rows: $(cat "$work/out")"
+done
+# The same with the default: what is said is whether it was given.
+expect 1 '--rows goes with --layouts' "$loam" plan "$config" --rows 20
+for zero in measure:seconds days:days tflops:TFLOP/s watts:watts; do
+    expect 1 "--${zero%:*} is 0, want ${zero#*:} above 0, up to " "$loam" plan "$config" --machine cpu "--${zero%:*}=0"
+    expect 1 "--${zero%:*} is nan, want ${zero#*:} above 0, up to " "$loam" plan "$config" --machine cpu "--${zero%:*}=nan"
+done
+# A microbatch has at most the samples that a rank has.
+for step in 1:4 4:2 8:1; do
+    "$loam" plan "$config" --machine cpu parallel.ranks=${step%:*} >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+    grep -q "^a step  *8 samples in microbatches of ${step#*:}, " "$work/out" || fail "${step%:*} ranks: $(grep '^a step ' "$work/out")"
+done
+# A number that follows from a length which is unknown is no number.
+"$loam" plan "$config" --machine cpu --days 5 --tflops 7 train.length=2h optim.schedule=constant >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+[ "$(grep -Ec '^(needed|days|energy)  *unknown: train.length is a time$' "$work/out")" = 3 ] || fail "a time: $(cat "$work/out")"
+"$loam" plan "$config" --machine cpu --days 5 train.length='2 epochs' data.train="$work/none" data.valid= optim.schedule=constant optim.warmup=0 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q '^needed  *unknown: train.length is in epochs of data that cannot be read$' "$work/out" || fail "epochs: $(cat "$work/out")"
+echo "ok: options"
+
+# Machines: names in any case, and files.
+for name in H100 h100; do
+    "$loam" plan "$config" --machine $name >"$work/$name" 2>"$work/err" || fail "$(cat "$work/err")"
+done
+diff "$work/H100" "$work/h100" || fail 'another machine'
+expect 1 '--machine "" is neither a preset (h200, ' "$loam" plan "$config" --machine ''
+cat >"$work/m.json" <<'JSON'
+{ "machine": { "ranks_per_node": 2, "gpus": false, "fp8": true, "memory_bytes": 1e11, "flops_per_s": 1e12, "copy_bytes_per_s": 1e11,
+  "within_bytes_per_s": 1e10, "between_bytes_per_s": 1e9 } }
+JSON
+energy() { "$loam" plan "$config" --machine "$work/m.json" "$@" 2>"$work/err" | sed -n 's/^energy  *//p'; }
+[ "$(energy)" = 'unknown: --watts W, or "watts" in "machine" of the file, says what each takes' ] || fail "energy: $(energy)"
+[ ! -s "$work/err" ] || fail "$(cat "$work/err")"
+[[ $(energy --watts 300) = *' MWh at 300 W for each' ]] || fail "energy: $(energy --watts 300)"
+sed -i 's/"gpus"/"watts": 250, &/' "$work/m.json"
+[[ $(energy) = *' MWh at 250 W for each' ]] || fail "energy: $(energy)"
+[[ $(energy --watts 300) = *' MWh at 300 W for each' ]] || fail "energy: $(energy --watts 300)"
+sed 's/250/-1/' "$work/m.json" >"$work/wrong.json"
+expect 1 'machine.watts must be a number from 0.001 to 1e+06' "$loam" plan "$config" --machine "$work/wrong.json"
+# A file of an earlier version, which does not say what its ranks are.
+sed -i 's/"gpus": false, "fp8": true, //' "$work/m.json"
+energy >"$work/out"
+[ "$(grep -c '^warning: .*m.json does not say whether its ranks are GPUs' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
+echo "ok: machines"
