@@ -51,9 +51,6 @@ case "$1 ${2-}" in
 "predict "*) exec < <(head -n 20) ;;
 "eval "*) [[ "$*" != *task* ]] || arguments+=(--samples 4) ;;
 esac
-case "$1 $*" in # Megatron-LM's order of 300 million samples takes minutes
-plan\ *tr1-13b.yaml* | slurm\ *tr1-13b.yaml*) arguments+=(data.compat_samples=100000) ;;
-esac
 case "$*" in
 *configs/gpt2.yaml*) blocks=(model.n_enc=0 model.n_dec=1 data.input_length=32) ;;
 *configs/bert-base.yaml*) blocks=(model.n_enc=1 model.n_dec=0 data.input_length=32) ;;

@@ -177,9 +177,8 @@ def next_steps(trial):
         steps.append("Where the time of a bar that is not met goes: the operations by time at the end of the section speed, each of them alone in kernels, "
                      "the GPU's clocks in both.")
     if not failed and not late and "speed" not in trial.wanted:
-        rest = minutes_of(trial, [name for name in trial.sections if name not in trial.wanted])
         steps.append(f"Nothing failed, so this GPU, or the one that is to be measured, may be measured: `tools/gpu-trial {trial.programs} --rest "
-                     f"{rest} --out {trial.folder}-rest`.")
+                     f"{minutes_of(trial, trial.rest)} --out {trial.folder}-rest`.")
     return steps or ["Nothing is left to do. trial.json has the numbers, to compare another trial with."]
 
 
