@@ -18,14 +18,28 @@ static void close_world(void)
     comm_close(opened);
 }
 
+/* For processes that cannot reach each other, so that no rank 0 speaks for those of another host: the first process of
+ * each host writes its error, or, if the launcher does not say which one that is, every process. */
+static void speak_alone(const CommLaunch *launch, GError **error)
+{
+    if (launch->local_rank > 0)
+        return;
+    log_set_rank(0, true);
+    if (launch->rank > 0)
+        fail_context(error, "rank %d on %s", launch->rank, g_get_host_name());
+}
+
 /* Sets `opened`, once for the whole process. Waits until all processes of the launcher are there. */
 static bool open_processes(const CommLaunch *launch, double timeout_s, GError **error)
 {
     if (opened)
         return true;
     opened = comm_open_mpi(launch->size, timeout_s, error);
-    if (opened == NULL)
-        return fail_context(error, "%s started %d processes", launch->launcher, launch->size);
+    if (opened == NULL) {
+        fail_context(error, "%s started %d processes", launch->launcher, launch->size);
+        speak_alone(launch, error);
+        return false;
+    }
     atexit(close_world);
     return true;
 }

@@ -78,6 +78,26 @@ else
     echo "no mpirun, or no loam-mpi.so: ranks that are processes are not tried"
 fi
 
+# Without loam-mpi.so no rank can speak for another host: the first rank of each says why it ends, and if the launcher does not
+# say which is the first, every rank. A mistake in the configuration is said in the same way.
+mkdir "$work/bare"
+cp "$loam" "$work/bare/loam"
+bare() { expect "$1" "$2" env WORLD_SIZE=4 "${@:3}" "$work/bare/loam" train "$config" run.dir="$work/apart"; }
+bare 2 'loam train: torchrun started 4 processes: there is no loam-mpi.so' RANK=0 LOCAL_RANK=0
+bare 2 "loam train: rank 2 on $(hostname): torchrun started 4 processes: there is no loam-mpi.so" RANK=2 LOCAL_RANK=0
+bare 2 "loam train: rank 3 on $(hostname): torchrun started 4 processes: there is no loam-mpi.so" RANK=3
+status=0
+env WORLD_SIZE=4 RANK=3 LOCAL_RANK=1 "$work/bare/loam" train "$config" run.dir="$work/apart" >"$work/out" 2>"$work/err" || status=$?
+[ $status = 2 ] && [ ! -s "$work/err" ] || fail "the second rank of a host, status $status: $(cat "$work/err")"
+expect 1 "loam train: rank 2 on $(hostname): unknown option train.lenght, did you mean train.length?" env WORLD_SIZE=4 RANK=2 LOCAL_RANK=0 "$work/bare/loam" train "$config" train.lenght=3
+if command -v mpirun >/dev/null; then
+    status=0
+    "${mpi[@]}" 2 "$work/bare/loam" train "$config" run.dir="$work/apart" >"$work/out" 2>"$work/err" || status=$?
+    [ $status = 2 ] && [ "$(grep -c '^loam train: ' "$work/err")" = 1 ] || fail "mpirun, status $status: $(cat "$work/err")"
+fi
+[ ! -e "$work/apart" ] || fail "ranks that cannot reach each other left a folder"
+echo "ok: ranks without MPI"
+
 # 4 -> 1 -> 3 ranks in one run continue the curve of one rank.
 for part in '8 4' '14 1' '20 3'; do
     read -r steps n <<<"$part"
