@@ -21,7 +21,8 @@ bool fail_errno(GError **error, const char *action, const char *path)
 {
     int number = errno;
     bool user = number == ENOENT || number == EACCES || number == EISDIR || number == ENOTDIR || number == EEXIST;
-    return fail_as(error, user ? LOAM_ERROR_USER : LOAM_ERROR_MACHINE, "%s %s: %s", action, path, g_strerror(number));
+    return fail_as(error, user ? LOAM_ERROR_USER : LOAM_ERROR_MACHINE, "%s %s: %s", action, *path ? path : "\"\"",
+                   g_strerror(number));
 }
 
 bool fail_context(GError **error, const char *format, ...)

@@ -84,6 +84,24 @@ static const OptionRow *find_config_option(const char *name)
     return NULL;
 }
 
+/* The argument of a usage line, outside of its options, that an option is named like: "MODEL" of "loam eval MODEL
+ * [--samples N]" for "model". g_free; NULL means none. */
+static char *find_argument(const char *usage, const char *name)
+{
+    g_auto(GStrv) words = g_strsplit_set(usage, " []()", -1);
+    const char *before = "";
+    for (char **word = words; *word; before = **word ? *word : before, word++) {
+        g_auto(GStrv) names = g_strsplit(*word, "|", -1);
+        const bool is_value = g_str_has_prefix(before, "--") || strcmp(before, "<") == 0;
+        for (char **argument = names; *argument && !is_value; argument++) {
+            const size_t n = strspn(*argument, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
+            if (n > 0 && g_ascii_strncasecmp(*argument, name, n) == 0 && (!name[n] || strcmp(name + n, "s") == 0))
+                return g_strdup(*argument);
+        }
+    }
+    return NULL;
+}
+
 /* Replaces GLib's "Unknown option --foo" by an error that names the nearest option. */
 static bool explain_unknown(const GOptionEntry *entries, char **argv, const char *usage, GError **error)
 {
@@ -101,11 +119,14 @@ static bool explain_unknown(const GOptionEntry *entries, char **argv, const char
         g_autofree char *foreign =
             strstr(usage, "group.key=value") && !config ? options_find_foreign(config_options(), name) : NULL;
         const char *nearest = text_nearest(name, (const char *const *)names->pdata);
+        g_autofree char *argument = find_argument(usage, name);
         if (foreign)
             return fail_user(error, "unknown option --%s, did you mean %s%s?", name, foreign,
                              strchr(foreign, '=') ? "" : "=VALUE");
         if (config)
             return fail_user(error, "unknown option --%s, did you mean %s=VALUE?", name, config->name);
+        if (argument)
+            return fail_user(error, "unknown option --%s: give %s without it; usage: %s", name, argument, usage);
         if (nearest)
             return fail_user(error, "unknown option --%s, did you mean --%s?", name, nearest);
         return fail_user(error, "unknown option --%s; usage: %s", name, usage);
@@ -134,6 +155,19 @@ static bool check_settings(const GOptionEntry *entries, char **argv, const char 
     return true;
 }
 
+/* Fails for a switch with a value, such as --json=no, which GLib would take for --json. */
+static bool check_switches(const GOptionEntry *entries, char **argv, GError **error)
+{
+    for (char **arg = argv + 1; *arg && strcmp(*arg, "--") != 0; arg++)
+        for (const GOptionEntry *entry = entries; entry->long_name; entry++) {
+            const size_t n = strlen(entry->long_name);
+            if (entry->arg == G_OPTION_ARG_NONE && g_str_has_prefix(*arg, "--") &&
+                strncmp(*arg + 2, entry->long_name, n) == 0 && (*arg)[2 + n] == '=')
+                return fail_user(error, "--%s takes no value, and %s gives one: leave it out", entry->long_name, *arg);
+        }
+    return true;
+}
+
 bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char *usage, const char *about,
                GError **error)
 {
@@ -153,6 +187,8 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
             return false;
         }
     g_autoptr(GError) parse_error = NULL;
+    if (!check_switches(entries, *argv, error))
+        return false;
     if (g_option_context_parse(context, argc, argv, &parse_error))
         return check_settings(entries, *argv, usage, error);
     if (g_error_matches(parse_error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))

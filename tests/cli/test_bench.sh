@@ -29,7 +29,9 @@ ops $half 35 model.preset=bert-base data.objective=mlm model.n_enc=1 train.micro
 ops $half 35 model.preset=gpt2 data.objective=clm model.n_dec=1 train.micro_batch='2 samples' data.input_length=64
 "$loam" bench ops --seconds 0.001 $small data.input_length=32 train.micro_batch='2 samples' >"$work/out"
 grep -Eq '^gemm qkv +64 x 96 x 32 +[0-9.]+ ms +[0-9.]+ GFLOP/s +[0-9.]+ % of [0-9]+$' "$work/out" || fail "$(cat "$work/out")"
-expect 1 '--seconds must be more than 0' "$loam" bench ops --seconds 0
+for seconds in 0 -3 nan 1e9; do
+    expect 1 ', want seconds above 0, up to 3600' "$loam" bench ops --seconds $seconds
+done
 expect 1 "unknown option model.widht, did you mean model.width?" "$loam" bench ops model.widht=3
 expect 1 'No such file or directory' "$loam" bench ops missing.yaml
 

@@ -19,6 +19,19 @@ expect 1 'there is no option optim.zz; `loam help optim.` lists its group' "$loa
 expect 1 'unknown option --learning-rate, did you mean optim.lr=VALUE?' "$loam" train x.yaml --learning-rate 1e-3
 expect 1 'unknown option --parallel.ranks, did you mean parallel.ranks=VALUE?' "$loam" train x.yaml --parallel.ranks=2
 expect 1 'unknown option --tensor-model-parallel-size, did you mean parallel.tensor=VALUE?' "$loam" train x.yaml --tensor-model-parallel-size 2
+expect 1 '--layouts takes no value, and --layouts=no gives one: leave it out' "$loam" plan x.yaml --machine cpu --layouts=no
+for verb in train plan slurm 'bench step' 'bench ops'; do
+    # shellcheck disable=SC2086
+    expect 1 'opening "": No such file or directory' "$loam" $verb ''
+done
+# An argument given as an option of other verbs.
+expect 1 'unknown option --model: give MODEL without it; usage: loam eval MODEL ' "$loam" eval --model x data.valid=y
+expect 1 'unknown option --model: give MODEL without it; usage: loam predict MODEL ' "$loam" predict --model=x
+expect 1 'unknown option --config: give CONFIG.yaml without it; usage: loam train ' "$loam" train --config x.yaml
+expect 1 'unknown option --run: give RUN without it; usage: loam train ' "$loam" train --run x
+expect 1 'unknown option --runs: give RUN… without it; usage: loam compare ' "$loam" compare --runs x
+expect 1 'unknown option --dir' "$loam" import x --dir y
+! grep -q 'without it' "$work/err" || fail "DIR is the value of an option: $(cat "$work/err")"
 expect 1 "unknown option --num_train_epochs, did you mean train.length='3 epochs'?" "$loam" plan x.yaml --num_train_epochs 3
 expect 1 'want bash, zsh or fish' "$loam" help --completion tcsh
 diff -u docs/options.md <("$loam" help --options) || fail "docs/options.md is not what loam help --options prints"

@@ -123,6 +123,9 @@ refused() {
 }
 expect 1 'no configuration given' "$loam" slurm
 expect 1 'unknown option --node, did you mean --nodes?' "$loam" slurm t5.yaml --node 2
+for option in nodes time array memory partition account name mpi; do
+    refused "--$option is empty or has a line end" --$option ''
+done
 refused '--nodes is 4-2, want a number or the least and the most, such as 4 or 2-4' --nodes 4-2
 refused '--array is 1-10, want FIRST-LAST%1, such as 1-10%1: one job of the run at a time' --array 1-10
 refused '--time is 20x, want a time of up to a year such as 19h50m' --time 20x

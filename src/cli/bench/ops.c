@@ -147,8 +147,8 @@ bool bench_ops(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
-    if (!(seconds > 0))
-        return fail_user(error, "--seconds must be more than 0");
+    if (!(seconds > 0 && seconds <= 3600))
+        return fail_user(error, "--seconds is %g, want seconds above 0, up to 3600", seconds);
     g_auto(Config) config = { 0 };
     StepTimer plan;
     if (!load(&config, argc, argv, error) || !step_timer_plan(&plan, &config, error))

@@ -185,9 +185,8 @@ static bool check_texts(GError **error)
 {
     const struct {
         const char *name, *value;
-    } texts[] = {
-        { "partition", partition }, { "account", account }, { "memory", memory }, { "name", name }, { "mpi", mpi }
-    };
+    } texts[] = { { "nodes", nodes },         { "time", duration },   { "array", array }, { "memory", memory },
+                  { "partition", partition }, { "account", account }, { "name", name },   { "mpi", mpi } };
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
         if (texts[i].value && (*texts[i].value == '\0' || strpbrk(texts[i].value, "\r\n")))
             return fail_user(error, "--%s is empty or has a line end", texts[i].name);
@@ -375,7 +374,7 @@ bool verb_slurm(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: " USAGE);
-    if (!check_numbers(error) || !check_memory(error) || !check_texts(error) || !check_array(error) ||
+    if (!check_numbers(error) || !check_texts(error) || !check_memory(error) || !check_array(error) ||
         !parse_nodes(&least_nodes, error) || !parse_time(&seconds, error))
         return false;
     if (cores == NOT_GIVEN)
