@@ -22,7 +22,7 @@ json() { python3 -c "import json, sys; trial = json.load(open(sys.argv[1])); ass
 trial --out "$work/out" --only machine,operations,families,curves,speed,launches,kernels || fail "$(cat "$work/err")"
 for text in 'Nothing failed' '^- loam env: loam .*; gpu Shim' '^[1-9][0-9]* of [1-9][0-9]* tests pass' '^1 of 1 train, save, resume' \
     '^\| cuda \| bf16 \| ' '^\| T5-1.1-XL \| bf16 \| [12] \| 32 / 8 \| ' '^\| T5-1.1-XL, FP8 \| fp8 and bf16 \| ' '^\| GPT-2-1.5B \| ' \
-    '^\| attn_fwd \| ' '^\| encoder attention, bwd \| 32 x 32 \| ' '^\| T5-1.1-large, 4,096 tokens \| ' \
+    '^\| attn_fwd \| ' '^\| gemm qkv, dw \| 96 x 32 x [0-9]+ \| [0-9]+ \| [0-9]+ \| [+-][0-9.]+ % \|' '^\| encoder attention, bwd \| 32 x 32 \| ' '^\| T5-1.1-large, 4,096 tokens \| ' \
     '^\| GPT-2, a training step \| [0-9.]+ \| [0-9.]+ \| none \| [+-][0-9.]+ % \|' '^\| T5-1.1-small, a token of 1 answers \| [0-9.]+ \| [0-9.]+ \| [0-9.]+ \| ' \
     '^\| T5-1.1-XL: sequences .* \| dry run \|' '^\| GPT-2: rate beside torch.compile.* \| — \| not measured \|' '^\| peers \| not chosen \|'; do
     page "$text"

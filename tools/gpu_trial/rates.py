@@ -44,6 +44,7 @@ KERNELS = {
     CAUSAL: Model(GPT, "model.preset=gpt2-medium model.vocab=50257 data.input_length=512 model.dropout=0", ()),
     "GPT-2": MODELS["GPT-2"],
 }
+CHOSEN = "T5-1.1-large"  # whose products are also timed by cuBLASLt's first choice of an algorithm
 # What PyTorch does, by worth: its name in gpu_step.py, more words. All of them eager come before the first compiled one.
 PEERS = {
     "T5-1.1-large": ("t5-large", []),
@@ -144,17 +145,28 @@ def beside_known(trial, name, step):
 
 
 def kernels(trial):
-    """Each operation at the sizes of a model, 32 samples: attention with T5's bias beside causal attention, products, what moves memory."""
+    """Each operation at the sizes of a model, 32 samples: attention with T5's bias beside causal attention, products, what moves memory; products
+    by cuBLASLt's first choice of an algorithm beside the one that loam has timed."""
     found, samples = trial.results.setdefault("kernels", {}), 1 if trial.shim else 32
     alone(trial, "kernels")
     with watched(trial, "kernels"):
         for name, model in KERNELS.items():
             with trial.part("kernels", name):
                 found[name] = bench(trial, name, model, "ops", samples, 0.01 if trial.shim else 0.05)["ops"]
+        with trial.part("kernels", f"{CHOSEN}, algorithms of products"):
+            first = bench(trial, CHOSEN, KERNELS[CHOSEN], "ops", samples, 0.01 if trial.shim else 0.05, label="-first",
+                          env={"LOAM_TIME_PRODUCTS": "0"})["ops"]
+            trial.results["first algorithms"] = [op for op in first if op["op"].startswith("gemm ")]
     for name, ops in found.items():
         shown = [op for op in ops if name != CAUSAL or op["op"].startswith("decoder attention")]
         rows = [[op["op"], op["shape"], f"{1e6 * op['seconds']:.0f}", rate_of(op)] for op in shown]
         trial.say("kernels", f"\n{name}, samples: {samples}.\n\n" + table(["operation", "shape", "µs", "rate, and its share of the products' rate"], rows))
+    timed = {op["op"]: op["seconds"] for op in found.get(CHOSEN, ())}
+    rows = [[op["op"], op["shape"], f"{1e6 * op['seconds']:.0f}", f"{1e6 * timed[op['op']]:.0f}", f"{100 * (op['seconds'] / timed[op['op']] - 1):+.1f} %"]
+            for op in trial.results.get("first algorithms", ()) if op["op"] in timed]
+    if rows:
+        trial.say("kernels", f"\nProducts of {CHOSEN}: cuBLASLt's first algorithm, and the fastest of its first 16 that gives the same bits, which loam "
+                  "takes.\n\n" + table(["product", "shape", "first, µs", "taken, µs", "faster"], rows))
 
 
 def rate_of(op):

@@ -41,7 +41,7 @@ NEEDS = {
     "speed": counted(10, N_STEPS, STEP, 3),  # first: the microbatches of three models
     "launches": Need(N_STEP_TURNS * SHORT, len(launches.STEPS) * N_STEP_TURNS * SHORT + len(launches.DECODED) * (1 + 2 * N_TURNS) * ANSWERS, 1),
     "ranks": Need(N_LAYOUTS * LAYOUT, N_LAYOUTS * LAYOUT + 4 * len(ranks.SCALED) * RANKED + COLLECTIVES, 2),  # on 1, 2, 4 and 8 GPUs
-    "kernels": counted(2, len(rates.KERNELS), OPS, 1),  # first: attention with a bias, and beside it
+    "kernels": counted(2, len(rates.KERNELS) + 1, OPS, 1),  # first: attention with a bias, and beside it; last: products once more
     "peer-ops": Need(40, 60, 1),  # one command, of which each line counts
     "peers": Need(EAGER, EAGER + sum(rates.COMPILED.values()), 3),  # of the compiled models none has ended yet: assumed
     "sanitizer": Need(25, 300, 1),  # one combination of each operation; how long all take is assumed
