@@ -18,7 +18,7 @@ static const char about[] =
 
 static double every = 2;
 static const GOptionEntry entries[] = {
-    CLI_VALUE("every", every, "seconds between two looks (default 2)", "SECONDS"),
+    CLI_VALUE("every", every, "seconds between two updates (default 2)", "SECONDS"),
     { 0 },
 };
 

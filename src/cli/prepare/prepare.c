@@ -151,7 +151,7 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
         return fail_user(error, "--min-tokens %" PRId64 " and --max-tokens %" PRId64 " let no document through",
                          min_tokens, max_tokens);
     if (fields_apart &&
-        (!parse_fields(error) || (fairseq && !fail_user(error, "--fields: fairseq's folder has room for one dataset"))))
+        (!parse_fields(error) || (fairseq && !fail_user(error, "--fields: a folder of fairseq's holds one dataset"))))
         return false;
     if (workers < 0 || workers > 1024)
         return fail_user(error, "--workers %d: from 1 to 1024, or 0 for every core", workers);
