@@ -24,7 +24,10 @@ struct PromptReader {
 PromptFormat prompt_format(Model *model, const Tokenizer *tok)
 {
     const ModelConfig *config = model_config(model);
-    PromptFormat format = { .tok = tok, .vocab = config->vocab, .start = -1, .mask = -1 };
+    const int64_t positions = model_config_bounds_length(config) ? config->max_positions : MAX_PROMPT_TOKENS;
+    PromptFormat format = {
+        .tok = tok, .vocab = config->vocab, .start = -1, .mask = -1, .most_tokens = MIN(positions, MAX_PROMPT_TOKENS)
+    };
     if (config->n_enc == 0)
         format.start = model_roles(model)->bos;
     if (tok == NULL)
@@ -166,8 +169,9 @@ static bool parse_line(const PromptFormat *format, const char *line, Prompt *pro
             return false;
         start_empty(format, prompt->ids);
     }
-    if (prompt->ids->len > MAX_PROMPT_TOKENS && !format->any_length)
-        return fail_user(error, "%u tokens; a prompt has at most %d", prompt->ids->len, MAX_PROMPT_TOKENS);
+    if (format->most_tokens > 0 && prompt->ids->len > format->most_tokens)
+        return fail_user(error, "%u tokens; a prompt has at most %" PRId64 "%s", prompt->ids->len, format->most_tokens,
+                         format->most_tokens < MAX_PROMPT_TOKENS ? ", the positions of this model" : "");
     return prompt->ids->len > 0 ||
            fail_user(error, "an empty prompt, and it is unknown which token begins a text of this model");
 }

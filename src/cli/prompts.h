@@ -16,17 +16,18 @@ typedef struct Prompt {
 typedef struct PromptFormat {
     const Tokenizer *tok; /* NULL means that prompts must be ids */
     int64_t vocab;
-    TextFrame frame;   /* special tokens around a text; not added to prompts that are token ids */
-    int32_t start;     /* an empty prompt becomes this one id; -1 means that an empty prompt is an error */
-    int32_t mask;      /* id of BERT's mask token, which a text contains as its piece ("[MASK]"); -1 means none */
-    const char *field; /* lines are JSON objects with the prompt in this field, as a string or an array of ids; NULL
-                          means not JSON */
-    bool any_length;   /* accept more than MAX_PROMPT_TOKENS tokens, since the caller truncates */
-    bool as_ids;       /* lines are token ids separated by spaces */
-    bool as_lines;     /* do not tokenize: Prompt.ids stays empty */
+    TextFrame frame;     /* special tokens around a text; not added to prompts that are token ids */
+    int32_t start;       /* an empty prompt becomes this one id; -1 means that an empty prompt is an error */
+    int32_t mask;        /* id of BERT's mask token, which a text contains as its piece ("[MASK]"); -1 means none */
+    const char *field;   /* lines are JSON objects with the prompt in this field, as a string or an array of ids; NULL
+                            means not JSON */
+    int64_t most_tokens; /* a longer prompt is an error; 0 means that the caller truncates */
+    bool as_ids;         /* lines are token ids separated by spaces */
+    bool as_lines;       /* do not tokenize: Prompt.ids stays empty */
 } PromptFormat;
 
-/* The default format for a model: special tokens by model_text_frame; in a decoder-only model, an empty prompt becomes
+/* The default format for a model: at most MAX_PROMPT_TOKENS tokens, or as many as the model has positions, if these are
+ * fewer; special tokens by model_text_frame; in a decoder-only model, an empty prompt becomes
  * TokenRoles.bos. tok NULL means that prompts must be ids. */
 PromptFormat prompt_format(Model *model, const Tokenizer *tok);
 

@@ -178,6 +178,10 @@ expect 2 'writing standard output' bash -c "echo bace | '$loam' generate --model
 expect 1 'cannot read standard input' bash -c "'$loam' generate --model '$work/run' <'$work'"
 expect 1 'line 2: a zero byte' bash -c "printf 'bace\nba\0ce\n' | '$loam' generate --model '$work/run'"
 expect 1 'line 2: an empty prompt' bash -c "printf '5\n\n' | '$loam' generate --model '$work/run' --ids"
+expect 0 'saved' train "run.dir=$work/short" model.position=learned model.max_positions=64 'train.length=2 steps' data.input_length=32
+expect 1 'standard input, line 2: ' bash -c "(echo ba; yes ba | head -n 200 | tr '\n' ' ') | '$loam' generate --model '$work/short'"
+grep -q 'a prompt has at most 64, the positions of this model' "$work/err" || fail "$(cat "$work/err")"
+grep -q . "$work/out" || fail "the line before it has no answer"
 expect 1 '32769 tokens; a prompt has at most 32768' bash -c \
     "yes 5 | head -n 32769 | tr '\n' ' ' | '$loam' generate --model '$work/run' --ids"
 expect 1 'longer than 16 MiB' bash -c "yes | tr -d '\n' | head -c 20000000 | '$loam' generate --model '$work/run'"

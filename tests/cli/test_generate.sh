@@ -70,5 +70,5 @@ for how in '--temperature 3 --seed 3' '' '--beams 2'; do
     generate "$work/gpt" "one\n$long\ntwo" $how --max-tokens 60 --json --batch 1 >"$work/alone"
     cmp <(sed 's/"logprob":[^,]*//' "$work/out") <(sed 's/"logprob":[^,]*//' "$work/alone") || fail "answers depend on their batch"
 done
-expect 1 'sequences of 513 tokens, but model.max_positions is 512' bash -c "printf 'x%.0s' \$(seq 513) | '$loam' generate --model '$work/gpt'"
+expect 1 '513 tokens; a prompt has at most 512, the positions of this model' bash -c "printf 'x%.0s' \$(seq 513) | '$loam' generate --model '$work/gpt'"
 echo "ok: answers end with the model's context"

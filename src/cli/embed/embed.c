@@ -234,7 +234,7 @@ static bool run(const LoadedModel *loaded, Pooling pooling, char **paths, int n,
         e.format = prompt_format(loaded->model, loaded->tok);
         e.format.field = jsonl_field;
         e.format.as_ids = as_ids;
-        e.format.any_length = true;
+        e.format.most_tokens = 0;
         done = embed_files(&e, paths, n, error);
     }
     embedder_close(e.embedder);
