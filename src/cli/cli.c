@@ -233,6 +233,15 @@ static bool gather_sub_verbs(const SubVerb *sub_verbs, size_t n, const char *ver
     return taker.take != NULL;
 }
 
+bool cli_check_prefix(const char *out, GError **error)
+{
+    g_autofree char *name = g_path_get_basename(out);
+    const bool slash = g_str_has_suffix(out, "/");
+    return (!slash && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) ||
+           fail_user(error, "--out %s is a folder; want what the names of the files begin with, such as %s%strain", out,
+                     out, slash ? "" : "/");
+}
+
 char *one_line(const char *text)
 {
     GString *line = g_string_new(text);

@@ -84,6 +84,8 @@ bool verb_dataset(int argc, char **argv, GError **error)
         return false;
     if (argc < 2 || out == NULL)
         return fail_user(error, "%s; usage: " USAGE, argc < 2 ? "nothing to do" : "--out is missing");
+    if (!cli_check_prefix(out, error))
+        return false;
     for (size_t i = 0; i < G_N_ELEMENTS(actions); i++)
         if (strcmp(argv[1], actions[i].name) == 0)
             return actions[i].run(argv + 2, argc - 2, error);

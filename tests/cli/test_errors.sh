@@ -67,6 +67,9 @@ printf '{"text": "mine"}\n' >"$work/own.json"
 expect 1 'own.json is both read and written' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/own" "$work/own.json"
 cmp -s "$work/corpus.txt" "$work/mine.txt" && grep -q mine "$work/own.json" || fail "what is read was written over"
 expect 1 'such as '"$work/train" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/" "$work/corpus.txt"
+expect 1 'such as '"$work/train" "$loam" task prepare --out "$work/" "$work/config.yaml"
+expect 1 'such as '"$work/train" "$loam" dataset split "$work/data" --out "$work/" --shares 1,1
+[ -z "$(ls -A "$work" | grep '^[.-]')" ] || fail "files without a name: $(ls -A "$work")"
 expect 1 'CONFIG.yaml or RUN comes first, options such as data.train=x after it' "$loam" train data.train=x
 
 mkdir "$work/hf" && echo '{}' >"$work/hf/config.json"

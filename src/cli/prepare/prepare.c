@@ -384,10 +384,8 @@ static bool print_json(const PrepareStats *stats, const PrepareOptions *options,
 /* Checks that --out is a path prefix, and that no file that will be written is one of the files to read. */
 static bool check_out(char **paths, int n_paths, const PrepareOptions *options, GError **error)
 {
-    g_autofree char *name = g_path_get_basename(out);
-    if (!options->fairseq && (g_str_has_suffix(out, "/") || strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
-        return fail_user(error, "--out %s is a folder; want what the names of the files begin with, such as %s%strain",
-                         out, out, g_str_has_suffix(out, "/") ? "" : "/");
+    if (!options->fairseq && !cli_check_prefix(out, error))
+        return false;
     g_auto(GStrv) files = prepare_files(options);
     for (char **file = files; *file; file++)
         if (!io_check_apart(*file, paths, n_paths, error))

@@ -159,5 +159,5 @@ bool task_verb_prepare(int argc, char **argv, GError **error)
     if (out == NULL)
         return fail_user(error,
                          "--out is missing; usage: loam task prepare --out PREFIX [CONFIG.yaml] [group.key=value]…");
-    return load(&config, argc, argv, &task, error) && prepare(&config, &task, error);
+    return cli_check_prefix(out, error) && load(&config, argc, argv, &task, error) && prepare(&config, &task, error);
 }
