@@ -85,11 +85,18 @@ bool run_set_aside(const char *dir, int64_t step, GError **error)
     return true;
 }
 
+bool run_has_config(const char *dir)
+{
+    g_autofree char *path = g_build_filename(dir, "config.yaml", NULL);
+    GStatBuf file;
+    return g_stat(path, &file) == 0 && file.st_size > 0;
+}
+
 /* Other projects have a config.yaml and checkpoints/ too: a run also has a lock file or checkpoints named step-…. */
 static bool is_run(const char *dir)
 {
     g_autoptr(GArray) steps = run_checkpoints(dir);
-    return io_exists(dir, "config.yaml") && io_exists(dir, "checkpoints") && (steps->len > 0 || io_exists(dir, "lock"));
+    return run_has_config(dir) && io_exists(dir, "checkpoints") && (steps->len > 0 || io_exists(dir, "lock"));
 }
 
 char *run_of(const char *path)
@@ -110,11 +117,9 @@ char *run_find(const char *path, GError **error)
     else if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         fail_user(error, "%s is no run of loam: %s; %s", path,
                   g_file_test(path, G_FILE_TEST_EXISTS) ? "it is a file" : "there is no such folder", advice);
-    else if (io_exists(path, "checkpoints") && !io_exists(path, "config.yaml"))
-        fail_user(
-            error,
-            "%s is no whole run of loam: it has no config.yaml; `loam train CONFIG.yaml run.dir=%s` writes it again",
-            path, path);
+    else if (io_exists(path, "checkpoints") && !run_has_config(path))
+        fail_user(error, "%s is no whole run of loam: %s; `loam train CONFIG.yaml run.dir=%s` writes it again", path,
+                  io_exists(path, "config.yaml") ? "its config.yaml is empty" : "it has no config.yaml", path);
     else
         fail_user(error, "%s is no run of loam: it has no checkpoints; %s", path, advice);
     return NULL;

@@ -7,6 +7,8 @@
 #include <glib.h>
 #include <stdint.h>
 
+/* Whether the folder has a config.yaml; an empty one, which no run writes, counts as none. */
+bool run_has_config(const char *dir);
 /* The run directory that PATH names; PATH is the directory, or the config.yaml in it. NULL if PATH is neither. g_free.
  * */
 char *run_of(const char *path);

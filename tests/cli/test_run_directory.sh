@@ -58,6 +58,12 @@ expect 1 "it has no config.yaml; \`loam train CONFIG.yaml run.dir=$work/copied\`
 "$loam" train "$work/config.yaml" run.dir="$work/copied" train.length=11 2>"$work/log" || fail "$(cat "$work/log")"
 grep -q 'going on from .*step-00000010' "$work/log" && [ -e "$work/copied/config.yaml" ] || fail "$(cat "$work/log")"
 
+# An empty file is no configuration: it is not taken for one of defaults.
+: >"$work/copied/config.yaml"
+expect 1 "its config.yaml is empty; \`loam train CONFIG.yaml run.dir=$work/copied\` writes it again" "$loam" train "$work/copied"
+"$loam" train "$work/config.yaml" run.dir="$work/copied" train.length=12 2>"$work/log" || fail "$(cat "$work/log")"
+[ -s "$work/copied/config.yaml" ] || fail "the configuration was not written again"
+
 # A run that starts over with another tokenizer has that one, of another kind too.
 "$loam" tokenizer train --type wordpiece --vocab-size 250 --out "$work/words" "$work/corpus.txt" 2>"$work/err"
 "$loam" prepare --tokenizer "$work/words" --out "$work/other" "$work/corpus.txt" >"$work/out" 2>"$work/err"

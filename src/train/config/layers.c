@@ -253,7 +253,7 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char
     *names = names_of(given);
     GPtrArray *layers = option_settings_new();
     const char *init = option_settings_find(given, "train.init"), *dir = option_settings_find(given, "run.dir");
-    bool saved = dir && *dir && io_exists(dir, "config.yaml");
+    bool saved = dir && *dir && run_has_config(dir);
     bool starts = init && *init, fresh = starts && !saved && !is_saved(path), good = true;
     g_auto(ModelConfig) start = { 0 };
     if (fresh)

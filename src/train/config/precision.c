@@ -3,6 +3,7 @@
 #include "device/cuda/cuda.h"
 #include "train/compute_device.h"
 #include "train/config/config.h"
+#include "train/run_dir.h"
 
 #include <string.h>
 
@@ -33,7 +34,7 @@ static bool find_precision(Config *config, GError **error)
     if (config->train.precision != PRECISION_AUTO)
         return true;
     config->train.precision = native_precision(config->train.device);
-    if (*config->run.dir == '\0' || !g_file_test(path, G_FILE_TEST_EXISTS))
+    if (*config->run.dir == '\0' || !run_has_config(config->run.dir))
         return true;
     Config saved = { 0 };
     bool read = read_saved(&saved, path, error);

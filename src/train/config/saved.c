@@ -164,7 +164,7 @@ bool config_settle_schedule(Config *config, GError **error)
 {
     g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
     g_auto(Config) saved = { 0 };
-    if (config->optim.on_change == CHANGE_OVERRIDE || !g_file_test(path, G_FILE_TEST_EXISTS))
+    if (config->optim.on_change == CHANGE_OVERRIDE || !run_has_config(config->run.dir))
         return true;
     bool settled = config_load(&saved, path, NULL, 0, error);
     for (size_t i = 0; settled && i < G_N_ELEMENTS(schedule_options); i++)
@@ -179,7 +179,7 @@ bool config_saved_micro_batch(const Config *config, Amount *micro, GError **erro
     g_autoptr(GPtrArray) all = option_settings_new(), own = option_settings_new();
     g_auto(Config) saved = { 0 };
     *micro = (Amount){ .unit = UNIT_SAMPLES };
-    if (*config->run.dir == '\0' || !g_file_test(path, G_FILE_TEST_EXISTS))
+    if (*config->run.dir == '\0' || !run_has_config(config->run.dir))
         return true;
     options_set_defaults(config_options(), &saved);
     if (!option_settings_read_yaml(all, path, error))
@@ -195,7 +195,7 @@ bool config_saved_micro_batch(const Config *config, Amount *micro, GError **erro
 bool config_check_run(const Config *config, GPtrArray *changes, GError **error)
 {
     g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
-    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+    if (!run_has_config(config->run.dir))
         return true;
     g_auto(Config) saved = { 0 };
     if (!config_load(&saved, path, NULL, 0, error))
