@@ -115,9 +115,11 @@ static bool explain_unknown(const GOptionEntry *entries, char **argv, const char
         g_autofree char *name = g_strndup(*arg + 2, strcspn(*arg + 2, "="));
         if (g_strv_contains((const char *const *)names->pdata, name))
             continue;
-        const OptionRow *config = strstr(usage, "group.key=value") ? find_config_option(name) : NULL;
-        g_autofree char *foreign =
-            strstr(usage, "group.key=value") && !config ? options_find_foreign(config_options(), name) : NULL;
+        const bool takes_all = strstr(usage, "group.key=value") != NULL;
+        const OptionRow *config = find_config_option(name);
+        if (config && !takes_all && !strstr(usage, config->name))
+            config = NULL;
+        g_autofree char *foreign = takes_all && !config ? options_find_foreign(config_options(), name) : NULL;
         const char *nearest = text_nearest(name, (const char *const *)names->pdata);
         g_autofree char *argument = find_argument(usage, name);
         if (foreign)

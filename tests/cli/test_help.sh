@@ -24,6 +24,8 @@ for verb in train plan slurm 'bench step' 'bench ops'; do
     # shellcheck disable=SC2086
     expect 1 'opening "": No such file or directory' "$loam" $verb ''
 done
+expect 1 'unknown option --ranks, did you mean parallel.ranks=VALUE?' "$loam" bench comm --ranks 2
+expect 1 'unknown option --device, did you mean train.device=VALUE?' "$loam" bench comm --device cuda
 # An argument given as an option of other verbs.
 expect 1 'unknown option --model: give MODEL without it; usage: loam eval MODEL ' "$loam" eval --model x data.valid=y
 expect 1 'unknown option --model: give MODEL without it; usage: loam predict MODEL ' "$loam" predict --model=x

@@ -50,6 +50,8 @@ done
 [ "$(grep -Ec '^(needed|days|energy)  *unknown: train.length is a time$' "$work/out")" = 3 ] || fail "a time: $(cat "$work/out")"
 "$loam" plan "$config" --machine cpu --days 5 train.length='2 epochs' data.train="$work/none" data.valid= optim.schedule=constant optim.warmup=0 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q '^needed  *unknown: train.length is in epochs of data that cannot be read$' "$work/out" || fail "epochs: $(cat "$work/out")"
+"$loam" plan "$config" --machine cpu --days 5 train.length=0 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+[ "$(grep -Ec '^(needed|energy)  *none: train.length is 0$' "$work/out")" = 2 ] || fail "no steps: $(cat "$work/out")"
 echo "ok: options"
 
 # Machines: names in any case, and files.

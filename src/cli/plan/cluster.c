@@ -24,14 +24,14 @@ static double full_steps(const Outline *o)
     return o->run_samples > 0 ? (double)o->run_samples / (double)o->samples : 0;
 }
 
-/* Adds a line in place of a number that follows from the length of the run, which is unknown. */
+/* Adds a line in place of a number that follows from the length of the run, which is unknown or 0. */
 static void add_unknown(GString *lines, const Outline *o, const char *what)
 {
     const AmountUnit unit = o->config->train.length.unit;
-    plan_line(lines, what, "unknown: train.length is %s",
-              unit == UNIT_SECONDS  ? "a time"
-              : unit == UNIT_EPOCHS ? "in epochs of data that cannot be read"
-                                    : "0");
+    plan_line(lines, what, "%s",
+              unit == UNIT_SECONDS  ? "unknown: train.length is a time"
+              : unit == UNIT_EPOCHS ? "unknown: train.length is in epochs of data that cannot be read"
+                                    : "none: train.length is 0");
 }
 
 static void add_wishes(GString *lines, const Outline *o, const PlanCluster *cluster)
