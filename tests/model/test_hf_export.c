@@ -4,6 +4,7 @@
 #include "format/weights.h"
 #include "model/hf/hf.h"
 
+#include <math.h>
 #include <string.h>
 
 #define FIXTURES LOAM_SOURCE_DIR "/tests/parity/"
@@ -60,6 +61,75 @@ static void an_untied_bias_has_both_its_names(void)
         tensor_file_close(file);
         tensor_file_close(theirs);
     }
+    device_close(dev);
+}
+
+/* A folder with the tensors of a fixture, and its config.json with an edit; g_free. */
+static char *edited(const char *fixture, const char *from, const char *to)
+{
+    GError *error = NULL;
+    size_t n_tensors;
+    char *folder = g_strconcat(scratch, "/", fixture, "-edited", NULL);
+    g_autofree char *config_path = g_strconcat(FIXTURES, fixture, "/config.json", NULL), *config = NULL;
+    g_autofree char *tensors_path = g_strconcat(FIXTURES, fixture, "/model.safetensors", NULL);
+    g_autofree char *tensors = io_read_file(tensors_path, (size_t)1 << 26, &n_tensors, &error);
+    g_assert_true(g_file_get_contents(config_path, &config, NULL, NULL));
+    g_auto(GStrv) parts = g_strsplit(config, from, -1);
+    g_assert_cmpuint(g_strv_length(parts), ==, 2);
+    g_autofree char *out = g_strjoinv(to, parts);
+    g_autofree char *out_config = g_build_filename(folder, "config.json", NULL);
+    g_autofree char *out_tensors = g_build_filename(folder, "model.safetensors", NULL);
+    g_assert_true(io_make_directories(folder, &error) && io_write_file(out_config, out, strlen(out), &error) &&
+                  io_write_file(out_tensors, tensors, n_tensors, &error));
+    return folder;
+}
+
+/* transformers scales logits only with tied embeddings: of a scaled T5 with a head of its own the factor goes into the
+ * head, which gives the same logits unscaled. Every other tensor stays as it is. */
+static void the_scale_of_an_untied_t5_goes_into_its_head(void)
+{
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    g_autofree char *source = edited("t5-v1.1", "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true");
+    Model *model = import(dev, source);
+    g_assert_true(model_config(model)->scale_logits && !model_config(model)->tie_embeddings);
+    const float factor = 1 / sqrtf((float)model_config(model)->width);
+    g_autofree char *out = export(model, "unscaled");
+    model_close(model);
+    model = import(dev, out);
+    g_assert_false(model_config(model)->scale_logits || model_config(model)->tie_embeddings);
+    model_close(model);
+    TensorFile *file = tensors_of(out), *theirs = tensors_of(source);
+    const FileTensor *head = tensor_file_find(file, "lm_head.weight"),
+                     *was = tensor_file_find(theirs, "lm_head.weight");
+    const FileTensor *shared = tensor_file_find(file, "shared.weight");
+    const FileTensor *shared_was = tensor_file_find(theirs, "shared.weight");
+    g_assert_true(head->bytes == was->bytes && shared->bytes == shared_was->bytes);
+    for (size_t i = 0; i < head->bytes / sizeof(float); i++)
+        g_assert_cmpfloat(((const float *)head->data)[i], ==, ((const float *)was->data)[i] * factor);
+    g_assert_true(memcmp(shared->data, shared_was->data, shared->bytes) == 0);
+    tensor_file_close(file);
+    tensor_file_close(theirs);
+    device_close(dev);
+}
+
+/* Its adapters alone do not go out: transformers 4 would tie their base. */
+static void adapters_of_a_scaled_untied_t5_are_refused(void)
+{
+    GError *error = NULL;
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    g_autofree char *source = edited("t5-v1.1", "\"tie_word_embeddings\": false", "\"tie_word_embeddings\": true");
+    g_autofree char *out = g_build_filename(scratch, "adapters", NULL), *targets = g_strdup("self.q");
+    Model *base = import(dev, source);
+    ModelConfig config = *model_config(base);
+    config.lora = (LoraConfig){ .rank = 2, .alpha = 6, .targets = targets };
+    Model *model = model_open(dev, &config, false, &error);
+    g_assert_no_error(error);
+    g_assert_false(hf_export_adapter(model, NULL, source, out, &error));
+    g_assert_nonnull(strstr(error->message, "transformers 4 has no base for these adapters: --to hf writes the model"));
+    g_assert_false(g_file_test(out, G_FILE_TEST_EXISTS));
+    g_clear_error(&error);
+    model_close(model);
+    model_close(base);
     device_close(dev);
 }
 
@@ -171,6 +241,10 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     scratch = g_dir_make_tmp("loam-export-XXXXXX", &error);
     g_assert_no_error(error);
+    g_test_add_func("/hf_export/the_scale_of_an_untied_t5_goes_into_its_head",
+                    the_scale_of_an_untied_t5_goes_into_its_head);
+    g_test_add_func("/hf_export/adapters_of_a_scaled_untied_t5_are_refused",
+                    adapters_of_a_scaled_untied_t5_are_refused);
     g_test_add_func("/hf_export/an_untied_bias_has_both_its_names", an_untied_bias_has_both_its_names);
     g_test_add_func("/hf_export/heads_that_no_class_has_stay_behind", heads_that_no_class_has_stay_behind);
     int status = g_test_run();

@@ -9,6 +9,7 @@
 #include "model/lora/lora.h"
 #include "model/params/params.h"
 
+#include <math.h>
 #include <string.h>
 
 #define POSITIONS "bert." HF_BERT_POSITIONS
@@ -20,6 +21,7 @@ typedef struct Source {
     ParamStore *params;
     int n, index[MOST_PARTS];
     const TensorName *names[MOST_PARTS];
+    float scale; /* the tensor's values are those of its parameters, multiplied by it */
 } Source;
 
 /* Writes the whole tensor: its parts may be transposed. */
@@ -36,6 +38,8 @@ static void fetch(const void *context, int64_t first, int64_t n, void *out)
         params_read(source->params, source->index[i], NULL, DT_F32, alone ? out : values);
         if (!alone)
             tensor_name_write(out, name, spec, values);
+        for (int64_t j = 0; alone && source->scale != 1 && j < spec->rows * MAX(spec->cols, 1); j++)
+            ((float *)out)[j] *= source->scale;
     }
 }
 
@@ -44,6 +48,7 @@ typedef struct Tensors {
     SafeWriter *writer;
     GHashTable *sources;
     ParamStore *params;
+    float head_scale; /* factor of lm_head.weight */
 } Tensors;
 
 /* Adds a parameter to the tensor `theirs` of the file, which may contain other parameters too. */
@@ -56,6 +61,7 @@ static void add_param(const Tensors *tensors, const char *theirs, const TensorNa
     if (source == NULL) {
         source = g_new0(Source, 1);
         source->params = tensors->params;
+        source->scale = strcmp(theirs, "lm_head.weight") == 0 ? tensors->head_scale : 1;
         safetensors_writer_add_later(tensors->writer, theirs, "F32", rank, shape, MAX(shape[0], 1), fetch, source);
         g_hash_table_insert(tensors->sources, g_strdup(theirs), source);
     }
@@ -89,15 +95,16 @@ static void add_params(const Tensors *tensors, const TensorNames *names, const M
         log_warning("left out, since no class of transformers has it beside the model's other heads: %s", left->str);
 }
 
-/* Writes the tensors. config: the model's configuration without the heads for which its architecture has no class. */
+/* Writes the tensors. config: the model's configuration without the heads for which its architecture has no class.
+ * head_scale: factor of lm_head.weight. */
 static bool write_tensors(const char *folder, const HfArchitecture *arch, const ModelConfig *config, ParamStore *params,
-                          HfForm form, GError **error)
+                          float head_scale, HfForm form, GError **error)
 {
     g_autoptr(GHashTable) sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     static const TensorName unchanged = { 0 };
     g_autofree float *unused = NULL;
     SafeWriter *writer = safetensors_writer_new();
-    const Tensors tensors = { writer, sources, params };
+    const Tensors tensors = { writer, sources, params, head_scale };
     safetensors_writer_metadata(writer, "format", "pt");
     const TensorNames names = hf_names(arch, config);
     add_params(&tensors, &names, config);
@@ -173,10 +180,24 @@ static bool may_write(const char *folder, bool replace, GError **error)
     return (replace && is_export(folder)) || folder_is_free(folder, error);
 }
 
+/* transformers scales the logits of a T5 only if its embeddings are tied. If they are not, the head takes the factor
+ * into its weights, and the logits stay the same: config becomes unscaled. Returns the factor; 1 means none. */
+static float fold_scale(ModelConfig *config)
+{
+    if (config->family != FAMILY_T5 || !config->scale_logits || config->tie_embeddings ||
+        config->classifier != LABELS_NONE)
+        return 1;
+    config->scale_logits = false;
+    log_info("transformers scales logits (model.scale_logits) only with tied embeddings (model.tie_embeddings): "
+             "lm_head.weight is written multiplied by width^-1/2, which gives the same logits");
+    return 1 / sqrtf((float)config->width);
+}
+
 static bool export_plain(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error)
 {
-    ModelConfig config;
-    const HfArchitecture *arch = hf_architecture_of(model_config(model), &config, error);
+    ModelConfig config, own = *model_config(model);
+    const float head_scale = fold_scale(&own);
+    const HfArchitecture *arch = hf_architecture_of(&own, &config, error);
     if (arch == NULL || !may_write(folder, form.replace, error))
         return false;
     if (!tokenizer_fits(tok, &config, error))
@@ -185,7 +206,7 @@ static bool export_plain(Model *model, const Tokenizer *tok, HfForm form, const 
     if (tmp == NULL)
         return false;
     if (write_configs(tmp, arch, &config, model_roles(model), tok, form.dtype, error) &&
-        write_tensors(tmp, arch, &config, model_params(model), form, error) &&
+        write_tensors(tmp, arch, &config, model_params(model), head_scale, form, error) &&
         (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
         may_write(folder, form.replace, error) && io_swap_in(tmp, folder, error))
         return true;
@@ -209,7 +230,7 @@ static bool write_adapter(const char *folder, const HfArchitecture *arch, const 
     g_autoptr(GHashTable) sources = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     g_autofree char *path = g_build_filename(folder, "adapter_model.safetensors", NULL);
     SafeWriter *writer = safetensors_writer_new();
-    const Tensors tensors = { writer, sources, params };
+    const Tensors tensors = { writer, sources, params, 1 };
     const TensorNames names = hf_names(arch, config);
     safetensors_writer_metadata(writer, "format", "pt");
     for (int i = 0; i < params_count(params); i++) {

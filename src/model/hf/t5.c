@@ -191,8 +191,11 @@ static void write_t5(json_t *root, const ModelConfig *config, const TokenRoles *
 static bool check_t5(const ModelConfig *config, GError **error)
 {
     return !config->scale_logits || config->tie_embeddings ||
-           fail_user(error, "Hugging Face's T5 has no scaled logits (model.scale_logits) without tied embeddings "
-                            "(model.tie_embeddings)");
+           fail_user(
+               error,
+               "transformers scales the logits of a T5 (model.scale_logits) only with tied embeddings "
+               "(model.tie_embeddings), so transformers 4 has no base for these adapters: --to hf writes the model "
+               "with its scale in lm_head.weight");
 }
 
 #define ARCHITECTURE(type, class, table, shaper, reader, inferrer, checker)                                            \
