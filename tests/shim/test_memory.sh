@@ -54,9 +54,12 @@ echo "ok: the plan holds the run"
 
 # It holds the evaluations of a classifier, too, whose batches are larger than a step's.
 awk 'BEGIN { for (i = 0; i < 60; i++) print "text " i " of a file\t" (i % 2 ? "good" : "bad") }' >"$work/texts.tsv"
-takes "$work/config.yaml" model.preset=bert-base model.n_enc=2 model.n_dec=0 model.width=256 model.ffn=1024 model.heads=4 model.head_dim=64 \
+classifier=(model.preset=bert-base model.n_enc=2 model.n_dec=0 model.width=256 model.ffn=1024 model.heads=4 model.head_dim=64 \
     task.data="$work/texts.tsv" task.columns=text,mark task.valid=20% 'task.input={text}' 'task.label={mark}' data.train= data.valid= \
-    'train.length=2 steps' 'train.eval_every=1 steps' 'train.micro_batch=1 samples' 'train.batch=1 samples' data.input_length=64
+    'train.length=2 steps' 'train.eval_every=1 steps' 'train.micro_batch=1 samples' 'train.batch=1 samples' data.input_length=64)
+takes "$work/config.yaml" "${classifier[@]}"
+# Several texts share a packed sequence; the more there are, the more sums the gradient of embeddings of distances has.
+takes "$work/config.yaml" "${classifier[@]}" model.position=relative_key model.heads=2
 # Answers are written in the memory of a step's activations, or in what is planned for them where that is more.
 wide=(model.width=256 model.ffn=1024 model.heads=4 model.head_dim=64 'train.length=2 steps' 'train.eval_every=1 steps' 'train.batch=8 samples')
 task=(task.data="$work/texts.tsv" task.columns=text,mark task.valid=50% 'task.input={text}' 'task.target={mark}' task.scores=accuracy data.train= data.valid=)

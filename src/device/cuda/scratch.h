@@ -157,10 +157,10 @@ static inline int64_t scratch_distance_parts(const AttnSpec *spec, int64_t most)
     return attn_between(most / scratch_distance_bands(spec), 1, heads > 1 ? heads : 1);
 }
 
+/* As many parts as `most` allows, however few sequences there are: another batch of as many rows may have more. */
 static inline size_t scratch_distances(const AttnSpec *spec, int64_t dim, int64_t most)
 {
-    const int64_t bands = scratch_distance_bands(spec), all = bands * spec->n_seq * spec->heads,
-                  sums = attn_between(all, bands, bands > most ? bands : most);
+    const int64_t bands = scratch_distance_bands(spec), sums = bands > most ? bands : most;
     return spec->distance ? (size_t)(sums * 2 * 64 * dim) * sizeof(float) : 0;
 }
 
