@@ -135,6 +135,22 @@ static void case_attn_layout(Rig *r)
     attn_outputs(r, &spec, PICK_SIZE(r, 6, 72, 136), spare); /* tiles of 64, 32 and 16 keys on a GPU */
 }
 
+/* Several tiles in both directions of heads that a GPU's tensor cores have in 64 channels, with a bias, dropout,
+ * windows, shared keys and prefixes; the stand-in takes the first and the last form. */
+static void case_attn_tiles(Rig *r)
+{
+    static const int32_t queries[] = { 70, 33, -1 }, keys[] = { 161, 65, -1 };
+    int32_t *prefix = allocate(r, 2 * sizeof *prefix);
+    int64_t dim = PICK_SIZE(r, 64, 56, 40);
+    prefix[0] = 120, prefix[1] = 7;
+    AttnSpec spec = { .heads = 2, .kv_heads = 1, .scale = 0.125f, .window = 90, .causal = true };
+    spec.layout = choose(r, 2) ? layout_new(r, 16, 11, 2) : NULL;
+    spec.prefix = (BothSides){ prefix, prefix };
+    spec.cu_q = cumulate(r, queries, &spec.n_seq, &spec.max_q);
+    spec.cu_k = cumulate(r, keys, &spec.n_seq, &spec.max_k);
+    attn_outputs(r, &spec, dim, 8);
+}
+
 /* Caches with room to spare, in another order than their sequences: the bias of each ends with the distance 0. */
 static void case_attn_caches(Rig *r)
 {
@@ -247,6 +263,7 @@ static const Case cases[] = {
     { "attn_forms", case_attn_forms, 1e-6, 0, 2 },
     { "attn_sizes", case_attn_sizes, 1e-6, 0, 2 },
     { "attn_layout", case_attn_layout, 2e-6, 0, 8 },
+    { "attn_tiles", case_attn_tiles, 2e-6, 0, 2 },
     { "attn_few_queries", case_attn_few_queries, 1e-6, 0, 2 },
     { "attn_caches", case_attn_caches, 1e-6, 0, 2 },
     { "attn_distance", case_attn_distance, 1e-6, 0, 2 },
