@@ -14,6 +14,13 @@ enum { MMA_WARPS = 4, MMA_THREADS = MMA_WARPS * WARP };
 #define LOG2_E 1.44269504088896341f
 #define LN_2   0.69314718055994531f
 
+/* Whether as many blocks fit a multiprocessor of a GPU that shares little by shared memory as Sizes::BLOCKS lets fit by
+ * registers: if fewer fit, ptxas spills registers for nothing. */
+template <class Sizes> constexpr bool fits_little(void)
+{
+    return LITTLE_SHARED / (int)(sizeof(typename Sizes::Shared) + BLOCK_SHARED) == Sizes::BLOCKS;
+}
+
 /* Row and column of the tile that the calling lane holds in its element c[m][n][2h + e], for h and e 0 or 1. */
 static __device__ inline int row_of(int first_row, int m, int h)
 {

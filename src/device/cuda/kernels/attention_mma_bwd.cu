@@ -34,9 +34,9 @@ template <int KEYS> struct DiagonalStrips {
 };
 
 /* Sizes of the pass over keys; BLOCKS blocks fit a multiprocessor by their registers. */
-template <int DIM_, int KEYS_, int BUFFERS_> struct QuerySizes {
+template <int DIM_, int KEYS_, int BUFFERS_, int BLOCKS_> struct QuerySizes {
     enum { DIM = DIM_, M = 1, QUERIES = OWN_ROWS, KEYS = KEYS_, BUFFERS = BUFFERS_, N = KEYS_ / 8 };
-    enum { BLOCKS = DIM_ <= 64 ? 3 : DIM_ <= 128 ? 2 : 1 };
+    enum { BLOCKS = BLOCKS_ };
     struct Shared {
         Tile<QUERIES, DIM> q, dout;
         Tile<KEYS, DIM> k[BUFFERS], v[BUFFERS];
@@ -178,9 +178,9 @@ template <int QUERIES> struct QueryRows {
 };
 
 /* Sizes of the pass over queries; a block sums OUT channels, since a thread has no registers for more. */
-template <int DIM_, int OUT_, int QUERIES_, int BUFFERS_> struct KeySizes {
+template <int DIM_, int OUT_, int QUERIES_, int BUFFERS_, int BLOCKS_> struct KeySizes {
     enum { DIM = DIM_, OUT = OUT_, QUERIES = QUERIES_, KEYS = OWN_ROWS, BUFFERS = BUFFERS_, N = QUERIES_ / 8 };
-    enum { BLOCKS = DIM_ <= 64 ? 3 : DIM_ <= 128 ? 2 : 1 };
+    enum { BLOCKS = BLOCKS_ };
     struct Shared {
         Tile<KEYS, DIM> k, v;
         Tile<QUERIES, DIM> q[BUFFERS], dout[BUFFERS];
@@ -373,11 +373,10 @@ __global__ void __launch_bounds__(MMA_THREADS, Sizes::BLOCKS)
 }
 
 /* Tiles of heads of 33 to 64 channels on a GPU that shares little: two blocks fit a multiprocessor. */
-typedef QuerySizes<64, 32, 2> LittleQueries;
-typedef KeySizes<64, 64, 32, 2> LittleKeys;
-static_assert(2 * (sizeof(LittleQueries::Shared) + BLOCK_SHARED) <= LITTLE_SHARED &&
-                  2 * (sizeof(LittleKeys::Shared) + BLOCK_SHARED) <= LITTLE_SHARED,
-              "two blocks fit");
+typedef QuerySizes<64, 32, 2, 2> LittleQueries;
+typedef KeySizes<64, 64, 32, 2, 2> LittleKeys;
+static_assert(fits_little<LittleQueries>() && fits_little<LittleKeys>(),
+              "other numbers of blocks fit by registers and by shared memory");
 
 template <int DTYPE> struct OfQueries {
     template <class Sizes> static void run(Gpu *gpu, const Attn &attn, const Gradients &g)
@@ -390,11 +389,11 @@ template <int DTYPE> struct OfQueries {
     static void run_by_dim(Gpu *gpu, const Attn &attn, const Gradients &g)
     {
         const bool little = gpu_shares_little(gpu);
-        (attn.dim <= 32              ? run<QuerySizes<32, 64, 2>>
-         : attn.dim <= 64 && !little ? run<QuerySizes<64, 64, 2>>
+        (attn.dim <= 32              ? run<QuerySizes<32, 64, 2, 3>>
+         : attn.dim <= 64 && !little ? run<QuerySizes<64, 64, 2, 3>>
          : attn.dim <= 64            ? run<LittleQueries>
-         : attn.dim <= 128           ? run<QuerySizes<128, 32, 2>>
-                                     : run<QuerySizes<256, 16, 1>>)(gpu, attn, g);
+         : attn.dim <= 128           ? run<QuerySizes<128, 32, 2, 2>>
+                                     : run<QuerySizes<256, 16, 1, 1>>)(gpu, attn, g);
     }
 };
 
@@ -411,11 +410,11 @@ template <int DTYPE> struct OfKeys {
     static void run_by_dim(Gpu *gpu, const Attn &attn, const Gradients &g)
     {
         const bool little = gpu_shares_little(gpu);
-        (attn.dim <= 32              ? run<KeySizes<32, 32, 64, 2>>
-         : attn.dim <= 64 && !little ? run<KeySizes<64, 64, 64, 2>>
+        (attn.dim <= 32              ? run<KeySizes<32, 32, 64, 2, 3>>
+         : attn.dim <= 64 && !little ? run<KeySizes<64, 64, 64, 2, 3>>
          : attn.dim <= 64            ? run<LittleKeys>
-         : attn.dim <= 128           ? run<KeySizes<128, 128, 16, 2>>
-                                     : run<KeySizes<256, 128, 16, 1>>)(gpu, attn, g);
+         : attn.dim <= 128           ? run<KeySizes<128, 128, 16, 2, 2>>
+                                     : run<KeySizes<256, 128, 16, 1, 1>>)(gpu, attn, g);
     }
 };
 

@@ -10,9 +10,9 @@ namespace
 /* Sizes of the tiles, by head size: 16 M queries per warp, KEYS keys, and BUFFERS buffers of keys and values. BLOCKS
  * blocks fit a multiprocessor by their registers: on an H200, heads of 64 channels are fastest with many small blocks,
  * since the products of some then hide the softmax of others. */
-template <int DIM_, int M_, int KEYS_, int BUFFERS_> struct FwdSizes {
+template <int DIM_, int M_, int KEYS_, int BUFFERS_, int BLOCKS_> struct FwdSizes {
     enum { DIM = DIM_, M = M_, QUERIES = 16 * M_ * MMA_WARPS, KEYS = KEYS_, BUFFERS = BUFFERS_, N = KEYS_ / 8 };
-    enum { BLOCKS = DIM_ == 64 ? 4 : DIM_ <= 128 ? 2 : 1 };
+    enum { BLOCKS = BLOCKS_ };
     struct Shared {
         Tile<QUERIES, DIM> q;
         Tile<KEYS, DIM> k[BUFFERS], v[BUFFERS];
@@ -120,16 +120,18 @@ template <int DTYPE, class Sizes> void run(Gpu *gpu, const Attn &attn, const Fwd
         attention_mma_fwd_kernel<DTYPE, Sizes>, attn, to, tiles);
 }
 
+/* For heads of 33 to 64 channels on a GPU that shares little: two blocks fit a multiprocessor. */
+typedef FwdSizes<64, 1, 64, 2, 2> LittleForward;
+static_assert(fits_little<LittleForward>(), "other numbers of blocks fit by registers and by shared memory");
+
 template <int DTYPE> void run_by_dim(Gpu *gpu, const Attn &attn, const FwdOutputs &to)
 {
-    if (attn.dim <= 32)
-        run<DTYPE, FwdSizes<32, 2, 64, 2>>(gpu, attn, to);
-    else if (attn.dim <= 64)
-        run<DTYPE, FwdSizes<64, 1, 64, 2>>(gpu, attn, to);
-    else if (attn.dim <= 128)
-        run<DTYPE, FwdSizes<128, 1, 32, 2>>(gpu, attn, to);
-    else
-        run<DTYPE, FwdSizes<256, 1, 32, 1>>(gpu, attn, to);
+    const bool little = gpu_shares_little(gpu);
+    (attn.dim <= 32              ? run<DTYPE, FwdSizes<32, 2, 64, 2, 2>>
+     : attn.dim <= 64 && !little ? run<DTYPE, FwdSizes<64, 1, 64, 2, 4>>
+     : attn.dim <= 64            ? run<DTYPE, LittleForward>
+     : attn.dim <= 128           ? run<DTYPE, FwdSizes<128, 1, 32, 2, 2>>
+                                 : run<DTYPE, FwdSizes<256, 1, 32, 1, 1>>)(gpu, attn, to);
 }
 
 } // namespace
