@@ -56,6 +56,7 @@ if(reference AND TARGET loam_device)
   add_library(loam_reference STATIC ${reference})
   target_link_libraries(loam_reference PUBLIC loam_device)
   target_include_directories(loam_reference PUBLIC tests)
+  target_compile_options(loam_reference PRIVATE -O3)
 endif()
 
 # A grammar of tree-sitter for tests, which `loam grammars install` takes from this folder.

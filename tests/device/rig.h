@@ -82,11 +82,26 @@ static double get(Tensor t, int64_t i, int64_t j)
     return value;
 }
 
-/* Rounds to f32, so that every device starts from the same number. */
-static void set(Tensor t, int64_t i, int64_t j, double value)
+/* Writes values (n) into row i from column j on. Rounds to f32, so that every device starts from the same number. */
+static void set_numbers(Tensor t, int64_t i, int64_t j, double *values, int64_t n)
 {
-    value = (double)(float)value;
-    cast_store(element(t, i, j), (DType)t.dtype, &value, 1);
+    for (int64_t k = 0; k < n; k++)
+        values[k] = (double)(float)values[k];
+    cast_store(element(t, i, j), (DType)t.dtype, values, n);
+}
+
+static inline void set(Tensor t, int64_t i, int64_t j, double value)
+{
+    set_numbers(t, i, j, &value, 1);
+}
+
+/* The numbers (rows, columns) of t. */
+static double *numbers_of(Tensor t)
+{
+    double *numbers = g_new(double, (size_t)tensor_count(t));
+    for (int64_t i = 0; i < tensor_rows(t); i++)
+        cast_load(numbers + i * tensor_cols(t), element(t, i, 0), (DType)t.dtype, tensor_cols(t));
+    return numbers;
 }
 
 /* Reals are NaN at first, between the rows of a view too: who reads what it may not read shows. */
@@ -95,9 +110,11 @@ static Tensor blank_of(Rig *rig, DType dtype, int64_t rows, int64_t cols, int64_
     Tensor t = tensor_matrix(NULL, dtype, rows, cols);
     t.ld = cols + pad;
     t.p = allocate(rig, (size_t)(rows * t.ld) * dtype_bytes(dtype));
+    g_autofree double *nans = g_new(double, (size_t)t.ld);
+    for (int64_t j = 0; j < t.ld; j++)
+        nans[j] = NAN;
     for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < t.ld; j++)
-            set(t, i, j, NAN);
+        set_numbers(t, i, 0, nans, t.ld);
     return t;
 }
 
@@ -117,9 +134,12 @@ static double next_normal(Rig *rig)
 static Tensor normal_of(Rig *rig, DType dtype, int64_t rows, int64_t cols, int64_t pad, double std)
 {
     Tensor t = blank_of(rig, dtype, rows, cols, pad);
-    for (int64_t i = 0; i < rows; i++)
+    g_autofree double *row = g_new(double, (size_t)cols);
+    for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++)
-            set(t, i, j, std * next_normal(rig));
+            row[j] = std * next_normal(rig);
+        set_numbers(t, i, 0, row, cols);
+    }
     return t;
 }
 
@@ -220,13 +240,11 @@ static double spacing(DType dtype, double x)
 /* ‖a − b‖ / ‖b‖; where b is zero and there is no floor, a must be. */
 static double normalised_error(Tensor a, Tensor b, double floor)
 {
+    g_autofree double *got = numbers_of(a), *want = numbers_of(b);
     double difference = 0, size = 0;
-    for (int64_t i = 0; i < tensor_rows(b); i++) {
-        for (int64_t j = 0; j < tensor_cols(b); j++) {
-            double delta = get(a, i, j) - get(b, i, j);
-            difference += delta * delta;
-            size += get(b, i, j) * get(b, i, j);
-        }
+    for (int64_t i = 0; i < tensor_count(b); i++) {
+        difference += (got[i] - want[i]) * (got[i] - want[i]);
+        size += want[i] * want[i];
     }
     size = fmax(size, floor * floor * (double)tensor_count(b));
     return difference == 0 ? 0 : sqrt(difference / size);
@@ -238,18 +256,17 @@ static double normalised_error(Tensor a, Tensor b, double floor)
  * twice, differs in many more. */
 static bool rounded_alike(Tensor a, Tensor b, const Case *c)
 {
+    g_autofree double *got = numbers_of(a), *want = numbers_of(b);
     double squares = 0, count = (double)tensor_count(b), neighbours = 0;
-    for (int64_t i = 0; i < tensor_rows(b); i++)
-        for (int64_t j = 0; j < tensor_cols(b); j++)
-            squares += get(b, i, j) * get(b, i, j);
+    for (int64_t i = 0; i < tensor_count(b); i++)
+        squares += want[i] * want[i];
     double noise = 8 * c->tolerance * fmax(sqrt(squares / fmax(count, 1)), c->floor);
-    for (int64_t i = 0; i < tensor_rows(b); i++)
-        for (int64_t j = 0; j < tensor_cols(b); j++) {
-            double want = get(b, i, j), apart = fabs(get(a, i, j) - want);
-            if (!(apart <= noise + spacing((DType)b.dtype, want)))
-                return false;
-            neighbours += apart > noise;
-        }
+    for (int64_t i = 0; i < tensor_count(b); i++) {
+        double apart = fabs(got[i] - want[i]);
+        if (!(apart <= noise + spacing((DType)b.dtype, want[i])))
+            return false;
+        neighbours += apart > noise;
+    }
     return neighbours <= 3 + count / 50;
 }
 
@@ -352,28 +369,26 @@ static void run_on(Rig *got, Device *dev, const Case *c, int code)
     }
 }
 
-/* Returns the number of combinations. */
-static int compare(const Case *c, int code, Device *dev, Device *reference, double *worst)
+/* The largest error of the device's outputs, all of which must be within the tolerance of `want`, the reference's. */
+static double judge(const Case *c, int code, Device *dev, const Rig *want)
 {
-    Rig got, want;
-    rig_run(&want, reference, c, code);
+    Rig got;
+    double worst = 0;
     run_on(&got, dev, c, code);
-    g_assert_cmpuint(got.outputs->len, ==, want.outputs->len);
-    for (guint i = 0; i < want.outputs->len; i++) {
-        Tensor a = g_array_index(got.outputs, Tensor, i), b = g_array_index(want.outputs, Tensor, i);
-        bool once = c->roundings < 2 || want.statistics >> i & 1;
+    g_assert_cmpuint(got.outputs->len, ==, want->outputs->len);
+    for (guint i = 0; i < want->outputs->len; i++) {
+        Tensor a = g_array_index(got.outputs, Tensor, i), b = g_array_index(want->outputs, Tensor, i);
+        bool once = c->roundings < 2 || want->statistics >> i & 1;
         double error = error_of(a, b, c, once ? DT_F32 : dev->precision.compute);
         if (!(error <= c->tolerance * RIG_SLACK))
             g_error("%s on %s (%s), combination %d, output %u: error %.3g above %.3g", c->name, dev->name, dev->isa,
                     code, i, error, c->tolerance);
-        *worst = fmax(*worst, error);
+        worst = fmax(worst, error);
         check_untouched_between_rows(c, code, a);
         check_untouched_between_rows(c, code, b);
     }
-    int n_codes = want.n_codes;
     rig_clear(&got);
-    rig_clear(&want);
-    return n_codes;
+    return worst;
 }
 
 /* The shim takes its time: of many combinations it runs some, unless RIG_ALL is set. The strides are prime to the
@@ -394,21 +409,37 @@ static int rig_stride(const Case *c, const Device *dev, int n_codes)
 #endif
 }
 
-static void compare_all(const Case *c, Device *dev, Device *reference)
+/* The devices that one reference judges; all are closed. */
+typedef struct Judged {
+    Device *devs[2];
+    double worst[2];
+    int n;
+} Judged;
+
+static void compare_all(const Case *c, Judged *judged, Device *reference)
 {
-    double worst = 0;
     int n_codes = 1, n = 0;
-    for (int code = 0; code < n_codes; code += rig_stride(c, dev, n_codes), n++)
-        n_codes = compare(c, code, dev, reference, &worst);
-    g_test_message("%s on %s (%s): worst error %.3g over %d of %d combinations", c->name, dev->name, dev->isa, worst, n,
-                   n_codes);
+    for (int code = 0; code < n_codes; code += rig_stride(c, judged->devs[0], n_codes), n++) {
+        Rig want;
+        rig_run(&want, reference, c, code);
+        n_codes = want.n_codes;
+        for (int i = 0; i < judged->n; i++)
+            judged->worst[i] = fmax(judged->worst[i], judge(c, code, judged->devs[i], &want));
+        rig_clear(&want);
+    }
+    for (int i = 0; i < judged->n; i++) {
+        Device *dev = judged->devs[i];
+        g_test_message("%s on %s (%s): worst error %.3g over %d of %d combinations", c->name, dev->name, dev->isa,
+                       judged->worst[i], n, n_codes);
+        device_close(dev);
+    }
     device_close(reference);
-    device_close(dev);
 }
 
 static void test_f32(gconstpointer data)
 {
-    compare_all(data, rig_device(precision_uniform(DT_F32)), device_open_reference());
+    Judged judged = { .devs = { rig_device(precision_uniform(DT_F32)) }, .n = 1 };
+    compare_all(data, &judged, device_open_reference());
 }
 
 /* Compute, residual stream, gradients, master weights, state of the optimizer. */
@@ -420,23 +451,36 @@ static const Precision precisions[] = {
 
 static void test_narrow(gconstpointer data)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(precisions); i++)
-        compare_all(data, rig_device(precisions[i]), device_open_mixed(precisions[i]));
+    for (size_t i = 0; i < G_N_ELEMENTS(precisions); i++) {
+        Judged judged = { .devs = { rig_device(precisions[i]) }, .n = 1 };
+        compare_all(data, &judged, device_open_mixed(precisions[i]));
+    }
+}
+
+/* Both instruction sets that have products of bf16, or the best one where the processor lacks the other. */
+static Judged rounding_devices(Precision precision)
+{
+    g_setenv("LOAM_CPU_ISA", "avx512_bf16", TRUE);
+    Judged judged = { .devs = { rig_device(precision) }, .n = 1 };
+    g_setenv("LOAM_CPU_ISA", "amx", TRUE);
+    judged.devs[judged.n++] = rig_device(precision);
+    g_unsetenv("LOAM_CPU_ISA");
+    if (g_str_equal(judged.devs[1]->isa, judged.devs[0]->isa))
+        device_close(judged.devs[--judged.n]);
+    return judged;
 }
 
 /* On every instruction set that has products of bf16; beside AVX2 (run_under_avx2), the sets without are alike. */
 static void test_rounding(gconstpointer data)
 {
-    static const char *const isas[] = { "avx512_bf16", "amx" };
-    g_autofree char *set = g_strdup(g_getenv("LOAM_CPU_ISA"));
-    for (size_t i = 0; i < G_N_ELEMENTS(isas) && !set; i++) {
-        g_setenv("LOAM_CPU_ISA", isas[i], TRUE);
+    if (g_getenv("LOAM_CPU_ISA")) {
         test_narrow(data);
+        return;
     }
-    if (set)
-        test_narrow(data);
-    else
-        g_unsetenv("LOAM_CPU_ISA");
+    for (size_t i = 0; i < G_N_ELEMENTS(precisions); i++) {
+        Judged judged = rounding_devices(precisions[i]);
+        compare_all(data, &judged, device_open_mixed(precisions[i]));
+    }
 }
 
 static void test_avx2(void)

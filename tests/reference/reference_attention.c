@@ -1,3 +1,4 @@
+#include "base/check.h"
 #include "reference/reference.h"
 
 #include <math.h>
@@ -52,30 +53,38 @@ static int64_t distance_row(const Block *b, int64_t i, int64_t j)
 /* scale (q·k + q·e + k·e) + bias, of query i and key j of the sequence. */
 static double score(const Block *b, int64_t i, int64_t j)
 {
+    const AttnDistance *distance = b->spec->distance;
+    const double *q = at(b->q, b->q0 + i, b->head * b->dim), *k = at(b->k, b->k0 + j, kv_channel(b));
+    const double *e = distance ? at(distance->table, distance_row(b, i, j), 0) : NULL;
     double sum = 0;
-    for (int64_t c = 0; c < b->dim; c++) {
-        double q = *at(b->q, b->q0 + i, b->head * b->dim + c), k = *at(b->k, b->k0 + j, kv_channel(b) + c);
-        double e = b->spec->distance ? *at(b->spec->distance->table, distance_row(b, i, j), c) : 0;
-        sum += q * k + q * e + (b->spec->distance && b->spec->distance->keys ? k * e : 0);
-    }
+    for (int64_t c = 0; c < b->dim; c++)
+        sum += q[c] * k[c] + (e ? q[c] * e[c] + (distance->keys ? k[c] * e[c] : 0) : 0);
     sum *= (double)b->spec->scale;
     if (tensor_present(b->bias))
         sum += *at(b->bias, b->head, bias_column(b, i, j));
     return sum;
 }
 
-/* log of the sum of exp over the visible keys; 0 where there is none. */
-static double log_sum_exp(const Block *b, int64_t i)
+/* The scores of query i with all keys, -INFINITY for those that it may not see, to be freed. */
+static double *scores_of(const Block *b, int64_t i)
+{
+    double *scores = malloc((size_t)(b->tk + 1) * sizeof *scores);
+    CHECK(scores != NULL, "no memory for scores");
+    for (int64_t j = 0; j < b->tk; j++)
+        scores[j] = visible(b, i, j) ? score(b, i, j) : -INFINITY;
+    return scores;
+}
+
+/* log of the sum of exp over the scores of visible keys; 0 where there is none. */
+static double log_sum_exp(const double *scores, int64_t n)
 {
     double max = -INFINITY, sum = 0;
-    for (int64_t j = 0; j < b->tk; j++)
-        if (visible(b, i, j))
-            max = fmax(max, score(b, i, j));
+    for (int64_t j = 0; j < n; j++)
+        max = fmax(max, scores[j]);
     if (max == -INFINITY)
         return 0;
-    for (int64_t j = 0; j < b->tk; j++)
-        if (visible(b, i, j))
-            sum += exp(score(b, i, j) - max);
+    for (int64_t j = 0; j < n; j++)
+        sum += exp(scores[j] - max);
     return max + log(sum);
 }
 
@@ -99,20 +108,21 @@ static void zero(Tensor t)
             *at(t, i, j) = 0;
 }
 
-static void block_fwd(const Block *b, Tensor o, Tensor lse)
+static void query_fwd(const Block *b, Tensor o, Tensor lse, int64_t i)
 {
-    for (int64_t i = 0; i < b->tq; i++) {
-        double log_z = log_sum_exp(b, i);
-        *at(lse, b->head, b->q0 + i) = log_z;
-        for (int64_t j = 0; j < b->tk; j++) {
-            if (!visible(b, i, j))
-                continue;
-            double p = exp(score(b, i, j) - log_z) *
-                       reference_attention_mask(b->drop, b->q0 + i, b->spec->first_head + b->head, j);
-            for (int64_t c = 0; c < b->dim; c++)
-                *at(o, b->q0 + i, b->head * b->dim + c) += p * *at(b->v, b->k0 + j, kv_channel(b) + c);
-        }
+    double *scores = scores_of(b, i), log_z = log_sum_exp(scores, b->tk);
+    *at(lse, b->head, b->q0 + i) = log_z;
+    for (int64_t j = 0; j < b->tk; j++) {
+        if (scores[j] == -INFINITY)
+            continue;
+        double p =
+            exp(scores[j] - log_z) * reference_attention_mask(b->drop, b->q0 + i, b->spec->first_head + b->head, j);
+        double *to = at(o, b->q0 + i, b->head * b->dim);
+        const double *v = at(b->v, b->k0 + j, kv_channel(b));
+        for (int64_t c = 0; c < b->dim; c++)
+            to[c] += p * v[c];
     }
+    free(scores);
 }
 
 void reference_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, Tensor v, Tensor bias,
@@ -124,7 +134,8 @@ void reference_attn_fwd(Device *dev, Tensor o, Tensor lse, Tensor q, Tensor k, T
     for (int s = 0; s < spec->n_seq; s++) {
         for (int h = 0; h < spec->heads; h++) {
             Block b = block(q, k, v, bias, spec, drop, s, h);
-            block_fwd(&b, o, lse);
+            for (int64_t i = 0; i < b.tq; i++)
+                query_fwd(&b, o, lse, i);
         }
     }
 }
@@ -137,41 +148,59 @@ typedef struct BlockGradients {
 static void distance_bwd(const Block *b, const BlockGradients *g, int64_t i, int64_t j, double ds)
 {
     const AttnDistance *distance = b->spec->distance;
-    int64_t row = distance_row(b, i, j);
+    int64_t row = distance_row(b, i, j), query = b->q0 + i, key = b->k0 + j;
+    const double *e = at(distance->table, row, 0), *q = at(b->q, query, b->head * b->dim);
+    const double *k = at(b->k, key, kv_channel(b));
+    double *de = at(distance->dtable, row, 0), *dq = at(g->dq, query, b->head * b->dim);
+    double *dk = at(g->dk, key, kv_channel(b));
     for (int64_t c = 0; c < b->dim; c++) {
-        double e = *at(distance->table, row, c), k = *at(b->k, b->k0 + j, kv_channel(b) + c);
-        *at(distance->dtable, row, c) += ds * *at(b->q, b->q0 + i, b->head * b->dim + c);
-        *at(g->dq, b->q0 + i, b->head * b->dim + c) += ds * e;
+        de[c] += ds * q[c];
+        dq[c] += ds * e[c];
         if (distance->keys) {
-            *at(distance->dtable, row, c) += ds * k;
-            *at(g->dk, b->k0 + j, kv_channel(b) + c) += ds * e;
+            de[c] += ds * k[c];
+            dk[c] += ds * e[c];
         }
     }
 }
 
-/* With p the probabilities, r the dropout mask and o = Σ r p v:
- *   dv_j += Σ_i r p dout_i,  ds_ij = p (r dout_i·v_j − dout_i·o_i),  dq_i += scale Σ_j ds k_j,  dk_j += scale Σ_i ds
- * q_i, dbias_(j−i) += ds. */
-static void pair_bwd(const Block *b, const BlockGradients *g, int64_t i, int64_t j)
+static double product_of_rows(const double *a, const double *b, int64_t n)
 {
-    int64_t query = b->q0 + i, key = b->k0 + j, first = b->head * b->dim, shift = kv_channel(b) - first;
-    double p = exp(score(b, i, j) - *at(g->lse, b->head, query));
+    double sum = 0;
+    for (int64_t c = 0; c < n; c++)
+        sum += a[c] * b[c];
+    return sum;
+}
+
+/* With p the probabilities, r the dropout mask, o = Σ r p v and delta_i = dout_i·o_i:
+ *   dv_j += Σ_i r p dout_i,  ds_ij = p (r dout_i·v_j − delta_i),  dq_i += scale Σ_j ds k_j,  dk_j += scale Σ_i ds q_i,
+ *   dbias_(j−i) += ds. */
+static void pair_bwd(const Block *b, const BlockGradients *g, int64_t i, int64_t j, double p, double delta)
+{
+    int64_t query = b->q0 + i, key = b->k0 + j, first = b->head * b->dim, first_kv = kv_channel(b);
+    const double *q = at(b->q, query, first), *k = at(b->k, key, first_kv), *dout = at(g->dout, query, first);
+    double *dq = at(g->dq, query, first), *dk = at(g->dk, key, first_kv), *dv = at(g->dv, key, first_kv);
     double mask = reference_attention_mask(b->drop, query, b->spec->first_head + b->head, j);
-    double dp = 0, delta = 0;
-    for (int64_t c = first; c < first + b->dim; c++) {
-        dp += mask * *at(g->dout, query, c) * *at(b->v, key, c + shift);
-        delta += *at(g->dout, query, c) * *at(g->o, query, c);
-    }
-    double ds = p * (dp - delta);
-    for (int64_t c = first; c < first + b->dim; c++) {
-        *at(g->dv, key, c + shift) += mask * p * *at(g->dout, query, c);
-        *at(g->dq, query, c) += (double)b->spec->scale * ds * *at(b->k, key, c + shift);
-        *at(g->dk, key, c + shift) += (double)b->spec->scale * ds * *at(b->q, query, c);
+    double ds = p * (mask * product_of_rows(dout, at(b->v, key, first_kv), b->dim) - delta);
+    for (int64_t c = 0; c < b->dim; c++) {
+        dv[c] += mask * p * dout[c];
+        dq[c] += (double)b->spec->scale * ds * k[c];
+        dk[c] += (double)b->spec->scale * ds * q[c];
     }
     if (tensor_present(g->dbias))
         *at(g->dbias, b->head, bias_column(b, i, j)) += ds;
     if (b->spec->distance)
         distance_bwd(b, g, i, j, (double)b->spec->scale * ds);
+}
+
+static void query_bwd(const Block *b, const BlockGradients *g, int64_t i)
+{
+    int64_t query = b->q0 + i, first = b->head * b->dim;
+    double *scores = scores_of(b, i),
+           delta = product_of_rows(at(g->dout, query, first), at(g->o, query, first), b->dim);
+    for (int64_t j = 0; j < b->tk; j++)
+        if (scores[j] != -INFINITY)
+            pair_bwd(b, g, i, j, exp(scores[j] - *at(g->lse, b->head, query)), delta);
+    free(scores);
 }
 
 static void begin_sum(Tensor t, float beta)
@@ -198,9 +227,7 @@ void reference_attn_bwd(Device *dev, Tensor dq, Tensor dk, Tensor dv, Tensor dbi
         for (int h = 0; h < spec->heads; h++) {
             Block b = block(q, k, v, bias, spec, drop, s, h);
             for (int64_t i = 0; i < b.tq; i++)
-                for (int64_t j = 0; j < b.tk; j++)
-                    if (visible(&b, i, j))
-                        pair_bwd(&b, &g, i, j);
+                query_bwd(&b, &g, i);
         }
     }
 }
