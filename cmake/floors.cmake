@@ -45,8 +45,9 @@ function(add_kernels folder isa flags)
   set(name loam_${folder}_${isa})
   add_library(${name} OBJECT ${kernels})
   target_compile_definitions(${name} PRIVATE ISA=${isa})
-  # clang, which only checks, does not vectorise the maximum of a row and says so.
-  target_compile_options(${name} PRIVATE ${flags} -fno-trapping-math $<$<CONFIG:Release>:-O3>
+  # clang, which only checks, does not vectorise the maximum of a row and says so. With sanitizers, -O1 would keep sums of
+  # products in memory, each access of them checked.
+  target_compile_options(${name} PRIVATE ${flags} -fno-trapping-math $<$<CONFIG:Release>:-O3> $<$<BOOL:${LOAM_SANITIZE}>:-O2>
                          $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>
                          $<$<BOOL:${LOAM_COVERAGE}>:-O3;-fno-profile-arcs;-fno-test-coverage>)
   target_include_directories(${name} PRIVATE src)

@@ -108,7 +108,8 @@ if(NOT LOAM_SANITIZE AND CMAKE_C_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CROSSCOM
   threads_sanitized(param tests/param/test_shard.c)
 endif()
 
-# The kernels of the cuda backend, built for the host (tests/shim), against the reference by the cases of the cpu.
+# The kernels of the cuda backend, built for the host (tests/shim), against the reference by the cases of the cpu. With
+# sanitizers at -O2, as those of the cpu are.
 file(GLOB kernels CONFIGURE_DEPENDS src/device/cuda/kernels/*.cu)
 file(GLOB native CONFIGURE_DEPENDS src/device/cuda/native/*.cu)
 file(GLOB fake_cuda CONFIGURE_DEPENDS tests/shim/cuda/*.cc)
@@ -116,7 +117,7 @@ set_source_files_properties(${kernels} ${native} PROPERTIES LANGUAGE CXX)
 add_library(loam_shim STATIC ${kernels} ${fake_cuda} tests/shim/shim.cc tests/shim/product.c)
 set_target_properties(loam_shim PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_compile_options(loam_shim PUBLIC $<$<COMPILE_LANGUAGE:CXX>:-include;${CMAKE_SOURCE_DIR}/tests/shim/shim.h>
-                       -Wno-missing-field-initializers)
+                       -Wno-missing-field-initializers PRIVATE $<$<BOOL:${LOAM_SANITIZE}>:-O2>)
 set_source_files_properties(tests/shim/product.c PROPERTIES COMPILE_OPTIONS -O3)
 target_include_directories(loam_shim PUBLIC tests tests/shim/cuda)
 target_link_libraries(loam_shim PUBLIC loam_device)
