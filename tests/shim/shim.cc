@@ -306,7 +306,8 @@ void meet_at(ShimPlace *meeting, bool first, ShimPlace place, const char *what)
 {
     if (first)
         *meeting = place;
-    CHECK(meeting->line == place.line && strcmp(meeting->file, place.file) == 0,
+    bool same_file = meeting->file == place.file || strcmp(meeting->file, place.file) == 0;
+    CHECK(meeting->line == place.line && same_file,
           "block (%u, %u): thread %d waits for %s at %s:%d, others wait at %s:%d", blockIdx.x, blockIdx.y, current,
           what, place.file, place.line, meeting->file, meeting->line);
 }
