@@ -297,16 +297,16 @@ if(LOAM_SANITIZE)
 endif()
 
 # The program on a device whose memory only operations and transfers may touch (tests/guarded).
-add_executable(loam_guarded ${LOAM_CLI_SOURCES} tests/guarded/guarded.c)
-target_link_libraries(loam_guarded PRIVATE ${below} PkgConfig::JANSSON)
+add_executable(loam_guarded src/cli/main.c tests/guarded/guarded.c)
+target_link_libraries(loam_guarded PRIVATE loam_cli)
 target_include_directories(loam_guarded PRIVATE tests)
 target_link_options(loam_guarded PRIVATE -Wl,--wrap=device_open_cpu)
 add_dependencies(loam_guarded loam)
 # The program with a count of what each training step takes from the system (tests/steady). Sanitizers have a malloc of
 # their own.
 if(NOT LOAM_SANITIZE)
-  add_executable(loam_steady ${LOAM_CLI_SOURCES} tests/steady/steady.c)
-  target_link_libraries(loam_steady PRIVATE ${below} OpenMP::OpenMP_C PkgConfig::JANSSON)
+  add_executable(loam_steady src/cli/main.c tests/steady/steady.c)
+  target_link_libraries(loam_steady PRIVATE loam_cli OpenMP::OpenMP_C)
   target_link_options(loam_steady PRIVATE -Wl,--wrap=train_step)
   add_dependencies(loam_steady loam)
   loam_test(steady/test_steady_step tests/steady/test_steady_step.sh bash tests/steady/test_steady_step.sh $<TARGET_FILE:loam>
