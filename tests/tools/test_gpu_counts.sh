@@ -1,5 +1,5 @@
-# tools/gpu-counts by a made-up cuobjdump, and tools/gpu-roofline, whose row for T5-1.1-small stands in the docs. Argument: the
-# build folder.
+# tools/gpu-counts by a made-up cuobjdump, and tools/gpu-roofline, whose row for T5-1.1-small stands in the docs. So do the counts of a
+# build for Hopper. Argument: the build folder.
 set -euo pipefail
 build=$(realpath "$1")
 if ! python3 -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
@@ -26,6 +26,47 @@ chmod +x "$work/cuobjdump"
 PATH=$work:$PATH tools/gpu-counts "$work/loam-cuda.so" >"$work/rows" || fail "$(cat "$work/rows")"
 # 128 threads of 128 registers: 4 blocks by registers; 32 KiB of shared memory and 1 more: 4 of 164 KiB, 3 of 100, 6 of 228.
 grep -qxF '| `plus` | 1 | 3 | 1 | 1 | 0 | 1 | 128 | 32768 | 4 | 3 | 4 | 3 |' "$work/rows" || fail "$(cat "$work/rows")"
+# --tiles: a loop of tensor cores; in the loop over tiles one with the loops of a product (its main loop of 32 multiply-adds and the rest of 16),
+# then two loops of 8, one without multiply-adds, and one of 4. nested/cuobjdump counts addresses.
+mkdir "$work/nested"
+cat >"$work/nested/cuobjdump" <<'END'
+#!/usr/bin/env python3
+at = 0
+def says(*texts):
+    global at
+    for text in texts:
+        print(f"        /*{at:04x}*/    {text} ;")
+        at += 16
+def loop(*texts):
+    to = at
+    for text in texts:
+        text() if callable(text) else says(text)
+    says(f"@P0 BRA 0x{to:x}")
+adds = lambda n: ["FFMA R1, R2, R3, R1"] * n
+nothing = lambda: says("IADD3 R1, R1, 0x1, RZ", "NOP")
+inner = lambda *texts: lambda: loop(*texts)
+print("\tFunction : _Z24attention_mma_fwd_kernelILi1EEvi")
+nothing(), loop("IADD3 R1, R1, 0x1, RZ", "HGMMA.64x64x16 R4", "LDS R2, [R1]"), says("EXIT")
+at = 0
+print("\tFunction : _Z20attention_fwd_kernelILi2EEvi")
+loop(nothing, inner("LDS R2, [R1]", inner("LDS R2, [R1]", *adds(32), "NOP"), inner(*adds(16)), nothing), inner("LDS R2, [R1]", *adds(8)),
+     inner("LDS R2, [R1]", *adds(8)), inner("LDS R2, [R1]"), inner(*adds(4)), nothing)
+says("EXIT")
+at = 0
+print("\tFunction : _Z15norm_fwd_kernelILi2EEvi")
+loop(*adds(16))
+END
+chmod +x "$work/nested/cuobjdump"
+PATH=$work/nested:$PATH tools/gpu-counts "$work/loam-cuda.so" --tiles >"$work/rows" || fail "$(cat "$work/rows")"
+diff "$work/rows" - <<'END' || fail "--tiles"
+| kernel | instructions of a warp for a tile |
+|---|---:|
+| `attention_mma_fwd_kernel<1>` | 4 |
+
+| kernel | loops: instructions/multiply-adds |
+|---|---|
+| `attention_fwd_kernel<2>` | 34/32, 2 × 10/8 |
+END
 # What is missing, wrong or fails: one line, and its status. refused STATUS 'TEXT' COMMAND…
 refused() {
     local got=0
@@ -95,4 +136,17 @@ done
 grep -q 'no model is called T5; there are T5-1.1-small' "$work/err" || fail "$(cat "$work/err")"
 tools/gpu-roofline --build "$build" T5-1.1-small >"$work/rows" || fail "$(cat "$work/rows")"
 grep -qxF "$(tail -n 1 "$work/rows")" docs/architecture/gpu.md || fail "docs/architecture/gpu.md lacks: $(tail -n 1 "$work/rows")"
+# The section of the docs with counts has what the tool prints of a build for Hopper by the nvcc that it names.
+page=docs/architecture/gpu.md
+version=$(sed -n 's/.*for sm_90a, by nvcc \([0-9.]*[0-9]\).*/\1/p' "$page")
+[ -n "$version" ] || fail "$page names no version of nvcc"
+if ! grep -q sm_90a "$build/cuda/targets" 2>/dev/null || ! grep -aqF "V$version" "$build/loam-cuda.so" || ! command -v cuobjdump >/dev/null; then
+    echo "not compared with $page: there is no build for sm_90a by nvcc $version, or no cuobjdump"
+else
+    tools/gpu-counts "$build/loam-cuda.so" | grep '^| `' >"$work/rows"
+    tools/gpu-counts "$build/loam-cuda.so" --tiles | grep '^| `' >"$work/tiles"
+    awk '/^## /{ on = /Counts of machine code/ } on && /^\| `/' "$page" >"$work/page"
+    ! grep -vxFf "$work/page" "$work/rows" >"$work/new" || fail "$page lacks: $(cat "$work/new")"
+    ! cat "$work/rows" "$work/tiles" | grep -vxFf - "$work/page" >"$work/old" || fail "tools/gpu-counts does not print: $(cat "$work/old")"
+fi
 echo "ok"
