@@ -469,8 +469,10 @@ static void launches_of_a_microbatch_are_those_of_its_blocks(void)
  * 33 to 64 channels alone. */
 static void tiles_are_those_of_the_gpu(void)
 {
-    static const char *const large[] = { "80", "87", "100", "103" }, *const little[] = { "86", "89", "120" };
+    static const char *const large[] = { "80", "87", "90", "100", "103" }, *const little[] = { "86", "89", "120",
+                                                                                               "121" };
     enum { DIM = 40 };
+    g_setenv("LOAM_FAKE_GPU", *large, TRUE);
     size_t most = count_microbatch(1, DIM).shared, other = count_microbatch(1, 2 * DIM).shared, least = 0;
     for (size_t i = 0; i < G_N_ELEMENTS(large); i++) {
         g_setenv("LOAM_FAKE_GPU", large[i], TRUE);

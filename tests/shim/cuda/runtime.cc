@@ -305,7 +305,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int index)
 cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int index)
 {
     const long compute = number_of("LOAM_FAKE_GPU", 90);
-    const bool little = compute == 86 || compute == 89 || compute == 120;
+    const bool little = compute == 86 || compute == 89 || compute / 10 == 12;
     CHECK(index >= 0, "attribute %d of GPU %d", (int)attribute, index);
     if (attribute == cudaDevAttrComputeMode)
         *value = (int)number_of("LOAM_FAKE_GPU_MODE", cudaComputeModeDefault);
