@@ -3,6 +3,7 @@
 #include "base/float16.h"
 #include "shim/native.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { ROWS = 4, COLS = 16, DEPTH = 16 };
@@ -265,11 +266,13 @@ typedef struct Timed {
 
 static Timed timed_open(DType out, int64_t n, int64_t k)
 {
+    const DType operands = out == DT_F16 ? DT_F16 : DT_BF16;
     Precision precision = in_bf16();
+    precision.compute = precision.residual = operands;
     precision.grad = out;
     Device *dev = open_gpu_of(0, FAKE_LATE, precision);
-    return (Timed){ dev, operand(dev, out, 16, n, 0, 1), operand(dev, DT_BF16, 16, k, 0, 2),
-                    operand(dev, DT_BF16, k, n, 0, 3) };
+    return (Timed){ dev, operand(dev, out, 16, n, 0, 1), operand(dev, operands, 16, k, 0, 2),
+                    operand(dev, operands, k, n, 0, 3) };
 }
 
 static void timed_close(Timed *t)
@@ -289,8 +292,11 @@ static int algorithm_of(Timed *t, float beta, long *products)
     return fake_cuda_counts().algorithm;
 }
 
-/* Of the fake's algorithms 0 to 4 the last is refused, number 2 is the fastest but has other bits, then comes 3. They
- * are timed in the second call that only writes y: 3 products of each usable one, and that of the call itself. */
+/* The fake has algorithms 0 to 5. Number 4 is refused, 5 is the fastest but has other bits where y is added to, 2 has
+ * other bits always, then comes 3. They are timed in the second call that only writes y: 5 products of each usable one,
+ * two of which add to y, and that of the call itself. */
+enum { TRIES = 5 * 5 };
+
 static void the_fastest_algorithm_with_the_same_bits_is_kept(void)
 {
     Timed t = timed_open(DT_F32, 1024, 1024);
@@ -299,7 +305,7 @@ static void the_fastest_algorithm_with_the_same_bits_is_kept(void)
     g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 0);
     g_autofree float *first = padded_numbers(t.dev, t.y);
     g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 3);
-    g_assert_cmpint(products, ==, 3 * 4 + 1);
+    g_assert_cmpint(products, ==, TRIES + 1);
     g_autofree float *second = padded_numbers(t.dev, t.y);
     g_assert_true(memcmp(first, second, sizeof(float) * 16 * 1024) == 0);
     for (int beta = 0; beta < 2; beta++) {
@@ -309,19 +315,22 @@ static void the_fastest_algorithm_with_the_same_bits_is_kept(void)
     timed_close(&t);
 }
 
-/* Results of zeros have equal bits by every algorithm, and prove nothing. */
-static void products_of_zeros_are_timed_later(void)
+/* Results of zeros, infinities and NaN have equal bits by every algorithm, and prove nothing. data: numbers of a. */
+static void products_that_prove_nothing_are_timed_later(gconstpointer data)
 {
-    Timed t = timed_open(DT_F32, 1024, 1024);
-    Tensor some = operand(t.dev, DT_BF16, 16, 1024, 0, 2);
-    long products;
-    op_fill(t.dev, t.a, 0);
-    for (int i = 0; i < 3; i++)
-        g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 0);
-    op_copy(t.dev, t.a, some);
-    g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 3);
-    device_free(t.dev, some.p);
-    timed_close(&t);
+    const DType dtypes[] = { DT_F32, DT_BF16, DT_F16 };
+    for (size_t d = 0; d < G_N_ELEMENTS(dtypes); d++) {
+        Timed t = timed_open(dtypes[d], 8192, 256);
+        Tensor some = operand(t.dev, (DType)t.a.dtype, 16, 256, 0, 2);
+        long products;
+        op_fill(t.dev, t.a, *(const float *)data);
+        for (int i = 0; i < 3; i++)
+            g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 0);
+        op_copy(t.dev, t.a, some);
+        g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 3);
+        device_free(t.dev, some.p);
+        timed_close(&t);
+    }
 }
 
 /* The large part of a depth that is split only adds to y. */
@@ -333,7 +342,7 @@ static void parts_of_a_depth_are_timed(void)
     g_autofree float *first = padded_numbers(t.dev, t.y);
     g_assert_cmpint(algorithm_of(&t, 0, &products), ==, 3);
     g_autofree float *second = padded_numbers(t.dev, t.y);
-    g_assert_cmpint(products, ==, 3 * 4 + 2);
+    g_assert_cmpint(products, ==, TRIES + 2);
     g_assert_true(memcmp(first, second, sizeof(float) * 16 * 1024) == 0);
     timed_close(&t);
 }
@@ -440,6 +449,7 @@ static void with_blocking_launches_a_failed_kernel_is_named(const void *data)
 
 int main(int argc, char **argv)
 {
+    static const float zero = 0, infinity = INFINITY;
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/products/shifted_views_share_a_plan", shifted_views_share_a_plan);
     g_test_add_func("/products/a_bias_may_lie_anywhere", a_bias_may_lie_anywhere);
@@ -449,7 +459,10 @@ int main(int argc, char **argv)
     g_test_add_func("/products/rows_at_odd_addresses_are_not_split", rows_at_odd_addresses_are_not_split);
     g_test_add_func("/products/the_fastest_algorithm_with_the_same_bits_is_kept",
                     the_fastest_algorithm_with_the_same_bits_is_kept);
-    g_test_add_func("/products/products_of_zeros_are_timed_later", products_of_zeros_are_timed_later);
+    g_test_add_data_func("/products/products_that_prove_nothing_are_timed_later/0", &zero,
+                         products_that_prove_nothing_are_timed_later);
+    g_test_add_data_func("/products/products_that_prove_nothing_are_timed_later/infinity", &infinity,
+                         products_that_prove_nothing_are_timed_later);
     g_test_add_func("/products/parts_of_a_depth_are_timed", parts_of_a_depth_are_timed);
     g_test_add_func("/products/other_products_keep_the_first_algorithm", other_products_keep_the_first_algorithm);
     g_test_add_func("/products/timing_can_be_switched_off", timing_can_be_switched_off);

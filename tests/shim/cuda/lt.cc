@@ -4,7 +4,7 @@
  * promised when the algorithm was chosen; a bias that is not aligned to 16 bytes, or a workspace that is not.
  *
  * It knows several algorithms for each product (algorithms), which differ in their times by the clock of the stream,
- * and in their bits.
+ * and in their bits, those of a product that is added to y apart.
  *
  * LOAM_FAKE_LT_STATE: the only algorithm that is found cannot be used, which its state alone tells. */
 #include "shim/cuda/cublasLt.h"
@@ -28,8 +28,11 @@ const char *fake_lt_refused;
 /* Algorithms in the order in which cuBLASLt guesses them. */
 static const struct {
     float milliseconds;
-    bool other_bits, usable; /* other_bits: the last bit of the first number differs */
-} algorithms[] = { { 5, false, true }, { 4, false, true }, { 2, true, true }, { 3, false, true }, { 1, false, false } };
+    bool other_bits, other_sums, usable; /* of the first number differ the last bit; the sign, if y is added to */
+} algorithms[] = {
+    { 5, false, false, true }, { 4, false, false, true },  { 2, true, false, true },
+    { 3, false, false, true }, { 1, false, false, false }, { 1, false, true, true },
+};
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
 struct FakeLt {
@@ -363,6 +366,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lt, cublasLtMatmulDesc_t desc, co
         stream->clock += algorithms[number].milliseconds;
         if (algorithms[number].other_bits)
             *(unsigned char *)y.p ^= 1;
+        if (algorithms[number].other_sums && more != 0)
+            ((unsigned char *)y.p)[dtype_bytes((DType)y.dtype) - 1] ^= 0x80;
     });
     return CUBLAS_STATUS_SUCCESS;
 }

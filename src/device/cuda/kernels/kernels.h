@@ -14,7 +14,8 @@ extern "C" {
 #undef OP
 }
 
-/* What is compared of two results: a sum over all numbers, each mixed with its place, and how many are not 0. */
+/* What is compared of two results: a sum over all numbers, each mixed with its place, and how many are neither 0 nor
+ * infinite nor NaN. */
 struct Checksum {
     unsigned long long sum, filled;
 };

@@ -1,6 +1,6 @@
 /* tuning.cu: chooses among cuBLASLt's algorithms for a matrix product by timing them on the operands of a call that
- * only writes y. Of those that give the same bits as cuBLASLt's first choice the fastest is kept. So the choice, which
- * may differ from run to run, never changes a number. */
+ * only writes y. Of those that give the same bits as cuBLASLt's first choice, also if they add to y, the fastest is
+ * kept. So the choice, which may differ from run to run, never changes a number. */
 #include "device/cuda/native/gpu_native.h"
 
 #include <stdlib.h>
@@ -26,6 +26,30 @@ static Checksum checksum_of(Gpu *gpu, Tensor y)
         all.filled += part.filled;
     }
     return all;
+}
+
+/* What is compared of two algorithms: a product that was written to y, and y after it was added SUMS times. */
+struct Result {
+    Checksum product, sum;
+};
+/* Once is not enough: y + y has the same bits whether alpha · a b was rounded before it was added or not. */
+enum { SUMS = 2 };
+
+static bool is_equal(const Checksum &a, const Checksum &b)
+{
+    return a.sum == b.sum && a.filled == b.filled;
+}
+
+/* Of the algorithm `how`, whose product y holds. Waits. False: it does not add to y. */
+static bool result_of(Gpu *gpu, const Plan *plan, const Product &call, const cublasLtMatmulAlgo_t *how, Tensor y,
+                      Result *result)
+{
+    result->product = checksum_of(gpu, y);
+    for (int i = 0; i < SUMS; i++)
+        if (lt_run(gpu, plan, call, how, 1) != CUBLAS_STATUS_SUCCESS)
+            return false;
+    result->sum = checksum_of(gpu, y);
+    return true;
 }
 
 /* Milliseconds of RUNS products after one that is not timed; INFINITY: the algorithm is refused. */
@@ -76,18 +100,19 @@ void tuning_choose(Gpu *gpu, Plan *plan, const Product &call, Tensor y)
     if (!is_due(plan) || gpu->n_timed == MOST_TIMED || !is_wanted() || !is_worth_it(plan->key))
         return;
     float shortest = time_of(gpu, plan, call, &plan->how);
-    const Checksum first = checksum_of(gpu, y);
-    /* Where most numbers are 0, as with weights that begin at 0, algorithms of other sums would look alike. */
-    if (shortest == INFINITY || first.filled < (unsigned long long)(plan->key.m * plan->key.n) / 2)
+    Result first, other;
+    if (shortest == INFINITY || !result_of(gpu, plan, call, &plan->how, y, &first))
+        return;
+    /* Where most numbers are 0, as with weights that begin at 0, or infinite, as gradients of f16 before their scale
+     * has fallen, algorithms of other sums would look alike. */
+    if (first.product.filled < (unsigned long long)(plan->key.m * plan->key.n) / 2)
         return;
     plan->timed = true;
     gpu->n_timed++;
     for (int i = 1, n = lt_find(gpu, plan, found, CANDIDATES); i < n; i++) {
         float time = found[i].state == CUBLAS_STATUS_SUCCESS ? time_of(gpu, plan, call, &found[i].algo) : INFINITY;
-        if (time >= shortest)
-            continue;
-        const Checksum other = checksum_of(gpu, y);
-        if (other.sum != first.sum || other.filled != first.filled)
+        if (time >= shortest || !result_of(gpu, plan, call, &found[i].algo, y, &other) ||
+            !is_equal(first.product, other.product) || !is_equal(first.sum, other.sum))
             continue;
         shortest = time;
         plan->how = found[i].algo;
