@@ -1,9 +1,9 @@
 # loam-cuda.so, the backend for NVIDIA GPUs, where nvcc is. The program runs without it. LOAM_CUDA=OFF leaves it out, as the presets do whose code is not run.
-# It has machine code for the GPUs of this machine, as nvidia-smi names them, or for the oldest generation if there are none; LOAM_CUDA_GPUS=all, which
-# `make bundle` sets, builds for each generation. PTX of the oldest is always in it, and newer GPUs translate that when they load the file: so any GPU
+# It has machine code for the GPUs of this machine, as nvidia-smi names them, or for the oldest generation if there are none; LOAM_CUDA_GPUS names
+# others by their compute capabilities (9.0, or "8.0;9.0"); all, which `make bundle` sets, is each generation. PTX of the oldest is always in it, and newer GPUs translate that when they load the file: so any GPU
 # runs any build. What ptxas says of registers and spills lies beside each object, in cuda/*.log.
 option(LOAM_CUDA "build the backend for NVIDIA GPUs where nvcc is found" ON)
-set(LOAM_CUDA_GPUS machine CACHE STRING "which GPUs the backend is built for: those of this machine, or all")
+set(LOAM_CUDA_GPUS machine CACHE STRING "which GPUs the backend is built for: those of this machine, all, or compute capabilities such as 8.0;9.0")
 find_program(LOAM_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
 if(NOT LOAM_CUDA OR NOT LOAM_NVCC OR LOAM_SANITIZE OR CMAKE_CROSSCOMPILING)
   message(STATUS "no backend for GPUs is built (nvcc: ${LOAM_NVCC})")
@@ -33,7 +33,13 @@ get_filename_component(cublaslt_folder ${LOAM_CUBLASLT} DIRECTORY)
 if(LOAM_CUDA_GPUS STREQUAL all)
   set(cuda_names 80 89 90a 100 120)
 else()
-  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE found ERROR_QUIET RESULT_VARIABLE failed)
+  if(LOAM_CUDA_GPUS STREQUAL machine)
+    execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE found ERROR_QUIET RESULT_VARIABLE failed)
+  elseif(LOAM_CUDA_GPUS MATCHES "^[0-9]+[.][0-9](;[0-9]+[.][0-9])*$")
+    set(found ${LOAM_CUDA_GPUS})
+  else()
+    message(FATAL_ERROR "LOAM_CUDA_GPUS is ${LOAM_CUDA_GPUS}, want machine, all, or compute capabilities such as 8.0;9.0")
+  endif()
   string(REGEX MATCHALL "[0-9]+[.][0-9]+" found "${found}")
   set(cuda_names "")
   foreach(capability ${found})

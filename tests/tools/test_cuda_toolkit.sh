@@ -38,4 +38,12 @@ for version in '12.4:sm_80 sm_89 sm_90a' '12.8:sm_80 sm_89 sm_90a sm_100 sm_120'
     [ "$(cat "$work/build/cuda/targets")" = "${version#*:}" ] || fail "nvcc ${version%%:*}: $(cat "$work/build/cuda/targets" "$work/said")"
     grep -q "libcublasLt.so.${version%%.*}" "$work/build/CMakeCache.txt" || fail "cuBLASLt: $(grep CUBLASLT "$work/build/CMakeCache.txt")"
 done
+for gpus in '9.0:sm_90a' '8.6;8.0:sm_80' '12.0;8.9;10.3:sm_120 sm_89 sm_100'; do
+    configure 13.0 "-DLOAM_CUDA_GPUS=${gpus%:*}"
+    [ "$(cat "$work/build/cuda/targets")" = "${gpus#*:}" ] || fail "${gpus%:*}: $(cat "$work/build/cuda/targets" "$work/said")"
+done
+for wrong in h100 90 '' '9.0,8.0'; do
+    ! (configure 13.0 "-DLOAM_CUDA_GPUS=$wrong") 2>/dev/null || fail "LOAM_CUDA_GPUS=$wrong is taken"
+    said "LOAM_CUDA_GPUS is $wrong, want machine, all, or compute capabilities"
+done
 echo "ok"
