@@ -9,19 +9,21 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHUNK 4096 /* elements converted at a time */
 
-/* Writes token datasets (indexed.h). These are the files of a dataset that is being written. */
-enum { BIN, LENGTHS, DOCUMENTS, IDX, N_PARTS };
-static const char *const part_names[N_PARTS] = { ".bin.tmp", ".lengths.tmp", ".documents.tmp", ".idx.tmp" };
+/* Writes token datasets (indexed.h). These are the files of a dataset that is being written. The first one is locked:
+ * it keeps its name until the others have been moved or removed. */
+enum { LENGTHS, DOCUMENTS, BIN, IDX, N_PARTS };
+static const char *const part_names[N_PARTS] = { ".lengths.tmp", ".documents.tmp", ".bin.tmp", ".idx.tmp" };
 
 struct IndexedWriter {
     char *prefix;
     char *paths[N_PARTS];
     IoFile *files[N_PARTS]; /* NULL means not open */
-    int lock;               /* descriptor of the locked PREFIX.bin.tmp: one process writes a dataset at a time */
+    int lock;               /* descriptor of the locked PREFIX.lengths.tmp: one process writes a dataset at a time */
     int64_t vocab, n_sequences, n_documents,
         sequences_ended; /* sequences_ended: number of sequences before the last document boundary */
     IndexedForm form;
@@ -38,7 +40,7 @@ static void remove_unfinished(void)
     if (!g_mutex_trylock(&open_mutex))
         return; /* the program ends while a writer is being opened */
     for (IndexedWriter *writer = open_writers; writer; writer = writer->next)
-        for (int i = 0; i < N_PARTS; i++)
+        for (int i = N_PARTS - 1; i >= 0; i--)
             unlink(writer->paths[i]);
 }
 
@@ -79,7 +81,7 @@ void indexed_writer_abort(IndexedWriter *writer)
     if (writer == NULL)
         return;
     forget(writer);
-    for (int i = 0; i < N_PARTS; i++) {
+    for (int i = N_PARTS - 1; i >= 0; i--) {
         if (writer->files[i])
             io_abort(writer->files[i]);
         io_remove_file(writer->paths[i], NULL);
@@ -92,21 +94,37 @@ static bool write_i64(IndexedWriter *writer, int part, int64_t value, GError **e
     return io_write(writer->files[part], &value, sizeof value, error);
 }
 
-/* Locks PREFIX.bin.tmp before anything is written to it; fails if another process writes this dataset. */
+/* Whether the path still names the open file. */
+static bool is_named(int file, const char *path)
+{
+    struct stat own, named;
+    return fstat(file, &own) == 0 && stat(path, &named) == 0 && own.st_dev == named.st_dev &&
+           own.st_ino == named.st_ino;
+}
+
+/* Locks PREFIX.lengths.tmp before anything is written; fails if another process writes this dataset. A file that
+ * another process removed between open and lock is no lock for anybody: then a new one is made. */
 static bool lock_dataset(IndexedWriter *writer, GError **error)
 {
-    writer->lock = open(writer->paths[BIN], O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (writer->lock < 0)
-        return fail_errno(error, "opening", writer->paths[BIN]);
-    return lock_open_file(writer->lock) == LOCK_HELD ||
-           fail_user(error, "another process is writing the dataset %s: wait for it, or give another name",
-                     writer->prefix);
+    const char *path = writer->paths[LENGTHS];
+    do {
+        if (writer->lock >= 0)
+            close(writer->lock);
+        writer->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (writer->lock < 0)
+            return fail_errno(error, "opening", path);
+        if (lock_open_file(writer->lock) != LOCK_HELD)
+            return fail_user(error, "another process is writing the dataset %s: wait for it, or give another name",
+                             writer->prefix);
+    } while (!is_named(writer->lock, path));
+    return true;
 }
 
 IndexedWriter *indexed_writer_open(const char *prefix, IndexedForm form, int64_t vocab, GError **error)
 {
     CHECK(vocab > 0 && vocab <= INT32_MAX, "vocabulary of %lld", (long long)vocab);
     IndexedWriter *writer = g_new0(IndexedWriter, 1);
+    writer->lock = -1;
     writer->prefix = g_strdup(prefix);
     writer->vocab = vocab;
     writer->form = form;
@@ -119,7 +137,7 @@ IndexedWriter *indexed_writer_open(const char *prefix, IndexedForm form, int64_t
     }
     remember(writer);
     bool ok = true;
-    for (int i = BIN; ok && i <= DOCUMENTS; i++)
+    for (int i = 0; ok && i <= BIN; i++)
         ok = (writer->files[i] = io_create(writer->paths[i], error)) != NULL;
     if (!ok || !write_i64(writer, DOCUMENTS, 0, error)) {
         indexed_writer_abort(writer);
