@@ -239,6 +239,8 @@ bool cli_check_prefix(const char *out, GError **error)
 {
     g_autofree char *name = g_path_get_basename(out);
     const bool slash = g_str_has_suffix(out, "/");
+    if (*out == '\0')
+        return fail_user(error, "--out is empty; want what the names of the files begin with, such as train");
     return (!slash && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) ||
            fail_user(error, "--out %s is a folder; want what the names of the files begin with, such as %s%strain", out,
                      out, slash ? "" : "/");

@@ -58,7 +58,7 @@ json_t *json_ids(const int32_t *ids, int64_t n);
  * string is not UTF-8. */
 bool print_json_line(json_t *object, GError **error);
 
-/* Fails if --out, the path prefix of a dataset, is a folder: "data/", "." or "..". */
+/* Fails if --out, the path prefix of a dataset, is empty or a folder: "data/", "." or "..". */
 bool cli_check_prefix(const char *out, GError **error);
 
 /* A copy of the text in which a line feed is the two characters \n, and a carriage return \r. g_free. */

@@ -251,15 +251,16 @@ static bool open_task(Predictor *p, Task *task, const Config *config, const char
 {
     const LoadedModel *loaded = p->loaded;
     const ModelConfig *model = model_config(loaded->model);
-    if (raw && model->n_dec == 0 && model->classifier == LABELS_NONE)
+    const bool several_fields = model->classifier == LABELS_SPAN || model->classifier == LABELS_CHOICE;
+    if (model->n_dec == 0 && model->classifier == LABELS_NONE)
         return fail_user(error, "%s has no decoder that writes text, and no classifier: fine-tune it on a task first",
                          model_path);
-    if (raw && (model->classifier == LABELS_SPAN || model->classifier == LABELS_CHOICE))
+    if (raw && several_fields)
         return fail_user(error, "%s answers questions of several fields: --raw does not fit, give its task",
                          model_path);
     if (raw)
         *task = (Task){ .name = "", .scores = "", .learns = (LabelKind)model->classifier };
-    if (!raw && !task_is_set(&config->task))
+    if (!raw && !several_fields && !task_is_set(&config->task))
         return fail_user(error,
                          "%s was not trained on a task: give --raw, and a line is the whole input, or name its task: "
                          "task.name=NAME (loam task list), or task.input and task.target with task.data",

@@ -17,11 +17,11 @@ static char *tokenizer_hash_of(const char *dir)
     g_autoptr(GArray) steps = run_checkpoints(dir);
     g_autoptr(GError) ignored = NULL;
     g_auto(ModelConfig) model = { 0 };
-    char *hash = NULL;
+    g_autofree char *hash = NULL;
     if (steps->len == 0)
         return NULL;
     g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, 0));
-    return checkpoint_config(folder, &model, &hash, &ignored) ? hash : NULL;
+    return checkpoint_config(folder, &model, &hash, &ignored) ? g_steal_pointer(&hash) : NULL;
 }
 
 bool run_settings_read(GPtrArray *settings, GHashTable *tokenizers, const char *dir, GError **error)

@@ -69,6 +69,7 @@ cmp -s "$work/corpus.txt" "$work/mine.txt" && grep -q mine "$work/own.json" || f
 expect 1 'such as '"$work/train" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/" "$work/corpus.txt"
 expect 1 'such as '"$work/train" "$loam" task prepare --out "$work/" "$work/config.yaml"
 expect 1 'such as '"$work/train" "$loam" dataset split "$work/data" --out "$work/" --shares 1,1
+expect 1 '--out is empty; want what the names of the files begin with' "$loam" dataset merge "$work/data" --out ''
 [ -z "$(ls -A "$work" | grep '^[.-]')" ] || fail "files without a name: $(ls -A "$work")"
 expect 1 'CONFIG.yaml or RUN comes first, options such as data.train=x after it' "$loam" train data.train=x
 

@@ -173,6 +173,7 @@ expect 1 'off.jsonl:1: the answer "tuka" does not stand at character 4' "$loam" 
 # A BERT that does not tie its embeddings has a projection to the vocabulary, which a classifier leaves out.
 "$loam" prepare --tokenizer tok --out text corpus.txt >/dev/null 2>err || fail "$(cat err)"
 "$loam" train base.yaml run.dir=runs/untied model.tie_embeddings=false data.train=text train.length='2 steps' 2>log || fail "$(tail -n 1 log)"
+expect 1 'runs/untied has no decoder that writes text, and no classifier: fine-tune it on a task first' "$loam" predict runs/untied
 cat >untied.yaml <<YAML
 run: { dir: runs/marked }
 train: { init: runs/untied, length: 2 steps }
