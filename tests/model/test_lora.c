@@ -355,6 +355,49 @@ static void adapters_of_another_base_are_refused(void)
     device_close(dev);
 }
 
+/* Copies every parameter that both models have. */
+static void take_weights(Model *to, Model *from)
+{
+    ParamStore *params = model_params(to);
+    for (int i = 0; i < params_count(params); i++) {
+        int source = params_index(model_params(from), params_spec(params, i)->name);
+        if (source >= 0)
+            params_copy(params, i, model_params(from), source);
+    }
+}
+
+/* A pooler beside a head that predicts words is in no class of transformers, so in no base. */
+static void a_head_that_no_base_has_is_not_compared(void)
+{
+    GError *error = NULL;
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    g_autofree char *tmp = g_dir_make_tmp("loam-lora-XXXXXX", NULL), *base = g_build_filename(tmp, "base", NULL),
+                    *out = g_build_filename(tmp, "out", NULL);
+    ModelConfig config = { 0 };
+    hf_shape(FIXTURES "bert-sequence/base", &config, &error);
+    g_assert_no_error(error);
+    config.classifier = LABELS_NONE;
+    config.head_transform = config.head_bias = config.pooler = true;
+    g_free(config.lora.targets);
+    config.lora = (LoraConfig){ .rank = 2, .alpha = 6, .targets = g_strdup("self.q") };
+    Model *model = model_open(dev, &config, false, &error);
+    g_assert_no_error(error);
+    params_init(model_params(model), 4);
+    config.lora.rank = 0;
+    Model *plain = model_open(dev, &config, false, &error);
+    g_assert_no_error(error);
+    params_init(model_params(plain), 5);
+    take_weights(plain, model);
+    g_assert_true(hf_export(plain, NULL, (HfForm){ .dtype = "F32" }, base, &error));
+    hf_export_adapter(model, NULL, base, out, &error);
+    g_assert_no_error(error);
+    model_close(plain);
+    model_close(model);
+    model_config_clear(&config);
+    io_remove_tree(tmp, NULL);
+    device_close(dev);
+}
+
 /* ---- names of targets ---- */
 
 static const struct {
@@ -493,17 +536,6 @@ static void a_base_without_classifier_gets_that_of_the_adapter(void)
     device_close(dev);
 }
 
-/* Copies every parameter that both models have. */
-static void take_weights(Model *to, Model *from)
-{
-    ParamStore *params = model_params(to);
-    for (int i = 0; i < params_count(params); i++) {
-        int source = params_index(model_params(from), params_spec(params, i)->name);
-        if (source >= 0)
-            params_copy(params, i, model_params(from), source);
-    }
-}
-
 /* The same of a T5, whose classes read the decoder and have names of another beginning than the base's. */
 static void a_t5_gets_the_classifier_of_an_adapter(void)
 {
@@ -562,5 +594,6 @@ int main(int argc, char **argv)
                     a_base_without_classifier_gets_that_of_the_adapter);
     g_test_add_func("/lora/a_t5_gets_the_classifier_of_an_adapter", a_t5_gets_the_classifier_of_an_adapter);
     g_test_add_func("/lora/adapters_of_another_base_are_refused", adapters_of_another_base_are_refused);
+    g_test_add_func("/lora/a_head_that_no_base_has_is_not_compared", a_head_that_no_base_has_is_not_compared);
     return g_test_run();
 }

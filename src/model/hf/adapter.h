@@ -25,8 +25,9 @@ void hf_adapter_close(HfAdapter *adapter);
 bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTable *tensors, ModelConfig *config,
                      GError **error);
 /* Fails if a parameter of the model that a folder of adapters does not hold has other values than the base model in
- * `folder`, beyond the rounding to the dtype of that folder. names: those of arch for this model. */
-bool hf_check_base(Model *model, const HfArchitecture *arch, const TensorNames *names, const char *folder,
+ * `folder`, beyond the rounding to the dtype of that folder. fitted: the model's configuration without the heads for
+ * which arch has no class (hf_architecture_of): no base model has these, so they are not compared. */
+bool hf_check_base(Model *model, const HfArchitecture *arch, const ModelConfig *fitted, const char *folder,
                    GError **error);
 /* Contents of adapter_config.json for a model with adapters. base: name or folder of the base model; NULL means none.
  * json_decref. */

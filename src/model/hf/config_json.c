@@ -2,6 +2,7 @@
 
 #include "base/hub.h"
 #include "model/hf/classes.h"
+#include "model/params/params.h"
 
 #include <string.h>
 
@@ -157,4 +158,14 @@ const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig 
         return NULL;
     }
     return arch->check == NULL || arch->check(fitted, error) ? arch : NULL;
+}
+
+GHashTable *hf_parameter_names(const ModelConfig *fitted)
+{
+    int n;
+    g_autofree ParamSpec *specs = model_param_specs(fitted, stage_whole(fitted), &n);
+    GHashTable *names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    for (int i = 0; i < n; i++)
+        g_hash_table_add(names, g_strdup(specs[i].name));
+    return names;
 }

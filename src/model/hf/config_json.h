@@ -16,6 +16,8 @@ const HfArchitecture *hf_architecture_near(const ModelConfig *config);
  * architecture has no class; its strings are borrowed from `config`. NULL with an error that says why, if no
  * architecture can hold the model. */
 const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig *fitted, GError **error);
+/* The names of the parameters of a model of this configuration, as a set. g_hash_table_unref. */
+GHashTable *hf_parameter_names(const ModelConfig *fitted);
 
 /* Reads special tokens and generation settings of a folder into *roles, which is initialized. generation_config.json,
  * if present, takes precedence over config.json. An id beyond the vocabulary is left out, with a warning. */

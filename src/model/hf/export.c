@@ -74,12 +74,8 @@ static void add_param(const Tensors *tensors, const char *theirs, const TensorNa
  * them. */
 static void add_params(const Tensors *tensors, const TensorNames *names, const ModelConfig *config)
 {
-    int n;
-    g_autofree ParamSpec *specs = model_param_specs(config, stage_whole(config), &n);
-    g_autoptr(GHashTable) kept = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) kept = hf_parameter_names(config);
     g_autoptr(GString) left = g_string_new(NULL);
-    for (int i = 0; i < n; i++)
-        g_hash_table_add(kept, specs[i].name);
     for (int i = 0; i < params_count(tensors->params); i++) {
         const char *ours = params_spec(tensors->params, i)->name;
         if (!g_hash_table_contains(kept, ours)) {
@@ -254,8 +250,7 @@ bool hf_export_adapter(Model *model, const Tokenizer *tok, const char *base, con
         return false;
     if (config.lora.rank == 0)
         return fail_user(error, "the model has no adapters (lora.rank is 0): --to hf writes its weights");
-    const TensorNames names = hf_names(arch, &config);
-    if (base && io_exists(base, "config.json") && !hf_check_base(model, arch, &names, base, error))
+    if (base && io_exists(base, "config.json") && !hf_check_base(model, arch, &config, base, error))
         return false;
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)

@@ -304,13 +304,15 @@ static bool compare_param(const Source *base, ParamStore *params, int index, boo
     return true;
 }
 
-static bool check_frozen(const Source *base, const char *folder, Model *model, GError **error)
+static bool check_frozen(const Source *base, const ModelConfig *fitted, const char *folder, Model *model,
+                         GError **error)
 {
     ParamStore *params = model_params(model);
+    g_autoptr(GHashTable) compared = hf_parameter_names(fitted);
     bool same = true;
     for (int i = 0; i < params_count(params); i++) {
         const ParamSpec *spec = params_spec(params, i);
-        if (lora_trains(model_config(model), spec))
+        if (lora_trains(fitted, spec) || !g_hash_table_contains(compared, spec->name))
             continue;
         if (!compare_param(base, params, i, &same, error))
             return false;
@@ -323,15 +325,15 @@ static bool check_frozen(const Source *base, const char *folder, Model *model, G
     return true;
 }
 
-bool hf_check_base(Model *model, const HfArchitecture *arch, const TensorNames *names, const char *folder,
+bool hf_check_base(Model *model, const HfArchitecture *arch, const ModelConfig *fitted, const char *folder,
                    GError **error)
 {
-    Source base = { .arch = arch, .names = *names };
+    Source base = { .arch = arch, .names = hf_names(arch, fitted) };
     base.file = weights_open(folder, error);
-    base.tensors = base.file ? tensors_by_name(names, base.file, error) : NULL;
+    base.tensors = base.file ? tensors_by_name(&base.names, base.file, error) : NULL;
     if (base.tensors)
         take_second_bias(&base);
-    bool done = base.tensors && check_frozen(&base, folder, model, error);
+    bool done = base.tensors && check_frozen(&base, fitted, folder, model, error);
     source_close(&base);
     return done;
 }
