@@ -5,6 +5,8 @@ JOBS   ?= $(shell nproc)
 # How build/ is configured if it is not there yet: options of cmake.
 CONFIGURE ?= --preset release
 BUILD  := build
+# A path in quotes, as it may have spaces; ~ is replaced here, since within quotes the shell does not.
+quoted = "$(patsubst ~/%,$(HOME)/%,$(1))"
 
 .DEFAULT_GOAL := build
 .PHONY: help setup build run test test-all check format aarch64 bench bench-peers install bundle gpu-trial clean
@@ -27,7 +29,7 @@ build: setup ## build build/loam and, where nvcc is, build/loam-cuda.so
 
 run: build ## train a small T5 on this machine and watch it fill in blanks (CORPUS=path: on your own text)
 	@echo "make: training a first model"
-	@tools/demo $(if $(CORPUS),"$(CORPUS)")
+	@tools/demo $(if $(CORPUS),$(call quoted,$(CORPUS)))
 
 test: build ## run the tests that belong to every change
 	@echo "make: running the tests"
@@ -68,7 +70,7 @@ bench-peers: build ## measure the same work done by other programs, side by side
 install: build ## install loam, its manual pages, shell completion and docs under PREFIX
 	@echo "make: installing under $(PREFIX)"
 	@cmake --build $(BUILD) -j $(JOBS) --target share
-	@cmake --install $(BUILD) --prefix "$(PREFIX)"
+	@cmake --install $(BUILD) --prefix $(call quoted,$(PREFIX))
 
 bundle: build ## pack loam with its libraries, its backend for all GPUs where nvcc is, for machines of any distribution
 	@cmake -B $(BUILD) -DLOAM_CUDA_GPUS=all >/dev/null && cmake --build $(BUILD) -j $(JOBS) --target backends

@@ -42,8 +42,10 @@ for run in first second; do
     echo second >"$tree/runs/demo/run"
 done
 
-# `make run` and `make install` take paths with spaces.
+# `make run` and `make install` take paths with spaces, and with a ~ that the calling shell left.
 make -n run CORPUS='my texts' | grep -qF 'tools/demo "my texts"' || fail "make run: $(make -n run CORPUS='my texts')"
 make -n run | grep -q 'tools/demo *$' || fail "make run without a corpus: $(make -n run)"
 make -n install PREFIX='my programs' | grep -qF -- '--prefix "my programs"' || fail "make install: a prefix with a space"
+make -n install PREFIX='~/programs' | grep -qF -- "--prefix \"$HOME/programs\"" || fail "make install: $(make -n install PREFIX='~/programs')"
+make -n run CORPUS='~/my texts' | grep -qF "tools/demo \"$HOME/my texts\"" || fail "make run: $(make -n run CORPUS='~/my texts')"
 echo "ok: tools/demo"
