@@ -103,11 +103,12 @@ static bool is_named(int file, const char *path)
 }
 
 /* Locks PREFIX.lengths.tmp before anything is written; fails if another process writes this dataset. A file that
- * another process removed between open and lock is no lock for anybody: then a new one is made. */
+ * another process removed between open and lock is no lock for anybody: then a new one is made. Some file systems give
+ * a file another number each time, so the number of tries is limited. */
 static bool lock_dataset(IndexedWriter *writer, GError **error)
 {
     const char *path = writer->paths[LENGTHS];
-    do {
+    for (int tries = 0; tries < 100 && (writer->lock < 0 || !is_named(writer->lock, path)); tries++) {
         if (writer->lock >= 0)
             close(writer->lock);
         writer->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -116,7 +117,7 @@ static bool lock_dataset(IndexedWriter *writer, GError **error)
         if (lock_open_file(writer->lock) != LOCK_HELD)
             return fail_user(error, "another process is writing the dataset %s: wait for it, or give another name",
                              writer->prefix);
-    } while (!is_named(writer->lock, path));
+    }
     return true;
 }
 
