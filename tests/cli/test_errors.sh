@@ -123,7 +123,7 @@ expect 1 'x is not an option; usage: loam task list' "$loam" task list x
 expect 1 '--n 0: it must be at least 1' "$loam" task show --n 0
 expect 1 '--documents -1 is out of range' "$loam" inspect dataset "$work/data" --documents -1
 expect 1 '--samples -1 is out of range' "$loam" inspect batch "$work/config.yaml" --samples -1
-expect 1 '--first -2: samples count from 0' "$loam" inspect batch "$work/config.yaml" --first -2
+expect 1 '--first -1: samples count from 0' "$loam" inspect batch "$work/config.yaml" --first -1
 expect 1 "lines come from standard input: loam predict $work/run < $work/corpus.txt" "$loam" predict "$work/run" "$work/corpus.txt"
 
 # Models by path.

@@ -20,7 +20,8 @@ static const char about[] =
     "\n"
     "  loam inspect batch config.yaml --step 3 --samples 2\n";
 
-static gint64 step = 1, first_sample = -1, max_samples;
+#define NOT_GIVEN INT64_MIN
+static gint64 step = 1, first_sample = NOT_GIVEN, max_samples;
 static gboolean as_json, held_out;
 static const GOptionEntry entries[] = {
     CLI_VALUE("step", step, "number of the step (default 1)", "S"),
@@ -223,7 +224,7 @@ bool inspect_batch(int argc, char **argv, GError **error)
         return fail_user(error, "no configuration given; usage: " USAGE);
     if (step < 1)
         return fail_user(error, "--step %" PRId64 ": steps count from 1", step);
-    if (first_sample < -1)
+    if (first_sample < 0 && first_sample != NOT_GIVEN)
         return fail_user(error, "--first %" PRId64 ": samples count from 0", first_sample);
     if (max_samples < 0)
         return fail_user(error, "--samples %" PRId64 " is out of range: a number of rows, or 0 for all", max_samples);
