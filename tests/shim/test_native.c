@@ -465,8 +465,8 @@ static void launches_of_a_microbatch_are_those_of_its_blocks(void)
     }
 }
 
-/* GPUs with 100 KiB of shared memory on a multiprocessor have smaller tiles in attention's backward pass, for heads of
- * 33 to 64 channels alone. */
+/* GPUs with 100 KiB of shared memory on a multiprocessor have smaller tiles in attention's backward pass, only for
+ * heads of 33 to 64 channels. */
 static void tiles_are_those_of_the_gpu(void)
 {
     static const char *const large[] = { "80", "87", "90", "100", "103" }, *const little[] = { "86", "89", "120",

@@ -281,7 +281,7 @@ static float rounding_of(const FileTensor *tensor)
     return strcmp(tensor->dtype, "BF16") == 0 ? 0x1p-8F : strcmp(tensor->dtype, "F16") == 0 ? 0x1p-11F : 0;
 }
 
-/* Sets *same: whether parameter number `index` has the values of its tensor in the file, but for the rounding to the
+/* *same becomes true if parameter number `index` has the values of its tensor in the file, except for rounding to the
  * tensor's dtype. */
 static bool compare_param(const Source *base, ParamStore *params, int index, bool *same, GError **error)
 {
