@@ -10,6 +10,7 @@ not_here=(
     '*/bin/p[iy]*' 'installs or runs PyTorch'
     'docs/performance.md:bench/*' 'measures for minutes'
     'docs/gpu.md:*' 'packs a bundle or needs a GPU: tests/tools/test_bundle.sh, tests/shim/test_gpu_trial.sh'
+    'docs/architecture/gpu.md:*' 'builds for GPUs: tests/tools/test_gpu_counts.sh'
     'docs/*:tools/install-grammars *' 'downloads grammars: tests/tools/test_install_grammars.sh'
     'docs/code.md:tools/code-proof *' 'trains for hours: tests/tools/test_code_proof.sh'
     'docs/finetune.md:tools/pretraining-proof *' 'trains for hours: tests/tools/test_pretraining_proof.sh'

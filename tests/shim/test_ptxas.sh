@@ -69,7 +69,7 @@ fi
 for target in $targets; do
     case $target in sm_8*) continue ;; esac
     said=$(tools/gpu-counts "$1/loam-cuda.so" --target "$target" --early 2>&1) || case $said in
-    *'cuobjdump is not here'*) echo "not checked: which kernels wait for earlier ones: $said" ;;
+    *'cuobjdump is not here'* | *"Could not find executable file 'nvdisasm'"*) echo "not checked: which kernels wait for earlier ones: $said" ;;
     *) echo "FAIL: $said" >&2 && exit 1 ;;
     esac
 done

@@ -43,9 +43,13 @@ for run in first second; do
 done
 
 # `make run` and `make install` take paths with spaces, and with a ~ that the calling shell left.
-make -n run CORPUS='my texts' | grep -qF 'tools/demo "my texts"' || fail "make run: $(make -n run CORPUS='my texts')"
-make -n run | grep -q 'tools/demo *$' || fail "make run without a corpus: $(make -n run)"
-make -n install PREFIX='my programs' | grep -qF -- '--prefix "my programs"' || fail "make install: a prefix with a space"
-make -n install PREFIX='~/programs' | grep -qF -- "--prefix \"$HOME/programs\"" || fail "make install: $(make -n install PREFIX='~/programs')"
-make -n run CORPUS='~/my texts' | grep -qF "tools/demo \"$HOME/my texts\"" || fail "make run: $(make -n run CORPUS='~/my texts')"
+would_run() { # COMMAND ARGUMENT…: make, with these arguments, runs a command that ends like this
+    make -n "${@:2}" >"$tree/out" || fail "make $2: exit status $?"
+    grep -q -- "$1 *$" "$tree/out" || fail "make ${*:2}: $(cat "$tree/out")"
+}
+would_run 'tools/demo "my texts"' run CORPUS='my texts'
+would_run 'tools/demo' run
+would_run '--prefix "my programs"' install PREFIX='my programs'
+would_run "--prefix \"$HOME/programs\"" install PREFIX='~/programs'
+would_run "tools/demo \"$HOME/my texts\"" run CORPUS='~/my texts'
 echo "ok: tools/demo"

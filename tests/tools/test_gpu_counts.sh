@@ -140,8 +140,8 @@ grep -qxF "$(tail -n 1 "$work/rows")" docs/architecture/gpu.md || fail "docs/arc
 page=docs/architecture/gpu.md
 version=$(sed -n 's/.*for sm_90a, by nvcc \([0-9.]*[0-9]\).*/\1/p' "$page")
 [ -n "$version" ] || fail "$page names no version of nvcc"
-if ! grep -q sm_90a "$build/cuda/targets" 2>/dev/null || ! grep -aqF "V$version" "$build/loam-cuda.so" || ! command -v cuobjdump >/dev/null; then
-    echo "not compared with $page: there is no build for sm_90a by nvcc $version, or no cuobjdump"
+if ! grep -q sm_90a "$build/cuda/targets" 2>/dev/null || ! grep -aqF "V$version" "$build/loam-cuda.so" || ! command -v cuobjdump >/dev/null || ! command -v nvdisasm >/dev/null; then
+    echo "not compared with $page: there is no build for sm_90a by nvcc $version, or no cuobjdump with nvdisasm"
 else
     tools/gpu-counts "$build/loam-cuda.so" | grep '^| `' >"$work/rows"
     tools/gpu-counts "$build/loam-cuda.so" --tiles | grep '^| `' >"$work/tiles"

@@ -12,7 +12,7 @@ from gpu_trial.rates import CAUSAL
 from gpu_trial.trial import table, tell
 
 RESERVE = 256 << 20  # bytes of a GPU's memory that no plan uses
-PACKAGES = {"cuobjdump is": "nvidia-cuda-cuobjdump", "compute-sanitizer is": "nvidia-cuda-sanitizer-api", "PyTorch": "torch transformers",
+PACKAGES = {"cuobjdump is": "nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm", "compute-sanitizer is": "nvidia-cuda-sanitizer-api", "PyTorch": "torch transformers",
             "NCCL": "nvidia-nccl-cu13"}  # of PyPI, by what was not here
 MOST_TOLD = 5  # failures of a section whose last lines are on the page
 
