@@ -85,7 +85,7 @@ static bool check_task(const Config *config, GError **error)
         return fail_unanswered(own, error);
     if (!task_configure(&task, &config->task, error))
         return false;
-    const LabelKind has = config->model.classifier, wants = task.learns;
+    const LabelKind has = (LabelKind)config->model.classifier, wants = task.learns;
     if (has != wants && has != LABELS_NONE && wants != LABELS_NONE)
         return fail_user(
             error, "model.classifier=%s does not fit the task, whose labels are for model.classifier=%s: leave it out",
