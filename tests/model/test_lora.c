@@ -366,6 +366,18 @@ static void take_weights(Model *to, Model *from)
     }
 }
 
+/* The shape of the small BERT with a head that predicts words in place of its classifier. */
+static ModelConfig bert_that_predicts_words(void)
+{
+    GError *error = NULL;
+    ModelConfig config = { 0 };
+    hf_shape(FIXTURES "bert-sequence/base", &config, &error);
+    g_assert_no_error(error);
+    config.classifier = LABELS_NONE;
+    config.head_transform = config.head_bias = true;
+    return config;
+}
+
 /* A pooler beside a head that predicts words is in no class of transformers, so in no base. */
 static void a_head_that_no_base_has_is_not_compared(void)
 {
@@ -373,11 +385,8 @@ static void a_head_that_no_base_has_is_not_compared(void)
     Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     g_autofree char *tmp = g_dir_make_tmp("loam-lora-XXXXXX", NULL), *base = g_build_filename(tmp, "base", NULL),
                     *out = g_build_filename(tmp, "out", NULL);
-    ModelConfig config = { 0 };
-    hf_shape(FIXTURES "bert-sequence/base", &config, &error);
-    g_assert_no_error(error);
-    config.classifier = LABELS_NONE;
-    config.head_transform = config.head_bias = config.pooler = true;
+    ModelConfig config = bert_that_predicts_words();
+    config.pooler = true;
     g_free(config.lora.targets);
     config.lora = (LoraConfig){ .rank = 2, .alpha = 6, .targets = g_strdup("self.q") };
     Model *model = model_open(dev, &config, false, &error);
@@ -506,11 +515,8 @@ static void a_base_without_classifier_gets_that_of_the_adapter(void)
     Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     g_autofree char *tmp = g_dir_make_tmp("loam-lora-XXXXXX", NULL), *bare = g_build_filename(tmp, "bare", NULL),
                     *adapter = g_build_filename(tmp, "adapter", NULL);
-    ModelConfig config = { 0 };
-    hf_shape(FIXTURES "bert-sequence/base", &config, &error);
-    g_assert_no_error(error);
-    config.classifier = LABELS_NONE;
-    config.head_transform = config.head_bias = config.sentence_head = true;
+    ModelConfig config = bert_that_predicts_words();
+    config.sentence_head = true;
     Model *base = model_open(dev, &config, false, &error);
     g_assert_no_error(error);
     params_init(model_params(base), 3);
