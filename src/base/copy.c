@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/whole.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,11 +12,13 @@
 static bool copy_bytes(FILE *from, IoFile *to, const char *path, GError **error)
 {
     char buffer[1 << 16];
-    size_t n;
-    while ((n = fread(buffer, 1, sizeof buffer, from)) > 0)
+    uint64_t done = 0, bytes = whole_size(fileno(from));
+    for (size_t n; (n = fread(buffer, 1, sizeof buffer, from)) > 0; done += n)
         if (!io_write(to, buffer, n, error))
             return false;
-    return !ferror(from) || fail_errno(error, "reading", path);
+    if (ferror(from))
+        return fail_errno(error, "reading", path);
+    return whole_check(path, done, bytes, error);
 }
 
 bool io_copy_file(const char *from, const char *to, GError **error)

@@ -343,6 +343,46 @@ static void a_damaged_member_ends_with_its_reason(void)
     folder_remove(folder);
 }
 
+/* Reads a file of many documents, which loses its end after the first one was read. */
+static void check_cut_while_read(const char *name, const void *content, size_t bytes, size_t left)
+{
+    char *folder = folder_new();
+    g_autofree char *path = file_write(folder, name, content, bytes);
+    g_autoptr(GError) error = NULL;
+    Corpus *corpus = corpus_open((char *[]){ path }, 1, &(CorpusOptions){ 0 }, &error);
+    const char *text;
+    size_t n;
+    g_assert_true(corpus_next(corpus, &text, &n, &error));
+    g_assert_cmpint(truncate(path, (off_t)left), ==, 0);
+    while (corpus_next(corpus, &text, &n, &error))
+        continue;
+    g_assert_nonnull(error);
+    g_assert_nonnull(strstr(error->message, "the file was cut while it was read: "));
+    corpus_close(corpus);
+    folder_remove(folder);
+}
+
+static void a_file_that_is_cut_while_it_is_read_is_an_error(void)
+{
+    enum { MEMBERS = 40, ROOM = 100000 };
+    g_autoptr(GString) plain = g_string_new(NULL), noise = g_string_new(NULL);
+    for (int i = 0; i < 60000; i++)
+        g_string_append_printf(plain, "document %d\n\n", i);
+    check_cut_while_read("a.txt", plain->str, plain->len, plain->len / 2);
+    for (guint i = 0; i < 8000; i++)
+        g_string_append_printf(noise, "%u\n\n", (i + 1) * 2654435761u);
+    for (int zstd = 0; zstd < 2; zstd++) {
+        g_autofree Bytef *stored = g_malloc((size_t)MEMBERS * ROOM);
+        size_t bytes = 0, half = 0;
+        for (int i = 0; i < MEMBERS; i++) {
+            half = i == MEMBERS / 2 ? bytes
+                                    : half; /* the end of a member: nothing but the size tells that more was there */
+            bytes += (zstd ? compress_zstd : compress_gzip)(noise->str, stored + bytes, ROOM);
+        }
+        check_cut_while_read(zstd ? "a.txt.zst" : "a.txt.gz", stored, bytes, half);
+    }
+}
+
 static void a_missing_path_is_an_error_of_the_user(void)
 {
     g_autoptr(GError) error = NULL;
@@ -376,6 +416,8 @@ int main(int argc, char **argv)
     g_test_add_func("/corpus/nothing_may_stand_between_members_or_behind_the_last",
                     nothing_may_stand_between_members_or_behind_the_last);
     g_test_add_func("/corpus/a_damaged_member_ends_with_its_reason", a_damaged_member_ends_with_its_reason);
+    g_test_add_func("/corpus/a_file_that_is_cut_while_it_is_read_is_an_error",
+                    a_file_that_is_cut_while_it_is_read_is_an_error);
     g_test_add_func("/corpus/a_missing_path_is_an_error_of_the_user", a_missing_path_is_an_error_of_the_user);
     return g_test_run();
 }

@@ -1,5 +1,6 @@
 #include "cli/task/submission.h"
 
+#include "base/whole.h"
 #include "data/labels.h"
 #include "data/task/task.h"
 
@@ -227,6 +228,7 @@ static bool read_lines(Writer *w, const char *path, GError **error)
     bool good = true;
     if (file == NULL)
         return fail_errno(error, "cannot read", path);
+    const uint64_t size = whole_size(fileno(file));
     for (int64_t number = 1; good && (n = getline(&line, &capacity, file)) >= 0; number++) {
         json_error_t reason;
         json_auto_t *object = json_loadb(line, (size_t)n, JSON_REJECT_DUPLICATES, &reason);
@@ -234,7 +236,8 @@ static bool read_lines(Writer *w, const char *path, GError **error)
         good = good || fail_context(error, "%s:%" PRId64, path, number);
     }
     free(line);
-    good = good && (!ferror(file) || fail_errno(error, "cannot read", path));
+    good = good && (!ferror(file) || fail_errno(error, "cannot read", path)) &&
+           (size == 0 || whole_check(path, (uint64_t)ftello(file), size, error));
     fclose(file);
     return good && (w->out->n > 0 || fail_user(error, "%s: no prediction", path));
 }

@@ -1,6 +1,7 @@
 #include "data/corpus/byte_stream.h"
 
 #include "base/git_lfs.h"
+#include "base/whole.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +20,8 @@ struct ByteStream {
     char *path;
     int fd;
     ReadFn read;
-    uint64_t offset;
+    uint64_t offset,
+        bytes;    /* bytes of the file that were read; its size when it was opened, 0 if it has none (a pipe) */
     char *stored; /* compressed bytes, of which [begin, end) have not been decompressed yet */
     size_t begin, end;
     bool inside; /* within a member (gzip) or frame (zstd): the file must not end here */
@@ -38,15 +40,8 @@ static bool read_fd(ByteStream *stream, char *out, size_t capacity, size_t *n, G
     if (got < 0)
         return fail_errno(error, "cannot read", stream->path);
     *n = (size_t)got;
-    return true;
-}
-
-static bool read_plain(ByteStream *stream, char *out, size_t capacity, size_t *n, GError **error)
-{
-    if (!read_fd(stream, out, capacity, n, error))
-        return false;
     stream->offset += *n;
-    return true;
+    return *n > 0 || whole_check(stream->path, stream->offset, stream->bytes, error);
 }
 
 /* Reads compressed bytes if all have been decompressed; *any is false at the end of the file. */
@@ -56,7 +51,6 @@ static bool refill(ByteStream *stream, const char *format, bool *any, GError **e
         stream->begin = stream->end = 0;
         if (!read_fd(stream, stream->stored, STORED_BYTES, &stream->end, error))
             return false;
-        stream->offset += stream->end;
     }
     *any = stream->begin < stream->end;
     return *any || !stream->inside ||
@@ -151,7 +145,8 @@ ByteStream *byte_stream_open(const char *path, GError **error)
     ByteStream *stream = g_new0(ByteStream, 1);
     stream->path = g_strdup(path);
     stream->fd = fd;
-    stream->read = read_plain;
+    stream->bytes = whole_size(fd);
+    stream->read = read_fd;
     if (g_str_has_suffix(path, ".gz")) {
         stream->read = read_gzip;
         stream->damaged = inflateInit2(&stream->gzip, GZIP_WINDOW) != Z_OK;
@@ -159,7 +154,7 @@ ByteStream *byte_stream_open(const char *path, GError **error)
         stream->read = read_zstd;
         stream->zstd = ZSTD_createDStream();
     }
-    stream->inside = stream->read != read_plain; /* an empty file that is named as a compressed one is truncated */
+    stream->inside = stream->read != read_fd; /* an empty file that is named as a compressed one is truncated */
     stream->stored = stream->inside ? g_malloc(STORED_BYTES) : NULL;
     return stream;
 }
