@@ -44,3 +44,19 @@ grep -qF 'train.micro_batch=auto: 4 samples at a time, 1 microbatch per step' "$
 "$loam" bench step "$work/config.yaml" $auto parallel.ranks=2 --seconds 0 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
 grep -q 'backward of 4 samples' "$work/out" || fail "bench step on two ranks: $(cat "$work/out")"
 echo "ok: two ranks"
+
+# The fill counts the samples that a microbatch has, not those that it has room for: in a small batch, at the start of a
+# ramp, in a step whose last microbatch is smaller, and on ranks with different numbers of samples.
+fills() { sed -n 's/.*"kind": *"train".*"fill": *\([0-9.e-]*\).*/\1/p' "$work/$1/metrics.jsonl"; }
+train single train.micro_batch='1 samples'
+train larger train.micro_batch='256 samples'
+train uneven train.micro_batch='3 samples' parallel.ranks=3
+[ "$(fills single | wc -l)" = 6 ] || fail "no fills"
+for run in larger uneven; do
+    cmp <(fills single) <(fills $run) || fail "$run: another fill: $(fills $run | head -n 1), not $(fills single | head -n 1)"
+done
+for micro in 1 256; do
+    train ramp-$micro train.micro_batch="$micro samples" train.batch_rampup='2 2 30 samples'
+done
+cmp <(fills ramp-1) <(fills ramp-256) || fail "another fill in a ramp"
+echo "ok: fill"

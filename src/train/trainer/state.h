@@ -101,12 +101,12 @@ typedef struct Trainer {
     double window_waited;                /* seconds that steps waited for batches since the last log line */
     double window_passes, window_update; /* seconds of forward and backward, and of updates, since the last log line */
     int64_t window_tokens,
-        window_rows;        /* since the last log line: tokens without padding, and capacity of the batches in tokens */
-    int64_t window_samples; /* samples of the steps since the last log line */
-    int64_t window_step;    /* step of the last log line */
-    int64_t step_tokens, step_samples; /* tokens and samples read by the last step */
-    int64_t samples_before;            /* state.samples when step_samples was last set: at the end of a step */
-    int64_t stuck;                     /* number of consecutive skipped steps at the smallest loss scale (fp16) */
+        window_rows; /* since the last log line: tokens without padding, and tokens that the samples could hold */
+    int64_t window_samples, window_own_samples; /* samples of the steps since the last log line; those of this rank */
+    int64_t window_step;                        /* step of the last log line */
+    int64_t step_tokens, step_samples;          /* tokens and samples read by the last step */
+    int64_t samples_before;                     /* state.samples when step_samples was last set: at the end of a step */
+    int64_t stuck; /* number of consecutive skipped steps at the smallest loss scale (fp16) */
     int64_t first_step, first_samples, first_tokens; /* counters of `state` when this process started */
     int64_t best_data;             /* hash of the held-out samples that evaluations use and of train.best */
     GPtrArray *scored;             /* ScoredTask * (scoring.c) */
@@ -128,7 +128,7 @@ typedef struct StepStats {
     double lr, norm;   /* learning rate; L2 norm of the gradients before clipping, loss scale divided out */
     double loss_scale; /* loss scale of this step; 1 except in fp16 */
     int64_t tokens, target_tokens,
-        room;     /* over all ranks: tokens without padding; target tokens; capacity of the batches in tokens */
+        room;     /* over all ranks: tokens without padding; target tokens; tokens that its samples could hold */
     bool updated; /* false means skipped: loss or gradients were not finite, or there was a loss spike */
     double loss;
     bool spike; /* the loss is a spike */

@@ -38,7 +38,7 @@ static bool borrow_batches(Trainer *t, StepStats *stats, GError **error)
         if (!read)
             break;
         stats->tokens += batch_input_stream(batch)->n_tokens;
-        stats->room += batch_input_stream(batch)->max_tokens;
+        stats->room += n * batch_input_stream(batch)->max_len;
         stats->target_tokens += batch->n_targets;
         loss_count(&t->loss, model_config(t->model), batch);
     }
@@ -128,6 +128,7 @@ static void count_step(Trainer *t, const StepStats *stats)
     t->step_samples = state->samples - t->samples_before;
     t->samples_before = state->samples;
     t->window_samples += t->samples;
+    t->window_own_samples += t->own_samples;
     state->spike_step = stats->spike ? state->attempts : state->spike_step;
     spike_count(state, &t->config.train, stats->loss);
     state->window_skipped += !stats->updated;

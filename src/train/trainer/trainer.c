@@ -67,7 +67,7 @@ static void log_window(Trainer *t, const StepStats *stats, bool begins)
     record.update_s = t->window_update / (double)steps;
     if (comm_size(t->ranks) > 1) {
         straggler_look(&t->straggler, &t->mesh, elapsed, t->window_passes + t->window_update - t->window_comm_wait,
-                       t->own_samples * steps);
+                       t->window_own_samples);
         record.straggler = &t->straggler;
     }
     if (t->config.log.norms != NORMS_NONE) {
@@ -87,7 +87,7 @@ static void begin_window(Trainer *t)
     t->state.window_steps = t->state.window_skipped = t->state.window_nan = 0;
     t->window_started = clock_seconds();
     t->window_step = t->state.attempts;
-    t->window_tokens = t->window_rows = t->window_samples = 0;
+    t->window_tokens = t->window_rows = t->window_samples = t->window_own_samples = 0;
     t->window_waited = t->window_comm_wait = t->window_passes = t->window_update = 0;
     t->window_sent = 0;
     every_done(&t->log_every);
