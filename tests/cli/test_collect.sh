@@ -78,6 +78,19 @@ goes_on config.yaml 2 run.dir=runs/again/other tokenizer.path=other.model || fai
 rm -r runs/again
 echo "ok: one tokenizer at two paths is no difference"
 
+# A run counts once, by whatever paths it is given; a copy of it is said; one run has no deviation.
+ln -s grid runs/link
+"$loam" collect runs/grid runs/grid/optim.lr=3e-3/ "$PWD/runs/grid" runs/link/optim.lr=3e-3/seed-1 >again 2>err && cmp table again && [ ! -s err ] ||
+    fail "runs that are given twice: $(cat again err)"
+cp -r runs/grid/optim.lr=3e-3/seed-2 runs/copy
+"$loam" collect runs/grid runs/copy >again 2>err && grep -Eq '^optim.lr=0.003 +4 ' again &&
+    grep -qF '1 of 7 runs have the options and the seed of another one (runs/grid/optim.lr=3e-3/seed-2 and runs/copy have run.seed=2)' err ||
+    fail "a copy of a run: $(cat again err)"
+"$loam" collect runs/copy --format json >again 2>err && grep -q '"n":1,"mean":[0-9.]*,"std":null,' again || fail "one run: $(cat again)"
+"$loam" collect runs/copy --format tsv >again && [ "$(sed -n 2p again | cut -f 4)" = '' ] || fail "one run: $(cat again)"
+rm -r runs/link runs/copy
+echo "ok: one run per folder"
+
 "$loam" collect runs/grid --by path --scores f1.recall --digits 1 --format markdown >out
 grep -Eq '^\| runs/grid/optim.lr=3e-3 \| +3 \| +[0-9.]+ ± [0-9.]+ \|$' out && [ "$(sed -n 2p out)" = '|---|--:|--:|' ] || fail "$(cat out)"
 "$loam" collect runs/grid --scores loss,accuracy --digits 1 >out
@@ -119,6 +132,8 @@ expect 1 'such as optim.lr=1e-4,3e-4' "$loam" train config.yaml run.dir=runs/x -
 grep -q 'there is no option' err && fail "optim.lr is one: $(cat err)"
 expect 1 'there is no option optim.rate' "$loam" train config.yaml run.dir=runs/x --sweep optim.rate=1
 expect 1 'a value is there twice' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=1e-3,1e-3
+expect 1 'optim.lr=1e-3 and optim.lr=0.001 would be the same run, optim.lr=0.001' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=1e-3,0.001
+expect 1 'would be the same run, train.length=5 steps run.seed=1' "$loam" train config.yaml run.dir=runs/x --sweep 'train.length=5,5 steps' --seeds 2
 expect 1 '--sweep optim.lr=: want OPTION=VALUE,VALUE…, such as optim.lr=1e-4,3e-4' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=
 ! grep -q 'there is no option' err || fail "$(cat err)"
 expect 1 'optim.lr is in another --sweep' "$loam" train config.yaml run.dir=runs/x --sweep optim.lr=1e-3,1e-2 --sweep optim.lr=3e-3

@@ -3,7 +3,7 @@
 make_dataset
 config=$work/config.yaml
 train="$loam train $config train.length=30steps train.eval_every=0 train.save_every=0 train.keep_last=1 train.batch=2samples train.micro_batch=1samples train.precision=f32"
-spike='train.spike=1.4 train.spike_window=5 train.spike_after=3'
+spike='train.spike=1.8 train.spike_window=6 train.spike_after=3'
 losses() { sed -n 's/.*"kind":"train","step":\([0-9]*\).*"loss":\([0-9.e+-]*\).*/\1 \2/p' "$1/metrics.jsonl"; }
 spikes() { sed -n 's/.*"kind":"event","step":\([0-9]*\),"what":"loss .* is a spike.*/\1/p' "$1/metrics.jsonl"; }
 same() {
@@ -28,6 +28,12 @@ grep -q "\"step\": $at, \"first_sample\": $((2 * at - 2)), \"samples\": 2, " "$w
 grep -q "its samples are $((2 * at - 2)) to $((2 * at - 1)) (loam inspect batch $work/save --first $((2 * at - 2)))" "$work/log" || fail "$(cat "$work/log")"
 [ "$("$loam" inspect batch "$work/save" --first $((2 * at - 2)) --samples 1 --json)" = "$("$loam" inspect batch "$work/save" --step "$at" --samples 1 --json | sed "s/,\"step\":$at//;s/\"step\":$at,//")" ] ||
     fail "inspect batch --first: $("$loam" inspect batch "$work/save" --first $((2 * at - 2)) --samples 1 --json 2>&1 | head -c 300) / $("$loam" inspect batch "$work/save" --step "$at" --samples 1 --json 2>&1 | head -c 300)"
+# What is said of a spike is the mean and the deviation of the losses before it, whatever the run does at it.
+diff -r "$work/report/spikes" "$work/save/spikes" || fail "other means with train.spike_action=report"
+losses "$work/report" | awk -v at="$at" '$1 >= at - 6 && $1 < at { n++; sum += $2; squares += $2 * $2; high = $2 > high ? $2 : high }
+    END { printf "%.4f %.4f\n", sum / n, sqrt(squares / n - sum * sum / n / n) }' >"$work/want"
+sed -n 's/.*"mean": \([0-9.]*\), "deviation": \([0-9.]*\)}.*/\1 \2/p' "$work/report/spikes/"*"$at.json" | awk '{ printf "%.4f %.4f\n", $1, $2 }' |
+    cmp - "$work/want" || fail "$(cat "$work/want" "$work/report/spikes/"*"$at.json")"
 echo "ok: a spike at step $at"
 
 # kill -9 before, in and after the saves around a spike; a spike that is skipped is skipped again.

@@ -61,12 +61,11 @@ static void set_up(Fixture *f, gconstpointer data)
                              32,
                              1,
                              8,
-                             2.5,
-                             0.25,
-                             77,
                              3,
                              4,
-                             1 };
+                             1,
+                             2,
+                             { 2.5, 1.0 / 7 } };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)

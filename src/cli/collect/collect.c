@@ -93,8 +93,10 @@ static void print_tsv(const Grid *grid, const CollectOptions *options)
         for (guint c = 0; c < grid->columns->len; c++) {
             const GridCell *cell = grid_cell(grid, r, c);
             const int n_digits = digits_of(&g_array_index(grid->columns, GridColumn, c), options);
-            if (cell->n > 0)
+            if (cell->n > 1)
                 printf("\t%.*f\t%.*f", n_digits, cell->mean, n_digits, cell->std);
+            else if (cell->n == 1)
+                printf("\t%.*f\t", n_digits, cell->mean);
             else
                 fputs("\t\t", stdout);
         }

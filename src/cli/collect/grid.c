@@ -99,7 +99,7 @@ static void fill(GridCell *cell, const GPtrArray *runs, const char *row, const G
     cell->mean = sum / cell->n;
     for (int i = 0; i < cell->n; i++)
         squares += pow(g_array_index(cell->values, double, i) - cell->mean, 2);
-    cell->std = cell->n > 1 ? sqrt(squares / (cell->n - 1)) : 0;
+    cell->std = cell->n > 1 ? sqrt(squares / (cell->n - 1)) : (double)NAN;
 }
 
 /* The number of runs in the row: the maximum over its tasks. */

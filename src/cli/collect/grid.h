@@ -12,7 +12,7 @@ typedef struct GridColumn {
 
 typedef struct GridCell {
     int n;            /* runs that have the metric; 0 means none */
-    double mean, std; /* std: sample standard deviation, divided by n - 1; 0 if n is 1 */
+    double mean, std; /* std: sample standard deviation, divided by n - 1; NaN if n is 1 */
     GArray *values;   /* double: the metric of each run */
 } GridCell;
 

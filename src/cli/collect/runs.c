@@ -8,6 +8,7 @@
 #include "train/run_status.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void run_free(void *memory)
@@ -179,6 +180,43 @@ static void warn_of_unfinished(const GPtrArray *runs)
         log_warning("%d of %u runs have not ended (such as %s): their scores are those so far", n, runs->len, example);
 }
 
+/* Warns of runs of one row that have the same task and seed, such as a copy of a run: they are not independent, and
+ * make the deviation of the row too small. */
+static void warn_of_equal_seeds(const GPtrArray *runs)
+{
+    g_autoptr(GHashTable) firsts = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL); /* to CollectedRun */
+    const CollectedRun *example[2] = { NULL, NULL };
+    int n = 0;
+    for (guint i = 0; i < runs->len; i++) {
+        CollectedRun *run = runs->pdata[i];
+        g_autofree char *key = g_strdup_printf("%s\n%s\n%s", run->row, run->task, setting(run, "run.seed"));
+        const CollectedRun *first = g_hash_table_lookup(firsts, key);
+        if (first == NULL) {
+            g_hash_table_insert(firsts, g_steal_pointer(&key), run);
+        } else if (n++ == 0) {
+            example[0] = first;
+            example[1] = run;
+        }
+    }
+    if (n > 0)
+        log_warning("%d of %u runs have the options and the seed of another one (%s and %s have run.seed=%s): they are "
+                    "no independent runs, and make deviations too small",
+                    n, runs->len, example[0]->dir, example[1]->dir, setting(example[0], "run.seed"));
+}
+
+/* Removes folders that are the same as one before them, by another path or a link. */
+static void keep_once(GPtrArray *dirs)
+{
+    g_autoptr(GHashTable) seen = g_hash_table_new_full(g_str_hash, g_str_equal, free, NULL);
+    for (guint i = 0; i < dirs->len;) {
+        char *real = realpath(dirs->pdata[i], NULL);
+        if (real == NULL || g_hash_table_add(seen, real))
+            i++;
+        else
+            g_ptr_array_remove_index(dirs, i);
+    }
+}
+
 GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *options, GError **error)
 {
     g_autoptr(GPtrArray) runs = g_ptr_array_new_with_free_func(run_free);
@@ -186,6 +224,7 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
     g_autoptr(GHashTable) tokenizers = run_settings_tokenizers();
     for (int i = 0; i < n; i++)
         run_find_below(dirs, paths[i]);
+    keep_once(dirs);
     for (guint i = 0; i < dirs->len; i++)
         if (!read_run(runs, tokenizers, dirs->pdata[i], options, error))
             return NULL;
@@ -199,5 +238,6 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
         CollectedRun *run = runs->pdata[i];
         run->row = options->by_path ? name_by_path(run) : name_by_options(run, names);
     }
+    warn_of_equal_seeds(runs);
     return g_steal_pointer(&runs);
 }

@@ -188,9 +188,25 @@ static char *find_dir(const ManyRuns *many, GError **error)
     return NULL;
 }
 
+/* The values of the options that --sweep and --seeds set for a run, as the configuration has them: 1e-3 and 0.001 are
+ * the same. g_free. */
+static char *values_of(const Config *config, const OneRun *run)
+{
+    GString *text = g_string_new(NULL);
+    for (guint i = 0; i < run->settings->len; i++) {
+        const char *setting = run->settings->pdata[i];
+        g_autofree char *name = g_strndup(setting, strcspn(setting, "="));
+        const OptionRow *row = options_find(config_options(), name);
+        g_autofree char *value = row ? options_plain_value(config_options(), config, row) : g_strdup(setting);
+        g_string_append_printf(text, "%s%s=%s", i > 0 ? " " : "", name, value);
+    }
+    return g_string_free(text, false);
+}
+
 static bool check_runs(const ManyRuns *many, const char *dir, const GPtrArray *runs, GError **error)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) values = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL); /* to a folder */
     for (guint i = 0; i < runs->len; i++) {
         const OneRun *run = runs->pdata[i];
         g_auto(Config) config = { 0 };
@@ -201,6 +217,12 @@ static bool check_runs(const ManyRuns *many, const char *dir, const GPtrArray *r
                              dir, run->folder->str);
         if (!load(&config, many, dir, run, error))
             return fail_context(error, "%s", run->folder->str);
+        g_autofree char *own = values_of(&config, run);
+        const char *same = g_hash_table_lookup(values, own);
+        if (same)
+            return fail_user(error, "%s and %s would be the same run, %s: leave one of the values out", same,
+                             run->folder->str, own);
+        g_hash_table_insert(values, g_steal_pointer(&own), run->folder->str);
     }
     return true;
 }

@@ -17,6 +17,8 @@ typedef struct UpdateSums {
     double norms;    /* sum of the norms of the gradients before clipping */
 } UpdateSums;
 
+#define CHECKPOINT_RECENT_LOSSES 1000 /* the largest train.spike_window */
+
 /* The counters of a run after `attempts` steps. */
 typedef struct TrainState {
     int64_t attempts, updates; /* steps, and optimizer updates: a skipped step is an attempt without an update */
@@ -41,11 +43,12 @@ typedef struct TrainState {
     int64_t update_samples;     /* samples of all steps that made an update */
     int64_t skipped;            /* number of consecutive last steps whose loss or gradients were not finite */
     int64_t skipped_samples;    /* samples of `samples` that train.skip_samples left out */
-    double spike_mean, spike_variance;  /* mean and variance of recent losses (train/trainer/spike.h) */
-    int64_t spike_losses;               /* number of losses that spike_mean and spike_variance cover */
-    int64_t spike_step;                 /* the last step with a loss spike; 0 means none */
+    int64_t spike_step;         /* the last step with a loss spike; 0 means none */
     int64_t window_skipped, window_nan; /* since the last log line: steps without an update; steps whose loss was not
                                            finite */
+    int64_t spike_losses;               /* number of losses in spike_recent */
+    double spike_recent[CHECKPOINT_RECENT_LOSSES]; /* the losses of the last steps, the newest last, in which
+                                                      train/trainer/spike.h looks for spikes */
 } TrainState;
 
 /* The objects that checkpoint_save writes and that checkpoint_load fills. If parameters are sharded over ranks, every

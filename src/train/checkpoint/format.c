@@ -42,9 +42,6 @@ const StateField state_fields[] = {
     { "update_samples", ROW(update_samples), STATE_COUNT, false, -1 },
     { "skipped", ROW(skipped), STATE_COUNT, false, 0 },
     { "skipped_samples", ROW(skipped_samples), STATE_COUNT, false, 0 },
-    { "spike_mean", ROW(spike_mean), STATE_REAL, false, 0 },
-    { "spike_variance", ROW(spike_variance), STATE_REAL, false, 0 },
-    { "spike_losses", ROW(spike_losses), STATE_COUNT, false, 0 },
     { "spike_step", ROW(spike_step), STATE_COUNT, false, 0 },
     { "drops", ROW(drops), STATE_COUNT, false, 0 },
     { "evaluated", ROW(evaluated), STATE_COUNT, false, -1 },
@@ -61,13 +58,32 @@ const StateField state_fields[] = {
 };
 #undef ROW
 
+#define RECENT "spike_recent" /* an array: TrainState.spike_recent */
+
+static bool read_recent(const json_t *list, TrainState *state, GError **error)
+{
+    const size_t n = json_array_size(list);
+    bool numbers = (list == NULL || json_is_array(list)) && n <= CHECKPOINT_RECENT_LOSSES;
+    for (size_t i = 0; numbers && i < n; i++) {
+        const json_t *loss = json_array_get(list, i);
+        numbers = json_is_number(loss);
+        state->spike_recent[i] = json_number_value(loss);
+    }
+    state->spike_losses = numbers ? (int64_t)n : 0;
+    return numbers || fail_user(error, RECENT " is not a list of up to %d numbers", CHECKPOINT_RECENT_LOSSES);
+}
+
 json_t *state_to_json(const TrainState *state)
 {
+    json_t *recent = json_array();
     json_t *object = json_object();
     for (const StateField *field = state_fields; field->name; field++)
         json_object_set_new(object, field->name,
                             field->type == STATE_REAL ? json_real(G_STRUCT_MEMBER(double, state, field->offset))
                                                       : json_integer(G_STRUCT_MEMBER(int64_t, state, field->offset)));
+    for (int64_t i = 0; i < state->spike_losses; i++)
+        json_array_append_new(recent, json_real(state->spike_recent[i]));
+    json_object_set_new(object, RECENT, recent);
     return object;
 }
 
@@ -94,7 +110,7 @@ bool state_from_json(const json_t *object, TrainState *state, GError **error)
         else
             G_STRUCT_MEMBER(int64_t, state, field->offset) = value ? json_integer_value(value) : (int64_t)field->absent;
     }
-    return true;
+    return read_recent(json_object_get(object, RECENT), state, error);
 }
 
 void checkpoint_hex(uint64_t hash, char hex[17])

@@ -42,7 +42,7 @@ typedef struct TrainConfig {
     char *skip_samples; /* text that config_skip_ranges reads; "" means none */
     double spike;       /* a loss this many standard deviations above the mean of recent losses is a spike; 0 means that
                            spikes are not looked for */
-    int64_t spike_window; /* n: the mean is an exponential average with weight 2 / (n + 1) for a new loss */
+    int64_t spike_window; /* number of losses before a step whose mean and deviation say whether it is a spike */
     int64_t spike_after;  /* steps from a spike to the checkpoint after it */
     int spike_action;     /* SPIKE_* */
     int64_t eval_samples; /* samples of each held-out set, and examples of each task, per evaluation; 0 means all */

@@ -1,4 +1,5 @@
 /* options.c: the options run.*, tokenizer.*, train.*, parallel.*, hooks.* and log.*, and the table of all options. */
+#include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
 #include "train/config/foreign_names.h"
 
@@ -103,7 +104,7 @@ static const OptionRow train_options[] = {
       "a step whose loss is this many standard deviations above the mean of recent losses is a loss spike; 0 means "
       "that none are looked for",
       NULL },
-    { "train.spike_window", OPT_I64, ROW(spike_window), "100", 2, 1e9, OPT_TUNABLE,
+    { "train.spike_window", OPT_I64, ROW(spike_window), "100", 2, CHECKPOINT_RECENT_LOSSES, OPT_TUNABLE,
       "number of recent steps whose losses form this mean; before a run has this many steps it finds no spike", NULL },
     { "train.spike_action", OPT_ENUM, ROW(spike_action), "save", 0, 0, OPT_TUNABLE,
       "what a run does at a loss spike. report: logs it with its samples; save: also keeps a checkpoint from "

@@ -12,30 +12,40 @@
  */
 #define LEAST_DEVIATION 1e-3
 
+SpikeLevel spike_level(const TrainState *state)
+{
+    const double n = (double)state->spike_losses;
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < state->spike_losses; i++)
+        sum += state->spike_recent[i];
+    for (int64_t i = 0; i < state->spike_losses; i++)
+        squares += pow(state->spike_recent[i] - sum / n, 2);
+    return n > 0 ? (SpikeLevel){ sum / n, sqrt(squares / n) } : (SpikeLevel){ 0, 0 };
+}
+
+/* The largest loss that is no spike; infinite before there are train.spike_window losses. */
 static double highest(const TrainState *state, const TrainConfig *train)
 {
-    const double deviation = fmax(sqrt(state->spike_variance), LEAST_DEVIATION * fabs(state->spike_mean));
-    return state->spike_mean + train->spike * deviation;
+    const SpikeLevel level = spike_level(state);
+    if (train->spike == 0 || state->spike_losses < train->spike_window)
+        return INFINITY;
+    return level.mean + train->spike * fmax(level.deviation, LEAST_DEVIATION * fabs(level.mean));
 }
 
 bool spike_is(const TrainState *state, const TrainConfig *train, double loss)
 {
-    return train->spike > 0 && state->spike_losses >= train->spike_window && loss > highest(state, train);
+    return loss > highest(state, train);
 }
 
-/* Exponential moving averages with a weight of 2 / (train.spike_window + 1) for the new loss; for the first losses,
- * plain averages. */
 void spike_count(TrainState *state, const TrainConfig *train, double loss)
 {
     if (train->spike == 0 || !isfinite(loss))
         return;
-    if (spike_is(state, train, loss))
-        loss = highest(state, train);
-    state->spike_losses++;
-    const double share = fmax(1 / (double)state->spike_losses, 2 / ((double)train->spike_window + 1)),
-                 more = loss - state->spike_mean;
-    state->spike_mean += share * more;
-    state->spike_variance = (1 - share) * (state->spike_variance + share * more * more);
+    loss = fmin(loss, highest(state, train));
+    const int64_t kept = MIN(state->spike_losses, train->spike_window - 1);
+    memmove(state->spike_recent, state->spike_recent + (state->spike_losses - kept), (size_t)kept * sizeof(double));
+    state->spike_recent[kept] = loss;
+    state->spike_losses = kept + 1;
 }
 
 /* The step of a file step-00001234.json; -1 means another file. */
@@ -60,15 +70,15 @@ bool spike_cut(const char *dir, int64_t last, GError **error)
     return true;
 }
 
-void spike_report(const char *dir, const TrainState *state, int64_t step, int64_t first, int64_t samples, double loss)
+void spike_report(const char *dir, SpikeLevel before, int64_t step, int64_t first, int64_t samples, double loss)
 {
     g_autoptr(GError) problem = NULL;
     g_autofree char *folder = g_build_filename(dir, "spikes", NULL),
                     *name = g_strdup_printf("step-%08" PRId64 ".json", step),
                     *path = g_build_filename(folder, name, NULL);
-    json_auto_t *object = json_pack("{s:I, s:I, s:I, s:f, s:f, s:f}", "step", (json_int_t)step, "first_sample",
-                                    (json_int_t)first, "samples", (json_int_t)samples, "loss", loss, "mean",
-                                    state->spike_mean, "deviation", sqrt(state->spike_variance));
+    json_auto_t *object =
+        json_pack("{s:I, s:I, s:I, s:f, s:f, s:f}", "step", (json_int_t)step, "first_sample", (json_int_t)first,
+                  "samples", (json_int_t)samples, "loss", loss, "mean", before.mean, "deviation", before.deviation);
     char *text = json_dumps(object, 0);
     if (text && io_make_directories(folder, &problem))
         io_write_file(path, text, strlen(text), &problem);

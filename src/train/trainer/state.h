@@ -19,6 +19,7 @@
 #include "train/trainer/hooks.h"
 #include "train/trainer/metrics/metrics.h"
 #include "train/trainer/pulse.h"
+#include "train/trainer/spike.h"
 #include "train/trainer/stop_rules.h"
 #include "train/trainer/straggler.h"
 
@@ -131,8 +132,9 @@ typedef struct StepStats {
         room;     /* over all ranks: tokens without padding; target tokens; tokens that its samples could hold */
     bool updated; /* false means skipped: loss or gradients were not finite, or there was a loss spike */
     double loss;
-    bool spike; /* the loss is a spike */
-    bool again; /* the step has changed nothing, and is to be made again after a save */
+    bool spike;        /* the loss is a spike */
+    SpikeLevel before; /* mean and deviation of the losses before this step */
+    bool again;        /* the step has changed nothing, and is to be made again after a save */
 } StepStats;
 
 /* Opens everything that a run needs and resumes from the newest valid checkpoint, if there is one. Free with

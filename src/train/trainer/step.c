@@ -154,6 +154,7 @@ static void find_spike(Trainer *t, StepStats *stats)
 {
     const int action = t->config.train.spike_action;
     stats->loss = loss_sums_total(&stats->sums);
+    stats->before = spike_level(&t->state);
     stats->spike = stats->updated && spike_is(&t->state, &t->config.train, stats->loss);
     stats->again = stats->spike && action != SPIKE_REPORT && t->spike_saved != t->state.attempts;
     stats->updated = stats->updated && !(stats->spike && action == SPIKE_SKIP);

@@ -222,7 +222,7 @@ static bool note_spike(Trainer *t, const StepStats *stats, GError **error)
     const int64_t first = stats->again ? state->samples : state->samples - t->samples;
     g_autofree char *what = g_strdup_printf("loss %.4f is a spike above the mean %.4f; its samples are %" PRId64
                                             " to %" PRId64 "%s (loam inspect batch %s --first %" PRId64 ")",
-                                            stats->loss, state->spike_mean, first, first + t->samples - 1,
+                                            stats->loss, stats->before.mean, first, first + t->samples - 1,
                                             t->config.train.spike_action == SPIKE_SKIP ? ", and it is skipped" : "",
                                             t->config.run.dir, first);
     const int64_t step = state->attempts + stats->again;
@@ -230,7 +230,7 @@ static bool note_spike(Trainer *t, const StepStats *stats, GError **error)
     metrics_event(t->metrics, step, what);
     hooks_call(t->hooks, HOOK_ALERT, step, NULL, what);
     if (comm_rank(t->ranks) == 0)
-        spike_report(t->config.run.dir, state, step, first, t->samples, stats->loss);
+        spike_report(t->config.run.dir, stats->before, step, first, t->samples, stats->loss);
     if (!stats->again)
         return true;
     t->spike_saved = state->attempts;
