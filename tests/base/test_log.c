@@ -159,11 +159,16 @@ static void the_bar_is_redrawn_around_lines(void)
     log_info("line");
     progress_close();
     g_autofree char *text = stderr_back(before, true);
-    g_assert_cmpstr(text, ==,
-                    "\r\033[Kreading   0% [                        ] 0 B/4.0 KiB"
-                    "\r\033[Kline\r\n"
-                    "\r\033[Kreading  25% [======                  ] 1.0 KiB/4.0 KiB"
-                    "\r\033[K");
+    g_auto(GStrv) draws = g_strsplit(text, "\r\033[K", -1);
+    const char *const quarter = "reading  25% [======                  ] 1.0 KiB/4.0 KiB";
+    /* A machine that takes a tenth of a second between the first two calls shows the update, too. */
+    const guint n = g_strv_length(draws), line = n == 6 ? 3 : 2;
+    g_assert_cmpuint(n, ==, line + 3);
+    g_assert_cmpstr(draws[1], ==, "reading   0% [                        ] 0 B/4.0 KiB");
+    g_assert_cmpstr(draws[line - 1], ==, line == 3 ? quarter : draws[1]);
+    g_assert_cmpstr(draws[line], ==, "line\r\n");
+    g_assert_cmpstr(draws[line + 1], ==, quarter);
+    g_assert_cmpstr(draws[line + 2], ==, "");
 }
 
 static void the_bar_shows_rate_and_time_left(void)

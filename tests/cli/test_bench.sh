@@ -114,7 +114,7 @@ echo "ok: a pipeline"
 
 # A trace goes into a pipe, and through links to the file behind them; no other file is replaced, and training does not begin.
 mkfifo "$work/fifo"
-timeout 60 cat "$work/fifo" >"$work/read" &
+timeout 900 cat "$work/fifo" >"$work/read" &
 step --trace "$work/fifo"
 wait $!
 [ -p "$work/fifo" ] && is_trace "$work/read" || fail "the pipe"

@@ -11,7 +11,7 @@ cat >samples.jsonl <<'JSON'
 {"task_id": "HumanEval/0", "completion": "    return 3\n"}
 {"task_id": "HumanEval/0", "solution": "def add(a, b):\n    return a - b\n"}
 {"task_id": "HumanEval/1", "completion": "    import shutil\n    shutil.rmtree('.', ignore_errors=True)\n    return 1\n"}
-{"task_id": "HumanEval/1", "completion": "    while True: pass\n"}
+{"task_id": "HumanEval/1", "completion": "    import time\n    time.sleep(999)\n"}
 JSON
 expect 1 'no interpreter of Python 3; name another with --python FILE' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --python /bin/true
 expect 1 '--predictions needs a task with tests: give --task NAME too' "$loam" eval --predictions samples.jsonl
@@ -22,7 +22,7 @@ expect 1 '--n 3 needs --temperature above 0' "$loam" eval runs/a --task humaneva
 expect 1 '--k 1,x is not a list' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --k 1,x
 expect 1 'runs/a and humaneval: one task is wanted, and no model with --predictions' "$loam" eval runs/a --task humaneval task.valid=problems.jsonl --predictions samples.jsonl
 expect 1 '--predictions are not generated' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --beams 10
-if ! "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --k 4,3,1 --out results.jsonl >out 2>err; then
+if ! "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 6 --k 4,3,1 --out results.jsonl >out 2>err; then
     grep -q 'no sandbox: \|no interpreter\|it runs the programs' err || fail "$(cat err)"
     grep -q 'no sandbox' err && grep -q -- '--unsafe-no-sandbox' err || fail "no word of how to go on: $(cat err)"
     echo "skipped: $(cat err)"
@@ -36,20 +36,20 @@ sed -n 1p results.jsonl | grep -qF '{"task_id":"HumanEval/0","completion":"    r
 sed -n 4p results.jsonl | grep -qF '"solution":"def add(a, b):\n    return a - b\n","passed":false,"result":"failed: AssertionError"' || fail "$(cat results.jsonl)"
 sed -n 6p results.jsonl | grep -qF '"result":"timed out"' || fail "$(cat results.jsonl)"
 echo "ok: completions of another program are tested, in their order"
-"$loam" eval --task humaneval task.valid=problems.jsonl --predictions results.jsonl --timeout 3 --k 1,3 --json >again 2>err || fail "$(cat err)"
+"$loam" eval --task humaneval task.valid=problems.jsonl --predictions results.jsonl --timeout 6 --k 1,3 --json >again 2>err || fail "$(cat err)"
 grep -q '^{"name":"humaneval","problems":2,"programs":6,"passed":3,"pass@1":[45][90].*,"pass@3":100.0}$' again || fail "$(cat again)"
 echo "ok: results are read as predictions"
 expect 1 '--k 4,5: samples.jsonl has 3 completions of HumanEval/0' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --k 4,5
 mkdir sub
 python3 -m venv --without-pip --symlinks venv
-(cd sub && "$loam" eval --task humaneval task.valid=../problems.jsonl --predictions ../results.jsonl --timeout 3 --python ../venv/bin/python) >out 2>err || fail "$(cat err)"
+(cd sub && "$loam" eval --task humaneval task.valid=../problems.jsonl --predictions ../results.jsonl --timeout 6 --python ../venv/bin/python) >out 2>err || fail "$(cat err)"
 echo "ok: an interpreter is given by a relative path"
 cp results.jsonl whole.jsonl
 head -c $(($(head -n 3 whole.jsonl | wc -c) + 20)) whole.jsonl >results.jsonl
-expect 0 'results.jsonl has 3 answers: going on after them' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --k 1 --out results.jsonl
+expect 0 'results.jsonl has 3 answers: going on after them' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 6 --k 1 --out results.jsonl
 grep -q '6 programs: 3 passed, 2 failed, 1 timed out' err && cmp whole.jsonl results.jsonl || fail "$(cat err results.jsonl)"
 sed -n '1p;3,6p' samples.jsonl >other.jsonl
-expect 1 "results.jsonl:2 is not this model's answer" "$loam" eval --task humaneval task.valid=problems.jsonl --predictions other.jsonl --timeout 3 --out results.jsonl
+expect 1 "results.jsonl:2 is not this model's answer" "$loam" eval --task humaneval task.valid=problems.jsonl --predictions other.jsonl --timeout 6 --out results.jsonl
 cmp whole.jsonl results.jsonl || fail "results were changed"
 echo "ok: an interrupted evaluation goes on"
 head -n 1 samples.jsonl >few.jsonl
@@ -61,7 +61,7 @@ echo '{"task_id": "HumanEval/1"}' >few.jsonl
 expect 1 'few.jsonl:1: no text "completion" or "solution"' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl
 echo '{"task_id": "x", "prompt": "x"}' >bad.jsonl
 expect 1 'bad.jsonl:1: no field "test"; there are task_id, prompt' "$loam" eval --task humaneval task.valid=bad.jsonl --predictions few.jsonl
-"$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 3 --unsafe-no-sandbox --k 1 >out 2>err || fail "$(cat err)"
+"$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 6 --unsafe-no-sandbox --k 1 >out 2>err || fail "$(cat err)"
 grep -q 'pass@1 *50.0000' out || fail "$(cat out)"
 echo "ok: without a sandbox, if told"
 

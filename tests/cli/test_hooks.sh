@@ -19,7 +19,7 @@ echo "ok: events"
 
 # A hook changes no number, however long it takes: a run with one that hangs trains on, and ends.
 $train run.dir="$work/plain" train.save_every=1 2>"$work/log"
-$train run.dir="$work/slow" train.save_every=1 hooks.on_save='sleep 1000' hooks.timeout=2s hooks.retries=0 hooks.on_stop='echo "$LOAM_STEP" >"$LOAM_RUN/stopped"' 2>"$work/log" || fail "$(cat "$work/log")"
+$train run.dir="$work/slow" train.save_every=1 hooks.on_save='sleep 1000' hooks.timeout=4s hooks.retries=0 hooks.on_stop='echo "$LOAM_STEP" >"$LOAM_RUN/stopped"' 2>"$work/log" || fail "$(cat "$work/log")"
 cmp "$work/plain/checkpoints/latest/weights-00001-of-00001.safetensors" "$work/slow/checkpoints/latest/weights-00001-of-00001.safetensors"
 grep -q 'it took longer than hooks.timeout and was ended' "$work/slow/hooks.log" || fail "$(cat "$work/slow/hooks.log")"
 grep -q 'left out: the next one came before it began' "$work/slow/hooks.log" || fail "$(cat "$work/slow/hooks.log")"

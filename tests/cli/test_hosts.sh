@@ -31,14 +31,14 @@ grep -q "\"host\":\"$b\"" "$work/hosts/ranks/0001.json" || fail "host: $(cat "$w
 two_hosts run.dir="$work/lost" train.length='100k steps' optim.schedule=constant >"$work/out" 2>"$work/log" &
 pid=$!
 until_true grep -q '"kind":"save"' "$work/lost/metrics.jsonl" 2>/dev/null
-sleep 1.2 # a heartbeat
+for rank in 0 1; do until_true test -s "$work/lost/ranks/000$rank.json"; done # heartbeats
 ip -n $b link set vb$$ down
 said() { cat "$work/lost/log.txt" "$work/lost/ranks/0001.txt" | grep -q "did not answer.*last seen: rank [01] on loam[ab]"; }
 ended() { ! pgrep -f "^$loam train .*run.dir=$work/lost" >/dev/null; }
 for condition in said ended; do
-    for try in $(seq 400); do
+    for try in $(seq 6000); do
         ! $condition || break
-        [ "$try" != 400 ] || fail "not $condition: $(tail -n 3 "$work/log" "$work/lost/log.txt")"
+        [ "$try" != 6000 ] || fail "not $condition: $(tail -n 3 "$work/log" "$work/lost/log.txt")"
         sleep 0.1
     done
 done

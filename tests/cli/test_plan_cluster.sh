@@ -75,10 +75,10 @@ echo "ok: rules of GPUs"
 # All layouts of 8 ranks that train a model of 3 blocks with 2 heads on 8 samples: tensor 1 or 2, pipeline 1 or 2, four
 # levels of ZeRO, with and without recompute, microbatches of a power of two up to a rank's samples.
 make_dataset
-# Megatron's order of 400 million samples, which takes minutes and 5 GB, is not made for a plan.
+# Megatron's order of 400 million samples, which takes 5 GB, is not made for a plan: there is no memory for it. Sanitizers reserve more.
 "$loam" prepare --append-eod --tokenizer "$work/tok.model" --out "$work/eod" "$work/corpus.txt" >/dev/null 2>"$work/err" || fail "prepare: $(cat "$work/err")"
-timeout 30 "$loam" plan "$work/config.yaml" model.family=gpt model.n_enc=0 model.n_dec=1 data.objective=clm data.compat=megatron \
-    data.train="$work/eod" data.valid= data.compat_samples=400000000 --machine cpu >"$work/out" 2>"$work/err" || fail "400 million samples: $(cat "$work/err")"
+([ -n "${LOAM_SANITIZED:-}" ] || ulimit -v 3000000; "$loam" plan "$work/config.yaml" model.family=gpt model.n_enc=0 model.n_dec=1 data.objective=clm data.compat=megatron \
+    data.train="$work/eod" data.valid= data.compat_samples=400000000 --machine cpu >"$work/out" 2>"$work/err") || fail "400 million samples: $(cat "$work/err")"
 grep -q '^an epoch  *400000[0-9]* samples' "$work/out" || fail "400 million samples: $(cat "$work/out")"
 echo "ok: Megatron's samples are not shuffled"
 layouts() {

@@ -7,15 +7,15 @@ make_dataset
 
 # rank1 MESSAGE STATUS VARIABLE=VALUE OPTION…: as rank 1 has a variable, and options, that rank 0 has not. `options` are of
 # both.
-options=()
+options=() timeout=120s
 rank1() {
     local message=$1 status=$2 variable=$3
     shift 3
     local got=0
     rm -rf "$work/run"
-    "${mpi[@]}" 1 "$loam" train "$config" run.dir="$work/run" 'train.length=2 steps' parallel.timeout=12s "${options[@]}" : \
+    "${mpi[@]}" 1 "$loam" train "$config" run.dir="$work/run" 'train.length=2 steps' parallel.timeout=$timeout "${options[@]}" : \
         -np 1 env "$variable" "$loam" train "$config" run.dir="$work/run" 'train.length=2 steps' \
-        parallel.timeout=12s "${options[@]}" "$@" >"$work/out" 2>"$work/err" || got=$?
+        parallel.timeout=$timeout "${options[@]}" "$@" >"$work/out" 2>"$work/err" || got=$?
     [ "$got" = "$status" ] || fail "exit status $got, not $status: $message: $(cat "$work/err")"
     [ "$(grep -c '^loam train: ' "$work/err")" = 1 ] || fail "not one line: $(cat "$work/err")"
     grep -q "^loam train: rank 1 on .* $message" "$work/err" || fail "no $message: $(cat "$work/err")"
@@ -45,6 +45,7 @@ options=("train.init=$work/hf" model.vocab=20000 tokenizer.path="$work/tok.model
 rank1 'has another model in train.init than rank 0 ' 1 A=b train.init="$work/hf-damaged"
 options=()
 # Such files may be seen late: half of parallel.timeout is waited for them.
+timeout=12s
 rank1 'does not see the files of rank 0 on .* in run.dir .*/run: all ranks write' 2 A=b run.dir="$work/apart"
 if "$loam" env | grep -q avx512; then
     rank1 'has another instruction set than rank 0 on .* (avx2, not ' 1 LOAM_CPU_ISA=avx2

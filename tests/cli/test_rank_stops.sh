@@ -12,7 +12,7 @@ ranks() {
     local first=$1
     shift
     "${mpi[@]}" 3 bash -c "$first"'; "$0" "$@"; status=$?; echo $status >"$STATUS.$OMPI_COMM_WORLD_RANK"
-        for try in $(seq 300); do [ -s "$STATUS.0" ] && [ -s "$STATUS.1" ] && [ -s "$STATUS.2" ] && break; sleep 0.1; done; exit $status' \
+        for try in $(seq 6000); do [ -s "$STATUS.0" ] && [ -s "$STATUS.1" ] && [ -s "$STATUS.2" ] && break; sleep 0.1; done; exit $status' \
         "$loam" train "$config" train.precision=f32 train.eval_every=0 parallel.timeout=60s "$@"
 }
 statuses() { cat "$STATUS".0 "$STATUS".1 "$STATUS".2 | tr '\n' ' '; }

@@ -29,7 +29,7 @@ echo "ok: $kills kills, same bytes"
 # Two processes may not train in one run directory.
 "$loam" train "$work/config.yaml" run.dir="$work/busy" 'train.length=100k steps' optim.schedule=constant 2>"$work/log" &
 pid=$!
-until grep -q '"step":3,' "$work/busy/metrics.jsonl" 2>/dev/null; do sleep 0.05; done
+until_true grep -q '"step":3,' "$work/busy/metrics.jsonl" 2>/dev/null
 expect 1 'another process is training in' "$loam" train "$work/config.yaml" run.dir="$work/busy" optim.schedule=constant
 kill -9 "$pid"
 wait "$pid" 2>/dev/null || true # a process that still writes would keep its folder from being removed

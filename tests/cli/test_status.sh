@@ -38,8 +38,8 @@ expect 0 ': ended' "$loam" status "$work/ended"
 now=$(date +%s)
 beat="{\"beat\":9,\"rank\":0,\"ranks\":1,\"host\":\"n\",\"pid\":1,\"step\":4,\"microbatch\":0,\"phase\":\"save\",\"call\":\"\",\"since\":$((now - 9000)).0,\"time\":$now.0,\"stopping\":false,\"ended\":-1,\"last\":9}"
 printf '%-511s\n' "$beat" >"$work/ended/ranks/0000.json"
-expect 1 ': stalled' "$loam" status "$work/ended"
-expect 0 ': alive' "$loam" status "$work/ended" --stalled 9h
+expect 1 ': stalled' "$loam" status "$work/ended" --silent 1h
+expect 0 ': alive' "$loam" status "$work/ended" --stalled 9h --silent 1h
 expect 1 '1 of 2 runs is stalled, lost or failed' "$loam" status "$work/run" "$work/ended"
 
 # One path that is no run does not hide the others; a folder stands for the runs below it.
@@ -60,7 +60,7 @@ for case in "0 alive elsewhere" "1 lost $(uname -n)"; do
     read -r status state host <<<"$case"
     beat="{\"beat\":9,\"rank\":0,\"ranks\":1,\"host\":\"$host\",\"pid\":99999999,\"step\":4,\"microbatch\":0,\"phase\":\"save\",\"call\":\"\",\"since\":$((now - 9)).0,\"time\":$((now - 8)).0,\"stopping\":false,\"ended\":-1,\"last\":9}"
     printf '%-511s\n' "$beat" >"$work/ended/ranks/0000.json"
-    expect "$status" ": $state" "$loam" status "$work/ended"
+    expect "$status" ": $state" "$loam" status "$work/ended" --silent 1h
 done
 
 # On a terminal the picture is drawn, with a curve.

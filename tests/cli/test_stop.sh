@@ -23,7 +23,7 @@ for signal in TERM USR1 HUP INT PIPE; do
     "$loam" train "$config" run.dir="$work/$signal" 'train.length=100k steps' optim.schedule=constant train.save_every=0 \
         2>"$work/log" &
     pid=$!
-    until grep -q '"step":3,' "$work/$signal/metrics.jsonl" 2>/dev/null; do sleep 0.05; done
+    until_true grep -q '"step":3,' "$work/$signal/metrics.jsonl" 2>/dev/null
     kill -"$signal" "$pid"
     status=0
     wait "$pid" || status=$?
@@ -38,9 +38,9 @@ grep -q 'again to stop now$' "$work/INT/log.txt" || fail "the answer to Ctrl-C"
 LOAM_FAULT=save:1:STOP "$loam" train "$config" run.dir="$work/twice" 'train.length=100k steps' optim.schedule=constant \
     train.save_every=0 train.eval_every=0 2>"$work/log" &
 pid=$!
-until grep -q '"step":3,' "$work/twice/metrics.jsonl" 2>/dev/null; do sleep 0.05; done
+until_true grep -q '"step":3,' "$work/twice/metrics.jsonl" 2>/dev/null
 kill -INT "$pid"
-until grep -q ' T ' "/proc/$pid/stat"; do sleep 0.05; done
+until_true grep -q ' T ' "/proc/$pid/stat"
 kill -INT "$pid" && kill -CONT "$pid"
 status=0
 wait "$pid" || status=$?
@@ -51,7 +51,7 @@ echo "ok: a second Ctrl-C"
 LOAM_FAULT=save:1:STOP "$loam" train "$config" run.dir="$work/slow" 'train.length=4 steps' optim.schedule=constant \
     train.save_every=2 train.eval_every=0 train.log_every=1 2>"$work/log" &
 pid=$!
-until grep -q ' T ' "/proc/$pid/stat"; do sleep 0.05; done
+until_true grep -q ' T ' "/proc/$pid/stat"
 sleep 2
 kill -CONT "$pid"
 wait "$pid" || fail "a slow save: $(tail -n 1 "$work/log")"
@@ -69,9 +69,9 @@ echo "ok: a closed pipe"
 # nohup: a lost terminal is nothing to it.
 nohup "$loam" train "$config" run.dir="$work/nohup" 'train.length=100k steps' optim.schedule=constant >"$work/out" 2>"$work/log" &
 pid=$!
-until grep -q '"step":3,' "$work/nohup/metrics.jsonl" 2>/dev/null; do sleep 0.05; done
+until_true grep -q '"step":3,' "$work/nohup/metrics.jsonl" 2>/dev/null
 kill -HUP "$pid"
-until grep -q '"step":6,' "$work/nohup/metrics.jsonl"; do sleep 0.05; done
+until_true grep -q '"step":6,' "$work/nohup/metrics.jsonl"
 kill -TERM "$pid"
 wait "$pid" || true
 grep -q 'SIGHUP' "$work/log" && fail "a nohup run heard SIGHUP"

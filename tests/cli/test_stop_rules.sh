@@ -68,9 +68,7 @@ expect 75 'stopped by train.exit_every=10 steps at step 10' $run run.dir="$work/
 
 # A time and a date, with room for the save; a date that has passed stops after one step.
 long="$loam train $config train.length=100ksteps train.save_every=0 train.eval_every=0 optim.schedule=constant"
-start=$(date +%s%N)
 expect 75 'stopped by train.stop_after=2s' $long run.dir="$work/after" train.stop_after=2s
-[ -n "${LOAM_SANITIZED:-}" ] || [ $((($(date +%s%N) - start) / 1000000)) -lt 60000 ] || fail "took $((($(date +%s%N) - start) / 1000000)) ms"
 expect 75 'stopped by train.stop_date=2020-01-31 07:30 at step 1,' $long run.dir="$work/date" 'train.stop_date=2020-01-31 07:30'
 expect 75 'stopped by train.stop_date=2020-01-31 07:30 at step 1,' $long run.dir="$work/dates" 'train.stop_date=2020-01-31 07:30' \
     parallel.ranks=2

@@ -50,7 +50,7 @@ echo "ok: predictions of lines, of objects and of whole inputs"
 printf '\xef\xbb\xbfbari tuka koti mesa\r\n' | "$loam" predict runs/a --json >out || fail "predict with a byte order mark"
 grep -q '"input":"mark: bari tuka koti mesa"' out || fail "$(cat out)"
 # A device that has no end is written to, and not read.
-expect 2 '/dev/full' bash -c "echo bari | timeout 60 '$loam' predict runs/a --out /dev/full"
+expect 2 '/dev/full' bash -c "echo bari | timeout 900 '$loam' predict runs/a --out /dev/full"
 # Thousands of lines to a file: killed, torn, gone on with; another input or another model is refused.
 for i in $(seq 30); do sed -n '2,$p' marks.tsv | cut -f 1; done >many
 "$loam" predict runs/a --json <many >whole 2>err || fail "$(cat err)"

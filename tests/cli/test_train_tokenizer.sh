@@ -80,9 +80,9 @@ expect 1 "$work/file" "$loam" tokenizer train --kind byte-bpe --out "$work/file"
 # Whether OUT can be written is known before any text is read: the pipe has no writer.
 mkfifo "$work/never"
 mkdir -p "$work/vocabulary/vocab.json" "$work/folder"
-expect 1 'is a folder' timeout 20 "$loam" tokenizer train --out "$work/folder" "$work/never"
+expect 1 'is a folder' timeout 900 "$loam" tokenizer train --out "$work/folder" "$work/never"
 expect 1 'is a folder' \
-    timeout 20 "$loam" tokenizer train --kind byte-bpe --out "$work/vocabulary" "$work/never"
+    timeout 900 "$loam" tokenizer train --kind byte-bpe --out "$work/vocabulary" "$work/never"
 mkdir "$work/sp" && cp "$work/tok.model" "$work/sp/spiece.model"
 expect 1 'holds a tokenizer of kind sentencepiece-unigram' \
     "$loam" tokenizer train --kind byte-bpe --out "$work/sp" "$work/corpus.txt"

@@ -36,7 +36,7 @@ static void ranks_with_a_key_compute_once(void)
 static uint64_t slow_value(const void *unused)
 {
     (void)unused;
-    g_usleep(2 * G_USEC_PER_SEC);
+    g_usleep(4 * G_USEC_PER_SEC);
     return 7;
 }
 
@@ -51,7 +51,7 @@ static void run_slow_rank(Comm *world, void *context)
 static void ranks_wait_longer_than_the_timeout(void)
 {
     memset(values, 0, sizeof values);
-    comm_run_threads(RANKS, 1, run_slow_rank, NULL);
+    comm_run_threads(RANKS, 3, run_slow_rank, NULL);
     for (int r = 0; r < RANKS; r++)
         g_assert_cmpuint(values[r], ==, 7);
 }

@@ -24,12 +24,12 @@ TURNS = 2  # of the kinds, of which the faster counts
 
 
 def in_turns(measure, kinds):
-    """Seconds of each kind: the least of those that measure(environment, turn) returns."""
+    """Seconds of each kind: the least of those that measure(environment, turn) returns; None if it returned none above 0."""
     seconds = {kind: [] for kind in kinds}
     for turn in range(TURNS):
         for kind in kinds:
             seconds[kind].append(measure(KINDS[kind], f"{kind.replace(' ', '-')}-{turn}"))
-    return {kind: min(of) for kind, of in seconds.items()}
+    return {kind: min((one for one in of if one > 0), default=None) for kind, of in seconds.items()}
 
 
 def step(trial, name):
@@ -39,7 +39,7 @@ def step(trial, name):
 
 
 def token(trial, folder, name, batch):
-    """Of one sequence per prompt, without the time to its first token."""
+    """Of one sequence per prompt, without the time to its first token: a difference of two times, below 0 if other work delays the shorter one."""
     run, tokens = trial.work / f"run-decoded-{name}", 4 if trial.shim else 64
     if not run.exists():
         small = [*rates.TINY.split(), *rates.TINY_BLOCKS[rates.MODELS[name].config].split(), *TOY, "model.vocab=auto"] if trial.shim else []
@@ -55,10 +55,10 @@ def token(trial, folder, name, batch):
 
 
 def row(name, seconds):
-    """Milliseconds of each kind, and how much faster the last of them is than the first; an answer as short as its first token has no time per token."""
+    """Milliseconds of each kind, and how much faster the last of them is than the first."""
+    cells = {kind: f"{1e3 * of:.3f}" if of else "not measured" for kind, of in seconds.items()}
     first, *_, last = seconds.values()
-    faster = f"{100 * (first / last - 1):+.1f} %" if min(seconds.values()) > 0 else "not measured"
-    return [name, *(f"{1e3 * seconds[kind]:.3f}" if kind in seconds else "none" for kind in KINDS), faster]
+    return [name, *(cells.get(kind, "none") for kind in KINDS), f"{100 * (first / last - 1):+.1f} %" if first and last else "not measured"]
 
 
 def launches(trial):
