@@ -246,6 +246,18 @@ bool cli_check_prefix(const char *out, GError **error)
                      out, slash ? "" : "/");
 }
 
+bool cli_check_replaced(const char *what, const char *path, bool replace, GError **error)
+{
+    return replace || !g_file_test(path, G_FILE_TEST_IS_REGULAR) ||
+           fail_user(error, "%s exists, and runs may use it: give another --out, or --replace to replace it", what);
+}
+
+bool cli_check_dataset(const char *prefix, bool replace, GError **error)
+{
+    g_autofree char *index = g_strconcat(prefix, ".idx", NULL);
+    return cli_check_replaced(prefix, index, replace, error);
+}
+
 char *one_line(const char *text)
 {
     GString *line = g_string_new(text);

@@ -60,6 +60,12 @@ bool print_json_line(json_t *object, GError **error);
 
 /* Fails if --out, the path prefix of a dataset, is empty or a folder: "data/", "." or "..". */
 bool cli_check_prefix(const char *out, GError **error);
+/* Fails if the file `path`, by which a result is known that others may use, exists, unless `replace`: the value of the
+ * option --replace. what: the result that a person knows, such as the path prefix of a dataset. */
+bool cli_check_replaced(const char *what, const char *path, bool replace, GError **error);
+/* As cli_check_replaced, for the dataset PREFIX. */
+bool cli_check_dataset(const char *prefix, bool replace, GError **error);
+#define CLI_REPLACE(to) CLI_SWITCH("replace", to, "replace what an earlier command wrote there")
 
 /* A copy of the text in which a line feed is the two characters \n, and a carriage return \r. g_free. */
 char *one_line(const char *text);

@@ -20,11 +20,13 @@ static const char about[] =
 
 static char *out, *shares_text;
 static gint64 seed;
+static gboolean replace;
 static const GOptionEntry entries[] = {
     CLI_PATH("out", out, "path prefix of the new dataset; missing folders are created", "PREFIX"),
     CLI_VALUE("seed", seed, "shuffle: seed of the order (default 0)", "N"),
     CLI_VALUE("shares", shares_text, "split: sizes of train, valid and test in any unit, as Megatron's --split",
               "A,B,C"),
+    CLI_REPLACE(replace),
     { 0 },
 };
 
@@ -39,7 +41,7 @@ static bool merge(char *const *prefixes, int n, GError **error)
     DatasetCounts counts;
     if (n < 1)
         return fail_user(error, "merge needs at least one dataset; usage: " USAGE);
-    if (!dataset_merge(prefixes, n, out, &counts, error))
+    if (!cli_check_dataset(out, replace, error) || !dataset_merge(prefixes, n, out, &counts, error))
         return false;
     print_counts("", &counts);
     return true;
@@ -50,7 +52,7 @@ static bool shuffle(char *const *prefixes, int n, GError **error)
     DatasetCounts counts;
     if (n != 1)
         return fail_user(error, "shuffle needs one dataset; usage: " USAGE);
-    if (!dataset_shuffle(prefixes[0], out, (uint64_t)seed, &counts, error))
+    if (!cli_check_dataset(out, replace, error) || !dataset_shuffle(prefixes[0], out, (uint64_t)seed, &counts, error))
         return false;
     print_counts("", &counts);
     return true;
@@ -64,6 +66,11 @@ static bool split(char *const *prefixes, int n, GError **error)
         return fail_user(error, "split needs one dataset and --shares; usage: " USAGE);
     if (!split_parse(shares, shares_text, error))
         return fail_context(error, "--shares");
+    for (int i = 0; i < SPLIT_PARTS; i++) {
+        g_autofree char *part = g_strdup_printf("%s-%s", out, split_names[i]);
+        if (shares[i] > 0 && !cli_check_dataset(part, replace, error))
+            return false;
+    }
     if (!dataset_split(prefixes[0], out, shares, counts, error))
         return false;
     for (int i = 0; i < SPLIT_PARTS; i++) {

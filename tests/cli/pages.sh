@@ -62,6 +62,7 @@ case "$*" in
 esac
 case "$1 ${2-}" in
 train\ * | "bench step") arguments+=("${blocks[@]}") ;;
+prepare\ * | dataset\ * | "tokenizer train" | "task prepare") arguments+=(--replace) ;; # pages share their files
 esac
 exec "$LOAM_REAL" "${arguments[@]}"
 SHIM

@@ -61,23 +61,23 @@ fi
 
 printf 'b a c\n\na b b\n' >"$work/words.txt"
 printf 'c d\n' >"$work/others.txt"
-words() { "$loam" prepare --format fairseq --out "$work/words" "$@"; }
+words() { "$loam" prepare --replace --format fairseq --out "$work/words" "$@"; }
 expect 0 "words/train: 3 sentences, 9 tokens, 0 % replaced by <unk>" words --valid-files "$work/others.txt" "$work/words.txt"
 printf 'b 3\na 2\nc 1\nmadeupword0000 0\n' | cmp - "$work/words/dict.txt" || fail "another dictionary"
 expect 1 "words/dict.txt is there already" words "$work/words.txt"
 expect 0 '"sentences":1,"tokens":3,"unknown":1' words --dict "$work/words/dict.txt" --json "$work/others.txt"
 expect 1 "a pipe cannot be read twice" "$loam" prepare --format fairseq --out "$work/piped" <(cat "$work/words.txt")
 expect 1 "--valid is not for lines of words" words --valid 1% "$work/words.txt"
-expect 1 "--dict is not for documents" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" --dict d "$work/words.txt"
+expect 1 "--dict is not for documents" "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/x" --dict d "$work/words.txt"
 
-lines() { "$loam" prepare --format fairseq --lines --tokenizer "$work/tok.model" --out "$work/lines" "$@" "$work/words.txt"; }
+lines() { "$loam" prepare --format fairseq --lines --replace --tokenizer "$work/tok.model" --out "$work/lines" "$@" "$work/words.txt"; }
 expect 0 "lines/test: 1 sentences" lines --test-files "$work/others.txt"
 expect 0 "lines/train: 3 documents" "$loam" inspect dataset "$work/lines"
 expect 1 "--min-count is not for lines (" lines --min-count 3
-expect 1 "--lines is not for documents" "$loam" prepare --lines --tokenizer "$work/tok.model" --out "$work/x" "$work/words.txt"
+expect 1 "--lines is not for documents" "$loam" prepare --lines --tokenizer "$work/tok.model" --replace --out "$work/x" "$work/words.txt"
 
 printf '{"text": "ba ce", "summary": "ba"}\n{"text": "di fo gu", "summary": ""}\n' >"$work/fields.jsonl"
-fields() { "$loam" prepare --tokenizer "$work/tok.model" --out "$work/f" "$@" "$work/fields.jsonl"; }
+fields() { "$loam" prepare --replace --tokenizer "$work/tok.model" --out "$work/f" "$@" "$work/fields.jsonl"; }
 expect 0 "f_text_document: 2 documents" fields --fields text,summary
 expect 0 "f_summary_document: 1 documents" fields --fields text,summary
 expect 0 '"fields":{"text":{"documents":2,' fields --fields text,summary --json
@@ -98,14 +98,14 @@ expect 1 "is a file, not a token dataset; make one of it: loam prepare --tokeniz
     "$loam" train "$work/config.yaml" run.dir="$work/no" data.train="$work/qa.jsonl"
 expect 1 "is a file of a dataset, which is named without suffix: $work/data" "$loam" dataset shuffle "$work/data.bin" --out "$work/x"
 printf 'id,text\n' >"$work/rows.csv"
-expect 1 "rows.csv: a table, not a text" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" "$work/rows.csv"
+expect 1 "rows.csv: a table, not a text" "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/x" "$work/rows.csv"
 mkdir "$work/rows" && cp "$work/rows.csv" "$work/rows/" && printf 'ba\r\nce\r\n' >"$work/rows/dos.txt"
 printf '\x89PNG\r\n\xff' >"$work/rows/a.png" # no text, so nothing is said of its lines
-expect 0 "rows.csv is left out: tables are no text" "$loam" prepare --tokenizer bytes --paragraphs --out "$work/x" "$work/rows"
+expect 0 "rows.csv is left out: tables are no text" "$loam" prepare --tokenizer bytes --paragraphs --replace --out "$work/x" "$work/rows"
 [ "$(grep -c 'dos.txt: lines end in CRLF: the text is read without the CRs$' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
 ! grep -q 'a.png' "$work/err" || fail "a file that is no text: $(cat "$work/err")"
 cp "$work/rows.csv" "$work/rows/b.csv" && cp "$work/rows/dos.txt" "$work/rows/e.txt"
-expect 0 "b.csv and 1 more are left out" "$loam" prepare --tokenizer bytes --whole-file --out "$work/x" "$work/rows"
+expect 0 "b.csv and 1 more are left out" "$loam" prepare --tokenizer bytes --whole-file --replace --out "$work/x" "$work/rows"
 [ "$(grep -c 'lines end in CRLF: the text is read without the CRs' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
 mkdir "$work/lf" "$work/crlf" # the same text, in every kind of file
 printf 'ba ce\n\ndi fo\n' | tee "$work/lf/a.txt" "$work/lf/b.md" >/dev/null
@@ -121,18 +121,18 @@ done
 cmp "$work/lf--whole-file.bin" "$work/crlf--whole-file.bin" && cmp "$work/lf--paragraphs.bin" "$work/crlf--paragraphs.bin" &&
     cmp "$work/lf-tok/tokenizer.json" "$work/crlf-tok/tokenizer.json" || fail "CRLF is not read as LF"
 printf '{"text": "a\\u0000b"}\n' >"$work/nul.jsonl"
-expect 0 "NUL characters replaced by U+FFFD: 1" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" "$work/nul.jsonl"
+expect 0 "NUL characters replaced by U+FFFD: 1" "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/x" "$work/nul.jsonl"
 awk 'BEGIN { for (i = 0; i < 1200000; i++) printf "%d", i % 10 }' >"$work/long.txt"
 expect 1 "a line longer than 1.0 MiB (--max-document takes longer ones)" "$loam" prepare --tokenizer "$work/tok.model" \
-    --max-document 1 --out "$work/x" "$work/long.txt"
+    --max-document 1 --replace --out "$work/x" "$work/long.txt"
 printf 'ba ce\n\nba ce\n\ndi fo\n' >"$work/novel.txt"
-expect 0 "cut at blank lines into 3 documents" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/x" "$work/novel.txt"
+expect 0 "cut at blank lines into 3 documents" "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/x" "$work/novel.txt"
 "$loam" tokenizer train --kind byte-bpe --vocab-size 300 --out "$work/bpe" "$work/corpus.txt" 2>/dev/null
-expect 0 "x: 1 documents" "$loam" prepare --tokenizer "$work/bpe" --out "$work/x" "$work/novel.txt"
-expect 0 "x: 2 documents" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --out "$work/x" "$work/novel.txt"
-expect 1 "exclude each other" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --whole-file --out "$work/x" "$work/novel.txt"
-expect 1 "there is no dataset" "$loam" dataset shuffle "$work/nowhere" --out "$work/x"
-expect 1 "--format arrow: megatron or fairseq is wanted" "$loam" prepare --format arrow --tokenizer "$work/tok.model" --out "$work/x" x
+expect 0 "x: 1 documents" "$loam" prepare --tokenizer "$work/bpe" --replace --out "$work/x" "$work/novel.txt"
+expect 0 "x: 2 documents" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --replace --out "$work/x" "$work/novel.txt"
+expect 1 "exclude each other" "$loam" prepare --tokenizer "$work/bpe" --paragraphs --whole-file --replace --out "$work/x" "$work/novel.txt"
+expect 1 "there is no dataset" "$loam" dataset shuffle "$work/nowhere" --out "$work/nothing"
+expect 1 "--format arrow: megatron or fairseq is wanted" "$loam" prepare --format arrow --tokenizer "$work/tok.model" --replace --out "$work/x" x
 
 # A document that is no text any more is shown with what can be shown.
 printf 'abcdef\n\nghijkl\n' >"$work/two.txt"
@@ -141,13 +141,34 @@ printf '\310\000' | dd of="$work/bytes.bin" bs=1 seek=4 conv=notrunc status=none
 expect 0 '"invalid_utf8":true' "$loam" inspect dataset "$work/bytes" --tokenizer bytes --documents 2 --json
 grep -q 'ab�def' "$work/out" || fail "$(cat "$work/out")"
 
+# Nothing that a run may use is replaced unless --replace says so: datasets, their held-out parts, tokenizers.
+kept() { "$loam" prepare --tokenizer "$work/tok.model" --out "$work/kept" "$@"; }
+expect 0 "kept-valid: " kept --valid 10% "$work/corpus.txt"
+cp "$work/kept-valid.idx" "$work/before.idx"
+expect 1 "kept exists, and runs may use it: give another --out, or --replace to replace it" kept "$work/corpus.txt"
+expect 1 "kept exists" kept --valid 10% "$work/corpus.txt"
+rm "$work/kept.idx"
+expect 1 "kept-valid exists" kept --valid 20% "$work/corpus.txt"
+cmp "$work/kept-valid.idx" "$work/before.idx" || fail "the held-out part was touched"
+expect 0 "kept: " kept --replace --valid 20% "$work/corpus.txt"
+expect 1 "words/train exists" "$loam" prepare --format fairseq --dict "$work/words/dict.txt" --out "$work/words" "$work/others.txt"
+expect 1 "all exists" "$loam" dataset shuffle "$work/data" --out "$work/all"
+expect 1 "all exists" "$loam" dataset merge "$work/data" --out "$work/all"
+expect 1 "cut-valid exists" "$loam" dataset split "$work/data" --out "$work/cut" --shares 0,50,1
+expect 0 "cut-valid: " "$loam" dataset split "$work/data" --replace --out "$work/cut" --shares 949,50,1
+cp "$work/tok.model" "$work/own.model"
+expect 1 "own.model exists" "$loam" tokenizer train --vocab-size 150 --out "$work/own.model" "$work/corpus.txt"
+cmp "$work/tok.model" "$work/own.model"
+expect 0 "own.model: 150 pieces" "$loam" tokenizer train --replace --vocab-size 150 --out "$work/own.model" "$work/corpus.txt"
+expect 1 "bpe exists" "$loam" tokenizer train --kind byte-bpe --vocab-size 300 --out "$work/bpe" "$work/corpus.txt"
+
 # Killed at any rename while documents are held out anew: the old held-out set never lies beside the new training set.
-"$loam" prepare --tokenizer "$work/tok.model" --out "$work/anew" --valid 30% "$work/corpus.txt" >"$work/out" 2>"$work/err"
+"$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/anew" --valid 30% "$work/corpus.txt" >"$work/out" 2>"$work/err"
 cp "$work/anew.bin" "$work/before.bin"
 for n in 1 2 3 4 5 6; do
-    "$loam" prepare --tokenizer "$work/tok.model" --out "$work/anew" --valid 30% "$work/corpus.txt" >"$work/out" 2>"$work/err"
+    "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/anew" --valid 30% "$work/corpus.txt" >"$work/out" 2>"$work/err"
     cp "$work/anew-valid.bin" "$work/before-valid.bin"
-    { LOAM_FAULT=rename:$n "$loam" prepare --tokenizer "$work/tok.model" --out "$work/anew" --valid 5% "$work/corpus.txt" || true; } \
+    { LOAM_FAULT=rename:$n "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/anew" --valid 5% "$work/corpus.txt" || true; } \
         >"$work/out" 2>&1
     if [ -e "$work/anew.idx" ] && ! cmp -s "$work/anew.bin" "$work/before.bin" && [ -e "$work/anew-valid.idx" ]; then
         ! cmp -s "$work/anew-valid.bin" "$work/before-valid.bin" || fail "rename $n: the old held-out set beside the new training set"

@@ -53,12 +53,12 @@ done
 
 # Corpora that are not what they say.
 printf '{"text": "fine"}\n{"text": "broken\n' >"$work/bad.jsonl"
-expect 1 'bad.jsonl:2' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/bad" "$work/bad.jsonl"
-expect 0 'skipped' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/bad" --on-error skip "$work/bad.jsonl"
+expect 1 'bad.jsonl:2' "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/bad" "$work/bad.jsonl"
+expect 0 'skipped' "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/bad" --on-error skip "$work/bad.jsonl"
 printf 'good line\nbad \xff line\n' >"$work/bad.txt"
-expect 1 'bad.txt' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/bad" "$work/bad.txt"
-expect 1 'there is no file -; standard input is named /dev/stdin' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/bad" -
-expect 1 'nowhere.txt' "$loam" prepare --tokenizer "$work/tok.model" --out "$work/bad" "$work/nowhere.txt"
+expect 1 'bad.txt' "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/bad" "$work/bad.txt"
+expect 1 'there is no file -; standard input is named /dev/stdin' "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/bad" -
+expect 1 'nowhere.txt' "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/bad" "$work/nowhere.txt"
 
 # What is read is not written over, and --out names files.
 cp "$work/corpus.txt" "$work/mine.txt" && ln "$work/mine.txt" "$work/linked.txt"
@@ -101,7 +101,7 @@ expect 0 'step 12/12' samples 'train.length=64 samples' 'train.batch=4 samples'
 cp "$work/data.bin" "$work/again.bin" && cp "$work/data.idx" "$work/again.idx" && cp "$work/data.json" "$work/again.json"
 again() { "$loam" train "$work/config.yaml" "run.dir=$work/again-run" "data.train=$work/again" optim.schedule=constant "$@"; }
 expect 0 'saved' again 'train.length=2 steps'
-"$loam" prepare --tokenizer "$work/tok.model" --out "$work/again" <(head -n 900 "$work/corpus.txt") >/dev/null 2>&1
+"$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/again" <(head -n 900 "$work/corpus.txt") >/dev/null 2>&1
 expect 1 'trained on other data' again 'train.length=3 steps'
 expect 1 'it is another dataset, or was made again' again 'train.length=3 steps' "data.train=$work/data-valid"
 expect 1 'its model.n_enc is 1' train "run.dir=$work/deep" model.n_enc=2 "train.init=$work/run"
@@ -206,12 +206,12 @@ expect 0 'held-out loss' train "tokenizer.path=$work/tokenizer" "run.dir=$work/f
 cmp "$work/tok.model" "$work/folder/spiece.model"
 prepare() { "$loam" prepare --tokenizer "$work/tok.model" "$@"; }
 printf 'one document\n' >"$work/one.txt"
-expect 1 '1 of them, was held out' prepare --out "$work/one" --valid 99.999999% "$work/one.txt"
-expect 0 "the only document is to be trained on: $work/one-valid is empty" prepare --out "$work/one" --valid 1% "$work/one.txt"
+expect 1 '1 of them, was held out' prepare --replace --out "$work/one" --valid 99.999999% "$work/one.txt"
+expect 0 "the only document is to be trained on: $work/one-valid is empty" prepare --replace --out "$work/one" --valid 1% "$work/one.txt"
 printf 'one document\n' >"$work/few.txt" && printf 'and a second one\n' >"$work/few2.txt" && printf 'and a third\n' >"$work/few3.txt"
-expect 0 "none of 3 documents fell into the 1 % held out" prepare --out "$work/few" --valid 1% "$work"/few*.txt
+expect 0 "none of 3 documents fell into the 1 % held out" prepare --replace --out "$work/few" --valid 1% "$work"/few*.txt
 enough=$(sed -n 's/.*; --valid \([0-9]*%\) holds one out$/\1/p' "$work/err")
-expect 0 "$work/few-valid: 1 documents" prepare --out "$work/few" --valid "$enough" "$work"/few*.txt
+expect 0 "$work/few-valid: 1 documents" prepare --replace --out "$work/few" --valid "$enough" "$work"/few*.txt
 expect 1 '/proc/p cannot be written' prepare --out /proc/p "$work/one.txt"
 grep -q loam-seen "$work/err" && fail "names a file that nobody asked for: $(cat "$work/err")"
 mkdir "$work/stopped"

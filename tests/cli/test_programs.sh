@@ -22,7 +22,7 @@ printf '( ( ( 1234567890 1234567890\n' >"$work/src/wrong.list"
 printf '(a\r\n (b)\t\r\n)\r\n' >"$work/src/crlf.list"
 printf 'Words that are no program.\n' >"$work/src/read.md"
 args=(--ast --segment 31 --ast-max-depth 15 --tokenizer bytes)
-expect 0 "lists" "$loam" prepare "${args[@]}" --workers 1 --out "$work/one" "$work/src"
+expect 0 "lists" "$loam" prepare "${args[@]}" --workers 1 --replace --out "$work/one" "$work/src"
 grep -q "lists: 1 of 23 programs are text: too deep" "$work/out" || fail "$(cat "$work/out")"
 grep -q "lists: 1 of 23 programs are text: not of its grammar" "$work/out" || fail "$(cat "$work/out")"
 grep -q "^text  *1 " "$work/out" || fail "$(cat "$work/out")"
@@ -41,13 +41,13 @@ expect 0 "documents" "$loam" inspect dataset "$work/mixed"
 # The language by a field of JSON lines: a name or a file name.
 printf '%s\n' '{"text": "(a b)", "path": "x.lst"}' '{"text": "(c)", "lang": "Brackets"}' '{"text": "(d)", "kind": "lists"}' \
     >"$work/j.jsonl"
-expect 0 "lists                 2" "$loam" prepare --ast --tokenizer bytes --out "$work/j" "$work/j.jsonl"
-expect 0 "lists                 1" "$loam" prepare --ast --language-field kind --tokenizer bytes --out "$work/j" "$work/j.jsonl"
+expect 0 "lists                 2" "$loam" prepare --ast --tokenizer bytes --replace --out "$work/j" "$work/j.jsonl"
+expect 0 "lists                 1" "$loam" prepare --ast --language-field kind --tokenizer bytes --replace --out "$work/j" "$work/j.jsonl"
 grep -q "objects without a string in the field of --language-field, which are text: 2" "$work/out" || fail "$(cat "$work/out")"
 ! grep -q 'no object has' "$work/err" || fail "$(cat "$work/err")"
-expect 0 '--language-field knid: no object has a string of this name' "$loam" prepare --ast --language-field knid --tokenizer bytes --out "$work/j" "$work/j.jsonl"
+expect 0 '--language-field knid: no object has a string of this name' "$loam" prepare --ast --language-field knid --tokenizer bytes --replace --out "$work/j" "$work/j.jsonl"
 echo '{"text": "(a)", "language": null, "path": "a.list"}' >"$work/null.jsonl"
-expect 0 "lists                 1" "$loam" prepare --ast --tokenizer bytes --out "$work/j" "$work/null.jsonl"
+expect 0 "lists                 1" "$loam" prepare --ast --tokenizer bytes --replace --out "$work/j" "$work/null.jsonl"
 
 # A long .txt of which parts are held out is text.
 for i in {1..4000}; do printf 'Line %s of a novel (of words).\n' "$i"; done >"$work/novel.txt"
@@ -77,7 +77,7 @@ for option in "--segment 50" "--ast-max-depth 9" "--text-share 0.1"; do
     expect 1 "${option% *} is not for lines" "$loam" prepare --format fairseq $option --out "$work/d" "$work/src/read.md"
 done
 expect 1 "least or greedy" "$loam" prepare --ast --segment-rule best --tokenizer bytes --out "$work/d" "$work/src"
-expect 0 "documents" "$loam" prepare --tokenizer bytes --out "$work/one" "$work/src"
+expect 0 "documents" "$loam" prepare --tokenizer bytes --replace --out "$work/one" "$work/src"
 [ ! -e "$work/one.tree" ] || fail "a tree of another dataset is left"
 expect 0 "syntax trees" "$loam" inspect dataset "$work/five" --documents 2 --tokenizer bytes --trees --check
 grep -q "^  list 0-" "$work/out" && grep -q "^      identifier .*  b$" "$work/out" || fail "no tree: $(cat "$work/out")"

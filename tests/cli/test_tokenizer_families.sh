@@ -42,7 +42,7 @@ for kind in byte-bpe wordpiece sentencepiece-unigram sentencepiece-bpe; do
         "$loam" tokenizer export --model "$work/$name" --out "$work/sentinels/$name"
         [ "$(grep -c 'extra_id_' "$work/sentinels/$name/special_tokens_map.json")" = $n ] || fail "$name: sentinels"
         [ $family = gpt ] && n=1 || n=3
-        "$loam" prepare --tokenizer "$work/$name" --out "$work/novel" "$work/novel.txt" >"$work/out" 2>/dev/null
+        "$loam" prepare --replace --tokenizer "$work/$name" --out "$work/novel" "$work/novel.txt" >"$work/out" 2>/dev/null
         grep -q "novel: $n document" "$work/out" || fail "$name: $(cat "$work/out")"
         exports $name $family "$work/$name"
         ! grep -q '^warning: the tokenizer' "$work/log" || fail "$name: $(grep warning "$work/log")"

@@ -30,7 +30,7 @@ static gint workers;
 static char *valid_files, *test_files, *dictionary;
 static gint64 max_document, min_tokens, max_tokens, min_count, dict_size, padding_factor = 8;
 static gboolean whole_file, paragraphs, append_eod, specials, split_sentences, keep_newlines, keep_duplicates, lines,
-    as_json;
+    as_json, replace;
 static const GOptionEntry entries[] = {
     CLI_PATH("tokenizer", tokenizer_file,
              "tokenizer: a file or folder of any kind that loam tokenizer trains or reads, or \"bytes\"", "TOK"),
@@ -73,6 +73,7 @@ static const GOptionEntry entries[] = {
               "fairseq without tokenizer: pad the size of the dictionary to a multiple of N (default 8)", "N"),
     CLEANING_ENTRIES,
     PROGRAM_ENTRIES,
+    CLI_REPLACE(replace),
     CLI_SWITCH("json", as_json, "print the counts as one JSON object"),
     { 0 },
 };
@@ -259,6 +260,9 @@ static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
         return fail_user(error, "--out is missing; usage: " USAGE);
     if (!*paths && (tok || !dictionary || (!valid_paths && !test_paths)))
         return fail_user(error, "a file or folder to read is missing; usage: " USAGE);
+    g_autofree char *train = g_build_filename(out, "train", NULL);
+    if (!cli_check_dataset(train, replace, error))
+        return false;
     if (min_count < 0 || dict_size < 0 || padding_factor < 0)
         return fail_user(error, "--min-count, --dict-size and --padding-factor are numbers not below 0");
     const FairseqLinesOptions options = { .out = out,
@@ -381,7 +385,7 @@ static bool print_json(const PrepareStats *stats, const PrepareOptions *options,
     return print_json_line(root, error);
 }
 
-/* Checks that --out is a path prefix, and that no file that will be written is one of the files to read. */
+/* Checks that --out is a path prefix, and that what will be written is neither read nor an earlier dataset. */
 static bool check_out(char **paths, int n_paths, const PrepareOptions *options, GError **error)
 {
     if (!options->fairseq && !cli_check_prefix(out, error))
@@ -390,6 +394,12 @@ static bool check_out(char **paths, int n_paths, const PrepareOptions *options, 
     for (char **file = files; *file; file++)
         if (!io_check_apart(*file, paths, n_paths, error))
             return false;
+    for (int i = 0; i < 2 * prepare_outputs(options); i++) {
+        const bool held_out = i % 2 == 1;
+        g_autofree char *prefix = prepare_prefix(options, i / 2, held_out);
+        if ((!held_out || options->valid > 0) && !cli_check_dataset(prefix, replace, error))
+            return false;
+    }
     return true;
 }
 

@@ -112,8 +112,10 @@ bool task_verb_show(int argc, char **argv, GError **error)
 }
 
 static char *out;
+static gboolean replace;
 static const GOptionEntry prepare_entries[] = {
     CLI_PATH("out", out, "path prefix of the dataset; missing folders are created", "PREFIX"),
+    CLI_REPLACE(replace),
     { 0 },
 };
 
@@ -159,5 +161,6 @@ bool task_verb_prepare(int argc, char **argv, GError **error)
     if (out == NULL)
         return fail_user(error,
                          "--out is missing; usage: loam task prepare --out PREFIX [CONFIG.yaml] [group.key=value]…");
-    return cli_check_prefix(out, error) && load(&config, argc, argv, &task, error) && prepare(&config, &task, error);
+    return cli_check_prefix(out, error) && cli_check_dataset(out, replace, error) &&
+           load(&config, argc, argv, &task, error) && prepare(&config, &task, error);
 }

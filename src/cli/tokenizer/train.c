@@ -25,7 +25,7 @@ static const char about[] =
     "  loam tokenizer train --kind byte-bpe --for roberta --vocab-size 32000 --out tok/ corpus/\n";
 static TokenizerTraining training;
 static char *kind, *out, *field, *specials;
-static gboolean byte_fallback, sentinels, lowercase;
+static gboolean byte_fallback, sentinels, lowercase, replace;
 static gint sentinel_count;
 static const GOptionEntry entries[] = {
     CLI_VALUE("kind", kind,
@@ -35,6 +35,7 @@ static const GOptionEntry entries[] = {
               "FAMILY"),
     CLI_VALUE("vocab-size", training.vocab_size, "number of pieces, without sentinels (default 32000)", "N"),
     CLI_PATH("out", out, "model file or folder to write", "OUT"),
+    CLI_REPLACE(replace),
     CLI_VALUE("field", field, "JSON field of .jsonl files with the text (default: text)", "NAME"),
     CLI_VALUE("max-sentences", training.max_sentences,
               "SentencePiece: train on a random sample of N lines (default: all)", "N"),
@@ -122,7 +123,7 @@ static bool check_out(const char *file, const char *folder, char *const *paths, 
         return fail_user(error, "--out %s is a folder; a SentencePiece model is one file, such as %s%stok.model", out,
                          out, g_str_has_suffix(out, "/") ? "" : "/");
     g_autofree char *path = file ? g_build_filename(folder, file, NULL) : g_strdup(out);
-    return io_check_apart(path, paths, n_paths, error) &&
+    return io_check_apart(path, paths, n_paths, error) && cli_check_replaced(out, path, replace, error) &&
            (io_check_writable(path, error) || fail_context(error, "--out %s", out));
 }
 
