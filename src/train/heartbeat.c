@@ -98,7 +98,7 @@ static void plain(char *to, const char *from, size_t room)
             *c = '?';
 }
 
-void heartbeat_write(const char *path, Heartbeat *beat)
+void heartbeat_write(int folder, const char *name, Heartbeat *beat)
 {
     char line[HEARTBEAT_BYTES + 1], host[HEARTBEAT_HOST];
     gint64 now = g_get_real_time() / 100000, since = (gint64)(beat->since * 10);
@@ -117,7 +117,7 @@ void heartbeat_write(const char *path, Heartbeat *beat)
     memset(line + n, ' ', sizeof line - (size_t)n);
     line[HEARTBEAT_BYTES - 1] = '\n';
     /* The file is opened for each write, because closing it sends the data to the server of a network file system. */
-    int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    int file = openat(folder, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0)
         return;
     (void)!pwrite(file, line, HEARTBEAT_BYTES, 0);

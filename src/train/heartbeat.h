@@ -41,9 +41,10 @@ typedef struct Heartbeat {
 char *heartbeat_path(const char *dir, int rank);
 /* Reads the heartbeat of a rank of the run in `dir`. False if there is none or its file is damaged. */
 bool heartbeat_read(const char *dir, int rank, Heartbeat *beat);
-/* Writes `beat`, with beat->time set to now and beat->beat increased; allocates no memory. Failures are ignored: the
- * next write will try again. */
-void heartbeat_write(const char *path, Heartbeat *beat);
+/* Writes `beat`, with beat->time set to now and beat->beat increased, to a file in an open folder (a descriptor of it,
+ * or AT_FDCWD): a run that is renamed has its heartbeats in it, and not in a run that has its name since. Allocates no
+ * memory. Failures are ignored: the next write will try again. */
+void heartbeat_write(int folder, const char *name, Heartbeat *beat);
 /* What a rank is doing, in one line: "rank 1 on node2 (process 4711): step 17, microbatch 2, backward for 12.3s". now:
  * Unix seconds. g_free. */
 char *heartbeat_describe(const Heartbeat *beat, double now);

@@ -10,6 +10,7 @@
 #include <glib/gstdio.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MOST_DEEP 6 /* deepest level of folders that is searched for runs */
@@ -228,6 +229,41 @@ bool run_lock(const char *dir, int *lock, GError **error)
                                                                      "another process is training in %s; stop it, "
                                                                      "or choose another run.dir",
                                                                      dir));
+}
+
+RunFolder run_folder(const char *dir)
+{
+    struct stat info;
+    return stat(dir, &info) == 0 ? (RunFolder){ info.st_dev, info.st_ino } : (RunFolder){ 0 };
+}
+
+bool run_fail_moved(const char *dir, GError **error)
+{
+    return fail_machine(error,
+                        "run.dir %s is no longer the folder that this run trains in: it was renamed, deleted or "
+                        "replaced, or another run trains in it; the run ends, so that no file of it gets among others",
+                        dir);
+}
+
+bool run_check_here(const char *dir, const RunFolder *folder, int *lock, GError **error)
+{
+    const RunFolder there = run_folder(dir);
+    g_autofree char *path = g_build_filename(dir, "lock", NULL);
+    struct stat named, held;
+    int fresh;
+    if (there.device != folder->device || there.inode != folder->inode)
+        return run_fail_moved(dir, error);
+    if (fstat(*lock, &held) != 0 || (stat(path, &named) == 0 ? named.st_ino == held.st_ino : errno != ENOENT))
+        return true;
+    const LockResult result = lock_file(path, &fresh, NULL);
+    if (result == LOCK_TAKEN)
+        return run_fail_moved(dir, error);
+    if (result == LOCK_HELD) {
+        log_warning("%s was deleted while the run trains; it is made again", path);
+        lock_release(*lock);
+        *lock = fresh;
+    }
+    return true;
 }
 
 /* Renames checkpoints/NAME to checkpoints/copied-NAME if it is a folder, as in a run that was copied by a program that

@@ -26,6 +26,19 @@ bool run_check_folder(const char *dir, GError **error);
  * holds the lock. */
 bool run_lock(const char *dir, int *lock, GError **error);
 
+/* Which folder a run directory is, whatever its name: its device and inode. */
+typedef struct RunFolder {
+    uint64_t device, inode;
+} RunFolder;
+/* The folder that `dir` names; zeros if there is none. */
+RunFolder run_folder(const char *dir);
+/* Fails, as a machine's error, if `dir` names another folder than `folder`, or none: it was renamed, deleted or
+ * replaced while the run trained. If only the lock file was deleted, it is made and locked again; it is an error if
+ * another process was faster. */
+bool run_check_here(const char *dir, const RunFolder *folder, int *lock, GError **error);
+/* The error of run_check_here, for ranks that were told of it. */
+bool run_fail_moved(const char *dir, GError **error);
+
 /* Path of the checkpoint of a step: DIR/checkpoints/step-00001000. g_free. */
 char *run_checkpoint_path(const char *dir, int64_t step);
 /* Steps that have a checkpoint folder, newest first: a GArray of int64_t. */

@@ -59,6 +59,27 @@ for variable in "${kept[@]}"; do
 done
 echo "ok: no variables of launchers"
 
+# Of a command that prints without end the log has a part from each end; the disk stays free for the next save.
+$train run.dir="$work/prints" train.save_every=0 hooks.on_stop='echo first; yes 0123456789abcde | head -c 100000000; echo last' 2>"$work/log" || fail "$(cat "$work/log")"
+[ "$(head -n 1 "$work/prints/hooks.log")" = first ] && [ "$(tail -n 2 "$work/prints/hooks.log" | head -n 1)" = last ] ||
+    fail "not both ends: $(head -c 100 "$work/prints/hooks.log"; tail -n 2 "$work/prints/hooks.log")"
+[ "$(stat -c %s "$work/prints/hooks.log")" -lt 5000000 ] && grep -q 'bytes left out' "$work/prints/hooks.log" ||
+    fail "$(stat -c %s "$work/prints/hooks.log") bytes"
+echo "ok: a hook that prints much"
+
+# What a command leaves in a session of its own is ended with it, also when it has forked twice.
+$train run.dir="$work/leaves" train.save_every=0 \
+    hooks.on_stop='setsid sh -c "echo \$\$ >$LOAM_RUN/a; exec sleep 100" & (setsid sh -c "sleep 100 & echo \$! >$LOAM_RUN/b; exit" &); until [ -s "$LOAM_RUN/a" ] && [ -s "$LOAM_RUN/b" ]; do sleep 0.01; done' 2>"$work/log"
+for name in a b; do
+    child=$(cat "$work/leaves/$name")
+    for i in $(seq 100); do
+        case $(cut -d ' ' -f 3 "/proc/$child/stat" 2>/dev/null || echo gone) in gone | Z) break ;; esac
+        sleep 0.01
+    done
+    ! kill -0 "$child" 2>/dev/null || [ "$(cut -d ' ' -f 3 "/proc/$child/stat" 2>/dev/null)" = Z ] || fail "process $child outlives its hook"
+done
+echo "ok: a hook that leaves processes"
+
 # kill -9 while a hook runs: nothing of the run is lost, and the hook of a later save runs.
 { LOAM_FAULT=step:7 $train run.dir="$work/killed" hooks.on_save='sleep 0.2; echo "$LOAM_STEP" >>"$LOAM_RUN/seen"' >"$work/out" 2>&1 && fail "no kill"; } 2>/dev/null
 $train run.dir="$work/killed" hooks.on_save='sleep 0.2; echo "$LOAM_STEP" >>"$LOAM_RUN/seen"' 2>"$work/log"

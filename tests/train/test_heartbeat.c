@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
 
@@ -36,7 +37,7 @@ static void write_three(const int ended[3], const bool stopping[3])
     for (int r = 0; r < 3; r++) {
         g_autofree char *path = heartbeat_path(dir, r);
         Heartbeat beat = beat_of(r, ended[r], stopping[r]);
-        heartbeat_write(path, &beat);
+        heartbeat_write(AT_FDCWD, path, &beat);
     }
 }
 
@@ -46,8 +47,8 @@ static void what_is_written_is_read(void)
     Heartbeat beat = beat_of(1, -1, true), read;
     g_strlcpy(beat.host, "a \"host\"\n", sizeof beat.host);
     beat.microbatch = 2;
-    heartbeat_write(path, &beat);
-    heartbeat_write(path, &beat);
+    heartbeat_write(AT_FDCWD, path, &beat);
+    heartbeat_write(AT_FDCWD, path, &beat);
     g_assert_true(heartbeat_read(dir, 1, &read));
     g_assert_cmpstr(read.host, ==, "a ?host??");
     g_assert_true(read.beat == 2 && read.rank == 1 && read.ranks == 3 && read.pid == 101 && read.step == 17);
@@ -70,13 +71,13 @@ static void ranks_that_stand_alike_share_a_line(void)
     other.call[0] = 0;
     other.since = read.since;
     g_autofree char *path = heartbeat_path(dir, 1);
-    heartbeat_write(path, &other);
+    heartbeat_write(AT_FDCWD, path, &other);
     g_autofree char *places = heartbeat_places(dir, read.since + 2);
     g_assert_cmpstr(places, ==,
                     "ranks 0, 2: step 17, update, waits in all-reduce for 2.0s\n"
                     "rank 1 on node1 (process 101): step 17, update for 2.0s");
     write_three((int[]){ 2, -1, 2 }, (bool[]){ false, false, false });
-    heartbeat_write(path, &other);
+    heartbeat_write(AT_FDCWD, path, &other);
     g_autofree char *ended = heartbeat_places(dir, read.since + 2);
     g_assert_true(g_str_has_prefix(ended, "ranks 0, 2: ended with status 2\nrank 1 on node1"));
     heartbeat_clear(dir);
@@ -87,7 +88,7 @@ static void half_a_write_is_refused(void)
 {
     g_autofree char *path = heartbeat_path(dir, 0);
     Heartbeat beat = beat_of(0, -1, false), read;
-    heartbeat_write(path, &beat);
+    heartbeat_write(AT_FDCWD, path, &beat);
     g_autofree char *text = io_read_file(path, HEARTBEAT_BYTES, NULL, NULL);
     memcpy(strstr(text, "\"beat\":1"), "\"beat\":2", 8);
     g_assert_true(g_file_set_contents(path, text, HEARTBEAT_BYTES, NULL));

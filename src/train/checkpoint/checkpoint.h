@@ -10,6 +10,8 @@
 #include "param/loss_scale.h"
 #include "param/optim.h"
 
+#include <jansson.h>
+
 /* Sums over the updates since the last log line. */
 typedef struct UpdateSums {
     int64_t updates, tokens, samples;
@@ -36,6 +38,8 @@ typedef struct TrainState {
     int64_t evaluation_left;    /* 1 means that the run was stopped before the evaluation of this step */
     int64_t tokens_by_capacity; /* 1 means that amounts in tokens count every sample as data.input_length tokens */
     int64_t data;               /* loader_fingerprint of the training set */
+    int64_t run;                /* hash of the options, tokenizer and data that the run was started with, which all its
+                                   checkpoints have; 0 means unknown */
     LossScale loss_scale;       /* all 0 in a run that never trained in fp16 */
     int64_t stale;              /* evaluations since the best one */
     int64_t plateau;            /* evaluations since the best one or the last drop of the plateau schedule */
@@ -62,6 +66,7 @@ typedef struct Checkpoint {
     TrainState *state;          /* NULL means none */
     TokenRoles *roles;          /* NULL means none; unchanged when loading a checkpoint without token roles */
     const char *tokenizer_hash; /* saving only; NULL means unknown */
+    json_t *options;            /* saving only, borrowed: what checkpoint_options reads; NULL means none */
 } Checkpoint;
 
 /* Saves to FOLDER. An existing folder of this name is replaced once the new one is complete; after an error it is still
@@ -96,6 +101,9 @@ GQuark checkpoint_damaged_quark(void);
 bool checkpoint_load(const char *folder, const Checkpoint *checkpoint, GError **error);
 /* Reads only the counters. */
 bool checkpoint_state(const char *folder, TrainState *state, GError **error);
+/* The options that the run was trained with (config_record), as JSON strings by their names; of a checkpoint that lacks
+ * them, those of its model. json_decref; NULL with an error. */
+json_t *checkpoint_options(const char *folder, GError **error);
 /* Checks the size and the checksum of every file. */
 bool checkpoint_verify(const char *folder, GError **error);
 /* Reads the model's configuration, without any tensor, into zeroed memory; model_config_clear frees it. tokenizer_hash

@@ -312,6 +312,18 @@ bool checkpoint_state(const char *folder, TrainState *state, GError **error)
     return root ? state_from_json(json_object_get(root, "state"), state, error) : fail_damaged(error);
 }
 
+json_t *checkpoint_options(const char *folder, GError **error)
+{
+    json_auto_t *root = read_json(folder, error);
+    if (root == NULL) {
+        fail_damaged(error);
+        return NULL;
+    }
+    json_t *options = json_object_get(root, "options");
+    options = json_is_object(options) ? options : json_object_get(root, "model");
+    return json_is_object(options) ? json_incref(options) : json_object();
+}
+
 bool checkpoint_verify(const char *folder, GError **error)
 {
     return checkpoint_load(folder, &(Checkpoint){ 0 }, error);

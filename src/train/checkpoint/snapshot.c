@@ -33,6 +33,8 @@ Snapshot *snapshot_take(const Checkpoint *checkpoint)
         json_object_set_new(snapshot->root, "state", state_to_json(checkpoint->state));
     if (checkpoint->roles)
         json_object_set_new(snapshot->root, "tokens", token_roles_json(checkpoint->roles));
+    if (checkpoint->options)
+        json_object_set(snapshot->root, "options", checkpoint->options);
     if (checkpoint->tokenizer_hash)
         json_object_set_new(snapshot->root, "tokenizer", json_string(checkpoint->tokenizer_hash));
     return snapshot;

@@ -16,6 +16,8 @@
 #include "param/loss_scale.h"
 #include "param/optim.h"
 
+#include <jansson.h>
+
 typedef struct RunConfig {
     char *dir; /* run directory (train/run_dir.h) */
     int64_t seed;
@@ -182,13 +184,38 @@ void config_fit_task(Config *config, char **overrides, int n_overrides);
 
 /* ---- the run directory's config.yaml ---- */
 
-/* Compares the configuration with RUN/config.yaml, if that exists. It is an error if an option of class IDENTITY
- * differs, except data.train if it names the same datasets by other paths. This, and a difference in an option of class
- * TUNABLE, is logged and appended to `changes` (char *, g_free). */
-bool config_check_run(const Config *config, GPtrArray *changes, GError **error);
+/* The options that checkpoints hold, as JSON strings by their names: those of class IDENTITY, and those of class
+ * TUNABLE that decide what a step computes. Paths are left out: equal runs give equal bytes on any host. json_decref.
+ */
+json_t *config_record(const Config *config);
+/* An option whose value differs from the recorded one. */
+typedef struct ConfigChange {
+    const OptionRow *row;
+    char *was, *is; /* recorded, and in the configuration; "(none)" for an empty value */
+} ConfigChange;
+/* The options in which the configuration differs from a record: ConfigChange *; free with g_ptr_array_unref. Options
+ * that the record, of an earlier version, lacks are not compared. origin: for errors. NULL on an error. */
+GPtrArray *config_record_changes(const Config *config, const json_t *record, const char *origin, GError **error);
+/* A list of datasets (data.train) without their paths, "PATH:0.7,PATH:0.3": the weights, and the parts of a split.
+ * g_free. */
+char *config_shape_of_sources(const char *sources);
+
+/* The options that a run was trained with, as its newest checkpoint records them. */
+typedef struct RunRecord {
+    char *folder;    /* of this checkpoint; NULL means that the run has none */
+    json_t *options; /* of config_record */
+} RunRecord;
+/* Reads the record of the newest checkpoint whose state.json is valid. config_record_clear frees it. */
+RunRecord config_record_of_run(const char *dir);
+void config_record_clear(RunRecord *record);
+
+/* Compares the configuration with RUN/config.yaml, if that exists, and with the checkpoint's record. It is an error if
+ * an option of class IDENTITY differs, except data.train if it names the same datasets by other paths. This, and a
+ * difference in an option of class TUNABLE, is logged and appended to `changes` (char *, g_free). */
+bool config_check_run(const Config *config, const RunRecord *record, GPtrArray *changes, GError **error);
 /* With optim.on_change=keep, sets the options of the learning rate and of weight decay to the values in
- * RUN/config.yaml, if that exists; with refuse it is an error if one of them differs. */
-bool config_settle_schedule(Config *config, GError **error);
+ * RUN/config.yaml, if that exists, and to those of the record; with refuse it is an error if one of them differs. */
+bool config_settle_schedule(Config *config, const RunRecord *record, GError **error);
 /* Sets *micro to train.micro_batch in RUN/config.yaml; its value is 0 if there is no such file, or if it says auto. */
 bool config_saved_micro_batch(const Config *config, Amount *micro, GError **error);
 /* Writes RUN/config.yaml, with absolute paths, and copies the tokenizer into the run directory. */

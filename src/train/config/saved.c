@@ -1,9 +1,7 @@
 /* saved.c: saves the configuration in a run directory, and compares the configuration of a resumed run with the saved
- * one. */
+ * one and with the record of its newest checkpoint (recorded.c). */
 #include "base/file.h"
 #include "base/log.h"
-#include "data/dataset/dataset.h"
-#include "data/mixture.h"
 #include "data/sources.h"
 #include "text/tokenizer.h"
 #include "train/config/config.h"
@@ -77,48 +75,58 @@ static char *shown(const Config *config, const OptionRow *row)
 /* Whether two lists of datasets differ only in their paths. The datasets' contents are compared when they are open. */
 static bool same_sources(const char *a, const char *b)
 {
-    Mixture *x = mixture_parse(a, NULL), *y = mixture_parse(b, NULL);
-    bool same = x && y && x->n == y->n && x->weighted == y->weighted;
-    for (int k = 0; same && k < x->n; k++) {
-        int part[2] = { 0 };
-        double shares[2][SPLIT_PARTS] = { 0 };
-        bool is_part = split_read_name(x->paths[k], &part[0], shares[0], NULL) > 0;
-        same = x->given[k] == y->given[k] && is_part == (split_read_name(y->paths[k], &part[1], shares[1], NULL) > 0) &&
-               part[0] == part[1];
-        for (int i = 0; i < SPLIT_PARTS; i++)
-            same = same && shares[0][i] == shares[1][i];
-    }
-    g_clear_pointer(&x, mixture_free);
-    g_clear_pointer(&y, mixture_free);
-    return same;
+    g_autofree char *x = config_shape_of_sources(a), *y = config_shape_of_sources(b);
+    return strcmp(x, y) == 0;
 }
 
-static void note_change(const Config *saved, const Config *config, const OptionRow *row, GPtrArray *changes)
+/* Logs a change, unless it was logged before. */
+static void note_change(const OptionRow *row, const char *was, const char *is, GPtrArray *changes)
 {
-    g_autofree char *was = shown(saved, row), *is = shown(config, row);
-    char *change = g_strdup_printf("%s changed from %s to %s", row->name, was, is);
+    g_autofree char *change = g_strdup_printf("%s changed from %s to %s", row->name, was, is);
+    if (g_ptr_array_find_with_equal_func(changes, change, g_str_equal, NULL))
+        return;
     log_info("%s", change);
-    g_ptr_array_add(changes, change);
+    g_ptr_array_add(changes, g_steal_pointer(&change));
+}
+
+static bool refuse_change(const char *whose, const OptionRow *row, const char *was, const char *is, GError **error)
+{
+    return fail_user(error,
+                     "%s is a run with %s: %s, this configuration has %s; choose another run.dir, or set it back",
+                     whose, row->name, was, is);
 }
 
 static bool compare_config(const Config *saved, const Config *config, GPtrArray *changes, GError **error)
 {
-    g_autoptr(GPtrArray) identity = options_differences(config_options(), saved, config, OPT_IDENTITY);
-    for (guint i = 0; i < identity->len; i++) {
-        const OptionRow *row = identity->pdata[i];
-        if (strcmp(row->name, "data.train") == 0 && same_sources(saved->data.train, config->data.train)) {
-            note_change(saved, config, row, changes);
-            continue;
+    static const OptionClass classes[] = { OPT_IDENTITY, OPT_TUNABLE };
+    for (size_t c = 0; c < G_N_ELEMENTS(classes); c++) {
+        g_autoptr(GPtrArray) rows = options_differences(config_options(), saved, config, classes[c]);
+        for (guint i = 0; i < rows->len; i++) {
+            const OptionRow *row = rows->pdata[i];
+            const bool moved =
+                strcmp(row->name, "data.train") == 0 && same_sources(saved->data.train, config->data.train);
+            g_autofree char *was = shown(saved, row), *is = shown(config, row);
+            if (classes[c] == OPT_IDENTITY && !moved)
+                return refuse_change(config->run.dir, row, was, is, error);
+            note_change(row, was, is, changes);
         }
-        g_autofree char *was = shown(saved, row), *is = shown(config, row);
-        return fail_user(error,
-                         "%s is a run with %s: %s, this configuration has %s; choose another run.dir, or set it back",
-                         config->run.dir, row->name, was, is);
     }
-    g_autoptr(GPtrArray) tunable = options_differences(config_options(), saved, config, OPT_TUNABLE);
-    for (guint i = 0; i < tunable->len; i++)
-        note_change(saved, config, tunable->pdata[i], changes);
     return true;
+}
+
+static bool compare_record(const RunRecord *record, const Config *config, GPtrArray *changes, GError **error)
+{
+    if (record->folder == NULL)
+        return true;
+    g_autofree char *whose = g_strdup_printf("%s of %s", strrchr(record->folder, '/') + 1, config->run.dir);
+    g_autoptr(GPtrArray) all = config_record_changes(config, record->options, whose, error);
+    for (guint i = 0; all && i < all->len; i++) {
+        const ConfigChange *change = all->pdata[i];
+        if (change->row->class == OPT_IDENTITY)
+            return refuse_change(whose, change->row, change->was, change->is, error);
+        note_change(change->row, change->was, change->is, changes);
+    }
+    return all != NULL;
 }
 
 /* The options that optim.on_change protects against changes when a run is resumed. */
@@ -142,13 +150,18 @@ static const char *const schedule_options[] = {
     "optim.plateau_patience",
 };
 
-/* If the option differs from its saved value: optim.on_change=keep restores the saved value and logs this; refuse makes
- * it an error. */
-static bool settle_option(const Config *saved, Config *config, const OptionRow *row, GError **error)
+static bool is_of_schedule(const char *name)
 {
-    g_autofree char *was = shown(saved, row), *is = shown(config, row);
-    if (strcmp(was, is) == 0)
-        return true;
+    for (size_t i = 0; i < G_N_ELEMENTS(schedule_options); i++)
+        if (strcmp(schedule_options[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* An option that differs from its saved value: optim.on_change=keep restores the saved value and logs this; refuse
+ * makes it an error. */
+static bool settle_option(Config *config, const OptionRow *row, const char *was, const char *is, GError **error)
+{
     if (config->optim.on_change == CHANGE_REFUSE)
         return fail_user(error,
                          "%s is a run with %s: %s, this configuration has %s, and optim.on_change is refuse; set it "
@@ -156,20 +169,41 @@ static bool settle_option(const Config *saved, Config *config, const OptionRow *
                          config->run.dir, row->name, was, is);
     log_info("%s stays %s, not %s (optim.on_change=keep)", row->name, was, is);
     g_autoptr(GPtrArray) settings = option_settings_new();
-    option_settings_add(settings, row->name, was, "the run's config.yaml");
+    option_settings_add(settings, row->name, was, "the run's configuration");
     return options_apply(config_options(), config, settings, error);
 }
 
-bool config_settle_schedule(Config *config, GError **error)
+static bool settle_by_config(Config *config, GError **error)
 {
     g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
     g_auto(Config) saved = { 0 };
-    if (config->optim.on_change == CHANGE_OVERRIDE || !run_has_config(config->run.dir))
+    if (!run_has_config(config->run.dir))
         return true;
     bool settled = config_load(&saved, path, NULL, 0, error);
-    for (size_t i = 0; settled && i < G_N_ELEMENTS(schedule_options); i++)
-        settled = settle_option(&saved, config, options_find(config_options(), schedule_options[i]), error);
+    for (size_t i = 0; settled && i < G_N_ELEMENTS(schedule_options); i++) {
+        const OptionRow *row = options_find(config_options(), schedule_options[i]);
+        g_autofree char *was = shown(&saved, row), *is = shown(config, row);
+        settled = strcmp(was, is) == 0 || settle_option(config, row, was, is, error);
+    }
     return settled;
+}
+
+static bool settle_by_record(Config *config, const RunRecord *record, GError **error)
+{
+    g_autoptr(GPtrArray) all = config_record_changes(config, record->options, record->folder, error);
+    for (guint i = 0; all && i < all->len; i++) {
+        const ConfigChange *change = all->pdata[i];
+        if (is_of_schedule(change->row->name) && !settle_option(config, change->row, change->was, change->is, error))
+            return false;
+    }
+    return all != NULL;
+}
+
+bool config_settle_schedule(Config *config, const RunRecord *record, GError **error)
+{
+    if (config->optim.on_change == CHANGE_OVERRIDE)
+        return true;
+    return settle_by_config(config, error) && (record->folder == NULL || settle_by_record(config, record, error));
 }
 
 bool config_saved_micro_batch(const Config *config, Amount *micro, GError **error)
@@ -192,11 +226,11 @@ bool config_saved_micro_batch(const Config *config, Amount *micro, GError **erro
     return read;
 }
 
-bool config_check_run(const Config *config, GPtrArray *changes, GError **error)
+bool config_check_run(const Config *config, const RunRecord *record, GPtrArray *changes, GError **error)
 {
     g_autofree char *path = g_build_filename(config->run.dir, "config.yaml", NULL);
     if (!run_has_config(config->run.dir))
-        return true;
+        return compare_record(record, config, changes, error);
     g_auto(Config) saved = { 0 };
     if (!config_load(&saved, path, NULL, 0, error))
         return false;
@@ -204,7 +238,7 @@ bool config_check_run(const Config *config, GPtrArray *changes, GError **error)
     bool same = compare_config(&was, &is, changes, error);
     clear_resolved(&was);
     clear_resolved(&is);
-    return same;
+    return same && compare_record(record, config, changes, error);
 }
 
 /* ---- saving ---- */

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/launch.h"
+#include "train/trainer/hook_output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,8 @@
 #define LOOK_US        20000 /* microseconds between two checks whether a running command has ended */
 #define GRACE_S        2     /* seconds from SIGTERM to SIGKILL */
 #define LONGEST_WAIT_S 60    /* longest pause between two attempts, in seconds */
+#define ROUNDS         100   /* of looking for processes that an attempt left behind */
+#define MARK_BYTES     64    /* of the variable that marks the processes of an attempt */
 
 static const char *const names[HOOKS] = {
     [HOOK_SAVE] = "on_save", [HOOK_BEST] = "on_best", [HOOK_STOP] = "on_stop", [HOOK_ALERT] = "on_alert"
@@ -31,6 +34,8 @@ typedef struct Call {
 struct Hooks {
     const HooksConfig *config;
     char *dir, *log;
+    int folder;   /* descriptor of the run directory, in which hooks.log is opened; -1 if it cannot be opened */
+    int attempts; /* of all calls so far; used only by the thread */
     GThread *thread;
 
     GMutex mutex; /* guards the fields below */
@@ -57,12 +62,17 @@ static void call_free(Call *call)
     g_free(call);
 }
 
+static int open_log(const Hooks *hooks)
+{
+    return openat(hooks->folder, "hooks.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
 static void note(const Hooks *hooks, const Call *call, const char *text)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_local();
     g_autofree char *time = g_date_time_format(now, "%Y-%m-%d %H:%M:%S"),
                     *line = g_strdup_printf("%s %s step %" PRId64 ": %s\n", time, names[call->kind], call->step, text);
-    const int file = open(hooks->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    const int file = open_log(hooks);
     if (file < 0)
         return;
     (void)!write(file, line, strlen(line)); /* if the disk is full, the line is lost */
@@ -71,7 +81,8 @@ static void note(const Hooks *hooks, const Call *call, const char *text)
 
 /* ---- one command ---- */
 
-static char **environment(const Hooks *hooks, const Call *call)
+/* mark: the name of a variable that all processes of the attempt inherit. */
+static char **environment(const Hooks *hooks, const Call *call, const char *mark)
 {
     g_autofree char *step = g_strdup_printf("%" PRId64, call->step), *self = g_file_read_link("/proc/self/exe", NULL);
     char **env = comm_launch_forget(g_get_environ());
@@ -80,17 +91,18 @@ static char **environment(const Hooks *hooks, const Call *call)
     env = g_environ_setenv(env, "LOAM_PATH", call->path, TRUE);
     env = g_environ_setenv(env, "LOAM_STEP", step, TRUE);
     env = g_environ_setenv(env, "LOAM_MESSAGE", call->message, TRUE);
+    env = g_environ_setenv(env, mark, "1", TRUE);
     env = g_environ_setenv(env, "LOAM", self ? self : "loam", TRUE);
     return g_environ_unsetenv(env, "LOAM_FAULT"); /* LOAM_FAULT is meant for the run, not for commands */
 }
 
 /* Starts `sh -c COMMAND` in a process group of its own, with no blocked signals and without this process's open files;
- * its output goes to hooks.log. Returns an errno, 0 on success. */
-static int start(const Hooks *hooks, const Call *call, pid_t *pid)
+ * its output goes to the descriptor `output`. Returns an errno, 0 on success. */
+static int start(const Hooks *hooks, const Call *call, const char *mark, int output, pid_t *pid)
 {
     const char *command = command_of(hooks, call->kind);
     char *argv[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)command, NULL };
-    g_auto(GStrv) env = environment(hooks, call);
+    g_auto(GStrv) env = environment(hooks, call, mark);
     posix_spawn_file_actions_t files;
     posix_spawnattr_t how;
     sigset_t none, all;
@@ -98,7 +110,7 @@ static int start(const Hooks *hooks, const Call *call, pid_t *pid)
     sigfillset(&all);
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, hooks->log, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
     posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
     posix_spawnattr_init(&how);
@@ -122,9 +134,37 @@ static double end_of(Hooks *hooks, HookKind kind, double latest)
     return end;
 }
 
-/* Waits until the command has ended; one that has not by `latest` is killed with all its processes. *status: as from
- * waitpid. False if it took too long. */
-static bool await(Hooks *hooks, HookKind kind, pid_t pid, double latest, int *status)
+/* Whether the process has the mark in its environment. */
+static bool is_marked(const char *pid, const char *mark)
+{
+    g_autofree char *path = g_build_filename("/proc", pid, "environ", NULL), *text = NULL;
+    gsize bytes;
+    if (!g_file_get_contents(path, &text, &bytes, NULL))
+        return false;
+    const size_t n = strlen(mark);
+    for (const char *at = text; at < text + bytes; at += strlen(at) + 1)
+        if (strncmp(at, mark, n) == 0 && at[n] == '=')
+            return true;
+    return false;
+}
+
+/* Kills the processes that an attempt left behind, those in sessions of their own too; a process that they fork
+ * meanwhile is found in the next round. */
+static void kill_marked(const char *mark)
+{
+    for (int round = 0, found = 1; found > 0 && round < ROUNDS; round++) {
+        g_autoptr(GDir) processes = g_dir_open("/proc", 0, NULL);
+        const char *name;
+        found = 0;
+        while (processes && (name = g_dir_read_name(processes)))
+            if (g_ascii_isdigit(*name) && is_marked(name, mark))
+                found += kill((pid_t)g_ascii_strtoll(name, NULL, 10), SIGKILL) == 0;
+    }
+}
+
+/* Waits until the command has ended, and logs its output; one that has not ended by `latest` is killed with all its
+ * processes. *status: as from waitpid. False if it took too long. */
+static bool await(Hooks *hooks, HookKind kind, pid_t pid, HookOutput *output, double latest, int *status)
 {
     double killed = INFINITY;
     while (waitpid(pid, status, WNOHANG) == 0) {
@@ -135,7 +175,7 @@ static bool await(Hooks *hooks, HookKind kind, pid_t pid, double latest, int *st
         }
         if (now > killed)
             kill(-pid, SIGKILL);
-        g_usleep(LOOK_US);
+        hook_output_take(output, LOOK_US / 1000);
     }
     kill(-pid, SIGKILL); /* kills processes that the command left in its group */
     return killed == INFINITY;
@@ -146,11 +186,22 @@ static bool await(Hooks *hooks, HookKind kind, pid_t pid, double latest, int *st
 static char *run_once(Hooks *hooks, const Call *call, double latest)
 {
     pid_t pid;
-    int status = 0;
-    const int problem = start(hooks, call, &pid);
+    int status = 0, log = open_log(hooks), write_end;
+    char mark[MARK_BYTES];
+    HookOutput *output = hook_output_new(log, &write_end);
+    g_snprintf(mark, sizeof mark, "LOAM_HOOK_%d_%d", (int)getpid(), hooks->attempts++);
+    const int problem = start(hooks, call, mark, write_end, &pid);
+    if (write_end >= 0)
+        close(write_end);
+    const bool in_time = problem || await(hooks, call->kind, pid, output, latest, &status);
+    if (!problem)
+        kill_marked(mark);
+    hook_output_free(output);
+    if (log >= 0)
+        close(log);
     if (problem)
         return g_strdup_printf("it could not be started: %s", g_strerror(problem));
-    if (!await(hooks, call->kind, pid, latest, &status))
+    if (!in_time)
         return g_strdup_printf("it took longer than hooks.timeout and was ended");
     if (WIFSIGNALED(status))
         return g_strdup_printf("it was ended by signal %d", WTERMSIG(status));
@@ -243,6 +294,7 @@ Hooks *hooks_open(const HooksConfig *config, const char *dir)
     hooks->config = config;
     hooks->dir = g_canonicalize_filename(dir, NULL);
     hooks->log = g_build_filename(hooks->dir, "hooks.log", NULL);
+    hooks->folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     for (int kind = 0; kind < HOOKS; kind++)
         hooks->waiting[kind] = -1;
     hooks->running = -1;
@@ -334,6 +386,8 @@ void hooks_close(Hooks *hooks)
     g_ptr_array_unref(hooks->problems);
     g_mutex_clear(&hooks->mutex);
     g_cond_clear(&hooks->changed);
+    if (hooks->folder >= 0)
+        close(hooks->folder);
     g_free(hooks->dir);
     g_free(hooks->log);
     g_free(hooks);

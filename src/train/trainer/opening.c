@@ -221,12 +221,19 @@ static bool open_directory(Trainer *t, GError **error)
     if (first && t->lock < 0 && !run_lock(t->config.run.dir, &t->lock, error))
         return false;
     if (first)
+        t->folder = run_folder(t->config.run.dir);
+    if (first)
         io_remove_temporaries(t->config.run.dir);
     if (!open_log(t, error))
         return false;
     begin_heartbeats(t);
-    return (!first || rollback_finish(t->config.run.dir, error)) && config_settle_schedule(&t->config, error) &&
-           config_check_run(&t->config, t->changes, error);
+    if (first && !rollback_finish(t->config.run.dir, error))
+        return false;
+    RunRecord record = config_record_of_run(t->config.run.dir);
+    const bool same =
+        config_settle_schedule(&t->config, &record, error) && config_check_run(&t->config, &record, t->changes, error);
+    config_record_clear(&record);
+    return same;
 }
 
 /* Fails if steps are left and the disk has no space for a checkpoint. Folders that interrupted saves left behind are

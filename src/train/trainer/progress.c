@@ -52,6 +52,8 @@ void trainer_look(Trainer *t)
     if (t->state.spike_step > 0 && t->config.train.spike_action != SPIKE_REPORT &&
         t->state.attempts == t->state.spike_step + t->config.train.spike_after)
         seen |= SEEN_SAVE;
+    if (seen && t->lock >= 0 && !run_check_here(t->config.run.dir, &t->folder, &t->lock, NULL))
+        seen |= SEEN_MOVED;
     const StopRule rule = stop_rules_look(&t->stops, &counts);
     seen |= rule != STOP_NONE ? SEEN_STOP | SEEN_RULE * (unsigned)rule : 0;
     t->seen = (unsigned)ranks_agree(t, seen) | stop;

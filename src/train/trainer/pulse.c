@@ -5,6 +5,7 @@
 #include "train/heartbeat.h"
 #include "train/trainer/stop.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #define PERIOD_S          1.0
@@ -19,7 +20,8 @@ typedef struct Stand {
 } Stand;
 
 struct Pulse {
-    char *path;
+    int folder; /* RUN/ranks; -1 if it cannot be opened: no heartbeat is written */
+    char *name;
     Comm *ranks;
     GThread *thread;
     Heartbeat beat;  /* used only by the thread */
@@ -39,7 +41,7 @@ static void write_beat(Pulse *pulse, const Stand *stand)
     beat->stopping = stop_requested();
     g_strlcpy(beat->phase, stand->phase, sizeof beat->phase);
     g_strlcpy(beat->call, call.name ? call.name : "", sizeof beat->call);
-    heartbeat_write(pulse->path, beat);
+    heartbeat_write(pulse->folder, pulse->name, beat);
 }
 
 static void *beat_on(void *argument)
@@ -67,7 +69,9 @@ static void *beat_on(void *argument)
 Pulse *pulse_open(const char *dir, Comm *ranks)
 {
     Pulse *pulse = g_new0(Pulse, 1);
-    *pulse = (Pulse){ .path = heartbeat_path(dir, comm_rank(ranks)),
+    g_autofree char *path = heartbeat_path(dir, comm_rank(ranks)), *folder = g_path_get_dirname(path);
+    *pulse = (Pulse){ .folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                      .name = g_path_get_basename(path),
                       .ranks = ranks,
                       .stand = { .phase = "start", .since = clock_seconds() },
                       .beat = { .rank = comm_rank(ranks), .ranks = comm_size(ranks), .pid = getpid(), .ended = -1 } };
@@ -98,6 +102,8 @@ void pulse_close(Pulse *pulse, int status)
     pulse->beat.ended = status;
     write_beat(pulse, &pulse->stand);
     monitor_clear(&pulse->monitor);
-    g_free(pulse->path);
+    if (pulse->folder >= 0)
+        close(pulse->folder);
+    g_free(pulse->name);
     g_free(pulse);
 }

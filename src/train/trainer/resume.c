@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* Warns if the model of train.init was trained with another tokenizer, in which the same ids stand for other pieces. */
 static void compare_tokenizers(const Trainer *t, const char *theirs)
@@ -47,6 +48,16 @@ static bool copy_init(Trainer *t, char **tokenizer, GError **error)
     return same || fail_context(error, "train.init %s", init);
 }
 
+/* TrainState.run of a run that begins. */
+static int64_t hash_run(const Trainer *t)
+{
+    json_auto_t *options = config_record(&t->config);
+    g_autofree char *text = json_dumps(options, JSON_COMPACT | JSON_SORT_KEYS);
+    const char *tokenizer = tokenizer_hash(t->tok);
+    const uint64_t source = XXH3_64bits_withSeed(tokenizer, strlen(tokenizer), (uint64_t)t->state.data);
+    return (int64_t)XXH3_64bits_withSeed(text, strlen(text), source);
+}
+
 /* Random weights, or with train.init those of another model of the same shape. */
 static bool init_model(Trainer *t, GError **error)
 {
@@ -56,6 +67,7 @@ static bool init_model(Trainer *t, GError **error)
                              .evaluated = -1,
                              .data = loader_fingerprint(t->train),
                              .tokens_by_capacity = config->data.compat == COMPAT_MEGATRON };
+    t->state.run = hash_run(t);
     start_loss_scale(t);
     params_init(model_params(t->model), (uint64_t)config->run.seed);
     if (*config->train.init == '\0')
@@ -80,6 +92,26 @@ static bool check_sources(const Trainer *t, const char *folder, GError **error)
                          "restore the previous one, or choose another run.dir (train.init keeps the weights)",
                          folder, t->config.data.train);
     return read;
+}
+
+/* Fails if the run directory also has a checkpoint of another run, which a second process may have saved there. Which
+ * of the two to keep is for the user to say. */
+static bool check_others(const Trainer *t, int64_t step, GError **error)
+{
+    const char *dir = t->config.run.dir;
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = 0; i < steps->len; i++) {
+        TrainState other;
+        const int64_t at = g_array_index(steps, int64_t, i);
+        g_autofree char *folder = run_checkpoint_path(dir, at);
+        if (at != step && checkpoint_state(folder, &other, NULL) && other.run != 0 && t->state.run != 0 &&
+            other.run != t->state.run)
+            return fail_user(error,
+                             "%s holds checkpoints of two runs, with other options or other data at their start: those "
+                             "of steps %" PRId64 " and %" PRId64 "; move those of one run away",
+                             dir, step, at);
+    }
+    return true;
 }
 
 static bool load_own(Trainer *t, const char *folder, GError **error)
@@ -129,7 +161,8 @@ static bool open_newest(Trainer *t, int64_t *step, GError **error)
     if (*step < 0)
         return true;
     g_autofree char *folder = run_checkpoint_path(dir, *step);
-    if (!check_sources(t, folder, error) || !run_set_aside(dir, *step, error) || !run_link(dir, "latest", *step, error))
+    if (!check_sources(t, folder, error) || !check_others(t, *step, error) || !run_set_aside(dir, *step, error) ||
+        !run_link(dir, "latest", *step, error))
         return false;
     g_autofree char *best = run_checkpoint_path(dir, t->state.best_step);
     return !g_file_test(best, G_FILE_TEST_IS_DIR) || run_link(dir, "best", t->state.best_step, error);
@@ -149,6 +182,8 @@ bool trainer_resume(Trainer *t, GError **error)
     g_autofree char *folder = run_checkpoint_path(t->config.run.dir, step);
     if (t->state.update_samples < 0) /* a checkpoint of an earlier version lacks this counter */
         t->state.update_samples = t->state.samples;
+    if (t->state.run == 0)
+        t->state.run = hash_run(t);
     t->saved = t->state;
     start_loss_scale(t);
     log_info("going on from %s", folder);

@@ -15,6 +15,8 @@ struct Save {
     TrainState state; /* of the checkpoint that this save writes */
     Comm *ranks;
     const char *dir; /* run directory */
+    const RunFolder *run_folder;
+    int *lock; /* of the run directory; -1 on ranks above 0 */
     RunKeep keep;
     char *folder;            /* of the checkpoint that this save writes */
     double stall_s, write_s; /* seconds that training waited for this save; seconds that writing took */
@@ -56,6 +58,7 @@ static void call_hooks(Trainer *t, const Save *save)
 static Save *save_new(Trainer *t, Comm *ranks)
 {
     Save *save = g_new0(Save, 1);
+    json_auto_t *options = config_record(&t->config);
     const Checkpoint checkpoint = { .model = model_config(t->model),
                                     .ranks = ranks,
                                     .params = model_params(t->model),
@@ -63,11 +66,14 @@ static Save *save_new(Trainer *t, Comm *ranks)
                                     .fp8 = model_fp8(t->model),
                                     .state = &t->state,
                                     .roles = model_roles(t->model),
-                                    .tokenizer_hash = tokenizer_hash(t->tok) };
+                                    .tokenizer_hash = tokenizer_hash(t->tok),
+                                    .options = options };
     *save = (Save){ .snapshot = snapshot_take(&checkpoint),
                     .state = t->state,
                     .ranks = ranks,
                     .dir = t->config.run.dir,
+                    .run_folder = &t->folder,
+                    .lock = &t->lock,
                     .keep = keep_of(t),
                     .folder = run_checkpoint_path(t->config.run.dir, t->state.attempts) };
     return save;
@@ -103,7 +109,9 @@ static void run_save(Save *save)
     double start = clock_seconds();
     if (comm_rank(save->ranks) == 0)
         fault_point("save");
-    save->written = comm_agree(save->ranks, write_checkpoint(save), &save->problem);
+    const bool here = *save->lock < 0 || run_check_here(save->dir, save->run_folder, save->lock, &save->problem);
+    save->written = comm_agree(save->ranks, here, &save->problem) &&
+                    comm_agree(save->ranks, write_checkpoint(save), &save->problem);
     save->write_s = clock_seconds() - start;
 }
 

@@ -31,7 +31,8 @@ enum {
     SEEN_SAVE = 4,    /* train.save_every, train.save_within or the checkpoint after a loss spike is due */
     SEEN_TIME_UP = 8, /* train.length is a time and is over */
     SEEN_STOP = 16,   /* a request to stop */
-    SEEN_RULE = 32 /* seen / SEEN_RULE is the StopRule that ends the process; STOP_NONE (0) means that a request does */
+    SEEN_MOVED = 32,  /* the run directory is no longer at its place; looked at before files are written */
+    SEEN_RULE = 64 /* seen / SEEN_RULE is the StopRule that ends the process; STOP_NONE (0) means that a request does */
 };
 
 typedef struct Save Save; /* saving.c: a checkpoint that a thread writes */
@@ -120,6 +121,7 @@ typedef struct Trainer {
     bool reports, report_failed; /* rank 0 writes report.html (train.report); the last attempt failed */
     double report_after;         /* clock_seconds() from which on the next report may be written */
     int lock;                    /* lock of the run directory (base/lock.h); -1 means none */
+    RunFolder folder;            /* the run directory, on the rank that has the lock */
     TrainState saved; /* state in the newest valid checkpoint; attempts -1 means that there is no checkpoint */
 } Trainer;
 

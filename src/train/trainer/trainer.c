@@ -109,11 +109,21 @@ static void log_step(Trainer *t, const StepStats *stats, bool end)
         begin_window(t);
 }
 
+/* Ends all ranks with the same error, and writes nothing more by the name of the run directory. */
+static bool fail_moved(Trainer *t, GError **error)
+{
+    t->reports = false;
+    t->together = mesh_check(&t->mesh, NULL);
+    return run_fail_moved(t->config.run.dir, error);
+}
+
 /* Logs, evaluates and saves if these are due after a step. After a request to stop, the evaluation is left to the
  * resumed run. *end: whether this is the last step; an evaluation may set it (train.patience). */
 static bool after_step(Trainer *t, const StepStats *stats, bool *end, GError **error)
 {
     bool best = false;
+    if (t->seen & SEEN_MOVED)
+        return fail_moved(t, error);
     t->window_started += gemm_peak_turn(
         &t->gemm_peak, GEMM_PEAK_SHARE); /* the time of this measurement is not counted as training time */
     log_step(t, stats, *end);

@@ -1,0 +1,57 @@
+# A run directory whose files were edited, deleted or moved: each resume compares the options with those that the newest
+# checkpoint records under its checksum.
+. tests/cli/lib.sh "$1"
+make_dataset
+train() { "$loam" train "$work/config.yaml" run.dir="$work/run" train.eval_every=100 train.save_every=4 "$@"; }
+train train.length=4 2>"$work/log" || fail "$(cat "$work/log")"
+run=$work/run
+cp "$run/config.yaml" "$work/kept.yaml"
+edit() { # edit KEY VALUE: in config.yaml as it was written
+    sed "s/^\( *$1\):.*/\1: $2/" "$work/kept.yaml" >"$run/config.yaml"
+    ! cmp -s "$work/kept.yaml" "$run/config.yaml" || fail "$1 was not edited"
+}
+
+# An edited option that the run must keep is refused by its name, as it is on the command line.
+while read -r key value option was; do
+    edit "$key" "$value"
+    expect 1 "step-00000004 of $run is a run with $option: $was, this configuration has $value; choose another run.dir, or set it back" \
+        "$loam" train "$run" train.length=6
+done <<'KEYS'
+seed 8 run.seed 7
+width 64 model.width 32
+activation relu model.activation gelu_tanh
+norm_eps 0.001 model.norm_eps 1e-06
+position rotary model.position relative_bias
+objective iid_denoising data.objective span_corruption
+noise_density 0.3 data.noise_density 0.15
+input_length 48 data.input_length 64
+KEYS
+
+# So is one that a configuration brings after config.yaml was lost.
+rm "$run/config.yaml"
+expect 1 'is a run with run.seed: 7, this configuration has 8' train train.length=6 run.seed=8
+expect 1 'is a run with data.mean_span_length: 3, this configuration has 4' train train.length=6 data.mean_span_length=4
+expect 1 'is a run with data.train: PATH, this configuration has PATH:0.5,PATH:0.5' train train.length=6 \
+    data.train="$work/data:0.5,$work/data:0.5"
+
+# An edited rate is a change: it is logged, and optim.on_change holds for it.
+edit lr 0.001
+expect 1 'is a run with optim.lr: 0.003, this configuration has 0.001, and optim.on_change is refuse' \
+    "$loam" train "$run" train.length=6 optim.on_change=refuse
+expect 0 'optim.lr stays 0.003, not 0.001' "$loam" train "$run" train.length=6 optim.on_change=keep
+edit lr 0.001
+expect 0 'optim.lr changed from 0.003 to 0.001' "$loam" train "$run" train.length=8
+[ "$(grep -c 'optim.lr changed' "$work/err")" = 1 ] || fail "said twice: $(cat "$work/err")"
+grep -q '"what":"optim.lr changed from 0.003 to 0.001"' "$run/metrics.jsonl" || fail "no event"
+rm "$run/config.yaml"
+expect 0 'optim.lr changed from 0.001 to 0.002' train train.length=10 optim.lr=2e-3
+edit dropout 0.2
+expect 0 'model.dropout changed from 0.1 to 0.2' "$loam" train "$run" train.length=12
+
+# A run whose checkpoints are those of two runs, such as of a second one in the same place, goes on from neither.
+"$loam" train "$work/config.yaml" run.dir="$work/other" train.length=14 train.eval_every=100 train.save_every=7 optim.lr=1e-3 2>"$work/log"
+cp -r "$work/other/checkpoints/step-00000014" "$run/checkpoints"
+expect 1 'holds checkpoints of two runs, with other options or other data at their start: those of steps 14 and 12' \
+    "$loam" train "$run" train.length=16
+rm -r "$run/checkpoints/step-00000014"
+expect 0 'step 16/16' "$loam" train "$run" train.length=16

@@ -1,0 +1,54 @@
+# A run directory that is renamed, deleted or replaced while the run trains: the run ends with one line, and writes nothing into
+# the folder that has the name since. A deleted lock file is made again.
+. tests/cli/lib.sh "$1"
+make_dataset
+has_step() { grep -qs '"kind":"train"' "$1/metrics.jsonl"; }
+start() { # start RUN OPTION…: a long run in the background
+    local run=$1
+    shift
+    "$loam" train "$work/config.yaml" run.dir="$run" train.length=100000 train.eval_every=100000 train.save_every=3 "$@" 2>"$work/log" &
+    pid=$!
+    until_true has_step "$run"
+}
+ends() { # ends TEXT: with status 2, and with this line
+    local status=0
+    wait "$pid" || status=$?
+    [ "$status" = 2 ] || fail "status $status: $(tail -n 2 "$work/log")"
+    [ "$(grep -c "^loam train: .*$1" "$work/log")" = 1 ] || fail "no \"$1\": $(tail -n 3 "$work/log")"
+    echo "ok: $1"
+}
+
+for ranks in 1 2; do
+    run=$work/run$ranks
+    start "$run" parallel.ranks=$ranks train.report=true hooks.on_alert='echo alarm'
+    mv "$run" "$run-moved"
+    ends "run.dir $run is no longer the folder that this run trains in"
+    [ ! -e "$run" ] || fail "made again: $(ls "$run")"
+    grep -q 'is no longer the folder' "$run-moved/log.txt" && grep -q alarm "$run-moved/hooks.log" || fail "no log in the moved folder"
+    [ "$("$loam" status "$run-moved" 2>/dev/null | head -n 1)" = "$run-moved: failed" ] || fail "$("$loam" status "$run-moved" 2>&1)"
+    "$loam" train "$run-moved" train.length=1 2>"$work/err" || fail "does not go on: $(cat "$work/err")"
+done
+
+# Deleted, and another run started in its place, which keeps its own.
+run=$work/same
+start "$run"
+first=$pid
+mv "$work/log" "$work/first.log"
+rm -rf "$run" 2>/dev/null || rm -rf "$run"
+"$loam" train "$work/config.yaml" run.dir="$run" train.length=40 train.save_every=10 run.seed=8 2>"$work/err" || fail "$(cat "$work/err")"
+status=0
+wait "$first" || status=$?
+[ "$status" = 2 ] || fail "status $status: $(tail -n 2 "$work/first.log")"
+[ "$(readlink "$run/checkpoints/latest")" = step-00000040 ] || fail "$(ls "$run/checkpoints")"
+[ "$("$loam" status "$run" | head -n 1)" = "$run: ended" ] || fail "$("$loam" status "$run")"
+! grep -q 'no longer the folder' "$run/log.txt" || fail "two runs in one log"
+expect 0 'step 41/41' "$loam" train "$run" train.length=41
+
+# Without its lock file a second command is kept away all the same.
+start "$work/unlocked"
+rm "$work/unlocked/lock"
+until_true grep -q "lock was deleted while the run trains; it is made again" "$work/log"
+expect 1 'another process is training in' "$loam" train "$work/config.yaml" run.dir="$work/unlocked"
+kill -TERM "$pid"
+wait "$pid" || status=$?
+[ "$status" = 75 ] || fail "status $status"
