@@ -1,8 +1,10 @@
 #include "base/machine.h"
 
 #include <glib.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/times.h>
 #include <unistd.h>
 
 /* The value of the first line of /proc/cpuinfo with this name; NULL means that there is none. */
@@ -48,4 +50,36 @@ double machine_resident(void)
     if (file)
         fclose(file);
     return n == 2 ? (double)resident * (double)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* A line of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal (guest times are part of user and nice).
+ */
+MachineLoad machine_load_of(const char *stat, double own)
+{
+    double ticks[8] = { 0 };
+    MachineLoad load = { .own = own };
+    const int n = sscanf(stat, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &ticks[0], &ticks[1], &ticks[2], &ticks[3],
+                         &ticks[4], &ticks[5], &ticks[6], &ticks[7]);
+    for (int i = 0; i < n; i++) {
+        load.all += ticks[i];
+        load.busy += i == 3 || i == 4 ? 0 : ticks[i];
+    }
+    for (const char *line = strchr(stat, '\n'); line && g_str_has_prefix(line, "\ncpu"); line = strchr(line + 1, '\n'))
+        load.cores++;
+    return n >= 4 ? load : (MachineLoad){ 0 };
+}
+
+MachineLoad machine_load(void)
+{
+    g_autofree char *stat = NULL;
+    struct tms own;
+    if (times(&own) == (clock_t)-1 || !g_file_get_contents("/proc/stat", &stat, NULL, NULL))
+        return (MachineLoad){ 0 };
+    return machine_load_of(stat, (double)(own.tms_utime + own.tms_stime));
+}
+
+double machine_busy_cores(MachineLoad before, MachineLoad after)
+{
+    const double others = after.busy - before.busy - (after.own - before.own), all = after.all - before.all;
+    return all > 0 && after.cores > 0 ? fmax(0, others / all * after.cores) : 0;
 }

@@ -11,3 +11,14 @@ void machine_boot_id(char id[MACHINE_BOOT_ID]);
 double machine_memory(void);
 /* Bytes of main memory that this process occupies (its resident set size); 0 if the system does not tell. */
 double machine_resident(void);
+
+/* Processor time so far, in ticks of the kernel: of all cores (busy, and busy or idle), and of this process. */
+typedef struct MachineLoad {
+    double busy, all, own;
+    int cores; /* 0 means that the system does not tell */
+} MachineLoad;
+MachineLoad machine_load(void);
+/* The same from the text of /proc/stat. */
+MachineLoad machine_load_of(const char *stat, double own);
+/* Number of cores that other processes kept busy between two readings; 0 if the system does not tell. */
+double machine_busy_cores(MachineLoad before, MachineLoad after);

@@ -1,7 +1,10 @@
 #include "cli/outline.h"
 
+#include "base/log.h"
+#include "base/machine.h"
 #include "data/sources.h"
 #include "device/device.h"
+#include "device/gemm_peak.h"
 #include "eval/heldout.h"
 #include "model/model.h"
 #include "train/checkpoint/checkpoint.h"
@@ -12,8 +15,10 @@
 
 #include <math.h>
 
+#define PEAK_WINDOWS 8 /* parts of a measurement, of which the fastest counts: others' load comes and goes */
 #define PEAK_SECONDS 0.2
-#define SUSTAINED_S  1 /* seconds of a second, longer measurement, for runs that take longer than SHORT_RUN_S */
+#define BUSY_SHARE   0.15 /* share of the cores that others keep busy from which on there is a warning */
+#define SUSTAINED_S  1    /* seconds of a second, longer measurement, for runs that take longer than SHORT_RUN_S */
 #define SHORT_RUN_S  60
 
 static void add_unread(GPtrArray *unread, const GError *reason)
@@ -99,6 +104,14 @@ bool outline_check_layout(const Config *config, GError **error)
            batch_check_ranks(&batches, state.samples, state.tokens, config_data_ranks(config), error);
 }
 
+/* The steps that the run makes: those of train.length, or fewer with train.stop_at. */
+static int64_t run_steps(const Outline *o)
+{
+    const Amount stop_at = o->config->train.stop_at;
+    const int64_t stop = stop_at.value > 0 ? config_steps(o->config, stop_at, o->epoch) : 0;
+    return stop > 0 && (o->length < 0 || stop < o->length) ? stop : o->length;
+}
+
 bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine *machine, GError **error)
 {
     *o = (Outline){ .config = config,
@@ -115,7 +128,8 @@ bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine 
     if (!outline_check_layout(config, error) || !choose_micro_batch(o, config, machine, error))
         return false;
     o->micro = (int32_t)MIN(config_micro_samples(config), config_rank_samples(config));
-    o->steps = config_length_steps(config, o->epoch);
+    o->length = config_length_steps(config, o->epoch);
+    o->steps = run_steps(o);
     config_batch_schedule(config, true, &o->batches, NULL);
     o->run_samples = o->steps > 0 ? batch_samples(&o->batches, o->steps) : -1;
     o->step_flops =
@@ -132,11 +146,31 @@ double outline_seconds(const Outline *o, int64_t steps)
 
 static void estimate_step(Outline *o, Device *dev, double seconds)
 {
-    o->peak = device_gemm_peak(dev, seconds);
+    GemmPeak peak;
+    gemm_peak_open(&peak, dev);
+    o->peak = o->peak_low = 0;
+    for (int i = 0; i < PEAK_WINDOWS && peak.memory; i++) {
+        gemm_peak_measure(&peak, seconds / PEAK_WINDOWS);
+        o->peak = fmax(o->peak, peak.samples[i]);
+        o->peak_low = i > 0 ? fmin(o->peak_low, peak.samples[i]) : peak.samples[i];
+    }
+    gemm_peak_clear(&peak);
     o->step_s = o->peak > 0 ? o->step_flops / (STEP_USUAL_SHARE * o->peak) : 0;
 }
 
-bool outline_time(Outline *o, Config *config, double measure_s, GError **error)
+/* Sets the steps of a train.length that is a time. */
+static void estimate_steps(Outline *o)
+{
+    const Amount length = o->config->train.length;
+    if (length.unit != UNIT_SECONDS || o->step_s <= 0)
+        return;
+    const double samples = length.value / o->step_s * (double)o->samples;
+    o->length = batch_steps(&o->batches, 0, (int64_t)fmin(samples, 1e17), false);
+    o->steps = run_steps(o);
+    o->run_samples = batch_samples(&o->batches, o->steps);
+}
+
+static bool time_step(Outline *o, Config *config, double measure_s, GError **error)
 {
     if (measure_s > 0) {
         StepTimer timer;
@@ -148,12 +182,30 @@ bool outline_time(Outline *o, Config *config, double measure_s, GError **error)
         o->step_s = o->fill * times.step_s;
         return done;
     }
-    if (compute_device_is_gpu(config->train.device))
-        return true;
     Device *dev = device_open_cpu((int)config->train.threads, config_precision(config));
     estimate_step(o, dev, PEAK_SECONDS);
     if (outline_seconds(o, MAX(o->steps, 0)) > SHORT_RUN_S) /* some processors are faster at first */
         estimate_step(o, dev, SUSTAINED_S);
     device_close(dev);
+    return true;
+}
+
+bool outline_time(Outline *o, Config *config, double measure_s, GError **error)
+{
+    Config here = *config; /* shallow copy: one rank with the threads of all of them */
+    const bool gpu = compute_device_is_gpu(config->train.device);
+    if (measure_s <= 0 && gpu)
+        return true;
+    here.train.threads = compute_device_all_threads((int)config->train.threads, config_ranks(config));
+    const MachineLoad before = machine_load();
+    if (!time_step(o, &here, measure_s, error))
+        return false;
+    const MachineLoad after = machine_load();
+    o->busy_cores = machine_busy_cores(before, after);
+    if (!gpu && o->busy_cores > BUSY_SHARE * after.cores)
+        log_warning("other programs keep %.1f of this machine's %d cores busy: the times planned here are longer than "
+                    "without them",
+                    o->busy_cores, after.cores);
+    estimate_steps(o);
     return true;
 }

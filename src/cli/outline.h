@@ -21,12 +21,16 @@ typedef struct Outline {
                                 dec: tokens of a sample in each stream */
     bool micro_chosen;       /* whether train.micro_batch was auto when outline_of began */
     BatchSchedule batches;
-    int64_t samples, epoch, steps; /* samples: those of the largest step; epoch: samples of an epoch, 0 means unknown;
-                                      steps: those of the run, -1 means unknown */
-    int64_t run_samples;           /* samples of all steps; -1 means unknown */
-    double fill;                   /* packing efficiency (loader_fill); 1 if the training data cannot be read */
-    double step_flops, step_s;     /* step_s: seconds of the largest step (outline_time); 0 means unknown */
-    double peak;                   /* FLOP/s of matrix products on this machine's processor; 0 means not measured */
+    int64_t samples, epoch;    /* samples: those of the largest step; epoch: samples of an epoch, 0 means unknown */
+    int64_t length, steps;     /* length: steps of train.length, by which the schedule goes; steps: those that the run
+                                  makes,     fewer with train.stop_at. -1 means unknown: train.length is a time (outline_time
+                                  estimates it) */
+    int64_t run_samples;       /* samples of all steps; -1 means unknown */
+    double fill;               /* packing efficiency (loader_fill); 1 if the training data cannot be read */
+    double step_flops, step_s; /* step_s: seconds of the largest step (outline_time); 0 means unknown */
+    double peak, peak_low;     /* FLOP/s of matrix products on this machine's processor, in the fastest window of the
+                                  measurement and in the slowest; 0 means not measured */
+    double busy_cores;         /* cores that other processes kept busy during the measurement */
 } Outline;
 
 /* Fails for a layout that `loam train` would refuse at the start of the run, or where the run in run.dir goes on. */
@@ -35,9 +39,10 @@ bool outline_check_layout(const Config *config, GError **error);
  * of auto becomes the number that fits `machine`, or, if that is NULL, this machine's device; it stays auto if that
  * device is a GPU that cannot be opened here. loader NULL means that the training data cannot be read. */
 bool outline_of(Outline *o, Config *config, const Loader *loader, const Machine *machine, GError **error);
-/* Sets step_s. measure_s above 0: measures it by training on random tokens for so many seconds. measure_s 0: measures
- * the peak of matrix products and estimates step_s from it; if train.device is a GPU it does nothing, so that plans can
- * be made on a machine without one. */
+/* Sets step_s and, from it, steps that were unknown. measure_s above 0: measures it by training on random tokens for so
+ * many seconds. measure_s 0: measures the peak of matrix products and estimates step_s from it; if train.device is a
+ * GPU it does nothing, so that plans can be made on a machine without one. Warns if other processes slow the
+ * measurement. */
 bool outline_time(Outline *o, Config *config, double measure_s, GError **error);
 /* Seconds of the first `steps` steps. A step with fewer samples than the largest one takes proportionally less than
  * step_s. */

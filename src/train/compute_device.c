@@ -136,6 +136,14 @@ void compute_device_check_threads(int threads, int ranks)
         warn_of_threads((int64_t)threads * ranks, ranks, CPU_COUNT(&allowed));
 }
 
+int compute_device_all_threads(int threads, int ranks)
+{
+    cpu_set_t allowed;
+    const int64_t all = (int64_t)threads * ranks;
+    const int cores = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : threads;
+    return (int)MIN(all, MAX(cores, threads));
+}
+
 Device *compute_device_open(const char *name, int threads, Precision precision, GError **error)
 {
     Device *dev = open_device(name, threads, precision, error);

@@ -21,6 +21,9 @@ bool compute_device_has_fp8(const char *name, char *why);
 Device *compute_device_open(const char *name, int threads, Precision precision, GError **error);
 /* Warns if `ranks` ranks with `threads` compute threads each have more threads than this process may use cores. */
 void compute_device_check_threads(int threads, int ranks);
+/* Compute threads of `ranks` ranks on this machine, `threads` each: at most the cores that this process may use. 0, the
+ * default number, stays 0. */
+int compute_device_all_threads(int threads, int ranks);
 /* As compute_device_open, for one of several ranks, all of which call it; the warning is rank 0's, of all ranks of a
  * host. "cuda" and "auto" mean that the ranks of a host take its GPUs in the order of their numbers: the i-th rank of a
  * host takes GPU i % number of GPUs (those that CUDA_VISIBLE_DEVICES leaves). Ranks are on one host if they have the

@@ -54,6 +54,46 @@ grep -q '^needed  *unknown: train.length is in epochs of data that cannot be rea
 [ "$(grep -Ec '^(needed|energy)  *none: train.length is 0$' "$work/out")" = 2 ] || fail "no steps: $(cat "$work/out")"
 echo "ok: options"
 
+# What ends a run: train.stop_at in any unit, before train.length; the schedule stays that of train.length. 40 steps of 8 samples.
+plan() { "$loam" plan "$config" "$@" >"$work/out" 2>"$work/err" || fail "$*: $(cat "$work/err")"; }
+plan train.stop_at='10 steps'
+tokens=$(sed -n 's/^the run  *10 steps, \(.*\) input tokens$/\1/p' "$work/out")
+[ -n "$tokens" ] && grep -q '^  *ends at train.stop_at=10 steps; the schedule is that of train.length=40 steps$' "$work/out" || fail "$(cat "$work/out")"
+plan train.length='10 steps' && grep -q "^the run  *10 steps, $tokens input tokens$" "$work/out" || fail "$(cat "$work/out")"
+! grep -q stop_at "$work/out" || fail "$(cat "$work/out")"
+plan train.stop_at='76 samples' && grep -q '^the run  *10 steps, ' "$work/out" || fail "$(cat "$work/out")"
+plan train.stop_at='80 steps' && grep -q '^the run  *40 steps, ' "$work/out" || fail "$(cat "$work/out")"
+for days in 0 1; do
+    "$loam" plan "$config" --machine cpu --tflops 7 train.batch=8samples train.length=400steps train.stop_at=$((days * 100))steps 2>"$work/err" |
+        awk '/^the run there|^days|^energy/ { print }' >"$work/end-$days"
+done
+! diff "$work/end-0" "$work/end-1" >/dev/null || fail "a cluster's run does not end at train.stop_at"
+# A length in time: the steps that fit, and a warm-up that is longer is warned of; train.stop_at may come first.
+plan train.length=20m optim.schedule=constant optim.warmup='100M steps'
+grep -q '^the run  *about [0-9]* steps, .* input tokens (an estimate)$' "$work/out" || fail "$(cat "$work/out")"
+grep -q 'warning: optim.warmup is 100000000 steps and the run [0-9]*: the learning rate rises to its last step' "$work/err" || fail "$(cat "$work/err")"
+plan train.length=20m optim.schedule=constant train.stop_at='3 steps' && grep -q '^the run  *3 steps, ' "$work/out" || fail "$(cat "$work/out")"
+# What ends a command, or the run at an unknown step.
+plan train.stop_after=1h train.stop_date='2099-01-31 07:30' train.exit_every='5 steps' train.stop_file=stop train.patience=3
+for line in '^a command stops  *after 1h (train.stop_after): the run takes about 1$' '^a command stops  *at 2099-01-31 07:30 (train.stop_date)$' \
+    '^a command stops  *every 5 steps (train.exit_every)$' '^a command stops  *when stop exists (train.stop_file)$' \
+    '^it ends earlier  *after 3 evaluations without a better held-out loss (train.patience)$'; do
+    grep -q "$line" "$work/out" || fail "no $line: $(cat "$work/out")"
+done
+# The measured rate has its spread, and a machine that others keep busy is said to be so.
+plan
+grep -Eq '^ +estimated from its rate of matrix products, [0-9]+ GFLOP/s \([0-9]+ to [0-9]+ while it was measured\)' "$work/out" || fail "$(cat "$work/out")"
+busy=()
+for _ in $(seq "$(nproc)"); do
+    awk 'BEGIN { for (;;) n++ }' &
+    busy+=($!)
+done
+plan
+kill "${busy[@]}"
+wait "${busy[@]}" 2>/dev/null || true
+grep -Eq '^warning: other programs keep [0-9.]+ of this machine.s [0-9]+ cores busy' "$work/err" || fail "a busy machine: $(cat "$work/err")"
+echo "ok: ends"
+
 # Machines: names in any case, and files.
 for name in H100 h100; do
     "$loam" plan "$config" --machine $name >"$work/$name" 2>"$work/err" || fail "$(cat "$work/err")"

@@ -13,6 +13,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define USAGE                                                                                                          \
     "loam plan CONFIG.yaml [--measure SECONDS] [--machine NAME|FILE [--layouts --gpus N --rows N]] [--watts W] "       \
@@ -79,13 +80,44 @@ static void add_sample(GString *lines, const Objective *objective, int64_t raw_l
 }
 
 /* Adds the length of the run. If train.length is in tokens, `steps` is a lower bound, as samples may be shorter than
- * the capacity. */
-static void add_length(GString *lines, const Config *config, const Objective *objective, int64_t steps, double tokens)
+ * the capacity; if it is a time, they follow from the time of a step. */
+static void add_length(GString *lines, const Outline *o, double tokens)
 {
-    bool counted = config->train.length.unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON;
+    const Config *config = o->config;
+    const AmountUnit unit = config->train.length.unit;
+    const bool counted = unit == UNIT_TOKENS && config->data.compat != COMPAT_MEGATRON,
+               timed = unit == UNIT_SECONDS && o->steps == o->length;
     g_autofree char *count = text_count(tokens);
-    plan_line(lines, "the run", "%s%" PRId64 " steps, %s input tokens%s", counted ? "about " : "", steps, count,
-              counted || objective->choose ? " (an estimate)" : "");
+    plan_line(lines, "the run", "%s%" PRId64 " steps, %s input tokens%s", counted || timed ? "about " : "", o->steps,
+              count, counted || timed || o->objective->choose ? " (an estimate)" : "");
+    if (o->steps == o->length)
+        return;
+    g_autofree char *stop = amount_format(config->train.stop_at), *length = amount_format(config->train.length);
+    plan_line(lines, "", "ends at train.stop_at=%s; the schedule is that of train.length=%s", stop, length);
+}
+
+/* Adds the options that end a command or a run before train.length and train.stop_at. */
+static void add_stops(GString *lines, const Outline *o)
+{
+    const TrainConfig *train = &o->config->train;
+    const double all = o->steps > 0 && o->step_s > 0 ? outline_seconds(o, o->steps) : 0;
+    if (train->patience > 0)
+        plan_line(lines, "it ends earlier", "after %" PRId64 " evaluations without a better %s (train.patience)",
+                  train->patience, strcmp(train->best, "loss") == 0 ? "held-out loss" : train->best);
+    if (train->stop_after.value > 0) {
+        g_autofree char *after = amount_format(train->stop_after);
+        g_autofree char *commands =
+            all > 0 ? g_strdup_printf(": the run takes about %.0f", ceil(all / train->stop_after.value)) : g_strdup("");
+        plan_line(lines, "a command stops", "after %s (train.stop_after)%s", after, commands);
+    }
+    if (*train->stop_date)
+        plan_line(lines, "a command stops", "at %s (train.stop_date)", train->stop_date);
+    if (train->exit_every.value > 0) {
+        g_autofree char *every = amount_format(train->exit_every);
+        plan_line(lines, "a command stops", "every %s (train.exit_every)", every);
+    }
+    if (*train->stop_file)
+        plan_line(lines, "a command stops", "when %s exists (train.stop_file)", train->stop_file);
 }
 
 static void add_time(GString *lines, const Outline *o)
@@ -103,8 +135,10 @@ static void add_time(GString *lines, const Outline *o)
         plan_line(lines, "time", "%s%s a step on this machine%s", measure_s > 0 ? "" : "about ", step,
                   measure_s > 0 ? ", measured" : "");
     if (measure_s <= 0)
-        plan_line(lines, "", "estimated from its rate of matrix products, %.0f GFLOP/s; --measure 20 runs steps",
-                  o->peak / 1e9);
+        plan_line(lines, "",
+                  "estimated from its rate of matrix products, %.0f GFLOP/s (%.0f to %.0f while it was measured); "
+                  "--measure 20 runs steps",
+                  o->peak / 1e9, o->peak_low / 1e9, o->peak / 1e9);
 }
 
 /* Adds the period of an action: "every 1000 steps, about every 12m5s", or "at the end of the run". */
@@ -141,9 +175,8 @@ static void add_trained(GString *lines, const Outline *o)
     const int64_t newest = g_array_index(steps, int64_t, 0);
     plan_line(lines, "trained so far", "%" PRId64 " steps of %s", newest, o->config->run.dir);
     if (o->steps > 0 && o->steps < newest)
-        log_warning("train.length is %" PRId64 " steps, less than the %" PRId64
-                    " that %s has trained: nothing is left to do",
-                    o->steps, newest, o->config->run.dir);
+        log_warning("%s is %" PRId64 " steps, less than the %" PRId64 " that %s has trained: nothing is left to do",
+                    o->steps == o->length ? "train.length" : "train.stop_at", o->steps, newest, o->config->run.dir);
 }
 
 /* Adds the stages of a batch that changes during the run. */
@@ -162,13 +195,20 @@ static void add_batches(GString *lines, const Outline *o)
     }
 }
 
+static int64_t warmup_steps(const Outline *o)
+{
+    const Amount warmup = o->config->optim.warmup;
+    return warmup.unit == UNIT_PERCENT ? config_share(warmup, MAX(o->length, 0))
+                                       : config_steps(o->config, warmup, o->epoch);
+}
+
 static void add_milestones(GString *lines, const Outline *o)
 {
     const TrainConfig *train = &o->config->train;
-    int64_t warmup = config_steps(o->config, o->config->optim.warmup, o->epoch);
+    const int64_t warmup = warmup_steps(o);
     if (o->steps > 0)
-        add_length(lines, o->config, o->objective, o->steps,
-                   o->fill * (double)o->run_samples * (o->enc > 0 ? o->enc : o->dec));
+        add_length(lines, o, o->fill * (double)o->run_samples * (o->enc > 0 ? o->enc : o->dec));
+    add_stops(lines, o);
     add_batches(lines, o);
     add_trained(lines, o);
     if (o->epoch > 0)
@@ -339,7 +379,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, const Pla
         advise_machine(o, &plan);
     if (loader && o->steps > 0)
         mixture_advise(loader, o->run_samples);
-    config_advise(config, config_steps(config, config->optim.warmup, o->epoch), o->steps, o->epoch);
+    config_advise(config, warmup_steps(o), o->length, o->epoch);
     return true;
 }
 

@@ -236,7 +236,7 @@ static bool estimate(Config *config, const Loader *loader, int64_t least_nodes, 
     *seconds = 0;
     if (!outline_of(&outline, config, loader, NULL, error) || !outline_time(&outline, config, 0, error))
         return false;
-    if (outline.steps <= 0 || outline.step_s <= 0)
+    if (outline.steps <= 0 || outline.step_s <= 0 || config->train.length.unit == UNIT_SECONDS)
         return true;
     const int own = config->train.threads > 0 ? (int)config->train.threads : (int)g_get_num_processors();
     const int each = config->train.threads > 0 ? (int)config->train.threads : cores;
