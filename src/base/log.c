@@ -172,12 +172,21 @@ static void copy_to_file(LogFile *file, const char *line)
     write_stderr(warning);
 }
 
+/* Replaces "-nan", as printf writes a NaN with its sign bit set, by "nan". */
+static void unsign_nan(char *text)
+{
+    for (char *p = text; (p = strstr(p, "-nan")); p++)
+        if ((p == text || !g_ascii_isalnum(p[-1])) && !g_ascii_isalnum(p[4]))
+            memmove(p, p + 1, strlen(p));
+}
+
 void log_line(const char *prefix, bool shown, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     g_autofree char *message = g_strdup_vprintf(format, args);
     va_end(args);
+    unsign_nan(message);
     g_autofree char *line = g_strconcat(prefix, message, "\n", NULL);
     LogFile *file = current_file();
     shown = shown && log_speaks();

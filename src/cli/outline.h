@@ -21,10 +21,10 @@ typedef struct Outline {
                                 dec: tokens of a sample in each stream */
     bool micro_chosen;       /* whether train.micro_batch was auto when outline_of began */
     BatchSchedule batches;
-    int64_t samples, epoch;    /* samples: those of the largest step; epoch: samples of an epoch, 0 means unknown */
-    int64_t length, steps;     /* length: steps of train.length, by which the schedule goes; steps: those that the run
-                                  makes,     fewer with train.stop_at. -1 means unknown: train.length is a time (outline_time
-                                  estimates it) */
+    int64_t samples, epoch; /* samples: those of the largest step; epoch: samples of an epoch, 0 means unknown */
+    /* Steps of train.length, by which the schedule goes, and steps that the run makes: fewer with train.stop_at. -1
+     * means unknown: train.length is a time, and outline_time estimates them. */
+    int64_t length, steps;
     int64_t run_samples;       /* samples of all steps; -1 means unknown */
     double fill;               /* packing efficiency (loader_fill); 1 if the training data cannot be read */
     double step_flops, step_s; /* step_s: seconds of the largest step (outline_time); 0 means unknown */

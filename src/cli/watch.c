@@ -1,4 +1,5 @@
 /* watch.c: `loam watch`: the status of runs, again and again. */
+#include "base/log.h"
 #include "cli/cli.h"
 #include "train/run_dir.h"
 #include "train/run_status.h"
@@ -41,6 +42,40 @@ static void append_curve(GString *text, const RunStatus *status)
     g_string_append_printf(text, "  %.4f to %.4f\n", low, high);
 }
 
+/* One line of a run among several: its state, step and loss, with the curve. */
+static void append_line(GString *text, const RunStatus *status, const char *dir)
+{
+    g_string_append_printf(text, "%s: %s", dir, run_state_names[status->state]);
+    if (status->step >= 0)
+        g_string_append_printf(text, "  step %" PRId64, status->step);
+    if (isfinite(status->loss))
+        g_string_append_printf(text, "  loss %.4f", status->loss);
+    if (status->n_losses >= 2)
+        append_curve(text, status);
+    if (text->str[text->len - 1] != '\n')
+        g_string_append_c(text, '\n');
+}
+
+/* Waits until each path has a run. */
+static GPtrArray *wait_for_runs(char *const *paths, int n, GError **error)
+{
+    for (bool said = false;; said = true) {
+        g_autoptr(GError) problem = NULL;
+        GPtrArray *dirs = run_find_each(paths, n, USAGE, &problem);
+        bool missing = dirs == NULL && n > 0;
+        for (int i = 0; missing && i < n; i++)
+            missing = !g_file_test(paths[i], G_FILE_TEST_EXISTS) || g_file_test(paths[i], G_FILE_TEST_IS_DIR);
+        if (!missing) {
+            if (problem)
+                g_propagate_error(error, g_steal_pointer(&problem));
+            return dirs;
+        }
+        if (!said)
+            log_info("waiting for the run: %s", problem->message);
+        g_usleep((gulong)(every * G_USEC_PER_SEC));
+    }
+}
+
 /* Prints a line if the status of the run has changed. *seen is the line that was last printed for it, NULL at first. */
 static void print_changes(const RunStatus *status, const char *dir, char **seen)
 {
@@ -64,7 +99,9 @@ static bool look(char **dirs, char **seen, int n, bool draws)
         run_status_read(&status, dirs[i], RUN_SILENT_S, RUN_STALLED_S);
         g_autofree char *text = run_status_describe(&status, dirs[i]);
         goes_on |= status.state == RUN_ALIVE || status.state == RUN_STALLED;
-        if (draws) {
+        if (draws && n > 1) {
+            append_line(picture, &status, dirs[i]);
+        } else if (draws) {
             g_string_append(picture, text);
             append_curve(picture, &status);
         } else {
@@ -86,11 +123,11 @@ bool verb_watch(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
-    g_autoptr(GPtrArray) dirs = run_find_each(argv + 1, argc - 1, USAGE, error);
-    if (dirs == NULL)
-        return false;
     if (!(every > 0 && every < 1e6))
         return fail_user(error, "--every %g: more than 0 seconds are wanted", every);
+    g_autoptr(GPtrArray) dirs = wait_for_runs(argv + 1, argc - 1, error);
+    if (dirs == NULL)
+        return false;
     const bool draws = isatty(STDOUT_FILENO);
     const int n = (int)dirs->len;
     g_autofree char **seen = g_new0(char *, n);

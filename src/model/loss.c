@@ -31,7 +31,8 @@ HeadId loss_sums_main(const LossSums *sums)
 
 double loss_sums_mean(const LossSums *sums, HeadId head)
 {
-    return sums->head[head].loss / sums->head[head].weight;
+    const double mean = sums->head[head].loss / sums->head[head].weight;
+    return isnan(mean) ? (double)NAN : mean; /* NaN without a sign, which printf would show */
 }
 
 double loss_sums_accuracy(const LossSums *sums, HeadId head)

@@ -75,6 +75,7 @@ echo "ok: train.init"
 # An overflow skips the update and lowers the scale; the smallest scale ends a run of fairseq, after a save.
 train overflow 'train.length=6 steps' train.precision=fp16 fp16.initial_scale=1e12 fp16.hysteresis=1
 grep -q 'step 1 skipped: loss or gradient is not finite at loss scale 1e+12; it goes on with 5e+11' "$work/log" || fail "$(cat "$work/log")"
+grep '"kind":"train","step":1,' "$work/overflow/metrics.jsonl" | grep -q '"loss":[0-9]' || fail "no loss of a skipped step: $(head -n 3 "$work/overflow/metrics.jsonl")"
 tail -n 2 "$work/log" | grep -q 'the last 6 steps of the run updated nothing, and the loss scale was still falling, to 1.5625e+10: nothing was learned' ||
     fail "a run that learned nothing: $(tail -n 2 "$work/log")"
 train overflow 'train.length=40 steps' train.precision=fp16 fp16.initial_scale=1e12 fp16.hysteresis=1
@@ -90,8 +91,11 @@ grep -q 'step 4 skipped: .* at loss scale 1e+12; it goes on with 1e+12' "$work/e
 # At a scale that no overflow lowers a run ends, saved, and goes on with another one; skipped steps have their log lines.
 expect 1 'after step 50, which is saved: the last 50 steps overflowed at loss scale 1e+12, which is fixed; lower fp16.loss_scale' \
     "$loam" train "$work/config.yaml" run.dir="$work/fixed" 'train.length=60 steps' train.precision=fp16 fp16.loss_scale=1e12
-grep -q '"kind":"train","step":49,.*"loss":null' "$work/fixed/metrics.jsonl" && grep -q 'step 49/60  no update  lr' "$work/err" ||
+grep -q '"kind":"train","step":49,.*"loss":[0-9]' "$work/fixed/metrics.jsonl" && grep -q 'step 49/60  no update  lr' "$work/err" ||
     fail "no log line: $(tail -n 5 "$work/err")"
+expect 1 'the last 50 steps had no finite loss, which no loss scale changes' env LOAM_FAULT=overflow:2 "$loam" train "$work/config.yaml" \
+    run.dir="$work/broken" 'train.length=60 steps' train.precision=fp16 fp16.loss_scale=1024
+! grep -- '-nan' "$work/err" "$work/broken/log.txt" || fail "a NaN with a sign"
 expect 0 'step 60/60  loss' "$loam" train "$work/config.yaml" run.dir="$work/fixed" 'train.length=60 steps' fp16.loss_scale=1024
 expect 1 'the last 3 steps overflowed at loss scale 1e+12' "$loam" train "$work/config.yaml" run.dir="$work/brief" \
     'train.length=3 steps' train.precision=fp16 fp16.initial_scale=1e12 fp16.min_scale=1e12

@@ -63,8 +63,18 @@ for case in "0 alive elsewhere" "1 lost $(uname -n)"; do
     expect "$status" ": $state" "$loam" status "$work/ended" --silent 1h
 done
 
-# On a terminal the picture is drawn, with a curve.
+# A run that does not exist yet is waited for.
+"$loam" watch "$work/later" --every 0.05 >"$work/watched" 2>&1 &
+watcher=$!
+until grep -q 'waiting for the run: ' "$work/watched"; do sleep 0.02; done
+cp -r "$work/run" "$work/later"
+wait "$watcher" || fail "watch: $(cat "$work/watched")"
+grep -q 'later: .*  step' "$work/watched" || fail "$(cat "$work/watched")"
+
+# On a terminal the picture is drawn, with a curve; several runs have a line each.
 if command -v script >/dev/null; then
     TERM=xterm script -qec "$loam watch $work/run" /dev/null </dev/null >"$work/log"
     grep -q '[▁▂▃▄▅▆▇█]' "$work/log" || fail "no curve: $(cat "$work/log")"
+    TERM=xterm script -qec "$loam watch $work/run $work/later" /dev/null </dev/null >"$work/log"
+    [ "$(grep -c '[▁▂▃▄▅▆▇█]' "$work/log")" = 2 ] && [ "$(wc -l <"$work/log")" -le 3 ] || fail "two runs: $(cat "$work/log")"
 fi

@@ -23,6 +23,12 @@ static char *describe_skipped(const Trainer *t, const StepStats *stats)
 bool trainer_fail_stuck(const Trainer *t, GError **error)
 {
     bool fixed = t->loss_scale.fixed > 0;
+    if (t->stuck_loss)
+        return fail_user(error,
+                         "the last %" PRId64 " steps had no finite loss, which no loss scale changes: activations "
+                         "overflow in fp16, or weights are broken; go on from an earlier checkpoint with "
+                         "train.precision=bf16 or f32, or a lower optim.lr",
+                         t->stuck);
     return fail_user(error,
                      "the last %" PRId64 " steps overflowed at loss scale %g, %s; lower %s, or go on with "
                      "train.precision=bf16 or f32",
@@ -83,6 +89,7 @@ static bool fail_broken(const Trainer *t, const char *why, GError **error)
 bool trainer_note_skipped(Trainer *t, const StepStats *stats, GError **error)
 {
     t->stuck = is_stuck(t, stats) ? t->stuck + 1 : 0;
+    t->stuck_loss = !loss_sums_finite(&stats->sums);
     if (stats->updated || stats->spike)
         return true;
     g_autofree char *what = describe_skipped(t, stats);

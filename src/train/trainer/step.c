@@ -245,6 +245,11 @@ static bool make_step(Trainer *t, StepStats *stats, GError **error)
     count_step(t, stats);
     if (!scales_loss(t) || loss_scale_update(&t->state.loss_scale, &t->loss_scale, !stats->updated && !stats->spike))
         return true;
+    if (!loss_sums_finite(&stats->sums))
+        return fail_user(error,
+                         "step %" PRId64 ": the loss is not finite at the smallest loss scale, %g, which changes no "
+                         "loss: activations overflow in fp16; go on with train.precision=bf16, or lower optim.lr",
+                         t->state.attempts, stats->loss_scale);
     return fail_user(error,
                      "step %" PRId64 ": gradients overflow at the smallest loss scale, %g; lower optim.lr, or go on "
                      "with train.precision=bf16",

@@ -31,12 +31,16 @@ static void warn_of_straggler(const Trainer *t)
     metrics_event(t->metrics, t->state.attempts, what);
 }
 
-/* Logs the means over the steps since the last log line. If none of these steps made an update, the loss is NaN.
+/* Logs the means over the steps since the last log line. If none of these steps made an update, such as while the loss
+ * scale of fp16 falls, the loss is that of the last step.
  * begins: the next window begins. */
 static void log_window(Trainer *t, const StepStats *stats, bool begins)
 {
     Norms norms = { 0 };
-    const TrainState *state = &t->state;
+    TrainState shown = t->state;
+    const TrainState *state = &shown;
+    if (shown.window_steps == 0)
+        shown.window = stats->sums;
     double elapsed = clock_seconds() - t->window_started;
     int64_t steps = MAX(state->attempts - t->window_step, 1);
     TrainRecord record = { .state = state,
