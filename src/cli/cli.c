@@ -124,7 +124,7 @@ static bool explain_unknown(const GOptionEntry *entries, char **argv, const char
         g_autofree char *argument = find_argument(usage, name);
         if (foreign)
             return fail_user(error, "unknown option --%s, did you mean %s%s?", name, foreign,
-                             strchr(foreign, '=') ? "" : "=VALUE");
+                             strpbrk(foreign, "= ") ? "" : "=VALUE");
         if (config)
             return fail_user(error, "unknown option --%s, did you mean %s=VALUE?", name, config->name);
         if (argument)

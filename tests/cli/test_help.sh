@@ -19,6 +19,9 @@ expect 1 'there is no option optim.zz; `loam help optim.` lists its group' "$loa
 expect 1 'unknown option --learning-rate, did you mean optim.lr=VALUE?' "$loam" train x.yaml --learning-rate 1e-3
 expect 1 'unknown option --parallel.ranks, did you mean parallel.ranks=VALUE?' "$loam" train x.yaml --parallel.ranks=2
 expect 1 'unknown option --tensor-model-parallel-size, did you mean parallel.tensor=VALUE?' "$loam" train x.yaml --tensor-model-parallel-size 2
+expect 1 'unknown option --hostfile, did you mean mpirun --hostfile FILE -np RANKS loam train …?' "$loam" train configs/gpt2.yaml --hostfile hosts
+expect 1 'unknown option parallel.hostfile, did you mean mpirun --hostfile FILE -np RANKS loam train …?' "$loam" train configs/gpt2.yaml parallel.hostfile=hosts
+expect 1 'hostfile is no option here: mpirun --hostfile FILE' "$loam" help hostfile
 expect 1 '--layouts takes no value, and --layouts=no gives one: leave it out' "$loam" plan x.yaml --machine cpu --layouts=no
 for verb in train plan slurm 'bench step' 'bench ops'; do
     # shellcheck disable=SC2086

@@ -15,8 +15,7 @@ diff -u - "$work/script" <<'SCRIPT' || fail 'another script'
 #!/bin/bash
 #SBATCH --job-name=100%
 #SBATCH --nodes=2-4
-#SBATCH --ntasks-per-node=2
-#SBATCH --cpus-per-task=8
+#SBATCH --cpus-per-task=16
 #SBATCH --time=0-19:50:00
 #SBATCH --partition=cpu
 #SBATCH --account="lab one"
@@ -35,11 +34,18 @@ loam=LOAM
 run='WORK/my runs/it'\''s a run/100%'
 module load openmpi
 before=$(readlink "$run/checkpoints/latest")
-srun --nodes="$SLURM_JOB_NUM_NODES" --ntasks-per-node=2 --cpus-per-task=8 \
+said=$(cat "$run/log.txt" 2>/dev/null | wc -l)
+srun --nodes="$SLURM_JOB_NUM_NODES" --ntasks=$((SLURM_JOB_NUM_NODES * 2)) --ntasks-per-node=2 --cpus-per-task=8 \
     --mpi=pmix --kill-on-bad-exit=0 --wait=0 "$loam" train t5.yaml 'run.dir=it'\''s a run/100%' optim.lr=1e-3 'train.stop_file=stop here'
 status=$?
+lost=no
+if [ "$status" != 0 ] && tail -n +$((said + 1)) "$run/log.txt" | grep -q '\<rank .* did not '; then
+    echo "slurm: a rank is lost: if its node is, Slurm finds out and requeues this job" >&2
+    sleep $(($(scontrol show config | sed -n 's/^SlurmdTimeout *= *\([0-9]*\).*/\1/p') + 60))
+    lost=yes # the node answers: the job goes back into the queue as one whose time is up
+fi
 goes_on=no
-if [ "$status" = 75 ]; then
+if [ "$status" = 75 ] || [ $lost = yes ]; then
     goes_on=yes
     if [ "$(readlink "$run/checkpoints/latest")" = "$before" ]; then
         echo "slurm: this job saved no new checkpoint, so it is not repeated: it needs more time" >&2
@@ -61,12 +67,14 @@ mkdir bin
 cat >bin/srun <<'S'
 #!/bin/bash
 [ -z "$SAVES" ] || ln -sfn "step-$RANDOM$RANDOM" "$run_of_test/checkpoints/latest"
+[ -z "${SAYS-}" ] || echo "$SAYS" >>"$run_of_test/log.txt"
 echo "srun $*" >>calls
 exit "$STATUS"
 S
 for name in scontrol scancel module sleep; do
     printf '#!/bin/bash\necho "%s $*" >>calls\n' "$name" >bin/$name
 done
+printf '[ "$2" != config ] || echo "SlurmdTimeout           = 300 sec"\n' >>bin/scontrol
 chmod +x bin/*
 export PATH=$PWD/bin:$PATH run_of_test=$PWD/$run SLURM_JOB_ID=17 SLURM_ARRAY_JOB_ID=17 SLURM_JOB_NUM_NODES=3 SLURM_CPUS_ON_NODE=6
 mkdir "$run/checkpoints"
@@ -86,6 +94,13 @@ grep -q '^srun --nodes=3 .* train t5.yaml ' calls || fail "$(cat calls)"
 ends job.sh 75 '' 75 ''
 ends job.sh 0 yes 0 ''
 ends job.sh 2 yes 2 ''
+# A rank that did not answer: Slurm is given the time to find its node lost, and requeues the job; if it does not, the job does.
+export SAYS='2026-01-31T07:30:00Z loam train: rank 1 did not answer rank 0 within 60 s (parallel.timeout)'
+ends job.sh 2 yes 2 'scontrol show config;scontrol requeue 17;'
+grep -qx 'sleep 360' calls || fail "$(cat calls)"
+ends job.sh 137 '' 137 'scontrol show config;'
+SAYS='' ends job.sh 2 yes 2 '' # said by an earlier start
+unset SAYS
 touch 'stop here'
 ends job.sh 75 yes 75 ''
 

@@ -163,6 +163,10 @@ static void an_order_is_made_for_the_samples_of_the_run(void)
 static void names_of_other_programs_lead_to_options(void)
 {
     for (const OptionForeignName *row = config_foreign_names; row->foreign; row++) {
+        if (row->name == NULL) { /* a command */
+            g_assert_nonnull(row->example);
+            continue;
+        }
         g_auto(GStrv) names = g_strsplit(row->name, ", ", -1);
         for (char **name = names; *name; name++) {
             g_assert_nonnull(options_find(config_options(), *name));

@@ -82,7 +82,9 @@ char *options_find_foreign(const OptionTable *table, const char *name)
     g_strdelimit(key, "-.", '_');
     for (const OptionForeignName *row = table->foreign_names; row && row->foreign; row++)
         if (g_ascii_strcasecmp(row->foreign, key) == 0)
-            return row->example ? g_strdup_printf("%s='%s'", row->name, row->example) : g_strdup(row->name);
+            return row->name == NULL ? g_strdup(row->example)
+                   : row->example    ? g_strdup_printf("%s='%s'", row->name, row->example)
+                                     : g_strdup(row->name);
     return NULL;
 }
 

@@ -52,8 +52,9 @@ typedef struct OptionRename {
 /* The name that another program has for an option of loam; used in messages about unknown options. */
 typedef struct OptionForeignName {
     const char *foreign, *name; /* foreign: the other program's name without a group, words joined by underscores:
-                                   "learning_rate"; name: the name in loam */
-    const char *example; /* a value that shows how values are written in loam, such as "3 epochs"; NULL means none */
+                                   "learning_rate"; name: the name in loam, NULL means that no option does it */
+    const char *example; /* a value that shows how values are written in loam, such as "3 epochs"; NULL means none. If
+                            `name` is NULL: what to type instead */
 } OptionForeignName;
 
 /* The options of one module: their rows, the offset of the module's struct in the whole configuration, and their former

@@ -96,6 +96,8 @@ static bool print_options(void)
 static bool fail_unknown(const char *name, GError **error)
 {
     g_autofree char *foreign = options_find_foreign(config_options(), name);
+    if (foreign && strchr(foreign, '.') == NULL) /* no option */
+        return fail_user(error, "%s is no option here: %s", name, foreign);
     if (foreign)
         return fail_user(error, "%s is called %s here; `loam help %.*s` tells more", name, foreign,
                          (int)strcspn(foreign, "=,"), foreign);

@@ -58,10 +58,10 @@ static void add_options(GString *script, const SlurmJob *job)
     };
     add_option(script, "job-name", job->name);
     add_option(script, "nodes", job->nodes);
-    if (job->ranks > 1) /* with --ntasks-per-node=1 Slurm takes the fewest nodes of "2-4" even if more are free */
-        add_count(script, "ntasks-per-node", job->ranks);
-    if (job->cores > 0)
-        add_count(script, "cpus-per-task", job->cores);
+    /* To Slurm a node's ranks are one task: with --ntasks-per-node a job of "2-4" nodes that has lost one waits until
+     * it is back, although fewer would do, and at its first start gets the fewest nodes. */
+    if (job->cores > 0 || (job->gpus > 0 && job->ranks > 1))
+        add_count(script, "cpus-per-task", MAX(1, job->cores) * (int64_t)job->ranks);
     if (job->gpus > 0)
         add_count(script, "gpus-per-node", job->gpus);
     if (job->cores == 0 && job->gpus == 0)
@@ -163,6 +163,11 @@ static void add_head(GString *script, const SlurmJob *job)
                      : "this job goes back into the queue and");
 }
 
+static bool may_lose_node(const SlurmJob *job)
+{
+    return !job->once && strcmp(job->nodes, "1") != 0;
+}
+
 /* Adds the job's variables and commands, and records the newest checkpoint before the run: a job that saves no newer
  * one is not repeated, since it would be repeated without end. */
 static void add_start(GString *script, const SlurmJob *job)
@@ -173,13 +178,17 @@ static void add_start(GString *script, const SlurmJob *job)
         g_string_append_printf(script, "%s\n", *command);
     if (!job->once)
         g_string_append(script, "before=$(readlink \"$run/checkpoints/latest\")\n");
+    if (may_lose_node(job))
+        g_string_append(script, "said=$(cat \"$run/log.txt\" 2>/dev/null | wc -l)\n");
 }
 
 /* srun gives a process one core unless it is told the number again; it must not end ranks that still save because
  * others have ended already. The number of nodes is that of this start of the job. */
 static void add_srun(GString *script, const SlurmJob *job)
 {
-    g_string_append_printf(script, "srun --nodes=\"$SLURM_JOB_NUM_NODES\" --ntasks-per-node=%d ", job->ranks);
+    g_string_append_printf(
+        script, "srun --nodes=\"$SLURM_JOB_NUM_NODES\" --ntasks=$((SLURM_JOB_NUM_NODES * %d)) --ntasks-per-node=%d ",
+        job->ranks, job->ranks);
     if (job->cores > 0)
         g_string_append_printf(script, "--cpus-per-task=%d", job->cores);
     else
@@ -203,6 +212,15 @@ static const char next_job[] = "    if [ \"$SLURM_ARRAY_TASK_ID\" != \"$SLURM_AR
 
 static const char requeue[] = "    scontrol requeue \"$SLURM_JOB_ID\" && sleep 60 # which ends this script\n";
 
+/* The processes that miss a rank end after parallel.timeout, which may be shorter than the time after which Slurm knows
+ * that a node is lost. A job that ended before that would not be requeued. */
+static const char wait_for_node[] =
+    "if [ \"$status\" != 0 ] && tail -n +$((said + 1)) \"$run/log.txt\" | grep -q '\\<rank .* did not '; then\n"
+    "    echo \"slurm: a rank is lost: if its node is, Slurm finds out and requeues this job\" >&2\n"
+    "    sleep $(($(scontrol show config | sed -n 's/^SlurmdTimeout *= *\\([0-9]*\\).*/\\1/p') + 60))\n"
+    "    lost=yes # the node answers: the job goes back into the queue as one whose time is up\n"
+    "fi\n";
+
 static const char cancel[] = "    scancel --state=PENDING \"$SLURM_ARRAY_JOB_ID\" # the rest of the array\n";
 
 static void add_end(GString *script, const SlurmJob *job)
@@ -212,14 +230,18 @@ static void add_end(GString *script, const SlurmJob *job)
         g_string_append(script, "exit \"$status\"\n");
         return;
     }
-    g_string_append(script, "goes_on=no\n"
-                            "if [ \"$status\" = 75 ]; then\n"
-                            "    goes_on=yes\n"
-                            "    if [ \"$(readlink \"$run/checkpoints/latest\")\" = \"$before\" ]; then\n"
-                            "        echo \"slurm: this job saved no new checkpoint, so it is not repeated: it needs "
-                            "more time\" >&2\n"
-                            "        goes_on=no\n"
-                            "    fi\n");
+    if (may_lose_node(job))
+        g_string_append_printf(script, "lost=no\n%s", wait_for_node);
+    g_string_append_printf(script,
+                           "goes_on=no\n"
+                           "if [ \"$status\" = 75 ]%s; then\n"
+                           "    goes_on=yes\n"
+                           "    if [ \"$(readlink \"$run/checkpoints/latest\")\" = \"$before\" ]; then\n"
+                           "        echo \"slurm: this job saved no new checkpoint, so it is not repeated: it needs "
+                           "more time\" >&2\n"
+                           "        goes_on=no\n"
+                           "    fi\n",
+                           may_lose_node(job) ? " || [ $lost = yes ]" : "");
     if (*job->stop_file)
         g_string_append_printf(script,
                                "    if [ -e %s ]; then # train.stop_file: a person wants the run to stand still\n"

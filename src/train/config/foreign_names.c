@@ -2,7 +2,17 @@
  * give to options. */
 #include "train/config/foreign_names.h"
 
+/* What other launchers are told about hosts and processes is told to mpirun. */
+#define MPIRUN "mpirun --hostfile FILE -np RANKS loam train …"
+
 const OptionForeignName config_foreign_names[] = {
+    { "hostfile", NULL, MPIRUN },
+    { "nnodes", NULL, MPIRUN },
+    { "num_nodes", NULL, MPIRUN },
+    { "nproc_per_node", NULL, MPIRUN },
+    { "node_rank", NULL, MPIRUN },
+    { "master_addr", NULL, MPIRUN },
+    { "rdzv_endpoint", NULL, MPIRUN },
     { "learning_rate", "optim.lr", NULL },
     { "base_lr", "optim.lr", NULL },
     { "base_learning_rate", "optim.lr", NULL },
