@@ -25,6 +25,7 @@
     ".band{stroke:none;fill-opacity:.22}.dot{stroke:none}.dash{stroke-dasharray:7 3}\n"                                \
     ".level{stroke:var(--axis);fill:none;stroke-dasharray:6 4}\n"                                                      \
     ".mark{fill:none;stroke-width:1.2}.save{stroke:var(--axis);stroke-width:1}\n"                                      \
+    ".error{stroke:var(--spike);stroke-width:2}.end{stroke:var(--start)}\n"                                            \
     ".spike,.skipped{stroke:var(--spike);stroke-opacity:.75}.skipped{stroke-opacity:.4}.stop{stroke:var(--stop);"      \
     "stroke-dasharray:4 3}\n"                                                                                          \
     ".start{stroke:var(--start);stroke-dasharray:4 3}.back{stroke:var(--back);stroke-dasharray:4 3}\n"
@@ -207,16 +208,29 @@ static bool has_band(const GArray *points)
     return false;
 }
 
+/* The end of the points from `first` on that a line joins. */
+static guint joined_end(const GArray *points, guint first)
+{
+    guint end = first + 1;
+    while (end < points->len && !g_array_index(points, PlotPoint, end).gap)
+        end++;
+    return end;
+}
+
 static void add_band(GString *svg, const Plot *plot, const PlotLine *line)
 {
-    const guint n = line->points->len;
     g_string_append_printf(svg, "<path class=\"band\" fill=\"var(--p%d)\" d=\"", line->colour % PLOT_COLOURS);
-    for (guint i = 0; i < 2 * n; i++) {
-        const PlotPoint *point = &g_array_index(line->points, PlotPoint, i < n ? i : 2 * n - 1 - i);
-        g_string_append_printf(svg, "%s%.1f %.1f", i == 0 ? "M" : "L", plot_x(&plot->x, point->x),
-                               plot_y(&plot->y, i < n ? point->high : point->low));
+    for (guint first = 0, end; first < line->points->len; first = end) {
+        end = joined_end(line->points, first);
+        const guint n = end - first;
+        for (guint i = 0; i < 2 * n; i++) {
+            const PlotPoint *point = &g_array_index(line->points, PlotPoint, first + (i < n ? i : 2 * n - 1 - i));
+            g_string_append_printf(svg, "%s%.1f %.1f", i == 0 ? "M" : "L", plot_x(&plot->x, point->x),
+                                   plot_y(&plot->y, i < n ? point->high : point->low));
+        }
+        g_string_append_c(svg, 'Z');
     }
-    g_string_append(svg, "Z\"/>\n");
+    g_string_append(svg, "\"/>\n");
 }
 
 static void add_dots(GString *svg, const Plot *plot, const PlotLine *line)
@@ -241,7 +255,7 @@ static void add_line(GString *svg, const Plot *plot, const PlotLine *line)
                            line->colour >= PLOT_COLOURS ? " dash" : "", line->colour % PLOT_COLOURS);
     for (guint i = 0; i < line->points->len; i++) {
         const PlotPoint *point = &g_array_index(line->points, PlotPoint, i);
-        g_string_append_printf(svg, "%s%.1f %.1f", i == 0 ? "M" : "L", plot_x(&plot->x, point->x),
+        g_string_append_printf(svg, "%s%.1f %.1f", i == 0 || point->gap ? "M" : "L", plot_x(&plot->x, point->x),
                                plot_y(&plot->y, point->y));
     }
     g_string_append(svg, "\"/>\n");
@@ -249,10 +263,10 @@ static void add_line(GString *svg, const Plot *plot, const PlotLine *line)
         add_dots(svg, plot, line);
 }
 
-/* One path for all marks of a kind, at most one mark per px. Marks of saves are short, at the bottom. */
+/* One path for all marks of a kind, at most one mark per px. */
 static void add_marks(GString *svg, const Plot *plot, const PlotMarks *marks)
 {
-    const bool is_short = g_strcmp0(marks->kind, "save") == 0;
+    const bool is_short = marks->is_short;
     double before = -1;
     if (marks->x->len == 0)
         return;

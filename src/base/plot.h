@@ -13,6 +13,7 @@ enum { PLOT_COLOURS = 7, PLOT_TICKS = 16 }; /* colours that colour-blind people 
 typedef struct PlotPoint {
     double x, y;      /* x: of the last value; y: the mean of the values */
     double low, high; /* the lowest and the highest of them */
+    bool gap;         /* no line joins the point with the one before */
 } PlotPoint;
 
 typedef struct PlotLine {
@@ -25,6 +26,7 @@ typedef struct PlotLine {
 typedef struct PlotMarks {
     const char *kind;
     const GArray *x; /* double */
+    bool is_short;   /* a tick at the bottom */
 } PlotMarks;
 
 typedef struct PlotAxis {

@@ -45,8 +45,11 @@ void series_add(Series *series, int64_t step, double tokens, double wall_s, doub
 {
     GArray *points = series->points;
     SeriesPoint *last = points->len ? &g_array_index(points, SeriesPoint, points->len - 1) : NULL;
-    const SeriesPoint next = { step, tokens, wall_s, value, value, value, 1 };
-    if (!isfinite(value) || step < 0 || step > INT64_MAX / 4 || (last && step <= last->step))
+    const SeriesPoint next = { step, tokens, wall_s, value, value, value, 1, last && series->gap };
+    if (step < 0 || step > INT64_MAX / 4 || (last && step <= last->step))
+        return;
+    series->gap = !isfinite(value);
+    if (series->gap)
         return;
     if (last && last->step / series->width == step / series->width) {
         merge(last, &next);
@@ -87,7 +90,7 @@ GArray *series_plot(const Series *series, SeriesAxis axis, double scale)
     for (guint i = 0; i < series->points->len; i++) {
         const SeriesPoint *from = &g_array_index(series->points, SeriesPoint, i);
         const PlotPoint point = { x_of(from, axis), scale * from->sum / (double)from->n, scale * from->low,
-                                  scale * from->high };
+                                  scale * from->high, from->gap };
         if (isfinite(point.x) && isfinite(point.y) && isfinite(point.low) && isfinite(point.high) && point.x >= before)
             g_array_append_val(points, point);
         before = fmax(before, point.x);

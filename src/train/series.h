@@ -3,6 +3,7 @@
 #pragma once
 
 #include <glib.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { SERIES_POINTS = 600 }; /* largest number of points of a series; merging leaves at least half of them */
@@ -16,17 +17,19 @@ typedef struct SeriesPoint {
     double tokens, wall_s; /* input tokens and seconds of the run at that step; NAN means unknown */
     double sum, low, high; /* sum, lowest and highest of the n values */
     int64_t n;
+    bool gap; /* values that are no numbers lie between this point and the one before */
 } SeriesPoint;
 
 typedef struct Series {
     GArray *points; /* SeriesPoint, in rising order of steps */
     int64_t width;  /* values whose steps have the same quotient step / width form one point; a power of 2 */
+    bool gap;       /* the newest value was no number */
 } Series;
 
 void series_init(Series *series);
 void series_clear(Series *series);
-/* Adds a value. Ignored: values that are not finite, and steps that are negative or not above that of the value before.
- */
+/* Adds a value; one that is not finite leaves a gap. Ignored: steps that are negative or not above that of the value
+ * before. */
 void series_add(Series *series, int64_t step, double tokens, double wall_s, double value);
 /* The points as PlotPoint (base/plot.h), with all values multiplied by `scale`; those without a place on the axis are
  * left out. g_array_unref. */

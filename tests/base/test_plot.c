@@ -83,12 +83,14 @@ static void a_picture_has_bands_and_marks(void)
 {
     g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(PlotPoint)),
                       x = g_array_new(FALSE, FALSE, sizeof(double));
-    const PlotPoint point[] = { { 0, 1, 1, 1 }, { 5, 2, 1, 9 }, { 10, 3, 3, 3 } };
+    const PlotPoint point[] = {
+        { 0, 1, 1, 1, false }, { 5, 2, 1, 9, false }, { 8, 2, 2, 2, true }, { 10, 3, 3, 3, false }
+    };
     const double at[] = { 5, 5.001, 8, 99 };
     g_array_append_vals(points, point, G_N_ELEMENTS(point));
     g_array_append_vals(x, at, G_N_ELEMENTS(at));
     const PlotLine line = { points, 8, false };
-    const PlotMarks marks = { "spike", x };
+    const PlotMarks marks = { "spike", x, false };
     const Plot plot = { .title = "a <b>",
                         .x_name = "step",
                         .x = plot_axis(0, 10, 6, false, false),
@@ -106,6 +108,8 @@ static void a_picture_has_bands_and_marks(void)
     g_assert_nonnull(strstr(svg->str, "&quot;level&quot;</text>"));
     g_assert_nonnull(strstr(svg->str, "class=\"band\" fill=\"var(--p1)\""));
     g_assert_nonnull(strstr(svg->str, "class=\"line dash\" stroke=\"var(--p1)\" d=\"M58.0 "));
+    g_autofree char *apart = g_strdup_printf("M%.1f %.1fL", plot_x(&plot.x, 8), plot_y(&plot.y, 2)); /* after a gap */
+    g_assert_nonnull(strstr(svg->str, apart));
     g_autofree char *path = g_strdup_printf("class=\"mark spike\" d=\"M%.0f %dv210M", plot_x(&plot.x, 5), PLOT_TOP);
     g_assert_nonnull(strstr(svg->str, path)); /* two within a px are one, and one beyond the axis is none */
     g_auto(GStrv) marked = g_strsplit(strstr(svg->str, "class=\"mark spike\""), "v210", -1);

@@ -94,8 +94,47 @@ grep -qF '3 damaged lines' "$work/torn.html" || fail "damaged lines: $(grep dama
 ! grep -F -e 'alert(1)<' -e '<img' -e '<b>&' "$work/torn.html" || fail "markup of the run is markup of the page"
 grep -qF 'class="mark spike"' "$work/torn.html" || fail "the spike is not marked"
 
+# How commands ended: killed twice, one error, an end; the last three steps have no loss, and step 5 none before; few steps.
+mkdir -p "$work/ends/checkpoints" && touch "$work/ends/lock" && cp "$work/a/config.yaml" "$work/ends/"
+cat >"$work/ends/metrics.jsonl" <<'JSON'
+{"kind":"event","step":0,"what":"starts on a","start":{}}
+{"kind":"train","step":1,"tokens":10,"loss":3.5,"lr":0.1,"tokens_per_s":92349,"memory":43839488}
+{"kind":"event","step":1,"what":"goes on from step 1 on a","start":{}}
+{"kind":"train","step":2,"tokens":20,"loss":3.25,"lr":0.1,"tokens_per_s":92349,"memory":43839488}
+{"kind":"event","step":2,"what":"goes on from step 2 on a","start":{}}
+{"kind":"event","step":2,"what":"disk full","failed":true}
+{"kind":"event","step":2,"what":"goes on from step 2 on a","start":{}}
+{"kind":"train","step":3,"tokens":30,"loss":null,"lr":0.1,"tokens_per_s":92349,"memory":43839488}
+{"kind":"train","step":4,"tokens":40,"loss":2.5,"lr":0.1,"tokens_per_s":92349,"memory":43839488}
+{"kind":"train","step":5,"tokens":50,"loss":null,"lr":0.1,"tokens_per_s":92349,"memory":43839488}
+{"kind":"event","step":5,"what":"ended at step 5 (train.length=5 steps)"}
+JSON
+expect 0 ends.html "$loam" report "$work/ends" --out "$work/ends.html"
+check_page "$work/ends.html"
+has() { grep -qF -- "$1" "$work/ends.html" || fail "no $1 in ends.html"; }
+has '<dd>killed 2 times, 1 error</dd>'
+has '<dd>none at step 5 (2.5000 at step 4)</dd>'
+has '<td>error</td><td>disk full</td>'
+has '<td>end</td><td>ended at step 5'
+has '<b>92.35k tokens/s</b>'
+has '<b>43.84 MB</b>'
+! grep -qF 'means of several log lines' "$work/ends.html" || fail "values that are no means"
+# The line of the loss is not drawn across step 3, and there is a tick per step and none between.
+[ "$(grep -o '<path class="line" stroke="var(--p0)" d="[^"]*"' "$work/ends.html" | head -n 1 | grep -o M | wc -l)" = 2 ] || fail "a gap is bridged"
+[ "$(grep -o '<path class="axis"[^>]*' "$work/ends.html" | head -n 1 | grep -o v4 | wc -l)" = 6 ] || fail "ticks: $(grep -o '<path class="axis"[^>]*' "$work/ends.html" | head -n 1)"
+# The marks of several runs stay below their curves.
+"$loam" report "$work/ends" "$work/a" --out "$work/several.html" 2>/dev/null
+! grep -E 'class="mark [a-z]*" d="[^"]*v210' "$work/several.html" || fail "marks across the curves of several runs"
+grep -q 'class="mark start" d="M' "$work/several.html" || fail "no marks"
+# An error that ends a command is an event of its own kind.
+status=0
+LOAM_FAULT=overflow:2 "$loam" train "$work/config.yaml" run.dir="$work/failed" train.length='8 steps' 2>"$work/err" || status=$?
+[ "$status" = 1 ] && grep -q '"kind":"event",.*"failed":true' "$work/failed/metrics.jsonl" || fail "status $status: $(tail -n 1 "$work/failed/metrics.jsonl")"
+echo "ok: ends"
+
 # Answers of a task. A page that cannot be written is said once, and the run goes on.
 cd "$work"
+rm -f tok.model
 make_marks
 cat >marks.yaml <<'YAML'
 model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16 }
@@ -130,6 +169,7 @@ awk "$random"'BEGIN {
 expect 0 long.html "$loam" report "$work/long" --out "$work/long.html"
 bytes=$(wc -c <"$work/long.html")
 [ "$bytes" -lt 600000 ] || fail "a million steps make a page of $bytes bytes"
+grep -qF 'means of several log lines, with their lowest and highest value' "$work/long.html" || fail "means are not called so"
 grep -q '77\.125' "$work/long.html" || fail "the spike is lost"
 grep -qF '2000 skipped steps' "$work/long.html" || fail "skipped steps are counted"
 grep -qF 'The newest 60 of 2000 events' "$work/long.html" || fail "the list of events is bounded"

@@ -60,7 +60,7 @@ static void what_is_no_value_is_ignored(void)
     series_add(&series, 5, 0, 0, 2);
     series_add(&series, 4, 0, 0, 2);
     series_add(&series, -1, 0, 0, 2);
-    series_add(&series, 6, 0, 0, NAN);
+    series_add(&series, 6, 0, 0, NAN); /* a gap */
     series_add(&series, 7, 0, 0, INFINITY);
     series_add(&series, INT64_MAX, 0, 0, 2);
     g_assert_cmpuint(series.points->len, ==, 1);

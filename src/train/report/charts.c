@@ -15,27 +15,27 @@
 #define SETS         6 /* held-out sets of a run that are drawn */
 
 typedef struct ChartSpec {
-    const char *title, *unit;
-    int trace;          /* TRACE_COUNT means none */
-    const char *metric; /* metric of the held-out sets that is drawn too; NULL means none */
-    double scale;       /* factor on the values */
+    const char *title, *unit, *suffix; /* suffix: unit of a single value */
+    int trace;                         /* TRACE_COUNT means none */
+    const char *metric;                /* metric of the held-out sets that is drawn too; NULL means none */
+    double scale;                      /* factor on the values */
     bool from_zero, may_log;
     const char *missing; /* text to show if no run has such values; NULL means that the chart is then left out */
 } ChartSpec;
 
 static const ChartSpec specs[] = {
-    { "Loss", "nats per target token", TRACE_LOSS, "loss", 1, false, true, "no training step is logged yet" },
-    { "Learning rate", "", TRACE_LR, NULL, 1, true, false, NULL },
-    { "Gradient norm", "L2, before clipping", TRACE_NORM, NULL, 1, false, true, NULL },
-    { "Throughput", "tokens per second", TRACE_SPEED, NULL, 1, true, false, NULL },
-    { "Accuracy", "% of target tokens", TRACE_ACCURACY, "accuracy", 100, true, false, NULL },
-    { "Speed against the machine's peak", "mfu, %", TRACE_MFU, NULL, 100, true, false, NULL },
-    { "Loss scale", "fp16", TRACE_SCALE, NULL, 1, false, true, NULL },
-    { "Memory", "GB resident", TRACE_MEMORY, NULL, 1e-9, true, false, NULL },
+    { "Loss", "nats per target token", "", TRACE_LOSS, "loss", 1, false, true, "no training step is logged yet" },
+    { "Learning rate", "", "", TRACE_LR, NULL, 1, true, false, NULL },
+    { "Gradient norm", "L2, before clipping", "", TRACE_NORM, NULL, 1, false, true, NULL },
+    { "Throughput", "tokens per second", " tokens/s", TRACE_SPEED, NULL, 1, true, false, NULL },
+    { "Accuracy", "% of target tokens", " %", TRACE_ACCURACY, "accuracy", 100, true, false, NULL },
+    { "Speed against the machine's peak", "mfu, %", " %", TRACE_MFU, NULL, 100, true, false, NULL },
+    { "Loss scale", "fp16", "", TRACE_SCALE, NULL, 1, false, true, NULL },
+    { "Memory", "resident", "B", TRACE_MEMORY, NULL, 1, true, false, NULL },
 };
 
 typedef struct Chart {
-    const char *title, *unit;
+    const char *title, *unit, *suffix;
     GArray *lines;    /* PlotLine */
     GPtrArray *names; /* of the lines */
     bool from_zero, may_log;
@@ -51,10 +51,11 @@ static void chart_clear(Chart *chart)
     g_ptr_array_unref(chart->names);
 }
 
-static Chart chart_new(const char *title, const char *unit)
+static Chart chart_new(const char *title, const char *unit, const char *suffix)
 {
     return (Chart){ .title = title,
                     .unit = unit,
+                    .suffix = suffix,
                     .lines = g_array_new(FALSE, FALSE, sizeof(PlotLine)),
                     .names = g_ptr_array_new_with_free_func(g_free) };
 }
@@ -113,6 +114,31 @@ static double last_y(const PlotLine *line)
     return g_array_index(line->points, PlotPoint, line->points->len - 1).y;
 }
 
+/* "92.35k tokens/s", "43.84 MB": a value with its unit and, if there is one, the prefix of its size. page.js writes
+ * values in the same form. */
+static char *tell_value(const Chart *chart, double value)
+{
+    static const char *const prefixes[] = { "", "k", "M", "G", "T", "P" };
+    const bool bytes = strcmp(chart->suffix, "B") == 0;
+    guint i = 0;
+    if (*chart->suffix == '\0')
+        return g_strdup_printf(fabs(value) >= 1e5 && fabs(value) < 1e9 ? "%.0f" : "%.5g", value);
+    for (; fabs(value) >= 1000 && i + 1 < G_N_ELEMENTS(prefixes); i++)
+        value /= 1000;
+    return g_strdup_printf("%.4g%s%s%s", value, bytes ? " " : "", prefixes[i], chart->suffix);
+}
+
+static bool has_means(const Chart *chart)
+{
+    for (guint i = 0; i < chart->lines->len; i++) {
+        const GArray *points = g_array_index(chart->lines, PlotLine, i).points;
+        for (guint j = 0; j < points->len; j++)
+            if (g_array_index(points, PlotPoint, j).low < g_array_index(points, PlotPoint, j).high)
+                return true;
+    }
+    return false;
+}
+
 /* Adds the names of the lines with their last values; the page's script replaces these by the values below the pointer.
  */
 static void add_readout(GString *page, const Chart *chart)
@@ -126,9 +152,10 @@ static void add_readout(GString *page, const Chart *chart)
                                                               : "",
                                line->colour % PLOT_COLOURS);
         html_text(page, chart->names->pdata[i]);
-        const double last = last_y(line);
-        const bool large = fabs(last) >= 1e5 && fabs(last) < 1e9;
-        g_string_append_printf(page, large ? " <b>%.0f</b></span>\n" : " <b>%.5g</b></span>\n", last);
+        g_autofree char *last = tell_value(chart, last_y(line));
+        g_string_append(page, " <b>");
+        html_text(page, last);
+        g_string_append(page, "</b></span>\n");
     }
     g_string_append(page, "</p>\n");
 }
@@ -202,14 +229,15 @@ static void add_chart(Page *page, const Chart *chart)
     html_text(page->html, chart->title);
     g_string_append(page->html, "</h3><span class=\"unit\">");
     html_text(page->html, chart->unit);
-    g_string_append_printf(page->html, "%s</span>", plot.y.log ? ", logarithmic" : "");
+    g_string_append_printf(page->html, "%s%s</span>", plot.y.log ? ", logarithmic" : "",
+                           has_means(chart) ? "; means of several log lines, with their lowest and highest value" : "");
     add_readout(page->html, chart);
     g_string_append(page->html, "</figcaption>\n");
     plot_open(page->html, &plot, 0);
     plot_close(page->html);
     g_string_append(page->html, "</figure>\n");
-    g_string_append_printf(page->data, "%s{\"y\":[%.9g,%.9g,%d],\"lines\":[", page->n_charts++ ? ",\n" : "", plot.y.low,
-                           plot.y.high, plot.y.log);
+    g_string_append_printf(page->data, "%s{\"y\":[%.9g,%.9g,%d],\"unit\":\"%s\",\"lines\":[",
+                           page->n_charts++ ? ",\n" : "", plot.y.low, plot.y.high, plot.y.log, chart->suffix);
     for (int i = 0; i < n; i++) {
         g_string_append(page->data, i ? ",\n" : "");
         add_line_data(page->data, &lines[i], page->axis);
@@ -230,7 +258,7 @@ static void add_score_charts(Page *page, const ReportRun *runs, int n)
                 continue;
             }
             g_hash_table_add(seen, title);
-            Chart chart = chart_new(title, "score of the held-out examples");
+            Chart chart = chart_new(title, "score of the held-out examples", "");
             for (int r = 0; r < n; r++)
                 for (guint k = 0; k < runs[r].metrics->len; k++) {
                     const ReportMetric *other = runs[r].metrics->pdata[k];
@@ -269,7 +297,8 @@ static PlotAxis x_axis(const ReportRun *runs, int n, SeriesAxis axis)
                                                  : (double)MAX(runs[i].step, 0);
         most = isfinite(last) ? fmax(most, last) : most;
     }
-    return plot_axis(0, most > 0 ? most : 1, TICKS_X, false, false);
+    const int ticks = axis == AXIS_HOURS ? TICKS_X : (int)fmin(TICKS_X, fmax(most, 1) + 1); /* whole steps */
+    return plot_axis(0, most > 0 ? most : 1, ticks, false, false);
 }
 
 /* Marks of a kind of event, of all runs. */
@@ -292,12 +321,13 @@ void charts_write(GString *html, GString *data, const ReportRun *runs, int n, Se
     PlotMarks marks[KIND_OTHER];
     Page page = { html, data, x_axis(runs, n, axis), series_axis_name(axis), axis, marks, 0 };
     for (int i = 0; i < KIND_OTHER; i++)
-        marks[i] = (PlotMarks){ report_kind_classes[i], marks_of(runs, n, (ReportKind)i, axis) };
+        marks[i] =
+            (PlotMarks){ report_kind_classes[i], marks_of(runs, n, (ReportKind)i, axis), n > 1 || i == KIND_SAVE };
     g_string_append_printf(data, "{\"box\":[%d,%d,%d,%d],\"x\":[%.9g,%.9g],\"name\":\"%s\",\"charts\":[", PLOT_LEFT,
                            PLOT_TOP, PLOT_WIDTH - PLOT_LEFT - PLOT_RIGHT, PLOT_HEIGHT - PLOT_TOP - PLOT_BOTTOM,
                            page.x.low, page.x.high, page.x_name);
     for (size_t i = 0; i < G_N_ELEMENTS(specs); i++) {
-        Chart chart = chart_new(specs[i].title, specs[i].unit);
+        Chart chart = chart_new(specs[i].title, specs[i].unit, specs[i].suffix);
         fill_chart(&chart, &specs[i], runs, n, axis);
         if (chart.lines->len)
             add_chart(&page, &chart);

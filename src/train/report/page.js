@@ -33,6 +33,13 @@
         return Math.abs(xs[a] - x) <= Math.abs(xs[b] - x) ? a : b;
     };
     const short = v => v === 0 ? "0" : Math.abs(v) >= 1e9 || Math.abs(v) < 1e-3 ? v.toExponential(3) : String(+v.toPrecision(5));
+    /* As tell_value in charts.c. */
+    const tell = (chart, v) => {
+        if (!chart.unit) return short(v);
+        let i = 0;
+        for (; Math.abs(v) >= 1000 && i < 5; i++) v /= 1000;
+        return `${+v.toPrecision(4)}${chart.unit === "B" ? " " : ""}${["", "k", "M", "G", "T", "P"][i]}${chart.unit}`;
+    };
     const grouped = x => data.name === "hours" ? x.toFixed(3) : Math.round(x).toLocaleString("en");
     const placeY = (axis, y) => {
         const share = axis[2] ? Math.log(Math.max(y, axis[0] / 1e3) / axis[0]) / Math.log(axis[1] / axis[0]) : (y - axis[0]) / (axis[1] - axis[0]);
@@ -57,7 +64,7 @@
             dot.setAttribute("cx", placeX(line.x[k]));
             dot.setAttribute("cy", placeY(chart.y, line.y[k]));
             dot.style.display = "";
-            chart.values[i].textContent = short(line.y[k]) + (line.l && line.l[k] < line.h[k] ? ` (${short(line.l[k])} to ${short(line.h[k])})` : "");
+            chart.values[i].textContent = tell(chart, line.y[k]) + (line.l && line.l[k] < line.h[k] ? ` (mean of ${tell(chart, line.l[k])} to ${tell(chart, line.h[k])})` : "");
         });
     };
     const hide = chart => {

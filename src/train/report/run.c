@@ -7,16 +7,19 @@
 #include <string.h>
 
 const char *const report_kind_classes[] = {
-    [KIND_START] = "start",     [KIND_STOP] = "stop", [KIND_SPIKE] = "spike", [KIND_BACK] = "back",
-    [KIND_SKIPPED] = "skipped", [KIND_SAVE] = "save", [KIND_OTHER] = "other"
+    [KIND_START] = "start",     [KIND_STOP] = "stop",   [KIND_END] = "end",
+    [KIND_ERROR] = "error",     [KIND_SPIKE] = "spike", [KIND_BACK] = "back",
+    [KIND_SKIPPED] = "skipped", [KIND_SAVE] = "save",   [KIND_OTHER] = "other"
 };
 const char *const report_kind_names[] = {
-    [KIND_START] = "start",          [KIND_STOP] = "stop", [KIND_SPIKE] = "loss spike", [KIND_BACK] = "rollback",
-    [KIND_SKIPPED] = "skipped step", [KIND_SAVE] = "save", [KIND_OTHER] = "note"
+    [KIND_START] = "start",          [KIND_STOP] = "stop",        [KIND_END] = "end",
+    [KIND_ERROR] = "error",          [KIND_SPIKE] = "loss spike", [KIND_BACK] = "rollback",
+    [KIND_SKIPPED] = "skipped step", [KIND_SAVE] = "save",        [KIND_OTHER] = "note"
 };
 const char *const report_kind_plurals[] = {
-    [KIND_START] = "starts",          [KIND_STOP] = "stops", [KIND_SPIKE] = "loss spikes", [KIND_BACK] = "rollbacks",
-    [KIND_SKIPPED] = "skipped steps", [KIND_SAVE] = "saves", [KIND_OTHER] = "notes"
+    [KIND_START] = "starts",          [KIND_STOP] = "stops",        [KIND_END] = "ends",
+    [KIND_ERROR] = "errors",          [KIND_SPIKE] = "loss spikes", [KIND_BACK] = "rollbacks",
+    [KIND_SKIPPED] = "skipped steps", [KIND_SAVE] = "saves",        [KIND_OTHER] = "notes"
 };
 
 /* Names of the traces in a training record. */
@@ -60,6 +63,7 @@ static void take_train(ReportRun *run, const json_t *record, int64_t step)
     for (int i = 0; i < TRACE_COUNT; i++)
         series_add(&run->traces[i], step, tokens, wall, metric_number(record, trace_keys[i]));
     run->step = MAX(run->step, step);
+    run->loss_missing = isnan(metric_number(record, trace_keys[TRACE_LOSS]));
     run->tokens = fmax(run->tokens, tokens);
     run->samples_trained = fmax(run->samples_trained, samples_trained(record));
     run->memory = fmax(run->memory, memory);
@@ -149,8 +153,8 @@ static ReportKind kind_of(const char *what)
         const char *start;
         ReportKind kind;
     } starts[] = {
-        { "starts ", KIND_START },     { "goes on ", KIND_START },  { "stopped ", KIND_STOP },
-        { "ended ", KIND_STOP },       { "no better ", KIND_STOP }, { "rolled back ", KIND_BACK },
+        { "starts ", KIND_START },     { "goes on ", KIND_START }, { "stopped ", KIND_STOP },
+        { "ended ", KIND_END },        { "no better ", KIND_END }, { "rolled back ", KIND_BACK },
         { "skipped: ", KIND_SKIPPED },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(starts); i++)
@@ -202,7 +206,10 @@ static void take_event(ReportRun *run, const json_t *record, int64_t step)
         json_decref(run->start);
         run->start = json_incref(start);
     }
-    add_event(run, record, step, kind_of(what), what);
+    const ReportKind kind = json_is_true(json_object_get(record, "failed")) ? KIND_ERROR : kind_of(what);
+    run->killed += kind == KIND_START && run->open;
+    run->open = kind == KIND_START || (run->open && kind != KIND_STOP && kind != KIND_END && kind != KIND_ERROR);
+    add_event(run, record, step, kind, what);
 }
 
 /* ---- samples ---- */

@@ -35,6 +35,8 @@ typedef struct ReportMetric {
 typedef enum ReportKind {
     KIND_START,
     KIND_STOP,
+    KIND_END,   /* the run ended by itself */
+    KIND_ERROR, /* an error ended the command */
     KIND_SPIKE,
     KIND_BACK,
     KIND_SKIPPED,
@@ -66,6 +68,9 @@ typedef struct ReportRun {
     int64_t counts[KIND_COUNT]; /* number of events of each kind, including those that are not kept */
     Series marks[KIND_COUNT];   /* steps of these events */
     GPtrArray *samples;         /* ReportSample, of the last step that has some */
+    int64_t killed;             /* number of commands that ended without a word: the next start follows another start */
+    bool open;                  /* the newest start has no stop, end or error after it */
+    bool loss_missing;          /* the last training record has no loss */
     json_t *start;              /* the last record of a start (metrics_start); NULL means none */
     int64_t step;               /* step of the last training record; -1 means none */
     double tokens, samples_trained, wall_s; /* tokens read, samples trained on, and seconds of the run, at the last

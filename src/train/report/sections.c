@@ -69,7 +69,13 @@ static char *tell_read(const ReportRun *run)
 static char *tell_loss(const ReportRun *run)
 {
     const double loss = last_of(&run->traces[TRACE_LOSS]);
-    return isnan(loss) ? g_strdup("–") : g_strdup_printf("%.4f", loss);
+    if (isnan(loss))
+        return g_strdup("–");
+    const Series *series = &run->traces[TRACE_LOSS];
+    const int64_t step = g_array_index(series->points, SeriesPoint, series->points->len - 1).step;
+    return run->loss_missing
+               ? g_strdup_printf("none at step %" PRId64 " (%.4f at step %" PRId64 ")", run->step, loss, step)
+               : g_strdup_printf("%.4f", loss);
 }
 
 static char *tell_valid(const ReportRun *run)
@@ -107,8 +113,11 @@ static char *tell_saved(const ReportRun *run)
 
 static char *tell_troubles(const ReportRun *run)
 {
-    static const ReportKind kinds[] = { KIND_SPIKE, KIND_SKIPPED, KIND_STOP, KIND_BACK };
+    static const ReportKind kinds[] = { KIND_ERROR, KIND_STOP, KIND_BACK, KIND_SPIKE, KIND_SKIPPED };
     g_autoptr(GString) text = g_string_new(NULL);
+    const int64_t killed = run->killed + (run->open && run->status.state == RUN_LOST);
+    if (killed)
+        g_string_append_printf(text, "killed %" PRId64 " time%s", killed, killed == 1 ? "" : "s");
     for (size_t i = 0; i < G_N_ELEMENTS(kinds); i++) {
         const int64_t count = run->counts[kinds[i]];
         if (count)
@@ -221,7 +230,8 @@ static void add_events(GString *page, const ReportRun *run, int n)
 
 void section_events(GString *page, const ReportRun *runs, int n)
 {
-    g_string_append(page, "<section id=\"events\"><h2>Events</h2>\n<p class=\"legend\">In the curves: ");
+    g_string_append(page, "<section id=\"events\"><h2>Events</h2>\n<p class=\"legend\">");
+    g_string_append(page, n > 1 ? "At the bottom of the curves, of all runs: " : "In the curves: ");
     for (int i = 0; i < KIND_OTHER; i++)
         g_string_append_printf(page,
                                "<span class=\"key\"><svg viewBox=\"0 0 12 14\" width=\"12\" height=\"14\"><path "

@@ -316,11 +316,13 @@ static bool train_loop(Trainer *t, GError **error)
 }
 
 /* Writes the reason why the run ends early to log.txt and metrics.jsonl; main prints it to standard error. */
-static void note_end(Trainer *t, const char *reason)
+static void note_end(Trainer *t, const GError *problem)
 {
-    log_file_only("%s", reason);
-    if (t->metrics)
-        metrics_event(t->metrics, t->state.attempts, reason);
+    log_file_only("%s", problem->message);
+    if (g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED))
+        metrics_event(t->metrics, t->state.attempts, problem->message);
+    else
+        metrics_failure(t->metrics, t->state.attempts, problem->message);
 }
 
 /* Queues the hooks on_stop and, after an error, on_alert, and waits for all hooks (hooks_wait). */
@@ -391,7 +393,7 @@ static bool run_rank(const Config *config, const char *trace, Comm *ranks, Share
     if (problem && mesh_lost(&t.mesh) >= 0)
         name_lost(&t, problem);
     if (problem)
-        note_end(&t, problem->message);
+        note_end(&t, problem);
     end_hooks(&t, problem);
     trainer_close(&t, problem);
     mesh_close(&t.mesh);

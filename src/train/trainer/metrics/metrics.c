@@ -419,12 +419,25 @@ void metrics_save(Metrics *metrics, int64_t step, const char *folder, double sec
     log_info("step %" PRId64 "  saved %s (%.1fs)", step, folder, seconds);
 }
 
+static json_t *event_of(int64_t step, const char *what)
+{
+    g_autofree char *text = g_utf8_make_valid(what, -1); /* `what` may contain a file name that is not UTF-8 */
+    return json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", text);
+}
+
 void metrics_event(Metrics *metrics, int64_t step, const char *what)
 {
-    if (metrics == NULL)
+    if (metrics)
+        write_line(metrics, event_of(step, what));
+}
+
+void metrics_failure(Metrics *metrics, int64_t step, const char *what)
+{
+    json_t *event = metrics ? event_of(step, what) : NULL;
+    if (event == NULL)
         return;
-    g_autofree char *text = g_utf8_make_valid(what, -1); /* `what` may contain a file name that is not UTF-8 */
-    write_line(metrics, json_pack("{s:s, s:I, s:s}", "kind", "event", "step", (json_int_t)step, "what", text));
+    json_object_set_new(event, "failed", json_true());
+    write_line(metrics, event);
 }
 
 void metrics_start(Metrics *metrics, int64_t step, const char *what, json_t *start)

@@ -33,6 +33,8 @@ void metrics_scores(Metrics *metrics, int64_t step, const char *name, const GArr
 void metrics_save(Metrics *metrics, int64_t step, const char *folder, double seconds, double stall);
 /* Writes a record of kind "event" with the text `what`: "skipped: …", "train.length changed from …". */
 void metrics_event(Metrics *metrics, int64_t step, const char *what);
+/* The event of an error that ends the command. */
+void metrics_failure(Metrics *metrics, int64_t step, const char *what);
 /* Records that a process starts or continues the run: an event with the text `what`, whose "start" holds the plan of
  * the run and a description of the machine. Frees `start`. */
 void metrics_start(Metrics *metrics, int64_t step, const char *what, json_t *start);
