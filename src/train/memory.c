@@ -103,7 +103,8 @@ static bool plan_on(Device *null, const Config *config, int32_t input_length, in
     plan->optimizer = optimizer ? optimizer_device_bytes(optimizer) : 0;
     plan->host = optimizer && null->precision.offload ? bytes.masters + optimizer_bytes(optimizer) : 0;
     plan->stages = model_stages(model);
-    plan->saving = optimizer && config->train.save_async ? saved_bytes(model_params(model), optimizer) : 0;
+    plan->saved = optimizer ? saved_bytes(model_params(model), optimizer) : 0;
+    plan->saving = config->train.save_async ? plan->saved : 0;
     plan->device = null_memory(null);
     if (ok)
         count_step(null, model, optimizer, config, input_length, target_length, work, plan);

@@ -18,6 +18,7 @@ typedef struct MemoryPlan {
                               for memory_plan_work */
     int64_t launches;      /* on a GPU, in a step of all microbatches (DeviceCounts.launches); counted as `micro` is */
     int64_t trained;       /* parameters that are not frozen, of all ranks together */
+    size_t saved;          /* bytes of the planned rank's part of a checkpoint */
     Stages stages;         /* the blocks of the planned rank */
 } MemoryPlan;
 

@@ -72,6 +72,16 @@ grep -q 'lines are missing here' "$work/while/log.txt" || fail "log.txt does not
 ! grep -q 'torn' "$work/log" || fail "a torn record of TensorBoard: $(grep torn "$work/log")"
 echo "ok: full for a while"
 
+# A disk that has room for a checkpoint and not for all that a run keeps at a time: said before the first step, and by plan.
+many="model.width=256 model.ffn=1024 train.keep_last=1000000 train.length=1 train.eval_every=0 train.eval_samples=8"
+expect 0 'warning: the run has up to 1000002 checkpoints of' "$loam" train "$work/config.yaml" run.dir="$work/many" $many
+grep -q "free: later saves would fail; make room, or keep fewer by train.keep_last" "$work/err" || fail "$(cat "$work/err")"
+grep -q 'disk: up to 1000002 checkpoints of [0-9.]* MiB: [0-9.]* TiB' "$work/many/log.txt" || fail "$(grep disk: "$work/many/log.txt")"
+expect 0 'warning: the run has up to 1000002 checkpoints of' "$loam" plan "$work/config.yaml" run.dir="$work/none/none" $many
+grep -q '^disk  *up to 1000002 checkpoints of ' "$work/out" || fail "$(cat "$work/out")"
+expect 0 'disk             up to 4 checkpoints of' "$loam" plan "$work/config.yaml" run.dir="$work/none"
+! grep -q 'later saves' "$work/err" || fail "$(cat "$work/err")"
+
 # A small file system, where this user may mount one.
 mkdir "$work/disk"
 if mount -t tmpfs -o size=4m tmpfs "$work/disk" 2>/dev/null; then

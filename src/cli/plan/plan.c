@@ -5,6 +5,7 @@
 #include "cli/cli.h"
 #include "model/pipeline/pipeline.h"
 #include "train/compute_device.h"
+#include "train/disk.h"
 #include "train/memory.h"
 #include "train/mixture_report.h"
 #include "train/run_dir.h"
@@ -340,6 +341,19 @@ static bool add_stages(GString *lines, const Outline *o, const Config *config, G
     return true;
 }
 
+/* Adds the disk that the checkpoints of the run need, and warns if it is not there. */
+static void add_disk(GString *lines, const Outline *o, const Config *config, const MemoryPlan *plan, bool elsewhere)
+{
+    const size_t bytes = plan->saved * (size_t)config_ranks(config);
+    const int64_t most =
+        disk_checkpoints(config, o->steps > 0 ? o->steps : -1, *config->data.valid || *config->task.valid);
+    g_autofree char *needs = disk_describe(most, bytes);
+    g_autoptr(GError) problem = NULL;
+    plan_line(lines, "disk", "%s", needs);
+    if (!elsewhere && *config->run.dir && !disk_check(config->run.dir, most, bytes, &problem))
+        log_warning("%s", problem->message);
+}
+
 static void add_step(GString *lines, const Outline *o, const Config *config, const char *flops)
 {
     plan_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
@@ -368,6 +382,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, const Pla
     if (!cluster->machine && compute_device_is_gpu(config->train.device))
         add_gpu(lines, o, &plan);
     add_ranks(lines, config, &plan);
+    add_disk(lines, o, config, &plan, cluster->machine != NULL);
     if (!add_stages(lines, o, config, error) || !plan_cluster(lines, o, cluster, error))
         return false;
     plan_line(lines, "parameters", "%s%s", params, trained);

@@ -9,6 +9,7 @@
 #include "train/class_weights.h"
 #include "train/compute_device.h"
 #include "train/config/config.h"
+#include "train/disk.h"
 #include "train/heartbeat.h"
 #include "train/micro_batch.h"
 #include "train/mixture_report.h"
@@ -18,7 +19,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #define PREFETCH_DEPTH 8
 
@@ -236,8 +236,8 @@ static bool open_directory(Trainer *t, GError **error)
     return same;
 }
 
-/* Fails if steps are left and the disk has no space for a checkpoint. Folders that interrupted saves left behind are
- * removed first. */
+/* If steps are left: fails if the disk has no space for a checkpoint, warns if it has too little for those of the whole
+ * run. Folders that interrupted saves left behind are removed first. */
 static bool check_room(const Trainer *t, GError **error)
 {
     const char *dir = t->config.run.dir;
@@ -246,21 +246,12 @@ static bool check_room(const Trainer *t, GError **error)
         const OptimState state = optimizer_state(t->optimizer, i);
         bytes += (size_t)(state.rows * MAX(state.cols, 1)) * sizeof(float);
     }
-    struct statvfs disk;
     if (trainer_finished(t))
         return true;
-    if (!run_remove_unfinished(dir, error))
-        return false;
-    if (statvfs(dir, &disk) < 0 || disk.f_blocks == 0) /* some network file systems do not tell their free space */
-        return true;
-    size_t there = (size_t)disk.f_bavail * disk.f_frsize;
-    if (there >= bytes)
-        return true;
-    g_autofree char *needed = text_bytes(bytes), *has = text_bytes(there);
-    return fail_machine(error,
-                        "a checkpoint takes %s, and %s has %s free: no save would succeed; make room, or choose "
-                        "another run.dir",
-                        needed, dir, has);
+    const int64_t most = disk_checkpoints(&t->config, t->total, t->valid->len > 0);
+    g_autofree char *needs = disk_describe(most, bytes);
+    log_file_only("disk: %s", needs);
+    return run_remove_unfinished(dir, error) && disk_check(dir, most, bytes, error);
 }
 
 /* Whether the run has a checkpoint and no step left. Its config.yaml is then not rewritten, so that it says what the
