@@ -287,9 +287,9 @@ bool io_sync_directory(const char *path, GError **error)
     int fd = rigged_open(path, O_RDONLY | O_DIRECTORY);
     if (fd < 0)
         return fail_errno(error, "opening folder", path);
-    /* EINVAL means that folders cannot be synced on this file system. */
     bool synced = !io_rigged("fsync") && fsync(fd) == 0;
-    bool ok = synced || errno == EINVAL || fail_errno(error, "syncing folder", path);
+    const bool cannot = errno != EIO && errno != ENOSPC && errno != EDQUOT; /* this file system syncs no folders */
+    bool ok = synced || cannot || fail_errno(error, "syncing folder", path);
     if (rigged_close(fd) < 0 && ok)
         return fail_errno(error, "closing folder", path);
     return ok;

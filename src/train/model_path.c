@@ -22,7 +22,7 @@ static char *list_named(const char *dir)
     static const char *const links[] = { "latest", "best" };
     g_autoptr(GString) known = g_string_new(NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(links); i++) {
-        g_autofree char *folder = g_build_filename(dir, "checkpoints", links[i], NULL);
+        g_autofree char *folder = run_linked_path(dir, links[i]);
         if (io_exists(folder, "state.json"))
             g_string_append_printf(known, "%s%s", known->len ? ", " : "", links[i]);
     }
@@ -41,8 +41,10 @@ static char *find_named(const char *dir, const char *which, GError **error)
 {
     char *end;
     int64_t step = g_ascii_strtoll(which, &end, 10);
-    g_autofree char *folder =
-        *which && *end == '\0' ? run_checkpoint_path(dir, step) : g_build_filename(dir, "checkpoints", which, NULL);
+    g_autofree char *folder = *which && *end == '\0' ? run_checkpoint_path(dir, step)
+                              : strcmp(which, "latest") == 0 || strcmp(which, "best") == 0
+                                  ? run_linked_path(dir, which)
+                                  : g_build_filename(dir, "checkpoints", which, NULL);
     if (io_exists(folder, "state.json"))
         return g_steal_pointer(&folder);
     if (!io_exists(dir, "checkpoints")) {
@@ -84,7 +86,7 @@ static char *find_folder(const char *path, GError **error)
     if (io_exists(path, "state.json"))
         return g_strdup(path);
     if (run_means_best(path))
-        return g_build_filename(path, "checkpoints", "best", NULL);
+        return run_linked_path(path, "best");
     if (!io_exists(path, "checkpoints"))
         fail_no_checkpoint(path, error);
     return NULL;

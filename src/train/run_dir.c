@@ -282,19 +282,56 @@ static bool set_copy_aside(const char *dir, const char *name, const char *link, 
     return true;
 }
 
-bool run_link(const char *dir, const char *name, int64_t step, GError **error)
+void run_link(const char *dir, const char *name, int64_t step)
 {
+    static gint warned;
     g_autofree char *link = g_build_filename(dir, "checkpoints", name, NULL);
     g_autofree char *target = g_strdup_printf("step-%08" PRId64, step);
-    return set_copy_aside(dir, name, link, error) && io_replace_link(link, target, error);
+    g_autoptr(GError) problem = NULL;
+    if (set_copy_aside(dir, name, link, &problem) && io_replace_link(link, target, &problem))
+        return;
+    if (run_linked(dir, name) != step) /* one of an earlier save would mislead */
+        io_remove_file(link, NULL);
+    if (g_atomic_int_compare_and_exchange(&warned, 0, 1))
+        log_warning("%s; the checkpoint is complete, and is found without the link", problem->message);
+}
+
+/* What the link of this name would be. */
+static int64_t find_unlinked(const char *dir, const char *name)
+{
+    TrainState state;
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    const bool latest = strcmp(name, "latest") == 0;
+    for (guint i = 0; i < steps->len; i++) {
+        const int64_t step = g_array_index(steps, int64_t, i);
+        g_autofree char *folder = run_checkpoint_path(dir, step);
+        if (!checkpoint_state(folder, &state, NULL))
+            continue;
+        g_autofree char *best = run_checkpoint_path(dir, state.best_step);
+        return latest ? step : g_file_test(best, G_FILE_TEST_IS_DIR) ? state.best_step : -1;
+    }
+    return -1;
 }
 
 int64_t run_linked(const char *dir, const char *name)
 {
+    GStatBuf info;
     g_autofree char *link = g_build_filename(dir, "checkpoints", name, NULL);
+    if (g_lstat(link, &info) < 0)
+        return find_unlinked(dir, name);
     g_autofree char *target = g_file_read_link(link, NULL);
     bool named = target && g_str_has_prefix(target, "step-") && g_ascii_isdigit(target[5]);
     return named ? g_ascii_strtoll(target + 5, NULL, 10) : -1;
+}
+
+char *run_linked_path(const char *dir, const char *name)
+{
+    char *link = g_build_filename(dir, "checkpoints", name, NULL);
+    const int64_t step = g_file_test(link, G_FILE_TEST_EXISTS) ? -1 : run_linked(dir, name);
+    if (step < 0)
+        return link;
+    g_free(link);
+    return run_checkpoint_path(dir, step);
 }
 
 bool run_means_best(const char *dir)

@@ -54,10 +54,15 @@ bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *st
 /* Renames the checkpoints of steps after `step` to damaged-step-XXXXXXXX, so that a run that resumes from `step`
  * ignores them. */
 bool run_set_aside(const char *dir, int64_t step, GError **error);
-/* Points the link DIR/checkpoints/NAME at the checkpoint of a step. A folder in its place is renamed to copied-NAME. */
-bool run_link(const char *dir, const char *name, int64_t step, GError **error);
-/* The step of the checkpoint that the link DIR/checkpoints/NAME points at; -1 means that there is no such link. */
+/* Points the link DIR/checkpoints/NAME, which is latest or best, at the checkpoint of a step. A folder in its place is
+ * renamed to copied-NAME. Where no link can be made, as on a file system without them, there is none, and the first
+ * such failure is a warning. */
+void run_link(const char *dir, const char *name, int64_t step);
+/* The step of the checkpoint that the link DIR/checkpoints/NAME points at or, without a link, that the checkpoints say;
+ * -1 means none. */
 int64_t run_linked(const char *dir, const char *name);
+/* DIR/checkpoints/NAME or, without such a link, the folder that it would point at. g_free. */
+char *run_linked_path(const char *dir, const char *name);
 /* Removes unfinished checkpoint folders, which interrupted saves left behind. */
 bool run_remove_unfinished(const char *dir, GError **error);
 /* Whether the path of a run means its best checkpoint rather than its last one: true if the run used train.best or

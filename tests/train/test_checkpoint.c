@@ -65,7 +65,8 @@ static void set_up(Fixture *f, gconstpointer data)
                              4,
                              1,
                              2,
-                             { 2.5, 1.0 / 7 } };
+                             { 2.5, 1.0 / 7 },
+                             987654321098765 };
 }
 
 static void tear_down(Fixture *f, gconstpointer data)

@@ -38,8 +38,6 @@ typedef struct TrainState {
     int64_t evaluation_left;    /* 1 means that the run was stopped before the evaluation of this step */
     int64_t tokens_by_capacity; /* 1 means that amounts in tokens count every sample as data.input_length tokens */
     int64_t data;               /* loader_fingerprint of the training set */
-    int64_t run;                /* hash of the options, tokenizer and data that the run was started with, which all its
-                                   checkpoints have; 0 means unknown */
     LossScale loss_scale;       /* all 0 in a run that never trained in fp16 */
     int64_t stale;              /* evaluations since the best one */
     int64_t plateau;            /* evaluations since the best one or the last drop of the plateau schedule */
@@ -53,6 +51,8 @@ typedef struct TrainState {
     int64_t spike_losses;               /* number of losses in spike_recent */
     double spike_recent[CHECKPOINT_RECENT_LOSSES]; /* the losses of the last steps, the newest last, in which
                                                       train/trainer/spike.h looks for spikes */
+    int64_t run; /* hash of the options, tokenizer and data that the run was started with, which all its
+                    checkpoints have; 0 means unknown */
 } TrainState;
 
 /* The objects that checkpoint_save writes and that checkpoint_load fills. If parameters are sharded over ranks, every

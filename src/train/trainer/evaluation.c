@@ -167,7 +167,7 @@ bool trainer_evaluate(Trainer *t, bool *best, GError **error)
 void trainer_report_best(const Trainer *t)
 {
     const TrainState *state = &t->state;
-    g_autofree char *link = g_build_filename(t->config.run.dir, "checkpoints", "best", NULL);
+    g_autofree char *link = run_linked_path(t->config.run.dir, "best");
     RunResult result;
     if (state->best_step < 0)
         return;

@@ -161,11 +161,13 @@ static bool open_newest(Trainer *t, int64_t *step, GError **error)
     if (*step < 0)
         return true;
     g_autofree char *folder = run_checkpoint_path(dir, *step);
-    if (!check_sources(t, folder, error) || !check_others(t, *step, error) || !run_set_aside(dir, *step, error) ||
-        !run_link(dir, "latest", *step, error))
+    if (!check_sources(t, folder, error) || !check_others(t, *step, error) || !run_set_aside(dir, *step, error))
         return false;
+    run_link(dir, "latest", *step);
     g_autofree char *best = run_checkpoint_path(dir, t->state.best_step);
-    return !g_file_test(best, G_FILE_TEST_IS_DIR) || run_link(dir, "best", t->state.best_step, error);
+    if (g_file_test(best, G_FILE_TEST_IS_DIR))
+        run_link(dir, "best", t->state.best_step);
+    return true;
 }
 
 bool trainer_resume(Trainer *t, GError **error)

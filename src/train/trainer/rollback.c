@@ -119,9 +119,10 @@ static bool link_best(const char *dir, const TrainState *state, GError **error)
 {
     g_autofree char *folder = run_checkpoint_path(dir, state->best_step),
                     *link = g_build_filename(dir, "checkpoints", "best", NULL);
-    if (state->best_step >= 0 && g_file_test(folder, G_FILE_TEST_IS_DIR))
-        return run_link(dir, "best", state->best_step, error);
-    return run_linked(dir, "best") < 0 || io_remove_file(link, error);
+    if (state->best_step < 0 || !g_file_test(folder, G_FILE_TEST_IS_DIR))
+        return io_remove_file(link, error);
+    run_link(dir, "best", state->best_step);
+    return true;
 }
 
 static bool move_later(const char *dir, int64_t step, GError **error)
@@ -153,11 +154,11 @@ static bool go_there(const char *dir, int64_t step, GError **error)
 {
     TrainState state;
     g_autofree char *folder = run_checkpoint_path(dir, step);
-    if (!checkpoint_load(folder, &(Checkpoint){ .state = &state }, error) || !move_later(dir, step, error) ||
-        !run_link(dir, "latest", step, error) || !link_best(dir, &state, error))
+    if (!checkpoint_load(folder, &(Checkpoint){ .state = &state }, error) || !move_later(dir, step, error))
         return false;
-    return spike_cut(dir, step, error) && cut_logs(dir, (RunPoint){ step, state.samples }, error) &&
-           put(dir, "done", "", error);
+    run_link(dir, "latest", step);
+    return link_best(dir, &state, error) && spike_cut(dir, step, error) &&
+           cut_logs(dir, (RunPoint){ step, state.samples }, error) && put(dir, "done", "", error);
 }
 
 /* ---- undoing a rollback ---- */
@@ -185,16 +186,19 @@ static bool put_back(const char *dir, const char *name, GError **error)
     return (g_file_test(to, G_FILE_TEST_IS_REGULAR) || io_remove_tree(to, error)) && io_rename(from, to, error);
 }
 
-static bool link_back(const char *dir, const char *name, GError **error)
+static void link_back(const char *dir, const char *name)
 {
     const int64_t step = get(dir, name);
-    return step < 0 || run_link(dir, name, step, error);
+    if (step >= 0)
+        run_link(dir, name, step);
 }
 
 static bool go_back(const char *dir, GError **error)
 {
-    if (!move_back(dir, error) || !link_back(dir, "latest", error) || !link_back(dir, "best", error))
+    if (!move_back(dir, error))
         return false;
+    link_back(dir, "latest");
+    link_back(dir, "best");
     for (int i = 0; copies[i]; i++)
         if (!put_back(dir, copies[i], error))
             return false;

@@ -95,9 +95,9 @@ static bool write_checkpoint(Save *save)
         return false;
     if (comm_rank(save->ranks) > 0)
         return true;
-    if (!run_link(save->dir, "latest", state->attempts, error) ||
-        (state->best_step == state->attempts && !run_link(save->dir, "best", state->attempts, error)))
-        return false;
+    run_link(save->dir, "latest", state->attempts);
+    if (state->best_step == state->attempts)
+        run_link(save->dir, "best", state->attempts);
     if (!rollback_forget(save->dir, error))
         return false;
     return run_retain(save->dir, &save->keep, error);
