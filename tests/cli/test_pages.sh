@@ -50,6 +50,13 @@ before_page() {
         cp stand-in.yaml config.yaml
         quietly "$real" train stand-in.yaml run.dir=runs/a train.keep_last=9 train.length='1 steps' train.batch='4 samples'
         quietly loam train runs/a hooks.on_save=true # longer, which is an event
+        cp -r runs/a runs/moved
+        ;;
+    docs/python.md)
+        rm -rf runs/gpt
+        printf '%s\n' 'model: { preset: gpt2-tiny }' 'tokenizer: { path: gpt2 }' 'data: { train: moby-gpt, input_length: 32 }' >python.yaml
+        quietly loam prepare --tokenizer gpt2 --out moby-gpt moby-dick.txt
+        quietly loam train python.yaml run.dir=runs/gpt
         ;;
     docs/parallel.md)
         printf '%s\n' 'run: { dir: runs/ranks }' 'model: { preset: t5-1.1-tiny }' 'tokenizer: { path: stand-in.model }' \
