@@ -24,6 +24,8 @@ const char *const decay_ramp_names[] = {
 
 static double count_of(ScheduleCounts counts, AmountUnit unit)
 {
+    if (unit == UNIT_SECONDS)
+        return counts.seconds;
     int64_t count = unit == UNIT_TOKENS ? counts.tokens : unit == UNIT_SAMPLES ? counts.samples : counts.updates;
     return (double)count;
 }

@@ -29,7 +29,8 @@ extern const char *const decay_curve_names[];
 typedef enum DecayRamp { RAMP_CONSTANT, RAMP_LINEAR, RAMP_COSINE } DecayRamp;
 extern const char *const decay_ramp_names[];
 
-/* A length in updates (UNIT_STEPS), in samples of updates (UNIT_SAMPLES) or in tokens read (UNIT_TOKENS). */
+/* A length in updates (UNIT_STEPS), in samples of updates (UNIT_SAMPLES), in tokens read (UNIT_TOKENS) or in seconds
+ * of training (UNIT_SECONDS). */
 typedef struct RunSpan {
     double value; /* 0 means none */
     AmountUnit unit;
@@ -38,6 +39,7 @@ typedef struct RunSpan {
 /* The counters of a run at the end of an update. */
 typedef struct ScheduleCounts {
     int64_t updates, samples, tokens; /* updates; samples of updates; tokens read, those of skipped steps too */
+    double seconds;                   /* seconds of training; 0 unless a span of the schedule is a time */
 } ScheduleCounts;
 
 typedef struct Schedule {

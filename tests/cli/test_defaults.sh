@@ -58,7 +58,7 @@ rate() { "$loam" plan "$work/empty.yaml" data.train="$work/data" train.length='1
 [ "$(rate run.dir="$work/new" train.init="$work/gpt2-tiny")" = '0.0005 0.5 cosine 6%' ] || fail "going on: $(rate run.dir="$work/new" train.init="$work/gpt2-tiny")"
 [ "$(rate run.dir="$work/new" train.init="$work/gpt2-tiny" optim.rewarm=1)" = '0.001 1 cosine 6%' ] || fail "optim.rewarm=1"
 [ "$(rate run.dir="$work/new" train.init="$work/gpt2-tiny" optim.lr=3e-3)" = '0.003 0.5 cosine 6%' ] || fail "a rate that was given"
-[ "$(rate run.dir="$work/new" train.init="$work/gpt2-tiny" train.length=2h)" = '0.0005 0.5 inverse_sqrt 100 steps' ] || fail "a length in time"
+[ "$(rate run.dir="$work/new" train.init="$work/gpt2-tiny" train.length=2h)" = '0.0005 0.5 cosine 6%' ] || fail "a length in time"
 [ "$(rate run.dir="$work/next" train.init="$work/gpt2-tiny")" = '0.0005 0.5 cosine 6%' ] || fail "the rate of a run that goes on"
 [ "$(rate run.dir="$work/new" model.preset=gpt2-tiny model.vocab=auto tokenizer.path="$work/tok.model")" = '0.001 1 cosine 6%' ] || fail "a new model: $(cat "$work/err")"
 

@@ -154,3 +154,16 @@ ends_like "$work/whole" "$work/often"
 cmp "$work/whole/checkpoints/latest/weights-00001-of-00001.safetensors" \
     "$work/timed/checkpoints/latest/weights-00001-of-00001.safetensors" || fail "other weights"
 echo "ok: by time"
+
+# A length in time: shares of it are times, a decay ends with it, on one rank and on two, and the run that goes on keeps its seconds.
+# A warm-up of more steps than fit is said while it trains.
+for ranks in 1 2; do
+    "$loam" train "$config" run.dir="$work/hours-$ranks" train.length=0.6s optim.schedule=cosine optim.warmup=10% train.log_every=1 train.eval_every=50% \
+        train.save_every=0 parallel.ranks=$ranks 2>"$work/err" || fail "a length in time on $ranks ranks: $(tail -n 2 "$work/err")"
+    sed -n 's/.*"kind":"train",.*"lr":\([0-9.e+-]*\),.*/\1/p' "$work/hours-$ranks/metrics.jsonl" | awk '{ rate[NR] = $1; top = $1 > top ? $1 : top }
+        END { exit !(NR > 2 && top > 5e-4 && top <= 3e-3 && rate[NR] < top / 2) }' || fail "rates: $(grep -o '"lr":[^,]*' "$work/hours-$ranks/metrics.jsonl" | tr '\n' ' ')"
+    grep -q '"trained_s": *0\.[1-9]' "$work/hours-$ranks/checkpoints/latest/state.json" || fail "no seconds in state.json"
+done
+"$loam" train "$config" run.dir="$work/short" train.length=0.3s optim.schedule=inverse_sqrt optim.warmup='10M steps' train.log_every=1 2>"$work/err" || fail "$(cat "$work/err")"
+[ "$(grep -c 'warning: optim.warmup is longer than the run, about [0-9]* steps at this speed' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
+echo "ok: a length in time"

@@ -5,7 +5,7 @@
 
 static ScheduleCounts counts(int64_t updates, int64_t tokens)
 {
-    return (ScheduleCounts){ updates, 10 * updates, tokens };
+    return (ScheduleCounts){ updates, 10 * updates, tokens, 0 };
 }
 
 static double at_update(int kind, double lr, double min_lr, int64_t update)
@@ -186,7 +186,7 @@ static void test_megatron(void)
                                             .total = { 100000, unit },
                                             .decay = { 20000, unit },
                                             .curve = rows[i].curve };
-                ScheduleCounts at = { 1, 1, 1 };
+                ScheduleCounts at = { 1, 1, 1, 0 };
                 *(unit == UNIT_TOKENS ? &at.tokens : unit == UNIT_SAMPLES ? &at.samples : &at.updates) = steps[k];
                 g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, at), rows[i].rates[k], 1e-12 * rows[i].rates[k]);
             }

@@ -127,13 +127,13 @@ static void a_warm_up_in_samples_follows_the_ramp_up(void)
                                       NULL };
     g_assert_true(load(&config, overrides, NULL));
     const Schedule schedule = config_schedule(&config, 0, true);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 108160, 1 }), 5e-5, 1e-17);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 216320, 1 }), 1e-4, 1e-17);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 126953126, 1 }), 1e-5, 1e-17);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 200000000, 1 }), 1e-5, 1e-17);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 10698064, 1 }), 9.849e-5, 5e-9);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 15019344, 1 }), 9.700e-5, 5e-9);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 25709904, 1 }), 9.131e-5, 5e-9);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 108160, 1, 0 }), 5e-5, 1e-17);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 216320, 1, 0 }), 1e-4, 1e-17);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 126953126, 1, 0 }), 1e-5, 1e-17);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 200000000, 1, 0 }), 1e-5, 1e-17);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 10698064, 1, 0 }), 9.849e-5, 5e-9);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 15019344, 1, 0 }), 9.700e-5, 5e-9);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 25709904, 1, 0 }), 9.131e-5, 5e-9);
     config_clear(&config);
 }
 
@@ -197,7 +197,6 @@ static void rules_across_fields_name_what_is_right(void)
     REFUSED("write train.batch=\"128 samples\"", "train.batch=128");
     REFUSED("steps, samples, tokens or epochs", "optim.warmup=3m");
     REFUSED("not a time", "train.save_within=10 steps");
-    REFUSED("constant or inverse_sqrt", "train.length=3m", "optim.schedule=cosine");
     REFUSED("not one of auto, f32, bf16, fp16, fp8", "train.precision=fp4");
     REFUSED("did you mean train.batch='128 samples'?", "train.batch_size=8");
     REFUSED("and more; `loam help optim` lists them", "optim.zzzzzz=8");
@@ -280,8 +279,8 @@ static void the_warm_up_is_counted_in_updates(void)
     Schedule schedule = config_schedule(&config, 6400, true);
     g_assert_cmpfloat(schedule.warmup.value, ==, 10);
     g_assert_cmpfloat(schedule.total.value, ==, 100);
-    g_assert_cmpfloat(schedule_lr(&schedule, (ScheduleCounts){ 5, 5, 5 }), ==, 0.5);
-    g_assert_cmpfloat(schedule_lr(&schedule, (ScheduleCounts){ 55, 55, 55 }), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, (ScheduleCounts){ 5, 5, 5, 0 }), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, (ScheduleCounts){ 55, 55, 55, 0 }), ==, 0.5);
     config_clear(&config);
 }
 
@@ -362,16 +361,31 @@ static void every_model_has_defaults(void)
         }
 }
 
-/* A length in hours has no last step: neither a decay to it nor a share of it is a default. */
-static void a_run_of_hours_has_a_schedule_without_an_end(void)
+/* Shares of a length in hours are times, and the decay ends with it. */
+static void a_run_of_hours_has_shares_and_an_end(void)
 {
     Config config;
     const char *const overrides[] = { "model.preset=gpt2", "train.length=2h", NULL };
     g_assert_true(load(&config, overrides, NULL));
-    check_value(&config, "optim.schedule", "inverse_sqrt");
-    g_assert_cmpint(config.optim.warmup.unit, ==, UNIT_STEPS);
+    check_value(&config, "optim.schedule", "cosine");
+    check_value(&config, "optim.warmup", "6%");
+    const Schedule schedule = config_schedule(&config, 1000, true);
+    g_assert_cmpint(schedule.warmup.unit, ==, UNIT_SECONDS);
+    g_assert_cmpfloat_with_epsilon(schedule.warmup.value, 432, 1e-9);
+    g_assert_cmpfloat(schedule.total.value, ==, 7200);
+    const double lr = config.optim.lr;
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 5, 5, 5, 216 }), lr / 2, 1e-12);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 9, 9, 9, 432 + 3384 }), lr / 2, 1e-12);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 9, 9, 9, 7200 }), 0, 1e-12);
     config_clear(&config);
-    REFUSED("is not known in steps", "model.preset=gpt2", "train.length=2h", "optim.warmup=6%");
+    /* A warm-up in steps takes its share of the time by the mean length of the updates. */
+    const char *const steps[] = { "model.preset=gpt2", "train.length=2h", "optim.schedule=linear", "optim.warmup=10",
+                                  NULL };
+    g_assert_true(load(&config, steps, NULL));
+    const Schedule linear = config_schedule(&config, 1000, true);
+    g_assert_cmpfloat_with_epsilon(schedule_lr(&linear, (ScheduleCounts){ 20, 1, 1, 2400 }), config.optim.lr * 0.8,
+                                   1e-9);
+    config_clear(&config);
 }
 
 static void a_warm_up_is_a_share_of_the_length(void)
@@ -515,8 +529,7 @@ int main(int argc, char **argv)
     g_test_add_func("/config/defaults_belong_to_family_size_and_optimizer",
                     defaults_belong_to_family_size_and_optimizer);
     g_test_add_func("/config/every_model_has_defaults", every_model_has_defaults);
-    g_test_add_func("/config/a_run_of_hours_has_a_schedule_without_an_end",
-                    a_run_of_hours_has_a_schedule_without_an_end);
+    g_test_add_func("/config/a_run_of_hours_has_shares_and_an_end", a_run_of_hours_has_shares_and_an_end);
     g_test_add_func("/config/a_warm_up_is_a_share_of_the_length", a_warm_up_is_a_share_of_the_length);
     g_test_add_func("/config/a_run_keeps_the_defaults_that_it_began_with", a_run_keeps_the_defaults_that_it_began_with);
     g_test_add_func("/config/memory_is_known_beforehand", memory_is_known_beforehand);

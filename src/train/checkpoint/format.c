@@ -43,6 +43,7 @@ const StateField state_fields[] = {
     { "skipped", ROW(skipped), STATE_COUNT, false, 0 },
     { "skipped_samples", ROW(skipped_samples), STATE_COUNT, false, 0 },
     { "spike_step", ROW(spike_step), STATE_COUNT, false, 0 },
+    { "trained_s", ROW(trained_s), STATE_REAL, false, 0 },
     { "drops", ROW(drops), STATE_COUNT, false, 0 },
     { "evaluated", ROW(evaluated), STATE_COUNT, false, -1 },
     { "evaluation_left", ROW(evaluation_left), STATE_COUNT, false, 0 },

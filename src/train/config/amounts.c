@@ -179,6 +179,10 @@ RunSpan config_span(const Config *config, Amount amount, int64_t epoch_samples, 
 {
     const Amount length = config->train.length;
     const double tokens = count_tokens ? config_tokens(config, amount) : 0;
+    if (amount.unit == UNIT_SECONDS)
+        return (RunSpan){ amount.value, UNIT_SECONDS };
+    if (amount.unit == UNIT_PERCENT && length.unit == UNIT_SECONDS)
+        return (RunSpan){ amount.value / 100 * length.value, UNIT_SECONDS };
     if (tokens > 0)
         return (RunSpan){ tokens, UNIT_TOKENS };
     if (amount.unit == UNIT_PERCENT && length.unit != UNIT_STEPS && config_batch_varies(config)) {

@@ -26,25 +26,20 @@ static bool check_batch(const char *name, Amount amount, GError **error)
     return fail_user(error, "%s: \"%s\" does not fit; write samples or tokens, such as \"128 samples\"", name, text);
 }
 
-/* Checks an amount that will be converted to a number of steps: it must not be a time, nor a percentage of a
- * train.length that is a time. */
-static bool check_steps(const char *name, Amount amount, Amount length, GError **error)
+/* Checks an amount that is counted as the run goes on: not a time, and no more than the whole of train.length. */
+static bool check_steps(const char *name, Amount amount, GError **error)
 {
     g_autofree char *text = amount_format(amount);
     if (amount.unit == UNIT_SECONDS)
         return fail_user(error, "%s: \"%s\" does not fit; write steps, samples, tokens or epochs", name, text);
-    if (amount.unit != UNIT_PERCENT)
-        return true;
-    if (amount.value > 100)
-        return fail_user(error, "%s: %s is more than the whole of train.length", name, text);
-    return length.unit != UNIT_SECONDS ||
-           fail_user(error, "%s: train.length is a time, so %s of it is not known in steps; write steps", name, text);
+    return amount.unit != UNIT_PERCENT || amount.value <= 100 ||
+           fail_user(error, "%s: %s is more than the whole of train.length", name, text);
 }
 
 /* Checks a period: like check_steps, but a time is valid too. */
-static bool check_every(const char *name, Amount amount, Amount length, GError **error)
+static bool check_every(const char *name, Amount amount, GError **error)
 {
-    return amount.unit == UNIT_SECONDS || check_steps(name, amount, length, error);
+    return amount.unit == UNIT_SECONDS || check_steps(name, amount, error);
 }
 
 static bool check_within(Amount amount, GError **error)
@@ -145,26 +140,10 @@ static bool check_examples(const Config *config, GError **error)
 static bool check_schedule(const Config *config, GError **error)
 {
     const OptimConfig *optim = &config->optim;
-    const Amount length = config->train.length;
-    const int kind = optim->schedule;
-    if (!check_steps("optim.warmup", optim->warmup, length, error) ||
-        !check_steps("optim.decay_until", optim->decay_until, length, error) ||
-        !check_steps("optim.cycle", optim->cycle, length, error) ||
-        (kind == SCHEDULE_WSD && !check_steps("optim.decay_length", optim->decay_length, length, error)))
-        return false;
-    if (length.unit != UNIT_SECONDS)
-        return true;
-    if (optim->weight_decay_ramp != RAMP_CONSTANT)
-        return fail_user(error, "train.length is a time, but optim.weight_decay_ramp needs to know the last step; give "
-                                "the length in steps, samples, tokens or epochs");
-    const bool decays = kind == SCHEDULE_LINEAR || kind == SCHEDULE_POLYNOMIAL || kind == SCHEDULE_WSD ||
-                        (kind == SCHEDULE_COSINE && optim->cycle.value == 0);
-    return !decays || optim->decay_until.value > 0 ||
-           fail_user(error,
-                     "train.length is a time, but optim.schedule %s needs to know its last step; give the length in "
-                     "steps, samples, tokens or epochs, set optim.decay_until, or choose plateau, constant or "
-                     "inverse_sqrt",
-                     schedule_names[kind]);
+    return check_steps("optim.warmup", optim->warmup, error) &&
+           check_steps("optim.decay_until", optim->decay_until, error) &&
+           check_steps("optim.cycle", optim->cycle, error) &&
+           (optim->schedule != SCHEDULE_WSD || check_steps("optim.decay_length", optim->decay_length, error));
 }
 
 bool config_check_inputs(const Config *config, GError **error)
@@ -188,10 +167,10 @@ bool config_check(const Config *config, GError **error)
     BatchSchedule batches;
     if (!check_batch("train.batch", train->batch, error) || !config_batch_schedule(config, true, &batches, error) ||
         !check_batch("train.micro_batch", train->micro_batch, error) || !check_examples(config, error) ||
-        !check_schedule(config, error) || !check_every("train.log_every", train->log_every, train->length, error) ||
-        !check_every("train.eval_every", train->eval_every, train->length, error) ||
-        !check_every("train.save_every", train->save_every, train->length, error) ||
-        !check_within(train->save_within, error) || !config_check_run_control(config, error) ||
+        !check_schedule(config, error) || !check_every("train.log_every", train->log_every, error) ||
+        !check_every("train.eval_every", train->eval_every, error) ||
+        !check_every("train.save_every", train->save_every, error) || !check_within(train->save_within, error) ||
+        !config_check_run_control(config, error) ||
         (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
         (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
         !sources_check(&config->data, error) || !check_task(config, error) || !check_class_weights(config, error) ||

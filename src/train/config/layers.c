@@ -293,7 +293,7 @@ static bool goes_on(const Config *config)
 bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error)
 {
     g_autoptr(GPtrArray) of_model = option_settings_new(), of_optimizer = option_settings_new();
-    const bool task = task_is_set(&config->task), timed = config->train.length.unit == UNIT_SECONDS;
+    const bool task = task_is_set(&config->task);
     recipe_add_model(&config->model, of_model);
     if (task)
         recipe_add_task(&config->task, &config->model, of_model);
@@ -301,11 +301,11 @@ bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error
         return false;
     if (config->train.batch.unit == UNIT_EXAMPLES)
         option_settings_add(of_optimizer, "data.packed", "false", "train.batch in examples");
-    recipe_add_optimizer(&config->model, config->optim.name, timed, of_optimizer);
+    recipe_add_optimizer(&config->model, config->optim.name, of_optimizer);
     if (goes_on(config))
-        recipe_add_start(&config->model, config->optim.name, timed, option_settings_find(layers, "optim.rewarm"),
+        recipe_add_start(&config->model, config->optim.name, option_settings_find(layers, "optim.rewarm"),
                          of_optimizer);
     if (task)
-        recipe_add_task_optimizer(&config->model, config->optim.name, timed, of_optimizer);
+        recipe_add_task_optimizer(&config->model, config->optim.name, of_optimizer);
     return apply_unsaid(config, layers, of_optimizer, error);
 }

@@ -66,10 +66,6 @@ static const Recipe optimizer_recipes[] = {
     { FAMILY_GPT, OPTIM_ADAMW, ANY, GPT_ADAMW "optim.lr=1e-4" },
 };
 
-/* If train.length is a time, the number of steps is unknown: a schedule that needs no last step, and a warm-up in
- * steps. */
-static const char timed_settings[] = "optim.schedule=inverse_sqrt; optim.warmup=100 steps";
-
 /* Parameters without the embedding matrices. */
 static double size_of(const ModelConfig *model)
 {
@@ -116,24 +112,20 @@ void recipe_add_model(const ModelConfig *model, GPtrArray *settings)
     }
 }
 
-void recipe_add_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings)
+void recipe_add_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings)
 {
     const Recipe *row = optimizer_recipes;
     while (row->family != model->family || row->optimizer != optimizer || size_of(model) > row->up_to)
         row++;
     add(row->settings, settings);
-    if (timed)
-        add(timed_settings, settings);
 }
 
-void recipe_add_start(const ModelConfig *model, int optimizer, bool timed, const char *rewarm, GPtrArray *settings)
+void recipe_add_start(const ModelConfig *model, int optimizer, const char *rewarm, GPtrArray *settings)
 {
     const Recipe *row = start_recipes;
     while (row->family != model->family || row->optimizer != optimizer)
         row++;
     add(row->settings, settings);
-    if (timed)
-        add(timed_settings, settings);
     double share = g_ascii_strtod(rewarm ? rewarm : option_settings_find(settings, "optim.rewarm"), NULL);
     g_autofree char *lr = text_number(share * g_ascii_strtod(option_settings_find(settings, "optim.lr"), NULL));
     option_settings_add(settings, "optim.lr", lr, "default of the family");
@@ -204,14 +196,11 @@ void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArr
                MIN(task && task->target_length > 0 ? task->target_length : 128, MAX(longest / 2, 1)));
 }
 
-void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, bool timed, GPtrArray *settings)
+void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(task_recipes); i++)
         if (task_recipes[i].family == model->family && task_recipes[i].optimizer == optimizer)
             add(task_recipes[i].settings, settings);
-    const char *schedule = option_settings_find(settings, "optim.schedule");
-    if (timed && schedule && strcmp(schedule, "linear") == 0)
-        add(timed_settings, settings);
     if (model->lora.rank > 0 && optimizer == OPTIM_ADAMW)
         add(lora_settings, settings);
 }

@@ -6,7 +6,11 @@
 Every every_of(const Config *config, Amount amount, int64_t epoch_samples, bool count_tokens)
 {
     Every every = { .unit = amount.unit, .value = amount.value, .last = clock_seconds() };
-    if (amount.unit == UNIT_SECONDS)
+    if (amount.unit == UNIT_PERCENT && config->train.length.unit == UNIT_SECONDS) {
+        every.unit = UNIT_SECONDS;
+        every.value *= config->train.length.value / 100;
+    }
+    if (every.unit == UNIT_SECONDS)
         return every;
     const double tokens = count_tokens ? config_tokens(config, amount) : 0;
     const int64_t samples = config_batch_varies(config) ? config_samples(config, amount, epoch_samples) : 0;

@@ -98,6 +98,10 @@ static void plan_schedule(Trainer *t, bool count_tokens)
         schedule->total.value = (double)t->total;
     if (t->total >= 0 && schedule->ramp_end.unit == UNIT_STEPS)
         schedule->ramp_end.value = (double)t->total;
+    /* A length in time counts from the start of the command. */
+    schedule->total.value +=
+        schedule->total.unit == UNIT_SECONDS && optim->decay_until.value == 0 ? t->first_trained_s : 0;
+    schedule->ramp_end.value += schedule->ramp_end.unit == UNIT_SECONDS ? t->first_trained_s : 0;
     trainer_scale_rate(t);
 }
 
@@ -108,6 +112,7 @@ static bool plan_steps(Trainer *t, GError **error)
     const int64_t epoch = loader_epoch_samples(t->train);
     if (!trainer_plan_batch(t, error))
         return false;
+    t->first_trained_s = t->state.trained_s;
     plan_length(t, count_tokens);
     plan_schedule(t, count_tokens);
     t->log_every = every_of(&t->config, train->log_every, epoch, count_tokens);

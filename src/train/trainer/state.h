@@ -108,9 +108,11 @@ typedef struct Trainer {
     int64_t window_step;                        /* step of the last log line */
     int64_t step_tokens, step_samples;          /* tokens and samples read by the last step */
     int64_t samples_before;                     /* state.samples when step_samples was last set: at the end of a step */
-    int64_t stuck;   /* number of consecutive skipped steps at the smallest loss scale (fp16) */
-    bool stuck_loss; /* the loss of the last step was not finite */
+    int64_t stuck; /* number of consecutive skipped steps at the smallest loss scale (fp16) */
+    bool warned_of_warmup;
+    bool stuck_loss;                                 /* the loss of the last step was not finite */
     int64_t first_step, first_samples, first_tokens; /* counters of `state` when this process started */
+    double first_trained_s;
     int64_t best_data;             /* hash of the held-out samples that evaluations use and of train.best */
     GPtrArray *scored;             /* ScoredTask * (scoring.c) */
     char *best;                    /* the metric that train.best names; NULL means the held-out loss */
@@ -129,6 +131,7 @@ typedef struct Trainer {
 /* Statistics of one step. */
 typedef struct StepStats {
     LossSums sums;
+    double trained_s;  /* as TrainState.trained_s */
     double lr, norm;   /* learning rate; L2 norm of the gradients before clipping, loss scale divided out */
     double loss_scale; /* loss scale of this step; 1 except in fp16 */
     int64_t tokens, target_tokens,

@@ -124,6 +124,7 @@ static void count_step(Trainer *t, const StepStats *stats)
     t->step_tokens = stats->tokens;
     state->tokens += stats->tokens;
     state->attempts++;
+    state->trained_s = stats->trained_s;
     state->samples += t->samples;
     t->step_samples = state->samples - t->samples_before;
     t->samples_before = state->samples;
@@ -160,6 +161,14 @@ static void find_spike(Trainer *t, StepStats *stats)
     stats->updated = stats->updated && !(stats->spike && action == SPIKE_SKIP);
 }
 
+/* Seconds that the run has trained, the same on all ranks; 0 unless train.length is a time. */
+static double trained_s(Trainer *t)
+{
+    if (t->config.train.length.unit != UNIT_SECONDS)
+        return 0;
+    return t->first_trained_s + (double)ranks_agree(t, (int64_t)(1e6 * (clock_seconds() - t->started))) / 1e6;
+}
+
 /* Runs the optimizer, unless the loss or the gradients are not finite, the step is a loss spike that is skipped, or
  * stats->again is set. Losses and gradient norm are read together, so that they cost one wait for the device; otherwise
  * a step waits only in show_step and fp8_share. If a rank was lost, fails without an update. */
@@ -177,7 +186,8 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
     find_spike(t, stats);
     bool whole = mesh_check(&t->mesh, error);
     int64_t update = t->state.updates + 1;
-    const ScheduleCounts counts = { update, t->state.update_samples + t->samples, t->state.tokens + stats->tokens };
+    const ScheduleCounts counts = { update, t->state.update_samples + t->samples, t->state.tokens + stats->tokens,
+                                    stats->trained_s = trained_s(t) };
     stats->lr = schedule_lr(&t->schedule, counts);
     optimizer_set_weight_decay(t->optimizer, schedule_weight_decay(&t->schedule, counts));
     if (stats->updated && whole && !stats->again)

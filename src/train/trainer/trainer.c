@@ -84,6 +84,25 @@ static void log_window(Trainer *t, const StepStats *stats, bool begins)
     norms_clear(&norms);
 }
 
+/* Warns once, at a log line, if a length in time will end before a warm-up in steps, samples or tokens does. */
+static void warn_of_warmup(Trainer *t)
+{
+    const RunSpan warmup = t->schedule.warmup;
+    const TrainState *state = &t->state;
+    const double elapsed = clock_seconds() - t->started, length = t->config.train.length.value;
+    const double done = warmup.unit == UNIT_TOKENS    ? (double)state->tokens
+                        : warmup.unit == UNIT_SAMPLES ? (double)state->update_samples
+                                                      : (double)state->updates;
+    if (t->warned_of_warmup || t->config.train.length.unit != UNIT_SECONDS || warmup.unit == UNIT_SECONDS ||
+        done >= warmup.value)
+        return;
+    t->warned_of_warmup = true;
+    if (done / elapsed * length < warmup.value)
+        log_warning("optim.warmup is longer than the run, about %.0f steps at this speed: the learning rate never "
+                    "reaches its peak; write a share of the length, such as optim.warmup=6%%",
+                    (double)(state->attempts - t->first_step) / elapsed * length);
+}
+
 static void begin_window(Trainer *t)
 {
     t->state.window = (LossSums){ 0 };
@@ -108,6 +127,7 @@ static void log_step(Trainer *t, const StepStats *stats, bool end)
     if (due || end) {
         log_window(t, stats, due);
         energy_log_write(t->energy);
+        warn_of_warmup(t);
     }
     if (due)
         begin_window(t);
