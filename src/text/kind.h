@@ -2,6 +2,7 @@
  * kinds.c. */
 #pragma once
 
+#include "text/tokenizer_class.h"
 #include "text/tokenizer_json.h"
 
 #include <stdint.h>
@@ -15,10 +16,11 @@ typedef struct TokenizerFacts {
                             the last id, as T5's has */
     GArray *added; /* added tokens (AddedToken) of the model itself, which owns their strings; NULL means none. Not used
                       for a model that is read from a tokenizer.json: the added tokens of that file are used instead */
-    const char *pattern; /* set by the caller, for tiktoken only: as in tokenizer_open_ranks */
-    const char *layout;  /* set by the caller, for tiktoken only: as in tokenizer_open_ranks */
-    uint64_t settings;   /* hash of those settings in the tokenizer_config.json beside the file that change how text is
-                            split; 0 means that there are none */
+    const char *pattern;   /* set by the caller, for tiktoken only: as in tokenizer_open_ranks */
+    const char *layout;    /* set by the caller, for tiktoken only: as in tokenizer_open_ranks */
+    TokenizerClass class_; /* set by the caller: the class of transformers that the folder names */
+    uint64_t settings; /* hash of those settings in the tokenizer_config.json beside the file that change how text is
+                          split; 0 means that there are none */
 } TokenizerFacts;
 
 /* The functions of one kind of tokenizer. `model` is what `open` or `open_json` returned: the vocabulary and whatever
@@ -54,5 +56,5 @@ typedef struct TokenizerKind {
 
 /* All kinds (kinds.c). A file that is no .json and no .tiktoken, and whose name is not the file_name of a kind, is read
  * as tokenizer_kinds[0], SentencePiece. */
-#define N_TOKENIZER_KINDS 7
+#define N_TOKENIZER_KINDS 8
 extern const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS];

@@ -8,5 +8,5 @@
 
 const TokenizerKind *const tokenizer_kinds[N_TOKENIZER_KINDS] = {
     &kind_sentencepiece, &kind_wordpiece, &kind_byte_bpe,      &kind_tiktoken,
-    &kind_bytes,         &kind_unigram,   &kind_fairseq_words,
+    &kind_bytes,         &kind_unigram,   &kind_fairseq_words, &kind_char_bpe,
 };

@@ -9,7 +9,7 @@ static gboolean starts_anew(gunichar c)
     return g_unichar_combining_class(c) == 0 && !g_unichar_ismark(c) && !(c >= 0x1160 && c <= 0x11ff);
 }
 
-char *offset_map_compose(const char *text, size_t bytes, GArray **map, size_t *n)
+char *offset_map_normalize(const char *text, size_t bytes, GNormalizeMode form, GArray **map, size_t *n)
 {
     GString *out = g_string_sized_new(bytes);
     const char *at = text, *end = text + bytes;
@@ -17,7 +17,7 @@ char *offset_map_compose(const char *text, size_t bytes, GArray **map, size_t *n
     for (const char *stop; at < end; at = stop) {
         for (stop = g_utf8_next_char(at); stop < end && !starts_anew(g_utf8_get_char(stop));)
             stop = g_utf8_next_char(stop);
-        g_autofree char *part = g_utf8_normalize(at, stop - at, G_NORMALIZE_NFC);
+        g_autofree char *part = g_utf8_normalize(at, stop - at, form);
         size_t part_bytes = strlen(part);
         gboolean same = part_bytes == (size_t)(stop - at) && memcmp(part, at, part_bytes) == 0;
         g_string_append_len(out, part, (gssize)part_bytes);

@@ -32,6 +32,6 @@ static inline void offset_map_add(GArray *map, size_t n, size_t begin, size_t en
     }
 }
 
-/* Returns the text in Unicode's normal form C (NFC); *n becomes its length in bytes, *map its offset map. Free the text
- * with g_free, the map with g_array_unref. */
-char *offset_map_compose(const char *text, size_t bytes, GArray **map, size_t *n);
+/* Returns the text in one of Unicode's normal forms (NFC, …); *n becomes its length in bytes, *map its offset map. Free
+ * the text with g_free, the map with g_array_unref. */
+char *offset_map_normalize(const char *text, size_t bytes, GNormalizeMode form, GArray **map, size_t *n);

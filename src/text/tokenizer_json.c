@@ -180,29 +180,30 @@ static json_t *section(const TokenizerJson *json, const char *name)
     return json_is_object(value) ? value : NULL;
 }
 
-static const char *type_of(json_t *model)
+static const char *type_of(json_t *root, json_t *model)
 {
     const char *type = json_string_value(json_object_get(model, "type"));
+    if (type ? strcmp(type, "BPE") == 0 : json_object_get(model, "merges") != NULL)
+        return tokenizer_class_is_byte_level(root) ? "BPE" : TOKENIZER_JSON_CHARS;
     if (type)
         return type;
-    if (json_object_get(model, "merges"))
-        return "BPE";
     return json_is_array(json_object_get(model, "vocab")) ? "Unigram" : "WordPiece";
 }
 
-TokenizerJson *tokenizer_json_open(const char *data, size_t bytes, GError **error)
+TokenizerJson *tokenizer_json_open(const char *data, size_t bytes, const TokenizerClass *class_, GError **error)
 {
     g_autoptr(TokenizerJson) json = g_new0(TokenizerJson, 1);
     json->root = tokenizer_json_parse(data, bytes, error);
     if (json->root == NULL)
         return NULL;
+    json->replaced = tokenizer_class_apply(class_, json->root);
     json->model = section(json, "model");
     json_t *vocab = json_object_get(json->model, "vocab");
     if (!json_is_object(vocab) && !json_is_array(vocab)) {
         fail_user(error, "it is no tokenizer.json of Hugging Face: model.vocab is missing");
         return NULL;
     }
-    json->type = type_of(json->model);
+    json->type = type_of(json->root, json->model);
     json->normalizer = section(json, "normalizer");
     json->pre_tokenizer = section(json, "pre_tokenizer");
     json->post_processor = section(json, "post_processor");

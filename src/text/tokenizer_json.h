@@ -3,8 +3,13 @@
 #pragma once
 
 #include "text/added_tokens.h"
+#include "text/tokenizer_class.h"
 
 #include <jansson.h>
+
+#define TOKENIZER_JSON_CHARS                                                                                           \
+    "BPE of characters" /* TokenizerJson.type of a BPE whose pre_tokenizer is not ByteLevel                            \
+                         */
 
 typedef struct TokenizerJson {
     json_t *root;       /* the whole document; it owns all objects and strings of this struct */
@@ -19,11 +24,12 @@ typedef struct TokenizerJson {
     GPtrArray *pieces; /* const char *: the pieces, including added tokens, indexed by id; NULL means that no piece has
                           the id */
     GArray *added;     /* AddedToken */
+    bool replaced;     /* the class has another normalizer or pre_tokenizer than the file */
 } TokenizerJson;
 
-/* Parses the content of a tokenizer.json. "\u0000" is read as U+FFFF, a code point that occurs in no text, since
- * jansson cannot read a NUL in object keys. */
-TokenizerJson *tokenizer_json_open(const char *data, size_t bytes, GError **error);
+/* Parses the content of a tokenizer.json, with the normalizer and pre_tokenizer of the class. "\u0000" is read as
+ * U+FFFF, a code point that occurs in no text, since jansson cannot read a NUL in object keys. */
+TokenizerJson *tokenizer_json_open(const char *data, size_t bytes, const TokenizerClass *class_, GError **error);
 void tokenizer_json_close(TokenizerJson *json);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(TokenizerJson, tokenizer_json_close)
 

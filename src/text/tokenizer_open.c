@@ -2,6 +2,7 @@
  * the files beside it name. */
 #include "base/file.h"
 #include "base/hub.h"
+#include "base/log.h"
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/bytes.h"
 #include "text/tokenizer_settings.h"
@@ -49,31 +50,48 @@ static bool is_byt5(const char *folder)
            g_strcmp0(json_string_value(json_object_get(config.root, "tokenizer_class")), "ByT5Tokenizer") == 0;
 }
 
-/* The file to open for a path: of a folder, the first file that exists, in the order of tokenizer_kinds. tokenizer.json
- * comes after the files of the first two kinds, SentencePiece and WordPiece, which may tell more than it does. */
-static char *find_file(const char *path, GError **error)
+/* The files of a folder that may be opened, in the order of tokenizer_kinds. tokenizer.json comes after the files of
+ * the first two kinds, SentencePiece and WordPiece, which may tell more than it does. */
+static GPtrArray *find_in_folder(const char *folder, GError **error)
 {
-    if (g_str_has_suffix(path, "merges.txt")) /* vocab.json is opened, and reads merges.txt */
-        return g_strdup_printf("%.*svocab.json", (int)(strlen(path) - strlen("merges.txt")), path);
-    if (!g_file_test(path, G_FILE_TEST_IS_DIR))
-        return g_strdup(path);
-    g_autoptr(GPtrArray) names = g_ptr_array_new();
+    g_autoptr(GPtrArray) names = g_ptr_array_new(), files = g_ptr_array_new_with_free_func(g_free);
     for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
         if (tokenizer_kinds[i]->file_name)
             g_ptr_array_add(names, (char *)tokenizer_kinds[i]->file_name);
     g_ptr_array_insert(names, 2, (char *)TOKENIZER_JSON);
     g_ptr_array_insert(names, 3, (char *)LLAMA_FILE);
-    if (is_byt5(path))
-        return g_build_filename(path, TOKENIZER_CONFIG, NULL);
-    for (guint i = 0; i < names->len; i++) {
-        g_autofree char *file = g_build_filename(path, names->pdata[i], NULL);
+    if (is_byt5(folder))
+        g_ptr_array_add(files, g_build_filename(folder, TOKENIZER_CONFIG, NULL));
+    for (guint i = 0; i < names->len && !is_byt5(folder); i++) {
+        g_autofree char *file = g_build_filename(folder, names->pdata[i], NULL);
         if (g_file_test(file, G_FILE_TEST_EXISTS))
-            return g_steal_pointer(&file);
+            g_ptr_array_add(files, g_steal_pointer(&file));
     }
+    if (files->len > 0)
+        return g_steal_pointer(&files);
     g_ptr_array_add(names, NULL);
     g_autofree char *list = g_strjoinv(", ", (char **)names->pdata);
-    fail_user(error, "%s holds no tokenizer (one of %s)", path, list);
+    fail_user(error, "%s holds no tokenizer (one of %s)", folder, list);
     return NULL;
+}
+
+/* The files that may be opened for a path, the first one first. */
+static GPtrArray *find_files(const char *path, GError **error)
+{
+    if (g_file_test(path, G_FILE_TEST_IS_DIR))
+        return find_in_folder(path, error);
+    GPtrArray *files = g_ptr_array_new_with_free_func(g_free);
+    bool merges = g_str_has_suffix(path, "merges.txt"); /* vocab.json is opened, and reads merges.txt */
+    g_ptr_array_add(files, merges ? g_strdup_printf("%.*svocab.json", (int)(strlen(path) - strlen("merges.txt")), path)
+                                  : g_strdup(path));
+    return files;
+}
+
+/* Whether a file may be read in place of a tokenizer.json that cannot be read: it says itself how text is split, which
+ * a vocabulary does not. */
+static bool stands_alone(const char *path)
+{
+    return g_str_has_suffix(path, LLAMA_FILE) || g_str_has_suffix(path, kind_tiktoken.file_name);
 }
 
 char *tokenizer_read_file(const Tokenizer *tok, size_t *bytes, GError **error)
@@ -171,6 +189,8 @@ static bool read_settings(Tokenizer *tok, GError **error)
             return false;
         add_tokens(tok, config.added);
         tok->settings = json_incref(config.root);
+        if (tok->class_.name && tok->settings && json_object_get(tok->settings, "tokenizer_class") == NULL)
+            json_object_set_new(tok->settings, "tokenizer_class", json_string(tok->class_.name));
     }
     find_roles(tok, &config);
     return !is_file || find_frame(tok, folder, error);
@@ -187,7 +207,7 @@ static void open_finder(Tokenizer *tok)
 
 static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **error)
 {
-    g_autoptr(TokenizerJson) json = tokenizer_json_open(data, bytes, error);
+    g_autoptr(TokenizerJson) json = tokenizer_json_open(data, bytes, &tok->facts.class_, error);
     if (json == NULL)
         return false;
     for (size_t i = 0; i < N_TOKENIZER_KINDS; i++)
@@ -195,16 +215,34 @@ static bool open_json(Tokenizer *tok, const char *data, size_t bytes, GError **e
             tok->kind = tokenizer_kinds[i];
     if (tok->kind == NULL)
         return fail_user(error, "its model is %s, which cannot be read", json->type);
+    const uint64_t hash = tokenizer_class_hash(&tok->facts.class_);
     tok->model = tok->kind->open_json(json, &tok->facts, error);
     if (tok->model)
         add_tokens(tok, json->added);
+    if (json->replaced)
+        tok->facts.settings = hash;
     tok->post_processor = json_incref(json->post_processor);
     g_clear_pointer(&tok->facts.added, g_array_unref);
     return tok->model != NULL;
 }
 
+/* Finds the class that the tokenizer's folder names. */
+static bool read_class(Tokenizer *tok, GError **error)
+{
+    g_autofree char *folder = g_path_get_dirname(tok->path);
+    json_auto_t *settings = NULL, *config = NULL;
+    if (!g_file_test(tok->path, G_FILE_TEST_EXISTS)) /* BYTES_PATH */
+        return true;
+    if (!tokenizer_json_read(folder, TOKENIZER_CONFIG, &settings, error) ||
+        !tokenizer_json_read(folder, "config.json", &config, error))
+        return false;
+    tok->facts.class_ = tokenizer_class_of(settings, config);
+    return true;
+}
+
 static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **error)
 {
+    const TokenizerClass class_ = tok->facts.class_;
     tok->added = added_tokens_new();
     tok->kind = kind_of_file(tok->path, data);
     if (tok->facts.pattern && tok->kind != &kind_tiktoken)
@@ -217,6 +255,7 @@ static bool open_model(Tokenizer *tok, const char *data, size_t bytes, GError **
         tok->model = tok->kind->open(tok->path, data, bytes, &tok->facts, error);
     if (tok->model == NULL)
         return false;
+    tok->class_ = class_;
     add_tokens(tok, tok->facts.added);
     tok->n_own = tok->added->len;
     tok->size = tok->facts.size;
@@ -308,14 +347,14 @@ Tokenizer *tokenizer_open(const char *path, GError **error)
     return tokenizer_open_ranks(path, NULL, NULL, error);
 }
 
-Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const char *layout, GError **error)
+static Tokenizer *open_file(const char *path, const char *pattern, const char *layout, GError **error)
 {
     g_autoptr(Tokenizer) tok = g_new0(Tokenizer, 1);
     size_t bytes = 0;
     tok->facts.pattern = pattern;
     tok->facts.layout = layout;
-    tok->path = find_file(path, error);
-    g_autofree char *data = tok->path ? tokenizer_read_file(tok, &bytes, error) : NULL;
+    tok->path = g_strdup(path);
+    g_autofree char *data = read_class(tok, error) ? tokenizer_read_file(tok, &bytes, error) : NULL;
     if (data == NULL)
         return NULL;
     if (bytes == 0) {
@@ -329,13 +368,30 @@ Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const cha
     return g_steal_pointer(&tok);
 }
 
+Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const char *layout, GError **error)
+{
+    g_autoptr(GPtrArray) files = find_files(path, error);
+    g_autoptr(GError) problem = NULL;
+    Tokenizer *tok = files ? open_file(files->pdata[0], pattern, layout, &problem) : NULL;
+    for (guint i = 1; files && tok == NULL && i < files->len; i++) {
+        if (!tokenizer_is_json(files->pdata[0]) || !stands_alone(files->pdata[i]))
+            continue;
+        tok = open_file(files->pdata[i], pattern, layout, NULL);
+        if (tok)
+            log_warning("%s; %s is read instead", problem->message, (char *)files->pdata[i]);
+    }
+    if (tok == NULL && problem)
+        g_propagate_error(error, g_steal_pointer(&problem));
+    return tok;
+}
+
 char *tokenizer_find(const char *folder, GError **error)
 {
-    g_autofree char *path = find_file(folder, error);
-    if (path == NULL || g_str_has_suffix(path, tokenizer_kinds[0]->file_name))
-        return g_steal_pointer(&path);
-    Tokenizer *tok = tokenizer_open(path, error); /* a tokenizer.json may have parts that cannot be read */
-    bool found = tok != NULL;
+    g_autoptr(GPtrArray) files = find_files(folder, error);
+    if (files == NULL || g_str_has_suffix(files->pdata[0], tokenizer_kinds[0]->file_name))
+        return files ? g_strdup(files->pdata[0]) : NULL;
+    Tokenizer *tok = tokenizer_open(folder, error); /* a tokenizer.json may have parts that cannot be read */
+    char *found = tok ? g_strdup(tok->path) : NULL;
     tokenizer_close(tok);
-    return found ? g_steal_pointer(&path) : NULL;
+    return found;
 }

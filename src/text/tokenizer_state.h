@@ -22,6 +22,7 @@ struct Tokenizer {
     GArray *added; /* AddedToken, which own their strings: n_own tokens of the model itself, then tokens of files beside
                       it, then sentinels */
     guint n_own;
+    TokenizerClass class_;  /* the class of transformers that the folder names */
     int roles[TOKEN_ROLES]; /* id of the token with each role; -1 means none */
     TextFrame frame;
     json_t *post_processor;  /* the post_processor of the tokenizer.json, from which `frame` was read; NULL means that

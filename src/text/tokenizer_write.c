@@ -150,12 +150,13 @@ bool tokenizer_write_json_with(const Tokenizer *tok, const char *path, json_t *p
         return false;
     if (!tokenizer_has_json(tok))
         return fail_user(error, "%s: a tokenizer of kind %s has no form in tokenizer.json", tok->path, tok->facts.name);
-    if (tokenizer_is_json(tok->path) && tok->added->len == tok->n_own && around == NULL)
+    if (tokenizer_is_json(tok->path) && tok->added->len == tok->n_own && around == NULL && tok->facts.settings == 0)
         return io_write_file(path, data, bytes, error);
     json_t *root = tokenizer_is_json(tok->path) ? tokenizer_json_parse(data, bytes, error)
                                                 : tok->kind->to_json(tok->model, data, bytes, error);
     if (root == NULL)
         return fail_context(error, "%s", tok->path);
+    tokenizer_class_apply(&tok->class_, root);
     put_added(tok, root);
     if (around)
         json_object_set(root, "post_processor", around);

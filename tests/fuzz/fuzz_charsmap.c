@@ -1,7 +1,7 @@
 /* Any bytes as a precompiled character map: refused, or text in its normal form within the map's memory. The first byte
  * is the length of the text, which follows; the rest is the map. */
 #include "base/check.h"
-#include "text/sentencepiece/charsmap.h"
+#include "text/charsmap.h"
 
 #include <string.h>
 

@@ -38,7 +38,7 @@ static void bytes_come_back(void)
 
 static TokenizerJson *read_json(const char *text, GError **error)
 {
-    return tokenizer_json_open(text, strlen(text), error);
+    return tokenizer_json_open(text, strlen(text), &(TokenizerClass){ CLASS_AS_FILE }, error);
 }
 
 static void json_reads_merges_old_and_new(void)
@@ -52,7 +52,7 @@ static void json_reads_merges_old_and_new(void)
         g_autoptr(TokenizerJson) json = read_json(text, NULL);
         g_autofree char *left = NULL, *right = NULL;
         g_assert_nonnull(json);
-        g_assert_cmpstr(json->type, ==, "BPE");
+        g_assert_cmpstr(json->type, ==, TOKENIZER_JSON_CHARS);
         g_assert_cmpuint(tokenizer_json_merges(json), ==, 2);
         g_assert_true(tokenizer_json_merge(json, 1, &left, &right, NULL));
         g_assert_cmpstr(left, ==, "ab");

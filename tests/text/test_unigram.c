@@ -107,7 +107,8 @@ static void what_cannot_be_read_is_refused(void)
           "none of its pieces is the unknown one" },
         { "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"byte_fallback\":true,\"vocab\":[[\"a\",-1]]}}",
           "no piece <0x00>" },
-        { "{\"normalizer\":{\"type\":\"NFD\"},\"model\":{\"unk_id\":0,\"vocab\":[[\"a\",-1]]}}", "the normalizer NFD" },
+        { "{\"normalizer\":{\"type\":\"Nmt\"},\"model\":{\"unk_id\":0,\"vocab\":[[\"a\",-1]]}}",
+          "its normalizer is Nmt" },
         { "{\"pre_tokenizer\":{\"type\":\"Digits\"},\"model\":{\"unk_id\":0,\"vocab\":[[\"a\",-1]]}}",
           "the pre-tokenizer Digits" },
         { "{\"normalizer\":{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"AAQAAAAA\"},\"model\":{\"unk_id\":0,"

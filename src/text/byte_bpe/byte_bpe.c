@@ -56,30 +56,24 @@ static bool encode_word(void *context, const char *word, size_t bytes)
 
 static char *normalize(const void *opaque, const char *text, size_t bytes)
 {
-    const ByteBpe *model = opaque;
-    return model->compose ? g_utf8_normalize(text, (gssize)bytes, G_NORMALIZE_NFC) : g_strndup(text, bytes);
+    return normalizer_map(((const ByteBpe *)opaque)->normalizer, text, bytes);
 }
 
 static bool encode(const void *opaque, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
 {
     (void)starts_text;
     const ByteBpe *model = opaque;
-    g_autofree char *other = NULL;
-    if (model->compose) {
-        text = other = normalize(model, text, bytes);
-        bytes = strlen(other);
-    }
-    if (model->add_prefix_space && bytes > 0 && *text != ' ') {
-        char *spaced = g_strdup_printf(" %.*s", (int)bytes, text);
-        g_free(other);
-        text = other = spaced;
-        bytes++;
-    }
+    MappedText made;
+    if (!byte_bpe_text(model, text, bytes, false, &made, error))
+        return false;
+    text = made.text ? made.text->str : text;
+    bytes = made.text ? made.text->len : bytes;
     Encoding encoding = { model, encode_scratch_take(model->scratches, model->pre_tokenizer), ids };
     bool ok = pre_tokenizer_each(model->pre_tokenizer, encoding.scratch->pre_tokenizer, text, bytes, encode_word,
                                  &encoding) ||
               fail_user(error, "the tokenizer's pattern gave up on this text");
     g_async_queue_push_front(model->scratches, encoding.scratch);
+    mapped_text_clear(&made);
     return ok;
 }
 

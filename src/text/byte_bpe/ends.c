@@ -10,7 +10,6 @@ typedef struct Trace {
     const char *text;   /* as it was split into words */
     const GArray *from; /* uint32_t for each byte of `text`: the index of its byte in the original text; NULL means the
                            same index */
-    size_t inserted;    /* bytes put before the original text: a prefix space */
     const int32_t *ids;
     int64_t n, i;
     uint32_t *ends;
@@ -27,7 +26,7 @@ static bool trace_word(void *context, const char *word, size_t bytes)
     size_t begin = (size_t)(word - trace->text), at = 0;
     while (at < bytes && trace->i < trace->n) {
         at += id_bytes(trace->model, trace->ids[trace->i]);
-        size_t end = begin + at - MIN(begin + at, trace->inserted);
+        size_t end = begin + at;
         trace->ends[trace->i++] = trace->from ? offset_map_at(trace->from, end) : (uint32_t)end;
     }
     /* Without an unknown piece, bytes that are no piece are dropped. */
@@ -39,20 +38,15 @@ bool byte_bpe_ends(const void *opaque, const char *text, size_t bytes, bool star
 {
     (void)starts_text;
     const ByteBpe *model = opaque;
-    g_autofree char *other = NULL;
-    g_autoptr(GArray) from = NULL;
-    if (model->compose)
-        text = other = offset_map_compose(text, bytes, &from, &bytes);
-    bool spaced = model->add_prefix_space && bytes > 0 && *text != ' ';
-    if (spaced) {
-        char *with_space = g_strdup_printf(" %.*s", (int)bytes, text);
-        g_free(other);
-        text = other = with_space;
-        bytes++;
-    }
-    Trace trace = { model, text, from, spaced, ids, n, 0, ends };
+    MappedText made;
+    if (!byte_bpe_text(model, text, bytes, true, &made, NULL))
+        return false;
+    text = made.text ? made.text->str : text;
+    bytes = made.text ? made.text->len : bytes;
+    Trace trace = { model, text, made.map, ids, n, 0, ends };
     EncodeScratch *scratch = encode_scratch_take(model->scratches, model->pre_tokenizer);
     bool good = pre_tokenizer_each(model->pre_tokenizer, scratch->pre_tokenizer, text, bytes, trace_word, &trace);
     g_async_queue_push_front(model->scratches, scratch);
+    mapped_text_clear(&made);
     return good && trace.i == n;
 }

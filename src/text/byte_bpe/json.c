@@ -72,20 +72,6 @@ static bool read_plan(const TokenizerJson *json, Plan *plan, GError **error)
     return true;
 }
 
-/* The normalizer must be null, NFC, or a Sequence of NFC. */
-static bool read_normalizer(const TokenizerJson *json, bool *compose, GError **error)
-{
-    json_t *steps = json_object_get(json->normalizer, "normalizers");
-    size_t n = steps ? json_array_size(steps) : json->normalizer != NULL;
-    for (size_t i = 0; i < n; i++) {
-        const char *type = tokenizer_json_text(steps ? json_array_get(steps, i) : json->normalizer, "type");
-        if (strcmp(type, "NFC") != 0)
-            return fail_user(error, "its normalizer is %s; of a byte-level BPE only NFC can be read", type);
-        *compose = true;
-    }
-    return true;
-}
-
 static bool read_merges(ByteBpe *model, const TokenizerJson *json, GError **error)
 {
     g_autoptr(GPtrArray) pairs = g_ptr_array_new_with_free_func(g_free);
@@ -137,7 +123,8 @@ static bool fill(ByteBpe *model, const TokenizerJson *json, Plan *plan, GError *
     model->whole_words = json_is_true(json_object_get(json->model, "ignore_merges"));
     model->pre_tokenizer =
         only_gpt2 ? pre_tokenizer_open_gpt2() : pre_tokenizer_open(plan->patterns, plan->matches_only, error);
-    return model->pre_tokenizer && read_normalizer(json, &model->compose, error) && read_unknown(model, json, error) &&
+    model->normalizer = normalizer_open(json->normalizer, error);
+    return model->normalizer && model->pre_tokenizer && read_unknown(model, json, error) &&
            read_merges(model, json, error);
 }
 

@@ -110,6 +110,7 @@ void byte_bpe_free(void *opaque)
     merges_close(model->merges);
     g_clear_pointer(&model->pairs, g_array_unref);
     g_free(model->pattern);
+    normalizer_close(model->normalizer);
     pre_tokenizer_close(model->pre_tokenizer);
     g_free(model);
 }
@@ -125,6 +126,26 @@ const AddedToken *byte_bpe_added(const ByteBpe *model, int id)
         if (g_array_index(model->added, AddedToken, i).id == id)
             return &g_array_index(model->added, AddedToken, i);
     return NULL;
+}
+
+bool byte_bpe_text(const ByteBpe *model, const char *text, size_t bytes, bool with_map, MappedText *made,
+                   GError **error)
+{
+    *made = (MappedText){ NULL };
+    bool changes = !normalizer_is_empty(model->normalizer);
+    if (!changes && (!model->add_prefix_space || bytes == 0 || *text == ' '))
+        return true;
+    *made = mapped_text_of(text, bytes, with_map);
+    if (changes && !normalizer_apply(model->normalizer, made, &(bool){ true }, error)) {
+        mapped_text_clear(made);
+        return false;
+    }
+    if (model->add_prefix_space && made->text->len > 0 && made->text->str[0] != ' ') {
+        g_string_prepend_c(made->text, ' ');
+        if (with_map)
+            g_array_prepend_val(made->map, (uint32_t){ 0 });
+    }
+    return true;
 }
 
 /* ---- merges ---- */

@@ -4,6 +4,7 @@
 
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/byte_bpe/scratch.h"
+#include "text/normalizer.h"
 
 typedef struct ByteBpe {
     GPtrArray *names; /* char *: names of pieces (byte_bpe_name), indexed by id; "" means that no piece has the id */
@@ -18,7 +19,7 @@ typedef struct ByteBpe {
     char *pattern;          /* for tiktoken's models, the pre-tokenizer's regular expression; otherwise NULL */
     bool whole_words;       /* "ignore_merges": a word that is a piece becomes that piece, without merging */
     bool add_prefix_space;  /* put a space in front of text that does not start with one */
-    bool compose;           /* true: the normalizer is Unicode's NFC; false: there is no normalizer */
+    Normalizer *normalizer; /* NULL means that there is none */
     GArray *added;          /* AddedToken; their contents are strings of `names` */
     GAsyncQueue *scratches; /* pool of EncodeScratch * (encode_scratch_take) */
 } ByteBpe;
@@ -33,6 +34,10 @@ bool byte_bpe_set_merges(ByteBpe *model, const GPtrArray *pairs, GError **error)
 /* Sets the merges of a tiktoken model: each split of a piece into two other pieces is a merge, whose rank is the id of
  * the piece. */
 void byte_bpe_derive_merges(ByteBpe *model);
+/* The text that is split into words: normalized, with a prefix space. If that is `text` itself, the result has no
+ * text. with_map: it has an offset map. False, with an error, if the normalizer gives up. */
+bool byte_bpe_text(const ByteBpe *model, const char *text, size_t bytes, bool with_map, MappedText *made,
+                   GError **error);
 int byte_bpe_id(const void *model, const char *name); /* id of the piece with this name; -1 if there is none */
 /* The added token with this id; NULL if the id is not an added token. */
 const AddedToken *byte_bpe_added(const ByteBpe *model, int id);

@@ -3,8 +3,8 @@
  * kept. */
 #pragma once
 
-#include "text/byte_bpe/merges.h"
 #include "text/byte_bpe/pre_tokenizer.h"
+#include "text/merges.h"
 
 #define CACHED_WORDS 32768 /* number of words in the cache of one EncodeScratch (2 MiB); a power of two */
 #define CACHED_BYTES 30    /* only words of at most this length are cached */

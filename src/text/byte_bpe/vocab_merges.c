@@ -76,8 +76,12 @@ void *byte_bpe_open_files(const char *path, const char *data, size_t bytes, Toke
         g_autofree char *merges = g_strconcat(stem, "merges.txt", NULL);
         model = open_names(names, merges, error);
     }
-    if (model)
+    const uint64_t hash = tokenizer_class_hash(&facts->class_);
+    if (model) {
+        model->add_prefix_space = facts->class_.text == CLASS_BYTE_LEVEL && facts->class_.prefix_space;
         byte_bpe_facts(model, facts);
+        facts->settings = model->add_prefix_space ? hash : 0;
+    }
     json_decref(vocab);
     return model;
 }

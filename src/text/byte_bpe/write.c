@@ -87,6 +87,5 @@ json_t *byte_bpe_to_json(const void *opaque, const char *data, size_t bytes, GEr
         json_pack("{s:s, s:n, s:n, s:s, s:s, s:b, s:b, s:b, s:o, s:o}", "type", "BPE", "dropout", "unk_token",
                   "continuing_subword_prefix", "", "end_of_word_suffix", "", "fuse_unk", 0, "byte_fallback", 0,
                   "ignore_merges", (int)model->whole_words, "vocab", vocab, "merges", merges_of(model));
-    return json_tokenizer(added, model->compose ? json_pack("{s:s}", "type", "NFC") : NULL, pre_tokenizer(model),
-                          byte_level(model), byte_level(model), whole);
+    return json_tokenizer(added, NULL, pre_tokenizer(model), byte_level(model), byte_level(model), whole);
 }

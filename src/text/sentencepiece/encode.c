@@ -79,9 +79,10 @@ static void each_word(const SpEncoder *encoder, const char *text, size_t bytes, 
     }
 }
 
-bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, GArray *ids, GError **error)
+bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, bool starts_text, GArray *ids,
+                       GError **error)
 {
-    g_autoptr(GString) normal = sp_normalize(encoder->model, text, bytes);
+    g_autoptr(GString) normal = sp_normalize(encoder->model, text, bytes, starts_text);
     if (normal->len > G_MAXINT32)
         return fail_user(error, "a text of %zu bytes, %zu with its spaces as pieces have them, is too long", bytes,
                          normal->len);
@@ -97,11 +98,11 @@ bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes,
     return true;
 }
 
-bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, const int32_t *ids, int64_t n,
-                     uint32_t *ends)
+bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, bool starts_text, const int32_t *ids,
+                     int64_t n, uint32_t *ends)
 {
     const SpModel *model = encoder->model;
     g_autoptr(GArray) map = NULL;
-    g_autoptr(GString) normal = sp_normalize_map(model, text, bytes, &map);
+    g_autoptr(GString) normal = sp_normalize_map(model, text, bytes, starts_text, &map);
     return piece_ends(model->pieces, model->unk, normal->str, normal->len, map, ids, n, ends);
 }

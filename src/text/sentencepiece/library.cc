@@ -105,6 +105,10 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
     }
     sentencepiece::logging::SetMinLogLevel(QUIET);
     const char *name = names[parsed->type];
+    const bool is_llama = facts->class_.text == CLASS_METASPACE && parsed->type == SP_BPE;
+    const uint64_t hash = is_llama ? tokenizer_class_hash(&facts->class_) : 0;
+    if (is_llama)
+        sp_model_set_class(parsed, &facts->class_);
     auto *model = new Model;
     auto &processor = model->processor;
     bool ok = guarded("not a SentencePiece model", error, [&] {
@@ -128,7 +132,8 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
                list_specials(*model),
                nullptr,
                nullptr,
-               0 };
+               {},
+               hash };
     return model;
 }
 
@@ -149,14 +154,15 @@ const char *piece_of(const void *opaque, int id)
     return static_cast<const Model *>(opaque)->pieces[static_cast<size_t>(id)].c_str();
 }
 
-bool encode(const void *opaque, const char *text, size_t bytes, bool, GArray *ids, GError **error)
+bool encode(const void *opaque, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
 {
-    return sp_encoder_encode(static_cast<const Model *>(opaque)->encoder, text, bytes, ids, error);
+    return sp_encoder_encode(static_cast<const Model *>(opaque)->encoder, text, bytes, starts_text, ids, error);
 }
 
-bool ends_of(const void *opaque, const char *text, size_t bytes, bool, const int32_t *ids, int64_t n, uint32_t *ends)
+bool ends_of(const void *opaque, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+             uint32_t *ends)
 {
-    return sp_encoder_ends(static_cast<const Model *>(opaque)->encoder, text, bytes, ids, n, ends);
+    return sp_encoder_ends(static_cast<const Model *>(opaque)->encoder, text, bytes, starts_text, ids, n, ends);
 }
 
 bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)

@@ -194,6 +194,16 @@ void sp_model_close(SpModel *model)
     g_free(model);
 }
 
+void sp_model_set_class(SpModel *model, const TokenizerClass *class_)
+{
+    charsmap_clear(&model->charsmap);
+    charsmap_init(&model->charsmap, NULL, 0);
+    model->add_dummy_prefix = class_->prefix_space;
+    model->treat_whitespace_as_suffix = model->remove_extra_whitespaces = false;
+    model->keeps_space = true;
+    model->first_only = class_->first_only;
+}
+
 float sp_score(const SpPiece *piece)
 {
     return piece->type == SP_USER ? (float)(0.1 * ((double)strlen(piece->text) - 1)) : piece->score;

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "base/error.h"
-#include "text/sentencepiece/charsmap.h"
+#include "text/charsmap.h"
+#include "text/tokenizer_class.h"
 #include "text/trie.h"
 
 #include <jansson.h>
@@ -31,6 +32,8 @@ typedef struct SpModel {
     bool remove_extra_whitespaces;   /* true: make each run of spaces one space, and remove spaces at both ends of the
                                         text */
     bool escape_whitespaces;         /* true: replace spaces by SP_SPACE */
+    bool keeps_space; /* with add_dummy_prefix: no space is put before a text that starts with a space or SP_SPACE */
+    bool first_only;  /* with add_dummy_prefix: only before the beginning of the user's text */
     bool has_user_symbols; /* true: some pieces are user-defined symbols (SP_USER), which are searched for before other
                               pieces */
     bool has_bad_denormalizer; /* true: the character map that SentencePiece applies after decoding is corrupt */
@@ -58,10 +61,12 @@ int sp_byte_of(const char *piece); /* the byte that a byte piece stands for: 0x4
 /* Length in bytes of the longest user-defined symbol that `text` starts with; 0 if there is none. */
 size_t sp_symbol_bytes(const SpModel *model, const char *text, size_t bytes);
 /* Normalizes UTF-8 text (normalize.c): applies the character map, and treats spaces as the flags of the model say. */
-GString *sp_normalize(const SpModel *model, const char *text, size_t bytes);
+GString *sp_normalize(const SpModel *model, const char *text, size_t bytes, bool starts_text);
 /* As sp_normalize; also sets *map, unless map is NULL, to the offset map of the result (text/offset_map.h); free with
  * g_array_unref. */
-GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, GArray **map);
+GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, bool starts_text, GArray **map);
+/* Sets how a model treats the spaces of a text as a class of transformers does that makes a pre_tokenizer Metaspace. */
+void sp_model_set_class(SpModel *model, const TokenizerClass *class_);
 /* Converts the content of a .model file to a tokenizer.json; free with json_decref. It is a user's error if
  * tokenizer.json cannot express the model: if its type is neither unigram nor BPE, or it has one of some flags
  * (json.c). */
@@ -85,10 +90,11 @@ typedef struct SpEncoder SpEncoder; /* read-only once open */
 /* An encoder for a model. Takes ownership of the model, also on failure. */
 SpEncoder *sp_encoder_open(SpModel *model, GError **error);
 void sp_encoder_close(SpEncoder *encoder);
-/* Appends the ids (int32_t) of UTF-8 text. */
-bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, GArray *ids, GError **error);
+/* Appends the ids (int32_t) of UTF-8 text. starts_text: as in TokenizerKind.encode (kind.h). */
+bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, bool starts_text, GArray *ids,
+                       GError **error);
 /* The function TokenizerKind.ends (kind.h). */
-bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, const int32_t *ids, int64_t n,
-                     uint32_t *ends);
+bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, bool starts_text, const int32_t *ids,
+                     int64_t n, uint32_t *ends);
 
 G_END_DECLS

@@ -66,7 +66,14 @@ static const char *skip_plain(const SpModel *model, const char *at, const char *
     return at;
 }
 
-GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, GArray **map)
+static bool gets_prefix(const SpModel *model, const char *text, size_t bytes, bool starts_text)
+{
+    bool spaced = *text == ' ' || (bytes >= strlen(SP_SPACE) && memcmp(text, SP_SPACE, strlen(SP_SPACE)) == 0);
+    return model->add_dummy_prefix && !model->treat_whitespace_as_suffix && !(model->keeps_space && spaced) &&
+           (starts_text || !model->first_only);
+}
+
+GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, bool starts_text, GArray **map)
 {
     const char *space = model->escape_whitespaces ? SP_SPACE : " ", *at = text, *end = text + bytes;
     bool squeeze = model->remove_extra_whitespaces;
@@ -83,7 +90,7 @@ GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, 
     }
     if (at == end)
         return normal.out;
-    if (model->add_dummy_prefix && !model->treat_whitespace_as_suffix)
+    if (gets_prefix(model, at, (size_t)(end - at), starts_text))
         put(&normal, space, normal.space_bytes, (size_t)(at - text), 0);
     for (; at < end; at += taken) {
         taken = (size_t)(skip_plain(model, at, end) - at);
@@ -101,7 +108,7 @@ GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, 
     return normal.out;
 }
 
-GString *sp_normalize(const SpModel *model, const char *text, size_t bytes)
+GString *sp_normalize(const SpModel *model, const char *text, size_t bytes, bool starts_text)
 {
-    return sp_normalize_map(model, text, bytes, NULL);
+    return sp_normalize_map(model, text, bytes, starts_text, NULL);
 }

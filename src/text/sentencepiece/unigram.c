@@ -1,5 +1,7 @@
-/* sentencepiece/unigram.c: unigram models read from a tokenizer.json. Their ids equal those of SentencePiece, ties
- * included: the same sums of floats in the same order. */
+/* sentencepiece/unigram.c: models of SentencePiece's kind that are read from a tokenizer.json: unigram models, and BPE
+ * of characters. The ids of a unigram model equal those of SentencePiece, ties included: the same sums of floats in the
+ * same order. */
+#include "text/sentencepiece/char_bpe.h"
 #include "text/sentencepiece/model.h"
 #include "text/sentencepiece/piece_ends.h"
 #include "text/sentencepiece/sentencepiece.h"
@@ -16,6 +18,7 @@ typedef struct Unigram {
     UnigramText *text; /* normalizer and pre_tokenizer */
     GHashTable *ids;   /* text -> id */
     Viterbi viterbi;
+    CharBpe *bpe; /* NULL for a unigram model */
 } Unigram;
 
 static const SpPiece *piece_at(const Unigram *unigram, int id)
@@ -29,6 +32,7 @@ static void close_model(void *model)
     g_array_unref(unigram->pieces);
     unigram_text_close(unigram->text);
     viterbi_clear(&unigram->viterbi);
+    char_bpe_close(unigram->bpe);
     g_hash_table_unref(unigram->ids);
     g_free(unigram);
 }
@@ -46,15 +50,16 @@ static const char *piece_of(const void *model, int id)
 
 static bool check_model(const Unigram *unigram, GError **error)
 {
-    if (unigram->viterbi.unk < 0)
+    if (unigram->viterbi.unk < 0 && unigram->bpe == NULL)
         return fail_user(error, "none of its pieces is the unknown one");
-    return !unigram->viterbi.byte_fallback || viterbi_check_bytes(&unigram->viterbi, error);
+    return !unigram->viterbi.byte_fallback || (unigram->bpe && unigram->viterbi.unk >= 0) ||
+           viterbi_check_bytes(&unigram->viterbi, error);
 }
 
 /* ---- encoding ---- */
 
 typedef struct Output {
-    const Viterbi *viterbi;
+    const Unigram *unigram;
     float score; /* sum of the scores of the words so far; see viterbi_encode */
     GArray *ids;
 } Output;
@@ -62,7 +67,11 @@ typedef struct Output {
 static void encode_word(void *context, const char *word, size_t bytes)
 {
     Output *output = context;
-    viterbi_encode(output->viterbi, word, bytes, &output->score, output->ids);
+    const Unigram *unigram = output->unigram;
+    if (unigram->bpe)
+        char_bpe_encode(unigram->bpe, &unigram->viterbi, word, bytes, output->ids);
+    else
+        viterbi_encode(&unigram->viterbi, word, bytes, &output->score, output->ids);
 }
 
 static char *normalize(const void *model, const char *text, size_t bytes)
@@ -73,7 +82,7 @@ static char *normalize(const void *model, const char *text, size_t bytes)
 static bool encode(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
 {
     const Unigram *unigram = model;
-    Output output = { &unigram->viterbi, 0, ids };
+    Output output = { unigram, 0, ids };
     if (bytes > G_MAXINT32 / 32)
         return fail_user(error, "a text of %zu bytes is too long for one call", bytes);
     return unigram_text_each(unigram->text, text, bytes, starts_text, encode_word, &output, NULL, error);
@@ -130,6 +139,15 @@ static bool decode(const void *model, const int32_t *ids, int64_t n, GString *te
 
 /* ---- tokenizer.json ---- */
 
+/* A BPE names its unknown piece. */
+static void mark_unknown(const TokenizerJson *json, GArray *pieces)
+{
+    const char *unk = tokenizer_json_text(json->model, "unk_token");
+    for (guint i = 0; *unk && i < pieces->len; i++)
+        if (strcmp(g_array_index(pieces, SpPiece, i).text, unk) == 0)
+            g_array_index(pieces, SpPiece, i).type = SP_UNKNOWN;
+}
+
 static GArray *read_pieces(const TokenizerJson *json, bool byte_fallback)
 {
     json_t *vocab = json_object_get(json->model, "vocab"), *unk = json_object_get(json->model, "unk_id");
@@ -145,9 +163,12 @@ static GArray *read_pieces(const TokenizerJson *json, bool byte_fallback)
     for (guint i = 0; i < json->added->len; i++) {
         const AddedToken *token = &g_array_index(json->added, AddedToken, i);
         SpPiece *piece = &g_array_index(pieces, SpPiece, token->id);
-        if (piece->score >= 0) /* SentencePiece scores control symbols 0 and pieces of text less */
+        bool bpe = strcmp(json->type, TOKENIZER_JSON_CHARS) == 0;
+        if (bpe ? token->special
+                : piece->score >= 0) /* SentencePiece scores control symbols 0 and pieces of text less */
             piece->type = SP_CONTROL;
     }
+    mark_unknown(json, pieces);
     if (json_is_integer(unk) && json_integer_value(unk) >= 0 && json_integer_value(unk) < pieces->len)
         g_array_index(pieces, SpPiece, json_integer_value(unk)).type = SP_UNKNOWN;
     return pieces;
@@ -165,12 +186,15 @@ static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError 
         g_hash_table_insert(unigram->ids, piece_at(unigram, (int)id)->text, GUINT_TO_POINTER(id));
     if (ok)
         viterbi_init(&unigram->viterbi, unigram->pieces, byte_fallback, 1 << SP_NORMAL | 1 << SP_BYTE, UINT_MAX);
+    bool bpe = strcmp(json->type, TOKENIZER_JSON_CHARS) == 0;
+    unigram->bpe = ok && bpe ? char_bpe_open(json, &unigram->viterbi.trie, error) : NULL;
+    ok = ok && (!bpe || unigram->bpe);
     unigram->text = ok ? unigram_text_open(json->normalizer, json->pre_tokenizer, error) : NULL;
     if (unigram->text == NULL || !check_model(unigram, error)) {
         close_model(unigram);
         return NULL;
     }
-    *facts = (TokenizerFacts){ .name = "unigram",
+    *facts = (TokenizerFacts){ .name = bpe ? "char-bpe" : "unigram",
                                .size = (int)n,
                                .pad = id_of(unigram, "<pad>"),
                                .eos = id_of(unigram, "</s>"),
@@ -187,6 +211,18 @@ const TokenizerKind kind_unigram = {
     .decode = decode,
     .normalize = normalize,
     .json_type = "Unigram",
+    .open_json = open_json,
+    .ends = ends_of,
+};
+
+const TokenizerKind kind_char_bpe = {
+    .close = close_model,
+    .id = id_of,
+    .piece = piece_of,
+    .encode = encode,
+    .decode = decode,
+    .normalize = normalize,
+    .json_type = TOKENIZER_JSON_CHARS,
     .open_json = open_json,
     .ends = ends_of,
 };

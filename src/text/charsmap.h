@@ -1,4 +1,4 @@
-/* sentencepiece/charsmap.h: SentencePiece's precompiled_charsmap: a map from byte strings to their normalized form. Its
+/* charsmap.h: SentencePiece's precompiled_charsmap: a map from byte strings to their normalized form. Its
  * bytes are: u32 size of the trie in bytes; a double-array trie (Darts) of u32 units; the normalized forms, each
  * NUL-terminated. */
 #pragma once

@@ -1,4 +1,4 @@
-/* byte_bpe/merges.h: the merges of byte-pair encoding (BPE): which two pieces are merged into which piece, and in what
+/* merges.h: the merges of byte-pair encoding (BPE): which two pieces are merged into which piece, and in what
  * order. */
 #pragma once
 
@@ -27,3 +27,6 @@ void merges_scratch_close(MergesScratch *scratch);
  * ids and makes *ids point to them; they stay valid until the scratch is used again. */
 size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *word, size_t bytes, uint32_t below,
                     const int32_t **ids);
+/* As merges_apply, for a text of n tokens that are not bytes; start (n) has their ids. */
+size_t merges_apply_ids(const Merges *merges, MergesScratch *scratch, const int32_t *start, size_t n,
+                        const int32_t **ids);

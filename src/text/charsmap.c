@@ -1,4 +1,4 @@
-#include "text/sentencepiece/charsmap.h"
+#include "text/charsmap.h"
 
 #include <string.h>
 

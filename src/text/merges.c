@@ -1,4 +1,4 @@
-#include "text/byte_bpe/merges.h"
+#include "text/merges.h"
 
 #include "base/check.h"
 #include "text/heap.h"
@@ -234,4 +234,20 @@ size_t merges_apply(const Merges *merges, MergesScratch *scratch, const char *wo
         return n;
     return n <= SHORT ? merge_short(merges, scratch->ids, scratch->ranks, n, below)
                       : merge_long(merges, scratch, n, below);
+}
+
+size_t merges_apply_ids(const Merges *merges, MergesScratch *scratch, const int32_t *start, size_t n,
+                        const int32_t **ids)
+{
+    CHECK(n < UINT32_MAX, "a word of %zu tokens", n);
+    reserve(scratch, n);
+    *ids = scratch->ids;
+    for (size_t i = 0; i < n; i++) {
+        scratch->ids[i] = start[i];
+        scratch->ranks[i] = i + 1 < n ? rank_of(merges, start[i], start[i + 1]) : MERGES_NONE;
+    }
+    if (n < 2)
+        return n;
+    return n <= SHORT ? merge_short(merges, scratch->ids, scratch->ranks, n, MERGES_NONE)
+                      : merge_long(merges, scratch, n, MERGES_NONE);
 }

@@ -1,0 +1,323 @@
+/* normalizer.c: reads and applies the normalizer of a tokenizer.json. */
+#include "text/normalizer.h"
+
+#include "text/charsmap.h"
+#include "text/tokenizer_json.h"
+#include "text/unicode.h"
+#include "text/white_space.h"
+
+#include <string.h>
+
+typedef enum StepType {
+    STEP_MAP,
+    STEP_FORM,
+    STEP_LOWER,
+    STEP_ACCENTS,
+    STEP_REPLACE,
+    STEP_STRIP,
+    STEP_PREPEND
+} StepType;
+
+typedef struct Step {
+    StepType type;
+    CharsMap map;
+    GNormalizeMode form; /* STEP_FORM */
+    char *literal;       /* STEP_REPLACE: the text to replace; NULL means matches of `regex` */
+    GRegex *regex;
+    char *content;    /* STEP_REPLACE: the replacement; STEP_PREPEND: the prefix */
+    bool left, right; /* STEP_STRIP: the ends to strip */
+} Step;
+
+struct Normalizer {
+    GArray *steps; /* Step */
+};
+
+static void clear_step(void *opaque)
+{
+    Step *step = opaque;
+    charsmap_clear(&step->map);
+    g_free(step->literal);
+    g_free(step->content);
+    g_clear_pointer(&step->regex, g_regex_unref);
+}
+
+void normalizer_close(Normalizer *plan)
+{
+    if (plan == NULL)
+        return;
+    g_array_unref(plan->steps);
+    g_free(plan);
+}
+
+/* ---- reading ---- */
+
+/* Types that have no settings. */
+static const struct {
+    const char *type;
+    Step step;
+} plain[] = {
+    { "NFC", { .type = STEP_FORM, .form = G_NORMALIZE_NFC } },
+    { "NFD", { .type = STEP_FORM, .form = G_NORMALIZE_NFD } },
+    { "NFKC", { .type = STEP_FORM, .form = G_NORMALIZE_NFKC } },
+    { "NFKD", { .type = STEP_FORM, .form = G_NORMALIZE_NFKD } },
+    { "Lowercase", { .type = STEP_LOWER } },
+    { "StripAccents", { .type = STEP_ACCENTS } },
+};
+
+static bool read_map(const json_t *part, Step *step, GError **error)
+{
+    gsize bytes = 0;
+    const char *base64 = tokenizer_json_text(part, "precompiled_charsmap");
+    g_autofree guchar *map = *base64 ? g_base64_decode(base64, &bytes) : NULL;
+    if (!charsmap_is_valid((const char *)map, bytes))
+        return fail_user(error, "its character map is damaged");
+    charsmap_init(&step->map, (const char *)map, bytes);
+    return true;
+}
+
+static bool read_replace(const json_t *part, Step *step, GError **error)
+{
+    json_t *pattern = json_object_get(part, "pattern");
+    const char *literal = tokenizer_json_text(pattern, "String"), *regex = tokenizer_json_text(pattern, "Regex");
+    g_autoptr(GError) wrong = NULL;
+    step->type = STEP_REPLACE;
+    step->content = g_strdup(tokenizer_json_text(part, "content"));
+    if (*literal)
+        step->literal = g_strdup(literal);
+    else if (*regex)
+        step->regex = g_regex_new(regex, G_REGEX_OPTIMIZE | G_REGEX_MULTILINE, 0, &wrong);
+    if (step->literal == NULL && step->regex == NULL)
+        return fail_user(error, "its normalizer replaces \"%s\", which is no pattern%s%s", regex, wrong ? ": " : "",
+                         wrong ? wrong->message : "");
+    return true;
+}
+
+static bool read_plain(const char *type, Step *step, GError **error)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(plain); i++)
+        if (strcmp(plain[i].type, type) == 0) {
+            *step = plain[i].step;
+            return true;
+        }
+    return fail_user(error,
+                     "its normalizer is %s: loam reads Precompiled, NFC, NFD, NFKC, NFKD, Lowercase, StripAccents, "
+                     "Replace, Strip, Prepend",
+                     *type ? type : "null");
+}
+
+static bool read_step(json_t *part, Normalizer *plan, GError **error)
+{
+    const char *type = tokenizer_json_text(part, "type");
+    Step step = { .type = STEP_MAP };
+    bool ok = true;
+    if (strcmp(type, "Precompiled") == 0)
+        ok = read_map(part, &step, error);
+    else if (strcmp(type, "Replace") == 0)
+        ok = read_replace(part, &step, error);
+    else if (strcmp(type, "Strip") == 0)
+        step = (Step){ .type = STEP_STRIP,
+                       .left = json_is_true(json_object_get(part, "strip_left")),
+                       .right = json_is_true(json_object_get(part, "strip_right")) };
+    else if (strcmp(type, "Prepend") == 0)
+        step = (Step){ .type = STEP_PREPEND, .content = g_strdup(tokenizer_json_text(part, "prepend")) };
+    else if (!read_plain(type, &step, error))
+        return false;
+    g_array_append_val(plan->steps, step);
+    return ok;
+}
+
+/* Reads a part or, if it is a Sequence, each of its parts. */
+static bool read_part(json_t *part, Normalizer *plan, GError **error)
+{
+    size_t i;
+    json_t *inner;
+    if (part == NULL)
+        return true;
+    if (strcmp(tokenizer_json_text(part, "type"), "Sequence") != 0)
+        return read_step(part, plan, error);
+    json_array_foreach(json_object_get(part, "normalizers"), i, inner) if (!read_step(inner, plan, error)) return false;
+    return true;
+}
+
+Normalizer *normalizer_open(json_t *part, GError **error)
+{
+    Normalizer *plan = g_new0(Normalizer, 1);
+    plan->steps = g_array_new(FALSE, FALSE, sizeof(Step));
+    g_array_set_clear_func(plan->steps, clear_step);
+    if (read_part(part, plan, error))
+        return plan;
+    normalizer_close(plan);
+    return NULL;
+}
+
+bool normalizer_is_empty(const Normalizer *plan)
+{
+    return plan == NULL || plan->steps->len == 0;
+}
+
+bool normalizer_prefixes(const Normalizer *plan)
+{
+    bool prefixes = false;
+    for (guint i = 0; i < plan->steps->len; i++)
+        prefixes |= g_array_index(plan->steps, Step, i).type == STEP_PREPEND;
+    return prefixes;
+}
+
+/* ---- applying ---- */
+
+/* Puts the text in one of Unicode's normal forms. */
+static void apply_form(const Step *step, const MappedText *from, MappedText *out)
+{
+    const GString *text = from->text;
+    size_t n;
+    if (!out->map) {
+        g_autofree char *whole = g_utf8_normalize(text->str, (gssize)text->len, step->form);
+        g_string_append(out->text, whole);
+        return;
+    }
+    g_autoptr(GArray) map = NULL;
+    g_autofree char *whole = offset_map_normalize(text->str, text->len, step->form, &map, &n);
+    g_string_append_len(out->text, whole, (gssize)n);
+    for (size_t i = 1; i <= n; i++) {
+        const uint32_t at = offset_map_at(from->map, offset_map_at(map, i));
+        g_array_append_val(out->map, at);
+    }
+}
+
+/* Changes each character by itself: to lower case, or away if it is a combining mark. */
+static void apply_chars(const Step *step, const MappedText *from, MappedText *out)
+{
+    const char *start = from->text->str, *at = start, *end = start + from->text->len;
+    for (const char *next; at < end; at = next) {
+        gunichar c = g_utf8_get_char(at);
+        char small[12];
+        next = g_utf8_next_char(at);
+        int n = (int)(next - at);
+        memcpy(small, at, (size_t)n);
+        if (step->type == STEP_ACCENTS && g_unichar_ismark(unicode_known(c)))
+            n = 0;
+        else if (step->type == STEP_LOWER)
+            n = g_unichar_to_utf8(unicode_lower(c), small);
+        if (step->type == STEP_LOWER && c == 0x130) /* capital I with a dot becomes i and a combining dot */
+            n = (int)(g_stpcpy(small, "i\xcc\x87") - small);
+        mapped_text_put(out, from, small, (size_t)n, (size_t)(at - start), (size_t)(next - start));
+    }
+}
+
+/* charsmap_apply, with a map. */
+static void apply_map(const Step *step, const MappedText *from, MappedText *out)
+{
+    const GString *text = from->text;
+    if (!out->map) {
+        charsmap_apply(&step->map, text->str, text->len, out->text);
+        return;
+    }
+    for (size_t at = 0, n; at < text->len; at += n) {
+        const char *normal = charsmap_find(&step->map, text->str + at, text->len - at, &n);
+        if (normal) {
+            mapped_text_put(out, from, normal, strlen(normal), at + n, at + n);
+        } else {
+            n = MIN((size_t)g_utf8_skip[(unsigned char)text->str[at]], text->len - at);
+            mapped_text_keep(out, from, at, at + n);
+        }
+    }
+}
+
+/* Sets *starts_text to false if the start of the text is stripped. */
+static void strip(const Step *step, const MappedText *from, MappedText *out, bool *starts_text)
+{
+    const char *at = from->text->str, *end = at + from->text->len;
+    while (step->right && end > at && is_white_space(g_utf8_get_char(g_utf8_prev_char(end))))
+        end = g_utf8_prev_char(end);
+    while (step->left && at < end && is_white_space(g_utf8_get_char(at)))
+        at = g_utf8_next_char(at);
+    *starts_text = *starts_text && at == from->text->str;
+    mapped_text_keep(out, from, (size_t)(at - from->text->str), (size_t)(end - from->text->str));
+}
+
+typedef struct Replacing {
+    const Step *step;
+    const MappedText *from;
+    MappedText *out;
+    size_t done; /* bytes of `from` */
+} Replacing;
+
+static gboolean replace_match(const GMatchInfo *match, G_GNUC_UNUSED GString *unused, gpointer opaque)
+{
+    Replacing *replacing = opaque;
+    const char *content = replacing->step->content;
+    int begin, end;
+    g_match_info_fetch_pos(match, 0, &begin, &end);
+    mapped_text_keep(replacing->out, replacing->from, replacing->done, (size_t)begin);
+    mapped_text_put(replacing->out, replacing->from, content, strlen(content), (size_t)end, (size_t)end);
+    replacing->done = (size_t)end;
+    return FALSE;
+}
+
+static bool replace(const Step *step, const MappedText *from, MappedText *out, GError **error)
+{
+    const GString *text = from->text;
+    Replacing replacing = { step, from, out, 0 };
+    g_autoptr(GError) wrong = NULL;
+    if (step->regex) {
+        g_free(
+            g_regex_replace_eval(step->regex, text->str, (gssize)text->len, 0, 0, replace_match, &replacing, &wrong));
+        if (wrong)
+            return fail_user(error, "normalizing: %s", wrong->message);
+    }
+    size_t n = step->regex ? 0 : strlen(step->literal);
+    const char *found = text->str;
+    for (; !step->regex && (found = memmem(found, text->len - replacing.done, step->literal, n)); found += n) {
+        size_t begin = (size_t)(found - text->str);
+        mapped_text_keep(out, from, replacing.done, begin);
+        replacing.done = begin + n;
+        mapped_text_put(out, from, step->content, strlen(step->content), replacing.done, replacing.done);
+    }
+    mapped_text_keep(out, from, replacing.done, text->len);
+    return true;
+}
+
+/* Applies a step. False, with an error, if a regular expression exceeds its limits. */
+static bool run_step(const Step *step, MappedText *text, bool *starts_text, GError **error)
+{
+    if (step->type != STEP_MAP && text->text->len == 0)
+        return true; /* no pattern matches empty text, not even "\z" */
+    MappedText out = mapped_text_new(text->text->len, text->map != NULL);
+    bool good = true;
+    if (step->type == STEP_MAP) {
+        apply_map(step, text, &out);
+    } else if (step->type == STEP_FORM) {
+        apply_form(step, text, &out);
+    } else if (step->type == STEP_LOWER || step->type == STEP_ACCENTS) {
+        apply_chars(step, text, &out);
+    } else if (step->type == STEP_REPLACE) {
+        good = replace(step, text, &out, error);
+    } else if (step->type == STEP_STRIP) {
+        strip(step, text, &out, starts_text);
+    } else {
+        mapped_text_put(&out, text, step->content, strlen(step->content), 0, 0);
+        mapped_text_keep(&out, text, 0, text->text->len);
+    }
+    mapped_text_clear(text);
+    *text = out;
+    return good;
+}
+
+bool normalizer_apply(const Normalizer *plan, MappedText *text, bool *starts_text, GError **error)
+{
+    bool good = true;
+    for (guint i = 0; plan && good && i < plan->steps->len; i++)
+        good = run_step(&g_array_index(plan->steps, Step, i), text, starts_text, error);
+    return good;
+}
+
+char *normalizer_map(const Normalizer *plan, const char *text, size_t bytes)
+{
+    MappedText out = mapped_text_of(text, bytes, FALSE);
+    for (guint i = 0; plan && i < plan->steps->len; i++) {
+        const Step *step = &g_array_index(plan->steps, Step, i);
+        if (step->type < STEP_REPLACE)
+            run_step(step, &out, &(bool){ true }, NULL);
+    }
+    return g_string_free(out.text, FALSE);
+}

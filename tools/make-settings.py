@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Writes tests/golden/llama (a small BPE model with byte fallback, as Llama 2's: tokenizer.model and tokenizer.json) and
+tests/golden/settings.json: the ids that transformers gives for settings in tokenizer_config.json, special_tokens_map.json,
+added_tokens.json, and for normalizers of tokenizer.json.
+
+    HF_HUB_OFFLINE=1 tools/make-settings.py tests/golden
+
+The stored files were made with transformers 5.24.0, tokenizers 0.23.3 and sentencepiece 0.2.3. Needed by no build and no test.
+
+settings.json: "texts", and an object a case: "base", a folder of tests/golden; "files" of it; "json", parts that replace those of its
+tokenizer.json; "settings", a file name to its content; "ids" of each text without the special tokens around it.
+"""
+
+import json
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import sentencepiece
+import tokenizers
+import transformers
+
+TEXTS = ["The mill stands", " by the river  and", "a <mask> b", "a<mask>b", "one<end> two <end>three<end>", "<end> a", "",
+         "  two  spaces ", "\u00c5\ufb01ne CAF\u00c9 e\u0301 \uff21\uff42 \u00bd \u4e2d\U0001f600", "x\ty\n\nz", "\u2581a \u2581 b", "Stra\u00dfe \u0130\u03a3 \u03c3\u03c2"]
+END = {"content": "<end>", "lstrip": False, "rstrip": False, "normalized": False, "single_word": False, "special": True}
+GPT2, ROBERTA, LLAMA, FAST = "GPT2Tokenizer", "RobertaTokenizer", "LlamaTokenizer", "PreTrainedTokenizerFast"
+VOCAB, JSON, MODEL = ["vocab.json", "merges.txt"], ["tokenizer.json"], ["tokenizer.model"]
+MASK = {"content": "<mask>", "lstrip": True, "rstrip": False, "normalized": False, "single_word": False, "special": True}
+
+
+def case(base, files, config, parts=None, model_type=None, **others):
+    """The files of a folder: added__json is added.json, and so on."""
+    settings = {"tokenizer_config.json": config} if config is not None else {}
+    settings |= {name.replace("__", "."): content for name, content in others.items()}
+    if model_type:
+        settings["config.json"] = {"model_type": model_type}
+    return {"base": base, "files": files, "json": parts or {}, "settings": settings}
+
+
+def classes():
+    for files in (VOCAB, JSON):
+        decoder = {"900": {**END, "content": "<|endoftext|>"}, "901": END, "902": {**END, "content": "<mask>"}}
+        for name in (GPT2, GPT2 + "Fast", ROBERTA, ROBERTA + "Fast", FAST):
+            if files == VOCAB and name == FAST:
+                continue
+            for add in (None, True, False):
+                config = {"tokenizer_class": name, "added_tokens_decoder": decoder, **({} if add is None else {"add_prefix_space": add})}
+                if name.startswith(ROBERTA):
+                    config |= {"mask_token": "<mask>", "bos_token": "<|endoftext|>", "eos_token": "<|endoftext|>",
+                               "cls_token": "<|endoftext|>", "sep_token": "<|endoftext|>", "unk_token": "<|endoftext|>",
+                               "pad_token": "<|endoftext|>"}
+                yield case("byte-bpe", files, config)
+        yield case("byte-bpe", files, {"tokenizer_class": GPT2, "add_prefix_space": True}, model_type="gpt2")
+        yield case("byte-bpe", files, {"add_prefix_space": True}, model_type="gpt2")
+        yield case("byte-bpe", files, {"tokenizer_class": ROBERTA, "mask_token": "<mask>"}, added_tokens__json={"<mask>": 901},
+                   special_tokens_map__json={"mask_token": "<mask>"})
+        yield case("byte-bpe", files, {"tokenizer_class": ROBERTA, "eos_token": "<|endoftext|>", "mask_token": {"__type": "AddedToken", **MASK}, "added_tokens_decoder": {"900": {**END, "content": "<|endoftext|>"}, "901": MASK}})
+    for config in ({"tokenizer_class": ROBERTA, "mask_token": "<mask>"}, {"mask_token": "<mask>"}):
+        yield {**case("byte-bpe", VOCAB, config, model_type="roberta", special_tokens_map__json={"mask_token": MASK}),
+               "vocab": {"<mask>": 901}}
+    byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+    for name in (GPT2, ROBERTA, FAST):
+        yield case("byte-bpe", JSON, {"tokenizer_class": name, "eos_token": "<|endoftext|>", "added_tokens_decoder": decoder}, {"pre_tokenizer": byte_level})
+    for files in (JSON, MODEL, MODEL + JSON):
+        yield case("llama", files, {"tokenizer_class": LLAMA, "legacy": False, "added_tokens_decoder": {"500": END}}, model_type="llama")
+        for name in (LLAMA, LLAMA + "Fast", FAST):
+            if files == MODEL and name == FAST:
+                continue
+            for keys in ({}, {"legacy": False}, {"legacy": True}, {"add_prefix_space": False}, {"add_prefix_space": True},
+                         {"add_prefix_space": True, "legacy": True}, {"add_prefix_space": None, "legacy": False}):
+                yield case("llama", files, {"tokenizer_class": name, "added_tokens_decoder": {"500": END}, **keys})
+    yield case("llama", MODEL, {"tokenizer_class": LLAMA, "legacy": True}, added_tokens__json={"<end>": 500},
+               special_tokens_map__json={"additional_special_tokens": ["<end>"]})
+    yield case("llama", MODEL, {"tokenizer_class": LLAMA, "legacy": False, "additional_special_tokens": ["<end>"]},
+               added_tokens__json={"<end>": 500})
+
+
+def normalizers():
+    nfd, nfkc, lower = {"type": "NFD"}, {"type": "NFKC"}, {"type": "Lowercase"}
+    replace = {"type": "Replace", "pattern": {"Regex": "[ \\t]+"}, "content": " "}
+    parts = [nfd, nfkc, {"type": "NFKD"}, lower, {"type": "Sequence", "normalizers": [nfkc, lower]},
+             {"type": "Sequence", "normalizers": [nfd, lower, {"type": "StripAccents"}]},
+             {"type": "Sequence", "normalizers": [lower, replace, {"type": "Prepend", "prepend": "x"}]},
+             {"type": "Sequence", "normalizers": [{"type": "Strip", "strip_left": True, "strip_right": True}, {"type": "NFC"}]},
+             {"type": "Replace", "pattern": {"String": "a"}, "content": "the "}]
+    for base in ("byte-bpe", "unigram"):
+        for part in parts:
+            yield case(base, JSON, {"tokenizer_class": FAST}, {"normalizer": part})
+    space = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+    for part in parts[:6]:
+        inner = part.get("normalizers", [part])
+        yield case("llama", JSON, {"tokenizer_class": FAST},
+                   {"normalizer": {"type": "Sequence", "normalizers": [*inner, {"type": "Prepend", "prepend": "\u2581"}, space]}})
+
+
+def corpus(golden):
+    for line in (golden / "byte-bpe" / "ids.jsonl").read_text().splitlines():
+        yield json.loads(line)["text"].replace("\n", " ")
+
+
+def llama(golden):
+    folder = golden / "llama"
+    folder.mkdir(exist_ok=True)
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=corpus(golden), model_prefix=str(folder / "tokenizer"), vocab_size=500, model_type="bpe", byte_fallback=True,
+        unk_id=0, bos_id=1, eos_id=2, pad_id=-1, normalization_rule_name="identity", remove_extra_whitespaces=False,
+        num_threads=1, minloglevel=2)
+    (folder / "tokenizer.vocab").unlink()
+    from transformers.convert_slow_tokenizer import SentencePieceExtractor
+
+    parts = SentencePieceExtractor(str(folder / "tokenizer.model")).extract(tokenizers.models.BPE)
+    fast = tokenizers.Tokenizer(tokenizers.models.BPE(vocab=parts["vocab"], merges=parts["merges"], fuse_unk=True, byte_fallback=True,
+                                                      unk_token="<unk>"))
+    fast.normalizer = tokenizers.normalizers.Sequence([tokenizers.normalizers.Prepend("\u2581"),
+                                                       tokenizers.normalizers.Replace(" ", "\u2581")])
+    steps = tokenizers.decoders
+    fast.decoder = steps.Sequence([steps.Replace("\u2581", " "), steps.ByteFallback(), steps.Fuse(), steps.Strip(" ", 1, 0)])
+    fast.add_special_tokens([tokenizers.AddedToken(piece, normalized=False, special=True) for piece in ("<unk>", "<s>", "</s>")])
+    fast.save(str(folder / "tokenizer.json"), pretty=False)
+
+
+
+def encode(each, golden, folder):
+    for name in each["files"]:
+        shutil.copy(golden / each["base"] / name, folder)
+    if each["json"]:
+        path = folder / "tokenizer.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **each["json"]}))
+    if each.get("vocab"):
+        path = folder / "vocab.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **each["vocab"]}))
+    for name, content in each["settings"].items():
+        (folder / name).write_text(json.dumps(content))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    return [tokenizer(text, add_special_tokens=False).input_ids for text in TEXTS]
+
+
+def main(golden):
+    llama(golden)
+    cases = []
+    for each in [*classes(), *normalizers()]:
+        with tempfile.TemporaryDirectory() as folder:
+            cases.append({**each, "ids": encode(each, golden, pathlib.Path(folder))})
+    body = ",\n".join(json.dumps(each) for each in cases)
+    (golden / "settings.json").write_text('{"texts": ' + json.dumps(TEXTS) + ', "cases": [\n' + body + "\n]}\n")
+
+
+main(pathlib.Path(sys.argv[1]))
