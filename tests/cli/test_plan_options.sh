@@ -80,6 +80,12 @@ for line in '^a command stops  *after 1h (train.stop_after): the run takes about
     '^it ends earlier  *after 3 evaluations without a better held-out loss (train.patience)$'; do
     grep -q "$line" "$work/out" || fail "no $line: $(cat "$work/out")"
 done
+# A run of more than a day names the presets that an evening and a day suffice for.
+plan train.length='1B steps'
+for time in evening:3 day:24; do
+    grep -Eq "^in an? ${time%:*} +model.preset=t5[a-z0-9.-]+ \([0-9.]+[kM]? parameters\) on about [0-9.]+[kMBGT]+ tokens: ${time#*:} hours here" "$work/out" || fail "no ${time%:*}: $(cat "$work/out")"
+done
+plan && ! grep '^in a day' "$work/out" || fail "a short run needs no other preset"
 # The measured rate has its spread, and a machine that others keep busy is said to be so.
 plan
 grep -Eq '^ +estimated from its rate of matrix products, [0-9]+ GFLOP/s \([0-9]+ to [0-9]+ while it was measured\)' "$work/out" || fail "$(cat "$work/out")"

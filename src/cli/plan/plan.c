@@ -376,6 +376,8 @@ static bool describe(Outline *o, Config *config, const Loader *loader, const Pla
                     *precision = precision_describe(config_precision(config));
     if (!cluster->machine)
         add_time(lines, o);
+    if (!cluster->machine && o->steps > 0 && outline_seconds(o, o->steps) > 86400 && !task_is_set(&config->task))
+        plan_presets(lines, o);
     add_milestones(lines, o);
     plan_line(lines, "precision", "%s", precision);
     plan_line(lines, "memory", "%s", memory);

@@ -19,6 +19,9 @@ typedef struct PlanCluster {
  * traffic, the time of a step with its parts, the time of the run. */
 bool plan_cluster(GString *lines, const Outline *outline, const PlanCluster *cluster, GError **error);
 
+/* Appends which presets of the model's family this machine trains in an evening and in a day, by its measured rate. */
+void plan_presets(GString *lines, const Outline *outline);
+
 enum { UNFIT_ROWS = 3 }; /* number of layouts that do not fit which are printed after those that fit */
 /* Prints the layouts of cluster->gpus GPUs of the machine, by the predicted time of a step. */
 bool plan_layouts(const Outline *outline, const PlanCluster *cluster, GError **error);
