@@ -281,7 +281,7 @@ static bool open_task(Predictor *p, Task *task, const Config *config, const char
                              task->name);
     }
     p->encoder = task_encoder(task, config, loaded);
-    p->decoding = (AnswerOptions){ .max_tokens = config->data.target_length > 0 ? config->data.target_length : 128,
+    p->decoding = (AnswerOptions){ .max_tokens = p->encoder.target_length > 0 ? p->encoder.target_length : 128,
                                    .beams = (int32_t)beams };
     p->encoder.target_length = p->decoding.max_tokens;
     return true;

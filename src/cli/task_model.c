@@ -33,7 +33,10 @@ bool task_of_model(Task *task, const Config *config, const LoadedModel *loaded, 
 
 TaskEncoder task_encoder(const Task *task, const Config *config, const LoadedModel *loaded)
 {
-    return config_task_encoder(config, model_config(loaded->model), task, loaded->tok);
+    TaskEncoder encoder = config_task_encoder(config, model_config(loaded->model), task, loaded->tok);
+    if (encoder.joined)
+        encoder.target_length = config_answer_length(config);
+    return encoder;
 }
 
 char *task_settings(const Config *config, const TaskEncoder *encoder, int64_t beams)

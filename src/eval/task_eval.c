@@ -147,6 +147,13 @@ uint64_t task_eval_hash(const TaskEval *eval)
     return eval->hash;
 }
 
+void task_eval_report(const TaskEval *eval, const char *path)
+{
+    g_autofree char *what = g_strdup_printf("evaluations of %s", path);
+    if (eval->encoder.joined)
+        task_encoder_report(&eval->encoder, what);
+}
+
 /* Answers the examples from number `first` on, at most ANSWER_BATCH of them, and appends each answer with a NUL. */
 static bool answer_some(TaskEval *eval, Model *model, int32_t first, GString *texts, GError **error)
 {

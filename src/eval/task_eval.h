@@ -14,6 +14,9 @@ TaskEval *task_eval_open(const TaskEncoder *encoder, const TaskFile *file, int64
 void task_eval_close(TaskEval *eval);
 int64_t task_eval_count(const TaskEval *eval); /* number of examples that are answered */
 int64_t task_eval_total(const TaskEval *eval); /* number of examples in the file */
+/* Logs how many inputs of a decoder-only model were shortened, to leave room for the longest answer. Other models read
+ * them as training does, which reports the same numbers. path: the file's. */
+void task_eval_report(const TaskEval *eval, const char *path);
 /* Computes the scores of the right answers themselves, and so fails early if a score of the task cannot be computed,
  * such as F1 with three labels. */
 bool task_eval_check(const TaskEval *eval, GError **error);

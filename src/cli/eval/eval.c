@@ -358,7 +358,8 @@ static bool evaluate(Evaluation *e, const char *model_path, GError **error)
                                           .resamples = resamples,
                                           .confidence = confidence,
                                           .resample_seed = (uint64_t)resample_seed };
-        return eval_task(&e->loaded, &e->config, model_path, &options, error);
+        return config_fit_lengths(&e->config, e->loaded.tok, error) &&
+               eval_task(&e->loaded, &e->config, model_path, &options, error);
     }
     if (!open_data(e, error))
         return false;

@@ -132,17 +132,15 @@ static bool write_task(const Task *task, const TaskConfig *config, GError **erro
     return good;
 }
 
-static bool prepare(const Config *config, const Task *task, GError **error)
+static bool prepare(Config *config, const Task *task, GError **error)
 {
     if (*config->tokenizer.path == '\0')
         return fail_user(error, "tokenizer.path is not set: the tokenizer of the model that is to be trained");
-    Tokenizer *tok = config_open_tokenizer(config, error);
-    if (!tok)
+    g_autoptr(Tokenizer) tok = config_open_tokenizer(config, error);
+    if (!tok || !config_fit_lengths(config, tok, error))
         return false;
     const TaskEncoder encoder = config_task_encoder(config, &config->model, task, tok);
-    bool good = task_prepare(&encoder, out, error) && write_task(task, &config->task, error);
-    tokenizer_close(tok);
-    return good;
+    return task_prepare(&encoder, out, error) && write_task(task, &config->task, error);
 }
 
 bool task_verb_prepare(int argc, char **argv, GError **error)

@@ -222,6 +222,15 @@ bool task_encode_target(TaskEncoder *encoder, const char *target, GArray *ids, G
  * message. */
 void task_encoder_report(const TaskEncoder *encoder, const char *what);
 
+/* Numbers of tokens, with the special tokens around the text. */
+typedef struct TaskLengths {
+    int64_t input, target;
+} TaskLengths;
+
+/* Finds the longest input and the longest target that are trained or evaluated on (task.data, task.valid), whole. For
+ * text-to-text tasks. Of encoder the lengths are not used. */
+bool task_measure(const TaskEncoder *encoder, TaskLengths *longest, GError **error);
+
 /* ---- inputs of classifiers ---- */
 
 /* The sequences that a classifier reads for one example: usually one; for LABELS_SPAN, one per window of a long text;

@@ -13,7 +13,38 @@
 int64_t config_answer_length(const Config *config)
 {
     const DataConfig *data = &config->data;
-    return data->target_length > 0 ? data->target_length : MIN(MOST_TOKENS, data->input_length / 2);
+    const int64_t half = MAX(data->input_length / 2, 1);
+    if (data->target_length == 0)
+        return MIN(MOST_TOKENS, half);
+    /* Runs of earlier versions of loam may have targets that leave no token to the input of a decoder-only model. */
+    return config->model.n_enc == 0 && data->target_length >= data->input_length ? half : data->target_length;
+}
+
+void config_share_length(Config *config)
+{
+    DataConfig *data = &config->data;
+    if (config->model.n_enc > 0 || config->model.classifier != LABELS_NONE)
+        return;
+    config->most_target = data->target_length;
+    data->target_length = MIN(data->target_length, MAX(data->input_length / 2, 1));
+}
+
+bool config_fit_lengths(Config *config, const Tokenizer *tok, GError **error)
+{
+    DataConfig *data = &config->data;
+    TaskLengths longest;
+    Task task;
+    if (config->most_target == 0 || !(*config->task.data || *config->task.valid))
+        return true;
+    if (!task_configure(&task, &config->task, error))
+        return false;
+    const TaskEncoder encoder = config_task_encoder(config, &config->model, &task, tok);
+    if (!task_measure(&encoder, &longest, error))
+        return false;
+    const int64_t left = data->input_length - longest.input,
+                  needed = MIN(longest.target, MAX(data->input_length / 2, 1));
+    data->target_length = MIN(config->most_target, MAX(left, needed));
+    return true;
 }
 
 /* Whether the task of the options task.* has held-out examples. Also true if its files cannot be read: the run then

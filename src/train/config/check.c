@@ -67,6 +67,20 @@ static bool fail_unanswered(const TaskConfig *task, GError **error)
                             "task.tags, task.answers, task.choices), which trains a classifier, or use a T5 or a GPT");
 }
 
+/* Whether a target that the user set leaves nothing of a decoder-only model's sequences to the input. */
+static bool check_room(const Config *config, GError **error)
+{
+    const DataConfig *data = &config->data;
+    const bool given = config->given && g_strv_contains((const char *const *)config->given, "data.target_length");
+    return !given || config->model.n_enc > 0 || config->model.classifier != LABELS_NONE ||
+           data->target_length < data->input_length ||
+           fail_user(error,
+                     "data.target_length=%" PRId64 " leaves no token of data.input_length=%" PRId64
+                     ", which a decoder-only model's input and target share, to the input: leave "
+                     "data.target_length out, or give both more room",
+                     data->target_length, data->input_length);
+}
+
 static bool check_task(const Config *config, GError **error)
 {
     const TaskConfig *own = &config->task;
@@ -78,7 +92,7 @@ static bool check_task(const Config *config, GError **error)
         return true;
     if (known && config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
         return fail_unanswered(own, error);
-    if (!task_configure(&task, &config->task, error))
+    if (!check_room(config, error) || !task_configure(&task, &config->task, error))
         return false;
     const LabelKind has = (LabelKind)config->model.classifier, wants = task.learns;
     if (has != wants && has != LABELS_NONE && wants != LABELS_NONE)

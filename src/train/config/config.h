@@ -135,7 +135,9 @@ typedef struct Config {
     ParallelConfig parallel;
     HooksConfig hooks;
     LogConfig log;
-    char **given; /* names of the options set in a configuration file or on the command line; ends with NULL */
+    int64_t most_target; /* no option: length of the task's targets if nobody set data.target_length, which then shares
+                            data.input_length with the input (config_fit_lengths); 0 means that it is set */
+    char **given;        /* names of the options set in a configuration file or on the command line; ends with NULL */
 } Config;
 
 /* The option table of Config: the options of all groups. */
@@ -181,6 +183,14 @@ TaskEncoder config_task_encoder(const Config *config, const ModelConfig *model, 
  * add to a run without a task (`loam eval RUN --task task.name=rte`), whose lengths are those of its pre-training
  * objective. */
 void config_fit_task(Config *config, char **overrides, int n_overrides);
+
+/* For a decoder-only model that learns to write answers, whose data.target_length nobody set: bounds it by half of
+ * data.input_length, which holds input and target. */
+void config_share_length(Config *config);
+/* After config_share_length: sets data.target_length to what the longest input of the task's table leaves of
+ * data.input_length, up to the task's own length. If that is too little for the longest target, the target gets what it
+ * needs, up to half. Does nothing for other models, or without a table. */
+bool config_fit_lengths(Config *config, const Tokenizer *tok, GError **error);
 
 /* ---- the run directory's config.yaml ---- */
 

@@ -299,6 +299,8 @@ bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error
         recipe_add_task(&config->task, &config->model, of_model);
     if (!apply_unsaid(config, layers, of_model, error))
         return false;
+    if (task && !option_settings_find(layers, "data.target_length"))
+        config_share_length(config);
     if (config->train.batch.unit == UNIT_EXAMPLES)
         option_settings_add(of_optimizer, "data.packed", "false", "train.batch in examples");
     recipe_add_optimizer(&config->model, config->optim.name, of_optimizer);

@@ -180,11 +180,13 @@ void config_fit_task(Config *config, char **overrides, int n_overrides)
     recipe_add_task(&config->task, &config->model, of_task);
     int64_t input = g_ascii_strtoll(option_settings_find(of_task, "data.input_length"), NULL, 10);
     config->data.target_length = g_ascii_strtoll(option_settings_find(of_task, "data.target_length"), NULL, 10);
+    bool given = false;
     for (int i = 0; i < n_overrides; i++)
-        if (g_str_has_prefix(overrides[i], "data.input_length="))
-            return;
-    config->data.input_length =
-        model_config_bounds_length(&config->model) ? MIN(input, config->model.max_positions) : input;
+        given |= g_str_has_prefix(overrides[i], "data.input_length=");
+    if (!given)
+        config->data.input_length =
+            model_config_bounds_length(&config->model) ? MIN(input, config->model.max_positions) : input;
+    config_share_length(config);
 }
 
 /* Records whether model.labels was taken from the model of train.init, for error messages about labels. */

@@ -9,10 +9,11 @@
 
 #define ANY INFINITY
 
-const char *const recipe_options[] = { "model.n_enc",  "model.n_dec", "data.objective", "data.input_length",
-                                       "train.batch",  "optim.name",  "optim.lr",       "optim.schedule",
-                                       "optim.warmup", "optim.beta2", "optim.eps",      "optim.weight_decay",
-                                       "optim.rewarm", NULL };
+const char *const recipe_options[] = { "model.n_enc",        "model.n_dec",        "data.objective",
+                                       "data.input_length",  "data.target_length", "train.batch",
+                                       "optim.name",         "optim.lr",           "optim.schedule",
+                                       "optim.warmup",       "optim.beta2",        "optim.eps",
+                                       "optim.weight_decay", "optim.rewarm",       NULL };
 
 typedef struct Recipe {
     int family, optimizer; /* optimizer: OptimKind, unused in model_recipes */

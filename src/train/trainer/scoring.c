@@ -156,6 +156,7 @@ static void report(const ScoredTask *scored, const char *path)
     g_autofree char *some = text_grouped(n), *total = text_grouped(all);
     if (n < all)
         log_info("%s: evaluations answer %s of its %s examples; train.eval_samples=0 means all", path, some, total);
+    task_eval_report(scored->eval, path);
 }
 
 static TaskEncoder encoder_of(const Trainer *t, const ScoredTask *scored)

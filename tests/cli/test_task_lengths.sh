@@ -1,0 +1,54 @@
+# The lengths of a task's inputs and targets that nobody set, for each family and kind of label, at short lengths.
+. tests/cli/lib.sh "$1"
+cd "$work"
+make_marks
+cat >config.yaml <<YAML
+run: { dir: runs/a, seed: 7 }
+model: { preset: gpt2, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, vocab: auto, dropout: 0 }
+tokenizer: { path: tok.model }
+task: { data: marks.tsv, valid: 20%, input: "mark: {text} =", target: "{mark}", scores: accuracy }
+data: { input_length: 64 }
+train: { length: 2 steps, batch: 8 examples, log_every: 1 steps, eval_every: 0 steps, threads: 1 }
+optim: { name: adamw, lr: 5e-3, schedule: constant, warmup: 0 steps }
+YAML
+target_of() { sed -n 's/^  *target_length: *\([0-9]*\).*/\1/p' "$1/config.yaml"; }
+
+# A GPT's input and target share data.input_length: the target takes what the longest input leaves.
+"$loam" train config.yaml 2>log || fail "train: $(tail -n 3 log)"
+target=$(target_of runs/a)
+[ "$target" -ge 8 ] && [ "$target" -le 48 ] || fail "data.target_length=$target of 64"
+! grep -q 'are longer than' log || fail "cut: $(grep 'are longer' log)"
+"$loam" eval runs/a --task --out answers.jsonl >out 2>err || fail "eval: $(cat err)"
+! grep -q 'are longer than' err || fail "$(cat err)"
+printf 'bari tuka koti mesa\n' | "$loam" predict runs/a >out 2>err || fail "$(cat err)"
+! grep -q 'are longer than' err || fail "$(cat err)"
+echo "ok: a GPT reads its whole inputs, in training's evaluations, eval and predict: target_length $target of 64"
+
+# The run goes on with the length that it began with.
+expect 0 'nothing left to do' "$loam" train config.yaml
+
+# Inputs that need more than half: the target keeps what its longest needs, and cuts are counted in training's output.
+"$loam" train config.yaml run.dir=runs/b data.input_length=24 2>log || fail "train: $(tail -n 3 log)"
+[ "$(target_of runs/b)" -le 12 ] || fail "data.target_length=$(target_of runs/b) of 24"
+grep -q 'evaluations of marks.tsv: [0-9]* of [0-9]* inputs are longer than data.input_length=24 takes' log || fail "$(cat log)"
+echo "ok: cuts of evaluations are counted in training's output"
+
+# A target that leaves nothing of the input is refused, before anything is made.
+expect 1 'data.target_length=64 leaves no token of data.input_length=64' "$loam" train config.yaml run.dir=runs/c data.target_length=64
+[ ! -e runs/c ] || fail "refused, and runs/c is there"
+"$loam" train config.yaml run.dir=runs/d data.target_length=40 2>log || fail "$(tail -n 3 log)"
+[ "$(target_of runs/d)" = 40 ] || fail "a length that was set is $(target_of runs/d)"
+echo "ok: a length that was set is taken, or refused"
+
+# A run of an earlier version, whose targets leave no room: its evaluations share the length.
+sed 's/target_length: [0-9]*/target_length: 128/' runs/a/config.yaml >changed && cp changed runs/a/config.yaml
+"$loam" eval runs/a --task >out 2>err || fail "eval: $(cat err)"
+! grep -q '80 of 80 inputs are longer' err || fail "$(cat err)"
+echo "ok: an earlier version's run"
+
+# A model that is no run: half is the target's, or what the table leaves.
+"$loam" export runs/a --to hf --out hf >out 2>err || fail "$(cat err)"
+"$loam" eval hf --task task.data=marks.tsv task.valid=marks.tsv 'task.input=mark: {text} =' 'task.target={mark}' data.input_length=64 --samples 8 >out 2>err ||
+    fail "eval of a folder: $(cat err)"
+! grep -q 'are longer than' err || fail "$(cat err)"
+echo "ok: a folder"
