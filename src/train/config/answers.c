@@ -29,24 +29,6 @@ void config_share_length(Config *config)
     data->target_length = MIN(data->target_length, MAX(data->input_length / 2, 1));
 }
 
-bool config_fit_lengths(Config *config, const Tokenizer *tok, GError **error)
-{
-    DataConfig *data = &config->data;
-    TaskLengths longest;
-    Task task;
-    if (config->most_target == 0 || !(*config->task.data || *config->task.valid))
-        return true;
-    if (!task_configure(&task, &config->task, error))
-        return false;
-    const TaskEncoder encoder = config_task_encoder(config, &config->model, &task, tok);
-    if (!task_measure(&encoder, &longest, error))
-        return false;
-    const int64_t left = data->input_length - longest.input,
-                  needed = MIN(longest.target, MAX(data->input_length / 2, 1));
-    data->target_length = MIN(config->most_target, MAX(left, needed));
-    return true;
-}
-
 /* Whether the task of the options task.* has held-out examples. Also true if its files cannot be read: the run then
  * fails with an error anyway. */
 static bool own_is_scored(const TaskConfig *config)

@@ -61,6 +61,24 @@ TaskEncoder config_task_encoder(const Config *config, const ModelConfig *model, 
                           .labels = model->labels };
 }
 
+bool config_fit_lengths(Config *config, const Tokenizer *tok, GError **error)
+{
+    DataConfig *data = &config->data;
+    TaskLengths longest;
+    Task task;
+    if (config->most_target == 0 || !(*config->task.data || *config->task.valid))
+        return true;
+    if (!task_configure(&task, &config->task, error))
+        return false;
+    const TaskEncoder encoder = config_task_encoder(config, &config->model, &task, tok);
+    if (!task_measure(&encoder, &longest, error))
+        return false;
+    const int64_t left = data->input_length - longest.input,
+                  needed = MIN(longest.target, MAX(data->input_length / 2, 1));
+    data->target_length = MIN(config->most_target, MAX(left, needed));
+    return true;
+}
+
 /* Fails if a pattern of train.freeze matches no parameter, or if all parameters are frozen. */
 static bool check_frozen(Model *model, char **patterns, GError **error)
 {

@@ -345,8 +345,8 @@ static bool open_inputs(Trainer *t, GError **error)
     const Config *config = &t->config;
     return check_paths(t, error) && config_check_objective(&config->data, &config->model, error) &&
            (t->tok = config_open_tokenizer(config, error)) && config_resolve_vocab(&t->config, t->tok, error) &&
-           config_fit_lengths(&t->config, t->tok, error) &&
-           config_check_tokens(config, t->tok, error) && config_resolve_precision(&t->config, error);
+           config_fit_lengths(&t->config, t->tok, error) && config_check_tokens(config, t->tok, error) &&
+           config_resolve_precision(&t->config, error);
 }
 
 static bool open_device(Trainer *t, GError **error)
