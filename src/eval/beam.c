@@ -184,7 +184,8 @@ static bool advance(BeamSearch *search, int64_t n, int32_t *from, int32_t *token
 
 int32_t beam_top(const BeamOptions *options)
 {
-    return (int32_t)MIN(n_candidates(options), options->vocab);
+    const int64_t n_ids = options->n_ids > 0 ? MIN(options->n_ids, options->vocab) : options->vocab;
+    return (int32_t)MIN(n_candidates(options), n_ids);
 }
 
 bool beam_advance(BeamSearch *search, float *logits, int32_t *from, int32_t *tokens)

@@ -16,6 +16,7 @@ typedef struct BeamOptions {
     int64_t max_tokens; /* limit on the tokens of a hypothesis, EOS included */
     TokenList eos;      /* each of these ids ends a hypothesis */
     int64_t vocab;      /* V */
+    int64_t n_ids;      /* later tokens have no probability (TokenRoles.n_ids); 0 means that all have one */
 } BeamOptions;
 
 typedef struct BeamSearch BeamSearch;

@@ -53,7 +53,7 @@ bool fill_mask(Model *model, const int32_t *ids, int64_t n, int32_t mask, int64_
     batch_free(batch);
     for (int64_t i = 0; i < n; i++)
         if (ids[i] == mask) {
-            if (!check_finite(model, "a logit", logits + i * vocab, vocab, error))
+            if (!check_finite(model, "a logit", logits + i * vocab, MIN(vocab, n_pieces), error))
                 return false;
             MaskGuesses guesses = guesses_at(logits + i * vocab, vocab, n_pieces, i);
             g_array_append_val(out, guesses);

@@ -116,7 +116,7 @@ static bool advance_all(Decoder *decoder, BeamSearch **searches, bool *over, int
     return running;
 }
 
-static void search_all(Decoder *decoder, const Model *model, const Prompts *prompts, const GenerateOptions *options,
+static void search_all(Decoder *decoder, Model *model, const Prompts *prompts, const GenerateOptions *options,
                        Generation *out)
 {
     int32_t n_prompts = prompts->n;
@@ -125,7 +125,8 @@ static void search_all(Decoder *decoder, const Model *model, const Prompts *prom
                          .repetition_penalty = options->sampling.repetition_penalty,
                          .max_tokens = options->max_tokens,
                          .eos = options->eos,
-                         .vocab = model_config(model)->vocab };
+                         .vocab = model_config(model)->vocab,
+                         .n_ids = model_roles(model)->n_ids };
     g_autofree BeamSearch **searches = g_new(BeamSearch *, n_prompts);
     g_autofree bool *over = g_new0(bool, n_prompts);
     g_autofree int32_t *from = g_new0(int32_t, n_prompts * beam.beams);

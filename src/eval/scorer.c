@@ -89,15 +89,16 @@ static bool check_ids(const char *what, const int32_t *ids, int64_t n, int64_t v
 bool scorer_score(Scorer *scorer, const int32_t *inputs, int64_t n_inputs, const int32_t *targets, int64_t n_targets,
                   Score *out, GError **error)
 {
-    int64_t vocab = model_config(scorer->model)->vocab;
+    const int64_t vocab = model_config(scorer->model)->vocab, n_ids = model_roles(scorer->model)->n_ids,
+                  known = n_ids > 0 ? MIN(n_ids, vocab) : vocab;
     if (model_config(scorer->model)->n_dec == 0)
         return fail_user(error, "a bert cannot compute the probability of a target: it only predicts masked tokens");
-    if (!check_ids("input", inputs, n_inputs, vocab, error) || !check_ids("target", targets, n_targets, vocab, error) ||
+    if (!check_ids("input", inputs, n_inputs, vocab, error) || !check_ids("target", targets, n_targets, known, error) ||
         !model_config_fits(model_config(scorer->model), n_inputs + n_targets - 1, error) ||
         !make_room(scorer, n_inputs, n_targets, error))
         return false;
     Batch *batch = scorer->batch;
-    const ModelLoss plain = { 0 };
+    const ModelLoss plain = { .of_ids = true };
     LossSums sums = { 0 };
     batch_clear(batch);
     if (scorer->enc_len > 0)

@@ -1,6 +1,7 @@
 #include "nn/layers.h"
 
 #include <glib.h>
+#include <math.h>
 
 /* Limit on the bytes of a chunk's logits. Each chunk reads and writes the whole gradient of the projection's weights,
  * so chunks should have many rows; on a GPU, that takes as long as the products of a few hundred rows. */
@@ -90,6 +91,12 @@ static Tensor flat(Tensor t)
     return tensor_vector(t.p, (DType)t.dtype, tensor_count(t));
 }
 
+/* The number of classes that have a probability. */
+static int64_t head_ids(const Ctx *cx, const HeadW *head)
+{
+    return head->n_ids > 0 ? MIN(head->n_ids, head_classes(cx, head)) : head_classes(cx, head);
+}
+
 /* Cross-entropy of a chunk whose classes the ranks divide: they exchange XENT_PARTS numbers per row. */
 static void divided_xent(const Ctx *cx, Tensor logits, Tensor stats, const HeadRows *chunk, const HeadW *head,
                          const XentSpec *xent)
@@ -127,7 +134,7 @@ static void chunk_loss(const Ctx *cx, Tensor stats, Tensor dx, Tensor x, const H
     if (head_ranks(cx, head) > 1)
         divided_xent(cx, logits, stats, chunk, head, xent);
     else
-        op_xent(cx->dev, logits, stats, chunk->targets, chunk->weights, xent);
+        op_xent(cx->dev, tensor_slice_cols(logits, 0, head_ids(cx, head)), stats, chunk->targets, chunk->weights, xent);
     if (xent->grad) {
         head_bwd(cx, d, logits, input, head, beta, &save);
         op_scatter_add(cx->dev, dx, d, chunk->rows, 1);
@@ -211,11 +218,18 @@ static void read_logits(const Ctx *cx, void *to, Tensor logits, int64_t first)
 
 void head_logits(const Ctx *cx, float *logits, Tensor x, const HeadW *head)
 {
+    const int64_t vocab = head_classes(cx, head), n_ids = head_ids(cx, head);
     each_chunk(cx, x, head, read_logits, logits);
+    if (!cx->dev->computes)
+        return;
+    for (int64_t row = 0; row < x.d[0]; row++)
+        for (int64_t id = n_ids; id < vocab; id++)
+            logits[row * vocab + id] = -INFINITY;
 }
 
 typedef struct Top {
     Tensor values, ids, log_sum;
+    int64_t n_ids;
 } Top;
 
 static void take_top(const Ctx *cx, void *to, Tensor logits, int64_t first)
@@ -223,10 +237,10 @@ static void take_top(const Ctx *cx, void *to, Tensor logits, int64_t first)
     const Top *top = to;
     int64_t n = logits.d[0];
     op_top(cx->dev, tensor_slice_rows(top->values, first, n), tensor_slice_rows(top->ids, first, n),
-           tensor_slice_rows(top->log_sum, first, n), logits);
+           tensor_slice_rows(top->log_sum, first, n), tensor_slice_cols(logits, 0, top->n_ids));
 }
 
 void head_top(const Ctx *cx, Tensor values, Tensor ids, Tensor log_sum, Tensor x, const HeadW *head)
 {
-    each_chunk(cx, x, head, take_top, &(Top){ values, ids, log_sum });
+    each_chunk(cx, x, head, take_top, &(Top){ values, ids, log_sum, head_ids(cx, head) });
 }

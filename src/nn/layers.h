@@ -209,7 +209,8 @@ typedef struct HeadW {
     const TransformW *transform, *dtransform; /* NULL means the identity */
     Activation activation;                    /* activation of the transform */
     float scale;                              /* factor on the logits, without the bias */
-    float beta;                               /* gradients: g = beta g + new */
+    int64_t n_ids; /* without gradients: later tokens only pad the vocabulary and have no probability; 0: none do */
+    float beta;    /* gradients: g = beta g + new */
 } HeadW;
 
 /* Rows of the last block's output that have a target. */

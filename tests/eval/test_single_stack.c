@@ -4,6 +4,8 @@
 #include "eval/scorer.h"
 #include "model/tiny.h"
 
+#include <math.h>
+
 enum { VOCAB = 23, MASK = 4, EOS = 1 };
 
 static Model *open_model(Device *dev, bool decoder)
@@ -176,11 +178,56 @@ static void every_pair_that_fits_the_positions_is_scored(void)
     device_close(dev);
 }
 
+/* Ids that only pad the vocabulary (here those from 12 on) are never said, whatever chooses; the others share all
+ * probability. */
+static void padding_has_no_probability(void)
+{
+    enum { N_IDS = 12, N = 64 };
+    Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
+    Model *model = open_model(dev, true);
+    const Prompts prompts = two_prompts();
+    const GenerateOptions ways[] = {
+        { .sampling = { .repetition_penalty = 1 }, .beams = 1, .n = 1, .max_tokens = 8 },
+        { .sampling = { .repetition_penalty = 1 }, .beams = 8, .n = 8, .max_tokens = 8 },
+        { .sampling = { .repetition_penalty = 1.5 }, .beams = 4, .n = 4, .max_tokens = 8 },
+        { .sampling = { .repetition_penalty = 1, .temperature = 3 }, .beams = 1, .n = N, .max_tokens = 8 },
+        { .sampling = { .repetition_penalty = 1.5, .temperature = 3, .top_k = 20, .top_p = 0.99 },
+          .beams = 1,
+          .n = N,
+          .max_tokens = 8 },
+    };
+    model_roles(model)->n_ids = N_IDS;
+    for (size_t w = 0; w < G_N_ELEMENTS(ways); w++) {
+        Generation out[2 * N];
+        g_assert_true(generate(model, &prompts, 0, &ways[w], out, NULL));
+        for (int32_t i = 0; i < 2 * ways[w].n; i++) {
+            for (guint t = 0; t < out[i].ids->len; t++)
+                g_assert_cmpint(ids_in(out[i].ids)[t], <, N_IDS);
+            generation_clear(&out[i]);
+        }
+    }
+    /* Beams that keep all continuations of one token: their probabilities are all there is. */
+    const GenerateOptions all = {
+        .sampling = { .repetition_penalty = 1 }, .beams = N_IDS, .n = N_IDS, .max_tokens = 1
+    };
+    Generation out[2 * N_IDS];
+    double sum = 0;
+    g_assert_true(generate(model, &prompts, 0, &all, out, NULL));
+    for (int32_t i = 0; i < 2 * N_IDS; i++) {
+        sum += exp(out[i].logprob);
+        generation_clear(&out[i]);
+    }
+    g_assert_cmpfloat_with_epsilon(sum, 2, 1e-5);
+    model_close(model);
+    device_close(dev);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/generate/a_decoder_goes_on_from_its_prompt", a_decoder_goes_on_from_its_prompt);
     g_test_add_func("/generate/a_search_goes_on_from_its_prompt", a_search_goes_on_from_its_prompt);
+    g_test_add_func("/generate/padding_has_no_probability", padding_has_no_probability);
     g_test_add_func("/fill_mask/masks_get_the_five_likeliest_tokens", masks_get_the_five_likeliest_tokens);
     g_test_add_func("/score/an_encoder_scores_no_targets", an_encoder_scores_no_targets);
     g_test_add_func("/score/every_pair_that_fits_the_positions_is_scored",

@@ -303,9 +303,10 @@ static void run_loss(Model *model, HeadId id, const Ctx *cx, Tensor sums, Tensor
     size_t mark = arena_mark(cx->scratch);
     ModelW w = { 0 }, g = { 0 };
     const HeadRows rows = head->rows ? head->rows(cx, batch) : (HeadRows){ 0 };
-    const HeadW weights = head_acquire(model, head, loss, &w, &g);
+    HeadW weights = head_acquire(model, head, loss, &w, &g);
     const Classifier classifier = classifier_of(&model->config, &weights, loss);
 
+    weights.n_ids = loss->of_ids && id == HEAD_TOKENS ? model->roles.n_ids : 0;
     if (head->rows)
         head_loss(cx, sums, dx, x, &weights, &rows, &xent);
     else
@@ -335,8 +336,9 @@ void heads_logits(Model *model, const Ctx *cx, float *logits, Tensor x)
 {
     const ModelLoss forward = { 0 };
     ModelW w = { 0 }, g = { 0 };
-    const HeadW weights = head_acquire(model, &heads[HEAD_TOKENS], &forward, &w, &g);
+    HeadW weights = head_acquire(model, &heads[HEAD_TOKENS], &forward, &w, &g);
 
+    weights.n_ids = model->roles.n_ids;
     head_logits(cx, logits, x, &weights);
     head_release(model, &heads[HEAD_TOKENS], &forward);
 }
@@ -359,8 +361,9 @@ void heads_top(Model *model, const Ctx *cx, Tensor values, Tensor ids, Tensor lo
 {
     const ModelLoss forward = { 0 };
     ModelW w = { 0 }, g = { 0 };
-    const HeadW weights = head_acquire(model, &heads[HEAD_TOKENS], &forward, &w, &g);
+    HeadW weights = head_acquire(model, &heads[HEAD_TOKENS], &forward, &w, &g);
 
+    weights.n_ids = model->roles.n_ids;
     head_top(cx, values, ids, log_sum, x, &weights);
     head_release(model, &heads[HEAD_TOKENS], &forward);
 }

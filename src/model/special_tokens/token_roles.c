@@ -28,6 +28,7 @@ void token_roles_add_eos(TokenRoles *roles, int32_t id)
 
 void token_roles_complete(TokenRoles *roles, const Tokenizer *tok)
 {
+    roles->n_ids = tok ? tokenizer_size(tok) : 0;
     if (roles->pad < 0 && tok)
         roles->pad = tokenizer_pad(tok);
     int target_end = tok ? tokenizer_target_end(tok) : -1;

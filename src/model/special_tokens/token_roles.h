@@ -27,8 +27,10 @@ typedef struct TokenRoles {
     int32_t generation_start; /* T5: the decoder's first input token in generation; -1 means decoder_start */
     int32_t pad;              /* padding */
     int32_t bos;              /* GPT: the first token if the prompt is empty */
-    TokenList eos;            /* generation stops after any of these tokens */
-    json_t *generation;       /* the other keys of generation_config.json; owned; NULL means none */
+    int32_t n_ids;      /* ids of the tokenizer: the vocabulary's later ones only pad it and have no probability; 0
+                           means all. Not stored */
+    TokenList eos;      /* generation stops after any of these tokens */
+    json_t *generation; /* the other keys of generation_config.json; owned; NULL means none */
 } TokenRoles;
 
 /* Roles of which all are unknown and eos is empty. */
