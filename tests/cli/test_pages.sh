@@ -22,6 +22,7 @@ not_here=(
     'docs/code-eval.md:loam scores *--language *' 'needs the grammars of Java and C#'
     'docs/coming-from/ast-t5.md:loam train *' "needs AST-T5's tokenizer"
 )
+command -v python3 >/dev/null || not_here+=('docs/data-files.md:python3 *' 'there is no Python')
 
 # What one page starts from, and no page before it makes.
 before_page() {
