@@ -170,6 +170,25 @@ static bool check_switches(const GOptionEntry *entries, char **argv, GError **er
     return true;
 }
 
+static int count_separators(char **argv, int argc)
+{
+    int n = 0;
+    for (int i = 1; i < argc; i++)
+        n += strcmp(argv[i], "--") == 0;
+    return n;
+}
+
+/* Removes the first "--", which ends the options. GLib leaves it if an argument precedes it. */
+static void drop_separator(int *argc, char **argv)
+{
+    int at = 1;
+    while (strcmp(argv[at], "--") != 0)
+        at++;
+    for (--*argc; at < *argc; at++)
+        argv[at] = argv[at + 1];
+    argv[*argc] = NULL;
+}
+
 bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char *usage, const char *about,
                GError **error)
 {
@@ -191,8 +210,12 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
     g_autoptr(GError) parse_error = NULL;
     if (!check_switches(entries, *argv, error))
         return false;
-    if (g_option_context_parse(context, argc, argv, &parse_error))
+    const int separators = count_separators(*argv, *argc);
+    if (g_option_context_parse(context, argc, argv, &parse_error)) {
+        if (separators > 0 && count_separators(*argv, *argc) == separators)
+            drop_separator(argc, *argv);
         return check_settings(entries, *argv, usage, error);
+    }
     if (g_error_matches(parse_error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION))
         explain_unknown(entries, *argv, usage, error);
     if (error == NULL || *error == NULL)

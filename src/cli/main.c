@@ -12,6 +12,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#define MOST_THREADS 4096 /* the limit of train.threads too */
+
 static const SubVerb verbs[] = {
 #define VERB(name, does) { #name, verb_##name, does },
 #include "cli/verbs.inc"
@@ -74,8 +76,21 @@ static void bound_spinning(char **argv)
     execv("/proc/self/exe", argv); /* returns only if it fails, as without /proc */
 }
 
+/* Fails for more threads than any machine has cores: OpenMP would crash where it starts them. */
+static bool check_threads(void)
+{
+    const char *text = getenv("OMP_NUM_THREADS");
+    const gint64 threads = text ? g_ascii_strtoll(text, NULL, 10) : 0;
+    if (threads <= MOST_THREADS)
+        return true;
+    fprintf(stderr, "loam: OMP_NUM_THREADS=%s: at most %d compute threads are possible\n", text, MOST_THREADS);
+    return false;
+}
+
 int main(int argc, char **argv)
 {
+    if (!check_threads())
+        return LOAM_ERROR_USER;
     bound_spinning(argv);
     prctl(PR_SET_NAME, "loam"); /* as pgrep and top show it; that exec has named it "exe" */
     fatal_install();

@@ -247,4 +247,9 @@ grep -q '"name":"all"' "$work/empty/metrics.jsonl" || fail "no line for the othe
 expect 1 'loam: LOAM_CPU_ISA=AVX3: this processor has ' env LOAM_CPU_ISA=AVX3 "$loam" env
 expect 0 'isa ' env LOAM_CPU_ISA= "$loam" env
 expect 0 'nccl        none is found: ' env LOAM_NCCL="$work/none.so" "$loam" env
+# More threads than OpenMP can start.
+expect 1 'loam: OMP_NUM_THREADS=100000: at most 4096 compute threads' env OMP_NUM_THREADS=100000 "$loam" env
 expect 0 'launcher    Open MPI: rank 1 of 4' env OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=4 "$loam" env
+# "--" ends the options, also after an argument: what follows is a name.
+expect 1 '2 of 2 paths are no run' "$loam" status "$work/none" -- -none
+expect 1 '-none is no run of loam' "$loam" status -- -none

@@ -36,6 +36,13 @@ refuse() { # refuse TEXT OPTION…: a run that does not begin
 run run.dir=runs/marks $marks task.valid=20%
 "$loam" export runs/marks --to hf --out hf-marks >/dev/null 2>err || fail "$(cat err)"
 
+# Several labels in a list are refused before anything is made, by line and name.
+printf '%s\n' '{"text": "bari koti", "mark": ["good"]}' '{"text": "mesa loni", "mark": ["good", "bad"]}' >several.jsonl
+refuse 'several.jsonl:2: 2 labels ("good", "bad") in {mark}: a classifier gives a text one label' task.data=several.jsonl 'task.input={text}' 'task.label={mark}'
+printf '%s\n' '{"text": "bari koti", "mark": 0.5}' '{"text": "mesa loni", "mark": [0.5, 2, 3]}' >several.jsonl
+refuse 'several.jsonl:2: 3 labels ("0.5", "2", …)' task.data=several.jsonl 'task.input={text}' 'task.value={mark}'
+[ ! -e runs/refused/config.yaml ] || fail "a refused run has a configuration"
+
 # Options that a model does not take are not passed over.
 writes="task.data=marks.tsv $text task.target={mark}"
 printf 'model: { family: t5, n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16 }\ntokenizer: { path: tok }\nrun: { dir: runs/t5 }\ntrain: { length: 1 steps, threads: 1 }\n' >t5.yaml

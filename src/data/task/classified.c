@@ -172,6 +172,17 @@ static bool take_choices(const Task *task, const Record *record, TaskExample *ou
     return example_take_targets(task, record, out, error) && take_number(task, record, out, error);
 }
 
+/* Takes the one label, or value, of a text. */
+static bool take_label(const Task *task, const Record *record, TaskExample *out, GError **error)
+{
+    if (!example_take_targets(task, record, out, error))
+        return false;
+    return out->targets->len < 2 ||
+           fail_user(error, "%s: %u labels (\"%s\", \"%s\"%s) in %s: a classifier gives a text one label",
+                     record->where, out->targets->len, (const char *)out->targets->pdata[0],
+                     (const char *)out->targets->pdata[1], out->targets->len > 2 ? ", …" : "", task->target);
+}
+
 bool classified_take(const Task *task, const Record *record, TaskExample *out, GError **error)
 {
     if (task->second && !take_second(task, record, out, error))
@@ -184,6 +195,6 @@ bool classified_take(const Task *task, const Record *record, TaskExample *out, G
     case LABELS_CHOICE:
         return take_choices(task, record, out, error);
     default:
-        return example_take_targets(task, record, out, error);
+        return take_label(task, record, out, error);
     }
 }
