@@ -3,12 +3,13 @@
 #include "base/check.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define ROW_TEXTS   64 /* limit on the texts of a batch, per text of full length */
 #define MOST_TOKENS (1 << 20)
 
-const char *const pooling_names[] = { "mean", "first", "pooler", "none", NULL };
+const char *const pooling_names[] = { "mean", "first", "pooler", "none", "last", "max", "sqrt", "weighted", NULL };
 
 struct Embedder {
     Model *model;
@@ -24,7 +25,7 @@ static bool check(const Model *model, Pooling pooling, int64_t max_tokens, int64
     if (config->n_enc == 0)
         return fail_user(error, "the model has no encoder: its tokens attend only to the tokens before them");
     if (pooling == POOLING_POOLER && !config->pooler)
-        return fail_user(error, "the model has no pooler: want mean, first or none");
+        return fail_user(error, "the model has no pooler: give another --pooling");
     if (max_tokens < 1 || texts_per_batch < 1 || max_tokens > MOST_TOKENS / texts_per_batch)
         return fail_user(error, "%" PRId64 " texts of %" PRId64 " tokens side by side: at most %d tokens in all",
                          texts_per_batch, max_tokens, MOST_TOKENS);
@@ -72,15 +73,34 @@ bool embedder_add(Embedder *embedder, const int32_t *ids, int64_t n)
     return true;
 }
 
-/* Sums in double, so that the mean does not depend on the length of the text. */
-static void mean(float *out, const float *rows, int32_t n, int64_t width)
+/* A sum over the tokens of a text, in double, so that a mean does not depend on the length of the text. */
+static void sum_rows(float *out, const float *rows, int32_t n, int64_t width, Pooling pooling)
 {
+    const double divisor = pooling == POOLING_MEAN ? n : pooling == POOLING_SQRT ? sqrt(n) : 0.5 * n * (n + 1.0);
     for (int64_t c = 0; c < width; c++) {
         double sum = 0;
         for (int32_t i = 0; i < n; i++)
-            sum += (double)rows[i * width + c];
-        out[c] = (float)(sum / n);
+            sum += (pooling == POOLING_WEIGHTED ? i + 1.0 : 1.0) * (double)rows[i * width + c];
+        out[c] = (float)(sum / divisor);
     }
+}
+
+static void max_rows(float *out, const float *rows, int32_t n, int64_t width)
+{
+    memcpy(out, rows, sizeof *out * (size_t)width);
+    for (int64_t i = width; i < n * width; i++)
+        out[i % width] = MAX(out[i % width], rows[i]);
+}
+
+/* out (C) from rows (n, C), for every kind that needs only the hidden states. */
+static void pool(float *out, const float *rows, int32_t n, int64_t width, Pooling pooling)
+{
+    if (pooling == POOLING_MEAN || pooling == POOLING_SQRT || pooling == POOLING_WEIGHTED)
+        sum_rows(out, rows, n, width, pooling);
+    else if (pooling == POOLING_MAX)
+        max_rows(out, rows, n, width);
+    else if (pooling == POOLING_FIRST || pooling == POOLING_LAST)
+        memcpy(out, rows + (pooling == POOLING_LAST ? n - 1 : 0) * width, sizeof *out * (size_t)width);
 }
 
 const float *embedder_run(Embedder *embedder)
@@ -92,11 +112,7 @@ const float *embedder_run(Embedder *embedder)
     model_encode(embedder->model, embedder->batch, embedder->hidden, pooler ? embedder->pooled : NULL);
     for (int32_t s = 0; s < stream->n_seq; s++) {
         const float *first = embedder->hidden + stream->cu[s] * width;
-        float *out = embedder->pooled + s * width;
-        if (embedder->pooling == POOLING_MEAN)
-            mean(out, first, stream->cu[s + 1] - stream->cu[s], width);
-        if (embedder->pooling == POOLING_FIRST)
-            memcpy(out, first, sizeof *out * (size_t)width);
+        pool(embedder->pooled + s * width, first, stream->cu[s + 1] - stream->cu[s], width, embedder->pooling);
     }
     batch_clear(embedder->batch);
     return embedder->pooling == POOLING_NONE ? embedder->hidden : embedder->pooled;

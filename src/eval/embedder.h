@@ -3,10 +3,18 @@
 
 #include "model/model.h"
 
-/* How the hidden states of a text become its vector: their mean, that of the first token, or the output of BERT's
- * pooler. POOLING_NONE: one vector per token. */
-typedef enum Pooling { POOLING_MEAN, POOLING_FIRST, POOLING_POOLER, POOLING_NONE } Pooling;
-extern const char *const pooling_names[]; /* "mean", "first", "pooler", "none", NULL */
+/* How the hidden states h_1 … h_n of a text become its vector. */
+typedef enum Pooling {
+    POOLING_MEAN,
+    POOLING_FIRST,    /* h_1 */
+    POOLING_POOLER,   /* the output of BERT's pooler */
+    POOLING_NONE,     /* one vector per token */
+    POOLING_LAST,     /* h_n */
+    POOLING_MAX,      /* the maximum of each channel */
+    POOLING_SQRT,     /* Σ h_i / √n */
+    POOLING_WEIGHTED, /* Σ i h_i / Σ i */
+} Pooling;
+extern const char *const pooling_names[]; /* the names in this order, then NULL */
 
 /* A batch of texts, packed without padding. */
 typedef struct Embedder Embedder;

@@ -15,7 +15,7 @@ static bool is_pointer(int fd)
 
 int open_regular(const char *path, size_t *bytes, GError **error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
     if (fd < 0) {
         fail_errno(error, "opening", path);

@@ -157,6 +157,15 @@ static bool read_entries(TensorFile *file, GArray *tensors, Json *header, const 
 }
 
 /* Appends those tensors of a mapped file that the shard holds, in the order of their offsets. */
+/* Bytes of white space at the start of a header, which JSON permits and the safetensors library reads. */
+static size_t leading_blanks(const char *text, size_t bytes)
+{
+    size_t n = 0;
+    while (n < bytes && strchr(" \t\r\n", text[n]) && text[n])
+        n++;
+    return n;
+}
+
 static bool read_file(TensorFile *file, GMappedFile *map, const Shard *shard, GError **error)
 {
     tensor_file_own(file, g_mapped_file_get_bytes(map));
@@ -166,7 +175,8 @@ static bool read_file(TensorFile *file, GMappedFile *map, const Shard *shard, GE
         return false;
     const char *text = start + 8, *data = text + header_bytes;
     size_t data_bytes = bytes - 8 - header_bytes;
-    if (header_bytes == 0 || text[0] != '{')
+    const size_t blanks = leading_blanks(text, header_bytes);
+    if (blanks == header_bytes || text[blanks] != '{')
         return fail_user(error, "not a safetensors file: its header does not begin with {");
     json_error_t wrong;
     g_autoptr(Json) header = json_loadb(text, header_bytes, JSON_REJECT_DUPLICATES, &wrong);

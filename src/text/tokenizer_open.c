@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/hub.h"
 #include "base/log.h"
+#include "base/regular.h"
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/bytes.h"
 #include "text/tokenizer_settings.h"
@@ -97,7 +98,7 @@ static bool stands_alone(const char *path)
 char *tokenizer_read_file(const Tokenizer *tok, size_t *bytes, GError **error)
 {
     if (g_file_test(tok->path, G_FILE_TEST_EXISTS))
-        return io_read_file(tok->path, TOKENIZER_MAX_FILE, bytes, error);
+        return regular_check(tok->path, error) ? io_read_file(tok->path, TOKENIZER_MAX_FILE, bytes, error) : NULL;
     bool is_bytes = strcmp(tok->path, BYTES_PATH) == 0 || hub_fail_absent(tok->path, "file or folder", error);
     *bytes = strlen(BYTES_FILE);
     return is_bytes ? g_strdup(BYTES_FILE) : NULL;

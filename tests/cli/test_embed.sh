@@ -51,7 +51,7 @@ grep -q 'texts longer than 64 tokens are cut, such as line 1$' "$work/err" && gr
     fail "no word of the cut: $(cat "$work/err")"
 echo "ok: long texts are cut with a warning"
 
-expect 1 'want mean, first, pooler or none' "$loam" embed --model "$work/bert" --pooling max
+expect 1 'want mean, first, pooler, none, last, max, sqrt or weighted' "$loam" embed --model "$work/bert" --pooling median
 expect 1 'no pooler' "$loam" embed --model "$work/t5" --pooling pooler
 expect 1 'model.max_positions is 64' "$loam" embed --model "$work/bert" --max-tokens 65
 expect 1 'a --pooling other than none' "$loam" embed --model "$work/bert" --pooling none --npy "$work/x.npy"

@@ -56,7 +56,7 @@ static void refuses_every_malformed_header(void)
         const char *words;
     } cases[] = {
         { "", 0, "does not begin with {" },
-        { " {}", 0, "does not begin with {" },
+        { " \n", 0, "does not begin with {" },
         { "[]", 0, "does not begin with {" },
         { "{\"a\":", 0, "not valid JSON" },
         { "{}x", 0, "not valid JSON" },

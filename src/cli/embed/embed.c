@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "cli/embed/npy.h"
+#include "cli/embed/sentence_folder.h"
 #include "cli/prompts.h"
 #include "eval/embedder.h"
 #include "eval/not_finite.h"
@@ -39,8 +40,9 @@ static const GOptionEntry entries[] = {
               "precision: f32, bf16, fp16 or auto (default: that of training; f32 if the model is not from a run)",
               "TYPE"),
     CLI_VALUE("pooling", pooling_name,
-              "mean of the hidden states (default), first: that of the first token, pooler: BERT's pooler, none: one "
-              "vector per token",
+              "mean of the hidden states, first: that of the first token, last, max, sqrt: mean times the root of the "
+              "length, weighted: mean by position, pooler: BERT's pooler, none: one vector per token (default: what a "
+              "folder's modules.json declares, else mean)",
               "KIND"),
     CLI_SWITCH("normalize", normalize, "scale vectors to length 1"),
     CLI_VALUE("max-tokens", max_tokens, "truncate longer texts to N tokens (default: model.max_positions)", "N"),
@@ -247,7 +249,10 @@ static bool find_pooling(Pooling *pooling, GError **error)
     *pooling = POOLING_MEAN;
     for (int i = 0; pooling_name; i++) {
         if (pooling_names[i] == NULL)
-            return fail_user(error, "--pooling %s is unknown: want mean, first, pooler or none", pooling_name);
+            return fail_user(error,
+                             "--pooling %s is unknown: want mean, first, pooler, none, last, max, sqrt or "
+                             "weighted",
+                             pooling_name);
         if (strcmp(pooling_names[i], pooling_name) == 0) {
             *pooling = (Pooling)i;
             break;
@@ -257,6 +262,24 @@ static bool find_pooling(Pooling *pooling, GError **error)
            fail_user(error, "--npy writes one row per line: give a --pooling other than none");
 }
 
+/* Takes what a folder of sentence-transformers declares and no option does. */
+static bool take_declared(Pooling *pooling, GError **error)
+{
+    SentenceFolder folder;
+    if (pooling_name)
+        return true;
+    if (!sentence_folder_read(model_path, &folder, error))
+        return false;
+    if (!folder.found)
+        return true;
+    *pooling = folder.pooling;
+    normalize = normalize || folder.normalize;
+    max_tokens = max_tokens ? max_tokens : folder.max_tokens;
+    log_info("%s/modules.json: pooling %s%s", model_path, pooling_names[folder.pooling],
+             folder.normalize ? ", scaled to length 1" : "");
+    return true;
+}
+
 bool verb_embed(int argc, char **argv, GError **error)
 {
     Pooling pooling;
@@ -264,7 +287,7 @@ bool verb_embed(int argc, char **argv, GError **error)
         return false;
     if (model_path == NULL)
         return fail_user(error, "--model is missing; usage: " USAGE);
-    if (!find_pooling(&pooling, error))
+    if (!find_pooling(&pooling, error) || !take_declared(&pooling, error))
         return false;
     if (max_tokens < 0)
         return fail_user(error, "--max-tokens %" PRId64 ": it must be at least 1, or 0 for the model's maximum",

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/hub.h"
+#include "base/log.h"
 #include "format/safetensors.h"
 #include "format/torch_file.h"
 #include "model/hf/config_json.h"
@@ -35,6 +36,82 @@ static const char *const unknown_keys[] = { "use_dora",
                                             "target_parameters",
                                             "trainable_token_indices",
                                             "alora_invocation_tokens" };
+
+/* Keys that loam reads, that name the program, or that change nothing in a trained adapter. fan_in_fan_out is the
+ * layout of the base model's weights, which the model's architecture tells. */
+static const char *const known_keys[] = { "peft_type",
+                                          "bias",
+                                          "init_lora_weights",
+                                          "r",
+                                          "lora_alpha",
+                                          "lora_dropout",
+                                          "use_rslora",
+                                          "task_type",
+                                          "base_model_name_or_path",
+                                          "target_modules",
+                                          "exclude_modules",
+                                          "modules_to_save",
+                                          "fan_in_fan_out",
+                                          "inference_mode",
+                                          "auto_mapping",
+                                          "revision",
+                                          "peft_version",
+                                          "layers_pattern",
+                                          "megatron_config",
+                                          "megatron_core",
+                                          "loftq_config",
+                                          "eva_config",
+                                          "corda_config",
+                                          "lora_ga_config",
+                                          "runtime_config",
+                                          "qalora_group_size",
+                                          "ensure_weight_tying",
+                                          NULL };
+
+static void warn_of_unknown(const json_t *root)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)root, key, value)
+    {
+        if (!g_strv_contains(known_keys, key) && !is_unset(value))
+            log_warning("adapter_config.json has %s, which loam does not know and ignores", key);
+    }
+}
+
+/* Whether a module is the whole of a dotted name or some of its words in a row. */
+static bool has_words(const char *name, const char *module)
+{
+    size_t n = strlen(module);
+    for (const char *at = name; n > 0 && (at = strstr(at, module)); at++)
+        if ((at == name || at[-1] == '.') && (at[n] == '.' || at[n] == 0))
+            return true;
+    return false;
+}
+
+static bool has_module(const TensorFile *file, const char *module)
+{
+    for (int i = 0; i < tensor_file_count(file); i++)
+        if (has_words(tensor_file_get(file, i)->name, module))
+            return true;
+    return false;
+}
+
+/* Each module that was saved whole has a tensor. Of the two names that PEFT lists for classifiers, a model has one. */
+static bool check_saved(const json_t *root, const TensorFile *file, GError **error)
+{
+    static const char *const heads[] = { "classifier", "score", NULL };
+    bool has_head = has_module(file, heads[0]) || has_module(file, heads[1]);
+    size_t i;
+    const json_t *module;
+    json_array_foreach(json_object_get(root, "modules_to_save"), i, module)
+    {
+        const char *name = json_is_string(module) ? json_string_value(module) : "";
+        if (!has_module(file, name) && !(has_head && g_strv_contains(heads, name)))
+            return fail_user(error, "modules_to_save names \"%s\", of which the adapter has no tensor", name);
+    }
+    return true;
+}
 
 static bool check_variant(const json_t *root, GError **error)
 {
@@ -163,13 +240,18 @@ bool hf_adapter_open(HfAdapter *adapter, const char *folder, GError **error)
     if (root == NULL)
         return false;
     adapter->kind = kind_of(root);
-    bool good = check_variant(root, error) && read_numbers(root, &adapter->lora, error) &&
+    const json_t *targets = json_object_get(root, "target_modules");
+    bool some = !json_is_array(targets) || json_array_size(targets) > 0 ||
+                fail_user(error, "target_modules is empty: the adapter adapts nothing");
+    bool good = some && check_variant(root, error) && read_numbers(root, &adapter->lora, error) &&
                 (adapter->base = find_base(root, folder, error)) != NULL;
+    adapter->file = good ? open_tensors(folder, error) : NULL;
+    if (adapter->file) {
+        warn_of_unknown(root);
+        good = check_saved(root, adapter->file, error);
+    }
     json_decref(root);
-    if (!good)
-        return fail_context(error, "%s", path);
-    adapter->file = open_tensors(folder, error);
-    return adapter->file != NULL;
+    return good ? adapter->file != NULL : fail_context(error, "%s", path);
 }
 
 void hf_adapter_close(HfAdapter *adapter)

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/regular.h"
 
 #include <string.h>
 
@@ -11,7 +12,7 @@
 json_t *hf_read_object(const char *path, GError **error)
 {
     size_t bytes;
-    g_autofree char *text = io_read_file(path, CONFIG_LIMIT, &bytes, error);
+    g_autofree char *text = regular_check(path, error) ? io_read_file(path, CONFIG_LIMIT, &bytes, error) : NULL;
     if (text == NULL)
         return NULL;
     json_error_t mistake;

@@ -1,0 +1,96 @@
+# The files beside a model's weights: obeyed, or refused by name.
+. tests/cli/lib.sh "$1"
+fixture=tests/parity/bert
+folder="$work/model"
+mkdir "$folder"
+cp "$fixture"/config.json "$fixture"/model.safetensors "$folder"
+echo '2 7 9 4 3' >"$work/ids"
+embed() { "$loam" embed --model "$folder" --ids "$@" <"$work/ids" 2>"$work/err" || fail "$*: $(cat "$work/err")"; }
+
+# A FIFO would be waited for until someone writes to it.
+for file in config.json model.safetensors tokenizer.json; do
+    rm -rf "$work/fifo"
+    cp -r "$folder" "$work/fifo"
+    rm -f "$work/fifo/$file"
+    mkfifo "$work/fifo/$file"
+    if [ "$file" = tokenizer.json ]; then
+        expect 1 "$work/fifo/$file: it is not a regular file" timeout 60 "$loam" tokenizer encode --model "$work/fifo"
+    else
+        expect 1 "$work/fifo/$file: it is not a regular file" timeout 60 "$loam" import "$work/fifo" --out "$work/x"
+    fi
+done
+
+# White space around the header of a safetensors file.
+python=$(command -v python3) || { echo "skip: no python3"; exit 0; }
+"$python" - "$fixture/model.safetensors" "$folder/model.safetensors" <<'P'
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+n = struct.unpack("<Q", data[:8])[0]
+header = b" \n" + data[8:8 + n].strip() + b"  "
+open(sys.argv[2], "wb").write(struct.pack("<Q", len(header)) + header + data[8 + n:])
+P
+embed >"$work/mean"
+echo "ok: white space before the header of a safetensors file"
+
+# What sentence-transformers declares; the expected vectors are its formulas on the vectors of the tokens.
+embed --pooling none >"$work/tokens"
+mkdir "$folder/1_Pooling"
+modules() { printf '[{"idx":0,"path":"","type":"sentence_transformers.models.Transformer"},{"idx":1,"path":"1_Pooling","type":"sentence_transformers.models.Pooling"}%s]' "$1" >"$folder/modules.json"; }
+modules ''
+for mode in cls_token mean_tokens max_tokens mean_sqrt_len_tokens weightedmean_tokens lasttoken; do
+    printf '{"word_embedding_dimension":32,"pooling_mode_%s":true}' "$mode" >"$folder/1_Pooling/config.json"
+    embed >"$work/$mode"
+    "$python" - "$mode" "$work/tokens" "$work/$mode" <<'P' || fail "$mode"
+import json, sys
+mode, (rows, got) = sys.argv[1], (json.load(open(path))["embedding"] for path in sys.argv[2:])
+n, columns = len(rows), list(zip(*rows))
+want = {"cls_token": rows[0], "lasttoken": rows[-1], "mean_tokens": [sum(c) / n for c in columns], "max_tokens": [max(c) for c in columns],
+        "mean_sqrt_len_tokens": [sum(c) / n ** 0.5 for c in columns],
+        "weightedmean_tokens": [sum((i + 1) * x for i, x in enumerate(c)) / (n * (n + 1) / 2) for c in columns]}[mode]
+sys.exit(len(want) != len(got) or max(abs(a - b) for a, b in zip(want, got)) > 1e-5)
+P
+    grep -q 'modules.json: pooling' "$work/err" || fail "does not say what it took"
+done
+cmp "$work/mean" "$work/mean_tokens" || fail "mean by modules.json differs from mean"
+embed --pooling mean >"$work/aside"
+cmp "$work/mean" "$work/aside" || fail "--pooling does not go before modules.json"
+modules ',{"idx":2,"path":"2_Normalize","type":"sentence_transformers.models.Normalize"}'
+embed >"$work/unit"
+embed --pooling last --normalize >"$work/given"
+cmp "$work/unit" "$work/given" || fail "2_Normalize is not obeyed"
+printf '{"max_seq_length":3}' >"$folder/sentence_bert_config.json"
+embed >"$work/out"
+grep -q 'longer than 3 tokens are cut' "$work/err" || fail "max_seq_length is not obeyed"
+echo "ok: modules.json is obeyed"
+printf '{"max_seq_length":3,"do_lower_case":true}' >"$folder/sentence_bert_config.json"
+expect 1 'has do_lower_case, which loam does not do' "$loam" embed --model "$folder" --ids
+rm "$folder/sentence_bert_config.json"
+modules ',{"idx":2,"path":"2_Dense","type":"sentence_transformers.models.Dense"}'
+expect 1 'has the module sentence_transformers.models.Dense, which loam does not have' "$loam" embed --model "$folder" --ids
+modules ''
+printf '{"pooling_mode_cls_token":true,"pooling_mode_max_tokens":true}' >"$folder/1_Pooling/config.json"
+expect 1 'has 2 modes of pooling that loam knows, want one' "$loam" embed --model "$folder" --ids
+
+# adapter_config.json of PEFT.
+cp -r tests/parity/lora/bert-sequence "$work/adapter"
+change() { # change KEY VALUE
+    "$python" - "$1" "$2" "$work/adapter/adapter_config.json" tests/parity/lora/bert-sequence/adapter_config.json <<'P'
+import json, sys
+root = json.load(open(sys.argv[4]))
+root["base_model_name_or_path"] = "base"
+root[sys.argv[1]] = json.loads(sys.argv[2])
+json.dump(root, open(sys.argv[3], "w"))
+P
+}
+change r_of_the_future 7
+expect 0 'adapter_config.json has r_of_the_future, which loam does not know and ignores' "$loam" import "$work/adapter" --out "$work/imported-$RANDOM"
+change modules_to_save '["classifier", "pre_head"]'
+expect 1 'modules_to_save names "pre_head", of which the adapter has no tensor' "$loam" import "$work/adapter" --out "$work/imported-$RANDOM"
+change target_modules '[]'
+expect 1 'target_modules is empty: the adapter adapts nothing' "$loam" import "$work/adapter" --out "$work/imported-$RANDOM"
+for value in true false; do
+    change fan_in_fan_out "$value"
+    "$loam" export "$work/adapter" --to hf --out "$work/merged-$value" >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+done
+cmp "$work/merged-true/model.safetensors" "$work/merged-false/model.safetensors" || fail "fan_in_fan_out changes weights"
+echo "ok: fan_in_fan_out, which PEFT corrects by the base model, changes nothing"
