@@ -77,12 +77,16 @@ bool log_unread(void)
     return unread;
 }
 
-static int terminal_columns(void)
+int log_columns(int descriptor)
 {
     struct winsize size;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-        return size.ws_col;
-    return 80;
+    return ioctl(descriptor, TIOCGWINSZ, &size) != 0 ? 0 : size.ws_col > 0 ? size.ws_col : 80;
+}
+
+static int terminal_columns(void)
+{
+    const int columns = log_columns(STDERR_FILENO);
+    return columns > 0 ? columns : 80;
 }
 
 static char *amount_text(uint64_t n)

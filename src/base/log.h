@@ -27,6 +27,9 @@ bool log_speaks(void);
 /* Whether a line was lost because standard error is a pipe that no process reads any more. */
 bool log_unread(void);
 
+/* Columns of the terminal behind a descriptor; 0 means that it is none. */
+int log_columns(int descriptor);
+
 /* Shows a progress bar on standard error, if this is a terminal that can clear a line (TERM is not "dumb"). There is
  * one bar at a time; it is redrawn at most ten times a second, and after each log line. total: the final count; 0 means
  * unknown: then only the count and the rate are shown. */

@@ -174,3 +174,15 @@ char *text_number(double n)
     }
     return g_strdup(text);
 }
+
+void text_append_wrapped(GString *out, const char *text, glong column, int indent, int width)
+{
+    g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);
+    for (char **word = words; *word; word++) {
+        const glong length = g_utf8_strlen(*word, -1);
+        const bool breaks = column == 0 || column + 1 + length > width;
+        g_string_append_printf(out, "%s%*s%s", breaks && column > 0 ? "\n" : "", breaks ? indent : 1, "", *word);
+        column = breaks ? indent + length : column + 1 + length;
+    }
+    g_string_append_c(out, '\n');
+}

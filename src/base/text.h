@@ -13,6 +13,10 @@ const char *text_nearest(const char *name, const char *const *list);
 /* The three names of the list that are most similar to `name`, however different, the most similar first: "a, b, c".
  * Free with g_free. */
 char *text_nearest_few(const char *name, const char *const *list);
+/* Appends the words of `text` in lines of at most `width` columns, each after `indent` blanks, and a line end. column:
+ * columns that the current line of `out` has already; 0 means that a line begins. A word that is longer than a line
+ * stays whole. */
+void text_append_wrapped(GString *out, const char *text, glong column, int indent, int width);
 /* Each of the following functions returns a string; free with g_free. */
 char *text_count(double n);          /* 1234567 -> "1.23M" */
 char *text_bytes(uint64_t bytes);    /* 1536 -> "1.5 KiB" */

@@ -1,12 +1,15 @@
 #include "cli/cli.h"
 
+#include "base/log.h"
 #include "base/text.h"
+#include "cli/wrap.h"
 #include "train/config/config.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- the verbs ---- */
 
@@ -203,8 +206,10 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
             }
             g_autofree char *help = g_option_context_get_help(context, true, NULL);
             const char *options = strstr(help, "Options:");
-            g_print("usage: %s\n\n%s\n%s", usage, about,
-                    options && entries->long_name ? strchr(options, '\n') + 1 : "");
+            g_autofree char *page =
+                wrap_help(usage, about, options && entries->long_name ? strchr(options, '\n') + 1 : "",
+                          log_columns(STDOUT_FILENO));
+            g_print("%s", page);
             return false;
         }
     g_autoptr(GError) parse_error = NULL;

@@ -1,6 +1,7 @@
 #include "cli/prompts.h"
 
 #include "base/file.h"
+#include "base/log.h"
 #include "model/special_tokens/special_tokens.h"
 
 #include <errno.h>
@@ -41,6 +42,8 @@ PromptFormat prompt_format(Model *model, const Tokenizer *tok)
 PromptReader *prompts_open(int descriptor, const char *name, const PromptFormat *format)
 {
     PromptReader *reader = g_new0(PromptReader, 1);
+    if (isatty(descriptor))
+        log_info("type a line and press Enter to get its answer; Ctrl-D ends");
     *reader = (PromptReader){ .descriptor = descriptor, .name = name, .format = *format, .buffer = g_string_new(NULL) };
     return reader;
 }

@@ -443,11 +443,12 @@ bool memory_check(const MemoryPlan *plan, const Config *config, int32_t input_le
     size_t addresses = address_room(dev->threads);
     Trial trial = { config, input_length, target_length, dev, device_memory_available(dev) };
     if (machine_bytes(plan, dev) > addresses) {
-        g_autofree char *needed = memory_describe(plan), *has = text_bytes(addresses);
+        trial.room = addresses;
+        g_autofree char *needed = memory_describe(plan), *has = text_bytes(addresses), *advice = advise(&trial);
         return fail_machine(error,
                             "the run needs %s; the limit of its address space (ulimit -v) leaves %s beside its %d "
-                            "threads and their libraries",
-                            needed, has, dev->threads);
+                            "threads and their libraries: %s",
+                            needed, has, dev->threads, advice);
     }
     if (*dev->gpu.name && !check_room(plan, device_bytes(plan, dev), dev->gpu.name, &trial, error))
         return false;

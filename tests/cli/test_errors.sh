@@ -25,10 +25,11 @@ mkdir "$work/empty"
 expect 1 "$work/ is a folder; a dataset is named by its path prefix: $work/data, $work/data-valid" train data.train="$work/"
 expect 1 "$work/empty is a folder without datasets; loam prepare --out $work/empty/train makes one of this name in it" train data.train="$work/empty"
 # So is what nobody means: a run that does not fit, that reads its data over and over, that takes years.
-"$loam" plan "$work/config.yaml" 2>&1 | grep warning && fail "a run that is fine"
+warnings() { "$loam" plan "$work/config.yaml" "$@" 2>&1 | grep warning | grep -v 'other programs keep'; } # which this machine may have
+warnings && fail "a run that is fine"
 expect 0 'warning: the run needs' "$loam" plan "$work/config.yaml" model.n_enc=48 model.width=16384 model.ffn=65536
 expect 0 "warning: the run reads $work/data 42 times; after some 40 passes" "$loam" plan "$work/config.yaml" train.length='42 epochs'
-"$loam" plan "$work/config.yaml" train.length='40 epochs' 2>&1 | grep warning && fail "40 passes are fine"
+warnings train.length='40 epochs' && fail "40 passes are fine"
 expect 0 ' years on this machine: a smaller model' "$loam" plan "$work/config.yaml" model.width=4096 model.ffn=16384 train.length='10M steps' \
     train.batch='512 samples'
 expect 0 'not read         ' "$loam" plan "$work/config.yaml" tokenizer.path="$work/nothing.model" model.vocab=400

@@ -72,3 +72,10 @@ for how in '--temperature 3 --seed 3' '' '--beams 2'; do
 done
 expect 1 '513 tokens; a prompt has at most 512, the positions of this model' bash -c "printf 'x%.0s' \$(seq 513) | '$loam' generate --model '$work/gpt'"
 echo "ok: answers end with the model's context"
+
+# On a terminal it says how to begin and how to end; elsewhere nobody is told.
+if command -v script >/dev/null; then
+    script -qec "$loam generate --model $work/gpt" /dev/null </dev/null >"$work/out"
+    grep -q 'type a line and press Enter to get its answer; Ctrl-D ends' "$work/out" || fail "$(cat "$work/out")"
+fi
+"$loam" generate --model "$work/gpt" </dev/null 2>"$work/err" && ! grep -q 'Ctrl-D' "$work/err" || fail "$(cat "$work/err")"

@@ -14,6 +14,12 @@ expect 0 'learning rate at the end of the schedule' "$loam" help optim
 expect 0 '(number between 0 and 10; default: by model; a resumed run may change it)' "$loam" help optim.lr
 [ "$(grep -c '^[a-z]' "$work/out")" = 1 ] || fail "more than one option: $(cat "$work/out")"
 expect 0 'train.patience' "$loam" help train.
+# Any other word is searched for in options, presets and pages; of what is cut no line is longer.
+for case in 'lr:optim.min_lr' 'batch:train.micro_batch' 'warmup:optim.warmup' 'presets:model.preset=t5-1.1-small' 'finetune:loam train ' \
+    'checkpoints:loam rollback' 'gpt2:model.preset=gpt2' 'Micro-Batch:train.micro_batch' 'cosine:optim.schedule' 'predictions:loam eval --predictions'; do
+    expect 0 "  ${case#*:}" "$loam" help "${case%%:*}"
+    ! LC_ALL=C.UTF-8 grep '^.\{101\}' "$work/out" || fail "lines above 100 columns"
+done
 expect 1 'learning_rate is called optim.lr here; `loam help optim.lr` tells more' "$loam" help learning_rate
 expect 1 'there is no option optim.zz; `loam help optim.` lists its group' "$loam" help optim.zz
 expect 1 'unknown option --learning-rate, did you mean optim.lr=VALUE?' "$loam" train x.yaml --learning-rate 1e-3
@@ -61,6 +67,17 @@ if command -v man >/dev/null; then
     done
 fi
 
+# On a terminal lines are as long as it is wide, but for examples; the manual fills its paragraphs.
+if command -v script >/dev/null; then
+    for verb in train 'tokenizer train' plan; do
+        script -qec "stty cols 60; $loam $verb --help; $loam help optim" /dev/null </dev/null | tr -d '\r' >"$work/narrow"
+        ! LC_ALL=C.UTF-8 grep '^.\{61\}' "$work/narrow" | grep -v '^  loam ' || fail "$verb: lines above 60 columns"
+        LC_ALL=C.UTF-8 grep -q '^.\{55\}' "$work/narrow" || fail "$verb: $(cat "$work/narrow")"
+    done
+fi
+sed -n '/^\.SH DESCRIPTION/,/^\.SH OPTIONS/p' "$work/man/loam-train.1" | grep -A 1 '^\.nf$' | grep '^  loam train config.yaml' >/dev/null ||
+    fail "the example of loam-train.1"
+
 # complete WORD…: what bash offers for the last word.
 complete_words() {
     bash -c 'source <("$0" help --completion bash); COMP_WORDS=(loam "$@"); COMP_CWORD=$#; compopt() { :; }; _loam; echo "${COMPREPLY[@]}"' \
@@ -73,6 +90,10 @@ loam=$(realpath "$loam"); cd "$work"
 [[ "$(complete_words train x.yaml optim.schedule=l)" = optim.schedule=linear ]] || fail "values of optim.schedule"
 [ "$(complete_words tokenizer train --kind w)" = wordpiece ] || fail "values of --kind: $(complete_words tokenizer train --kind w)"
 [ "$(complete_words tokenizer train --kind '' | wc -w)" = 4 ] || fail "values of --kind: $(complete_words tokenizer train --kind '')"
+[ "$(complete_words train x.yaml model.preset=t5-1.1-sm)" = model.preset=t5-1.1-small ] || fail "values of model.preset"
+[ "$(complete_words export runs/a --to '')" = 'hf peft' ] || fail "values of export --to: $(complete_words export runs/a --to '')"
+[ "$(complete_words collect runs --format m)" = markdown ] && [ "$(complete_words prepare --format m)" = megatron ] || fail "values of --format"
+[ "$(complete_words predict runs/a --device cu)" = cuda ] || fail "values of --device"
 [ "$(complete_words tokenizer train --for x --ki)" = --kind ] || fail "an option after the value of another"
 cd - >/dev/null
 "$loam" help --completion zsh | grep '^#compdef loam$' >/dev/null || fail "zsh"

@@ -20,4 +20,4 @@ done
 [ "$last" = 0 ] || fail "2000 MiB are enough: $(tail -n 1 "$work/err")"
 echo "ok: $refused limits refused, the others enough"
 
-expect 2 'ulimit -v' bash -c "ulimit -v 300000; '$loam' train '$work/config.yaml' run.dir='$work/large' model.width=2048 model.ffn=8192"
+expect 2 'a smaller model, or parallel.zero' bash -c "ulimit -v 300000; '$loam' train '$work/config.yaml' run.dir='$work/large' model.width=2048 model.ffn=8192"

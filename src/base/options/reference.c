@@ -1,5 +1,6 @@
 /* options/reference.c: describes every option, for help, manual pages and docs/options.md. */
 #include "base/options/row.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -55,20 +56,6 @@ char *options_to_markdown(const OptionTable *table, const char *const *by_model)
     return g_string_free(text, FALSE);
 }
 
-/* Appends words of `text` in lines of at most `width` columns, each after the indent. */
-static void append_wrapped(GString *out, const char *text, int indent, int width)
-{
-    g_auto(GStrv) words = g_strsplit(text, " ", -1);
-    glong column = width;
-    for (char **word = words; *word; word++) {
-        glong length = g_utf8_strlen(*word, -1);
-        bool breaks = column + 1 + length > width;
-        g_string_append_printf(out, "%s%*s%s", breaks && word > words ? "\n" : "", breaks ? indent : 1, "", *word);
-        column = breaks ? indent + length : column + 1 + length;
-    }
-    g_string_append_c(out, '\n');
-}
-
 static void write_text_row(GString *text, const OptionRow *row, const char *const *by_model, int width)
 {
     static const char *const resume[] = { [OPT_IDENTITY] = "a resumed run must keep it",
@@ -79,8 +66,8 @@ static void write_text_row(GString *text, const OptionRow *row, const char *cons
     g_autofree char *facts =
         g_strdup_printf("(%s; default: %s; %s)", accepted, *initial ? initial : "none", resume[row->class]);
     g_string_append_printf(text, "%s\n", row->name);
-    append_wrapped(text, row->help, 4, width);
-    append_wrapped(text, facts, 4, width);
+    text_append_wrapped(text, row->help, 0, 4, width);
+    text_append_wrapped(text, facts, 0, 4, width);
 }
 
 char *options_to_text(const OptionTable *table, const char *group, const char *const *by_model, int width)

@@ -1,6 +1,7 @@
 /* completion.c: makes completion scripts for shells, which complete verbs, their actions and options, configuration
  * options, kinds of tokenizers, and files. */
 #include "cli/help/help.h"
+#include "model/config/config.h"
 #include "text/tokenizer_train.h"
 
 #include <string.h>
@@ -22,10 +23,29 @@ static void words_clear(gpointer data)
     g_free(words->words);
 }
 
+/* Values of verbs' options that no table has; "--device" stands for that of every verb. */
+static const struct {
+    const char *name, *words;
+} option_values[] = {
+    { "export --to", "hf peft" },
+    { "import --from", "hf t5x fairseq" },
+    { "collect --format", "text markdown tsv latex json" },
+    { "prepare --format", "megatron fairseq" },
+    { "report --by", "step tokens hours" },
+    { "--device", "cpu cuda auto" },
+    { "--precision", "f32 bf16 fp16 auto" },
+    { "--rank", "sum bytes tokens" },
+    { "--for", "bert roberta t5 gpt" },
+    { "--machine", "h200 h100 a100 v100 cpu" },
+    { "--completion", "bash zsh fish" },
+};
+
 static void add_key(const OptionRow *row, const char *accepts, gpointer data)
 {
     (void)accepts;
     g_string_append_printf(data, " %s=", row->name);
+    for (const char *const *name = model_preset_names; strcmp(row->name, "model.preset") == 0 && *name; name++)
+        g_string_append_printf(data, " %s=%s", row->name, *name);
     for (const char *const *choice = row->type == OPT_ENUM ? row->choices : NULL; choice && *choice; choice++)
         g_string_append_printf(data, " %s=%s", row->name, *choice);
 }
@@ -81,6 +101,8 @@ static Gathered gather(const OptionTable *options)
     for (size_t i = 0; tokenizer_trained_kind(i); i++)
         g_string_append_printf(names, "%s%s", i ? " " : "", tokenizer_trained_kind(i));
     add_words(&gathered, "--kind", names->str);
+    for (size_t i = 0; i < G_N_ELEMENTS(option_values); i++)
+        add_words(&gathered, option_values[i].name, option_values[i].words);
     g_string_free(names, TRUE);
     return gathered;
 }
@@ -110,7 +132,7 @@ static char *script(const Gathered *gathered, const char *head, const char *entr
     "    local current=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} action=${COMP_WORDS[2]} words=\n"               \
     "    local previous=${COMP_WORDS[COMP_CWORD-1]}\n"                                                                 \
     "    COMP_WORDBREAKS=${COMP_WORDBREAKS//=/}\n"                                                                     \
-    "    if [[ $previous = --* ]] && _loam_words \"$previous\"; then\n"                                                \
+    "    if [[ $previous = --* ]] && { _loam_words \"$verb $previous\" || _loam_words \"$previous\"; }; then\n"        \
     "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"                                                   \
     "        return\n"                                                                                                 \
     "    fi\n"                                                                                                         \
@@ -129,7 +151,7 @@ static const char fish_head[] = "function __loam_words\n"
                                 "    set -l typed (commandline -opc)[2..]\n"
                                 "    set -l option (string match -- '--*' $typed[-1])\n"
                                 "    test (count $typed) -gt 2; and set typed $typed[1..2]\n"
-                                "    for name in $option \"$typed\" $typed[1] ''\n"
+                                "    for name in \"$typed[1] $option\" $option \"$typed\" $typed[1] ''\n"
                                 "        switch \"$name\"\n";
 static const char fish_entry[] = "            case '%s'\n"
                                  "                string split ' ' -- '%s'\n"

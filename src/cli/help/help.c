@@ -1,21 +1,25 @@
 #include "cli/help/help.h"
 
+#include "base/log.h"
 #include "base/text.h"
 #include "train/config/config.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#define USAGE "loam help [VERB [ACTION] | GROUP | OPTION] [--options | --presets | --man DIR | --completion SHELL]"
+#define USAGE                                                                                                          \
+    "loam help [VERB [ACTION] | GROUP | OPTION | WORD] [--options | --presets | --man DIR | --completion SHELL]"
 
 static const char about[] =
     "Explains loam, or one verb, one group of options (run, model, lora, tokenizer, data, task, train, parallel,\n"
-    "optim, fp16, fp8, log, hooks) or one option. It also prints the manual pages and completion scripts that\n"
+    "optim, fp16, fp8, log, hooks) or one option; any other word is searched for. It also prints the manual pages and "
+    "completion scripts that\n"
     "`make install` installs.\n"
     "\n"
     "  loam help train               the verb\n"
     "  loam help optim               the options optim.*; if a verb has the same name, add a dot: loam help train.\n"
     "  loam help optim.lr\n"
+    "  loam help warmup              what mentions this word\n"
     "  loam help --options | grep warmup\n"
     "  source <(loam help --completion bash)\n";
 
@@ -84,11 +88,16 @@ static bool print_completion(GError **error)
     return script ? print_text(script) : fail_user(error, "--completion is %s, want bash, zsh or fish", shell);
 }
 
-#define WIDTH 100 /* width of the text of options, in columns */
+/* Width of the text of options, in columns. */
+static int page_width(void)
+{
+    const int columns = log_columns(STDOUT_FILENO);
+    return columns > 0 ? columns : 100;
+}
 
 static bool print_options(void)
 {
-    return print_text(isatty(STDOUT_FILENO) ? options_to_text(config_options(), NULL, recipe_options, WIDTH)
+    return print_text(isatty(STDOUT_FILENO) ? options_to_text(config_options(), NULL, recipe_options, page_width())
                                             : options_to_markdown(config_options(), recipe_options));
 }
 
@@ -113,7 +122,7 @@ static bool help_of(int argc, char **argv, GError **error)
     g_autofree char *group = g_str_has_suffix(argv[0], ".") ? g_strndup(argv[0], strlen(argv[0]) - 1) : NULL;
     char *options = cli_find_verb(argv[0])
                         ? NULL
-                        : options_to_text(config_options(), group ? group : argv[0], recipe_options, WIDTH);
+                        : options_to_text(config_options(), group ? group : argv[0], recipe_options, page_width());
     if (options)
         return print_text(options);
     g_autofree char **arguments = g_new0(char *, (gsize)argc + 2);
@@ -121,7 +130,11 @@ static bool help_of(int argc, char **argv, GError **error)
         arguments[i] = argv[i];
     arguments[argc] = (char *)"--help";
     const SubVerb *verb = cli_find_verb(argv[0]);
-    return verb ? verb->run(argc + 1, arguments, error) : fail_unknown(argv[0], error);
+    if (verb)
+        return verb->run(argc + 1, arguments, error);
+    g_autofree char *foreign = options_find_foreign(config_options(), argv[0]);
+    char *found = foreign ? NULL : help_search(argv[0], config_options(), page_width());
+    return found ? print_text(found) : fail_unknown(argv[0], error);
 }
 
 bool verb_help(int argc, char **argv, GError **error)

@@ -39,11 +39,18 @@ static GString *page_new(const char *name, const char *section, const char *does
     return page;
 }
 
-static void add_verbatim(GString *page, const char *heading, const char *text)
+/* Paragraphs are filled by man; lines that begin with a blank are examples. */
+static void add_about(GString *page, const char *about)
 {
-    g_string_append_printf(page, ".SH %s\n.nf\n", heading);
-    add_text(page, text);
-    g_string_append(page, ".fi\n");
+    g_string_append(page, ".SH DESCRIPTION\n");
+    g_auto(GStrv) paragraphs = g_strsplit(about, "\n\n", -1);
+    for (char **paragraph = paragraphs; *paragraph; paragraph++) {
+        const bool example = **paragraph == ' ';
+        g_strchomp(*paragraph);
+        g_string_append(page, example ? ".PP\n.nf\n" : ".PP\n");
+        add_text(page, *paragraph);
+        g_string_append(page, example ? "\n.fi\n" : "\n");
+    }
 }
 
 static void add_options(GString *page, const GOptionEntry *entries)
@@ -84,8 +91,9 @@ static void write_verb(const HelpPage *help, gpointer data)
     g_autofree char *name = g_strconcat("loam-", help->name, NULL), *usage = g_strconcat(help->usage, "\n", NULL);
     g_strdelimit(name, " ", '-');
     GString *page = page_new(name, "1", does_of(help->name));
-    add_verbatim(page, "SYNOPSIS", usage);
-    add_verbatim(page, "DESCRIPTION", help->about);
+    g_string_append(page, ".SH SYNOPSIS\n");
+    add_text(page, usage);
+    add_about(page, help->about);
     add_options(page, help->entries);
     g_string_append(page, ".SH SEE ALSO\n.BR loam (1),\n.BR loam\\-config (5)\n");
     g_autofree char *file = g_strconcat(name, ".1", NULL);
