@@ -18,6 +18,17 @@ static double keys_of_layout(const AttnSpec *spec, int64_t position, int64_t beg
     return keys / heads;
 }
 
+/* The pairs of a sequence without a window or a layout: all, or with causal attention max(i + 1 + tk - tq, prefix) keys
+ * of query i. */
+static double dense_pairs(const AttnSpec *spec, AttnSequence of)
+{
+    const int64_t ahead = of.tk - of.tq, prefix = attn_between(of.prefix, 0, of.tk),
+                  in_prefix = attn_between(prefix - 1 - ahead, 0, of.tq), rest = of.tq - in_prefix;
+    if (!spec->causal)
+        return (double)of.tq * (double)of.tk;
+    return (double)in_prefix * (double)prefix + (double)rest * (double)(in_prefix + of.tq + 1 + 2 * ahead) / 2;
+}
+
 /* Number of pairs of a query and a key that it attends to, in one head, over all sequences. */
 static double visible_pairs(const AttnSpec *spec)
 {
@@ -25,7 +36,9 @@ static double visible_pairs(const AttnSpec *spec)
     double pairs = 0;
     for (int32_t s = 0; s < spec->n_seq; s++) {
         AttnSequence of = { .tq = q[s + 1] - q[s], .tk = k[s + 1] - k[s], .prefix = prefix ? prefix[s] : 0 };
-        for (int64_t i = 0; i < of.tq; i++) {
+        const bool dense = !spec->layout && !spec->window && of.tq <= of.tk;
+        pairs += dense ? dense_pairs(spec, of) : 0;
+        for (int64_t i = 0; !dense && i < of.tq; i++) {
             int64_t begin, end;
             attn_visible(spec, of, i, &begin, &end);
             pairs += spec->layout ? keys_of_layout(spec, i + of.tk - of.tq, begin, end) : (double)(end - begin);

@@ -58,6 +58,10 @@ typedef struct Search {
     Layout now;  /* the configured one */
     bool marked; /* whether it is marked: a configuration of one rank is none of several */
     GArray *found;
+    GMutex mutex;    /* guards the fields below, while threads compute the costs */
+    guint next;      /* the first layout whose cost no thread has taken */
+    GError *problem; /* the error of the first layout that has one; NULL means none */
+    guint failed;    /* its index */
 } Search;
 
 /* Number of options of the configuration, whose layout is `now`, that a layout changes. */
@@ -68,18 +72,58 @@ static int distance(const Config *config, const Layout *layout, const Layout *no
            (layout->recompute != now->recompute) + (layout->micro != micro_in(config, layout));
 }
 
-static bool add(Search *search, Layout layout, GError **error)
+static void add(Search *search, Layout layout)
 {
-    const Config in = config_in(search->config, &layout);
-    if (!cost_of_step(&in, search->machine, search->input_length, search->target_length, &layout.cost, error))
-        return false;
     layout.configured = search->marked && distance(search->config, &layout, &search->now) == 0;
     g_array_append_val(search->found, layout);
-    return true;
+}
+
+/* Computes the costs of layouts, one after another, as long as some are left. */
+static void *compute_costs(void *argument)
+{
+    Search *search = argument;
+    for (;;) {
+        GError *problem = NULL;
+        g_mutex_lock(&search->mutex);
+        const guint i = search->next++;
+        g_mutex_unlock(&search->mutex);
+        if (i >= search->found->len)
+            return NULL;
+        Layout *layout = &g_array_index(search->found, Layout, i);
+        const Config in = config_in(search->config, layout);
+        if (cost_of_step(&in, search->machine, search->input_length, search->target_length, &layout->cost, &problem))
+            continue;
+        g_mutex_lock(&search->mutex);
+        if (search->problem == NULL || i < search->failed) {
+            GError *former = search->problem;
+            search->problem = problem;
+            search->failed = i;
+            problem = former;
+        }
+        g_mutex_unlock(&search->mutex);
+        g_clear_error(&problem);
+    }
+}
+
+/* All costs, by a thread per core; the result does not depend on their number. */
+static bool compute_all_costs(Search *search, GError **error)
+{
+    g_autoptr(GPtrArray) threads = g_ptr_array_new();
+    g_mutex_init(&search->mutex);
+    for (guint i = 1; i < MIN(g_get_num_processors(), search->found->len); i++)
+        g_ptr_array_add(threads, g_thread_new("costs", compute_costs, search));
+    compute_costs(search);
+    for (guint i = 0; i < threads->len; i++)
+        g_thread_join(threads->pdata[i]);
+    g_mutex_clear(&search->mutex);
+    if (search->problem == NULL)
+        return true;
+    g_propagate_error(error, g_steal_pointer(&search->problem));
+    return false;
 }
 
 /* Adds the layouts of these groups of ranks: every ZeRO level, recomputation, and microbatch. */
-static bool add_groups(Search *search, Layout groups, GError **error)
+static void add_groups(Search *search, Layout groups)
 {
     const Config in = config_in(search->config, &groups);
     const int64_t own = micro_in(search->config, &groups), most = MIN(config_rank_samples(&in), MAX(MOST_MICRO, own));
@@ -89,27 +133,24 @@ static bool add_groups(Search *search, Layout groups, GError **error)
             bool listed = false;
             for (groups.micro = 1; groups.micro <= most; groups.micro *= 2) {
                 listed = listed || groups.micro == own;
-                if (!add(search, groups, error))
-                    return false;
+                add(search, groups);
             }
             groups.micro = own;
-            if (!listed && !add(search, groups, error))
-                return false;
+            if (!listed)
+                add(search, groups);
         }
-    return true;
 }
 
 /* The same with 1, 2 and 4 stages per rank of a pipeline, and as many as configured. */
-static bool add_interleaved(Search *search, Layout groups, int gpus, GError **error)
+static void add_interleaved(Search *search, Layout groups, int gpus)
 {
     const int64_t now = search->now.interleave, interleave[] = { 1, 2, 4, now };
     for (size_t i = 0; i < G_N_ELEMENTS(interleave) - (now == 1 || now == 2 || now == 4); i++) {
         groups.interleave = interleave[i];
         const Config in = config_in(search->config, &groups);
-        if (config_check_layout(&in, gpus, NULL) && !add_groups(search, groups, error))
-            return false;
+        if (config_check_layout(&in, gpus, NULL))
+            add_groups(search, groups);
     }
-    return true;
 }
 
 /* Whether layouts with this parallel.context are listed: 1, the configured one, and powers of 2 for long samples. */
@@ -121,17 +162,16 @@ static bool tries_context(const Search *search, int64_t context)
 }
 
 /* The layouts with this many ranks for matrices and stages, with every parallel.context. */
-static bool add_contexts(Search *search, int64_t tensor, int64_t pipeline, int gpus, GError **error)
+static void add_contexts(Search *search, int64_t tensor, int64_t pipeline, int gpus)
 {
     for (int64_t context = 1; tensor * pipeline * context <= gpus; context++) {
         const int64_t inner = tensor * pipeline * context;
         const Layout groups = {
             .data = gpus / inner, .tensor = tensor, .context = context, .pipeline = pipeline, .micro = 1
         };
-        if (gpus % inner == 0 && tries_context(search, context) && !add_interleaved(search, groups, gpus, error))
-            return false;
+        if (gpus % inner == 0 && tries_context(search, context))
+            add_interleaved(search, groups, gpus);
     }
-    return true;
 }
 
 static gint faster(gconstpointer a, gconstpointer b)
@@ -175,19 +215,20 @@ static void prefer_simple(GArray *layouts)
 GArray *layouts_list(const Config *config, const Machine *machine, int gpus, int32_t input_length,
                      int32_t target_length, GError **error)
 {
-    Search search = { config,
-                      machine,
-                      input_length,
-                      target_length,
-                      layout_of(config, gpus),
-                      gpus == 1 || config_ranks(config) > 1,
-                      g_array_new(false, false, sizeof(Layout)) };
+    Search search = { .config = config,
+                      .machine = machine,
+                      .input_length = input_length,
+                      .target_length = target_length,
+                      .now = layout_of(config, gpus),
+                      .marked = gpus == 1 || config_ranks(config) > 1,
+                      .found = g_array_new(false, true, sizeof(Layout)) };
     for (int64_t tensor = 1; tensor <= gpus; tensor++)
         for (int64_t pipeline = 1; pipeline * tensor <= gpus; pipeline++)
-            if (!add_contexts(&search, tensor, pipeline, gpus, error)) {
-                g_array_free(search.found, true);
-                return NULL;
-            }
+            add_contexts(&search, tensor, pipeline, gpus);
+    if (!compute_all_costs(&search, error)) {
+        g_array_free(search.found, true);
+        return NULL;
+    }
     g_array_sort(search.found, faster);
     prefer_simple(search.found);
     return search.found;
