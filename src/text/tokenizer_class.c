@@ -28,7 +28,7 @@ static const char *text_at(const json_t *object, const char *key)
 
 TokenizerClass tokenizer_class_of(const json_t *settings, const json_t *config)
 {
-    TokenizerClass found = { CLASS_AS_FILE };
+    TokenizerClass found = { .text = CLASS_AS_FILE };
     const char *name = text_at(settings, "tokenizer_class"), *model_type = text_at(config, "model_type");
     name = *name ? name : text_at(config, "tokenizer_class");
     size_t bytes = strlen(name) - (g_str_has_suffix(name, "Fast") ? strlen("Fast") : 0);
@@ -61,7 +61,7 @@ static json_t *metaspace(const TokenizerClass *class_)
 
 uint64_t tokenizer_class_hash(const TokenizerClass *class_)
 {
-    const int32_t fields[] = { class_->text, class_->prefix_space, class_->first_only };
+    const int32_t fields[] = { (int32_t)class_->text, class_->prefix_space, class_->first_only };
     return XXH3_64bits(fields, sizeof fields) | 1;
 }
 

@@ -38,7 +38,7 @@ static void bytes_come_back(void)
 
 static TokenizerJson *read_json(const char *text, GError **error)
 {
-    return tokenizer_json_open(text, strlen(text), &(TokenizerClass){ CLASS_AS_FILE }, error);
+    return tokenizer_json_open(text, strlen(text), &(TokenizerClass){ .text = CLASS_AS_FILE }, error);
 }
 
 static void json_reads_merges_old_and_new(void)

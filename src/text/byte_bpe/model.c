@@ -131,7 +131,7 @@ const AddedToken *byte_bpe_added(const ByteBpe *model, int id)
 bool byte_bpe_text(const ByteBpe *model, const char *text, size_t bytes, bool with_map, MappedText *made,
                    GError **error)
 {
-    *made = (MappedText){ NULL };
+    *made = (MappedText){ .text = NULL };
     bool changes = !normalizer_is_empty(model->normalizer);
     if (!changes && (!model->add_prefix_space || bytes == 0 || *text == ' '))
         return true;
