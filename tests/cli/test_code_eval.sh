@@ -124,3 +124,27 @@ expect 0 'exact_words   exact_match                50.0000' "$loam" scores exact
 expect 1 'CodeBLEU needs to know the language: --language NAME, one of java, c_sharp' "$loam" scores codebleu_no_dataflow a.java b.cs
 expect 1 'no grammar of java is installed' env LOAM_GRAMMARS="$work/none" "$loam" scores codebleu_no_dataflow --language java a.java b.cs
 expect 0 'target  int g ( ) {  return 3 ; }' "$loam" task show --valid task.name=java_cs task.valid=a.java,b.cs
+
+# Programs that compute nothing: what they replace is not what the harness calls, and the answers are not there to be read.
+sed -n 2p problems.jsonl >one.jsonl
+cat >cheats.jsonl <<'JSON'
+{"task_id": "HumanEval/1", "solution": "import json\njson.dumps = lambda *a, **k: '{\"result\": \"passed\", \"base\": true}'\njson.JSONEncoder.encode = json.dumps"}
+{"task_id": "HumanEval/1", "solution": "import __main__\n__main__.tell = lambda problem: 'passed'"}
+{"task_id": "HumanEval/1", "solution": "import json\nproblem = json.load(open('problem.json'))\nexec(problem['prompt'] + problem['canonical_solution'])"}
+{"task_id": "HumanEval/1", "solution": "import signal, time\nsignal.setitimer(signal.ITIMER_REAL, 0)\ntime.sleep(2.5)\ndef one():\n    return 1"}
+JSON
+"$loam" eval --task humaneval task.valid=one.jsonl --predictions cheats.jsonl --timeout 1 --k 1 --out cheated.jsonl >out 2>err || fail "$(cat err)"
+[ "$(grep -c '"passed":false' cheated.jsonl)" = 4 ] || fail "cheats pass: $(cat cheated.jsonl)"
+sed -n 4p cheated.jsonl | grep -q 'timed out' || fail "a limit is stretched: $(cat cheated.jsonl)"
+echo "ok: what a solution replaces, reads and stops"
+
+# EvalPlus: whatever the text of an exception, the base inputs that passed have passed.
+echo '{"task_id": "HumanEval/7", "prompt": "def f(x):\n", "entry_point": "f", "canonical_solution": "    return x\n", "base_input": [[1]], "plus_input": [[2]], "atol": 0}' >plus.jsonl
+cat >texts.jsonl <<'JSON'
+{"task_id": "HumanEval/7", "solution": "def f(x):\n    if x == 2:\n        raise ValueError('a' + chr(0) + 'b')\n    return x"}
+{"task_id": "HumanEval/7", "solution": "def f(x):\n    if x == 2:\n        raise ValueError(chr(0xd800))\n    return x"}
+{"task_id": "HumanEval/7", "solution": "class E(Exception):\n    def __str__(self):\n        raise KeyError(1)\ndef f(x):\n    if x == 2:\n        raise E()\n    return x"}
+JSON
+"$loam" eval --task humaneval_plus task.valid=plus.jsonl --predictions texts.jsonl --k 1 --out said.jsonl >out 2>err || fail "$(cat err)"
+[ "$(grep -c '"passed_base":true' said.jsonl)" = 3 ] || fail "base inputs: $(cat said.jsonl)"
+echo "ok: the texts of exceptions"
