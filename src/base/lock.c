@@ -94,6 +94,15 @@ LockResult lock_open_file(int file)
     return is_taken(errno) ? LOCK_TAKEN : LOCK_HELD;
 }
 
+bool lock_is_free(const char *path)
+{
+    const int file = open(path, O_RDONLY | O_CLOEXEC);
+    const bool free = file >= 0 && flock(file, LOCK_SH | LOCK_NB) == 0;
+    if (file >= 0)
+        close(file);
+    return free;
+}
+
 void lock_release(int lock)
 {
     if (lock < 0)

@@ -1,19 +1,19 @@
 #include "train/run_status.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/text.h"
 #include "train/heartbeat.h"
 #include "train/metric_lines.h"
 #include "train/run_dir.h"
 
-#include <errno.h>
 #include <glib/gstdio.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TAIL_BYTES    (1 << 18) /* bytes that are read from the end of metrics.jsonl, which may be long */
 #define STALLED_STEPS 20
@@ -104,9 +104,18 @@ static void read_metrics(RunStatus *status, const char *dir, double now, double 
 
 /* ---- heartbeats ---- */
 
+/* Seconds since the file of a rank's heartbeat was written, by the file system's clock. */
+static double file_age(const char *dir, int rank, double now)
+{
+    GStatBuf info;
+    g_autofree char *path = heartbeat_path(dir, rank);
+    return g_stat(path, &info) == 0 ? fabs(now - (double)info.st_mtime) : INFINITY;
+}
+
 /* Finds, among the ranks that have no exit status, the one that has been in its current phase for longest. *silent
- * becomes the seconds between now and the nearest heartbeat of any of them. A heartbeat from the future, which a clock
- * that was set back leaves, is as old as it is ahead: nothing else shows that no other one follows it. */
+ * becomes the seconds since the last heartbeat of any of them: by the time in it or, if its host has another clock, by
+ * that of its file. A heartbeat from the future, which a clock that was set back leaves, is as old as it is ahead:
+ * nothing else shows that no other one follows it. */
 static bool find_slowest(const char *dir, int ranks, double now, Heartbeat *slowest, double *silent)
 {
     Heartbeat beat;
@@ -115,7 +124,7 @@ static bool find_slowest(const char *dir, int ranks, double now, Heartbeat *slow
     for (int r = 0; r < ranks; r++) {
         if (!heartbeat_read(dir, r, &beat) || beat.ended >= 0)
             continue;
-        *silent = fmin(*silent, fabs(now - beat.time));
+        *silent = fmin(*silent, fmin(fabs(now - beat.time), file_age(dir, r, now)));
         if (!found || beat.since < slowest->since)
             *slowest = beat;
         found = true;
@@ -123,12 +132,41 @@ static bool find_slowest(const char *dir, int ranks, double now, Heartbeat *slow
     return found;
 }
 
-/* Whether the process of a rank is gone, if it ran on this machine. Its heartbeat must be GONE_S old: a machine of the
- * same name may have processes of other numbers, such as a container. */
-static bool is_gone(const Heartbeat *beat, double now)
+/* The process of rank 0, if it ran on this machine. */
+typedef enum Process { PROCESS_UNKNOWN, PROCESS_GONE, PROCESS_RUNS, PROCESS_SUSPENDED } Process;
+
+/* Whether the process began after the last heartbeat: its number was given again. age: of the heartbeat, in seconds. */
+static bool is_another(long long start_ticks, double age)
 {
-    return fabs(now - beat->time) > GONE_S && strcmp(beat->host, g_get_host_name()) == 0 && beat->pid > 0 &&
-           kill((pid_t)beat->pid, 0) < 0 && errno == ESRCH;
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents("/proc/uptime", &text, NULL, NULL))
+        return false;
+    const double lived = g_ascii_strtod(text, NULL) - (double)start_ticks / (double)sysconf(_SC_CLK_TCK);
+    return lived + 1 < age;
+}
+
+/* A process that does not exist counts as gone at once if the run's lock is free, else some seconds after its last
+ * heartbeat: a machine of the same name may have processes of other numbers, such as a container. */
+static Process find_process(const Heartbeat *beat, const char *dir, double now)
+{
+    if (strcmp(beat->host, g_get_host_name()) != 0 || beat->pid <= 0)
+        return PROCESS_UNKNOWN;
+    g_autofree char *path = g_strdup_printf("/proc/%" PRId64 "/stat", beat->pid), *text = NULL,
+                    *lock = g_build_filename(dir, "lock", NULL);
+    char state = 0;
+    long long start = 0;
+    const char *end = g_file_get_contents(path, &text, NULL, NULL) ? strrchr(text, ')') : NULL;
+    const bool there =
+        end && sscanf(end, ") %c%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s %lld", &state, &start) == 2;
+    if (there && state != 'Z' && !is_another(start, now - beat->time))
+        return state == 'T' ? PROCESS_SUSPENDED : PROCESS_RUNS;
+    return fabs(now - beat->time) > GONE_S || lock_is_free(lock) ? PROCESS_GONE : PROCESS_UNKNOWN;
+}
+
+static char *describe_suspended(const Heartbeat *beat)
+{
+    return g_strdup_printf("process %" PRId64 " is suspended (Ctrl-Z, SIGSTOP); kill -CONT %" PRId64 " lets it go on",
+                           beat->pid, beat->pid);
 }
 
 static void read_beats(RunStatus *status, const char *dir, double now, double silent_s, double stalled_s)
@@ -142,9 +180,17 @@ static void read_beats(RunStatus *status, const char *dir, double now, double si
         status->state = first.ended == 0 ? RUN_ENDED : first.ended == STOPPED ? RUN_STOPPED : RUN_FAILED;
         return;
     }
-    const bool lost = silent > silent_s || first.ended >= 0 || is_gone(&first, now);
-    status->state = lost ? RUN_LOST : now - slowest.since > stalled_s ? RUN_STALLED : RUN_ALIVE;
-    status->place = lost ? heartbeat_last_words(dir) : heartbeat_describe(&slowest, now);
+    const double there = slowest.time + silent; /* now, by the clock of that rank */
+    const Process process = find_process(&first, dir, now);
+    const bool exists = process == PROCESS_RUNS || process == PROCESS_SUSPENDED, still = silent > silent_s,
+               lost = first.ended >= 0 || process == PROCESS_GONE || (still && !exists);
+    status->state = lost ? RUN_LOST
+                    : still || process == PROCESS_SUSPENDED || fmin(now, there) - slowest.since > stalled_s
+                        ? RUN_STALLED
+                        : RUN_ALIVE;
+    status->place = lost                           ? heartbeat_last_words(dir)
+                    : process == PROCESS_SUSPENDED ? describe_suspended(&first)
+                                                   : heartbeat_describe(&slowest, there);
     if (first.ranks > 1 && status->state != RUN_ALIVE)
         status->places = heartbeat_places(dir, now);
 }

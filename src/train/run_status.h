@@ -9,7 +9,7 @@
 typedef enum RunState {
     RUN_UNKNOWN, /* no heartbeat: it has not started, or an earlier version of loam trained it */
     RUN_ALIVE,
-    RUN_STALLED, /* its processes live, but a rank has been in the same phase for too long */
+    RUN_STALLED, /* its processes live, but a rank has been in the same phase for too long, or they are suspended */
     RUN_LOST, /* its heartbeats have ceased without an exit status: the processes were killed, or their host cannot be
                  reached */
     RUN_STOPPED, /* stopped with a checkpoint, or rolled back, to go on later */
@@ -37,8 +37,9 @@ typedef struct RunStatus {
 enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments below */
 /* Reads the status of the run in `dir`; run_status_clear frees it. If the heartbeats of all ranks have an exit status,
  * that of rank 0 decides whether the run ended, was stopped or failed. Otherwise it still runs, or is lost: if none of
- * the ranks without an exit status has written a heartbeat for silent_s seconds; if rank 0 has an exit status; or if
- * the process of rank 0 was on this machine, is gone, and has written no heartbeat for 5 seconds. A run that is not
+ * the ranks without an exit status has written a heartbeat for silent_s seconds, by its own clock or that of the file
+ * system; if rank 0 has an exit status; or if the process of rank 0 was on this machine and is gone. If that process
+ * exists, a silent run is stalled, and so is a suspended one (SIGSTOP), whatever its heartbeats. A run that is not
  * lost is stalled if a rank has been in the same phase for longer than stalled_s seconds and than 20 steps take, else
  * alive. A run that does not run and whose last event is a rollback counts as stopped, and so does one that ended at
  * train.stop_at. Missing and damaged files give unknown values. */

@@ -32,6 +32,40 @@ sleep 0.1
 expect 1 ': lost' "$loam" status "$work/killed" --silent 0.05s
 grep -q 'ended without a word' "$work/out" || fail "$(cat "$work/out")"
 
+# At once, since its lock is free and its process is gone; a number that another process was given since is no life.
+$long run.dir="$work/killed" 2>"$work/log" &
+pid=$!
+until_true grep -q 'going on from' "$work/log"
+until_true grep -q "\"pid\":$pid,.*\"phase\":\"[^s]" "$work/killed/ranks/0000.json"
+{ kill -KILL "$pid" && wait "$pid" || true; } 2>/dev/null
+expect 1 ': lost' "$loam" status "$work/killed"
+sleep 60 &
+other=$!
+sed "s/\"pid\":$pid,/\"pid\":$other,/; s/\"time\":[0-9]*/\"time\":$(($(date +%s) - 40))/" "$work/killed/ranks/0000.json" >"$work/beat"
+cp "$work/beat" "$work/killed/ranks/0000.json"
+expect 1 ': lost' "$loam" status "$work/killed"
+kill "$other"
+
+# Suspended: the process exists, however long it is silent.
+$long run.dir="$work/suspended" 2>"$work/log" &
+pid=$!
+until_true grep -q '"kind":"save"' "$work/suspended/metrics.jsonl" 2>/dev/null
+kill -STOP "$pid"
+until_true grep -q '^State:.*stopped' "/proc/$pid/status"
+expect 1 ': stalled' "$loam" status "$work/suspended" --silent 0.05s
+grep -q "process $pid is suspended (Ctrl-Z, SIGSTOP); kill -CONT $pid lets it go on" "$work/out" || fail "$(cat "$work/out")"
+kill -CONT "$pid"
+until_true "$loam" status "$work/suspended" >"$work/out"
+kill -TERM "$pid"
+wait "$pid" || true
+
+# A command that is refused on a run that has ended leaves it ended.
+"$loam" train "$config" run.dir="$work/done" train.length=3steps 2>"$work/log"
+expect 1 'is a run with model.width' "$loam" train "$work/done" model.width=64 train.length=4steps
+expect 0 ': ended' "$loam" status "$work/done"
+expect 1 'is a run with model.width' "$loam" train "$work/done" model.width=64 train.length=4steps parallel.ranks=2
+expect 0 ': ended' "$loam" status "$work/done"
+
 # A run that has ended, and one whose heart beats while it stands still.
 "$loam" train "$config" run.dir="$work/ended" train.length=3steps 2>"$work/log"
 expect 0 ': ended' "$loam" status "$work/ended"

@@ -19,7 +19,7 @@ ends_like() {
 stopped() { expect 75 'stopped on request at step' "$@"; }
 
 # A run that never ends is stopped by a signal from outside; the answer comes before the save.
-for signal in TERM USR1 HUP INT PIPE; do
+for signal in TERM USR1 USR2 XCPU HUP INT PIPE; do
     "$loam" train "$config" run.dir="$work/$signal" 'train.length=100k steps' optim.schedule=constant train.save_every=0 \
         2>"$work/log" &
     pid=$!

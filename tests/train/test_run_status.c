@@ -2,8 +2,10 @@
 #include "train/heartbeat.h"
 #include "train/run_status.h"
 
+#include <glib/gstdio.h>
 #include <math.h>
 #include <string.h>
+#include <utime.h>
 
 static char *dir;
 
@@ -11,6 +13,14 @@ static void put(const char *name, const char *text)
 {
     g_autofree char *path = g_build_filename(dir, name, NULL);
     g_assert_true(g_file_set_contents(path, text, -1, NULL));
+}
+
+/* The heartbeat of a rank was written so many seconds ago by the file system's clock. */
+static void set_file_age(int rank, double age)
+{
+    g_autofree char *path = heartbeat_path(dir, rank);
+    const time_t then = (time_t)((double)g_get_real_time() / G_USEC_PER_SEC - age);
+    g_assert_cmpint(g_utime(path, &(struct utimbuf){ then, then }), ==, 0);
 }
 
 /* A heartbeat of a rank that is where it is since `since`, last seen `age` seconds ago. */
@@ -24,6 +34,7 @@ static void beat(int rank, int ranks, double since_age, double age, int ended)
                         rank, ranks, now - since_age, now - age, ended);
     g_autofree char *name = g_strdup_printf("ranks/%04d.json", rank);
     put(name, text);
+    set_file_age(rank, age);
 }
 
 static RunState state(void)
@@ -61,6 +72,16 @@ static void a_heartbeat_from_the_future_is_no_life(void)
     g_assert_cmpint(state(), ==, RUN_ALIVE);
     beat(0, 2, 1, -7200, -1);
     beat(1, 2, 1, 1, -1);
+    g_assert_cmpint(state(), ==, RUN_ALIVE);
+}
+
+static void a_rank_whose_clock_differs_is_alive(void)
+{
+    beat(0, 1, 7200, 7200, -1);
+    set_file_age(0, 2);
+    g_assert_cmpint(state(), ==, RUN_ALIVE);
+    beat(0, 1, -7200, -7200, -1);
+    set_file_age(0, 2);
     g_assert_cmpint(state(), ==, RUN_ALIVE);
 }
 
@@ -128,6 +149,7 @@ int main(int argc, char **argv)
     g_assert_true(io_make_directories(ranks, NULL));
     g_test_add_func("/run_status/heartbeats_tell_the_state", heartbeats_tell_the_state);
     g_test_add_func("/run_status/a_heartbeat_from_the_future_is_no_life", a_heartbeat_from_the_future_is_no_life);
+    g_test_add_func("/run_status/a_rank_whose_clock_differs_is_alive", a_rank_whose_clock_differs_is_alive);
     g_test_add_func("/run_status/the_slowest_rank_decides", the_slowest_rank_decides);
     g_test_add_func("/run_status/a_slow_run_does_not_stall", a_slow_run_does_not_stall);
     g_test_add_func("/run_status/the_end_of_the_metrics_tells_the_rest", the_end_of_the_metrics_tells_the_rest);

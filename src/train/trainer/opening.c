@@ -210,7 +210,9 @@ static void begin_heartbeats(Trainer *t)
 {
     const char *dir = t->config.run.dir;
     if (comm_rank(t->ranks) == 0) {
+        Heartbeat last;
         g_autofree char *last_words = heartbeat_last_words(dir);
+        t->had_ended = heartbeat_read(dir, 0, &last) && last.ended == 0;
         if (last_words)
             log_warning("%s", last_words);
         heartbeat_clear(dir);
@@ -408,6 +410,7 @@ bool trainer_open(Trainer *t, GError **error)
     trainer_look(t);
     if (!ranks_end_together(t, open_metrics(t, error), error))
         return false;
+    t->opened = true;
     t->energy = has_ended(t) ? NULL : energy_log_open(config, t->dev, t->ranks);
     return true;
 }
@@ -416,7 +419,9 @@ void trainer_close(Trainer *t, const GError *problem)
 {
     trainer_end_save(t);
     pulse_at(t->pulse, t->state.attempts, 0, "end");
-    pulse_close(t->pulse, error_status(problem));
+    /* A command that is refused before it trains leaves a run that has ended as it was. */
+    const bool refused = t->had_ended && !t->opened && error_status(problem) == LOAM_ERROR_USER;
+    pulse_close(t->pulse, refused ? 0 : error_status(problem));
     comm_close(t->save_ranks);
     metrics_end(t->metrics, problem);
     metrics_close(t->metrics);

@@ -119,6 +119,8 @@ typedef struct Trainer {
     char *task_train, *task_valid; /* path prefixes of the datasets made from a task; NULL means no task */
     const char *trace;             /* file for the trace of one step (trace.h); NULL means none */
     Pulse *pulse;                  /* writes this rank's heartbeat; NULL until the run directory is open */
+    bool had_ended;                /* on rank 0: the last command of the run ended with status 0 */
+    bool opened;                   /* trainer_open succeeded */
     Hooks *hooks;                  /* NULL on ranks above 0, and without hooks */
     bool together;               /* all ranks end with the same error, so none of them needs to make the others fail */
     bool reports, report_failed; /* rank 0 writes report.html (train.report); the last attempt failed */

@@ -1,20 +1,27 @@
 #include "train/trainer/stop.h"
 
 #include "base/log.h"
+#include "comm/launch.h"
 
 #include <signal.h>
 #include <stdatomic.h>
 
 static atomic_bool requested;
 
+/* With several processes nothing is saved if the launcher sends the signal because one of them was lost. */
+static const char *promise(void)
+{
+    return comm_launch().size > 1 ? "" : ", saving";
+}
+
 /* Logs the request: the first signal of any kind, and every SIGINT. */
 static void request(int number)
 {
     bool again = atomic_exchange(&requested, true);
     if (number == SIGINT)
-        log_info("stopping after this step, saving; again to stop now");
+        log_info("stopping after this step%s; again to stop now", promise());
     else if (!again)
-        log_info("SIG%s: stopping after this step, saving", sigabbrev_np(number));
+        log_info("SIG%s: stopping after this step%s", sigabbrev_np(number), promise());
 }
 
 /* The thread that waits for signals. All other threads block them, because a signal handler that interrupts oneDNN's
@@ -44,7 +51,7 @@ static bool ignored(int number)
 
 void stop_catch_signals(void)
 {
-    static const int numbers[] = { SIGTERM, SIGUSR1, SIGINT, SIGPIPE };
+    static const int numbers[] = { SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGINT, SIGPIPE };
     static sigset_t awaited;
     static gsize ready;
     if (!g_once_init_enter(&ready))
