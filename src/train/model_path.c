@@ -16,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOST_TRIES 10 /* to open a checkpoint that a link names, in a run that moves the link */
+
 /* The checkpoints that RUN@NAME accepts, for an error message: "is none", or "are latest, 12000, 11000". g_free. */
 static char *list_named(const char *dir)
 {
@@ -92,6 +94,22 @@ static char *find_folder(const char *path, GError **error)
     return NULL;
 }
 
+/* Opens the checkpoint in `folder`; again if this is a link, and the run has pointed it at another one meanwhile. */
+static bool open_named(const char *folder, RunOpenFn open, void *context, GError **error)
+{
+    for (int i = 0;; i++) {
+        g_autofree char *before = g_file_read_link(folder, NULL);
+        g_autoptr(GError) problem = NULL;
+        if (open(folder, context, &problem))
+            return true;
+        g_autofree char *after = g_file_read_link(folder, NULL);
+        if (i == MOST_TRIES || g_strcmp0(before, after) == 0) {
+            g_propagate_error(error, g_steal_pointer(&problem));
+            return false;
+        }
+    }
+}
+
 char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **error)
 {
     int64_t step;
@@ -102,7 +120,7 @@ char *checkpoint_open(const char *path, RunOpenFn open, void *context, GError **
         return NULL;
     }
     if (folder)
-        return open(folder, context, error) ? g_steal_pointer(&folder) : NULL;
+        return open_named(folder, open, context, error) ? g_steal_pointer(&folder) : NULL;
     if (!run_open_newest(path, open, context, &step, error))
         return NULL;
     if (step >= 0)

@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_DEEP 6 /* deepest level of folders that is searched for runs */
+#define MOST_TRIES 10 /* to find a valid checkpoint of a run that saves and removes some meanwhile */
+#define MOST_DEEP  6  /* deepest level of folders that is searched for runs */
 
 char *run_checkpoint_path(const char *dir, int64_t step)
 {
@@ -45,11 +46,11 @@ GArray *run_checkpoints(const char *dir)
     return steps;
 }
 
-bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error)
+/* Opens the first of the checkpoints that is valid; *step stays -1 if none is. False if one fails with another error
+ * than damage. */
+static bool open_first(const char *dir, const GArray *steps, RunOpenFn open, void *context, GPtrArray *damages,
+                       int64_t *step, GError **error)
 {
-    g_autoptr(GArray) steps = run_checkpoints(dir);
-    g_autoptr(GPtrArray) damages = g_ptr_array_new_with_free_func((GDestroyNotify)g_error_free);
-    *step = -1;
     for (guint i = 0; i < steps->len && *step < 0; i++) {
         g_autofree char *folder = run_checkpoint_path(dir, g_array_index(steps, int64_t, i));
         GError *problem = NULL;
@@ -61,6 +62,28 @@ bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *st
         } else {
             g_ptr_array_add(damages, problem);
         }
+    }
+    return true;
+}
+
+/* Whether the run has a newer checkpoint than those of the list: it saved and removed some meanwhile. */
+static bool has_newer(const char *dir, const GArray *steps)
+{
+    g_autoptr(GArray) there = run_checkpoints(dir);
+    return there->len > 0 && (steps->len == 0 || g_array_index(there, int64_t, 0) > g_array_index(steps, int64_t, 0));
+}
+
+bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error)
+{
+    g_autoptr(GPtrArray) damages = g_ptr_array_new_with_free_func((GDestroyNotify)g_error_free);
+    bool again = true;
+    *step = -1;
+    for (int i = 0; i < MOST_TRIES && again; i++) {
+        g_autoptr(GArray) steps = run_checkpoints(dir);
+        g_ptr_array_set_size(damages, 0);
+        if (!open_first(dir, steps, open, context, damages, step, error))
+            return false;
+        again = *step < 0 && damages->len > 0 && has_newer(dir, steps);
     }
     if (*step < 0 && damages->len)
         return fail_user(

@@ -47,7 +47,8 @@ GArray *run_checkpoints(const char *dir);
 /* Opens the checkpoint in `folder`. context: the argument of run_open_newest or checkpoint_open. */
 typedef bool (*RunOpenFn)(const char *folder, void *context, GError **error);
 /* Calls `open` for the checkpoints of a run, newest first, until it succeeds; after an error of domain
- * CHECKPOINT_DAMAGED, which is logged as a warning, the next older one is tried. *step becomes the step of the opened
+ * CHECKPOINT_DAMAGED, which is logged as a warning, the next older one is tried. If none is valid and the run has
+ * saved a newer one meanwhile, they are tried again. *step becomes the step of the opened
  * checkpoint, or -1 if the run has none. Fails if every checkpoint is damaged, or if `open` fails with another error.
  * */
 bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error);

@@ -55,3 +55,10 @@ expect 1 'holds checkpoints of two runs, with other options or other data at the
     "$loam" train "$run" train.length=16
 rm -r "$run/checkpoints/step-00000014"
 expect 0 'step 16/16' "$loam" train "$run" train.length=16
+
+# A finished cosine run that is made longer: its rate lifts, and a line says so.
+cosine="$loam train $work/config.yaml run.dir=$work/cosine optim.schedule=cosine train.eval_every=0 train.save_every=0"
+$cosine train.length=20 2>"$work/err" || fail "$(cat "$work/err")"
+! grep -q 'the learning rate was' "$work/err" || fail "$(cat "$work/err")"
+expect 0 'the learning rate was ' $cosine train.length=40
+grep -q "at the last update (step 20); by the schedule of this command it is 0.00[0-9]* there, [4-9][0-9] % of optim.lr" "$work/err" || fail "$(cat "$work/err")"

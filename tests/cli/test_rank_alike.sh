@@ -50,3 +50,29 @@ rank1 'does not see the files of rank 0 on .* in run.dir .*/run: all ranks write
 if "$loam" env | grep -q avx512; then
     rank1 'has another instruction set than rank 0 on .* (avx2, not ' 1 LOAM_CPU_ISA=avx2
 fi
+
+# A program of another build, by one byte.
+cp "$loam" "$work/loam-other"
+cp "$(dirname "$loam")/loam-mpi.so" "$work"
+printf x >>"$work/loam-other"
+rm -rf "$work/run"
+got=0
+"${mpi[@]}" 1 "$loam" train "$config" run.dir="$work/run" 'train.length=2 steps' : \
+    -np 1 "$work/loam-other" train "$config" run.dir="$work/run" 'train.length=2 steps' >"$work/out" 2>"$work/err" || got=$?
+[ "$got" = 1 ] && grep -q '^loam train: rank 1 on .* has another build of loam, oneDNN or the C library than rank 0 ' "$work/err" ||
+    fail "status $got: $(cat "$work/err")"
+echo "ok: another build"
+
+# A host that lacks the checkpoints of a run: its own error, not one of the checkpoint.
+rm -rf "$work/run"
+"$loam" train "$config" run.dir="$work/run" 'train.length=2 steps' 2>"$work/err" || fail "$(cat "$work/err")"
+mkdir "$work/half"
+for file in "$work"/run/*; do
+    [ "${file##*/}" = checkpoints ] || ln -s "$file" "$work/half"
+done
+got=0
+"${mpi[@]}" 1 "$loam" train "$config" run.dir="$work/run" 'train.length=4 steps' : \
+    -np 1 "$loam" train "$config" run.dir="$work/half" 'train.length=4 steps' >"$work/out" 2>"$work/err" || got=$?
+[ "$got" = 2 ] && grep -q '^loam train: .*rank 1 on .* does not see .*/step-00000002, which rank 0 sees' "$work/err" ||
+    fail "status $got: $(cat "$work/err")"
+echo "ok: no checkpoints on one host"

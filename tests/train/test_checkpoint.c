@@ -68,6 +68,7 @@ static void set_up(Fixture *f, gconstpointer data)
         .spike_losses = 2,
         .spike_recent = { 2.5, 1.0 / 7 },
         .trained_s = 7200.5,
+        .lr = 0.003,
     };
 }
 

@@ -49,10 +49,17 @@ static void print_checkpoint(const char *folder, json_t *root)
     }
 }
 
-static bool verify(const char *folder, void *unused, GError **error)
+/* Also reads state.json into *root: the run may remove the checkpoint soon. */
+static bool verify(const char *folder, void *context, GError **error)
 {
-    (void)unused;
-    return checkpoint_verify(folder, error);
+    json_t **root = context;
+    g_autofree char *path = g_build_filename(folder, "state.json", NULL);
+    if (!checkpoint_verify(folder, error))
+        return false;
+    *root = json_load_file(path, 0, NULL);
+    if (*root == NULL)
+        g_set_error(error, CHECKPOINT_DAMAGED, LOAM_ERROR_USER, "%s was removed while it was read", path);
+    return *root != NULL;
 }
 
 bool inspect_checkpoint(int argc, char **argv, GError **error)
@@ -66,11 +73,10 @@ bool inspect_checkpoint(int argc, char **argv, GError **error)
         return false;
     if (argc != 2)
         return fail_user(error, "one run or checkpoint is wanted; usage: %s", usage);
-    g_autofree char *folder = checkpoint_open(argv[1], verify, NULL, error);
+    json_t *root = NULL;
+    g_autofree char *folder = checkpoint_open(argv[1], verify, &root, error);
     if (folder == NULL)
         return false;
-    g_autofree char *path = g_build_filename(folder, "state.json", NULL);
-    json_t *root = json_load_file(path, 0, NULL);
     if (as_json)
         return print_json_line(root, error);
     print_checkpoint(folder, root);

@@ -54,6 +54,7 @@ typedef struct TrainState {
     int64_t run;      /* hash of the options, tokenizer and data that the run was started with, which all its
                          checkpoints have; 0 means unknown */
     double trained_s; /* seconds of training if train.length is a time, by which the schedule goes; else 0 */
+    double lr;        /* learning rate of the last update, as the schedule gave it; -1 means unknown */
 } TrainState;
 
 /* The objects that checkpoint_save writes and that checkpoint_load fills. If parameters are sharded over ranks, every

@@ -8,6 +8,8 @@
 #include "train/once.h"
 #include "train/trainer/state.h"
 
+#include <dnnl.h>
+#include <gnu/libc-version.h>
 #include <string.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -18,11 +20,21 @@ enum { TEXT = 64, VALUE = 256 };
             parallel.timeout, because rank 0 waits for the answer */
 
 /* What ranks must have in common, apart from their options. */
-typedef enum Trait { TRAIT_VERSION, TRAIT_ISA, TRAIT_TOKENIZER, TRAIT_TRAIN, TRAIT_VALID, TRAIT_INIT, TRAITS } Trait;
+typedef enum Trait {
+    TRAIT_VERSION,
+    TRAIT_BUILD,
+    TRAIT_ISA,
+    TRAIT_TOKENIZER,
+    TRAIT_TRAIN,
+    TRAIT_VALID,
+    TRAIT_INIT,
+    TRAITS
+} Trait;
 static const struct {
     const char *what, *remedy;
 } traits[TRAITS] = {
     [TRAIT_VERSION] = { "version of loam", "install one version on all hosts" },
+    [TRAIT_BUILD] = { "build of loam, oneDNN or the C library", "install the same on all hosts" },
     [TRAIT_ISA] = { "instruction set", "set LOAM_CPU_ISA for all ranks to one that every processor has, such as avx2" },
     [TRAIT_TOKENIZER] = { "tokenizer in tokenizer.path", "copy one to all hosts" },
     [TRAIT_TRAIN] = { "dataset in data.train", "copy one to all hosts" },
@@ -79,6 +91,27 @@ static void tell_init(Trainer *t, char trait[TEXT])
     g_snprintf(trait, TEXT, "%016" G_GINT64_MODIFIER "x", ranks_once(t->ranks, key, hash_init, init));
 }
 
+static uint64_t hash_program(const void *unused)
+{
+    (void)unused;
+    g_autoptr(GMappedFile) program = g_mapped_file_new("/proc/self/exe", FALSE, NULL);
+    return program ? XXH3_64bits(g_mapped_file_get_contents(program), g_mapped_file_get_length(program)) : 0;
+}
+
+/* The trait of the program and of the libraries that compute: runs are equal to the last bit only if these are. One
+ * rank of a host reads the program. */
+static void tell_build(Trainer *t, char trait[TEXT])
+{
+    char key[ONCE_KEY];
+    const dnnl_version_t *dnnl = dnnl_version();
+    if (comm_of_threads(t->ranks))
+        return;
+    once_key_of_path(key, "/proc/self/exe");
+    g_snprintf(trait, TEXT, "%016" G_GINT64_MODIFIER "x, oneDNN %d.%d.%d %.7s, glibc %s",
+               ranks_once(t->ranks, key, hash_program, NULL), dnnl->major, dnnl->minor, dnnl->patch, dnnl->hash,
+               gnu_get_libc_version());
+}
+
 static Who who_am_i(Trainer *t)
 {
     Who who = { .pid = getpid() };
@@ -89,6 +122,7 @@ static Who who_am_i(Trainer *t)
     }
     g_strlcpy(who.host, g_get_host_name(), TEXT);
     g_strlcpy(who.traits[TRAIT_VERSION], LOAM_VERSION, TEXT);
+    tell_build(t, who.traits[TRAIT_BUILD]);
     g_strlcpy(who.traits[TRAIT_ISA], t->dev->isa, TEXT);
     g_strlcpy(who.traits[TRAIT_TOKENIZER], tokenizer_hash(t->tok), TEXT);
     g_snprintf(who.traits[TRAIT_TRAIN], TEXT, "%016" G_GINT64_MODIFIER "x", hash_loader(t->train));

@@ -18,9 +18,11 @@
 #include "train/trainer/state.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define PREFETCH_DEPTH 8
+#define RATE_JUMP      0.02 /* share of the peak by which a changed learning rate is told */
 
 /* Opens the datasets. Ranks above 0 that are threads of this process share the loaders that rank 0 has opened before.
  */
@@ -316,8 +318,25 @@ static bool check_evaluated(const Trainer *t, GError **error)
            fail_user(error, "%s needs held-out data: set data.valid, or task.valid", needs);
 }
 
+/* Says if the rate jumps where the run goes on: by another schedule, or by another train.length, which its end depends
+ * on. */
+static void note_rate(const Trainer *t)
+{
+    const TrainState *state = &t->state;
+    const double was = state->lr, peak = t->schedule.lr;
+    if (state->updates < 1 || was < 0 || trainer_finished(t))
+        return;
+    const double is = schedule_lr(
+        &t->schedule, (ScheduleCounts){ state->updates, state->update_samples, state->tokens, state->trained_s });
+    if (fabs(is - was) > RATE_JUMP * fmax(peak, was))
+        log_info("the learning rate was %.3g at the last update (step %" PRId64
+                 "); by the schedule of this command it is %.3g there, %.0f %% of optim.lr, and goes on from that",
+                 was, state->attempts, is, 100 * is / peak);
+}
+
 static void advise(const Trainer *t)
 {
+    note_rate(t);
     const Config *config = &t->config;
     int64_t epoch = loader_epoch_samples(t->train), length = config_length_steps(config, epoch);
     if (config->optim.offload && *t->dev->gpu.name == '\0')

@@ -1,4 +1,5 @@
 /* resume.c: puts a run into the state of its newest undamaged checkpoint. */
+#include "base/file.h"
 #include "base/log.h"
 #include "train/model_path.h"
 #include "train/trainer/state.h"
@@ -126,13 +127,25 @@ static bool load_own(Trainer *t, const char *folder, GError **error)
     return checkpoint_load(folder, &checkpoint, error);
 }
 
+/* Fails on all ranks if one of them does not see a checkpoint that rank 0 sees: its host lacks the folder. */
+static bool all_see(Trainer *t, const char *folder, GError **error)
+{
+    const bool seen = io_exists(folder, "state.json"), first = ranks_agree(t, seen);
+    const bool good = seen || !first ||
+                      fail_machine(error,
+                                   "rank %d on %s does not see %s, which rank 0 sees: all hosts need the whole run "
+                                   "directory, with its folder checkpoints",
+                                   comm_rank(t->ranks), g_get_host_name(), folder);
+    return comm_agree(t->ranks, good, error);
+}
+
 /* On rank 0: tells the other ranks the checkpoint's step (follow), then loads the checkpoint together with them. */
 static bool load(const char *folder, void *trainer, GError **error)
 {
     Trainer *t = trainer;
     g_autofree char *name = g_path_get_basename(folder);
     ranks_agree(t, g_ascii_strtoll(name + strlen("step-"), NULL, 10));
-    return load_own(t, folder, error);
+    return all_see(t, folder, error) && load_own(t, folder, error);
 }
 
 /* On the other ranks: loads each checkpoint that rank 0 names (load). Rank 0 sends a negative step when the last one
@@ -148,7 +161,7 @@ static bool follow(Trainer *t, int64_t *step, GError **error)
         if (next < 0)
             return true;
         g_autofree char *folder = run_checkpoint_path(t->config.run.dir, next);
-        *step = load_own(t, folder, &problem) ? next : -1;
+        *step = all_see(t, folder, &problem) && load_own(t, folder, &problem) ? next : -1;
     }
 }
 

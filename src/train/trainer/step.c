@@ -191,6 +191,8 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
     stats->lr = schedule_lr(&t->schedule, counts);
     optimizer_set_weight_decay(t->optimizer, schedule_weight_decay(&t->schedule, counts));
     if (stats->updated && whole && !stats->again)
+        t->state.lr = stats->lr;
+    if (stats->updated && whole && !stats->again)
         stats->lr = optimizer_step(t->optimizer, update, stats->lr, stats->norm, stats->loss_scale);
     profile_end(t->dev);
     return whole;
