@@ -12,8 +12,9 @@
 
 static const char about[] =
     "Trains a model until train.length, or continues the run in run.dir. Press Ctrl-C (or send SIGTERM, SIGUSR1,\n"
-    "SIGUSR2, SIGXCPU or SIGHUP) to save a checkpoint and stop; the same command then continues the run, and so does `loam train RUN`\n"
-    "with the run directory. --seeds and --sweep train one run per seed and per combination of values, each in a "
+    "SIGUSR2, SIGXCPU or SIGHUP) to save a checkpoint and stop; the same command then continues the run, and so does\n"
+    "`loam train RUN` with the run directory. --seeds and --sweep train one run per seed and per combination of "
+    "values, each in a "
     "folder\n"
     "below run.dir, and print a table of their scores; the same command continues with unfinished runs.\n"
     "`loam help --options` lists every option.\n"
