@@ -1,6 +1,5 @@
 /* tokenizer_open.c: opens a tokenizer: finds its files, reads the model, and adds the tokens, roles and sentinels that
  * the files beside it name. */
-#include "base/file.h"
 #include "base/hub.h"
 #include "base/log.h"
 #include "base/regular.h"
@@ -98,7 +97,7 @@ static bool stands_alone(const char *path)
 char *tokenizer_read_file(const Tokenizer *tok, size_t *bytes, GError **error)
 {
     if (g_file_test(tok->path, G_FILE_TEST_EXISTS))
-        return regular_check(tok->path, error) ? io_read_file(tok->path, TOKENIZER_MAX_FILE, bytes, error) : NULL;
+        return regular_read(tok->path, TOKENIZER_MAX_FILE, bytes, error);
     bool is_bytes = strcmp(tok->path, BYTES_PATH) == 0 || hub_fail_absent(tok->path, "file or folder", error);
     *bytes = strlen(BYTES_FILE);
     return is_bytes ? g_strdup(BYTES_FILE) : NULL;
@@ -324,7 +323,7 @@ static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **er
     g_autofree char *second = tokenizer_second_path(tok);
     if (second) {
         size_t n;
-        g_autofree char *text = io_read_file(second, TOKENIZER_MAX_FILE, &n, error);
+        g_autofree char *text = regular_read(second, TOKENIZER_MAX_FILE, &n, error);
         if (text == NULL)
             return false;
         hash = XXH3_64bits(text, n);

@@ -8,10 +8,10 @@ echo '2 7 9 4 3' >"$work/ids"
 embed() { "$loam" embed --model "$folder" --ids "$@" <"$work/ids" 2>"$work/err" || fail "$*: $(cat "$work/err")"; }
 
 # A FIFO would be waited for until someone writes to it.
-for file in config.json model.safetensors tokenizer.json; do
+for file in config.json model.safetensors model.safetensors.index.json tokenizer.json; do
     rm -rf "$work/fifo"
     cp -r "$folder" "$work/fifo"
-    rm -f "$work/fifo/$file"
+    rm -f "$work/fifo/${file%.index.json}"
     mkfifo "$work/fifo/$file"
     if [ "$file" = tokenizer.json ]; then
         expect 1 "$work/fifo/$file: it is not a regular file" timeout 60 "$loam" tokenizer encode --model "$work/fifo"

@@ -1,6 +1,5 @@
 #include "cli/embed/sentence_folder.h"
 
-#include "base/file.h"
 #include "base/log.h"
 #include "base/regular.h"
 #include "text/tokenizer_json.h"
@@ -85,7 +84,7 @@ bool sentence_folder_read(const char *path, SentenceFolder *folder, GError **err
     *folder = (SentenceFolder){ .found = g_file_test(file, G_FILE_TEST_EXISTS) };
     if (!folder->found)
         return true;
-    g_autofree char *text = regular_check(file, error) ? io_read_file(file, 1 << 20, &bytes, error) : NULL;
+    g_autofree char *text = regular_read(file, 1 << 20, &bytes, error);
     json_auto_t *modules = text ? json_loadb(text, bytes, 0, &wrong) : NULL;
     if (text && !json_is_array(modules))
         return fail_user(error, "%s is no list of modules", file);

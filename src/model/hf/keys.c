@@ -12,7 +12,7 @@
 json_t *hf_read_object(const char *path, GError **error)
 {
     size_t bytes;
-    g_autofree char *text = regular_check(path, error) ? io_read_file(path, CONFIG_LIMIT, &bytes, error) : NULL;
+    g_autofree char *text = regular_read(path, CONFIG_LIMIT, &bytes, error);
     if (text == NULL)
         return NULL;
     json_error_t mistake;

@@ -1,6 +1,6 @@
 /* read.c: reads and verifies a checkpoint. */
-#include "base/file.h"
 #include "base/log.h"
+#include "base/regular.h"
 #include "format/map.h"
 #include "format/safetensors.h"
 #include "train/checkpoint/format.h"
@@ -32,7 +32,7 @@ static json_t *read_json(const char *folder, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, "state.json", NULL);
     size_t bytes;
-    g_autofree char *text = io_read_file(path, STATE_LIMIT, &bytes, error);
+    g_autofree char *text = regular_read(path, STATE_LIMIT, &bytes, error);
     if (text == NULL)
         return NULL;
     json_error_t problem;
