@@ -6,6 +6,7 @@
 not_here=(
     'README.md:git clone *' 'the address is that of the copy that is read'
     'README.md:make run*' 'installs packages and trains for minutes: tests/tools/long_demo.sh'
+    'README.md:make test*' 'runs this test'
     '*:make bench-peers*' 'installs PyTorch'
     '*/bin/p[iy]*' 'installs or runs PyTorch'
     'docs/performance.md:bench/*' 'measures for minutes'
@@ -14,7 +15,7 @@ not_here=(
     'docs/*:tools/install-grammars *' 'downloads grammars: tests/tools/test_install_grammars.sh'
     'docs/code.md:tools/code-proof *' 'trains for hours: tests/tools/test_code_proof.sh'
     'docs/finetune.md:tools/pretraining-proof *' 'trains for hours: tests/tools/test_pretraining_proof.sh'
-    'docs/parallel.md:mpirun --host *' 'needs two machines'
+    'docs/parallel.md:mpirun --host*' 'needs several machines'
     'docs/parallel.md:loam plan *--layouts*' 'lists layouts for twenty seconds: tests/cli/test_plan_cluster.sh'
     'docs/parallel.md:loam train config.yaml train.device=cuda *' 'needs GPUs: tests/shim/test_gpu_ranks.sh'
     'docs/parallel.md:srun *' 'needs Slurm'
