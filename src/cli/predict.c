@@ -374,6 +374,7 @@ bool verb_predict(int argc, char **argv, GError **error)
     const LoadedModelSource source = { .path = argv[1],
                                        .precision = config.train.precision == PRECISION_AUTO ? NULL : &precision,
                                        .otherwise = config.tokenizer.path,
+                                       .blanks = config.tokenizer.blanks,
                                        .advice = "give tokenizer.path=FILE",
                                        .threads = (int)config.train.threads,
                                        .device = config.train.device };

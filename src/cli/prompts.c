@@ -87,21 +87,6 @@ static bool parse_ids(const char *line, int64_t vocab, GArray *ids, GError **err
     return true;
 }
 
-/* Appends the ids of a text; the piece of the mask token in it becomes the mask's id. */
-static bool encode(const PromptFormat *format, const char *text, GArray *ids, GError **error)
-{
-    if (format->mask < 0)
-        return tokenizer_encode(format->tok, text, strlen(text), true, ids, error);
-    g_auto(GStrv) parts = g_strsplit(text, tokenizer_piece(format->tok, format->mask), -1);
-    for (char **part = parts; *part; part++) {
-        if (part > parts)
-            g_array_append_val(ids, format->mask);
-        if (!tokenizer_encode(format->tok, *part, strlen(*part), true, ids, error))
-            return false;
-    }
-    return true;
-}
-
 static bool parse_text(const PromptFormat *format, const char *text, GArray *ids, GError **error)
 {
     if (format->as_ids)
@@ -109,7 +94,7 @@ static bool parse_text(const PromptFormat *format, const char *text, GArray *ids
     if (format->tok == NULL)
         return fail_user(error, "it is text, and the model has no tokenizer with it: give one, or token ids");
     frame_append(ids, &format->frame.before);
-    if (!encode(format, text, ids, error))
+    if (!tokenizer_encode(format->tok, text, strlen(text), true, ids, error))
         return false;
     frame_append(ids, &format->frame.after);
     return true;

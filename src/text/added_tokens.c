@@ -160,7 +160,7 @@ typedef struct Output {
     const char *origin; /* start of the text that the ends are counted in */
 } Output;
 
-typedef bool (*GapFn)(const AddedTokens *added, const char *text, size_t bytes, bool starts_text, bool specials,
+typedef bool (*GapFn)(const AddedTokens *added, const char *text, size_t bytes, TextEdges edges, bool specials,
                       const Output *out, GError **error);
 
 static void put_token(const Output *out, int id, const char *stop)
@@ -172,66 +172,70 @@ static void put_token(const Output *out, int id, const char *stop)
 }
 
 /* Appends the ids of the tokens of a pass; `gap` encodes the text between them. */
-static bool run_pass(const AddedTokens *added, const Pass *pass, const char *text, size_t bytes, bool starts_text,
+static bool run_pass(const AddedTokens *added, const Pass *pass, const char *text, size_t bytes, TextEdges edges,
                      bool specials, GapFn gap, const Output *out, GError **error)
 {
     Search search = { pass, text, text + bytes, text, text, specials };
+    TextEdges own = edges; /* of the text from search.taken on */
     const AddedToken *token = NULL;
     const char *start, *stop;
     bool some = pass->tokens->len > 0 && (specials || pass->any_ordinary);
     while (some && (token = next_token(&search, &start, &stop))) {
-        if (start > search.taken && !gap(added, search.taken, (size_t)(start - search.taken),
-                                         starts_text && search.taken == text, specials, out, error))
+        own.before_blank = token->blank;
+        if (start > search.taken &&
+            !gap(added, search.taken, (size_t)(start - search.taken), own, specials, out, error))
             return false;
         search.taken = MAX(stop, search.taken);
         put_token(out, token->id, search.taken);
+        own = (TextEdges){ .after_blank = token->blank };
     }
-    return search.taken == search.end || gap(added, search.taken, (size_t)(search.end - search.taken),
-                                             starts_text && search.taken == text, specials, out, error);
+    own.before_blank = edges.before_blank;
+    return search.taken == search.end ||
+           gap(added, search.taken, (size_t)(search.end - search.taken), own, specials, out, error);
 }
 
-static bool encode_plain(const AddedTokens *added, const char *text, size_t bytes, bool starts_text,
+static bool encode_plain(const AddedTokens *added, const char *text, size_t bytes, TextEdges edges,
                          G_GNUC_UNUSED bool specials, const Output *out, GError **error)
 {
     const BaseTokenizer *base = &added->base;
     guint before = out->ids->len;
-    if (!base->encode(base->model, text, bytes, starts_text, out->ids, error))
+    if (!base->encode(base->model, text, bytes, edges, out->ids, error))
         return false;
     guint n = out->ids->len - before, first = out->ends ? out->ends->len : 0;
     if (!out->ends || n == 0)
         return true;
     g_array_set_size(out->ends, first + n);
     uint32_t *ends = &g_array_index(out->ends, uint32_t, first);
-    if (!base->ends ||
-        !base->ends(base->model, text, bytes, starts_text, &g_array_index(out->ids, int32_t, before), n, ends))
+    if (!base->ends || !base->ends(base->model, text, bytes, edges, &g_array_index(out->ids, int32_t, before), n, ends))
         return fail_user(error, "the places of tokens in a text are not known for this tokenizer");
     for (guint i = 0; i < n; i++)
         ends[i] += (uint32_t)(text - out->origin);
     return true;
 }
 
-static bool encode_normal(const AddedTokens *added, const char *text, size_t bytes, bool starts_text, bool specials,
+static bool encode_normal(const AddedTokens *added, const char *text, size_t bytes, TextEdges edges, bool specials,
                           const Output *out, GError **error)
 {
     const Pass *pass = &added->normal;
     if (pass->tokens->len == 0 || !(specials || pass->any_ordinary))
-        return encode_plain(added, text, bytes, starts_text, specials, out, error);
+        return encode_plain(added, text, bytes, edges, specials, out, error);
     g_autofree char *other = added->base.normalize ? added->base.normalize(added->base.model, text, bytes) : NULL;
     size_t other_bytes = other ? strlen(other) : 0;
     if (!other || (other_bytes == bytes && memcmp(other, text, bytes) == 0))
-        return run_pass(added, pass, text, bytes, starts_text, specials, encode_plain, out, error);
+        return run_pass(added, pass, text, bytes, edges, specials, encode_plain, out, error);
     if (out->ends)
         return fail_user(error,
                          "the places of tokens in a text are not known for a tokenizer that finds added tokens in "
                          "normalized text");
-    return run_pass(added, pass, other, other_bytes, starts_text, specials, encode_plain, out, error);
+    return run_pass(added, pass, other, other_bytes, edges, specials, encode_plain, out, error);
 }
 
 bool added_tokens_encode_ends(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
                               GArray *ends, GError **error)
 {
     const Output out = { ids, ends, text };
-    return run_pass(added, &added->raw, text, bytes, true, specials, encode_normal, &out, error);
+    return run_pass(added, &added->raw, text, bytes, (TextEdges){ .starts_text = true }, specials, encode_normal, &out,
+                    error);
 }
 
 bool added_tokens_encode(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,

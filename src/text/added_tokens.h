@@ -16,7 +16,19 @@ typedef struct AddedToken {
     bool single_word;    /* does not match next to a letter, digit or underscore */
     bool lstrip, rstrip; /* the match includes the white space before it (lstrip), after it (rstrip) */
     bool normalized;     /* the normalized content is searched for in the normalized text */
+    bool blank; /* a sentinel or a mask: text is left out here, and the text beside it is encoded as part of a longer
+                   text (TextEdges); not in the files, where false */
 } AddedToken;
+
+/* What is beside a text that is encoded or decoded: nothing, a blank, or another added token. Beside a blank the text
+ * is encoded as the corpus has it, in which a word is in the place of the blank. With other tokens beside it, it is
+ * encoded as a text of its own. */
+typedef struct TextEdges {
+    bool starts_text;  /* it is the beginning of the user's text: nothing is before it */
+    bool after_blank;  /* a blank is before it: no space is put before it, and its own leading space stays */
+    bool before_blank; /* a blank follows: one space at its end is left out if pieces begin with their space (kind.h,
+                          BlankSpace), since the piece in the blank has it */
+} TextEdges;
 
 /* An empty GArray of AddedToken that owns the contents of its elements. */
 GArray *added_tokens_new(void);
@@ -24,15 +36,14 @@ GArray *added_tokens_new(void);
 typedef struct AddedTokens AddedTokens; /* read-only once open */
 
 /* Finds where in a text its n ids end: sets ends (n) so that token i ends before byte ends[i] (see
- * tokenizer_encode_ends). starts_text: as in TokenizerKind.encode. Returns false if the ids are not those of the
- * text. */
-typedef bool (*TokenEndsFn)(const void *model, const char *text, size_t bytes, bool starts_text, const int32_t *ids,
+ * tokenizer_encode_ends). edges: as for encode. Returns false if the ids are not those of the text. */
+typedef bool (*TokenEndsFn)(const void *model, const char *text, size_t bytes, TextEdges edges, const int32_t *ids,
                             int64_t n, uint32_t *ends);
 
 /* The tokenizer for the text between added tokens. The functions are those of TokenizerKind (kind.h). */
 typedef struct BaseTokenizer {
     const void *model;
-    bool (*encode)(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error);
+    bool (*encode)(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error);
     char *(*normalize)(const void *model, const char *text, size_t bytes); /* NULL means that text is not normalized */
     TokenEndsFn ends; /* NULL means that this tokenizer cannot find ends */
 } BaseTokenizer;

@@ -53,9 +53,14 @@ static void *open_bytes(const char *path, const char *data, size_t bytes, Tokeni
         else
             g_snprintf(model->names[id], sizeof model->names[id], "<0x%02X>", (unsigned)byte);
     }
-    *facts = (TokenizerFacts){
-        .name = "bytes", .size = SIZE, .pad = PAD, .eos = EOS, .unk = UNK, .bos = -1, .added = list_added(model)
-    };
+    *facts = (TokenizerFacts){ .name = "bytes",
+                               .size = SIZE,
+                               .pad = PAD,
+                               .eos = EOS,
+                               .unk = UNK,
+                               .bos = -1,
+                               .added = list_added(model),
+                               .blank_space = BLANK_TEXT };
     return model;
 }
 
@@ -73,9 +78,9 @@ static const char *piece_of(const void *opaque, int id)
     return ((const Bytes *)opaque)->names[id];
 }
 
-static bool encode(const void *opaque, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
+static bool encode(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
 {
-    (void)opaque, (void)starts_text, (void)error;
+    (void)opaque, (void)edges, (void)error;
     guint before = ids->len;
     CHECK(bytes <= G_MAXUINT - before, "%zu bytes of text", bytes);
     g_array_set_size(ids, before + (guint)bytes);
@@ -85,9 +90,9 @@ static bool encode(const void *opaque, const char *text, size_t bytes, bool star
     return true;
 }
 
-static bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
+static bool decode(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
 {
-    (void)opaque, (void)error;
+    (void)opaque, (void)edges, (void)error;
     for (int64_t i = 0; i < n; i++)
         if (ids[i] >= FIRST_BYTE && ids[i] < FIRST_EXTRA)
             g_string_append_c(text, (char)(ids[i] - FIRST_BYTE));
@@ -117,10 +122,10 @@ static json_t *to_json(const void *model, const char *data, size_t bytes, GError
                                     0, "byte_fallback", 0, "vocab", vocab, "merges"));
 }
 
-static bool ends_of(const void *model, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+static bool ends_of(const void *model, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
                     uint32_t *ends)
 {
-    (void)model, (void)text, (void)starts_text, (void)ids;
+    (void)model, (void)text, (void)edges, (void)ids;
     for (int64_t i = 0; i < n; i++)
         ends[i] = (uint32_t)i + 1;
     return (size_t)n == bytes;

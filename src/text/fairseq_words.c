@@ -44,9 +44,13 @@ static void *open_words(const char *path, const char *data, size_t bytes, Tokeni
     Words *words = g_new0(Words, 1);
     words->dict = dict;
     words->ids = fairseq_dict_ids(dict);
-    *facts = (TokenizerFacts){
-        .name = "fairseq-words", .size = (int)fairseq_dict_size(dict), .pad = PAD, .eos = EOS, .unk = UNK, .bos = BOS
-    };
+    *facts = (TokenizerFacts){ .name = "fairseq-words",
+                               .size = (int)fairseq_dict_size(dict),
+                               .pad = PAD,
+                               .eos = EOS,
+                               .unk = UNK,
+                               .bos = BOS,
+                               .blank_space = BLANK_SPLITS };
     return words;
 }
 
@@ -62,9 +66,9 @@ static const char *piece_of(const void *opaque, int id)
     return id < FAIRSEQ_SPECIALS ? fairseq_dict_special_symbol(id) : words->dict->symbols->pdata[id - FAIRSEQ_SPECIALS];
 }
 
-static bool encode(const void *opaque, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
+static bool encode(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
 {
-    (void)starts_text, (void)error;
+    (void)edges, (void)error;
     g_autofree char *copy = g_strndup(text, bytes);
     char *at = copy;
     for (char *word; (word = fairseq_next_word(&at));) {
@@ -75,10 +79,10 @@ static bool encode(const void *opaque, const char *text, size_t bytes, bool star
     return true;
 }
 
-static bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
+static bool decode(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
 {
     (void)error;
-    for (int64_t i = 0, written = 0; i < n; i++)
+    for (int64_t i = 0, written = edges.after_blank; i < n; i++)
         if (ids[i] != BOS)
             g_string_append_printf(text, "%s%s", written++ > 0 ? " " : "", piece_of(opaque, ids[i]));
     return true;

@@ -7,6 +7,14 @@
 
 #include <stdint.h>
 
+/* To what a space beside a blank belongs (AddedToken.blank). */
+typedef enum BlankSpace {
+    BLANK_BEFORE, /* pieces begin with their space: the space before a blank belongs to the blank */
+    BLANK_AFTER,  /* pieces end with their space: the space after a blank belongs to the blank */
+    BLANK_SPLITS, /* white space is in no piece: both are left out */
+    BLANK_TEXT,   /* a space is a piece as any other: both are encoded */
+} BlankSpace;
+
 /* Properties of a model that TokenizerKind.open and .open_json report. */
 typedef struct TokenizerFacts {
     const char *name;       /* "sentencepiece-unigram" */
@@ -16,6 +24,9 @@ typedef struct TokenizerFacts {
                             the last id, as T5's has */
     GArray *added; /* added tokens (AddedToken) of the model itself, which owns their strings; NULL means none. Not used
                       for a model that is read from a tokenizer.json: the added tokens of that file are used instead */
+    BlankSpace blank_space;
+    bool joins_blanks; /* the tokenizer.json has the step of its normalizer that exports have for blanks (json_parts.h)
+                        */
     const char *pattern;   /* set by the caller, for tiktoken only: as in tokenizer_open_ranks */
     const char *layout;    /* set by the caller, for tiktoken only: as in tokenizer_open_ranks */
     TokenizerClass class_; /* set by the caller: the class of transformers that the folder names */
@@ -33,12 +44,11 @@ typedef struct TokenizerKind {
     void (*close)(void *model);
     int (*id)(const void *model, const char *piece); /* id of a piece; -1 if there is no such piece */
     const char *(*piece)(const void *model, int id); /* the piece with an id, 0 <= id < facts.size */
-    /* Appends the ids (int32_t) of UTF-8 text that holds no added tokens. starts_text: true if `text` is the beginning
-     * of the user's text, false if it follows an added token, since some kinds put a space before the first word of a
-     * text. */
-    bool (*encode)(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error);
-    /* Appends the text of n ids; 0 <= id < facts.size. */
-    bool (*decode)(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error);
+    /* Appends the ids (int32_t) of UTF-8 text that holds no added tokens. */
+    bool (*encode)(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error);
+    /* Appends the text of n ids; 0 <= id < facts.size. Beside a blank the text keeps the space that its pieces have
+     * there. */
+    bool (*decode)(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error);
     /* json_type: the model.type of the tokenizer.json files that open_json reads. Both are NULL for a kind that cannot
      * be read from a tokenizer.json. */
     const char *json_type;

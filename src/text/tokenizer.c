@@ -141,35 +141,60 @@ bool tokenizer_encode_ends(const Tokenizer *tok, const char *text, size_t bytes,
     return true;
 }
 
-/* Decodes and empties `run`, the ids since the last sentinel; a space separates it from the text so far. */
-static bool decode_run(const Tokenizer *tok, GArray *run, GString *text, GError **error)
+/* The text of ids so far. */
+typedef struct Decoding {
+    const Tokenizer *tok;
+    GString *text;
+    GArray *run;     /* int32_t: ids of pieces that are not yet decoded */
+    TextEdges edges; /* what is before `run` */
+} Decoding;
+
+/* Decodes and empties `run`. */
+static bool decode_run(Decoding *to, bool before_blank, GError **error)
 {
-    if (run->len == 0)
+    const Tokenizer *tok = to->tok;
+    if (to->run->len == 0)
         return true;
-    if (text->len > 0)
-        g_string_append_c(text, ' ');
-    bool ok = tok->kind->decode(tok->model, (const int32_t *)(void *)run->data, run->len, text, error);
-    g_array_set_size(run, 0);
+    if (to->text->len > 0 && (!to->edges.after_blank || tok->facts.blank_space == BLANK_AFTER))
+        g_string_append_c(to->text, ' ');
+    to->edges.before_blank = before_blank;
+    bool ok =
+        tok->kind->decode(tok->model, (const int32_t *)(void *)to->run->data, to->run->len, to->edges, to->text, error);
+    g_array_set_size(to->run, 0);
     return ok;
+}
+
+/* Appends the piece of a sentinel or another added token, with the space that it stands for. */
+static bool decode_added(Decoding *to, int32_t id, GError **error)
+{
+    const BlankSpace space = to->tok->facts.blank_space;
+    const bool blank = tokenizer_sentinel_index(to->tok, id) >= 0;
+    const bool joined = to->run->len == 0 && to->edges.after_blank;
+    if (!decode_run(to, blank, error))
+        return false;
+    const bool spaced = !blank || space == BLANK_BEFORE || space == BLANK_SPLITS || joined;
+    if (to->text->len > 0 && spaced && space != BLANK_TEXT)
+        g_string_append_c(to->text, ' ');
+    g_string_append(to->text, tokenizer_piece(to->tok, id));
+    to->edges = (TextEdges){ .after_blank = blank };
+    return true;
 }
 
 char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error)
 {
-    GString *text = g_string_new(NULL);
     g_autoptr(GArray) run = g_array_new(FALSE, FALSE, sizeof *ids);
+    Decoding to = { tok, g_string_new(NULL), run, { .starts_text = true } };
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
         if (ids[i] < 0 || ids[i] >= tok->size || ids[i] == tokenizer_pad(tok) || ids[i] == tokenizer_eos(tok))
             continue;
-        if (ids[i] < tok->facts.size && tokenizer_sentinel_index(tok, ids[i]) < 0) {
+        if (ids[i] < tok->facts.size && tokenizer_sentinel_index(tok, ids[i]) < 0)
             g_array_append_val(run, ids[i]);
-            continue;
-        }
-        ok = decode_run(tok, run, text, error);
-        g_string_append_printf(text, "%s%s", text->len > 0 ? " " : "", tokenizer_piece(tok, ids[i]));
+        else
+            ok = decode_added(&to, ids[i], error);
     }
-    ok = ok && decode_run(tok, run, text, error);
-    return g_string_free(text, !ok);
+    ok = ok && decode_run(&to, false, error);
+    return g_string_free(to.text, !ok);
 }
 
 char *tokenizer_decode_answer(const Tokenizer *tok, const GArray *ids, GError **error)

@@ -22,6 +22,11 @@ Tokenizer *tokenizer_open_ranks(const char *path, const char *pattern, const cha
 /* Adds n sentinels above the last id, unless the tokenizer already has sentinels: <extra_id_i> gets the id size - 1 -
  * i, where size is the new number of ids. Not thread-safe. */
 void tokenizer_add_sentinels(Tokenizer *tok, int n);
+/* How text beside blanks, which are sentinels and the mask, is encoded. "corpus", the default: as in a corpus, in which
+ * a word is in the place of the blank. "transformers": each text between blanks as a text of its own, as transformers
+ * does with published tokenizers. It is a user's error if `blanks` is neither. A folder that tokenizer_copy writes
+ * keeps it. Not thread-safe. */
+bool tokenizer_set_blanks(Tokenizer *tok, const char *blanks, GError **error);
 /* The path of the file that tokenizer_open would read in a folder; NULL with an error if there is no such file or it
  * cannot be read. Free with g_free. */
 char *tokenizer_find(const char *folder, GError **error);
@@ -80,8 +85,11 @@ bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool
  * character ("ﬁ" by "fi"), all bytes of this character belong to the first token that has a part of the replacement. */
 bool tokenizer_encode_ends(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids,
                            GArray *ends, GError **error);
-/* Returns the text of n ids. A sentinel becomes its piece, such as "<extra_id_3>" or "<sen003>", with a space between
- * it and the text beside it; pad, eos and ids outside the vocabulary are left out. Free with g_free. */
+/* Returns the text of n ids; pad, eos and ids outside the vocabulary are left out. A sentinel becomes its piece, such
+ * as
+ * "<extra_id_3>" or "<sen003>", with a space before it, since the space before a blank belongs to the blank; a space
+ * follows if the next piece begins with one (BlankSpace in kind.h: with other kinds of pieces it is the other way
+ * round, or there is none). Encoding the text gives the same ids. Free with g_free. */
 char *tokenizer_decode(const Tokenizer *tok, const int32_t *ids, int64_t n, GError **error);
 /* As tokenizer_decode, for the output of a model: special tokens at its start that the frame puts before a text
  * (TextFrame.before) are left out. */

@@ -191,16 +191,48 @@ static bool read_settings(Tokenizer *tok, GError **error)
         tok->settings = json_incref(config.root);
         if (tok->class_.name && tok->settings && json_object_get(tok->settings, "tokenizer_class") == NULL)
             json_object_set_new(tok->settings, "tokenizer_class", json_string(tok->class_.name));
+        tok->separates_blanks = strcmp(tokenizer_json_text(config.root, TOKENIZER_BLANKS), "transformers") == 0;
     }
     find_roles(tok, &config);
     return !is_file || find_frame(tok, folder, error);
 }
 
+bool tokenizer_is_blank(const Tokenizer *tok, int id)
+{
+    return id >= 0 && (id == tok->roles[ROLE_MASK] || tokenizer_sentinel_index(tok, id) >= 0);
+}
+
+/* Blanks are searched for in the text as it is, and take no white space by flags of their own. A mask that is only a
+ * piece is searched for, too. */
 static void open_finder(Tokenizer *tok)
 {
     const BaseTokenizer base = { tok->model, tok->kind->encode, tok->kind->normalize, tok->kind->ends };
+    const int mask = tok->roles[ROLE_MASK];
+    g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
+    g_array_append_vals(tokens, tok->added->data, tok->added->len);
+    if (mask >= 0 && tokenizer_find_added(tok, mask, NULL) == NULL) {
+        const AddedToken token = { .content = tokenizer_piece(tok, mask), .id = mask, .special = true };
+        g_array_append_val(tokens, token);
+    }
+    const bool joins = !tok->separates_blanks || tok->facts.joins_blanks;
+    for (guint i = 0; joins && i < tokens->len; i++) {
+        AddedToken *token = &g_array_index(tokens, AddedToken, i);
+        token->blank = tokenizer_is_blank(tok, token->id);
+        if (token->blank)
+            token->lstrip = token->rstrip = token->normalized = false;
+    }
     added_tokens_close(tok->finder);
-    tok->finder = added_tokens_open(tok->added, &base);
+    tok->finder = added_tokens_open(tokens, &base);
+}
+
+bool tokenizer_set_blanks(Tokenizer *tok, const char *blanks, GError **error)
+{
+    const bool separates = strcmp(blanks, "transformers") == 0;
+    if (!separates && strcmp(blanks, "corpus") != 0)
+        return fail_user(error, "blanks are encoded as in a \"corpus\" or by \"transformers\", not \"%s\"", blanks);
+    tok->separates_blanks = separates;
+    open_finder(tok);
+    return true;
 }
 
 /* ---- opening ---- */

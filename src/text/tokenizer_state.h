@@ -8,6 +8,7 @@
     "<sen000>" /* AST-T5's token that starts and ends targets; AST-T5's sentinels are <sen001>, <sen002>, … */
 #define TOKENIZER_JSON   "tokenizer.json"
 #define TOKENIZER_CONFIG "tokenizer_config.json"
+#define TOKENIZER_BLANKS "blanks" /* key of tokenizer_config.json: the value of tokenizer_set_blanks */
 
 #define TOKENIZER_MAX_FILE                                                                                             \
     ((size_t)256 << 20) /* largest number of bytes of a tokenizer's file; a model of 250,000 pieces has about 5 MB */
@@ -25,6 +26,7 @@ struct Tokenizer {
     TokenizerClass class_;  /* the class of transformers that the folder names */
     int roles[TOKEN_ROLES]; /* id of the token with each role; -1 means none */
     TextFrame frame;
+    bool separates_blanks;   /* see tokenizer_set_blanks */
     json_t *post_processor;  /* the post_processor of the tokenizer.json, from which `frame` was read; NULL means that
                                 there is none */
     json_t *settings;        /* content of the tokenizer_config.json beside the file; NULL means that there is none */
@@ -41,6 +43,8 @@ static inline const AddedToken *added_at(const Tokenizer *tok, guint i)
 
 /* The last added token that has this id or, if content is not NULL, this content; NULL if there is none. */
 const AddedToken *tokenizer_find_added(const Tokenizer *tok, int id, const char *content);
+/* Whether this token is a sentinel or the mask. */
+bool tokenizer_is_blank(const Tokenizer *tok, int id);
 /* Whether a path names a tokenizer.json. */
 bool tokenizer_is_json(const char *path);
 /* The content of the file tok->path; *bytes becomes its length; free with g_free. */

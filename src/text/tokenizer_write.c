@@ -1,5 +1,6 @@
 /* tokenizer_write.c: writes a tokenizer into a folder, in its own files or as a tokenizer.json of Hugging Face. */
 #include "base/file.h"
+#include "text/byte_bpe/byte_bpe.h"
 #include "text/bytes.h"
 #include "text/json_parts.h"
 #include "text/tokenizer_settings.h"
@@ -16,15 +17,24 @@ static bool copy_file(const char *data, size_t bytes, const char *folder, const 
     return data && io_write_file(path, data, bytes, error);
 }
 
+/* Whether the tokenizer.json that is written says that text beside blanks is encoded as in a corpus. That of a Unigram
+ * model which was read from one stays as it is. */
+static bool writes_blanks(const Tokenizer *tok)
+{
+    const BlankSpace space = tok->facts.blank_space;
+    return tok->kind->to_json && !tok->separates_blanks && (space == BLANK_BEFORE || space == BLANK_AFTER);
+}
+
 /* Added tokens that tokenizer_config.json must list: all except those of the model file and the sentinels that
  * tokenizer_open adds. */
 static GArray *tokens_to_list(const Tokenizer *tok)
 {
     GArray *listed = g_array_new(FALSE, FALSE, sizeof(AddedToken));
-    for (guint i = tok->n_own; i < tok->added->len; i++)
-        if (!tok->facts.adds_sentinels ||
-            g_hash_table_lookup(tok->sentinel_of, GINT_TO_POINTER(added_at(tok, i)->id)) == NULL)
-            g_array_append_val(listed, *added_at(tok, i));
+    for (guint i = tok->n_own; i < tok->added->len; i++) {
+        const AddedToken *token = added_at(tok, i);
+        if (!tok->facts.adds_sentinels || tokenizer_sentinel_index(tok, token->id) < 0)
+            g_array_append_val(listed, *token);
+    }
     return listed;
 }
 
@@ -40,19 +50,40 @@ static bool write_object(json_t *root, const char *path, GError **error)
     return io_write_file(path, whole, strlen(whole), error);
 }
 
+/* Gives the blanks in an added_tokens_decoder the flags that they have in the tokenizer.json (json_join_blanks). */
+static void mark_blanks(const Tokenizer *tok, json_t *decoder)
+{
+    const char *id;
+    json_t *token;
+    json_object_foreach(decoder, id, token)
+    {
+        if (!writes_blanks(tok) || !tokenizer_is_blank(tok, (int)g_ascii_strtoll(id, NULL, 10)))
+            continue;
+        json_t *flags = json_pack("{s:b, s:b, s:b}", "lstrip", 0, "rstrip", 0, "normalized", 1),
+               *copy = json_copy(token);
+        json_object_update(copy, flags);
+        json_object_set_new(decoder, id, copy);
+        json_decref(flags);
+    }
+}
+
 /* Writes the tokenizer_config.json that lay beside the tokenizer's file, with all added tokens. */
 static bool copy_settings(const Tokenizer *tok, const char *folder, GError **error)
 {
     g_autoptr(GArray) listed = tokens_to_list(tok);
-    if (tok->kind == &kind_bytes || (tok->settings == NULL && listed->len == 0))
+    if (tok->kind == &kind_bytes || (tok->settings == NULL && listed->len == 0 && !tok->separates_blanks))
         return true;
     json_t *root = tok->settings ? json_copy(tok->settings) : json_object(),
            *tokens = tokenizer_settings_decoder(listed);
     json_t *before = json_object_get(root, "added_tokens_decoder");
     if (before)
         json_object_update_missing(tokens, before);
+    mark_blanks(tok, tokens);
     if (json_object_size(tokens) > 0)
         json_object_set(root, "added_tokens_decoder", tokens);
+    json_object_del(root, TOKENIZER_BLANKS);
+    if (tok->separates_blanks)
+        json_object_set_new(root, TOKENIZER_BLANKS, json_string("transformers"));
     g_autofree char *path = g_build_filename(folder, TOKENIZER_CONFIG, NULL);
     bool done = write_object(root, path, error);
     json_decref(tokens);
@@ -131,6 +162,18 @@ static void put_added(const Tokenizer *tok, json_t *root)
     }
 }
 
+static void put_blanks(const Tokenizer *tok, json_t *root)
+{
+    g_autoptr(GHashTable) names = g_hash_table_new(g_str_hash, g_str_equal);
+    const bool byte_level = tok->kind == &kind_byte_bpe || tok->kind == &kind_tiktoken;
+    const int mask = tok->roles[ROLE_MASK];
+    for (int i = 0; i < tokenizer_sentinels(tok); i++)
+        g_hash_table_add(names, (char *)tokenizer_piece(tok, tokenizer_sentinel(tok, i)));
+    if (mask >= 0)
+        g_hash_table_add(names, (char *)tokenizer_piece(tok, mask));
+    json_join_blanks(root, names, byte_level ? " " : "\xe2\x96\x81", tok->facts.blank_space == BLANK_AFTER);
+}
+
 bool tokenizer_has_json(const Tokenizer *tok)
 {
     return tok->kind->to_json != NULL || tokenizer_is_json(tok->path);
@@ -150,7 +193,9 @@ bool tokenizer_write_json_with(const Tokenizer *tok, const char *path, json_t *p
         return false;
     if (!tokenizer_has_json(tok))
         return fail_user(error, "%s: a tokenizer of kind %s has no form in tokenizer.json", tok->path, tok->facts.name);
-    if (tokenizer_is_json(tok->path) && tok->added->len == tok->n_own && around == NULL && tok->facts.settings == 0)
+    const bool adds_blanks = writes_blanks(tok) && !tok->facts.joins_blanks;
+    if (tokenizer_is_json(tok->path) && tok->added->len == tok->n_own && around == NULL && tok->facts.settings == 0 &&
+        !adds_blanks)
         return io_write_file(path, data, bytes, error);
     json_t *root = tokenizer_is_json(tok->path) ? tokenizer_json_parse(data, bytes, error)
                                                 : tok->kind->to_json(tok->model, data, bytes, error);
@@ -158,6 +203,8 @@ bool tokenizer_write_json_with(const Tokenizer *tok, const char *path, json_t *p
         return fail_context(error, "%s", tok->path);
     tokenizer_class_apply(&tok->class_, root);
     put_added(tok, root);
+    if (adds_blanks)
+        put_blanks(tok, root);
     if (around)
         json_object_set(root, "post_processor", around);
     bool done = write_object(root, path, error);

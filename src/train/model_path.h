@@ -21,6 +21,7 @@ typedef struct LoadedModelSource {
     const char *path;      /* path of the model */
     const char *tokenizer; /* path of the tokenizer given by the user; NULL means the tokenizer beside the model */
     const char *otherwise; /* path of the tokenizer to use if there is none beside the model; NULL and "" mean none */
+    const char *blanks;    /* see tokenizer_set_blanks; NULL and "" mean as the tokenizer's folder says */
     const char *advice; /* end of the error message if no tokenizer is found ("give --tokenizer FILE"); NULL means that
                            a tokenizer is optional */
     const Precision

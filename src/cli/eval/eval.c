@@ -128,6 +128,7 @@ static bool open_model(Evaluation *e, const char *path, GError **error)
     const LoadedModelSource source = { .path = path,
                                        .precision = e->config.train.precision == PRECISION_AUTO ? NULL : &precision,
                                        .otherwise = e->config.tokenizer.path,
+                                       .blanks = e->config.tokenizer.blanks,
                                        .advice = score_path ? NULL : "give tokenizer.path=FILE",
                                        .threads = (int)e->config.train.threads,
                                        .device = e->config.train.device };

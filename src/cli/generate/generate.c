@@ -30,7 +30,7 @@ static const char about[] =
     "\n"
     "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
 
-static char *model_path, *tokenizer_file, *jsonl_field, *precision_name, *device_name;
+static char *model_path, *tokenizer_file, *blanks, *jsonl_field, *precision_name, *device_name;
 static int64_t n_answers = 1, seed = 1, batch = 16;
 static double length_penalty = 0.6;
 static GenerationSettings settings = GENERATION_SETTINGS_UNSET;
@@ -58,6 +58,11 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("batch", batch, "maximum number of lines answered in one batch (default 16)", "N"),
     CLI_SWITCH("fill", fill, "T5: print the whole line with its blanks filled"),
     CLI_SWITCH("ids", as_ids, "lines are token ids separated by spaces; no tokenizer is needed"),
+    CLI_VALUE(
+        "blanks", blanks,
+        "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or transformers, each "
+        "text between them by itself",
+        "HOW"),
     CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the prompt is this field", "FIELD"),
     CLI_SWITCH("json", as_json, "print one JSON object per answer: prompt, text, ids, logprob, finished"),
     { 0 },
@@ -286,6 +291,7 @@ bool verb_generate(int argc, char **argv, GError **error)
         .path = model_path,
         .precision = precision_name ? &precision : NULL,
         .tokenizer = tokenizer_file,
+        .blanks = blanks,
         .device = device_name,
         .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE, or --ids",
     };

@@ -14,7 +14,7 @@
 
 /* ---- shared by encode, decode and describe ---- */
 
-static char *model_path, *pattern, *layout; /* --model, --pattern, --layout */
+static char *model_path, *pattern, *layout, *blanks; /* --model, --pattern, --layout, --blanks */
 
 /* Parses the options, refuses other arguments, and opens --model. */
 static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries, const char *usage, const char *about,
@@ -26,8 +26,11 @@ static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries,
         fail_user(error, "%s is not an option; usage: %s", argv[1], usage);
     else if (model_path == NULL)
         fail_user(error, "--model is missing; usage: %s", usage);
-    else
-        return tokenizer_open_ranks(model_path, pattern, layout, error);
+    else {
+        g_autoptr(Tokenizer) tok = tokenizer_open_ranks(model_path, pattern, layout, error);
+        if (tok && (!blanks || tokenizer_set_blanks(tok, blanks, error)))
+            return g_steal_pointer(&tok);
+    }
     return NULL;
 }
 
@@ -66,6 +69,11 @@ static gboolean show_pieces, read_plain;
 static const GOptionEntry encode_entries[] = {
     CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
     CLI_SWITCH("pieces", show_pieces, "print pieces instead of ids"),
+    CLI_VALUE(
+        "blanks", blanks,
+        "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or transformers, each "
+        "text between them by itself",
+        "HOW"),
     CLI_SWITCH("plain", read_plain, "treat special tokens as plain text, as `loam prepare` does"),
     { 0 },
 };
@@ -238,6 +246,11 @@ static char *export_out;
 static const GOptionEntry export_entries[] = {
     CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
     CLI_PATH("out", export_out, "folder to write; existing files of these names are replaced", "FOLDER"),
+    CLI_VALUE(
+        "blanks", blanks,
+        "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or transformers, each "
+        "text between them by itself",
+        "HOW"),
     CLI_VALUE("pattern", pattern, "for a rank file (tiktoken): pattern that splits text: gpt2, cl100k or o200k",
               "NAME"),
     CLI_VALUE("layout", layout,

@@ -112,15 +112,21 @@ static void bound_length(json_t *config, const ModelConfig *model)
         json_object_set_new(config, "model_max_length", json_integer(model->max_positions));
 }
 
-/* Keeps the added tokens that the tokenizer_config.json written by tokenizer_copy lists. */
+/* Keeps the added tokens, and how blanks are encoded, that the tokenizer_config.json written by tokenizer_copy lists.
+ */
 static bool keep_added(const char *folder, json_t *config, GError **error)
 {
     json_auto_t *written = NULL;
     if (!tokenizer_json_read(folder, "tokenizer_config.json", &written, error))
         return false;
-    json_t *added = json_object_get(written, "added_tokens_decoder");
-    if (added)
-        json_object_set(config, "added_tokens_decoder", added);
+    static const char *const kept[] = { "added_tokens_decoder", "blanks" };
+    for (size_t i = 0; i < G_N_ELEMENTS(kept); i++) {
+        json_t *value = json_object_get(written, kept[i]);
+        if (value)
+            json_object_set(config, kept[i], value);
+        else
+            json_object_del(config, kept[i]);
+    }
     return true;
 }
 

@@ -59,12 +59,12 @@ static char *normalize(const void *opaque, const char *text, size_t bytes)
     return normalizer_map(((const ByteBpe *)opaque)->normalizer, text, bytes);
 }
 
-static bool encode(const void *opaque, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
+static bool encode(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
 {
-    (void)starts_text;
     const ByteBpe *model = opaque;
+    bytes -= edges.before_blank && bytes > 0 && text[bytes - 1] == ' ';
     MappedText made;
-    if (!byte_bpe_text(model, text, bytes, false, &made, error))
+    if (!byte_bpe_text(model, text, bytes, edges, false, &made, error))
         return false;
     text = made.text ? made.text->str : text;
     bytes = made.text ? made.text->len : bytes;
@@ -79,9 +79,9 @@ static bool encode(const void *opaque, const char *text, size_t bytes, bool star
 
 /* Decodes. A piece may be part of a character, so the bytes of all pieces are joined first; then invalid UTF-8 becomes
  * U+FFFD. */
-static bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
+static bool decode(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
 {
-    (void)error;
+    (void)edges, (void)error;
     const ByteBpe *model = opaque;
     g_autoptr(GString) bytes = g_string_new(NULL);
     for (int64_t i = 0; i < n; i++) {

@@ -33,13 +33,13 @@ static bool trace_word(void *context, const char *word, size_t bytes)
     return at == bytes || (at < bytes && trace->model->unk < 0);
 }
 
-bool byte_bpe_ends(const void *opaque, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+bool byte_bpe_ends(const void *opaque, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
                    uint32_t *ends)
 {
-    (void)starts_text;
     const ByteBpe *model = opaque;
+    bytes -= edges.before_blank && bytes > 0 && text[bytes - 1] == ' ';
     MappedText made;
-    if (!byte_bpe_text(model, text, bytes, true, &made, NULL))
+    if (!byte_bpe_text(model, text, bytes, edges, true, &made, NULL))
         return false;
     text = made.text ? made.text->str : text;
     bytes = made.text ? made.text->len : bytes;

@@ -1,5 +1,6 @@
 /* byte_bpe/json.c: reads a byte-level BPE model from a tokenizer.json. */
 #include "text/byte_bpe/model.h"
+#include "text/json_parts.h"
 
 #include <string.h>
 
@@ -72,6 +73,22 @@ static bool read_plan(const TokenizerJson *json, Plan *plan, GError **error)
     return true;
 }
 
+/* The normalizer without the step for blanks, which changes no text between them. Returns a new reference; NULL if
+ * there is no other step. */
+static json_t *other_steps(const TokenizerJson *json, bool *joins_blanks)
+{
+    json_t *steps = json_object_get(json->normalizer, "normalizers");
+    const size_t n = json_array_size(steps);
+    *joins_blanks = json_joins_blanks(json->root, n > 0 ? json_array_get(steps, n - 1) : json->normalizer, " ", false);
+    if (!*joins_blanks)
+        return json_incref(json->normalizer);
+    if (n == 0)
+        return NULL;
+    json_t *rest = json_deep_copy(json->normalizer);
+    json_array_remove(json_object_get(rest, "normalizers"), n - 1);
+    return rest;
+}
+
 static bool read_merges(ByteBpe *model, const TokenizerJson *json, GError **error)
 {
     g_autoptr(GPtrArray) pairs = g_ptr_array_new_with_free_func(g_free);
@@ -116,14 +133,15 @@ static bool read_unknown(ByteBpe *model, const TokenizerJson *json, GError **err
     return true;
 }
 
-static bool fill(ByteBpe *model, const TokenizerJson *json, Plan *plan, GError **error)
+static bool fill(ByteBpe *model, const TokenizerJson *json, Plan *plan, bool *joins_blanks, GError **error)
 {
     bool only_gpt2 = plan->gpt2 && plan->patterns->len == 1;
     model->add_prefix_space = plan->add_prefix_space;
     model->whole_words = json_is_true(json_object_get(json->model, "ignore_merges"));
     model->pre_tokenizer =
         only_gpt2 ? pre_tokenizer_open_gpt2() : pre_tokenizer_open(plan->patterns, plan->matches_only, error);
-    model->normalizer = normalizer_open(json->normalizer, error);
+    json_auto_t *normalizer = other_steps(json, joins_blanks);
+    model->normalizer = normalizer_open(normalizer, error);
     return model->normalizer && model->pre_tokenizer && read_unknown(model, json, error) &&
            read_merges(model, json, error);
 }
@@ -135,10 +153,12 @@ void *byte_bpe_open_json(const TokenizerJson *json, TokenizerFacts *facts, GErro
     if (!check_model(json, error) || !read_plan(json, &plan, error))
         return NULL;
     ByteBpe *model = byte_bpe_new(json->pieces, json->added);
-    if (!fill(model, json, &plan, error)) {
+    bool joins_blanks = false;
+    if (!fill(model, json, &plan, &joins_blanks, error)) {
         byte_bpe_free(model);
         return NULL;
     }
     byte_bpe_facts(model, facts);
+    facts->joins_blanks = joins_blanks;
     return model;
 }

@@ -128,19 +128,20 @@ const AddedToken *byte_bpe_added(const ByteBpe *model, int id)
     return NULL;
 }
 
-bool byte_bpe_text(const ByteBpe *model, const char *text, size_t bytes, bool with_map, MappedText *made,
-                   GError **error)
+bool byte_bpe_text(const ByteBpe *model, const char *text, size_t bytes, TextEdges edges, bool with_map,
+                   MappedText *made, GError **error)
 {
     *made = (MappedText){ .text = NULL };
     bool changes = !normalizer_is_empty(model->normalizer);
-    if (!changes && (!model->add_prefix_space || bytes == 0 || *text == ' '))
+    const bool adds_space = model->add_prefix_space && !edges.after_blank;
+    if (!changes && (!adds_space || bytes == 0 || *text == ' '))
         return true;
     *made = mapped_text_of(text, bytes, with_map);
     if (changes && !normalizer_apply(model->normalizer, made, &(bool){ true }, error)) {
         mapped_text_clear(made);
         return false;
     }
-    if (model->add_prefix_space && made->text->len > 0 && made->text->str[0] != ' ') {
+    if (adds_space && made->text->len > 0 && made->text->str[0] != ' ') {
         g_string_prepend_c(made->text, ' ');
         if (with_map)
             g_array_prepend_val(made->map, (uint32_t){ 0 });

@@ -36,8 +36,8 @@ bool byte_bpe_set_merges(ByteBpe *model, const GPtrArray *pairs, GError **error)
 void byte_bpe_derive_merges(ByteBpe *model);
 /* The text that is split into words: normalized, with a prefix space. If that is `text` itself, the result has no
  * text. with_map: it has an offset map. False, with an error, if the normalizer gives up. */
-bool byte_bpe_text(const ByteBpe *model, const char *text, size_t bytes, bool with_map, MappedText *made,
-                   GError **error);
+bool byte_bpe_text(const ByteBpe *model, const char *text, size_t bytes, TextEdges edges, bool with_map,
+                   MappedText *made, GError **error);
 int byte_bpe_id(const void *model, const char *name); /* id of the piece with this name; -1 if there is none */
 /* The added token with this id; NULL if the id is not an added token. */
 const AddedToken *byte_bpe_added(const ByteBpe *model, int id);
@@ -48,7 +48,7 @@ void byte_bpe_facts(const ByteBpe *model, TokenizerFacts *facts);
 json_t *byte_bpe_to_json(const void *model, const char *data, size_t bytes, GError **error);
 
 /* The function TokenizerKind.ends (ends.c). */
-bool byte_bpe_ends(const void *model, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+bool byte_bpe_ends(const void *model, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
                    uint32_t *ends);
 /* The functions TokenizerKind.open and .open_json: for vocab.json with merges.txt, for a rank file of tiktoken, for a
  * tokenizer.json. */

@@ -79,10 +79,10 @@ static void each_word(const SpEncoder *encoder, const char *text, size_t bytes, 
     }
 }
 
-bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, bool starts_text, GArray *ids,
+bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, TextEdges edges, GArray *ids,
                        GError **error)
 {
-    g_autoptr(GString) normal = sp_normalize(encoder->model, text, bytes, starts_text);
+    g_autoptr(GString) normal = sp_normalize_edges(encoder->model, text, bytes, edges, NULL);
     if (normal->len > G_MAXINT32)
         return fail_user(error, "a text of %zu bytes, %zu with its spaces as pieces have them, is too long", bytes,
                          normal->len);
@@ -98,11 +98,11 @@ bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes,
     return true;
 }
 
-bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, bool starts_text, const int32_t *ids,
+bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, TextEdges edges, const int32_t *ids,
                      int64_t n, uint32_t *ends)
 {
     const SpModel *model = encoder->model;
     g_autoptr(GArray) map = NULL;
-    g_autoptr(GString) normal = sp_normalize_map(model, text, bytes, starts_text, &map);
+    g_autoptr(GString) normal = sp_normalize_edges(model, text, bytes, edges, &map);
     return piece_ends(model->pieces, model->unk, normal->str, normal->len, map, ids, n, ends);
 }

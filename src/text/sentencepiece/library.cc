@@ -27,6 +27,7 @@ struct Model {
     sentencepiece::SentencePieceProcessor processor;
     std::vector<std::string> pieces;
     SpEncoder *encoder = nullptr;
+    BlankSpace space = BLANK_BEFORE;
 
     ~Model()
     {
@@ -117,6 +118,7 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
             model->pieces.push_back(processor.IdToPiece(id));
         return status;
     });
+    model->space = sp_blank_space(parsed);
     model->encoder = sp_encoder_open(parsed, ok ? error : nullptr);
     if (!ok || model->encoder == nullptr) {
         delete model;
@@ -130,6 +132,8 @@ void *open_model(const char *, const char *data, size_t bytes, TokenizerFacts *f
                processor.bos_id(),
                is_like_t5(processor),
                list_specials(*model),
+               model->space,
+               false,
                nullptr,
                nullptr,
                {},
@@ -154,24 +158,31 @@ const char *piece_of(const void *opaque, int id)
     return static_cast<const Model *>(opaque)->pieces[static_cast<size_t>(id)].c_str();
 }
 
-bool encode(const void *opaque, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
+bool encode(const void *opaque, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
 {
-    return sp_encoder_encode(static_cast<const Model *>(opaque)->encoder, text, bytes, starts_text, ids, error);
+    return sp_encoder_encode(static_cast<const Model *>(opaque)->encoder, text, bytes, edges, ids, error);
 }
 
-bool ends_of(const void *opaque, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+bool ends_of(const void *opaque, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
              uint32_t *ends)
 {
-    return sp_encoder_ends(static_cast<const Model *>(opaque)->encoder, text, bytes, starts_text, ids, n, ends);
+    return sp_encoder_ends(static_cast<const Model *>(opaque)->encoder, text, bytes, edges, ids, n, ends);
 }
 
-bool decode(const void *opaque, const int32_t *ids, int64_t n, GString *text, GError **error)
+/* The library drops the first space of a text and, if pieces end with theirs, the last one. Beside a blank they stay.
+ */
+bool decode(const void *opaque, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
 {
     auto *model = static_cast<const Model *>(opaque);
     std::string out;
     if (!guarded("decoding", error, [&] { return model->processor.Decode(std::vector<int>(ids, ids + n), &out); }))
         return false;
+    if (edges.after_blank && n > 0 && g_str_has_prefix(piece_of(opaque, ids[0]), SP_SPACE) && out[0] != ' ')
+        g_string_append_c(text, ' ');
     g_string_append_len(text, out.data(), static_cast<gssize>(out.size()));
+    if (edges.before_blank && n > 0 && model->space == BLANK_AFTER &&
+        g_str_has_suffix(piece_of(opaque, ids[n - 1]), SP_SPACE) && (out.empty() || out.back() != ' '))
+        g_string_append_c(text, ' ');
     return true;
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "text/charsmap.h"
+#include "text/kind.h"
 #include "text/tokenizer_class.h"
 #include "text/trie.h"
 
@@ -60,13 +61,17 @@ float sp_score(const SpPiece *piece);
 int sp_byte_of(const char *piece); /* the byte that a byte piece stands for: 0x41 for "<0x41>"; -1 for other pieces */
 /* Length in bytes of the longest user-defined symbol that `text` starts with; 0 if there is none. */
 size_t sp_symbol_bytes(const SpModel *model, const char *text, size_t bytes);
-/* Normalizes UTF-8 text (normalize.c): applies the character map, and treats spaces as the flags of the model say. */
-GString *sp_normalize(const SpModel *model, const char *text, size_t bytes, bool starts_text);
-/* As sp_normalize; also sets *map, unless map is NULL, to the offset map of the result (text/offset_map.h); free with
+/* Normalizes UTF-8 text (normalize.c): applies the character map, and treats spaces as the flags of the model and what
+ * is beside the text say. Unless map is NULL, *map becomes the offset map of the result (text/offset_map.h); free with
  * g_array_unref. */
-GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, bool starts_text, GArray **map);
+GString *sp_normalize_edges(const SpModel *model, const char *text, size_t bytes, TextEdges edges, GArray **map);
 /* Sets how a model treats the spaces of a text as a class of transformers does that makes a pre_tokenizer Metaspace. */
 void sp_model_set_class(SpModel *model, const TokenizerClass *class_);
+/* To what spaces belong in the pieces of a model. */
+static inline BlankSpace sp_blank_space(const SpModel *model)
+{
+    return model->treat_whitespace_as_suffix ? BLANK_AFTER : BLANK_BEFORE;
+}
 /* Converts the content of a .model file to a tokenizer.json; free with json_decref. It is a user's error if
  * tokenizer.json cannot express the model: if its type is neither unigram nor BPE, or it has one of some flags
  * (json.c). */
@@ -90,11 +95,11 @@ typedef struct SpEncoder SpEncoder; /* read-only once open */
 /* An encoder for a model. Takes ownership of the model, also on failure. */
 SpEncoder *sp_encoder_open(SpModel *model, GError **error);
 void sp_encoder_close(SpEncoder *encoder);
-/* Appends the ids (int32_t) of UTF-8 text. starts_text: as in TokenizerKind.encode (kind.h). */
-bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, bool starts_text, GArray *ids,
+/* Appends the ids (int32_t) of UTF-8 text. */
+bool sp_encoder_encode(const SpEncoder *encoder, const char *text, size_t bytes, TextEdges edges, GArray *ids,
                        GError **error);
 /* The function TokenizerKind.ends (kind.h). */
-bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, bool starts_text, const int32_t *ids,
+bool sp_encoder_ends(const SpEncoder *encoder, const char *text, size_t bytes, TextEdges edges, const int32_t *ids,
                      int64_t n, uint32_t *ends);
 
 G_END_DECLS

@@ -1,5 +1,6 @@
 /* sentencepiece/normalize.c: the normalizer of a SentencePiece model, step by step as in the library. */
 #include "text/offset_map.h"
+#include "text/sentencepiece/anchor.h"
 #include "text/sentencepiece/model.h"
 
 #include <string.h>
@@ -73,7 +74,8 @@ static bool gets_prefix(const SpModel *model, const char *text, size_t bytes, bo
            (starts_text || !model->first_only);
 }
 
-GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, bool starts_text, GArray **map)
+/* starts_text: as in TextEdges. */
+static GString *normalize_map(const SpModel *model, const char *text, size_t bytes, bool starts_text, GArray **map)
 {
     const char *space = model->escape_whitespaces ? SP_SPACE : " ", *at = text, *end = text + bytes;
     bool squeeze = model->remove_extra_whitespaces;
@@ -108,7 +110,16 @@ GString *sp_normalize_map(const SpModel *model, const char *text, size_t bytes, 
     return normal.out;
 }
 
-GString *sp_normalize(const SpModel *model, const char *text, size_t bytes, bool starts_text)
+GString *sp_normalize_edges(const SpModel *model, const char *text, size_t bytes, TextEdges edges, GArray **map)
 {
-    return sp_normalize_map(model, text, bytes, starts_text, NULL);
+    g_autoptr(GString) anchored = anchor_add(text, bytes, edges);
+    if (anchored == NULL)
+        return normalize_map(model, text, bytes, edges.starts_text, map);
+    GString *normal = normalize_map(model, anchored->str, anchored->len, edges.starts_text, map);
+    if (anchor_cut(normal, map ? *map : NULL, bytes, edges, sp_blank_space(model)))
+        return normal;
+    g_string_free(normal, TRUE);
+    if (map)
+        g_array_unref(*map);
+    return normalize_map(model, text, bytes, edges.starts_text, map);
 }

@@ -79,13 +79,13 @@ static char *normalize(const void *model, const char *text, size_t bytes)
     return unigram_text_map(((const Unigram *)model)->text, text, bytes);
 }
 
-static bool encode(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
+static bool encode(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
 {
     const Unigram *unigram = model;
     Output output = { unigram, 0, ids };
     if (bytes > G_MAXINT32 / 32)
         return fail_user(error, "a text of %zu bytes is too long for one call", bytes);
-    return unigram_text_each(unigram->text, text, bytes, starts_text, encode_word, &output, NULL, error);
+    return unigram_text_each(unigram->text, text, bytes, edges, encode_word, &output, NULL, error);
 }
 
 /* ---- where ids end ---- */
@@ -95,13 +95,13 @@ static void join_word(void *context, const char *word, size_t bytes)
     g_string_append_len(context, word, (gssize)bytes);
 }
 
-static bool ends_of(const void *model, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+static bool ends_of(const void *model, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
                     uint32_t *ends)
 {
     const Unigram *unigram = model;
     g_autoptr(GString) words = g_string_sized_new(bytes);
     g_autoptr(GArray) map = NULL;
-    return unigram_text_each(unigram->text, text, bytes, starts_text, join_word, words, &map, NULL) &&
+    return unigram_text_each(unigram->text, text, bytes, edges, join_word, words, &map, NULL) &&
            piece_ends(unigram->pieces, unigram->viterbi.unk, words->str, words->len, map, ids, n, ends);
 }
 
@@ -116,7 +116,7 @@ static void append_with_spaces(GString *out, const char *piece)
     g_string_append(out, piece);
 }
 
-static bool decode(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error)
+static bool decode(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
 {
     (void)error;
     const Unigram *unigram = model;
@@ -132,7 +132,7 @@ static bool decode(const void *model, const int32_t *ids, int64_t n, GString *te
             append_with_spaces(out, piece->text);
     }
     g_autofree char *valid = g_utf8_make_valid(out->str, (gssize)out->len);
-    bool prefixed = unigram_text_prefixes(unigram->text) && valid[0] == ' ';
+    bool prefixed = !edges.after_blank && unigram_text_prefixes(unigram->text) && valid[0] == ' ';
     g_string_append(text, valid + prefixed);
     return true;
 }
@@ -195,6 +195,7 @@ static void *open_json(const TokenizerJson *json, TokenizerFacts *facts, GError 
         return NULL;
     }
     *facts = (TokenizerFacts){ .name = bpe ? "char-bpe" : "unigram",
+                               .blank_space = unigram_text_blank_space(unigram->text),
                                .size = (int)n,
                                .pad = id_of(unigram, "<pad>"),
                                .eos = id_of(unigram, "</s>"),

@@ -1,6 +1,7 @@
 #include "text/sentencepiece/unigram_text.h"
 
 #include "text/normalizer.h"
+#include "text/sentencepiece/anchor.h"
 #include "text/sentencepiece/model.h"
 #include "text/tokenizer_json.h"
 #include "text/white_space.h"
@@ -17,6 +18,7 @@ struct UnigramText {
     bool escapes;            /* Metaspace: spaces become SP_SPACE */
     bool splits_words;       /* Metaspace.split: a word starts at each SP_SPACE */
     Scheme scheme;
+    bool suffixes; /* the normalizer puts a space at the end of the text: pieces end with their space */
 };
 
 void unigram_text_close(UnigramText *plan)
@@ -69,14 +71,30 @@ static bool read_parts(json_t *part, UnigramText *plan, GError **error)
     return true;
 }
 
+/* Whether a normalizer puts a space at the end of a text, as exports of a SentencePiece model do (json.c). */
+static bool puts_suffix(const json_t *normalizer)
+{
+    size_t i;
+    const json_t *step;
+    bool found = strcmp(tokenizer_json_text(json_object_get(normalizer, "pattern"), "Regex"), "\\z") == 0;
+    json_array_foreach(json_object_get(normalizer, "normalizers"), i, step) found |= puts_suffix(step);
+    return found;
+}
+
 UnigramText *unigram_text_open(json_t *normalizer, json_t *pre_tokenizer, GError **error)
 {
     UnigramText *plan = g_new0(UnigramText, 1);
     plan->normalizer = normalizer_open(normalizer, error);
+    plan->suffixes = puts_suffix(normalizer);
     if (plan->normalizer && read_parts(pre_tokenizer, plan, error))
         return plan;
     unigram_text_close(plan);
     return NULL;
+}
+
+BlankSpace unigram_text_blank_space(const UnigramText *plan)
+{
+    return plan->suffixes ? BLANK_AFTER : BLANK_BEFORE;
 }
 
 bool unigram_text_prefixes(const UnigramText *plan)
@@ -112,13 +130,14 @@ static void each_spaced(const Words *words, const char *at, const char *end)
 }
 
 /* Metaspace: spaces become SP_SPACE, and by the scheme one is put before a word that does not start with one. */
-static void put_word(Words *words, size_t begin, size_t end, bool starts_text)
+static void put_word(Words *words, size_t begin, size_t end, TextEdges edges)
 {
     const UnigramText *plan = words->plan;
     const char *text = words->normal.text->str;
     bool has_space =
         text[begin] == ' ' || (end - begin >= SPACE_BYTES && memcmp(text + begin, SP_SPACE, SPACE_BYTES) == 0);
-    bool prefix = plan->scheme == PREPEND_ALWAYS || (plan->scheme == PREPEND_FIRST && starts_text);
+    bool prefix =
+        !edges.after_blank && (plan->scheme == PREPEND_ALWAYS || (plan->scheme == PREPEND_FIRST && edges.starts_text));
     g_string_truncate(words->spaced.text, 0);
     if (plan->escapes && prefix && !has_space)
         mapped_text_put(&words->spaced, &words->normal, SP_SPACE, SPACE_BYTES, begin, begin);
@@ -132,32 +151,50 @@ static void put_word(Words *words, size_t begin, size_t end, bool starts_text)
     each_spaced(words, words->spaced.text->str, words->spaced.text->str + words->spaced.text->len);
 }
 
-static void each_word(Words *words, bool starts_text)
+static void each_word(Words *words, TextEdges edges)
 {
     const char *text = words->normal.text->str, *at = text, *end = text + words->normal.text->len, *stop;
     if (!words->plan->splits_white_space) {
         if (at < end)
-            put_word(words, 0, words->normal.text->len, starts_text);
+            put_word(words, 0, words->normal.text->len, edges);
         return;
     }
     for (; at < end; at = stop) {
         for (stop = at; stop < end && !is_white_space(g_utf8_get_char(stop));)
             stop = g_utf8_next_char(stop);
         if (stop > at)
-            put_word(words, (size_t)(at - text), (size_t)(stop - text), starts_text && at == text);
+            put_word(words, (size_t)(at - text), (size_t)(stop - text), at == text ? edges : (TextEdges){ 0 });
         else
             stop = g_utf8_next_char(at);
     }
 }
 
-bool unigram_text_each(const UnigramText *plan, const char *text, size_t bytes, bool starts_text,
+/* Sets words->normal to the normalized text; beside a blank the text is normalized with an anchor. */
+static bool normalize_edges(Words *words, const char *text, size_t bytes, TextEdges *edges, bool with_map,
+                            GError **error)
+{
+    const UnigramText *plan = words->plan;
+    g_autoptr(GString) anchored = anchor_add(text, bytes, *edges);
+    if (anchored) {
+        words->normal = mapped_text_of(anchored->str, anchored->len, with_map);
+        if (!normalizer_apply(plan->normalizer, &words->normal, &edges->starts_text, error))
+            return false;
+        if (anchor_cut(words->normal.text, words->normal.map, bytes, *edges, unigram_text_blank_space(plan)))
+            return true;
+        mapped_text_clear(&words->normal);
+    }
+    words->normal = mapped_text_of(text, bytes, with_map);
+    return normalizer_apply(plan->normalizer, &words->normal, &edges->starts_text, error);
+}
+
+bool unigram_text_each(const UnigramText *plan, const char *text, size_t bytes, TextEdges edges,
                        void (*fn)(void *context, const char *word, size_t bytes), void *context, GArray **map,
                        GError **error)
 {
-    Words words = { plan, mapped_text_of(text, bytes, map != NULL), mapped_text_new(bytes, map != NULL), fn, context };
-    bool good = normalizer_apply(plan->normalizer, &words.normal, &starts_text, error);
+    Words words = { .plan = plan, .spaced = mapped_text_new(bytes, map != NULL), .fn = fn, .context = context };
+    bool good = normalize_edges(&words, text, bytes, &edges, map != NULL, error);
     if (good)
-        each_word(&words, starts_text);
+        each_word(&words, edges);
     if (map)
         *map = g_steal_pointer(&words.spaced.map);
     mapped_text_clear(&words.normal);

@@ -100,6 +100,7 @@ static void *open_pieces(GPtrArray *pieces, const WordPieceOptions *options, Tok
     }
     wordpiece->text = bert_text_of(options->text);
     *facts = (TokenizerFacts){ .name = "wordpiece",
+                               .blank_space = BLANK_SPLITS,
                                .size = (int)pieces->len,
                                .pad = id_of(wordpiece, "[PAD]"),
                                .eos = id_of(wordpiece, "[SEP]"),
@@ -179,23 +180,21 @@ static void *open_vocabulary(const char *path, const char *data, size_t bytes, T
 typedef struct Encoding {
     const WordPiece *wordpiece;
     GArray *ids;
+    bool joined; /* the next word goes on with the word in the blank before it */
 } Encoding;
 
-/* Splits a word into the longest pieces from the left. If no piece matches at some position, the whole word is unknown.
- */
-static void encode_word(void *context, const BertWord *word)
+/* Appends the longest pieces from the left. joined: the word goes on with another, so its first piece is an inner one,
+ * too. False, with some pieces appended, if no piece matches at some position. */
+static bool split_word(const WordPiece *wordpiece, const BertWord *word, bool joined, GArray *ids)
 {
-    const WordPiece *wordpiece = ((Encoding *)context)->wordpiece;
-    GArray *ids = ((Encoding *)context)->ids;
     const Trie *trie = &wordpiece->trie;
-    guint before = ids->len;
-    bool known = word->n_chars <= wordpiece->options.max_chars;
-    for (size_t at = 0; known && at < word->bytes;) {
-        uint32_t unit = at == 0 ? 0 : wordpiece->inner;
-        known = at == 0 || unit != 0;
+    for (size_t at = 0; at < word->bytes;) {
+        uint32_t unit = at == 0 && !joined ? 0 : wordpiece->inner;
+        if (unit == 0 && (at > 0 || joined))
+            return false;
         int32_t found = -1;
         size_t stop = at;
-        for (size_t i = at; known && i < word->bytes; i++) {
+        for (size_t i = at; i < word->bytes; i++) {
             if ((unit = trie_step(trie, unit, (unsigned char)word->text[i])) == 0)
                 break;
             int32_t piece = trie->units[unit].value;
@@ -204,15 +203,31 @@ static void encode_word(void *context, const BertWord *word)
                 stop = i + 1;
             }
         }
-        known = found >= 0;
-        if (known)
-            g_array_append_val(ids, found);
+        if (found < 0)
+            return false;
+        g_array_append_val(ids, found);
         at = stop;
     }
-    if (!known) {
-        g_array_set_size(ids, before);
-        g_array_append_val(ids, wordpiece->unk);
-    }
+    return true;
+}
+
+/* A word that cannot be split is unknown as a whole; one that cannot go on with the word in a blank is a word of its
+ * own. */
+static void encode_word(void *context, const BertWord *word)
+{
+    Encoding *encoding = context;
+    const WordPiece *wordpiece = encoding->wordpiece;
+    GArray *ids = encoding->ids;
+    const guint before = ids->len;
+    const bool fits = word->n_chars <= wordpiece->options.max_chars, joined = encoding->joined;
+    encoding->joined = false;
+    if (joined && fits && split_word(wordpiece, word, true, ids))
+        return;
+    g_array_set_size(ids, before);
+    if (fits && split_word(wordpiece, word, false, ids))
+        return;
+    g_array_set_size(ids, before);
+    g_array_append_val(ids, wordpiece->unk);
 }
 
 static char *normalize(const void *model, const char *text, size_t bytes)
@@ -220,11 +235,19 @@ static char *normalize(const void *model, const char *text, size_t bytes)
     return bert_text_normalize(((const WordPiece *)model)->text, text, bytes);
 }
 
-static bool encode(const void *model, const char *text, size_t bytes, bool starts_text, GArray *ids, GError **error)
+/* Whether a text that follows a blank goes on with the word in it: "ing", but not " ing" or ".". */
+static bool starts_inside(const WordPiece *wordpiece, const char *text)
 {
-    (void)starts_text, (void)error;
+    uint8_t room[BERT_TEXT_CHAR_BYTES];
+    const uint8_t *mapped = bert_text_char(wordpiece->text, g_utf8_get_char(text), room);
+    return mapped[0] > 0 && mapped[1] != ' ';
+}
+
+static bool encode(const void *model, const char *text, size_t bytes, TextEdges edges, GArray *ids, GError **error)
+{
+    (void)error;
     const WordPiece *wordpiece = model;
-    Encoding encoding = { wordpiece, ids };
+    Encoding encoding = { wordpiece, ids, edges.after_blank && starts_inside(wordpiece, text) };
     bert_text_words(wordpiece->text, wordpiece->options.max_chars, text, bytes, encode_word, &encoding);
     return true;
 }
@@ -247,18 +270,20 @@ static GString *trace_words(const WordPiece *wordpiece, const char *text, size_t
 }
 
 /* TokenizerKind.ends: an unknown word is one id, other words are their pieces. */
-static bool ends_of(const void *opaque, const char *text, size_t bytes, bool starts_text, const int32_t *ids, int64_t n,
+static bool ends_of(const void *opaque, const char *text, size_t bytes, TextEdges edges, const int32_t *ids, int64_t n,
                     uint32_t *ends)
 {
-    (void)starts_text;
     const WordPiece *wordpiece = opaque;
+    bool joined = edges.after_blank && starts_inside(wordpiece, text);
     g_autoptr(GArray) map = NULL;
     g_autoptr(GString) words = trace_words(wordpiece, text, bytes, &map);
     int64_t i = 0;
     for (size_t at = 0, stop; at < words->len; at = stop + 1) {
         stop = (size_t)((const char *)memchr(words->str + at, ' ', words->len - at) - words->str);
-        for (bool first = true; at < stop && i < n; first = false) {
-            size_t piece = strlen(piece_of(wordpiece, ids[i])) - (first ? 0 : strlen(wordpiece->options.prefix));
+        for (bool first = true; at < stop && i < n; first = joined = false) {
+            const char *name = piece_of(wordpiece, ids[i]), *prefix = wordpiece->options.prefix;
+            bool inner = !first || (joined && g_str_has_prefix(name, prefix));
+            size_t piece = strlen(name) - (inner ? strlen(prefix) : 0);
             at = first && ids[i] == wordpiece->unk ? stop : at + MIN(piece, stop - at);
             ends[i++] = offset_map_at(map, at);
         }
@@ -267,16 +292,16 @@ static bool ends_of(const void *opaque, const char *text, size_t bytes, bool sta
 }
 
 /* Decodes. Words are separated by spaces, except before . ? ! and comma. */
-static bool decode(const void *model, const int32_t *ids, int64_t n, GString *text, GError **error)
+static bool decode(const void *model, const int32_t *ids, int64_t n, TextEdges edges, GString *text, GError **error)
 {
     (void)error;
     const WordPiece *wordpiece = model;
     const char *prefix = wordpiece->options.prefix;
     for (int64_t i = 0; i < n; i++) {
         const char *piece = piece_of(model, ids[i]);
-        bool inner = i > 0 && g_str_has_prefix(piece, prefix);
+        bool follows = i > 0 || edges.after_blank, inner = follows && g_str_has_prefix(piece, prefix);
         bool mark = piece[0] && strchr(".?!,", piece[0]) && !piece[1];
-        if (i > 0 && !inner && !mark)
+        if (follows && !inner && !mark)
             g_string_append_c(text, ' ');
         g_string_append(text, inner ? piece + strlen(prefix) : piece);
     }

@@ -25,6 +25,7 @@ typedef struct RunConfig {
 
 typedef struct TokenizerConfig {
     char *path;
+    char *blanks;      /* see tokenizer_set_blanks; "" means as the tokenizer's folder says */
     int64_t sentinels; /* number of sentinels added to a tokenizer without any, if the model needs them */
 } TokenizerConfig;
 

@@ -257,12 +257,18 @@ static bool needs_sentinels(const Config *config, const Tokenizer *tok)
 
 Tokenizer *config_open_tokenizer(const Config *config, GError **error)
 {
-    Tokenizer *tok = tokenizer_open(config->tokenizer.path, error);
-    if (!tok)
+    g_autoptr(Tokenizer) tok = tokenizer_open(config->tokenizer.path, error);
+    if (!tok) {
         fail_context(error, "tokenizer.path");
-    else if (needs_sentinels(config, tok))
+        return NULL;
+    }
+    if (needs_sentinels(config, tok))
         tokenizer_add_sentinels(tok, (int)config->tokenizer.sentinels);
-    return tok;
+    if (*config->tokenizer.blanks && !tokenizer_set_blanks(tok, config->tokenizer.blanks, error)) {
+        fail_context(error, "tokenizer.blanks");
+        return NULL;
+    }
+    return g_steal_pointer(&tok);
 }
 
 bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error)

@@ -19,6 +19,10 @@ static const OptionRow tokenizer_options[] = {
     { "tokenizer.path", OPT_STRING, offsetof(TokenizerConfig, path), "", 0, 0, OPT_FREE,
       "file or folder of the tokenizer, or the word bytes for ByT5's; a resumed run compares its hash, not its path",
       NULL },
+    { "tokenizer.blanks", OPT_STRING, offsetof(TokenizerConfig, blanks), "", 0, 0, OPT_IDENTITY,
+      "how text beside sentinels and masks is encoded: corpus, as if a word were in their place, or transformers, each "
+      "text between them by itself; empty means as the tokenizer's folder says, and corpus if it does not",
+      NULL },
     { "tokenizer.sentinels", OPT_I64, offsetof(TokenizerConfig, sentinels), "100", TOKENIZER_SENTINELS,
       TOKENIZER_MAX_SENTINELS, OPT_IDENTITY,
       "number of sentinels that are added after the last id of a tokenizer without sentinels, if the model needs them",
