@@ -99,6 +99,10 @@ static bool set_piece(GPtrArray *pieces, json_int_t id, const char *piece, GErro
                          MAX_ID - 1);
     if (pieces->len <= id)
         g_ptr_array_set_size(pieces, (int)id + 1);
+    const char *other = pieces->pdata[id];
+    if (other && strcmp(other, piece) != 0)
+        return fail_user(error, "the pieces \"%s\" and \"%s\" both have the id %" JSON_INTEGER_FORMAT, other, piece,
+                         id);
     pieces->pdata[id] = (char *)piece;
     return true;
 }

@@ -76,7 +76,8 @@ echo "ok: they answer"
 same() { [ "$1" = "$2" ] || fail "\"$1\" is not \"$2\""; }
 same "$(echo 'ba<extra_id_0><extra_id_1>' | "$loam" tokenizer encode --model bytes)" '101 100 259 260'
 same "$(echo 'ba<extra_id_0>' | "$loam" tokenizer encode --model "$work/bpe-t5/run")" '256 376'
-same "$(echo 'ba [MASK]ce' | "$loam" tokenizer encode --model "$work/wordpiece")" '6 4 8'
+same "$(echo 'ba [MASK]ce' | "$loam" tokenizer encode --model "$work/wordpiece")" '6 4 9' # ##ce
+same "$(echo 'ba [MASK]ce' | "$loam" tokenizer encode --blanks transformers --model "$work/wordpiece")" '6 4 8'
 printf 'ba<|endoftext|>ce\n' >"$work/marked.txt"
 "$loam" prepare --tokenizer "$work/bpe" --out "$work/plain" "$work/marked.txt" >/dev/null 2>&1
 "$loam" prepare --tokenizer "$work/bpe" --out "$work/marked" --specials "$work/marked.txt" >/dev/null 2>&1

@@ -208,6 +208,26 @@ static void a_piece_of_nul_stays_one(void)
     tokenizer_close(tok);
 }
 
+static void two_pieces_have_two_ids(void)
+{
+    static const struct {
+        const char *name, *text;
+    } files[] = {
+        { "vocab.json", "{\"a\": 0, \"b\": 1, \"c\": 1}" },
+        { "tokenizer.json",
+          "{\"pre_tokenizer\": {\"type\": \"ByteLevel\"}, \"added_tokens\": [{\"id\": 1, \"content\": \"c\"}],"
+          "\"model\": {\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}}" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(files); i++) {
+        g_autoptr(GError) error = NULL;
+        put_byte_bpe();
+        put(files[i].name, files[i].text);
+        g_assert_null(tokenizer_open(folder, &error));
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+        g_assert_nonnull(strstr(error->message, "\"b\" and \"c\" both have the id 1"));
+    }
+}
+
 static void control_symbols_are_text_in_corpora(void)
 {
     put_byte_bpe();
@@ -231,6 +251,7 @@ int main(int argc, char **argv)
     g_test_add_func("/added_tokens/added_sentinels_stay", added_sentinels_stay);
     g_test_add_func("/added_tokens/a_piece_of_nul_stays_one", a_piece_of_nul_stays_one);
     g_test_add_func("/added_tokens/control_symbols_are_text_in_corpora", control_symbols_are_text_in_corpora);
+    g_test_add_func("/added_tokens/two_pieces_have_two_ids", two_pieces_have_two_ids);
     int status = g_test_run();
     io_remove_tree(folder, NULL);
     g_free(folder);

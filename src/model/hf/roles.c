@@ -98,11 +98,19 @@ static void drop_padding(json_t *root, int64_t vocab)
         json_object_del(root, "suppress_tokens");
 }
 
-static bool read_generation(const json_t *root, const ModelConfig *config, TokenRoles *roles, GError **error)
+/* Whether generation_config.json says something else at a key than config.json, which has been read. */
+static bool differs(const json_t *root, const json_t *base, const char *key)
 {
-    if (has(root, "eos_token_id") && !read_eos(root, config->vocab, roles, error))
+    return has(root, key) && !json_equal(json_object_get(root, key), json_object_get(base, key));
+}
+
+/* base: config.json. */
+static bool read_generation(const json_t *root, const json_t *base, const ModelConfig *config, TokenRoles *roles,
+                            GError **error)
+{
+    if (differs(root, base, "eos_token_id") && !read_eos(root, config->vocab, roles, error))
         return false;
-    if (has(root, "bos_token_id") && !read_id(root, "bos_token_id", -1, config->vocab, &roles->bos, error))
+    if (differs(root, base, "bos_token_id") && !read_id(root, "bos_token_id", -1, config->vocab, &roles->bos, error))
         return false;
     if (config->family == FAMILY_T5 &&
         !read_id(root, "decoder_start_token_id", -1, config->vocab, &roles->generation_start, error))
@@ -140,7 +148,7 @@ bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelCo
     if (done)
         done = read_config(root, arch, config, roles, &problem) || fail_context(&problem, "%s/config.json", folder);
     if (done && generation)
-        done = read_generation(generation, config, roles, &problem) ||
+        done = read_generation(generation, root, config, roles, &problem) ||
                fail_context(&problem, "%s/generation_config.json", folder);
     else if (done && config->n_dec > 0)
         take_legacy(root, roles);
