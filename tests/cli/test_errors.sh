@@ -166,8 +166,9 @@ for json in '' --json; do
 done
 
 # Checkpoints that are not there.
-rm "$work/run/checkpoints/best"
-expect 1 'no checkpoint "best"; there are latest, 12' "$loam" generate --model "$work/run@best"
+expect 1 'no checkpoint "worst"; there are latest, best, 12' "$loam" generate --model "$work/run@worst"
+rm -r "$work/run/checkpoints/best" # found without the link, from what the newest checkpoint says
+expect 0 'loss' "$loam" eval "$work/run@best" data.valid="$work/data-valid" data.input_length=64
 mkdir -p "$work/bare/checkpoints"
 expect 1 'there is none' "$loam" generate --model "$work/bare@7"
 expect 1 "$work/absent: no such run" "$loam" generate --model "$work/absent@best"
