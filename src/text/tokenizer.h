@@ -99,6 +99,9 @@ char *tokenizer_decode_answer(const Tokenizer *tok, const GArray *ids, GError **
  * tokens of it. */
 bool tokenizer_write_json(const Tokenizer *tok, const char *path, GError **error);
 bool tokenizer_has_json(const Tokenizer *tok); /* whether this tokenizer can be written as a tokenizer.json */
+/* Records the tokenizer's hash in the tokenizer_config.json of a folder whose tokenizer.json was written: with this
+ * file the folder has the same hash, so that it serves the tokenizer's datasets. */
+bool tokenizer_record_hash(const Tokenizer *tok, const char *folder, GError **error);
 /* As tokenizer_write_json, with another post_processor, whose reference is taken over; NULL means the tokenizer's
  * own. */
 bool tokenizer_write_json_with(const Tokenizer *tok, const char *path, json_t *post_processor, GError **error);

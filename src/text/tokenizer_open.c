@@ -346,11 +346,28 @@ static bool place_sentinels(Tokenizer *tok, GError **error)
 
 /* ---- the hash ---- */
 
+/* The hash that an export recorded for a file (tokenizer_record_hash); NULL if the file is another, or settings beside
+ * it change its ids. */
+static const char *recorded_hash(const Tokenizer *tok, guint64 file)
+{
+    const json_t *record = json_object_get(tok->settings, TOKENIZER_HASH);
+    g_autofree char *name = g_strdup_printf("%016" G_GINT64_MODIFIER "x", file);
+    const char *hash = tokenizer_json_text(record, "hash");
+    const bool same = tokenizer_is_json(tok->path) && tok->facts.settings == 0 &&
+                      strcmp(tokenizer_json_text(record, "file"), name) == 0;
+    return same && strlen(hash) == sizeof tok->hash - 1 ? hash : NULL;
+}
+
 /* See tokenizer_hash. If the tokenizer is only one file, the hash is that of the file's bytes. */
 static bool set_hash(Tokenizer *tok, const char *data, size_t bytes, GError **error)
 {
     g_autoptr(GArray) parts = g_array_new(FALSE, FALSE, sizeof(guint64));
     guint64 hash = tok->kind == &kind_bytes ? XXH3_64bits(BYTES_FILE, strlen(BYTES_FILE)) : XXH3_64bits(data, bytes);
+    const char *recorded = recorded_hash(tok, hash);
+    if (recorded) {
+        g_strlcpy(tok->hash, recorded, sizeof tok->hash);
+        return true;
+    }
     g_array_append_val(parts, hash);
     g_autofree char *second = tokenizer_second_path(tok);
     if (second) {

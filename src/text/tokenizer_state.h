@@ -8,7 +8,8 @@
     "<sen000>" /* AST-T5's token that starts and ends targets; AST-T5's sentinels are <sen001>, <sen002>, … */
 #define TOKENIZER_JSON   "tokenizer.json"
 #define TOKENIZER_CONFIG "tokenizer_config.json"
-#define TOKENIZER_BLANKS "blanks" /* key of tokenizer_config.json: the value of tokenizer_set_blanks */
+#define TOKENIZER_HASH   "corpus_hash" /* key of tokenizer_config.json: {"file", "hash"} (tokenizer_record_hash) */
+#define TOKENIZER_BLANKS "blanks"      /* key of tokenizer_config.json: the value of tokenizer_set_blanks */
 
 #define TOKENIZER_MAX_FILE                                                                                             \
     ((size_t)256 << 20) /* largest number of bytes of a tokenizer's file; a model of 250,000 pieces has about 5 MB */

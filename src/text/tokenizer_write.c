@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* ---- its own files ---- */
 
@@ -210,4 +211,18 @@ bool tokenizer_write_json_with(const Tokenizer *tok, const char *path, json_t *p
     bool done = write_object(root, path, error);
     json_decref(root);
     return done;
+}
+
+bool tokenizer_record_hash(const Tokenizer *tok, const char *folder, GError **error)
+{
+    size_t bytes;
+    json_auto_t *config = NULL;
+    g_autofree char *json = g_build_filename(folder, TOKENIZER_JSON, NULL),
+                    *path = g_build_filename(folder, TOKENIZER_CONFIG, NULL);
+    g_autofree char *data = io_read_file(json, TOKENIZER_MAX_FILE, &bytes, error);
+    if (data == NULL || !tokenizer_json_read(folder, TOKENIZER_CONFIG, &config, error))
+        return false;
+    g_autofree char *file = g_strdup_printf("%016" G_GINT64_MODIFIER "x", (guint64)XXH3_64bits(data, bytes));
+    json_object_set_new(config, TOKENIZER_HASH, json_pack("{s:s, s:s}", "file", file, "hash", tok->hash));
+    return write_object(config, path, error);
 }

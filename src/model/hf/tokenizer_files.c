@@ -86,7 +86,8 @@ static bool write_json(const char *folder, const Tokenizer *tok, const ModelConf
         !frame_read(&own, json_object_get(written, "post_processor"), tok, error))
         return false;
     TextFrame frame = model ? model_text_frame(model, tok) : frame_of_tokenizer(tok, ids);
-    return frame_equal(&own, &frame) || tokenizer_write_json_with(tok, path, post_processor(tok, &frame), error);
+    return (frame_equal(&own, &frame) || tokenizer_write_json_with(tok, path, post_processor(tok, &frame), error)) &&
+           tokenizer_record_hash(tok, folder, error);
 }
 
 /* Copies the settings of the base model's tokenizer_config.json, except those that name its files, classes and code. */
