@@ -93,7 +93,7 @@ static bool write_json(const char *folder, const Tokenizer *tok, const ModelConf
 /* Copies the settings of the base model's tokenizer_config.json, except those that name its files, classes and code. */
 static void keep_settings(const Tokenizer *tok, json_t *config)
 {
-    static const char *const dropped[] = { "name_or_path", "auto_map", "backend", "is_local", NULL };
+    static const char *const dropped[] = { "name_or_path", "auto_map", "backend", "is_local", "corpus_hash", NULL };
     json_t *base = (json_t *)(uintptr_t)tokenizer_settings(tok), *value;
     const char *key;
     json_object_foreach(base, key, value)
