@@ -177,7 +177,7 @@ static void add_start(GString *script, const SlurmJob *job)
     for (char **command = job->before; command && *command; command++)
         g_string_append_printf(script, "%s\n", *command);
     if (!job->once)
-        g_string_append(script, "before=$(readlink \"$run/checkpoints/latest\")\n");
+        g_string_append(script, "before=$(ls -d \"$run\"/checkpoints/step-* 2>/dev/null | tail -n 1)\n");
     if (may_lose_node(job))
         g_string_append(script, "said=$(cat \"$run/log.txt\" 2>/dev/null | wc -l)\n");
 }
@@ -232,16 +232,17 @@ static void add_end(GString *script, const SlurmJob *job)
     }
     if (may_lose_node(job))
         g_string_append_printf(script, "lost=no\n%s", wait_for_node);
-    g_string_append_printf(script,
-                           "goes_on=no\n"
-                           "if [ \"$status\" = 75 ]%s; then\n"
-                           "    goes_on=yes\n"
-                           "    if [ \"$(readlink \"$run/checkpoints/latest\")\" = \"$before\" ]; then\n"
-                           "        echo \"slurm: this job saved no new checkpoint, so it is not repeated: it needs "
-                           "more time\" >&2\n"
-                           "        goes_on=no\n"
-                           "    fi\n",
-                           may_lose_node(job) ? " || [ $lost = yes ]" : "");
+    g_string_append_printf(
+        script,
+        "goes_on=no\n"
+        "if [ \"$status\" = 75 ]%s; then\n"
+        "    goes_on=yes\n"
+        "    if [ \"$(ls -d \"$run\"/checkpoints/step-* 2>/dev/null | tail -n 1)\" = \"$before\" ]; then\n"
+        "        echo \"slurm: this job saved no new checkpoint, so it is not repeated: it needs "
+        "more time\" >&2\n"
+        "        goes_on=no\n"
+        "    fi\n",
+        may_lose_node(job) ? " || [ $lost = yes ]" : "");
     if (*job->stop_file)
         g_string_append_printf(script,
                                "    if [ -e %s ]; then # train.stop_file: a person wants the run to stand still\n"
