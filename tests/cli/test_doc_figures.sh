@@ -155,7 +155,7 @@ says finetune.md 'or 512 and 128 tokens ([other objective and lengths](defaults.
 says heads.md '`data.objective` is `labels`, `train.length` 3 epochs, `train.eval_every` 1 epoch, `train.batch` 8 examples; `data.input_length` 256 tokens (384 for answers, 512 for choices), at most `model.max_positions`; AdamW with a rate of 5e-5 that falls linearly after 6 % of warm-up, and β₂ 0.999'
 says lora.md 'the optimizer is AdamW at 5e-4 without weight decay'
 says lora.md '| `lora.alpha` | `lora_alpha` | default 8'
-says defaults.md '| `data.input_length`, `data.target_length` | those of `task.name` ([task](task.md)), else 512 and 128 |'
+says defaults.md '| `data.input_length`, `data.target_length` | those of `task.name` ([task](task.md)), else 512 and 128; a GPT'
 says defaults.md '| `train.batch` | 16 examples |'
 says defaults.md '| with `adamw` on a T5; on a GPT | 1e-4; 5e-5; `linear`, 6% |'
 says defaults.md '| `labels`; 256, answers 384, choices 512, at most `model.max_positions` |'

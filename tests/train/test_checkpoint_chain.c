@@ -117,7 +117,9 @@ static void run_rank(Comm *world, void *context)
     Optimizer *optimizer = optimizer_open(model_params(model), &step->optim, &error);
     g_autoptr(GArray) tensors = stored_tensors(model_params(model), optimizer, NULL, comm_rank(world));
     TrainState state = { .best_step = -1 };
-    const Checkpoint checkpoint = { &tiny, world, model_params(model), optimizer, NULL, &state, NULL, NULL };
+    const Checkpoint checkpoint = {
+        .model = &tiny, .ranks = world, .params = model_params(model), .optimizer = optimizer, .state = &state
+    };
     if (step->from == NULL) {
         fill(tensors);
         state = (TrainState){ .attempts = 9,

@@ -67,7 +67,9 @@ static void run_rank(Comm *comm, void *context)
     Optimizer *optimizer = optimizer_open(model_params(model), &work->optim, &error);
     g_autoptr(GArray) tensors = stored_tensors(model_params(model), optimizer, NULL, comm_rank(comm));
     TrainState state = { .attempts = work->saves ? 5 : 0, .updates = work->saves ? 4 : 0, .best_step = -1 };
-    const Checkpoint checkpoint = { &tiny, comm, model_params(model), optimizer, NULL, &state, NULL, NULL };
+    const Checkpoint checkpoint = {
+        .model = &tiny, .ranks = comm, .params = model_params(model), .optimizer = optimizer, .state = &state
+    };
     if (work->saves)
         fill(tensors);
     bool done = work->saves ? checkpoint_save(work->folder, &checkpoint, &error)
@@ -124,7 +126,7 @@ static void lose_rank_1(Comm *comm, void *context)
     Model *model = model_open_stages(dev, &tiny, stage_whole(&tiny), true, NULL, &shards, NULL, &error);
     g_assert_no_error(error);
     TrainState state = { .best_step = -1 };
-    const Checkpoint checkpoint = { &tiny, comm, model_params(model), NULL, NULL, &state, NULL, NULL };
+    const Checkpoint checkpoint = { .model = &tiny, .ranks = comm, .params = model_params(model), .state = &state };
     g_assert_false(checkpoint_save(work->folder, &checkpoint, &error));
     g_assert_false(g_file_test(work->folder, G_FILE_TEST_EXISTS));
     model_close(model);
