@@ -17,9 +17,11 @@
 
 #define PEAK_WINDOWS 8 /* parts of a measurement, of which the fastest counts: others' load comes and goes */
 #define PEAK_SECONDS 0.2
-#define BUSY_SHARE   0.15 /* share of the cores that others keep busy from which on there is a warning */
-#define SUSTAINED_S  1    /* seconds of a second, longer measurement, for runs that take longer than SHORT_RUN_S */
-#define SHORT_RUN_S  60
+#define BUSY_SHARE                                                                                                     \
+    0.15              /* share of the cores that others keep busy from which on there is a warning, if the             \
+                         run's threads leave no more than this share idle beside them */
+#define SUSTAINED_S 1 /* seconds of a second, longer measurement, for runs that take longer than SHORT_RUN_S */
+#define SHORT_RUN_S 60
 
 static void add_unread(GPtrArray *unread, const GError *reason)
 {
@@ -202,7 +204,9 @@ bool outline_time(Outline *o, Config *config, double measure_s, GError **error)
         return false;
     const MachineLoad after = machine_load();
     o->busy_cores = machine_busy_cores(before, after);
-    if (!gpu && o->busy_cores > BUSY_SHARE * after.cores)
+    const double own = here.train.threads > 0 ? (double)here.train.threads : after.cores,
+                 share = BUSY_SHARE * after.cores;
+    if (!gpu && o->busy_cores > share && o->busy_cores + own > after.cores - share)
         log_warning("other programs keep %.1f of this machine's %d cores busy: the times planned here are longer than "
                     "without them",
                     o->busy_cores, after.cores);

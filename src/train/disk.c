@@ -8,12 +8,21 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
-int64_t disk_checkpoints(const Config *config, int64_t steps, bool evaluates)
+/* The number of saves; INT64_MAX means unknown. */
+static int64_t count_saves(const Config *config, int64_t steps, int64_t epoch_samples)
 {
     const TrainConfig *train = &config->train;
-    const int64_t best = evaluates ? train->keep_best : 0, spikes = train->spike > 0 ? 2 : 0,
+    const int64_t every = *train->save_phases ? 1 : config_steps(config, train->save_every, epoch_samples);
+    return steps > 0 && every > 0 && train->save_every.unit != UNIT_SECONDS ? steps / every + 1 : INT64_MAX;
+}
+
+int64_t disk_checkpoints(const Config *config, int64_t steps, int64_t epoch_samples, bool evaluates)
+{
+    const TrainConfig *train = &config->train;
+    const int64_t saves = count_saves(config, steps, epoch_samples), best = evaluates ? train->keep_best : 0,
+                  spikes = train->spike > 0 ? 2 : 0,
                   periodic = train->keep_every > 0 && steps > 0 ? steps / train->keep_every : 0;
-    return train->keep_last + best + spikes + periodic + 1;
+    return MIN(train->keep_last, saves) + MIN(best, saves) + spikes + periodic + 1;
 }
 
 char *disk_describe(int64_t checkpoints, size_t checkpoint_bytes)

@@ -270,6 +270,8 @@ bool run_fail_moved(const char *dir, GError **error)
 
 bool run_check_here(const char *dir, const RunFolder *folder, int *lock, GError **error)
 {
+    static GMutex one; /* the thread that saves asks too, and must not find the lock that this one is taking */
+    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&one);
     const RunFolder there = run_folder(dir);
     g_autofree char *path = g_build_filename(dir, "lock", NULL);
     struct stat named, held;
@@ -317,6 +319,12 @@ void run_link(const char *dir, const char *name, int64_t step)
         io_remove_file(link, NULL);
     if (g_atomic_int_compare_and_exchange(&warned, 0, 1))
         log_warning("%s; the checkpoint is complete, and is found without the link", problem->message);
+}
+
+bool run_unlink(const char *dir, const char *name, GError **error)
+{
+    g_autofree char *link = g_build_filename(dir, "checkpoints", name, NULL);
+    return set_copy_aside(dir, name, link, error) && io_remove_file(link, error);
 }
 
 /* What the link of this name would be. */

@@ -59,6 +59,8 @@ bool run_set_aside(const char *dir, int64_t step, GError **error);
  * renamed to copied-NAME. Where no link can be made, as on a file system without them, there is none, and the first
  * such failure is a warning. */
 void run_link(const char *dir, const char *name, int64_t step);
+/* Removes the link, if there is one. A folder in its place is renamed to copied-NAME. */
+bool run_unlink(const char *dir, const char *name, GError **error);
 /* The step of the checkpoint that the link DIR/checkpoints/NAME points at or, without a link, that the checkpoints say;
  * -1 means none. */
 int64_t run_linked(const char *dir, const char *name);

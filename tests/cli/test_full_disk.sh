@@ -73,8 +73,12 @@ grep -q 'lines are missing here' "$work/while/log.txt" || fail "log.txt does not
 echo "ok: full for a while"
 
 # A disk that has room for a checkpoint and not for all that a run keeps at a time: said before the first step, and by plan.
-many="model.width=256 model.ffn=1024 train.keep_last=1000000 train.length=1 train.eval_every=0 train.eval_samples=8"
-expect 0 'warning: the run has up to 1000002 checkpoints of' "$loam" train "$work/config.yaml" run.dir="$work/many" $many
+many="model.width=256 model.ffn=1024 train.keep_last=1000000 train.eval_every=0 train.eval_samples=8"
+# A run has no more of them than it saves, whatever it would keep.
+expect 0 'disk             up to 4 checkpoints of' "$loam" plan "$work/config.yaml" run.dir="$work/none" $many train.length=8 train.save_every=5
+! grep -q 'later saves' "$work/err" || fail "$(cat "$work/err")"
+many+=" train.length=1M train.save_every=1"
+expect 0 'warning: the run has up to 1000002 checkpoints of' "$loam" train "$work/config.yaml" run.dir="$work/many" $many train.stop_at=1
 grep -q "free: later saves would fail; make room, or keep fewer by train.keep_last" "$work/err" || fail "$(cat "$work/err")"
 grep -q 'disk: up to 1000002 checkpoints of [0-9.]* MiB: [0-9.]* TiB' "$work/many/log.txt" || fail "$(grep disk: "$work/many/log.txt")"
 expect 0 'warning: the run has up to 1000002 checkpoints of' "$loam" plan "$work/config.yaml" run.dir="$work/none/none" $many

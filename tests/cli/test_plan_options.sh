@@ -73,6 +73,8 @@ plan train.length=20m optim.schedule=constant optim.warmup='100M steps'
 grep -q '^the run  *about [0-9]* steps, .* input tokens (an estimate)$' "$work/out" || fail "$(cat "$work/out")"
 grep -q 'warning: optim.warmup is 100000000 steps and the run [0-9]*: the learning rate rises to its last step' "$work/err" || fail "$(cat "$work/err")"
 plan train.length=20m optim.schedule=constant train.stop_at='3 steps' && grep -q '^the run  *3 steps, ' "$work/out" || fail "$(cat "$work/out")"
+# A period of less than a second has no time.
+plan && grep -q '^a save  *every 5 steps' "$work/out" && ! grep 'every 0s' "$work/out" || fail "$(cat "$work/out")"
 # What ends a command, or the run at an unknown step.
 plan train.stop_after=1h train.stop_date='2099-01-31 07:30' train.exit_every='5 steps' train.stop_file=stop train.patience=3
 for line in '^a command stops  *after 1h (train.stop_after): the run takes about 1$' '^a command stops  *at 2099-01-31 07:30 (train.stop_date)$' \

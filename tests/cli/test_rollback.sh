@@ -21,6 +21,11 @@ expect 1 '--to is "best", want the step of a checkpoint, such as 12000' "$loam" 
 expect 1 'is no run of loam' "$loam" rollback "$work" --to 4
 [ ! -e "$work/run/rollback" ] || fail "something was made"
 
+# In a copy whose links were followed, the folder of a best checkpoint that comes later does not stay under that name.
+$train run.dir="$work/late" train.length=8 train.eval_every=8 2>"$work/log"
+cp -rL "$work/late" "$work/copied"
+expect 0 'is at step 4' "$loam" rollback "$work/copied" --to 4
+[ "$(ls "$work/copied/checkpoints" | tr '\n' ' ')" = 'copied-best copied-latest latest step-00000004 ' ] || fail "$(ls "$work/copied/checkpoints")"
 # Back, and further back; what came after is gone from every list, and back after --undo, byte for byte.
 expect 0 'is at step 12' "$loam" rollback "$work/run" --to 12
 [ "$(ls "$work/run/checkpoints" | tr '\n' ' ')" = 'best latest step-00000004 step-00000008 step-00000012 ' ] || fail "$(ls "$work/run/checkpoints")"

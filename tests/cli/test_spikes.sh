@@ -57,6 +57,12 @@ $train run.dir="$work/ranks" $spike train.spike_action=skip parallel.ranks=2 2>"
 diff <(spikes "$work/skip-whole") <(spikes "$work/ranks") || fail "other spikes on two ranks"
 echo "ok: skipped"
 
+# What counts steps takes their unit; a window of an earlier version may be longer than the losses that are kept.
+$train run.dir="$work/long" $spike train.spike_window='5k steps' train.spike_after=3steps train.keep_every='10 steps' train.length=1 2>"$work/log" || fail "$(cat "$work/log")"
+grep -q 'spike_window: 5000$' "$work/long/config.yaml" && grep -q 'keep_every: 10$' "$work/long/config.yaml" || fail "$(grep -E 'spike|keep' "$work/long/config.yaml")"
+expect 1 'train.spike_window: "6 samples" is not a whole number' $train run.dir="$work/x" train.spike=1 train.spike_window='6 samples'
+expect 1 'run.seed: "6 steps" is not a whole number' $train run.dir="$work/x" run.seed='6 steps'
+
 # Samples 21 to 24 are left out: steps that would touch them begin after them; the next steps read what follows.
 $train run.dir="$work/left" train.skip_samples=21-25 2>"$work/log"
 samples() { sed -n 's/.*"kind":"train","step":\([0-9]*\),.*"samples":\([0-9]*\),.*/\1 \2/p' "$1/metrics.jsonl"; }

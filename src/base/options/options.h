@@ -26,6 +26,8 @@ typedef enum OptionClass {
 } OptionClass;
 
 extern const char *const option_auto[]; /* "auto", NULL */
+extern const char
+    *const option_steps[]; /* "steps", NULL: of an OPT_I64 that counts steps, as this unit may follow it */
 
 typedef struct OptionRow {
     const char *name; /* GROUP.KEY, such as "optim.lr" */

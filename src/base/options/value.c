@@ -11,6 +11,7 @@
 #include <string.h>
 
 const char *const option_auto[] = { "auto", NULL };
+const char *const option_steps[] = { "steps", NULL };
 
 #define UNLIMITED 1e15 /* limits from here on are not named in messages */
 
@@ -64,19 +65,30 @@ static bool parse_bool(bool *out, const OptionRow *row, const char *text, GError
     return fail_user(error, "%s: \"%s\" is not accepted, write %s", row->name, text, meant);
 }
 
-static bool parse_i64(int64_t *out, const OptionRow *row, const char *text, GError **error)
+/* Reads "8", "64k" or "1.5M". */
+static bool read_whole(const char *text, int64_t *value)
 {
     char *end;
     errno = 0;
-    gint64 value = g_ascii_strtoll(text, &end, 10);
-    bool ok = *text && !g_ascii_isspace(*text) && *end == '\0' && errno == 0;
-    if (!ok) { /* perhaps "64k" or "1.5M" */
-        const char *p = text + (*text == '-');
-        double number;
-        ok = amount_scan_number(&number, &p) && *p == '\0' && number == floor(number) && number <= 0x1p53;
-        value = ok ? (*text == '-' ? -1 : 1) * (gint64)number : 0;
+    *value = g_ascii_strtoll(text, &end, 10);
+    if (*text && !g_ascii_isspace(*text) && *end == '\0' && errno == 0)
+        return true;
+    const char *p = text + (*text == '-');
+    double number;
+    const bool whole = amount_scan_number(&number, &p) && *p == '\0' && number == floor(number) && number <= 0x1p53;
+    *value = whole ? (*text == '-' ? -1 : 1) * (int64_t)number : 0;
+    return whole;
+}
+
+static bool parse_i64(int64_t *out, const OptionRow *row, const char *text, GError **error)
+{
+    int64_t value;
+    g_autofree char *count = g_strdup(text);
+    if (row->choices == option_steps && g_str_has_suffix(count, *option_steps)) {
+        count[strlen(count) - strlen(*option_steps)] = '\0';
+        g_strchomp(count);
     }
-    if (!ok)
+    if (!read_whole(count, &value))
         return fail_user(error, "%s: \"%s\" is not a whole number; write one like 8 or 64k%s", row->name, text,
                          has_auto(row) ? ", or auto" : "");
     if (!check_range(row, (double)value, text, error))

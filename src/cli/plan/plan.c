@@ -150,8 +150,8 @@ static void add_every(GString *lines, const Outline *o, const char *what, Amount
         plan_line(lines, what, "at the end of the run");
         return;
     }
-    g_autofree char *amount = amount_format(every),
-                    *time = steps > 0 && o->step_s > 0 ? text_duration(round(o->step_s * (double)steps)) : NULL;
+    const double seconds = steps > 0 ? round(o->step_s * (double)steps) : 0;
+    g_autofree char *amount = amount_format(every), *time = seconds > 0 ? text_duration(seconds) : NULL;
     plan_line(lines, what, "every %s%s%s", amount, time ? ", about every " : "", time ? time : "");
 }
 
@@ -346,7 +346,7 @@ static void add_disk(GString *lines, const Outline *o, const Config *config, con
 {
     const size_t bytes = plan->saved * (size_t)config_ranks(config);
     const int64_t most =
-        disk_checkpoints(config, o->steps > 0 ? o->steps : -1, *config->data.valid || *config->task.valid);
+        disk_checkpoints(config, o->steps > 0 ? o->steps : -1, o->epoch, *config->data.valid || *config->task.valid);
     g_autofree char *needs = disk_describe(most, bytes);
     g_autoptr(GError) problem = NULL;
     plan_line(lines, "disk", "%s", needs);

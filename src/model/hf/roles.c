@@ -105,19 +105,20 @@ static bool differs(const json_t *root, const json_t *base, const char *key)
 }
 
 /* base: config.json. */
-static bool read_generation(const json_t *root, const json_t *base, const ModelConfig *config, TokenRoles *roles,
+static bool read_generation(const json_t *generation, const json_t *base, const ModelConfig *config, TokenRoles *roles,
                             GError **error)
 {
-    if (differs(root, base, "eos_token_id") && !read_eos(root, config->vocab, roles, error))
+    if (differs(generation, base, "eos_token_id") && !read_eos(generation, config->vocab, roles, error))
         return false;
-    if (differs(root, base, "bos_token_id") && !read_id(root, "bos_token_id", -1, config->vocab, &roles->bos, error))
+    if (differs(generation, base, "bos_token_id") &&
+        !read_id(generation, "bos_token_id", -1, config->vocab, &roles->bos, error))
         return false;
     if (config->family == FAMILY_T5 &&
-        !read_id(root, "decoder_start_token_id", -1, config->vocab, &roles->generation_start, error))
+        !read_id(generation, "decoder_start_token_id", -1, config->vocab, &roles->generation_start, error))
         return false;
     if (roles->generation_start == roles->decoder_start)
         roles->generation_start = -1;
-    roles->generation = json_deep_copy(root);
+    roles->generation = json_deep_copy(generation);
     for (size_t i = 0; i < G_N_ELEMENTS(own_keys); i++)
         json_object_del(roles->generation, own_keys[i]);
     drop_padding(roles->generation, config->vocab);

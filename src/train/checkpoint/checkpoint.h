@@ -19,7 +19,7 @@ typedef struct UpdateSums {
     double norms;    /* sum of the norms of the gradients before clipping */
 } UpdateSums;
 
-#define CHECKPOINT_RECENT_LOSSES 1000 /* the largest train.spike_window */
+#define CHECKPOINT_RECENT_LOSSES 1000 /* the most losses that train.spike_window means */
 
 /* The counters of a run after `attempts` steps. */
 typedef struct TrainState {

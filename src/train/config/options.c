@@ -1,5 +1,4 @@
 /* options.c: the options run.*, tokenizer.*, train.*, parallel.*, hooks.* and log.*, and the table of all options. */
-#include "train/checkpoint/checkpoint.h"
 #include "train/config/config.h"
 #include "train/config/foreign_names.h"
 
@@ -108,14 +107,16 @@ static const OptionRow train_options[] = {
       "a step whose loss is this many standard deviations above the mean of recent losses is a loss spike; 0 means "
       "that none are looked for",
       NULL },
-    { "train.spike_window", OPT_I64, ROW(spike_window), "100", 2, CHECKPOINT_RECENT_LOSSES, OPT_TUNABLE,
-      "number of recent steps whose losses form this mean; before a run has this many steps it finds no spike", NULL },
+    { "train.spike_window", OPT_I64, ROW(spike_window), "100", 2, 1e9, OPT_TUNABLE,
+      "number of recent steps whose losses form this mean, above 1000 the same as 1000; before a run has this many "
+      "steps it finds no spike",
+      option_steps },
     { "train.spike_action", OPT_ENUM, ROW(spike_action), "save", 0, 0, OPT_TUNABLE,
       "what a run does at a loss spike. report: logs it with its samples; save: also keeps a checkpoint from "
       "before the step, and one train.spike_after steps later; skip: also leaves out the update",
       spike_actions },
     { "train.spike_after", OPT_I64, ROW(spike_after), "100", 1, 1e9, OPT_TUNABLE,
-      "steps from a loss spike to the checkpoint after it", NULL },
+      "steps from a loss spike to the checkpoint after it", option_steps },
     { "train.scores", OPT_BOOL, ROW(scores), "true", 0, 0, OPT_TUNABLE,
       "at evaluations after the first step, a run with a task answers its held-out examples and logs their scores",
       NULL },
@@ -126,7 +127,7 @@ static const OptionRow train_options[] = {
       "newest",
       NULL },
     { "train.keep_every", OPT_I64, ROW(keep_every), "0", 0, 1e15, OPT_FREE,
-      "checkpoints at multiples of this many steps are kept too; 0 means none", NULL },
+      "checkpoints at multiples of this many steps are kept too; 0 means none", option_steps },
     { "train.precision", OPT_ENUM, ROW(precision), "auto", 0, 0, OPT_TUNABLE,
       "dtype that weights and activations are computed in; master weights, statistics and optimizer states are f32. "
       "auto: the precision that the run began with; for a new run bf16 on a GPU or on a processor that multiplies bf16 "
@@ -216,7 +217,7 @@ static const OptionRow parallel_options[] = {
     { "parallel.check_every", OPT_I64, ROW(check_every), "0", 0, 1e12, OPT_FREE,
       "after every this many steps, ranks compare hashes of the weights that all of them hold; if one differs, the run "
       "ends and names that rank; 0 means never",
-      NULL },
+      option_steps },
     { "parallel.timeout", OPT_AMOUNT, ROW(timeout), "10m", 0, 1e6, OPT_FREE,
       "longest time that ranks wait for a rank that does not answer; then the run ends and names that rank; 0 means no "
       "limit",

@@ -257,7 +257,7 @@ static bool check_room(const Trainer *t, GError **error)
     }
     if (trainer_finished(t))
         return true;
-    const int64_t most = disk_checkpoints(&t->config, t->total, t->valid->len > 0);
+    const int64_t most = disk_checkpoints(&t->config, t->total, loader_epoch_samples(t->train), t->valid->len > 0);
     g_autofree char *needs = disk_describe(most, bytes);
     log_file_only("disk: %s", needs);
     return run_remove_unfinished(dir, error) && disk_check(dir, most, bytes, error);

@@ -117,10 +117,9 @@ static bool keep_all(const char *dir, int64_t step, GError **error)
 /* Points the link "best" at the best checkpoint as of `state`; removes the link if that checkpoint no longer exists. */
 static bool link_best(const char *dir, const TrainState *state, GError **error)
 {
-    g_autofree char *folder = run_checkpoint_path(dir, state->best_step),
-                    *link = g_build_filename(dir, "checkpoints", "best", NULL);
+    g_autofree char *folder = run_checkpoint_path(dir, state->best_step);
     if (state->best_step < 0 || !g_file_test(folder, G_FILE_TEST_IS_DIR))
-        return io_remove_file(link, error);
+        return run_unlink(dir, "best", error);
     run_link(dir, "best", state->best_step);
     return true;
 }

@@ -23,11 +23,17 @@ SpikeLevel spike_level(const TrainState *state)
     return n > 0 ? (SpikeLevel){ sum / n, sqrt(squares / n) } : (SpikeLevel){ 0, 0 };
 }
 
+/* A run of an earlier version of loam may have a longer window. */
+static int64_t window_of(const TrainConfig *train)
+{
+    return MIN(train->spike_window, CHECKPOINT_RECENT_LOSSES);
+}
+
 /* The largest loss that is no spike; infinite before there are train.spike_window losses. */
 static double highest(const TrainState *state, const TrainConfig *train)
 {
     const SpikeLevel level = spike_level(state);
-    if (train->spike == 0 || state->spike_losses < train->spike_window)
+    if (train->spike == 0 || state->spike_losses < window_of(train))
         return INFINITY;
     return level.mean + train->spike * fmax(level.deviation, LEAST_DEVIATION * fabs(level.mean));
 }
@@ -42,7 +48,7 @@ void spike_count(TrainState *state, const TrainConfig *train, double loss)
     if (train->spike == 0 || !isfinite(loss))
         return;
     loss = fmin(loss, highest(state, train));
-    const int64_t kept = MIN(state->spike_losses, train->spike_window - 1);
+    const int64_t kept = MIN(state->spike_losses, window_of(train) - 1);
     memmove(state->spike_recent, state->spike_recent + (state->spike_losses - kept), (size_t)kept * sizeof(double));
     state->spike_recent[kept] = loss;
     state->spike_losses = kept + 1;
