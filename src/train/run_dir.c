@@ -268,10 +268,8 @@ bool run_fail_moved(const char *dir, GError **error)
                         dir);
 }
 
-bool run_check_here(const char *dir, const RunFolder *folder, int *lock, GError **error)
+static bool check_here(const char *dir, const RunFolder *folder, int *lock, GError **error)
 {
-    static GMutex one; /* the thread that saves asks too, and must not find the lock that this one is taking */
-    g_autoptr(GMutexLocker) locker = g_mutex_locker_new(&one);
     const RunFolder there = run_folder(dir);
     g_autofree char *path = g_build_filename(dir, "lock", NULL);
     struct stat named, held;
@@ -289,6 +287,15 @@ bool run_check_here(const char *dir, const RunFolder *folder, int *lock, GError 
         *lock = fresh;
     }
     return true;
+}
+
+bool run_check_here(const char *dir, const RunFolder *folder, int *lock, GError **error)
+{
+    static GMutex one; /* the thread that saves asks too, and must not find the lock that this one is taking */
+    g_mutex_lock(&one);
+    const bool here = check_here(dir, folder, lock, error);
+    g_mutex_unlock(&one);
+    return here;
 }
 
 /* Renames checkpoints/NAME to checkpoints/copied-NAME if it is a folder, as in a run that was copied by a program that
