@@ -43,6 +43,7 @@ static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **er
         return fail_user(error, "the dataset %s is empty: it holds no token", data->prefix);
     if (indexed_documents(data->set) > UINT32_MAX)
         return fail_user(error, "the dataset %s has more than %u documents; split it", data->prefix, UINT32_MAX);
+    dataset_report_unknown(&data->meta, data->prefix);
     return true;
 }
 

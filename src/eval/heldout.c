@@ -151,3 +151,10 @@ bool heldout_bytes(Loader *loader, const Tokenizer *tok, int64_t n, int64_t *byt
         good = count_bytes(tok, special, walk.batch, bytes, error);
     return walk_close(&walk) && good;
 }
+
+double heldout_bits_per_byte(const LossSums *sums, int64_t bytes)
+{
+    if (bytes <= 0 || loss_sums_main(sums) != HEAD_TOKENS)
+        return NAN;
+    return sums->head[HEAD_TOKENS].nll / G_LN2 / (double)bytes;
+}

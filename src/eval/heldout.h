@@ -9,6 +9,8 @@ typedef struct HeldoutSet {
     char *name;        /* name of the set in the metrics; NULL means that data.valid gives none */
     char *path_prefix; /* path prefix of the dataset's files */
     Loader *loader;
+    int64_t bytes; /* bytes of the targets' text in an evaluation of training, as by heldout_bytes; 0 means not counted
+                      yet */
 } HeldoutSet;
 
 /* Opens the datasets of data.valid, which is PREFIX or NAME:PREFIX,NAME:PREFIX …, in this order: HeldoutSet *, owned by
@@ -37,3 +39,5 @@ bool heldout_unigram(Loader *loader, int64_t n, int64_t vocab, double *nats, GEr
  * are the negative log-likelihood of all targets in nats, divided by ln 2 and by these bytes. *bytes is -1 if a target
  * is the unknown token, whose text is lost. A space at the start of a sequence's targets does not count. */
 bool heldout_bytes(Loader *loader, const Tokenizer *tok, int64_t n, int64_t *bytes, GError **error);
+/* Bits per byte of the targets' text; NaN if bytes is not above 0, and for classifiers, whose targets have no text. */
+double heldout_bits_per_byte(const LossSums *sums, int64_t bytes);

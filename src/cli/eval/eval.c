@@ -170,7 +170,7 @@ typedef struct Result {
 
 static double bits_per_byte(const Result *result)
 {
-    return result->sums.head[HEAD_TOKENS].nll / G_LN2 / (double)result->bytes;
+    return heldout_bits_per_byte(&result->sums, result->bytes);
 }
 
 /* If several heads have a loss, adds the mean loss of each, and the accuracy of each but that of the tokens; "loss",

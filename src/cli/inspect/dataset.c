@@ -159,6 +159,8 @@ static bool print_json(const Dataset *data, const Lengths *lengths, const Tokeni
         json_object_set_new(
             root, "labels",
             json_pack("{s:s, s:s*}", "kind", label_kind_names[data->meta.label_kind], "names", data->meta.labels));
+    if (data->meta.has_unknown)
+        json_object_set_new(root, "unknown", json_integer(data->meta.counts.unknown));
     if (checked)
         json_object_set(root, "check", checked);
     if (good)
@@ -193,6 +195,11 @@ static bool print_text(const Dataset *data, const Lengths *lengths, const Tokeni
         printf("tokenizer  unknown; the dictionary has %" PRId64 " ids\n", data->meta.vocab);
     else
         printf("tokenizer  unknown: no %s.json, another program wrote this dataset\n", data->prefix);
+    if (data->meta.has_unknown) {
+        g_autofree char *unknown = text_grouped(data->meta.counts.unknown),
+                        *share = dataset_unknown_share(&data->meta.counts);
+        printf("unknown tokens  %s, %s%s%s\n", unknown, share, *data->meta.commonest ? ": " : "", data->meta.commonest);
+    }
     if (data->meta.label_kind != LABELS_NONE) {
         g_autofree char *labels = dataset_meta_labels(&data->meta), *encoded = text_grouped(count_label_ids(data->set));
         printf("%s, written as %s of the tokens\n", labels, encoded);

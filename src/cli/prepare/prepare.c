@@ -290,7 +290,9 @@ static void print_dataset(const PrepareOptions *options, int output, bool held_o
 {
     g_autofree char *prefix = prepare_prefix(options, output, held_out);
     g_autofree char *documents = text_grouped(counts->documents), *tokens = text_grouped(counts->tokens);
-    printf("%s: %s documents, %s tokens\n", prefix, documents, tokens);
+    g_autofree char *share = dataset_unknown_share(counts);
+    printf("%s: %s documents, %s tokens%s%s\n", prefix, documents, tokens, counts->unknown > 0 ? ", unknown " : "",
+           counts->unknown > 0 ? share : "");
 }
 
 static void print_datasets(const PrepareStats *stats, const PrepareOptions *options)
@@ -355,9 +357,10 @@ static void print_stats(const PrepareStats *stats, const PrepareOptions *options
 
 static json_t *counts_json(const PrepareCounts *counts)
 {
-    return json_pack("{s:I, s:I, s:I, s:I}", "documents", (json_int_t)counts->train.documents, "tokens",
-                     (json_int_t)counts->train.tokens, "valid_documents", (json_int_t)counts->valid.documents,
-                     "valid_tokens", (json_int_t)counts->valid.tokens);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "documents", (json_int_t)counts->train.documents, "tokens",
+                     (json_int_t)counts->train.tokens, "unknown", (json_int_t)counts->train.unknown, "valid_documents",
+                     (json_int_t)counts->valid.documents, "valid_tokens", (json_int_t)counts->valid.tokens,
+                     "valid_unknown", (json_int_t)counts->valid.unknown);
 }
 
 static bool print_json(const PrepareStats *stats, const PrepareOptions *options, GError **error)

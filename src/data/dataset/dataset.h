@@ -8,10 +8,12 @@
 #include "format/indexed.h"
 #include "text/tokenizer.h"
 
-/* Number of documents and of tokens in a dataset. */
+/* Number of documents, of tokens, and of unknown tokens in a dataset. */
 typedef struct DatasetCounts {
-    int64_t documents, tokens;
+    int64_t documents, tokens, unknown;
 } DatasetCounts;
+
+#define DATASET_UNKNOWN_SHARE 0.001 /* a larger share of unknown tokens gets a warning */
 
 /* The content of PREFIX.json. It has no paths and no times, so the same input gives the same bytes. */
 typedef struct DatasetMeta {
@@ -19,6 +21,10 @@ typedef struct DatasetMeta {
     int64_t vocab;   /* vocabulary size of the tokenizer, or of the dictionary of fairseq; 0 means unknown */
     bool append_eod; /* every document ends with EOS, as in fairseq's datasets */
     DatasetCounts counts;
+    bool has_unknown;     /* counts.unknown is known; the dataset was written by a program that counts unknown tokens */
+    int32_t unknown_id;   /* with has_unknown: id of the unknown token; -1 means that the tokenizer has none */
+    char commonest[64];   /* the commonest characters that the tokenizer does not know, separated by spaces; "" means
+                             that none was found */
     bool held_out;        /* held-out data that `loam prepare --valid` separated from training data */
     LabelKind label_kind; /* kind of labels (objectives/labelled.h); LABELS_NONE means text without labels */
     char *labels;         /* names of the classes, separated by commas (data/labels.h); NULL means none */
@@ -65,6 +71,11 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
 /* Reads a PREFIX.json into *meta, which dataset_meta_clear frees. Unknown keys are errors. */
 bool dataset_meta_read(DatasetMeta *meta, const char *path, GError **error);
 void dataset_meta_clear(DatasetMeta *meta);
+/* A warning, or below DATASET_UNKNOWN_SHARE a line of information, about the unknown tokens of a dataset. name: the
+ * dataset in the message. Nothing is said if there are none, or if their number is not known. */
+void dataset_report_unknown(const DatasetMeta *meta, const char *name);
+/* The share of unknown tokens as text, such as "2.7 %". Free with g_free. */
+char *dataset_unknown_share(const DatasetCounts *counts);
 /* A description of a dataset's labels for messages: "labels of a classifier (tokens: O,B-PER)", "labels of a classifier
  * (value)", or "no labels of a classifier". Free with g_free. */
 char *dataset_meta_labels(const DatasetMeta *meta);
@@ -78,6 +89,7 @@ typedef struct DatasetWriter {
     TreeWriter *trees;     /* NULL means that there is no PREFIX.tree */
     NdtypeWriter *ndtypes; /* NULL means no side files of AST-T5 */
     DatasetMeta meta; /* content of the future PREFIX.json; `counts` counts the documents and tokens added so far */
+    bool begun;       /* the current document has a sequence */
 } DatasetWriter;
 
 /* Opens the files of a new dataset for writing. fairseq: true means fairseq's format, false means Megatron's. The

@@ -2,20 +2,30 @@
 #include "data/dataset/dataset.h"
 
 #include "base/file.h"
+#include "base/log.h"
 
 #include <jansson.h>
 #include <string.h>
 
-#define MAX_BYTES     ((size_t)1 << 20)
-#define LAYOUT        "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I, s:o*, s:o*, s:o*}"
-#define STRICT_LAYOUT "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I, s?b, s?{s:s, s?s !}, s?{s:s, s:I !} !}"
+#define MAX_BYTES ((size_t)1 << 20)
+#define LAYOUT    "{s:i, s:{s:s, s:s, s:I}, s:b, s:I, s:I, s:o*, s:o*, s:o*, s:o*}"
+#define STRICT_LAYOUT                                                                                                  \
+    "{s:i, s:{s:s, s:s, s:I !}, s:b, s:I, s:I, s?{s:i, s:I, s?s !}, s?b, s?{s:s, s?s !}, s?{s:s, s:I !} !}"
 
 DatasetMeta dataset_meta_of(const Tokenizer *tok, bool append_eod)
 {
     return (DatasetMeta){ .tokenizer_hash = (char *)tokenizer_hash(tok),
                           .tokenizer_kind = (char *)tokenizer_kind(tok),
                           .vocab = tokenizer_size(tok),
-                          .append_eod = append_eod };
+                          .append_eod = append_eod,
+                          .has_unknown = true,
+                          .unknown_id = tokenizer_unk(tok) };
+}
+
+static json_t *unknown_json(const DatasetMeta *meta)
+{
+    return json_pack("{s:i, s:I, s:s*}", "id", meta->unknown_id, "tokens", (json_int_t)meta->counts.unknown,
+                     "commonest", *meta->commonest ? meta->commonest : NULL);
 }
 
 bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **error)
@@ -23,7 +33,8 @@ bool dataset_meta_write(const DatasetMeta *meta, const char *path, GError **erro
     json_t *root = json_pack(
         LAYOUT, "version", 1, "tokenizer", "hash", meta->tokenizer_hash, "kind", meta->tokenizer_kind, "size",
         (json_int_t)meta->vocab, "append_eod", meta->append_eod, "documents", (json_int_t)meta->counts.documents,
-        "tokens", (json_int_t)meta->counts.tokens, "held_out", meta->held_out ? json_true() : NULL, "labels",
+        "tokens", (json_int_t)meta->counts.tokens, "unknown", meta->has_unknown ? unknown_json(meta) : NULL, "held_out",
+        meta->held_out ? json_true() : NULL, "labels",
         meta->label_kind ? json_pack("{s:s, s:s*}", "kind", label_kind_names[meta->label_kind], "names", meta->labels)
                          : NULL,
         "tree",
@@ -52,18 +63,19 @@ static bool read_labels(const char *kind, const char *names, const char *path, L
 static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **error)
 {
     json_error_t reason;
-    json_int_t size, documents, tokens, tree_bytes = 0;
+    json_int_t size, documents, tokens, unknown = -1, tree_bytes = 0;
     const char *hash, *kind, *tree_hash = "", *label_kind = label_kind_names[LABELS_NONE], *labels = NULL;
     LabelKind learns;
-    int version, append_eod, held_out = 0;
+    const char *commonest = "";
+    int version, append_eod, unknown_id = -1, held_out = 0;
     if (json_unpack_ex(root, &reason, 0, STRICT_LAYOUT, "version", &version, "tokenizer", "hash", &hash, "kind", &kind,
-                       "size", &size, "append_eod", &append_eod, "documents", &documents, "tokens", &tokens, "held_out",
-                       &held_out, "labels", "kind", &label_kind, "names", &labels, "tree", "hash", &tree_hash, "bytes",
-                       &tree_bytes) != 0)
+                       "size", &size, "append_eod", &append_eod, "documents", &documents, "tokens", &tokens, "unknown",
+                       "id", &unknown_id, "tokens", &unknown, "commonest", &commonest, "held_out", &held_out, "labels",
+                       "kind", &label_kind, "names", &labels, "tree", "hash", &tree_hash, "bytes", &tree_bytes) != 0)
         return fail_user(error, "%s: not as loam prepare writes it: %s", path, reason.text);
     if (version != 1)
         return fail_user(error, "%s: version %d, this program reads version 1", path, version);
-    if (size <= 0 || documents < 0 || tokens < 0 || tree_bytes < 0)
+    if (size <= 0 || documents < 0 || tokens < 0 || tree_bytes < 0 || unknown > tokens || unknown_id >= size)
         return fail_user(error, "%s: a size or count is out of range", path);
     if (!read_labels(label_kind, labels, path, &learns, error))
         return false;
@@ -71,11 +83,14 @@ static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **e
                            .tokenizer_kind = g_strdup(kind),
                            .vocab = size,
                            .append_eod = append_eod,
-                           .counts = { documents, tokens },
+                           .counts = { documents, tokens, MAX(unknown, 0) },
+                           .has_unknown = unknown >= 0,
+                           .unknown_id = unknown_id,
                            .held_out = held_out,
                            .label_kind = learns,
                            .labels = labels && *labels ? g_strdup(labels) : NULL,
                            .tree_bytes = tree_bytes };
+    g_strlcpy(meta->commonest, commonest, sizeof meta->commonest);
     g_strlcpy(meta->tree_hash, tree_hash, sizeof meta->tree_hash);
     return true;
 }
@@ -101,6 +116,28 @@ void dataset_meta_clear(DatasetMeta *meta)
     g_free(meta->tokenizer_kind);
     g_free(meta->labels);
     *meta = (DatasetMeta){ 0 };
+}
+
+char *dataset_unknown_share(const DatasetCounts *counts)
+{
+    return g_strdup_printf("%.2g %%", 100 * (double)counts->unknown / (double)MAX(counts->tokens, 1));
+}
+
+void dataset_report_unknown(const DatasetMeta *meta, const char *name)
+{
+    const DatasetCounts *counts = &meta->counts;
+    g_autofree char *share = dataset_unknown_share(counts);
+    if (!meta->has_unknown || counts->unknown == 0)
+        return;
+    if ((double)counts->unknown <= DATASET_UNKNOWN_SHARE * (double)counts->tokens) {
+        log_info("%s: %s of the tokens are the unknown token", name, share);
+        return;
+    }
+    log_warning(
+        "%s: %s of the tokens are the unknown token, whose text is lost%s%s: losses look better than they are; "
+        "loam tokenizer train --byte-fallback, or --kind byte-bpe, makes a tokenizer that knows every character",
+        name, share, *meta->commonest ? "; the commonest characters that the tokenizer does not know: " : "",
+        meta->commonest);
 }
 
 char *dataset_meta_labels(const DatasetMeta *meta)

@@ -28,13 +28,19 @@ void dataset_writer_close(DatasetWriter *writer)
 
 bool dataset_writer_add(DatasetWriter *writer, const int32_t *ids, int64_t n, GError **error)
 {
-    writer->meta.counts.tokens += n;
+    DatasetMeta *meta = &writer->meta;
+    const bool text = meta->label_kind == LABELS_NONE || !writer->begun; /* encoded labels follow the text */
+    meta->counts.tokens += n;
+    for (int64_t i = 0; text && meta->has_unknown && i < n; i++)
+        meta->counts.unknown += ids[i] == meta->unknown_id;
+    writer->begun = true;
     return indexed_writer_add(writer->files, ids, n, error);
 }
 
 bool dataset_writer_end_document(DatasetWriter *writer, GError **error)
 {
     writer->meta.counts.documents++;
+    writer->begun = false;
     return indexed_writer_end_document(writer->files, error);
 }
 

@@ -6,6 +6,7 @@
 #include "data/dataset/dataset.h"
 #include "data/prepare/fairseq_identity.h"
 #include "data/prepare/prepare_pipeline.h"
+#include "data/prepare/unknown_characters.h"
 #include "data/prepare/weights.h"
 
 #include <inttypes.h>
@@ -71,8 +72,9 @@ typedef struct Run {
     int n_outputs;
     DatasetWriter *outputs[PREPARE_OUTPUTS][N_PARTS]; /* the training and the held-out dataset per output; NULL if
                                                          nothing is held out, or no document was written */
-    NdtypeDict *ndtypes; /* dictionary of node types for PrepareOptions.ndtypes; NULL without that option */
-    double least_hash;   /* minimum of PipelineJob.least_hash over all jobs */
+    NdtypeDict *ndtypes;        /* dictionary of node types for PrepareOptions.ndtypes; NULL without that option */
+    UnknownCharacters *unknown; /* of the documents that are written */
+    double least_hash;          /* minimum of PipelineJob.least_hash over all jobs */
     int64_t *id_counts; /* how often each id occurs in training documents, for fairseq's dictionary; NULL without one */
 } Run;
 
@@ -175,6 +177,17 @@ static bool choose(Run *run, const PipelineJob *job, guint i, bool *kept, GError
     return true;
 }
 
+/* Counts the characters of a document that has unknown tokens. */
+static void count_unknown(Run *run, const PipelineJob *job, const PipelineDocument *document)
+{
+    const int32_t unk = tokenizer_unk(run->tok);
+    for (guint i = 0; unk >= 0 && i < document->n_ids; i++)
+        if (g_array_index(job->ids, int32_t, document->first_id + i) == unk) {
+            unknown_characters_add(run->unknown, job->text->str + document->begin, document->bytes);
+            return;
+        }
+}
+
 static bool write_job(Run *run, const PipelineJob *job, GError **error)
 {
     PrepareStats *stats = run->stats;
@@ -188,6 +201,8 @@ static bool write_job(Run *run, const PipelineJob *job, GError **error)
             (kept && !(options->programs ? write_program(run, job, document, node, error)
                                          : write_document(run, job, document, error))))
             return false;
+        if (kept)
+            count_unknown(run, job, document);
         for (guint k = 0; options->programs && k < document->n_sequences; k++)
             node += g_array_index(job->n_nodes, guint, document->first_sequence + k);
     }
@@ -259,6 +274,7 @@ static void add_counts(DatasetCounts *to, DatasetCounts *all, const DatasetWrite
     *to = output ? output->meta.counts : (DatasetCounts){ 0 };
     all->documents += to->documents;
     all->tokens += to->tokens;
+    all->unknown += to->unknown;
 }
 
 static void warn_nothing_held_out(const Run *run, int field)
@@ -327,6 +343,11 @@ static bool finish_output(Run *run, int field, GError **error)
         valid = NULL; /* no document of this language is held out */
     if (run->options->by_language && train->meta.counts.documents == 0)
         log_warning("all of %s is held out", train->prefix);
+    for (int part = TRAIN; part < N_PARTS; part++)
+        if (run->outputs[field][part] && run->outputs[field][part]->meta.counts.unknown > 0)
+            unknown_characters_commonest(run->unknown, run->outputs[field][part]->meta.commonest,
+                                         sizeof train->meta.commonest);
+    dataset_report_unknown(&train->meta, train->prefix);
     return (valid ? remove_dataset(before, error) : remove_held_out(before, train->prefix, error)) &&
            dataset_writer_finish(train, error) && (!valid || dataset_writer_finish(valid, error));
 }
@@ -360,13 +381,17 @@ bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const Pr
 {
     double start = clock_seconds();
     *stats = (PrepareStats){ 0 };
-    Run run = {
-        .tok = tok, .options = options, .stats = stats, .n_outputs = prepare_outputs(options), .least_hash = 1
-    };
+    Run run = { .tok = tok,
+                .options = options,
+                .stats = stats,
+                .n_outputs = prepare_outputs(options),
+                .least_hash = 1,
+                .unknown = unknown_characters_new(tok) };
     bool good = open_all(&run, paths, n_paths, error) && encode_all(&run, error) && finish_all(&run, error);
     for (int i = 0; i < run.n_outputs * N_PARTS; i++)
         dataset_writer_close(run.outputs[i / N_PARTS][i % N_PARTS]);
     ndtype_dict_free(run.ndtypes);
+    unknown_characters_free(run.unknown);
     g_free(run.id_counts);
     seen_table_close(run.seen);
     seen_table_close(run.repeats);

@@ -108,6 +108,7 @@ static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *r
                                                             : "no example to train on");
     if (!dataset_writer_finish(output->writer, error))
         return false;
+    dataset_report_unknown(&output->writer->meta, file->path);
     report(output, file, task_reader_skipped(reader));
     task_encoder_report(output->encoder, file->path);
     return true;

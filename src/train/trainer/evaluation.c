@@ -41,15 +41,28 @@ static double lowest_loss(const Trainer *t, guint i, double loss)
     return state->best_step >= 0 && state->best_data == t->best_data ? fmin(state->best_value, loss) : loss;
 }
 
+/* The bytes of the targets' text of a held-out set, counted once, by the rank that logs; -1 if they are not known. */
+static int64_t text_bytes_of(const Trainer *t, HeldoutSet *set, const LossSums *sums)
+{
+    g_autoptr(GError) ignored = NULL;
+    const bool wanted = t->metrics && t->tok && loss_sums_main(sums) == HEAD_TOKENS;
+    if (wanted && set->bytes == 0 &&
+        !heldout_bytes(set->loader, t->tok, t->config.train.eval_samples, &set->bytes, &ignored))
+        set->bytes = -1;
+    return wanted ? set->bytes : -1;
+}
+
 static void report_set(const Trainer *t, guint i, const SetResult *result)
 {
-    const HeldoutSet *set = t->valid->pdata[i];
+    HeldoutSet *set = t->valid->pdata[i];
     const int64_t n = t->config.train.eval_samples, all = loader_epoch_samples(set->loader);
     const ValidRecord record = { .step = t->state.attempts,
                                  .name = set->name,
                                  .index = (int)i,
                                  .sums = &result->sums,
                                  .seconds = result->seconds,
+                                 .bits_per_byte =
+                                     heldout_bits_per_byte(&result->sums, text_bytes_of(t, set, &result->sums)),
                                  .samples = n > 0 ? MIN(n, all) : all,
                                  .batches = ((n > 0 ? MIN(n, all) : all) + t->micro_most - 1) / t->micro_most,
                                  .train_samples = t->state.samples,

@@ -62,6 +62,8 @@ static void loam_valid(const ValidRecord *record)
         g_string_append_printf(line, "  perplexity %.2f", record_perplexity(sums));
     if (isfinite(record_accuracy(sums)))
         g_string_append_printf(line, "  accuracy %.1f %%", 100 * record_accuracy(sums));
+    if (isfinite(record->bits_per_byte))
+        g_string_append_printf(line, "  %.4f bits per byte", record->bits_per_byte);
     say_heads(line, sums);
     log_info("%s%s%s", line->str, record->name ? "  " : "", record->name ? record->name : "");
 }

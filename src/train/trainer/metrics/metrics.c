@@ -380,6 +380,7 @@ void metrics_valid(Metrics *metrics, const ValidRecord *record)
         { "loss", group, loss_sums_total(sums) },
         { "perplexity", group, record_perplexity(sums) },
         { "accuracy", group, record_accuracy(sums) },
+        { "bits_per_byte", group, record->bits_per_byte },
     };
     add_scalars(metrics, line, scalars, G_N_ELEMENTS(scalars), step);
     add_heads(metrics, line, group, sums, step);

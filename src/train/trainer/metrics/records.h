@@ -49,6 +49,7 @@ typedef struct ValidRecord {
     int index;        /* index of the set in data.valid, from 0 */
     const LossSums *sums;
     double seconds;
+    double bits_per_byte;     /* of the targets' text; NaN if its bytes are not known, or the targets are classes */
     int64_t samples, batches; /* samples of the evaluation, and microbatches */
     int64_t train_samples;    /* TrainState.samples */
     int64_t updates;          /* TrainState.updates */

@@ -1,0 +1,34 @@
+# Text that the tokenizer does not know is told where a dataset is made, shown and trained on; losses are given per byte, too.
+. tests/cli/lib.sh "$1"
+make_dataset
+
+printf 'ba ce di fo\n\nзимний лес и река\n\nва ве %s\n' "$(printf 'и%.0s' {1..20})" >"$work/strange.txt"
+prepare() { "$loam" prepare --tokenizer "$work/tok.model" --keep-duplicates --replace --out "$work/strange" "$@"; }
+expect 0 'strange: 3 documents, ' prepare "$work/strange.txt"
+grep -q ' tokens, unknown [0-9.]* %$' "$work/out" || fail "no share: $(cat "$work/out")"
+grep -q '^warning: .*strange: [0-9.]* % of the tokens are the unknown token.*does not know: и е .*--byte-fallback' "$work/err" || fail "$(cat "$work/err")"
+grep -q '"commonest": "и е ' "$work/strange.json" || fail "$(cat "$work/strange.json")"
+expect 0 '"unknown":' prepare --json "$work/strange.txt"
+expect 0 'unknown tokens  ' "$loam" inspect dataset "$work/strange" --check
+expect 0 '"unknown":' "$loam" inspect dataset "$work/strange" --json
+expect 0 'shuffled: 3 documents' "$loam" dataset shuffle "$work/strange" --out "$work/shuffled" # its writer counts, too
+grep -A 4 '"unknown"' "$work/strange.json" >"$work/a" && grep -A 4 '"unknown"' "$work/shuffled.json" >"$work/b" && cmp "$work/a" "$work/b" ||
+    fail "$(cat "$work/shuffled.json")"
+expect 0 'of the tokens are the unknown token' "$loam" train "$work/config.yaml" run.dir="$work/run" data.train="$work/strange" \
+    'train.length=1 steps'
+sed -n 1,12p "$work/err" | grep -q '^warning: .*strange: ' || fail "not in the first lines: $(cat "$work/err")"
+grep -q 'held-out loss .* bits per byte' "$work/err" || fail "$(cat "$work/err")"
+eval_bits=$("$loam" eval "$work/run" --samples 16 --json | sed -E 's/.*"bits_per_byte": *([0-9.]{7}).*/\1/')
+grep -q "\"bits_per_byte\": *$eval_bits" "$work/run/metrics.jsonl" || fail "eval says $eval_bits: $(cat "$work/run/metrics.jsonl")"
+echo "ok: eval and training give the same bits per byte"
+
+printf 'text\tlabel\nзимний лес\tgood\nриека\tbad\n' >"$work/table.tsv"
+expect 0 'table.tsv: ' "$loam" task prepare --out "$work/table" tokenizer.path="$work/tok.model" task.data="$work/table.tsv" task.input='{text}' \
+    task.target='{label}'
+grep -q 'of the tokens are the unknown token' "$work/err" || fail "$(cat "$work/err")"
+
+# A tokenizer that falls back to bytes knows everything, and says so.
+"$loam" tokenizer train --type unigram --byte-fallback --vocab-size 400 --out "$work/bytes.model" "$work/corpus.txt" 2>"$work/err" || fail "$(cat "$work/err")"
+expect 0 'bytes: 3 documents' "$loam" prepare --tokenizer "$work/bytes.model" --out "$work/bytes" "$work/strange.txt"
+! grep -q unknown "$work/out" "$work/err" || fail "unknown: $(cat "$work/err")"
+expect 0 'unknown tokens  0, 0 %' "$loam" inspect dataset "$work/bytes"
