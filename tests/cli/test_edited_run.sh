@@ -62,3 +62,7 @@ $cosine train.length=20 2>"$work/err" || fail "$(cat "$work/err")"
 ! grep -q 'the learning rate was' "$work/err" || fail "$(cat "$work/err")"
 expect 0 'the learning rate was ' $cosine train.length=40
 grep -q "at the last update (step 20); by the schedule of this command it is 0.00[0-9]* there, [4-9][0-9] % of optim.lr" "$work/err" || fail "$(cat "$work/err")"
+# A rate that becomes 0 is no share of anything.
+cut="$loam train $work/config.yaml run.dir=$work/cut train.eval_every=0 train.save_every=0"
+$cut train.stop_at=8 2>"$work/err" || fail "$(cat "$work/err")"
+expect 0 'by the schedule of this command it is 0 there, and goes on from that' $cut optim.lr=0

@@ -328,10 +328,12 @@ static void note_rate(const Trainer *t)
         return;
     const double is = schedule_lr(
         &t->schedule, (ScheduleCounts){ state->updates, state->update_samples, state->tokens, state->trained_s });
+    g_autofree char *share =
+        peak > 0 ? g_strdup_printf(", %.0f %% of optim.lr", 100 * is / peak) : g_strdup(""); /* optim.lr may be 0 */
     if (fabs(is - was) > RATE_JUMP * fmax(peak, was))
         log_info("the learning rate was %.3g at the last update (step %" PRId64
-                 "); by the schedule of this command it is %.3g there, %.0f %% of optim.lr, and goes on from that",
-                 was, state->attempts, is, 100 * is / peak);
+                 "); by the schedule of this command it is %.3g there%s, and goes on from that",
+                 was, state->attempts, is, share);
 }
 
 static void advise(const Trainer *t)
