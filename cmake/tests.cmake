@@ -5,7 +5,7 @@ enable_testing()
 # Tests with the label `computes` pass under every instruction set that the processor has (tools/check isa). Those of the
 # device try all sets by themselves; these of the program compute nothing that depends on one, or only for the sake of files,
 # messages and memory. The thread sanitizer sees no kernel.
-set(same_on_every_processor "/test_(bench|cleaning|code_eval|collect|compare|dataset|doc_figures|foreign_folders|format_1|full_disk|help|\
+set(same_on_every_processor "/test_(bench|cleaning|code_cheats|code_eval|collect|compare|dataset|doc_figures|foreign_folders|format_1|full_disk|help|\
 hooks|hosts|idle|instruction_sets|memory_limit|operations|page_recipes|pages|plan_cluster|programs|rank_alike|rank_faults|rank_init|rank_stops|recipes|report|\
 run_directory|scores|slurm|spinning|status|stop|submit|tokenizer.*|train_tokenizer)$|/threads_sanitized$")
 

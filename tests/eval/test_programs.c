@@ -84,6 +84,9 @@ static void pass_at_k_is_the_share_of_draws_with_a_right_one(void)
     "\"test_list\": "                                                                                                  \
     "[\"assert add(1, 2) == 3\"], \"test\": \"inputs = [[1, 2], [5, 5]]\\nfor i in inputs:\\n    assert add(*i) == "   \
     "sum(i)\"}"
+/* One test, with the text of the field code. */
+#define ONE(code, setup, test)                                                                                         \
+    "{\"task_id\": 13, \"code\": \"" code "\", \"test_setup_code\": \"" setup "\", \"test_list\": [\"" test "\"]}"
 #define PLUS(id, name, arguments, body, atol, base, plus)                                                              \
     "{\"task_id\": \"" id "\", \"prompt\": \"def " name "(" arguments "):\\n\", \"entry_point\": \"" name "\", "       \
     "\"contract\": \"\", \"canonical_solution\": \"    " body "\\n\", \"base_input\": " base ", \"plus_input\": " plus \
@@ -131,6 +134,39 @@ static const Case cases[] = {
     { "mbpp", MBPP, "def add(a, b):\r\n  return a + b", "passed", PLAIN },
     { "mbpp", MBPP, "def add(a, b):\n    return 3", "failed: AssertionError", PLAIN },
     { "mbpp", MBPP, "def plus(a, b):\n    return 3", "failed: NameError", PLAIN },
+    /* Tests and solution are in two processes: values of all kinds pass between them, with what a call did to its
+     * arguments, objects of the solution's own classes, iterators, and exceptions by their classes. */
+    { "mbpp",
+      ONE("",
+          "from fractions import Fraction as F\\nfrom collections import Counter, deque\\nfrom datetime import date",
+          "a = (1, 2.5, None, True, '\\\\ud83d', b'x', (1, [2]), {1, frozenset([2])}, {'a': (1,)}, 1j, range(3), "
+          "1e999, "
+          "10**30, int, F(1, 3), Counter('aab'), deque([1], 2), date(2020, 1, 2))\\nb = f(*a)\\nassert a == b and "
+          "[type(i) for i in a] == [type(i) for i in b]"),
+      "def f(*a):\n    return a", "passed", PLAIN },
+    { "mbpp",
+      ONE("", "a, b, c = [2, 1], {1: 2}, [[1], 2]",
+          "f(a, b=b)\\ng(b, c)\\nassert a == [1, 2] and b == {3: 4} and c == [[1, 5], 2]"),
+      "def f(a, b):\n    a.sort()\ndef g(b, c):\n    b.clear()\n    b[3] = 4\n    c[0].append(5)", "passed", PLAIN },
+    { "mbpp",
+      ONE("", "", "a = f(4)\\nassert next(a) == 0 and list(a) == [1, 2, 3] and sorted({1: 2}.keys() | g()) == [1, 5]"),
+      "def f(n):\n    yield from range(n)\ndef g():\n    return {5: 1}.keys()", "passed", PLAIN },
+    { "mbpp",
+      ONE("", "root = Node(1)\\nroot.left = Node(2)", "assert root and size(root) == 2 and root.left.get() == 2"),
+      "class Node:\n    def __init__(self, n):\n        self.n, self.left = n, None\n    def get(self):\n        "
+      "return self.n\n"
+      "def size(node):\n    return 1 + size(node.left) if node else 0",
+      "passed", PLAIN },
+    { "mbpp",
+      ONE("", "",
+          "try:\\n    f()\\n    assert False\\nexcept ValueError as e:\\n    assert str(e) == 'x' and type(e).__name__ "
+          "== 'E'"),
+      "class E(ValueError):\n    pass\ndef f():\n    raise E('x')", "passed", PLAIN },
+    { "mbpp", ONE("def sum(a): pass", "", "assert sum(2) == 3"), "def sum(a):\n    return a + 1", "passed", PLAIN },
+    { "mbpp", ONE("def f(a): pass", "", "assert abs(f(2) - 3) < 1"),
+      "def f(a):\n    return 9\ndef abs(a):\n    return 0", "failed: AssertionError", PLAIN },
+    { "mbpp", ONE("", "", "assert f(lambda: 1)"), "def f(a):\n    return 1",
+      "failed: TypeError: function cannot be given", PLAIN },
     { "mbpp_sanitized", SANITIZED, "def add(a, b):\n    return a + b", "passed", PLAIN },
     { "mbpp_plus", MBPP_HF, "def add(a, b):\n    return a + b", "passed", PLAIN },
     { "mbpp_plus", MBPP_HF, "def add(a, b):\n    return 3", "failed: AssertionError", PLAIN },

@@ -19,6 +19,7 @@ typedef struct Record {
                                means none */
     size_t short_bytes;
     bool short_start; /* true: the last bytes of that text are kept; false: the first bytes */
+    bool replaced;    /* some U+FFFD stand for characters that no text can hold (RecordSource.any_text) */
 } Record;
 
 /* Appends the texts (char *, freed with g_free) of a field. A name with dots leads into objects: "passage.text". A list

@@ -29,7 +29,8 @@ struct RecordReader {
     json_t *root;  /* the JSON value that owns the current record */
     GArray *paths; /* of Path: the records within root */
     guint next;
-    bool read_all, broken; /* read_all: the JSON file has been parsed; broken: after an error no row can be read */
+    bool read_all, broken;   /* read_all: the JSON file has been parsed; broken: after an error no row can be read */
+    bool any_text, replaced; /* RecordSource.any_text, Record.replaced */
     GString *where;
 };
 
@@ -119,6 +120,7 @@ RecordReader *record_reader_open(const RecordSource *source, GError **error)
     reader->path = g_strdup(source->path);
     reader->paths = g_array_new(false, false, sizeof(Path));
     reader->where = g_string_new(NULL);
+    reader->any_text = source->any_text;
     reader->steps = g_strsplit(source->rows, ".", -1);
     bool good = record_source_format(source, &reader->format, error);
     bool parallel = reader->format == RECORD_PARALLEL;
@@ -336,13 +338,50 @@ static char *quote_numbers(const char *text)
     return g_string_free(out, false);
 }
 
-static json_t *parse_line(const char *line, json_error_t *reason)
+/* The four hexadecimal digits of the escape \u at the start of the text; -1 means that it has none. */
+static int escaped_unit(const char *text)
+{
+    int unit = 0;
+    if (text[0] != '\\' || text[1] != 'u')
+        return -1;
+    for (int i = 2; i < 6; i++) {
+        const int digit = g_ascii_xdigit_value(text[i]);
+        if (digit < 0)
+            return -1;
+        unit = unit * 16 + digit;
+    }
+    return unit;
+}
+
+/* The JSON text with "\ufffd" for every escape of a NUL and of half a surrogate pair, which no text can hold. g_free.
+ */
+static char *replace_escapes(const char *text)
+{
+    GString *out = g_string_sized_new(strlen(text));
+    while (*text) {
+        const int unit = escaped_unit(text), next = unit >= 0xd800 && unit < 0xdc00 ? escaped_unit(text + 6) : -1;
+        const bool pair = next >= 0xdc00 && next < 0xe000, bad = !pair && (unit == 0 || (unit & 0xf800) == 0xd800);
+        const size_t n = pair ? 12 : unit >= 0 ? 6 : text[0] == '\\' && text[1] ? 2 : 1;
+        g_string_append_len(out, bad ? "\\ufffd" : text, (gssize)n);
+        text += n;
+    }
+    return g_string_free(out, false);
+}
+
+static json_t *parse_line(RecordReader *reader, const char *line, json_error_t *reason)
 {
     json_t *root = json_loads(line, JSON_REJECT_DUPLICATES, reason);
+    reader->replaced = false;
     if (root)
         return root;
     g_autofree char *text = quote_numbers(line);
-    return json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    if (root || !reader->any_text)
+        return root;
+    g_autofree char *other = replace_escapes(text);
+    root = json_loads(other, JSON_REJECT_DUPLICATES, NULL);
+    reader->replaced = root != NULL;
+    return root;
 }
 
 static bool next_object(RecordReader *reader, GError **error)
@@ -350,7 +389,7 @@ static bool next_object(RecordReader *reader, GError **error)
     json_error_t reason;
     if (!next_row(reader, error))
         return false;
-    json_t *root = parse_line(cell_reader_cell(reader->cells[0], 0), &reason);
+    json_t *root = parse_line(reader, cell_reader_cell(reader->cells[0], 0), &reason);
     if (root == NULL)
         return fail_user(error, "%s: column %d: not JSON: %s%s", reader->where->str, reason.column, reason.text,
                          *cell_reader_cell(reader->cells[0], 0) == '['
@@ -503,7 +542,8 @@ bool record_reader_next(RecordReader *reader, Record *record, GError **error)
             return false;
     const Path *path = &g_array_index(reader->paths, Path, reader->next++);
     bool table = reader->format != RECORD_JSON && reader->format != RECORD_JSONL;
-    *record = (Record){ .n_levels = path->n, .columns = table ? reader->columns_text : NULL };
+    *record =
+        (Record){ .n_levels = path->n, .columns = table ? reader->columns_text : NULL, .replaced = reader->replaced };
     memcpy(record->levels, path->levels, sizeof path->levels);
     if (reader->format == RECORD_JSON)
         g_string_printf(reader->where, "%s: record %u", reader->path, reader->next);

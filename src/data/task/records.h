@@ -30,6 +30,8 @@ typedef struct RecordSource {
     const char
         *columns; /* tables without header: names of the columns, "a,b,c"; "" means that their names are 1, 2, 3, … */
     RecordChoice quotes; /* tables: whether cells may be quoted; RECORD_BY_FORMAT means only in .csv */
+    bool any_text; /* JSON lines: escapes that no text can hold, of a NUL or half a surrogate pair, are read as U+FFFD
+                      (Record.replaced); false: they are errors */
 } RecordSource;
 
 /* Sets *format to the format of a source; for RECORD_AUTO it is found by the path. An unknown suffix is an error. */

@@ -30,16 +30,19 @@ static bool read_trial(const Record *record, GHashTable *problems, bool partly, 
         return true;
     if (!problem)
         return fail_user(error, "%s: no problem is called %s", record->where, name);
+    const char *text = solution ? solution : completion;
+    const bool broken = record->replaced && strstr(text, "\uFFFD");
     const Trial trial = { .problem = problem,
-                          .text = g_strdup(solution ? solution : completion),
-                          .whole = solution != NULL };
+                          .text = g_strdup(text),
+                          .whole = solution != NULL,
+                          .result = broken ? g_strdup("failed: a NUL or half a surrogate pair is in it") : NULL };
     g_array_append_val(trials, trial);
     return true;
 }
 
 bool predictions_read(const char *path, GHashTable *problems, bool partly, GArray *trials, GError **error)
 {
-    const RecordSource source = { .path = path, .format = RECORD_JSONL, .rows = "", .columns = "" };
+    const RecordSource source = { .path = path, .format = RECORD_JSONL, .rows = "", .columns = "", .any_text = true };
     RecordReader *reader = record_reader_open(&source, error);
     GError *bad = NULL;
     Record record;

@@ -113,7 +113,7 @@ bool problem_read(Problem *out, const Task *task, const Record *record, GError *
                       .name = json_is_string(id) ? g_strdup(json_string_value(id))
                                                  : g_strdup_printf("%" JSON_INTEGER_FORMAT, json_integer_value(id)),
                       .prefix = g_strdup(tests != TESTS_MBPP && prompt ? json_string_value(prompt) : ""),
-                      .json = g_strdup(json ? json : record->text),
+                      .json = g_strdelimit(g_strdup(json ? json : record->text), "\r\n", ' '),
                       .tests = tests };
     free(json);
     return true;
@@ -172,28 +172,27 @@ static char *describe_end(const SandboxResult *result)
 static bool run_one(Trial *trial, const ProgramOptions *options, GError **error)
 {
     const Problem *problem = trial->problem;
-    g_autofree char *solution = g_strconcat(trial->whole ? "" : problem->prefix, trial->text, NULL),
-                    *token = g_strdup_printf("%08x%08x:", g_random_int(), g_random_int()),
-                    *settings = g_strdup_printf("{\"token\": \"%s\", \"kind\": \"%s\", \"timeout\": %.3f}", token,
-                                                kind_names[problem->tests], options->timeout_s);
-    const SandboxFile files[] = {
-        { "harness.py", program_harness, strlen(program_harness) },
-        { "problem.json", problem->json, strlen(problem->json) },
-        { "solution.py", solution, strlen(solution) },
-    };
+    g_autofree char *token = g_strdup_printf("%08x%08x:", g_random_int(), g_random_int()),
+                    *input = g_strdup_printf("{\"token\": \"%s\", \"kind\": \"%s\", \"timeout\": %.3f}\n%s\n%s%s",
+                                             token, kind_names[problem->tests], options->timeout_s, problem->json,
+                                             trial->whole ? "" : problem->prefix, trial->text);
+    const SandboxFile files[] = { { "harness.py", program_harness, strlen(program_harness) } };
     SandboxJob job = { .argv = (const char *const[]){ options->python->path, "-I", "-B", "harness.py", NULL },
                        .shown = (const char *const *)options->python->folders,
                        .files = files,
                        .n_files = G_N_ELEMENTS(files),
-                       .input = settings,
-                       .n_input = strlen(settings),
+                       .input = input,
+                       .n_input = strlen(input),
                        .limits = sandbox_limits_default,
                        .unsafe = options->unsafe };
     job.limits.wall_s = options->timeout_s + START_S;
     job.limits.cpu_s = (int64_t)job.limits.wall_s + 1;
     job.limits.memory_bytes = options->memory_bytes;
-    job.limits.folder_bytes = FOLDER_BYTES + (int64_t)(files[1].n_bytes + files[2].n_bytes);
+    job.limits.folder_bytes = FOLDER_BYTES;
+    job.limits.processes++; /* that of the tests */
     SandboxResult result;
+    if (trial->result)
+        return true;
     if (!sandbox_run(&result, &job, error))
         return false;
     if (!read_answer(trial, &result, token))

@@ -10,7 +10,7 @@ typedef struct Problem {
     char *name;   /* `id` as text */
     char *prefix; /* text that a completion continues: the field prompt; "" in MBPP, where a completion is the whole
                      program */
-    char *json;   /* the whole record */
+    char *json;   /* the whole record, on one line */
     TaskTests tests;
 } Problem;
 
@@ -26,7 +26,8 @@ typedef struct Trial {
     bool whole; /* `text` is a whole program; false means that it continues the problem's prefix */
     bool passed;
     bool passed_base; /* TESTS_PLUS: passed the original tests, without those that EvalPlus added */
-    char *result;     /* "passed", "timed out", "failed: NameError: …"; g_free */
+    char *result;     /* "passed", "timed out", "failed: NameError: …"; g_free; set already if the program
+                          is none that could run */
 } Trial;
 void trial_clear(Trial *trial);
 /* Appends the completions of a file of JSON lines (Trial), in its order: {"task_id": …, "completion": …}, or with
@@ -56,7 +57,7 @@ typedef struct ProgramOptions {
 double programs_timeout(TaskTests tests);
 /* Fails if programs cannot run: sets up a sandbox and starts the interpreter in it. */
 bool programs_check(const ProgramOptions *options, GError **error);
-/* Tests n programs: sets passed, passed_base and result of each. */
+/* Tests n programs: sets passed, passed_base and result of each that has no result. */
 bool programs_run(Trial *trials, size_t n, const ProgramOptions *options, GError **error);
 
 /* Unbiased estimate of the probability that at least one of k samples passes, given that c of n samples passed (Chen et
