@@ -404,6 +404,11 @@ static void threads_run_programs_at_once(void)
 
 static void unsafe_programs_keep_the_filter_and_limits(void)
 {
+    /* A daemon with a session and an environment of its own. */
+    g_autofree char *word = g_strdup_printf("62.%d", (int)getpid()),
+                    *text = g_strdup_printf("use POSIX; if (!fork) { POSIX::setsid(); if (!fork) { %%ENV = (); "
+                                            "exec { '/bin/sleep' } 'sleep', '%s' } exit } wait; print 'parent ends'",
+                                            word);
     SandboxResult result;
     Trial with = trial();
     with.unsafe = true;
@@ -413,6 +418,10 @@ static void unsafe_programs_keep_the_filter_and_limits(void)
     g_assert_true(g_str_has_prefix(result.out->str, "of the job\n/"));
     g_autofree char *folder = g_strstrip(g_strdup(strchr(result.out->str, '/')));
     g_assert_false(g_file_test(folder, G_FILE_TEST_EXISTS));
+    sandbox_result_clear(&result);
+    run(&result, &with, PERL, text);
+    expect_output(&result, "parent ends");
+    g_assert_false(runs_outside(word));
     sandbox_result_clear(&result);
     run(&result, &with, SH, "cat /proc/self/oom_score_adj");
     expect_output(&result, "1000\n");

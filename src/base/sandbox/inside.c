@@ -32,10 +32,10 @@ static char *append(char *out, const char *end, const char *text)
     return out;
 }
 
-static void send_report(const Report *report)
+static void write_report(const Report *report)
 {
-    const ssize_t written = write(REPORT, report, sizeof *report);
-    _exit(written == (ssize_t)sizeof *report ? 0 : 1);
+    if (write(REPORT, report, sizeof *report) != (ssize_t)sizeof *report)
+        _exit(1);
 }
 
 /* Ends the child with a report of errno if a step failed. */
@@ -46,7 +46,8 @@ static void must(bool done, const char *doing, const char *what)
     if (done)
         return;
     append(append(report.step, end, doing), end, what);
-    send_report(&report);
+    write_report(&report);
+    _exit(0);
 }
 
 /* ---- descriptors and ids ---- */
@@ -257,6 +258,7 @@ _Noreturn void sandbox_inside(const Inside *inside)
     }
     follow_parent();
     prctl(PR_SET_DUMPABLE, 0);
+    must(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0, "adopting processes", "");
     write_files(inside->job);
     const pid_t program = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
     must(program >= 0, "making a process", "");
@@ -266,8 +268,12 @@ _Noreturn void sandbox_inside(const Inside *inside)
         const pid_t ended = waitpid(-1, &status, 0);
         if (ended == program) {
             report.wait_status = status;
-            send_report(&report);
+            write_report(&report);
+            if (!inside->job->unsafe)
+                _exit(0);
         }
+        if (ended < 0 && errno == ECHILD)
+            pause(); /* until the parent has ended what the program left, whose parent this process is */
         must(ended > 0 || errno == EINTR, "waiting for the program", "");
     }
 }

@@ -1,6 +1,7 @@
 #include "base/sandbox/sandbox.h"
 
 #include "base/file.h"
+#include "base/processes.h"
 #include "base/sandbox/inside.h"
 #include "base/sandbox/syscalls.h"
 
@@ -254,7 +255,7 @@ static void stop(Run *run)
     if (run->child <= 0)
         return;
     if (unsafe)
-        kill(-run->child, SIGKILL);
+        processes_kill(processes_descend, &run->child);
     kill(run->child, SIGKILL);
     while (waitpid(run->child, &status, 0) < 0 && errno == EINTR)
         ;

@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/processes.h"
 #include "comm/launch.h"
 #include "train/trainer/hook_output.h"
 
@@ -18,7 +19,6 @@
 #define LOOK_US        20000 /* microseconds between two checks whether a running command has ended */
 #define GRACE_S        2     /* seconds from SIGTERM to SIGKILL */
 #define LONGEST_WAIT_S 60    /* longest pause between two attempts, in seconds */
-#define ROUNDS         100   /* of looking for processes that an attempt left behind */
 #define MARK_BYTES     64    /* of the variable that marks the processes of an attempt */
 
 static const char *const names[HOOKS] = {
@@ -135,9 +135,9 @@ static double end_of(Hooks *hooks, HookKind kind, double latest)
 }
 
 /* Whether the process has the mark in its environment. */
-static bool is_marked(const char *pid, const char *mark)
+static bool is_marked(pid_t pid, const void *mark)
 {
-    g_autofree char *path = g_build_filename("/proc", pid, "environ", NULL), *text = NULL;
+    g_autofree char *path = g_strdup_printf("/proc/%d/environ", (int)pid), *text = NULL;
     gsize bytes;
     if (!g_file_get_contents(path, &text, &bytes, NULL))
         return false;
@@ -146,20 +146,6 @@ static bool is_marked(const char *pid, const char *mark)
         if (strncmp(at, mark, n) == 0 && at[n] == '=')
             return true;
     return false;
-}
-
-/* Kills the processes that an attempt left behind, those in sessions of their own too; a process that they fork
- * meanwhile is found in the next round. */
-static void kill_marked(const char *mark)
-{
-    for (int round = 0, found = 1; found > 0 && round < ROUNDS; round++) {
-        g_autoptr(GDir) processes = g_dir_open("/proc", 0, NULL);
-        const char *name;
-        found = 0;
-        while (processes && (name = g_dir_read_name(processes)))
-            if (g_ascii_isdigit(*name) && is_marked(name, mark))
-                found += kill((pid_t)g_ascii_strtoll(name, NULL, 10), SIGKILL) == 0;
-    }
 }
 
 /* Waits until the command has ended, and logs its output; one that has not ended by `latest` is killed with all its
@@ -195,7 +181,7 @@ static char *run_once(Hooks *hooks, const Call *call, double latest)
         close(write_end);
     const bool in_time = problem || await(hooks, call->kind, pid, output, latest, &status);
     if (!problem)
-        kill_marked(mark);
+        processes_kill(is_marked, mark);
     hook_output_free(output);
     if (log >= 0)
         close(log);
