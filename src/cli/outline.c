@@ -46,16 +46,12 @@ bool outline_resolve(Config *config, const Machine *machine, Tokenizer **tok, Lo
                      GError **error)
 {
     g_autoptr(GError) reason = NULL;
-    *tok = *config->tokenizer.path ? config_open_tokenizer(config, &reason) : NULL;
-    if (reason && config->model.vocab == 0) {
-        g_propagate_error(error, g_steal_pointer(&reason));
+    if (!config_plan_vocab(config, tok, &reason, error))
         return false;
-    }
     if (reason)
         add_unread(unread, reason);
     g_clear_error(&reason);
-    if (!config_resolve_vocab(config, *tok, error) || !resolve_precision(config, machine, error) ||
-        (*tok && !config_check_tokens(config, *tok, error)))
+    if (!resolve_precision(config, machine, error) || (*tok && !config_check_tokens(config, *tok, error)))
         return false;
     g_autofree char *train = sources_train(&config->data, error);
     if (!train)

@@ -40,12 +40,9 @@ static void fill_batch(StepTimer *timer)
 /* Resolves model.vocab; opens the tokenizer only if model.vocab is auto. */
 static bool resolve_vocab(Config *config, GError **error)
 {
-    if (config->model.vocab > 0)
-        return true;
-    if (*config->tokenizer.path == '\0')
-        return config_resolve_vocab(config, NULL, error);
-    g_autoptr(Tokenizer) tok = config_open_tokenizer(config, error);
-    return tok && config_resolve_vocab(config, tok, error);
+    g_autoptr(Tokenizer) tok = NULL;
+    g_autoptr(GError) unread = NULL;
+    return config->model.vocab > 0 || config_plan_vocab(config, &tok, &unread, error);
 }
 
 bool step_timer_plan(StepTimer *timer, Config *config, GError **error)

@@ -57,18 +57,20 @@ static bool print_preset(const char *name, GError **error)
     ModelConfig *model = &config.model;
     if (!config_load(&config, NULL, &override, 1, error))
         return false;
+    g_autofree char *vocab = model->vocab > 0 ? text_grouped(model->vocab) : g_strdup("V");
     printf("| `%s` | %" G_GINT64_FORMAT " + %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT
-           " | %" G_GINT64_FORMAT " x %" G_GINT64_FORMAT " | ",
-           name, model->n_enc, model->n_dec, model->width, model->ffn, model->heads, model->head_dim);
+           " | %" G_GINT64_FORMAT " x %" G_GINT64_FORMAT " | %s | ",
+           name, model->n_enc, model->n_dec, model->width, model->ffn, model->heads, model->head_dim, vocab);
     print_params(model);
     return true;
 }
 
 static bool print_presets(GError **error)
 {
-    fputs("| preset | blocks of encoder + decoder | width | feed-forward | heads | parameters |\n"
-          "|---|---|---|---|---|---|\n",
-          stdout);
+    fputs(
+        "| preset | blocks of encoder + decoder | width | feed-forward | heads | published vocabulary | parameters |\n"
+        "|---|---|---|---|---|---|---|\n",
+        stdout);
     for (const char *const *name = model_preset_names; *name; name++)
         if (!print_preset(*name, error))
             return false;

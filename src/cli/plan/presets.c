@@ -6,14 +6,14 @@
 #define TOKENS_PER_PARAMETER 20.0 /* a model is trained on at least so many tokens per parameter, as Chinchilla was */
 #define FLOPS_PER_TOKEN      6.0  /* and parameter, forward and backward */
 
-/* Sets *model to a preset, with the vocabulary of `own` if the preset has none. */
+/* Sets *model to a preset, with the vocabulary of `own`. */
 static bool read_preset(ModelConfig *model, const char *name, const ModelConfig *own)
 {
     g_autoptr(GPtrArray) settings = option_settings_new();
     model_config_defaults(model);
     if (!model_preset_settings(name, settings, NULL) || !options_apply(&model_table, model, settings, NULL))
         return false;
-    model->vocab = model->vocab > 0 ? model->vocab : own->vocab;
+    model->vocab = own->vocab;
     return model->family == own->family;
 }
 

@@ -136,9 +136,11 @@ typedef struct Config {
     ParallelConfig parallel;
     HooksConfig hooks;
     LogConfig log;
-    int64_t most_target; /* no option: length of the task's targets if nobody set data.target_length, which then shares
-                            data.input_length with the input (config_fit_lengths); 0 means that it is set */
-    char **given;        /* names of the options set in a configuration file or on the command line; ends with NULL */
+    int64_t most_target;  /* no option: length of the task's targets if nobody set data.target_length, which then shares
+                             data.input_length with the input (config_fit_lengths); 0 means that it is set */
+    int64_t preset_vocab; /* no option: vocabulary of model.preset if nothing else sets model.vocab, which then follows
+                             the tokenizer (config_resolve_vocab); 0 means that it is set, or resolved */
+    char **given;         /* names of the options set in a configuration file or on the command line; ends with NULL */
 } Config;
 
 /* The option table of Config: the options of all groups. */
@@ -276,9 +278,14 @@ char *precision_describe(Precision precision);
 /* Opens tokenizer.path. For a model with an encoder, a tokenizer that has neither sentinels nor a mask token gets
  * sentinels added, unless model.vocab is too small for them. */
 Tokenizer *config_open_tokenizer(const Config *config, GError **error);
-/* Replaces model.vocab = auto by the tokenizer's size rounded up to a multiple of model.vocab_multiple; checks that a
- * given number holds all ids of the tokenizer. tok may be NULL unless model.vocab is auto. */
+/* Replaces model.vocab = auto by the tokenizer's size rounded up to a multiple of model.vocab_multiple, or by the
+ * vocabulary of a preset that is between the two; says so if a preset has another vocabulary. Checks that a given
+ * number holds all ids of the tokenizer. tok NULL: the vocabulary of the preset, if there is one; else auto is an
+ * error. */
 bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error);
+/* Opens the tokenizer, if tokenizer.path names one, and resolves model.vocab. If the tokenizer cannot be opened and
+ * model.vocab does not need it, that is no error: *tok stays NULL, and *unread is the reason (NULL means none). */
+bool config_plan_vocab(Config *config, Tokenizer **tok, GError **unread, GError **error);
 /* Fails if the tokenizer lacks a special token that the objective needs. Warns about special tokens for which another
  * token is used, and about tokens that the exported model will lack. */
 bool config_check_tokens(const Config *config, const Tokenizer *tok, GError **error);

@@ -194,10 +194,38 @@ static bool of_a_run(const char *name)
     return in_recipe(name) || strcmp(name, "model.labels") == 0 || strcmp(name, "data.plan") == 0;
 }
 
-static bool add_preset(const GPtrArray *given, GPtrArray *layers, GError **error)
+static bool is_vocab(const char *name)
+{
+    return strcmp(name, "model.vocab") == 0;
+}
+
+/* Appends model.vocab of the run in DIR, as its newest checkpoint records it or, without a record, its config.yaml. */
+static bool add_vocab_of_run(const char *dir, GPtrArray *layers, GError **error)
+{
+    RunRecord record = config_record_of_run(dir);
+    const char *vocab = json_string_value(json_object_get(record.options, "model.vocab"));
+    if (vocab)
+        option_settings_add(layers, "model.vocab", vocab, dir);
+    const bool good = vocab || !run_has_config(dir) || add_from_run(dir, is_vocab, layers, error);
+    config_record_clear(&record);
+    return good;
+}
+
+/* Appends the settings of model.preset, except a vocabulary that weights of train.init (start; vocab 0 means none) or
+ * of the run in DIR (NULL means none) have otherwise. */
+static bool add_preset(const GPtrArray *given, const ModelConfig *start, const char *dir, GPtrArray *layers,
+                       GError **error)
 {
     const char *preset = option_settings_find(given, "model.preset");
-    return preset == NULL || *preset == '\0' || model_preset_settings(preset, layers, error);
+    if (preset == NULL || *preset == '\0')
+        return true;
+    if (!model_preset_settings(preset, layers, error))
+        return false;
+    if (start->vocab == 0)
+        return dir == NULL || *dir == '\0' || add_vocab_of_run(dir, layers, error);
+    g_autofree char *vocab = g_strdup_printf("%" G_GINT64_FORMAT, start->vocab);
+    option_settings_add(layers, "model.vocab", vocab, option_settings_find(given, "train.init"));
+    return true;
 }
 
 /* The file that a setting comes from; NULL means the command line. g_free. */
@@ -262,7 +290,7 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char
         good = add_from_run(dir, starts ? of_a_start : of_a_run, layers, error);
     if (is_saved(path))
         add_former_plan(given, layers);
-    good = good && add_preset(given, layers, error) && add_classifier(given, layers, error);
+    good = good && add_preset(given, &start, dir, layers, error) && add_classifier(given, layers, error);
     g_ptr_array_extend_and_steal(layers, given);
     good = good && (!fresh || check_shape(&start, layers, init, error));
     if (!good)

@@ -1,5 +1,6 @@
 /* load.c: reads a configuration, opens the model and the tokenizer that it names, and sets options that depend on
  * these. */
+#include "base/log.h"
 #include "model/hf/hf.h"
 #include "model/pipeline/pipeline.h"
 #include "model/special_tokens/special_tokens.h"
@@ -207,17 +208,35 @@ void config_fit_task(Config *config, char **overrides, int n_overrides)
     config_share_length(config);
 }
 
-/* Records whether model.labels was taken from the model of train.init, for error messages about labels. */
-static void note_origin(Config *config, const GPtrArray *layers)
+/* Where the value of an option comes from; "" means that no layer sets it. */
+static const char *origin_of(const GPtrArray *layers, const char *name)
 {
     const char *origin = "";
     for (guint i = 0; i < layers->len; i++) {
         const OptionSetting *setting = layers->pdata[i];
-        if (strcmp(setting->name, "model.labels") == 0)
+        if (strcmp(setting->name, name) == 0)
             origin = setting->origin;
     }
+    return origin;
+}
+
+/* Records whether model.labels was taken from the model of train.init, for error messages about labels. */
+static void note_origin(Config *config, const GPtrArray *layers)
+{
+    const char *origin = origin_of(layers, "model.labels");
     bool of_init = *config->train.init && strcmp(origin, config->train.init) == 0;
     config->task.labels_from = of_init ? config->train.init : NULL;
+}
+
+/* Leaves a vocabulary that only the preset sets to the tokenizer. */
+static void free_vocab(Config *config, const GPtrArray *layers)
+{
+    g_autofree char *preset = g_strconcat("preset ", config->model.preset, NULL);
+    if (strcmp(origin_of(layers, "model.vocab"), preset) != 0)
+        return;
+    config->preset_vocab = config->model.vocab;
+    if (*config->tokenizer.path)
+        config->model.vocab = 0;
 }
 
 bool config_load(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
@@ -228,6 +247,7 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
         return false;
     config->task.classifies = config->model.classifier != LABELS_NONE;
     note_origin(config, layers);
+    free_vocab(config, layers);
     if (!hf_resolve_targets(&config->model, error))
         return false;
     if (!layers_apply_recipe(config, layers, error) || !resolve_labels(config, error) || !config_check(config, error) ||
@@ -271,18 +291,52 @@ Tokenizer *config_open_tokenizer(const Config *config, GError **error)
     return g_steal_pointer(&tok);
 }
 
+/* Sets model.vocab where it depends on the tokenizer, and says if the preset has another. */
+static void choose_vocab(Config *config, const Tokenizer *tok)
+{
+    ModelConfig *model = &config->model;
+    const int64_t size = tok ? tokenizer_size(tok) : 0, multiple = model->vocab_multiple,
+                  rounded = (size + multiple - 1) / multiple * multiple, preset = config->preset_vocab;
+    const bool is_preset = preset > 0 && (tok == NULL || (size <= preset && preset <= rounded));
+    model->vocab = is_preset ? preset : rounded;
+    if (tok == NULL)
+        log_info("model.vocab is %" PRId64 ", as in the preset %s: there is no tokenizer to take it from", preset,
+                 model->preset);
+    else if (preset > rounded)
+        log_info("model.vocab is %" PRId64 ": the %" PRId64 " ids of the tokenizer, rounded up; the preset %s has "
+                 "%" PRId64 " (model.vocab=%" PRId64 " asks for as many)",
+                 rounded, size, model->preset, preset, preset);
+    else if (preset > 0 && !is_preset)
+        log_info("model.vocab is %" PRId64 ": the %" PRId64 " ids of the tokenizer, rounded up; the preset %s has "
+                 "%" PRId64,
+                 rounded, size, model->preset, preset);
+    config->preset_vocab = 0;
+}
+
 bool config_resolve_vocab(Config *config, const Tokenizer *tok, GError **error)
 {
     ModelConfig *model = &config->model;
     int size = tok ? tokenizer_size(tok) : 0;
-    if (model->vocab == 0 && tok == NULL)
+    if (model->vocab == 0 && tok == NULL && config->preset_vocab == 0)
         return fail_user(error, "model.vocab is auto and there is no tokenizer to take it from: set tokenizer.path, or "
                                 "model.vocab to a number");
-    if (model->vocab == 0)
-        model->vocab = (size + model->vocab_multiple - 1) / model->vocab_multiple * model->vocab_multiple;
+    if (model->vocab == 0 || config->preset_vocab > 0)
+        choose_vocab(config, tok);
     return model->vocab >= size ||
            fail_user(error,
                      "model.vocab %" PRId64 " is smaller than the tokenizer's %d ids (sentinels included); use auto or "
                      "at least %d",
                      model->vocab, size, size);
+}
+
+bool config_plan_vocab(Config *config, Tokenizer **tok, GError **unread, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    *tok = *config->tokenizer.path ? config_open_tokenizer(config, &reason) : NULL;
+    if (reason && config->model.vocab == 0 && config->preset_vocab == 0) {
+        g_propagate_error(error, g_steal_pointer(&reason));
+        return false;
+    }
+    *unread = g_steal_pointer(&reason);
+    return config_resolve_vocab(config, *tok, error);
 }

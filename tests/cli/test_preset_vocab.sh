@@ -1,0 +1,55 @@
+# model.vocab of a preset: from random weights it follows the tokenizer; a larger one is asked for; weights that there are keep theirs.
+. tests/cli/lib.sh "$1"
+cd "$work"
+make_dataset
+sed -i 's/^model: .*/model: { preset: gpt2, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, max_positions: 64 }/
+    s/^data: { /&objective: clm, /; s/length: 40 steps/length: 2 steps/; s/^run: { /&dir: run, /' config.yaml
+vocab_of() { sed -n 's/^  vocab: //p' "$1/config.yaml"; }
+trains() { "$loam" train config.yaml "$@" 2>log || fail "train $*: $(tail -n 3 log)"; }
+says='model.vocab is 384: the 300 ids of the tokenizer, rounded up; the preset gpt2 has 50257 (model.vocab=50257 asks for as many)'
+
+expect 0 "$says" "$loam" plan config.yaml
+grep -q '^parameters  *22,944$' out || fail "plan counts $(grep '^parameters' out)"
+trains
+[ "$(grep -cF "$says" log)" = 1 ] || fail "train does not say once what its vocabulary is: $(cat log)"
+[ "$(vocab_of run)" = 384 ] || fail "a run from random weights has $(vocab_of run) rows"
+trains train.length='3 steps'
+! grep -q 'model.vocab' log || fail "a run that goes on speaks of its vocabulary: $(cat log)"
+echo "ok: a preset's vocabulary follows the tokenizer"
+
+# A number that is given stays, and so does that of a run that goes on by a file that does not name it, also without its
+# config.yaml; a plan of it counts the same rows.
+trains run.dir=large model.vocab=50257
+! grep -q 'rounded up' log || fail "$(cat log)"
+trains run.dir=large train.length='3 steps'
+[ "$(vocab_of large)" = 50257 ] || fail "resumed, the run has $(vocab_of large) rows"
+expect 0 '1,618,880' "$loam" plan config.yaml run.dir=large
+rm large/config.yaml
+trains run.dir=large train.length='4 steps'
+[ "$(vocab_of large)" = 50257 ] || fail "without its config.yaml the run has $(vocab_of large) rows"
+grep -q '"attempts": *4' large/checkpoints/latest/state.json || fail "the run did not go on"
+echo "ok: a run that goes on keeps its vocabulary"
+
+# A start from weights takes theirs, with the preset named or not.
+trains run.dir=tuned train.init=large
+[ "$(vocab_of tuned)" = 50257 ] || fail "started from other weights, the run has $(vocab_of tuned) rows"
+echo "ok: fine-tuning keeps the vocabulary of its weights"
+
+# The preset's number stays if the tokenizer's, rounded up, reaches it; a tokenizer that is larger has its own.
+"$loam" tokenizer train --kind byte-bpe --for gpt --vocab-size 280 --out bytes corpus.txt 2>err || fail "$(cat err)"
+plan_of() {
+    "$loam" plan config.yaml model.preset=byt5-small model.n_enc=1 data.objective=span_corruption tokenizer.path=bytes run.dir=new data.train= data.valid= \
+        --options "$@" >out 2>err || fail "$(cat err)"
+}
+plan_of model.vocab_multiple=1000
+grep -q '^  vocab: 384$' out || fail "between 380 and 1000: $(grep '^  vocab:' out)"
+! grep -q 'model.vocab' err || fail "$(cat err)"
+plan_of tokenizer.sentinels=200
+grep -q '^  vocab: 512$' out || fail "for 480 ids: $(grep '^  vocab:' out)"
+grep -q 'model.vocab is 512: the 480 ids of the tokenizer, rounded up; the preset byt5-small has 384$' err || fail "$(cat err)"
+
+# Before there is a tokenizer, a plan counts with the preset's.
+for path in none.model ''; do
+    expect 0 'model.vocab is 50257, as in the preset gpt2: there is no tokenizer to take it from' "$loam" plan config.yaml \
+        tokenizer.path=$path run.dir=new data.train= data.valid=
+done
