@@ -71,6 +71,43 @@ modules ''
 printf '{"pooling_mode_cls_token":true,"pooling_mode_max_tokens":true}' >"$folder/1_Pooling/config.json"
 expect 1 'has 2 modes of pooling that loam knows, want one' "$loam" embed --model "$folder" --ids
 
+# The declaration stays with the model: imported, trained on, exported.
+printf '{"pooling_mode_cls_token":true}' >"$folder/1_Pooling/config.json"
+modules ',{"idx":2,"path":"2_Normalize","type":"sentence_transformers.models.Normalize"}'
+printf '{"default_prompt_name":null,"prompts":{},"similarity_fn_name":"dot"}' >"$folder/config_sentence_transformers.json"
+for kin in bert roberta distilbert camembert albert xlm-roberta xlnet; do
+    printf '{"max_seq_length":4,"do_lower_case":false}' >"$folder/sentence_${kin}_config.json"
+    embed >"$work/declared"
+    grep -q 'longer than 4 tokens are cut' "$work/err" || fail "sentence_${kin}_config.json is not read"
+    [ "$kin" = xlnet ] || rm "$folder/sentence_${kin}_config.json"
+done
+same() { # same MODEL WHAT
+    "$loam" embed --model "$1" --ids <"$work/ids" >"$work/out" 2>"$work/err" || fail "$2: $(cat "$work/err")"
+    cmp "$work/declared" "$work/out" || fail "$2 embeds otherwise"
+}
+"$loam" import "$folder" --out "$work/imported" 2>"$work/err" >"$work/out" || fail "$(cat "$work/err")"
+same "$work/imported" "the imported model"
+"$loam" export "$work/imported" --to hf --out "$work/exported" 2>"$work/err" >"$work/out" || fail "$(cat "$work/err")"
+same "$work/exported" "the export"
+"$python" - "$folder" "$work/exported" <<'P' || fail "the export declares something else"
+import json, sys
+for name in ("modules.json", "1_Pooling/config.json", "config_sentence_transformers.json"):
+    a, b = (json.load(open(f"{folder}/{name}")) for folder in sys.argv[1:])
+    assert a == b, name
+P
+grep -q '"max_seq_length": 4' "$work/exported/sentence_bert_config.json" || fail "the export has no max_seq_length"
+"$loam" export "$folder" --to hf --out "$work/direct" 2>"$work/err" >"$work/out" || fail "$(cat "$work/err")"
+same "$work/direct" "the export of the folder itself"
+echo "ok: what modules.json declares is imported and exported"
+modules ',{"idx":2,"path":"2_Dense","type":"sentence_transformers.models.Dense"}'
+expect 0 'modules.json is left out: it has the module sentence_transformers.models.Dense' "$loam" export "$folder" --to hf --out "$work/dense"
+[ ! -e "$work/dense/modules.json" ] || fail "modules.json names weights that the export does not have"
+modules ',{"idx":2,"path":"../2_Normalize","type":"sentence_transformers.models.Normalize"}'
+expect 1 'the module in "../2_Normalize", which is no folder below it' "$loam" import "$folder" --out "$work/outside"
+[ ! -e "$work/direct/../2_Normalize" ] || fail "wrote outside"
+"$loam" export "$fixture" --to hf --out "$work/plain" 2>"$work/err" >"$work/out" || fail "$(cat "$work/err")"
+[ ! -e "$work/plain/modules.json" ] || fail "a model without modules.json got one"
+
 # adapter_config.json of PEFT.
 cp -r tests/parity/lora/bert-sequence "$work/adapter"
 change() { # change KEY VALUE

@@ -262,20 +262,19 @@ static bool find_pooling(Pooling *pooling, GError **error)
            fail_user(error, "--npy writes one row per line: give a --pooling other than none");
 }
 
-/* Takes what a folder of sentence-transformers declares and no option does. */
-static bool take_declared(Pooling *pooling, GError **error)
+/* Takes what a folder of sentence-transformers declared of the model and no option does. */
+static bool take_declared(Model *model, Pooling *pooling, GError **error)
 {
     SentenceFolder folder;
-    if (pooling_name)
+    const json_t *files = model_roles(model)->sentence;
+    if (pooling_name || files == NULL)
         return true;
-    if (!sentence_folder_read(model_path, &folder, error))
-        return false;
-    if (!folder.found)
-        return true;
+    if (!sentence_folder_read(files, &folder, error))
+        return fail_context(error, "%s", model_path);
     *pooling = folder.pooling;
     normalize = normalize || folder.normalize;
     max_tokens = max_tokens ? max_tokens : folder.max_tokens;
-    log_info("%s/modules.json: pooling %s%s", model_path, pooling_names[folder.pooling],
+    log_info("%s: modules.json: pooling %s%s", model_path, pooling_names[folder.pooling],
              folder.normalize ? ", scaled to length 1" : "");
     return true;
 }
@@ -287,7 +286,7 @@ bool verb_embed(int argc, char **argv, GError **error)
         return false;
     if (model_path == NULL)
         return fail_user(error, "--model is missing; usage: " USAGE);
-    if (!find_pooling(&pooling, error) || !take_declared(&pooling, error))
+    if (!find_pooling(&pooling, error))
         return false;
     if (max_tokens < 0)
         return fail_user(error, "--max-tokens %" PRId64 ": it must be at least 1, or 0 for the model's maximum",
@@ -303,5 +302,6 @@ bool verb_embed(int argc, char **argv, GError **error)
                                        .tokenizer = tokenizer_file,
                                        .device = device_name,
                                        .advice = as_ids || jsonl_field ? NULL : "give --tokenizer FILE" };
-    return loaded_model_open(&loaded, &source, error) && run(&loaded, pooling, argv + 1, argc - 1, error);
+    return loaded_model_open(&loaded, &source, error) && take_declared(loaded.model, &pooling, error) &&
+           run(&loaded, pooling, argv + 1, argc - 1, error);
 }

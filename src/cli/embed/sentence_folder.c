@@ -1,7 +1,7 @@
 #include "cli/embed/sentence_folder.h"
 
 #include "base/log.h"
-#include "base/regular.h"
+#include "model/hf/hf.h"
 #include "text/tokenizer_json.h"
 
 #include <string.h>
@@ -21,12 +21,16 @@ static const struct {
     { "pooling_mode_lasttoken", "lasttoken", POOLING_LAST },
 };
 
-static bool read_pooling(const char *module, SentenceFolder *folder, GError **error)
+/* The content of FOLDER/NAME; NULL means that there is none. */
+static const json_t *file_of(const json_t *files, const char *folder, const char *name)
 {
-    json_auto_t *root = NULL;
+    g_autofree char *path = g_build_filename(folder, name, NULL);
+    return json_object_get(files, path);
+}
+
+static bool read_pooling(const json_t *root, const char *module, SentenceFolder *folder, GError **error)
+{
     int n = 0;
-    if (!tokenizer_json_read(module, "config.json", &root, error))
-        return false;
     const char *name = tokenizer_json_text(root, "pooling_mode");
     for (size_t i = 0; i < G_N_ELEMENTS(modes); i++)
         if (json_is_true(json_object_get(root, modes[i].key)) || strcmp(name, modes[i].name) == 0) {
@@ -37,57 +41,44 @@ static bool read_pooling(const char *module, SentenceFolder *folder, GError **er
            fail_user(error, "%s/config.json has %d modes of pooling that loam knows, want one" ASIDE, module, n);
 }
 
-static bool read_limits(const char *module, SentenceFolder *folder, GError **error)
+static bool read_limits(const json_t *root, SentenceFolder *folder, GError **error)
 {
-    json_auto_t *root = NULL;
-    if (!tokenizer_json_read(module, "sentence_bert_config.json", &root, error))
-        return false;
     const json_t *most = json_object_get(root, "max_seq_length");
     folder->max_tokens = json_is_integer(most) && json_integer_value(most) > 0 ? json_integer_value(most) : 0;
     return !json_is_true(json_object_get(root, "do_lower_case")) ||
-           fail_user(error, "sentence_bert_config.json has do_lower_case, which loam does not do: write the texts in "
-                            "lower case and set it to false");
+           fail_user(error, HF_SENTENCE_LIMITS " has do_lower_case, which loam does not do: write the texts in lower "
+                                               "case and set it to false");
 }
 
-static bool read_module(const char *path, const json_t *entry, SentenceFolder *folder, GError **error)
+static bool read_module(const json_t *files, const json_t *entry, SentenceFolder *folder, GError **error)
 {
-    const char *type = tokenizer_json_text(entry, "type"), *dot = strrchr(type, '.'), *name = dot ? dot + 1 : type;
-    g_autofree char *module = g_build_filename(path, tokenizer_json_text(entry, "path"), NULL);
+    const char *type = tokenizer_json_text(entry, "type"), *name = hf_sentence_module(entry),
+               *module = tokenizer_json_text(entry, "path");
     if (strcmp(name, "Transformer") == 0)
-        return read_limits(module, folder, error);
+        return read_limits(file_of(files, module, HF_SENTENCE_LIMITS), folder, error);
     if (strcmp(name, "Pooling") == 0)
-        return read_pooling(module, folder, error);
+        return read_pooling(file_of(files, module, "config.json"), module, folder, error);
     folder->normalize = strcmp(name, "Normalize") == 0;
-    return folder->normalize || fail_user(error, "%s/modules.json has the module %s, which loam does not have" ASIDE,
-                                          path, *type ? type : "without a type");
+    return folder->normalize || fail_user(error, "modules.json has the module %s, which loam does not have" ASIDE,
+                                          *type ? type : "without a type");
 }
 
 /* A prompt that sentence-transformers puts before every text. */
-static bool check_prompt(const char *path, GError **error)
+static void warn_of_prompt(const json_t *root)
 {
-    json_auto_t *root = NULL;
-    if (!tokenizer_json_read(path, "config_sentence_transformers.json", &root, error))
-        return false;
     const char *name = tokenizer_json_text(root, "default_prompt_name"),
                *prompt = tokenizer_json_text(json_object_get(root, "prompts"), name);
     if (*prompt)
-        log_warning("%s: its default prompt \"%s\" is not put before the texts: write it into them", path, prompt);
-    return true;
+        log_warning("the model's default prompt \"%s\" is not put before the texts: write it into them", prompt);
 }
 
-bool sentence_folder_read(const char *path, SentenceFolder *folder, GError **error)
+bool sentence_folder_read(const json_t *files, SentenceFolder *folder, GError **error)
 {
-    g_autofree char *file = g_build_filename(path, "modules.json", NULL);
-    size_t bytes, i;
-    json_error_t wrong;
+    size_t i;
     const json_t *entry;
-    *folder = (SentenceFolder){ .found = g_file_test(file, G_FILE_TEST_EXISTS) };
-    if (!folder->found)
-        return true;
-    g_autofree char *text = regular_read(file, 1 << 20, &bytes, error);
-    json_auto_t *modules = text ? json_loadb(text, bytes, 0, &wrong) : NULL;
-    if (text && !json_is_array(modules))
-        return fail_user(error, "%s is no list of modules", file);
-    json_array_foreach(modules, i, entry) if (!read_module(path, entry, folder, error)) return false;
-    return text && check_prompt(path, error);
+    *folder = (SentenceFolder){ 0 };
+    json_array_foreach(json_object_get(files, "modules.json"), i,
+                       entry) if (!read_module(files, entry, folder, error)) return false;
+    warn_of_prompt(json_object_get(files, HF_SENTENCE_PROMPTS));
+    return true;
 }

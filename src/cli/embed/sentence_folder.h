@@ -3,12 +3,13 @@
 
 #include "eval/embedder.h"
 
+#include <jansson.h>
+
 typedef struct SentenceFolder {
-    bool found; /* the folder has a modules.json */
     Pooling pooling;
     bool normalize;
     int64_t max_tokens; /* max_seq_length; 0 means that there is none */
 } SentenceFolder;
 
-/* Reads modules.json and the files that it names. It is a user's error if it has a module that loam does not have. */
-bool sentence_folder_read(const char *path, SentenceFolder *folder, GError **error);
+/* Reads TokenRoles.sentence. It is a user's error if it has a module that loam does not have. */
+bool sentence_folder_read(const json_t *files, SentenceFolder *folder, GError **error);

@@ -23,6 +23,11 @@ GHashTable *hf_parameter_names(const ModelConfig *fitted);
  * if present, takes precedence over config.json. An id beyond the vocabulary is left out, with a warning. */
 bool hf_roles_read(const char *folder, const HfArchitecture *arch, const ModelConfig *config, TokenRoles *roles,
                    GError **error);
+/* Sets *sentence to the files of sentence-transformers in a folder (TokenRoles.sentence), if it has them; the limits
+ * have the name HF_SENTENCE_LIMITS. */
+bool hf_sentence_read(const char *folder, json_t **sentence, GError **error);
+/* Writes these files; NULL writes none, and if they need a module that an export does not have, a warning says so. */
+bool hf_sentence_write(const char *folder, const json_t *sentence, GError **error);
 /* Contents of generation_config.json for a model with a decoder. n_ids: number of ids of the tokenizer; suppress_tokens
  * excludes the ids from n_ids on, which only pad the vocabulary. json_decref. */
 json_t *hf_roles_generation(const TokenRoles *roles, const ModelConfig *config, int64_t n_ids);

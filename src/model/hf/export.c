@@ -201,7 +201,8 @@ static bool export_plain(Model *model, const Tokenizer *tok, HfForm form, const 
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)
         return false;
-    if (write_configs(tmp, arch, &config, model_roles(model), tok, form.dtype, error) &&
+    if (hf_sentence_write(tmp, model_roles(model)->sentence, error) && /* first: a file of these names is no other */
+        write_configs(tmp, arch, &config, model_roles(model), tok, form.dtype, error) &&
         write_tensors(tmp, arch, &config, model_params(model), head_scale, form, error) &&
         (tok == NULL || hf_write_tokenizer(tmp, tok, &config, error)) && io_sync_directory(tmp, error) &&
         may_write(folder, form.replace, error) && io_swap_in(tmp, folder, error))

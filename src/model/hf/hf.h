@@ -46,6 +46,12 @@ bool hf_load(Model *to, const char *folder, HfSameFn same, bool *loaded, GError 
 /* Reads only the configuration of the model in FOLDER. Free with model_config_clear. */
 bool hf_shape(const char *folder, ModelConfig *config, GError **error);
 
+/* Names of TokenRoles.sentence beside "modules.json": the limit on a text, and the prompts before it. */
+#define HF_SENTENCE_LIMITS  "sentence_bert_config.json"
+#define HF_SENTENCE_PROMPTS "config_sentence_transformers.json"
+/* What an entry of modules.json is: "Pooling" of "sentence_transformers.models.Pooling". */
+const char *hf_sentence_module(const json_t *module);
+
 /* Writes the tokenizer's own files (spiece.model, vocab.txt, or vocab.json and merges.txt) and tokenizer.json,
  * tokenizer_config.json and special_tokens_map.json, with which AutoTokenizer of transformers 4 and 5 gives the same
  * ids. Special tokens, and the tokens added around each text, are those that `model` was trained with; model NULL means

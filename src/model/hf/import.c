@@ -222,7 +222,10 @@ static void leave_pooler_out(const Source *source, const ModelConfig *config)
 
 static bool read_roles(const Source *source, const char *folder, Model *model, GError **error)
 {
-    return hf_roles_read(source_base(source, folder), source->arch, model_config(model), model_roles(model), error);
+    const char *base = source_base(source, folder);
+    json_t **sentence = &model_roles(model)->sentence;
+    return hf_roles_read(base, source->arch, model_config(model), model_roles(model), error) &&
+           hf_sentence_read(folder, sentence, error) && (*sentence || hf_sentence_read(base, sentence, error));
 }
 
 static void warn_missing_tokenizer(const char *folder)

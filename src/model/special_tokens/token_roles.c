@@ -8,15 +8,17 @@ TokenRoles token_roles_none(void)
 void token_roles_clear(TokenRoles *roles)
 {
     json_decref(roles->generation);
+    json_decref(roles->sentence);
     *roles = token_roles_none();
 }
 
 void token_roles_copy(TokenRoles *to, const TokenRoles *from)
 {
-    json_t *generation = json_deep_copy(from->generation);
+    json_t *generation = json_deep_copy(from->generation), *sentence = json_deep_copy(from->sentence);
     token_roles_clear(to);
     *to = *from;
     to->generation = generation;
+    to->sentence = sentence;
 }
 
 void token_roles_add_eos(TokenRoles *roles, int32_t id)
@@ -65,6 +67,8 @@ json_t *token_roles_json(const TokenRoles *roles)
     json_object_set_new(object, "eos", eos);
     if (roles->generation)
         json_object_set(object, "generation", roles->generation);
+    if (roles->sentence)
+        json_object_set(object, "sentence", roles->sentence);
     return object;
 }
 
@@ -79,9 +83,10 @@ static bool parse_id(const json_t *value, const char *name, int64_t least, int64
 
 bool token_roles_parse(TokenRoles *roles, const json_t *object, int64_t vocab, GError **error)
 {
-    const json_t *eos = json_object_get(object, "eos"), *generation = json_object_get(object, "generation");
+    const json_t *eos = json_object_get(object, "eos"), *generation = json_object_get(object, "generation"),
+                 *sentence = json_object_get(object, "sentence");
     if (!json_is_object(object) || !json_is_array(eos) || json_array_size(eos) > TOKEN_LIST_MOST ||
-        (generation && !json_is_object(generation)))
+        (generation && !json_is_object(generation)) || (sentence && !json_is_object(sentence)))
         return fail_user(error, "tokens does not say which ids start and end a text");
     for (size_t i = 0; i < G_N_ELEMENTS(id_fields); i++)
         if (!parse_id(json_object_get(object, id_fields[i].name), id_fields[i].name, -1, vocab,
@@ -93,5 +98,7 @@ bool token_roles_parse(TokenRoles *roles, const json_t *object, int64_t vocab, G
             return false;
     json_decref(roles->generation);
     roles->generation = json_deep_copy(generation);
+    json_decref(roles->sentence);
+    roles->sentence = json_deep_copy(sentence);
     return true;
 }

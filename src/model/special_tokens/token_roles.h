@@ -1,5 +1,6 @@
-/* token_roles.h: the token ids that start and end generated text, and a model's default settings for generation. They
- * are read from config.json and generation_config.json, stored in checkpoints, and written when a model is exported. */
+/* token_roles.h: the token ids that start and end generated text, and what else a model's folder says of its use. They
+ * are read from config.json, generation_config.json and modules.json, stored in checkpoints, and written when a model
+ * is exported. */
 #pragma once
 
 #include "base/error.h"
@@ -31,6 +32,8 @@ typedef struct TokenRoles {
                            means all. Not stored */
     TokenList eos;      /* generation stops after any of these tokens */
     json_t *generation; /* the other keys of generation_config.json; owned; NULL means none */
+    json_t *sentence;   /* files of sentence-transformers, "modules.json" and those that it names, with their contents;
+                           owned; NULL means none */
 } TokenRoles;
 
 /* Roles of which all are unknown and eos is empty. */
