@@ -81,6 +81,13 @@ for kin in bert roberta distilbert camembert albert xlm-roberta xlnet; do
     grep -q 'longer than 4 tokens are cut' "$work/err" || fail "sentence_${kin}_config.json is not read"
     [ "$kin" = xlnet ] || rm "$folder/sentence_${kin}_config.json"
 done
+printf '{"transformer_task":"feature-extraction"}' >"$folder/sentence_xlnet_config.json"
+printf '{"model_max_length":4}' >"$folder/tokenizer_config.json"
+embed >"$work/out"
+cmp "$work/declared" "$work/out" || fail "model_max_length of tokenizer_config.json is not obeyed"
+printf '{"max_seq_length":41}' >"$folder/sentence_xlnet_config.json"
+embed >"$work/out" # more than the model's positions
+printf '{"max_seq_length":4}' >"$folder/sentence_xlnet_config.json"
 same() { # same MODEL WHAT
     "$loam" embed --model "$1" --ids <"$work/ids" >"$work/out" 2>"$work/err" || fail "$2: $(cat "$work/err")"
     cmp "$work/declared" "$work/out" || fail "$2 embeds otherwise"
@@ -107,6 +114,32 @@ expect 1 'the module in "../2_Normalize", which is no folder below it' "$loam" i
 [ ! -e "$work/direct/../2_Normalize" ] || fail "wrote outside"
 "$loam" export "$fixture" --to hf --out "$work/plain" 2>"$work/err" >"$work/out" || fail "$(cat "$work/err")"
 [ ! -e "$work/plain/modules.json" ] || fail "a model without modules.json got one"
+
+# A run that begins with such a model keeps what it declares, and its export has it.
+make_dataset
+toy="model.width=32 model.ffn=64 model.heads=2 model.head_dim=16 model.vocab=auto model.max_positions=64 tokenizer.path=$work/tok.model
+    data.input_length=32 data.train=$work/data train.length=2 train.threads=1 train.batch=4samples"
+: >"$work/empty.yaml"
+quiet() { "$loam" "$@" 2>"$work/err" >"$work/out" || fail "$*: $(cat "$work/err")"; }
+# shellcheck disable=SC2086
+quiet train "$work/empty.yaml" run.dir="$work/run" model.preset=bert-tiny model.n_enc=1 $toy
+quiet export "$work/run" --to hf --out "$work/sentence"
+[ ! -e "$work/sentence/modules.json" ] || fail "a model without modules.json got one"
+folder=$work/sentence
+mkdir "$folder/1_Pooling"
+printf '{"word_embedding_dimension":32,"pooling_mode_cls_token":true}' >"$folder/1_Pooling/config.json"
+printf '{"max_seq_length":9}' >"$folder/sentence_bert_config.json"
+modules ',{"idx":2,"path":"2_Normalize","type":"sentence_transformers.models.Normalize"}'
+# shellcheck disable=SC2086
+quiet train "$work/empty.yaml" run.dir="$work/tuned" train.init="$folder" train.length=1 data.input_length=32 data.train="$work/data" train.threads=1 train.batch=4samples
+quiet export "$work/tuned" --to hf --out "$work/tuned-hf"
+"$loam" embed --model "$work/tuned" --precision f32 "$work/corpus.txt" 2>"$work/err" >"$work/of-run"
+grep -q 'modules.json: pooling first, scaled to length 1' "$work/err" || fail "the run forgot: $(cat "$work/err")"
+quiet embed --model "$work/tuned-hf" "$work/corpus.txt"
+cmp "$work/of-run" "$work/out" || fail "the export of a run embeds otherwise"
+quiet embed --model "$work/tuned-hf" --pooling first --normalize --max-tokens 9 "$work/corpus.txt"
+cmp "$work/of-run" "$work/out" || fail "the run embeds otherwise than its options say"
+echo "ok: a run keeps what modules.json declares"
 
 # adapter_config.json of PEFT.
 cp -r tests/parity/lora/bert-sequence "$work/adapter"

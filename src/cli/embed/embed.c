@@ -273,7 +273,8 @@ static bool take_declared(Model *model, Pooling *pooling, GError **error)
         return fail_context(error, "%s", model_path);
     *pooling = folder.pooling;
     normalize = normalize || folder.normalize;
-    max_tokens = max_tokens ? max_tokens : folder.max_tokens;
+    if (max_tokens == 0 && model_config_fits(model_config(model), folder.max_tokens, NULL))
+        max_tokens = folder.max_tokens;
     log_info("%s: modules.json: pooling %s%s", model_path, pooling_names[folder.pooling],
              folder.normalize ? ", scaled to length 1" : "");
     return true;

@@ -60,6 +60,23 @@ static bool read_module(const char *folder, const json_t *module, json_t *files,
     return transformer || take(folder, config, config, files, error);
 }
 
+/* Without a max_seq_length the tokenizer's model_max_length counts; 10^30 there means that there is none. */
+static bool take_length(const char *folder, json_t *files, GError **error)
+{
+    json_auto_t *settings = NULL;
+    json_t *own = json_object_get(files, HF_SENTENCE_LIMITS);
+    if (json_is_integer(json_object_get(own, "max_seq_length")))
+        return true;
+    if (!tokenizer_json_read(folder, "tokenizer_config.json", &settings, error))
+        return false;
+    json_t *length = json_object_get(settings, "model_max_length");
+    if (own == NULL)
+        json_object_set_new(files, HF_SENTENCE_LIMITS, own = json_object());
+    if (json_is_integer(length))
+        json_object_set(own, "max_seq_length", length);
+    return true;
+}
+
 bool hf_sentence_read(const char *folder, json_t **sentence, GError **error)
 {
     g_autofree char *path = g_build_filename(folder, LIST, NULL);
@@ -73,7 +90,7 @@ bool hf_sentence_read(const char *folder, json_t **sentence, GError **error)
         return text && fail_user(error, "%s is no list of modules", path);
     json_object_set(files, LIST, list);
     json_array_foreach(list, i, module) if (!read_module(folder, module, files, error)) return false;
-    if (!take(folder, HF_SENTENCE_PROMPTS, HF_SENTENCE_PROMPTS, files, error))
+    if (!take_length(folder, files, error) || !take(folder, HF_SENTENCE_PROMPTS, HF_SENTENCE_PROMPTS, files, error))
         return false;
     json_decref(*sentence);
     *sentence = json_incref(files);
