@@ -269,11 +269,11 @@ int *model_bucket_uses(const ModelConfig *config, Stages stages)
     return uses;
 }
 
-ParamSpec *model_param_specs(const ModelConfig *config, Stages stages, int *n_specs)
+/* Adds the parameters outside blocks. The list has room for them and for those of `blocks` blocks. */
+static SpecList outer_list(const ModelConfig *config, Stages stages, size_t blocks)
 {
-    size_t most = G_N_ELEMENTS(shared_params) + G_N_ELEMENTS(lm_head_params) + G_N_ELEMENTS(pooler_params) +
-                  2 * G_N_ELEMENTS(stack_params) +
-                  (size_t)(config->n_enc + config->n_dec) * (G_N_ELEMENTS(block_params) + LORA_SPECS);
+    const size_t most = G_N_ELEMENTS(shared_params) + G_N_ELEMENTS(lm_head_params) + G_N_ELEMENTS(pooler_params) +
+                        2 * G_N_ELEMENTS(stack_params) + blocks * (G_N_ELEMENTS(block_params) + LORA_SPECS);
     SpecList list = { .config = config, .specs = g_new0(ParamSpec, most) };
     g_autofree int *uses = model_bucket_uses(config, stages);
     unsigned has = features(config, false, 0);
@@ -287,6 +287,19 @@ ParamSpec *model_param_specs(const ModelConfig *config, Stages stages, int *n_sp
     for (int decoder = 0; decoder < 2; decoder++)
         if (uses[decoder ? BUCKET_DECODER : BUCKET_ENCODER] > 0)
             add_stack(&list, &stages, decoder);
+    return list;
+}
+
+ParamSpec *model_outer_specs(const ModelConfig *config, Stages stages, int *n_specs)
+{
+    const SpecList list = outer_list(config, stages, 0);
+    *n_specs = list.n;
+    return list.specs;
+}
+
+ParamSpec *model_param_specs(const ModelConfig *config, Stages stages, int *n_specs)
+{
+    SpecList list = outer_list(config, stages, (size_t)(config->n_enc + config->n_dec));
     for (int decoder = 0; decoder < 2; decoder++)
         for (int s = 0; s < stages.n; s++)
             add_blocks(&list, stages.range[s], decoder);

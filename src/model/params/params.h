@@ -39,6 +39,8 @@ enum {
 /* The parameters that the stages of a rank use, ordered by bucket. Their names, such as "shared", "lm_head",
  * "encoder.relpos", "encoder.final_norm", "decoder.0.self.q", are listed in params.c. g_free. */
 ParamSpec *model_param_specs(const ModelConfig *config, Stages stages, int *n_specs);
+/* Those of them that are outside blocks, which come first. g_free. */
+ParamSpec *model_outer_specs(const ModelConfig *config, Stages stages, int *n_specs);
 /* For each bucket, how often one microbatch in these stages adds to its gradients. For example 3 for a tied embedding:
  * encoder, decoder and head add once each. 0 means never. g_free. */
 int *model_bucket_uses(const ModelConfig *config, Stages stages);

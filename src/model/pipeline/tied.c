@@ -12,10 +12,7 @@
 /* The parameters outside blocks that a rank of the pipeline has. g_free. */
 static ParamSpec *outer_specs(const ModelConfig *config, const Pipeline *pipeline, int rank, int *n)
 {
-    ParamSpec *specs = model_param_specs(config, pipeline_held(pipeline, rank), n);
-    while (*n > 0 && specs[*n - 1].bucket >= BUCKET_BLOCK)
-        --*n;
-    return specs;
+    return model_outer_specs(config, pipeline_held(pipeline, rank), n);
 }
 
 static bool has(const ParamSpec *specs, int n, const char *name)
@@ -87,9 +84,9 @@ void pipeline_sum_tied(Model *model)
     int n_specs;
     if (pipeline->size < 2)
         return;
-    g_autofree ParamSpec *specs = model_param_specs(&model->config, stage_whole(&model->config), &n_specs);
+    g_autofree ParamSpec *specs = model_outer_specs(&model->config, stage_whole(&model->config), &n_specs);
     g_autofree int *owners = g_new(int, pipeline->size);
-    for (int i = 0; i < n_specs && specs[i].bucket < BUCKET_BLOCK; i++) {
+    for (int i = 0; i < n_specs; i++) {
         int n = 0, index = params_index(params, specs[i].name);
         if (index < 0 || params_spec(params, index)->tie == TIE_NONE || params_spec(params, index)->frozen)
             continue;
