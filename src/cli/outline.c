@@ -1,5 +1,6 @@
 #include "cli/outline.h"
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/machine.h"
 #include "data/sources.h"
@@ -42,6 +43,36 @@ static bool resolve_precision(Config *config, const Machine *machine, GError **e
     return machine ? machine_configure(machine, config, error) : config_resolve_precision(config, error);
 }
 
+/* Makes the datasets of the task at `prefix`, to be counted. */
+static bool make_examples(Config *config, const Tokenizer *tok, const char *prefix, GError **error)
+{
+    Task task;
+    if (!config_fit_lengths(config, tok, error) || !task_configure(&task, &config->task, error))
+        return false;
+    TaskEncoder encoder = config_task_encoder(config, &config->model, &task, tok);
+    encoder.passing = true;
+    return task_prepare(&encoder, prefix, error);
+}
+
+/* Opens the training examples of the task: those that the run in run.dir was begun with, or else those of its table,
+ * which are made in a temporary folder. */
+static Loader *open_examples(Config *config, const Tokenizer *tok, GError **error)
+{
+    g_autofree char *begun = g_build_filename(config->run.dir, "task", "train", NULL),
+                    *about = g_strconcat(begun, ".json", NULL);
+    const uint64_t seed = (uint64_t)config->run.seed;
+    if (*config->run.dir && g_file_test(about, G_FILE_TEST_EXISTS))
+        return loader_open(&config->data, begun, tok, seed, false, error);
+    g_autofree char *folder = g_dir_make_tmp("loam-plan-XXXXXX", error),
+                    *prefix = folder ? g_build_filename(folder, "train", NULL) : NULL;
+    Loader *loader = folder && make_examples(config, tok, prefix, error)
+                         ? loader_open(&config->data, prefix, tok, seed, false, error)
+                         : NULL;
+    if (folder)
+        io_remove_tree(folder, NULL);
+    return loader;
+}
+
 bool outline_resolve(Config *config, const Machine *machine, Tokenizer **tok, Loader **loader, GPtrArray *unread,
                      GError **error)
 {
@@ -56,12 +87,14 @@ bool outline_resolve(Config *config, const Machine *machine, Tokenizer **tok, Lo
     g_autofree char *train = sources_train(&config->data, error);
     if (!train)
         return false;
-    if (*tok == NULL || *train == '\0')
+    const bool task = task_is_set(&config->task);
+    if (*tok == NULL || (*train == '\0' && !task))
         return true;
-    *loader = loader_open(&config->data, train, *tok, (uint64_t)config->run.seed, false, &reason);
+    *loader = task ? open_examples(config, *tok, &reason)
+                   : loader_open(&config->data, train, *tok, (uint64_t)config->run.seed, false, &reason);
     if (*loader == NULL)
         add_unread(unread, reason);
-    if (*config->data.valid)
+    if (*config->data.valid && !task)
         try_valid(config, *tok, unread);
     return true;
 }

@@ -6,7 +6,8 @@
 #include "train/cluster/cluster.h"
 #include "train/config/config.h"
 
-/* Resolves the vocabulary and the precision, and opens tokenizer and datasets. Those that cannot be read, because they
+/* Resolves the vocabulary and the precision, and opens tokenizer and datasets, or the examples of a
+ * task. Those that cannot be read, because they
  * are not made yet, are no error: *tok or *loader stays NULL, and the reason is added to `unread` (strings). machine:
  * where the run is planned (machine_configure); NULL means this machine. */
 bool outline_resolve(Config *config, const Machine *machine, Tokenizer **tok, Loader **loader, GPtrArray *unread,

@@ -52,3 +52,15 @@ echo "ok: an earlier version's run"
     fail "eval of a folder: $(cat err)"
 ! grep -q 'are longer than' err || fail "$(cat err)"
 echo "ok: a folder"
+
+# A plan counts the table's own lengths, in a folder that is gone when it ends, and says what the whole run takes.
+mkdir tmp
+TMPDIR=$work/tmp "$loam" plan config.yaml run.dir=runs/e train.length='3 epochs' >out 2>err || fail "plan: $(cat err)"
+[ -z "$(ls tmp)" ] && [ ! -e runs/e ] || fail "a plan leaves $(ls tmp) $(ls -d runs/e)"
+grep -Eq '^an epoch +3[0-9][0-9] samples, [0-9.]+ steps' out || fail "no epoch: $(cat out)"
+grep -Eq '^the run +1[0-9][0-9] steps, [0-9.]+k input tokens' out || fail "no total: $(cat out)"
+tokens=$(sed -n 's/^the run .* steps, \([0-9.]*\)k input.*/\1/p' out)
+awk -v t="$tokens" 'BEGIN { exit !(t < 0.8 * 3 * 320 * 64 / 1000) }' || fail "rows counted as full: $tokens thousand tokens"
+grep -Eq '^time +.* on this machine, .* a step' out || fail "no time: $(cat out)"
+! grep -q 'prepared as' err || fail "$(cat err)"
+echo "ok: a plan of a task counts its table"

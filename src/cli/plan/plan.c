@@ -217,7 +217,7 @@ static void add_milestones(GString *lines, const Outline *o)
                   (double)o->epoch / (double)o->samples);
     if (warmup > 0)
         plan_line(lines, "warm-up ends", "at step %" PRId64, warmup);
-    if (*o->config->data.valid || *o->config->data.split)
+    if (*o->config->data.valid || *o->config->data.split || *o->config->task.valid)
         add_every(lines, o, "an evaluation", train->eval_every);
     add_phases(lines, o);
     add_every(lines, o, *train->save_phases ? "" : "a save", train->save_every);
@@ -394,7 +394,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, const Pla
         describe_data(loader, o->run_samples, lines);
     if (!cluster->machine)
         advise_machine(o, &plan);
-    if (loader && o->steps > 0)
+    if (loader && o->steps > 0 && !task_is_set(&config->task))
         mixture_advise(loader, o->run_samples);
     config_advise(config, warmup_steps(o), o->length, o->epoch);
     return true;

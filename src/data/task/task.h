@@ -195,6 +195,7 @@ typedef struct TaskEncoder {
     const char *input_limit;             /* the option that input_length is the value of, for messages; NULL means
                                             data.input_length */
     bool joined;                         /* decoder-only model: input, target and EOS share input_length tokens */
+    bool passing;                        /* the datasets are made to be counted only: no message says where they are */
     TextFrame frame; /* special tokens around an input and, unless `joined`, around a target; for text-to-text tasks it
                         ends with EOS */
     /* For classifiers: */

@@ -90,8 +90,9 @@ static void report(const Output *output, const TaskFile *file, int64_t skipped)
 {
     g_autofree char *documents = text_grouped(output->writer->meta.counts.documents),
                     *tokens = text_grouped(output->tokens), *left_out = text_grouped(skipped);
-    log_info("%s%s: %s examples, %s tokens, prepared as %s", file->path,
-             file->part == TASK_PART_HELD_OUT ? ", held out" : "", documents, tokens, output->writer->prefix);
+    const bool passing = output->encoder->passing;
+    log_info("%s%s: %s examples, %s tokens%s%s", file->path, file->part == TASK_PART_HELD_OUT ? ", held out" : "",
+             documents, tokens, passing ? "" : ", prepared as ", passing ? "" : output->writer->prefix);
     if (skipped > 0)
         log_warning("%s: %s rows were left out", file->path, left_out);
 }
