@@ -38,6 +38,19 @@ def case(base, files, config, parts=None, model_type=None, **others):
     return {"base": base, "files": files, "json": parts or {}, "settings": settings}
 
 
+def masks():
+    """A mask named as a string or with flags, in either file, or in added_tokens.json; in vocab.json or added."""
+    bare = {**MASK, "lstrip": False}
+    for own in (None, "<mask>", {"__type": "AddedToken", **MASK}, {"__type": "AddedToken", **bare}):
+        for of_map in (None, "<mask>", MASK, bare):
+            config = {"tokenizer_class": ROBERTA, **({"mask_token": own} if own else {})}
+            others = {"special_tokens_map__json": {"mask_token": of_map}} if of_map else {}
+            yield {**case("byte-bpe", VOCAB, config, **others), "vocab": {"<mask>": 901}}
+            yield case("byte-bpe", VOCAB, config, added_tokens__json={"<mask>": 901}, **others)
+            yield case("byte-bpe", JSON, config, added_tokens__json={"<mask>": 901}, **others)
+            yield case("byte-bpe", VOCAB, {**config, "added_tokens_decoder": {"900": {**END, "content": "<|endoftext|>"}, "901": MASK}}, **others)
+
+
 def classes():
     for files in (VOCAB, JSON):
         decoder = {"900": {**END, "content": "<|endoftext|>"}, "901": END, "902": {**END, "content": "<mask>"}}
@@ -59,6 +72,7 @@ def classes():
     for config in ({"tokenizer_class": ROBERTA, "mask_token": "<mask>"}, {"mask_token": "<mask>"}):
         yield {**case("byte-bpe", VOCAB, config, model_type="roberta", special_tokens_map__json={"mask_token": MASK}),
                "vocab": {"<mask>": 901}}
+    yield from masks()
     byte_level = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
     for name in (GPT2, ROBERTA, FAST):
         yield case("byte-bpe", JSON, {"tokenizer_class": name, "eos_token": "<|endoftext|>", "added_tokens_decoder": decoder}, {"pre_tokenizer": byte_level})

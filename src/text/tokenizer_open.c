@@ -188,6 +188,8 @@ static bool read_settings(Tokenizer *tok, GError **error)
         if (!tokenizer_settings_read(folder, &config, error))
             return false;
         add_tokens(tok, config.added);
+        if (tok->class_.name && !tokenizer_is_json(tok->path))
+            tokenizer_settings_mask(&config, tok->added);
         tok->settings = json_incref(config.root);
         if (tok->class_.name && tok->settings && json_object_get(tok->settings, "tokenizer_class") == NULL)
             json_object_set_new(tok->settings, "tokenizer_class", json_string(tok->class_.name));

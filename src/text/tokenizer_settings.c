@@ -87,20 +87,19 @@ static const json_t *find_special(const TokenizerSettings *config, const char *c
     return NULL;
 }
 
-/* added_tokens.json: {"content": id}; special_tokens_map.json says which of them are special. */
+/* added_tokens.json: {"content": id}; special_tokens_map.json says which of them are special. Its flags of them do not
+ * count, as in transformers. */
 static bool read_old(TokenizerSettings *config, GError **error)
 {
     const char *content;
     json_t *id;
     json_object_foreach(config->old, content, id)
     {
-        const json_t *special = find_special(config, content);
-        AddedToken token = { .content = content };
-        if (json_is_object(special))
-            added_token_read(special, &token);
-        token.id = json_is_number(id) ? id_of(json_number_value(id)) : -1;
-        token.special = special != NULL;
-        token.normalized = special == NULL;
+        const bool special = find_special(config, content) != NULL;
+        const AddedToken token = { .content = content,
+                                   .id = json_is_number(id) ? id_of(json_number_value(id)) : -1,
+                                   .special = special,
+                                   .normalized = !special };
         if (!add_token(config, token, error))
             return fail_context(error, "added_tokens.json");
     }
@@ -120,6 +119,21 @@ bool tokenizer_settings_read(const char *folder, TokenizerSettings *config, GErr
     for (int i = 0; i < TOKEN_ROLES; i++)
         config->roles[i] = role(config, token_role_key((TokenRole)i));
     return true;
+}
+
+void tokenizer_settings_mask(const TokenizerSettings *config, GArray *added)
+{
+    const char *key = "mask_token", *mask = config->roles[ROLE_MASK] ? config->roles[ROLE_MASK] : "<mask>";
+    const json_t *of_map = json_object_get(config->map, key),
+                 *flags = of_map ? of_map : json_object_get(config->root, key);
+    if (json_object_get(config->root, "added_tokens_decoder"))
+        return;
+    for (guint i = 0; i < added->len; i++) {
+        AddedToken *token = &g_array_index(added, AddedToken, i);
+        if (strcmp(token->content, mask) == 0)
+            token->lstrip =
+                json_object_get(config->old, mask) == NULL && json_is_true(json_object_get(flags, "lstrip"));
+    }
 }
 
 json_t *tokenizer_settings_decoder(const GArray *added)

@@ -26,14 +26,22 @@ static bool writes_blanks(const Tokenizer *tok)
     return tok->kind->to_json && !tok->separates_blanks && (space == BLANK_BEFORE || space == BLANK_AFTER);
 }
 
+/* Whether a token of the model itself is the mask of a vocab.json whose flags files beside it give
+ * (tokenizer_settings_mask): those files are not copied. */
+static bool has_flags_of_files(const Tokenizer *tok, const AddedToken *token)
+{
+    return token->id == tok->roles[ROLE_MASK] && tok->class_.name && !tokenizer_is_json(tok->path);
+}
+
 /* Added tokens that tokenizer_config.json must list: all except those of the model file and the sentinels that
  * tokenizer_open adds. */
 static GArray *tokens_to_list(const Tokenizer *tok)
 {
     GArray *listed = g_array_new(FALSE, FALSE, sizeof(AddedToken));
-    for (guint i = tok->n_own; i < tok->added->len; i++) {
+    for (guint i = 0; i < tok->added->len; i++) {
         const AddedToken *token = added_at(tok, i);
-        if (!tok->facts.adds_sentinels || tokenizer_sentinel_index(tok, token->id) < 0)
+        const bool sentinel = tok->facts.adds_sentinels && tokenizer_sentinel_index(tok, token->id) >= 0;
+        if (i < tok->n_own ? has_flags_of_files(tok, token) : !sentinel)
             g_array_append_val(listed, *token);
     }
     return listed;
@@ -138,7 +146,8 @@ static int compare_ids(const void *a, const void *b)
     return ((const AddedToken *)a)->id - ((const AddedToken *)b)->id;
 }
 
-/* Lists the added tokens that are not the model's own in a tokenizer.json, in order of their ids. Its readers ignore
+/* Lists the added tokens that are not the model's own, and a mask with flags of its own, in a tokenizer.json, in order
+ * of their ids. Its readers ignore
  * the ids and number added tokens after the last piece; where that would give other ids, the tokens become pieces too.
  */
 static void put_added(const Tokenizer *tok, json_t *root)
@@ -146,10 +155,12 @@ static void put_added(const Tokenizer *tok, json_t *root)
     json_t *list = json_object_get(root, "added_tokens"), *old;
     json_t *vocab = json_object_get(json_object_get(root, "model"), "vocab");
     g_autoptr(GArray) tokens = g_array_new(FALSE, FALSE, sizeof(AddedToken));
-    if (tok->added->len > tok->n_own)
-        g_array_append_vals(tokens, added_at(tok, tok->n_own), tok->added->len - tok->n_own);
+    for (guint i = 0; i < tok->added->len; i++)
+        if (i >= tok->n_own || has_flags_of_files(tok, added_at(tok, i)))
+            g_array_append_val(tokens, *added_at(tok, i));
     g_array_sort(tokens, compare_ids);
-    bool follow = (int)json_object_size(vocab) == tok->facts.size && tok->size - tok->facts.size <= (int)tokens->len;
+    bool follow = (int)json_object_size(vocab) == tok->facts.size &&
+                  tok->size - tok->facts.size <= (int)(tok->added->len - tok->n_own);
     for (guint i = 0; i < tokens->len; i++) {
         const AddedToken *token = &g_array_index(tokens, AddedToken, i);
         size_t at;

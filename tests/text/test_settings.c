@@ -85,6 +85,8 @@ static bool check_case(const json_t *each, const json_t *texts)
     GError *error = NULL;
     g_autofree char *folder = make_folder(each);
     g_autoptr(Tokenizer) tok = tokenizer_open(folder, &error);
+    if (tok)
+        g_assert_true(tokenizer_set_blanks(tok, "transformers", &error));
     int wrong = tok ? count_differences(tok, texts, json_object_get(each, "ids")) : -1;
     if (wrong != 0) {
         char *settings = json_dumps(json_object_get(each, "settings"), JSON_COMPACT);
@@ -153,6 +155,7 @@ static void copies_and_exports_split_as_the_class_does(void)
         g_autofree char *folder = make_folder(each), *copy = g_dir_make_tmp("loam-copy-XXXXXX", NULL),
                         *json = g_build_filename(copy, "tokenizer.json", NULL);
         g_autoptr(Tokenizer) tok = tokenizer_open(folder, &error);
+        g_assert_true(tokenizer_set_blanks(tok, "transformers", &error));
         g_assert_true(tokenizer_copy(tok, copy, &error));
         g_autoptr(Tokenizer) same = tokenizer_open(copy, &error);
         g_assert_no_error(error);
@@ -162,6 +165,7 @@ static void copies_and_exports_split_as_the_class_does(void)
         g_assert_true(tokenizer_write_json(tok, json, &error));
         g_autoptr(Tokenizer) written = tokenizer_open(copy, &error);
         g_assert_no_error(error);
+        g_assert_true(tokenizer_set_blanks(written, "transformers", &error));
         g_assert_cmpint(count_differences(written, json_object_get(root, "texts"), json_object_get(each, "ids")), ==,
                         0);
         g_assert_true(io_remove_tree(folder, NULL) && io_remove_tree(copy, NULL));
