@@ -28,6 +28,7 @@ static const HfKey keys[] = {
     HF_ACTIVATION("hidden_act", activation, "silu"),
     HF_FIXED("attention_bias", "false"),
     HF_FIXED("mlp_bias", "false"),
+    HF_FIXED("is_causal", "true"),
     { 0 },
 };
 
