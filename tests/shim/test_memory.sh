@@ -64,7 +64,7 @@ takes "$work/config.yaml" "${classifier[@]}" model.position=relative_key model.h
 wide=(model.width=256 model.ffn=1024 model.heads=4 model.head_dim=64 'train.length=2 steps' 'train.eval_every=1 steps' 'train.batch=8 samples')
 task=(task.data="$work/texts.tsv" task.columns=text,mark task.valid=50% 'task.input={text}' 'task.target={mark}' task.scores=accuracy data.train= data.valid=)
 for shape in 'model.n_dec=1 train.micro_batch="8 samples"' 'train.micro_batch="1 samples"' 'model.family=gpt model.n_enc=0 train.micro_batch="1 samples"' \
-    'model.family=gpt model.n_enc=0 train.micro_batch="1 samples" data.input_length=256 data.target_length=512'; do
+    'model.family=gpt model.n_enc=0 train.micro_batch="1 samples" data.input_length=256 data.target_length=255'; do
     eval "shape=($shape)"
     takes "$work/config.yaml" "${wide[@]}" "${task[@]}" data.input_length=320 data.target_length=256 "${shape[@]}"
     grep -q accuracy "$work/log" || fail "no answers: $(tail -n 3 "$work/log")"
