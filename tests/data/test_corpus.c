@@ -219,6 +219,17 @@ static void errors_say_what_is_wrong(void)
     check_error("a.txt.zst", "", 0, ": the file is cut short: its zstd data stop before their end");
 }
 
+/* As `zstd --long=31` writes it from a pipe: a frame without size, whose window is 2 GiB, with one raw block. */
+static void the_largest_window_of_zstd_is_read(void)
+{
+    static const char frame[] = "\x28\xb5\x2f\xfd\x00\xa8\x21\x00\x00text";
+    char *folder = folder_new();
+    g_autofree char *path = file_write(folder, "a.txt.zst", frame, sizeof frame - 1);
+    g_autofree char *got = read_all(path, (CorpusOptions){ 0 }, NULL);
+    g_assert_cmpstr(got, ==, "text|");
+    folder_remove(folder);
+}
+
 static void skip_counts_errors_and_goes_on(void)
 {
     char *folder = folder_new();
@@ -409,6 +420,7 @@ int main(int argc, char **argv)
     g_test_add_func("/corpus/tables_are_refused_by_name_and_left_out_of_folders",
                     tables_are_refused_by_name_and_left_out_of_folders);
     g_test_add_func("/corpus/errors_say_what_is_wrong", errors_say_what_is_wrong);
+    g_test_add_func("/corpus/the_largest_window_of_zstd_is_read", the_largest_window_of_zstd_is_read);
     g_test_add_func("/corpus/skip_counts_errors_and_goes_on", skip_counts_errors_and_goes_on);
     g_test_add_func("/corpus/folders_are_walked_in_byte_order", folders_are_walked_in_byte_order);
     g_test_add_func("/corpus/compressed_files_are_read_to_their_last_member",

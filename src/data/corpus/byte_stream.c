@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #define STORED_BYTES ((size_t)1 << 17)
+#define WINDOW_LOG   31        /* the largest window that zstd has: 2 GiB */
 #define GZIP_WINDOW  (15 + 16) /* windowBits of zlib: the largest window, with gzip's header */
 
 typedef bool (*ReadFn)(ByteStream *stream, char *out, size_t capacity, size_t *n, GError **error);
@@ -153,6 +154,8 @@ ByteStream *byte_stream_open(const char *path, GError **error)
     } else if (g_str_has_suffix(path, ".zst")) {
         stream->read = read_zstd;
         stream->zstd = ZSTD_createDStream();
+        /* Files of zstd --long=31, whose window of 2 GiB is taken from memory as far as it is filled. */
+        stream->damaged = ZSTD_isError(ZSTD_DCtx_setParameter(stream->zstd, ZSTD_d_windowLogMax, WINDOW_LOG));
     }
     stream->inside = stream->read != read_fd; /* an empty file that is named as a compressed one is truncated */
     stream->stored = stream->inside ? g_malloc(STORED_BYTES) : NULL;

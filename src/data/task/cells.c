@@ -119,6 +119,7 @@ static void end_cell(CellReader *reader)
         blame(reader, "not UTF-8", true);
     if (cell_count(reader) >= MOST_CELLS) {
         blame(reader, "more than 65,536 columns", false);
+        g_string_truncate(reader->text, (gsize)(cell - reader->text->str)); /* cells beyond are not kept */
         return;
     }
     g_string_append_c(reader->text, '\0');
