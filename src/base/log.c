@@ -191,7 +191,7 @@ void log_line(const char *prefix, bool shown, const char *format, ...)
     g_autofree char *message = g_strdup_vprintf(format, args);
     va_end(args);
     unsign_nan(message);
-    g_autofree char *line = g_strconcat(prefix, message, "\n", NULL);
+    g_autofree char *printable = text_printable(message), *line = g_strconcat(prefix, printable, "\n", NULL);
     LogFile *file = current_file();
     shown = shown && log_speaks();
     g_mutex_lock(&lock);

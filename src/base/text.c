@@ -175,6 +175,21 @@ char *text_number(double n)
     return g_strdup(text);
 }
 
+char *text_printable(const char *text)
+{
+    GString *out = g_string_sized_new(strlen(text));
+    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+        const bool c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0; /* U+0080 to U+009F */
+        if (c1)
+            at++;
+        if (c1 || (*at < ' ' && *at != '\n' && *at != '\t') || *at == 0x7f)
+            g_string_append_printf(out, "\\x%02x", *at);
+        else
+            g_string_append_c(out, (char)*at);
+    }
+    return g_string_free(out, false);
+}
+
 void text_append_wrapped(GString *out, const char *text, glong column, int indent, int width)
 {
     g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);

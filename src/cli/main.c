@@ -1,6 +1,7 @@
 /* main.c: the program `loam`: runs the verb that the first argument names. */
 #include "base/fatal.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "comm/launch.h"
 #include "device/device.h"
@@ -58,8 +59,9 @@ static int run_verb(int argc, char **argv)
         return 0;
     if (verb ? verb->run(argc, argv, &error) || error == NULL : cli_fail_unknown_verb(argv[0], &error))
         return 0;
+    g_autofree char *message = text_printable(error->message), *name = text_printable(argv[0]);
     if (log_speaks())
-        fprintf(stderr, "loam%s%s: %s\n", verb ? " " : "", verb ? argv[0] : "", error->message);
+        fprintf(stderr, "loam%s%s: %s\n", verb ? " " : "", verb ? name : "", message);
     return error_status(error);
 }
 

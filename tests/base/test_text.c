@@ -139,6 +139,15 @@ static void numbers_read_back(void)
     }
 }
 
+static void control_characters_are_written_out(void)
+{
+    expect(text_printable("a.txt: \x1b[31mred\x7f\r\n\tend"), "a.txt: \\x1b[31mred\\x7f\\x0d\n\tend");
+    expect(text_printable("\xc2\x9b"
+                          "2J \xc2\xa0 \xc3\x9b \xff"),
+           "\\x9b"
+           "2J \xc2\xa0 \xc3\x9b \xff");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -151,5 +160,6 @@ int main(int argc, char **argv)
     g_test_add_func("/text/duration_has_two_parts", durations);
     g_test_add_func("/text/grouped_has_commas", grouped);
     g_test_add_func("/text/number_reads_back", numbers_read_back);
+    g_test_add_func("/text/control_characters_are_written_out", control_characters_are_written_out);
     return g_test_run();
 }

@@ -255,3 +255,9 @@ expect 0 'launcher    Open MPI: rank 1 of 4' env OMPI_COMM_WORLD_RANK=1 OMPI_COM
 # "--" ends the options, also after an argument: what follows is a name.
 expect 1 '2 of 2 paths are no run' "$loam" status "$work/none" -- -none
 expect 1 '-none is no run of loam' "$loam" status -- -none
+
+# Control characters of a name are written out, not obeyed by the terminal.
+"$loam" inspect dataset "$work/$(printf 'a\033[31m')" 2>"$work/err" && fail "a dataset that is none"
+grep -qF 'a\x1b[31m' "$work/err" || fail "$(cat -v "$work/err")"
+! grep -q "$(printf '\033')" "$work/err" || fail "a control character goes to the terminal"
+echo "ok: control characters of names"
