@@ -87,5 +87,5 @@ make_marks() {
         }
     }' >marks.tsv
     cut -f 1,2 marks.tsv | tr '\t' ' ' >corpus.txt
-    "$loam" tokenizer train --type unigram --vocab-size 30 --out tok.model corpus.txt 2>err || fail "$(cat err)"
+    "$loam" tokenizer train --type unigram --vocab-size 30 --replace --out tok.model corpus.txt 2>err || fail "$(cat err)"
 }

@@ -134,7 +134,6 @@ echo "ok: ends"
 
 # Answers of a task. A page that cannot be written is said once, and the run goes on.
 cd "$work"
-rm -f tok.model
 make_marks
 cat >marks.yaml <<'YAML'
 model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16 }

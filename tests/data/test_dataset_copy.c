@@ -24,7 +24,7 @@ static char *write_set(const char *name, int32_t first, int n, int64_t vocab, co
     }
     g_assert_true(indexed_writer_finish(writer, NULL));
     const DatasetMeta meta = {
-        .tokenizer_hash = (char *)hash, .tokenizer_kind = (char *)"k", .vocab = vocab, .counts = { n, 3 * n }
+        .tokenizer_hash = (char *)hash, .tokenizer_kind = (char *)"k", .vocab = vocab, .counts = { n, 3 * n, 0 }
     };
     g_assert_true(io_remove_tree(json, NULL) && (hash == NULL || dataset_meta_write(&meta, json, NULL)));
     return prefix;
@@ -147,7 +147,7 @@ static void ids_beyond_the_vocabulary_are_named(void)
 {
     g_autofree char *a = write_set("beyond", 98, 3, 200, "h"), *json = prefix_of("beyond.json"), *out = prefix_of("x");
     const DatasetMeta meta = {
-        .tokenizer_hash = (char *)"h", .tokenizer_kind = (char *)"k", .vocab = 100, .counts = { 3, 9 }
+        .tokenizer_hash = (char *)"h", .tokenizer_kind = (char *)"k", .vocab = 100, .counts = { 3, 9, 0 }
     };
     g_assert_true(dataset_meta_write(&meta, json, NULL));
     g_autoptr(GError) error = NULL;
