@@ -41,8 +41,8 @@ until_true grep -q "\"pid\":$pid,.*\"phase\":\"[^s]" "$work/killed/ranks/0000.js
 expect 1 ': lost' "$loam" status "$work/killed"
 sleep 60 &
 other=$!
-sed "s/\"pid\":$pid,/\"pid\":$other,/; s/\"time\":[0-9]*/\"time\":$(($(date +%s) - 40))/" "$work/killed/ranks/0000.json" >"$work/beat"
-cp "$work/beat" "$work/killed/ranks/0000.json"
+beat=$(sed "s/\"pid\":$pid,/\"pid\":$other,/; s/\"time\":[0-9]*/\"time\":$(($(date +%s) - 40))/; s/ *\$//" "$work/killed/ranks/0000.json")
+printf '%-511s\n' "$beat" >"$work/killed/ranks/0000.json" # as long as before, however many digits the number has
 expect 1 ': lost' "$loam" status "$work/killed"
 kill "$other"
 
