@@ -209,14 +209,14 @@ if(NOT LOAM_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND NOT CMAKE_CROSSC
     add_traced_test(${name} tests/device/${name}.c tests/shim/device_shim.cc)
     set_tests_properties(shim/traced_${name} PROPERTIES ENVIRONMENT RIG_STRIDE=997)
   endforeach()
-  # The table of conflicts of banks in docs/architecture/gpu.md.
+  # The table of conflicts of banks in bench/results/gpu-counts.md.
   add_executable(traced_banks tests/shim/banks.c tests/shim/device_shim.cc src/cli/bench/op_cases.c)
   target_compile_options(traced_banks PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-include;${CMAKE_SOURCE_DIR}/tests/shim/shim.h;-Wno-missing-field-initializers>)
   target_link_libraries(traced_banks PRIVATE loam_traced ${below})
   target_include_directories(traced_banks PRIVATE src tests tests/shim/cuda)
   target_compile_definitions(traced_banks PRIVATE RIG_SHIM SHIM_TRACED)
   loam_test(shim/traced_banks tests/shim/banks.c bash -c
-            "$<TARGET_FILE:traced_banks> | grep attention_mma >${CMAKE_BINARY_DIR}/banks && ! grep -vxFf docs/architecture/gpu.md ${CMAKE_BINARY_DIR}/banks")
+            "$<TARGET_FILE:traced_banks> | grep attention_mma >${CMAKE_BINARY_DIR}/banks && ! grep -vxFf bench/results/gpu-counts.md ${CMAKE_BINARY_DIR}/banks")
 endif()
 
 # The same cases on a GPU, by way of the backend that the program opens: for tools/gpu-trial.

@@ -143,7 +143,7 @@ if mknod "$work/full" c 1 7 2>/dev/null && : 2>/dev/null >>"$work/full"; then
 fi
 echo "ok: traces that cannot be written"
 
-# The scripts of docs/performance.md, with a tiny model.
+# The scripts of bench/results, with a tiny model.
 command -v python3 >/dev/null || exit 0
 bench/curves --loam "$loam" --out "$work/curves.svg" --seconds 0 --tokens 64 --lengths 16,32 --micro-batches 1,2 $small model.n_enc=1 \
     model.n_dec=1 >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"

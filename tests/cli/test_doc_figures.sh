@@ -11,10 +11,10 @@ says() {
 # The table of operations: every row that `bench ops` prints today, in its order, and no other.
 "$loam" bench ops --seconds 0.0001 --json train.threads=1 train.precision=f32 >"$work/out"
 grep -oE '"op": ?"[^"]*", ?"shape": ?"[^"]*"' "$work/out" | sed -E 's/"op": ?"([^"]*)", ?"shape": ?"([^"]*)"/\1 | \2/' >"$work/measured"
-sed -n '/^| operation | shape |/,/^$/s/^| \([^|]*\) | \([^|]*[0-9]\) |.*/\1 | \2/p' docs/performance.md >"$work/stated"
-[ -s "$work/stated" ] || fail "docs/performance.md has no table of operations"
-diff -u "$work/stated" "$work/measured" || fail "docs/performance.md has other operations than loam bench ops"
-echo "ok: operations of docs/performance.md"
+sed -n '/^| operation | shape |/,/^$/s/^| \([^|]*\) | \([^|]*[0-9]\) |.*/\1 | \2/p' bench/results/2026-11-24-epyc-zen5.md >"$work/stated"
+[ -s "$work/stated" ] || fail "bench/results/2026-11-24-epyc-zen5.md has no table of operations"
+diff -u "$work/stated" "$work/measured" || fail "bench/results/2026-11-24-epyc-zen5.md has other operations than loam bench ops"
+echo "ok: operations of bench/results/2026-11-24-epyc-zen5.md"
 
 # Counts of plans, as the pages print them.
 plan() { "$loam" plan "$@" 2>/dev/null; }
@@ -31,7 +31,7 @@ plan configs/recipes/tr1-13b.yaml --machine v100 parallel.ranks=256 parallel.ten
 while read -r line; do
     grep -qxF -- "$line" docs/plan.md || fail "docs/plan.md does not say: $line"
 done <"$work/plan"
-for page in bench performance; do
+for page in bench ../bench/results/epyc-zen4; do
     says $page.md "$parameters parameters"
 done
 for recipe in ast-t5 ast-t5-vanilla; do

@@ -9,7 +9,6 @@ not_here=(
     'README.md:make test*' 'runs this test'
     '*:make bench-peers*' 'installs PyTorch'
     '*/bin/p[iy]*' 'installs or runs PyTorch'
-    'docs/performance.md:bench/*' 'measures for minutes'
     'docs/gpu.md:*' 'packs a bundle or needs a GPU: tests/tools/test_bundle.sh, tests/shim/test_gpu_trial.sh'
     'docs/architecture/gpu.md:*' 'builds for GPUs: tests/tools/test_gpu_counts.sh'
     'docs/*:tools/install-grammars *' 'downloads grammars: tests/tools/test_install_grammars.sh'

@@ -1,5 +1,5 @@
 /* Opens ten billion tokens: a sparse file that takes no space on the disk. `data_test_large_loader -m slow --verbose`
- * prints the figures of docs/performance.md, of ten million documents. */
+ * prints the figures of bench/results/data.md, of ten million documents. */
 #include "base/clock.h"
 #include "data/loader.h"
 

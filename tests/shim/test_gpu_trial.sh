@@ -201,11 +201,11 @@ while read -r config options; do
         fail "$options: $(cat "$work/plan")"
 done <"$work/models"
 [ "$(wc -l <"$work/models")" = 10 ] || fail "$(cat "$work/models")"
-# What an H200 has measured so far stands in the docs.
+# What an H200 has measured so far stands in bench/results.
 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=tools python3 - <<'END' || fail "rates of an H200"
 import re
 from gpu_trial.rates import MODELS
-docs, named = open("docs/architecture/gpu.md").read().split("| first, samples/s | now, samples/s")[1], {"GPT-2": "GPT-2 124M, 1,024 tokens", "GPT-2-1.5B": "GPT-2 1.5B, 1,024 tokens"}
+docs, named = open("bench/results/2026-11-26-h200.md").read().split("| first, samples/s | now, samples/s")[1], {"GPT-2": "GPT-2 124M, 1,024 tokens", "GPT-2-1.5B": "GPT-2 1.5B, 1,024 tokens"}
 for name, model in MODELS.items():
     row = re.search(rf"^\| {re.escape(named.get(name, name))} \| (\d+) \| [^|]+ \| ([0-9,.]+) \|", docs, re.M)
     assert row and float(row.group(2).replace(",", "")) == model.known and int(row.group(1)) in model.batches, (name, row)

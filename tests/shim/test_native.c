@@ -398,8 +398,8 @@ static void buckets_are_whole_when_they_fire(const void *data)
 
 /* ---- launches ---- */
 
-/* Blocks of each stack of T5-1.1, the kernels and products of a microbatch that docs/architecture/gpu.md names, and of
- * them the kernels that may begin before the kernel before them has ended. */
+/* Blocks of each stack of T5-1.1, the kernels and products of a microbatch that bench/results/gpu-counts.md names, and
+ * of them the kernels that may begin before the kernel before them has ended. */
 static const struct {
     const char *name;
     int blocks;
@@ -491,7 +491,7 @@ static void tiles_are_those_of_the_gpu(void)
 
 /* Blocks of the decoder, and what a decoding step asks of CUDA: kernels and fills, those of them that may begin before
  * the kernel before them has ended, products and uploads; and, when a graph is launched in their place, the kernels and
- * products that remain: as docs/architecture/gpu.md names them. */
+ * products that remain: as bench/results/gpu-counts.md names them. */
 static const struct {
     const char *name;
     void (*shape)(ModelConfig *config);

@@ -135,9 +135,9 @@ done
 ! tools/gpu-roofline T5 2>"$work/err" || fail "a model that is none"
 grep -q 'no model is called T5; there are T5-1.1-small' "$work/err" || fail "$(cat "$work/err")"
 tools/gpu-roofline --build "$build" T5-1.1-small >"$work/rows" || fail "$(cat "$work/rows")"
-grep -qxF "$(tail -n 1 "$work/rows")" docs/architecture/gpu.md || fail "docs/architecture/gpu.md lacks: $(tail -n 1 "$work/rows")"
-# The section of the docs with counts has what the tool prints of a build for Hopper by the nvcc that it names.
-page=docs/architecture/gpu.md
+grep -qxF "$(tail -n 1 "$work/rows")" bench/results/2026-11-26-h200.md || fail "bench/results/2026-11-26-h200.md lacks: $(tail -n 1 "$work/rows")"
+# The page of counts has what the tool prints of a build for Hopper by the nvcc that it names.
+page=bench/results/gpu-counts.md
 version=$(sed -n 's/.*for sm_90a, by nvcc \([0-9.]*[0-9]\).*/\1/p' "$page")
 [ -n "$version" ] || fail "$page names no version of nvcc"
 if ! grep -q sm_90a "$build/cuda/targets" 2>/dev/null || ! grep -aqF "V$version" "$build/loam-cuda.so" || ! command -v cuobjdump >/dev/null || ! command -v nvdisasm >/dev/null; then
@@ -145,7 +145,7 @@ if ! grep -q sm_90a "$build/cuda/targets" 2>/dev/null || ! grep -aqF "V$version"
 else
     tools/gpu-counts "$build/loam-cuda.so" | grep '^| `' >"$work/rows"
     tools/gpu-counts "$build/loam-cuda.so" --tiles | grep '^| `' >"$work/tiles"
-    awk '/^## /{ on = /Counts of machine code/ } on && /^\| `/' "$page" >"$work/page"
+    awk '/^## /{ on = /Kernels/ } on && /^\| `/' "$page" >"$work/page"
     ! grep -vxFf "$work/page" "$work/rows" >"$work/new" || fail "$page lacks: $(cat "$work/new")"
     ! cat "$work/rows" "$work/tiles" | grep -vxFf - "$work/page" >"$work/old" || fail "tools/gpu-counts does not print: $(cat "$work/old")"
 fi

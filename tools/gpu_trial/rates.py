@@ -20,7 +20,7 @@ class Model:
     config: str
     options: str
     batches: tuple  # microbatches to try, in samples, rising; where the first does not fit, its half, and so on
-    known: float = None  # sequences/s that an H200 has measured (docs/architecture/gpu.md)
+    known: float = None  # sequences/s that an H200 has measured (bench/results/2026-11-26-h200.md)
 
 
 # In bf16 but where the options say otherwise, and without dropout. Adafactor for XL, as T5's authors trained it; AdamW, as the peers, for the others.

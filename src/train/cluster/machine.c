@@ -10,9 +10,9 @@
 #define TERA 1e12
 
 /* The rate of FP8 products: with it T5-1.1-XL, 96 % of whose FLOPs are in FP8 products, trains 1.28 times as fast
- * in FP8 as in bf16, as it did on one H200 (docs/performance.md). */
+ * in FP8 as in bf16, as it did on one H200 (bench/results/2026-11-26-h200.md). */
 #define FP8_RATE 1.30
-#define LAUNCH_S 4e-6        /* as in docs/architecture/gpu.md */
+#define LAUNCH_S 4e-6        /* as in bench/results/gpu-counts.md */
 #define PCIE_5   (50 * GIGA) /* some 85 % of 16 lanes of PCI Express, in each direction */
 #define PCIE_4   (25 * GIGA)
 #define PCIE_3   (12 * GIGA)
