@@ -12,8 +12,6 @@ not_here=(
     'docs/gpu.md:*' 'packs a bundle or needs a GPU: tests/tools/test_bundle.sh, tests/shim/test_gpu_trial.sh'
     'docs/architecture/gpu.md:*' 'builds for GPUs: tests/tools/test_gpu_counts.sh'
     'docs/*:tools/install-grammars *' 'downloads grammars: tests/tools/test_install_grammars.sh'
-    'docs/code.md:tools/code-proof *' 'trains for hours: tests/tools/test_code_proof.sh'
-    'docs/finetune.md:tools/pretraining-proof *' 'trains for hours: tests/tools/test_pretraining_proof.sh'
     'docs/parallel.md:mpirun --host*' 'needs several machines'
     'docs/parallel.md:loam plan *--layouts*' 'lists layouts for twenty seconds: tests/cli/test_plan_cluster.sh'
     'docs/parallel.md:loam train config.yaml train.device=cuda *' 'needs GPUs: tests/shim/test_gpu_ranks.sh'
