@@ -36,6 +36,18 @@ void machine_boot_id(char id[MACHINE_BOOT_ID])
         g_strlcpy(id, g_strchomp(text), MACHINE_BOOT_ID);
 }
 
+char *machine_beside_program(const char *const *paths)
+{
+    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
+    g_autofree char *folder = program ? g_path_get_dirname(program) : NULL;
+    for (size_t i = 0; folder && paths[i]; i++) {
+        g_autofree char *path = g_canonicalize_filename(paths[i], folder);
+        if (access(path, R_OK) == 0)
+            return g_steal_pointer(&path);
+    }
+    return NULL;
+}
+
 double machine_memory(void)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);

@@ -7,6 +7,9 @@ char *machine_processor(void);
  * tell. Unused bytes are 0. */
 enum { MACHINE_BOOT_ID = 40 };
 void machine_boot_id(char id[MACHINE_BOOT_ID]);
+/* The first of these paths, relative to the folder of the running program, that can be read; NULL if there is none. The
+ * list ends with NULL. g_free. */
+char *machine_beside_program(const char *const *paths);
 /* Bytes of main memory of the machine; 0 if the system does not tell. */
 double machine_memory(void);
 /* Bytes of main memory that this process occupies (its resident set size); 0 if the system does not tell. */

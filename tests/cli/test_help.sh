@@ -20,6 +20,25 @@ for case in 'lr:optim.min_lr' 'batch:train.micro_batch' 'warmup:optim.warmup' 'p
     expect 0 "  ${case#*:}" "$loam" help "${case%%:*}"
     ! LC_ALL=C.UTF-8 grep '^.\{101\}' "$work/out" || fail "lines above 100 columns"
 done
+# Pages of the documentation stand after options: those that have the word in their title first.
+for case in 'finetune:docs/finetune.md|Fine-tuning' 'lr:docs/train.md|Learning rates' 'presets:docs/presets.md|presets' \
+    'parquet:docs/data-files.md|Data from Parquet' 'docker:docs/not-in-loam.md|pip install' \
+    'learning rate:docs/train.md|Learning rates' 'ResumIng:docs/train.md|Stopping and going on' 'gpu:docs/gpu.md|GPUs' 'learning-rates:docs/coming-from/megatron.md|--lr,'; do
+    words=${case%%:*} page=${case#*:}
+    expect 0 "pages of the documentation:" "$loam" help "$words"
+    sed '0,/^pages of the documentation:/d' "$work/out" | grep -E -- "^  ${page%|*} +${page#*|}" >/dev/null || fail "$words: $(cat "$work/out")"
+    ! sed '0,/^pages of/d' "$work/out" | grep ':$' || fail "$words: pages are not last"
+    ! LC_ALL=C.UTF-8 grep '^.\{101\}' "$work/out" || fail "lines above 100 columns"
+done
+"$loam" help learning rate | cmp - <("$loam" help 'learning rate') || fail "words without quotes"
+"$loam" help parquet | grep -A 1 '^pages of' | grep -F docs/data-files.md >/dev/null || fail "a title is not first: $("$loam" help parquet)"
+# The index is in the program; the folder is that of the installed pages.
+mkdir -p "$work/usr/bin" "$work/usr/share/doc/loam/docs"
+cp "$loam" "$work/usr/bin/loam"
+expect 0 "  $work/usr/share/doc/loam/docs/finetune.md " "$work/usr/bin/loam" help finetune
+rmdir "$work/usr/share/doc/loam/docs"
+expect 0 "  docs/finetune.md " "$work/usr/bin/loam" help finetune
+rm -r "$work/usr"
 expect 1 'learning_rate is called optim.lr here; `loam help optim.lr` tells more' "$loam" help learning_rate
 expect 1 'there is no option optim.zz; `loam help optim.` lists its group' "$loam" help optim.zz
 expect 1 'unknown option --learning-rate, did you mean optim.lr=VALUE?' "$loam" train x.yaml --learning-rate 1e-3

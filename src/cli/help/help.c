@@ -12,14 +12,13 @@
 
 static const char about[] =
     "Explains loam, or one verb, one group of options (run, model, lora, tokenizer, data, task, train, parallel,\n"
-    "optim, fp16, fp8, log, hooks) or one option; any other word is searched for. It also prints the manual pages and "
-    "completion scripts that\n"
-    "`make install` installs.\n"
+    "optim, fp16, fp8, log, hooks) or one option; any other word is searched for, in the documentation too. It also\n"
+    "prints the manual pages and completion scripts that `make install` installs.\n"
     "\n"
     "  loam help train               the verb\n"
     "  loam help optim               the options optim.*; if a verb has the same name, add a dot: loam help train.\n"
     "  loam help optim.lr\n"
-    "  loam help warmup              what mentions this word\n"
+    "  loam help warmup              options, presets, verbs and pages that mention it\n"
     "  loam help --options | grep warmup\n"
     "  source <(loam help --completion bash)\n";
 
@@ -135,7 +134,8 @@ static bool help_of(int argc, char **argv, GError **error)
     if (verb)
         return verb->run(argc + 1, arguments, error);
     g_autofree char *foreign = options_find_foreign(config_options(), argv[0]);
-    char *found = foreign ? NULL : help_search(argv[0], config_options(), page_width());
+    g_autofree char *words = g_strjoinv(" ", argv);
+    char *found = foreign ? NULL : help_search(words, config_options(), page_width());
     return found ? print_text(found) : fail_unknown(argv[0], error);
 }
 

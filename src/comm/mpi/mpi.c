@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "comm/backend.h"
 #include "comm/monitor.h"
 #include "comm/mpi/library.h"
@@ -10,7 +11,6 @@
 
 #include <dlfcn.h>
 #include <string.h>
-#include <unistd.h>
 
 #define FILE_NAME  "loam-mpi.so"
 #define PATIENCE_S 30.0
@@ -210,18 +210,9 @@ static const CommBackend mpi_backend = { .name = "mpi",
  * g_free. */
 static char *find_file(void)
 {
-    static const char *const places[] = { FILE_NAME, "../lib/loam/" FILE_NAME };
+    static const char *const places[] = { FILE_NAME, "../lib/loam/" FILE_NAME, NULL };
     const char *named = g_getenv("LOAM_MPI_BACKEND");
-    if (named && *named)
-        return g_strdup(named);
-    g_autofree char *program = g_file_read_link("/proc/self/exe", NULL);
-    g_autofree char *folder = program ? g_path_get_dirname(program) : NULL;
-    for (size_t i = 0; folder && i < G_N_ELEMENTS(places); i++) {
-        g_autofree char *path = g_build_filename(folder, places[i], NULL);
-        if (access(path, R_OK) == 0)
-            return g_steal_pointer(&path);
-    }
-    return NULL;
+    return named && *named ? g_strdup(named) : machine_beside_program(places);
 }
 
 /* Opens libmpi with RTLD_GLOBAL, because MPI's own plug-ins look up its symbols globally. */
