@@ -30,10 +30,10 @@ static double count_of(ScheduleCounts counts, AmountUnit unit)
     return (double)count;
 }
 
-/* The span in another unit, by the mean size of the updates so far. */
-static double span_in(RunSpan span, AmountUnit unit, ScheduleCounts counts)
+/* The span in another unit, by the mean size of the updates up to `after`. */
+static double span_in(RunSpan span, AmountUnit unit, ScheduleCounts after)
 {
-    return span.unit == unit ? span.value : span.value * (count_of(counts, unit) / count_of(counts, span.unit));
+    return span.unit == unit ? span.value : span.value * (count_of(after, unit) / count_of(after, span.unit));
 }
 
 /* Share, 0 to 1, of the way from `begin` to `end` that is done. */
@@ -43,17 +43,17 @@ static double share_done(double now, double begin, double end)
 }
 
 /* Share of the way from the end of the warm-up to schedule.total. */
-static double decay_done(const Schedule *schedule, ScheduleCounts counts)
+static double decay_done(const Schedule *schedule, ScheduleCounts before, ScheduleCounts after)
 {
     const RunSpan total = schedule->total;
-    return share_done(count_of(counts, total.unit), span_in(schedule->warmup, total.unit, counts), total.value);
+    return share_done(count_of(before, total.unit), span_in(schedule->warmup, total.unit, after), total.value);
 }
 
-static double stable_then_decay(const Schedule *schedule, ScheduleCounts counts)
+static double stable_then_decay(const Schedule *schedule, ScheduleCounts before, ScheduleCounts after)
 {
     const RunSpan total = schedule->total;
-    const double begin = total.value - span_in(schedule->decay, total.unit, counts);
-    const double now = count_of(counts, total.unit), r = share_done(now, begin, total.value);
+    const double begin = total.value - span_in(schedule->decay, total.unit, after);
+    const double now = count_of(before, total.unit), r = share_done(now, begin, total.value);
     if (now <= begin)
         return 1;
     switch ((DecayCurve)schedule->curve) {
@@ -70,11 +70,11 @@ static double stable_then_decay(const Schedule *schedule, ScheduleCounts counts)
 }
 
 /* Period i begins where the periods before it end: after cycle (1 - growth^i) / (1 - growth), or i cycles. */
-static double restarted_cosine(const Schedule *schedule, ScheduleCounts counts)
+static double restarted_cosine(const Schedule *schedule, ScheduleCounts before, ScheduleCounts after)
 {
     const RunSpan cycle = schedule->cycle;
     const double growth = schedule->cycle_growth,
-                 u = count_of(counts, cycle.unit) - span_in(schedule->warmup, cycle.unit, counts);
+                 u = fmax(0, count_of(before, cycle.unit) - span_in(schedule->warmup, cycle.unit, after));
     double i = floor(growth == 1 ? u / cycle.value : log(1 - u / cycle.value * (1 - growth)) / log(growth));
     double length = cycle.value * pow(growth, i),
            begin = growth == 1 ? i * cycle.value : (1 - pow(growth, i)) / (1 - growth) * cycle.value;
@@ -83,41 +83,42 @@ static double restarted_cosine(const Schedule *schedule, ScheduleCounts counts)
                      (schedule->lr - schedule->min_lr) * 0.5 * (1 + cos(M_PI * share_done(u, begin, begin + length))));
 }
 
-double schedule_lr(const Schedule *schedule, ScheduleCounts counts)
+double schedule_lr(const Schedule *schedule, ScheduleCounts before, ScheduleCounts after)
 {
-    double u = count_of(counts, schedule->warmup.unit), w = schedule->warmup.value;
-    double peak = schedule->lr, floor = schedule->min_lr;
-    CHECK(counts.updates >= 1, "update %lld", (long long)counts.updates);
-    if (u <= w)
-        return schedule->init_lr + (peak - schedule->init_lr) * u / w;
+    const AmountUnit unit = schedule->warmup.unit;
+    const double w = schedule->warmup.value, peak = schedule->lr, floor = schedule->min_lr;
+    CHECK(before.updates < after.updates, "from update %lld to %lld", (long long)before.updates,
+          (long long)after.updates);
+    if (count_of(after, unit) <= w)
+        return schedule->init_lr + (peak - schedule->init_lr) * count_of(after, unit) / w;
 
-    double r = decay_done(schedule, counts);
+    double r = decay_done(schedule, before, after);
     switch ((ScheduleKind)schedule->kind) {
     case SCHEDULE_CONSTANT:
         return peak;
     case SCHEDULE_LINEAR:
         return floor + (peak - floor) * (1 - r);
     case SCHEDULE_COSINE:
-        return schedule->cycle.value > 0 ? restarted_cosine(schedule, counts)
+        return schedule->cycle.value > 0 ? restarted_cosine(schedule, before, after)
                                          : floor + (peak - floor) * 0.5 * (1 + cos(M_PI * r));
     case SCHEDULE_POLYNOMIAL:
         return floor + (peak - floor) * pow(1 - r, schedule->power);
     case SCHEDULE_PLATEAU:
         return fmax(floor, peak * schedule->scale);
     case SCHEDULE_INVERSE_SQRT:
-        return fmax(floor, peak * sqrt(fmax(1, w) / u));
+        return fmax(floor, peak * sqrt(fmax(1, w) / fmax(fmax(1, w), count_of(before, unit))));
     case SCHEDULE_WSD:
-        return floor + (peak - floor) * stable_then_decay(schedule, counts);
+        return floor + (peak - floor) * stable_then_decay(schedule, before, after);
     }
     CHECK(false, "schedule %d", schedule->kind);
     return 0;
 }
 
-double schedule_weight_decay(const Schedule *schedule, ScheduleCounts counts)
+double schedule_weight_decay(const Schedule *schedule, ScheduleCounts before)
 {
     const RunSpan end = schedule->ramp_end;
     const double from = schedule->weight_decay_start, to = schedule->weight_decay,
-                 r = share_done(count_of(counts, end.unit), 0, end.value);
+                 r = share_done(count_of(before, end.unit), 0, end.value);
     if (schedule->ramp == RAMP_CONSTANT)
         return to;
     return from + (to - from) * (schedule->ramp == RAMP_LINEAR ? r : 0.5 * (1 + cos(M_PI * (1 - r))));

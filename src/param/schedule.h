@@ -36,7 +36,7 @@ typedef struct RunSpan {
     AmountUnit unit;
 } RunSpan;
 
-/* The counters of a run at the end of an update. */
+/* The counters of a run, before or after an update. */
 typedef struct ScheduleCounts {
     int64_t updates, samples, tokens; /* updates; samples of updates; tokens read, those of skipped steps too */
     double seconds;                   /* seconds of training; 0 unless a span of the schedule is a time */
@@ -59,11 +59,13 @@ typedef struct Schedule {
     RunSpan ramp_end;
 } Schedule;
 
-/* The learning rate of the update that ends at `counts`. It rises from init_lr to lr in the warm-up; then it follows
- * the formula of the schedule (docs/train.md). Megatron-LM's OptimizerParamScheduler, fairseq's cosine_lr_scheduler
- * (restarts) and polynomial_decay_schedule have the same formulas. counts.updates is at least 1. */
-double schedule_lr(const Schedule *schedule, ScheduleCounts counts);
-/* The weight decay of that update: Megatron-LM's get_wd. */
-double schedule_weight_decay(const Schedule *schedule, ScheduleCounts counts);
+/* The learning rate of the update that takes the counters of the run from `before` to `after`. In the warm-up it rises
+ * from init_lr to lr and goes by `after`, so that the first update already has a rate; then it follows the formula of
+ * the schedule (docs/train.md) and goes by `before`, so that the last update still has one. The formulas are those of
+ * Megatron-LM's OptimizerParamScheduler, fairseq's cosine_lr_scheduler (restarts) and polynomial_decay_schedule; all
+ * these programs go by `before` too. */
+double schedule_lr(const Schedule *schedule, ScheduleCounts before, ScheduleCounts after);
+/* The weight decay of the update that begins at `before`: Megatron-LM's get_wd. */
+double schedule_weight_decay(const Schedule *schedule, ScheduleCounts before);
 /* Whether the warm-up is over. */
 bool schedule_warmed_up(const Schedule *schedule, ScheduleCounts counts);

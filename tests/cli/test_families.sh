@@ -48,7 +48,7 @@ grep -q '"loss":null' "$work/short/metrics.jsonl" || fail "every step hid someth
     data.train="$work/sentences" data.valid= data.compat=none model.vocab=auto 'train.length=4k tokens' \
     'optim.warmup=800 tokens' 'train.log_every=1 steps' 2>"$work/log" || fail "tokens: $(tail -n 2 "$work/log")"
 sed -n 's/.*"kind":"train".*"tokens":\([0-9]*\).*"lr":\([0-9.e-]*\),.*"fill":\([0-9.]*\).*/\1 \2 \3/p' "$work/tokens/metrics.jsonl" |
-    awk '{ before = last; last = $1; lr = $2; rate = $1 <= 800 ? 3e-3 * $1 / 800 : $1 < 4000 ? 3e-3 * (4000 - $1) / 3200 : 0
+    awk '{ before = last; last = $1; lr = $2; rate = 3e-3 * ($1 <= 800 ? $1 / 800 : before <= 800 ? 1 : (4000 - before) / 3200)
            if (lr - rate > 1e-12 || rate - lr > 1e-12) bad = 1 }
          END { exit !(before < 4000 && last >= 4000 && !bad) }' || fail "a length in tokens: $(tail -n 2 "$work/tokens/metrics.jsonl")"
 expect 0 'about 8 steps, 4.1k input tokens (an estimate)' "$loam" plan "$work/config.yaml" model.vocab=auto 'train.length=4k tokens'

@@ -8,6 +8,12 @@ static ScheduleCounts counts(int64_t updates, int64_t tokens)
     return (ScheduleCounts){ updates, 10 * updates, tokens, 0 };
 }
 
+/* The rate of an update, in a run whose updates have `tokens` tokens each. */
+static double rate(const Schedule *schedule, int64_t update, int64_t tokens)
+{
+    return schedule_lr(schedule, counts(update - 1, tokens * (update - 1)), counts(update, tokens * update));
+}
+
 static double at_update(int kind, double lr, double min_lr, int64_t update)
 {
     Schedule schedule = { .kind = kind,
@@ -16,18 +22,44 @@ static double at_update(int kind, double lr, double min_lr, int64_t update)
                           .power = 1,
                           .scale = 1,
                           .warmup = { 100, UNIT_STEPS },
-                          .total = { 1000, UNIT_STEPS } };
-    return schedule_lr(&schedule, counts(update, 1));
+                          .total = { 1000, UNIT_STEPS },
+                          .decay = { 100, UNIT_STEPS } };
+    return rate(&schedule, update, 1);
 }
 
-/* Published points for a warm-up of 100 of 1000 updates. */
+/* Published points for a warm-up of 100 of 1000 updates: the rate after 325 updates. */
 static void test_golden(void)
 {
-    g_assert_cmpfloat(at_update(SCHEDULE_CONSTANT, 1, 0, 325), ==, 1);
-    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_LINEAR, 1, 0, 325), .75, 1e-12);
-    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_COSINE, 1, 0, 325), .853553391, 1e-9);
-    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_INVERSE_SQRT, 1, 0, 325), .554700196, 1e-9);
-    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_POLYNOMIAL, 1e-3, 1e-7, 325), .750025e-3, 1e-12);
+    g_assert_cmpfloat(at_update(SCHEDULE_CONSTANT, 1, 0, 326), ==, 1);
+    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_LINEAR, 1, 0, 326), .75, 1e-12);
+    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_COSINE, 1, 0, 326), .853553391, 1e-9);
+    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_INVERSE_SQRT, 1, 0, 326), .554700196, 1e-9);
+    g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_POLYNOMIAL, 1e-3, 1e-7, 326), .750025e-3, 1e-12);
+}
+
+/* No update of a run is made at the rate 0: the first has a step of the warm-up, the last what one update before the
+ * end leaves of each curve. */
+static void test_first_and_last(void)
+{
+    const struct {
+        int kind;
+        double last;
+    } rows[] = { { SCHEDULE_LINEAR, 1. / 900 },
+                 { SCHEDULE_COSINE, pow(sin(M_PI / 1800), 2) },
+                 { SCHEDULE_POLYNOMIAL, 1. / 900 },
+                 { SCHEDULE_INVERSE_SQRT, 10 / sqrt(999) },
+                 { SCHEDULE_WSD, 1. / 100 } };
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_assert_cmpfloat_with_epsilon(at_update(rows[i].kind, 1, 0, 1), 0.01, 1e-15);
+        g_assert_cmpfloat_with_epsilon(at_update(rows[i].kind, 1, 0, 1000), rows[i].last, 1e-14);
+    }
+    /* fairseq's --warmup-updates 5 --total-num-update 10: its log shows after each update the rate of the next one. */
+    static const double rates[] = { 2e-5, 4e-5, 6e-5, 8e-5, 1e-4, 1e-4, 8e-5, 6e-5, 4e-5, 2e-5, 0 };
+    const Schedule fairseq = {
+        .kind = SCHEDULE_POLYNOMIAL, .lr = 1e-4, .power = 1, .warmup = { 5, UNIT_STEPS }, .total = { 10, UNIT_STEPS }
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(rates); i++)
+        g_assert_cmpfloat_with_epsilon(rate(&fairseq, (int64_t)i + 1, 1), rates[i], 1e-18);
 }
 
 static void test_power(void)
@@ -35,7 +67,7 @@ static void test_power(void)
     Schedule schedule = {
         .kind = SCHEDULE_POLYNOMIAL, .lr = 1, .power = 2, .warmup = { 100, UNIT_STEPS }, .total = { 1000, UNIT_STEPS }
     };
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, counts(325, 1)), .75 * .75, 1e-12);
+    g_assert_cmpfloat_with_epsilon(rate(&schedule, 326, 1), .75 * .75, 1e-12);
 }
 
 static void test_warmup(void)
@@ -44,7 +76,8 @@ static void test_warmup(void)
         g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 1), 0.02, 1e-12);
         g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 50), 1, 1e-12);
         g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 100), 2, 1e-12);
-        g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 101), 2, 0.011); /* no jump after it */
+        g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 101), 2, 1e-12);
+        g_assert_cmpfloat_with_epsilon(at_update(kind, 2, 1, 102), 2, 0.011); /* no jump after it */
     }
 }
 
@@ -53,7 +86,7 @@ static void test_end(void)
     for (int kind = SCHEDULE_LINEAR; kind <= SCHEDULE_POLYNOMIAL; kind++) {
         if (kind == SCHEDULE_INVERSE_SQRT)
             continue;
-        g_assert_cmpfloat_with_epsilon(at_update(kind, 1, 0.1, 1000), 0.1, 1e-12);
+        g_assert_cmpfloat_with_epsilon(at_update(kind, 1, 0.1, 1001), 0.1, 1e-12);
         g_assert_cmpfloat_with_epsilon(at_update(kind, 1, 0.1, 5000), 0.1, 1e-12);
     }
     g_assert_cmpfloat_with_epsilon(at_update(SCHEDULE_INVERSE_SQRT, 1, 0.1, 1000000), 0.1, 1e-12);
@@ -62,10 +95,16 @@ static void test_end(void)
 static void test_without_warmup(void)
 {
     Schedule schedule = { .kind = SCHEDULE_INVERSE_SQRT, .lr = 1 };
-    g_assert_cmpfloat(schedule_lr(&schedule, counts(1, 1)), ==, 1);
-    g_assert_cmpfloat(schedule_lr(&schedule, counts(4, 1)), ==, 0.5);
-    schedule = (Schedule){ .kind = SCHEDULE_LINEAR, .lr = 1, .total = { 10, UNIT_STEPS } };
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, counts(1, 1)), 0.9, 1e-12);
+    g_assert_cmpfloat(rate(&schedule, 1, 1), ==, 1);
+    g_assert_cmpfloat(rate(&schedule, 5, 1), ==, 0.5);
+    for (int kind = SCHEDULE_LINEAR; kind <= SCHEDULE_COSINE; kind++) {
+        schedule = (Schedule){ .kind = kind, .lr = 1, .total = { 10, UNIT_STEPS } };
+        g_assert_cmpfloat(rate(&schedule, 1, 1), ==, 1);
+    }
+    schedule.kind = SCHEDULE_LINEAR;
+    g_assert_cmpfloat_with_epsilon(rate(&schedule, 2, 1), 0.9, 1e-12);
+    schedule.total = (RunSpan){ 200, UNIT_TOKENS }; /* and the warm-up of 0 in another unit */
+    g_assert_cmpfloat_with_epsilon(rate(&schedule, 1, 20), 1, 1e-12);
 }
 
 /* The plateau schedule is its peak times the scale that drops give it; the scale leaves the warm-up as it is. */
@@ -77,12 +116,12 @@ static void test_plateau(void)
                           .warmup = { 10, UNIT_STEPS },
                           .total = { 1000, UNIT_STEPS },
                           .scale = 1 };
-    g_assert_cmpfloat(schedule_lr(&schedule, counts(5, 1)), ==, 0.4);
-    g_assert_cmpfloat(schedule_lr(&schedule, counts(900, 1)), ==, 0.8);
+    g_assert_cmpfloat(rate(&schedule, 5, 1), ==, 0.4);
+    g_assert_cmpfloat(rate(&schedule, 900, 1), ==, 0.8);
     schedule.scale = 0.25;
-    g_assert_cmpfloat(schedule_lr(&schedule, counts(900, 1)), ==, 0.2);
+    g_assert_cmpfloat(rate(&schedule, 900, 1), ==, 0.2);
     schedule.scale = 0.0625;
-    g_assert_cmpfloat(schedule_lr(&schedule, counts(900, 1)), ==, 0.1);
+    g_assert_cmpfloat(rate(&schedule, 900, 1), ==, 0.1);
     g_assert_false(schedule_warmed_up(&schedule, counts(9, 1000)));
     g_assert_true(schedule_warmed_up(&schedule, counts(10, 1)));
     schedule.warmup.unit = UNIT_TOKENS;
@@ -95,8 +134,8 @@ static void test_warmup_to_the_end(void)
     Schedule schedule = {
         .kind = SCHEDULE_COSINE, .lr = 1, .min_lr = 0.25, .warmup = { 10, UNIT_STEPS }, .total = { 10, UNIT_STEPS }
     };
-    g_assert_cmpfloat(schedule_lr(&schedule, counts(10, 1)), ==, 1);
-    g_assert_cmpfloat(schedule_lr(&schedule, counts(11, 1)), ==, 0.25);
+    g_assert_cmpfloat(rate(&schedule, 10, 1), ==, 1);
+    g_assert_cmpfloat(rate(&schedule, 11, 1), ==, 0.25);
 }
 
 /* In tokens the course is that of the tokens, however many updates they took. */
@@ -109,31 +148,38 @@ static void test_tokens(void)
         .kind = SCHEDULE_COSINE, .lr = 1, .min_lr = 0.1, .warmup = { 100, UNIT_STEPS }, .total = { 1000, UNIT_STEPS }
     };
     tokens.warmup.unit = tokens.total.unit = UNIT_TOKENS;
-    for (int64_t n = 1; n <= 1200; n += 7)
-        g_assert_cmpfloat(schedule_lr(&tokens, counts(1 + n / 3, n)), ==, schedule_lr(&updates, counts(n, 1)));
-    tokens.kind = updates.kind = SCHEDULE_INVERSE_SQRT;
-    g_assert_cmpfloat(schedule_lr(&tokens, counts(7, 325)), ==, schedule_lr(&updates, counts(325, 7)));
+    for (int kind = SCHEDULE_COSINE; kind <= SCHEDULE_INVERSE_SQRT; kind++) {
+        tokens.kind = updates.kind = kind;
+        for (int64_t n = 1; n <= 1200; n += 7)
+            g_assert_cmpfloat(schedule_lr(&tokens, counts(n / 3, n - 1), counts(1 + n / 3, n)), ==,
+                              rate(&updates, n, 1));
+    }
 }
 
 /* A warm-up of 10 updates and a length of 1000 tokens, at 20 tokens an update, and the other way round. */
 static void test_units_may_differ(void)
 {
-    Schedule length = {
-        .kind = SCHEDULE_LINEAR, .lr = 1, .warmup = { 10, UNIT_STEPS }, .total = { 1000, UNIT_TOKENS }
+    const Schedule schedules[] = {
+        { .kind = SCHEDULE_LINEAR, .lr = 1, .warmup = { 10, UNIT_STEPS }, .total = { 1000, UNIT_TOKENS } },
+        { .kind = SCHEDULE_LINEAR, .lr = 1, .warmup = { 200, UNIT_TOKENS }, .total = { 50, UNIT_STEPS } },
     };
-    g_assert_cmpfloat(schedule_lr(&length, counts(5, 100)), ==, 0.5);
-    g_assert_cmpfloat(schedule_lr(&length, counts(10, 200)), ==, 1);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&length, counts(30, 600)), 0.5, 1e-12);
-    g_assert_cmpfloat(schedule_lr(&length, counts(50, 1000)), ==, 0);
-    Schedule warmup = { .kind = SCHEDULE_LINEAR, .lr = 1, .warmup = { 200, UNIT_TOKENS }, .total = { 50, UNIT_STEPS } };
-    g_assert_cmpfloat(schedule_lr(&warmup, counts(5, 100)), ==, 0.5);
-    g_assert_cmpfloat(schedule_lr(&warmup, counts(10, 200)), ==, 1);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&warmup, counts(30, 600)), 0.5, 1e-12);
-    g_assert_cmpfloat(schedule_lr(&warmup, counts(50, 1000)), ==, 0);
+    for (size_t i = 0; i < G_N_ELEMENTS(schedules); i++) {
+        g_assert_cmpfloat(rate(&schedules[i], 5, 20), ==, 0.5);
+        g_assert_cmpfloat(rate(&schedules[i], 10, 20), ==, 1);
+        g_assert_cmpfloat_with_epsilon(rate(&schedules[i], 31, 20), 0.5, 1e-12);
+        g_assert_cmpfloat_with_epsilon(rate(&schedules[i], 50, 20), 1. / 40, 1e-12);
+        g_assert_cmpfloat(rate(&schedules[i], 51, 20), ==, 0);
+    }
+}
+
+static int64_t *count_in(ScheduleCounts *counts, AmountUnit unit)
+{
+    return unit == UNIT_TOKENS ? &counts->tokens : unit == UNIT_SAMPLES ? &counts->samples : &counts->updates;
 }
 
 /* Megatron-LM's OptimizerParamScheduler.get_lr with init_lr 1e-6, lr 6e-4, min_lr 6e-5, a warm-up of 2000 steps, a
- * decay to step 100000 and a last phase of 20000 steps, computed from its formulas in Python. */
+ * decay to step 100000 and a last phase of 20000 steps, computed from its formulas in Python. They are the rates of the
+ * updates that follow so many steps, but those of the warm-up are the rates of the updates that end there. */
 static void test_megatron(void)
 {
     static const int64_t steps[] = { 1, 1000, 2000, 2001, 30000, 80000, 85000, 99999, 100000, 250000 };
@@ -186,14 +232,17 @@ static void test_megatron(void)
                                             .total = { 100000, unit },
                                             .decay = { 20000, unit },
                                             .curve = rows[i].curve };
-                ScheduleCounts at = { 1, 1, 1, 0 };
-                *(unit == UNIT_TOKENS ? &at.tokens : unit == UNIT_SAMPLES ? &at.samples : &at.updates) = steps[k];
-                g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, at), rows[i].rates[k], 1e-12 * rows[i].rates[k]);
+                const int64_t end = steps[k] <= 2000 ? steps[k] : steps[k] + 1;
+                ScheduleCounts before = { 0, 0, 0, 0 }, after = { 1, 1, 1, 0 };
+                *count_in(&before, unit) = end - 1;
+                *count_in(&after, unit) = end;
+                g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, before, after), rows[i].rates[k],
+                                               1e-12 * rows[i].rates[k]);
             }
 }
 
 /* fairseq's cosine_lr_scheduler: a warm-up of 100 updates, a first period of 1000; periods that double and halve in
- * height, and equal periods that fall to 0.8. */
+ * height, and equal periods that fall to 0.8. Rates after so many updates. */
 static void test_restarts(void)
 {
     static const int64_t updates[] = { 101, 600, 1099, 1100, 2000, 3099, 3100, 7000 };
@@ -214,11 +263,11 @@ static void test_restarts(void)
                           .cycle_growth = 2,
                           .cycle_shrink = 0.5 };
     for (size_t i = 0; i < G_N_ELEMENTS(updates); i++)
-        g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, counts(updates[i], 1)), doubled[i], 1e-12 * doubled[i]);
+        g_assert_cmpfloat_with_epsilon(rate(&schedule, updates[i] + 1, 1), doubled[i], 1e-12 * doubled[i]);
     schedule.cycle_growth = 1;
     schedule.cycle_shrink = 0.8;
     for (size_t i = 0; i < G_N_ELEMENTS(updates); i++)
-        g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, counts(updates[i], 1)), equal[i], 1e-12 * equal[i]);
+        g_assert_cmpfloat_with_epsilon(rate(&schedule, updates[i] + 1, 1), equal[i], 1e-12 * equal[i]);
 }
 
 /* Megatron-LM's get_wd from 0.033 to 0.1 over 1000 steps. */
@@ -246,6 +295,7 @@ int main(int argc, char **argv)
     g_test_add_func("/schedule/published_points", test_golden);
     g_test_add_func("/schedule/power_bends_the_polynomial", test_power);
     g_test_add_func("/schedule/warmup_rises_to_the_peak", test_warmup);
+    g_test_add_func("/schedule/first_and_last_update_have_a_rate", test_first_and_last);
     g_test_add_func("/schedule/ends_at_the_least_rate", test_end);
     g_test_add_func("/schedule/works_without_warmup", test_without_warmup);
     g_test_add_func("/schedule/warmup_may_last_the_whole_run", test_warmup_to_the_end);

@@ -112,6 +112,12 @@ static void a_batch_schedule_counts_tokens_or_samples(void)
     REFUSED("write the first batch", "train.batch_rampup=16 16");
 }
 
+/* The rate of an update of 16 samples. */
+static double rate_in_samples(const Schedule *schedule, int64_t before)
+{
+    return schedule_lr(schedule, (ScheduleCounts){ 0, before, 0, 0 }, (ScheduleCounts){ 1, before + 16, 1, 0 });
+}
+
 /* With a batch that varies, amounts in samples are exact: they are not rounded to steps of the largest batch. */
 static void a_warm_up_in_samples_follows_the_ramp_up(void)
 {
@@ -127,13 +133,17 @@ static void a_warm_up_in_samples_follows_the_ramp_up(void)
                                       NULL };
     g_assert_true(load(&config, overrides, NULL));
     const Schedule schedule = config_schedule(&config, 0, true);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 108160, 1, 0 }), 5e-5, 1e-17);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 216320, 1, 0 }), 1e-4, 1e-17);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 126953126, 1, 0 }), 1e-5, 1e-17);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 200000000, 1, 0 }), 1e-5, 1e-17);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 10698064, 1, 0 }), 9.849e-5, 5e-9);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 15019344, 1, 0 }), 9.700e-5, 5e-9);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 1, 25709904, 1, 0 }), 9.131e-5, 5e-9);
+    static const struct {
+        int64_t samples;
+        double rate, tolerance;
+    } rows[] = {
+        { 126953126, 1e-5, 1e-17 },   { 200000000, 1e-5, 1e-17 },   { 10698064, 9.849e-5, 5e-9 },
+        { 15019344, 9.700e-5, 5e-9 }, { 25709904, 9.131e-5, 5e-9 },
+    };
+    g_assert_cmpfloat_with_epsilon(rate_in_samples(&schedule, 108144), 5e-5, 1e-17);
+    g_assert_cmpfloat_with_epsilon(rate_in_samples(&schedule, 216304), 1e-4, 1e-17);
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++)
+        g_assert_cmpfloat_with_epsilon(rate_in_samples(&schedule, rows[i].samples), rows[i].rate, rows[i].tolerance);
     config_clear(&config);
 }
 
@@ -279,8 +289,9 @@ static void the_warm_up_is_counted_in_updates(void)
     Schedule schedule = config_schedule(&config, 6400, true);
     g_assert_cmpfloat(schedule.warmup.value, ==, 10);
     g_assert_cmpfloat(schedule.total.value, ==, 100);
-    g_assert_cmpfloat(schedule_lr(&schedule, (ScheduleCounts){ 5, 5, 5, 0 }), ==, 0.5);
-    g_assert_cmpfloat(schedule_lr(&schedule, (ScheduleCounts){ 55, 55, 55, 0 }), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, (ScheduleCounts){ 4, 4, 4, 0 }, (ScheduleCounts){ 5, 5, 5, 0 }), ==, 0.5);
+    g_assert_cmpfloat(schedule_lr(&schedule, (ScheduleCounts){ 55, 55, 55, 0 }, (ScheduleCounts){ 56, 56, 56, 0 }), ==,
+                      0.5);
     config_clear(&config);
 }
 
@@ -361,6 +372,11 @@ static void every_model_has_defaults(void)
         }
 }
 
+static double rate_in_seconds(const Schedule *schedule, int64_t update, double before, double after)
+{
+    return schedule_lr(schedule, (ScheduleCounts){ update - 1, 0, 0, before }, (ScheduleCounts){ update, 1, 1, after });
+}
+
 /* Shares of a length in hours are times, and the decay ends with it. */
 static void a_run_of_hours_has_shares_and_an_end(void)
 {
@@ -374,17 +390,16 @@ static void a_run_of_hours_has_shares_and_an_end(void)
     g_assert_cmpfloat_with_epsilon(schedule.warmup.value, 432, 1e-9);
     g_assert_cmpfloat(schedule.total.value, ==, 7200);
     const double lr = config.optim.lr;
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 5, 5, 5, 216 }), lr / 2, 1e-12);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 9, 9, 9, 432 + 3384 }), lr / 2, 1e-12);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&schedule, (ScheduleCounts){ 9, 9, 9, 7200 }), 0, 1e-12);
+    g_assert_cmpfloat_with_epsilon(rate_in_seconds(&schedule, 5, 200, 216), lr / 2, 1e-12);
+    g_assert_cmpfloat_with_epsilon(rate_in_seconds(&schedule, 9, 432 + 3384, 4000), lr / 2, 1e-12);
+    g_assert_cmpfloat_with_epsilon(rate_in_seconds(&schedule, 9, 7200, 7210), 0, 1e-12);
     config_clear(&config);
     /* A warm-up in steps takes its share of the time by the mean length of the updates. */
     const char *const steps[] = { "model.preset=gpt2", "train.length=2h", "optim.schedule=linear", "optim.warmup=10",
                                   NULL };
     g_assert_true(load(&config, steps, NULL));
     const Schedule linear = config_schedule(&config, 1000, true);
-    g_assert_cmpfloat_with_epsilon(schedule_lr(&linear, (ScheduleCounts){ 20, 1, 1, 2400 }), config.optim.lr * 0.8,
-                                   1e-9);
+    g_assert_cmpfloat_with_epsilon(rate_in_seconds(&linear, 21, 2400, 2520), config.optim.lr * 0.8, 1e-9);
     config_clear(&config);
 }
 

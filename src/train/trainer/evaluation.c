@@ -127,8 +127,7 @@ static void note_stale(Trainer *t, bool best)
     if (state->attempts == 0)
         return;
     state->stale = best ? 0 : state->stale + 1;
-    bool warm = schedule_warmed_up(
-        &t->schedule, (ScheduleCounts){ state->updates, state->update_samples, state->tokens, state->trained_s });
+    bool warm = schedule_warmed_up(&t->schedule, trainer_counts(state));
     state->plateau = best || !warm ? 0 : state->plateau + 1;
     if (t->schedule.kind != SCHEDULE_PLATEAU || state->plateau < optim->plateau_patience)
         return;

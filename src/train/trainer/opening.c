@@ -318,6 +318,14 @@ static bool check_evaluated(const Trainer *t, GError **error)
            fail_user(error, "%s needs held-out data: set data.valid, or task.valid", needs);
 }
 
+/* The counters before the last update, if it had the mean size of all of them. */
+static ScheduleCounts before_last_update(ScheduleCounts now)
+{
+    const double share = (double)(now.updates - 1) / (double)now.updates;
+    return (ScheduleCounts){ now.updates - 1, llround(share * (double)now.samples), llround(share * (double)now.tokens),
+                             share * now.seconds };
+}
+
 /* Says if the rate jumps where the run goes on: by another schedule, or by another train.length, which its end depends
  * on. */
 static void note_rate(const Trainer *t)
@@ -326,8 +334,8 @@ static void note_rate(const Trainer *t)
     const double was = state->lr, peak = t->schedule.lr;
     if (state->updates < 1 || was < 0 || trainer_finished(t))
         return;
-    const double is = schedule_lr(
-        &t->schedule, (ScheduleCounts){ state->updates, state->update_samples, state->tokens, state->trained_s });
+    const ScheduleCounts now = trainer_counts(state);
+    const double is = schedule_lr(&t->schedule, before_last_update(now), now);
     g_autofree char *share =
         peak > 0 ? g_strdup_printf(", %.0f %% of optim.lr", 100 * is / peak) : g_strdup(""); /* optim.lr may be 0 */
     if (fabs(is - was) > RATE_JUMP * fmax(peak, was))

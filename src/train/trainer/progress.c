@@ -10,6 +10,11 @@ bool trainer_out_of_patience(const Trainer *t)
     return t->config.train.patience > 0 && t->state.stale >= t->config.train.patience;
 }
 
+ScheduleCounts trainer_counts(const TrainState *state)
+{
+    return (ScheduleCounts){ state->updates, state->update_samples, state->tokens, state->trained_s };
+}
+
 static EveryCounts counts_of(const Trainer *t)
 {
     const TrainState *state = &t->state;

@@ -203,6 +203,8 @@ void ranks_sum_losses(Trainer *t, LossSums *sums);
 /* The rate of matrix products of all ranks together, estimated from this rank's own measurement. */
 PeakRate ranks_peak(const Trainer *t);
 
+/* The counters of the run that its schedule goes by. */
+ScheduleCounts trainer_counts(const TrainState *state);
 /* Whether train.length or train.stop_at is reached, or train.patience is used up. If train.length is a time, it counts
  * the time of this process only, without evaluations and reports. */
 bool trainer_finished(const Trainer *t);

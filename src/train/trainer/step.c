@@ -186,10 +186,11 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
     find_spike(t, stats);
     bool whole = mesh_check(&t->mesh, error);
     int64_t update = t->state.updates + 1;
-    const ScheduleCounts counts = { update, t->state.update_samples + t->samples, t->state.tokens + stats->tokens,
-                                    stats->trained_s = trained_s(t) };
-    stats->lr = schedule_lr(&t->schedule, counts);
-    optimizer_set_weight_decay(t->optimizer, schedule_weight_decay(&t->schedule, counts));
+    const ScheduleCounts before = trainer_counts(&t->state),
+                         after = { update, before.samples + t->samples, before.tokens + stats->tokens,
+                                   stats->trained_s = trained_s(t) };
+    stats->lr = schedule_lr(&t->schedule, before, after);
+    optimizer_set_weight_decay(t->optimizer, schedule_weight_decay(&t->schedule, before));
     if (stats->updated && whole && !stats->again)
         t->state.lr = stats->lr;
     if (stats->updated && whole && !stats->again)
