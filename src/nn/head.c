@@ -97,6 +97,17 @@ static int64_t head_ids(const Ctx *cx, const HeadW *head)
     return head->n_ids > 0 ? MIN(head->n_ids, head_classes(cx, head)) : head_classes(cx, head);
 }
 
+/* The columns of this rank's logits whose classes have a probability. A rank without such a class has one column of
+ * −∞, which adds nothing to the sums of the others. */
+static Tensor likely_columns(const Ctx *cx, Tensor logits, const HeadW *head)
+{
+    const int64_t n = head_ids(cx, head) - head_first_token(cx, tensor_parallel_rank(cx->tp));
+    Tensor columns = tensor_slice_cols(logits, 0, CLAMP(n, 1, logits.d[1]));
+    if (n < 1)
+        op_fill(cx->dev, columns, -INFINITY);
+    return columns;
+}
+
 /* Cross-entropy of a chunk whose classes the ranks divide: they exchange XENT_PARTS numbers per row. */
 static void divided_xent(const Ctx *cx, Tensor logits, Tensor stats, const HeadRows *chunk, const HeadW *head,
                          const XentSpec *xent)
@@ -105,14 +116,15 @@ static void divided_xent(const Ctx *cx, Tensor logits, Tensor stats, const HeadR
     int size = head_ranks(cx, head);
     int64_t m = logits.d[0];
     g_autofree int64_t *starts = g_new(int64_t, size + 1);
+    Tensor likely = likely_columns(cx, logits, head);
     Tensor parts = arena_tensor(cx->scratch, precision_statistic(cx->precision), size * m, XENT_PARTS, "head.parts");
     Tensor own = tensor_slice_rows(parts, tensor_parallel_rank(cx->tp) * m, m);
 
     for (int r = 0; r <= size; r++)
         starts[r] = r * m * XENT_PARTS;
-    op_xent_part(cx->dev, own, logits, chunk->targets);
+    op_xent_part(cx->dev, own, likely, chunk->targets);
     tensor_parallel_gather(cx->tp, cx->dev, flat(parts), flat(own), starts);
-    op_xent_join(cx->dev, logits, stats, parts, chunk->targets, chunk->weights, (int32_t)head_classes(cx, head), xent);
+    op_xent_join(cx->dev, likely, stats, parts, chunk->targets, chunk->weights, (int32_t)head_ids(cx, head), xent);
     arena_reset(cx->scratch, mark);
 }
 

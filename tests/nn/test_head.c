@@ -149,6 +149,7 @@ static void chunks_are_larger_on_gpus(void)
 enum { VOCAB = 419431, TARGETS = 160, WIDTH = 2, MOST_RANKS = 2 };
 typedef struct Divided {
     int ranks;
+    int64_t n_ids; /* as HeadW.n_ids, without gradients; 0 means with gradients */
     double sums[XENT_STATS];
     float dx[TARGETS * WIDTH], values[TARGETS], log_sums[TARGETS];
     int32_t ids[TARGETS];
@@ -166,12 +167,12 @@ static Tensor drawn(Arena *arena, int64_t rows, int64_t first, int64_t n, uint32
     return t;
 }
 
-static HeadRows divided_rows(Arena *arena, int64_t first, int64_t end)
+static HeadRows divided_rows(Arena *arena, int64_t n_ids, int64_t first, int64_t end)
 {
     HeadRows rows = { arena_vector(arena, DT_I32, TARGETS, "rows"), arena_vector(arena, DT_I32, TARGETS, "targets"),
                       arena_vector(arena, DT_F32, TARGETS, "weights") };
     for (int32_t i = 0; i < TARGETS; i++) {
-        int32_t target = (int32_t)((int64_t)i * 7919 * 331 % VOCAB);
+        int32_t target = (int32_t)((int64_t)i * 7919 * 331 % (n_ids > 0 ? n_ids : VOCAB));
         ((int32_t *)rows.rows.p)[i] = i;
         ((int32_t *)rows.targets.p)[i] = target >= first && target < end ? (int32_t)(target - first) : -1;
         ((float *)rows.weights.p)[i] = i % 5 != 0;
@@ -202,7 +203,8 @@ static void divided_rank(Comm *ranks, void *context)
     TensorParallel tp = { .ranks = ranks, .rank = comm_rank(ranks), .size = comm_size(ranks) };
     Device *dev = device_open_cpu(1, precision_uniform(DT_F32));
     const ModelSpec model = { .vocab = VOCAB };
-    const XentSpec xent = { .scale = 0.01f, .grad = true, .label_smoothing = 0.1f, .z_loss = 1e-3f };
+    const bool grad = d->n_ids == 0;
+    const XentSpec xent = { .scale = 0.01f, .grad = grad, .label_smoothing = grad ? 0.1f : 0, .z_loss = 1e-3f };
     Arena arena, scratch, save;
     arena_init(&arena, "vars", device_alloc(dev, VARS), VARS);
     arena_init(&scratch, "scratch", device_alloc(dev, SIZE), SIZE);
@@ -214,7 +216,7 @@ static void divided_rank(Comm *ranks, void *context)
                .model = &model,
                .tp = &tp };
     int64_t first = head_first_token(&cx, tp.rank), n = head_first_token(&cx, tp.rank + 1) - first;
-    const HeadRows rows = divided_rows(&arena, first, first + n);
+    const HeadRows rows = divided_rows(&arena, d->n_ids, first, first + n);
     Tensor x = drawn(&arena, TARGETS, 0, TARGETS, 1), dx = arena_tensor(&arena, DT_F32, TARGETS, WIDTH, "dx");
     double sums[XENT_STATS];
     const HeadW head = { .w = drawn(&arena, VOCAB, first, n, 2),
@@ -222,6 +224,7 @@ static void divided_rank(Comm *ranks, void *context)
                          .b = arena_vector(&arena, DT_F32, n, "b"),
                          .db = arena_vector(&arena, DT_F32, n, "db"),
                          .vocabulary = true,
+                         .n_ids = d->n_ids,
                          .scale = 1 };
     for (int64_t i = 0; i < n; i++)
         ((float *)head.b.p)[i] = (float)((first + i) % 3);
@@ -238,12 +241,14 @@ static void divided_rank(Comm *ranks, void *context)
 }
 
 /* Two ranks with 209,716 and 209,715 tokens: for the first 160 rows are two chunks, for the second they would be one.
- */
-static void ranks_divide_the_vocabulary(void)
+ * Of 300,000 ids the second has some, of 209,716 none. */
+static void ranks_divide_the_vocabulary(gconstpointer n_ids)
 {
     g_autofree Divided *of = g_new0(Divided, MOST_RANKS);
     for (int i = 0; i < MOST_RANKS; i++) {
-        of[i] = (Divided){ .ranks = i + 1, .dw = g_new(float, VOCAB *WIDTH), .db = g_new(float, VOCAB) };
+        of[i] = (Divided){
+            .ranks = i + 1, .n_ids = GPOINTER_TO_INT(n_ids), .dw = g_new(float, VOCAB *WIDTH), .db = g_new(float, VOCAB)
+        };
         comm_run_threads(i + 1, 60, divided_rank, &of[i]);
     }
     const Divided *one = &of[0], *two = &of[1];
@@ -273,6 +278,8 @@ int main(int argc, char **argv)
     g_test_add_func("/head/memory_of_many_rows_is_enough_for_fewer", memory_of_many_rows_is_enough_for_fewer);
     g_test_add_func("/head/rows_of_logits_are_aligned", rows_of_logits_are_aligned);
     g_test_add_func("/head/chunks_are_larger_on_gpus", chunks_are_larger_on_gpus);
-    g_test_add_func("/head/ranks_divide_the_vocabulary", ranks_divide_the_vocabulary);
+    g_test_add_data_func("/head/ranks_divide_the_vocabulary", NULL, ranks_divide_the_vocabulary);
+    g_test_add_data_func("/head/ranks_divide_the_ids", GINT_TO_POINTER(300000), ranks_divide_the_vocabulary);
+    g_test_add_data_func("/head/a_rank_may_have_no_ids", GINT_TO_POINTER(209716), ranks_divide_the_vocabulary);
     return g_test_run();
 }
