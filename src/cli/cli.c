@@ -280,6 +280,13 @@ bool cli_check_replaced(const char *what, const char *path, bool replace, GError
            fail_user(error, "%s exists, and runs may use it: give another --out, or --replace to replace it", what);
 }
 
+bool cli_parse_on_error(bool *skips, const char *given, GError **error)
+{
+    *skips = g_strcmp0(given, "skip") == 0;
+    return !given || *skips || strcmp(given, "stop") == 0 ||
+           fail_user(error, "--on-error %s: stop or skip is wanted", given);
+}
+
 bool cli_check_dataset(const char *prefix, bool replace, GError **error)
 {
     g_autofree char *index = g_strconcat(prefix, ".idx", NULL);

@@ -65,6 +65,14 @@ bool cli_check_prefix(const char *out, GError **error);
 bool cli_check_replaced(const char *what, const char *path, bool replace, GError **error);
 /* As cli_check_replaced, for the dataset PREFIX. */
 bool cli_check_dataset(const char *prefix, bool replace, GError **error);
+/* Reads the value of --on-error, "stop" or "skip"; NULL means to stop. */
+bool cli_parse_on_error(bool *skips, const char *given, GError **error);
+#define CLI_ON_ERROR(to, what)                                                                                         \
+    CLI_VALUE("on-error", to, "stop at " what " that cannot be read (default), or skip it", "stop|skip")
+#define CLI_INPUT_FORMAT(to)                                                                                           \
+    CLI_VALUE("input-format", to,                                                                                      \
+              "read every file as text, jsonl (an object per line) or file (a document); default: by its name",        \
+              "text|jsonl|file")
 #define CLI_REPLACE(to) CLI_SWITCH("replace", to, "replace what an earlier command wrote there")
 
 /* A copy of the text in which a line feed is the two characters \n, and a carriage return \r. g_free. */

@@ -1,4 +1,5 @@
 /* predict.c: `loam predict`: a fine-tuned model answers lines of standard input. */
+#include "base/foreign.h"
 #include "base/log.h"
 #include "cli/answers_file.h"
 #include "cli/cli.h"
@@ -118,8 +119,9 @@ static bool add_line(Predictor *p, const char *line, GPtrArray *examples, GError
 {
     TaskExample *example = g_new0(TaskExample, 1);
     g_ptr_array_add(examples, example);
-    if (!g_utf8_validate(line, -1, NULL))
-        return fail_user(error, "not UTF-8");
+    const char *bad;
+    if (!g_utf8_validate(line, -1, &bad))
+        return foreign_fail_byte("the line", *bad, error);
     if (p->task == NULL) {
         take_whole(p, line, example);
         return answer_batch_add(&p->batch, &p->encoder, NULL, example, error);

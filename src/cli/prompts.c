@@ -1,6 +1,7 @@
 #include "cli/prompts.h"
 
 #include "base/file.h"
+#include "base/foreign.h"
 #include "base/log.h"
 #include "model/special_tokens/special_tokens.h"
 
@@ -211,7 +212,8 @@ static bool take_line(const PromptFormat *format, const char *line, size_t bytes
 
 bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError **error)
 {
-    if (!fill(reader, error))
+    if (!fill(reader, error) ||
+        (reader->number == 0 && !foreign_check_start(reader->name, reader->buffer->str, reader->buffer->len, error)))
         return false;
     size_t at = 0;
     bool good = true;

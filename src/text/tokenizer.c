@@ -1,6 +1,7 @@
 #include "text/tokenizer.h"
 
 #include "base/check.h"
+#include "base/foreign.h"
 #include "text/tokenizer_state.h"
 
 #include <string.h>
@@ -121,9 +122,10 @@ int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role)
 bool tokenizer_encode(const Tokenizer *tok, const char *text, size_t bytes, bool specials, GArray *ids, GError **error)
 {
     const char *bad;
-    if (!g_utf8_validate_len(text, bytes, &bad))
-        return fail_user(error, "the text is not valid UTF-8 at byte %zu (0x%02x)", (size_t)(bad - text),
-                         (unsigned char)*bad);
+    if (!g_utf8_validate_len(text, bytes, &bad)) {
+        g_autofree char *where = g_strdup_printf("byte %zu of the text", (size_t)(bad - text));
+        return foreign_fail_byte(where, *bad, error);
+    }
     return added_tokens_encode(tok->finder, text, bytes, specials, ids, error);
 }
 

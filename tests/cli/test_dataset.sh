@@ -103,7 +103,7 @@ mkdir "$work/rows" && cp "$work/rows.csv" "$work/rows/" && printf 'ba\r\nce\r\n'
 printf '\x89PNG\r\n\xff' >"$work/rows/a.png" # no text, so nothing is said of its lines
 expect 0 "rows.csv is left out: tables are no text" "$loam" prepare --tokenizer bytes --paragraphs --replace --out "$work/x" "$work/rows"
 [ "$(grep -c 'dos.txt: lines end in CRLF: the text is read without the CRs$' "$work/err")" = 1 ] || fail "$(cat "$work/err")"
-! grep -q 'a.png' "$work/err" || fail "a file that is no text: $(cat "$work/err")"
+! grep -q 'a.png: lines' "$work/err" && grep -q 'left out: .*/a.png: not UTF-8 text' "$work/err" || fail "a file that is no text: $(cat "$work/err")"
 cp "$work/rows.csv" "$work/rows/b.csv" && cp "$work/rows/dos.txt" "$work/rows/e.txt"
 expect 0 "b.csv and 1 more are left out" "$loam" prepare --tokenizer bytes --whole-file --replace --out "$work/x" "$work/rows"
 [ "$(grep -c 'lines end in CRLF: the text is read without the CRs' "$work/err")" = 1 ] || fail "$(cat "$work/err")"

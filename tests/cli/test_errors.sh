@@ -57,7 +57,6 @@ expect 1 'bad.jsonl:2' "$loam" prepare --tokenizer "$work/tok.model" --replace -
 expect 0 'skipped' "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/bad" --on-error skip "$work/bad.jsonl"
 printf 'good line\nbad \xff line\n' >"$work/bad.txt"
 expect 1 'bad.txt' "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/bad" "$work/bad.txt"
-expect 1 'there is no file -; standard input is named /dev/stdin' "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/bad" -
 expect 1 'nowhere.txt' "$loam" prepare --tokenizer "$work/tok.model" --replace --out "$work/bad" "$work/nowhere.txt"
 
 # What is read is not written over, and --out names files.

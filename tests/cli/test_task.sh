@@ -158,7 +158,7 @@ head -n 1 marks.tsv >none.tsv
 expect 1 'none.tsv: the file holds no examples' "$loam" task show config.yaml task.data=none.tsv task.valid=
 expect 1 'none.tsv: the file holds no examples' "$loam" train config.yaml run.dir=runs/none task.data=none.tsv
 iconv -f UTF-8 -t UTF-16 marks.tsv >wide.tsv
-expect 1 'wide.tsv:1: column 1: UTF-16, as a byte order mark says; make it UTF-8: iconv' "$loam" task show config.yaml task.data=wide.tsv
+expect 1 'wide.tsv: UTF-16, as its byte order mark says; first: iconv' "$loam" task show config.yaml task.data=wide.tsv
 "$loam" train config.yaml run.dir=runs/e data.input_length=8 train.length='1 steps' 2>log || fail "$(tail -n 1 log)"
 grep -q 'inputs are longer than data.input_length=8 takes' log || fail "$(cat log)"
 echo "ok: what is cut is counted"

@@ -78,13 +78,16 @@ static void tables__say_what_is_wrong_and_where(void)
     check("t.csv", "a,b,y\n1,\"2\"2,3\n4,5,6\n", "task.on_error=skip", "4 5=6");
     g_autofree char *open = g_strconcat("!t.csv:4: column 2: a quote is opened and never closed", skip, NULL);
     check("t.csv", "a,b,y\n1,\"2,3\n4,5,6\n", NULL, open);
-    g_autofree char *bytes = g_strconcat("!t.tsv:2: column 3: not UTF-8", skip, NULL);
+    g_autofree char *bytes =
+        g_strconcat("!t.tsv:2: column 3: not UTF-8 (byte 0xff); convert the file: iconv -t UTF-8 -f LATIN1, or "
+                    "WINDOWS-1252, SHIFT-JIS (Japanese), WINDOWS-1251 (Russian): bytes do not tell which",
+                    skip, NULL);
     check("t.tsv", "a\tb\ty\n1\t2\t\xff\n", NULL, bytes);
     check("t.tsv", "a\tb\tz\n1\t2\t3\n", NULL, "!t.tsv:2: no column \"y\"; there are a, b, z");
     check("t.tsv", "a\tb\ta\n1\t2\t3\n", NULL, "!t.tsv: two columns are called \"a\"");
     g_autofree char *empty = g_strconcat("!t.tsv:2: the input is empty", skip, NULL);
     check("t.tsv", "a\tb\ty\n\t\t3\n", NULL, empty);
-    check("t.parquet", "", NULL, "!t.parquet').to_json('data.jsonl', orient='records', lines=True)\"");
+    check("t.parquet", "", NULL, "!t.jsonl', orient='records', lines=True)\"");
     check("t.txt", "", NULL,
           "!t.txt: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll");
     g_autofree char *label = g_strconcat("!t.tsv:2: y: \"3\" is none of the labels no,yes", skip, NULL);

@@ -236,7 +236,7 @@ static void refuses_text_that_is_not_utf8(void)
     g_autoptr(GArray) ids = g_array_new(FALSE, FALSE, sizeof(int32_t));
     g_autoptr(GError) error = NULL;
     g_assert_false(tokenizer_encode(tok, "ka\xff", 3, false, ids, &error));
-    expect_user_error(error, "not valid UTF-8 at byte 2 (0xff)");
+    expect_user_error(error, "byte 2 of the text: not UTF-8 (byte 0xff)");
     tokenizer_close(tok);
 }
 

@@ -1,6 +1,7 @@
 #include "cli/eval/score.h"
 
 #include "base/file.h"
+#include "base/foreign.h"
 #include "base/whole.h"
 #include "cli/answers_file.h"
 #include "cli/cli.h"
@@ -89,7 +90,8 @@ static bool score_lines(const Scoring *s, Scorer *scorer, GError **error)
     bool good = true;
     const uint64_t size = whole_size(fileno(s->in));
     for (int64_t number = 1; good && (n = getline(&line, &capacity, s->in)) >= 0; number++)
-        good = take_line(s, scorer, line, (size_t)n, number, error);
+        good = (number > 1 || foreign_check_start(s->path, line, (size_t)n, error)) &&
+               take_line(s, scorer, line, (size_t)n, number, error);
     free(line);
     return good && (!ferror(s->in) || fail_errno(error, "cannot read", s->path)) &&
            (size == 0 || whole_check(s->path, (uint64_t)ftello(s->in), size, error));

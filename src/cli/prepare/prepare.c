@@ -25,7 +25,7 @@ static const char about[] = "Tokenizes text into a token dataset: PREFIX.bin, PR
                             "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n"
                             "  loam prepare --format fairseq --out data-bin --valid-files valid.txt train.txt\n";
 
-static char *tokenizer_file, *out, *valid, *on_error, *format, **fields, *fields_apart;
+static char *tokenizer_file, *out, *valid, *on_error, *input_format, *format, **fields, *fields_apart;
 static gint workers;
 static char *valid_files, *test_files, *dictionary;
 static gint64 max_document, min_tokens, max_tokens, min_count, dict_size, padding_factor = 8;
@@ -57,7 +57,8 @@ static const GOptionEntry entries[] = {
     CLI_SWITCH("append-eod", append_eod, "append an end-of-sequence token to every document"),
     CLI_SWITCH("specials", specials, "recognise special tokens in the text, such as <|endoftext|>"),
     CLI_SWITCH("keep-duplicates", keep_duplicates, "keep exact duplicates of documents"),
-    CLI_VALUE("on-error", on_error, "stop at an unreadable document (default), or skip it", "stop|skip"),
+    CLI_ON_ERROR(on_error, "a document"),
+    CLI_INPUT_FORMAT(input_format),
     CLI_VALUE("max-document", max_document, "maximum size of a line or document in MiB (default 64)", "MIB"),
     CLI_SWITCH("lines", lines, "fairseq: every line is a sequence, also empty lines"),
     CLI_VALUE("valid-files", valid_files, "fairseq: files for valid.*, valid1.*, …", "FILE,FILE"),
@@ -141,8 +142,10 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
 {
     if (whole_file && paragraphs)
         return fail_user(error, "--whole-file and --paragraphs exclude each other");
-    if (on_error && strcmp(on_error, "skip") != 0 && strcmp(on_error, "stop") != 0)
-        return fail_user(error, "--on-error %s: stop or skip is wanted", on_error);
+    bool skips;
+    CorpusFormat corpus_format;
+    if (!cli_parse_on_error(&skips, on_error, error) || !corpus_format_find(&corpus_format, input_format, error))
+        return false;
     if (format && strcmp(format, "megatron") != 0 && strcmp(format, "fairseq") != 0)
         return fail_user(error, "--format %s: megatron or fairseq is wanted", format);
     bool fairseq = format && strcmp(format, "fairseq") == 0;
@@ -158,11 +161,12 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
         return fail_user(error, "--workers %d: from 1 to 1024, or 0 for every core", workers);
     if (max_document < 0 || max_document > 1024)
         return fail_user(error, "--max-document %" PRId64 ": from 1 to 1024 MiB", max_document);
-    *options = (PrepareOptions){ .corpus = { .fields = fields,
+    *options = (PrepareOptions){ .corpus = { .format = corpus_format,
+                                             .fields = fields,
                                              .fields_apart = fields_apart && fields[1],
                                              .whole_file = reads_whole_files(tok),
                                              .without_last_end = !whole_file,
-                                             .skip_errors = on_error && strcmp(on_error, "skip") == 0,
+                                             .skip_errors = skips,
                                              .max_bytes = max_document << 20,
                                              .longer = " (--max-document takes longer ones)",
                                              .interrupted = &interrupted },
@@ -211,6 +215,7 @@ static bool check_way(int way, GError **error)
         { "--keep-newlines", keep_newlines, DOCUMENTS },
         { "--keep-duplicates", keep_duplicates, DOCUMENTS },
         { "--on-error", on_error != NULL, DOCUMENTS },
+        { "--input-format", input_format != NULL, DOCUMENTS },
         { program_option_given(), program_option_given() != NULL, DOCUMENTS },
         { "an option about documents to leave out", cleaning_is_given(), DOCUMENTS },
     };

@@ -1,5 +1,6 @@
 #include "cli/tokenizer/tokenizer.h"
 #include "base/file.h"
+#include "base/foreign.h"
 #include "cli/cli.h"
 #include "model/hf/hf.h"
 
@@ -44,7 +45,9 @@ static bool each_line(bool (*print)(const Tokenizer *, char *, size_t, GError **
     for (int64_t number = 1; ok && (n = getline(&line, &room, stdin)) >= 0; number++) {
         if (n > 0 && line[n - 1] == '\n')
             line[--n] = 0;
-        if (!print(tok, line, (size_t)n, error))
+        if (number == 1 && !foreign_check_start("standard input", line, (size_t)n, error))
+            ok = false;
+        else if (!print(tok, line, (size_t)n, error))
             ok = fail_context(error, "line %" PRId64, number);
         else if (putchar('\n') == EOF || ferror(stdout))
             ok = fail_machine(error, "writing standard output: %s", g_strerror(errno));

@@ -8,6 +8,7 @@
 #include "text/tokenizer_train.h"
 
 #include <glib/gstdio.h>
+#include <inttypes.h>
 #include <string.h>
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
@@ -24,7 +25,7 @@ static const char about[] =
     "  loam tokenizer train --kind sentencepiece-unigram --vocab-size 8000 --out tok.model corpus/\n"
     "  loam tokenizer train --kind byte-bpe --for roberta --vocab-size 32000 --out tok/ corpus/\n";
 static TokenizerTraining training;
-static char *kind, *out, *field, *specials;
+static char *kind, *out, *field, *specials, *on_error, *input_format;
 static gboolean byte_fallback, sentinels, lowercase, replace;
 static gint sentinel_count;
 static const GOptionEntry entries[] = {
@@ -37,6 +38,8 @@ static const GOptionEntry entries[] = {
     CLI_PATH("out", out, "model file or folder to write", "OUT"),
     CLI_REPLACE(replace),
     CLI_VALUE("field", field, "JSON field of .jsonl files with the text (default: text)", "NAME"),
+    CLI_INPUT_FORMAT(input_format),
+    CLI_ON_ERROR(on_error, "a document"),
     CLI_VALUE("max-sentences", training.max_sentences,
               "SentencePiece: train on a random sample of N lines (default: all)", "N"),
     CLI_VALUE("character-coverage", training.character_coverage,
@@ -88,15 +91,27 @@ bool tokenizer_check_folder(const char *folder, const char *new_kind, GError **e
            fail_user(error, "%s holds a tokenizer of kind %s; choose another folder", folder, tokenizer_kind(old));
 }
 
+static void report_left_out(const CorpusCounts *counts)
+{
+    if (counts->skipped > 0)
+        log_info("documents left out, since they could not be read: %" PRId64, counts->skipped);
+    if (counts->ignored > 0)
+        log_info("files left out, since they are not text: %" PRId64, counts->ignored);
+}
+
 static bool learn(char *const *paths, int n_paths, GError **error)
 {
     CorpusOptions options = { .field = field ? field : "text" };
+    if (!cli_parse_on_error(&options.skip_errors, on_error, error) ||
+        !corpus_format_find(&options.format, input_format, error))
+        return false;
     g_autoptr(Corpus) corpus = corpus_open(paths, n_paths, &options, error);
     if (corpus == NULL)
         return false;
     progress_open("reading", "B", corpus_total_bytes(corpus));
     bool ok = tokenizer_train(&training, next_text, corpus, error);
     progress_close();
+    report_left_out(corpus_counts(corpus));
     return ok;
 }
 

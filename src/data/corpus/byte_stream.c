@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #define STORED_BYTES ((size_t)1 << 17)
 #define WINDOW_LOG   31        /* the largest window that zstd has: 2 GiB */
@@ -27,7 +28,7 @@ struct ByteStream {
     size_t begin, end;
     bool inside; /* within a member (gzip) or frame (zstd): the file must not end here */
     z_stream gzip;
-    int64_t members; /* gzip: members decompressed so far */
+    int64_t members; /* members (gzip) or frames (zstd) decompressed so far */
     bool damaged;    /* gzip: the data are corrupt from here on */
     ZSTD_DStream *zstd;
 };
@@ -114,9 +115,12 @@ static bool read_zstd(ByteStream *stream, char *out, size_t capacity, size_t *n,
         ZSTD_inBuffer in = { stream->stored, stream->end, stream->begin };
         size_t left = ZSTD_decompressStream(stream->zstd, &buffer, &in);
         stream->begin = in.pos;
+        if (ZSTD_getErrorCode(left) == ZSTD_error_prefix_unknown && stream->members == 0)
+            return fail_user(error, "%s: not a zstd file; rename it if it is not compressed", stream->path);
         if (ZSTD_isError(left))
             return fail_user(error, "%s: damaged zstd data: %s", stream->path, ZSTD_getErrorName(left));
         stream->inside = left != 0;
+        stream->members += left == 0;
     }
     *n = buffer.pos;
     return true;
@@ -133,7 +137,8 @@ static bool is_pointer(int fd, const char *path)
 
 ByteStream *byte_stream_open(const char *path, GError **error)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool is_stdin = strcmp(path, BYTE_STREAM_STDIN) == 0;
+    int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         fail_errno(error, "cannot open", path);
         return NULL;
@@ -146,7 +151,7 @@ ByteStream *byte_stream_open(const char *path, GError **error)
     ByteStream *stream = g_new0(ByteStream, 1);
     stream->path = g_strdup(path);
     stream->fd = fd;
-    stream->bytes = whole_size(fd);
+    stream->bytes = is_stdin ? 0 : whole_size(fd); /* standard input may be past the start of a file */
     stream->read = read_fd;
     if (g_str_has_suffix(path, ".gz")) {
         stream->read = read_gzip;

@@ -1,6 +1,7 @@
 #include "data/corpus/corpus.h"
 
 #include "base/file.h"
+#include "base/foreign.h"
 #include "base/git_lfs.h"
 #include "base/log.h"
 #include "data/corpus/corpus_reading.h"
@@ -12,7 +13,7 @@
 
 static bool is_table(const CorpusFile *file, G_GNUC_UNUSED char *const *outputs)
 {
-    return file->kind == CORPUS_TABLE;
+    return file->table;
 }
 
 static bool is_output(const CorpusFile *file, char *const *outputs)
@@ -67,20 +68,29 @@ static bool check_tables(const GPtrArray *files, GError **error)
 {
     for (guint i = 0; i < files->len; i++) {
         const CorpusFile *file = files->pdata[i];
-        if (file->kind == CORPUS_TABLE && !file->probe)
-            return fail_user(
-                error,
-                "%s: a table, not a text: write JSON lines, one object per row, and choose the column of the "
-                "text with --field; to read it as it is, rename it to .txt",
-                file->path);
+        if (file->table && !file->probe)
+            return foreign_check_name(file->path, true, error);
     }
     return true;
+}
+
+bool corpus_format_find(CorpusFormat *format, const char *name, GError **error)
+{
+    static const char *const names[] = {
+        [CORPUS_BY_NAME] = NULL, [CORPUS_TEXT] = "text", [CORPUS_JSON] = "jsonl", [CORPUS_WHOLE_FILE] = "file"
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+        if (g_strcmp0(name, names[i]) == 0) {
+            *format = (CorpusFormat)i;
+            return true;
+        }
+    return fail_user(error, "--input-format %s: text, jsonl or file is wanted; tables become JSON lines first", name);
 }
 
 Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *options, GError **error)
 {
     char *one[] = { (char *)(options->field ? options->field : "text"), NULL };
-    g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, error);
+    g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, options->format, error);
     if (!files || !check_tables(files, error) || !check_replaced(files, options->outputs, error))
         return NULL;
     leave_out(files, is_table, NULL, "tables are no text");
@@ -127,18 +137,35 @@ void corpus_close(Corpus *corpus)
     g_free(corpus);
 }
 
-/* Handles a file that is a Git LFS pointer to a large file that was not downloaded: found in a folder it is ignored; a
- * file that the user named is an error. */
-static bool check_pointer(Corpus *corpus, GError **error)
+/* Handles a file that is not text by its first bytes, or a Git LFS pointer to a large file that was not downloaded:
+ * found in a folder it is ignored; a file that the user named is an error. */
+static bool check_start(Corpus *corpus, GError **error)
 {
-    if (!git_lfs_is_pointer(corpus->chunk, corpus->end))
+    g_autoptr(GError) problem = NULL;
+    if (git_lfs_is_pointer(corpus->chunk, corpus->end))
+        git_lfs_fail(corpus->file->path, &problem);
+    else if (foreign_check_start(corpus->file->path, corpus->chunk, corpus->end, &problem))
         return true;
     corpus->broken = !corpus->file->probe;
-    if (corpus->broken)
-        return git_lfs_fail(corpus->file->path, error);
     corpus->at_end = true;
-    corpus->counts.ignored++;
-    return true;
+    if (corpus->file->probe)
+        corpus_ignore(corpus, problem->message);
+    else
+        g_propagate_error(error, g_steal_pointer(&problem));
+    return !corpus->broken;
+}
+
+/* The format of the open file, by its name and its first line. */
+static CorpusFormat format_of(const Corpus *corpus)
+{
+    const CorpusFile *file = corpus->file;
+    const bool asks = file->nameless || (file->probe && file->format == CORPUS_JSON);
+    if (!asks || corpus->at_end)
+        return file->format;
+    const bool object = corpus_starts_with_object(corpus);
+    if (object && file->nameless)
+        log_info("%s: its first line is a JSON object: read as JSON lines (--input-format text: as it is)", file->path);
+    return object ? CORPUS_JSON : file->nameless ? CORPUS_TEXT : CORPUS_WHOLE_FILE;
 }
 
 /* Warns once that line ends CRLF become LF. */
@@ -161,14 +188,12 @@ static bool open_next_file(Corpus *corpus, GError **error)
     g_string_assign(corpus->where, corpus->file->path);
     corpus->stream = byte_stream_open(corpus->file->path, error);
     corpus->broken = !corpus->stream;
-    if (corpus->broken || !corpus_refill(corpus, error) || !check_pointer(corpus, error))
+    if (corpus->broken || !corpus_refill(corpus, error) || !check_start(corpus, error))
         return false;
     if (corpus->end >= 3 && memcmp(corpus->chunk, byte_order_mark, 3) == 0)
         corpus->begin = 3;
-    corpus->kind = corpus->file->kind;
+    corpus->kind = format_of(corpus);
     corpus->counts.text_files += corpus->kind == CORPUS_TEXT;
-    if (corpus->kind == CORPUS_JSON && corpus->file->probe && !corpus_starts_with_object(corpus))
-        corpus->kind = CORPUS_WHOLE_FILE;
     corpus->broken = corpus->options.fields_apart && corpus->kind != CORPUS_JSON;
     return !corpus->broken ||
            fail_user(error, "%s: no JSON lines, whose fields could be kept apart", corpus->file->path);
@@ -207,7 +232,8 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
                 g_propagate_error(error, g_steal_pointer(&problem));
                 return false;
             }
-            corpus->counts.skipped++;
+            if (corpus->counts.skipped++ < CORPUS_NAMED)
+                log_warning("left out: %s", problem->message);
             if (corpus->broken)
                 close_file(corpus);
             break;

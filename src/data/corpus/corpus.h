@@ -5,10 +5,10 @@
  * file in a folder whose first line is not a JSON object is one document.
  * - .gz and .zst of these are decompressed.
  * - Any other file is one document. If it was found in a folder and is not UTF-8, it is ignored. A named file without a
- * suffix, such as a pipe, is read like .txt.
+ * suffix, such as a pipe, is read like .txt, or like .jsonl if its first line is a JSON object; "-" is standard input.
  * - The CR of a line end CRLF is removed, in every kind of file and in texts of JSON; one warning is logged.
  * - Tables (.csv, .tsv, .parquet, …) are not text: a table that is named is an error; a table in a folder is ignored
- * with a warning. */
+ * with a warning. So are other files that are not text (base/foreign.h). */
 #pragma once
 
 #include "data/corpus/byte_stream.h"
@@ -16,8 +16,19 @@
 #include <signal.h>
 #include <stdint.h>
 
+/* How the documents of a file are found. */
+typedef enum CorpusFormat {
+    CORPUS_BY_NAME,   /* as the name of the file says */
+    CORPUS_TEXT,      /* empty lines end documents */
+    CORPUS_JSON,      /* one JSON object per line */
+    CORPUS_WHOLE_FILE /* one document */
+} CorpusFormat;
+/* Finds a format by its name, "text", "jsonl" or "file"; NULL gives CORPUS_BY_NAME. */
+bool corpus_format_find(CorpusFormat *format, const char *name, GError **error);
+
 typedef struct CorpusOptions {
-    const char *field; /* the field of JSON objects that holds the text */
+    CorpusFormat format; /* format of all files; CORPUS_BY_NAME means that each has its own */
+    const char *field;   /* the field of JSON objects that holds the text */
     char **fields; /* NULL-terminated list of fields that hold the text, joined by newlines; NULL means only `field` */
     const char *field_option; /* name of the option that chose the fields, for error messages; NULL means --field */
     bool fields_apart; /* true: corpus_field gives the range of each field in the text, and files that are not JSON are

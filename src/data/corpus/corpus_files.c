@@ -1,3 +1,5 @@
+#include "base/foreign.h"
+#include "base/log.h"
 #include "data/corpus/corpus_reading.h"
 
 #include <errno.h>
@@ -18,34 +20,34 @@ static void file_free(void *pointer)
     g_free(file);
 }
 
-static bool is_table(const char *name)
+/* The files that are listed, and CorpusOptions.format. */
+typedef struct List {
+    GPtrArray *files;
+    CorpusFormat format;
+} List;
+
+/* The format that the name of a file says. */
+static CorpusFormat format_of(const char *name, bool nameless)
 {
-    static const char *const suffixes[] = { ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx" };
-    const char *suffix = strrchr(name, '.');
-    for (size_t i = 0; suffix && i < G_N_ELEMENTS(suffixes); i++)
-        if (g_ascii_strcasecmp(suffix, suffixes[i]) == 0)
-            return true;
-    return false;
+    if (g_str_has_suffix(name, ".jsonl") || g_str_has_suffix(name, ".json"))
+        return CORPUS_JSON;
+    return g_str_has_suffix(name, ".txt") || nameless ? CORPUS_TEXT : CORPUS_WHOLE_FILE;
 }
 
-static void add_file(GPtrArray *files, const char *path, const struct stat *info, bool in_folder)
+static void add_file(const List *list, const char *path, const struct stat *info, bool in_folder)
 {
     g_autofree char *name = g_path_get_basename(path);
     if (g_str_has_suffix(name, ".gz") || g_str_has_suffix(name, ".zst"))
         *strrchr(name, '.') = 0;
+    const bool by_name = list->format == CORPUS_BY_NAME, nameless = !in_folder && !strchr(name, '.');
     CorpusFile *file = g_new0(CorpusFile, 1);
-    file->path = g_strdup(path);
-    file->bytes = (uint64_t)info->st_size;
-    if (g_str_has_suffix(name, ".jsonl") || g_str_has_suffix(name, ".json")) {
-        file->kind = CORPUS_JSON;
-        file->probe = in_folder && g_str_has_suffix(name, ".json");
-    } else if (g_str_has_suffix(name, ".txt") || (!in_folder && !strchr(name, '.'))) {
-        file->kind = CORPUS_TEXT; /* a file without a suffix, such as a pipe, is text */
-    } else {
-        file->kind = is_table(name) ? CORPUS_TABLE : CORPUS_WHOLE_FILE;
-        file->probe = in_folder;
-    }
-    g_ptr_array_add(files, file);
+    *file = (CorpusFile){ .path = g_strdup(path),
+                          .format = by_name ? format_of(name, nameless) : list->format,
+                          .table = by_name && !foreign_check_name(name, true, NULL),
+                          .nameless = by_name && nameless,
+                          .bytes = (uint64_t)info->st_size };
+    file->probe = in_folder && (file->format == CORPUS_WHOLE_FILE || (by_name && g_str_has_suffix(name, ".json")));
+    g_ptr_array_add(list->files, file);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -78,11 +80,26 @@ static bool contains_itself(const Folder *parent, const struct stat *info)
     return false;
 }
 
-static bool add_folder(GPtrArray *files, const char *path, const struct stat *info, const Folder *parent,
+/* Whether a folder holds no texts since `datasets` wrote it: an error for one that the user named. */
+static bool is_foreign(const char *path, bool named, GError **error)
+{
+    g_autoptr(GError) problem = NULL;
+    if (foreign_check_folder(path, &problem))
+        return false;
+    if (named)
+        g_propagate_error(error, g_steal_pointer(&problem));
+    else
+        log_warning("left out: %s", problem->message);
+    return true;
+}
+
+static bool add_folder(const List *list, const char *path, const struct stat *info, const Folder *parent,
                        GError **error)
 {
     if (contains_itself(parent, info))
         return true;
+    if (is_foreign(path, !parent, error))
+        return parent != NULL;
     const Folder self = { parent, info->st_dev, info->st_ino };
     g_autoptr(GPtrArray) names = list_names(path, error);
     if (!names)
@@ -92,29 +109,28 @@ static bool add_folder(GPtrArray *files, const char *path, const struct stat *in
         struct stat found;
         if (stat(child, &found) != 0)
             continue; /* a link whose target does not exist */
-        if (S_ISDIR(found.st_mode) && !add_folder(files, child, &found, &self, error))
+        if (S_ISDIR(found.st_mode) && !add_folder(list, child, &found, &self, error))
             return false;
         if (S_ISREG(found.st_mode))
-            add_file(files, child, &found, true);
+            add_file(list, child, &found, true);
     }
     return true;
 }
 
-GPtrArray *corpus_files_list(char *const *paths, int n_paths, GError **error)
+GPtrArray *corpus_files_list(char *const *paths, int n_paths, CorpusFormat format, GError **error)
 {
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(file_free);
+    const List list = { files, format };
     for (int i = 0; i < n_paths; i++) {
+        const char *path = strcmp(paths[i], "-") == 0 ? BYTE_STREAM_STDIN : paths[i];
         struct stat info;
-        const bool absent = stat(paths[i], &info) != 0;
-        if (absent && strcmp(paths[i], "-") == 0)
-            fail_user(error, "there is no file -; standard input is named /dev/stdin");
-        else if (absent)
-            fail_errno(error, "cannot read", paths[i]);
-        if (absent)
+        if (stat(path, &info) != 0) {
+            fail_errno(error, "cannot read", path);
             return NULL;
+        }
         if (!S_ISDIR(info.st_mode))
-            add_file(files, paths[i], &info, false);
-        else if (!add_folder(files, paths[i], &info, NULL, error))
+            add_file(&list, path, &info, false);
+        else if (!add_folder(&list, path, &info, NULL, error))
             return NULL;
     }
     return g_steal_pointer(&files);

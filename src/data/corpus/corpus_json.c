@@ -1,4 +1,5 @@
 /* corpus_json.c: documents of JSON lines. */
+#include "base/foreign.h"
 #include "data/corpus/corpus_reading.h"
 
 #include <string.h>
@@ -81,6 +82,9 @@ static bool parse_object(Corpus *corpus, GError **error)
     json_error_t reason;
     json_decref(corpus->object);
     corpus->object = json_loadb(corpus->line->str, corpus->line->len, flags, &reason);
+    const char *bad = corpus->object ? NULL : corpus_find_bad_byte(corpus->line);
+    if (bad)
+        return foreign_fail_byte(corpus->where->str, *bad, error);
     if (!corpus->object)
         return fail_user(error, "%s: not JSON, one object a line: %s (column %d)", corpus->where->str, reason.text,
                          reason.column);
@@ -108,8 +112,10 @@ bool corpus_starts_with_object(const Corpus *corpus)
     const char *line = corpus->chunk + corpus->begin;
     size_t bytes = corpus->end - corpus->begin;
     const char *line_end = bytes ? memchr(line, '\n', bytes) : NULL;
-    if (!line_end)
-        return bytes > 0 && *line == '{';
+    if (!line_end) {
+        const size_t blanks = bytes > 0 && *line == '{' ? strspn(line + 1, " \t") : bytes;
+        return blanks + 1 < bytes && line[blanks + 1] == '"';
+    }
     json_t *object = json_loadb(line, (size_t)(line_end - line), JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
     bool found = json_is_object(object);
     json_decref(object);

@@ -1,5 +1,6 @@
 /* corpus_lines.c: the lines of text files, one after another, as Python splits them: each ends with "\n", "\r\n" or
  * "\r", the last one perhaps without. */
+#include "base/foreign.h"
 #include "data/corpus/corpus_reading.h"
 
 #include <inttypes.h>
@@ -21,8 +22,10 @@ typedef struct Lines {
 static bool refill(Lines *lines, bool *any, GError **error)
 {
     if (lines->begin == lines->end) {
+        const bool first = byte_stream_offset(lines->stream) == 0;
         lines->begin = 0;
-        if (!byte_stream_read(lines->stream, lines->chunk, CORPUS_CHUNK_BYTES, &lines->end, error))
+        if (!byte_stream_read(lines->stream, lines->chunk, CORPUS_CHUNK_BYTES, &lines->end, error) ||
+            (first && !foreign_check_start(lines->path, lines->chunk, lines->end, error)))
             return false;
     }
     *any = lines->begin < lines->end;
@@ -55,7 +58,7 @@ static bool check(const Lines *lines, GError **error)
     if (!bad)
         return true;
     g_autofree char *where = g_strdup_printf("%s:%" PRId64, lines->path, lines->number);
-    return corpus_fail_bad_byte(where, bad, error);
+    return foreign_fail_byte(where, *bad, error);
 }
 
 /* Reads the next line; *found is false at the end of the file. */
@@ -100,7 +103,7 @@ static bool each_line_of(const char *path, const volatile sig_atomic_t *interrup
 bool corpus_each_line(char *const *paths, int n_paths, const volatile sig_atomic_t *interrupted, CorpusLineFn use,
                       void *context, GError **error)
 {
-    g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, error);
+    g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, CORPUS_BY_NAME, error);
     for (guint i = 0; files && i < files->len; i++)
         if (!each_line_of(((CorpusFile *)files->pdata[i])->path, interrupted, use, context, error))
             return false;

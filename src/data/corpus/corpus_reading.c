@@ -1,5 +1,6 @@
 #include "data/corpus/corpus_reading.h"
 
+#include "base/log.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -112,11 +113,10 @@ const char *corpus_find_bad_byte(const GString *text)
     return g_utf8_validate(text->str, (gssize)text->len, &end) ? NULL : end;
 }
 
-bool corpus_fail_bad_byte(const char *where, const char *bad, GError **error)
+void corpus_ignore(Corpus *corpus, const char *why)
 {
-    if (*bad == 0)
-        return fail_user(error, "%s: a NUL byte: not a text file", where);
-    return fail_user(error, "%s: not UTF-8 (byte 0x%02x)", where, (unsigned char)*bad);
+    if (corpus->counts.ignored++ < CORPUS_NAMED)
+        log_warning("left out: %s", why);
 }
 
 Found corpus_take_document(Corpus *corpus)

@@ -8,30 +8,27 @@
 
 #include <jansson.h>
 
+#define CORPUS_NAMED 10 /* documents and files left out that are named one by one */
+
 /* Bytes that are read from a file at a time. */
 #define CORPUS_CHUNK_BYTES ((size_t)1 << 17)
 
 /* ---- corpus_files.c: the files that a list of paths names, and how each is read ---- */
 
-typedef enum CorpusKind {
-    CORPUS_TEXT,       /* empty lines end documents */
-    CORPUS_JSON,       /* one JSON object per line */
-    CORPUS_WHOLE_FILE, /* one document */
-    CORPUS_TABLE       /* a table (.csv, .tsv, …), which is not text */
-} CorpusKind;
-
 typedef struct CorpusFile {
     char *path;
-    CorpusKind kind;
+    CorpusFormat format; /* not CORPUS_BY_NAME */
+    bool table;          /* a table (.csv, .parquet, …), which is not text */
+    bool nameless;       /* a named file without suffix: JSON lines if the first line is an object */
     bool probe; /* the file was found in a folder, so its content decides: a file with an unknown suffix is ignored
                    unless it is text; a .json is one document unless its first line is a JSON object */
     uint64_t bytes;
 } CorpusFile;
 
 /* Lists the files of `paths`; files of folders are in byte order of their names. Hidden files and folders are left out,
- * and so is a link to a folder that contains the link. Returns an array of CorpusFile *, which are freed with the
- * array. */
-GPtrArray *corpus_files_list(char *const *paths, int n_paths, GError **error);
+ * and so is a link to a folder that contains the link. format: that of all files. Returns an array of CorpusFile *,
+ * which are freed with the array. */
+GPtrArray *corpus_files_list(char *const *paths, int n_paths, CorpusFormat format, GError **error);
 
 struct Corpus {
     CorpusOptions options; /* a copy: `fields` is owned, has at least one entry and is used instead of `field`; `longer`
@@ -45,7 +42,7 @@ struct Corpus {
     CorpusCounts counts;
 
     const CorpusFile *file; /* the open file, or NULL */
-    CorpusKind kind;        /* kind of the open file, by its name and first bytes */
+    CorpusFormat kind;      /* format of the open file, by its name and first bytes */
     ByteStream *stream;
     char *chunk; /* a chunk of the file, of which bytes [begin, end) have not been used yet; CRLF has become LF */
     size_t begin, end;
@@ -83,13 +80,13 @@ Found corpus_read_line(Corpus *corpus, GError **error);
 bool corpus_is_blank(const GString *line);
 /* The first byte of a text that is not UTF-8 or is NUL; NULL if there is none. */
 const char *corpus_find_bad_byte(const GString *text);
-/* Sets the error for a byte that is not UTF-8 or is NUL; returns false. */
-bool corpus_fail_bad_byte(const char *where, const char *bad, GError **error);
 /* Sets the error for a line or document of more than max_bytes; returns false. what: "a line" or "a document"; remedy:
  * text to append to the message. */
 bool corpus_fail_too_long(Corpus *corpus, const char *what, const char *remedy, GError **error);
 /* Sets corpus->where to the current line. */
 void corpus_set_where(Corpus *corpus);
+/* Counts a file of a folder that is not text, and warns of the first ones with the message `why`. */
+void corpus_ignore(Corpus *corpus, const char *why);
 /* Makes corpus->document the current text. */
 Found corpus_take_document(Corpus *corpus);
 

@@ -1,4 +1,5 @@
 /* corpus_text.c: documents of plain text files. */
+#include "base/foreign.h"
 #include "data/corpus/corpus_reading.h"
 
 #include <string.h>
@@ -18,7 +19,7 @@ static bool append_line(Corpus *corpus, GError **error)
     if (bad || document->len == 0)
         corpus_set_where(corpus);
     if (bad)
-        return corpus_fail_bad_byte(corpus->where->str, bad, error);
+        return foreign_fail_byte(corpus->where->str, *bad, error);
     if (document->len + 1 + line->len > corpus->max_bytes)
         return corpus_fail_too_long(corpus, "a document", "; end it with a blank line", error);
     if (document->len > 0)
@@ -63,8 +64,9 @@ Found corpus_next_whole_file(Corpus *corpus, GError **error)
     if (too_long && bad && is_cut_character(document, bad))
         /* Only the last character is incomplete, cut at max_bytes: the file is valid text that is too long. */
         bad = NULL;
-    if (probe && bad) {
-        corpus->counts.ignored++;
+    if (bad && probe) {
+        g_autofree char *why = g_strconcat(corpus->file->path, ": not UTF-8 text", NULL);
+        corpus_ignore(corpus, why);
         return FOUND_END;
     }
     if (bad) {
@@ -72,7 +74,7 @@ Found corpus_next_whole_file(Corpus *corpus, GError **error)
         for (const char *byte = document->str; byte < bad; byte++)
             corpus->line_number += *byte == '\n';
         corpus_set_where(corpus);
-        corpus_fail_bad_byte(corpus->where->str, bad, error);
+        foreign_fail_byte(corpus->where->str, *bad, error);
         return FOUND_ERROR;
     }
     if (too_long) {
@@ -128,7 +130,7 @@ Found corpus_next_whole_text(Corpus *corpus, GError **error)
         corpus->line_number += count_lines(document->str, (size_t)(bad - document->str));
         corpus_set_where(corpus);
         corpus->broken = true;
-        corpus_fail_bad_byte(corpus->where->str, bad, error);
+        foreign_fail_byte(corpus->where->str, *bad, error);
         return FOUND_ERROR;
     }
     if (corpus->options.without_last_end && n == document->len && document->str[n - 1] == '\n') {

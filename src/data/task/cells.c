@@ -1,5 +1,6 @@
 #include "data/task/cells.h"
 
+#include "base/foreign.h"
 #include "data/corpus/corpus.h"
 
 #include <inttypes.h>
@@ -18,13 +19,13 @@ struct CellReader {
     char *chunk; /* bytes [begin, end) have not been read yet */
     size_t begin, end;
     bool started, broken; /* started: reading has begun; broken: reading failed, so no row follows */
-    bool utf16;           /* the file begins with a byte order mark of UTF-16 */
     int64_t line, row_at; /* number of the line being read, and of the line at which the current row starts */
     GString *text;        /* the cells of the row, each with a NUL after it */
     GArray *starts;       /* (cells + 1) guint: where each cell starts in `text` */
     const char *bad;      /* the error in the row; NULL means none */
     int64_t bad_line;     /* line of the error */
     guint bad_column;     /* cell of the error, counted from 1; 0 means the whole row */
+    char bad_byte;        /* the byte that is not UTF-8 or is NUL, if `bad` is not_text */
 };
 
 CellReader *cell_reader_open(const char *path, CellFormat format, GError **error)
@@ -63,8 +64,8 @@ static bool refill(CellReader *reader, GError **error)
     reader->broken = !byte_stream_read(reader->stream, reader->chunk, CHUNK_BYTES, &reader->end, error);
     if (!reader->started && reader->end >= 3 && memcmp(reader->chunk, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
         reader->begin = 3;
-    if (!reader->started && reader->end >= 2)
-        reader->utf16 = memcmp(reader->chunk, "\xff\xfe", 2) == 0 || memcmp(reader->chunk, "\xfe\xff", 2) == 0;
+    if (!reader->started && !reader->broken)
+        reader->broken = !foreign_check_start(reader->path, reader->chunk, reader->end, error);
     reader->started = true;
     return !reader->broken;
 }
@@ -90,6 +91,8 @@ static guint cell_count(const CellReader *reader)
     return reader->starts->len - 1;
 }
 
+static const char not_text[] = "not UTF-8";
+
 static void blame(CellReader *reader, const char *what, bool cell)
 {
     if (reader->bad)
@@ -99,13 +102,16 @@ static void blame(CellReader *reader, const char *what, bool cell)
     reader->bad_column = cell ? cell_count(reader) + 1 : 0;
 }
 
+static void blame_byte(CellReader *reader, char byte)
+{
+    reader->bad_byte = reader->bad ? reader->bad_byte : byte;
+    blame(reader, not_text, true);
+}
+
 static void add_byte(CellReader *reader, int byte)
 {
     if (byte == 0)
-        blame(reader,
-              reader->utf16 ? "UTF-16, as a byte order mark says; make it UTF-8: iconv -f UTF-16 -t UTF-8"
-                            : "a NUL byte: not a text file",
-              true);
+        blame_byte(reader, 0);
     else if (reader->text->len >= MOST_BYTES)
         blame(reader, "a row longer than 64 MiB; is a quote not closed?", false);
     else
@@ -115,8 +121,9 @@ static void add_byte(CellReader *reader, int byte)
 static void end_cell(CellReader *reader)
 {
     const char *cell = reader->text->str + g_array_index(reader->starts, guint, cell_count(reader));
-    if (!g_utf8_validate(cell, -1, NULL))
-        blame(reader, "not UTF-8", true);
+    const char *end;
+    if (!g_utf8_validate(cell, -1, &end))
+        blame_byte(reader, *end);
     if (cell_count(reader) >= MOST_CELLS) {
         blame(reader, "more than 65,536 columns", false);
         g_string_truncate(reader->text, (gsize)(cell - reader->text->str)); /* cells beyond are not kept */
@@ -186,8 +193,10 @@ static bool fail_bad_row(const CellReader *reader, GError **error)
 {
     if (reader->bad_column == 0)
         return fail_user(error, "%s:%" PRId64 ": %s", reader->path, reader->bad_line, reader->bad);
-    return fail_user(error, "%s:%" PRId64 ": column %u: %s", reader->path, reader->bad_line, reader->bad_column,
-                     reader->bad);
+    g_autofree char *where =
+        g_strdup_printf("%s:%" PRId64 ": column %u", reader->path, reader->bad_line, reader->bad_column);
+    return reader->bad == not_text ? foreign_fail_byte(where, reader->bad_byte, error)
+                                   : fail_user(error, "%s: %s", where, reader->bad);
 }
 
 bool cell_reader_next(CellReader *reader, GError **error)

@@ -1,5 +1,6 @@
 #include "data/task/records.h"
 
+#include "base/foreign.h"
 #include "data/corpus/corpus.h"
 
 #include <inttypes.h>
@@ -42,6 +43,18 @@ static bool has_suffix(const char *path, const char *suffix)
     return g_str_has_suffix(path, suffix) || g_str_has_suffix(path, gzip) || g_str_has_suffix(path, zstd);
 }
 
+/* Fails if the first bytes of a file say that it is not text, or if it cannot be read. */
+static bool check_start(const char *path, GError **error)
+{
+    char start[512];
+    size_t n = 0;
+    ByteStream *stream = byte_stream_open(path, error);
+    const bool good = stream && byte_stream_read(stream, start, sizeof start, &n, error) &&
+                      foreign_check_start(path, start, n, error);
+    byte_stream_close(stream);
+    return good;
+}
+
 bool record_source_format(const RecordSource *source, RecordFormat *format, GError **error)
 {
     static const struct {
@@ -60,12 +73,8 @@ bool record_source_format(const RecordSource *source, RecordFormat *format, GErr
             *format = lines ? RECORD_JSONL : known[i].format;
             return true;
         }
-    if (has_suffix(source->path, ".parquet"))
-        return fail_user(error,
-                         "%s: Parquet is not read; make JSON lines of it: python -c \"import pandas; "
-                         "pandas.read_parquet('%s').to_json('data.jsonl', orient='records', lines=True)\"",
-                         source->path, source->path);
-    return fail_user(error, "%s: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll",
+    return foreign_check_name(source->path, false, error) && check_start(source->path, error) &&
+           fail_user(error, "%s: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll",
                      source->path);
 }
 
@@ -236,6 +245,8 @@ static bool read_whole(RecordReader *reader, GError **error)
         return false;
     if (text->len > MOST_FILE_BYTES)
         return fail_user(error, "%s: a JSON file of more than 2 GiB; write JSON lines", reader->path);
+    if (!foreign_check_start(reader->path, text->str, text->len, error))
+        return false;
     json_t *root = json_loadb(text->str, text->len, JSON_REJECT_DUPLICATES, &reason);
     if (root == NULL)
         return fail_user(error, "%s:%d: column %d: not JSON: %s", reader->path, reason.line, reason.column,

@@ -1,4 +1,5 @@
 /* task_config.c: the options task.*, and the task and files that they name. */
+#include "base/foreign.h"
 #include "base/text.h"
 #include "data/task/task.h"
 
@@ -294,7 +295,8 @@ static char *find_file(const char *path, const char *name, const char *what, GEr
         return g_strdup(path);
     if (name)
         return in_folder(path, name);
-    fail_user(error, "%s: %s is a folder; name a file", what, path);
+    if (foreign_check_folder(path, error))
+        fail_user(error, "%s: %s is a folder; name a file", what, path);
     return NULL;
 }
 

@@ -1,4 +1,5 @@
 /* task_reader.c: the examples of a file, one after another. */
+#include "base/foreign.h"
 #include "base/log.h"
 #include "data/task/lookup.h"
 #include "data/task/task.h"
@@ -6,7 +7,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define LOGGED_ROWS   5 /* bad rows that are told one by one */
+#define LOGGED_ROWS   10 /* bad rows that are told one by one */
 #define HELD_OUT_SEED 0x7461736b
 
 struct TaskReader {
@@ -26,7 +27,8 @@ TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const T
     RecordSource source = task->source;
     source.path = file->path;
     if (g_file_test(file->path, G_FILE_TEST_IS_DIR)) {
-        fail_user(error, "%s is a folder; name a file", file->path);
+        if (foreign_check_folder(file->path, error))
+            fail_user(error, "%s is a folder; name a file", file->path);
         return NULL;
     }
     RecordReader *records = record_reader_open(&source, error);

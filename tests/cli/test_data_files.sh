@@ -1,0 +1,70 @@
+# Files that are not UTF-8 text: every verb that reads text says the same about one, and what to type. Which file is which:
+# tests/base/test_foreign.c. JSON lines on a pipe, and what is left out, are told.
+. tests/cli/lib.sh "$1"
+cd "$work"
+printf '\377\376h\0i\0\n\0' >wide.txt
+printf 'PAR1\025\0' >part.parquet
+mkdir -p saved more/saved && echo '{}' | tee saved/dataset_info.json saved/state.json more/saved/dataset_info.json >more/saved/state.json
+printf '{"text": "caf\351"}\n' >old.jsonl
+printf '{"text": "one two"}\n{"text": 7}\n{"text": "three four"}\n' >some.jsonl
+cat >task.yaml <<YAML
+run: { dir: run }
+model: { n_enc: 1, n_dec: 1, width: 16, ffn: 16, heads: 1, head_dim: 8 }
+tokenizer: { path: bytes }
+task: { data: some.jsonl, on_error: skip, input: "{text}", target: "{text}" }
+train: { length: 1 steps, batch: 1 samples, threads: 1 }
+YAML
+"$loam" train task.yaml 2>err || fail "$(cat err)"
+
+for file in wide.txt part.parquet saved old.jsonl; do
+    case $file in
+    wide.txt) says="UTF-16, as its byte order mark says; first: iconv -f UTF-16 -t UTF-8" ;;
+    part.parquet) says="a table in Parquet; first: python3 -c \"import pandas; pandas.read_parquet(" ;;
+    saved) says="a folder of \`datasets\`, whose texts are in .arrow files; first: python3 -c \"import datasets; datasets.load_from_disk('saved').to_json('saved.jsonl')" ;;
+    old.jsonl) says="not UTF-8 (byte 0xe9); convert the file: iconv -t UTF-8 -f LATIN1, or WINDOWS-1252, SHIFT-JIS" ;;
+    esac
+    expect 1 "$says" "$loam" prepare --tokenizer bytes --out data $file
+    expect 1 "$says" "$loam" tokenizer train --vocab-size 300 --out tok.model $file
+    expect 1 "$says" "$loam" task show task.yaml task.data=$file
+    expect 1 "$says" "$loam" train task.yaml run.dir=other task.data=$file
+    [ -d $file ] && continue
+    expect 1 "$says" bash -c "'$loam' predict run --jsonl <$file"
+    expect 1 "$says" bash -c "'$loam' generate --model run <$file"
+    expect 1 "$says" bash -c "'$loam' tokenizer encode --model bytes <$file"
+    expect 1 "$says" "$loam" scores exact_match $file some.jsonl
+done
+
+# A pipe has no name: its first line tells JSON lines, or --input-format. "-" is standard input.
+documents() { # documents N 'TEXT' INPUT ARGUMENT…: prepare makes N documents of the input, the first of them TEXT
+    "$loam" prepare --tokenizer bytes --replace --out piped "${@:4}" <"$3" >out 2>err || fail "$*: $(cat err)"
+    "$loam" inspect dataset piped --tokenizer bytes --documents 1 >first
+    grep -q "^piped: $1 documents" out && grep -qF -- "$2" first || fail "$*: $(cat out first)"
+}
+printf '{"text": "one two"}\n{"text": "three four"}\n' >two
+documents 2 'one two' two -
+grep -qF '/dev/stdin: its first line is a JSON object: read as JSON lines (--input-format text: as it is)' err || fail "$(cat err)"
+documents 1 '{"text": "one two"}' two --input-format text -
+cp two two.rows
+documents 2 'one two' two --input-format jsonl two.rows
+documents 1 '{"text": "one two"}' two --input-format file two.rows
+printf 'id;text\n1;one\n' >rows.csv
+documents 1 'id;text' two --input-format text rows.csv
+seq 1 3 >numbers
+documents 1 '1' numbers /dev/stdin
+echo "ok: pipes, and files whose names say nothing"
+expect 1 '--input-format csv: text, jsonl or file is wanted' "$loam" prepare --tokenizer bytes --out x --input-format csv rows.csv
+expect 1 'no field "text" in the object; choose one with --field: "body"' bash -c "echo '{\"body\": \"b\"}' | '$loam' prepare --tokenizer bytes --out x -"
+"$loam" tokenizer train --vocab-size 300 --kind byte-bpe --out piped-tok - <two 2>err || fail "$(cat err)"
+"$loam" tokenizer train --vocab-size 300 --kind byte-bpe --out named-tok some.jsonl --on-error skip 2>err || fail "$(cat err)"
+cmp piped-tok/tokenizer.json named-tok/tokenizer.json || fail "the pipe gave other text"
+grep -qF 'left out: some.jsonl:2: field "text" is a number, not a string' err && grep -qF 'documents left out, since they could not be read: 1' err || fail "$(cat err)"
+echo "ok: tokenizer train reads JSON lines on a pipe, and leaves out and names what cannot be read"
+
+# What is left out is named, the first ten; in a folder, also files that are not text.
+for i in $(seq 12); do printf '\377' >more/$i.dat; done
+seq 1 12 | sed 's/.*/{"text": &}/' >more/a.jsonl
+cp two more/b.jsonl
+expect 0 'skipped, since they could not be read: 12' "$loam" prepare --tokenizer bytes --out more-data --on-error skip more
+[ "$(grep -c 'left out: more/a.jsonl:[0-9]*: field "text" is a number' err)" = 10 ] || fail "$(cat err)"
+[ "$(grep -c 'left out: more/[0-9]*.dat: not UTF-8 text' err)" = 10 ] && grep -q 'files ignored, since they are not text: 12' out || fail "$(cat out err)"
+grep -qF 'left out: more/saved: a folder of `datasets`' err && grep -q '^more-data: 2 documents' out || fail "$(cat out err)"
