@@ -64,6 +64,25 @@ static void tables__are_cut_into_cells(void)
     g_assert_cmpstr(got, ==, "y=z;2=3");
 }
 
+static void tables__have_one_of_four_delimiters(void)
+{
+    check("t.csv", "a;b;y\n\"1;\";2,5;3\n", "task.delimiter=;", "1; 2,5=3");
+    check("t.tsv", "a|b|y\n1|2|3\n", "task.delimiter=|", "1 2=3");
+    check("t.csv", "a\tb\ty\n1\t2\t3\n", "task.delimiter=\\t", "1 2=3");
+    check("t.txt", "a\tb\ty\n1\t2\t3\n", "task.delimiter=\t", "1 2=3");
+    check("t.csv", "a;b\n", "task.delimiter=:", "!task.delimiter=:: one of , ; | and \\t is wanted");
+    check("t.csv", "\"a\";\"b,b\";\"y\"\n1;2;3\n", NULL,
+          "!t.csv: a table separated by semicolons, not commas: give task.delimiter=';' (',' if it has one column)");
+    check("t.tsv", "a,b,y|z\n1,2,3\n", NULL,
+          "!t.tsv: a table separated by commas, not tabs: give task.delimiter=',' ('\\t' if it has one column)");
+    check("t.csv", "1;2;3\n", "task.columns=a,b,y",
+          "!t.csv: a table separated by semicolons, not commas: give task.delimiter=';' (',' if it has one column)");
+    char *settings[] = { NULL, (char *)"task.input={x}", (char *)"task.target={x}", (char *)"task.columns=x", NULL };
+    g_autofree char *path = file_write_text(folder, "t.csv", "one; two\n"),
+                    *data = settings[0] = g_strconcat("task.data=", path, NULL), *got = read_all(settings);
+    g_assert_cmpstr(got, ==, "one; two=one; two");
+}
+
 static void tables__say_what_is_wrong_and_where(void)
 {
     const char *skip = "; task.on_error=skip leaves such rows out";
@@ -290,6 +309,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     folder = folder_new();
     g_test_add_func("/data/task/tables", tables__are_cut_into_cells);
+    g_test_add_func("/data/task/delimiters", tables__have_one_of_four_delimiters);
     g_test_add_func("/data/task/errors", tables__say_what_is_wrong_and_where);
     g_test_add_func("/data/task/json", json__has_levels);
     g_test_add_func("/data/task/parallel", parallel__lines_go_together);

@@ -222,6 +222,14 @@ bool cell_reader_next(CellReader *reader, GError **error)
     return !reader->bad || fail_bad_row(reader, error);
 }
 
+const char *cell_reader_peek(CellReader *reader, size_t *n, GError **error)
+{
+    if (peek_byte(reader, error) == FAILED)
+        return NULL;
+    *n = reader->end - reader->begin;
+    return reader->chunk + reader->begin;
+}
+
 int cell_reader_count(const CellReader *reader)
 {
     return (int)cell_count(reader);

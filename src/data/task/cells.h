@@ -19,6 +19,8 @@ void cell_reader_close(CellReader *reader);
 /* Reads the next row. Returns false at the end of the file (error unset), or on an error that names file, line and
  * column; after an error about a bad row, the next call continues with the next row. */
 bool cell_reader_next(CellReader *reader, GError **error);
+/* The next bytes of the file, *n of them, which are not consumed; NULL with an error. */
+const char *cell_reader_peek(CellReader *reader, size_t *n, GError **error);
 /* The cells of the current row: UTF-8 without NUL, valid until the next call. */
 int cell_reader_count(const CellReader *reader);
 const char *cell_reader_cell(const CellReader *reader, int cell);

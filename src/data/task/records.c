@@ -2,6 +2,7 @@
 
 #include "base/foreign.h"
 #include "data/corpus/corpus.h"
+#include "data/task/delimiter.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -73,16 +74,21 @@ bool record_source_format(const RecordSource *source, RecordFormat *format, GErr
             *format = lines ? RECORD_JSONL : known[i].format;
             return true;
         }
+    *format = RECORD_CSV;
     return foreign_check_name(source->path, false, error) && check_start(source->path, error) &&
-           fail_user(error, "%s: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll",
-                     source->path);
+           (source->delimiter ||
+            fail_user(error, "%s: its name says no format; set task.format to tsv, csv, jsonl, json, parallel or conll",
+                      source->path));
 }
 
 static bool open_cells(RecordReader *reader, const RecordSource *source, GError **error)
 {
     bool table = reader->format == RECORD_TSV || reader->format == RECORD_CSV;
     const CellFormat format = {
-        .delimiter = reader->format == RECORD_TSV ? '\t' : (reader->format == RECORD_CSV ? ',' : 0),
+        .delimiter = !table                         ? 0
+                     : source->delimiter            ? source->delimiter
+                     : reader->format == RECORD_TSV ? '\t'
+                                                    : ',',
         .quotes =
             table && (source->quotes == RECORD_BY_FORMAT ? reader->format == RECORD_CSV : source->quotes == RECORD_YES),
     };
@@ -90,7 +96,8 @@ static bool open_cells(RecordReader *reader, const RecordSource *source, GError 
     for (; paths[reader->n_files]; reader->n_files++)
         if (!(reader->cells[reader->n_files] = cell_reader_open(g_strstrip(paths[reader->n_files]), format, error)))
             return false;
-    return true;
+    const bool several = reader->header || (reader->columns && reader->columns[1]);
+    return !table || source->delimiter || !several || delimiter_check(reader->cells[0], reader->path, format, error);
 }
 
 /* The column names of parallel files, which are the suffixes of the files: "en" for train.en.gz. */

@@ -29,6 +29,8 @@ typedef struct RecordSource {
     RecordChoice header; /* tables: whether the first line names the columns; RECORD_BY_FORMAT means yes */
     const char
         *columns; /* tables without header: names of the columns, "a,b,c"; "" means that their names are 1, 2, 3, … */
+    char delimiter; /* tables: the character between cells; 0 means that of the format. With RECORD_AUTO, a file whose
+                       name says no format is read like .csv */
     RecordChoice quotes; /* tables: whether cells may be quoted; RECORD_BY_FORMAT means only in .csv */
     bool any_text; /* JSON lines: escapes that no text can hold, of a NUL or half a surrogate pair, are read as U+FFFD
                       (Record.replaced); false: they are errors */

@@ -112,6 +112,7 @@ typedef struct TaskConfig {
     char *name, *data, *valid;
     int format, header, quotes; /* RecordFormat, RecordChoice */
     char *rows, *columns;       /* as in RecordSource */
+    char *delimiter;            /* of a table: "," ";" "|" "\t"; "" means that of the format */
     /* Templates, field names and names of labels and scores, as in Task; "" means the value of the named task. */
     char *input, *target, *references, *labels, *scores, *positive;
     char *second, *label, *value, *tags, *answers, *choices;

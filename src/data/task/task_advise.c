@@ -18,6 +18,7 @@ static void advise_format(const Task *task, const TaskConfig *config, const char
     } options[] = {
         { "task.header", config->header != RECORD_BY_FORMAT, table },
         { "task.columns", *config->columns != '\0', table || format == RECORD_CONLL },
+        { "task.delimiter", *config->delimiter != '\0', table },
         { "task.quotes", config->quotes != RECORD_BY_FORMAT, table },
     };
     for (size_t i = 0; i < G_N_ELEMENTS(options); i++)

@@ -1,6 +1,7 @@
 /* task_config.c: the options task.*, and the task and files that they name. */
 #include "base/foreign.h"
 #include "base/text.h"
+#include "data/task/delimiter.h"
 #include "data/task/task.h"
 
 #include <string.h>
@@ -31,6 +32,8 @@ const OptionRow task_options[] = {
     { "task.columns", OPT_STRING, AT(columns), "", 0, 0, OPT_IDENTITY,
       "names of the columns of a table without a first line of names, separated by commas; empty means 1, 2, 3, …",
       NULL },
+    { "task.delimiter", OPT_STRING, AT(delimiter), "", 0, 0, OPT_IDENTITY,
+      "tables: the character between cells: , ; | or \\t; empty means a comma in .csv, a tab in .tsv", NULL },
     { "task.quotes", OPT_ENUM, AT(quotes), "auto", 0, 0, OPT_IDENTITY,
       "tables: cells may be quoted, with line ends within; auto means only in .csv", record_choice_names },
     { "task.input", OPT_STRING, AT(input), "", 0, 0, OPT_IDENTITY,
@@ -247,6 +250,8 @@ bool task_configure(Task *task, const TaskConfig *config, GError **error)
         task->source.format = (RecordFormat)config->format;
     if (config->header != RECORD_BY_FORMAT)
         task->source.header = (RecordChoice)config->header;
+    if (*config->delimiter && !delimiter_find(&task->source.delimiter, config->delimiter))
+        return fail_user(error, "task.delimiter=%s: one of , ; | and \\t is wanted", config->delimiter);
     if (config->quotes != RECORD_BY_FORMAT)
         task->source.quotes = (RecordChoice)config->quotes;
     set_text(&task->source.rows, config->rows);
