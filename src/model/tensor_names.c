@@ -41,15 +41,15 @@ static char *filled(const char *prefix, const char *pattern, const GPtrArray *wo
 static char *adapted_module(const TensorNames *names, const char *ours)
 {
     size_t prefix;
-    LoraSite site = lora_site_of(ours, &prefix);
+    const LoraLayer *layer = lora_layer_of(ours, &prefix);
     char *module = NULL;
-    if (site == LORA_SITES)
+    if (layer == NULL)
         return NULL;
-    const char *const *members = lora_layers[site].members;
-    for (size_t m = 0; m < G_N_ELEMENTS(lora_layers[site].members) && members[m] && module == NULL; m++) {
+    const char *const *members = layer->members;
+    for (size_t m = 0; m < G_N_ELEMENTS(layer->members) && members[m] && module == NULL; m++) {
         g_autofree char *member = g_strdup_printf("%.*s%s", (int)prefix, ours, members[m]), *weight = NULL;
         const TensorName *name = tensor_name_of(names, member, &weight);
-        bool group = strcmp(members[m], lora_layers[site].name) != 0;
+        bool group = strcmp(members[m], layer->name) != 0;
         if (name && (name->n_parts > 0) == group && name->part == 0)
             module = g_strndup(weight, strlen(weight) - strlen(".weight"));
     }

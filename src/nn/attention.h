@@ -26,15 +26,14 @@ void context_query_fwd(const Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w
 void context_query_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
                        float beta, const ContextQuerySave *save);
 
-/* The weights of one attention sublayer. Self-attention: q, k and v share the memory of qkv, one matrix of the rows of
- * q, then k, then v, so that one matrix product computes queries, keys and values. With context-dependent queries q is
- * absent (`context` replaces it) and qkv consists of k and v. Cross-attention: q is separate; k and v share the memory
- * of kv. */
+/* The weights of one attention sublayer. Self-attention: qkv, whose parts are q, k and v, so that one matrix product
+ * computes queries, keys and values. With context-dependent queries part q is absent (`context` replaces it).
+ * Cross-attention: q, and kv, whose parts are k and v. */
 typedef struct AttentionW {
     NormW norm;
-    LinearW q, k, v;       /* q (A,C), k (K,C), v (K,C) */
-    LinearW qkv, kv;       /* qkv (A + 2K, C), kv (2K,C) */
-    LinearW o;             /* (C,A) output projection */
+    Linear qkv;            /* (A + 2K, C) */
+    Linear q, kv;          /* (A,C), (2K,C) */
+    Linear o;              /* (C,A) output projection */
     Tensor relpos;         /* (relative-position buckets, H) the block's own table; absent if all blocks share one */
     ContextQueryW context; /* absent without context-dependent queries */
     Tensor distance;       /* (2P - 1, D) distance embeddings (AttnDistance.table); absent if the model has none */
@@ -49,8 +48,7 @@ typedef struct Projections {
 
 /* Tensors that the backward pass of an attention sublayer needs. */
 typedef struct AttentionSave {
-    NormSave norm;
-    Tensor n;           /* (N,C) norm(x); x itself if the norm is absent or after the sublayer; this rank's rows */
+    SublayerSave in;
     Tensor encoder_out; /* (E,C); absent in self-attention */
     Projections p;
     Tensor bias; /* (H, Tq + Tk - 1) relative-position bias; absent if there is none */
@@ -91,3 +89,24 @@ void attention_step_self(const Ctx *cx, Residual *stream, Tensor y, Tensor bias,
  * attention_cross_kv. Sequence i of cx->tokens consists of the new tokens of all beams or samples of prompt i, which
  * share that prompt's encoder output. */
 void attention_step_cross(const Ctx *cx, Residual *stream, Tensor y, const AttentionW *w, Tensor cache);
+
+/* ---- attend.c: attention itself, between the projections ---- */
+
+/* Projections of n queries, `width` columns of as many heads as that is, allocated in `arena`. n_apart: rows of the
+ * separate tensor kv; 0 means that keys and values lie in qkv, beside the queries. */
+Projections projections_new(const Ctx *cx, Arena *arena, int64_t n, int64_t n_apart, int64_t width);
+/* k and v are the halves of kv. */
+void projections_slice_kv(Projections *p);
+/* Attention of `own`, the projections of this rank's tokens, in save->encoder_out or in the sequences themselves; sets
+ * p, bias, o and lse of *save. Returns the output (N,A) of this rank's tokens. */
+Tensor attend_fwd(const Ctx *cx, const Projections *own, Tensor bias, const AttentionW *w, AttentionSave *save);
+/* What attend_fwd has returned, (N, width). */
+Tensor attend_output(const Ctx *cx, const AttentionSave *save, int64_t width);
+/* Computes dp, the gradients of `own`, from dattended, that of the output. If the bias is the stack's, dbias is added
+ * to; if it comes from the block's own table, g->relpos = beta g->relpos + new. */
+void attend_bwd(const Ctx *cx, const Projections *dp, Tensor dbias, Tensor dattended, const AttentionW *w,
+                const AttentionW *g, float beta, const AttentionSave *save);
+/* o (S,A) = attention of the queries q (S,A) to the keys and values in a cache: those of step, in self-attention with a
+ * bias as for attention_step_self; NULL: those of the encoder output. */
+void attend_cache(const Ctx *cx, Tensor o, Tensor q, Tensor bias, const AttentionW *w, Tensor cache,
+                  const DecodeStep *step);

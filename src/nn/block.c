@@ -2,6 +2,19 @@
 
 #include "nn/rows.h"
 
+BlockW block_absent(void)
+{
+    BlockW w = { 0 };
+    w.self.qkv.site = LINEAR_SELF_QKV;
+    w.self.o.site = LINEAR_SELF_O;
+    w.cross.q.site = LINEAR_CROSS_Q;
+    w.cross.kv.site = LINEAR_CROSS_KV;
+    w.cross.o.site = LINEAR_CROSS_O;
+    w.mlp.wi.site = LINEAR_WI;
+    w.mlp.wo.site = LINEAR_WO;
+    return w;
+}
+
 /* Memory for the stream after a sublayer within a block: y itself if backward does not need it. */
 static Tensor block_stream(const Ctx *cx, Tensor y, const char *name)
 {

@@ -10,6 +10,9 @@ typedef struct BlockW {
     MlpW mlp;
 } BlockW;
 
+/* Linear layers that know their site, without tensors: params_acquire fills them in. */
+BlockW block_absent(void);
+
 /* Tensors that the backward pass of a block needs. */
 typedef struct BlockSave {
     AttentionSave self, cross;

@@ -60,7 +60,7 @@ typedef struct ModelSpec {
     float dropout;      /* dropout rate of the embedding and of the outputs of sublayers */
     float attention_dropout, activation_dropout,
         final_dropout;              /* dropout rates at the sites *_PROBS, at SITE_MLP_HIDDEN, at SITE_FINAL */
-    float lora_scale, lora_dropout; /* factor and dropout rate of adapters: see lora_fwd */
+    float lora_scale, lora_dropout; /* factor and dropout rate of adapters: see linear_fwd */
 } ModelSpec;
 
 /* Settings of one layer; fixed for a run. */

@@ -5,32 +5,11 @@
 
 #include "nn/ctx.h"
 
-/* A low-rank adapter of a linear layer (LoRA, Hu et al. 2022); both tensors are absent if the layer has no adapter. */
-typedef struct LoraW {
-    Tensor a; /* (R,in) */
-    Tensor b; /* (out,R) */
-} LoraW;
-
-typedef struct LinearW {
-    Tensor w; /* (out,in) */
-    Tensor b; /* (out), or absent */
-    LoraW lora;
-} LinearW;
-
-/* The layer as this rank computes it if tensor-parallel ranks add up its outputs: only the first one adds the bias. */
-LinearW linear_added(const Ctx *cx, LinearW w);
-/* y (N,out) = x (N,in) wᵀ + b. */
-void linear_fwd(const Ctx *cx, Tensor y, Tensor x, LinearW w);
-/* dx = dy w; also computes the weight gradients g, as linear_bwd_weight does. */
-void linear_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor x, LinearW w, LinearW g, float beta);
-/* dx = dx_beta dx + dy w. dx_beta is 1 to add to the gradient of another layer that reads the same x, else 0. */
-void linear_bwd_input(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, LinearW w);
-/* g.w = beta g.w + dyᵀ x; g.b = beta g.b + the sum of the rows of dy. */
-void linear_bwd_weight(const Ctx *cx, Tensor dy, Tensor x, LinearW g, float beta);
-
-/* The linear layers of a block; fused layers, such as q, k and v, count as one. The value is an index into the block's
- * FP8 scales, which checkpoints hold in this order, so these values never change. */
+/* The linear layers of a block; fused layers, such as q, k and v, count as one. LINEAR_SELF_QKV is the first layer in a
+ * block's FP8 scales, which checkpoints hold in this order, so these values never change. LINEAR_OTHER: outside of
+ * blocks, never in FP8. */
 typedef enum LinearSite {
+    LINEAR_OTHER,
     LINEAR_SELF_QKV,
     LINEAR_SELF_O,
     LINEAR_CROSS_Q,
@@ -38,41 +17,41 @@ typedef enum LinearSite {
     LINEAR_CROSS_O,
     LINEAR_WI,
     LINEAR_WO,
-    LINEAR_SITES
+    LINEAR_SITES = LINEAR_WO /* number of linear layers of a block */
 } LinearSite;
 
-/* linear_fwd for a linear layer of a block: in FP8 if cx->fp8 is not NULL and both dimensions of w are multiples of 16.
- * */
-void block_linear_fwd(const Ctx *cx, Tensor y, Tensor x, LinearW w, LinearSite site);
-/* dx = dx_beta dx + dy w; also computes the weight gradients g. */
-void block_linear_bwd(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, Tensor x, LinearW w, LinearW g, float beta,
-                      LinearSite site);
+/* A low-rank adapter (LoRA, Hu et al. 2022); both tensors are absent if there is none. */
+typedef struct LoraW {
+    Tensor a; /* (R,in) */
+    Tensor b; /* (out,R) */
+} LoraW;
 
-/* The linear layers of a block that may have an adapter. The value is part of the key of the adapter's dropout, so
- * these values never change. LORA_SELF_QKV and LORA_WI are one adapter for a fused matrix: of q, k and v, or of wi_0
- * and wi_1. */
-typedef enum LoraSite {
-    LORA_SELF_Q,
-    LORA_SELF_K,
-    LORA_SELF_V,
-    LORA_SELF_QKV,
-    LORA_SELF_O,
-    LORA_CROSS_Q,
-    LORA_CROSS_K,
-    LORA_CROSS_V,
-    LORA_CROSS_O,
-    LORA_WI_0,
-    LORA_WI_1,
-    LORA_WI,
-    LORA_WO,
-    LORA_SITES
-} LoraSite;
+/* Rows of the matrix of a fused layer that are a parameter of their own, such as those of the keys. */
+typedef struct LinearPart {
+    Tensor w, b;
+    LoraW lora;
+} LinearPart;
 
-/* y (N,out) += scale dropout(x) aᵀ bᵀ, where scale = ModelSpec.lora_scale and x is (N,in). Does nothing without an
- * adapter. */
-void lora_fwd(const Ctx *cx, Tensor y, Tensor x, LoraW w, LoraSite site);
-/* dx += the gradient of x that flows through the adapter. g: gradients of the adapter's weights. */
-void lora_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor x, LoraW w, LoraW g, float beta, LoraSite site);
+enum { LINEAR_PARTS = 3 };
+
+/* A linear layer, or its gradients. */
+typedef struct Linear {
+    Tensor w;                      /* (out,in) */
+    Tensor b;                      /* (out), or absent */
+    LoraW lora;                    /* adapter of the whole matrix */
+    LinearPart part[LINEAR_PARTS]; /* of a fused layer, in the order of their rows; absent parts have none */
+    LinearSite site;
+} Linear;
+
+/* y (N,out) = x (N,in) wᵀ + b, and for each adapter lora_scale dropout(x) aᵀ bᵀ added to the columns of its part. In
+ * FP8 if cx->fp8 is not NULL, the layer is one of a block and both dimensions of w are multiples of 16. If
+ * tensor-parallel ranks add up their outputs, as those of LINEAR_SELF_O, LINEAR_CROSS_O and LINEAR_WO, only the first
+ * one adds b. */
+void linear_fwd(const Ctx *cx, Tensor y, Tensor x, const Linear *w);
+/* dx = dx_beta dx + dy w; dx_beta is 1 to add to the gradient of another layer that reads the same x, else 0. Also
+ * g.w = beta g.w + dyᵀ x, g.b = beta g.b + the sum of the rows of dy, and the gradients of the adapters. */
+void linear_bwd(const Ctx *cx, Tensor dx, float dx_beta, Tensor dy, Tensor x, const Linear *w, const Linear *g,
+                float beta);
 
 /* RMSNorm: y = x rstd w, rstd = 1/sqrt(mean(x²) + eps). LayerNorm: y = (x - mean) rstd w + b, rstd = 1/sqrt(var(x) +
  * eps). */
@@ -126,35 +105,43 @@ ResidualGrad residual_grad_begin(const Ctx *cx, Tensor dx);
 void residual_norm_bwd(const Ctx *cx, ResidualGrad *grad, const Dropout *drop, Tensor dy, Tensor residual, NormW w,
                        NormW g, float beta, const NormSave *save);
 
-/* A sublayer f, such as attention, with its norm and the residual sum around it, on this rank's rows (nn/rows.h):
+/* What backward needs of the input of a sublayer. */
+typedef struct SublayerSave {
+    NormSave norm;
+    Tensor n; /* (n,C) the input of f, this rank's rows */
+} SublayerSave;
+
+/* A sublayer f, such as attention, with its norm and the residual sum around it, which work on this rank's rows:
  *   pre-LN   y = x + dropout(f(norm(x)))
  *   post-LN  y = norm(x + dropout(f(x)))
  *   no norm  y = x + dropout(f(x)), if w.w is absent
- * sublayer_enter returns the input of f; after sublayer_leave, which takes out = f(…), the stream is y,
- * whose sum may still be to come. */
-Tensor sublayer_enter(const Ctx *cx, Residual *stream, NormW w, NormSave *save);
-void sublayer_leave(const Ctx *cx, Residual *stream, Tensor y, Tensor out, DropoutSite site, NormW w, NormSave *save);
+ * f itself works on all rows, some heads or channels. sublayer_enter returns its input (N,C), gathered from all ranks;
+ * sublayer_leave takes out (N,C) = f(…), what this rank adds to the output, which is overwritten. Afterwards the stream
+ * is y, whose sum may still be to come. */
+Tensor sublayer_enter(const Ctx *cx, Residual *stream, NormW w, SublayerSave *save);
+void sublayer_leave(const Ctx *cx, Residual *stream, Tensor y, Tensor out, DropoutSite site, NormW w,
+                    SublayerSave *save);
+/* In backward: what sublayer_enter has returned, gathered again. */
+Tensor sublayer_input(const Ctx *cx, const SublayerSave *save);
 /* Backward order: sublayer_leave_bwd, backward of f, sublayer_enter_bwd. grad->dx holds dy on entry. Returns
  * grad->dout, the gradient of `out` of all ranks' rows. With post-LN dx becomes the gradient of the sum x +
  * dropout(f(x)). */
 Tensor sublayer_leave_bwd(const Ctx *cx, ResidualGrad *grad, DropoutSite site, NormW w, NormW g, float beta,
-                          const NormSave *save);
-/* dn (n,C) is the gradient of n, the input of f; it may lie in grad->dout. With pre-LN dx += dn through the backward
- * pass of the norm; otherwise dx += dn. */
+                          const SublayerSave *save);
+/* dn (N,C) is what this rank adds to the gradient of f's input; it may be grad->dout, and is overwritten. With pre-LN
+ * dx += dn through the backward pass of the norm; otherwise dx += dn. */
 void sublayer_enter_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dn, NormW w, NormW g, float beta,
-                        const NormSave *save);
+                        const SublayerSave *save);
 
-/* Weights of the feed-forward sublayer. Gated: wi (2F,C), whose upper half is wi_0 (F,C) and whose lower half is wi_1
- * (F,C). Not gated: only wi (F,C). */
+/* Weights of the feed-forward sublayer. Gated: wi (2F,C), whose parts are wi_0 (F,C) and wi_1 (F,C). Not gated: wi
+ * (F,C). */
 typedef struct MlpW {
     NormW norm;
-    LinearW wi_0, wi_1, wi; /* wi_0 and wi_1 are absent if not gated */
-    LinearW wo;             /* (C,F) */
+    Linear wi, wo; /* wo (C,F) */
 } MlpW;
 
 typedef struct MlpSave {
-    NormSave norm;
-    Tensor n; /* (N,C) norm(x); x itself if the norm is absent or after the sublayer; this rank's rows (rows.h) */
+    SublayerSave in;
     Tensor h; /* n wiᵀ, before the activation: (N,F), or (N,2F) if gated */
     Tensor a; /* (N,F) after activation, gate and dropout; kept because drawing the mask again is slow */
 } MlpSave;
@@ -167,8 +154,8 @@ void mlp_bwd(const Ctx *cx, ResidualGrad *grad, const MlpW *w, const MlpW *g, fl
 
 /* A layer between the last block and a head's projection: BERT's transform before the vocabulary, or its pooler. */
 typedef struct TransformW {
-    LinearW dense; /* (C,C) */
-    NormW norm;    /* absent in the pooler */
+    Linear dense; /* (C,C) */
+    NormW norm;   /* absent in the pooler */
 } TransformW;
 
 typedef struct TransformSave {

@@ -1,5 +1,4 @@
 #include "nn/layers.h"
-#include "nn/rows.h"
 
 /* The two halves of h (N,2F) if gated: left the activation's input, right the gate. Not gated: h (N,F) is the
  * activation's input. */
@@ -23,27 +22,22 @@ void mlp_fwd(const Ctx *cx, Residual *stream, Tensor y, const MlpW *w, MlpSave *
     Tensor out = stream->output, input, gate;
     int64_t n = out.d[0], ffn = w->wo.w.d[1];
     Dropout hidden_drop = hidden_dropout(cx, ffn);
+    Tensor normed = sublayer_enter(cx, stream, w->norm, &save->in);
 
-    save->n = sublayer_enter(cx, stream, w->norm, &save->norm);
     save->h = arena_tensor(cx->save, cx->precision.compute, n, w->wi.w.d[0], "mlp.h");
     save->a = arena_tensor(cx->save, cx->precision.compute, n, ffn, "mlp.a");
     split(save->h, ffn, &input, &gate);
-    Tensor whole = rows_whole(cx, save->n);
-    block_linear_fwd(cx, save->h, whole, w->wi, LINEAR_WI);
-    lora_fwd(cx, save->h, whole, w->wi.lora, LORA_WI);
-    lora_fwd(cx, input, whole, w->wi_0.lora, LORA_WI_0);
-    lora_fwd(cx, gate, whole, w->wi_1.lora, LORA_WI_1);
+    linear_fwd(cx, save->h, normed, &w->wi);
     op_act_fwd(cx->dev, save->a, input, gate, cx->model->activation, &hidden_drop);
-    block_linear_fwd(cx, out, save->a, linear_added(cx, w->wo), LINEAR_WO);
-    lora_fwd(cx, out, save->a, w->wo.lora, LORA_WO);
-    sublayer_leave(cx, stream, y, rows_sum(cx, out), SITE_MLP_OUT, w->norm, &save->norm);
+    linear_fwd(cx, out, save->a, &w->wo);
+    sublayer_leave(cx, stream, y, out, SITE_MLP_OUT, w->norm, &save->in);
     arena_reset(cx->scratch, mark);
 }
 
 void mlp_bwd(const Ctx *cx, ResidualGrad *grad, const MlpW *w, const MlpW *g, float beta, const MlpSave *save)
 {
     size_t mark = arena_mark(cx->scratch);
-    Tensor dout = sublayer_leave_bwd(cx, grad, SITE_MLP_OUT, w->norm, g->norm, beta, &save->norm);
+    Tensor dout = sublayer_leave_bwd(cx, grad, SITE_MLP_OUT, w->norm, g->norm, beta, &save->in);
     int64_t n = dout.d[0], ffn = w->wo.w.d[1];
     Tensor da = arena_tensor(cx->scratch, cx->precision.compute, n, ffn, "mlp.da");
     Tensor dh = arena_tensor(cx->scratch, cx->precision.compute, n, w->wi.w.d[0], "mlp.dh");
@@ -53,14 +47,10 @@ void mlp_bwd(const Ctx *cx, ResidualGrad *grad, const MlpW *w, const MlpW *g, fl
 
     split(save->h, ffn, &input, &gate);
     split(dh, ffn, &dinput, &dgate);
-    Tensor whole = rows_whole(cx, save->n);
-    block_linear_bwd(cx, da, 0, dout, save->a, w->wo, g->wo, beta, LINEAR_WO);
-    lora_bwd(cx, da, dout, save->a, w->wo.lora, g->wo.lora, beta, LORA_WO);
+    Tensor normed = sublayer_input(cx, &save->in);
+    linear_bwd(cx, da, 0, dout, save->a, &w->wo, &g->wo, beta);
     op_act_bwd(cx->dev, dinput, dgate, da, input, gate, cx->model->activation, &hidden_drop);
-    block_linear_bwd(cx, dn, 0, dh, whole, w->wi, g->wi, beta, LINEAR_WI);
-    lora_bwd(cx, dn, dh, whole, w->wi.lora, g->wi.lora, beta, LORA_WI);
-    lora_bwd(cx, dn, dinput, whole, w->wi_0.lora, g->wi_0.lora, beta, LORA_WI_0);
-    lora_bwd(cx, dn, dgate, whole, w->wi_1.lora, g->wi_1.lora, beta, LORA_WI_1);
-    sublayer_enter_bwd(cx, grad, rows_sum(cx, dn), w->norm, g->norm, beta, &save->norm);
+    linear_bwd(cx, dn, 0, dh, normed, &w->wi, &g->wi, beta);
+    sublayer_enter_bwd(cx, grad, dn, w->norm, g->norm, beta, &save->in);
     arena_reset(cx->scratch, mark);
 }

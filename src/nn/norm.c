@@ -95,36 +95,44 @@ static bool post_norm(const Ctx *cx, NormW w)
     return cx->model->post_norm && tensor_present(w.w);
 }
 
-Tensor sublayer_enter(const Ctx *cx, Residual *stream, NormW w, NormSave *save)
+Tensor sublayer_enter(const Ctx *cx, Residual *stream, NormW w, SublayerSave *save)
 {
-    if (!norm_before(cx, w))
-        return ctx_activation(cx, residual_sum(cx, stream));
-    Tensor n = arena_tensor(cx->save, cx->precision.compute, stream->x.d[0], stream->x.d[1], "sublayer.n");
-    residual_norm(cx, n, stream, w, save);
-    return n;
+    if (norm_before(cx, w)) {
+        save->n = arena_tensor(cx->save, cx->precision.compute, stream->x.d[0], stream->x.d[1], "sublayer.n");
+        residual_norm(cx, save->n, stream, w, &save->norm);
+    } else {
+        save->n = ctx_activation(cx, residual_sum(cx, stream));
+    }
+    return sublayer_input(cx, save);
 }
 
-void sublayer_leave(const Ctx *cx, Residual *stream, Tensor y, Tensor out, DropoutSite site, NormW w, NormSave *save)
+Tensor sublayer_input(const Ctx *cx, const SublayerSave *save)
+{
+    return rows_whole(cx, save->n);
+}
+
+void sublayer_leave(const Ctx *cx, Residual *stream, Tensor y, Tensor out, DropoutSite site, NormW w,
+                    SublayerSave *save)
 {
     stream->from = stream->x;
-    stream->out = out;
+    stream->out = rows_sum(cx, out);
     stream->drop = rows_dropout(cx, site);
     stream->x = y;
     if (!post_norm(cx, w))
         return;
     stream->x = arena_tensor(cx->save, cx->precision.residual, y.d[0], y.d[1], "sublayer.sum");
-    residual_norm(cx, y, stream, w, save);
+    residual_norm(cx, y, stream, w, &save->norm);
     stream->x = y;
 }
 
 Tensor sublayer_leave_bwd(const Ctx *cx, ResidualGrad *grad, DropoutSite site, NormW w, NormW g, float beta,
-                          const NormSave *save)
+                          const SublayerSave *save)
 {
     Dropout drop = rows_dropout(cx, site);
     Tensor own = rows_own(cx, grad->dout);
 
     if (post_norm(cx, w))
-        residual_norm_bwd(cx, grad, &drop, grad->dx, NO_TENSOR, w, g, beta, save);
+        residual_norm_bwd(cx, grad, &drop, grad->dx, NO_TENSOR, w, g, beta, &save->norm);
     if (!grad->dropped)
         op_dropout_bwd(cx->dev, own, grad->dx, &drop);
     grad->dropped = false;
@@ -133,10 +141,12 @@ Tensor sublayer_leave_bwd(const Ctx *cx, ResidualGrad *grad, DropoutSite site, N
 }
 
 void sublayer_enter_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dn, NormW w, NormW g, float beta,
-                        const NormSave *save)
+                        const SublayerSave *save)
 {
+    Tensor own = rows_sum(cx, dn);
+
     if (norm_before(cx, w))
-        residual_norm_bwd(cx, grad, grad->next, dn, grad->dx, w, g, beta, save);
+        residual_norm_bwd(cx, grad, grad->next, own, grad->dx, w, g, beta, &save->norm);
     else
-        op_add(cx->dev, grad->dx, grad->dx, dn);
+        op_add(cx->dev, grad->dx, grad->dx, own);
 }

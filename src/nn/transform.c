@@ -9,7 +9,7 @@ void transform_fwd(const Ctx *cx, Tensor y, Tensor x, const TransformW *w, Activ
 
     save->x = x;
     save->h = arena_tensor(cx->save, cx->precision.compute, x.d[0], x.d[1], "transform.h");
-    linear_fwd(cx, save->h, x, w->dense);
+    linear_fwd(cx, save->h, x, &w->dense);
     op_act_fwd(cx->dev, a, save->h, NO_TENSOR, activation, &no_dropout);
     if (normed)
         norm_fwd(cx, y, a, w->norm, &save->norm);
@@ -26,6 +26,6 @@ void transform_bwd(const Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, Act
         da = dh;
     }
     op_act_bwd(cx->dev, dh, NO_TENSOR, da, save->h, NO_TENSOR, activation, &no_dropout);
-    linear_bwd(cx, dx, dh, save->x, w->dense, g->dense, beta);
+    linear_bwd(cx, dx, 0, dh, save->x, &w->dense, &g->dense, beta);
     arena_reset(cx->scratch, mark);
 }

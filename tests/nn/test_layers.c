@@ -110,40 +110,37 @@ static void linear_setup(Fixture *f)
 
 static double linear_loss(Fixture *f)
 {
-    linear_fwd(&f->cx, f->y, f->x, f->w.mlp.wo);
+    linear_fwd(&f->cx, f->y, f->x, &f->w.mlp.wo);
     return sum_of_products(f->y, f->dy);
 }
 
 static void linear_backward(Fixture *f)
 {
-    linear_bwd(&f->cx, f->dx, f->dy, f->x, f->w.mlp.wo, f->g.mlp.wo, f->beta);
+    linear_bwd(&f->cx, f->dx, 0, f->dy, f->x, &f->w.mlp.wo, &f->g.mlp.wo, f->beta);
 }
 
 /* Between `in` and `out` channels. */
-static void add_lora(Fixture *f, const char *name, int64_t out, int64_t in, LinearW *w, LinearW *g)
+static void add_lora(Fixture *f, const char *name, int64_t out, int64_t in, LoraW *w, LoraW *g)
 {
-    add_var(f, name, PARAMETER, RANK, in, &w->lora.a, &g->lora.a);
-    add_var(f, name, PARAMETER, out, RANK, &w->lora.b, &g->lora.b);
-    op_scale(f->cx.dev, w->lora.b, w->lora.b, 0.2f); /* scores of attention that are no steps */
+    add_var(f, name, PARAMETER, RANK, in, &w->a, &g->a);
+    add_var(f, name, PARAMETER, out, RANK, &w->b, &g->b);
+    op_scale(f->cx.dev, w->b, w->b, 0.2f); /* scores of attention that are no steps */
+}
+
+/* Of n equal parts of a fused matrix. */
+static void add_parts_lora(Fixture *f, const char *name, int n, Linear *w, Linear *g)
+{
+    const int64_t rows = w->w.d[0] / n;
+    for (int i = 0; i < n; i++) {
+        w->part[i].w = tensor_slice_rows(w->w, i * rows, rows);
+        add_lora(f, name, rows, w->w.d[1], &w->part[i].lora, &g->part[i].lora);
+    }
 }
 
 static void lora_setup(Fixture *f)
 {
-    add_x(f);
-    add_lora(f, "lora", WIDTH, WIDTH, &f->w.mlp.wo, &f->g.mlp.wo);
-}
-
-static double lora_loss(Fixture *f)
-{
-    op_fill(f->cx.dev, f->y, 0);
-    lora_fwd(&f->cx, f->y, f->x, f->w.mlp.wo.lora, LORA_WO);
-    return sum_of_products(f->y, f->dy);
-}
-
-static void lora_backward(Fixture *f)
-{
-    op_fill(f->cx.dev, f->dx, 0);
-    lora_bwd(&f->cx, f->dx, f->dy, f->x, f->w.mlp.wo.lora, f->g.mlp.wo.lora, f->beta, LORA_WO);
+    linear_setup(f);
+    add_lora(f, "lora", WIDTH, WIDTH, &f->w.mlp.wo.lora, &f->g.mlp.wo.lora);
 }
 
 static void norm_setup(Fixture *f)
@@ -206,11 +203,9 @@ static void self_lora_setup(Fixture *f)
 {
     AttentionW *w = &f->w.self, *g = &f->g.self;
     self_setup(f);
-    add_lora(f, "self.q.lora", ATTENTION, WIDTH, &w->q, &g->q);
-    add_lora(f, "self.k.lora", ATTENTION, WIDTH, &w->k, &g->k);
-    add_lora(f, "self.v.lora", ATTENTION, WIDTH, &w->v, &g->v);
-    add_lora(f, "self.qkv.lora", 3 * ATTENTION, WIDTH, &w->qkv, &g->qkv);
-    add_lora(f, "self.o.lora", WIDTH, ATTENTION, &w->o, &g->o);
+    add_parts_lora(f, "self.part.lora", 3, &w->qkv, &g->qkv);
+    add_lora(f, "self.qkv.lora", 3 * ATTENTION, WIDTH, &w->qkv.lora, &g->qkv.lora);
+    add_lora(f, "self.o.lora", WIDTH, ATTENTION, &w->o.lora, &g->o.lora);
 }
 
 static void context_setup(Fixture *f)
@@ -275,10 +270,9 @@ static void cross_lora_setup(Fixture *f)
 {
     AttentionW *w = &f->w.cross, *g = &f->g.cross;
     cross_setup(f);
-    add_lora(f, "cross.q.lora", ATTENTION, WIDTH, &w->q, &g->q);
-    add_lora(f, "cross.k.lora", ATTENTION, WIDTH, &w->k, &g->k);
-    add_lora(f, "cross.v.lora", ATTENTION, WIDTH, &w->v, &g->v);
-    add_lora(f, "cross.o.lora", WIDTH, ATTENTION, &w->o, &g->o);
+    add_lora(f, "cross.q.lora", ATTENTION, WIDTH, &w->q.lora, &g->q.lora);
+    add_parts_lora(f, "cross.part.lora", 2, &w->kv, &g->kv);
+    add_lora(f, "cross.o.lora", WIDTH, ATTENTION, &w->o.lora, &g->o.lora);
 }
 
 static double cross_loss(Fixture *f)
@@ -311,10 +305,9 @@ static void mlp_setup(Fixture *f)
 static void mlp_lora_setup(Fixture *f)
 {
     mlp_setup(f);
-    add_lora(f, "mlp.wi_0.lora", FFN, WIDTH, &f->w.mlp.wi_0, &f->g.mlp.wi_0);
-    add_lora(f, "mlp.wi_1.lora", FFN, WIDTH, &f->w.mlp.wi_1, &f->g.mlp.wi_1);
-    add_lora(f, "mlp.wi.lora", 2 * FFN, WIDTH, &f->w.mlp.wi, &f->g.mlp.wi);
-    add_lora(f, "mlp.wo.lora", WIDTH, FFN, &f->w.mlp.wo, &f->g.mlp.wo);
+    add_parts_lora(f, "mlp.part.lora", 2, &f->w.mlp.wi, &f->g.mlp.wi);
+    add_lora(f, "mlp.wi.lora", 2 * FFN, WIDTH, &f->w.mlp.wi.lora, &f->g.mlp.wi.lora);
+    add_lora(f, "mlp.wo.lora", WIDTH, FFN, &f->w.mlp.wo.lora, &f->g.mlp.wo.lora);
 }
 
 static double mlp_loss(Fixture *f)
@@ -408,7 +401,7 @@ static Batch *new_batch(void)
 
 static const Case cases[] = {
     { "/linear/bwd_matches_finite_difference", false, false, linear_setup, linear_loss, linear_backward, NULL },
-    { "/lora/bwd_matches_finite_difference", false, false, lora_setup, lora_loss, lora_backward, NULL },
+    { "/lora/bwd_matches_finite_difference", false, false, lora_setup, linear_loss, linear_backward, NULL },
     { "/lora/self_bwd_matches_finite_difference", false, false, self_lora_setup, self_loss, self_backward, NULL },
     { "/lora/cross_bwd_matches_finite_difference", true, false, cross_lora_setup, cross_loss, cross_backward, NULL },
     { "/lora/gated_mlp_bwd_matches_finite_difference", false, true, mlp_lora_setup, mlp_loss, mlp_backward, NULL },
@@ -441,6 +434,7 @@ static void fixture_open(Fixture *f, const Case *c)
     f->enc = tokens_upload(dev, &f->vars_arena, &f->batch->enc);
     f->dec = tokens_upload(dev, &f->vars_arena, &f->batch->dec);
     tokens_upload_firsts(&f->enc, dev, &f->vars_arena, &f->batch->enc);
+    f->w = block_absent();
     f->model = (ModelSpec){ .heads = HEADS,
                             .kv_heads = HEADS,
                             .activation = c->gated ? ACT_GELU_TANH : ACT_RELU,

@@ -231,9 +231,9 @@ static Tensor dropped(const Chunk *chunk, Tensor x, const Dropout *drop)
     return y;
 }
 
-static LinearW projection(const HeadW *head)
+static Linear projection(const HeadW *head)
 {
-    return (LinearW){ .w = head->w, .b = head->b };
+    return (Linear){ .w = head->w, .b = head->b };
 }
 
 static void chunk_fwd(Chunk *chunk, Tensor x, const Batch *batch)
@@ -255,7 +255,8 @@ static void chunk_fwd(Chunk *chunk, Tensor x, const Batch *batch)
     }
     chunk->dropped = dropped(chunk, chunk->input, &chunk->drop);
     chunk->logits = chunk_tensor(chunk, head->w.d[0], "classifier.logits");
-    linear_fwd(cx, chunk->logits, chunk->dropped, projection(head));
+    const Linear w = projection(head);
+    linear_fwd(cx, chunk->logits, chunk->dropped, &w);
 }
 
 /* dx += the gradient of x; chunk->logits holds the gradient of the logits. */
@@ -263,10 +264,10 @@ static void chunk_bwd(const Chunk *chunk, Tensor dx, float beta)
 {
     const Ctx *cx = chunk->cx;
     const HeadW *head = chunk->c->head;
-    const LinearW grads = { .w = head->dw, .b = head->db };
+    const Linear w = projection(head), g = { .w = head->dw, .b = head->db };
     Tensor d = chunk_tensor(chunk, dx.d[1], "classifier.d");
 
-    linear_bwd(cx, d, chunk->logits, chunk->dropped, projection(head), grads, beta);
+    linear_bwd(cx, d, 0, chunk->logits, chunk->dropped, &w, &g, beta);
     if (chunk->drop.rate > 0)
         op_dropout_bwd(cx->dev, d, d, &chunk->drop);
     if (head->transform)

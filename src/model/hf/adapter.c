@@ -271,16 +271,17 @@ static const char *first_block(const ModelConfig *config, bool decoder)
 
 /* The name of a layer's tensor "lora_A.weight" in the first block of the encoder or decoder; NULL means that the layer
  * is not a module of its own in this architecture. g_free. */
-static char *tensor_of(const TensorNames *names, const ModelConfig *config, LoraSite site, bool decoder)
+static char *tensor_of(const TensorNames *names, const ModelConfig *config, const char *layer, bool decoder)
 {
     const char *block = first_block(config, decoder);
     char *theirs = NULL;
-    if (block == NULL || (!config->gated && (site == LORA_WI_0 || site == LORA_WI_1)))
+    if (block == NULL || (!config->gated && g_str_has_prefix(layer, "mlp.wi_")))
         return NULL;
-    g_autofree char *ours = g_strconcat(block, lora_layers[site].name, LORA_A, NULL);
+    g_autofree char *ours = g_strconcat(block, layer, LORA_A, NULL);
     tensor_name_of(names, ours, &theirs);
-    if (theirs && config->gated && site == LORA_WI) { /* wi_0 and wi_1 of a gated model may be one module or two */
-        g_autofree char *apart = tensor_of(names, config, LORA_WI_0, decoder);
+    if (theirs && config->gated &&
+        strcmp(layer, "mlp.wi") == 0) { /* wi_0 and wi_1 of a gated model may be one module or two */
+        g_autofree char *apart = tensor_of(names, config, "mlp.wi_0", decoder);
         if (apart)
             g_clear_pointer(&theirs, g_free);
     }
@@ -308,11 +309,11 @@ bool hf_adapter_join(const HfAdapter *adapter, const TensorNames *names, GHashTa
         bool prefixed = bare && !tensor_name_is_head(names, name);
         g_hash_table_replace(tensors, g_strconcat(prefixed ? names->prefix : "", name, NULL), (gpointer)tensor);
     }
-    for (int site = 0; site < LORA_SITES; site++)
+    for (int i = 0; i < LORA_LAYERS; i++)
         for (int decoder = 0; decoder < 2; decoder++) {
-            g_autofree char *theirs = tensor_of(names, config, (LoraSite)site, decoder);
+            g_autofree char *theirs = tensor_of(names, config, lora_layers[i].name, decoder);
             if (theirs && g_hash_table_contains(tensors, theirs)) {
-                append_name(targets, lora_layers[site].name);
+                append_name(targets, lora_layers[i].name);
                 break;
             }
         }
@@ -333,18 +334,18 @@ static bool names_module(const char *target, const char *module)
 
 /* Whether the target matches this layer. Adds the last word of the layer's module name to `known`, for error messages.
  */
-static bool takes(const char *target, const TensorNames *names, const ModelConfig *config, LoraSite site,
+static bool takes(const char *target, const TensorNames *names, const ModelConfig *config, const char *layer,
                   GHashTable *known)
 {
     bool found = false;
     for (int decoder = 0; decoder < 2; decoder++) {
-        g_autofree char *theirs = tensor_of(names, config, site, decoder);
+        g_autofree char *theirs = tensor_of(names, config, layer, decoder);
         if (theirs == NULL)
             continue;
         theirs[strlen(theirs) - strlen(".lora_A.weight")] = '\0';
         g_hash_table_add(known, g_strdup(strrchr(theirs, '.') + 1));
-        found = found || strcmp(target, "all-linear") == 0 || names_module(target, theirs) ||
-                strcmp(target, lora_layers[site].name) == 0;
+        found =
+            found || strcmp(target, "all-linear") == 0 || names_module(target, theirs) || strcmp(target, layer) == 0;
     }
     return found;
 }
@@ -354,9 +355,9 @@ static bool mark(const char *target, const TensorNames *names, const ModelConfig
 {
     g_autoptr(GHashTable) known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     bool any = false;
-    for (int site = 0; site < LORA_SITES; site++)
-        if (takes(target, names, config, (LoraSite)site, known))
-            any = marks[site] = true;
+    for (int i = 0; i < LORA_LAYERS; i++)
+        if (takes(target, names, config, lora_layers[i].name, known))
+            any = marks[i] = true;
     if (any)
         return true;
     g_autoptr(GList) sorted = g_list_sort(g_hash_table_get_keys(known), (GCompareFunc)strcmp);
@@ -372,7 +373,7 @@ bool hf_resolve_targets(ModelConfig *config, GError **error)
     const TensorNames names = hf_names(hf_architecture_near(config), config);
     static const char *const queries_and_values[] = { "self.q", "self.v", "self.qkv", "cross.q", "cross.v" };
     g_auto(GStrv) targets = g_strsplit(config->lora.targets, ",", -1);
-    bool marks[LORA_SITES] = { false };
+    bool marks[LORA_LAYERS] = { false };
     if (config->lora.rank == 0)
         return true;
     for (size_t i = 0; *targets == NULL && i < G_N_ELEMENTS(queries_and_values); i++)
@@ -381,9 +382,9 @@ bool hf_resolve_targets(ModelConfig *config, GError **error)
         if (!mark(g_strstrip(*target), &names, config, marks, error))
             return false;
     GString *resolved = g_string_new(NULL);
-    for (int site = 0; site < LORA_SITES; site++)
-        if (marks[site])
-            append_name(resolved, lora_layers[site].name);
+    for (int i = 0; i < LORA_LAYERS; i++)
+        if (marks[i])
+            append_name(resolved, lora_layers[i].name);
     g_free(config->lora.targets);
     config->lora.targets = g_string_free(resolved, FALSE);
     return true;

@@ -12,20 +12,20 @@
             __VA_ARGS__                                                                                                \
         }                                                                                                              \
     }
-const LoraLayer lora_layers[LORA_SITES] = {
-    [LORA_SELF_Q] = LAYER("self.q", self.q, "self.q"),
-    [LORA_SELF_K] = LAYER("self.k", self.k, "self.k"),
-    [LORA_SELF_V] = LAYER("self.v", self.v, "self.v"),
-    [LORA_SELF_QKV] = LAYER("self.qkv", self.qkv, "self.q", "self.k", "self.v"),
-    [LORA_SELF_O] = LAYER("self.o", self.o, "self.o"),
-    [LORA_CROSS_Q] = LAYER("cross.q", cross.q, "cross.q"),
-    [LORA_CROSS_K] = LAYER("cross.k", cross.k, "cross.k"),
-    [LORA_CROSS_V] = LAYER("cross.v", cross.v, "cross.v"),
-    [LORA_CROSS_O] = LAYER("cross.o", cross.o, "cross.o"),
-    [LORA_WI_0] = LAYER("mlp.wi_0", mlp.wi_0, "mlp.wi_0"),
-    [LORA_WI_1] = LAYER("mlp.wi_1", mlp.wi_1, "mlp.wi_1"),
-    [LORA_WI] = LAYER("mlp.wi", mlp.wi, "mlp.wi", "mlp.wi_0", "mlp.wi_1"),
-    [LORA_WO] = LAYER("mlp.wo", mlp.wo, "mlp.wo"),
+const LoraLayer lora_layers[LORA_LAYERS] = {
+    LAYER("self.q", self.qkv.part[0], "self.q"),
+    LAYER("self.k", self.qkv.part[1], "self.k"),
+    LAYER("self.v", self.qkv.part[2], "self.v"),
+    LAYER("self.qkv", self.qkv, "self.q", "self.k", "self.v"),
+    LAYER("self.o", self.o, "self.o"),
+    LAYER("cross.q", cross.q, "cross.q"),
+    LAYER("cross.k", cross.kv.part[0], "cross.k"),
+    LAYER("cross.v", cross.kv.part[1], "cross.v"),
+    LAYER("cross.o", cross.o, "cross.o"),
+    LAYER("mlp.wi_0", mlp.wi.part[0], "mlp.wi_0"),
+    LAYER("mlp.wi_1", mlp.wi.part[1], "mlp.wi_1"),
+    LAYER("mlp.wi", mlp.wi, "mlp.wi", "mlp.wi_0", "mlp.wi_1"),
+    LAYER("mlp.wo", mlp.wo, "mlp.wo"),
 };
 
 double lora_scale(const LoraConfig *lora)
@@ -33,13 +33,12 @@ double lora_scale(const LoraConfig *lora)
     return lora->rank > 0 ? lora->alpha / (double)lora->rank : 0;
 }
 
-static LoraSite site_named(const char *name, size_t bytes)
+static const LoraLayer *layer_named(const char *name, size_t bytes)
 {
-    int site = 0;
-    while (site < LORA_SITES &&
-           (strlen(lora_layers[site].name) != bytes || strncmp(lora_layers[site].name, name, bytes) != 0))
-        site++;
-    return (LoraSite)site;
+    for (const LoraLayer *layer = lora_layers; layer < lora_layers + LORA_LAYERS; layer++)
+        if (strlen(layer->name) == bytes && strncmp(layer->name, name, bytes) == 0)
+            return layer;
+    return NULL;
 }
 
 bool lora_check(const LoraConfig *lora, GError **error)
@@ -48,15 +47,15 @@ bool lora_check(const LoraConfig *lora, GError **error)
     if (lora->rank == 0)
         return true;
     for (char **target = targets; *target; target++)
-        if (site_named(*target, strlen(*target)) == LORA_SITES)
+        if (layer_named(*target, strlen(*target)) == NULL)
             return fail_user(error, "lora.targets: \"%s\" is no linear layer of a block", *target);
     return *targets != NULL || fail_user(error, "lora.targets names no linear layer");
 }
 
-bool lora_has(const LoraConfig *lora, LoraSite site)
+bool lora_has(const LoraConfig *lora, const char *layer)
 {
     g_auto(GStrv) targets = g_strsplit(lora->targets ? lora->targets : "", ",", -1);
-    return lora->rank > 0 && g_strv_contains((const char *const *)targets, lora_layers[site].name);
+    return lora->rank > 0 && g_strv_contains((const char *const *)targets, layer);
 }
 
 /* Number of rows of the layer's matrix; *cols becomes its columns, *split how it is divided. 0 means that the block
@@ -79,11 +78,11 @@ static int64_t rows_of(const LoraLayer *layer, const ParamSpec *block, int n, si
 int lora_add_specs(const LoraConfig *lora, ParamSpec *block, int n, const char *name_prefix)
 {
     ParamSpec *end = block + n;
-    for (int site = 0; lora->rank > 0 && site < LORA_SITES; site++) {
-        const LoraLayer *layer = &lora_layers[site];
+    const LoraLayer *layers_end = lora_layers + (lora->rank > 0 ? LORA_LAYERS : 0);
+    for (const LoraLayer *layer = lora_layers; layer < layers_end; layer++) {
         Split split;
         int64_t cols = 0, rows = rows_of(layer, block, n, strlen(name_prefix), &cols, &split);
-        if (rows == 0 || !lora_has(lora, (LoraSite)site))
+        if (rows == 0 || !lora_has(lora, layer->name))
             continue;
         ParamSpec a = { .bucket = block->bucket, .group = -1, .decay = true }, b = a;
         g_snprintf(a.name, sizeof a.name, "%s%s" LORA_A, name_prefix, layer->name);
@@ -115,11 +114,11 @@ bool lora_trains(const ModelConfig *config, const ParamSpec *spec)
     return config->lora.rank == 0 || lora_is_adapter(spec->name) || (head && config->classifier != LABELS_NONE);
 }
 
-LoraSite lora_site_of(const char *name, size_t *prefix_bytes)
+const LoraLayer *lora_layer_of(const char *name, size_t *prefix_bytes)
 {
-    const char *block = strchr(name, '.'), *layer = block ? strchr(block + 1, '.') : NULL;
-    if (layer == NULL || !lora_is_adapter(name))
-        return LORA_SITES;
-    *prefix_bytes = (size_t)(layer + 1 - name);
-    return site_named(layer + 1, strlen(layer + 1) - strlen(LORA_A));
+    const char *block = strchr(name, '.'), *member = block ? strchr(block + 1, '.') : NULL;
+    if (member == NULL || !lora_is_adapter(name))
+        return NULL;
+    *prefix_bytes = (size_t)(member + 1 - name);
+    return layer_named(member + 1, strlen(member + 1) - strlen(LORA_A));
 }

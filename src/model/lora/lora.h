@@ -9,25 +9,26 @@
 
 typedef struct Model Model;
 
-#define LORA_A     ".lora_a"
-#define LORA_B     ".lora_b"
-#define LORA_SPECS ((size_t)2 * LORA_SITES) /* most adapter parameters in one block */
+#define LORA_A ".lora_a"
+#define LORA_B ".lora_b"
 
 /* A linear layer of a block that may have an adapter. */
+enum { LORA_LAYERS = 13 };
+#define LORA_SPECS ((size_t)2 * LORA_LAYERS) /* most adapter parameters in one block */
 typedef struct LoraLayer {
     const char *name;       /* name within the block: "self.q" */
     size_t field;           /* offset of its LoraW in BlockW */
     const char *members[3]; /* the parameters whose rows form its matrix, in order; a model may lack some of them */
 } LoraLayer;
 
-extern const LoraLayer lora_layers[LORA_SITES]; /* indexed by LoraSite */
+extern const LoraLayer lora_layers[LORA_LAYERS];
 
 /* alpha / R; 0 without adapters. */
 double lora_scale(const LoraConfig *lora);
 /* Fails unless every target is a name in lora_layers. */
 bool lora_check(const LoraConfig *lora, GError **error);
-/* Whether the layer is one of the targets, and so has an adapter. */
-bool lora_has(const LoraConfig *lora, LoraSite site);
+/* Whether the layer of this name is one of the targets, and so has an adapter. */
+bool lora_has(const LoraConfig *lora, const char *layer);
 /* Appends the parameters of a block's adapters to `block`, which holds n specs and has room for LORA_SPECS more.
  * Returns the number of appended specs. name_prefix: "encoder.3.". Initial values are PEFT's: lora_a uniform within ±
  * in^-1/2 (PyTorch's kaiming_uniform with a = √5), lora_b zeros. */
@@ -37,9 +38,9 @@ int lora_add_specs(const LoraConfig *lora, ParamSpec *block, int n, const char *
 bool lora_trains(const ModelConfig *config, const ParamSpec *spec);
 /* Whether NAME is the name of an adapter's parameter: it ends in .lora_a or .lora_b. */
 bool lora_is_adapter(const char *name);
-/* The index into lora_layers for the parameter of an adapter, such as "decoder.3.self.q.lora_a"; LORA_SITES if the name
- * is not an adapter's. *prefix_bytes becomes the length of "decoder.3.". */
-LoraSite lora_site_of(const char *name, size_t *prefix_bytes);
+/* The layer of an adapter's parameter, such as "decoder.3.self.q.lora_a"; NULL if the name is not an adapter's.
+ * *prefix_bytes becomes the length of "decoder.3.". */
+const LoraLayer *lora_layer_of(const char *name, size_t *prefix_bytes);
 /* A copy of the model, on the same device and without adapters: each weight w with an adapter becomes w + alpha/R b a.
  * */
 Model *lora_merged(Model *model, GError **error);

@@ -23,13 +23,13 @@ static void add_product(float *w, const float *b, const float *a, int64_t rows, 
 }
 
 /* Adds the product of an adapter to the members of its layer; a: the index of its lora_a, before its lora_b. */
-static void merge(ParamStore *to, ParamStore *from, int index, LoraSite site, size_t prefix, float scale)
+static void merge(ParamStore *to, ParamStore *from, int index, const LoraLayer *layer, size_t prefix, float scale)
 {
     const ParamSpec *spec = params_spec(from, index);
     g_autofree float *a = read_param(from, index), *b = read_param(from, index + 1);
     int64_t row = 0;
-    for (size_t m = 0; m < G_N_ELEMENTS(lora_layers[site].members) && lora_layers[site].members[m]; m++) {
-        g_autofree char *name = g_strdup_printf("%.*s%s", (int)prefix, spec->name, lora_layers[site].members[m]);
+    for (size_t m = 0; m < G_N_ELEMENTS(layer->members) && layer->members[m]; m++) {
+        g_autofree char *name = g_strdup_printf("%.*s%s", (int)prefix, spec->name, layer->members[m]);
         int member = params_index(to, name);
         if (member < 0)
             continue;
@@ -56,9 +56,9 @@ Model *lora_merged(Model *model, GError **error)
     for (int i = 0; i < params_count(from); i++) {
         size_t prefix;
         const char *name = params_spec(from, i)->name;
-        LoraSite site = lora_site_of(name, &prefix);
-        if (site < LORA_SITES && g_str_has_suffix(name, LORA_A))
-            merge(to, from, i, site, prefix, scale);
+        const LoraLayer *layer = lora_layer_of(name, &prefix);
+        if (layer && g_str_has_suffix(name, LORA_A))
+            merge(to, from, i, layer, prefix, scale);
     }
     token_roles_copy(model_roles(merged), model_roles(model));
     return merged;

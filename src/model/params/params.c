@@ -18,7 +18,7 @@ enum { WHOLE, DIVIDED, OF_KEYS, OF_TOKENS, OF_ALL_HEADS };
     DIM(SUBLAYER, config->width, OF_TOKENS)                                                                            \
     DIM(TWICE_WIDTH, 2 * config->width, WHOLE)                                                                         \
     DIM(ATTENTION, config->heads * config->head_dim, DIVIDED)                                                          \
-    DIM(HEAD, config->head_dim, WHOLE)                                                                                 \
+    DIM(HEAD, config->head_dim, OF_ALL_HEADS)                                                                          \
     DIM(KV, model_config_kv_heads(config) * config->head_dim, OF_KEYS)                                                 \
     DIM(FFN, config->ffn, DIVIDED)                                                                                     \
     DIM(HEADS, config->heads, DIVIDED)                                                                                 \
@@ -124,31 +124,31 @@ static const ParamDef stack_params[] = {
 #define W(member) offsetof(BlockW, member)
 static const ParamDef block_params[] = {
     NORM("self.norm", self.norm, DIM_SUBLAYER, SELF_NORM),
-    { "self.q",          W(self.q.w),     W(self.qkv.w), DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  TOKEN_QUERIES },
+    { "self.q",          W(self.qkv.part[0].w), W(self.qkv.w), DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  TOKEN_QUERIES },
     { "self.context.hidden", W(self.context.hidden), NO_GROUP, DIM_WIDTH,  DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
     { "self.context.score", W(self.context.score), NO_GROUP, DIM_HEADS,    DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
     { "self.context.mix", W(self.context.mix), NO_GROUP, DIM_WIDTH,        DIM_TWICE_WIDTH, RULE_AREA,           true,  CONTEXT_QUERIES },
     { "self.context.q",  W(self.context.q), NO_GROUP,    DIM_HEAD,         DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
-    { "self.k",          W(self.k.w),     W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
-    { "self.v",          W(self.v.w),     W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
-    { "self.q.bias",     W(self.q.b),     W(self.qkv.b), DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, TOKEN_QUERIES | BIAS },
-    { "self.k.bias",     W(self.k.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
-    { "self.v.bias",     W(self.v.b),     W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    { "self.k",          W(self.qkv.part[1].w), W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
+    { "self.v",          W(self.qkv.part[2].w), W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
+    { "self.q.bias",     W(self.qkv.part[0].b), W(self.qkv.b), DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, TOKEN_QUERIES | BIAS },
+    { "self.k.bias",     W(self.qkv.part[1].b), W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    { "self.v.bias",     W(self.qkv.part[2].b), W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
     { "self.relpos",     W(self.relpos),  NO_GROUP,      DIM_BUCKETS,   DIM_HEADS,     RULE_GLOROT,           false, OWN_RELPOS },
     { "self.distance",   W(self.distance), NO_GROUP,     DIM_DISTANCES, DIM_HEAD,      RULE_UNIT,             true,  DISTANCES },
     LINEAR("self.o", self.o, DIM_WIDTH, DIM_ATTENTION, RULE_OUTPUT, ALWAYS, BIAS),
     NORM("cross.norm", cross.norm, DIM_SUBLAYER, CROSS),
     LINEAR("cross.q", cross.q, DIM_ATTENTION, DIM_WIDTH, RULE_QUERY, CROSS, CROSS | BIAS),
-    { "cross.k",         W(cross.k.w),    W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
-    { "cross.v",         W(cross.v.w),    W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
-    { "cross.k.bias",    W(cross.k.b),    W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
-    { "cross.v.bias",    W(cross.v.b),    W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
+    { "cross.k",         W(cross.kv.part[0].w), W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
+    { "cross.v",         W(cross.kv.part[1].w), W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
+    { "cross.k.bias",    W(cross.kv.part[0].b), W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
+    { "cross.v.bias",    W(cross.kv.part[1].b), W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
     LINEAR("cross.o", cross.o, DIM_WIDTH, DIM_ATTENTION, RULE_OUTPUT, CROSS, CROSS | BIAS),
     NORM("mlp.norm", mlp.norm, DIM_SUBLAYER, ALWAYS),
-    { "mlp.wi_0",        W(mlp.wi_0.w),   W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
-    { "mlp.wi_1",        W(mlp.wi_1.w),   W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
-    { "mlp.wi_0.bias",   W(mlp.wi_0.b),   W(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
-    { "mlp.wi_1.bias",   W(mlp.wi_1.b),   W(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
+    { "mlp.wi_0",        W(mlp.wi.part[0].w), W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
+    { "mlp.wi_1",        W(mlp.wi.part[1].w), W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
+    { "mlp.wi_0.bias",   W(mlp.wi.part[0].b), W(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
+    { "mlp.wi_1.bias",   W(mlp.wi.part[1].b), W(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
     LINEAR("mlp.wi", mlp.wi, DIM_FFN, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, NOT_GATED, NOT_GATED | BIAS),
     LINEAR("mlp.wo", mlp.wo, DIM_WIDTH, DIM_FFN, RULE_OUTPUT_TRUNCATED, ALWAYS, BIAS),
 };

@@ -14,9 +14,9 @@ typedef struct ModelW {
     Tensor head_bias;     /* (V) bias of the logits */
     TransformW transform; /* BERT's layer before the vocabulary */
     TransformW pooler;    /* BERT's layer for the first token of a sequence */
-    LinearW sentence;     /* (2,C) sentence-pair classifier (SOP, NSP), applied to the output of the pooler */
+    Linear sentence;      /* (2,C) sentence-pair classifier (SOP, NSP), applied to the output of the pooler */
     TransformW classifier_dense; /* layer before the classifier (RoBERTa) */
-    LinearW classifier;          /* (outputs,C), see model_config_outputs */
+    Linear classifier;           /* (outputs,C), see model_config_outputs */
 } ModelW;
 
 /* Parameters of an encoder or a decoder outside its blocks. */

@@ -21,7 +21,7 @@ static double keys_of(const ModelConfig *config, bool decoder, int i, double len
 /* Whether the parameter is a matrix of cross-attention's keys or values, which multiplies the encoder's output. */
 static bool reads_encoder(const ParamSpec *spec)
 {
-    return spec->field == offsetof(BlockW, cross.k.w) || spec->field == offsetof(BlockW, cross.v.w);
+    return spec->field == offsetof(BlockW, cross.kv.part[0].w) || spec->field == offsetof(BlockW, cross.kv.part[1].w);
 }
 
 /* How much longer a multiply-add of attention takes than one of a matrix product, with its exponentials and its

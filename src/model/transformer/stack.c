@@ -163,7 +163,7 @@ bool stack_walk_next(BlockWalk *walk)
     walk->cx = walk->pass->cx;
     walk->cx.layer = &stack->layers[walk->here];
     profile_begin(stack->dev, stack->outer.decoder ? "decoder block" : "encoder block", walk->i);
-    walk->w = walk->g = (BlockW){ 0 };
+    walk->w = walk->g = block_absent();
     params_acquire(stack->params, stack->block_bucket + walk->i, &walk->w);
     if (walk->n_visited < n)
         params_prefetch(stack->params, stack->block_bucket + walk->i + (walk->back ? -1 : 1));

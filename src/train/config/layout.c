@@ -34,7 +34,7 @@ static bool check_features(const ModelConfig *model, GError **error)
 {
     if (model->context_queries)
         return fail_user(error, "parallel.tensor does not go with model.context_queries, which pool over all heads");
-    if (lora_has(&model->lora, LORA_SELF_QKV) || (model->gated && lora_has(&model->lora, LORA_WI)))
+    if (lora_has(&model->lora, "self.qkv") || (model->gated && lora_has(&model->lora, "mlp.wi")))
         return fail_user(error, "parallel.tensor does not go with one adapter for a fused matrix (lora.targets "
                                 "self.qkv, or mlp.wi of a gated model): its rows would not be divided by heads");
     return true;
