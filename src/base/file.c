@@ -2,12 +2,9 @@
 
 #include "base/error.h"
 #include "base/fault.h"
-#include "base/git_lfs.h"
-#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +22,8 @@ struct IoFile {
     off_t whole;   /* length of the file at the last io_flush */
     off_t written; /* its length */
     bool append;
-    bool torn; /* a write failed and cutting the file back to `whole` failed too */
+    bool named; /* its path named it right after it was opened */
+    bool torn;  /* a write failed and cutting the file back to `whole` failed too */
 };
 
 /* See io_fail_at. Atomic, since loaders and checkpoint writers are threads. */
@@ -61,15 +59,6 @@ static int rigged_open(const char *path, int flags)
     return io_rigged("open") ? -1 : open(path, flags | O_CLOEXEC, 0666);
 }
 
-static ssize_t rigged_read(int fd, void *data, size_t bytes)
-{
-    ssize_t n;
-    do
-        n = io_rigged("read") ? -1 : read(fd, data, bytes);
-    while (n < 0 && errno == EINTR);
-    return n;
-}
-
 static ssize_t rigged_write(int fd, const void *data, size_t bytes)
 {
     ssize_t n;
@@ -91,6 +80,12 @@ static int rigged_close(int fd)
     return close(fd) == 0 || errno == EINTR ? 0 : -1;
 }
 
+bool io_is_named(int fd, const char *path)
+{
+    struct stat own, named;
+    return fstat(fd, &own) == 0 && stat(path, &named) == 0 && own.st_dev == named.st_dev && own.st_ino == named.st_ino;
+}
+
 /* fd < 0 means that opening failed with errno. */
 static IoFile *file_of(int fd, const char *path, GError **error)
 {
@@ -103,6 +98,7 @@ static IoFile *file_of(int fd, const char *path, GError **error)
     *file = (IoFile){ .fd = fd, .path = g_strdup(path), .buffer = g_malloc(BUFFER_BYTES) };
     if (fstat(fd, &info) == 0)
         file->whole = file->written = info.st_size;
+    file->named = io_is_named(fd, path);
     return file;
 }
 
@@ -136,9 +132,8 @@ static bool is_special(const char *path)
     return stat(path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }
 
-IoFile *io_create_beside(const char *path, char **temporary, GError **error)
+IoFile *io_create_beside(const char *path, GError **error)
 {
-    *temporary = NULL;
     if (*path == '\0' || g_file_test(path, G_FILE_TEST_IS_DIR)) {
         fail_user(error, "%s is %s; want the name of a file", *path ? path : "the path", *path ? "a folder" : "empty");
         return NULL;
@@ -147,12 +142,26 @@ IoFile *io_create_beside(const char *path, char **temporary, GError **error)
         fail_user(error, "%s is a device or a pipe; want the name of a file", path);
         return NULL;
     }
-    *temporary = g_strconcat(path, ".XXXXXX.tmp", NULL);
-    int fd = io_rigged("open") ? -1 : g_mkstemp_full(*temporary, O_WRONLY | O_CLOEXEC, 0666);
-    IoFile *file = file_of(fd, fd < 0 ? path : *temporary, error);
-    if (file == NULL)
-        g_clear_pointer(temporary, g_free);
-    return file;
+    g_autofree char *temporary = g_strconcat(path, ".XXXXXX.tmp", NULL);
+    int fd = io_rigged("open") ? -1 : g_mkstemp_full(temporary, O_WRONLY | O_CLOEXEC, 0666);
+    return file_of(fd, fd < 0 ? path : temporary, error);
+}
+
+int io_scratch(const char *folder, GError **error)
+{
+    g_autofree char *path = g_build_filename(folder, ".loam-XXXXXX", NULL);
+    int fd = io_rigged("open") ? -1 : g_mkstemp_full(path, O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0)
+        fail_errno(error, "creating a file in", folder);
+    else
+        unlink(path);
+    return fd;
+}
+
+IoFile *io_create_scratch(const char *folder, GError **error)
+{
+    int fd = io_scratch(folder, error);
+    return fd < 0 ? NULL : file_of(fd, folder, error);
 }
 
 /* Whether a file of this name was made by io_create_beside. */
@@ -242,6 +251,14 @@ bool io_write(IoFile *file, const void *data, size_t bytes, GError **error)
     return true;
 }
 
+bool io_patch(IoFile *file, int64_t at, const void *data, size_t bytes, GError **error)
+{
+    if (!io_flush(file, error))
+        return false;
+    bool done = !io_rigged("write") && pwrite(file->fd, data, bytes, at) == (ssize_t)bytes;
+    return done || fail_errno(error, "writing", file->path);
+}
+
 static void free_file(IoFile *file)
 {
     g_free(file->path);
@@ -249,14 +266,15 @@ static void free_file(IoFile *file)
     g_free(file);
 }
 
+bool io_sync(IoFile *file, GError **error)
+{
+    return io_flush(file, error) &&
+           ((!io_rigged("fsync") && fsync(file->fd) == 0) || fail_errno(error, "syncing", file->path));
+}
+
 bool io_close(IoFile *file, bool sync, GError **error)
 {
-    if (!io_flush(file, error)) {
-        io_abort(file);
-        return false;
-    }
-    if (sync && (io_rigged("fsync") || fsync(file->fd) < 0)) {
-        fail_errno(error, "syncing", file->path);
+    if (!(sync ? io_sync(file, error) : io_flush(file, error))) {
         io_abort(file);
         return false;
     }
@@ -271,6 +289,40 @@ void io_abort(IoFile *file)
         return;
     close(file->fd);
     free_file(file);
+}
+
+/* Whether the path of the file still leads to it. On a file system whose files change their numbers, nothing tells. */
+static bool is_own(const IoFile *file)
+{
+    return !file->named || io_is_named(file->fd, file->path);
+}
+
+bool io_publish(IoFile *file, const char *to, GError **error)
+{
+    bool done = io_sync(file, error) &&
+                (is_own(file) || fail_machine(error, "%s was removed or replaced while it was written", file->path)) &&
+                io_rename(file->path, to, error);
+    if (done)
+        io_abort(file); /* nothing is left to write */
+    else
+        io_discard(file);
+    return done;
+}
+
+void io_discard(IoFile *file)
+{
+    if (file && is_own(file))
+        unlink(file->path);
+    io_abort(file);
+}
+
+GMappedFile *io_map(IoFile *file, GError **error)
+{
+    g_autoptr(GError) reason = NULL;
+    GMappedFile *map = io_flush(file, error) ? g_mapped_file_new_from_fd(file->fd, false, &reason) : NULL;
+    if (reason)
+        fail_machine(error, "mapping a file in %s: %s", file->path, reason->message);
+    return map;
 }
 
 bool io_rename(const char *from, const char *to, GError **error)
@@ -423,69 +475,6 @@ bool io_replace_link(const char *link, const char *target, GError **error)
     return sync_parent(link, error);
 }
 
-static bool refuse_size(const char *path, size_t limit, GError **error)
-{
-    g_autofree char *most = text_bytes(limit);
-    return fail_user(error, "reading %s: more than the %s allowed here", path, most);
-}
-
-/* Reads to the end of the file; `expected` is only a guess of its length. */
-static char *read_all(int fd, const char *path, size_t expected, size_t limit, size_t *bytes, GError **error)
-{
-    size_t capacity = expected + 1, used = 0;
-    g_autofree char *data = NULL;
-    for (;;) {
-        if (data == NULL || used == capacity) {
-            capacity = data ? 2 * capacity : capacity;
-            char *larger = g_try_realloc(data, capacity);
-            if (larger == NULL) {
-                fail_machine(error, "reading %s: no memory for %zu bytes", path, capacity);
-                return NULL;
-            }
-            data = larger;
-        }
-        ssize_t n = rigged_read(fd, data + used, capacity - used);
-        if (n < 0) {
-            fail_errno(error, "reading", path);
-            return NULL;
-        }
-        if (n == 0)
-            break;
-        used += (size_t)n;
-        if (used > limit) {
-            refuse_size(path, limit, error);
-            return NULL;
-        }
-    }
-    if (git_lfs_is_pointer(data, used)) {
-        git_lfs_fail(path, error);
-        return NULL;
-    }
-    data[used] = '\0';
-    if (bytes)
-        *bytes = used;
-    return g_steal_pointer(&data);
-}
-
-char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error)
-{
-    int fd = rigged_open(path, O_RDONLY);
-    if (fd < 0) {
-        fail_errno(error, "opening", path);
-        return NULL;
-    }
-    struct stat info;
-    char *data = NULL;
-    if (fstat(fd, &info) < 0)
-        fail_errno(error, "reading", path);
-    else if (S_ISREG(info.st_mode) && (uint64_t)info.st_size > limit)
-        refuse_size(path, limit, error);
-    else
-        data = read_all(fd, path, S_ISREG(info.st_mode) ? (size_t)info.st_size : 4096, limit, bytes, error);
-    close(fd);
-    return data;
-}
-
 char *io_follow_links(const char *path)
 {
     char *at = g_strdup(path);
@@ -516,13 +505,10 @@ bool io_check_writable(const char *path, GError **error)
 {
     if (is_special(path)) /* opening a FIFO would wait for its reader */
         return access(path, W_OK) == 0 || fail_errno(error, "opening", path);
-    g_autofree char *temporary = NULL, *target = io_follow_links(path);
-    IoFile *file = io_create_beside(target, &temporary, error);
-    if (file == NULL)
-        return false;
-    io_abort(file);
-    unlink(temporary);
-    return true;
+    g_autofree char *target = io_follow_links(path);
+    IoFile *file = io_create_beside(target, error);
+    io_discard(file);
+    return file != NULL;
 }
 
 bool io_check_apart(const char *written, char *const *read, int n, GError **error)
@@ -536,52 +522,25 @@ bool io_check_apart(const char *written, char *const *read, int n, GError **erro
     return true;
 }
 
-bool io_check_replaces(const char *path, const char *start, const char *what, GError **error)
-{
-    const size_t want = strlen(start);
-    g_autofree char *data = g_malloc(want);
-    struct stat info;
-    if (stat(path, &info) < 0 || !S_ISREG(info.st_mode) || info.st_size == 0)
-        return true;
-    int fd = rigged_open(path, O_RDONLY);
-    if (fd < 0)
-        return fail_errno(error, "opening", path);
-    ssize_t n = rigged_read(fd, data, want);
-    close(fd);
-    if (n < 0)
-        return fail_errno(error, "reading", path);
-    return ((size_t)n == want && memcmp(data, start, want) == 0) ||
-           fail_user(error, "%s exists and is no %s: give another name", path, what);
-}
-
-/* Closes the file after writing all of it. */
-static bool write_and_close(IoFile *file, const void *data, size_t bytes, bool sync, GError **error)
-{
-    if (io_write(file, data, bytes, error))
-        return io_close(file, sync, error);
-    io_abort(file);
-    return false;
-}
-
 bool io_write_file(const char *path, const void *data, size_t bytes, GError **error)
 {
     GError *problem = NULL;
     IoFile *special = open_special(path, &problem);
+    if (special && io_write(special, data, bytes, error))
+        return io_close(special, false, error);
+    io_abort(special);
     if (special)
-        return write_and_close(special, data, bytes, false, error);
+        return false;
     if (problem) {
         g_propagate_error(error, problem);
         return false;
     }
-    g_autofree char *temporary = NULL, *target = io_follow_links(path);
-    IoFile *file = io_create_beside(target, &temporary, error);
-    if (file == NULL)
-        return false;
-    if (!write_and_close(file, data, bytes, true, error) || !io_rename(temporary, target, error)) {
-        unlink(temporary);
-        return false;
-    }
-    return sync_parent(target, error);
+    g_autofree char *target = io_follow_links(path);
+    IoFile *file = io_create_beside(target, error);
+    if (file && io_write(file, data, bytes, error))
+        return io_publish(file, target, error) && sync_parent(target, error);
+    io_discard(file);
+    return false;
 }
 
 bool io_exists(const char *folder, const char *name)

@@ -6,24 +6,42 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct IoFile IoFile; /* a file being written */
 
 IoFile *io_create(const char *path, GError **error); /* creates or truncates a file for writing; writes are buffered */
-/* Creates a temporary file for writing, which the caller later renames to PATH: its path *temporary is PATH.RANDOM.tmp;
- * free with g_free. It is an error if PATH is a device or a FIFO, which renaming would replace. */
-IoFile *io_create_beside(const char *path, char **temporary, GError **error);
+/* Creates a temporary file PATH.RANDOM.tmp for writing, for io_publish or io_discard. It is an error if PATH is a
+ * device or a FIFO, which renaming would replace. */
+IoFile *io_create_beside(const char *path, GError **error);
+/* Creates a file without a name in a folder, for reading and writing; it is gone when it is closed. io_scratch returns
+ * a file descriptor, -1 on failure. */
+IoFile *io_create_scratch(const char *folder, GError **error);
+int io_scratch(const char *folder, GError **error);
 /* Removes the temporary files that killed processes left in a folder. No other process may be writing there. */
 void io_remove_temporaries(const char *folder);
 /* Opens a file for writing at its end; creates it if missing. */
 IoFile *io_append(const char *path, GError **error);
 /* Appends bytes to the buffer of the file, which is written when it is full. */
 bool io_write(IoFile *file, const void *data, size_t bytes, GError **error);
+/* Overwrites bytes from position `at` on, which have been written. */
+bool io_patch(IoFile *file, int64_t at, const void *data, size_t bytes, GError **error);
 /* Passes all buffered bytes to the operating system. After a failed write or flush the file is cut back to its length
  * at the last successful io_flush, and writing may continue: none of the bytes since then are in the file. A crash may
  * leave some of them. */
 bool io_flush(IoFile *file, GError **error);
+bool io_sync(IoFile *file, GError **error);             /* io_flush, then fsync */
 bool io_close(IoFile *file, bool sync, GError **error); /* frees `file` even on failure; sync: fsync first */
+/* Syncs a file that has been written under a temporary name and renames it to `to`. Fails, and leaves `to` as it is, if
+ * that name leads to another file by now: then another program has removed or replaced the folder. Frees `file` even on
+ * failure, after io_discard. */
+bool io_publish(IoFile *file, const char *to, GError **error);
+void io_discard(
+    IoFile *file); /* io_abort, and removes the file unless its name leads to another one; NULL is ignored */
+/* Maps what has been written to a file of io_create_scratch. Free with g_mapped_file_unref. */
+GMappedFile *io_map(IoFile *file, GError **error);
+/* Whether the path leads to the open file. */
+bool io_is_named(int fd, const char *path);
 void io_abort(IoFile *file); /* closes the file and frees `file`, ignoring errors; NULL is ignored */
 bool io_rename(const char *from, const char *to, GError **error);
 /* Syncs a folder, so that new and renamed files in it survive a crash. */

@@ -46,13 +46,19 @@ int indexed_dtype(const Indexed *set);
 typedef struct IndexedWriter IndexedWriter;
 /* Opens the files of a dataset for writing. form: INDEXED_MEGATRON or INDEXED_FAIRSEQ (which does not store document
  * boundaries). Token ids are stored as u16 if vocab < 65500, otherwise as i32 (Megatron) or u32 (fairseq). The files
- * get their final names in indexed_writer_finish. Fails if another process is writing this dataset. */
+ * get their final names in indexed_writer_publish. Fails if another process is writing this dataset. */
 IndexedWriter *indexed_writer_open(const char *prefix, IndexedForm form, int64_t vocab, GError **error);
 /* Appends one sequence of n tokens. */
 bool indexed_writer_add(IndexedWriter *writer, const int32_t *tokens, int64_t n, GError **error);
 /* Ends the current document, which consists of the sequences added since the last call. */
 bool indexed_writer_end_document(IndexedWriter *writer, GError **error);
-/* indexed_writer_finish completes the files and gives them their final names; indexed_writer_abort removes them. Both
- * free the writer. */
+/* Completes the files and gives them their final names. The writer keeps the dataset locked until indexed_writer_close.
+ */
+bool indexed_writer_publish(IndexedWriter *writer, GError **error);
+/* Fails if the dataset was removed or replaced since the writer was opened: files of its names belong to another
+ * process by now, and must stay. */
+bool indexed_writer_check_owner(const IndexedWriter *writer, GError **error);
+/* Frees the writer, removes its unfinished files and unlocks the dataset. */
+void indexed_writer_close(IndexedWriter *writer);
+/* indexed_writer_publish, then indexed_writer_close. */
 bool indexed_writer_finish(IndexedWriter *writer, GError **error);
-void indexed_writer_abort(IndexedWriter *writer);

@@ -272,11 +272,10 @@ static bool check_here(const char *dir, const RunFolder *folder, int *lock, GErr
 {
     const RunFolder there = run_folder(dir);
     g_autofree char *path = g_build_filename(dir, "lock", NULL);
-    struct stat named, held;
     int fresh;
     if (there.device != folder->device || there.inode != folder->inode)
         return run_fail_moved(dir, error);
-    if (fstat(*lock, &held) != 0 || (stat(path, &named) == 0 ? named.st_ino == held.st_ino : errno != ENOENT))
+    if (*lock < 0 || io_is_named(*lock, path))
         return true;
     const LockResult result = lock_file(path, &fresh, NULL);
     if (result == LOCK_TAKEN)

@@ -2,6 +2,7 @@
  * test are made by hand or drawn. */
 #include "data/trees/trees.h"
 
+#include "base/file.h"
 #include "base/philox.h"
 #include "data/data_test.h"
 
@@ -178,6 +179,32 @@ static char *write_trees(const Grammars *grammars, int n, char hash[17], int64_t
     return prefix;
 }
 
+/* The folder is removed and made again while a file of trees is written in it, and another one is written there. */
+static void a_replaced_folder_is_left_alone(void)
+{
+    Grammars *grammars = grammars_open(LOAM_TEST_GRAMMARS, NULL);
+    g_autofree char *gone = g_build_filename(folder, "gone", NULL), *prefix = g_build_filename(gone, "set", NULL);
+    g_autoptr(GError) error = NULL, refusal = NULL;
+    char hash[17];
+    int64_t bytes;
+    g_assert_true(io_make_directories(gone, &error));
+    TreeWriter *writer = tree_writer_open(prefix, grammars, &error);
+    for (int i = 0; i < 30000; i++) /* their offsets fill several pages */
+        g_assert_true(tree_writer_add(writer, -1, NULL, 0, &error));
+    g_assert_true(io_remove_tree(gone, &error) && io_make_directories(gone, &error));
+    TreeWriter *other = tree_writer_open(prefix, grammars, &error);
+    g_assert_true(tree_writer_add(other, -1, NULL, 0, &error));
+    g_assert_false(tree_writer_finish(writer, &bytes, hash, &refusal));
+    g_assert_nonnull(strstr(refusal->message, "was removed or replaced while it was written"));
+    g_assert_true(tree_writer_finish(other, &bytes, hash, &error));
+    Trees *trees = trees_open(prefix, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(trees_documents(trees), ==, 1);
+    trees_close(trees);
+    g_assert_true(io_remove_tree(gone, &error));
+    grammars_close(grammars);
+}
+
 static void trees_come_back_from_the_file(void)
 {
     Grammars *grammars = grammars_open(LOAM_TEST_GRAMMARS, NULL);
@@ -265,6 +292,7 @@ int main(int argc, char **argv)
     g_test_add_func("/trees/text_without_a_tree_is_cut_as_greedily", text_without_a_tree_is_cut_as_greedily);
     g_test_add_func("/trees/segments_keep_the_nodes_that_start_in_them", segments_keep_the_nodes_that_start_in_them);
     g_test_add_func("/trees/trees_come_back_from_the_file", trees_come_back_from_the_file);
+    g_test_add_func("/trees/a_replaced_folder_is_left_alone", a_replaced_folder_is_left_alone);
     g_test_add_func("/trees/damaged_files_are_errors", damaged_files_are_errors);
     int failed = g_test_run();
     folder_remove(folder);

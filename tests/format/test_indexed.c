@@ -38,7 +38,7 @@ static bool write_small(const char *prefix, int64_t vocab, GError **error)
         indexed_writer_end_document(writer, error) && indexed_writer_add(writer, tokens + 5, 1, error) &&
         indexed_writer_end_document(writer, error))
         return indexed_writer_finish(writer, error);
-    indexed_writer_abort(writer);
+    indexed_writer_close(writer);
     return false;
 }
 
@@ -134,12 +134,36 @@ static void one_writer_at_a_time(void)
     g_assert_true(indexed_writer_finish(writer, &error));
     g_assert_true(write_small(prefix, 100, &error)); /* when the first has ended, another may write it */
     writer = indexed_writer_open(prefix, INDEXED_MEGATRON, 100, &error);
-    indexed_writer_abort(writer);
+    indexed_writer_close(writer);
     Indexed *set = indexed_open(prefix, &error);
     g_assert_no_error(error);
     indexed_read(set, 0, 0, 3, out, NULL);
     g_assert_cmpint(out[0], ==, 1);
     indexed_close(set);
+}
+
+/* The folder of a dataset is removed and made again while a writer has it open, and another one writes there. */
+static void a_replaced_folder_is_left_alone(void)
+{
+    static const int32_t tokens[] = { 7, 8, 9 };
+    g_autofree char *dataset_folder = prefix_of("gone"), *prefix = g_build_filename(dataset_folder, "set", NULL);
+    g_autoptr(GError) error = NULL, refusal = NULL;
+    g_assert_true(io_make_directories(dataset_folder, &error));
+    IndexedWriter *writer = indexed_writer_open(prefix, INDEXED_MEGATRON, 100, &error);
+    for (int i = 0; i < 50000; i++) /* their lengths fill several pages */
+        g_assert_true(indexed_writer_add(writer, tokens, 3, &error) && indexed_writer_end_document(writer, &error));
+    g_assert_true(io_remove_tree(dataset_folder, &error) && io_make_directories(dataset_folder, &error));
+    IndexedWriter *other = indexed_writer_open(prefix, INDEXED_MEGATRON, 100, &error);
+    g_assert_true(indexed_writer_add(other, tokens, 2, &error) && indexed_writer_end_document(other, &error));
+    g_assert_false(indexed_writer_finish(writer, &refusal));
+    g_assert_nonnull(strstr(refusal->message, "was removed or replaced while it was written"));
+    refuses_another_writer(prefix); /* the lock of the other writer stays */
+    g_assert_true(indexed_writer_finish(other, &error));
+    Indexed *set = indexed_open(prefix, &error);
+    g_assert_no_error(error);
+    g_assert_cmpint(indexed_tokens(set), ==, 2);
+    indexed_close(set);
+    g_assert_true(io_remove_tree(dataset_folder, &error));
 }
 
 static void every_dtype_is_widened(void)
@@ -427,6 +451,7 @@ int main(int argc, char **argv)
     g_test_add_func("/indexed/reads_what_was_written", reads_what_was_written);
     g_test_add_func("/indexed/an_empty_set_is_a_set", an_empty_set_is_a_set);
     g_test_add_func("/indexed/one_writer_at_a_time", one_writer_at_a_time);
+    g_test_add_func("/indexed/a_replaced_folder_is_left_alone", a_replaced_folder_is_left_alone);
     g_test_add_func("/indexed/every_dtype_is_widened", every_dtype_is_widened);
     g_test_add_func("/indexed/refuses_every_inconsistency", refuses_every_inconsistency);
     g_test_add_func("/indexed/a_failing_call_leaves_no_index", a_failing_call_leaves_no_index);

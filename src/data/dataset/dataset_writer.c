@@ -18,10 +18,9 @@ void dataset_writer_close(DatasetWriter *writer)
 {
     if (!writer)
         return;
-    if (writer->files)
-        indexed_writer_abort(writer->files);
     tree_writer_abort(writer->trees);
     ndtype_writer_abort(writer->ndtypes);
+    indexed_writer_close(writer->files); /* last: it unlocks the dataset */
     g_free(writer->prefix);
     g_free(writer);
 }
@@ -78,7 +77,8 @@ static bool finish_trees(DatasetWriter *writer, GError **error)
 bool dataset_writer_finish(DatasetWriter *writer, GError **error)
 {
     g_autofree char *path = g_strconcat(writer->prefix, ".json", NULL);
-    return io_remove_file(path, error) && trees_remove(writer->prefix, error) &&
-           indexed_writer_finish(g_steal_pointer(&writer->files), error) && finish_trees(writer, error) &&
+    return indexed_writer_check_owner(writer->files, error) && io_remove_file(path, error) &&
+           trees_remove(writer->prefix, error) && indexed_writer_publish(writer->files, error) &&
+           finish_trees(writer, error) && indexed_writer_check_owner(writer->files, error) &&
            (!writer->meta.tokenizer_hash || dataset_meta_write(&writer->meta, path, error));
 }

@@ -1,5 +1,7 @@
 #include "data/prepare/seen_table.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -17,18 +19,14 @@ struct SeenTable {
     uint64_t n_slots, n_used; /* n_slots: a power of two, at most half of them used */
 };
 
-/* Maps zeroed slots from a file that is deleted at once. Disk blocks are allocated beforehand, since the kernel kills a
+/* Maps zeroed slots from a file without a name. Disk blocks are allocated beforehand, since the kernel kills a
  * program that writes to a mapping when the disk is full. */
 static Hash *map_slots(const char *folder, uint64_t n_slots, GError **error)
 {
-    g_autofree char *path = g_build_filename(folder, ".loam-seen-XXXXXX", NULL);
     size_t bytes = n_slots * sizeof(Hash);
-    int fd = g_mkstemp_full(path, O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0) {
-        fail_errno(error, "creating a file in", folder);
+    int fd = io_scratch(folder, error);
+    if (fd < 0)
         return NULL;
-    }
-    unlink(path);
     void *slots = MAP_FAILED;
     errno = posix_fallocate(fd, 0, (off_t)bytes);
     if (errno == 0)

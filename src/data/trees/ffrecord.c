@@ -151,10 +151,7 @@ bool ffrecord_write(const char *path, int64_t n, FFRecordFn give, void *context,
                 io_write(file, offsets, (size_t)n * sizeof *offsets, error) &&
                 put_records(file, n, give, context, error);
     if (good)
-        good = io_close(file, true, error) && io_rename(part, path, error);
-    else
-        io_abort(file);
-    if (!good)
-        io_remove_file(part, NULL);
-    return good;
+        return io_publish(file, path, error);
+    io_discard(file);
+    return false;
 }

@@ -126,7 +126,7 @@ void ndtype_writer_abort(NdtypeWriter *writer)
 {
     if (!writer)
         return;
-    indexed_writer_abort(writer->files);
+    indexed_writer_close(writer->files);
     g_array_unref(writer->ids);
     g_array_unref(writer->stack);
     g_free(writer->prefix);

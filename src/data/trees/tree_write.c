@@ -20,8 +20,8 @@ bool trees_remove(const char *prefix, GError **error)
 }
 
 struct TreeWriter {
-    char *path, *part_path, *offsets_path; /* PREFIX.tree, and temporary files */
-    IoFile *part, *offsets;                /* NULL means not open */
+    char *path;             /* PREFIX.tree */
+    IoFile *part, *offsets; /* offsets: a file without a name. NULL means not open */
     const Grammars *grammars;
     int *index;   /* (grammars) index of the language in the file; -1 means not yet used */
     GArray *used; /* int: the grammars in the order of their indices */
@@ -34,17 +34,13 @@ void tree_writer_abort(TreeWriter *writer)
 {
     if (!writer)
         return;
-    io_abort(writer->part);
+    io_discard(writer->part);
     io_abort(writer->offsets);
-    io_remove_file(writer->part_path, NULL);
-    io_remove_file(writer->offsets_path, NULL);
     g_byte_array_unref(writer->record);
     g_array_unref(writer->used);
     XXH3_freeState(writer->hash);
     g_free(writer->index);
     g_free(writer->path);
-    g_free(writer->part_path);
-    g_free(writer->offsets_path);
     g_free(writer);
 }
 
@@ -59,9 +55,8 @@ TreeWriter *tree_writer_open(const char *prefix, const Grammars *grammars, GErro
 {
     static const char start[16] = TREE_MAGIC "\1"; /* and the version as u64 */
     TreeWriter *writer = g_new0(TreeWriter, 1);
+    g_autofree char *part = g_strconcat(prefix, ".tree.tmp", NULL), *folder = g_path_get_dirname(prefix);
     writer->path = g_strconcat(prefix, ".tree", NULL);
-    writer->part_path = g_strconcat(prefix, ".tree.tmp", NULL);
-    writer->offsets_path = g_strconcat(prefix, ".offsets.tmp", NULL);
     writer->grammars = grammars;
     writer->index = g_new(int, grammars_count(grammars));
     memset(writer->index, 0xff, (size_t)grammars_count(grammars) * sizeof *writer->index);
@@ -69,8 +64,8 @@ TreeWriter *tree_writer_open(const char *prefix, const Grammars *grammars, GErro
     writer->record = g_byte_array_new();
     writer->hash = XXH3_createState();
     XXH3_64bits_reset(writer->hash);
-    if ((writer->part = io_create(writer->part_path, error)) &&
-        (writer->offsets = io_create(writer->offsets_path, error)) && put(writer, start, sizeof start, error))
+    if ((writer->part = io_create(part, error)) && (writer->offsets = io_create_scratch(folder, error)) &&
+        put(writer, start, sizeof start, error))
         return writer;
     tree_writer_abort(writer);
     return NULL;
@@ -134,13 +129,9 @@ static char *describe_languages(const TreeWriter *writer)
 /* Appends the file of offsets. */
 static bool put_offsets(TreeWriter *writer, uint64_t end, GError **error)
 {
-    g_autoptr(GError) reason = NULL;
-    if (!io_write(writer->offsets, &end, sizeof end, error) ||
-        !io_close(g_steal_pointer(&writer->offsets), false, error))
-        return false;
-    GMappedFile *map = g_mapped_file_new(writer->offsets_path, false, &reason);
+    GMappedFile *map = io_write(writer->offsets, &end, sizeof end, error) ? io_map(writer->offsets, error) : NULL;
     if (!map)
-        return fail_machine(error, "%s", reason->message);
+        return false;
     bool good = put(writer, g_mapped_file_get_contents(map), g_mapped_file_get_length(map), error);
     g_mapped_file_unref(map);
     return good;
@@ -155,7 +146,7 @@ bool tree_writer_finish(TreeWriter *writer, int64_t *bytes, char hash[17], GErro
     free(text);
     footer.offsets = writer->at;
     good = good && put_offsets(writer, footer.languages, error) && put(writer, &footer, sizeof footer, error) &&
-           io_close(g_steal_pointer(&writer->part), true, error) && io_rename(writer->part_path, writer->path, error);
+           io_publish(g_steal_pointer(&writer->part), writer->path, error);
     *bytes = (int64_t)writer->at;
     g_snprintf(hash, 17, "%016" G_GINT64_MODIFIER "x", (guint64)XXH3_64bits_digest(writer->hash));
     tree_writer_abort(writer);

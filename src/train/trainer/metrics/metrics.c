@@ -86,8 +86,8 @@ static bool keep_lines(KeptLines *kept, FILE *file, int64_t last, IoFile *out, G
 static bool rewrite_lines(const char *path, FILE *file, int64_t last, GError **error)
 {
     KeptLines kept;
-    g_autofree char *temporary = NULL, *target = io_follow_links(path);
-    IoFile *out = io_create_beside(target, &temporary, error);
+    g_autofree char *target = io_follow_links(path);
+    IoFile *out = io_create_beside(target, error);
     if (out == NULL)
         return false;
     rewind(file);
@@ -95,12 +95,9 @@ static bool rewrite_lines(const char *path, FILE *file, int64_t last, GError **e
     if (done && ferror(file))
         done = fail_machine(error, "reading %s failed", path);
     if (done)
-        done = io_close(out, true, error) && io_rename(temporary, target, error);
-    else
-        io_abort(out);
-    if (!done)
-        unlink(temporary);
-    return done;
+        return io_publish(out, target, error);
+    io_discard(out);
+    return false;
 }
 
 static bool cut_open_lines(const char *path, FILE *file, int64_t last, double *wall, GError **error)
