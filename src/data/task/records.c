@@ -117,13 +117,13 @@ static char *suffix_names(const char *paths)
 
 static bool set_columns(RecordReader *reader, GStrv names, GError **error)
 {
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
     for (char **name = names; *name; name++)
-        for (char **before = names; before < name; before++)
-            if (strcmp(*name, *before) == 0) {
-                fail_user(error, "%s: two columns are called \"%s\"", reader->path, *name);
-                g_strfreev(names);
-                return false;
-            }
+        if (!g_hash_table_add(seen, *name)) {
+            fail_user(error, "%s: two columns are called \"%s\"", reader->path, *name);
+            g_strfreev(names);
+            return false;
+        }
     reader->columns = names;
     g_free(reader->columns_text);
     reader->columns_text = g_strjoinv(", ", names);
