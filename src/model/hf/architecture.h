@@ -15,6 +15,7 @@ typedef struct HfArchitecture {
                                       embeddings are not tied; NULL means that there is no copy */
     const HfKey *keys;             /* ends with an entry of NULL */
     const HfKey *more_keys;        /* read and written after `keys`; NULL means none */
+    const HfAlias *aliases;        /* second names of keys; NULL means none */
     Family family;                 /* family of its models; FAMILY_T5 without a decoder becomes FAMILY_BERT */
     bool own_head_dim; /* config.json has the head size; false means that it is width / heads, which must have no
                           remainder */

@@ -31,6 +31,9 @@ static bool count_labels(const json_t *root, int64_t *n, GError **error)
 {
     const json_t *names = json_object_get(root, "id2label"), *number = json_object_get(root, "num_labels");
     *n = json_is_object(names) ? (int64_t)json_object_size(names) : number ? json_integer_value(number) : 2;
+    if (json_is_integer(number) && json_integer_value(number) != *n)
+        return fail_user(error, "num_labels is %" JSON_INTEGER_FORMAT ", but id2label has %" G_GINT64_FORMAT " names",
+                         json_integer_value(number), *n);
     return (*n >= 1 && *n <= MOST_LABELS) ||
            fail_user(error, "id2label has %" G_GINT64_FORMAT " names, want 1 to %d", *n, MOST_LABELS);
 }
@@ -61,6 +64,25 @@ static char *read_names(const json_t *root, int64_t n)
     }
     g_ptr_array_add(all, NULL);
     return labels_join((const char *const *)all->pdata);
+}
+
+/* Fails if label2id gives a name of id2label another number. It may lack names, or have others: transformers takes
+ * names from id2label only, and writes label2id with LABEL_0, LABEL_1, … unless a program sets it. */
+static bool check_numbers(const json_t *root, GError **error)
+{
+    const json_t *names = json_object_get(root, "id2label"), *numbers = json_object_get(root, "label2id");
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)names, key, value)
+    {
+        g_autofree char *name = read_name(value);
+        g_autofree char *number = name ? read_name(json_object_get(numbers, name)) : NULL;
+        g_autofree char *other = number ? read_name(json_object_get(names, number)) : NULL;
+        if (number && g_strcmp0(other, name) != 0)
+            return fail_user(error, "label2id says that \"%s\" is class %s, id2label that it is class %s", name, number,
+                             key);
+    }
+    return true;
 }
 
 /* Sets the shape of a T5 with a classifier: without logits over the vocabulary, and for classes of tokens without a
@@ -106,12 +128,13 @@ bool hf_classifier_read(const json_t *root, const HfArchitecture *arch, ModelCon
                          json_string_value(json_array_get(json_object_get(root, "architectures"), 0)));
     if (arch->family == FAMILY_T5)
         shape_t5(config, kind);
-    if (!count_labels(root, &n, error) || !hf_key_read(root, &dropout, config, error))
+    if (!count_labels(root, &n, error) || !check_numbers(root, error) || !hf_key_read(root, &dropout, config, error))
         return false;
     if (kind == LABELS_SEQUENCE && g_strcmp0(problem, "multi_label_classification") == 0)
         return fail_user(error, "problem_type is multi_label_classification: a classifier of loam chooses one class");
-    if (kind == LABELS_SEQUENCE && g_strcmp0(pooling, "mean") == 0)
-        return fail_user(error, "classifier_pooling is \"mean\": loam's classifier reads the first token (\"cls\")");
+    if (kind == LABELS_SEQUENCE && pooling && strcmp(pooling, "cls") != 0)
+        return fail_user(error, "classifier_pooling is \"%s\": loam's classifier reads the first token (\"cls\")",
+                         pooling);
     bool value = kind == LABELS_SEQUENCE && (problem ? strcmp(problem, "regression") == 0 : n == 1);
     if ((value && n != 1) || (kind == LABELS_SPAN && n != 2))
         return fail_user(error, "id2label has %" G_GINT64_FORMAT " names: loam has %s", n,

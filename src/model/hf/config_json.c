@@ -41,7 +41,28 @@ static bool check_ranges(const ModelConfig *config, GError **error)
     return true;
 }
 
-static const HfArchitecture *read_root(const json_t *root, ModelConfig *config, GError **error)
+/* Keys of any model that would change what it computes, with the only value that loam reads. */
+static const HfKey refused[] = {
+    HF_FIXED("sliding_window", "null"),
+    HF_FIXED("attention_chunk_size", "null"),
+    { 0 },
+};
+
+/* Fails if the tensors of the folder are codes of quantised weights, not weights. */
+static bool check_plain_weights(const json_t *root, GError **error)
+{
+    static const char *const keys[] = { "quantization_config", "compression_config" };
+    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+        const json_t *value = json_object_get(root, keys[i]);
+        const char *method = json_string_value(json_object_get(value, "quant_method"));
+        if (value && !json_is_null(value))
+            return fail_user(error, "%s: the weights are quantised (quant_method %s), and loam reads plain ones only",
+                             keys[i], method ? method : "is missing");
+    }
+    return true;
+}
+
+static const HfArchitecture *read_root(json_t *root, ModelConfig *config, GError **error)
 {
     const HfArchitecture *arch = architecture_named(json_string_value(json_object_get(root, "model_type")), error);
     model_config_defaults(config);
@@ -52,9 +73,10 @@ static const HfArchitecture *read_root(const json_t *root, ModelConfig *config, 
     config->init_scale_outputs = arch->init_scale_outputs;
     config->inner_dropout = arch->family == FAMILY_T5;
     config->tie_embeddings = true;
-    if (!hf_keys_read(root, arch->keys, config, error) || !hf_keys_read(root, arch->more_keys, config, error) ||
-        !arch->read(root, config, error) || !hf_classifier_read(root, arch, config, error) ||
-        !hf_flag_read(root, TIED, &config->tie_embeddings, error))
+    if (!check_plain_weights(root, error) || !hf_keys_read(root, refused, config, error) ||
+        !hf_aliases_take(root, arch->aliases, error) || !hf_keys_read(root, arch->keys, config, error) ||
+        !hf_keys_read(root, arch->more_keys, config, error) || !arch->read(root, config, error) ||
+        !hf_classifier_read(root, arch, config, error) || !hf_flag_read(root, TIED, &config->tie_embeddings, error))
         return NULL;
     if (!arch->own_head_dim && config->width % config->heads != 0) {
         fail_user(error, "a width of %" G_GINT64_FORMAT " is not shared evenly by %" G_GINT64_FORMAT " heads",

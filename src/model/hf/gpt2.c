@@ -38,6 +38,14 @@ static const HfKey keys[] = {
     { 0 },
 };
 
+static const HfAlias aliases[] = {
+    { "hidden_size", "n_embd" },
+    { "max_position_embeddings", "n_positions" },
+    { "num_attention_heads", "n_head" },
+    { "num_hidden_layers", "n_layer" },
+    { 0 },
+};
+
 static void shape(ModelConfig *config, const ModelConfig *was)
 {
     (void)was;
@@ -64,6 +72,7 @@ const HfArchitecture hf_gpt2 = {
     .model_type = "gpt2",
     .names = { "GPT2LMHeadModel", "transformer.", body, hf_lm_head, ignored },
     .keys = keys,
+    .aliases = aliases,
     .family = FAMILY_GPT,
     .default_ids = { -1, 50256, 50256 },
     .init_scale_outputs = true,

@@ -125,6 +125,18 @@ static bool check_fixed(const json_t *value, const HfKey *key, GError **error)
     return false;
 }
 
+bool hf_aliases_take(json_t *root, const HfAlias *aliases, GError **error)
+{
+    for (; aliases && aliases->alias; aliases++) {
+        json_t *value = json_object_get(root, aliases->alias), *other = json_object_get(root, aliases->key);
+        if (value && other && !json_equal(value, other))
+            return fail_user(error, "%s differs from %s, which is the same setting", aliases->alias, aliases->key);
+        if (value && !other)
+            json_object_set(root, aliases->key, value);
+    }
+    return true;
+}
+
 bool hf_key_read(const json_t *root, const HfKey *key, ModelConfig *config, GError **error)
 {
     const json_t *value = json_object_get(root, key->key);
@@ -207,6 +219,8 @@ void hf_warn_unused_rate(const json_t *root, const char *key, double used)
 
 /* ---- rotary positions ---- */
 
+#define PARTIAL "partial_rotary_factor"
+
 /* Fails unless the scaling of rotary positions has no effect: it is absent, "default", or linear with factor 1. The key
  * is "rope_type"; before transformers 4.43, "type". */
 static bool check_scaling(const json_t *scaling, const char *key, GError **error)
@@ -215,17 +229,27 @@ static bool check_scaling(const json_t *scaling, const char *key, GError **error
         return true;
     const json_t *type = json_object_get(scaling, "rope_type"), *factor = json_object_get(scaling, "factor");
     const char *name = json_string_value(type ? type : json_object_get(scaling, "type"));
-    const json_t *part = json_object_get(scaling, "partial_rotary_factor");
     bool by_one = json_is_number(factor) && json_number_value(factor) >= 1 && json_number_value(factor) <= 1;
-    bool whole = part == NULL || json_is_null(part) || (json_is_number(part) && json_number_value(part) >= 1);
     bool plain =
         name == NULL ? factor == NULL : strcmp(name, "default") == 0 || (strcmp(name, "linear") == 0 && by_one);
-    if (json_is_object(scaling) && plain && whole)
+    if (json_is_object(scaling) && plain)
         return true;
     char *text = json_dumps(scaling, JSON_ENCODE_ANY | JSON_COMPACT);
     fail_user(error, "%s is %s: loam reads null and \"rope_type\": \"default\" only", key, text);
     free(text);
     return false;
+}
+
+/* Fails if only a part of each attention head has rotary positions. transformers reads the factor of the model if its
+ * rotary parameters, `own`, have none. */
+static bool check_whole(const json_t *root, const json_t *own, GError **error)
+{
+    const json_t *inner = json_object_get(own, PARTIAL),
+                 *part = is_absent(inner) ? json_object_get(root, PARTIAL) : inner;
+    if (!is_absent(part) && !json_is_number(part))
+        return fail_user(error, PARTIAL " is not a number");
+    const double factor = is_absent(part) ? 1 : json_number_value(part);
+    return !(factor < 1 || factor > 1) || fail_user(error, PARTIAL " is %g: loam reads 1 only", factor);
 }
 
 bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double default_base, double *base,
@@ -238,7 +262,7 @@ bool hf_rotary_read(const json_t *root, const char *layers, const char *key, dou
     double outer = default_base; /* rope_theta may be outside or inside rope_parameters: transformers 4 reads the outer
                                     one, transformers 5 the inner one */
     if (!check_scaling(scaling, "rope_scaling", error) || !check_scaling(own, "rope_parameters", error) ||
-        !read_real(root, key, 1, 1e12, &outer, error))
+        !check_whole(layers ? NULL : root, own, error) || !read_real(root, key, 1, 1e12, &outer, error))
         return false;
     *base = outer;
     if (!read_real(own, "rope_theta", 1, 1e12, base, error))

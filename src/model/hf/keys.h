@@ -31,6 +31,15 @@ typedef struct HfKey {
 #define HF_FIXED(key, json)                          { key, HF_KEY_FIXED, 0, 0, 0, 0, json }
 /* clang-format on */
 
+/* A second name of a key of config.json, which transformers reads too (attribute_map). */
+typedef struct HfAlias {
+    const char *alias, *key; /* "hidden_size", "d_model" */
+} HfAlias;
+
+/* Renames the aliases in `root` to their keys; `aliases` ends with an entry of NULL. An error if both names are there
+ * with different values. */
+bool hf_aliases_take(json_t *root, const HfAlias *aliases, GError **error);
+
 /* A key that is absent or null gives the default, except that null is false for a flag, as in Python. A value of
  * another type or out of range is an error that names the key. */
 bool hf_key_read(const json_t *root, const HfKey *key, ModelConfig *config, GError **error);
@@ -55,7 +64,7 @@ void hf_warn_unused_rate(const json_t *root, const char *key, double used);
 
 /* Reads the base of rotary positions: from rope_parameters (or rope_parameters[layers] if `layers` is not NULL), as
  * transformers 5 writes it, or from `key`, as transformers 4 writes it; default_base if both are absent. Scaled rotary
- * positions are an error. */
+ * positions, and those of a part of each attention head, are an error. */
 bool hf_rotary_read(const json_t *root, const char *layers, const char *key, double default_base, double *base,
                     GError **error);
 json_t *hf_rotary_json(double base); /* rope_parameters of this base */

@@ -26,6 +26,7 @@ static const HfKey keys[] = {
     HF_REAL("rms_norm_eps", norm_eps, 1e-6, 0, 1),
     HF_REAL("initializer_range", init_std, 0.02, 0, 100),
     HF_ACTIVATION("hidden_act", activation, "silu"),
+    HF_FLAG("tie_word_embeddings", tie_embeddings, false),
     HF_FIXED("attention_bias", "false"),
     HF_FIXED("mlp_bias", "false"),
     HF_FIXED("is_causal", "true"),

@@ -70,6 +70,14 @@ static const HfKey mt5_keys[] = {
     { 0 },
 };
 
+static const HfAlias aliases[] = {
+    { "hidden_size", "d_model" },
+    { "num_attention_heads", "num_heads" },
+    { "num_hidden_layers", "num_layers" },
+    { "head_dim", "d_kv" },
+    { 0 },
+};
+
 #define GATED "gated-"
 
 /* Reads feed_forward_proj: the name of an activation, with the prefix "gated-" if the feed-forward network is gated;
@@ -201,8 +209,9 @@ static bool check_t5(const ModelConfig *config, GError **error)
 #define ARCHITECTURE(type, class, table, shaper, reader, inferrer, checker)                                            \
     {                                                                                                                  \
         .model_type = type, .names = { class, "", body, heads, ignored }, .classifier_prefix = CLASSIFIER_PREFIX,      \
-        .keys = keys, .more_keys = table, .family = FAMILY_T5, .own_head_dim = true, .default_ids = { 0, -1, 1 },      \
-        .shape = shaper, .read = reader, .write = write_t5, .infer = inferrer, .check = checker                        \
+        .keys = keys, .more_keys = table, .aliases = aliases, .family = FAMILY_T5, .own_head_dim = true,               \
+        .default_ids = { 0, -1, 1 }, .shape = shaper, .read = reader, .write = write_t5, .infer = inferrer,            \
+        .check = checker                                                                                               \
     }
 
 const HfArchitecture hf_t5 =

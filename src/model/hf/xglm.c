@@ -23,6 +23,13 @@ static const HfKey keys[] = {
     { 0 },
 };
 
+static const HfAlias aliases[] = {
+    { "hidden_size", "d_model" },
+    { "num_attention_heads", "attention_heads" },
+    { "num_hidden_layers", "num_layers" },
+    { 0 },
+};
+
 /* Position p of a sequence uses row p + FIRST_ROW of the table of sinusoids. */
 #define FIRST_ROW 2
 
@@ -70,6 +77,7 @@ const HfArchitecture hf_xglm = {
     .model_type = "xglm",
     .names = { "XGLMForCausalLM", "model.", fairseq_lm_body, hf_lm_head, ignored },
     .keys = keys,
+    .aliases = aliases,
     .family = FAMILY_GPT,
     .default_ids = { 1, 0, 2 },
     .read = read_xglm,
