@@ -13,7 +13,7 @@ not_here=(
     'docs/architecture/gpu.md:*' 'builds for GPUs: tests/tools/test_gpu_counts.sh'
     'docs/*:tools/install-grammars *' 'downloads grammars: tests/tools/test_install_grammars.sh'
     'docs/parallel.md:mpirun --host*' 'needs several machines'
-    'docs/parallel.md:loam plan *--layouts*' 'lists layouts for twenty seconds: tests/cli/test_plan_cluster.sh'
+    'docs/layouts.md:loam plan *--layouts*' 'lists layouts for twenty seconds: tests/cli/test_plan_cluster.sh'
     'docs/parallel.md:loam train config.yaml train.device=cuda *' 'needs GPUs: tests/shim/test_gpu_ranks.sh'
     'docs/parallel.md:srun *' 'needs Slurm'
     '*:sbatch *' 'needs Slurm: tests/cli/long_slurm.sh'
@@ -57,7 +57,7 @@ before_page() {
         quietly loam prepare --tokenizer gpt2 --out moby-gpt moby-dick.txt
         quietly loam train python.yaml run.dir=runs/gpt
         ;;
-    docs/parallel.md)
+    docs/parallel.md | docs/layouts.md)
         printf '%s\n' 'run: { dir: runs/ranks }' 'model: { preset: t5-1.1-tiny }' 'tokenizer: { path: stand-in.model }' \
             'data: { train: stand-in, input_length: 32 }' >config.yaml
         ;;
