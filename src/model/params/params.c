@@ -5,67 +5,130 @@
 #include "model/lora/lora.h"
 #include "model/params/init.h"
 
-/* Sizes that a dimension of a parameter may have. DIVIDED: tensor-parallel ranks have parts of it, since each computes
- * some of the heads, some of the feed-forward channels and the logits of some tokens of the vocabulary. OF_KEYS: heads
- * of keys and values, of which there may be fewer than ranks; then several ranks have the same one. OF_TOKENS: the
- * tensor is whole on every rank, which with sequence parallelism uses it for its own tokens only. OF_ALL_HEADS:
- * likewise, for its own heads only. */
-enum { WHOLE, DIVIDED, OF_KEYS, OF_TOKENS, OF_ALL_HEADS };
-#define DIMS(DIM)                                                                                                      \
-    DIM(NONE, 0, WHOLE)                                                                                                \
-    DIM(VOCAB, config->vocab, DIVIDED)                                                                                 \
-    DIM(WIDTH, config->width, WHOLE)                                                                                   \
-    DIM(SUBLAYER, config->width, OF_TOKENS)                                                                            \
-    DIM(TWICE_WIDTH, 2 * config->width, WHOLE)                                                                         \
-    DIM(ATTENTION, config->heads * config->head_dim, DIVIDED)                                                          \
-    DIM(HEAD, config->head_dim, OF_ALL_HEADS)                                                                          \
-    DIM(KV, model_config_kv_heads(config) * config->head_dim, OF_KEYS)                                                 \
-    DIM(FFN, config->ffn, DIVIDED)                                                                                     \
-    DIM(HEADS, config->heads, DIVIDED)                                                                                 \
-    DIM(BUCKETS, config->rel_buckets, WHOLE)                                                                           \
-    DIM(POSITIONS, config->max_positions + config->position_offset, WHOLE)                                             \
-    DIM(SEGMENTS, config->token_types, WHOLE)                                                                          \
-    DIM(MEMORY, config->memory_tokens, WHOLE)                                                                          \
-    DIM(OUTPUTS, model_config_outputs(config), WHOLE)                                                                  \
-    DIM(CLASSES, 2, WHOLE)                                                                                             \
-    DIM(DISTANCES, 2 * config->max_positions - 1, OF_ALL_HEADS)
+/* How tensor-parallel ranks have a dimension. DIVIDED: they have parts of it, since each computes some of the heads,
+ * some of the feed-forward channels and the logits of some tokens of the vocabulary. OF_KEYS: heads of keys and values,
+ * of which there may be fewer than ranks; then several ranks have the same one. OF_TOKENS: the tensor is whole on every
+ * rank, which with sequence parallelism uses it for its own tokens only. OF_ALL_HEADS: likewise, for its own heads
+ * only. */
+typedef enum Division { WHOLE, DIVIDED, OF_KEYS, OF_TOKENS, OF_ALL_HEADS } Division;
 
-#define DIM_NAME(name, size, divided) DIM_##name,
-typedef enum Dim { DIMS(DIM_NAME) } Dim;
+/* The dimensions that parameters have; the last is not one. */
+typedef enum Dim {
+    DIM_NONE,
+    DIM_VOCAB,
+    DIM_WIDTH,
+    DIM_SUBLAYER,
+    DIM_TWICE_WIDTH,
+    DIM_ATTENTION,
+    DIM_HEAD,
+    DIM_KV,
+    DIM_FFN,
+    DIM_HEADS,
+    DIM_BUCKETS,
+    DIM_POSITIONS,
+    DIM_SEGMENTS,
+    DIM_MEMORY,
+    DIM_OUTPUTS,
+    DIM_CLASSES,
+    DIM_DISTANCES,
+    DIMS
+} Dim;
 
-/* Properties of block i of an encoder or decoder, and when it has them. A parameter is present where all properties
- * that it needs are. The parameters of no block need none that depends on i, those of no stack none that depends on
- * decoder. */
-#define FEATURES(FEATURE)                                                                                              \
-    FEATURE(UNTIED, !config->tie_embeddings && config->classifier == LABELS_NONE)                                      \
-    FEATURE(CROSS, decoder && config->n_enc > 0)                                                                       \
-    FEATURE(GATED, config->gated)                                                                                      \
-    FEATURE(NOT_GATED, !config->gated)                                                                                 \
-    FEATURE(BIAS, config->bias)                                                                                        \
-    FEATURE(NORM_BIAS, config->norm_bias)                                                                              \
-    FEATURE(SELF_NORM, i > 0 || config->first_norm)                                                                    \
-    FEATURE(FINAL_NORM, config->final_norm)                                                                            \
-    FEATURE(EMBED_NORM, config->embed_norm)                                                                            \
-    FEATURE(RELPOS, model_config_relative_bias(config, decoder) && !config->rel_per_block)                             \
-    FEATURE(OWN_RELPOS, model_config_relative_bias(config, decoder) && config->rel_per_block)                          \
-    FEATURE(POSITIONS, model_config_learned_positions(config))                                                         \
-    FEATURE(SEGMENTS, config->token_types > 0)                                                                         \
-    FEATURE(TRANSFORM, config->head_transform)                                                                         \
-    FEATURE(HEAD_BIAS, config->head_bias)                                                                              \
-    FEATURE(POOLER, config->pooler)                                                                                    \
-    FEATURE(SENTENCE, config->sentence_head)                                                                           \
-    FEATURE(SPAN, config->classifier == LABELS_SPAN)                                                                   \
-    FEATURE(CLASSIFIER, config->classifier && config->classifier != LABELS_SPAN && !config->classifier_dense)          \
-    FEATURE(DENSE_CLASSIFIER, config->classifier && config->classifier_dense)                                          \
-    FEATURE(CONTEXT_QUERIES, !decoder && config->context_queries)                                                      \
-    FEATURE(TOKEN_QUERIES, decoder || !config->context_queries)                                                        \
-    FEATURE(MEMORY, !decoder && config->memory_tokens > 0)                                                             \
-    FEATURE(DISTANCES, model_config_distances(config))
+static const Division divisions[DIMS] = {
+    [DIM_VOCAB] = DIVIDED, [DIM_SUBLAYER] = OF_TOKENS, [DIM_ATTENTION] = DIVIDED, [DIM_HEAD] = OF_ALL_HEADS,
+    [DIM_KV] = OF_KEYS,    [DIM_FFN] = DIVIDED,        [DIM_HEADS] = DIVIDED,     [DIM_DISTANCES] = OF_ALL_HEADS,
+};
 
-#define FEATURE_BIT(name, there)  name##_BIT,
-#define FEATURE_FLAG(name, there) name = 1 << name##_BIT,
-enum { FEATURES(FEATURE_BIT) };
-typedef enum Feature { ALWAYS, FEATURES(FEATURE_FLAG) } Feature;
+static int64_t dim_size(Dim dim, const ModelConfig *config)
+{
+    const int64_t sizes[DIMS] = {
+        [DIM_NONE] = 0,
+        [DIM_VOCAB] = config->vocab,
+        [DIM_WIDTH] = config->width,
+        [DIM_SUBLAYER] = config->width,
+        [DIM_TWICE_WIDTH] = 2 * config->width,
+        [DIM_ATTENTION] = config->heads * config->head_dim,
+        [DIM_HEAD] = config->head_dim,
+        [DIM_KV] = model_config_kv_heads(config) * config->head_dim,
+        [DIM_FFN] = config->ffn,
+        [DIM_HEADS] = config->heads,
+        [DIM_BUCKETS] = config->rel_buckets,
+        [DIM_POSITIONS] = config->max_positions + config->position_offset,
+        [DIM_SEGMENTS] = config->token_types,
+        [DIM_MEMORY] = config->memory_tokens,
+        [DIM_OUTPUTS] = model_config_outputs(config),
+        [DIM_CLASSES] = 2,
+        [DIM_DISTANCES] = 2 * config->max_positions - 1,
+    };
+    return sizes[dim];
+}
+
+/* Properties of block i of an encoder or decoder. A parameter is present where all properties that it needs are. The
+ * parameters of no block need none that depends on i, those of no stack none that depends on decoder. */
+typedef enum Feature {
+    ALWAYS,
+    UNTIED = 1 << 0,
+    CROSS = 1 << 1,
+    GATED = 1 << 2,
+    NOT_GATED = 1 << 3,
+    BIAS = 1 << 4,
+    NORM_BIAS = 1 << 5,
+    SELF_NORM = 1 << 6,
+    FINAL_NORM = 1 << 7,
+    EMBED_NORM = 1 << 8,
+    RELPOS = 1 << 9,
+    OWN_RELPOS = 1 << 10,
+    POSITIONS = 1 << 11,
+    SEGMENTS = 1 << 12,
+    TRANSFORM = 1 << 13,
+    HEAD_BIAS = 1 << 14,
+    POOLER = 1 << 15,
+    SENTENCE = 1 << 16,
+    SPAN = 1 << 17,
+    CLASSIFIER = 1 << 18,
+    DENSE_CLASSIFIER = 1 << 19,
+    CONTEXT_QUERIES = 1 << 20,
+    TOKEN_QUERIES = 1 << 21,
+    MEMORY = 1 << 22,
+    DISTANCES = 1 << 23,
+} Feature;
+
+static unsigned features(const ModelConfig *config, bool decoder, int i)
+{
+    const struct {
+        Feature feature;
+        bool there;
+    } all[] = {
+        { UNTIED, !config->tie_embeddings && config->classifier == LABELS_NONE },
+        { CROSS, decoder && config->n_enc > 0 },
+        { GATED, config->gated },
+        { NOT_GATED, !config->gated },
+        { BIAS, config->bias },
+        { NORM_BIAS, config->norm_bias },
+        { SELF_NORM, i > 0 || config->first_norm },
+        { FINAL_NORM, config->final_norm },
+        { EMBED_NORM, config->embed_norm },
+        { RELPOS, model_config_relative_bias(config, decoder) && !config->rel_per_block },
+        { OWN_RELPOS, model_config_relative_bias(config, decoder) && config->rel_per_block },
+        { POSITIONS, model_config_learned_positions(config) },
+        { SEGMENTS, config->token_types > 0 },
+        { TRANSFORM, config->head_transform },
+        { HEAD_BIAS, config->head_bias },
+        { POOLER, config->pooler },
+        { SENTENCE, config->sentence_head },
+        { SPAN, config->classifier == LABELS_SPAN },
+        { CLASSIFIER, config->classifier && config->classifier != LABELS_SPAN && !config->classifier_dense },
+        { DENSE_CLASSIFIER, config->classifier && config->classifier_dense },
+        { CONTEXT_QUERIES, !decoder && config->context_queries },
+        { TOKEN_QUERIES, decoder || !config->context_queries },
+        { MEMORY, !decoder && config->memory_tokens > 0 },
+        { DISTANCES, model_config_distances(config) },
+    };
+    unsigned has = 0;
+    for (size_t f = 0; f < G_N_ELEMENTS(all); f++)
+        has |= all[f].there ? all[f].feature : ALWAYS;
+    return has;
+}
 
 typedef struct ParamDef {
     const char *name; /* without the scope's name_prefix */
@@ -80,105 +143,88 @@ typedef struct ParamDef {
 #define NO_GROUP (-1)
 
 /* clang-format off */
+/* The field of a parameter in the view struct of its bucket. */
+#define MODEL(member) offsetof(ModelW, member)
+#define STACK(member) offsetof(StackW, member)
+#define BLOCK(member) offsetof(BlockW, member)
 /* A matrix (rows, cols) with a bias (rows), and a norm. */
-#define LINEAR(name, member, rows, cols, rule, needs, bias_needs) \
-    { name, W(member.w), NO_GROUP, rows, cols, rule, true, needs }, \
-    { name ".bias", W(member.b), NO_GROUP, rows, DIM_NONE, RULE_ZEROS, false, bias_needs }
-#define NORM(name, member, dim, needs) \
-    { name, W(member.w), NO_GROUP, dim, DIM_NONE, RULE_ONES, false, needs }, \
-    { name ".bias", W(member.b), NO_GROUP, dim, DIM_NONE, RULE_ZEROS, false, (needs) | NORM_BIAS }
+#define LINEAR(AT, name, member, rows, cols, rule, needs, bias_needs) \
+    { name, AT(member.w), NO_GROUP, rows, cols, rule, true, needs }, \
+    { name ".bias", AT(member.b), NO_GROUP, rows, DIM_NONE, RULE_ZEROS, false, bias_needs }
+#define NORM(AT, name, member, dim, needs) \
+    { name, AT(member.w), NO_GROUP, dim, DIM_NONE, RULE_ONES, false, needs }, \
+    { name ".bias", AT(member.b), NO_GROUP, dim, DIM_NONE, RULE_ZEROS, false, (needs) | NORM_BIAS }
 
-#define W(member) offsetof(ModelW, member)
 static const ParamDef shared_params[] = {
-    { "shared",              W(shared),            NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_EMBEDDING,        true,  ALWAYS },
+    { "shared",              MODEL(shared),            NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_EMBEDDING,        true,  ALWAYS },
 };
 
 static const ParamDef lm_head_params[] = {
-    { "lm_head",             W(lm_head),           NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_HEAD,             true,  UNTIED },
-    { "lm_head.bias",        W(head_bias),         NO_GROUP, DIM_VOCAB,   DIM_NONE,  RULE_ZEROS,            false, HEAD_BIAS },
-    LINEAR("transform.dense", transform.dense, DIM_WIDTH, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, TRANSFORM, TRANSFORM | BIAS),
-    NORM("transform.norm", transform.norm, DIM_WIDTH, TRANSFORM),
+    { "lm_head",             MODEL(lm_head),           NO_GROUP, DIM_VOCAB,   DIM_WIDTH, RULE_HEAD,             true,  UNTIED },
+    { "lm_head.bias",        MODEL(head_bias),         NO_GROUP, DIM_VOCAB,   DIM_NONE,  RULE_ZEROS,            false, HEAD_BIAS },
+    LINEAR(MODEL, "transform.dense", transform.dense, DIM_WIDTH, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, TRANSFORM, TRANSFORM | BIAS),
+    NORM(MODEL, "transform.norm", transform.norm, DIM_WIDTH, TRANSFORM),
 };
 
 static const ParamDef pooler_params[] = {
-    LINEAR("pooler", pooler.dense, DIM_WIDTH, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, POOLER, POOLER),
-    LINEAR("sentence", sentence, DIM_CLASSES, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, SENTENCE, SENTENCE),
-    LINEAR("classifier", classifier, DIM_OUTPUTS, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, CLASSIFIER, CLASSIFIER),
-    LINEAR("classifier.dense", classifier_dense.dense, DIM_WIDTH, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, DENSE_CLASSIFIER, DENSE_CLASSIFIER),
-    LINEAR("classifier.out", classifier, DIM_OUTPUTS, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, DENSE_CLASSIFIER, DENSE_CLASSIFIER),
-    LINEAR("span", classifier, DIM_OUTPUTS, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, SPAN, SPAN),
+    LINEAR(MODEL, "pooler", pooler.dense, DIM_WIDTH, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, POOLER, POOLER),
+    LINEAR(MODEL, "sentence", sentence, DIM_CLASSES, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, SENTENCE, SENTENCE),
+    LINEAR(MODEL, "classifier", classifier, DIM_OUTPUTS, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, CLASSIFIER, CLASSIFIER),
+    LINEAR(MODEL, "classifier.dense", classifier_dense.dense, DIM_WIDTH, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, DENSE_CLASSIFIER, DENSE_CLASSIFIER),
+    LINEAR(MODEL, "classifier.out", classifier, DIM_OUTPUTS, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, DENSE_CLASSIFIER, DENSE_CLASSIFIER),
+    LINEAR(MODEL, "span", classifier, DIM_OUTPUTS, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, SPAN, SPAN),
 };
-#undef W
 
-#define W(member) offsetof(StackW, member)
 static const ParamDef stack_params[] = {
-    { "relpos",          W(relpos),          NO_GROUP, DIM_BUCKETS,   DIM_HEADS, RULE_GLOROT, false, RELPOS },
-    { "positions",       W(embed.positions), NO_GROUP, DIM_POSITIONS, DIM_WIDTH, RULE_UNIT,   true,  POSITIONS },
-    { "memory",          W(embed.memory_tokens), NO_GROUP, DIM_MEMORY,    DIM_WIDTH, RULE_UNIT,   true,  MEMORY },
-    { "segments",        W(embed.token_types), NO_GROUP, DIM_SEGMENTS,  DIM_WIDTH, RULE_UNIT,   true,  SEGMENTS },
-    NORM("embed_norm", embed.norm, DIM_WIDTH, EMBED_NORM),
-    NORM("final_norm", final_norm, DIM_WIDTH, FINAL_NORM),
+    { "relpos",          STACK(relpos),          NO_GROUP, DIM_BUCKETS,   DIM_HEADS, RULE_GLOROT, false, RELPOS },
+    { "positions",       STACK(embed.positions), NO_GROUP, DIM_POSITIONS, DIM_WIDTH, RULE_UNIT,   true,  POSITIONS },
+    { "memory",          STACK(embed.memory_tokens), NO_GROUP, DIM_MEMORY,    DIM_WIDTH, RULE_UNIT,   true,  MEMORY },
+    { "segments",        STACK(embed.token_types), NO_GROUP, DIM_SEGMENTS,  DIM_WIDTH, RULE_UNIT,   true,  SEGMENTS },
+    NORM(STACK, "embed_norm", embed.norm, DIM_WIDTH, EMBED_NORM),
+    NORM(STACK, "final_norm", final_norm, DIM_WIDTH, FINAL_NORM),
 };
-#undef W
 
-#define W(member) offsetof(BlockW, member)
 static const ParamDef block_params[] = {
-    NORM("self.norm", self.norm, DIM_SUBLAYER, SELF_NORM),
-    { "self.q",          W(self.qkv.part[0].w), W(self.qkv.w), DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  TOKEN_QUERIES },
-    { "self.context.hidden", W(self.context.hidden), NO_GROUP, DIM_WIDTH,  DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
-    { "self.context.score", W(self.context.score), NO_GROUP, DIM_HEADS,    DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
-    { "self.context.mix", W(self.context.mix), NO_GROUP, DIM_WIDTH,        DIM_TWICE_WIDTH, RULE_AREA,           true,  CONTEXT_QUERIES },
-    { "self.context.q",  W(self.context.q), NO_GROUP,    DIM_HEAD,         DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
-    { "self.k",          W(self.qkv.part[1].w), W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
-    { "self.v",          W(self.qkv.part[2].w), W(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
-    { "self.q.bias",     W(self.qkv.part[0].b), W(self.qkv.b), DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, TOKEN_QUERIES | BIAS },
-    { "self.k.bias",     W(self.qkv.part[1].b), W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
-    { "self.v.bias",     W(self.qkv.part[2].b), W(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
-    { "self.relpos",     W(self.relpos),  NO_GROUP,      DIM_BUCKETS,   DIM_HEADS,     RULE_GLOROT,           false, OWN_RELPOS },
-    { "self.distance",   W(self.distance), NO_GROUP,     DIM_DISTANCES, DIM_HEAD,      RULE_UNIT,             true,  DISTANCES },
-    LINEAR("self.o", self.o, DIM_WIDTH, DIM_ATTENTION, RULE_OUTPUT, ALWAYS, BIAS),
-    NORM("cross.norm", cross.norm, DIM_SUBLAYER, CROSS),
-    LINEAR("cross.q", cross.q, DIM_ATTENTION, DIM_WIDTH, RULE_QUERY, CROSS, CROSS | BIAS),
-    { "cross.k",         W(cross.kv.part[0].w), W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
-    { "cross.v",         W(cross.kv.part[1].w), W(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
-    { "cross.k.bias",    W(cross.kv.part[0].b), W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
-    { "cross.v.bias",    W(cross.kv.part[1].b), W(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
-    LINEAR("cross.o", cross.o, DIM_WIDTH, DIM_ATTENTION, RULE_OUTPUT, CROSS, CROSS | BIAS),
-    NORM("mlp.norm", mlp.norm, DIM_SUBLAYER, ALWAYS),
-    { "mlp.wi_0",        W(mlp.wi.part[0].w), W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
-    { "mlp.wi_1",        W(mlp.wi.part[1].w), W(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
-    { "mlp.wi_0.bias",   W(mlp.wi.part[0].b), W(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
-    { "mlp.wi_1.bias",   W(mlp.wi.part[1].b), W(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
-    LINEAR("mlp.wi", mlp.wi, DIM_FFN, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, NOT_GATED, NOT_GATED | BIAS),
-    LINEAR("mlp.wo", mlp.wo, DIM_WIDTH, DIM_FFN, RULE_OUTPUT_TRUNCATED, ALWAYS, BIAS),
+    NORM(BLOCK, "self.norm", self.norm, DIM_SUBLAYER, SELF_NORM),
+    { "self.q",          BLOCK(self.qkv.part[0].w), BLOCK(self.qkv.w), DIM_ATTENTION, DIM_WIDTH,     RULE_QUERY,            true,  TOKEN_QUERIES },
+    { "self.context.hidden", BLOCK(self.context.hidden), NO_GROUP, DIM_WIDTH,  DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
+    { "self.context.score", BLOCK(self.context.score), NO_GROUP, DIM_HEADS,    DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
+    { "self.context.mix", BLOCK(self.context.mix), NO_GROUP, DIM_WIDTH,        DIM_TWICE_WIDTH, RULE_AREA,           true,  CONTEXT_QUERIES },
+    { "self.context.q",  BLOCK(self.context.q), NO_GROUP,    DIM_HEAD,         DIM_WIDTH,     RULE_AREA,             true,  CONTEXT_QUERIES },
+    { "self.k",          BLOCK(self.qkv.part[1].w), BLOCK(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
+    { "self.v",          BLOCK(self.qkv.part[2].w), BLOCK(self.qkv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  ALWAYS },
+    { "self.q.bias",     BLOCK(self.qkv.part[0].b), BLOCK(self.qkv.b), DIM_ATTENTION, DIM_NONE,      RULE_ZEROS,            false, TOKEN_QUERIES | BIAS },
+    { "self.k.bias",     BLOCK(self.qkv.part[1].b), BLOCK(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    { "self.v.bias",     BLOCK(self.qkv.part[2].b), BLOCK(self.qkv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, BIAS },
+    { "self.relpos",     BLOCK(self.relpos),  NO_GROUP,      DIM_BUCKETS,   DIM_HEADS,     RULE_GLOROT,           false, OWN_RELPOS },
+    { "self.distance",   BLOCK(self.distance), NO_GROUP,     DIM_DISTANCES, DIM_HEAD,      RULE_UNIT,             true,  DISTANCES },
+    LINEAR(BLOCK, "self.o", self.o, DIM_WIDTH, DIM_ATTENTION, RULE_OUTPUT, ALWAYS, BIAS),
+    NORM(BLOCK, "cross.norm", cross.norm, DIM_SUBLAYER, CROSS),
+    LINEAR(BLOCK, "cross.q", cross.q, DIM_ATTENTION, DIM_WIDTH, RULE_QUERY, CROSS, CROSS | BIAS),
+    { "cross.k",         BLOCK(cross.kv.part[0].w), BLOCK(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
+    { "cross.v",         BLOCK(cross.kv.part[1].w), BLOCK(cross.kv.w), DIM_KV,        DIM_WIDTH,     RULE_FAN_IN,           true,  CROSS },
+    { "cross.k.bias",    BLOCK(cross.kv.part[0].b), BLOCK(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
+    { "cross.v.bias",    BLOCK(cross.kv.part[1].b), BLOCK(cross.kv.b), DIM_KV,        DIM_NONE,      RULE_ZEROS,            false, CROSS | BIAS },
+    LINEAR(BLOCK, "cross.o", cross.o, DIM_WIDTH, DIM_ATTENTION, RULE_OUTPUT, CROSS, CROSS | BIAS),
+    NORM(BLOCK, "mlp.norm", mlp.norm, DIM_SUBLAYER, ALWAYS),
+    { "mlp.wi_0",        BLOCK(mlp.wi.part[0].w), BLOCK(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
+    { "mlp.wi_1",        BLOCK(mlp.wi.part[1].w), BLOCK(mlp.wi.w),   DIM_FFN,       DIM_WIDTH,     RULE_FAN_IN_TRUNCATED, true,  GATED },
+    { "mlp.wi_0.bias",   BLOCK(mlp.wi.part[0].b), BLOCK(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
+    { "mlp.wi_1.bias",   BLOCK(mlp.wi.part[1].b), BLOCK(mlp.wi.b),   DIM_FFN,       DIM_NONE,      RULE_ZEROS,            false, GATED | BIAS },
+    LINEAR(BLOCK, "mlp.wi", mlp.wi, DIM_FFN, DIM_WIDTH, RULE_FAN_IN_TRUNCATED, NOT_GATED, NOT_GATED | BIAS),
+    LINEAR(BLOCK, "mlp.wo", mlp.wo, DIM_WIDTH, DIM_FFN, RULE_OUTPUT_TRUNCATED, ALWAYS, BIAS),
 };
-#undef W
 /* clang-format on */
-
-#define DIM_DIVIDED(name, size, divided) [DIM_##name] = divided,
-static const int dim_divided[] = { DIMS(DIM_DIVIDED) };
 
 static Split split_of(const ParamDef *def)
 {
-    return dim_divided[def->rows] == DIVIDED        ? SPLIT_ROWS
-           : dim_divided[def->rows] == OF_KEYS      ? SPLIT_COPIED
-           : dim_divided[def->cols] == DIVIDED      ? SPLIT_COLS
-           : dim_divided[def->rows] == OF_TOKENS    ? SPLIT_TOKENS
-           : dim_divided[def->rows] == OF_ALL_HEADS ? SPLIT_SHARED
-                                                    : SPLIT_NONE;
-}
-
-#define DIM_SIZE(name, size, divided) [DIM_##name] = size,
-static int64_t dim_size(Dim dim, const ModelConfig *config)
-{
-    const int64_t sizes[] = { DIMS(DIM_SIZE) };
-    return sizes[dim];
-}
-
-#define FEATURE_OF(name, there) ((there) ? (unsigned)name : 0u) |
-static unsigned features(const ModelConfig *config, bool decoder, int i)
-{
-    return FEATURES(FEATURE_OF) 0u;
+    const Division rows = divisions[def->rows], cols = divisions[def->cols];
+    return rows == DIVIDED        ? SPLIT_ROWS
+           : rows == OF_KEYS      ? SPLIT_COPIED
+           : cols == DIVIDED      ? SPLIT_COLS
+           : rows == OF_TOKENS    ? SPLIT_TOKENS
+           : rows == OF_ALL_HEADS ? SPLIT_SHARED
+                                  : SPLIT_NONE;
 }
 
 /* The list that the functions below append to. */
