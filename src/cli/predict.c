@@ -35,6 +35,8 @@ static gboolean as_jsonl, raw, as_json;
 static int64_t beams = 1;
 static char *out_path, *rank_by;
 static gboolean no_eos;
+static char *on_error;
+static bool skips; /* value of --on-error */
 static const GOptionEntry entries[] = {
     CLI_SWITCH("jsonl", as_jsonl, "lines are JSON objects with the fields of the task"),
     CLI_SWITCH("raw", raw, "a line is the whole input, without template"),
@@ -44,6 +46,7 @@ static const GOptionEntry entries[] = {
               "choose the most likely label: by its log-probability (sum), divided by its bytes (bytes) or by its "
               "tokens (tokens)",
               "sum|bytes|tokens"),
+    CLI_ON_ERROR(on_error, "a line"),
     CLI_SWITCH("no-eos", no_eos, "with --rank: do not append EOS to labels"),
     CLI_PATH("out", out_path,
              "write answers to this file as JSON lines; after an interruption the same command continues the file",
@@ -192,24 +195,43 @@ static void free_example(gpointer example)
     g_free(example);
 }
 
-/* Answers one batch of lines, up to the first invalid one. first: number of lines of standard input before this batch.
+/* Adds the lines to the batch, up to the first invalid one; with --on-error skip removes invalid ones from `lines`. */
+static bool add_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, GPtrArray *examples, GError **error)
+{
+    for (guint i = 0; i < lines->len;) {
+        const Prompt *line = lines->pdata[i];
+        GError *bad = NULL;
+        if (add_line(p, line->text, examples, &bad)) {
+            i++;
+            continue;
+        }
+        fail_context(&bad, "standard input, line %" PRId64, line->line);
+        if (!prompts_skip(reader, &bad)) {
+            g_propagate_error(error, bad);
+            return false;
+        }
+        g_ptr_array_remove_index(lines, i);
+        g_ptr_array_set_size(examples, (gint)i);
+    }
+    return true;
+}
+
+/* Answers one batch of lines, up to the first invalid one.
  * The last bits of an answer depend on the other inputs in its batch. So if an interrupted command stored only some
  * answers of a batch, the whole batch is computed again and only the missing answers are stored: the file equals that
  * of an uninterrupted command. */
-static bool answer_lines(Predictor *p, const GPtrArray *lines, int64_t first, GError **error)
+static bool answer_lines(Predictor *p, PromptReader *reader, GPtrArray *lines, GError **error)
 {
     g_autoptr(GPtrArray) examples = g_ptr_array_new_with_free_func(free_example);
     g_autofree Answer *found = g_new0(Answer, lines->len);
     GError *bad = NULL;
     guint begin = 0;
     answer_batch_clear(&p->batch);
-    if (!skip_stored(p, lines, &begin, error))
-        return false;
-    for (guint i = 0; begin < lines->len && i < lines->len && !bad; i++)
-        if (!add_line(p, ((Prompt *)lines->pdata[i])->text, examples, &bad))
-            fail_context(&bad, "standard input, line %" PRId64, first + i + 1);
-    int32_t n = answer_batch_count(&p->batch);
-    bool good = n == 0 || answer_batch_run(&p->batch, 0, n, p->loaded->model, &p->encoder, &p->decoding, found, error);
+    add_lines(p, reader, lines, examples, &bad);
+    const int32_t n = answer_batch_count(&p->batch);
+    bool good = skip_stored(p, lines, &begin, error);
+    good = good && ((guint)n <= begin ||
+                    answer_batch_run(&p->batch, 0, n, p->loaded->model, &p->encoder, &p->decoding, found, error));
     for (int32_t i = 0; i < n; i++) {
         const char *line = ((Prompt *)lines->pdata[i])->text;
         good = good && ((guint)i < begin || give_answer(p, line, examples->pdata[i], &found[i], error));
@@ -225,17 +247,15 @@ static bool answer_lines(Predictor *p, const GPtrArray *lines, int64_t first, GE
 
 static bool answer_input(Predictor *p, GError **error)
 {
-    const PromptFormat format = { .as_lines = true };
+    const PromptFormat format = { .as_lines = true, .skip_errors = skips };
     PromptReader *reader = prompts_open(STDIN_FILENO, "standard input", &format);
-    int64_t first = 0;
     bool more = true, done = true;
     while (more && done) {
         g_autoptr(GPtrArray) lines = g_ptr_array_new_with_free_func(prompt_free);
         GError *problem = NULL;
         bool read = prompts_read(reader, ANSWER_BATCH, lines, &problem);
         more = lines->len > 0;
-        done = !more || answer_lines(p, lines, first, error);
-        first += lines->len;
+        done = !more || answer_lines(p, reader, lines, error);
         if (!read && done) {
             g_propagate_error(error, problem);
             done = false;
@@ -366,7 +386,7 @@ bool verb_predict(int argc, char **argv, GError **error)
         return fail_user(error, "--jsonl takes objects and --raw whole inputs: give one of them");
     if (beams < 1 || beams > 256)
         return fail_user(error, "--beams %" PRId64 " is out of range: 1 to 256", beams);
-    if (!ranking_check_options(rank_by, no_eos, beams, error))
+    if (!ranking_check_options(rank_by, no_eos, beams, error) || !cli_parse_on_error(&skips, on_error, error))
         return false;
     g_auto(Config) config = { 0 };
     g_auto(LoadedModel) loaded = { 0 };

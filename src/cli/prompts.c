@@ -13,6 +13,7 @@
 
 #define CHUNK_BYTES    (64 << 10)
 #define MAX_LINE_BYTES (16 << 20)
+#define NAMED_LINES    10 /* lines left out that are named one by one */
 
 struct PromptReader {
     int descriptor;
@@ -20,7 +21,8 @@ struct PromptReader {
     PromptFormat format;
     GString *buffer; /* bytes that were read and are not yet split into lines */
     bool end;
-    int64_t number; /* number of the last line, counted from 1 */
+    int64_t number;  /* number of the last line, counted from 1 */
+    int64_t skipped; /* lines that were left out */
 };
 
 PromptFormat prompt_format(Model *model, const Tokenizer *tok)
@@ -51,6 +53,8 @@ PromptReader *prompts_open(int descriptor, const char *name, const PromptFormat 
 
 void prompts_close(PromptReader *reader)
 {
+    if (reader->skipped > 0)
+        log_info("lines left out, since they could not be read: %" PRId64, reader->skipped);
     g_string_free(reader->buffer, true);
     g_free(reader);
 }
@@ -210,11 +214,19 @@ static bool take_line(const PromptFormat *format, const char *line, size_t bytes
     return parse_line(format, text, prompt, error);
 }
 
-bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError **error)
+bool prompts_skip(PromptReader *reader, GError **problem)
 {
-    if (!fill(reader, error) ||
-        (reader->number == 0 && !foreign_check_start(reader->name, reader->buffer->str, reader->buffer->len, error)))
+    if (!reader->format.skip_errors || (*problem)->code != LOAM_ERROR_USER)
         return false;
+    if (reader->skipped++ < NAMED_LINES)
+        log_warning("left out: %s", (*problem)->message);
+    g_clear_error(problem);
+    return true;
+}
+
+/* Appends the prompts of the complete lines in the buffer, at most `most`. */
+static bool take_lines(PromptReader *reader, guint most, GPtrArray *prompts, GError **error)
+{
     size_t at = 0;
     bool good = true;
     const char *line;
@@ -222,14 +234,31 @@ bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError *
     while (good && prompts->len < most && next_line(reader, &at, &line, &bytes)) {
         Prompt *prompt = g_new0(Prompt, 1);
         prompt->ids = g_array_new(false, false, sizeof(int32_t));
-        reader->number++;
-        good = take_line(&reader->format, line, bytes, prompt, error) ||
-               fail_context(error, "%s, line %" PRId64, reader->name, reader->number);
-        if (good)
+        prompt->line = ++reader->number;
+        GError *problem = NULL;
+        if (take_line(&reader->format, line, bytes, prompt, &problem)) {
             g_ptr_array_add(prompts, prompt);
-        else
-            prompt_free(prompt);
+            continue;
+        }
+        prompt_free(prompt);
+        fail_context(&problem, "%s, line %" PRId64, reader->name, reader->number);
+        good = prompts_skip(reader, &problem);
+        if (!good)
+            g_propagate_error(error, problem);
     }
     g_string_erase(reader->buffer, 0, (gssize)at);
+    return good;
+}
+
+bool prompts_read(PromptReader *reader, guint most, GPtrArray *prompts, GError **error)
+{
+    const GString *buffer = reader->buffer;
+    bool good = true;
+    while (good && prompts->len == 0 && !(reader->end && buffer->len == 0)) {
+        if (!fill(reader, error) ||
+            (reader->number == 0 && !foreign_check_start(reader->name, buffer->str, buffer->len, error)))
+            return false;
+        good = take_lines(reader, most, prompts, error);
+    }
     return good;
 }

@@ -9,8 +9,9 @@
 #define MAX_PROMPT_TOKENS 32768 /* limit: the time of attention grows with the square of the length */
 
 typedef struct Prompt {
-    char *text;  /* the prompt as read */
-    GArray *ids; /* int32_t: token ids, special tokens of the format included */
+    char *text;   /* the prompt as read */
+    GArray *ids;  /* int32_t: token ids, special tokens of the format included */
+    int64_t line; /* its line of the input, counted from 1 */
 } Prompt;
 
 typedef struct PromptFormat {
@@ -24,6 +25,7 @@ typedef struct PromptFormat {
     int64_t most_tokens; /* a longer prompt is an error; 0 means that the caller truncates */
     bool as_ids;         /* lines are token ids separated by spaces */
     bool as_lines;       /* do not tokenize: Prompt.ids stays empty */
+    bool skip_errors;    /* invalid lines are left out, not errors */
 } PromptFormat;
 
 /* The default format for a model: at most MAX_PROMPT_TOKENS tokens, or as many as the model has positions, if these are
@@ -33,9 +35,12 @@ PromptFormat prompt_format(Model *model, const Tokenizer *tok);
 
 typedef struct PromptReader PromptReader;
 
-/* name: name of the input for error messages; borrowed. */
+/* name: name of the input for messages; borrowed. */
 PromptReader *prompts_open(int descriptor, const char *name, const PromptFormat *format);
 void prompts_close(PromptReader *reader);
+/* Whether an invalid line is left out (PromptFormat.skip_errors): *problem is then freed and set to NULL; the first ten
+ * are named in warnings, and prompts_close tells their number. */
+bool prompts_skip(PromptReader *reader, GError **problem);
 /* Waits for a line, then appends all prompts that are available, at most `most`, to `prompts` (Prompt *, freed with the
  * array). Appends none at the end of input. After an invalid line it fails, with the prompts before that line appended.
  * */

@@ -59,8 +59,11 @@ bool answer_batch_add(AnswerBatch *batch, TaskEncoder *encoder, const Record *re
     const int32_t eos = tokenizer_eos(encoder->tok);
     if (encoder->task->learns)
         return add_inputs(batch, encoder, example, error);
-    if (!task_encode_input(encoder, record, example, encoder->target_length, batch->ids, error))
+    const guint before = batch->ids->len;
+    if (!task_encode_input(encoder, record, example, encoder->target_length, batch->ids, error)) {
+        g_array_set_size(batch->ids, before);
         return false;
+    }
     if (!encoder->joined && eos >= 0)
         g_array_append_val(batch->ids, eos);
     const int32_t end = (int32_t)batch->ids->len;

@@ -22,6 +22,14 @@ expect 1 '--n 3 needs --temperature above 0' "$loam" eval runs/a --task humaneva
 expect 1 '--k 1,x is not a list' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --k 1,x
 expect 1 'runs/a and humaneval: one task is wanted, and no model with --predictions' "$loam" eval runs/a --task humaneval task.valid=problems.jsonl --predictions samples.jsonl
 expect 1 '--predictions are not generated' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --beams 10
+# A character that no text can hold is refused only in a prompt, and the problem is named.
+{
+    head -n 1 problems.jsonl
+    echo '{"task_id": "HumanEval/1", "prompt": "def one():\n    # \u0000\n", "entry_point": "one", "canonical_solution": "", "test": ""}'
+    sed -n 1p problems.jsonl | sed 's,HumanEval/0,HumanEval/2,; s,return a + b,return 0 # \\ud800,'
+} >nul.jsonl
+expect 1 'nul.jsonl:2: the prompt of HumanEval/1 has a NUL or half a surrogate pair, which no text can hold; task.on_error=skip' \
+    "$loam" eval --task humaneval task.valid=nul.jsonl --predictions samples.jsonl
 if ! "$loam" eval --task humaneval task.valid=problems.jsonl --predictions samples.jsonl --timeout 6 --k 4,3,1 --out results.jsonl >out 2>err; then
     grep -q 'no sandbox: \|no interpreter\|it runs the programs' err || fail "$(cat err)"
     grep -q 'no sandbox' err && grep -q -- '--unsafe-no-sandbox' err || fail "no word of how to go on: $(cat err)"
@@ -36,6 +44,9 @@ sed -n 1p results.jsonl | grep -qF '{"task_id":"HumanEval/0","completion":"    r
 sed -n 4p results.jsonl | grep -qF '"solution":"def add(a, b):\n    return a - b\n","passed":false,"result":"failed: AssertionError"' || fail "$(cat results.jsonl)"
 sed -n 6p results.jsonl | grep -qF '"result":"timed out"' || fail "$(cat results.jsonl)"
 echo "ok: completions of another program are tested, in their order"
+{ head -n 1 samples.jsonl; sed -n 1p samples.jsonl | sed s,/0,/2,; sed -n 2p samples.jsonl; } >nul-samples.jsonl
+"$loam" eval --task humaneval task.valid=nul.jsonl --predictions nul-samples.jsonl --timeout 6 task.on_error=skip >out 2>err || fail "$(cat err)"
+grep -q 'left out: nul.jsonl:2: the prompt of HumanEval/1' err && grep -q 'nul.jsonl: 2 problems, 2 programs: 2 passed' err || fail "$(cat err)"
 "$loam" eval --task humaneval task.valid=problems.jsonl --predictions results.jsonl --timeout 6 --k 1,3 --json >again 2>err || fail "$(cat err)"
 grep -q '^{"name":"humaneval","problems":2,"programs":6,"passed":3,"pass@1":[45][90].*,"pass@3":100.0}$' again || fail "$(cat again)"
 echo "ok: results are read as predictions"

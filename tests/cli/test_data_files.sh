@@ -68,3 +68,31 @@ expect 0 'skipped, since they could not be read: 12' "$loam" prepare --tokenizer
 [ "$(grep -c 'left out: more/a.jsonl:[0-9]*: field "text" is a number' err)" = 10 ] || fail "$(cat err)"
 [ "$(grep -c 'left out: more/[0-9]*.dat: not UTF-8 text' err)" = 10 ] && grep -q 'files ignored, since they are not text: 12' out || fail "$(cat out err)"
 grep -qF 'left out: more/saved: a folder of `datasets`' err && grep -q '^more-data: 2 documents' out || fail "$(cat out err)"
+
+# A bad line of a prompt is named; with --on-error skip the others are answered, in `predict --out` also by a second command.
+printf '{"text": "one"}\n{"text": \n{"body": "two"}\n{"text": "three"}\n' >torn.jsonl
+for ask in 'generate --model run --jsonl text --json --max-tokens 2 --batch 1' 'predict run --jsonl --json'; do
+    expect 1 'standard input, line 2: ' bash -c "'$loam' $ask <torn.jsonl"
+    [ "$(wc -l <out)" = 1 ] || fail "$ask: the line before is not answered: $(cat out)"
+    "$loam" $ask --on-error skip <torn.jsonl >out 2>err || fail "$ask: $(cat err)"
+    [ "$(wc -l <out)" = 2 ] && grep -q 'left out: standard input, line 2: .*not JSON' err && grep -q 'left out: standard input, line 3: ' err &&
+        grep -qF 'lines left out, since they could not be read: 2' err || fail "$ask: $(cat out err)"
+done
+"$loam" predict run --jsonl --on-error skip --out answers.jsonl <torn.jsonl 2>err || fail "$(cat err)"
+cp answers.jsonl whole.jsonl && head -n 1 whole.jsonl >answers.jsonl
+"$loam" predict run --jsonl --on-error skip --out answers.jsonl <torn.jsonl 2>err || fail "$(cat err)"
+cmp answers.jsonl whole.jsonl && [ "$(wc -l <whole.jsonl)" = 2 ] || fail "$(cat answers.jsonl err)"
+echo "ok: bad lines of generate and predict"
+
+# No output of an earlier command is replaced unless --replace says so, whichever of the outputs it is.
+"$loam" tokenizer export --model piped-tok --out hf 2>err || fail "$(cat err)"
+expect 1 'hf exists, and runs may use it: give another --out, or --replace' "$loam" tokenizer export --model piped-tok --out hf
+"$loam" tokenizer export --model piped-tok --out hf --replace 2>err || fail "$(cat err)"
+"$loam" prepare --format fairseq --tokenizer bytes --lines --out bin --valid-files numbers,numbers numbers >out 2>err || fail "$(cat err)"
+rm bin/train.* bin/valid.*
+expect 1 'bin/valid1 exists' "$loam" prepare --format fairseq --tokenizer bytes --lines --out bin --valid-files numbers,numbers numbers
+expect 0 'bin/train: 3 sentences' "$loam" prepare --format fairseq --tokenizer bytes --lines --out bin --valid-files numbers numbers
+expect 0 'two: 2 examples' "$loam" task prepare --out set task.yaml task.valid=two task.format=jsonl
+rm set.*
+expect 1 'set-valid exists' "$loam" task prepare --out set task.yaml task.valid=two task.format=jsonl
+expect 0 'some.jsonl: 3 examples' "$loam" task prepare --out set task.yaml

@@ -22,6 +22,7 @@ typedef struct Run {
     const ProgramEvalOptions *options;
     TaskFile file;
     GPtrArray *items; /* ProgramItem * */
+    bool partly;      /* the file has problems that are not tested */
     AnswersFile *out; /* NULL means that results are not written to a file */
     int64_t n, passed, late;
 } Run;
@@ -69,19 +70,46 @@ static bool find_file(Run *run, const TaskConfig *config, GError **error)
     return run->file.path || fail_user(error, "task.valid is not set: the file of the problems");
 }
 
+/* Adds the problem of a record; false with an error if it cannot be posed. */
+static bool add_problem(Run *run, const Record *record, const TaskExample *example, GError **error)
+{
+    ProgramItem *item = g_new0(ProgramItem, 1);
+    item->example = *example;
+    g_ptr_array_add(run->items, item);
+    if (!problem_read(&item->problem, &run->task, record, error))
+        return false;
+    const char *text = run->options->predictions ? item->problem.prefix : example->input;
+    return !record->replaced || !strstr(text, "\uFFFD") ||
+           fail_user(error,
+                     "%s: the prompt of %s has a NUL or half a surrogate pair, which no text can hold; "
+                     "task.on_error=skip leaves it out",
+                     record->where, item->problem.name);
+}
+
+/* With task.on_error=skip, removes a problem that cannot be posed, and clears the error. */
+static void leave_out(Run *run, const TaskConfig *config, GError **problem)
+{
+    if (config->on_error != TASK_SKIP || (*problem)->code != LOAM_ERROR_USER)
+        return;
+    log_warning("left out: %s", (*problem)->message);
+    g_ptr_array_remove_index(run->items, run->items->len - 1);
+    run->partly = true;
+    g_clear_error(problem);
+}
+
 static bool read_problems(Run *run, const TaskConfig *config, GError **error)
 {
     TaskReader *reader = task_reader_open(&run->task, config, &run->file, false, error);
     const guint most = run->options->samples > 0 ? (guint)MIN(run->options->samples, G_MAXUINT) : G_MAXUINT;
     GError *problem = NULL;
+    run->partly = run->options->samples > 0;
     TaskExample example;
     Record record;
     while (reader && !problem && run->items->len < most && task_reader_next(reader, &example, &record, &problem)) {
-        ProgramItem *item = g_new0(ProgramItem, 1);
-        item->example = example;
-        g_ptr_array_add(run->items, item);
-        problem_read(&item->problem, &run->task, &record, &problem);
+        if (!add_problem(run, &record, &example, &problem))
+            leave_out(run, config, &problem);
     }
+    run->partly |= reader && task_reader_skipped(reader) > 0;
     task_reader_close(reader);
     if (problem)
         g_propagate_error(error, problem);
@@ -195,7 +223,7 @@ static bool read_predictions(const Run *run, GArray *trials, GError **error)
         if (!g_hash_table_insert(problems, item->problem.name, &item->problem))
             return fail_user(error, "%s: two problems are called %s", run->file.path, item->problem.name);
     }
-    return predictions_read(run->options->predictions, problems, run->options->samples > 0, trials, error) &&
+    return predictions_read(run->options->predictions, problems, run->partly, trials, error) &&
            check_complete(run, trials, error);
 }
 

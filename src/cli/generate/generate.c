@@ -30,11 +30,12 @@ static const char about[] =
     "\n"
     "  echo \"The <extra_id_0> walks in <extra_id_1> park\" | loam generate --model runs/a\n";
 
-static char *model_path, *tokenizer_file, *blanks, *jsonl_field, *precision_name, *device_name;
+static char *model_path, *tokenizer_file, *blanks, *jsonl_field, *precision_name, *device_name, *on_error;
 static int64_t n_answers = 1, seed = 1, batch = 16;
 static double length_penalty = 0.6;
 static GenerationSettings settings = GENERATION_SETTINGS_UNSET;
 static gboolean fill, as_ids, as_json;
+static bool skips; /* value of --on-error */
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
     CLI_PATH("tokenizer", tokenizer_file, "tokenizer file or folder, needed if there is none beside the model", "FILE"),
@@ -64,6 +65,7 @@ static const GOptionEntry entries[] = {
         "text between them by itself",
         "HOW"),
     CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the prompt is this field", "FIELD"),
+    CLI_ON_ERROR(on_error, "a line"),
     CLI_SWITCH("json", as_json, "print one JSON object per answer: prompt, text, ids, logprob, finished"),
     { 0 },
 };
@@ -163,7 +165,7 @@ static bool answer(Model *model, const Tokenizer *tok, const GPtrArray *prompts,
 
 static bool answer_lines(Model *model, const Tokenizer *tok, PromptReader *reader, GError **error)
 {
-    int64_t first = 0;
+    int64_t first = 0; /* number of prompts before those of this batch */
     bool more = true, done = true;
     while (more) {
         g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
@@ -172,7 +174,8 @@ static bool answer_lines(Model *model, const Tokenizer *tok, PromptReader *reade
         if (prompts->len > 0)
             done =
                 answer(model, tok, prompts, first, error) ||
-                fail_context(error, "standard input, lines %" PRId64 " to %" PRId64, first + 1, first + prompts->len);
+                fail_context(error, "standard input, lines %" PRId64 " to %" PRId64,
+                             ((Prompt *)prompts->pdata[0])->line, ((Prompt *)prompts->pdata[prompts->len - 1])->line);
         if (done && !good) {
             g_propagate_error(error, g_steal_pointer(&bad_line));
             done = false;
@@ -266,6 +269,7 @@ static bool answer_input(Model *model, const Tokenizer *tok, GError **error)
     PromptFormat format = prompt_format(model, tok);
     format.field = jsonl_field;
     format.as_ids = as_ids;
+    format.skip_errors = skips;
     PromptReader *reader = prompts_open(STDIN_FILENO, "standard input", &format);
     bool done = config->n_dec > 0 ? answer_lines(model, tok, reader, error)
                                   : fill_mask_lines(model, tok, format.mask, reader, as_json, error);
@@ -281,7 +285,7 @@ bool verb_generate(int argc, char **argv, GError **error)
         return fail_user(error, "--model is missing; usage: " USAGE);
     if (argc > 1)
         return fail_user(error, "%s is not an option, and lines come from standard input; usage: " USAGE, argv[1]);
-    if (!check_ranges(error) || !check_rules(error))
+    if (!check_ranges(error) || !check_rules(error) || !cli_parse_on_error(&skips, on_error, error))
         return false;
     Precision precision;
     if (precision_name && !precision_of_name(precision_name, "--precision", device_name, &precision, error))

@@ -61,13 +61,20 @@ static bool answer(Model *model, const Tokenizer *tok, const Prompt *prompt, int
 bool fill_mask_lines(Model *model, const Tokenizer *tok, int32_t mask, PromptReader *reader, bool as_json,
                      GError **error)
 {
-    for (int64_t line = 1;; line++) {
+    for (;;) {
         g_autoptr(GPtrArray) prompts = g_ptr_array_new_with_free_func(prompt_free);
+        GError *problem = NULL;
         if (!prompts_read(reader, 1, prompts, error))
             return false;
         if (prompts->len == 0)
             return true;
-        if (!answer(model, tok, prompts->pdata[0], mask, as_json, error))
-            return fail_context(error, "standard input, line %" G_GINT64_FORMAT, line);
+        const Prompt *prompt = prompts->pdata[0];
+        if (answer(model, tok, prompt, mask, as_json, &problem))
+            continue;
+        fail_context(&problem, "standard input, line %" G_GINT64_FORMAT, prompt->line);
+        if (!prompts_skip(reader, &problem)) {
+            g_propagate_error(error, problem);
+            return false;
+        }
     }
 }

@@ -265,9 +265,6 @@ static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
         return fail_user(error, "--out is missing; usage: " USAGE);
     if (!*paths && (tok || !dictionary || (!valid_paths && !test_paths)))
         return fail_user(error, "a file or folder to read is missing; usage: " USAGE);
-    g_autofree char *train = g_build_filename(out, "train", NULL);
-    if (!cli_check_dataset(train, replace, error))
-        return false;
     if (min_count < 0 || dict_size < 0 || padding_factor < 0)
         return fail_user(error, "--min-count, --dict-size and --padding-factor are numbers not below 0");
     const FairseqLinesOptions options = { .out = out,
@@ -281,6 +278,10 @@ static bool run_lines(char **paths, const Tokenizer *tok, GError **error)
                                           .most_ids = dict_size,
                                           .factor = padding_factor,
                                           .interrupted = &interrupted };
+    g_auto(GStrv) prefixes = fairseq_lines_prefixes(&options);
+    for (char **prefix = prefixes; *prefix; prefix++)
+        if (!cli_check_dataset(*prefix, replace, error))
+            return false;
     FairseqLinesStats stats;
     bool good = fairseq_lines_run(&options, &stats, error);
     if (good && as_json)

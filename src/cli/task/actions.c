@@ -119,17 +119,16 @@ static const GOptionEntry prepare_entries[] = {
     { 0 },
 };
 
-/* Writes PREFIX.task.yaml beside the held-out dataset (train/task_set.h), so that runs can score it. */
-static bool write_task(const Task *task, const TaskConfig *config, GError **error)
+/* Whether the task has examples that are held out into PREFIX-valid. */
+static bool find_valid(bool *found, const Task *task, const TaskConfig *config, GError **error)
 {
-    g_autofree char *prefix = g_strconcat(out, "-valid", NULL);
     TaskFile train, valid;
     if (!task_files(task, config, &train, &valid, error))
         return false;
-    bool good = !valid.path || task_set_write(prefix, config, error);
+    *found = valid.path != NULL;
     g_free(train.path);
     g_free(valid.path);
-    return good;
+    return true;
 }
 
 static bool prepare(Config *config, const Task *task, GError **error)
@@ -139,8 +138,14 @@ static bool prepare(Config *config, const Task *task, GError **error)
     g_autoptr(Tokenizer) tok = config_open_tokenizer(config, error);
     if (!tok || !config_fit_lengths(config, tok, error))
         return false;
+    g_autofree char *beside = g_strconcat(out, "-valid", NULL);
+    bool holds_out;
+    if (!find_valid(&holds_out, task, &config->task, error) ||
+        (holds_out && !cli_check_dataset(beside, replace, error)))
+        return false;
     const TaskEncoder encoder = config_task_encoder(config, &config->model, task, tok);
-    return task_prepare(&encoder, out, error) && write_task(task, &config->task, error);
+    /* PREFIX-valid.task.yaml (train/task_set.h) is for runs, which score the held-out dataset by it. */
+    return task_prepare(&encoder, out, error) && (!holds_out || task_set_write(beside, &config->task, error));
 }
 
 bool task_verb_prepare(int argc, char **argv, GError **error)

@@ -237,7 +237,7 @@ static bool describe(int argc, char **argv, GError **error)
 
 /* ---- export ---- */
 
-static const char export_usage[] = "loam tokenizer export --model MODEL --out FOLDER";
+static const char export_usage[] = "loam tokenizer export --model MODEL --out FOLDER [--replace]";
 static const char export_about[] = "Writes tokenizer.json, tokenizer_config.json and special_tokens_map.json, which "
                                    "Hugging Face's AutoTokenizer reads,\n"
                                    "and the tokenizer's own file.\n"
@@ -245,10 +245,12 @@ static const char export_about[] = "Writes tokenizer.json, tokenizer_config.json
                                    "  loam tokenizer export --model tok.model --out hf-tok/\n";
 
 static char *export_out;
+static gboolean replace;
 
 static const GOptionEntry export_entries[] = {
     CLI_PATH("model", model_path, "a file of a tokenizer, a folder with one, or \"bytes\"", "MODEL"),
-    CLI_PATH("out", export_out, "folder to write; existing files of these names are replaced", "FOLDER"),
+    CLI_PATH("out", export_out, "folder to write", "FOLDER"),
+    CLI_REPLACE(replace),
     CLI_VALUE(
         "blanks", blanks,
         "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or transformers, each "
@@ -270,7 +272,9 @@ static bool export(int argc, char **argv, GError **error)
         return false;
     if (export_out == NULL)
         return fail_user(error, "--out is missing; usage: %s", export_usage);
-    return tokenizer_check_folder(export_out, tokenizer_kind(tok), error) && io_make_directories(export_out, error) &&
+    g_autofree char *json = g_build_filename(export_out, "tokenizer.json", NULL);
+    return tokenizer_check_folder(export_out, tokenizer_kind(tok), error) &&
+           cli_check_replaced(export_out, json, replace, error) && io_make_directories(export_out, error) &&
            hf_write_tokenizer(export_out, tok, NULL, error);
 }
 

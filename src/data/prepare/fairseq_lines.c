@@ -148,11 +148,34 @@ static bool write_set(SetWriter *out, FairseqLinesSet *set, char *const *paths, 
     return set->sentences > 0 || fail_user(error, "%s: there is no line in it", *paths);
 }
 
-static FairseqLinesSet *add_set(FairseqLinesStats *stats, const char *folder, const char *name, int number)
+/* Appends the prefixes of n datasets of one name: valid, valid1, valid2, … */
+static void add_prefixes(GStrvBuilder *prefixes, const char *folder, const char *name, guint n)
+{
+    for (guint i = 0; i < n; i++) {
+        g_autofree char *numbered = i > 0 ? g_strdup_printf("%s%u", name, i) : g_strdup(name),
+                        *prefix = g_build_filename(folder, numbered, NULL);
+        g_strv_builder_add(prefixes, prefix);
+    }
+}
+
+static guint count_paths(char **paths)
+{
+    return paths ? g_strv_length(paths) : 0;
+}
+
+char **fairseq_lines_prefixes(const FairseqLinesOptions *options)
+{
+    g_autoptr(GStrvBuilder) prefixes = g_strv_builder_new();
+    add_prefixes(prefixes, options->out, "train", count_paths(options->train) > 0);
+    add_prefixes(prefixes, options->out, "valid", count_paths(options->valid));
+    add_prefixes(prefixes, options->out, "test", count_paths(options->test));
+    return g_strv_builder_end(prefixes);
+}
+
+static FairseqLinesSet *add_set(FairseqLinesStats *stats, const char *prefix)
 {
     FairseqLinesSet *set = g_new0(FairseqLinesSet, 1);
-    g_autofree char *numbered = number > 0 ? g_strdup_printf("%s%d", name, number) : g_strdup(name);
-    set->prefix = g_build_filename(folder, numbered, NULL);
+    set->prefix = g_strdup(prefix);
     g_ptr_array_add(stats->sets, set);
     return set;
 }
@@ -168,16 +191,16 @@ static void set_free(void *memory)
 static bool write_all(SetWriter *out, int64_t *counts, FairseqLinesStats *stats, GError **error)
 {
     const FairseqLinesOptions *options = out->options;
-    int n_train = options->train ? (int)g_strv_length(options->train) : 0;
-    char *const *const others[] = { options->valid, options->test };
-    static const char *const names[] = { "valid", "test" };
+    g_auto(GStrv) prefixes = fairseq_lines_prefixes(options);
+    char **prefix = prefixes, **const others[] = { options->valid, options->test };
+    const guint n_train = count_paths(options->train);
     out->counts = counts;
-    if (n_train > 0 && !write_set(out, add_set(stats, options->out, "train", 0), options->train, n_train, error))
+    if (n_train > 0 && !write_set(out, add_set(stats, *prefix++), options->train, (int)n_train, error))
         return false;
     out->counts = NULL;
     for (size_t kind = 0; kind < G_N_ELEMENTS(others); kind++)
-        for (int i = 0; others[kind] && others[kind][i]; i++)
-            if (!write_set(out, add_set(stats, options->out, names[kind], i), &others[kind][i], 1, error))
+        for (char **path = others[kind]; path && *path; path++)
+            if (!write_set(out, add_set(stats, *prefix++), path, 1, error))
                 return false;
     return true;
 }

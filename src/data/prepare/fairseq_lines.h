@@ -37,5 +37,8 @@ typedef struct FairseqLinesStats {
     GPtrArray *sets;    /* of FairseqLinesSet *; free with g_ptr_array_unref */
 } FairseqLinesStats;
 
+/* The path prefixes of all datasets that fairseq_lines_run with these options writes, in its order: train, valid,
+ * valid1, …, test, …, NULL-terminated; free with g_strfreev. */
+char **fairseq_lines_prefixes(const FairseqLinesOptions *options);
 /* Writes all datasets and the dictionary. *stats says what was written. */
 bool fairseq_lines_run(const FairseqLinesOptions *options, FairseqLinesStats *stats, GError **error);

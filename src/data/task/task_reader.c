@@ -26,6 +26,7 @@ TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const T
 {
     RecordSource source = task->source;
     source.path = file->path;
+    source.any_text = task->tests != TESTS_NONE; /* the program that runs tests gets the line as it is */
     if (g_file_test(file->path, G_FILE_TEST_IS_DIR)) {
         if (foreign_check_folder(file->path, error))
             fail_user(error, "%s is a folder; name a file", file->path);
