@@ -2,53 +2,46 @@
 # its argument; tests/tools/test_NAME.sh proves a developer's script and gets the build folder. long_NAME instead of test_NAME: `make test-all` only.
 enable_testing()
 
-# Tests with the label `computes` pass under every instruction set that the processor has (tools/check isa). Those of the
-# device try all sets by themselves; these of the program compute nothing that depends on one, or only for the sake of files,
-# messages and memory. The thread sanitizer sees no kernel.
-set(same_on_every_processor "/test_(bench|cleaning|code_cheats|code_eval|collect|compare|dataset|doc_figures|foreign_folders|format_1|full_disk|help|\
-hooks|hosts|idle|instruction_sets|memory_limit|operations|page_recipes|pages|plan_cluster|programs|rank_alike|rank_faults|rank_init|rank_stops|recipes|report|\
-run_directory|scores|slurm|spinning|status|stop|submit|tokenizer.*|train_tokenizer)$|/threads_sanitized$")
-
-# Of these, programs in C and the scripts whose subject is rounding have the label `rounds`, too (tools/check isa).
-set(rounds "/test_(determinism|fp8|import_export|precision)$")
-
-# The build with sanitizers runs every test but those with the label `repeats`: scripts that train or plan for the sake of numbers,
-# and reach hardly any C code that no other test reaches: fewer than one branch a second. tools/sanitized-tests counts them.
-set(repeats "^cli/test_(defaults|determinism|doc_figures|families|fp8|layouts|page_recipes|pages|rank_patience|recipes|resume|tokenizer_kinds|zero)$")
-
-# Runs of scripts measure small matrices for their MFU (device/gemm_peak.h), except where that rate or memory is the subject.
-set(measures_peak "/test_(bench.*|doc_figures|memory.*|operations|page_recipes|pages|plan_.*|recipes|report|spinning|status)$")
-
-# In a fresh build folder ctest knows no times: these start first, so that no core waits for the last of them.
-set(starts_first "^tools/|^guarded/|^shim/(traced_|test_(device|foreign|gpu_|memory|offload|ops))|\
-^cli/test_(bench.*|context|determinism|elastic|families|fp8|interleave|layouts|pages|pipeline|plan_.*|precision|rank_.*|recipes|rollback|sequence|tensor|zero)$")
-
+# The first line of a test may name labels: "# labels: repeats starts-first".
+# - any-processor: a test above the device that computes nothing which depends on an instruction set, or only for the sake of
+#   files, messages and memory. All others above it have the label `computes`: they pass under every instruction set that the
+#   processor has (tools/check isa). The tests of the device try all sets by themselves.
+# - rounds: of a script, its subject is rounding (tools/check isa); programs in C that compute have this label, too.
+# - repeats: a script that trains or plans for the sake of numbers, and reaches hardly any C code that no other test reaches: fewer
+#   than one branch a second, which tools/sanitized-tests counts. The build with sanitizers leaves it out.
+# - measures-peak: the rate of matrix products, or memory, is the subject. Runs of other scripts measure small matrices for their MFU
+#   (device/gemm_peak.h).
+# - starts-first: takes long. In a fresh build folder ctest knows no times, and no core should wait for the last test.
 function(loam_test name file)
   add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   # Test programs share the cores, so idle OpenMP threads must sleep instead of spin. The timeout ends what hangs, on machines as busy
   # as they may be.
   set_tests_properties(${name} PROPERTIES TIMEOUT 3600 SKIP_RETURN_CODE 77
                        ENVIRONMENT "OMP_NUM_THREADS=2;OMP_WAIT_POLICY=passive;CUDA_VISIBLE_DEVICES=-1")
+  set(labels "")
+  if(EXISTS ${file} OR EXISTS ${CMAKE_SOURCE_DIR}/${file})
+    file(STRINGS ${file} labels REGEX "^(#|/\\*) labels: " LIMIT_COUNT 1)
+  endif()
   if(file MATCHES "/long_")
     set_tests_properties(${name} PROPERTIES LABELS long TIMEOUT 7200)
-  elseif(file MATCHES "/tests/tools/")
+  elseif(file MATCHES "tests/tools/")
     set_tests_properties(${name} PROPERTIES LABELS tools)
-  elseif(name MATCHES "^(nn|param|model|eval|train|cli)/" AND NOT name MATCHES "${same_on_every_processor}")
+  elseif(name MATCHES "^(nn|param|model|eval|train|cli)/" AND NOT labels MATCHES "any-processor" AND NOT name MATCHES "threads_sanitized")
     set_tests_properties(${name} PROPERTIES LABELS computes)
-    if(NOT name MATCHES "^cli/" OR name MATCHES "${rounds}")
+    if(NOT name MATCHES "^cli/" OR labels MATCHES "rounds")
       set_property(TEST ${name} APPEND PROPERTY LABELS rounds)
     endif()
   endif()
-  if(name MATCHES "${repeats}")
+  if(labels MATCHES "repeats")
     set_property(TEST ${name} APPEND PROPERTY LABELS repeats)
   endif()
-  if(name MATCHES "${starts_first}")
+  if(labels MATCHES "starts-first" OR name MATCHES "^(tools|guarded)/|^shim/(traced_|test_ops)")
     set_property(TEST ${name} PROPERTY COST 60)
   endif()
   if(LOAM_SANITIZE)
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "LOAM_SANITIZED=1")
   endif()
-  if(name MATCHES "^(cli|guarded)/" AND NOT name MATCHES "${measures_peak}")
+  if(name MATCHES "^(cli|guarded)/" AND NOT labels MATCHES "measures-peak")
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT "LOAM_PEAK_SIDE=256")
   endif()
 endfunction()

@@ -1,3 +1,4 @@
+# labels: any-processor measures-peak starts-first
 # bench ops and bench step: every operation of each family in each precision, its share of the measured peak; traces of a step,
 # also of a training step; mfu beside the rate that it refers to.
 . tests/cli/lib.sh "$1"

@@ -1,3 +1,4 @@
+# labels: measures-peak starts-first
 # bench comm: every collective between threads and between processes, bytes as they should be, and a file that plan reads.
 . tests/cli/lib.sh "$1"
 short='--seconds 0.001 --most 0.131072'

@@ -1,3 +1,4 @@
+# labels: any-processor
 # Documents that are left out, and told: what evaluation sets hold, other licences, generated and minified files.
 . tests/cli/lib.sh "$1"
 mkdir "$work/src"

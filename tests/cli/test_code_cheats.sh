@@ -1,3 +1,4 @@
+# labels: any-processor
 # Programs that compute nothing and try to pass: the tests, their results and the token are in a process that they cannot reach.
 . tests/cli/lib.sh "$1"
 cd "$work"

@@ -1,3 +1,4 @@
+# labels: any-processor
 # Completions of HumanEval and MBPP: those of another program and those of a model, tested in a sandbox.
 . tests/cli/lib.sh "$1"
 cd "$work"

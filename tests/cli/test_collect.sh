@@ -1,3 +1,4 @@
+# labels: any-processor
 # Several seeds and sweeps by one command, resumed and stopped; the table of their scores, whose means and deviations are
 # counted again here from the records of the runs.
 . tests/cli/lib.sh "$1"

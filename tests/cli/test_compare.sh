@@ -1,3 +1,4 @@
+# labels: any-processor
 # loam compare: options that differ, losses at equal steps and tokens, curves as a picture; what is no run is named.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+# labels: starts-first
 # Context parallelism: ranks that divide the tokens of each sample, and the heads in attention, train what one rank trains,
 # with dropout, and need less memory.
 . tests/cli/lib.sh "$1"

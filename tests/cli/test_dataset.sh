@@ -1,3 +1,4 @@
+# labels: any-processor
 # Datasets from datasets: a shuffle cut into shares and merged again has the same counts; fairseq's form is kept.
 . tests/cli/lib.sh "$1"
 make_dataset

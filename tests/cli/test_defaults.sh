@@ -1,3 +1,4 @@
+# labels: repeats
 # A run with nothing but a model, a tokenizer and data learns; what is not given follows from what is.
 . tests/cli/lib.sh "$1"
 make_dataset

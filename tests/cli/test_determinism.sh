@@ -1,3 +1,4 @@
+# labels: rounds repeats starts-first
 # What docs/determinism.md promises of training: which settings leave every bit of the weights as it is, and which change
 # the last digits alone.
 . tests/cli/lib.sh "$1"

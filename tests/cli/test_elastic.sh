@@ -1,3 +1,4 @@
+# labels: starts-first
 # Checkpoints that several ranks wrote: any other number of ranks goes on from them, one process evaluates, exports and
 # generates from them, and a part that is missing or damaged is named with its rank.
 . tests/cli/lib.sh "$1"

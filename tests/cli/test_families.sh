@@ -1,3 +1,4 @@
+# labels: repeats starts-first
 # Every family learns by its objectives: decoders alone by clm, encoders alone by mlm, both by the denoisers.
 . tests/cli/lib.sh "$1"
 make_dataset

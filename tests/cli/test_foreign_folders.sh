@@ -1,3 +1,4 @@
+# labels: any-processor
 # Folders that are not what they look like: pointers of Git LFS, names of models elsewhere, tokenizers of other kinds.
 . tests/cli/lib.sh "$1"
 fixture=tests/parity/bert

@@ -1,3 +1,4 @@
+# labels: any-processor
 # Runs that an earlier loam left in checkpoint format 1 (tests/golden/run-format-1) are resumed, to the losses that the
 # earlier program went on with where nothing is dropped (masks of dropout are not promised). Another instruction set may round them otherwise in the sixth digit.
 . tests/cli/lib.sh "$1"

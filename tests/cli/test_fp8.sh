@@ -1,3 +1,4 @@
+# labels: rounds repeats starts-first
 # T5, GPT and BERT with the linear layers of their blocks in FP8, as a GPU rounds: they learn what they learn in f32, and a
 # run that was cut goes on with the same scales.
 . tests/cli/lib.sh "$1"

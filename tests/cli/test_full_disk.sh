@@ -1,3 +1,4 @@
+# labels: any-processor
 # A disk that fills up: the checkpoint before stands, the run says so, goes on, and tears no record of its logs.
 . tests/cli/lib.sh "$1"
 make_dataset

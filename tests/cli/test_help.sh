@@ -1,3 +1,4 @@
+# labels: any-processor
 # Help is there where people look: `loam help VERB`, manual pages of every verb and option, completion in three shells.
 . tests/cli/lib.sh "$1"
 

@@ -1,3 +1,4 @@
+# labels: any-processor
 # Hooks: commands beside training, tried again, bounded in time, logged; an exported folder that follows the run.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+# labels: any-processor
 # Two hosts, which are network namespaces of this machine: mpirun starts a rank on each, they train what threads train,
 # and a lost connection ends both with a line that names the lost rank and its host.
 . tests/cli/lib.sh "$1"

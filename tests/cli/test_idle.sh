@@ -1,3 +1,4 @@
+# labels: any-processor
 # Options that do nothing: each is named on one line with the reason; empty targets are bad rows; labels ranked by predict.
 . tests/cli/lib.sh "$1"
 cd "$work"

@@ -1,3 +1,4 @@
+# labels: rounds
 # To Hugging Face's form and back: the same bytes, the same loss, the tokenizer with it.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+# labels: any-processor
 # The program holds kernels for instruction sets that a machine may lack: none of their code runs before the device has
 # chosen among them, as initialisers at the start of the program would.
 . tests/cli/lib.sh "$1"

@@ -1,3 +1,4 @@
+# labels: starts-first
 # Pipelines with several stages per rank train what one rank trains, with any number of microbatches, beside data and
 # tensor parallelism and ZeRO; they go on from the checkpoints of other layouts; cuts between stages may be named.
 . tests/cli/lib.sh "$1"

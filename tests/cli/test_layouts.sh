@@ -1,3 +1,4 @@
+# labels: repeats starts-first
 # Layouts of ranks, any two values of which are in a row together: data, tensor-parallel and pipeline ranks, parallel.sequence,
 # ZeRO, recompute, model, optimizer, precision, samples of a microbatch. long_layouts.sh has the whole product.
 . tests/cli/lib.sh "$1"

@@ -1,3 +1,4 @@
+# labels: any-processor measures-peak
 # Memory that a limit refuses (ulimit -v) ends a run before its first step, or not at all: in one line, with status 2.
 . tests/cli/lib.sh "$1"
 make_dataset

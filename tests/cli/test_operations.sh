@@ -1,3 +1,4 @@
+# labels: any-processor measures-peak
 # The messages that docs/operations.md quotes are those of the program: each piece between two … or punctuation marks stands in a
 # source file.
 . tests/cli/lib.sh "$1"

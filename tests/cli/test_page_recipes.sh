@@ -1,3 +1,4 @@
+# labels: any-processor repeats measures-peak
 # The commands at the head of each configuration make what it names (pages.sh).
 . tests/cli/lib.sh "$1"
 . tests/cli/pages.sh

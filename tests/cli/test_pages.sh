@@ -1,3 +1,4 @@
+# labels: any-processor repeats measures-peak starts-first
 # Every command that README and docs show runs, in the order of the pages (pages.sh).
 . tests/cli/lib.sh "$1"
 . tests/cli/pages.sh

@@ -1,3 +1,4 @@
+# labels: starts-first
 # Pipelines: ranks that each have some of the blocks train what one rank trains, beside data and tensor parallelism and
 # ZeRO, and go on from each other's checkpoints.
 . tests/cli/lib.sh "$1"

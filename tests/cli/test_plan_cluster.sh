@@ -1,3 +1,4 @@
+# labels: any-processor measures-peak starts-first
 # loam plan of runs on clusters: the published figures of tr1-13B and BLOOM, and a step predicted on other machines.
 . tests/cli/lib.sh "$1"
 recipe=configs/recipes/tr1-13b.yaml

@@ -1,3 +1,4 @@
+# labels: measures-peak starts-first
 #!/bin/bash
 # test_plan_memory.sh LOAM: the most memory that a run ever has is what `plan` says, within 5 %, and 64 MiB a rank for the program
 # itself: also while it makes its weights and saves, in several layouts and both precisions.

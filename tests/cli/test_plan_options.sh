@@ -1,3 +1,4 @@
+# labels: measures-peak starts-first
 # loam plan's own options: each has its effect in every form of the command, or is refused in one line that says why.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+# labels: rounds starts-first
 # T5, GPT and BERT in bf16 and fp16: they learn what they learn in f32, and resume, evaluation, decoding, export and import do
 # what they do there.
 . tests/cli/lib.sh "$1"

@@ -1,3 +1,4 @@
+# labels: any-processor
 # Grammars are installed, and programs cut along their trees: the same bytes for any number of workers, counts by language.
 . tests/cli/lib.sh "$1"
 grammars=$(dirname "$loam")/test-grammars

@@ -1,3 +1,4 @@
+# labels: any-processor starts-first
 # Processes that would train apart from each other are refused at the start, with one line that says which and why: other
 # options, another dataset, another model to start from, another instruction set, or a run directory that rank 0 does not write to.
 . tests/cli/lib.sh "$1"

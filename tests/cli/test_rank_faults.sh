@@ -1,3 +1,4 @@
+# labels: any-processor starts-first
 # What happens to a run when something happens to one of its ranks: numbers that are not finite, a weight that memory
 # spoiled, a process that is killed or stands still.
 . tests/cli/lib.sh "$1"

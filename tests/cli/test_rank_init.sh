@@ -1,3 +1,4 @@
+# labels: any-processor starts-first
 # Ranks that are processes and a model: from a Hugging Face folder each reads its own part only, and what has no ranks, such
 # as an evaluation or an export, is done by one of them.
 . tests/cli/lib.sh "$1"

@@ -1,3 +1,4 @@
+# labels: repeats starts-first
 # A run that ends by train.patience ends at the same step with the same best checkpoint on two and four ranks as on one, by
 # its held-out loss or by the score of a task, as threads and as processes.
 . tests/cli/lib.sh "$1"

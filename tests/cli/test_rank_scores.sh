@@ -1,3 +1,4 @@
+# labels: starts-first
 # Ranks share the examples of a task at an evaluation, and score what one rank scores: of the same weights the same
 # answers, generated or of a classifier, at every level of ZeRO, through the stages of a pipeline, as threads and as
 # processes.

@@ -1,3 +1,4 @@
+# labels: any-processor starts-first
 # Ranks that are processes: a signal to one of them stops all with one save, a disk that is full for one of them costs that
 # save and nothing else, and a sample that one of them cannot read ends all of them after one save.
 . tests/cli/lib.sh "$1"

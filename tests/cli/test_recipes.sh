@@ -1,3 +1,4 @@
+# labels: any-processor repeats measures-peak starts-first
 # Every recipe has the parameters of the model it stands for, and trains for three steps at toy width.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+# labels: any-processor measures-peak
 # loam report: a page of one run and of several, which needs nothing else; of runs that have not begun, that are damaged and that
 # try to break out of the page; a million steps in a small page.
 . tests/cli/lib.sh "$1"

@@ -1,3 +1,4 @@
+# labels: repeats
 # A run killed at exact places and started again ends with the same bytes as one that was left alone.
 . tests/cli/lib.sh "$1"
 make_dataset

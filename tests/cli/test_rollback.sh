@@ -1,3 +1,4 @@
+# labels: starts-first
 # loam rollback: back to a checkpoint with logs and TensorBoard, undone again, and killed at each of its system calls.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+# labels: any-processor
 # A run directory is complete in itself: it is named from anywhere, moved, keeps the tokenizer of its model, and tells why
 # a run ended.
 . tests/cli/lib.sh "$1"

@@ -1,3 +1,4 @@
+# labels: any-processor
 # loam scores: texts, JSON lines and several references; intervals; what is wrong in use is said in one line.
 . tests/cli/lib.sh "$1"
 printf '%s\n' 'The cat sat on the mat.' 'a dog' '' >"$work/p.txt"

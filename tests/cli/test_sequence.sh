@@ -1,3 +1,4 @@
+# labels: starts-first
 # Sequence parallelism: tensor-parallel ranks of which each has only its rows of the residual stream train what one rank
 # trains, with dropout, and need less memory.
 . tests/cli/lib.sh "$1"

@@ -1,3 +1,4 @@
+# labels: any-processor
 # loam slurm: the submit script is this one, a shell reads it, and it does the right thing however `loam train` ends.
 . tests/cli/lib.sh "$1"
 loam=$(realpath "$loam")

@@ -1,3 +1,4 @@
+# labels: any-processor measures-peak
 # How long threads wait awake: loam starts itself anew with GOMP_SPINCOUNT=1000, which libgomp then takes (OMP_DISPLAY_ENV makes
 # it print its settings each time it is loaded), unless the user has chosen; children inherit it, arguments and status pass through.
 . tests/cli/lib.sh "$1"

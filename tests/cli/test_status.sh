@@ -1,3 +1,4 @@
+# labels: any-processor measures-peak
 # loam status and loam watch: of a run that is alive, stopped, ended, killed, and of one that hangs.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+# labels: any-processor
 # Stops: every request saves what was trained and exits with 75, and the run that goes on ends as if it had never stopped.
 . tests/cli/lib.sh "$1"
 make_dataset

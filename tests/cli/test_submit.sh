@@ -1,3 +1,4 @@
+# labels: any-processor
 # Predictions in the forms of the leaderboards.
 . tests/cli/lib.sh "$1"
 cd "$work"

@@ -1,3 +1,4 @@
+# labels: starts-first
 # Tensor parallelism: ranks that divide the heads and the feed-forward channels of every block, and the vocabulary,
 # evenly or not, train what one rank trains, beside data parallelism and ZeRO, and go on from each other's checkpoints.
 . tests/cli/lib.sh "$1"

@@ -1,3 +1,4 @@
+# labels: any-processor
 # The tokenizer verb: train, encode, decode, describe, and what it says to mistakes.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+# labels: any-processor
 # A tokenizer of every kind for every family: what a model of the family has around its texts, and which tokens have which
 # roles, is told to transformers in the exported folder. What is missing is said before training.
 . tests/cli/lib.sh "$1"

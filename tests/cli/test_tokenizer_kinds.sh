@@ -1,3 +1,4 @@
+# labels: any-processor repeats
 # Every kind of tokenizer from raw text to an answer and on to Hugging Face's form, with the families that use it.
 . tests/cli/lib.sh "$1"
 make_dataset

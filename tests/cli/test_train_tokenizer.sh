@@ -1,3 +1,4 @@
+# labels: any-processor
 # Tokenizers of every kind that can be trained, each down the whole path: train it, prepare text with it, train a model, use that.
 . tests/cli/lib.sh "$1"
 make_dataset

@@ -1,3 +1,4 @@
+# labels: repeats starts-first
 # ZeRO: ranks that each keep a part of optimizer state, gradients and weights train what one rank trains, whatever the
 # number of ranks, and go on from each other's checkpoints. Every pair of values is in a row (ranks,
 # ZeRO, accumulation, recompute, precision, model, optimizer); long_zero.sh has all rows.

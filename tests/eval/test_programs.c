@@ -1,3 +1,4 @@
+/* labels: any-processor */
 /* Programs of the layouts of HumanEval, MBPP and EvalPlus, right ones and such as fail in each way; pass@k. */
 #include "eval/programs/programs.h"
 

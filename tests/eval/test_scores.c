@@ -1,3 +1,4 @@
+/* labels: any-processor */
 /* Scores against those of the Python packages that people compare with, stored in tests/golden/scores. */
 #include "base/file.h"
 #include "base/text.h"

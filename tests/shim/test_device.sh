@@ -1,3 +1,4 @@
+# labels: starts-first
 # Devices by name, on machines with and without GPUs. The GPU here is a fake of CUDA's runtime under the backend as it is,
 # whose kernels run on the host (tests/shim): the program trains, resumes, evaluates and decodes on it as on the CPU.
 # Arguments: the program, that backend, the folder of a driver for it.

@@ -1,3 +1,4 @@
+# labels: starts-first
 # What transformers and PyTorch computed, beside the program on a fake GPU (tests/shim/cuda), whose kernels run on the host: losses of
 # fine-tuning, answers, probabilities of labels. Arguments: the program, that backend, the folder of a driver for it.
 . tests/cli/lib.sh "$1"

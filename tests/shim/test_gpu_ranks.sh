@@ -1,3 +1,4 @@
+# labels: starts-first
 # Ranks with a GPU each train what one rank trains, on fakes of CUDA's runtime and of NCCL (tests/shim/cuda). Arguments: the
 # program, the backend for the fake GPUs, the folder of a driver for them and of the stand-in of libnccl.so.2.
 . tests/cli/lib.sh "$1"

@@ -1,3 +1,4 @@
+# labels: starts-first
 # tools/gpu-trial, dry: its sections run on kernels that run on the host; what fails is named and the others go on. Argument:
 # the build folder.
 set -euo pipefail

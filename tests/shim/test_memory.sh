@@ -1,3 +1,4 @@
+# labels: starts-first
 # What models take of a GPU's memory, beside what is planned. The GPU is a fake of CUDA's runtime, which leaves out all work
 # (LOAM_FAKE_GPU_DRY of tests/shim/cuda/runtime.cc), so models have the sizes that are trained.
 # Arguments: the program, the backend on that runtime, the folder of a driver for it.

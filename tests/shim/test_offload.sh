@@ -1,3 +1,4 @@
+# labels: starts-first
 # optim.offload on a fake of CUDA's runtime (tests/shim/cuda), which does queued work, copies too, as late as the order of its
 # queues allows. Arguments: the program, that backend, the folder of a driver for it.
 . tests/cli/lib.sh "$1"
