@@ -18,8 +18,7 @@ static const char about[] =
 static char *out, *by;
 static const GOptionEntry entries[] = {
     CLI_PATH("out", out, "file of the page (default: report.html in the folder of the first run)", "FILE"),
-    CLI_VALUE("by", by, "horizontal axis: step, tokens or hours (default: step, or tokens if steps differ in size)",
-              "AXIS"),
+    CLI_VALUE("by", by, "horizontal axis (default: step, or tokens if steps differ in size)", "step|tokens|hours"),
     { 0 },
 };
 

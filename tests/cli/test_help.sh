@@ -98,26 +98,78 @@ fi
 sed -n '/^\.SH DESCRIPTION/,/^\.SH OPTIONS/p' "$work/man/loam-train.1" | grep -A 1 '^\.nf$' | grep '^  loam train config.yaml' >/dev/null ||
     fail "the example of loam-train.1"
 
-# complete WORD…: what bash offers for the last word.
-complete_words() {
-    bash -c 'source <("$0" help --completion bash); COMP_WORDS=(loam "$@"); COMP_CWORD=$#; compopt() { :; }; _loam; echo "${COMPREPLY[@]}"' \
-        "$loam" "$@"
-}
-loam=$(realpath "$loam"); cd "$work"
-[ "$(complete_words ben)" = bench ] || fail "loam ben<TAB>: $(complete_words ben)"
-[ "$(complete_words bench st)" = step ] || fail "loam bench st<TAB>: $(complete_words bench st)"
-[ "$(complete_words bench step --sec)" = --seconds ] || fail "loam bench step --sec<TAB>"
-[[ "$(complete_words train x.yaml optim.schedule=l)" = optim.schedule=linear ]] || fail "values of optim.schedule"
-[ "$(complete_words tokenizer train --kind w)" = wordpiece ] || fail "values of --kind: $(complete_words tokenizer train --kind w)"
-[ "$(complete_words tokenizer train --kind '' | wc -w)" = 4 ] || fail "values of --kind: $(complete_words tokenizer train --kind '')"
-[ "$(complete_words train x.yaml model.preset=t5-1.1-sm)" = model.preset=t5-1.1-small ] || fail "values of model.preset"
-[ "$(complete_words export runs/a --to '')" = 'hf peft' ] || fail "values of export --to: $(complete_words export runs/a --to '')"
-[ "$(complete_words collect runs --format m)" = markdown ] && [ "$(complete_words prepare --format m)" = megatron ] || fail "values of --format"
-[ "$(complete_words predict runs/a --device cu)" = cuda ] || fail "values of --device"
-[ "$(complete_words tokenizer train --for x --ki)" = --kind ] || fail "an option after the value of another"
+# What the three shells make of the last word of a line at a tab: LINE>WORD, or the words that they offer. Values follow a blank or
+# an =; no files are offered where only a verb, an action or one of some values fits.
+cat >"$work/lines" <<'LINES'
+loam ben>bench
+loam bench st>step
+loam bench step --sec>--seconds
+loam bench step optim.warmup_i>optim.warmup_init=
+loam train x.y>x.yaml
+loam train x.yaml optim.schedule=l>optim.schedule=linear
+loam train x.yaml model.preset=t5-1.1-sm>model.preset=t5-1.1-small
+loam train x.yaml model.tie_embeddings=f>model.tie_embeddings=false
+loam train x.yaml task.name=boo>task.name=boolq
+loam train x.yaml data.train=cor>data.train=corpus/
+loam prepare --tokenizer cor>corpus/
+loam prepare --tokenizer=cor>--tokenizer=corpus/
+loam tokenizer train --kind w>wordpiece
+loam tokenizer train --for x --ki>--kind
+loam export runs/a --to h>hf
+loam export runs/a --to=p>--to=peft
+loam collect runs --format m>markdown
+loam prepare --format m>megatron
+loam generate runs/a --device cu>cuda
+loam plan x.yaml --machine h1>h100
+loam help optim.warmup_i>optim.warmup_init=
+loam help roll>rollback
+loam export runs/a --to >hf peft
+loam tokenizer >decode describe encode export train
+LINES
+loam=$(realpath "$loam"); cd "$work"; mkdir corpus 'a folder'; touch x.yaml 'a folder/m.yaml'
+for shell in bash zsh fish; do "$loam" help --completion $shell >_loam.$shell; done
+cut -d'>' -f 1 lines >typed
+
+cat >ask.bash <<'END'
+source _loam.bash
+compopt() { :; }
+COMP_WORDBREAKS=$' \t\n"\'><=;|&(:'
+while IFS= read -r COMP_LINE; do
+    COMP_POINT=${#COMP_LINE} word=${COMP_LINE##* }
+    _loam
+    mapfile -t COMPREPLY < <(printf '%s\n' "${COMPREPLY[@]}" | sort)
+    for i in "${!COMPREPLY[@]}"; do [ ! -d "${COMPREPLY[i]}" ] || COMPREPLY[i]+=/; done # as readline does
+    [[ $word = *=* ]] && COMPREPLY=("${COMPREPLY[@]/#/${word%%=*}=}")
+    echo "$COMP_LINE>${COMPREPLY[*]}"
+done
+END
+bash ask.bash <typed >got
+diff lines got >&2 || fail "completion in bash"
+[ "$(bash ask.bash <<<'loam train a\ f')" = 'loam train a\ f>a folder/' ] || fail "a name with a blank"
+[ "$(bash ask.bash <<<'loam train a\ folder/')" = 'loam train a\ folder/>a folder/m.yaml' ] || fail "a folder with a blank"
+
+if command -v fish >/dev/null; then
+    # shellcheck disable=SC2016
+    HOME=$work fish -c 'source _loam.fish; while read -l line; set -l words (complete -C "$line"); echo "$line>$words"; end' <typed >got
+    diff lines got >&2 || fail "completion in fish"
+fi
+
+# zsh completes only on a terminal: after the tab, ^A puts a command in front of the line, which prints it. A line with several answers
+# stays as it is.
+if command -v zsh >/dev/null; then
+    mkdir functions; cp _loam.zsh functions/_loam
+    cat >ask.zsh <<'END'
+zmodload zsh/zpty
+zpty z 'zsh -f -i'
+zpty -w z 'PS1=; bindkey -e; unsetopt zle_bracketed_paste; fpath=(functions $fpath); autoload -Uz compinit; compinit -u -D'
+while IFS= read -r line; do zpty -w z "$line"$'\t\C-A'"print -r -- GOT "; done <typed
+zpty -w z exit
+while zpty -r z line; do print -rn -- "$line"; done
+END
+    HOME=$work TERM=dumb zsh -f ask.zsh </dev/null | tr -d '\r' >said
+    sed -n 's/^GOT //p' said >got # without the slash of a folder, which goes when more is typed
+    sed -E 's/ >.*//; s/[^ ]*>//; s|/$||' lines >words
+    diff words got >&2 || fail "completion in zsh"
+fi
 cd - >/dev/null
-"$loam" help --completion zsh | grep '^#compdef loam$' >/dev/null || fail "zsh"
-"$loam" help --completion fish | grep "^complete -c loam" >/dev/null || fail "fish"
-if command -v zsh >/dev/null; then "$loam" help --completion zsh | zsh -n /dev/stdin || fail "zsh cannot read its script"; fi
-if command -v fish >/dev/null; then "$loam" help --completion fish | fish -n || fail "fish cannot read its script"; fi
 echo "ok: help, manual pages, completion"

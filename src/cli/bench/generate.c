@@ -30,10 +30,9 @@ static int64_t batch = 1, n_input = 64, n_tokens = 64, beams = 1, runs = 3, thre
 static gboolean as_json, with_profile;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
-    CLI_VALUE("device", device_name, "cpu (default), cuda, cuda:N, or auto: a GPU if one can be used", "DEVICE"),
-    CLI_VALUE("precision", precision_name,
-              "precision: f32, bf16, fp16 or auto (default: that of training; f32 if the model is not from a run)",
-              "TYPE"),
+    CLI_VALUE("device", device_name, "device (default cpu); auto: a GPU if one can be used", "cpu|cuda|cuda:N|auto"),
+    CLI_VALUE("precision", precision_name, "precision (default: that of training; f32 if the model is not from a run)",
+              "f32|bf16|fp16|auto"),
     CLI_VALUE("batch", batch, "prompts in one batch (default 1)", "N"),
     CLI_VALUE("input", n_input, "tokens per prompt (default 64)", "N"),
     CLI_VALUE("tokens", n_tokens, "tokens per answer (default 64)", "N"),

@@ -27,11 +27,11 @@ static gboolean last;
 static const GOptionEntry entries[] = {
     CLI_VALUE("by", by,
               "one row per combination of options (options, default), or per folder without a suffix seed-N (path)",
-              "WHAT"),
+              "options|path"),
     CLI_VALUE("scores", scores, "metrics to print instead of the main ones, such as accuracy,f1.precision,loss",
               "NAMES"),
     CLI_SWITCH("last", last, "print metrics of each run's last evaluation instead of its best checkpoint"),
-    CLI_VALUE("format", format, "text (default), markdown, tsv, latex, or json: one object per row", "FORMAT"),
+    CLI_VALUE("format", format, "format (default text); json: one object per row", "text|markdown|tsv|latex|json"),
     CLI_VALUE("digits", digits, "digits after the decimal point (default 2)", "N"),
     { 0 },
 };

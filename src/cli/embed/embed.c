@@ -35,15 +35,14 @@ static gboolean as_ids, normalize;
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
     CLI_PATH("tokenizer", tokenizer_file, "tokenizer file or folder, needed if there is none beside the model", "FILE"),
-    CLI_VALUE("device", device_name, "cpu (default), cuda, cuda:N, or auto: a GPU if one can be used", "DEVICE"),
-    CLI_VALUE("precision", precision_name,
-              "precision: f32, bf16, fp16 or auto (default: that of training; f32 if the model is not from a run)",
-              "TYPE"),
+    CLI_VALUE("device", device_name, "device (default cpu); auto: a GPU if one can be used", "cpu|cuda|cuda:N|auto"),
+    CLI_VALUE("precision", precision_name, "precision (default: that of training; f32 if the model is not from a run)",
+              "f32|bf16|fp16|auto"),
     CLI_VALUE("pooling", pooling_name,
               "mean of the hidden states, first: that of the first token, last, max, sqrt: mean times the root of the "
               "length, weighted: mean by position, pooler: BERT's pooler, none: one vector per token (default: what a "
               "folder's modules.json declares, else mean)",
-              "KIND"),
+              "mean|first|last|max|sqrt|weighted|pooler|none"),
     CLI_SWITCH("normalize", normalize, "scale vectors to length 1"),
     CLI_VALUE("max-tokens", max_tokens, "truncate longer texts to N tokens (default: model.max_positions)", "N"),
     CLI_VALUE("batch", batch, "texts of --max-tokens tokens in one batch, or more shorter texts (default 16)", "N"),

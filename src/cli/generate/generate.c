@@ -39,10 +39,9 @@ static bool skips; /* value of --on-error */
 static const GOptionEntry entries[] = {
     CLI_PATH("model", model_path, "the model", "MODEL"),
     CLI_PATH("tokenizer", tokenizer_file, "tokenizer file or folder, needed if there is none beside the model", "FILE"),
-    CLI_VALUE("device", device_name, "cpu (default), cuda, cuda:N, or auto: a GPU if one can be used", "DEVICE"),
-    CLI_VALUE("precision", precision_name,
-              "precision: f32, bf16, fp16 or auto (default: that of training; f32 if the model is not from a run)",
-              "TYPE"),
+    CLI_VALUE("device", device_name, "device (default cpu); auto: a GPU if one can be used", "cpu|cuda|cuda:N|auto"),
+    CLI_VALUE("precision", precision_name, "precision (default: that of training; f32 if the model is not from a run)",
+              "f32|bf16|fp16|auto"),
     CLI_VALUE("max-tokens", settings.max_tokens, "maximum tokens of an answer (default 64, at most 32768)", "N"),
     CLI_VALUE("beams", settings.beams, "beam search with K hypotheses (default 1: no beam search)", "K"),
     CLI_VALUE("length-penalty", length_penalty,
@@ -63,7 +62,7 @@ static const GOptionEntry entries[] = {
         "blanks", blanks,
         "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or transformers, each "
         "text between them by itself",
-        "HOW"),
+        "corpus|transformers"),
     CLI_VALUE("jsonl", jsonl_field, "lines are JSON objects; the prompt is this field", "FIELD"),
     CLI_ON_ERROR(on_error, "a line"),
     CLI_SWITCH("json", as_json, "print one JSON object per answer: prompt, text, ids, logprob, finished"),

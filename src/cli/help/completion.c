@@ -1,20 +1,21 @@
 /* completion.c: makes completion scripts for shells, which complete verbs, their actions and options, configuration
- * options, kinds of tokenizers, and files. */
+ * options, values of both, and files. */
 #include "cli/help/help.h"
+#include "data/task/task.h"
 #include "model/config/config.h"
 #include "text/tokenizer_train.h"
 
 #include <string.h>
 
-/* The words that may follow a verb, an action or an option: name "bench step", words "--help --seconds …". */
+/* What may follow or be the value of something: name "bench step", words "--help --seconds …"; name "bench", words
+ * "comm step …"; name "export --to", words "hf peft"; name "optim.schedule", words "constant linear …". The words after
+ * a verb or an action start with --help if files may follow, too; they end with CONFIG if it takes options of a
+ * configuration. */
 typedef struct Words {
     char *name, *words;
 } Words;
 
-typedef struct Gathered {
-    GArray *verbs; /* Words */
-    char *keys;    /* the options of a configuration: "optim.lr= optim.schedule=constant …" */
-} Gathered;
+#define CONFIG "group.key=value"
 
 static void words_clear(gpointer data)
 {
@@ -23,150 +24,231 @@ static void words_clear(gpointer data)
     g_free(words->words);
 }
 
-/* Values of verbs' options that no table has; "--device" stands for that of every verb. */
-static const struct {
-    const char *name, *words;
-} option_values[] = {
-    { "export --to", "hf peft" },
-    { "import --from", "hf t5x fairseq" },
-    { "collect --format", "text markdown tsv latex json" },
-    { "prepare --format", "megatron fairseq" },
-    { "report --by", "step tokens hours" },
-    { "--device", "cpu cuda auto" },
-    { "--precision", "f32 bf16 fp16 auto" },
-    { "--rank", "sum bytes tokens" },
-    { "--for", "bert roberta t5 gpt" },
-    { "--machine", "h200 h100 a100 v100 cpu" },
-    { "--completion", "bash zsh fish" },
-};
+static void add_words(GArray *all, const char *name, const char *list)
+{
+    const Words words = { g_strdup(name), g_strdup(list) };
+    g_array_append_val(all, words);
+}
+
+static void add_word(GString *list, const char *word)
+{
+    g_string_append_printf(list, "%s%s", list->len ? " " : "", word);
+}
+
+static void add_list(GString *list, const char *const *words)
+{
+    for (; words && *words; words++)
+        add_word(list, *words);
+}
 
 static void add_key(const OptionRow *row, const char *accepts, gpointer data)
 {
     (void)accepts;
-    g_string_append_printf(data, " %s=", row->name);
-    for (const char *const *name = model_preset_names; strcmp(row->name, "model.preset") == 0 && *name; name++)
-        g_string_append_printf(data, " %s=%s", row->name, *name);
-    for (const char *const *choice = row->type == OPT_ENUM ? row->choices : NULL; choice && *choice; choice++)
-        g_string_append_printf(data, " %s=%s", row->name, *choice);
+    g_string_append_printf(data, "%s%s=", ((GString *)data)->len ? " " : "", row->name);
 }
 
-static void add_words(Gathered *gathered, const char *name, const char *list)
+/* The values of an option of a configuration that are words. */
+static void add_key_values(const OptionRow *row, const char *accepts, gpointer data)
 {
-    const Words words = { g_strdup(name), g_strdup(list) };
-    g_array_append_val(gathered->verbs, words);
+    (void)accepts;
+    g_autoptr(GString) list = g_string_new(row->type == OPT_BOOL ? "true false" : NULL);
+    if (row->type == OPT_ENUM)
+        add_list(list, row->choices);
+    if (strcmp(row->name, "model.preset") == 0)
+        add_list(list, model_preset_names);
+    for (size_t i = 0; strcmp(row->name, "task.name") == 0 && task_at(i); i++)
+        add_word(list, task_at(i)->name);
+    if (list->len)
+        add_words(data, row->name, list->str);
+}
+
+/* The values of a verb's option, which are its placeholder in the help: "hf|peft". Words with capitals, as in
+ * "cpu|FILE", stand for others. */
+static void add_option_values(GArray *all, const char *page, const GOptionEntry *entry)
+{
+    g_autoptr(GString) list = g_string_new(NULL);
+    g_auto(GStrv) values = g_strsplit(entry->arg_description ? entry->arg_description : "", "|", -1);
+    for (char **value = values; *value && values[1]; value++) {
+        g_autofree char *small = g_ascii_strdown(*value, -1);
+        if (strcmp(small, *value) == 0)
+            add_word(list, *value);
+    }
+    for (size_t i = 0; strcmp(entry->long_name, "kind") == 0 && tokenizer_trained_kind(i); i++)
+        add_word(list, tokenizer_trained_kind(i));
+    g_autofree char *verb = g_strndup(page, strcspn(page, " ")),
+                    *name = g_strdup_printf("%s --%s", verb, entry->long_name);
+    if (list->len)
+        add_words(all, name, list->str);
+}
+
+static void add_verbs(GString *list)
+{
+    size_t n_verbs;
+    const SubVerb *verbs = cli_verbs(&n_verbs);
+    for (size_t i = 0; i < n_verbs; i++)
+        add_word(list, verbs[i].name);
 }
 
 static void add_page(const HelpPage *page, gpointer data)
 {
-    Gathered *gathered = data;
     g_autoptr(GString) list = g_string_new("--help");
-    for (const GOptionEntry *entry = page->entries; entry->long_name; entry++)
+    for (const GOptionEntry *entry = page->entries; entry->long_name; entry++) {
         g_string_append_printf(list, " --%s", entry->long_name);
-    if (strstr(page->usage, "group.key=value"))
-        g_string_append(list, gathered->keys);
-    add_words(gathered, page->name, list->str);
+        add_option_values(data, page->name, entry);
+    }
+    if (strcmp(page->name, "help") == 0)
+        add_verbs(list);
+    if (strstr(page->usage, CONFIG) || strcmp(page->name, "help") == 0)
+        add_word(list, CONFIG);
+    add_words(data, page->name, list->str);
 }
 
 /* The actions of a verb, from the pages named "VERB ACTION"; NULL if it has none. g_free. */
-static char *actions_of(const Gathered *gathered, const char *verb)
+static char *actions_of(const GArray *all, const char *verb)
 {
     g_autofree char *start = g_strconcat(verb, " ", NULL);
     GString *list = g_string_new(NULL);
-    for (guint i = 0; i < gathered->verbs->len; i++) {
-        const Words *words = &g_array_index(gathered->verbs, Words, i);
-        if (g_str_has_prefix(words->name, start))
-            g_string_append_printf(list, "%s%s", list->len ? " " : "", words->name + strlen(start));
+    for (guint i = 0; i < all->len; i++) {
+        const char *name = g_array_index(all, Words, i).name;
+        if (g_str_has_prefix(name, start) && name[strlen(start)] != '-')
+            add_word(list, name + strlen(start));
     }
     return g_string_free(list, list->len == 0);
 }
 
-static Gathered gather(const OptionTable *options)
+static GArray *gather(const OptionTable *options)
 {
-    Gathered gathered = { .verbs = g_array_new(FALSE, FALSE, sizeof(Words)) };
-    g_array_set_clear_func(gathered.verbs, words_clear);
-    GString *keys = g_string_new(NULL), *names = g_string_new(NULL);
-    options_each(options, add_key, keys);
-    gathered.keys = g_string_free(keys, FALSE);
-    cli_each_page(add_page, &gathered);
+    GArray *all = g_array_new(FALSE, FALSE, sizeof(Words));
+    g_array_set_clear_func(all, words_clear);
+    g_autoptr(GString) list = g_string_new(NULL);
+    cli_each_page(add_page, all);
+    add_verbs(list);
+    add_words(all, "", list->str);
     size_t n_verbs;
     const SubVerb *verbs = cli_verbs(&n_verbs);
     for (size_t i = 0; i < n_verbs; i++) {
-        g_autofree char *actions = actions_of(&gathered, verbs[i].name);
+        g_autofree char *actions = actions_of(all, verbs[i].name);
         if (actions)
-            add_words(&gathered, verbs[i].name, actions);
-        g_string_append_printf(names, "%s%s", i ? " " : "", verbs[i].name);
+            add_words(all, verbs[i].name, actions);
     }
-    add_words(&gathered, "", names->str);
-    g_string_truncate(names, 0);
-    for (size_t i = 0; tokenizer_trained_kind(i); i++)
-        g_string_append_printf(names, "%s%s", i ? " " : "", tokenizer_trained_kind(i));
-    add_words(&gathered, "--kind", names->str);
-    for (size_t i = 0; i < G_N_ELEMENTS(option_values); i++)
-        add_words(&gathered, option_values[i].name, option_values[i].words);
-    g_string_free(names, TRUE);
-    return gathered;
+    g_string_truncate(list, 0);
+    options_each(options, add_key, list);
+    add_words(all, CONFIG, list->str);
+    options_each(options, add_key_values, all);
+    return all;
 }
 
-/* The text of a script that sets `words` to the words that may follow the typed verb and action. */
-static char *script(const Gathered *gathered, const char *head, const char *entry, const char *tail)
-{
-    GString *text = g_string_new(head);
-    for (guint i = 0; i < gathered->verbs->len; i++) {
-        const Words *words = &g_array_index(gathered->verbs, Words, i);
-        g_string_append_printf(text, entry, words->name, words->words);
-    }
-    g_string_append(text, tail);
-    return g_string_free(text, FALSE);
-}
-
-/* Shell code. It looks up the typed words first as a verb and an action, then as a verb. */
-#define BASH_BODY                                                                                                      \
+/* Shell code. It looks up the typed words first as a verb and an action, then as a verb. _loam_words sets `found` to
+ * the words of a name. */
+#define POSIX_HEAD                                                                                                     \
     "_loam_words() {\n"                                                                                                \
     "    case $1 in\n"
-#define BASH_ENTRY "    '%s') words='%s' ;;\n"
-#define BASH_TAIL                                                                                                      \
+#define POSIX_ENTRY "    '%s') found='%s' ;;\n"
+#define POSIX_TAIL                                                                                                     \
     "    *) return 1 ;;\n"                                                                                             \
     "    esac\n"                                                                                                       \
     "}\n"                                                                                                              \
-    "_loam() {\n"                                                                                                      \
-    "    local current=${COMP_WORDS[COMP_CWORD]} verb=${COMP_WORDS[1]} action=${COMP_WORDS[2]} words=\n"               \
-    "    local previous=${COMP_WORDS[COMP_CWORD-1]}\n"                                                                 \
-    "    COMP_WORDBREAKS=${COMP_WORDBREAKS//=/}\n"                                                                     \
-    "    if [[ $previous = --* ]] && { _loam_words \"$verb $previous\" || _loam_words \"$previous\"; }; then\n"        \
-    "        COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"                                                   \
-    "        return\n"                                                                                                 \
-    "    fi\n"                                                                                                         \
-    "    if [ \"$COMP_CWORD\" = 1 ]; then\n"                                                                           \
-    "        _loam_words ''\n"                                                                                         \
-    "    elif [ \"$COMP_CWORD\" = 2 ] || ! _loam_words \"$verb $action\"; then\n"                                      \
-    "        _loam_words \"$verb\"\n"                                                                                  \
-    "    fi\n"                                                                                                         \
-    "    COMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"                                                       \
-    "    [ \"$COMP_CWORD\" = 1 ] || COMPREPLY+=($(compgen -f -- \"$current\"))\n"                                      \
-    "    case ${COMPREPLY[0]} in *=) compopt -o nospace ;; esac\n"                                                     \
-    "}\n"                                                                                                              \
-    "complete -o filenames -F _loam loam\n"
+    "_loam_rest() {\n" /* what follows a verb and perhaps an action */                                                 \
+    "    _loam_words \"$1 $2\" || _loam_words \"$1\" || found=\n"                                                      \
+    "    local page=$found\n"                                                                                          \
+    "    case $page in *' " CONFIG "')\n"                                                                              \
+    "        _loam_words " CONFIG "\n"                                                                                 \
+    "        found=\"${page% *} $found\" ;;\n"                                                                         \
+    "    esac\n"                                                                                                       \
+    "}\n"
+
+/* bash cuts words at = if COMP_WORDBREAKS says so: then a reply is what follows the =. */
+static const char bash_tail[] =
+    POSIX_TAIL "_loam() {\n"
+               "    local line=${COMP_LINE:0:COMP_POINT} found= files=1 prefix=\n"
+               "    local -a typed\n"
+               "    read -a typed <<<\"$line\"\n"
+               "    [[ $line = *[[:space:]] ]] && typed+=('')\n"
+               "    local n=${#typed[@]} verb=${typed[1]} current=${typed[-1]} previous=${typed[-2]}\n"
+               "    local name=${current%%=*}\n"
+               "    if [[ $n = 2 ]]; then\n"
+               "        _loam_words '' && files=\n"
+               "    elif [[ $previous = --* ]] && _loam_words \"$verb $previous\"; then\n"
+               "        files=\n"
+               "    elif [[ $current = *=* ]]; then\n"
+               "        { _loam_words \"$verb $name\" || _loam_words \"$name\"; } && files=\n"
+               "        [[ $COMP_WORDBREAKS = *=* ]] || prefix=$name=\n"
+               "        current=${current#*=}\n"
+               "    else\n"
+               "        [[ $n = 3 ]] && _loam_rest \"$verb\" || _loam_rest \"$verb\" \"${typed[2]}\"\n"
+               "        [[ $found = --help* ]] || files=\n"
+               "    fi\n"
+               "    mapfile -t COMPREPLY < <(compgen -W \"$found\" -- \"$current\"\n"
+               "        [ -z \"$files\" ] || compgen -f -- \"$current\")\n"
+               "    COMPREPLY=(\"${COMPREPLY[@]/#/$prefix}\")\n"
+               "    [[ ${#COMPREPLY[@]} = 1 && $COMPREPLY = *= ]] && compopt -o nospace +o filenames\n"
+               "}\n"
+               "complete -o filenames -F _loam loam\n";
+
+static const char zsh_tail[] =
+    POSIX_TAIL "_loam() {\n"
+               "    local verb=$words[2] previous=$words[CURRENT-1] name=${PREFIX%%=*} found=\n"
+               "    if (( CURRENT == 2 )); then\n"
+               "        _loam_words ''\n"
+               "        compadd -- ${=found}\n"
+               "    elif [[ $previous = --* ]] && _loam_words \"$verb $previous\"; then\n"
+               "        compadd -- ${=found}\n"
+               "    elif compset -P 1 '*='; then\n"
+               "        _loam_words \"$verb $name\" || _loam_words \"$name\"\n"
+               "        if [[ -n $found ]]; then compadd -- ${=found}; else _files; fi\n"
+               "    else\n"
+               "        if (( CURRENT == 3 )); then _loam_rest \"$verb\"; else _loam_rest \"$verb\" \"$words[3]\"; fi\n"
+               "        local -a offered=(${=found})\n"
+               "        compadd -S '' -- ${(M)offered:#*=}\n"
+               "        compadd -- ${offered:#*=}\n"
+               "        [[ $found != --help* ]] || _files\n"
+               "    fi\n"
+               "}\n"
+               "if [[ $funcstack[1] = _loam ]]; then _loam \"$@\"; else compdef _loam loam; fi\n";
 
 static const char fish_head[] = "function __loam_words\n"
-                                "    set -l typed (commandline -opc)[2..]\n"
-                                "    set -l option (string match -- '--*' $typed[-1])\n"
-                                "    test (count $typed) -gt 2; and set typed $typed[1..2]\n"
-                                "    for name in \"$typed[1] $option\" $option \"$typed\" $typed[1] ''\n"
-                                "        switch \"$name\"\n";
-static const char fish_entry[] = "            case '%s'\n"
-                                 "                string split ' ' -- '%s'\n"
-                                 "                return\n";
-static const char fish_tail[] = "        end\n"
-                                "        test -z \"$typed\"; and return\n"
-                                "    end\n"
-                                "end\n"
-                                "complete -c loam -a '(__loam_words)'\n";
+                                "    switch \"$argv\"\n";
+static const char fish_entry[] = "        case '%s'\n"
+                                 "            string split ' ' -- '%s'\n";
+static const char fish_tail[] =
+    "        case '*'\n"
+    "            return 1\n"
+    "    end\n"
+    "end\n"
+    "function __loam_rest\n"
+    "    set -l page (__loam_words \"$argv\"; or __loam_words \"$argv[1]\")\n"
+    "    string match -v -- '" CONFIG "' $page\n"
+    "    contains -- '" CONFIG "' $page; and __loam_words '" CONFIG "'\n"
+    "end\n"
+    /* the words of a place where files make no sense, or nothing */
+    "function __loam_closed\n"
+    "    set -l typed (commandline -opc)\n"
+    "    set -e typed[1]\n"
+    "    set -l name (string match -r -- '^[^=]+(?==)' (commandline -ct))\n"
+    "    set -l verb \"$typed[1]\"\n"
+    "    if test -z \"$verb\"\n"
+    "        __loam_words ''\n"
+    "    else if set -q name[1]\n"
+    "        set -l values (__loam_words \"$verb $name\"; or __loam_words $name)\n"
+    "        string replace -r -- '^' \"$name=\" $values\n"
+    "    else if string match -q -- '--*' $typed[-1]; and __loam_words \"$verb $typed[-1]\"\n"
+    "    else if test (count $typed) = 1\n"
+    "        set -l words (__loam_words $verb)\n"
+    "        contains -- --help $words; or string split ' ' -- \"$words\"\n"
+    "    end\n"
+    "end\n"
+    "function __loam_open\n"
+    "    set -l typed (commandline -opc)\n"
+    "    __loam_rest $typed[2..3]\n"
+    "end\n"
+    "complete -c loam -n 'string length -q -- (__loam_closed)' -f -a '(__loam_closed)'\n"
+    "complete -c loam -n 'not string length -q -- (__loam_closed)' -a '(__loam_open)'\n";
 
 static const struct {
     const char *shell, *head, *entry, *tail;
 } shells[] = {
-    { "bash", BASH_BODY, BASH_ENTRY, BASH_TAIL },
-    { "zsh", "#compdef loam\nautoload -U +X bashcompinit && bashcompinit\n" BASH_BODY, BASH_ENTRY, BASH_TAIL },
+    { "bash", POSIX_HEAD, POSIX_ENTRY, bash_tail },
+    { "zsh", "#compdef loam\n" POSIX_HEAD, POSIX_ENTRY, zsh_tail },
     { "fish", fish_head, fish_entry, fish_tail },
 };
 
@@ -175,11 +257,14 @@ char *help_completion(const char *shell, const OptionTable *options)
     for (size_t i = 0; i < G_N_ELEMENTS(shells); i++) {
         if (strcmp(shells[i].shell, shell) != 0)
             continue;
-        Gathered gathered = gather(options);
-        char *text = script(&gathered, shells[i].head, shells[i].entry, shells[i].tail);
-        g_array_unref(gathered.verbs);
-        g_free(gathered.keys);
-        return text;
+        g_autoptr(GArray) all = gather(options);
+        GString *text = g_string_new(shells[i].head);
+        for (guint w = 0; w < all->len; w++) {
+            const Words *words = &g_array_index(all, Words, w);
+            g_string_append_printf(text, shells[i].entry, words->name, words->words);
+        }
+        g_string_append(text, shells[i].tail);
+        return g_string_free(text, FALSE);
     }
     return NULL;
 }

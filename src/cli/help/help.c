@@ -30,7 +30,7 @@ static const GOptionEntry entries[] = {
         "print all options of configurations: as text on a terminal, otherwise as Markdown, as in docs/options.md"),
     CLI_SWITCH("presets", presets_reference, "print all model presets and their sizes, as Markdown"),
     CLI_PATH("man", man_dir, "write manual pages into the folder DIR", "DIR"),
-    CLI_VALUE("completion", shell, "print a completion script for bash, zsh or fish", "SHELL"),
+    CLI_VALUE("completion", shell, "print a completion script for this shell", "bash|zsh|fish"),
     { 0 },
 };
 

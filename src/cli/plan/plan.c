@@ -44,9 +44,9 @@ static const GOptionEntry entries[] = {
               "also print Megatron-LM's count of parameters at this tensor-parallel size, with its padded vocabulary",
               "N"),
     CLI_VALUE("machine", machine_name,
-              "predict the run on parallel.ranks GPUs of such nodes: h200, h100, a100, v100; cpu for processors; or a "
-              "file of loam bench comm --out",
-              "NAME|FILE"),
+              "predict the run on parallel.ranks GPUs of such nodes; cpu: on processors; or on those of a file of loam "
+              "bench comm --out",
+              "h200|h100|a100|v100|cpu|FILE"),
     CLI_SWITCH(
         "layouts", list_layouts,
         "with --machine: list layouts of --gpus GPUs by the time of a step instead: every split by matrices, blocks "

@@ -38,7 +38,7 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("format", format,
               "megatron (default), or fairseq: PREFIX is a folder with dict.txt, train.* and valid.*; without "
               "--tokenizer, tokens are words separated by spaces",
-              "NAME"),
+              "megatron|fairseq"),
     CLI_VALUE("valid", valid, "share of documents held out into PREFIX-valid, such as 1%", "SHARE"),
     CLI_VALUE("workers", workers, "number of threads (default: one per core)", "N"),
     CLI_VALUE("field", fields,

@@ -37,7 +37,7 @@ extern ProgramFlags program_flags;
         CLI_VALUE("ast-format", program_flags.format,                                                                  \
                   "ast: loam (default); or a folder PREFIX in AST-T5's formats: fairseq, or ffrecord to add files "    \
                   "for ndtypes/ffr",                                                                                   \
-                  "NAME"),                                                                                             \
+                  "loam|fairseq|ffrecord"),                                                                            \
         CLI_PATH("grammars", program_flags.grammars,                                                                   \
                  "ast: folder of grammars (default: those that loam grammars list shows)", "FOLDER"),                  \
         CLI_VALUE("ast-max-bytes", program_flags.max_bytes,                                                            \

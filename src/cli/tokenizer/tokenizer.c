@@ -76,7 +76,7 @@ static const GOptionEntry encode_entries[] = {
         "blanks", blanks,
         "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or transformers, each "
         "text between them by itself",
-        "HOW"),
+        "corpus|transformers"),
     CLI_SWITCH("plain", read_plain, "treat special tokens as plain text, as `loam prepare` does"),
     { 0 },
 };
@@ -255,9 +255,8 @@ static const GOptionEntry export_entries[] = {
         "blanks", blanks,
         "text beside <extra_id_0> or [MASK]: corpus (default), as if a word were in its place, or transformers, each "
         "text between them by itself",
-        "HOW"),
-    CLI_VALUE("pattern", pattern, "for a rank file (tiktoken): pattern that splits text: gpt2, cl100k or o200k",
-              "NAME"),
+        "corpus|transformers"),
+    CLI_VALUE("pattern", pattern, "for a rank file (tiktoken): pattern that splits text", "gpt2|cl100k|o200k"),
     CLI_VALUE("layout", layout,
               "for a rank file: ast-t5 gives the ids of AST-T5: <s> <pad> </s> <unk>, the pieces without gaps, 1,024 "
               "sentinels",
