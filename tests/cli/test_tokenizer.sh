@@ -28,6 +28,7 @@ yes 'the cat' | tok encode --model "$work/small.model" 2>"$work/err" | head -n 1
 same "$(cat "$work/err")" ''
 echo ok: a pipe closed early ends it quietly
 
+expect 1 'standard input, line 1: a line longer than 64 MiB' bash -c '"$0" tokenizer encode --model bytes </dev/zero' "$loam"
 expect 1 'say what: one of train, encode' "$loam" tokenizer
 expect 1 'unknown: trian, did you mean train?' "$loam" tokenizer trian
 expect 1 '--model is missing' "$loam" tokenizer encode

@@ -248,6 +248,43 @@ static void skip_counts_errors_and_goes_on(void)
     folder_remove(folder);
 }
 
+/* The line begins with text, and goes on with more NULs than are skipped, which take no room on the disk. */
+static void a_line_without_end_is_refused(void)
+{
+    char *folder = folder_new();
+    g_autofree char *start = g_strnfill(1 << 18, 'x'), *path = file_write_text(folder, "a.txt", start);
+    g_assert_cmpint(truncate(path, ((off_t)1 << 30) + (1 << 20)), ==, 0);
+    for (int skip = 0; skip < 2; skip++) {
+        const CorpusOptions options = { .skip_errors = skip };
+        g_autoptr(GError) error = NULL;
+        const char *text;
+        size_t bytes;
+        Corpus *corpus = corpus_open(&path, 1, &options, &error);
+        g_assert_no_error(error);
+        g_assert_false(corpus_next(corpus, &text, &bytes, &error));
+        g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
+        g_assert_nonnull(
+            strstr(error->message, skip ? "a.txt:1: a line longer than 1.0 GiB; so long a line is not skipped"
+                                        : "a.txt:1: a line longer than 64.0 MiB"));
+        corpus_close(corpus);
+    }
+    folder_remove(folder);
+}
+
+static void a_too_long_line_is_skipped(void)
+{
+    char *folder = folder_new();
+    int64_t skipped;
+    g_autoptr(GString) text = g_string_new("{\"text\": \"x\"}\n{\"text\": \"");
+    g_autofree char *filling = g_strnfill(300000, 'y');
+    g_string_append_printf(text, "%s\"}\n{\"text\": \"z\"}\n", filling);
+    g_autofree char *path = file_write_text(folder, "a.jsonl", text->str);
+    g_autofree char *got = read_all(path, (CorpusOptions){ .skip_errors = true, .max_bytes = 1000 }, &skipped);
+    g_assert_cmpstr(got, ==, "x|z|");
+    g_assert_cmpint(skipped, ==, 1);
+    folder_remove(folder);
+}
+
 static void folders_are_walked_in_byte_order(void)
 {
     char *folder = folder_new();
@@ -433,6 +470,8 @@ int main(int argc, char **argv)
     g_test_add_func("/corpus/a_damaged_member_ends_with_its_reason", a_damaged_member_ends_with_its_reason);
     g_test_add_func("/corpus/a_file_that_is_cut_while_it_is_read_is_an_error",
                     a_file_that_is_cut_while_it_is_read_is_an_error);
+    g_test_add_func("/corpus/a_line_without_end_is_refused", a_line_without_end_is_refused);
+    g_test_add_func("/corpus/a_too_long_line_is_skipped", a_too_long_line_is_skipped);
     g_test_add_func("/corpus/a_missing_path_is_an_error_of_the_user", a_missing_path_is_an_error_of_the_user);
     return g_test_run();
 }

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/foreign.h"
+#include "base/line.h"
 #include "base/whole.h"
 #include "cli/answers_file.h"
 #include "cli/cli.h"
@@ -84,17 +85,18 @@ static bool take_line(const Scoring *s, Scorer *scorer, const char *line, size_t
 
 static bool score_lines(const Scoring *s, Scorer *scorer, GError **error)
 {
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t n;
-    bool good = true;
+    g_autoptr(GString) line = g_string_new(NULL);
     const uint64_t size = whole_size(fileno(s->in));
-    for (int64_t number = 1; good && (n = getline(&line, &capacity, s->in)) >= 0; number++)
-        good = (number > 1 || foreign_check_start(s->path, line, (size_t)n, error)) &&
-               take_line(s, scorer, line, (size_t)n, number, error);
-    free(line);
-    return good && (!ferror(s->in) || fail_errno(error, "cannot read", s->path)) &&
-           (size == 0 || whole_check(s->path, (uint64_t)ftello(s->in), size, error));
+    for (int64_t number = 1;; number++) {
+        if (!line_read(line, s->in, error))
+            return fail_context(error, "%s:%" PRId64, s->path, number);
+        if (line->len == 0)
+            break;
+        if ((number == 1 && !foreign_check_start(s->path, line->str, line->len, error)) ||
+            !take_line(s, scorer, line->str, line->len, number, error))
+            return false;
+    }
+    return size == 0 || whole_check(s->path, (uint64_t)ftello(s->in), size, error);
 }
 
 bool score_file(const LoadedModel *loaded, const char *path, const char *out, GError **error)

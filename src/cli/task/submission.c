@@ -1,5 +1,6 @@
 #include "cli/task/submission.h"
 
+#include "base/line.h"
 #include "base/whole.h"
 #include "data/labels.h"
 #include "data/task/task.h"
@@ -222,22 +223,21 @@ static bool add_line(Writer *w, const json_t *object, GError **error)
 static bool read_lines(Writer *w, const char *path, GError **error)
 {
     FILE *file = fopen(path, "r");
-    char *line = NULL;
-    size_t capacity = 0;
-    ssize_t n;
+    g_autoptr(GString) line = g_string_new(NULL);
     bool good = true;
     if (file == NULL)
         return fail_errno(error, "cannot read", path);
     const uint64_t size = whole_size(fileno(file));
-    for (int64_t number = 1; good && (n = getline(&line, &capacity, file)) >= 0; number++) {
+    for (int64_t number = 1; good; number++) {
         json_error_t reason;
-        json_auto_t *object = json_loadb(line, (size_t)n, JSON_REJECT_DUPLICATES, &reason);
-        good = object ? add_line(w, object, error) : fail_user(error, "not JSON: %s", reason.text);
+        good = line_read(line, file, error);
+        if (good && line->len == 0)
+            break;
+        json_auto_t *object = good ? json_loadb(line->str, line->len, JSON_REJECT_DUPLICATES, &reason) : NULL;
+        good = good && (object ? add_line(w, object, error) : fail_user(error, "not JSON: %s", reason.text));
         good = good || fail_context(error, "%s:%" PRId64, path, number);
     }
-    free(line);
-    good = good && (!ferror(file) || fail_errno(error, "cannot read", path)) &&
-           (size == 0 || whole_check(path, (uint64_t)ftello(file), size, error));
+    good = good && (size == 0 || whole_check(path, (uint64_t)ftello(file), size, error));
     fclose(file);
     return good && (w->out->n > 0 || fail_user(error, "%s: no prediction", path));
 }

@@ -1,6 +1,7 @@
 #include "cli/tokenizer/tokenizer.h"
 #include "base/file.h"
 #include "base/foreign.h"
+#include "base/line.h"
 #include "cli/cli.h"
 #include "model/hf/hf.h"
 
@@ -38,24 +39,21 @@ static Tokenizer *open_model(int argc, char **argv, const GOptionEntry *entries,
 /* Calls `print` for every line of standard input, without its newline; errors name the line. */
 static bool each_line(bool (*print)(const Tokenizer *, char *, size_t, GError **), const Tokenizer *tok, GError **error)
 {
-    char *line = NULL;
-    size_t room = 0;
-    ssize_t n;
-    bool ok = true;
-    for (int64_t number = 1; ok && (n = getline(&line, &room, stdin)) >= 0; number++) {
-        if (n > 0 && line[n - 1] == '\n')
-            line[--n] = 0;
-        if (number == 1 && !foreign_check_start("standard input", line, (size_t)n, error))
-            ok = false;
-        else if (!print(tok, line, (size_t)n, error))
-            ok = fail_context(error, "line %" PRId64, number);
-        else if (putchar('\n') == EOF || ferror(stdout))
-            ok = fail_machine(error, "writing standard output: %s", g_strerror(errno));
+    g_autoptr(GString) line = g_string_new(NULL);
+    for (int64_t number = 1;; number++) {
+        if (!line_read(line, stdin, error))
+            return fail_context(error, "standard input, line %" PRId64, number);
+        if (line->len == 0)
+            return true;
+        if (line->str[line->len - 1] == '\n')
+            g_string_truncate(line, line->len - 1);
+        if (number == 1 && !foreign_check_start("standard input", line->str, line->len, error))
+            return false;
+        if (!print(tok, line->str, line->len, error))
+            return fail_context(error, "line %" PRId64, number);
+        if (putchar('\n') == EOF || ferror(stdout))
+            return fail_machine(error, "writing standard output: %s", g_strerror(errno));
     }
-    free(line);
-    if (ok && ferror(stdin))
-        return fail_machine(error, "reading standard input: %s", g_strerror(errno));
-    return ok;
 }
 
 /* ---- encode ---- */

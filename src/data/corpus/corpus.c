@@ -228,7 +228,7 @@ bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **erro
         case FOUND_ERROR:
             if (corpus_interrupted(corpus))
                 return false; /* the command was stopped within a document */
-            if (!corpus->options.skip_errors || problem->code != LOAM_ERROR_USER) {
+            if (!corpus->options.skip_errors || problem->code != LOAM_ERROR_USER || corpus->endless) {
                 g_propagate_error(error, g_steal_pointer(&problem));
                 return false;
             }

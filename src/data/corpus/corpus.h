@@ -16,6 +16,10 @@
 #include <signal.h>
 #include <stdint.h>
 
+/* Bytes of a too long line that are skipped; a longer one is an error even with skip_errors, as a device or a pipe may
+ * have no line end. */
+#define CORPUS_MOST_SKIPPED ((size_t)1 << 30)
+
 /* How the documents of a file are found. */
 typedef enum CorpusFormat {
     CORPUS_BY_NAME,   /* as the name of the file says */

@@ -45,9 +45,10 @@ bool corpus_refill(Corpus *corpus, GError **error)
 
 bool corpus_read_until(Corpus *corpus, int delimiter, GString *to, bool *too_long, GError **error)
 {
+    const bool skips = delimiter >= 0 && corpus->options.skip_errors;
     bool done = false;
     *too_long = false;
-    while (!done && !corpus->at_end) {
+    for (size_t length = 0; !done && !corpus->at_end;) {
         const char *bytes = corpus->chunk + corpus->begin;
         size_t n = corpus->end - corpus->begin;
         const char *found = delimiter < 0 || n == 0 ? NULL : memchr(bytes, delimiter, n);
@@ -60,7 +61,9 @@ bool corpus_read_until(Corpus *corpus, int delimiter, GString *to, bool *too_lon
         else
             g_string_append_len(to, bytes, (gssize)n);
         corpus->begin += n;
-        if (*too_long && delimiter < 0)
+        length += n;
+        corpus->endless = length > CORPUS_MOST_SKIPPED;
+        if (*too_long && (!skips || corpus->endless))
             return true;
         if (!done && !corpus_refill(corpus, error))
             return false;
@@ -75,7 +78,9 @@ void corpus_set_where(Corpus *corpus)
 
 bool corpus_fail_too_long(Corpus *corpus, const char *what, const char *remedy, GError **error)
 {
-    g_autofree char *limit = text_bytes(corpus->max_bytes);
+    g_autofree char *limit = text_bytes(corpus->endless ? CORPUS_MOST_SKIPPED : corpus->max_bytes);
+    if (corpus->endless)
+        remedy = "; so long a line is not skipped";
     return fail_user(error, "%s: %s longer than %s%s%s", corpus->where->str, what, limit, corpus->options.longer,
                      remedy);
 }

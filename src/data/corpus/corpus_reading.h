@@ -47,6 +47,7 @@ struct Corpus {
     char *chunk; /* a chunk of the file, of which bytes [begin, end) have not been used yet; CRLF has become LF */
     size_t begin, end;
     bool at_end, broken; /* at_end: the whole file has been read; broken: the file cannot be read any further */
+    bool endless;        /* the current line is longer than CORPUS_MOST_SKIPPED */
     bool skipping;       /* the rest of a document that cannot be read is being skipped */
     bool held_return;   /* the last chunk ended with a CR, which was removed from it: the next chunk begins with this CR
                            unless an LF follows */
@@ -72,7 +73,8 @@ size_t corpus_drop_returns(char *text, size_t bytes);
 /* Replaces the chunk by the next one of the file, in which lines end in LF. */
 bool corpus_refill(Corpus *corpus, GError **error);
 /* Appends to `to` the bytes of the file up to and including `delimiter`; delimiter -1 means up to the end of the file.
- * If there are more than max_bytes bytes, *too_long becomes true and the rest is skipped. */
+ * If there are more than max_bytes bytes, *too_long becomes true; with skip_errors the rest of a line is skipped, up to
+ * CORPUS_MOST_SKIPPED bytes. */
 bool corpus_read_until(Corpus *corpus, int delimiter, GString *to, bool *too_long, GError **error);
 /* Reads the next line without its line end into corpus->line; returns FOUND_DOCUMENT if there is a line. */
 Found corpus_read_line(Corpus *corpus, GError **error);

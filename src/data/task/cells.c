@@ -22,6 +22,8 @@ struct CellReader {
     int64_t line, row_at; /* number of the line being read, and of the line at which the current row starts */
     GString *text;        /* the cells of the row, each with a NUL after it */
     GArray *starts;       /* (cells + 1) guint: where each cell starts in `text` */
+    size_t row_bytes;     /* bytes of the row that have been read */
+    bool cut;             /* they are too many: the rest of the line is not part of a row */
     const char *bad;      /* the error in the row; NULL means none */
     int64_t bad_line;     /* line of the error */
     guint bad_column;     /* cell of the error, counted from 1; 0 means the whole row */
@@ -82,6 +84,7 @@ static int peek_byte(CellReader *reader, GError **error)
 static void take_byte(CellReader *reader)
 {
     reader->line += reader->chunk[reader->begin++] == '\n';
+    reader->cut = ++reader->row_bytes > MOST_BYTES;
 }
 
 /* ---- a row ---- */
@@ -112,8 +115,6 @@ static void add_byte(CellReader *reader, int byte)
 {
     if (byte == 0)
         blame_byte(reader, 0);
-    else if (reader->text->len >= MOST_BYTES)
-        blame(reader, "a row longer than 64 MiB; is a quote not closed?", false);
     else
         g_string_append_c(reader->text, (char)byte);
 }
@@ -134,10 +135,32 @@ static void end_cell(CellReader *reader)
     g_array_append_val(reader->starts, start);
 }
 
+/* Skips the rest of the line at which a too long row was given up. */
+static bool skip_line(CellReader *reader, GError **error)
+{
+    const char *newline = NULL;
+    for (size_t skipped = 0;; skipped += reader->end - reader->begin, reader->begin = reader->end) {
+        const int byte = peek_byte(reader, error);
+        if (byte == FAILED || byte == END_OF_FILE)
+            return byte == END_OF_FILE;
+        reader->broken = skipped > CORPUS_MOST_SKIPPED;
+        if (reader->broken)
+            return fail_user(error, "%s:%" PRId64 ": a line longer than 1 GiB, which is not skipped", reader->path,
+                             reader->line);
+        newline = memchr(reader->chunk + reader->begin, '\n', reader->end - reader->begin);
+        if (newline)
+            break;
+    }
+    reader->begin = (size_t)(newline - reader->chunk) + 1;
+    reader->line++;
+    reader->cut = false;
+    return true;
+}
+
 /* Reads the rest of a quoted cell, from after its opening quote to its closing quote. */
 static bool read_quoted(CellReader *reader, GError **error)
 {
-    for (int byte;;) {
+    for (int byte; !reader->cut;) {
         if ((byte = peek_byte(reader, error)) == FAILED)
             return false;
         if (byte == END_OF_FILE) {
@@ -156,6 +179,7 @@ static bool read_quoted(CellReader *reader, GError **error)
         take_byte(reader);
         add_byte(reader, '"');
     }
+    return true;
 }
 
 /* Reads a cell up to a delimiter, a line end or the end of the file, which is not consumed. */
@@ -170,7 +194,7 @@ static bool read_cell(CellReader *reader, GError **error)
         if (!read_quoted(reader, error))
             return false;
     }
-    for (;;) {
+    while (!reader->cut) {
         if ((byte = peek_byte(reader, error)) == FAILED)
             return false;
         if (byte == END_OF_FILE || byte == '\n' || (byte == reader->format.delimiter && byte != 0))
@@ -183,6 +207,8 @@ static bool read_cell(CellReader *reader, GError **error)
             add_byte(reader, byte);
     }
     gsize start = g_array_index(reader->starts, guint, cell_count(reader));
+    if (reader->cut)
+        return true;
     if (!quoted && byte == '\n' && reader->text->len > start && reader->text->str[reader->text->len - 1] == '\r')
         g_string_truncate(reader->text, reader->text->len - 1);
     end_cell(reader);
@@ -202,9 +228,10 @@ static bool fail_bad_row(const CellReader *reader, GError **error)
 bool cell_reader_next(CellReader *reader, GError **error)
 {
     const guint zero = 0;
-    if (reader->broken)
+    if (reader->broken || (reader->cut && !skip_line(reader, error)))
         return false;
     reader->bad = NULL;
+    reader->row_bytes = 0;
     reader->row_at = reader->line;
     g_string_truncate(reader->text, 0);
     g_array_set_size(reader->starts, 0);
@@ -212,13 +239,20 @@ bool cell_reader_next(CellReader *reader, GError **error)
     int byte = peek_byte(reader, error);
     if (byte == END_OF_FILE || byte == FAILED)
         return false;
-    for (bool more = true; more;) {
-        if (!read_cell(reader, error) || (byte = peek_byte(reader, error)) == FAILED)
+    for (bool more = true; more && !reader->cut;) {
+        if (!read_cell(reader, error))
+            return false;
+        if (reader->cut)
+            break;
+        if ((byte = peek_byte(reader, error)) == FAILED)
             return false;
         more = byte == reader->format.delimiter && byte != 0;
         if (byte != END_OF_FILE)
             take_byte(reader);
     }
+    if (reader->cut)
+        blame(reader, "a row longer than 64 MiB; is a quote not closed?", false);
+    reader->cut = reader->cut && byte != '\n';
     return !reader->bad || fail_bad_row(reader, error);
 }
 
