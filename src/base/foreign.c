@@ -43,6 +43,7 @@ static const Form forms[] = {
     { ".csv", .by_name = TEXT_TABLE, .what = "a table, not a text", .command = ROWS("sys.stdin") },
     { ".tsv", .by_name = TEXT_TABLE, .what = "a table, not a text", .command = ROWS("sys.stdin, delimiter=\"\\t\"") },
     { ".docx", START("PK\3\4"), .what = "a document of Word", .command = PANDOC },
+    { ".ods", START("PK\3\4"), .what = "a table of LibreOffice", .command = PANDAS("read_excel") },
     { ".odt", START("PK\3\4"), .what = "a document of LibreOffice", .command = PANDOC },
     { ".epub", START("PK\3\4"), .what = "an e-book", .command = PANDOC },
     { START("PK\3\4"), .what = "a zip archive", .command = "unzip '{file}' -d '{stem}', then give the folder" },

@@ -209,7 +209,7 @@ static bool next_line(const PromptReader *reader, size_t *at, const char **line,
 static bool take_line(const PromptFormat *format, const char *line, size_t bytes, Prompt *prompt, GError **error)
 {
     if (memchr(line, 0, bytes))
-        return fail_user(error, "a zero byte: it is not text");
+        return foreign_fail_byte("the line", 0, error);
     g_autofree char *text = g_strndup(line, bytes);
     return parse_line(format, text, prompt, error);
 }

@@ -41,6 +41,9 @@ static void first_bytes_tell_the_form(void)
     CHECK_START("a.txt", "%PDF-1.4\n", "a.txt: a PDF; first: pdftotext 'a.txt' 'a.txt.txt'");
     CHECK_START("a.docx", "PK\3\4\x14",
                 "a.docx: a document of Word; first: pandoc -t plain --wrap=none 'a.docx' -o 'a.txt'");
+    CHECK_START("a.ods", "PK\3\4\x14",
+                "a.ods: a table of LibreOffice; first: python3 -c \"import pandas; pandas.read_excel('a.ods')"
+                ".to_json('a.jsonl', orient='records', lines=True)\"");
     CHECK_START("a.txt", "PK\3\4\x14", "a.txt: a zip archive; first: unzip 'a.txt' -d 'a', then give the folder");
     CHECK_START("a.txt", "\x1f\x8b\x08",
                 "a.txt: compressed by gzip; first: mv 'a.txt' 'a.txt.gz', or zcat before a pipe");

@@ -180,7 +180,7 @@ for command in '--help' '--version' 'help --options' 'train --help' 'env --json'
 done
 expect 2 'writing standard output' bash -c "echo bace | '$loam' generate --model '$work/run' >/dev/full"
 expect 1 'cannot read standard input' bash -c "'$loam' generate --model '$work/run' <'$work'"
-expect 1 'line 2: a zero byte' bash -c "printf 'bace\nba\0ce\n' | '$loam' generate --model '$work/run'"
+expect 1 'line 2: the line: a NUL byte: not a text file' bash -c "printf 'bace\nba\0ce\n' | '$loam' generate --model '$work/run'"
 expect 1 'line 2: an empty prompt' bash -c "printf '5\n\n' | '$loam' generate --model '$work/run' --ids"
 expect 0 'saved' train "run.dir=$work/short" model.position=learned model.max_positions=64 'train.length=2 steps' data.input_length=32
 expect 1 'standard input, line 2: ' bash -c "(echo ba; yes ba | head -n 200 | tr '\n' ' ') | '$loam' generate --model '$work/short'"

@@ -191,6 +191,10 @@ static void check_error(const char *name, const void *content, size_t bytes, con
     "; convert the file: iconv -t UTF-8 -f LATIN1, or WINDOWS-1252, SHIFT-JIS (Japanese), WINDOWS-1251 (Russian): "    \
     "bytes do not tell which"
 
+#define LIST                                                                                                           \
+    "; one list of objects becomes lines by: python3 -c 'import json, sys; [print(json.dumps(row)) for row in "        \
+    "json.load(sys.stdin)]' <FILE >NEW.jsonl"
+
 static void errors_say_what_is_wrong(void)
 {
     const struct {
@@ -200,7 +204,10 @@ static void errors_say_what_is_wrong(void)
         { "a.jsonl", "{\"body\": \"x\", \"id\": 3}\n",
           ":1: no field \"text\" in the object; choose one with --field: \"body\"" },
         { "a.jsonl", "{\"id\": 3}\n", ":1: no field \"text\" in the object, nor any other text" },
-        { "a.jsonl", "\n[1]\n", ":2: an array where a line should hold one object" },
+        { "a.jsonl", "\n[1]\n", ":2: an array where a line should hold one object" LIST },
+        { "a.json", "[\n{\"text\": \"x\"}\n]\n",
+          ":1: not JSON, one object a line: ']' expected near end of file (column 1)" LIST },
+        { "a.jsonl", "7\n", ":1: a number where a line should hold one object" },
         { "a.jsonl", "{\"text\": \"x\n",
           ":1: not JSON, one object a line: premature end of input near '\"x' (column 11)" },
         { "a.jsonl", "{\"text\": \"\xff\"}\n", ":1: not UTF-8 (byte 0xff)" CONVERT },

@@ -93,7 +93,7 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
     g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, options->format, error);
     if (!files || !check_tables(files, error) || !check_replaced(files, options->outputs, error))
         return NULL;
-    leave_out(files, is_table, NULL, "tables are no text");
+    leave_out(files, is_table, NULL, "tables are no text; `loam prepare` of one says what to type");
     leave_out(files, is_output, options->outputs, "an earlier run wrote here what this one will write");
     Corpus *corpus = g_new0(Corpus, 1);
     corpus->files = g_steal_pointer(&files);

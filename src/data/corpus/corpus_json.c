@@ -75,6 +75,15 @@ static bool take_fields(Corpus *corpus, GError **error)
     return true;
 }
 
+/* For a line that begins a list: how the objects of a file that is one list become lines. */
+static const char *list_advice(const GString *line)
+{
+    return line->str[strspn(line->str, " \t")] == '[' ? "; one list of objects becomes lines by: python3 -c 'import "
+                                                        "json, sys; [print(json.dumps(row)) for row "
+                                                        "in json.load(sys.stdin)]' <FILE >NEW.jsonl"
+                                                      : "";
+}
+
 static bool parse_object(Corpus *corpus, GError **error)
 {
     /* Integers are read as reals, because unrelated fields may contain integers beyond 64 bits. */
@@ -86,11 +95,11 @@ static bool parse_object(Corpus *corpus, GError **error)
     if (bad)
         return foreign_fail_byte(corpus->where->str, *bad, error);
     if (!corpus->object)
-        return fail_user(error, "%s: not JSON, one object a line: %s (column %d)", corpus->where->str, reason.text,
-                         reason.column);
+        return fail_user(error, "%s: not JSON, one object a line: %s (column %d)%s", corpus->where->str, reason.text,
+                         reason.column, list_advice(corpus->line));
     if (!json_is_object(corpus->object))
-        return fail_user(error, "%s: %s where a line should hold one object", corpus->where->str,
-                         json_type_name(corpus->object));
+        return fail_user(error, "%s: %s where a line should hold one object%s", corpus->where->str,
+                         json_type_name(corpus->object), list_advice(corpus->line));
     return take_fields(corpus, error);
 }
 
