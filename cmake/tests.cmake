@@ -294,6 +294,11 @@ target_link_libraries(loam_guarded PRIVATE loam_cli)
 target_include_directories(loam_guarded PRIVATE tests)
 target_link_options(loam_guarded PRIVATE -Wl,--wrap=device_open_cpu)
 add_dependencies(loam_guarded loam)
+# The program with weights that faulty memory changes (tests/spoiled), for scripts that find it beside loam.
+add_executable(loam_spoiled src/cli/main.c tests/spoiled/spoiled.c)
+target_link_libraries(loam_spoiled PRIVATE loam_cli)
+target_link_options(loam_spoiled PRIVATE -Wl,--wrap=train_step)
+add_dependencies(loam_spoiled loam)
 # The program with a count of what each training step takes from the system (tests/steady). Sanitizers have a malloc of
 # their own.
 if(NOT LOAM_SANITIZE)

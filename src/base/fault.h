@@ -4,8 +4,8 @@
  * the system calls of base/file.c and base/lock.c, each before it is made ("open", "read", "write", "fsync", "close",
  * "truncate", "rename", "unlink", "mkdir", "rmdir", "symlink", "flock", "fcntl"; "io" counts all of these together);
  * "step", "microbatch", "evaluation" and "save", when the trainer begins one of them; and "log", before a line is
- * written to the log file. Three more points damage numbers instead of sending a signal, once per step: "nan" makes the
- * losses of this rank NaN, "flip" changes one of its weights, "overflow" makes one NaN. */
+ * written to the log file. One more damages numbers instead of sending a signal: "nan" makes the losses of this rank
+ * NaN, once per step. (tests/spoiled has two that change weights.) */
 #pragma once
 
 #include <stdbool.h>

@@ -2,6 +2,7 @@
 # A pipe fails when any of its commands does, also one whose reader (head, grep -q) left before it had written all: sed -n 1p reads on.
 set -euo pipefail
 loam=$1
+spoiled=$(dirname "$1")/loam_spoiled # loam, whose weights LOAM_FAULT=flip and overflow change
 source_dir=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -94,7 +94,7 @@ expect 1 'after step 50, which is saved: the last 50 steps overflowed at loss sc
     "$loam" train "$work/config.yaml" run.dir="$work/fixed" 'train.length=60 steps' train.precision=fp16 fp16.loss_scale=1e12
 grep -q '"kind":"train","step":49,.*"loss":[0-9]' "$work/fixed/metrics.jsonl" && grep -q 'step 49/60  no update  lr' "$work/err" ||
     fail "no log line: $(tail -n 5 "$work/err")"
-expect 1 'the last 50 steps had no finite loss, which no loss scale changes' env LOAM_FAULT=overflow:2 "$loam" train "$work/config.yaml" \
+expect 1 'the last 50 steps had no finite loss, which no loss scale changes' env LOAM_FAULT=overflow:2 "$spoiled" train "$work/config.yaml" \
     run.dir="$work/broken" 'train.length=60 steps' train.precision=fp16 fp16.loss_scale=1024
 ! grep -- '-nan' "$work/err" "$work/broken/log.txt" || fail "a NaN with a sign"
 expect 0 'step 60/60  loss' "$loam" train "$work/config.yaml" run.dir="$work/fixed" 'train.length=60 steps' fp16.loss_scale=1024

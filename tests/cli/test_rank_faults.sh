@@ -4,7 +4,7 @@
 . tests/cli/lib.sh "$1"
 make_dataset
 . tests/cli/ranks.sh
-run() { "$loam" train "$config" train.length='8 steps' train.eval_every=0 train.save_every='3 steps' train.precision=f32 "$@"; }
+run() { "${program:-$loam}" train "$config" train.length='8 steps' train.eval_every=0 train.save_every='3 steps' train.precision=f32 "$@"; }
 
 # Losses of one rank are NaN: all ranks skip this step, and have the same weights afterwards.
 LOAM_FAULT=nan:5@1 run run.dir="$work/nan" parallel.ranks=3 parallel.check_every=1 2>"$work/err" || fail "nan: $(tail -n 3 "$work/err")"
@@ -13,11 +13,13 @@ grep -q 'step 5 skipped: loss or gradient is not finite' "$work/err" || fail "no
 grep -q '"step":8,"updates":7,' "$work/nan/metrics.jsonl" || fail "updates: $(tail -n 2 "$work/nan/metrics.jsonl")"
 
 # A weight of one rank is another one: parallel.check_every finds it, names the rank, and the checkpoint of before stays.
+program=$spoiled
 LOAM_FAULT=flip:5@2 expect 2 'step 6: rank 2 has other weights than rank 0' run run.dir="$work/flip" parallel.ranks=3 parallel.check_every=2
 [ "$(readlink "$work/flip/checkpoints/latest")" = step-00000003 ] || fail "latest: $(readlink "$work/flip/checkpoints/latest")"
 LOAM_FAULT=flip:5@3 expect 2 'rank 3 has other weights than rank 1' run run.dir="$work/flip2" parallel.ranks=4 parallel.tensor=2 parallel.check_every=2
 LOAM_FAULT=flip:5@1 expect 2 'stages 0 and 1 of a pipeline have different weights' run run.dir="$work/flip3" parallel.ranks=2 \
     parallel.pipeline=2 parallel.check_every=2
+unset program
 
 # damage FILE: ids that the model has not, in the middle of a dataset.
 damage() {

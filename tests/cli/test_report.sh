@@ -129,7 +129,7 @@ has '<b>43.84 MB</b>'
 grep -q 'class="mark start" d="M' "$work/several.html" || fail "no marks"
 # An error that ends a command is an event of its own kind.
 status=0
-LOAM_FAULT=overflow:2 "$loam" train "$work/config.yaml" run.dir="$work/failed" train.length='8 steps' 2>"$work/err" || status=$?
+LOAM_FAULT=overflow:2 "$spoiled" train "$work/config.yaml" run.dir="$work/failed" train.length='8 steps' 2>"$work/err" || status=$?
 [ "$status" = 1 ] && grep -q '"kind":"event",.*"failed":true' "$work/failed/metrics.jsonl" || fail "status $status: $(tail -n 1 "$work/failed/metrics.jsonl")"
 echo "ok: ends"
 

@@ -199,28 +199,11 @@ static bool update(Trainer *t, StepStats *stats, GError **error)
     return whole;
 }
 
-/* For tests: changes one weight of this rank, as faulty memory (LOAM_FAULT=flip) or an overflow (LOAM_FAULT=overflow)
- * would. */
-static void spoil_weight(Trainer *t)
-{
-    ParamStore *params = model_params(t->model);
-    const int last = params_count(params) - 1;
-    const Box own = params_held(params, 0), own_last = params_held(params, last);
-    const Box first = { { own.start[0], own.start[1] }, { 1, 1 } },
-              first_last = { { own_last.start[0], own_last.start[1] }, { 1, 1 } };
-    const float flipped = 1, overflown = NAN;
-    if (fault_due("flip"))
-        params_write(params, 0, &first, DT_F32, &flipped);
-    if (fault_due("overflow"))
-        params_write(params, last, &first_last, DT_F32, &overflown);
-}
-
 static bool make_step(Trainer *t, StepStats *stats, GError **error)
 {
     *stats = (StepStats){ 0 };
     pulse_at(t->pulse, t->state.attempts + 1, 0, "data");
     fault_point("step");
-    spoil_weight(t);
     profile_begin(t->dev, "data", -1);
     double start = clock_seconds();
     bool borrowed = borrow_batches(t, stats, error);
