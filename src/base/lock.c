@@ -49,11 +49,14 @@ static void write_owner(int file)
         (void)!pwrite(file, text, MIN((size_t)n, sizeof text - 1), 0);
 }
 
-/* Locks an open file until it is closed. */
+/* Locks an open file until it is closed. A lock of flock, which nobody can ask for without taking it, gets one of fcntl
+ * beside it for lock_is_free; on NFS, where both are the same, the first one suffices. */
 static LockResult take(int file, const char *path)
 {
-    if (!io_rigged("flock") && flock(file, LOCK_EX | LOCK_NB) == 0)
+    if (!io_rigged("flock") && flock(file, LOCK_EX | LOCK_NB) == 0) {
+        (void)!fcntl(file, F_OFD_SETLK, &(struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET });
         return LOCK_HELD;
+    }
     int number = errno;
     if (is_taken(number))
         return LOCK_TAKEN;
@@ -97,7 +100,8 @@ LockResult lock_open_file(int file)
 bool lock_is_free(const char *path)
 {
     const int file = open(path, O_RDONLY | O_CLOEXEC);
-    const bool free = file >= 0 && flock(file, LOCK_SH | LOCK_NB) == 0;
+    struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    const bool free = file >= 0 && fcntl(file, F_OFD_GETLK, &whole) == 0 && whole.l_type == F_UNLCK;
     if (file >= 0)
         close(file);
     return free;

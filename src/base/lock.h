@@ -16,8 +16,7 @@ typedef enum LockResult {
  * descriptor for lock_release if the result is LOCK_HELD, otherwise -1. */
 LockResult lock_file(const char *path, int *lock, GError **error);
 void lock_release(int lock); /* -1 is ignored */
-/* Whether the lock file exists and no process holds it, as far as the file system can tell; asking takes the lock for a
- * moment. */
+/* Whether the lock file exists and no process holds it, as far as the file system can tell; takes no lock. */
 bool lock_is_free(const char *path);
 /* Locks an open file until it is closed, without writing to it: LOCK_HELD, also on file systems that have no locks, or
  * LOCK_TAKEN. */

@@ -3,8 +3,19 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+static int n_flocks;
+
+/* In place of the C library's: counts the calls. */
+int flock(int file, int operation)
+{
+    n_flocks++;
+    return (int)syscall(SYS_flock, file, operation);
+}
 
 static LockResult lock_in_a_child(const char *path, int fail_at, int number)
 {
@@ -96,11 +107,36 @@ static void without_any_lock_the_owner_is_believed_while_it_lives(void)
     remove_folder(path);
 }
 
+/* Another process that asked with a lock of its own would refuse the owner for a moment. */
+static void a_lock_that_is_held_shows_without_a_lock(void)
+{
+    char *path = fresh_path();
+    int lock;
+    g_assert_false(lock_is_free(path)); /* no file */
+    for (int by_fcntl = 0; by_fcntl < 2; by_fcntl++) {
+        io_fail_at(by_fcntl, ENOLCK);
+        g_assert_cmpint(lock_file(path, &lock, NULL), ==, LOCK_HELD);
+        io_fail_at(0, 0);
+        n_flocks = 0;
+        for (int child = 0; child < 2; child++) {
+            pid_t asker = fork();
+            if (asker == 0)
+                _exit(lock_is_free(path) == (child == 1) && n_flocks == 0 ? 0 : 1);
+            int status;
+            g_assert_cmpint(waitpid(asker, &status, 0), ==, asker);
+            g_assert_cmpint(status, ==, 0);
+            lock_release(child == 0 ? lock : -1);
+        }
+    }
+    remove_folder(path);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/lock/one_process_holds_a_file", one_process_holds_a_file);
     g_test_add_func("/lock/a_lock_is_released_before_the_process_ends", a_lock_is_released_before_the_process_ends);
+    g_test_add_func("/lock/a_lock_that_is_held_shows_without_a_lock", a_lock_that_is_held_shows_without_a_lock);
     g_test_add_func("/lock/a_file_system_without_flock_is_locked_by_fcntl",
                     a_file_system_without_flock_is_locked_by_fcntl);
     g_test_add_func("/lock/without_any_lock_the_owner_is_believed_while_it_lives",
