@@ -49,6 +49,7 @@ void word_table_clear(WordTable *table)
 void word_table_empty(WordTable *table)
 {
     table->n = table->text_bytes = 0;
+    table->left_out = 0;
     place_slots(table);
 }
 
@@ -90,6 +91,7 @@ void word_table_add(WordTable *table, const char *word, size_t bytes, int64_t co
 
 void word_table_add_all(WordTable *table, const WordTable *from)
 {
+    table->left_out += from->left_out;
     for (size_t i = 0; i < from->n; i++) {
         const WordEntry *entry = &from->entries[i];
         add_hashed(table, entry->hash, from->text + entry->begin, entry->bytes, entry->count);

@@ -18,8 +18,9 @@ typedef struct WordTable {
     size_t n, room;
     char *text; /* (text_bytes) the words, one after another; memory is allocated for text_room bytes */
     size_t text_bytes, text_room;
-    uint32_t *slots; /* (n_slots) the hash table: index of an entry + 1; 0 means an empty slot */
-    size_t n_slots;  /* a power of two */
+    uint32_t *slots;  /* (n_slots) the hash table: index of an entry + 1; 0 means an empty slot */
+    size_t n_slots;   /* a power of two */
+    int64_t left_out; /* words that the caller did not add, as they are too long */
 } WordTable;
 
 /* Makes an empty table. */

@@ -24,6 +24,22 @@ tok train --vocab-size 100 --out "$work/again.model" "$work/folder" 2>/dev/null
 cmp "$work/small.model" "$work/again.model" || fail 'the same text, another model'
 echo ok: same bytes
 
+# A word of more than 4096 bytes teaches no kind anything: the file is that of the text without it.
+head -c 5000 /dev/zero | tr '\0' q >"$work/word.txt"
+(cat "$work/corpus.txt" && echo && cat "$work/word.txt") >"$work/with.txt"
+for kind in unigram bpe byte-bpe/vocab.json wordpiece/vocab.txt; do
+    name=${kind%/*}
+    for text in corpus with; do
+        tok train --kind "$name" --vocab-size 300 --out "$work/$name-$text" "$work/$text.txt" 2>"$work/err" || fail "$(cat "$work/err")"
+    done
+    grep -q 'words longer than [0-9,a-z ]* are left out of training: 1$' "$work/err" || fail "$(cat "$work/err")"
+    cmp "$work/$name-corpus${kind#"$name"}" "$work/$name-with${kind#"$name"}" || fail "$name learned from it"
+    expect 1 'no text to train on: every word is longer than' "$loam" tokenizer train --kind "$name" --out "$work/x.model" "$work/word.txt"
+done
+for _ in {1..600}; do printf '猫が見た。'; done >"$work/cats.txt"
+tok train --vocab-size 9 --out "$work/cats.model" "$work/cats.txt" 2>"$work/err" || fail "$(cat "$work/err")"
+! grep 'left out' "$work/err" || fail 'sentences without spaces were left out'
+
 yes 'the cat' | tok encode --model "$work/small.model" 2>"$work/err" | head -n 1 >/dev/null || true
 same "$(cat "$work/err")" ''
 echo ok: a pipe closed early ends it quietly

@@ -41,7 +41,7 @@ static void split_at_spaces(const void *context, const char *text, size_t bytes,
     }
 }
 
-static const WordSplitter splitter = { NULL, split_at_spaces };
+static const WordSplitter splitter = { NULL, split_at_spaces, "any length" };
 
 static void count(WordTable *words, int n_texts, int workers, int64_t memory)
 {

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "text/byte_bpe/byte_bpe.h"
 #include "text/byte_bpe/pre_tokenizer.h"
+#include "text/long_words.h"
 #include "text/vocab_builder/vocab_builder.h"
 
 #include <jansson.h>
@@ -10,7 +11,11 @@
 
 static bool add_word(void *context, const char *word, size_t bytes)
 {
-    word_table_add(context, word, bytes, 1);
+    WordTable *words = context;
+    if (bytes <= LONG_WORD_BYTES)
+        word_table_add(words, word, bytes, 1);
+    else
+        words->left_out++;
     return true;
 }
 
@@ -95,7 +100,7 @@ static bool train(const TokenizerTraining *training, TokenizerText next, void *c
                                                                                          NULL };
     VocabBuilder builder;
     PreTokenizer *pre_tokenizer = pre_tokenizer_open_gpt2();
-    WordSplitter splitter = { pre_tokenizer, split };
+    WordSplitter splitter = { pre_tokenizer, split, LONG_WORD_TEXT };
     bool ok = vocab_builder_init(&builder, training, "", training->sentinels ? denoising : plain, error) &&
               add_alphabet(&builder, error) && vocab_builder_count(&builder, &splitter, next, context, error);
     if (ok) {

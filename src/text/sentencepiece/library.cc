@@ -1,5 +1,6 @@
 #include "text/sentencepiece/library.h"
 
+#include "text/long_words.h"
 #include "text/roles.h"
 #include "text/sentencepiece/model.h"
 #include "text/sentencepiece/sentencepiece.h"
@@ -191,6 +192,7 @@ class Lines : public sentencepiece::SentenceIterator
 {
   public:
     GError *error = nullptr;
+    int64_t left_out = 0; /* words that are too long */
 
     Lines(TokenizerText next, void *context) : next_(next), context_(context)
     {
@@ -220,21 +222,36 @@ class Lines : public sentencepiece::SentenceIterator
     }
 
   private:
-    /* Takes at most 4096 bytes of the line: the trainer drops lines of more than 4192. Cuts after a space if there is
-     * one. */
+    /* A mark at which a word may end in a language that writes no spaces. */
+    static bool is_mark(gunichar c)
+    {
+        return c > 127 && g_unichar_ispunct(c);
+    }
+
+    /* Takes at most LONG_WORD_BYTES bytes of the line, since the trainer drops lines of more than 4192: up to a space
+     * if there is one in them, otherwise up to a mark. Without either, the word is left out and the line becomes empty.
+     */
     void take()
     {
-        size_t n = std::min(rest_bytes_, static_cast<size_t>(4096));
-        if (n < rest_bytes_) {
-            size_t cut = n;
-            while (cut > 0 && rest_[cut - 1] != ' ')
-                cut--;
-            for (n = cut ? cut : n; (rest_[n] & 0xc0) == 0x80; n--)
-                ; /* not within a character */
+        const size_t most = std::min(rest_bytes_, static_cast<size_t>(LONG_WORD_BYTES));
+        size_t at = 0, space = 0, mark = 0; /* space, mark: end of the last one in `most` bytes; 0 means none */
+        while (at < rest_bytes_ && (at < most || space + mark == 0)) {
+            const gunichar c = g_utf8_get_char(rest_ + at);
+            at = static_cast<size_t>(g_utf8_next_char(rest_ + at) - rest_);
+            const bool ends = c == ' ' || at == rest_bytes_;
+            if (at > most && (ends || is_mark(c)))
+                break;
+            if (ends && at <= most)
+                space = at;
+            else if (is_mark(c))
+                mark = at;
         }
-        line_.assign(rest_, n);
-        rest_ += n;
-        rest_bytes_ -= n;
+        const size_t taken = space ? space : mark;
+        left_out += taken == 0;
+        line_.assign(rest_, taken);
+        at = taken ? taken : at;
+        rest_ += at;
+        rest_bytes_ -= at;
     }
 
     /* False for lines that the library drops: without a visible character other than U+2581 (its space) and U+FFFD (its
@@ -312,7 +329,7 @@ extern "C" const TokenizerKind kind_sentencepiece = { "spiece.model", open_model
                                                       nullptr,        to_json,    ends_of };
 
 bool sp_library_train(const char *type, const TokenizerTraining *training, TokenizerText next, void *context,
-                      char **model, size_t *bytes, GError **error)
+                      char **model, size_t *bytes, int64_t *left_out, GError **error)
 {
     std::string trained;
     Lines lines(next, context);
@@ -325,8 +342,9 @@ bool sp_library_train(const char *type, const TokenizerTraining *training, Token
         g_propagate_error(error, lines.error);
         return false;
     }
+    *left_out = lines.left_out;
     if (empty)
-        return fail_user(error, "there is no text to train on");
+        return long_words_report(*left_out, LONG_WORD_TEXT, false, error);
     if (ok) {
         *bytes = trained.size();
         *model = static_cast<char *>(g_memdup2(trained.data(), trained.size()));

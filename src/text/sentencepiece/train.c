@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/philox.h"
+#include "text/long_words.h"
 #include "text/sentencepiece/library.h"
 #include "text/sentencepiece/sentencepiece.h"
 
@@ -126,10 +127,13 @@ static bool train(const TokenizerTraining *asked, TokenizerText next, void *cont
     Lines lines = { .next = next, .context = context };
     char *model = NULL;
     size_t bytes = 0;
+    int64_t left_out = 0;
     bool sampled = training.max_sentences > 0;
     GError *wrong = NULL;
     bool ok = (!sampled || fill_sample(&lines, training.max_sentences, &wrong)) &&
-              sp_library_train(type, &training, sampled ? next_sampled : next_line, &lines, &model, &bytes, &wrong);
+              sp_library_train(type, &training, sampled ? next_sampled : next_line, &lines, &model, &bytes, &left_out,
+                               &wrong) &&
+              long_words_report(left_out, LONG_WORD_TEXT, true, &wrong);
     if (ok)
         ok = io_write_file(training.out, model, bytes, &wrong);
     g_clear_pointer(&lines.sample, g_ptr_array_unref);

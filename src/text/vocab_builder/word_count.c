@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
+#include "text/long_words.h"
 
 #include <inttypes.h>
 
@@ -163,5 +164,5 @@ bool word_count(WordTable *words, const WordSplitter *splitter, int workers, int
                     " too low; --memory raises the bound",
                     bound, counter.removed);
     }
-    return words->n > 0 || fail_user(error, "there is no text to train on");
+    return long_words_report(words->left_out, splitter->longest, words->n > 0, error);
 }

@@ -14,10 +14,13 @@
 /* ---- words ---- */
 
 /* Longer words are not counted: the tokenizer makes them [UNK] whatever the vocabulary. */
-static void add_word(void *words, const BertWord *word)
+static void add_word(void *context, const BertWord *word)
 {
+    WordTable *words = context;
     if (word->n_chars <= WORDPIECE_CHARS)
         word_table_add(words, word->text, word->bytes, 1);
+    else
+        words->left_out++;
 }
 
 static void split(const void *context, const char *text, size_t bytes, WordTable *words)
@@ -172,7 +175,7 @@ static bool train(const TokenizerTraining *training, TokenizerText next, void *c
     static const char *const bert[] = { "[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", NULL };
     VocabBuilder builder;
     const BertText *text = bert_text_of((BertTextOptions){ true, true, training->lowercase, training->lowercase });
-    WordSplitter splitter = { text, split };
+    WordSplitter splitter = { text, split, "100 characters" };
     bool ok = vocab_builder_init(&builder, training, PREFIX, bert, error);
     if (ok && vocab_builder_id(&builder, "[UNK]") < 0)
         ok = fail_user(error, "the special tokens of WordPiece lack [UNK], which stands for unknown words");
