@@ -190,6 +190,16 @@ char *text_printable(const char *text)
     return g_string_free(out, false);
 }
 
+size_t text_common(const char *a, const char *b)
+{
+    size_t n = 0;
+    while (a[n] && a[n] == b[n])
+        n++;
+    while (n > 0 && ((a[n] & 0xc0) == 0x80 || (b[n] & 0xc0) == 0x80))
+        n--;
+    return n;
+}
+
 void text_append_wrapped(GString *out, const char *text, glong column, int indent, int width)
 {
     g_auto(GStrv) words = g_strsplit_set(text, " \n", -1);

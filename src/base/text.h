@@ -13,6 +13,8 @@ const char *text_nearest(const char *name, const char *const *list);
 /* The three names of the list that are most similar to `name`, however different, the most similar first: "a, b, c".
  * Free with g_free. */
 char *text_nearest_few(const char *name, const char *const *list);
+/* Number of first bytes that two UTF-8 texts share, in whole characters. */
+size_t text_common(const char *a, const char *b);
 /* Appends the words of `text` in lines of at most `width` columns, each after `indent` blanks, and a line end. column:
  * columns that the current line of `out` has already; 0 means that a line begins. A word that is longer than a line
  * stays whole. */

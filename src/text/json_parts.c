@@ -1,5 +1,7 @@
 #include "text/json_parts.h"
 
+#include "base/text.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -62,18 +64,6 @@ json_t *json_tokenizer(json_t *added, json_t *normalizer, json_t *pre_tokenizer,
 
 /* ---- blanks ---- */
 
-/* Number of first bytes that all texts share. */
-static size_t common_bytes(const GPtrArray *texts)
-{
-    const char *first = texts->pdata[0];
-    size_t n = strlen(first);
-    for (guint i = 1; i < texts->len; i++)
-        for (size_t at = 0; at < n; at++)
-            if (first[at] != ((const char *)texts->pdata[i])[at])
-                n = at;
-    return n;
-}
-
 /* A regular expression for the space that belongs to a blank; NULL if no added token is a blank. */
 static char *space_pattern(const json_t *root, const char *space, bool after)
 {
@@ -89,9 +79,10 @@ static char *space_pattern(const json_t *root, const char *space, bool after)
     }
     if (names->len == 0)
         return NULL;
-    const size_t n = after || names->len == 1
-                         ? 0
-                         : common_bytes(names); /* of alternatives in a lookbehind each must have one length */
+    /* of alternatives in a lookbehind each must have one length */
+    size_t n = after || names->len == 1 ? 0 : strlen(names->pdata[0]);
+    for (i = 1; i < names->len; i++)
+        n = MIN(n, text_common(names->pdata[0], names->pdata[i]));
     g_autofree char *start = g_regex_escape_string(names->pdata[0], (gint)n);
     g_autoptr(GString) any = g_string_new(n ? start : NULL);
     for (i = 0; i < names->len; i++) {

@@ -20,6 +20,15 @@ static void distances(void)
     g_assert_cmpint(text_distance("ca", "abc"), ==, 3); /* the restricted distance: no edit inside a swap */
 }
 
+static void what_texts_share_is_whole_characters(void)
+{
+    g_assert_cmpuint(text_common("", "a"), ==, 0);
+    g_assert_cmpuint(text_common("abc", "abd"), ==, 2);
+    g_assert_cmpuint(text_common("ab", "abc"), ==, 2);
+    g_assert_cmpuint(text_common("<\xc3\xa4>", "<\xc3\xb6>"), ==, 1); /* a and o with dots */
+    g_assert_cmpuint(text_common("<\xc3\xa4>", "<\xc3\xa4<"), ==, 3);
+}
+
 /* Plain recursion over prefixes. */
 static int slow_distance(const char *a, int n, const char *b, int m)
 {
@@ -152,6 +161,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/text/distance_counts_edits_and_swaps", distances);
+    g_test_add_func("/text/what_texts_share_is_whole_characters", what_texts_share_is_whole_characters);
     g_test_add_func("/text/distance_equals_plain_recursion", distance_equals_plain_recursion);
     g_test_add_func("/text/nearest_is_close_or_nothing", nearest_is_close_or_nothing);
     g_test_add_func("/text/what_begins_alike_is_nearer", what_begins_alike_is_nearer);

@@ -8,6 +8,11 @@ expect 0 'strange: 3 documents, ' prepare "$work/strange.txt"
 grep -q ' tokens, unknown [0-9.]* %$' "$work/out" || fail "no share: $(cat "$work/out")"
 grep -q '^warning: .*strange: [0-9.]* % of the tokens are the unknown token.*does not know: и е .*--byte-fallback' "$work/err" || fail "$(cat "$work/err")"
 grep -q '"commonest": "и е ' "$work/strange.json" || fail "$(cat "$work/strange.json")"
+# Each dataset of one command has its own list.
+printf '{"a": "猫 ba", "b": "犬 ce"}\n' >"$work/two.jsonl"
+"$loam" prepare --tokenizer "$work/tok.model" --fields a,b --out "$work/two" "$work/two.jsonl" 2>"$work/err" || fail "$(cat "$work/err")"
+grep -q '"commonest": "猫"' "$work/two_a_document.json" && grep -q '"commonest": "犬"' "$work/two_b_document.json" ||
+    fail "$(cat "$work"/two_*.json)"
 expect 0 '"unknown":' prepare --json "$work/strange.txt"
 expect 0 'unknown tokens  ' "$loam" inspect dataset "$work/strange" --check
 expect 0 '"unknown":' "$loam" inspect dataset "$work/strange" --json

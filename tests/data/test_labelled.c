@@ -330,6 +330,53 @@ static void a_dataset_keeps_the_names_of_its_classes(void)
     }
 }
 
+static void counts_out_of_range_are_refused(void)
+{
+    static const struct {
+        const char *key, *value;
+    } bad[] = {
+        { "documents", "-1" },
+        { "tokens", "-1" },
+        { "unknown", "{\"id\": 0, \"tokens\": -1}" },
+        { "unknown", "{\"id\": -2, \"tokens\": 0}" },
+        { "tree", "{\"hash\": \"0\", \"bytes\": -1}" },
+        { "tree", "{\"hash\": \"0\", \"bytes\": 0}" },
+    };
+    g_autofree char *path = g_build_filename(folder, "counts.json", NULL);
+    g_autoptr(GError) error = NULL;
+    DatasetMeta meta = dataset_meta_of(tok, false), read = { 0 };
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_assert_true(dataset_meta_write(&meta, path, &error));
+        json_t *root = json_load_file(path, 0, NULL);
+        json_object_set_new(root, bad[i].key, json_loads(bad[i].value, JSON_DECODE_ANY, NULL));
+        json_dump_file(root, path, 0);
+        json_decref(root);
+        g_assert_false(dataset_meta_read(&read, path, &error));
+        g_assert_nonnull(strstr(error->message, "a size or count is out of range"));
+        g_clear_error(&error);
+    }
+}
+
+/* The list of unknown characters keeps whole ones. */
+static void a_long_list_of_characters_is_cut_between_two(void)
+{
+    g_autofree char *path = g_build_filename(folder, "characters.json", NULL);
+    g_autoptr(GError) error = NULL;
+    DatasetMeta meta = dataset_meta_of(tok, false), read = { 0 };
+    g_assert_true(dataset_meta_write(&meta, path, &error));
+    json_t *root = json_load_file(path, 0, NULL);
+    g_autoptr(GString) cats = g_string_new("x");
+    for (int i = 0; i < 30; i++)
+        g_string_append(cats, "\xe7\x8c\xab"); /* three bytes: byte 63 lies within one */
+    json_object_set_new(json_object_get(root, "unknown"), "commonest", json_string(cats->str));
+    json_dump_file(root, path, 0);
+    json_decref(root);
+    g_assert_true(dataset_meta_read(&read, path, &error));
+    g_assert_true(g_utf8_validate(read.commonest, -1, NULL));
+    g_assert_cmpuint(strlen(read.commonest), ==, 61);
+    dataset_meta_clear(&read);
+}
+
 /* Names of classes in one text: "\," is a comma of a name, "\\" a backslash, and any other backslash itself. */
 static void names_have_commas_and_backslashes(void)
 {
@@ -359,6 +406,9 @@ int main(int argc, char **argv)
     g_test_add_func("/labelled/conll_sentences_are_records_of_lists", conll_sentences_are_records_of_lists);
     g_test_add_func("/labelled/names_of_classes_are_found_and_counted", names_of_classes_are_found_and_counted);
     g_test_add_func("/labelled/a_dataset_keeps_the_names_of_its_classes", a_dataset_keeps_the_names_of_its_classes);
+    g_test_add_func("/labelled/counts_out_of_range_are_refused", counts_out_of_range_are_refused);
+    g_test_add_func("/labelled/a_long_list_of_characters_is_cut_between_two",
+                    a_long_list_of_characters_is_cut_between_two);
     g_test_add_func("/labelled/names_have_commas_and_backslashes", names_have_commas_and_backslashes);
     int status = g_test_run();
     tokenizer_close(tok);

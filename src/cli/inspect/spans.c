@@ -1,5 +1,6 @@
 #include "cli/inspect/spans.h"
 
+#include "base/text.h"
 #include "data/objectives/objectives.h"
 
 #include <inttypes.h>
@@ -21,15 +22,6 @@ static bool has_colours(void)
            (isatty(STDOUT_FILENO) && g_strcmp0(g_getenv("TERM"), "dumb") != 0);
 }
 
-/* Length in bytes of the longest common prefix of both texts. */
-static size_t common_bytes(const char *a, const char *b)
-{
-    size_t n = 0;
-    while (a[n] && a[n] == b[n])
-        n++;
-    return n;
-}
-
 /* Prints the text with the tokens of each span coloured. The end of a run of tokens in the text is found by decoding
  * all tokens up to there. */
 static bool print_runs(const int32_t *tokens, const int32_t *spans, int64_t n, const char *text, const Tokenizer *tok,
@@ -42,7 +34,7 @@ static bool print_runs(const int32_t *tokens, const int32_t *spans, int64_t n, c
         g_autofree char *before = tokenizer_decode(tok, tokens, end, error);
         if (!before)
             return false;
-        size_t stop = end == n ? strlen(text) : MAX(common_bytes(before, text), at);
+        size_t stop = end == n ? strlen(text) : MAX(text_common(before, text), at);
         printf("%s%.*s%s", spans[i] < 0 ? "" : colours[(size_t)spans[i] % G_N_ELEMENTS(colours)], (int)(stop - at),
                text + at, spans[i] < 0 ? "" : PLAIN);
         at = stop;

@@ -60,6 +60,14 @@ static bool read_labels(const char *kind, const char *names, const char *path, L
     return labels_check(names, path, error);
 }
 
+/* Copies the characters of a text that fit, with a NUL after them. */
+static void copy_characters(char *out, const char *text, size_t capacity)
+{
+    const char *end;
+    g_utf8_validate(text, (gssize)MIN(strlen(text), capacity - 1), &end);
+    g_strlcpy(out, text, (gsize)(end - text) + 1);
+}
+
 static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **error)
 {
     json_error_t reason;
@@ -75,7 +83,9 @@ static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **e
         return fail_user(error, "%s: not as loam prepare writes it: %s", path, reason.text);
     if (version != 1)
         return fail_user(error, "%s: version %d, this program reads version 1", path, version);
-    if (size <= 0 || documents < 0 || tokens < 0 || tree_bytes < 0 || unknown > tokens || unknown_id >= size)
+    const bool counts_unknown = json_object_get(root, "unknown") != NULL;
+    if (size <= 0 || documents < 0 || tokens < 0 || unknown > tokens || unknown_id < -1 || unknown_id >= size ||
+        (counts_unknown && unknown < 0) || (json_object_get(root, "tree") && tree_bytes <= 0))
         return fail_user(error, "%s: a size or count is out of range", path);
     if (!read_labels(label_kind, labels, path, &learns, error))
         return false;
@@ -84,13 +94,13 @@ static bool unpack(DatasetMeta *meta, json_t *root, const char *path, GError **e
                            .vocab = size,
                            .append_eod = append_eod,
                            .counts = { documents, tokens, MAX(unknown, 0) },
-                           .has_unknown = unknown >= 0,
+                           .has_unknown = counts_unknown,
                            .unknown_id = unknown_id,
                            .held_out = held_out,
                            .label_kind = learns,
                            .labels = labels && *labels ? g_strdup(labels) : NULL,
                            .tree_bytes = tree_bytes };
-    g_strlcpy(meta->commonest, commonest, sizeof meta->commonest);
+    copy_characters(meta->commonest, commonest, sizeof meta->commonest);
     g_strlcpy(meta->tree_hash, tree_hash, sizeof meta->tree_hash);
     return true;
 }

@@ -107,6 +107,14 @@ static void count_ids(Run *run, const PipelineJob *job, const PipelineDocument *
         run->id_counts[g_array_index(job->ids, int32_t, document->first_id + i)]++;
 }
 
+/* The output that a document belongs to: that of its field, or of its language. */
+static int output_of(const Run *run, const PipelineDocument *document)
+{
+    if (!run->options->programs)
+        return document->field;
+    return run->options->by_language && document->tree.outcome == SYNTAX_TREE ? document->tree.language + 1 : 0;
+}
+
 static bool write_document(Run *run, const PipelineJob *job, const PipelineDocument *document, GError **error)
 {
     DatasetWriter *output = run->outputs[document->field][document->valid ? VALID : TRAIN];
@@ -128,8 +136,7 @@ static bool write_program(Run *run, const PipelineJob *job, const PipelineDocume
 {
     const ProgramTree *tree = &document->tree;
     const TreeNode *nodes = (const TreeNode *)(void *)job->nodes->data;
-    int language = tree->outcome == SYNTAX_TREE ? tree->language : -1,
-        of = run->options->by_language ? language + 1 : 0;
+    int language = tree->outcome == SYNTAX_TREE ? tree->language : -1, of = output_of(run, document);
     guint at = document->first_id;
     if (!run->outputs[of][TRAIN] && !open_output(run, of, error))
         return false;
@@ -183,7 +190,8 @@ static void count_unknown(Run *run, const PipelineJob *job, const PipelineDocume
     const int32_t unk = tokenizer_unk(run->tok);
     for (guint i = 0; unk >= 0 && i < document->n_ids; i++)
         if (g_array_index(job->ids, int32_t, document->first_id + i) == unk) {
-            unknown_characters_add(run->unknown, job->text->str + document->begin, document->bytes);
+            unknown_characters_add(run->unknown, N_PARTS * output_of(run, document) + document->valid,
+                                   job->text->str + document->begin, document->bytes);
             return;
         }
 }
@@ -345,8 +353,8 @@ static bool finish_output(Run *run, int field, GError **error)
         log_warning("all of %s is held out", train->prefix);
     for (int part = TRAIN; part < N_PARTS; part++)
         if (run->outputs[field][part] && run->outputs[field][part]->meta.counts.unknown > 0)
-            unknown_characters_commonest(run->unknown, run->outputs[field][part]->meta.commonest,
-                                         sizeof train->meta.commonest);
+            unknown_characters_commonest(run->unknown, N_PARTS * field + part,
+                                         run->outputs[field][part]->meta.commonest, sizeof train->meta.commonest);
     dataset_report_unknown(&train->meta, train->prefix);
     return (valid ? remove_dataset(before, error) : remove_held_out(before, train->prefix, error)) &&
            dataset_writer_finish(train, error) && (!valid || dataset_writer_finish(valid, error));
@@ -381,12 +389,10 @@ bool prepare_run(const Tokenizer *tok, char *const *paths, int n_paths, const Pr
 {
     double start = clock_seconds();
     *stats = (PrepareStats){ 0 };
-    Run run = { .tok = tok,
-                .options = options,
-                .stats = stats,
-                .n_outputs = prepare_outputs(options),
-                .least_hash = 1,
-                .unknown = unknown_characters_new(tok) };
+    Run run = {
+        .tok = tok, .options = options, .stats = stats, .n_outputs = prepare_outputs(options), .least_hash = 1
+    };
+    run.unknown = unknown_characters_new(tok, run.n_outputs * N_PARTS);
     bool good = open_all(&run, paths, n_paths, error) && encode_all(&run, error) && finish_all(&run, error);
     for (int i = 0; i < run.n_outputs * N_PARTS; i++)
         dataset_writer_close(run.outputs[i / N_PARTS][i % N_PARTS]);

@@ -9,18 +9,20 @@ enum { UNTRIED, KNOWN, UNKNOWN };
 
 struct UnknownCharacters {
     const Tokenizer *tok;
-    GArray *ids;     /* int32_t: scratch */
-    uint8_t *state;  /* (CODE_POINTS) */
-    int64_t *counts; /* (CODE_POINTS): of unknown characters */
+    GArray *ids;      /* int32_t: scratch */
+    uint8_t *state;   /* (CODE_POINTS) */
+    int64_t **counts; /* (n_sets)(CODE_POINTS): of unknown characters; NULL for a dataset without any */
+    int n_sets;
 };
 
-UnknownCharacters *unknown_characters_new(const Tokenizer *tok)
+UnknownCharacters *unknown_characters_new(const Tokenizer *tok, int n_sets)
 {
     UnknownCharacters *unknown = g_new(UnknownCharacters, 1);
     *unknown = (UnknownCharacters){ .tok = tok,
                                     .ids = g_array_new(false, false, sizeof(int32_t)),
                                     .state = g_new0(uint8_t, CODE_POINTS),
-                                    .counts = g_new0(int64_t, CODE_POINTS) };
+                                    .counts = g_new0(int64_t *, n_sets),
+                                    .n_sets = n_sets };
     return unknown;
 }
 
@@ -30,6 +32,8 @@ void unknown_characters_free(UnknownCharacters *unknown)
         return;
     g_array_unref(unknown->ids);
     g_free(unknown->state);
+    for (int set = 0; set < unknown->n_sets; set++)
+        g_free(unknown->counts[set]);
     g_free(unknown->counts);
     g_free(unknown);
 }
@@ -46,27 +50,30 @@ static uint8_t try_character(UnknownCharacters *unknown, const char *text, size_
     return KNOWN;
 }
 
-void unknown_characters_add(UnknownCharacters *unknown, const char *text, size_t bytes)
+void unknown_characters_add(UnknownCharacters *unknown, int set, const char *text, size_t bytes)
 {
+    if (!unknown->counts[set])
+        unknown->counts[set] = g_new0(int64_t, CODE_POINTS);
     for (const char *at = text, *next; at < text + bytes; at = next) {
         const gunichar c = g_utf8_get_char(at);
         next = g_utf8_next_char(at);
         if (unknown->state[c] == UNTRIED)
             unknown->state[c] = try_character(unknown, at, (size_t)(next - at));
-        unknown->counts[c] += unknown->state[c] == UNKNOWN;
+        unknown->counts[set][c] += unknown->state[c] == UNKNOWN;
     }
 }
 
-void unknown_characters_commonest(const UnknownCharacters *unknown, char *out, size_t capacity)
+void unknown_characters_commonest(const UnknownCharacters *unknown, int set, char *out, size_t capacity)
 {
+    const int64_t *counts = unknown->counts[set];
     g_autoptr(GString) text = g_string_new(NULL);
     gunichar best[SHOWN];
     int n = 0;
-    for (gunichar c = 0; c < CODE_POINTS; c++) {
+    for (gunichar c = 0; counts && c < CODE_POINTS; c++) {
         int at = n;
-        if (unknown->counts[c] == 0)
+        if (counts[c] == 0)
             continue;
-        while (at > 0 && unknown->counts[best[at - 1]] < unknown->counts[c])
+        while (at > 0 && counts[best[at - 1]] < counts[c])
             at--;
         if (at == SHOWN)
             continue;
