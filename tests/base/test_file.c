@@ -284,22 +284,6 @@ static void nth_call_failing_keeps_a_folder(Folder *folder, gconstpointer data)
     }
 }
 
-/* A file system may be unable to sync folders; one that tries and fails is an error. */
-static void a_folder_that_cannot_be_synced_is_told_from_a_failure(Folder *folder, gconstpointer data)
-{
-    (void)data;
-    static const int unable[] = { EINVAL, ENOTSUP, ENOSYS, EBADF }, failures[] = { EIO, ENOSPC, ETIMEDOUT, ESTALE };
-    for (size_t i = 0; i < G_N_ELEMENTS(unable); i++) {
-        g_autoptr(GError) error = NULL;
-        io_fail_at(2, unable[i]);
-        g_assert_true(io_sync_directory(folder->path, NULL));
-        io_fail_at(2, failures[i]);
-        g_assert_false(io_sync_directory(folder->path, &error));
-        io_fail_at(0, 0);
-        g_assert_nonnull(strstr(error->message, "syncing folder"));
-    }
-}
-
 /* The calls that one io_write_file makes when nothing fails. */
 static int calls_of_write_file(const char *path)
 {
@@ -589,8 +573,6 @@ int main(int argc, char **argv)
     add("/file/temporary_names_are_nobody_elses", temporary_names_are_nobody_elses);
     add("/file/folders_are_swapped_in", folders_are_swapped_in);
     add("/file/nth_call_failing_keeps_a_folder", nth_call_failing_keeps_a_folder);
-    add("/file/a_folder_that_cannot_be_synced_is_told_from_a_failure",
-        a_folder_that_cannot_be_synced_is_told_from_a_failure);
     add("/file/nth_call_failing_keeps_the_old_file", nth_call_failing_keeps_the_old_file);
     add("/file/nth_call_failing_keeps_a_link", nth_call_failing_keeps_a_link);
     add("/file/nth_call_failing_is_told_everywhere", nth_call_failing_is_told_everywhere);
