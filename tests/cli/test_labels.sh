@@ -201,6 +201,19 @@ printf '# NN A\nb NN B\n\n# id = 4\nc NN A\n' >plain.conll
 grep -q 'de le' out && grep -q 'pain #' out && ! grep -q 'du\|text\| x' out || fail "$(cat out)"
 "$loam" task show base.yaml task.data=plain.conll task.format=conll 'task.input={1}' task.tags=3 --n 9 >out 2>err || fail "$(cat err)"
 grep -q '# b' out && ! grep -q 'id' out || fail "$(cat out)"
+# If the run's copy of its examples is gone, it is made again; without the table the run stays as it is, and with another one.
+rm -r runs/plain/task
+cp marks.tsv kept.tsv; rm marks.tsv
+# shellcheck disable=SC2086
+expect 1 'runs/plain/task/train, the examples that the run read at its start, is gone and cannot be made again: ' "$loam" train base.yaml \
+    run.dir=runs/plain $marks train.length='3 steps'
+sed 's/mesa/loni/' kept.tsv >marks.tsv
+# shellcheck disable=SC2086
+"$loam" train base.yaml run.dir=runs/plain $marks train.length='3 steps' 2>log && fail "it goes on with other examples"
+grep -q '^loam train: .* was trained on other data than runs/plain/task/train holds now' log || fail "$(cat log)"
+rm -r runs/plain/task; mv kept.tsv marks.tsv
+run run.dir=runs/plain $marks train.length='3 steps'
+grep -q 'runs/plain/task/train is gone: it is made again from task.data' log || fail "$(cat log)"
 # The examples of a run are those of its start, which a changed table or another one says.
 sleep 1.1
 sed 's/mesa/loni/' marks.tsv >changed.tsv && cp changed.tsv marks.tsv

@@ -1,5 +1,6 @@
 /* task_data.c: makes the dataset of a run that trains on a task, once, in RUN/task. Resumed processes use that copy,
  * not the task's files. */
+#include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "train/trainer/state.h"
@@ -43,6 +44,19 @@ static bool has_begun(const Trainer *t)
     return g_file_test(path, G_FILE_TEST_EXISTS);
 }
 
+/* begun: the run has lost its copy of the examples. */
+static bool make_dataset(Trainer *t, bool begun, GError **error)
+{
+    if (begun)
+        log_warning("%s is gone: it is made again from task.data", t->task_train);
+    if (prepare(t, t->task_train, error))
+        return true;
+    return begun ? fail_context(error,
+                                "%s, the examples that the run read at its start, is gone and cannot be made again",
+                                t->task_train)
+                 : false;
+}
+
 static time_t changed_at(const char *path)
 {
     GStatBuf about;
@@ -77,7 +91,7 @@ bool trainer_prepare_task(Trainer *t, GError **error)
     t->task_valid = g_strconcat(t->task_train, "-valid", NULL);
     /* In a run that has begun, an earlier call of this function set data.train and data.valid. */
     const bool begun = has_begun(t);
-    if (comm_rank(t->ranks) == 0 && !(begun && has_dataset(t->task_train)) && !prepare(t, t->task_train, error))
+    if (comm_rank(t->ranks) == 0 && !(begun && has_dataset(t->task_train)) && !make_dataset(t, begun, error))
         return false;
     const bool holds_out = has_dataset(t->task_valid);
     if (!begun && *data->train)
