@@ -136,6 +136,23 @@ static void json_of_a_source_folder_is_text(void)
     folder_remove(folder);
 }
 
+/* As Spark writes them. In a folder, objects without the field of the text are not JSON lines of it. */
+static void files_without_suffix_are_json_lines_if_they_begin_so(void)
+{
+    check("part-0", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n", (CorpusOptions){ 0 }, "one|two|");
+    check("part-0", "{\"text\": \"one\"}", (CorpusOptions){ 0 }, "one|");
+    check("part-0", "{ a brace }\n", (CorpusOptions){ 0 }, "{ a brace }|");
+    check("part-0", "{", (CorpusOptions){ 0 }, "{|");
+    check("part-0", "{\"text\": \"one\"}\n", (CorpusOptions){ .format = CORPUS_TEXT }, "{\"text\": \"one\"}|");
+    check("a.ndjson", "{\"text\": \"one\"}\n", (CorpusOptions){ 0 }, "one|");
+    char *folder = folder_new();
+    g_free(file_write_text(folder, "part-0", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n"));
+    g_free(file_write_text(folder, "settings", "{\"theme\": \"dark\"}\n"));
+    g_autofree char *got = read_all(folder, (CorpusOptions){ 0 }, NULL);
+    g_assert_cmpstr(got, ==, "one|two|{\"theme\": \"dark\"}\n|");
+    folder_remove(folder);
+}
+
 static void a_nul_of_json_becomes_a_replacement_character(void)
 {
     check("a.jsonl", "{\"text\": \"a\\u0000b\"}\n{\"text\": \"\\u0000\\u0000\"}\n", (CorpusOptions){ 0 },
@@ -460,6 +477,8 @@ int main(int argc, char **argv)
     g_test_add_func("/corpus/several_fields_are_joined", several_fields_are_joined);
     g_test_add_func("/corpus/fields_kept_apart_are_told", fields_kept_apart_are_told);
     g_test_add_func("/corpus/json_of_a_source_folder_is_text", json_of_a_source_folder_is_text);
+    g_test_add_func("/corpus/files_without_suffix_are_json_lines_if_they_begin_so",
+                    files_without_suffix_are_json_lines_if_they_begin_so);
     g_test_add_func("/corpus/a_nul_of_json_becomes_a_replacement_character",
                     a_nul_of_json_becomes_a_replacement_character);
     g_test_add_func("/corpus/a_long_text_in_a_folder_is_too_long_and_not_unknown",

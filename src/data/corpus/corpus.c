@@ -155,17 +155,21 @@ static bool check_start(Corpus *corpus, GError **error)
     return !corpus->broken;
 }
 
-/* The format of the open file, by its name and its first line. */
-static CorpusFormat format_of(const Corpus *corpus)
+/* The format of the open file, by its name and its first line. In a folder, where a file without suffix may be
+ * anything, the object must have the field of the text. */
+static CorpusFormat format_of(Corpus *corpus)
 {
     const CorpusFile *file = corpus->file;
     const bool asks = file->nameless || (file->probe && file->format == CORPUS_JSON);
+    const char *field = file->nameless && file->probe ? corpus->options.fields[0] : NULL;
     if (!asks || corpus->at_end)
         return file->format;
-    const bool object = corpus_starts_with_object(corpus);
-    if (object && file->nameless)
+    if (!corpus_starts_with_object(corpus, field))
+        return file->nameless ? file->format : CORPUS_WHOLE_FILE;
+    if (file->nameless && !corpus->json_remarked)
         log_info("%s: its first line is a JSON object: read as JSON lines (--input-format text: as it is)", file->path);
-    return object ? CORPUS_JSON : file->nameless ? CORPUS_TEXT : CORPUS_WHOLE_FILE;
+    corpus->json_remarked |= file->nameless;
+    return CORPUS_JSON;
 }
 
 /* Warns once that line ends CRLF become LF. */

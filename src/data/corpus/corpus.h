@@ -1,11 +1,12 @@
 /* corpus.h: reads the documents of a text corpus, one after another, from files and folders. Memory use is bounded by
  * the longest document.
  * - .txt: an empty line ends a document; with CorpusOptions.whole_file a file is one document.
- * - .jsonl and .json: one JSON object per line; one or several fields of the object are the text of a document. A .json
- * file in a folder whose first line is not a JSON object is one document.
+ * - .jsonl, .ndjson and .json: one JSON object per line; one or several fields of the object are the text of a
+ * document. A .json file in a folder whose first line is not a JSON object is one document.
  * - .gz and .zst of these are decompressed.
  * - Any other file is one document. If it was found in a folder and is not UTF-8, it is ignored. A named file without a
- * suffix, such as a pipe, is read like .txt, or like .jsonl if its first line is a JSON object; "-" is standard input.
+ * suffix, such as a pipe, is read like .txt; "-" is standard input. Any file without a suffix is read like .jsonl if
+ * its first line is a JSON object.
  * - The CR of a line end CRLF is removed, in every kind of file and in texts of JSON; one warning is logged.
  * - Tables (.csv, .tsv, .parquet, …) are not text: a table that is named is an error; a table in a folder is ignored
  * with a warning. So are other files that are not text (base/foreign.h). */

@@ -27,11 +27,11 @@ typedef struct List {
 } List;
 
 /* The format that the name of a file says. */
-static CorpusFormat format_of(const char *name, bool nameless)
+static CorpusFormat format_of(const char *name, bool in_folder)
 {
-    if (g_str_has_suffix(name, ".jsonl") || g_str_has_suffix(name, ".json"))
+    if (g_str_has_suffix(name, ".jsonl") || g_str_has_suffix(name, ".ndjson") || g_str_has_suffix(name, ".json"))
         return CORPUS_JSON;
-    return g_str_has_suffix(name, ".txt") || nameless ? CORPUS_TEXT : CORPUS_WHOLE_FILE;
+    return g_str_has_suffix(name, ".txt") || (!in_folder && !strchr(name, '.')) ? CORPUS_TEXT : CORPUS_WHOLE_FILE;
 }
 
 static void add_file(const List *list, const char *path, const struct stat *info, bool in_folder)
@@ -39,12 +39,12 @@ static void add_file(const List *list, const char *path, const struct stat *info
     g_autofree char *name = g_path_get_basename(path);
     if (g_str_has_suffix(name, ".gz") || g_str_has_suffix(name, ".zst"))
         *strrchr(name, '.') = 0;
-    const bool by_name = list->format == CORPUS_BY_NAME, nameless = !in_folder && !strchr(name, '.');
+    const bool by_name = list->format == CORPUS_BY_NAME;
     CorpusFile *file = g_new0(CorpusFile, 1);
     *file = (CorpusFile){ .path = g_strdup(path),
-                          .format = by_name ? format_of(name, nameless) : list->format,
+                          .format = by_name ? format_of(name, in_folder) : list->format,
                           .table = by_name && !foreign_check_name(name, true, NULL),
-                          .nameless = by_name && nameless,
+                          .nameless = by_name && !strchr(name, '.'),
                           .bytes = (uint64_t)info->st_size };
     file->probe = in_folder && (file->format == CORPUS_WHOLE_FILE || (by_name && g_str_has_suffix(name, ".json")));
     g_ptr_array_add(list->files, file);

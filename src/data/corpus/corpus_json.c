@@ -116,17 +116,24 @@ Found corpus_next_object(Corpus *corpus, GError **error)
     return parse_object(corpus, error) ? FOUND_DOCUMENT : FOUND_ERROR;
 }
 
-bool corpus_starts_with_object(const Corpus *corpus)
+/* Whether a line whose end is not known starts like an object: with a brace and a quote. */
+static bool starts_like_object(const char *line, size_t bytes)
+{
+    size_t at = 1;
+    while (at < bytes && (line[at] == ' ' || line[at] == '\t'))
+        at++;
+    return at < bytes && line[0] == '{' && line[at] == '"';
+}
+
+bool corpus_starts_with_object(const Corpus *corpus, const char *field)
 {
     const char *line = corpus->chunk + corpus->begin;
     size_t bytes = corpus->end - corpus->begin;
     const char *line_end = bytes ? memchr(line, '\n', bytes) : NULL;
-    if (!line_end) {
-        const size_t blanks = bytes > 0 && *line == '{' ? strspn(line + 1, " \t") : bytes;
-        return blanks + 1 < bytes && line[blanks + 1] == '"';
-    }
+    if (!line_end)
+        return starts_like_object(line, bytes);
     json_t *object = json_loadb(line, (size_t)(line_end - line), JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL, NULL);
-    bool found = json_is_object(object);
+    bool found = json_is_object(object) && (!field || json_object_get(object, field));
     json_decref(object);
     return found;
 }

@@ -19,7 +19,7 @@ typedef struct CorpusFile {
     char *path;
     CorpusFormat format; /* not CORPUS_BY_NAME */
     bool table;          /* a table (.csv, .parquet, …), which is not text */
-    bool nameless;       /* a named file without suffix: JSON lines if the first line is an object */
+    bool nameless;       /* a file without suffix: JSON lines if the first line is an object */
     bool probe; /* the file was found in a folder, so its content decides: a file with an unknown suffix is ignored
                    unless it is text; a .json is one document unless its first line is a JSON object */
     uint64_t bytes;
@@ -53,6 +53,7 @@ struct Corpus {
                            unless an LF follows */
     bool crlf;          /* lines of the file (for JSON: lines in the text of an object) ended in CRLF */
     bool crlf_remarked; /* the warning about CRLF has been logged */
+    bool json_remarked; /* that a file without suffix is read as JSON lines has been logged */
     int64_t line_number;
     GString *line, *document, *where;
     json_t *object; /* the JSON object that holds the current document; NULL if the document is not from JSON */
@@ -105,5 +106,6 @@ Found corpus_next_whole_text(Corpus *corpus, GError **error);
 
 /* Reads the next JSON object; its text becomes the document. */
 Found corpus_next_object(Corpus *corpus, GError **error);
-/* Whether the first line of the file is a JSON object, or starts like one and is longer than the chunk. */
-bool corpus_starts_with_object(const Corpus *corpus);
+/* Whether the first line of the file is a JSON object that has `field` (NULL means any object), or starts like an
+ * object and is longer than the chunk. */
+bool corpus_starts_with_object(const Corpus *corpus, const char *field);
