@@ -176,3 +176,19 @@ for n in 1 2 3 4 5 6; do
     fi
 done
 echo "ok: held out anew"
+
+# The folder is removed while a command writes there, and another one writes a dataset of the same name: that one stays.
+mkfifo "$work/pipe"
+"$loam" prepare --tokenizer "$work/tok.model" --out "$work/gone/set" --valid 30% "$work/pipe" >"$work/log" 2>&1 &
+pid=$!
+exec 3>"$work/pipe"
+cat "$work/corpus.txt" >&3
+until_true test -e "$work/gone/set-valid.bin.tmp"
+rm -r "$work/gone"
+expect 0 "gone/set" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/gone/set" --valid 20% "$work/corpus.txt"
+cp -r "$work/gone" "$work/kept-set"
+exec 3>&-
+wait "$pid" && fail "it wrote into another's folder"
+grep -q 'gone/set was removed or replaced while it was written' "$work/log" || fail "$(cat "$work/log")"
+diff -r "$work/gone" "$work/kept-set"
+echo "ok: a dataset of another command stays"

@@ -341,6 +341,17 @@ static bool check_output(const Run *run, int field, GError **error)
     return true;
 }
 
+/* Whether all datasets are still this run's: files beside those of another process are its own, too. */
+static bool check_owner(const Run *run, GError **error)
+{
+    for (int i = 0; i < run->n_outputs * N_PARTS; i++) {
+        const DatasetWriter *output = run->outputs[i / N_PARTS][i % N_PARTS];
+        if (output && !indexed_writer_check_owner(output->files, error))
+            return false;
+    }
+    return true;
+}
+
 /* An earlier PREFIX-valid is removed first: even if the program is killed here, PREFIX-valid never holds documents of
  * PREFIX. */
 static bool finish_output(Run *run, int field, GError **error)
@@ -375,8 +386,10 @@ static bool finish_all(Run *run, GError **error)
     if (stats->all.train.documents == 0)
         return fail_no_document(stats, run->options->out, error);
     for (int i = 0; i < run->n_outputs; i++)
-        if (run->outputs[i][TRAIN] && !finish_output(run, i, error))
+        if (run->outputs[i][TRAIN] && (!check_owner(run, error) || !finish_output(run, i, error)))
             return false;
+    if (!check_owner(run, error))
+        return false;
     if (run->options->by_language && !prepare_weights_write(run->options, stats, error))
         return false;
     if (run->ndtypes && !ndtype_dict_write(run->ndtypes, run->options->out, error))
