@@ -52,6 +52,9 @@ static void a_row_without_end_is_given_up(void)
 /* So many columns that comparing each with each other one would take hours. */
 static void a_million_columns_are_compared_by_their_hashes(void)
 {
+#ifdef __SANITIZE_ADDRESS__
+    g_test_skip("the sanitizer's strstr, by which GLib splits the names, reads to the end of the text each time");
+#else
     g_autoptr(GString) columns = g_string_new("0");
     for (int i = 1; i < 1000000; i++)
         g_string_append_printf(columns, ",%d", i);
@@ -64,6 +67,7 @@ static void a_million_columns_are_compared_by_their_hashes(void)
     g_string_append(columns, ",777");
     g_assert_null(record_reader_open(&(RecordSource){ .path = path, .rows = "", .columns = columns->str }, &error));
     expect_error(&error, "b.csv: two columns are called \"777\"");
+#endif
 }
 
 int main(int argc, char **argv)
