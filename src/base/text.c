@@ -163,6 +163,11 @@ char *text_grouped(int64_t n)
     return g_string_free(text, FALSE);
 }
 
+char *text_counted(int64_t n, const char *noun)
+{
+    return g_strdup_printf("%" G_GINT64_FORMAT " %s%s", n, noun, n == 1 ? "" : "s");
+}
+
 char *text_number(double n)
 {
     static const char *const formats[] = { "%.15g", "%.16g", "%.17g" };

@@ -20,11 +20,12 @@ size_t text_common(const char *a, const char *b);
  * stays whole. */
 void text_append_wrapped(GString *out, const char *text, glong column, int indent, int width);
 /* Each of the following functions returns a string; free with g_free. */
-char *text_count(double n);          /* 1234567 -> "1.23M" */
-char *text_bytes(uint64_t bytes);    /* 1536 -> "1.5 KiB" */
-char *text_duration(double seconds); /* 75 -> "1m15s", 3.2 -> "3.2s" */
-char *text_grouped(int64_t n);       /* 76961152 -> "76,961,152" */
-char *text_number(double n);         /* the shortest decimal number that strtod reads as n: 0.1 -> "0.1" */
+char *text_count(double n);                      /* 1234567 -> "1.23M" */
+char *text_bytes(uint64_t bytes);                /* 1536 -> "1.5 KiB" */
+char *text_duration(double seconds);             /* 75 -> "1m15s", 3.2 -> "3.2s" */
+char *text_grouped(int64_t n);                   /* 76961152 -> "76,961,152" */
+char *text_counted(int64_t n, const char *noun); /* 1, "step" -> "1 step"; 2 -> "2 steps" */
+char *text_number(double n);                     /* the shortest decimal number that strtod reads as n: 0.1 -> "0.1" */
 /* A message without control characters, which a terminal would obey: those of file names and of files are written as
  * \x1b. Line ends and tabs stay. */
 char *text_printable(const char *text);

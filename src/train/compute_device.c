@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/text.h"
 #include "device/cuda/cuda.h"
 
 #include <omp.h>
@@ -303,5 +304,6 @@ char *compute_device_describe(const Device *dev, const char *precision)
 {
     if (*dev->gpu.name)
         return g_strdup_printf("%s (%s:%d, %s)", dev->gpu.name, dev->name, dev->gpu.index, precision);
-    return g_strdup_printf("%s on %d threads (%s, %s)", dev->name, dev->threads, dev->isa, precision);
+    g_autofree char *threads = text_counted(dev->threads, "thread");
+    return g_strdup_printf("%s on %s (%s, %s)", dev->name, threads, dev->isa, precision);
 }

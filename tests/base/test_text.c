@@ -110,6 +110,9 @@ static void bytes(void)
 
 static void durations(void)
 {
+    expect(text_counted(0, "step"), "0 steps");
+    expect(text_counted(1, "step"), "1 step");
+    expect(text_counted(20, "step"), "20 steps");
     expect(text_duration(0), "0s");
     expect(text_duration(0.0000123), "12.3us");
     expect(text_duration(0.0042), "4.2ms");

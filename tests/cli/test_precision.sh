@@ -30,7 +30,7 @@ family() {
     for precision in bf16 fp16; do
         local run=$name-$precision
         train "$run" 'train.length=20 steps' train.precision="$precision" "$@"
-        grep -q "threads ([a-z0-9_]*, $precision)" "$work/log" || fail "$run: $(grep threads "$work/log")"
+        grep -q "threads* ([a-z0-9_]*, $precision)" "$work/log" || fail "$run: $(grep threads "$work/log")"
         near "$(held_out "$run")" "$(held_out "$name-f32")" 0.01 ||
             fail "$run ends at $(held_out "$run"), f32 at $(held_out "$name-f32")"
         train "$run-cut" 'train.length=10 steps' train.precision="$precision" "$@"

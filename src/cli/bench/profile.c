@@ -1,4 +1,5 @@
 /* profile.c: prints the time of each operation, and names the device. */
+#include "base/text.h"
 #include "cli/bench/bench.h"
 
 #include "train/compute_device.h"
@@ -10,9 +11,9 @@
 
 char *bench_device(const Device *dev)
 {
-    g_autofree char *precision = precision_describe(dev->precision);
+    g_autofree char *precision = precision_describe(dev->precision), *threads = text_counted(dev->threads, "thread");
     return *dev->gpu.name ? compute_device_describe(dev, precision)
-                          : g_strdup_printf("%d threads, %s, %s", dev->threads, dev->isa, precision);
+                          : g_strdup_printf("%s, %s, %s", threads, dev->isa, precision);
 }
 
 typedef struct Share {

@@ -2,6 +2,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/print_score.h"
@@ -266,7 +267,8 @@ static bool report(Run *run, const TaskFile *file, const TaskExamples *examples,
                    GError **error)
 {
     bool as_json = options->json;
-    log_info("%s: %" PRId64 " examples answered", file->path, run->n_examples);
+    g_autofree char *answered = text_counted(run->n_examples, "example");
+    log_info("%s: %s answered", file->path, answered);
     task_encoder_report(&run->encoder, file->path);
     if (run->shots)
         shots_report(run->shots, &run->encoder, file->path);

@@ -102,9 +102,10 @@ static void add_stops(GString *lines, const Outline *o)
 {
     const TrainConfig *train = &o->config->train;
     const double all = o->steps > 0 && o->step_s > 0 ? outline_seconds(o, o->steps) : 0;
+    g_autofree char *evaluations = text_counted(train->patience, "evaluation");
     if (train->patience > 0)
-        plan_line(lines, "it ends earlier", "after %" PRId64 " evaluations without a better %s (train.patience)",
-                  train->patience, strcmp(train->best, "loss") == 0 ? "held-out loss" : train->best);
+        plan_line(lines, "it ends earlier", "after %s without a better %s (train.patience)", evaluations,
+                  strcmp(train->best, "loss") == 0 ? "held-out loss" : train->best);
     if (train->stop_after.value > 0) {
         g_autofree char *after = amount_format(train->stop_after);
         g_autofree char *commands =

@@ -4,6 +4,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/machine.h"
+#include "base/text.h"
 #include "train/heartbeat.h"
 #include "train/launch.h"
 #include "train/trace.h"
@@ -241,9 +242,10 @@ static void note_finished(const Trainer *t)
 static void note_patience(const Trainer *t)
 {
     const bool undefined = t->best && isnan(trainer_best_score(t));
-    g_autofree char *what = g_strdup_printf("no better %s in %" PRId64 " evaluations%s: the run ends (train.patience)",
-                                            t->best ? t->best : "held-out loss", t->state.stale,
-                                            undefined ? ", the last is undefined (nan)" : "");
+    g_autofree char *evaluations = text_counted(t->state.stale, "evaluation");
+    g_autofree char *what =
+        g_strdup_printf("no better %s in %s%s: the run ends (train.patience)", t->best ? t->best : "held-out loss",
+                        evaluations, undefined ? ", the last is undefined (nan)" : "");
     log_info("step %" PRId64 "  %s", t->state.attempts, what);
     metrics_event(t->metrics, t->state.attempts, what);
 }
