@@ -37,6 +37,7 @@ enum {
     TOTAL = 1 << ROLE_TOTAL,
     FP8 = 1 << ROLE_E4M3 | 1 << ROLE_E5M2,
     ACTIVATION = COMPUTE | ACCUMULATE,
+    OUTPUT = ACTIVATION | STATISTIC, /* outputs of heads, which may be f32 beside activations of other dtypes */
     FLOATING = COMPUTE | ACCUMULATE | STATISTIC | MASTER | STATE,
     EVERY_ROLE = (1 << ROLE_COUNT) - 1 /* any dtype */
 };

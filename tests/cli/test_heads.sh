@@ -104,6 +104,21 @@ train value task.data=scores.jsonl task.valid=20% 'task.input={text}' 'task.valu
 above value.scores 90 pearson
 echo "ok: values: $(head -n 1 value.scores)"
 
+# In bf16 the heads' outputs are f32, close to those of f32 and as many distinct ones.
+sort -u corpus.txt >texts
+"$loam" train base.yaml run.dir=runs/early train.length='20 steps' task.data=marks.tsv task.columns=text,mark 'task.input={text}' 'task.label={mark}' 2>log || fail "$(tail -n 1 log)"
+for run in value early; do
+    for precision in f32 bf16; do
+        "$loam" predict runs/$run --json train.precision=$precision <texts 2>err | sed -E 's/.*"(prediction|good)":"?(-?[0-9.e-]+).*/\2/' >$precision || fail "$(cat err)"
+    done
+    paste f32 bf16 | awk -v rows="$(wc -l <texts)" '{ f32[$1]; bf16[$2]; far += ($1 - $2) ^ 2 > 1e-4 } END {
+        for (x in f32) n++
+        for (x in bf16) m++
+        print n, m, far + 0
+        exit !(NR == rows && m > n / 2 && !far) }' >out || fail "$run: distinct values in f32 and in bf16, far ones: $(cat out)"
+    echo "ok: $run in bf16: $(cat out)"
+done
+
 train tags task.data=tags.jsonl task.valid=20% 'task.input={words}' task.tags=tags
 above tags.scores 90 f1
 [ "$(echo 'bari mesa loni' | "$loam" predict runs/tags)" = "O B-NAME O" ] || fail "tags of three words"

@@ -164,7 +164,7 @@ typedef struct Chunk {
     Dropout drop_in, drop;
     Tensor picked, input, dropped; /* (n,C) each. picked: the rows of x at the tokens, with dropout; input = t(picked);
                                       dropped = dropout(input) */
-    Tensor logits;                 /* (n,O); replaced by their gradient after the loss */
+    Tensor logits;                 /* (n,O) f32; replaced by their gradient after the loss */
     TransformSave save;
 } Chunk;
 
@@ -215,10 +215,20 @@ static Dropout chunk_dropout(const Chunk *chunk, const Batch *batch, DropoutSite
     return drop;
 }
 
+static Tensor rows_tensor(const Chunk *chunk, DType dtype, int64_t cols, const char *tag)
+{
+    return tensor_slice_rows(arena_tensor(chunk->cx->scratch, dtype, chunk->room, cols, tag), 0, chunk->n);
+}
+
 static Tensor chunk_tensor(const Chunk *chunk, int64_t cols, const char *tag)
 {
-    const Ctx *cx = chunk->cx;
-    return tensor_slice_rows(arena_tensor(cx->scratch, cx->precision.compute, chunk->room, cols, tag), 0, chunk->n);
+    return rows_tensor(chunk, chunk->cx->precision.compute, cols, tag);
+}
+
+/* In f32 whatever the model computes in: answers are not rounded. */
+static Tensor outputs_tensor(const Chunk *chunk, int64_t cols, const char *tag)
+{
+    return rows_tensor(chunk, precision_statistic(chunk->cx->precision), cols, tag);
 }
 
 /* y = dropout(x), or x itself without dropout. */
@@ -254,9 +264,19 @@ static void chunk_fwd(Chunk *chunk, Tensor x, const Batch *batch)
         transform_fwd(cx, chunk->input, chunk->picked, head->transform, head->activation, &chunk->save);
     }
     chunk->dropped = dropped(chunk, chunk->input, &chunk->drop);
-    chunk->logits = chunk_tensor(chunk, head->w.d[0], "classifier.logits");
+    chunk->logits = outputs_tensor(chunk, head->w.d[0], "classifier.logits");
     const Linear w = projection(head);
     linear_fwd(cx, chunk->logits, chunk->dropped, &w);
+}
+
+/* The gradient of the logits as an operand of matrix products. */
+static Tensor logits_gradient(const Chunk *chunk)
+{
+    if (chunk->logits.dtype == chunk->cx->precision.compute)
+        return chunk->logits;
+    Tensor d = chunk_tensor(chunk, chunk->logits.d[1], "classifier.dlogits");
+    op_copy(chunk->cx->dev, d, chunk->logits);
+    return d;
 }
 
 /* dx += the gradient of x; chunk->logits holds the gradient of the logits. */
@@ -267,7 +287,7 @@ static void chunk_bwd(const Chunk *chunk, Tensor dx, float beta)
     const Linear w = projection(head), g = { .w = head->dw, .b = head->db };
     Tensor d = chunk_tensor(chunk, dx.d[1], "classifier.d");
 
-    linear_bwd(cx, d, 0, chunk->logits, chunk->dropped, &w, &g, beta);
+    linear_bwd(cx, d, 0, logits_gradient(chunk), chunk->dropped, &w, &g, beta);
     if (chunk->drop.rate > 0)
         op_dropout_bwd(cx->dev, d, d, &chunk->drop);
     if (head->transform)
@@ -367,7 +387,7 @@ static void group_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xe
     Tensor at = indices_upload(cx->dev, cx->scratch, index, (int64_t)chunk->n * columns, (int64_t)chunk->room * columns,
                                "classifier.cells"),
            flat = tensor_matrix(chunk->logits.p, (DType)chunk->logits.dtype, (int64_t)chunk->n * columns, 1),
-           memory = arena_vector(cx->scratch, cx->precision.compute, room, "classifier.grid"),
+           memory = arena_vector(cx->scratch, (DType)chunk->logits.dtype, room, "classifier.grid"),
            column = tensor_matrix(memory.p, (DType)memory.dtype, cells, 1),
            grid = tensor_matrix(memory.p, (DType)memory.dtype, (int64_t)groups * columns, widest);
     op_fill(cx->dev, column, UNSEEN);
@@ -384,7 +404,7 @@ static void value_loss(Chunk *chunk, Tensor sums, float beta, const XentSpec *xe
 {
     const Ctx *cx = chunk->cx;
     g_autofree float *values = g_new(float, (gsize)chunk->n);
-    Tensor negative = chunk_tensor(chunk, 1, "classifier.values");
+    Tensor negative = outputs_tensor(chunk, 1, "classifier.values");
 
     memcpy(values, &AT(chunk->rows->targets, chunk->first), (gsize)chunk->n * sizeof *values);
     for (int32_t i = 0; i < chunk->n; i++)
