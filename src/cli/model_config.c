@@ -5,6 +5,18 @@
 
 #include <string.h>
 
+/* A run's held-out examples are those that it kept at its start, unless other files are named. */
+static void use_copy(Config *config, const char *dir, char **overrides, int n_overrides)
+{
+    static const char *const names[] = { "task.data=", "task.valid=", "task.name=", NULL };
+    g_autofree char *valid = g_build_filename(dir, "task", "train-valid", NULL);
+    for (int i = 0; i < n_overrides; i++)
+        for (const char *const *name = names; *name; name++)
+            if (g_str_has_prefix(overrides[i], *name))
+                return;
+    task_use_copy(&config->task, valid);
+}
+
 bool cli_model_config(Config *config, const char *path, char **overrides, int n_overrides, GError **error)
 {
     const char *at = strrchr(path, '@');
@@ -29,5 +41,6 @@ bool cli_model_config(Config *config, const char *path, char **overrides, int n_
     if (!config_load(config, saved, (char **)all->pdata, (int)all->len, error))
         return false;
     config_fit_task(config, overrides, n_overrides);
+    use_copy(config, dir, overrides, n_overrides);
     return true;
 }

@@ -60,6 +60,8 @@ expect 1 'train.best=f2: want the score of a task, or their mean: mean, mark.acc
 expect 1 'train.best: no score of the task is called f2; there are accuracy' "$loam" train mix.yaml run.dir=runs/x train.best=mark.f2
 expect 1 'train.best=f1: no dataset of data.valid was made from a task' "$loam" train mix.yaml run.dir=runs/x train.best=f1 data.valid=here/data/mark
 mv odd.tsv gone.tsv
+expect 0 'odd.exact_match' "$loam" train mix.yaml run.dir=runs/kept train.length='10 steps' # its examples are beside the dataset
+rm here/data/odd-valid.jsonl
 expect 1 "train.best=mean: cannot open $PWD/odd.tsv" "$loam" train mix.yaml run.dir=runs/x
 expect 0 'evaluations give no scores' "$loam" train mix.yaml run.dir=runs/y train.best=loss train.length='10 steps'
 grep -q '"name":"mark"' runs/y/metrics.jsonl || fail "no scores of the other task"

@@ -3,6 +3,7 @@
 #include "base/foreign.h"
 #include "data/corpus/corpus.h"
 #include "data/task/delimiter.h"
+#include "data/task/record_copy.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -533,6 +534,23 @@ static bool next_sentence(RecordReader *reader, GError **error)
     return false;
 }
 
+static bool next_copy(RecordReader *reader, GError **error)
+{
+    Path path = { 0 };
+    if (!next_row(reader, error))
+        return false;
+    json_decref(reader->root);
+    reader->root = json_loads(cell_reader_cell(reader->cells[0], 0), JSON_REJECT_DUPLICATES, NULL);
+    reader->next = 0;
+    g_array_set_size(reader->paths, 0);
+    g_free(reader->columns_text);
+    path.n = record_copy_levels(reader->root, path.levels, &reader->columns_text);
+    if (path.n == 0)
+        return fail_user(error, "%s: no copy of a record, which loam wrote here", reader->where->str);
+    g_array_append_val(reader->paths, path);
+    return true;
+}
+
 /* Reads until there is a record; false at the end of the file or on an error. */
 static bool read_more(RecordReader *reader, GError **error)
 {
@@ -546,6 +564,8 @@ static bool read_more(RecordReader *reader, GError **error)
         return next_parallel(reader, error);
     case RECORD_CONLL:
         return next_sentence(reader, error);
+    case RECORD_COPY:
+        return next_copy(reader, error);
     case RECORD_JSON:
     case RECORD_AUTO:
         break;

@@ -14,6 +14,7 @@ typedef enum RecordFormat {
                         is the suffix of the file ("en", "de") */
     RECORD_CONLL,    /* one word per line, with columns separated by spaces or tabs; an empty line ends a sentence. A
                         record is a sentence; a field is a column, a list of texts */
+    RECORD_COPY,     /* no name of a format: lines of record_copy.h */
 } RecordFormat;
 extern const char *const record_format_names[]; /* "auto", "tsv", …, NULL */
 

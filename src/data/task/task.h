@@ -127,6 +127,8 @@ typedef struct TaskConfig {
     const char *classes; /* names of the classifier's classes, separated by commas, which all labels must be among; NULL
                             means that any label is accepted */
     const char *labels_from; /* path of train.init if `classes` comes from the model there; otherwise NULL */
+    const char *held_out; /* the copy of the examples to evaluate on that task_prepare made (RUN/task); NULL means that
+                             they are read from the files of the options */
 } TaskConfig;
 
 extern const OptionRow task_options[];
@@ -150,11 +152,12 @@ bool task_make(const Task *task, const Record *record, bool needs_target, TaskEx
  * occurrence. Unbalanced braces are an error. */
 bool task_template_fields(const char *template, GPtrArray *fields, GError **error);
 
-typedef enum TaskPart { TASK_PART_ALL, TASK_PART_TRAIN, TASK_PART_HELD_OUT } TaskPart;
+typedef enum TaskPart { TASK_PART_ALL, TASK_PART_TRAIN, TASK_PART_HELD_OUT, TASK_PART_COPY } TaskPart;
 
 typedef struct TaskFile {
     char *path;    /* g_free */
-    TaskPart part; /* which examples of the file are used; held-out examples are chosen by a hash of their input */
+    TaskPart part; /* which examples of the file are used; held-out examples are chosen by a hash of their input;
+                      TASK_PART_COPY: all, and the file is the copy that task_prepare made */
     double share;  /* fraction of the examples that is held out */
 } TaskFile;
 
@@ -162,6 +165,10 @@ typedef struct TaskFile {
  * task.data. If task.data is a folder, the files in it have the official names of the benchmark. valid->path becomes
  * NULL if there is no evaluation data. */
 bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, TaskFile *valid, GError **error);
+
+/* Sets config->held_out to the copy beside the dataset PREFIX-valid of task_prepare, or to NULL if it has none. valid:
+ * the path prefix of that dataset. The path lives as long as the program. */
+void task_use_copy(TaskConfig *config, const char *valid);
 
 typedef struct TaskReader TaskReader;
 /* Opens a file for reading examples; `task` and `config` must outlive the reader. needs_target: as in task_make. */
@@ -268,7 +275,8 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
 /* Warns about options that have no effect with the format of the file, or with the scores of the task. */
 void task_advise(const Task *task, const TaskConfig *config, const char *path);
 /* Writes the dataset PREFIX (data/dataset) with the training examples and, if task.valid is set, the dataset
- * PREFIX-valid with its examples. A document is an example: two sequences, the ids of input and target without EOS. The
+ * PREFIX-valid with its examples, and their records as PREFIX-valid.jsonl (record_copy.h), for scores. A document is an
+ * example: two sequences, the ids of input and target without EOS. The
  * caller sets encoder->task, config, tok and the lengths. Logs how many texts were shortened and how many examples were
  * left out. */
 bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error);

@@ -305,6 +305,12 @@ static char *find_file(const char *path, const char *name, const char *what, GEr
     return NULL;
 }
 
+void task_use_copy(TaskConfig *config, const char *valid)
+{
+    g_autofree char *path = g_strconcat(valid, ".jsonl", NULL);
+    config->held_out = g_file_test(path, G_FILE_TEST_EXISTS) ? g_intern_string(path) : NULL;
+}
+
 bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, TaskFile *valid, GError **error)
 {
     double share = 0;
@@ -325,6 +331,10 @@ bool task_files(const Task *task, const TaskConfig *config, TaskFile *train, Tas
     else if (folder && task->valid_file)
         valid->path = in_folder(config->data, task->valid_file);
     train->share = share;
+    if (config->held_out) {
+        g_free(valid->path);
+        *valid = (TaskFile){ g_strdup(config->held_out), TASK_PART_COPY, 0 };
+    }
     if (valid->path || !*config->valid)
         return true;
     g_clear_pointer(&train->path, g_free);

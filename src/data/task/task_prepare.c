@@ -3,12 +3,16 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/dataset/dataset.h"
+#include "data/task/record_copy.h"
 #include "data/task/task.h"
+
+#include <string.h>
 
 /* A dataset being written. */
 typedef struct Output {
     TaskEncoder *encoder;
     DatasetWriter *writer;
+    IoFile *copy;           /* the records (record_copy.h); NULL means that they are not kept */
     GArray *input, *target; /* int32_t */
     TaskInputs inputs;      /* token sequences, for classifiers */
     int64_t tokens;         /* tokens of inputs and targets, without encoded labels */
@@ -70,13 +74,22 @@ static bool write_example(Output *output, const Record *record, const TaskExampl
     return true;
 }
 
+static bool keep_record(const Output *output, const Record *record, GError **error)
+{
+    char *line = output->copy ? record_copy(record, output->encoder->task->source.rows) : NULL;
+    const bool good =
+        !line || (io_write(output->copy, line, strlen(line), error) && io_write(output->copy, "\n", 1, error));
+    free(line);
+    return good;
+}
+
 static bool write_examples(Output *output, TaskReader *reader, GError **error)
 {
     TaskExample example;
     Record record;
     GError *problem = NULL;
     while (task_reader_next(reader, &example, &record, &problem)) {
-        bool good = write_example(output, &record, &example, &problem);
+        bool good = write_example(output, &record, &example, &problem) && keep_record(output, &record, &problem);
         task_example_clear(&example);
         if (!good)
             break;
@@ -115,8 +128,19 @@ static bool prepare_examples(Output *output, const TaskFile *file, TaskReader *r
     return true;
 }
 
-static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const char *prefix, GError **error)
+/* Closes output->copy; under its name only if the dataset is good. */
+static bool publish_copy(Output *output, const char *path, bool good, GError **error)
 {
+    if (!good)
+        io_discard(output->copy);
+    return good && (output->copy == NULL || io_publish(output->copy, path, error));
+}
+
+/* keep: writes PREFIX.jsonl, too, a copy of the records. */
+static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const char *prefix, bool keep,
+                         GError **error)
+{
+    g_autofree char *path = g_strconcat(prefix, ".jsonl", NULL);
     TaskEncoder own = *encoder;
     DatasetMeta meta = dataset_meta_of(encoder->tok, false);
     meta.label_kind = encoder->task->learns;
@@ -130,7 +154,9 @@ static bool prepare_file(const TaskEncoder *encoder, const TaskFile *file, const
                       .input = g_array_new(false, false, sizeof(int32_t)),
                       .target = g_array_new(false, false, sizeof(int32_t)),
                       .inputs = task_inputs_new() };
-    bool good = output.writer && prepare_examples(&output, file, reader, error);
+    bool good = output.writer && (!keep || (output.copy = io_create_beside(path, error))) &&
+                prepare_examples(&output, file, reader, error);
+    good = publish_copy(&output, path, good, error);
     dataset_writer_close(output.writer);
     task_reader_close(reader);
     g_array_unref(output.input);
@@ -149,8 +175,8 @@ bool task_prepare(const TaskEncoder *encoder, const char *prefix, GError **error
     if (good)
         task_advise(encoder->task, encoder->config, train.path);
     good = good && io_make_directories(folder, error) &&
-           (!valid.path || prepare_file(encoder, &valid, beside, error)) &&
-           prepare_file(encoder, &train, prefix, error);
+           (!valid.path || prepare_file(encoder, &valid, beside, !encoder->passing, error)) &&
+           prepare_file(encoder, &train, prefix, false, error);
     g_free(train.path);
     g_free(valid.path);
     return good;

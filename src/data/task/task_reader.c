@@ -25,8 +25,11 @@ TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const T
                              GError **error)
 {
     RecordSource source = task->source;
+    const bool copy = file->part == TASK_PART_COPY;
     source.path = file->path;
     source.any_text = task->tests != TESTS_NONE; /* the program that runs tests gets the line as it is */
+    if (copy)
+        source.format = RECORD_COPY;
     if (g_file_test(file->path, G_FILE_TEST_IS_DIR)) {
         if (foreign_check_folder(file->path, error))
             fail_user(error, "%s is a folder; name a file", file->path);
@@ -36,7 +39,7 @@ TaskReader *task_reader_open(const Task *task, const TaskConfig *config, const T
     Lookup *lookup = NULL;
     if (!records)
         return NULL;
-    if (task->lookup && !(lookup = lookup_open(file->path, task->lookup, task->looked_up, error))) {
+    if (task->lookup && !copy && !(lookup = lookup_open(file->path, task->lookup, task->looked_up, error))) {
         record_reader_close(records);
         return NULL;
     }
@@ -73,7 +76,7 @@ int64_t task_reader_count(const TaskReader *reader)
 /* Equal inputs are always in the same part. */
 static bool belongs(const TaskReader *reader, const TaskExample *example)
 {
-    if (reader->file.part == TASK_PART_ALL)
+    if (reader->file.part == TASK_PART_ALL || reader->file.part == TASK_PART_COPY)
         return true;
     XXH64_hash_t hash = XXH3_64bits_withSeed(example->input, strlen(example->input), HELD_OUT_SEED);
     if (example->second)

@@ -76,6 +76,7 @@ static bool add_set(Trainer *t, const HeldoutSet *set, GError **error)
         free_scored(scored);
         return good;
     }
+    task_use_copy(&scored->own, set->path_prefix);
     scored->own.classifies = t->config.task.classifies;
     scored->own.classes = t->config.task.classes;
     scored->own.labels_from = t->config.task.labels_from;

@@ -1,5 +1,5 @@
 /* task_data.c: makes the dataset of a run that trains on a task, once, in RUN/task. Resumed processes use that copy,
- * not the task's files. */
+ * not the task's files; so do evaluations, which read the held-out examples beside it. */
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -9,7 +9,7 @@
 
 static bool remove_dataset(const char *prefix, GError **error)
 {
-    static const char *const endings[] = { ".json", ".idx", ".bin" };
+    static const char *const endings[] = { ".json", ".idx", ".bin", ".jsonl" };
     for (size_t i = 0; i < G_N_ELEMENTS(endings); i++) {
         g_autofree char *path = g_strconcat(prefix, endings[i], NULL);
         if (!io_remove_file(path, error))
@@ -75,9 +75,12 @@ void trainer_note_table(const Trainer *t)
         other |= g_str_has_prefix(t->changes->pdata[i], "task.data ");
     g_autofree char *copy = g_strconcat(t->task_train, ".json", NULL);
     if (other || (train.path && changed_at(train.path) > changed_at(copy)))
-        log_warning("the run goes on with the examples that it read at its start (%s), not with %s as it is now; "
+        log_warning("the run goes on with the examples that it read at its start (%s), not with %s as it is now%s; "
                     "choose another run.dir to use the new ones",
-                    t->task_train, train.path);
+                    t->task_train, train.path,
+                    valid.path && !t->config.task.held_out
+                        ? ", from which only its scores come (it was started by an earlier version)"
+                        : "");
     g_free(train.path);
     g_free(valid.path);
 }
@@ -101,5 +104,6 @@ bool trainer_prepare_task(Trainer *t, GError **error)
     data->train = t->task_train;
     if (holds_out)
         data->valid = t->task_valid;
+    task_use_copy(&t->config.task, t->task_valid);
     return true;
 }

@@ -1,0 +1,52 @@
+# A run keeps the examples that its scores are of: a table that is changed or gone while the run goes on, or before `loam eval`,
+# changes nothing; one that is named counts.
+. tests/cli/lib.sh "$1"
+cd "$work"
+make_marks
+cat >t.yaml <<YAML
+run: { dir: run, seed: 7 }
+model: { n_enc: 1, n_dec: 1, width: 32, ffn: 64, heads: 2, head_dim: 16, dropout: 0 }
+tokenizer: { path: tok.model }
+train: { length: 40 steps, batch: 16 samples, log_every: 20 steps, eval_every: 20 steps, threads: 1, precision: f32 }
+optim: { name: adamw, lr: 1e-2, schedule: constant, warmup: 0 steps }
+task: { data: marks.tsv, valid: 20%, input: "{1}", target: "{mark}", scores: accuracy }
+YAML
+scores() { sed -n 's/.*"kind":"score","step":\([0-9]*\).*"accuracy":\([0-9.]*\).*/\1 \2/p' "$1/metrics.jsonl"; }
+
+"$loam" train t.yaml run.dir=whole train.length='60 steps' 2>log || fail "$(tail -n 1 log)"
+"$loam" train t.yaml 2>log || fail "$(tail -n 1 log)"
+"$loam" eval run --task >before 2>err || fail "$(cat err)"
+sed -e 's/good/x/; s/bad/good/; s/\tx/\tbad/' marks.tsv >other.tsv
+cp marks.tsv kept.tsv
+cp other.tsv marks.tsv
+"$loam" eval run --task >out 2>err || fail "$(cat err)"
+cmp before out || fail "the changed table has other scores: $(cat out)"
+"$loam" eval run --task task.data=other.tsv >out 2>err || fail "$(cat err)"
+cmp -s before out && fail "a table that is named is not read"
+echo "ok: eval after a change"
+rm marks.tsv
+"$loam" train t.yaml train.length='60 steps' 2>log || fail "$(tail -n 1 log)"
+[ "$(scores run)" = "$(scores whole)" ] || fail "other scores without the table: $(scores run) and $(scores whole)"
+"$loam" eval run --task >/dev/null 2>err || fail "$(cat err)"
+echo "ok: without the table: $(scores run | tail -n 1)"
+
+# The copies of every format give the examples of the files.
+printf 'bari\tO\nkoti\tB-X\n\nmesa\tO\n' >words.conll
+echo '{"data": [{"title": "a", "list": [{"text": "bari koti", "asked": [{"q": "w", "id": "1", "a": ["bari"]}, {"q": "v", "id": "2", "a": ["koti"]}]}]}]}' >deep.json
+for kind in conll deep; do
+    case $kind in
+    conll) options="task.data=words.conll task.valid=words.conll task.input={1} task.references=2" ;;
+    deep) options="task.data=deep.json task.valid=deep.json task.rows=data[].list[].asked[] task.input={title}_{text}_{q} task.references=a" ;;
+    esac
+    # shellcheck disable=SC2086
+    "$loam" train t.yaml run.dir=$kind train.length='1 steps' task.target= task.scores=squad $options 2>log || fail "$kind: $(tail -n 1 log)"
+    "$loam" eval $kind --task --out "$kind.copy" >copy 2>err || fail "$(cat err)"
+    file=$(echo "$options" | sed 's/.*valid=\([^ ]*\).*/\1/')
+    "$loam" eval $kind --task task.valid="$file" --out "$kind.file" >file 2>err || fail "$(cat err)"
+    cmp "$kind.copy" "$kind.file" && cmp copy file || fail "$kind: $(cat "$kind.copy" "$kind.file")"
+    grep -q '"input":' $kind.copy || fail "no example of $kind"
+done
+grep -q asked deep/task/train-valid.jsonl && fail "a copy holds the neighbours of its record"
+echo "ok: copies of nested records and of sentences"
+echo '[1]' >deep/task/train-valid.jsonl
+expect 1 'train-valid.jsonl:1: no copy of a record' "$loam" eval deep --task
