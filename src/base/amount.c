@@ -34,10 +34,10 @@ bool amount_scan_number(double *out, const char **text)
     } else if (*p == 'e' || *p == 'E') {
         size_t sign = p[1] == '+' || p[1] == '-';
         size_t digits = strspn(p + 1 + sign, DIGITS);
-        if (digits == 0 || digits > 4)
+        if (digits > 4 || (digits == 0 && sign > 0))
             return false;
-        exponent = strtol(p + 1, NULL, 10);
-        p += 1 + sign + digits;
+        exponent = digits > 0 ? strtol(p + 1, NULL, 10) : 0;
+        p += digits > 0 ? 1 + sign + digits : 0; /* otherwise it begins a unit, "3epochs" */
     }
     /* Multiplying would round: 1.1 * 1e6 is not 1.1e6. */
     g_autofree char *scientific = g_strdup_printf("%se%ld", number, exponent);

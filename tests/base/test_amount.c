@@ -35,6 +35,15 @@ static void units_and_multiples(void)
     expect("1 step", 1, UNIT_STEPS);
     expect("1 sample", 1, UNIT_SAMPLES);
     expect("1 epoch", 1, UNIT_EPOCHS);
+    expect("3epochs", 3, UNIT_EPOCHS);
+    expect("1.5epochs", 1.5, UNIT_EPOCHS);
+    expect("1epoch", 1, UNIT_EPOCHS);
+    expect("2kexamples", 2000, UNIT_EXAMPLES);
+    expect("16examples", 16, UNIT_EXAMPLES);
+    expect("1e2examples", 100, UNIT_EXAMPLES);
+    expect("5Msample", 5e6, UNIT_SAMPLES);
+    expect("60step", 60, UNIT_STEPS);
+    expect("2Btoken", 2e9, UNIT_TOKENS);
     expect("64", 64, UNIT_STEPS);
     expect("64k", 64000, UNIT_STEPS);
     expect("128samples", 128, UNIT_SAMPLES);
