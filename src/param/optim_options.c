@@ -66,9 +66,8 @@ const OptionRow optim_options[] = {
     { "optim.weight_decay_start", OPT_F64, AT(weight_decay_start), "0", 0, 10, OPT_TUNABLE,
       "weight decay at the start of a linear or cosine optim.weight_decay_ramp", NULL },
     { "optim.decay", OPT_ENUM, AT(decay), "matrices", 0, 0, OPT_TUNABLE,
-      "parameters that get weight decay. matrices: of layers and of token embeddings, not tables of positions and "
-      "token "
-      "types, biases or gains of norms; all: all of them",
+      "parameters that get weight decay. matrices: those of two dimensions, embeddings of tokens, positions and "
+      "token types among them, not biases, gains of norms or T5's relative positions; all: all of them",
       decay_names },
     { "optim.beta1", OPT_F64, AT(beta1), "-1", -1, 0.999999, OPT_IDENTITY,
       "decay rate of the first moment; -1 means the optimizer's default: 0.9, with adafactor none", NULL },
