@@ -148,6 +148,19 @@ char *text_duration(double seconds)
     return g_strdup_printf("%" G_GINT64_FORMAT "d%02dh", h / 24, (int)(h % 24));
 }
 
+char *text_percent(double share)
+{
+    const double percent = 100 * share;
+    const int decimals = percent > 0 && percent < 9.95 ? MIN(1 - (int)floor(log10(percent)), 15) : 0;
+    GString *text = g_string_new(NULL);
+    g_string_printf(text, "%.*f", decimals, percent);
+    while (decimals > 0 && text->str[text->len - 1] == '0')
+        g_string_truncate(text, text->len - 1);
+    if (text->str[text->len - 1] == '.')
+        g_string_truncate(text, text->len - 1);
+    return g_string_free(g_string_append(text, " %"), false);
+}
+
 char *text_grouped(int64_t n)
 {
     g_autofree char *digits = g_strdup_printf("%" G_GINT64_FORMAT, n);

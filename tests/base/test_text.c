@@ -85,6 +85,14 @@ static void what_begins_alike_is_nearer(void)
 
 static void counts(void)
 {
+    expect(text_percent(0), "0 %");
+    expect(text_percent(1), "100 %");
+    expect(text_percent(0.997), "100 %");
+    expect(text_percent(0.42), "42 %");
+    expect(text_percent(0.0997), "10 %");
+    expect(text_percent(0.0731), "7.3 %");
+    expect(text_percent(0.05), "5 %");
+    expect(text_percent(3.2e-7), "0.000032 %");
     expect(text_count(0), "0");
     expect(text_count(999), "999");
     expect(text_count(1000), "1k");

@@ -239,9 +239,9 @@ static void print_lines_text(const FairseqLinesStats *stats)
     printf("%s/dict.txt: %s ids\n", out, ids);
     for (guint i = 0; i < stats->sets->len; i++) {
         const FairseqLinesSet *set = stats->sets->pdata[i];
-        g_autofree char *sentences = text_grouped(set->sentences), *tokens = text_grouped(set->tokens);
-        printf("%s: %s sentences, %s tokens, %.3g %% replaced by <unk>\n", set->prefix, sentences, tokens,
-               100 * unknown_share(set));
+        g_autofree char *sentences = text_grouped(set->sentences), *tokens = text_grouped(set->tokens),
+                        *unknown = text_percent(unknown_share(set));
+        printf("%s: %s sentences, %s tokens, %s replaced by <unk>\n", set->prefix, sentences, tokens, unknown);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 
 #include <jansson.h>
 #include <string.h>
@@ -130,7 +131,7 @@ void dataset_meta_clear(DatasetMeta *meta)
 
 char *dataset_unknown_share(const DatasetCounts *counts)
 {
-    return g_strdup_printf("%.2g %%", 100 * (double)counts->unknown / (double)MAX(counts->tokens, 1));
+    return text_percent((double)counts->unknown / (double)MAX(counts->tokens, 1));
 }
 
 void dataset_report_unknown(const DatasetMeta *meta, const char *name)
