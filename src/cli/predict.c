@@ -315,8 +315,9 @@ static char **find_labels(const Predictor *p, const Config *config, GError **err
 {
     TaskFile train = { 0 }, valid = { 0 };
     char **labels = NULL;
+    const Task of_options = { .target = config->task.target, .labels = config->task.labels };
     if (*config->task.labels)
-        return labels_split(config->task.labels);
+        return task_label_texts(p->task ? p->task : &of_options);
     if (!p->task || !(p->task->labels || *config->task.data || *config->task.valid)) {
         fail_user(error, "--rank chooses among labels: name them, task.labels=good,bad");
         return NULL;

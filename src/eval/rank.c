@@ -51,7 +51,7 @@ static bool collect(const Task *task, const TaskConfig *config, const TaskFile *
 char **rank_collect_labels(const Task *task, const TaskConfig *config, const TaskFile *file, GError **error)
 {
     if (task->labels)
-        return labels_split(task->labels);
+        return task_label_texts(task);
     g_autoptr(GPtrArray) labels = g_ptr_array_new_with_free_func(g_free);
     if (!collect(task, config, file, labels, error))
         return NULL;

@@ -14,8 +14,8 @@ typedef enum RankBy {
 /* The RankBy of a name, "sum", "bytes" or "tokens"; -1 for any other name. */
 int rank_find(const char *name);
 
-/* The labels of a task: task->labels, or if the task has none the distinct right answers in `file`, sorted. It is an
- * error if there are fewer than two or more than 100. g_strfreev. */
+/* The labels of a task: the targets of task->labels, or if the task has none the distinct right answers in `file`,
+ * sorted. It is an error if there are fewer than two or more than 100. g_strfreev. */
 char **rank_collect_labels(const Task *task, const TaskConfig *config, const TaskFile *file, GError **error);
 
 typedef struct RankOptions {

@@ -92,24 +92,45 @@ static bool same_texts(const GPtrArray *a, const GPtrArray *b)
     return same;
 }
 
-/* The scores of the task and their options, by the names that `loam scores` has for them. */
-static json_t *score_settings(const Task *task)
+/* The targets of the task's labels, as compared() gives them; g_strfreev. */
+static char **compared_labels(const TaskScores *scores)
 {
-    return json_pack("{s:s, s:s*, s:s*, s:s*, s:s*}", "names", task->scores, "positive", task->positive, "labels",
-                     task->average_labels ? task->labels : NULL, "tokenizer",
-                     task->intl ? bleu_tokenizers[BLEU_INTL] : NULL, "language", task->language);
+    char **texts = task_label_texts(scores->task);
+    for (char **text = texts; *text && scores->joined; text++)
+        g_strchug(*text);
+    return texts;
+}
+
+/* The positive label as compared() gives it: task.positive is its name, or its whole target. NULL means none; g_free.
+ */
+static char *compared_positive(const TaskScores *scores, char *const *labels)
+{
+    const Task *task = scores->task;
+    const int64_t i = task->positive && task->labels ? labels_find(task->labels, task->positive) : -1;
+    return g_strdup(i >= 0 ? labels[i] : task->positive);
+}
+
+/* The scores of the task and their options, by the names that `loam scores` has for them. */
+static json_t *score_settings(const TaskScores *scores)
+{
+    const Task *task = scores->task;
+    g_auto(GStrv) labels = compared_labels(scores);
+    g_autofree char *positive = compared_positive(scores, labels),
+                    *names = task->average_labels ? labels_join((const char *const *)labels) : NULL;
+    return json_pack("{s:s, s:s*, s:s*, s:s*, s:s*}", "names", task->scores, "positive", positive, "labels", names,
+                     "tokenizer", task->intl ? bleu_tokenizers[BLEU_INTL] : NULL, "language", task->language);
 }
 
 json_t *task_scores_line(const TaskScores *scores, const TaskExample *example, const char *prediction)
 {
     g_autoptr(GPtrArray) references = g_ptr_array_new_with_free_func(g_free);
     if (!example->known)
-        return json_pack("{s:s, s:o}", "prediction", prediction, "scores", score_settings(scores->task));
+        return json_pack("{s:s, s:o}", "prediction", prediction, "scores", score_settings(scores));
     g_autofree char *graded = compared(scores, example, prediction, references);
     return json_pack("{s:s, s:s*, s:o, s:o*, s:s*, s:o}", "prediction", prediction, "graded",
                      strcmp(graded, prediction) == 0 ? NULL : graded, "references", text_array(example->targets),
                      "graded_references", same_texts(references, example->targets) ? NULL : text_array(references),
-                     "group", example->group, "scores", score_settings(scores->task));
+                     "group", example->group, "scores", score_settings(scores));
 }
 
 static bool fail_unknown(const char *name, GError **error)
@@ -133,13 +154,14 @@ bool task_scores_each(const TaskScores *scores, TaskScoreFn take, void *context,
                             .predictions = (const char *const *)scores->predictions->pdata,
                             .references = (const char *const *const *)scores->references->pdata,
                             .groups = (const char *const *)scores->groups->pdata };
-    g_auto(GStrv) names = g_strsplit(task->scores, ",", -1), labels = labels_split(task->labels);
+    g_auto(GStrv) names = g_strsplit(task->scores, ",", -1), labels = compared_labels(scores);
+    g_autofree char *positive = compared_positive(scores, labels);
     if (in.n == 0)
         return true;
     const ScoreOptions options = { .resamples = scores->resamples,
                                    .confidence = scores->confidence,
                                    .seed = scores->seed,
-                                   .positive = task->positive,
+                                   .positive = positive,
                                    .labels = task->average_labels ? (const char *const *)labels : NULL,
                                    .tokenizer = task->intl ? BLEU_INTL : BLEU_13A,
                                    .language = task->language };

@@ -30,6 +30,8 @@ for model in gpt2 t5; do
     done
     rank "$model-bare" sum --no-eos
     compare "$model-bare" "$folder/ranks.jsonl" without ""
+    rank "$model-named" sum task.labels='bad,good,größer,not at all' # named labels are put into the template, too
+    compare "$model-named" "$folder/ranks.jsonl" with_eos sum
     [ "$(sed 's/.*"prediction":"\([^"]*\)".*/\1/' "$model-sum" "$model-bytes" | sort -u | wc -l)" -gt 1 ] || fail "$model: one answer to all"
     echo "ok: labels of a $model are ranked as by transformers"
 done

@@ -116,6 +116,41 @@ static void tables__say_what_is_wrong_and_where(void)
           "model.labels has them; task.on_error=skip leaves such rows out");
 }
 
+/* The targets of a file with the labels 1 and 0, and those that the labels have without a file. */
+static void check_labelled(const char *first, const char *second, const char *target, const char *want)
+{
+    g_autofree char *path = file_write_text(folder, "l.tsv", "sentence\tlabel\tother\nx\t1\tp\ny\t0\tq\n"),
+                    *data = g_strconcat("task.data=", path, NULL);
+    char *settings[] = { data, (char *)"task.input={sentence}", (char *)target, (char *)first, (char *)second, NULL };
+    g_autofree char *got = read_all(settings);
+    g_autoptr(GError) error = NULL;
+    TaskConfig config = task_config_of(settings);
+    Task task;
+    g_assert_true(task_configure(&task, &config, &error));
+    g_auto(GStrv) labels = task_label_texts(&task);
+    g_autofree char *all = g_strjoinv("+", labels), *both = g_strdup_printf("%s|%s", got, all);
+    task_config_clear(&config);
+    g_assert_cmpstr(both, ==, want);
+}
+
+static void labels__are_named_before_they_are_put_into_the_template(void)
+{
+    const char *labels = "task.labels=no,yes", *columns = "task.header=true";
+    check_labelled(labels, columns, "task.target={label}", "x=yes;y=no|no+yes");
+    check_labelled(labels, columns, "task.target= {label}", "x= yes;y= no| no+ yes");
+    check_labelled(labels, columns, "task.target=it is {label} {{!}}",
+                   "x=it is yes {!};y=it is no {!}|it is no {!}+it is yes {!}");
+    check_labelled("task.labels=1 p,0 q", columns, "task.target={label} {other}", "x=1 p;y=0 q|1 p+0 q");
+}
+
+static void labels__of_a_named_task_are_those_of_its_field(void)
+{
+    const char *sst2 = "task.name=sst2", *columns = "task.header=true";
+    check_labelled(sst2, columns, "task.target= {label}", "x= positive;y= negative| negative+ positive");
+    check_labelled(sst2, "task.labels=bad,good", "task.target= {label}", "x= good;y= bad| bad+ good");
+    check_labelled(sst2, columns, "task.target={other}", "x=p;y=q|");
+}
+
 static void json__has_levels(void)
 {
     const char *skip = "; task.on_error=skip leaves such rows out";
@@ -311,6 +346,8 @@ int main(int argc, char **argv)
     g_test_add_func("/data/task/tables", tables__are_cut_into_cells);
     g_test_add_func("/data/task/delimiters", tables__have_one_of_four_delimiters);
     g_test_add_func("/data/task/errors", tables__say_what_is_wrong_and_where);
+    g_test_add_func("/data/task/labels", labels__are_named_before_they_are_put_into_the_template);
+    g_test_add_func("/data/task/labels/named", labels__of_a_named_task_are_those_of_its_field);
     g_test_add_func("/data/task/json", json__has_levels);
     g_test_add_func("/data/task/parallel", parallel__lines_go_together);
     g_test_add_func("/data/task/templates", templates__have_fields_and_braces);

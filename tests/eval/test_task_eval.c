@@ -73,6 +73,21 @@ static void scores_are_of_examples_with_known_answers(void)
     task_scores_free(&scores);
 }
 
+/* With task.labels, task.positive is a name, and predictions are whole targets. */
+static void the_positive_label_is_compared_as_its_target(void)
+{
+    const Task task = { .scores = "f1", .labels = "no,yes", .positive = "yes", .target = " it is {label}" };
+    TaskScores scores = task_scores_new(&task, true);
+    g_autoptr(GPtrArray) targets = g_ptr_array_new();
+    g_autoptr(GArray) found = metric_list_new();
+    g_ptr_array_add(targets, (void *)" it is yes");
+    const TaskExample example = { .targets = targets, .known = true };
+    task_scores_add(&scores, &example, "it is yes");
+    g_assert_true(task_scores_metrics(&scores, found, NULL));
+    g_assert_cmpfloat(metric_value(found, "f1"), ==, 100);
+    task_scores_free(&scores);
+}
+
 /* ---- which examples are answered ---- */
 
 /* Six questions, each with three answers, which share a group. */
@@ -166,6 +181,7 @@ int main(int argc, char **argv)
                     a_metric_is_found_by_any_name_that_tells_it);
     g_test_add_func("/task_eval/parts_of_a_score_are_no_main_metrics", parts_of_a_score_are_no_main_metrics);
     g_test_add_func("/task_eval/scores_are_of_examples_with_known_answers", scores_are_of_examples_with_known_answers);
+    g_test_add_func("/eval/task/positive", the_positive_label_is_compared_as_its_target);
     g_test_add_func("/task_eval/a_part_of_the_examples_keeps_groups_whole", a_part_of_the_examples_keeps_groups_whole);
     g_test_add_func("/task_eval/examples_without_answers_are_not_opened", examples_without_answers_are_not_opened);
     return g_test_run();

@@ -153,7 +153,7 @@ static bool check_label(const Run *run, const Record *record, const TaskExample 
     if (!run->ranking || !run->task.labels || example->targets->len == 0)
         return true;
     const char *target = example->targets->pdata[0];
-    g_auto(GStrv) labels = labels_split(run->task.labels);
+    g_auto(GStrv) labels = task_label_texts(&run->task);
     return g_strv_contains((const char *const *)labels, target) || strcmp(target, "<unk>") == 0 ||
            fail_user(error, "%s: --rank chooses among the labels %s, and the right answer is \"%s\"", record->where,
                      run->task.labels, target);

@@ -81,9 +81,12 @@ const char *submission_file(const Submission *form)
 /* The number of the label; a prediction that is not a label counts as the first label. */
 static int64_t label_of(Writer *w, const char *prediction)
 {
-    int64_t label = labels_find(w->task->labels, prediction);
-    w->out->unknown += label < 0;
-    return MAX(label, 0);
+    g_auto(GStrv) targets = task_label_texts(w->task);
+    int64_t label = 0;
+    while (targets[label] && strcmp(g_strchug(targets[label]), prediction) != 0)
+        label++;
+    w->out->unknown += targets[label] == NULL;
+    return targets[label] ? label : 0;
 }
 
 static double score_of(Writer *w, const char *prediction)

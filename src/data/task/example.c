@@ -174,14 +174,59 @@ static char *only_field(const char *template)
     return end && end[1] == '\0' ? g_strndup(template + 1, (gsize)(end - template - 1)) : NULL;
 }
 
+/* The field whose value is named before it is put into the target's template: the only one of the template, of a task
+ * with labels. NULL means that the whole target is the label, or that there are no labels. */
+static char *label_field(const Task *task)
+{
+    g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
+    const bool named = task->target && (task->labels || task->label);
+    return named && task_template_fields(task->target, fields, NULL) && fields->len == 1 ? g_strdup(fields->pdata[0])
+                                                                                         : NULL;
+}
+
+/* The field whose text is the target, or its label; NULL means that the whole template is. */
+static char *value_field(const Task *task)
+{
+    char *field = label_field(task);
+    return field ? field : only_field(task->target);
+}
+
+char *task_label_text(const Task *task, const char *name)
+{
+    g_autofree char *field = task->learns ? NULL : label_field(task);
+    GString *text = g_string_new(NULL);
+    for (const char *at = field ? task->target : ""; *at; at++) {
+        if ((*at == '{' || *at == '}') && at[1] == *at) {
+            g_string_append_c(text, *at++);
+        } else if (*at == '{') {
+            g_string_append(text, name);
+            at = field_end(at + 1);
+        } else {
+            g_string_append_c(text, *at);
+        }
+    }
+    return g_string_free(field ? text : g_string_append(text, name), false);
+}
+
+char **task_label_texts(const Task *task)
+{
+    char **texts = labels_split(task->labels);
+    for (char **text = texts; *text; text++) {
+        g_autofree char *name = *text;
+        *text = task_label_text(task, name);
+    }
+    return texts;
+}
+
 static bool add_target(const Task *task, const Record *record, const char *value, TaskExample *out, GError **error)
 {
-    char *label = example_label(task, value);
+    g_autofree char *label = example_label(task, value);
     if (label) {
-        g_ptr_array_add(out->targets, label);
+        const bool none = task->labels && label_is_none(task->labels, label);
+        g_ptr_array_add(out->targets, none ? g_steal_pointer(&label) : task_label_text(task, label));
         return true;
     }
-    g_autofree char *field = only_field(task->target);
+    g_autofree char *field = value_field(task);
     const char *name = field ? field : "target";
     if (task->label)
         return fail_user(error, "%s: %s: \"%s\" is not a number", record->where, name, value);
@@ -208,9 +253,9 @@ static bool take_references(const Task *task, const Record *record, TaskExample 
 }
 
 /* If the target template is a single field that is a list, each text of the list is a right answer. */
-static bool take_list(const Task *task, const Record *record, TaskExample *out, bool *taken, GError **error)
+static bool take_list(const Task *task, const Record *record, const char *name, TaskExample *out, bool *taken,
+                      GError **error)
 {
-    g_autofree char *name = only_field(task->target);
     *taken = name && json_is_array(record_value(record, name));
     if (!*taken)
         return true;
@@ -236,12 +281,12 @@ bool example_take_targets(const Task *task, const Record *record, TaskExample *o
 {
     bool taken = false, missing = true;
     if (task->target) {
-        g_autofree char *text = NULL;
-        if (!take_list(task, record, out, &taken, error))
+        g_autofree char *text = NULL, *field = value_field(task), *only = g_strdup_printf("{%s}", field);
+        if (!take_list(task, record, field, out, &taken, error))
             return false;
         if (taken)
             return true;
-        if (!example_fill(task, record, task->target, &text, &missing, error))
+        if (!example_fill(task, record, field ? only : task->target, &text, &missing, error))
             return false;
         out->known = text && !example_is_blank(record, task->target);
         if (out->known && !add_target(task, record, text, out, error))

@@ -67,8 +67,8 @@ struct Task {
     const char *input;      /* template: "sentence1: {a} sentence2: {b}"; {{ and }} stand for braces */
     const char *target;     /* template; NULL means the texts of the field `references` */
     const char *references; /* field with the right answers, the first of which is trained on; NULL means the target */
-    const char *labels; /* "negative,positive": names for the values 0, 1, … (or false, true) of the target; NULL means
-                           that the target's text is used unchanged */
+    const char *labels;     /* "negative,positive": names for the values 0, 1, … (or false, true) of the field in
+                               `target`, which are put into the template; NULL means that texts are used unchanged */
     const char *
         lookup; /* name of another file in the same folder: JSON lines with a field `idx` (lookup.h); NULL means none */
     const char *looked_up;  /* names of fields, "idx1,idx2": their value, an `idx` of the file `lookup`, is replaced by
@@ -148,6 +148,11 @@ void task_example_clear(TaskExample *example);
 /* Makes the example of a record. needs_target: true means that a record without target is an error. Free the fields
  * with task_example_clear. */
 bool task_make(const Task *task, const Record *record, bool needs_target, TaskExample *out, GError **error);
+/* The target of an example whose label has this name: the name in place of the field of task->target, or for a
+ * classifier, and if the template has not exactly one field, the name itself. g_free. */
+char *task_label_text(const Task *task, const char *name);
+/* The targets of all names in task->labels; g_strfreev. */
+char **task_label_texts(const Task *task);
 /* Appends the names of the fields in a template to `fields` (char *, freed with g_free), in the order of their first
  * occurrence. Unbalanced braces are an error. */
 bool task_template_fields(const char *template, GPtrArray *fields, GError **error);

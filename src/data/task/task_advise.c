@@ -27,6 +27,17 @@ static void advise_format(const Task *task, const TaskConfig *config, const char
                         record_format_names[format]);
 }
 
+/* Warns that the names of a task's labels do not apply to targets that are made of another field than the task's. */
+static void advise_labels(const Task *task, const TaskConfig *config)
+{
+    const Task *named = task_find(config->name);
+    const bool writes = task->learns == LABELS_NONE || labels_have_names(task->learns);
+    if (named && named->labels && named->target && task->labels == NULL && task->target && writes)
+        log_warning("the labels of task.name=%s (%s) are the values of %s: those of \"%s\" have no names, "
+                    "which task.labels gives",
+                    named->name, named->labels, named->target, task->target);
+}
+
 void task_advise(const Task *task, const TaskConfig *config, const char *path)
 {
     static const char *const of_positive[] = { "f1", "multirc", NULL };
@@ -36,5 +47,6 @@ void task_advise(const Task *task, const TaskConfig *config, const char *path)
         positive |= g_strv_contains(of_positive, g_strstrip(*score));
     if (*config->positive && !positive)
         log_warning("task.positive: without effect, since task.scores is %s", task->scores);
+    advise_labels(task, config);
     advise_format(task, config, path);
 }

@@ -230,6 +230,24 @@ static bool check_taken(const TaskConfig *config, GError **error)
     return true;
 }
 
+/* Whether two templates have the same fields. */
+static bool same_fields(const char *a, const char *b)
+{
+    const char *const templates[] = { a, b };
+    GPtrArray *fields[2];
+    bool same = true;
+    for (int i = 0; i < 2; i++) {
+        fields[i] = g_ptr_array_new_with_free_func(g_free);
+        task_template_fields(templates[i] ? templates[i] : "", fields[i], NULL);
+    }
+    same = fields[0]->len == fields[1]->len;
+    for (guint i = 0; same && i < fields[0]->len; i++)
+        same = g_ptr_array_find_with_equal_func(fields[1], fields[0]->pdata[i], g_str_equal, NULL);
+    g_ptr_array_unref(fields[0]);
+    g_ptr_array_unref(fields[1]);
+    return same;
+}
+
 bool task_configure(Task *task, const TaskConfig *config, GError **error)
 {
     *task = (Task){ .name = "own", .source = { .rows = "", .columns = "" }, .scores = "exact_match" };
@@ -238,8 +256,8 @@ bool task_configure(Task *task, const TaskConfig *config, GError **error)
         return false;
     const char *learnt = *config->value ? config->value : config->label;
     const char *target = *config->target && !(config->classifies && *learnt) ? config->target : learnt;
-    bool own_target = *target && *config->labels == '\0';
-    if (own_target) { /* with the user's own target, the labels and rules of the task's table entry do not apply */
+    if (*target && *config->labels == '\0' && !same_fields(target, task->target)) {
+        /* the labels and rules of the task's table entry are those of its own fields */
         task->labels = NULL;
         task->label = NULL;
         task->references = NULL;
