@@ -122,7 +122,8 @@ static bool explain_unknown(const GOptionEntry *entries, char **argv, const char
         const OptionRow *config = find_config_option(name);
         if (config && !takes_all && !strstr(usage, config->name))
             config = NULL;
-        g_autofree char *foreign = takes_all && !config ? options_find_foreign(config_options(), name) : NULL;
+        const char *equals = strchr(*arg, '='), *value = equals ? equals + 1 : arg[1];
+        g_autofree char *foreign = takes_all && !config ? options_find_foreign(config_options(), name, value) : NULL;
         const char *nearest = text_nearest(name, (const char *const *)names->pdata);
         g_autofree char *argument = find_argument(usage, name);
         if (foreign)

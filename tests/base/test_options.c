@@ -51,9 +51,11 @@ static const OptionGroup groups[] = {
     { optim_rows, G_N_ELEMENTS(optim_rows), offsetof(TestConfig, optim), NULL },
     { train_rows, G_N_ELEMENTS(train_rows), offsetof(TestConfig, train), renames },
 };
-static const OptionForeignName foreign_names[] = { { "learning_rate", "optim.lr", NULL },
-                                                   { "num_epochs", "train.length", "3 epochs" },
-                                                   { NULL, NULL, NULL } };
+static const OptionForeignName foreign_names[] = {
+    { "learning_rate", "optim.lr", NULL },      { "num_epochs", "train.length", "{3} epochs" },
+    { "warmup_share", "optim.lr", "{6*100}%" }, { "train_file=.csv .tsv", "data.train", "table" },
+    { "train_file", "data.train", NULL },       { NULL, NULL, NULL }
+};
 static const OptionTable table = { groups, G_N_ELEMENTS(groups), sizeof(TestConfig), foreign_names };
 
 /* Defaults, then the settings of the YAML text (NULL: none) and the overrides (NULL-terminated list, or NULL). */
@@ -342,9 +344,23 @@ static void names_of_other_programs_are_told(void)
 {
     expect_error(NULL, "optim.learning_rate=1",
                  "unknown option optim.learning_rate, did you mean optim.lr? (command line)");
-    expect_error("train:\n  Num-Epochs: 3\n", NULL,
-                 "run.yaml:2: unknown option train.Num-Epochs, did you mean train.length='3 epochs'?");
-    g_assert_null(options_find_foreign(&table, "lr_rate"));
+    expect_error("train:\n  Num-Epochs: 5\n", NULL,
+                 "run.yaml:2: unknown option train.Num-Epochs, did you mean train.length='5 epochs'?");
+    g_assert_null(options_find_foreign(&table, "lr_rate", NULL));
+    static const char *const told[][3] = {
+        { "num_epochs", NULL, "train.length='3 epochs'" },
+        { "num_epochs", "5", "train.length='5 epochs'" },
+        { "num_epochs", "1.5", "train.length='1.5 epochs'" },
+        { "num_epochs", "-1", "train.length" },
+        { "warmup_share", NULL, "optim.lr='6%'" },
+        { "warmup_share", "0.1", "optim.lr='10%'" },
+        { "train_file", "x.tsv", "data.train='table'" },
+        { "train_file", "x", "data.train" },
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(told); i++) {
+        g_autofree char *got = options_find_foreign(&table, told[i][0], told[i][1]);
+        g_assert_cmpstr(got, ==, told[i][2]);
+    }
 }
 
 static void text_is_of_a_group_or_an_option(void)

@@ -95,7 +95,7 @@ expect 1 "frob is unknown, want merge, shuffle or split" "$loam" dataset frob x 
 expect 1 "--shares: 1,-2: up to three numbers" "$loam" dataset split "$work/all" --out "$work/x" --shares 1,-2
 expect 1 "split needs one dataset and --shares" "$loam" dataset split "$work/all" --out "$work/x"
 echo '{"text": "x"}' >"$work/qa.jsonl"
-expect 1 "is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out $work/qa $work/qa.jsonl" \
+expect 1 "is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out $work/qa $work/qa.jsonl; if it is a table of examples, it is task.data" \
     "$loam" train "$work/config.yaml" run.dir="$work/no" data.train="$work/qa.jsonl"
 expect 1 "is a file of a dataset, which is named without suffix: $work/data" "$loam" dataset shuffle "$work/data.bin" --out "$work/x"
 printf 'id,text\n' >"$work/rows.csv"

@@ -45,6 +45,11 @@ expect 1 'there is no option optim.zz; `loam help optim.` lists its group' "$loa
 expect 1 'unknown option --learning-rate, did you mean optim.lr=VALUE?' "$loam" train x.yaml --learning-rate 1e-3
 expect 1 'unknown option --parallel.ranks, did you mean parallel.ranks=VALUE?' "$loam" train x.yaml --parallel.ranks=2
 expect 1 'unknown option --tensor-model-parallel-size, did you mean parallel.tensor=VALUE?' "$loam" train x.yaml --tensor-model-parallel-size 2
+expect 1 "unknown option max_steps, did you mean train.length='100 steps'?" "$loam" train configs/gpt2.yaml max_steps=100
+expect 1 "unknown option --warmup-ratio, did you mean optim.warmup='10%'?" "$loam" train x.yaml --warmup-ratio 0.1
+expect 1 "unknown option --batch-size, did you mean train.batch='8 samples'?" "$loam" train x.yaml --batch-size=8
+expect 1 'unknown option train_file, did you mean task.data?' "$loam" train configs/gpt2.yaml train_file=x.csv
+expect 1 'unknown option train_file, did you mean data.train, for the dataset that loam prepare makes of it?' "$loam" train configs/gpt2.yaml train_file=x.txt
 expect 1 'unknown option --hostfile, did you mean mpirun --hostfile FILE -np RANKS loam train …?' "$loam" train configs/gpt2.yaml --hostfile hosts
 expect 1 'unknown option parallel.hostfile, did you mean mpirun --hostfile FILE -np RANKS loam train …?' "$loam" train configs/gpt2.yaml parallel.hostfile=hosts
 expect 1 'hostfile is no option here: mpirun --hostfile FILE' "$loam" help hostfile

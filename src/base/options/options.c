@@ -1,4 +1,5 @@
 /* options/options.c: the rows of a table, and configurations by them. */
+#include "base/amount.h"
 #include "base/check.h"
 #include "base/error.h"
 #include "base/options/row.h"
@@ -76,16 +77,47 @@ void options_set_defaults(const OptionTable *table, void *config)
     }
 }
 
-char *options_find_foreign(const OptionTable *table, const char *name)
+/* Whether a row's `foreign` is the name, and the value has one of the endings that it lists. */
+static bool is_foreign(const OptionForeignName *row, const char *name, const char *value)
+{
+    g_auto(GStrv) parts = g_strsplit(row->foreign, "=", 2);
+    if (g_ascii_strcasecmp(parts[0], name) != 0)
+        return false;
+    g_auto(GStrv) endings = g_strsplit(parts[1] ? parts[1] : "", " ", -1);
+    bool fits = *endings == NULL;
+    for (char **ending = endings; *ending && value; ending++)
+        fits |= g_str_has_suffix(value, *ending);
+    return fits;
+}
+
+/* An example with the given value in place of its number; NULL if the value is not a number. */
+static char *fill_example(const char *example, const char *value)
+{
+    const char *open = strchr(example, '{'), *close = open ? strchr(open, '}') : NULL, *rest = value;
+    if (!close)
+        return g_strdup(example);
+    const bool share = memchr(open, '*', (size_t)(close - open)) != NULL;
+    double number;
+    g_autofree char *own = g_strndup(open + 1, strcspn(open + 1, "*}"));
+    if (value && (!amount_scan_number(&number, &rest) || *rest))
+        return NULL;
+    g_autofree char *scaled = value && share ? text_number(100 * number) : g_strdup(value ? value : own);
+    return g_strdup_printf("%.*s%s%s", (int)(open - example), example, scaled, close + 1);
+}
+
+char *options_find_foreign(const OptionTable *table, const char *name, const char *value)
 {
     g_autofree char *key = g_strdup(option_key(name + strspn(name, "-")));
     g_strdelimit(key, "-.", '_');
-    for (const OptionForeignName *row = table->foreign_names; row && row->foreign; row++)
-        if (g_ascii_strcasecmp(row->foreign, key) == 0)
-            return row->name == NULL ? g_strdup(row->example)
-                   : row->example    ? g_strdup_printf("%s='%s'", row->name, row->example)
-                                     : g_strdup(row->name);
-    return NULL;
+    const OptionForeignName *row = table->foreign_names;
+    while (row && row->foreign && !is_foreign(row, key, value))
+        row++;
+    if (!row || !row->foreign)
+        return NULL;
+    g_autofree char *example = row->example ? fill_example(row->example, value) : NULL;
+    if (row->name == NULL)
+        return example ? g_steal_pointer(&example) : fill_example(row->example, NULL);
+    return example ? g_strdup_printf("%s='%s'", row->name, example) : g_strdup(row->name);
 }
 
 /* Adds the origin to an error: "run.yaml:12: MESSAGE", or "MESSAGE (command line)". */
@@ -113,7 +145,7 @@ static const char *mistyped(const char *key, const GPtrArray *keys)
 /* A user's error that names the option that was probably meant: one of the group whose key differs by one letter, else
  * one of the same key in another group, else the one that other programs call so, else the nearest key of the group,
  * else the nearest name; or else the three nearest keys, or all keys, or all groups. Returns false. */
-static bool fail_unknown(const OptionTable *table, const char *name, GError **error)
+static bool fail_unknown(const OptionTable *table, const char *name, const char *value, GError **error)
 {
     g_autoptr(GPtrArray) rows = option_rows(table), keys = g_ptr_array_new(), names = g_ptr_array_new(),
                          groups = g_ptr_array_new_with_free_func(g_free);
@@ -134,7 +166,7 @@ static bool fail_unknown(const OptionTable *table, const char *name, GError **er
         return fail_user(error, "unknown option %s, did you mean %.*s.%s?", name, group, name, typo);
     if (elsewhere)
         return fail_user(error, "unknown option %s, did you mean %s?", name, elsewhere);
-    g_autofree char *foreign = options_find_foreign(table, name);
+    g_autofree char *foreign = options_find_foreign(table, name, value);
     if (foreign)
         return fail_user(error, "unknown option %s, did you mean %s?", name, foreign);
     bool many = keys->len > MOST_LISTED, none = keys->len == 0;
@@ -160,7 +192,7 @@ bool options_apply(const OptionTable *table, void *config, const GPtrArray *sett
         const OptionSetting *setting = g_ptr_array_index(settings, i);
         const OptionRow *row = options_find(table, setting->name);
         if (row == NULL) {
-            fail_unknown(table, setting->name, error);
+            fail_unknown(table, setting->name, setting->value, error);
             return fail_with_origin(setting->origin, error);
         }
         g_autofree char *joined = setting->items ? option_list_join(row, setting->items, error) : NULL;

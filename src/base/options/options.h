@@ -54,8 +54,10 @@ typedef struct OptionRename {
 /* The name that another program has for an option of loam; used in messages about unknown options. */
 typedef struct OptionForeignName {
     const char *foreign, *name; /* foreign: the other program's name without a group, words joined by underscores:
-                                   "learning_rate"; name: the name in loam, NULL means that no option does it */
-    const char *example; /* a value that shows how values are written in loam, such as "3 epochs"; NULL means none. If
+                                   "learning_rate", or "train_file=.csv .tsv" for values that end so; name: the name in
+                                   loam, NULL means that no option does it */
+    const char *example; /* how the value is written in loam, such as "{3} epochs": the number in braces is replaced by
+                            the one that was given, by 100 times it with "{6*100}%"; NULL means as it was given. If
                             `name` is NULL: what to type instead */
 } OptionForeignName;
 
@@ -115,9 +117,10 @@ bool options_apply(const OptionTable *table, void *config, const GPtrArray *sett
 void options_clear(const OptionTable *table, void *config);                /* frees the strings of a configuration */
 const OptionRow *options_find(const OptionTable *table, const char *name); /* NULL if there is no such option */
 /* Translates the name that another program has for an option, with or without a group ("learning_rate",
- * "--lr-decay-style"), to "optim.lr" or, with an example, "train.length='3 epochs'". NULL means that
- * OptionTable.foreign_names does not have the name. Free with g_free. */
-char *options_find_foreign(const OptionTable *table, const char *name);
+ * "--lr-decay-style"), to "optim.lr" or, with an example, "train.length='3 epochs'". value: what the name was given;
+ * NULL means nothing, and the example's own number is told. NULL means that OptionTable.foreign_names does not have the
+ * name. Free with g_free. */
+char *options_find_foreign(const OptionTable *table, const char *name, const char *value);
 /* The value of an option as text: options_plain_value as on the command line, options_value as in YAML (quoted if
  * necessary). Free with g_free. */
 char *options_plain_value(const OptionTable *table, const void *config, const OptionRow *row);

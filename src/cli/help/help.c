@@ -105,7 +105,7 @@ static bool print_options(void)
 /* Fails for a name that is not a verb, a group of options or an option. */
 static bool fail_unknown(const char *name, GError **error)
 {
-    g_autofree char *foreign = options_find_foreign(config_options(), name);
+    g_autofree char *foreign = options_find_foreign(config_options(), name, NULL);
     if (foreign && strchr(foreign, '.') == NULL) /* no option */
         return fail_user(error, "%s is no option here: %s", name, foreign);
     if (foreign)
@@ -133,7 +133,7 @@ static bool help_of(int argc, char **argv, GError **error)
     const SubVerb *verb = cli_find_verb(argv[0]);
     if (verb)
         return verb->run(argc + 1, arguments, error);
-    g_autofree char *foreign = options_find_foreign(config_options(), argv[0]);
+    g_autofree char *foreign = options_find_foreign(config_options(), argv[0], NULL);
     g_autofree char *words = g_strjoinv(" ", argv);
     char *found = foreign ? NULL : help_search(words, config_options(), page_width());
     return found ? print_text(found) : fail_unknown(argv[0], error);

@@ -151,9 +151,12 @@ static bool fail_no_dataset(const char *path, const char *index, GError **error)
         *(part ? suffix : strchr(name, '.')) = '\0';
     if (part && name[0] != '\0')
         return fail_user(error, "%s is a file of a dataset, which is named without suffix: %s", path, stem);
+    const bool table =
+        g_str_has_suffix(path, ".csv") || g_str_has_suffix(path, ".tsv") || g_str_has_suffix(path, ".jsonl");
     return fail_user(error,
-                     "%s is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out %s%s %s",
-                     path, stem, strcmp(stem, path) == 0 ? "-tokens" : "", path);
+                     "%s is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out %s%s %s%s",
+                     path, stem, strcmp(stem, path) == 0 ? "-tokens" : "", path,
+                     table ? "; if it is a table of examples, it is task.data" : "");
 }
 
 static Dataset *open_whole(const char *path, GError **error)
