@@ -68,6 +68,9 @@ static Loader *open_examples(Config *config, const Tokenizer *tok, GError **erro
     Loader *loader = folder && make_examples(config, tok, prefix, error)
                          ? loader_open(&config->data, prefix, tok, seed, false, error)
                          : NULL;
+    g_autofree char *held_out = g_strconcat(prefix ? prefix : "", "-valid.json", NULL);
+    if (loader)
+        config_advise_data(config, g_file_test(held_out, G_FILE_TEST_EXISTS));
     if (folder)
         io_remove_tree(folder, NULL);
     return loader;

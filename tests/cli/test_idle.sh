@@ -43,6 +43,8 @@ says 'task.labels: without effect, since model.classifier is value' $bert model.
 expect 1 'task.value and task.label: a task has one kind of label, give one of them' "$loam" train config.yaml run.dir=runs/two \
     $bert task.value='{number}' task.label='{mark}' task.target=
 expect 0 'optim.power: without effect, since optim.schedule is constant' "$loam" plan config.yaml run.dir=runs/plan optim.power=2
+expect 0 'data.train: without effect, since task.data is set' "$loam" plan config.yaml run.dir=runs/plan data.train=nowhere data.valid=nowhere
+grep -q 'data.valid: without effect, since the task has examples to evaluate on' err || fail "plan names no data.valid: $(cat err)"
 "$loam" train config.yaml run.dir=runs/adamw optim.name=adamw train.length='0 steps' 2>err || fail "$(cat err)"
 expect 0 'beta2' "$loam" plan runs/adamw optim.name=adafactor --options
 ! grep -q 'without effect' err || fail "a saved value is named: $(cat err)"

@@ -410,3 +410,6 @@ void config_advise(const Config *config, int64_t warmup, int64_t total, int64_t 
 /* Warns about options that the user changed from their default (Config.given) but that have no effect because of
  * another option. */
 void config_advise_idle(const Config *config);
+/* Warns about datasets that are not used since the examples of a task are. holds_out: the task has examples to evaluate
+ * on. */
+void config_advise_data(const Config *config, bool holds_out);

@@ -106,3 +106,12 @@ void config_advise_idle(const Config *config)
     }
     options_clear(config_options(), &defaults);
 }
+
+void config_advise_data(const Config *config, bool holds_out)
+{
+    const char *const *given = (const char *const *)config->given;
+    if (*config->data.train && g_strv_contains(given, "data.train"))
+        log_warning("data.train: without effect, since task.data is set");
+    if (*config->data.valid && holds_out && g_strv_contains(given, "data.valid"))
+        log_warning("data.valid: without effect, since the task has examples to evaluate on");
+}

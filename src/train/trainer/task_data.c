@@ -97,10 +97,8 @@ bool trainer_prepare_task(Trainer *t, GError **error)
     if (comm_rank(t->ranks) == 0 && !(begun && has_dataset(t->task_train)) && !make_dataset(t, begun, error))
         return false;
     const bool holds_out = has_dataset(t->task_valid);
-    if (!begun && *data->train)
-        log_warning("data.train: without effect, since task.data is set");
-    if (!begun && *data->valid && holds_out)
-        log_warning("data.valid: without effect, since the task has examples to evaluate on");
+    if (!begun)
+        config_advise_data(&t->config, holds_out);
     data->train = t->task_train;
     if (holds_out)
         data->valid = t->task_valid;
