@@ -1,5 +1,6 @@
-#include "eval/scores/python_text.h"
+#include "base/python_text.h"
 
+#include <math.h>
 #include <string.h>
 
 bool python_is_space(gunichar c)
@@ -144,4 +145,30 @@ char *python_drop_empty_lines(const char *text)
             g_string_append_printf(kept, "%s%s", kept->len ? "\n" : "", *line);
     }
     return g_string_free(kept, false);
+}
+
+/* A text as Python's float reads it: decimal digits of any script become ASCII digits; single underscores between
+ * digits, and white space around the text, are removed. g_free. */
+static char *plain_digits(const char *text)
+{
+    g_autofree char *stripped = python_strip(text);
+    GString *plain = g_string_new(NULL);
+    for (const char *at = stripped; *at; at = g_utf8_next_char(at)) {
+        const gunichar c = g_utf8_get_char(at);
+        const int digit = g_unichar_digit_value(c);
+        const bool after = plain->len > 0 && g_ascii_isdigit(plain->str[plain->len - 1]);
+        if (digit >= 0)
+            g_string_append_c(plain, (char)('0' + digit));
+        else if (c != '_' || !after || g_unichar_digit_value(g_utf8_get_char(at + 1)) < 0)
+            g_string_append_unichar(plain, c);
+    }
+    return g_string_free(plain, false);
+}
+
+bool python_float(double *out, const char *text)
+{
+    char *end;
+    g_autofree char *digits = plain_digits(text);
+    *out = g_ascii_strtod(digits, &end);
+    return end > digits && *end == '\0' && strcspn(digits, "xX") >= (size_t)(end - digits) && isfinite(*out);
 }

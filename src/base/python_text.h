@@ -1,5 +1,5 @@
-/* python_text.h: equivalents of Python's str methods, because scores must equal those of Python packages. Character
- * classes are those of GLib's version of Unicode. */
+/* python_text.h: equivalents of Python's str methods and of float, because scores must equal those of Python packages.
+ * Character classes are those of GLib's version of Unicode. */
 #pragma once
 
 #include <glib.h>
@@ -22,3 +22,7 @@ char *python_strip(const char *text);
 /* The text without lines that are empty or contain only white space. A line feed stands between two lines, none after
  * the last. g_free. */
 char *python_drop_empty_lines(const char *text);
+/* float(text) of a finite number: white space around it and single underscores between digits are ignored, hexadecimal
+ * numbers, "inf" and "nan" are none; false if it is not one. Every number in a table or a prediction is read by this.
+ */
+bool python_float(double *out, const char *text);

@@ -151,9 +151,11 @@ grep -q 'long.jsonl: 1 examples, [12][0-9] tokens' log || fail "tokens of notes 
 printf '{"text": "bari", "score": -1.5}\n' >value.jsonl
 run run.dir=runs/value task.data=value.jsonl 'task.input={text}' 'task.value={score}'
 "$loam" inspect batch runs/value --samples 1 --json >out 2>err && grep -q '"value":-1.5' out || fail "$(cat out err)"
-printf '{"text": "bari", "score": "much"}\n{"text": "koti", "score": 2}\n' >value.jsonl
+# Numbers are those of Python's float, as in the scores.
+printf '{"text": "bari", "score": "%s"}\n' much 0x10 nan ' 2 ' 1_000 >value.jsonl
 run run.dir=runs/values task.data=value.jsonl 'task.input={text}' 'task.value={score}' task.on_error=skip
-grep -q 'left out: value.jsonl:1: "much" is not a number' log || fail "$(cat log)"
+for row in '1: "much"' '2: "0x10"' '3: "nan"'; do grep -q "left out: value.jsonl:$row is not a number" log || fail "$row: $(cat log)"; done
+grep -q 'value.jsonl: 2 examples' log || fail "$(cat log)"
 echo "ok: one line for each"
 
 # Weights of classes that balance them; label smoothing.

@@ -1,8 +1,8 @@
 /* Any text as a program of Python: what CodeBLEU compares of it is no longer than it, and where anything was taken away
  * has no empty line. */
 #include "base/check.h"
+#include "base/python_text.h"
 #include "eval/scores/python_code.h"
-#include "eval/scores/python_text.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,12 +1,14 @@
 #include "cli/task/submission.h"
 
 #include "base/line.h"
+#include "base/python_text.h"
 #include "base/whole.h"
 #include "data/labels.h"
 #include "data/task/task.h"
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,9 +93,8 @@ static int64_t label_of(Writer *w, const char *prediction)
 
 static double score_of(Writer *w, const char *prediction)
 {
-    char *end;
-    double value = g_ascii_strtod(prediction, &end);
-    bool known = end != prediction && *end == '\0' && value >= -1e9 && value <= 1e9;
+    double value;
+    const bool known = python_float(&value, prediction) && fabs(value) <= 1e9;
     w->out->unknown += !known;
     return known ? CLAMP(value, 0, 5) : 0;
 }

@@ -1,6 +1,8 @@
 /* label_check.c: checks that the labels of an example are classes of the classifier. */
 #include "data/task/label_check.h"
 
+#include "base/python_text.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -26,10 +28,10 @@ bool label_fail(const TaskConfig *config, const char *classes, const char *where
 
 bool label_parse_value(const char *where, const char *text, float *value, GError **error)
 {
-    char *end;
-    *value = (float)g_ascii_strtod(text, &end);
-    return (end != text && *end == '\0' && isfinite(*value)) ||
-           fail_user(error, "%s: \"%s\" is not a number", where, text);
+    double number;
+    const bool good = python_float(&number, text);
+    *value = good ? (float)number : 0;
+    return (good && isfinite(*value)) || fail_user(error, "%s: \"%s\" is not a number", where, text);
 }
 
 GStrv label_names(const Task *task, const TaskExample *example)

@@ -1,5 +1,7 @@
 #include "data/task/special.h"
 
+#include "base/python_text.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -13,10 +15,10 @@ static char *replace_all(const char *text, const char *from, const char *to)
 
 char *round_fifth(const char *text)
 {
-    char *end;
-    float score = (float)g_ascii_strtod(text, &end);
-    if (end == text || end[strspn(end, " ")] || !isfinite(score))
+    double number;
+    if (!python_float(&number, text) || !isfinite((float)number))
         return NULL;
+    const float score = (float)number;
     return g_strdup_printf("%.1f", (double)(rintf(score * 5) / 5));
 }
 

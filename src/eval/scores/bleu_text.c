@@ -1,7 +1,7 @@
 #include "eval/scores/bleu_text.h"
 
 #include "base/check.h"
-#include "eval/scores/python_text.h"
+#include "base/python_text.h"
 
 #include <string.h>
 

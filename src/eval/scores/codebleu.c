@@ -1,10 +1,10 @@
 /* codebleu.c: CodeBLEU (Ren et al. 2020) without its data-flow match: BLEU of words, the same with keywords counting
  * five times as much, and the share of the reference's subtrees that the prediction has. Also exact match of words, by
  * which Concode is scored. */
+#include "base/python_text.h"
 #include "eval/scores/kind.h"
 #include "eval/scores/ngrams.h"
 #include "eval/scores/python_code.h"
-#include "eval/scores/python_text.h"
 #include "text/syntax/syntax.h"
 
 #include <math.h>

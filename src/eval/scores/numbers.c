@@ -1,41 +1,14 @@
 /* numbers.c: scores of predicted numbers: correlations and perplexity. */
+#include "base/python_text.h"
 #include "eval/scores/kind.h"
-#include "eval/scores/python_text.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A text as Python's float reads it: decimal digits of any script become ASCII digits; single underscores between
- * digits, and white space around the text, are removed. g_free. */
-static char *plain_digits(const char *text)
-{
-    g_autofree char *stripped = python_strip(text);
-    GString *plain = g_string_new(NULL);
-    for (const char *at = stripped; *at; at = g_utf8_next_char(at)) {
-        const gunichar c = g_utf8_get_char(at);
-        const int digit = g_unichar_digit_value(c);
-        const bool after = plain->len > 0 && g_ascii_isdigit(plain->str[plain->len - 1]);
-        if (digit >= 0)
-            g_string_append_c(plain, (char)('0' + digit));
-        else if (c != '_' || !after || g_unichar_digit_value(g_utf8_get_char(at + 1)) < 0)
-            g_string_append_unichar(plain, c);
-    }
-    return g_string_free(plain, false);
-}
-
-/* Parses the whole text as a decimal number; false if it is not one, or not finite. */
-static bool parse_number(const char *text, double *out)
-{
-    char *end;
-    g_autofree char *digits = plain_digits(text);
-    *out = g_ascii_strtod(digits, &end);
-    return end > digits && *end == '\0' && strcspn(digits, "xX") >= (size_t)(end - digits) && isfinite(*out);
-}
-
 static bool parse_reference(const ScoreInput *in, int64_t i, double *out, GError **error)
 {
-    return parse_number(in->references[i][0], out) ||
+    return python_float(out, in->references[i][0]) ||
            fail_user(error, "the reference of example %" G_GINT64_FORMAT " is \"%.40s\", no number", i + 1,
                      in->references[i][0]);
 }
@@ -47,7 +20,7 @@ bool numbers_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
         return fail_user(error, "one example; a correlation takes two or more");
     for (int64_t i = 0; i < in->n; i++) {
         double *row = stats_row(stats, i);
-        if (!parse_number(in->predictions[i], &row[0])) {
+        if (!python_float(&row[0], in->predictions[i])) {
             row[0] = -1;
             stats->n_invalid++;
         }
@@ -143,7 +116,7 @@ bool perplexity_measure(ScoreStats *stats, const ScoreInput *in, GError **error)
 {
     for (int64_t i = 0; i < in->n; i++) {
         double *row = stats_row(stats, i);
-        if (!parse_number(in->predictions[i], &row[0]))
+        if (!python_float(&row[0], in->predictions[i]))
             return fail_user(error, "the log-probability of example %" G_GINT64_FORMAT " is \"%.40s\", no number",
                              i + 1, in->predictions[i]);
         if (!parse_reference(in, i, &row[1], error))

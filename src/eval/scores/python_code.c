@@ -1,6 +1,6 @@
 #include "eval/scores/python_code.h"
 
-#include "eval/scores/python_text.h"
+#include "base/python_text.h"
 
 #include <string.h>
 
