@@ -33,6 +33,7 @@ says 'optim.lr, optim.schedule: without effect, since optim.relative_step is tru
 expect 0 'relative_step' "$loam" plan config.yaml run.dir=runs/relative optim.relative_step=true --options
 ! grep -q 'without effect' err || fail "named, though nobody gave it: $(cat err)"
 says 'lora.alpha: without effect, since lora.rank is 0' lora.alpha=16
+says 'input "all" has no {field}: it is the same in all examples' task.input=all task.valid=
 says 'task.stride: without effect, since model.classifier is none' task.stride=64
 says 'task.positive: without effect, since task.scores is accuracy' task.positive=good
 awk -F '\t' 'NR > 1 { printf "{\"text\": \"%s\", \"mark\": \"%s\"}\n", $1, $2 }' marks.tsv >marks.jsonl

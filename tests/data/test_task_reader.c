@@ -151,6 +151,17 @@ static void labels__of_a_named_task_are_those_of_its_field(void)
     check_labelled(sst2, columns, "task.target={other}", "x=p;y=q|");
 }
 
+static void templates__without_braces_are_refused(void)
+{
+    const char *columns = "a\tb\ty\n1\t2\t3\n";
+    check("t.tsv", columns, "task.input=a", "!the task's input \"a\" has no {field}; did you mean {a}?");
+    check("t.tsv", columns, "task.target=y", "!the task's target \"y\" has no {field}; did you mean {y}?");
+    check("t.jsonl", "{\"a\":1,\"b\":2,\"y\":3}\n", "task.target=y",
+          "!the task's target \"y\" has no {field}; did you mean {y}?");
+    check("t.tsv", columns, "task.input=write", "write=3");
+    check("t.tsv", columns, "task.input={{a}}", "{a}=3");
+}
+
 static void json__has_levels(void)
 {
     const char *skip = "; task.on_error=skip leaves such rows out";
@@ -346,6 +357,7 @@ int main(int argc, char **argv)
     g_test_add_func("/data/task/tables", tables__are_cut_into_cells);
     g_test_add_func("/data/task/delimiters", tables__have_one_of_four_delimiters);
     g_test_add_func("/data/task/errors", tables__say_what_is_wrong_and_where);
+    g_test_add_func("/data/task/braces", templates__without_braces_are_refused);
     g_test_add_func("/data/task/labels", labels__are_named_before_they_are_put_into_the_template);
     g_test_add_func("/data/task/labels/named", labels__of_a_named_task_are_those_of_its_field);
     g_test_add_func("/data/task/json", json__has_levels);

@@ -1,4 +1,5 @@
-/* task_advise.c: warns about options task.* that have no effect with the task's files or scores. */
+/* task_advise.c: warns about options task.* that have no effect with the task's files or scores, and about
+ * templates without a field. */
 #include "base/log.h"
 #include "data/task/task.h"
 
@@ -38,6 +39,21 @@ static void advise_labels(const Task *task, const TaskConfig *config)
                     named->name, named->labels, named->target, task->target);
 }
 
+/* Warns about templates that give all examples the same text. */
+static void advise_constant(const Task *task)
+{
+    const struct {
+        const char *kind, *template;
+    } templates[] = { { "input", task->input }, { "target", task->target } };
+    for (size_t i = 0; task->make == NULL && i < G_N_ELEMENTS(templates); i++) {
+        g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
+        const char *template = templates[i].template;
+        if (template && task_template_fields(template, fields, NULL) && fields->len == 0)
+            log_warning("the task's %s \"%s\" has no {field}: it is the same in all examples", templates[i].kind,
+                        template);
+    }
+}
+
 void task_advise(const Task *task, const TaskConfig *config, const char *path)
 {
     static const char *const of_positive[] = { "f1", "multirc", NULL };
@@ -47,6 +63,7 @@ void task_advise(const Task *task, const TaskConfig *config, const char *path)
         positive |= g_strv_contains(of_positive, g_strstrip(*score));
     if (*config->positive && !positive)
         log_warning("task.positive: without effect, since task.scores is %s", task->scores);
+    advise_constant(task);
     advise_labels(task, config);
     advise_format(task, config, path);
 }

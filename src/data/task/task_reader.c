@@ -17,7 +17,7 @@ struct TaskReader {
     RecordReader *records;
     Lookup *lookup; /* NULL means none */
     bool needs_target, skips;
-    bool checked;          /* the columns of a table, with the first record */
+    bool checked;          /* the templates, with the first record */
     int64_t skipped, read; /* read: examples of all parts */
 };
 
@@ -97,14 +97,34 @@ static bool skip(TaskReader *reader, GError *problem)
     return true;
 }
 
-/* An error if a table lacks a column of a template: all its rows would be bad. */
+/* An error if a template is the name of a field, without braces: all its texts would be that name. */
+static bool check_braces(const Task *task, const Record *record, GError **error)
+{
+    const struct {
+        const char *kind, *template;
+    } templates[] = { { "input", task->input }, { "target", task->target }, { "second text", task->second } };
+    for (size_t i = 0; task->make == NULL && i < G_N_ELEMENTS(templates); i++) {
+        const char *template = templates[i].template;
+        if (template && !strpbrk(template, "{}") && record_value(record, template))
+            return fail_user(error, "the task's %s \"%s\" has no {field}; did you mean {%s}?", templates[i].kind,
+                             template, template);
+    }
+    return true;
+}
+
+/* With the first record: an error if a template lacks braces, or if a table lacks a column of a template, since all its
+ * rows would be bad. */
 static bool check_columns(TaskReader *reader, const Record *record, GError **error)
 {
     const Task *task = reader->task;
     g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
-    if (reader->checked || record->columns == NULL)
+    if (reader->checked)
         return true;
     reader->checked = true;
+    if (!check_braces(task, record, error))
+        return false;
+    if (record->columns == NULL)
+        return true;
     if (task->input && !task_template_fields(task->input, fields, error))
         return false;
     if (task->target && reader->needs_target && !task_template_fields(task->target, fields, error))
