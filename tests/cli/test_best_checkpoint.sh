@@ -62,13 +62,14 @@ grep -q "nothing left to do at step $last; a larger train.patience goes on" log 
 sed 's,runs/b,runs/a,g' log | tail -n 2 | cmp - end || fail "$(tail -n 1 log)"
 echo "ok: a killed run ends with the same bytes"
 
-# A part of the examples; none; a table that has gone.
+# A part of the examples; none; a table that has gone, in runs that kept no examples (of earlier versions).
 "$loam" train config.yaml run.dir=runs/part train.length='5 steps' train.eval_samples=20 2>log || fail "$(tail -n 1 log)"
 grep -q 'evaluations answer 20 of its [0-9]* examples' log && grep -q '"examples":20,' runs/part/metrics.jsonl || fail "$(cat log)"
 "$loam" train config.yaml run.dir=runs/none train.length='5 steps' train.scores=false train.best=loss 2>log || fail "$(tail -n 1 log)"
 ! grep -q '"kind":"score"' runs/none/metrics.jsonl || fail "scores that nobody wanted"
 grep -q '^best by loss: step 5: held-out loss [0-9.]*  runs/none' log || fail "$(tail -n 1 log)"
 mv marks.tsv away.tsv
+rm runs/none/task/train-valid.jsonl runs/part/task/train-valid.jsonl
 "$loam" train config.yaml run.dir=runs/none train.length='10 steps' train.best=loss 2>log || fail "$(tail -n 1 log)"
 grep -q 'cannot open marks.tsv: No such file or directory; evaluations give no scores' log || fail "$(cat log)"
 expect 1 'train.best=f1: cannot open marks.tsv' "$loam" train config.yaml run.dir=runs/part

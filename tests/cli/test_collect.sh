@@ -123,6 +123,24 @@ echo "ok: two tasks side by side"
 head -n 1 out | grep -Eq '^ +runs +loss +perplexity$' && grep -Eq '^all runs +2 +[0-9]\.[0-9]{4} ± [0-9]\.[0-9]{4} ' out || fail "$(cat out)"
 echo "ok: runs of no task, by their loss"
 
+# A value that is written in another way is the same run, also where an earlier command trained it. A run whose best
+# checkpoint is the model that it started from is marked, and so is one that failed.
+"$loam" prepare --tokenizer tok.model --out text corpus.txt >/dev/null 2>log || fail "$(cat log)"
+sed '/^task:/d; s/best: accuracy/best: loss/; s/^data: {/data: { train: text, valid: text,/' config.yaml >text.yaml
+"$loam" train text.yaml run.dir=start train.length=20 2>log || fail "$(tail -n 1 log)"
+small="train text.yaml run.dir=runs/marks train.init=start train.length=20 train.eval_every=10"
+"$loam" $small --sweep optim.lr=0,1e-3 >out 2>log || fail "$(tail -n 1 log)"
+grep -Eq '^optim.lr=0 .* step 0: no better than the start$' out && ! grep -q '^optim.lr=0.001.*step 0' out || fail "$(cat out)"
+grep -q 'best by loss: step 0, the model that the run started from: held-out loss' log || fail "$(cat log)"
+"$loam" $small --sweep optim.lr=0.001 >out 2>log || fail "$(tail -n 1 log)"
+[ "$(ls runs/marks)" = "$(printf 'optim.lr=0\noptim.lr=1e-3')" ] || fail "runs: $(ls runs/marks)"
+status=0
+"$loam" $small run.dir=runs/bad optim.weight_decay=10 --sweep optim.lr=1e-4,10 >out 2>log || status=$?
+[ "$status" = 1 ] && grep -Eq '^optim.lr=10 .* failed' out && ! grep -q '^optim.lr=0.0001 .*failed' out || fail "$(cat out log)"
+"$loam" collect runs/bad --format json >out 2>err || fail "$(cat err)"
+[ "$(grep -c '"failed":1' out)" = 1 ] || fail "$(cat out)"
+echo "ok: equal values, models that are no better, failed runs"
+
 # A run that cannot be trained leaves the others; what is wrong is said before any run starts.
 sed '7s/.*/only one cell/' marks.tsv >torn.tsv
 status=0

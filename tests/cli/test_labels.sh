@@ -81,6 +81,7 @@ grep -q 'third.tsv: 1 rows were left out' log || fail "$(cat log)"
 expect 1 "$unknown" "$loam" eval runs/marks --task task.valid=third.tsv
 expect 0 'third.tsv: 1 rows were left out' "$loam" eval runs/marks --task task.valid=third.tsv task.on_error=skip
 expect 1 "$unknown, which come from hf-marks; model.labels=NAMES gives others" "$loam" eval hf-marks --task task.valid=third.tsv $text 'task.label={mark}'
+refuse "(bad,good), which come from marks.tsv" task.data=marks.tsv task.valid=third.tsv $text 'task.label={mark}'
 refuse "(bad,good), which come from hf-marks" task.data=third.tsv $text 'task.label={mark}' train.init=hf-marks
 printf 'bari\tbad\nkoti\t-1\n' >test.tsv
 expect 0 '1 of 2 examples have no right answer: they are predicted, not scored' "$loam" eval runs/marks --task task.valid=test.tsv task.labels=bad,good

@@ -61,18 +61,49 @@ static char *cell_text(const Grid *grid, guint r, guint c, const CollectOptions 
                         : g_strdup_printf("%.*f%s%.*f", n_digits, cell->mean, middle, n_digits, cell->std);
 }
 
+static void append_count(GString *text, int n, int runs, const char *what)
+{
+    if (n > 0)
+        g_string_append_printf(text, "%s%s", text->len > 0 ? "; " : "", what);
+    if (n > 0 && runs > 1)
+        g_string_append_printf(text, " (%d of %d)", n, runs);
+}
+
+/* What the values of a row do not say. g_free. */
+static char *row_mark(const Grid *grid, guint r)
+{
+    GString *text = g_string_new(NULL);
+    append_count(text, grid->n_failed[r], grid->n_runs[r], "failed");
+    append_count(text, grid->n_untrained[r], grid->n_runs[r], "step 0: no better than the start");
+    return g_string_free(text, false);
+}
+
+static bool has_marks(const Grid *grid)
+{
+    bool any = false;
+    for (guint r = 0; r < grid->rows->len; r++)
+        any |= grid->n_failed[r] > 0 || grid->n_untrained[r] > 0;
+    return any;
+}
+
+/* A last column has the marks of rows, if there are any. */
 static void print_table(const Grid *grid, const CollectOptions *options)
 {
-    Table table = table_new(2 + (int)grid->columns->len);
+    const bool marked = has_marks(grid);
+    Table table = table_new(2 + (int)grid->columns->len + marked);
     table_add(&table, g_strdup(""));
     table_add(&table, g_strdup("runs"));
     for (guint c = 0; c < grid->columns->len; c++)
         table_add(&table, column_title(&g_array_index(grid->columns, GridColumn, c)));
+    if (marked)
+        table_add(&table, g_strdup(""));
     for (guint r = 0; r < grid->rows->len; r++) {
         table_add(&table, g_strdup(grid->rows->pdata[r]));
         table_add(&table, g_strdup_printf("%d", grid->n_runs[r]));
         for (guint c = 0; c < grid->columns->len; c++)
             table_add(&table, cell_text(grid, r, c, options, " ± "));
+        if (marked)
+            table_add(&table, row_mark(grid, r));
     }
     if (options->format == COLLECT_MARKDOWN)
         table_print_markdown(&table);
@@ -151,9 +182,10 @@ static bool print_json(const Grid *grid, GError **error)
                                                   column->metric, "n", cell->n, "mean", json_finite(cell->mean), "std",
                                                   json_finite(cell->std), "values", values));
         }
-        good = print_json_line(
-            json_pack("{s:s, s:i, s:o}", "row", (char *)grid->rows->pdata[r], "runs", grid->n_runs[r], "scores", list),
-            error);
+        good = print_json_line(json_pack("{s:s, s:i, s:i, s:i, s:o}", "row", (char *)grid->rows->pdata[r], "runs",
+                                         grid->n_runs[r], "failed", grid->n_failed[r], "untrained",
+                                         grid->n_untrained[r], "scores", list),
+                               error);
     }
     return good;
 }

@@ -118,6 +118,16 @@ static int count_runs(const GPtrArray *runs, const char *row)
     return most;
 }
 
+static void count_marks(Grid *grid, const GPtrArray *runs, guint row)
+{
+    for (guint i = 0; i < runs->len; i++) {
+        const CollectedRun *run = runs->pdata[i];
+        const bool in_row = strcmp(run->row, grid->rows->pdata[row]) == 0;
+        grid->n_failed[row] += in_row && run->failed;
+        grid->n_untrained[row] += in_row && run->untrained;
+    }
+}
+
 static bool check_wanted(const Grid *grid, char **wanted, GError **error)
 {
     for (char **name = wanted; *name; name++) {
@@ -143,8 +153,11 @@ bool grid_make(Grid *grid, const GPtrArray *runs, const char *scores, GError **e
     order_columns(grid);
     grid->cells = g_new0(GridCell, (gsize)grid->rows->len * grid->columns->len);
     grid->n_runs = g_new0(int, grid->rows->len);
+    grid->n_failed = g_new0(int, grid->rows->len);
+    grid->n_untrained = g_new0(int, grid->rows->len);
     for (guint r = 0; r < grid->rows->len; r++) {
         grid->n_runs[r] = count_runs(runs, grid->rows->pdata[r]);
+        count_marks(grid, runs, r);
         for (guint c = 0; c < grid->columns->len; c++)
             fill(&grid->cells[r * grid->columns->len + c], runs, grid->rows->pdata[r],
                  &g_array_index(grid->columns, GridColumn, c));
@@ -158,6 +171,8 @@ void grid_clear(Grid *grid)
         g_array_unref(grid->cells[i].values);
     g_free(grid->cells);
     g_free(grid->n_runs);
+    g_free(grid->n_failed);
+    g_free(grid->n_untrained);
     g_ptr_array_unref(grid->rows);
     g_array_unref(grid->columns);
 }

@@ -17,10 +17,11 @@ typedef struct GridCell {
 } GridCell;
 
 typedef struct Grid {
-    GPtrArray *rows; /* const char *, names; borrowed from the runs */
-    GArray *columns; /* GridColumn; borrowed from the runs */
-    GridCell *cells; /* (rows, columns) */
-    int *n_runs;     /* (rows) number of runs of a row that have the same task, for the task with the most of them */
+    GPtrArray *rows;             /* const char *, names; borrowed from the runs */
+    GArray *columns;             /* GridColumn; borrowed from the runs */
+    GridCell *cells;             /* (rows, columns) */
+    int *n_failed, *n_untrained; /* (rows) number of such runs (CollectedRun) */
+    int *n_runs; /* (rows) number of runs of a row that have the same task, for the task with the most of them */
 } Grid;
 
 /* Fills *grid. Fails if `scores` names a metric that no run has. */

@@ -88,6 +88,7 @@ static bool read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, c
         return false;
     }
     run->task = task_of(run);
+    run->untrained = best == 0 && run->result.step == 0;
     g_ptr_array_add(runs, run);
     return true;
 }
@@ -161,16 +162,18 @@ static char *name_by_path(const CollectedRun *run)
     return g_str_has_prefix(base, "seed-") ? g_path_get_dirname(run->dir) : g_strdup(run->dir);
 }
 
-/* Warns of runs that have not ended, which are compared by fewer steps than the others. */
-static void warn_of_unfinished(const GPtrArray *runs)
+/* Finds out which runs failed, and warns of those that have not ended, which are compared by fewer steps than the
+ * others. */
+static void read_states(const GPtrArray *runs)
 {
     const char *example = NULL;
     int n = 0;
     for (guint i = 0; i < runs->len; i++) {
-        const CollectedRun *run = runs->pdata[i];
+        CollectedRun *run = runs->pdata[i];
         RunStatus status;
         run_status_read(&status, run->dir, RUN_SILENT_S, RUN_STALLED_S);
-        if (status.state != RUN_ENDED && status.state != RUN_UNKNOWN) {
+        run->failed = status.state == RUN_FAILED;
+        if (status.state != RUN_ENDED && status.state != RUN_UNKNOWN && !run->failed) {
             n++;
             example = run->dir;
         }
@@ -232,7 +235,7 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
         fail_user(error, "no run with an evaluation in %s%s", n > 0 ? paths[0] : "", n > 1 ? " and the others" : "");
         return NULL;
     }
-    warn_of_unfinished(runs);
+    read_states(runs);
     g_autoptr(GPtrArray) names = row_options(runs);
     for (guint i = 0; i < runs->len; i++) {
         CollectedRun *run = runs->pdata[i];

@@ -203,20 +203,69 @@ static char *values_of(const Config *config, const OneRun *run)
     return g_string_free(text, false);
 }
 
+/* A folder without the values in its name: "optim.lr=/seed-1". g_free. */
+static char *names_of(const char *folder)
+{
+    GString *names = g_string_new(NULL);
+    bool value = false;
+    for (const char *c = folder; *c; c++) {
+        value = value && *c != '+' && *c != '/';
+        if (!value)
+            g_string_append_c(names, *c);
+        value = value || *c == '=';
+    }
+    return g_string_free(names, false);
+}
+
+/* Whether the run in a folder of the sweep sets the same options as this one, to the same values. */
+static bool is_same(const char *dir, const char *folder, const Config *config, const OneRun *run)
+{
+    g_autoptr(GPtrArray) saved = option_settings_new();
+    g_autofree char *names = names_of(folder), *own = names_of(run->folder->str),
+                    *path = g_build_filename(dir, folder, "config.yaml", NULL);
+    bool same = strcmp(names, own) == 0 && option_settings_read_yaml(saved, path, NULL);
+    for (guint i = 0; same && i < run->settings->len; i++) {
+        const char *setting = run->settings->pdata[i];
+        g_autofree char *name = g_strndup(setting, strcspn(setting, "="));
+        const OptionRow *row = options_find(config_options(), name);
+        g_autofree char *value = row ? options_plain_value(config_options(), config, row) : NULL;
+        same = g_strcmp0(option_settings_find(saved, name), value) == 0;
+    }
+    return same;
+}
+
+/* Takes the folder of an earlier run with the same values, whose name may write them in another way: 1e-2 for 0.01. */
+static void take_folder(const char *dir, const Config *config, OneRun *run)
+{
+    g_autofree char *own = folder_of(dir, run), *there = run_of(own);
+    g_autoptr(GPtrArray) found = g_ptr_array_new_with_free_func(g_free);
+    if (there == NULL)
+        run_find_below(found, dir);
+    for (guint i = 0; i < found->len; i++) {
+        const char *folder = (const char *)found->pdata[i] + strlen(dir);
+        folder += strspn(folder, "/");
+        if (!is_same(dir, folder, config, run))
+            continue;
+        g_string_assign(run->folder, folder);
+        return;
+    }
+}
+
 static bool check_runs(const ManyRuns *many, const char *dir, const GPtrArray *runs, GError **error)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
     g_autoptr(GHashTable) values = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL); /* to a folder */
     for (guint i = 0; i < runs->len; i++) {
-        const OneRun *run = runs->pdata[i];
+        OneRun *run = runs->pdata[i];
         g_auto(Config) config = { 0 };
+        if (!load(&config, many, dir, run, error))
+            return fail_context(error, "%s", run->folder->str);
+        take_folder(dir, &config, run);
         if (!g_hash_table_add(seen, run->folder->str))
             return fail_user(error,
                              "two runs would have the folder %s/%s: a value is there twice, or two are too much "
                              "alike",
                              dir, run->folder->str);
-        if (!load(&config, many, dir, run, error))
-            return fail_context(error, "%s", run->folder->str);
         g_autofree char *own = values_of(&config, run);
         const char *same = g_hash_table_lookup(values, own);
         if (same)

@@ -126,7 +126,8 @@ typedef struct TaskConfig {
     bool classifies;     /* the model has a classifier */
     const char *classes; /* names of the classifier's classes, separated by commas, which all labels must be among; NULL
                             means that any label is accepted */
-    const char *labels_from; /* path of train.init if `classes` comes from the model there; otherwise NULL */
+    const char *labels_from; /* path of the model (train.init) or of the table (task.data) that `classes` comes from;
+                                NULL means neither */
     const char *held_out; /* the copy of the examples to evaluate on that task_prepare made (RUN/task); NULL means that
                              they are read from the files of the options */
 } TaskConfig;

@@ -2,6 +2,7 @@
 
 #include "base/hub.h"
 #include "model/hf/classes.h"
+#include "model/hf/hf.h"
 #include "model/params/params.h"
 
 #include <string.h>
@@ -143,6 +144,12 @@ const HfArchitecture *hf_architecture_near(const ModelConfig *config)
     if (config->family == FAMILY_GPT)
         return config->norm == NORM_RMS ? &hf_llama : &hf_gpt2;
     return config->rel_per_block ? &hf_umt5 : &hf_t5;
+}
+
+void hf_add_language_head(ModelConfig *config)
+{
+    config->head_transform = true;
+    hf_fit(hf_architecture_near(config), config);
 }
 
 static bool has_param(const HfArchitecture *arch, const char *name)

@@ -22,6 +22,10 @@ bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *fold
  * model, it is an error that names the parameter if one outside the adapters has other values there. */
 bool hf_export_adapter(Model *model, const Tokenizer *tok, const char *base, const char *folder, GError **error);
 
+/* Gives a bare encoder (BertModel) the layers before the projection to the vocabulary that its class with a
+ * language-model head (BertForMaskedLM) has. */
+void hf_add_language_head(ModelConfig *config);
+
 /* Whether a folder holds a model of Hugging Face or a PEFT adapter. hf_import and hf_shape open an adapter together
  * with its base model: the folder named by base_model_name_or_path, relative to the working directory or to the
  * adapter's folder. */

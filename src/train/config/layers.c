@@ -4,6 +4,7 @@
 #include "data/dataset/dataset.h"
 #include "data/mixture.h"
 #include "data/objectives/objectives.h"
+#include "model/hf/hf.h"
 #include "train/config/recipe.h"
 #include "train/model_path.h"
 #include "train/run_dir.h"
@@ -188,6 +189,34 @@ static bool add_classifier(const GPtrArray *given, GPtrArray *layers, GError **e
     return good;
 }
 
+static bool is_unset(const GPtrArray *given, const char *option, const char *nothing)
+{
+    const char *value = option_settings_find(given, option);
+    return value == NULL || strcmp(value, nothing) == 0;
+}
+
+/* Appends the layers before the projection to the vocabulary if a bare encoder of Hugging Face (BertModel) goes on with
+ * an objective on text: its class with a language-model head (BertForMaskedLM) has them, with random weights at first.
+ * Not beside adapters, which leave weights as they are. */
+static void add_language_head(const GPtrArray *given, const ModelConfig *start, GPtrArray *layers)
+{
+    const char *init = option_settings_find(given, "train.init"),
+               *objective = option_settings_find(given, "data.objective");
+    const bool labels = objective && strcmp(objective, labels_objective.name) == 0;
+    if (start->family != FAMILY_BERT || start->head_transform || start->classifier != LABELS_NONE ||
+        !hf_is_folder(init) || labels || sets_task(given) || !is_unset(given, "lora.rank", "0") ||
+        !is_unset(given, "model.classifier", "none") || !is_unset(given, "model.head_transform", "true"))
+        return;
+    ModelConfig whole = *start;
+    hf_add_language_head(&whole);
+    g_autoptr(GPtrArray) rows = options_differences(&model_table, start, &whole, OPT_IDENTITY);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = rows->pdata[i];
+        g_autofree char *value = options_plain_value(&model_table, &whole, row);
+        option_settings_add(layers, row->name, value, "the language-model head of a bare encoder");
+    }
+}
+
 /* Options that a resumed run takes from its own config.yaml unless they are given again. */
 static bool of_a_run(const char *name)
 {
@@ -286,6 +315,8 @@ GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char
     g_auto(ModelConfig) start = { 0 };
     if (fresh)
         good = add_start(init, sets_task(given), &start, layers, error);
+    if (fresh && good)
+        add_language_head(given, &start, layers);
     else if (saved && !is_saved(path))
         good = add_from_run(dir, starts ? of_a_start : of_a_run, layers, error);
     if (is_saved(path))

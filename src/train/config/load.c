@@ -188,6 +188,7 @@ static bool resolve_labels(Config *config, GError **error)
         return false;
     g_free(model->labels);
     model->labels = labels;
+    config->task.labels_from = task.labels ? NULL : config->task.data;
     return true;
 }
 

@@ -185,8 +185,8 @@ void trainer_report_best(const Trainer *t)
         return;
     bool read = run_result_read(&result, t->config.run.dir, state->best_step, NULL);
     g_autofree char *metrics = read ? run_result_describe(&result, t->best) : g_strdup("");
-    log_info("best by %s: step %" PRId64 "%s%s  %s", t->best ? t->best : "loss", state->best_step, *metrics ? ": " : "",
-             metrics, link);
+    log_info("best by %s: step %" PRId64 "%s%s%s  %s", t->best ? t->best : "loss", state->best_step,
+             state->best_step == 0 ? ", the model that the run started from" : "", *metrics ? ": " : "", metrics, link);
     if (state->best_step != state->attempts && run_means_best(t->config.run.dir))
         log_info("%s means the best checkpoint from here on, %s@latest the one of step %" PRId64, t->config.run.dir,
                  t->config.run.dir, state->attempts);

@@ -156,7 +156,9 @@ static void report(const ScoredTask *scored, const char *path)
     int64_t n = task_eval_count(scored->eval), all = task_eval_total(scored->eval);
     g_autofree char *some = text_grouped(n), *total = text_grouped(all);
     if (n < all)
-        log_info("%s: evaluations answer %s of its %s examples; train.eval_samples=0 means all", path, some, total);
+        log_info("%s: evaluations answer %s of its %s examples; the held-out loss and its accuracy are of another "
+                 "selection; train.eval_samples=0 means all",
+                 path, some, total);
     task_eval_report(scored->eval, path);
 }
 
