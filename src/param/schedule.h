@@ -61,8 +61,8 @@ typedef struct Schedule {
 
 /* The learning rate of the update that takes the counters of the run from `before` to `after`. In the warm-up it rises
  * from init_lr to lr and goes by `after`, so that the first update already has a rate; then it follows the formula of
- * the schedule (docs/train.md) and goes by `before`, so that the last update still has one. The formulas are those of
- * Megatron-LM's OptimizerParamScheduler, fairseq's cosine_lr_scheduler (restarts) and polynomial_decay_schedule; all
+ * the schedule (docs/schedules.md) and goes by `before`, so that the last update still has one. The formulas are those
+ * of Megatron-LM's OptimizerParamScheduler, fairseq's cosine_lr_scheduler (restarts) and polynomial_decay_schedule; all
  * these programs go by `before` too. */
 double schedule_lr(const Schedule *schedule, ScheduleCounts before, ScheduleCounts after);
 /* The weight decay of the update that begins at `before`: Megatron-LM's get_wd. */

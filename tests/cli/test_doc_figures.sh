@@ -116,7 +116,7 @@ while read -r name preset vocab length; do
         # shellcheck disable=SC2086
         name+=" | $(memory "model.preset=$preset" "model.vocab=$vocab" "data.input_length=$length" train.precision=$precision)"
     done
-    says train.md "| ${name//_/ } |"
+    says precision.md "| ${name//_/ } |"
 done <<'MODELS'
 T5-1.1-small,_512/114 t5-1.1-small 32128 512
 BERT-base,_512 bert-base 30522 512

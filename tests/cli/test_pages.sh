@@ -108,7 +108,7 @@ run_page() {
 }
 
 make_tables
-pages=(README.md docs/tokenizer.md docs/prepare.md docs/inspect.md docs/finetune.md docs/train.md docs/heads.md docs/code.md)
+pages=(README.md docs/tokenizer.md docs/prepare.md docs/inspect.md docs/finetune.md docs/train.md docs/schedules.md docs/mixtures.md docs/precision.md docs/heads.md docs/code.md)
 for page in docs/*.md docs/*/*.md; do
     [[ " ${pages[*]} " == *" $page "* ]] || pages+=("$page")
 done
