@@ -8,7 +8,8 @@ added_tokens.json, and for normalizers of tokenizer.json.
 The stored files were made with transformers 5.24.0, tokenizers 0.23.3 and sentencepiece 0.2.3. Needed by no build and no test.
 
 settings.json: "texts", and an object a case: "base", a folder of tests/golden; "files" of it; "json", parts that replace those of its
-tokenizer.json; "settings", a file name to its content; "ids" of each text without the special tokens around it.
+tokenizer.json; "settings", a file name to its content; "ids" of each text without the special tokens around it. A case may have "texts"
+of its own, and then "pair", the ids of the first two of them as a pair with the special tokens around them.
 """
 
 import json
@@ -90,6 +91,18 @@ def classes():
                added_tokens__json={"<end>": 500})
 
 
+def defaults():
+    """Special tokens that no file names: those of the class, which are appended if the vocabulary lacks them."""
+    own = {"texts": ["a", "b", "x</s>y<pad><s> z<unk>", "a <mask> b", "c <m> d"]}
+    for files in (VOCAB, JSON):
+        for config in ({}, {"mask_token": None}, {"cls_token": "<pad>"}, {"mask_token": {"__type": "AddedToken", **MASK, "content": "<m>"}}):
+            yield {**case("byte-bpe", files, {"tokenizer_class": ROBERTA, **config}), **own}
+        yield {**case("byte-bpe", files, None, model_type="roberta"), **own}
+        yield {**case("byte-bpe", files, {"tokenizer_class": ROBERTA}, special_tokens_map__json={"cls_token": "<c>"}), **own}
+        yield {**case("byte-bpe", files, {"tokenizer_class": GPT2, "bos_token": "<s>"}), **own}
+    yield {**case("byte-bpe", VOCAB, {"tokenizer_class": ROBERTA}), "vocab": {"<pad>": 901, "<s>": 902}, **own}
+
+
 def normalizers():
     nfd, nfkc, lower = {"type": "NFD"}, {"type": "NFKC"}, {"type": "Lowercase"}
     replace = {"type": "Replace", "pattern": {"Regex": "[ \\t]+"}, "content": " "}
@@ -147,15 +160,17 @@ def encode(each, golden, folder):
     for name, content in each["settings"].items():
         (folder / name).write_text(json.dumps(content))
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    return [tokenizer(text, add_special_tokens=False).input_ids for text in TEXTS]
+    texts = each.get("texts")
+    ids = {"ids": [tokenizer(text, add_special_tokens=False).input_ids for text in texts or TEXTS]}
+    return ids | ({"pair": tokenizer(*texts[:2]).input_ids} if texts else {})
 
 
 def main(golden):
     llama(golden)
     cases = []
-    for each in [*classes(), *normalizers()]:
+    for each in [*classes(), *normalizers(), *defaults()]:
         with tempfile.TemporaryDirectory() as folder:
-            cases.append({**each, "ids": encode(each, golden, pathlib.Path(folder))})
+            cases.append({**each, **encode(each, golden, pathlib.Path(folder))})
     body = ",\n".join(json.dumps(each) for each in cases)
     (golden / "settings.json").write_text('{"texts": ' + json.dumps(TEXTS) + ', "cases": [\n' + body + "\n]}\n")
 

@@ -44,7 +44,8 @@ const char *tokenizer_path(const Tokenizer *tok); /* the file that the tokenizer
 int tokenizer_size(const Tokenizer *tok);
 /* The id of the token with a role (roles.h); -1 if there is none. The role is taken from the file of the model;
  * otherwise from the settings files beside it; otherwise, for cls, sep and mask, it is a piece that has the role by
- * convention. */
+ * convention. The tokenizers of GPT-2 and RoBERTa (tokenizer_class.h) take it from the settings files first, then from
+ * their class. */
 int tokenizer_role(const Tokenizer *tok, TokenRole role);
 /* As tokenizer_role, for cls, sep and mask of an encoder. If the tokenizer has no token with the role, a substitute is
  * returned: eos for sep, sep for cls, <extra_id_0> for mask. */
@@ -55,7 +56,7 @@ int tokenizer_encoder_role(const Tokenizer *tok, TokenRole role);
 #define tokenizer_eos(tok) tokenizer_role(tok, ROLE_EOS)
 /* The frame (frame.h): the special tokens that transformers adds around a text by default. They come from the
  * post_processor of the tokenizer.json or, without this file, from add_bos_token and add_eos_token of the
- * tokenizer_config.json. */
+ * tokenizer_config.json. RoBERTa's class has its own: <s> A </s></s> B </s>. */
 const TextFrame *tokenizer_frame(const Tokenizer *tok);
 /* The content of the tokenizer_config.json beside the tokenizer's file, which belongs to the tokenizer; NULL means that
  * there is no such file. */

@@ -5,15 +5,24 @@
 
 #define SP_SPACE "\xe2\x96\x81"
 
+static const char *const gpt2_tokens[TOKEN_ROLES] = {
+    [ROLE_BOS] = "<|endoftext|>", [ROLE_EOS] = "<|endoftext|>", [ROLE_UNK] = "<|endoftext|>"
+};
+static const char *const roberta_tokens[TOKEN_ROLES] = {
+    [ROLE_PAD] = "<pad>", [ROLE_UNK] = "<unk>", [ROLE_EOS] = "</s>",   [ROLE_BOS] = "<s>",
+    [ROLE_CLS] = "<s>",   [ROLE_SEP] = "</s>",  [ROLE_MASK] = "<mask>"
+};
+
 /* The classes and the models whose class they are if no file names one. */
 static const struct {
     const char *name, *model_type;
     ClassText text;
     bool prefix_space; /* add_prefix_space if tokenizer_config.json does not have the key */
+    const char *const *special_tokens;
 } classes[] = {
-    { "GPT2Tokenizer", "gpt2", CLASS_BYTE_LEVEL, false },
-    { "RobertaTokenizer", "roberta", CLASS_BYTE_LEVEL, false },
-    { "LlamaTokenizer", NULL, CLASS_METASPACE, true },
+    { "GPT2Tokenizer", "gpt2", CLASS_BYTE_LEVEL, false, gpt2_tokens },
+    { "RobertaTokenizer", "roberta", CLASS_BYTE_LEVEL, false, roberta_tokens },
+    { "LlamaTokenizer", NULL, CLASS_METASPACE, true, NULL },
 };
 
 /* For these models transformers ignores tokenizer_class and takes tokenizer.json as it is. */
@@ -38,7 +47,7 @@ TokenizerClass tokenizer_class_of(const json_t *settings, const json_t *config)
         if (named || (*name == 0 && g_strcmp0(classes[i].model_type, model_type) == 0))
             found = (TokenizerClass){ classes[i].text, classes[i].name,
                                       json_is_boolean(prefix) ? json_is_true(prefix) : classes[i].prefix_space,
-                                      !json_is_true(legacy) };
+                                      !json_is_true(legacy), classes[i].special_tokens };
     }
     return found;
 }

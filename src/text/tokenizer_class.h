@@ -2,6 +2,8 @@
  * tokenizer_config.json, instead of those that the tokenizer's file has. */
 #pragma once
 
+#include "text/roles.h"
+
 #include <glib.h>
 #include <jansson.h>
 #include <stdbool.h>
@@ -20,6 +22,8 @@ typedef struct TokenizerClass {
     const char *name;  /* the class; NULL for CLASS_AS_FILE */
     bool prefix_space; /* a space is put before a text that does not start with one */
     bool first_only;   /* CLASS_METASPACE: only at the beginning of a text, not after each special token */
+    const char *const *special_tokens; /* for each TokenRole, the piece that has it if no file names one, or NULL; NULL
+                                          means that the class has no such pieces */
 } TokenizerClass;
 
 /* The class that transformers takes for a folder with these tokenizer_config.json and config.json, each of which may be

@@ -139,6 +139,35 @@ static void add_tokens(Tokenizer *tok, const GArray *tokens)
         add_token(tok, g_array_index(tokens, AddedToken, i));
 }
 
+/* The pieces that the tokenizer's class gives the roles that no file names: for each TokenRole a piece or NULL. */
+static const char *const *class_tokens(const Tokenizer *tok)
+{
+    static const char *const none[TOKEN_ROLES] = { NULL };
+    return tok->class_.special_tokens ? tok->class_.special_tokens : none;
+}
+
+/* Adds the special tokens of the tokenizer's class that are not added tokens yet, in the order of transformers: for
+ * each role the piece that a file names, or else that of the class, with its id in the vocabulary or the next free id.
+ */
+static void add_class_tokens(Tokenizer *tok, TokenizerSettings *config)
+{
+    static const TokenRole order[] = { ROLE_BOS, ROLE_EOS, ROLE_UNK, ROLE_SEP, ROLE_PAD, ROLE_CLS, ROLE_MASK };
+    for (size_t i = 0; tok->class_.special_tokens && i < G_N_ELEMENTS(order); i++) {
+        const char *key = token_role_key(order[i]), **piece = &config->roles[order[i]];
+        const json_t *flags = tokenizer_settings_flags(config, order[i]);
+        if (*piece == NULL && !json_is_null(json_object_get(config->root, key)))
+            *piece = class_tokens(tok)[order[i]];
+        if (*piece == NULL || tokenizer_find_added(tok, -1, *piece))
+            continue;
+        const int id = tokenizer_id(tok, *piece);
+        AddedToken token = { .content = *piece, .id = id >= 0 ? id : tok->size };
+        if (json_is_object(flags))
+            added_token_read(flags, &token);
+        token.special = true;
+        add_token(tok, token);
+    }
+}
+
 /* The id of the piece that has a role by convention; -1 if there is none. */
 static int role_by_convention(const Tokenizer *tok, TokenRole role)
 {
@@ -155,7 +184,7 @@ static void find_roles(Tokenizer *tok, const TokenizerSettings *config)
     const int known[TOKEN_ROLES] = { facts->pad, facts->unk, facts->eos, facts->bos, -1, -1, -1 };
     for (int role = 0; role < TOKEN_ROLES; role++) {
         int *id = &tok->roles[role];
-        *id = known[role];
+        *id = tok->class_.special_tokens && config->roles[role] ? -1 : known[role];
         if (*id < 0 && config->roles[role])
             *id = tokenizer_id(tok, config->roles[role]);
         if (*id < 0 && role >= ROLE_CLS)
@@ -163,7 +192,8 @@ static void find_roles(Tokenizer *tok, const TokenizerSettings *config)
     }
 }
 
-/* See tokenizer_frame. The frame is also read from a tokenizer.json beside a file of another kind. */
+/* See tokenizer_frame. The frame is also read from a tokenizer.json beside a file of another kind. The class of RoBERTa
+ * has its own, whatever that file says. */
 static bool find_frame(Tokenizer *tok, const char *folder, GError **error)
 {
     json_auto_t *root = NULL;
@@ -172,10 +202,28 @@ static bool find_frame(Tokenizer *tok, const char *folder, GError **error)
         return false;
     if (root)
         tok->post_processor = json_incref(json_object_get(root, "post_processor"));
+    if (class_tokens(tok)[ROLE_CLS]) {
+        tok->frame = frame_of(tok->roles[ROLE_CLS], tok->roles[ROLE_SEP], true);
+        return true;
+    }
     if (json || root)
         return frame_read(&tok->frame, tok->post_processor, tok, error);
     tok->frame = frame_of_flags(tok->settings, tok);
     return true;
+}
+
+/* Sets tok->settings, with the class and the special tokens that other files name: a copy of the tokenizer lacks
+ * these. */
+static void keep_settings(Tokenizer *tok, const TokenizerSettings *config)
+{
+    tok->settings = config->root ? json_incref(config->root) : tok->class_.special_tokens ? json_object() : NULL;
+    if (tok->class_.name && tok->settings && json_object_get(tok->settings, "tokenizer_class") == NULL)
+        json_object_set_new(tok->settings, "tokenizer_class", json_string(tok->class_.name));
+    for (int role = 0; tok->class_.special_tokens && role < TOKEN_ROLES; role++) {
+        const char *key = token_role_key((TokenRole)role);
+        if (config->roles[role] && json_object_get(tok->settings, key) == NULL)
+            json_object_set_new(tok->settings, key, json_string(config->roles[role]));
+    }
 }
 
 /* Adds tokens and roles of the settings files in the same folder, and finds the frame. */
@@ -188,11 +236,10 @@ static bool read_settings(Tokenizer *tok, GError **error)
         if (!tokenizer_settings_read(folder, &config, error))
             return false;
         add_tokens(tok, config.added);
+        add_class_tokens(tok, &config);
         if (tok->class_.name && !tokenizer_is_json(tok->path))
             tokenizer_settings_mask(&config, tok->added);
-        tok->settings = json_incref(config.root);
-        if (tok->class_.name && tok->settings && json_object_get(tok->settings, "tokenizer_class") == NULL)
-            json_object_set_new(tok->settings, "tokenizer_class", json_string(tok->class_.name));
+        keep_settings(tok, &config);
         tok->separates_blanks = strcmp(tokenizer_json_text(config.root, TOKENIZER_BLANKS), "transformers") == 0;
     }
     find_roles(tok, &config);

@@ -121,11 +121,16 @@ bool tokenizer_settings_read(const char *folder, TokenizerSettings *config, GErr
     return true;
 }
 
+const json_t *tokenizer_settings_flags(const TokenizerSettings *config, TokenRole role)
+{
+    const json_t *of_map = json_object_get(config->map, token_role_key(role));
+    return of_map ? of_map : json_object_get(config->root, token_role_key(role));
+}
+
 void tokenizer_settings_mask(const TokenizerSettings *config, GArray *added)
 {
-    const char *key = "mask_token", *mask = config->roles[ROLE_MASK] ? config->roles[ROLE_MASK] : "<mask>";
-    const json_t *of_map = json_object_get(config->map, key),
-                 *flags = of_map ? of_map : json_object_get(config->root, key);
+    const char *mask = config->roles[ROLE_MASK] ? config->roles[ROLE_MASK] : "<mask>";
+    const json_t *flags = tokenizer_settings_flags(config, ROLE_MASK);
     if (json_object_get(config->root, "added_tokens_decoder"))
         return;
     for (guint i = 0; i < added->len; i++) {

@@ -21,6 +21,10 @@ bool tokenizer_settings_read(const char *folder, TokenizerSettings *config, GErr
 void tokenizer_settings_clear(TokenizerSettings *config);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(TokenizerSettings, tokenizer_settings_clear)
 
+/* The value that special_tokens_map.json, or else tokenizer_config.json, has for a role: a piece, or an object with its
+ * flags; NULL means none. */
+const json_t *tokenizer_settings_flags(const TokenizerSettings *config, TokenRole role);
+
 /* Sets `lstrip` of the mask, a piece of a vocab.json and one of the tokens `added`, to what the files give an object at
  * mask_token; a plain string there has no flags. */
 void tokenizer_settings_mask(const TokenizerSettings *config, GArray *added);
