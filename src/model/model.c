@@ -49,6 +49,19 @@ void model_set_slots(Model *model, int n_slots)
     open_slots(model, slots);
 }
 
+void model_set_counts(Model *model, const int *counts, int n_counts)
+{
+    int slots[STAGES_MOST];
+    Pipeline pipeline = model->pipeline;
+    if (pipeline.size <= 1)
+        return;
+    pipeline.counts = counts;
+    pipeline.n_counts = n_counts;
+    pipeline_slots(slots, &pipeline);
+    close_slots(model);
+    open_slots(model, slots);
+}
+
 /* Opens as many slots as the schedule of the pipeline needs; without a pipeline one per stage. */
 static void join_pipeline(Model *model, const Pipeline *pipeline)
 {

@@ -17,7 +17,7 @@ typedef struct Pipeline Pipeline;
 Model *model_open(Device *dev, const ModelConfig *config, bool gradients, GError **error);
 /* Opens some stages of a model, with only the parameters that they use. slot.h has their forward and backward pass. The
  * functions below that run a model are only for a model with all stages. In a pipeline some of them also work on
- * stages, if all its ranks call them with the same arguments: model_pass, model_loss, model_pass_full, model_classify
+ * stages, if all its ranks call them with the same arguments: model_pass, model_loss, model_classify
  * and the functions of decoder.h. frozen: patterns with * and ?, ending with NULL, for the names of parameters that are
  * never updated and have no gradients; NULL means none. Parameters that are stored as one matrix, such as self.q,
  * self.k and self.v, must be frozen together. shards: the ranks that hold the parameters together; NULL means one rank.
@@ -41,6 +41,8 @@ TokenRoles *model_roles(Model *model);
 /* Sets the number of microbatches that may be between forward and backward at once in each stage (slot.h); the default
  * is 1. To be called before model_reserve. */
 void model_set_slots(Model *model, int n_slots);
+/* In a pipeline, sets them for steps of these numbers of microbatches (Pipeline.counts). */
+void model_set_counts(Model *model, const int *counts, int n_counts);
 /* Makes later calls of model_reserve also allocate the memory for decoding between steps: answers of up to max_tokens
  * tokens to n prompts of up to `length` tokens at once. */
 void model_set_answers(Model *model, int32_t n, int32_t length, int32_t max_tokens);
@@ -79,9 +81,9 @@ bool model_reserve_classifier(Model *model, Batch *batch, GError **error);
  * (tokens, O), where O = model_config_outputs. */
 void model_classify(Model *model, const Batch *batch, float *logits);
 
-/* model_pass over a batch filled to this capacity: for a model on the null device, to count operations, bytes and
- * FLOPs. */
-void model_pass_full(Model *model, int32_t samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss);
+/* A batch filled to this capacity, with which a model on the null device counts operations, bytes and FLOPs.
+ * batch_free. */
+Batch *model_full_batch(int32_t samples, int32_t enc_len, int32_t dec_len);
 
 /* FLOPs of forward and backward over a full batch of this capacity, counted on the null device. target_share: share of
  * tokens with a target, in an encoder-only or decoder-only model. */

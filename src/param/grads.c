@@ -84,6 +84,8 @@ void grads_norm_begin(ParamStore *store)
         const Memory *memory = &bucket->memory[SPAN_TRAINED][REGION_GRADIENTS];
         CHECK(tensor_present(memory->own), "bucket %d was opened without gradients", i);
         CHECK(bucket->awaited == 0, "bucket %d still awaits %lld contributions", i, (long long)bucket->awaited);
+        if (!has_gradients(bucket))
+            continue;
         if (!bucket->g_touched)
             op_fill(store->dev, tensor_present(memory->all) ? memory->all : memory->own, 0);
         bucket->g_touched = true;

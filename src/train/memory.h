@@ -12,14 +12,13 @@ typedef struct MemoryPlan {
     size_t saving;  /* bytes of host memory for the copy of the tensors that a rank saves, with train.save_async */
     int ranks;      /* number of ranks that are threads of this process, each of which needs all of the above; else 1 */
     int64_t sent;   /* bytes that a rank sends to others in a step; 0 with one rank */
-    SentBytes sent_kinds;  /* `sent`, divided by the kind of data */
-    int64_t micro_batches; /* number of microbatches of a rank in a step */
-    DeviceCounts micro;    /* operations and FLOPs of this rank for a step of one microbatch; with one rank 0, but
-                              for memory_plan_work */
-    int64_t launches;      /* on a GPU, in a step of all microbatches (DeviceCounts.launches); counted as `micro` is */
-    int64_t trained;       /* parameters that are not frozen, of all ranks together */
-    size_t saved;          /* bytes of the planned rank's part of a checkpoint */
-    Stages stages;         /* the blocks of the planned rank */
+    SentBytes sent_kinds;    /* `sent`, divided by the kind of data */
+    int64_t micro_batches;   /* number of microbatches of a rank in a step */
+    double flops, fp8_flops; /* of a microbatch of this rank; memory_plan counts them only if there are several ranks */
+    int64_t launches; /* on a GPU, in a step of all microbatches (DeviceCounts.launches); counted as `flops` are */
+    int64_t trained;  /* parameters that are not frozen, of all ranks together */
+    size_t saved;     /* bytes of the planned rank's part of a checkpoint */
+    Stages stages;    /* the blocks of the planned rank */
 } MemoryPlan;
 
 /* Computes the plan by running one step on the null device, which counts bytes. model.vocab must be resolved.
@@ -29,9 +28,14 @@ bool memory_plan(const Config *config, int32_t input_length, int32_t target_leng
 /* As memory_plan, but leaves MemoryPlan.trained 0, which takes half the time. */
 bool memory_plan_rank(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
                       GError **error);
-/* As memory_plan_rank, but sets MemoryPlan.micro with one rank, too. */
-bool memory_plan_work(const Config *config, int32_t input_length, int32_t target_length, MemoryPlan *plan,
-                      GError **error);
+/* Plans one rank of a pipeline in many ways, in a fraction of the time that memory_plan_rank takes for each: with other
+ * ZeRO levels, other microbatches, with and without recomputation. What plans have in common is measured once. */
+typedef struct MemoryPlanner MemoryPlanner;
+MemoryPlanner *memory_planner_new(int32_t input_length, int32_t target_length);
+void memory_planner_free(MemoryPlanner *planner);
+/* The plan of memory_plan_rank, with its work also if there is only one rank. From one call to the next only
+ * parallel.zero, train.recompute and train.micro_batch may change. */
+bool memory_planner_plan(MemoryPlanner *planner, const Config *config, MemoryPlan *plan, GError **error);
 /* Bytes of the device's memory, of batches and of the copy to save. */
 size_t memory_total(const MemoryPlan *plan);
 /* A description, "1.2 GiB: weights 293.6 MiB, gradients …": memory_total and its parts, of which the batches are not

@@ -78,6 +78,103 @@ static void machines_are_found_by_name_or_in_files(void)
     folder_remove(folder);
 }
 
+/* The configuration of these options. */
+static void load(Config *config, const char *const *overrides)
+{
+    GError *error = NULL;
+    *config = (Config){ 0 };
+    config_load(config, NULL, (char **)overrides, (int)g_strv_length((char **)overrides), &error);
+    g_assert_no_error(error);
+}
+
+static void assert_same_plan(const MemoryPlan *x, const MemoryPlan *y)
+{
+    g_assert_cmpuint(x->weights, ==, y->weights);
+    g_assert_cmpuint(x->gradients, ==, y->gradients);
+    g_assert_cmpuint(x->optimizer, ==, y->optimizer);
+    g_assert_cmpuint(x->activations, ==, y->activations);
+    g_assert_cmpuint(x->batches, ==, y->batches);
+    g_assert_cmpuint(x->scratch, ==, y->scratch);
+    g_assert_cmpuint(x->device, ==, y->device);
+    g_assert_cmpuint(x->updated, ==, y->updated);
+    g_assert_cmpuint(x->saved, ==, y->saved);
+    g_assert_cmpint(x->micro_batches, ==, y->micro_batches);
+    g_assert_cmpfloat(x->flops, ==, y->flops);
+    g_assert_cmpint(x->launches, ==, y->launches);
+    for (int kind = 0; kind < SENT_KINDS; kind++)
+        g_assert_cmpint(x->sent_kinds.bytes[kind], ==, y->sent_kinds.bytes[kind]);
+}
+
+/* The plans of a stage at every ZeRO level, with microbatches of 4 samples, of 1 and of 3. */
+static void compare_plans(Config *config, int32_t input_length, int32_t target_length)
+{
+    static const int samples[] = { 4, 1, 3 };
+    MemoryPlanner *planner = memory_planner_new(input_length, target_length);
+    for (int i = 0; i < 3 * 4 * 2; i++) {
+        MemoryPlan together, alone;
+        GError *error = NULL;
+        config->train.micro_batch = (Amount){ .value = samples[i / 8], .unit = UNIT_SAMPLES };
+        config->parallel.zero = ZERO_WEIGHTS - i / 2 % 4;
+        config->train.recompute = i % 2;
+        memory_planner_plan(planner, config, &together, &error);
+        g_assert_no_error(error);
+        memory_plan_rank(config, input_length, target_length, &alone, &error);
+        g_assert_no_error(error);
+        assert_same_plan(&together, &alone);
+    }
+    memory_planner_free(planner);
+}
+
+#define PLANNED "model.vocab=500", "train.device=cuda", "train.precision=bf16", "train.batch=26 samples"
+static const char *const planned[][12] = {
+    { "model.preset=t5-1.1-tiny", "parallel.ranks=16", "parallel.tensor=2", "parallel.pipeline=4", PLANNED },
+    { "model.preset=gpt2", "parallel.ranks=8", "parallel.pipeline=4", "parallel.interleave=3", PLANNED },
+    { "model.preset=gpt2", "parallel.ranks=4", "parallel.tensor=2", "parallel.sequence=true", "optim.name=adafactor",
+      PLANNED },
+    { "model.preset=bert-base", "parallel.ranks=4", "parallel.context=2", "train.freeze=*embed*", PLANNED },
+};
+
+static void plans_made_together_are_those_made_alone(void)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(planned); i++) {
+        Config config;
+        load(&config, planned[i]);
+        for (int s = 0; s < config.parallel.pipeline; s++) {
+            config.parallel.stage = s;
+            compare_plans(&config, config.model.n_enc ? 64 : 0, config.model.n_dec ? 48 : 0);
+        }
+        config_clear(&config);
+    }
+}
+
+/* Ranks with equally many blocks may differ in how many their first stage has, which keeps the most microbatches. */
+static void the_memory_is_that_of_the_stage_that_needs_most(void)
+{
+    static const char *const options[] = {
+        "model.preset=tr1-13b",   "model.vocab=50257",           "data.objective=clm",   "data.input_length=2048",
+        "train.batch=64 samples", "train.micro_batch=1 samples", "parallel.ranks=16",    "parallel.pipeline=16",
+        "parallel.interleave=2",  "train.device=cuda",           "train.precision=bf16", NULL
+    };
+    GError *error = NULL;
+    Config config;
+    Machine h100;
+    StepCost cost;
+    double most = 0;
+    load(&config, options);
+    g_assert_true(machine_find(&h100, "h100", NULL));
+    cost_of_step(&config, &h100, 0, 2048, &cost, &error);
+    g_assert_no_error(error);
+    for (int s = 0; s < 16; s++) {
+        MemoryPlan plan;
+        config.parallel.stage = s;
+        memory_plan_rank(&config, 0, 2048, &plan, &error);
+        g_assert_no_error(error);
+        most = MAX(most, (double)(memory_total(&plan) - plan.batches - plan.saving));
+    }
+    g_assert_cmpfloat(cost.bytes, ==, most);
+    config_clear(&config);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -85,5 +182,8 @@ int main(int argc, char **argv)
                     megatron_s_counts_and_days_are_those_published);
     g_test_add_func("/cluster/messages_between_nodes_are_counted", messages_between_nodes_are_counted);
     g_test_add_func("/cluster/machines_are_found_by_name_or_in_files", machines_are_found_by_name_or_in_files);
+    g_test_add_func("/cluster/plans_made_together_are_those_made_alone", plans_made_together_are_those_made_alone);
+    g_test_add_func("/cluster/the_memory_is_that_of_the_stage_that_needs_most",
+                    the_memory_is_that_of_the_stage_that_needs_most);
     return g_test_run();
 }

@@ -23,6 +23,11 @@ static Batch *full_batch(int32_t samples, int32_t enc_len, int32_t dec_len, doub
     return batch;
 }
 
+Batch *model_full_batch(int32_t samples, int32_t enc_len, int32_t dec_len)
+{
+    return full_batch(samples, enc_len, dec_len, 1);
+}
+
 /* ROW_TEXTS: largest number of texts in one packed sequence; ANSWER_TOKENS: tokens in a batch of model_classify. */
 enum { ROW_TEXTS = 64, ANSWER_TOKENS = 4096 };
 
@@ -68,27 +73,36 @@ static bool measure_answers(const Model *model, Model *dry, GError **error)
                         model->answers.max_tokens);
 }
 
-bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,
-                   size_t *bytes, GError **error)
+bool model_reserve_by(Model *dry, Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len,
+                      const ModelLoss *loss, size_t *bytes, GError **error)
 {
     if (!model_config_fits(&model->config, MAX(enc_len + model->config.memory_tokens, dec_len), error))
         return false;
-    Model *dry = model_open_dry(model, loss->grad);
-    Batch *batch = full_batch(max_samples, enc_len, dec_len, 1);
+    Batch *batch = model_full_batch(max_samples, enc_len, dec_len);
     const ModelLoss forward = { .divided = loss->divided };
 
+    workspace_measure(&dry->work);
+    dry->dev->gpu.scratch = 0;
     if (loss->grad)
         grads_begin(model_params(dry), 1);
     model_pass(dry, batch, loss);
     model_pass(dry, batch, &forward); /* held-out loss and logits, between steps */
+    batch_free(batch);
     if (loss->grad && model->config.classifier != LABELS_NONE)
         classify_between_steps(dry, MAX(enc_len, dec_len));
     bool ok = !loss->grad || model->answers.n == 0 || measure_answers(model, dry, error);
     if (bytes)
         *bytes = workspace_bytes(&model->work, &dry->work);
-    ok = ok && workspace_reserve(&model->work, model->dev, &dry->work, error);
-    batch_free(batch);
-    model_close_dry(dry, model);
+    model->dev->gpu.scratch = MAX(model->dev->gpu.scratch, dry->dev->gpu.scratch);
+    return ok && workspace_reserve(&model->work, model->dev, &dry->work, error);
+}
+
+bool model_reserve(Model *model, int32_t max_samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss,
+                   size_t *bytes, GError **error)
+{
+    Model *dry = model_open_dry(model, loss->grad);
+    bool ok = model_reserve_by(dry, model, max_samples, enc_len, dec_len, loss, bytes, error);
+    model_close_dry(dry, NULL);
     return ok;
 }
 
@@ -123,13 +137,6 @@ bool model_reserve_classifier(Model *model, Batch *batch, GError **error)
     bool ok = workspace_grow(&model->work, model->dev, &dry->work, error);
     model_close_dry(dry, model);
     return ok;
-}
-
-void model_pass_full(Model *model, int32_t samples, int32_t enc_len, int32_t dec_len, const ModelLoss *loss)
-{
-    Batch *batch = full_batch(samples, enc_len, dec_len, 1);
-    model_pass(model, batch, loss);
-    batch_free(batch);
 }
 
 double model_step_flops(const ModelConfig *config, int32_t samples, int32_t enc_len, int32_t dec_len,

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 
-static void measure(Workspace *work)
+void workspace_measure(Workspace *work)
 {
     for (int i = 0; i < work->n_slots; i++)
         arena_init(&work->save[i], "save", NULL, 0);
@@ -19,7 +19,7 @@ void workspace_init(Workspace *work, const int *slots, int n_stages)
             work->stage[work->n_slots++] = s;
     }
     work->save = g_new0(Arena, work->n_slots);
-    measure(work);
+    workspace_measure(work);
 }
 
 int workspace_slot(const Workspace *work, int stage)
@@ -36,7 +36,7 @@ static void release(Workspace *work, Device *dev)
         device_free(dev, work->save[i].base);
     device_free(dev, work->scratch.base);
     device_free(dev, work->recompute.base);
-    measure(work);
+    workspace_measure(work);
 }
 
 static bool reserve(Arena *arena, Device *dev, const Arena *measured, GError **error)

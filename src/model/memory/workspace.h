@@ -16,6 +16,8 @@ typedef struct Workspace {
 
 /* Starts measuring: no arena has memory yet. slots (n_stages): number of slots of each stage. */
 void workspace_init(Workspace *work, const int *slots, int n_stages);
+/* Starts measuring again, with the same slots. The arenas must have no memory. */
+void workspace_measure(Workspace *work);
 /* Allocates memory for each arena, as large as the peak of the same arena of `measured`, which has one slot per stage.
  */
 bool workspace_reserve(Workspace *work, Device *dev, const Workspace *measured, GError **error);

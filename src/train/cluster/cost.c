@@ -48,10 +48,11 @@ static double kind_s(const Machine *machine, const StepCost *cost, const MemoryP
     return link_s(machine, (double)plan->sent_kinds.bytes[kind], cost->between[kind]);
 }
 
-static double computing_s(const Machine *machine, const DeviceCounts *counts)
+/* Seconds of a microbatch. */
+static double computing_s(const Machine *machine, const MemoryPlan *plan)
 {
-    return (counts->flops - counts->fp8_flops) / machine->flops +
-           (counts->fp8_flops > 0 ? counts->fp8_flops / (machine->flops * machine->fp8) : 0);
+    return (plan->flops - plan->fp8_flops) / machine->flops +
+           (plan->fp8_flops > 0 ? plan->fp8_flops / (machine->flops * machine->fp8) : 0);
 }
 
 /* Seconds in which the slowest stage so far works on microbatches. */
@@ -64,7 +65,7 @@ static double busy_s(const StepCost *cost)
  * they take longest. */
 static void add_stage(const Config *config, const Machine *machine, const MemoryPlan *plan, StepCost *cost)
 {
-    const double m = (double)plan->micro_batches, computing = m * computing_s(machine, &plan->micro),
+    const double m = (double)plan->micro_batches, computing = m * computing_s(machine, plan),
                  tensor = kind_s(machine, cost, plan, SENT_TENSOR), context = kind_s(machine, cost, plan, SENT_CONTEXT),
                  launches = MAX((double)plan->launches * machine->launch_s - computing - tensor - context, 0);
     const double waits =
@@ -93,59 +94,89 @@ static double bytes_on(const Machine *machine, const MemoryPlan *plan)
     return (double)(memory_total(plan) - (machine->gpus ? plan->batches + plan->saving : 0));
 }
 
-/* Number of blocks of a rank of the pipeline. */
-static int blocks_of(const Config *config, const int *ends, int rank)
+/* Whether the stages have equally many blocks, all of them inner ones of the same stack. */
+static bool is_alike(const ModelConfig *model, Stage x, Stage y)
+{
+    const int64_t first[] = { 0, model->n_enc }, end[] = { model->n_enc, model->n_enc + model->n_dec };
+    bool inner = false;
+    for (int stack = 0; stack < 2; stack++)
+        inner |= MIN(x.first, y.first) > first[stack] && MAX(x.end, y.end) < end[stack];
+    return inner && x.end - x.first == y.end - y.first;
+}
+
+/* Whether rank s of the pipeline can be passed over: the stages of an earlier one are like its own. That one takes as
+ * long, and needs as much memory or more: earlier ones keep more activations. */
+static bool resembles_former(const Config *config, const int *ends, int s)
 {
     const Pipeline pipeline = { .size = (int)config->parallel.pipeline,
                                 .interleave = (int)config->parallel.interleave,
                                 .ends = ends };
-    const Stages held = pipeline_held(&pipeline, rank);
-    int n = 0;
-    for (int i = 0; i < held.n; i++)
-        n += held.range[i].end - held.range[i].first;
-    return n;
+    const Stages own = pipeline_held(&pipeline, s);
+    bool found = false;
+    for (int r = 1; r < s && !found; r++) {
+        const Stages former = pipeline_held(&pipeline, r);
+        found = true;
+        for (int i = 0; i < own.n; i++)
+            found &= is_alike(&config->model, former.range[i], own.range[i]);
+    }
+    return found;
 }
 
-/* Whether rank s of the pipeline can be passed over: an earlier one has at least as many blocks, so it needs at least
- * as much memory and time. In a model of one stack these are inner ranks with as many blocks: earlier ones keep more
- * activations. */
-static bool resembles_former(const Config *config, const int *ends, int s)
+/* Adds stage s of the configurations to their costs. */
+static bool add_stages(const Config *configs, int n, const Machine *machine, int s, MemoryPlanner *planner,
+                       StepCost *costs, GError **error)
 {
-    bool found = false;
-    for (int i = 1; i < s && s < (int)config->parallel.pipeline - 1 && !found; i++)
-        found = blocks_of(config, ends, i) >= blocks_of(config, ends, s);
-    return found && (config->model.n_enc == 0 || config->model.n_dec == 0);
+    for (int i = 0; i < n; i++) {
+        MemoryPlan plan;
+        Config stage = configs[i]; /* shallow copy */
+        stage.parallel.stage = s;
+        if (!memory_planner_plan(planner, &stage, &plan, error))
+            return false;
+        add_stage(&configs[i], machine, &plan, &costs[i]);
+        if (s == 0 || bytes_on(machine, &plan) > bytes_on(machine, &costs[i].stage)) {
+            costs[i].stage = plan;
+            costs[i].worst = s;
+        }
+    }
+    return true;
+}
+
+/* Sets what follows from all stages. */
+static void add_up(const Config *config, const Machine *machine, StepCost *cost)
+{
+    const ParallelConfig *parallel = &config->parallel;
+    cost->bubble_share = pipeline_bubble((int)parallel->pipeline, (int)parallel->interleave, cost->stage.micro_batches);
+    cost->bubble = busy_s(cost) * cost->bubble_share / (1 - cost->bubble_share);
+    cost->step = busy_s(cost) + cost->bubble + cost->pipeline + cost->exchange + cost->update;
+    cost->bytes = bytes_on(machine, &cost->stage);
+    cost->fits = cost->bytes <= machine->memory_bytes;
+}
+
+bool cost_of_steps(const Config *configs, int n, const Machine *machine, int32_t input_length, int32_t target_length,
+                   StepCost *costs, GError **error)
+{
+    g_autofree int *equal = config_equal_stages(configs), *ends = config_stage_ends(configs, equal, error);
+    bool ok = ends != NULL;
+    for (int i = 0; i < n; i++) {
+        costs[i] = (StepCost){ 0 };
+        set_between(&configs[i], machine, &costs[i]);
+    }
+    for (int s = 0; ok && s < configs->parallel.pipeline; s++) {
+        if (resembles_former(configs, ends, s))
+            continue;
+        MemoryPlanner *planner = memory_planner_new(input_length, target_length);
+        ok = add_stages(configs, n, machine, s, planner, costs, error);
+        memory_planner_free(planner);
+    }
+    for (int i = 0; ok && i < n; i++)
+        add_up(&configs[i], machine, &costs[i]);
+    return ok;
 }
 
 bool cost_of_step(const Config *config, const Machine *machine, int32_t input_length, int32_t target_length,
                   StepCost *cost, GError **error)
 {
-    const int stages = (int)config->parallel.pipeline;
-    Config stage = *config; /* shallow copy */
-    g_autofree int *equal = config_equal_stages(config), *ends = config_stage_ends(config, equal, error);
-    *cost = (StepCost){ 0 };
-    if (ends == NULL)
-        return false;
-    set_between(config, machine, cost);
-    for (int s = 0; s < stages; s++) {
-        MemoryPlan plan;
-        if (resembles_former(config, ends, s))
-            continue;
-        stage.parallel.stage = s;
-        if (!memory_plan_work(&stage, input_length, target_length, &plan, error))
-            return false;
-        add_stage(config, machine, &plan, cost);
-        if (s == 0 || bytes_on(machine, &plan) > bytes_on(machine, &cost->stage)) {
-            cost->stage = plan;
-            cost->worst = s;
-        }
-    }
-    cost->bubble_share = pipeline_bubble(stages, (int)config->parallel.interleave, cost->stage.micro_batches);
-    cost->bubble = busy_s(cost) * cost->bubble_share / (1 - cost->bubble_share);
-    cost->step = busy_s(cost) + cost->bubble + cost->pipeline + cost->exchange + cost->update;
-    cost->bytes = bytes_on(machine, &cost->stage);
-    cost->fits = cost->bytes <= machine->memory_bytes;
-    return true;
+    return cost_of_steps(config, 1, machine, input_length, target_length, cost, error);
 }
 
 double megatron_step_flops(const ModelConfig *model, int64_t samples, int64_t length, bool recompute)

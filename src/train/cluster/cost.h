@@ -41,6 +41,10 @@ double cost_between(int n, int stride, int per_node, bool chain);
  */
 bool cost_of_step(const Config *config, const Machine *machine, int32_t input_length, int32_t target_length,
                   StepCost *cost, GError **error);
+/* The costs of n configurations, which differ in parallel.zero, train.recompute and train.micro_batch only: they are
+ * planned together, in much less time than one by one. */
+bool cost_of_steps(const Config *configs, int n, const Machine *machine, int32_t input_length, int32_t target_length,
+                   StepCost *costs, GError **error);
 
 /* FLOPs of a step by the formula of Narayanan et al. 2021, which Megatron-LM prints: the feed-forward network counts as
  * 4 times as wide as the model, whatever model.ffn is. recompute: blocks run forward twice. 0 for a model with encoder

@@ -78,21 +78,51 @@ static void add(Search *search, Layout layout)
     g_array_append_val(search->found, layout);
 }
 
-/* Computes the costs of layouts, one after another, as long as some are left. */
+/* Number of layouts from `first` on that have the same groups of ranks; they stand together. */
+static guint alike(const GArray *layouts, guint first)
+{
+    const Layout *x = &g_array_index(layouts, Layout, first), *y = x;
+    const Layout *end = &g_array_index(layouts, Layout, layouts->len);
+    while (y < end && y->tensor == x->tensor && y->context == x->context && y->pipeline == x->pipeline &&
+           y->interleave == x->interleave)
+        y++;
+    return (guint)(y - x);
+}
+
+/* The first of the next layouts with the same groups of ranks, *n of them; *n 0 means that none are left. */
+static Layout *take_layouts(Search *search, guint *n)
+{
+    g_mutex_lock(&search->mutex);
+    const guint first = search->next;
+    *n = first < search->found->len ? alike(search->found, first) : 0;
+    search->next += *n;
+    g_mutex_unlock(&search->mutex);
+    return &g_array_index(search->found, Layout, first);
+}
+
+static bool cost_of_layouts(const Search *search, Layout *layouts, guint n, GError **error)
+{
+    g_autofree Config *configs = g_new(Config, n);
+    g_autofree StepCost *costs = g_new(StepCost, n);
+    for (guint i = 0; i < n; i++)
+        configs[i] = config_in(search->config, &layouts[i]);
+    if (!cost_of_steps(configs, (int)n, search->machine, search->input_length, search->target_length, costs, error))
+        return false;
+    for (guint i = 0; i < n; i++)
+        layouts[i].cost = costs[i];
+    return true;
+}
+
+/* Computes the costs of layouts as long as some are left. */
 static void *compute_costs(void *argument)
 {
     Search *search = argument;
-    for (;;) {
+    guint n;
+    for (Layout *first; (first = take_layouts(search, &n)), n > 0;) {
         GError *problem = NULL;
-        g_mutex_lock(&search->mutex);
-        const guint i = search->next++;
-        g_mutex_unlock(&search->mutex);
-        if (i >= search->found->len)
-            return NULL;
-        Layout *layout = &g_array_index(search->found, Layout, i);
-        const Config in = config_in(search->config, layout);
-        if (cost_of_step(&in, search->machine, search->input_length, search->target_length, &layout->cost, &problem))
+        if (cost_of_layouts(search, first, n, &problem))
             continue;
+        const guint i = (guint)(first - (const Layout *)(void *)search->found->data);
         g_mutex_lock(&search->mutex);
         if (search->problem == NULL || i < search->failed) {
             GError *former = search->problem;
@@ -103,6 +133,7 @@ static void *compute_costs(void *argument)
         g_mutex_unlock(&search->mutex);
         g_clear_error(&problem);
     }
+    return NULL;
 }
 
 /* All costs, by a thread per core; the result does not depend on their number. */

@@ -383,6 +383,8 @@ double config_tokens(const Config *config, Amount amount);
 ModelLoss config_loss(const Config *config);
 /* Largest number of tokens of an answer that an evaluation generates. */
 int64_t config_answer_length(const Config *config);
+/* Calls model_set_counts for a model of this configuration with another train.micro_batch. */
+void config_set_slots(const Config *config, Model *model);
 /* Calls model_set_answers if evaluations of the run generate answers to held-out examples of tasks. */
 void config_set_answers(const Config *config, Model *model);
 /* Opens the configured model for training; parameters that match train.freeze are frozen. A pattern that matches no

@@ -148,6 +148,13 @@ static Pipeline pipeline_of(const Config *config, const Device *dev)
     return pipeline;
 }
 
+void config_set_slots(const Config *config, Model *model)
+{
+    int n;
+    g_autofree int *counts = config_microbatches(config, &n);
+    model_set_counts(model, counts, n);
+}
+
 Model *config_open_model(const Config *config, Device *dev, GError **error)
 {
     const Sharding shards = sharding_of(config, dev);
