@@ -30,7 +30,7 @@ expect 0 'nothing left to do' "$loam" train config.yaml
 # Inputs that need more than half: the target keeps what its longest needs, and cuts are counted in training's output.
 "$loam" train config.yaml run.dir=runs/b data.input_length=24 2>log || fail "train: $(tail -n 3 log)"
 [ "$(target_of runs/b)" -le 12 ] || fail "data.target_length=$(target_of runs/b) of 24"
-grep -q 'evaluations of marks.tsv: [0-9]* of [0-9]* inputs are longer than data.input_length=24 takes' log || fail "$(cat log)"
+grep -q 'evaluations of runs/b/task/train-valid.jsonl: [0-9]* of [0-9]* inputs are longer than data.input_length=24 takes' log || fail "$(cat log)"
 echo "ok: cuts of evaluations are counted in training's output"
 
 # A target that leaves nothing of the input is refused, before anything is made.

@@ -182,7 +182,10 @@ static void names_of_other_programs_lead_to_options(void)
             g_assert_nonnull(options_find(config_options(), *name));
             g_assert_cmpstr(strchr(*name, '.') + 1, !=, row->foreign);
         }
-        g_autofree char *setting = g_strdup_printf("%s=%s", row->name, row->example ? row->example : "");
+        g_autoptr(GRegex) typed = g_regex_new("\\{([^}*]*)[^}]*\\}", G_REGEX_DEFAULT, G_REGEX_MATCH_DEFAULT, NULL);
+        g_autofree char *value = g_regex_replace(typed, row->example ? row->example : "", -1, 0, "\\1",
+                                                 G_REGEX_MATCH_DEFAULT, NULL),
+                        *setting = g_strdup_printf("%s=%s", row->name, value);
         g_auto(Config) config = { 0 };
         g_autoptr(GPtrArray) settings = option_settings_new();
         options_set_defaults(config_options(), &config);
