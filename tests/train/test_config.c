@@ -211,7 +211,7 @@ static void rules_across_fields_name_what_is_right(void)
     REFUSED("steps, samples, tokens or epochs", "optim.warmup=3m");
     REFUSED("not a time", "train.save_within=10 steps");
     REFUSED("not one of auto, f32, bf16, fp16, fp8", "train.precision=fp4");
-    REFUSED("did you mean train.batch='128 samples'?", "train.batch_size=8");
+    REFUSED("did you mean train.batch='8 samples'?", "train.batch_size=8");
     REFUSED("and more; `loam help optim` lists them", "optim.zzzzzz=8");
     REFUSED("unknown option optim.offload_optimizer, did you mean optim.offload='true'?",
             "optim.offload_optimizer=cpu");
