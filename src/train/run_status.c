@@ -112,27 +112,7 @@ static double file_age(const char *dir, int rank, double now)
     return g_stat(path, &info) == 0 ? fabs(now - (double)info.st_mtime) : INFINITY;
 }
 
-/* Finds, among the ranks that have no exit status, the one that has been in its current phase for longest. *silent
- * becomes the seconds since the last heartbeat of any of them: by the time in it or, if its host has another clock, by
- * that of its file. A heartbeat from the future, which a clock that was set back leaves, is as old as it is ahead:
- * nothing else shows that no other one follows it. */
-static bool find_slowest(const char *dir, int ranks, double now, Heartbeat *slowest, double *silent)
-{
-    Heartbeat beat;
-    bool found = false;
-    *silent = INFINITY;
-    for (int r = 0; r < ranks; r++) {
-        if (!heartbeat_read(dir, r, &beat) || beat.ended >= 0)
-            continue;
-        *silent = fmin(*silent, fmin(fabs(now - beat.time), file_age(dir, r, now)));
-        if (!found || beat.since < slowest->since)
-            *slowest = beat;
-        found = true;
-    }
-    return found;
-}
-
-/* The process of rank 0, if it ran on this machine. */
+/* The process of a rank, if it ran on this machine. */
 typedef enum Process { PROCESS_UNKNOWN, PROCESS_GONE, PROCESS_RUNS, PROCESS_SUSPENDED } Process;
 
 /* Whether the process began after the last heartbeat: its number was given again. age: of the heartbeat, in seconds. */
@@ -165,32 +145,64 @@ static Process find_process(const Heartbeat *beat, const char *dir, double now)
 
 static char *describe_suspended(const Heartbeat *beat)
 {
-    return g_strdup_printf("process %" PRId64 " is suspended (Ctrl-Z, SIGSTOP); kill -CONT %" PRId64 " lets it go on",
-                           beat->pid, beat->pid);
+    g_autofree char *rank = beat->ranks > 1 ? g_strdup_printf("rank %d: ", beat->rank) : g_strdup("");
+    return g_strdup_printf("%sprocess %" PRId64 " is suspended (Ctrl-Z, SIGSTOP); kill -CONT %" PRId64 " lets it go on",
+                           rank, beat->pid, beat->pid);
+}
+
+/* What the ranks that have no exit status are doing. */
+typedef struct Ranks {
+    int running;
+    Heartbeat slowest, suspended; /* the one that has been in its phase for longest; the first one that is suspended */
+    double waited, there;         /* of the slowest: seconds in its phase, and now by its clock */
+    double silent;                /* seconds since the last heartbeat of any of them */
+    bool exists, gone, still;     /* a process is on this machine; is gone from it; is on it but silent for too long */
+    bool any_suspended;
+} Ranks;
+
+/* Adds a rank. The time since its heartbeat is by the time in it or, if its host has another clock, by that of its
+ * file. A heartbeat from the future, which a clock that was set back leaves, is as old as it is ahead: nothing else
+ * shows that no other one follows it. */
+static void add_rank(Ranks *all, const Heartbeat *beat, const char *dir, double now, double silent_s)
+{
+    const double silent = fmin(fabs(now - beat->time), file_age(dir, beat->rank, now)), there = beat->time + silent,
+                 waited = fmin(now, there) - beat->since;
+    const Process process = find_process(beat, dir, now);
+    const bool exists = process == PROCESS_RUNS || process == PROCESS_SUSPENDED;
+    if (all->running++ == 0 || waited > all->waited) {
+        all->slowest = *beat;
+        all->waited = waited;
+        all->there = there;
+    }
+    if (process == PROCESS_SUSPENDED && !all->any_suspended)
+        all->suspended = *beat;
+    all->any_suspended |= process == PROCESS_SUSPENDED;
+    all->silent = fmin(all->silent, silent);
+    all->exists |= exists;
+    all->still |= exists && silent > silent_s;
+    all->gone |= process == PROCESS_GONE;
 }
 
 static void read_beats(RunStatus *status, const char *dir, double now, double silent_s, double stalled_s)
 {
-    Heartbeat first, slowest;
-    double silent;
+    Heartbeat first, beat;
+    Ranks all = { .silent = INFINITY };
     if (!heartbeat_read(dir, 0, &first))
         return;
-    const bool running = find_slowest(dir, first.ranks, now, &slowest, &silent);
-    if (!running) {
+    for (int r = 0; r < first.ranks; r++)
+        if (heartbeat_read(dir, r, &beat) && beat.ended < 0)
+            add_rank(&all, &beat, dir, now, silent_s);
+    if (all.running == 0) {
         status->state = first.ended == 0 ? RUN_ENDED : first.ended == STOPPED ? RUN_STOPPED : RUN_FAILED;
         return;
     }
-    const double there = slowest.time + silent; /* now, by the clock of that rank */
-    const Process process = find_process(&first, dir, now);
-    const bool exists = process == PROCESS_RUNS || process == PROCESS_SUSPENDED, still = silent > silent_s,
-               lost = first.ended >= 0 || process == PROCESS_GONE || (still && !exists);
-    status->state = lost ? RUN_LOST
-                    : still || process == PROCESS_SUSPENDED || fmin(now, there) - slowest.since > stalled_s
-                        ? RUN_STALLED
-                        : RUN_ALIVE;
-    status->place = lost                           ? heartbeat_last_words(dir)
-                    : process == PROCESS_SUSPENDED ? describe_suspended(&first)
-                                                   : heartbeat_describe(&slowest, there);
+    const bool lost = first.ended >= 0 || all.gone || (all.silent > silent_s && !all.exists);
+    status->state = lost                                                       ? RUN_LOST
+                    : all.still || all.any_suspended || all.waited > stalled_s ? RUN_STALLED
+                                                                               : RUN_ALIVE;
+    status->place = lost                ? heartbeat_last_words(dir)
+                    : all.any_suspended ? describe_suspended(&all.suspended)
+                                        : heartbeat_describe(&all.slowest, all.there);
     if (first.ranks > 1 && status->state != RUN_ALIVE)
         status->places = heartbeat_places(dir, now);
 }

@@ -38,9 +38,10 @@ enum { RUN_SILENT_S = 60, RUN_STALLED_S = 600 }; /* defaults of the arguments be
 /* Reads the status of the run in `dir`; run_status_clear frees it. If the heartbeats of all ranks have an exit status,
  * that of rank 0 decides whether the run ended, was stopped or failed. Otherwise it still runs, or is lost: if none of
  * the ranks without an exit status has written a heartbeat for silent_s seconds, by its own clock or that of the file
- * system; if rank 0 has an exit status; or if the process of rank 0 was on this machine and is gone. If that process
- * exists, a silent run is stalled, and so is a suspended one (SIGSTOP), whatever its heartbeats. A run that is not
- * lost is stalled if a rank has been in the same phase for longer than stalled_s seconds and than 20 steps take, else
+ * system; if rank 0 has an exit status; or if the process of one of them was on this machine and is gone. If one exists
+ * here, a silent run is stalled, and so is one with a process here that is silent for longer than silent_s or suspended
+ * (SIGSTOP). A run that is not lost is stalled if a rank has been in the same phase for longer than stalled_s seconds
+ * and than 20 steps take, else
  * alive. A run that does not run and whose last event is a rollback counts as stopped, and so does one that ended at
  * train.stop_at. Missing and damaged files give unknown values. */
 void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s);

@@ -4,7 +4,11 @@
 
 #include <glib/gstdio.h>
 #include <math.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <utime.h>
 
 static char *dir;
@@ -24,17 +28,22 @@ static void set_file_age(int rank, double age)
 }
 
 /* A heartbeat of a rank that is where it is since `since`, last seen `age` seconds ago. */
-static void beat(int rank, int ranks, double since_age, double age, int ended)
+static void beat_of(const char *host, int pid, int rank, int ranks, double since_age, double age, int ended)
 {
     const double now = (double)g_get_real_time() / G_USEC_PER_SEC;
     g_autofree char *text =
-        g_strdup_printf("{\"beat\":9,\"rank\":%d,\"ranks\":%d,\"host\":\"node\",\"pid\":1,\"step\":17,\"microbatch\":0,"
+        g_strdup_printf("{\"beat\":9,\"rank\":%d,\"ranks\":%d,\"host\":\"%s\",\"pid\":%d,\"step\":17,\"microbatch\":0,"
                         "\"phase\":\"update\","
                         "\"call\":\"\",\"since\":%.1f,\"time\":%.1f,\"stopping\":false,\"ended\":%d,\"last\":9}",
-                        rank, ranks, now - since_age, now - age, ended);
+                        rank, ranks, host, pid, now - since_age, now - age, ended);
     g_autofree char *name = g_strdup_printf("ranks/%04d.json", rank);
     put(name, text);
     set_file_age(rank, age);
+}
+
+static void beat(int rank, int ranks, double since_age, double age, int ended)
+{
+    beat_of("node", 1, rank, ranks, since_age, age, ended);
 }
 
 static RunState state(void)
@@ -97,6 +106,48 @@ static void the_slowest_rank_decides(void)
     run_status_clear(&status);
 }
 
+/* The time in a phase is that of the rank whose phase it is, however fresh another rank's heartbeat is. */
+static void the_silence_of_a_rank_is_its_own(void)
+{
+    RunStatus status;
+    beat(0, 2, 23, 0.1, -1);
+    beat(1, 2, 300, 250, -1);
+    run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    g_assert_cmpint(status.state, ==, RUN_ALIVE);
+    g_assert_true(g_str_has_prefix(status.place, "rank 1 on node") && strstr(status.place, " for 5m"));
+    run_status_clear(&status);
+}
+
+/* Each rank's process is looked at: suspended, silent, gone. */
+static void the_process_of_each_rank_counts(void)
+{
+    const char *host = g_get_host_name();
+    const pid_t child = fork();
+    int end;
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves no process behind */
+        for (;;)
+            pause();
+    }
+    beat(0, 2, 23, 0.1, -1);
+    beat_of(host, (int)child, 1, 2, 23, 0.1, -1);
+    g_assert_cmpint(state(), ==, RUN_ALIVE);
+    beat_of(host, 1, 1, 2, 1, 100, -1); /* process 1 began before that */
+    g_assert_cmpint(state(), ==, RUN_STALLED);
+    g_assert_cmpint(kill(child, SIGSTOP), ==, 0);
+    g_assert_cmpint(waitpid(child, &end, WUNTRACED), ==, child);
+    beat_of(host, (int)child, 1, 2, 23, 0.1, -1);
+    RunStatus status;
+    run_status_read(&status, dir, RUN_SILENT_S, RUN_STALLED_S);
+    g_assert_cmpint(status.state, ==, RUN_STALLED);
+    g_assert_true(g_str_has_prefix(status.place, "rank 1: process ") && strstr(status.place, " is suspended"));
+    run_status_clear(&status);
+    kill(child, SIGKILL);
+    waitpid(child, &end, 0);
+    beat_of(host, (int)child, 1, 2, 23, 20, -1);
+    g_assert_cmpint(state(), ==, RUN_LOST);
+}
+
 /* A step of ten minutes is no stall. */
 static void a_slow_run_does_not_stall(void)
 {
@@ -151,6 +202,8 @@ int main(int argc, char **argv)
     g_test_add_func("/run_status/a_heartbeat_from_the_future_is_no_life", a_heartbeat_from_the_future_is_no_life);
     g_test_add_func("/run_status/a_rank_whose_clock_differs_is_alive", a_rank_whose_clock_differs_is_alive);
     g_test_add_func("/run_status/the_slowest_rank_decides", the_slowest_rank_decides);
+    g_test_add_func("/run_status/the_silence_of_a_rank_is_its_own", the_silence_of_a_rank_is_its_own);
+    g_test_add_func("/run_status/the_process_of_each_rank_counts", the_process_of_each_rank_counts);
     g_test_add_func("/run_status/a_slow_run_does_not_stall", a_slow_run_does_not_stall);
     g_test_add_func("/run_status/the_end_of_the_metrics_tells_the_rest", the_end_of_the_metrics_tells_the_rest);
     g_test_add_func("/run_status/a_damaged_end_of_the_metrics_is_read", a_damaged_end_of_the_metrics_is_read);
