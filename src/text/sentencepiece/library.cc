@@ -5,6 +5,7 @@
 #include "text/sentencepiece/model.h"
 #include "text/sentencepiece/sentencepiece.h"
 
+#include <algorithm>
 #include <exception>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
@@ -222,10 +223,15 @@ class Lines : public sentencepiece::SentenceIterator
     }
 
   private:
-    /* A mark at which a word may end in a language that writes no spaces. */
+    /* A character after which a line may be cut: a mark, or any of a script that is written without spaces. */
     static bool is_mark(gunichar c)
     {
-        return c > 127 && g_unichar_ispunct(c);
+        static const GUnicodeScript without_spaces[] = { G_UNICODE_SCRIPT_HAN,      G_UNICODE_SCRIPT_HIRAGANA,
+                                                         G_UNICODE_SCRIPT_KATAKANA, G_UNICODE_SCRIPT_THAI,
+                                                         G_UNICODE_SCRIPT_LAO,      G_UNICODE_SCRIPT_KHMER,
+                                                         G_UNICODE_SCRIPT_MYANMAR,  G_UNICODE_SCRIPT_TIBETAN };
+        return c > 127 && (g_unichar_ispunct(c) || std::count(std::begin(without_spaces), std::end(without_spaces),
+                                                              g_unichar_get_script(c)) > 0);
     }
 
     /* Takes at most LONG_WORD_BYTES bytes of the line, since the trainer drops lines of more than 4192: up to a space
