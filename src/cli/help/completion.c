@@ -106,12 +106,12 @@ static void add_page(const HelpPage *page, gpointer data)
 /* The actions of a verb, from the pages named "VERB ACTION"; NULL if it has none. g_free. */
 static char *actions_of(const GArray *all, const char *verb)
 {
-    g_autofree char *start = g_strconcat(verb, " ", NULL);
+    g_autofree char *before = g_strconcat(verb, " ", NULL);
     GString *list = g_string_new(NULL);
     for (guint i = 0; i < all->len; i++) {
-        const char *name = g_array_index(all, Words, i).name;
-        if (g_str_has_prefix(name, start) && name[strlen(start)] != '-')
-            add_word(list, name + strlen(start));
+        const char *page = g_array_index(all, Words, i).name;
+        if (g_str_has_prefix(page, before) && page[strlen(before)] != '-')
+            add_word(list, page + strlen(before));
     }
     return g_string_free(list, list->len == 0);
 }
