@@ -69,6 +69,9 @@ char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error
 /* The path that PATH leads to through symbolic links, whether a file exists there or not. Outputs are renamed to this
  * path, so that a symbolic link that the user names stays a link. Free with g_free. */
 char *io_follow_links(const char *path);
+/* Whether the system refuses this user the file or folder PATH, or a folder on the way to it; *error then says so, as a
+ * machine's error: what cannot be looked at may be whole. */
+bool io_refused(const char *path, GError **error);
 /* Whether a file or folder NAME exists in FOLDER. */
 bool io_exists(const char *folder, const char *name);
 /* Whether PATH lies directly in FOLDER; neither of them needs to exist. */

@@ -89,6 +89,17 @@ char *io_read_file(const char *path, size_t limit, size_t *bytes, GError **error
     return data;
 }
 
+bool io_refused(const char *path, GError **error)
+{
+    struct stat info;
+    const bool folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+    if (access(path, folder ? R_OK | X_OK : R_OK) == 0 || (errno != EACCES && errno != EPERM))
+        return false;
+    fail_machine(error, "reading %s: %s; this user needs the right to read it and to enter its folders (chmod, chown)",
+                 path, g_strerror(errno));
+    return true;
+}
+
 bool io_check_replaces(const char *path, const char *start, const char *what, GError **error)
 {
     const size_t want = strlen(start);

@@ -10,11 +10,9 @@
 #include "train/compute_device.h"
 #include "train/config/config.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MOST_TRIES 10 /* to open a checkpoint that a link names, in a run that moves the link */
 
@@ -49,6 +47,8 @@ static char *find_named(const char *dir, const char *which, GError **error)
                                   : g_build_filename(dir, "checkpoints", which, NULL);
     if (io_exists(folder, "state.json"))
         return g_steal_pointer(&folder);
+    if (io_refused(folder, error))
+        return NULL;
     if (!io_exists(dir, "checkpoints")) {
         fail_user(error, "%s: no such run", dir);
         return NULL;
@@ -60,10 +60,10 @@ static char *find_named(const char *dir, const char *which, GError **error)
 
 static bool fail_no_checkpoint(const char *path, GError **error)
 {
+    if (io_refused(path, error))
+        return false;
     if (!g_file_test(path, G_FILE_TEST_EXISTS))
         return hub_fail_absent(path, "run, checkpoint or Hugging Face folder", error);
-    if (access(path, R_OK | X_OK) != 0 && errno == EACCES && g_file_test(path, G_FILE_TEST_IS_DIR))
-        return fail_errno(error, "reading", path);
     if (hf_is_folder(path))
         return fail_user(
             error, "%s is a Hugging Face folder, no run and no checkpoint; loam inspect model lists what it holds",

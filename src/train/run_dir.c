@@ -6,12 +6,10 @@
 #include "base/options/options.h"
 #include "train/checkpoint/checkpoint.h"
 
-#include <errno.h>
 #include <glib/gstdio.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define MOST_TRIES 10 /* to find a valid checkpoint of a run that saves and removes some meanwhile */
 #define MOST_DEEP  6  /* deepest level of folders that is searched for runs */
@@ -76,8 +74,11 @@ static bool has_newer(const char *dir, const GArray *steps)
 bool run_open_newest(const char *dir, RunOpenFn open, void *context, int64_t *step, GError **error)
 {
     g_autoptr(GPtrArray) damages = g_ptr_array_new_with_free_func((GDestroyNotify)g_error_free);
+    g_autofree char *folder = g_build_filename(dir, "checkpoints", NULL);
     bool again = true;
     *step = -1;
+    if (io_refused(folder, error))
+        return false;
     for (int i = 0; i < MOST_TRIES && again; i++) {
         g_autoptr(GArray) steps = run_checkpoints(dir);
         g_ptr_array_set_size(damages, 0);
@@ -136,9 +137,9 @@ char *run_find(const char *path, GError **error)
     char *dir = run_of(path);
     if (dir)
         return dir;
-    if (access(path, R_OK | X_OK) != 0 && errno == EACCES && g_file_test(path, G_FILE_TEST_IS_DIR))
-        fail_errno(error, "reading", path);
-    else if (!g_file_test(path, G_FILE_TEST_IS_DIR))
+    if (io_refused(path, error))
+        return NULL;
+    if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         fail_user(error, "%s is no run of loam: %s; %s", path,
                   g_file_test(path, G_FILE_TEST_EXISTS) ? "it is a file" : "there is no such folder", advice);
     else if (io_exists(path, "checkpoints") && !run_has_config(path))

@@ -66,3 +66,34 @@ grep -q "at the last update (step 20); by the schedule of this command it is 0.0
 cut="$loam train $work/config.yaml run.dir=$work/cut train.eval_every=0 train.save_every=0"
 $cut train.stop_at=8 2>"$work/err" || fail "$(cat "$work/err")"
 expect 0 'by the schedule of this command it is 0 there, and goes on from that' $cut optim.lr=0
+
+# What this user may not read is not damaged: the command ends with status 2, says what to do, and renames nothing. Root
+# without capabilities is held by a file's mode as other users are.
+as_user=()
+[ "$(id -u)" != 0 ] || as_user=(setpriv --bounding-set=-all --inh-caps=-all)
+locked() { # locked PATH COMMAND…
+    local path=$1 mode
+    shift
+    mode=$(stat -c %a "$path")
+    chmod 0 "$path"
+    expect 2 "reading $path" timeout 60 "${as_user[@]}" "$@"
+    grep -q 'Permission denied.*chmod' "$work/err" || fail "no advice: $(cat "$work/err")"
+    chmod "$mode" "$path"
+}
+chmod 0 "$work/kept.yaml"
+if ! "${as_user[@]}" true || "${as_user[@]}" test -r "$work/kept.yaml"; then
+    echo 'skipped: no file can be kept from this user'
+    exit 0
+fi
+train run.dir="$work/own" train.length=8 2>"$work/log" || fail "$(cat "$work/log")"
+last=$work/own/checkpoints/step-00000008
+ls "$work/own/checkpoints" >"$work/before"
+for inner in '' /state.json /weights-00001-of-00001.safetensors; do
+    locked "$last$inner" "$loam" train "$work/own" train.length=12
+    locked "$last$inner" "$loam" inspect checkpoint "$work/own"
+done
+locked "$work/own/checkpoints" "$loam" train "$work/own" train.length=12
+locked "$last" "$loam" generate --model "$work/own@8"
+locked "$last" "$loam" inspect checkpoint "$last"
+locked "$work/own" "$loam" status "$work/own"
+ls "$work/own/checkpoints" | cmp - "$work/before" || fail "renamed: $(ls "$work/own/checkpoints")"
