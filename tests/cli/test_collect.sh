@@ -185,6 +185,14 @@ printf '{"kind":"valid","step":9,"name":"valid","loss":0.4}\n{"kind":"score","st
 grep -q '"name":"accuracy","n":1,"mean":70.5,' out && [ "$(grep -o '"name"' out | wc -l)" = 1 ] || fail "$(cat out)"
 mkdir -p runs/hand/new/checkpoints && touch runs/hand/new/lock && cp runs/hand/base-rte/config.yaml runs/hand/new/ && : >runs/hand/new/metrics.jsonl
 expect 0 'runs/hand/new has no evaluation yet and is left out' "$loam" collect runs/hand
+# A run that cannot be read takes no other one away.
+"$loam" collect runs/hand >table 2>err
+cp -r runs/hand/base-rte runs/hand/bad && echo 'x: [' >>runs/hand/bad/config.yaml
+expect 0 'warning: runs/hand/bad is left out: runs/hand/bad/config.yaml:9: x: a list is not accepted here' "$loam" collect runs/hand
+cmp table out || fail "the others: $(cat out)"
+expect 0 'runs/hand/bad is left out' "$loam" collect runs/hand --by path
+[ "$(sed 1d out | cut -d ' ' -f 1 | tr '\n' ' ')" = 'runs/hand/base-cola runs/hand/base-rte runs/hand/small-cola runs/hand/small-rte ' ] || fail "$(cat out)"
+expect 1 'no run with an evaluation in runs/hand/bad' "$loam" collect runs/hand/bad
 
 # Many runs: the time of the table does not grow with the square of them, and they hold no file open once they have ended.
 for run in $(seq 400); do

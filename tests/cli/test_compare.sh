@@ -61,5 +61,11 @@ expect 1 'is a folder; want the name of a file' "$loam" compare "$work/a" --svg 
 cp -r "$work/a" "$work/bare"
 rm "$work/bare/config.yaml"
 expect 1 'bare has no config.yaml, whose options are compared: put it back' "$loam" compare "$work/bare"
+# A run that cannot be read takes no other one away.
+echo 'x: [' >"$work/bare/config.yaml"
+"$loam" compare "$work/a" "$work/b" >"$work/table"
+expect 0 'warning: '"$work/bare is left out: $work/bare/config.yaml:1: x: a list is not accepted here" "$loam" compare "$work/bare" "$work/a" "$work/torn" "$work/b/"
+grep -q "torn is left out: .*torn/metrics.jsonl is no file" "$work/err" && cmp "$work/table" "$work/out" || fail "the others: $(cat "$work/err" "$work/out")"
+expect 1 'bare/config.yaml:1: x: a list is not accepted here' "$loam" compare "$work/bare"
 expect 1 '--baseline is a line of the picture' "$loam" compare "$work/a" "$work/b" --baseline unigram=4.9
 expect 1 'want NAME=LOSS' "$loam" compare "$work/a" "$work/b" --svg "$work/x.svg" --baseline 4.9

@@ -67,30 +67,27 @@ static void complete_settings(GPtrArray *settings)
     options_each(config_options(), add_default, &(Completion){ settings, &defaults });
 }
 
-static bool read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, const CollectOptions *options,
-                     GError **error)
+/* Adds the run. One that cannot be read or has no evaluation is named in a warning and left out. */
+static void read_run(GPtrArray *runs, GHashTable *tokenizers, const char *dir, const CollectOptions *options)
 {
+    g_autoptr(GError) problem = NULL;
     CollectedRun *run = g_new0(CollectedRun, 1);
     int64_t best = options->last ? -1 : run_linked(dir, "best");
     run->dir = g_strdup(dir);
     run->settings = option_settings_new();
-    bool read =
-        run_settings_read(run->settings, tokenizers, dir, error) && run_result_read(&run->result, dir, best, error);
-    if (read)
-        complete_settings(run->settings);
-    if (read && run->result.step < 0) {
+    if (!run_settings_read(run->settings, tokenizers, dir, &problem) ||
+        !run_result_read(&run->result, dir, best, &problem)) {
+        log_warning("%s is left out: %s", dir, problem->message);
+        run_free(run);
+    } else if (run->result.step < 0) {
         log_warning("%s has no evaluation yet and is left out", dir);
         run_free(run);
-        return true;
+    } else {
+        complete_settings(run->settings);
+        run->task = task_of(run);
+        run->untrained = best == 0 && run->result.step == 0;
+        g_ptr_array_add(runs, run);
     }
-    if (!read) {
-        run_free(run);
-        return false;
-    }
-    run->task = task_of(run);
-    run->untrained = best == 0 && run->result.step == 0;
-    g_ptr_array_add(runs, run);
-    return true;
 }
 
 /* ---- rows ---- */
@@ -229,8 +226,7 @@ GPtrArray *collected_runs(char *const *paths, int n, const CollectOptions *optio
         run_find_below(dirs, paths[i]);
     keep_once(dirs);
     for (guint i = 0; i < dirs->len; i++)
-        if (!read_run(runs, tokenizers, dirs->pdata[i], options, error))
-            return NULL;
+        read_run(runs, tokenizers, dirs->pdata[i], options);
     if (runs->len == 0) {
         fail_user(error, "no run with an evaluation in %s%s", n > 0 ? paths[0] : "", n > 1 ? " and the others" : "");
         return NULL;

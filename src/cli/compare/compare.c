@@ -62,6 +62,31 @@ static bool run_read(Run *run, GHashTable *tokenizers, const char *path, GError 
     return run_settings_read(run->settings, tokenizers, path, error);
 }
 
+/* Reads the runs; *n: their number. One that cannot be read is named in a warning and left out, unless all are such. A
+ * folder that is no run is an error. */
+static bool read_runs(Run *runs, char *const *paths, int *n, GError **error)
+{
+    g_autoptr(GHashTable) tokenizers = run_settings_tokenizers();
+    int read = 0;
+    for (int i = 0; i < *n; i++) {
+        Run *run = &runs[read];
+        g_autoptr(GError) problem = NULL;
+        if (run_read(run, tokenizers, paths[i], &problem)) {
+            read++;
+            continue;
+        }
+        if (!io_exists(paths[i], "metrics.jsonl") || (read == 0 && i == *n - 1)) {
+            g_propagate_error(error, g_steal_pointer(&problem));
+            return false;
+        }
+        log_warning("%s is left out: %s", run->name, problem->message);
+        run_clear(run);
+        *run = (Run){ 0 };
+    }
+    *n = read;
+    return true;
+}
+
 /* ---- options ---- */
 
 /* A run's value of an option; "-" if the option did not exist when the run was started. */
@@ -280,11 +305,8 @@ bool verb_compare(int argc, char **argv, GError **error)
         return fail_user(error, "--rows is %d, want 1 to 10000", rows);
     if (baseline_text && svg_path == NULL)
         return fail_user(error, "--baseline is a line of the picture that --svg FILE writes, and there is no --svg");
-    g_autoptr(GHashTable) tokenizers = run_settings_tokenizers();
-    bool good = true;
-    for (int i = 0; good && i < n; i++)
-        good = run_read(&runs[i], tokenizers, argv[1 + i], error);
-    good = good && (svg_path == NULL || write_svg(runs, n, error)) && print_comparison(runs, n, error);
+    bool good = read_runs(runs, argv + 1, &n, error) && (svg_path == NULL || write_svg(runs, n, error)) &&
+                print_comparison(runs, n, error);
     for (int i = 0; i < n; i++)
         run_clear(&runs[i]);
     return good;
