@@ -371,6 +371,24 @@ bool io_make_directories(const char *path, GError **error)
     return g_file_test(path, G_FILE_TEST_IS_DIR) || fail_user(error, "%s is a file; a folder is wanted there", path);
 }
 
+GPtrArray *io_missing_folders(const char *path)
+{
+    GPtrArray *missing = g_ptr_array_new_with_free_func(g_free);
+    char *folder = g_canonicalize_filename(path, NULL);
+    while (!g_file_test(folder, G_FILE_TEST_EXISTS)) {
+        g_ptr_array_add(missing, folder);
+        folder = g_path_get_dirname(folder);
+    }
+    g_free(folder);
+    return missing;
+}
+
+void io_remove_empty(const GPtrArray *folders)
+{
+    for (guint i = 0; i < folders->len; i++)
+        rmdir(folders->pdata[i]);
+}
+
 static bool remove_contents(const char *path, GError **error)
 {
     g_autoptr(GError) reason = NULL;

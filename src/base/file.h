@@ -48,6 +48,11 @@ bool io_rename(const char *from, const char *to, GError **error);
 bool io_sync_directory(const char *path, GError **error);
 /* Creates a folder and its parents; an existing folder is no error, one called ~ is. */
 bool io_make_directories(const char *path, GError **error);
+/* The folders that io_make_directories(PATH) would make, the deepest first. Free with g_ptr_array_unref. */
+GPtrArray *io_missing_folders(const char *path);
+/* Removes those of the folders that exist and are empty, such as the ones made for an output that could not be written.
+ */
+void io_remove_empty(const GPtrArray *folders);
 /* Removes a file; no error if it is missing; a folder is an error. */
 bool io_remove_file(const char *path, GError **error);
 /* Removes a file, a link, or a folder with its content; no error if missing. */

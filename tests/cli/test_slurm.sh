@@ -172,6 +172,10 @@ refused 'data.train is not set' data.train=
 refused '. is a folder; want the name of a file' --out .
 refused '--out is empty' --out ''
 refused 'nowhere' --out nowhere/job.sh
+expect 2 'writing /dev/full: No space left on device' "$loam" slurm t5.yaml run.dir=b/c --time 20h --out /dev/full
+expect 2 'writing standard output: No space left on device' sh -c '"$1" slurm t5.yaml run.dir=b/c --time 20h >/dev/full' sh "$loam"
+mkdir b && expect 2 'No space left' "$loam" slurm t5.yaml run.dir=b/c/d --time 20h --out /dev/full
+rmdir b || fail "a folder is left, or a folder that was there is gone"
 [ ! -e b ] || fail 'a refused call made the directory of the run'
 "$loam" slurm t5.yaml run.dir=d --time 20h --memory 0 --sbatch=--time-min=5 '--sbatch=--comment="two words"' --sbatch=--mem-bind=local \
     '--sbatch=-C avx512' --sbatch=--gres=disk:1 --sbatch=--partition=cpu >more.sh 2>"$work/err" || fail "$(cat "$work/err")"

@@ -304,15 +304,22 @@ static bool check_outputs(const char *run, GError **error)
                             io_check_replaces(out, "#!/bin/bash\n#SBATCH --job-name=", "script of loam slurm", error)));
 }
 
-/* Writes the script, and creates the run's directory, because Slurm does not create the folder for a job's output. */
-static bool write_outputs(const char *script, const char *run, GError **error)
+static bool write_script(const char *script, GError **error)
 {
-    if (!io_make_directories(run, error))
-        return false;
     if (out)
         return io_write_file(out, script, strlen(script), error);
-    fputs(script, stdout);
-    return true;
+    return (fputs(script, stdout) != EOF && fflush(stdout) == 0) || fail_errno(error, "writing", "standard output");
+}
+
+/* Writes the script, and creates the run's directory, because Slurm does not create the folder for a job's output.
+ * After an error no folder is left. */
+static bool write_outputs(const char *script, const char *run, GError **error)
+{
+    g_autoptr(GPtrArray) made = io_missing_folders(run);
+    const bool written = io_make_directories(run, error) && write_script(script, error);
+    if (!written)
+        io_remove_empty(made);
+    return written;
 }
 
 /* `loam train` waits for its hooks after the last save, while the job's time runs out. */

@@ -142,31 +142,18 @@ static bool check_out(const char *file, const char *folder, char *const *paths, 
            (io_check_writable(path, error) || fail_context(error, "--out %s", out));
 }
 
-/* The folders of a path that do not exist, the deepest first. */
-static GPtrArray *missing_folders(const char *folder)
-{
-    GPtrArray *missing = g_ptr_array_new_with_free_func(g_free);
-    char *path = g_canonicalize_filename(folder, NULL);
-    while (!g_file_test(path, G_FILE_TEST_EXISTS)) {
-        g_ptr_array_add(missing, path);
-        path = g_path_get_dirname(path);
-    }
-    g_free(path);
-    return missing;
-}
-
 /* After an error, removes the folders that were created for --out. */
 static bool run(char *const *paths, int n_paths, GError **error)
 {
     const char *file = tokenizer_trained_file(kind);
     g_autofree char *folder = file ? g_strdup(out) : g_path_get_dirname(out);
-    g_autoptr(GPtrArray) made = missing_folders(folder);
+    g_autoptr(GPtrArray) made = io_missing_folders(folder);
     if (file && !tokenizer_check_folder(folder, kind, error))
         return false;
     bool done = io_make_directories(folder, error) && check_out(file, folder, paths, n_paths, error) &&
                 learn(paths, n_paths, error) && finish(file, error);
-    for (guint i = 0; !done && i < made->len; i++)
-        g_rmdir(made->pdata[i]);
+    if (!done)
+        io_remove_empty(made);
     return done;
 }
 
