@@ -57,6 +57,24 @@ diff <(losses "$work/other") <(losses "$work/run") || fail "other losses"
 cmp "$work/other/checkpoints/latest/weights-00001-of-00001.safetensors" "$work/run/checkpoints/latest/weights-00001-of-00001.safetensors"
 expect 1 'there is no rollback to undo' "$loam" rollback "$work/run" --undo
 
+# Checkpoints on another disk, behind a link, cannot be moved: nothing is changed. A rollback that stopped there can be undone.
+far=$(mktemp -d -p /dev/shm 2>/dev/null) || far=$work
+trap 'rm -rf "$work" "$far"' EXIT
+if [ "$(stat -c %d "$far")" != "$(stat -c %d "$work")" ]; then
+    cp -r "$work/other" "$work/linked"
+    mv "$work/linked/checkpoints" "$far/checkpoints"
+    ln -s "$far/checkpoints" "$work/linked/checkpoints"
+    expect 1 'linked/checkpoints is on another disk than the run' "$loam" rollback "$work/linked" --to 8
+    [ ! -e "$work/linked/rollback" ] && state "$work/linked" | diff "$work/whole" - || fail "a refused rollback changed something"
+    expect 0 'is at step 20' "$loam" rollback "$work/linked" --to 20
+    echo 8 >"$work/linked/rollback/to"
+    rm "$work/linked/rollback/done"
+    expect 2 "\`loam rollback $work/linked --undo\` gives it up" "$loam" rollback "$work/linked" --to 20
+    expect 2 "\`loam rollback $work/linked --undo\` gives it up" $train run.dir="$work/linked"
+    expect 0 'its newest checkpoint is step 20' "$loam" rollback "$work/linked" --undo
+    state "$work/linked" | diff "$work/whole" - || fail "not as before, on another disk"
+fi
+
 # kill -9 at system calls of the rollback, and of its reversal: the next command completes it, and nothing is lost.
 killed() { # killed N COMMAND…: false if the command ends before its N-th call
     local status=0 n=$1

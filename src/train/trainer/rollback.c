@@ -11,6 +11,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* RUN/rollback has the files
  *   to           the step of the rollback; it exists from the moment on at which the rollback is decided
@@ -160,6 +161,15 @@ static bool go_there(const char *dir, int64_t step, GError **error)
            cut_logs(dir, (RunPoint){ step, state.samples }, error) && put(dir, "done", "", error);
 }
 
+static bool try_there(const char *dir, int64_t step, GError **error)
+{
+    return go_there(dir, step, error) ||
+           fail_context(error,
+                        "the rollback to step %" PRId64 " is not finished; the next command tries again, and `loam "
+                        "rollback %s --undo` gives it up",
+                        step, dir);
+}
+
 /* ---- undoing a rollback ---- */
 
 static bool move_back(const char *dir, GError **error)
@@ -218,7 +228,7 @@ bool rollback_finish(const char *dir, GError **error)
         return false;
     if (has(dir, "undo"))
         return go_back(dir, error);
-    return step < 0 || has(dir, "done") || go_there(dir, step, error);
+    return step < 0 || has(dir, "done") || try_there(dir, step, error);
 }
 
 bool rollback_forget(const char *dir, GError **error)
@@ -239,6 +249,19 @@ static bool fail_absent(const char *dir, int64_t step, const GArray *steps, GErr
                      steps->len > 0 ? list->str : "no step");
 }
 
+/* Fails if the checkpoints lie on another disk than the run, as they do behind a link: move_later cannot rename them.
+ */
+static bool check_disk(const char *dir, GError **error)
+{
+    struct stat run, checkpoints;
+    g_autofree char *folder = g_build_filename(dir, "checkpoints", NULL);
+    return stat(dir, &run) != 0 || stat(folder, &checkpoints) != 0 || run.st_dev == checkpoints.st_dev ||
+           fail_user(error,
+                     "%s is on another disk than the run, and a rollback cannot rename checkpoints from there into "
+                     "%s/rollback: move the whole run to that disk, or the checkpoints to the run's",
+                     folder, dir);
+}
+
 static bool go_locked(const char *dir, int64_t step, GError **error)
 {
     if (!rollback_finish(dir, error))
@@ -248,11 +271,13 @@ static bool go_locked(const char *dir, int64_t step, GError **error)
                     *text = g_strdup_printf("%" PRId64 "\n", step);
     if (!g_file_test(folder, G_FILE_TEST_IS_DIR))
         return fail_absent(dir, step, steps, error);
+    if (steps->len > 0 && step < g_array_index(steps, int64_t, 0) && !check_disk(dir, error))
+        return false;
     if (!checkpoint_verify(folder, error))
         return false;
     if (!has(dir, "to"))
-        return keep_all(dir, step, error) && go_there(dir, step, error);
-    return io_remove_file(done, error) && put(dir, "to", text, error) && go_there(dir, step, error);
+        return keep_all(dir, step, error) && try_there(dir, step, error);
+    return io_remove_file(done, error) && put(dir, "to", text, error) && try_there(dir, step, error);
 }
 
 bool rollback_to(const char *dir, int64_t step, GError **error)
