@@ -79,7 +79,9 @@ static void tables__have_one_of_four_delimiters(void)
           "!t.csv: a table separated by semicolons, not commas: give task.delimiter=';' (',' if it has one column)");
     char *settings[] = { NULL, (char *)"task.input={x}", (char *)"task.target={x}", (char *)"task.columns=x", NULL };
     g_autofree char *path = file_write_text(folder, "t.csv", "one; two\n"),
-                    *data = settings[0] = g_strconcat("task.data=", path, NULL), *got = read_all(settings);
+                    *data = g_strconcat("task.data=", path, NULL);
+    settings[0] = data;
+    g_autofree char *got = read_all(settings);
     g_assert_cmpstr(got, ==, "one; two=one; two");
 }
 
