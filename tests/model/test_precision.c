@@ -187,7 +187,9 @@ static void as_close_as_rounding(const Kind *kind, int32_t length, Precision pre
     double own = gradient_distance(models[0], models[2]), rounding = gradient_distance(models[1], models[2]);
     g_test_message("%s: %.3g of the gradients' norm, rounding %.3g", kind->name, own, rounding);
     g_assert_cmpfloat(rounding, >, 0);
-    g_assert_cmpfloat(own, <, (bf16 || gpu ? 3 : 1.3) * rounding);
+    /* The outputs of a classifier are f32 in every precision: less is rounded there, and the same in between. */
+    const double f16_most = strcmp(kind->name, "classifier") == 0 ? 1.3 : 1.2;
+    g_assert_cmpfloat(own, <, (bf16 || gpu ? 3 : f16_most) * rounding);
     g_assert_cmpfloat(fabs(losses[0] / losses[2] - 1), <, bf16 ? 1e-2 : 1e-3);
     for (int m = 0; m < 3; m++)
         close_with_device(models[m]);
