@@ -32,10 +32,10 @@ static const Shape shapes[] = {
 typedef enum Kind { FORWARD, INPUT, WEIGHT, KINDS } Kind;
 static const char *const kinds[KINDS] = { "forward", "input", "weight" };
 
-/* A product y (m, n) = a b, or y += a b; ta: a is stored as (k, m), tb: b as (n, k). */
+/* A product y (m, n) = a b, or y += a b; a_across: a is stored as (k, m), b_across: b as (n, k). */
 typedef struct Product {
     Tensor y, a, b;
-    bool ta, tb;
+    bool a_across, b_across;
     float beta;
     dnnl_primitive_t primitive;
     dnnl_memory_t args[3];
@@ -53,15 +53,15 @@ static Tensor matrix(DType dtype, int64_t rows, int64_t cols)
 
 static Product product_of(Shape s, Kind kind, int64_t rows)
 {
+    const Tensor x = matrix(DT_BF16, rows, s.in), dy = matrix(DT_BF16, rows, s.out),
+                 w = matrix(kind == WEIGHT ? DT_F32 : DT_BF16, s.out, s.in);
     switch (kind) {
     case FORWARD:
-        return (Product){ matrix(DT_BF16, rows, s.out), matrix(DT_BF16, rows, s.in), matrix(DT_BF16, s.out, s.in),
-                          .tb = true };
+        return (Product){ .y = dy, .a = x, .b = w, .b_across = true };
     case INPUT:
-        return (Product){ matrix(DT_BF16, rows, s.in), matrix(DT_BF16, rows, s.out), matrix(DT_BF16, s.out, s.in) };
+        return (Product){ .y = x, .a = dy, .b = w };
     default:
-        return (Product){ matrix(DT_F32, s.out, s.in), matrix(DT_BF16, rows, s.out), matrix(DT_BF16, rows, s.in),
-                          .ta = true, .beta = 1 };
+        return (Product){ .y = w, .a = dy, .b = x, .a_across = true, .beta = 1 };
     }
 }
 
@@ -82,7 +82,8 @@ static dnnl_memory_desc_t describe(Tensor t, bool transposed)
 
 static void compile(Product *p, dnnl_engine_t engine)
 {
-    const dnnl_memory_desc_t a = describe(p->a, p->ta), b = describe(p->b, p->tb), y = describe(p->y, false);
+    const dnnl_memory_desc_t a = describe(p->a, p->a_across), b = describe(p->b, p->b_across),
+                             y = describe(p->y, false);
     dnnl_matmul_desc_t desc;
     dnnl_primitive_attr_t attr;
     dnnl_post_ops_t sum;
@@ -118,7 +119,7 @@ static double turn(const Product *p, Device *dev, dnnl_stream_t stream)
         if (stream)
             by_onednn(p, stream);
         else
-            op_gemm(dev, p->y, p->a, p->b, p->ta, p->tb, 1, p->beta);
+            op_gemm(dev, p->y, p->a, p->b, p->a_across, p->b_across, 1, p->beta);
         n++;
     } while (clock_seconds() - start < UNTIL_MS / 1e3);
     return (clock_seconds() - start) / n;
