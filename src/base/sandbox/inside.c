@@ -215,7 +215,9 @@ static void drop_privileges(const Inside *inside)
     memset(none, 0, sizeof none);
     must(syscall(SYS_capset, &header, none) == 0, "dropping capabilities", "");
     must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "renouncing privileges", "");
-    must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &inside->filter) == 0, "installing the seccomp filter", "");
+    const struct sock_fprog filter = { .len = inside->filter->length,
+                                       .filter = (struct sock_filter *)inside->filter->code };
+    must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0, "installing the seccomp filter", "");
 }
 
 static void default_signals(void)

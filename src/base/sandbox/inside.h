@@ -3,8 +3,7 @@
 #pragma once
 
 #include "base/sandbox/sandbox.h"
-
-#include <linux/filter.h>
+#include "base/sandbox/syscalls.h"
 
 /* Largest number of paths that programs in the sandbox see. */
 #define SANDBOX_MAX_SHOWN 20
@@ -24,7 +23,7 @@ typedef struct Inside {
     Shown shown[SANDBOX_MAX_SHOWN];
     int n_shown;
     char folder_options[64]; /* mount options of the writable folder (a tmpfs) */
-    struct sock_fprog filter;
+    const SandboxFilter *filter;
     int input, out, err; /* standard streams of the program */
     int report;          /* descriptor to which the child writes its Report */
     int parent; /* pipe from the parent, which sends IDS_NOBODY or IDS_USER when it has written the maps of user ids;

@@ -154,7 +154,8 @@ static bool prepare(Run *run, const SandboxJob *job, GError **error)
 {
     Inside *inside = &run->inside;
     inside->job = job;
-    inside->filter = sandbox_filter();
+    if (!(inside->filter = sandbox_filter(error)))
+        return false;
     if (job->unsafe && !(inside->folder = g_dir_make_tmp("loam-program-XXXXXX", error))) {
         if (error)
             (*error)->domain = LOAM_ERROR, (*error)->code = LOAM_ERROR_MACHINE;
