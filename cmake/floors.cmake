@@ -1,7 +1,7 @@
 # The floors from the ground up, and what each needs beyond GLib and the floors below it.
 set(LOAM_FLOORS base format text data device comm param nn model eval train)
 
-set(libraries_base PkgConfig::YAML PkgConfig::JANSSON PkgConfig::SECCOMP)
+set(libraries_base PkgConfig::YAML PkgConfig::JANSSON PkgConfig::HWLOC PkgConfig::SECCOMP)
 set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::ZIP)
 set(libraries_text PkgConfig::SENTENCEPIECE PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::PCRE2
                    PkgConfig::TREE_SITTER ${CMAKE_DL_LIBS})

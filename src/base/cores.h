@@ -7,13 +7,12 @@
 
 /* Sets *own to the share of rank `rank` of `ranks`: `allowed` is ordered by NUMA node, then by physical core, and cut
  * into `ranks` consecutive parts whose sizes differ by at most one. Returns the number of its cores; 0 if there are
- * fewer cores than ranks. sysfs: "/sys/devices/system", which has node/nodeN/cpulist and cpu/cpuN/topology; CPUs that
- * no cpulist names belong to node 0, and a CPU without topology is a physical core of its own. */
-int cores_share(const char *sysfs, const cpu_set_t *allowed, int rank, int ranks, cpu_set_t *own);
+ * fewer cores than ranks. The machine is as hwloc finds it. */
+int cores_share(const cpu_set_t *allowed, int rank, int ranks, cpu_set_t *own);
 /* Restricts the calling thread, and threads that it starts later, to its share of the cores that it may use now, and
  * returns the number of these cores. Returns 0 without any effect if there are fewer cores than ranks, or if
  * OMP_PROC_BIND, OMP_PLACES or GOMP_CPU_AFFINITY is set: then OpenMP places the threads, or the user wants none placed
  * (OMP_PROC_BIND=false). */
 int cores_take(int rank, int ranks);
-/* Number of NUMA nodes of the machine that have cores; at least 1. sysfs: as in cores_share. */
-int cores_nodes(const char *sysfs);
+/* Number of NUMA nodes of the machine that have cores; at least 1. */
+int cores_nodes(void);

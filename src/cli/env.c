@@ -84,8 +84,8 @@ static json_t *describe(void)
     Device *dev = device_open_cpu(0, precision_uniform(DT_F32));
     json_t *object =
         json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:I, s:s, s:s, s:s}", "loam", LOAM_VERSION, "system", os, "processor",
-                  cpu, "isa", dev->isa, "threads", dev->threads, "numa_nodes", cores_nodes("/sys/devices/system"),
-                  "memory_mib", (json_int_t)memory, "onednn", onednn, "glib", glib, "jansson", JANSSON_VERSION);
+                  cpu, "isa", dev->isa, "threads", dev->threads, "numa_nodes", cores_nodes(), "memory_mib",
+                  (json_int_t)memory, "onednn", onednn, "glib", glib, "jansson", JANSSON_VERSION);
     device_close(dev);
     add_gpus(object);
     add_ranks(object);

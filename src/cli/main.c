@@ -93,6 +93,7 @@ int main(int argc, char **argv)
 {
     if (!check_threads())
         return LOAM_ERROR_USER;
+    setenv("HWLOC_HIDE_ERRORS", "2", 0); /* hwloc's page of text about a machine that describes itself wrongly */
     bound_spinning(argv);
     prctl(PR_SET_NAME, "loam"); /* as pgrep and top show it; that exec has named it "exe" */
     fatal_install();
