@@ -154,12 +154,21 @@ void context_query_fwd(const Ctx *cx, Tensor q, Tensor n, const ContextQueryW *w
     arena_reset(cx->scratch, mark);
 }
 
+/* What the parts of backward share: the gradients of the input n, of a and of the queries, the weights, and their
+ * gradients. */
+typedef struct Back {
+    Tensor n, dn, da, dq;
+    const ContextQueryW *w, *g;
+    const ContextQuerySave *save;
+} Back;
+
 /* Backward of a part of the sequences: da is written, dn and the gradients are added to. */
-static void pool_bwd(const Ctx *cx, Tensor dn, Tensor da, Tensor dq, Tensor n, const ContextQueryW *w,
-                     const ContextQueryW *g, const ContextQuerySave *save, int32_t first_seq)
+static void pool_bwd(const Ctx *cx, const Back *back, int32_t first_seq)
 {
     size_t mark = arena_mark(cx->scratch);
-    Part p = pool(cx, save->a, n, w, first_seq);
+    const ContextQueryW *w = back->w, *g = back->g;
+    Tensor n = back->n, dq = back->dq, a = back->save->a;
+    Part p = pool(cx, a, n, w, first_seq);
     int64_t flat = p.queries.d[1];
     Tensor dpq = part_tensor(cx, &p, w->q.d[0], "context.dpq");
     Tensor dmixed = part_tensor(cx, &p, n.d[1], "context.dmixed");
@@ -172,20 +181,21 @@ static void pool_bwd(const Ctx *cx, Tensor dn, Tensor da, Tensor dq, Tensor n, c
     op_gemm(cx->dev, dmixed, dpq, w->q, false, false, 1, 0);
     op_gemm(cx->dev, left_half(g->mix), dmixed, p.pooled, true, false, 1, 1);
     op_gemm(cx->dev, dpooled, dmixed, left_half(w->mix), false, false, 1, 0);
-    op_attn_bwd(cx->dev, dqueries, tokens_of(&p, da), dvalues, NO_TENSOR, 0, with_width(dpooled, flat),
-                with_width(p.pooled, flat), p.lse, p.queries, tokens_of(&p, save->a), tokens_of(&p, n), NO_TENSOR,
-                &p.spec, &p.drop);
+    op_attn_bwd(cx->dev, dqueries, tokens_of(&p, back->da), dvalues, NO_TENSOR, 0, with_width(dpooled, flat),
+                with_width(p.pooled, flat), p.lse, p.queries, tokens_of(&p, a), tokens_of(&p, n), NO_TENSOR, &p.spec,
+                &p.drop);
     op_column_sums(cx->dev, as_vector(g->score), dqueries, 1);
-    op_add(cx->dev, tokens_of(&p, dn), tokens_of(&p, dn), dvalues);
+    op_add(cx->dev, tokens_of(&p, back->dn), tokens_of(&p, back->dn), dvalues);
     g_free(p.host);
     arena_reset(cx->scratch, mark);
 }
 
 /* Backward of the part of the tokens: dn and the gradients are added to. */
-static void tokens_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const ContextQueryW *w, const ContextQueryW *g,
-                       const ContextQuerySave *save)
+static void tokens_bwd(const Ctx *cx, const Back *back)
 {
     size_t mark = arena_mark(cx->scratch);
+    const ContextQueryW *w = back->w, *g = back->g;
+    Tensor n = back->n, dq = back->dq;
     int64_t size = w->q.d[0];
     Tensor down = arena_tensor(cx->scratch, cx->precision.compute, n.d[0], size, "context.down");
     Tensor dmixed = arena_tensor(cx->scratch, cx->precision.compute, n.d[0], n.d[1], "context.dmixed");
@@ -193,10 +203,10 @@ static void tokens_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const Cont
     op_copy(cx->dev, down, tensor_slice_cols(dq, 0, size));
     for (int64_t h = 1; h < cx->model->heads; h++)
         op_add(cx->dev, down, down, tensor_slice_cols(dq, h * size, size));
-    op_gemm(cx->dev, g->q, down, save->mixed, true, false, 1, 1);
+    op_gemm(cx->dev, g->q, down, back->save->mixed, true, false, 1, 1);
     op_gemm(cx->dev, dmixed, down, w->q, false, false, 1, 0);
     op_gemm(cx->dev, right_half(g->mix), dmixed, n, true, false, 1, 1);
-    op_gemm(cx->dev, dn, dmixed, right_half(w->mix), false, false, 1, 1);
+    op_gemm(cx->dev, back->dn, dmixed, right_half(w->mix), false, false, 1, 1);
     arena_reset(cx->scratch, mark);
 }
 
@@ -214,9 +224,10 @@ void context_query_bwd(const Ctx *cx, Tensor dn, Tensor dq, Tensor n, const Cont
     for (int i = 0; beta == 0 && i < 3; i++)
         op_fill(cx->dev, added_to[i], 0);
     op_fill(cx->dev, da, 0);
-    tokens_bwd(cx, dn, dq, n, w, &all, save);
+    const Back back = { n, dn, da, dq, w, &all, save };
+    tokens_bwd(cx, &back);
     for (int32_t s = 0; s < cx->tokens->seq.n; s += most_sequences(cx))
-        pool_bwd(cx, dn, da, dq, n, w, &all, save, s);
+        pool_bwd(cx, &back, s);
     op_act_bwd(cx->dev, da, NO_TENSOR, da, save->h, NO_TENSOR, ACT_RELU, &no_dropout);
     op_gemm(cx->dev, all.hidden, da, n, true, false, 1, beta);
     op_gemm(cx->dev, dn, da, w->hidden, false, false, 1, 1);

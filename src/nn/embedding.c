@@ -113,7 +113,7 @@ void embedding_bwd(const Ctx *cx, Tensor dy, const EmbeddingW *w, const Embeddin
 
     op_dropout_bwd(cx->dev, dsum, dy, &drop);
     if (tensor_present(w->norm.w))
-        norm_bwd(cx, dsum, dsum, NO_TENSOR, w->norm, g->norm, beta, save);
+        norm_bwd(cx, dsum, dsum, NO_TENSOR, (NormBack){ w->norm, g->norm, beta, save });
     if (tensor_present(g->positions))
         op_scatter_add(cx->dev, g->positions, dsum, cx->tokens->position_ids, beta);
     if (tensor_present(g->token_types))

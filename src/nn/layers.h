@@ -65,11 +65,18 @@ typedef struct NormSave {
     Tensor mean, rstd; /* (N) each, kept because recomputing them costs a full read of x; mean is absent in RMSNorm */
 } NormSave;
 
+/* A norm in backward: its weights w, what forward has saved, and their gradients: g = beta · g + the gradient. */
+typedef struct NormBack {
+    NormW w, g;
+    float beta;
+    const NormSave *save;
+} NormBack;
+
 /* y (N,C) = norm(x). */
 void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save);
 /* dx (N,C) = residual + the gradient of x. residual: dx itself, so that the gradient is added to it; NO_TENSOR means 0.
  * dx may be dy (in place). */
-void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, float beta, const NormSave *save);
+void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormBack back);
 
 /* The residual stream between two sublayers: x (N,C). While `out` is present x is not yet computed: it will be from +
  * dropout(out), by residual_sum, or in one pass with the norm that reads it, by residual_norm. x may be `from`. */
@@ -102,8 +109,8 @@ typedef struct ResidualGrad {
 ResidualGrad residual_grad_begin(const Ctx *cx, Tensor dx);
 /* norm_bwd with grad->dx as dx; if `drop` is not NULL, also writes this rank's rows of dout = mask · dx, whose memory
  * may be that of dy. */
-void residual_norm_bwd(const Ctx *cx, ResidualGrad *grad, const Dropout *drop, Tensor dy, Tensor residual, NormW w,
-                       NormW g, float beta, const NormSave *save);
+void residual_norm_bwd(const Ctx *cx, ResidualGrad *grad, const Dropout *drop, Tensor dy, Tensor residual,
+                       NormBack back);
 
 /* What backward needs of the input of a sublayer. */
 typedef struct SublayerSave {

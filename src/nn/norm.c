@@ -21,22 +21,24 @@ void norm_fwd(const Ctx *cx, Tensor y, Tensor x, NormW w, NormSave *save)
 }
 
 /* norm_bwd; drop is not NULL: also dropped = mask · dx. */
-static void bwd(const Ctx *cx, Tensor dx, Tensor dropped, Tensor dy, Tensor residual, NormW w, NormW g, float beta,
-                const NormSave *save, const Dropout *drop)
+static void norm_dropped_bwd(const Ctx *cx, Tensor dx, Tensor dropped, Tensor dy, Tensor residual, NormBack back,
+                             const Dropout *drop)
 {
     size_t mark = arena_mark(cx->scratch);
-    Tensor dw = ctx_gradient(cx, g.w, w.w), db = ctx_gradient(cx, g.b, w.b);
+    const NormSave *save = back.save;
+    Tensor w = back.w.w, dw = ctx_gradient(cx, back.g.w, w), db = ctx_gradient(cx, back.g.b, back.w.b);
 
     if (cx->model->norm == NORM_RMS)
-        op_rmsnorm_bwd(cx->dev, dx, dropped, dw, dy, save->x, w.w, save->rstd, residual, beta, drop);
+        op_rmsnorm_bwd(cx->dev, dx, dropped, dw, dy, save->x, w, save->rstd, residual, back.beta, drop);
     else
-        op_layernorm_bwd(cx->dev, dx, dropped, dw, db, dy, save->x, w.w, save->mean, save->rstd, residual, beta, drop);
+        op_layernorm_bwd(cx->dev, dx, dropped, dw, db, dy, save->x, w, save->mean, save->rstd, residual, back.beta,
+                         drop);
     arena_reset(cx->scratch, mark);
 }
 
-void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormW w, NormW g, float beta, const NormSave *save)
+void norm_bwd(const Ctx *cx, Tensor dx, Tensor dy, Tensor residual, NormBack back)
 {
-    bwd(cx, dx, NO_TENSOR, dy, residual, w, g, beta, save, NULL);
+    norm_dropped_bwd(cx, dx, NO_TENSOR, dy, residual, back, NULL);
 }
 
 Residual residual_begin(const Ctx *cx, Tensor x)
@@ -77,11 +79,11 @@ ResidualGrad residual_grad_begin(const Ctx *cx, Tensor dx)
     };
 }
 
-void residual_norm_bwd(const Ctx *cx, ResidualGrad *grad, const Dropout *drop, Tensor dy, Tensor residual, NormW w,
-                       NormW g, float beta, const NormSave *save)
+void residual_norm_bwd(const Ctx *cx, ResidualGrad *grad, const Dropout *drop, Tensor dy, Tensor residual,
+                       NormBack back)
 {
     Tensor dropped = drop ? rows_own(cx, grad->dout) : NO_TENSOR;
-    bwd(cx, grad->dx, dropped, dy, residual, w, g, beta, save, drop);
+    norm_dropped_bwd(cx, grad->dx, dropped, dy, residual, back, drop);
     grad->dropped = drop != NULL;
 }
 
@@ -132,7 +134,7 @@ Tensor sublayer_leave_bwd(const Ctx *cx, ResidualGrad *grad, DropoutSite site, N
     Tensor own = rows_own(cx, grad->dout);
 
     if (post_norm(cx, w))
-        residual_norm_bwd(cx, grad, &drop, grad->dx, NO_TENSOR, w, g, beta, &save->norm);
+        residual_norm_bwd(cx, grad, &drop, grad->dx, NO_TENSOR, (NormBack){ w, g, beta, &save->norm });
     if (!grad->dropped)
         op_dropout_bwd(cx->dev, own, grad->dx, &drop);
     grad->dropped = false;
@@ -146,7 +148,7 @@ void sublayer_enter_bwd(const Ctx *cx, ResidualGrad *grad, Tensor dn, NormW w, N
     Tensor own = rows_sum(cx, dn);
 
     if (norm_before(cx, w))
-        residual_norm_bwd(cx, grad, grad->next, own, grad->dx, w, g, beta, &save->norm);
+        residual_norm_bwd(cx, grad, grad->next, own, grad->dx, (NormBack){ w, g, beta, &save->norm });
     else
         op_add(cx->dev, grad->dx, grad->dx, own);
 }

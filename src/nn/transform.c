@@ -22,7 +22,7 @@ void transform_bwd(const Ctx *cx, Tensor dx, Tensor dy, const TransformW *w, Act
     Tensor dh = arena_tensor(cx->scratch, cx->precision.compute, dy.d[0], dy.d[1], "transform.dh"), da = dy;
 
     if (tensor_present(w->norm.w)) {
-        norm_bwd(cx, dh, dy, NO_TENSOR, w->norm, g->norm, beta, &save->norm);
+        norm_bwd(cx, dh, dy, NO_TENSOR, (NormBack){ w->norm, g->norm, beta, &save->norm });
         da = dh;
     }
     op_act_bwd(cx->dev, dh, NO_TENSOR, da, save->h, NO_TENSOR, activation, &no_dropout);

@@ -153,15 +153,16 @@ static const AddedToken *next_token(Search *search, const char **start, const ch
 
 /* ---- encoding ---- */
 
-/* The ids found so far, and where each ends in the text. */
+/* The ids found so far, where each ends in the text, and which tokens are looked for. */
 typedef struct Output {
     GArray *ids;        /* int32_t */
     GArray *ends;       /* uint32_t; NULL means that they are not wanted */
     const char *origin; /* start of the text that the ends are counted in */
+    bool specials;      /* special tokens, too */
 } Output;
 
-typedef bool (*GapFn)(const AddedTokens *added, const char *text, size_t bytes, TextEdges edges, bool specials,
-                      const Output *out, GError **error);
+typedef bool (*GapFn)(const AddedTokens *added, const char *text, size_t bytes, TextEdges edges, const Output *out,
+                      GError **error);
 
 static void put_token(const Output *out, int id, const char *stop)
 {
@@ -173,29 +174,27 @@ static void put_token(const Output *out, int id, const char *stop)
 
 /* Appends the ids of the tokens of a pass; `gap` encodes the text between them. */
 static bool run_pass(const AddedTokens *added, const Pass *pass, const char *text, size_t bytes, TextEdges edges,
-                     bool specials, GapFn gap, const Output *out, GError **error)
+                     GapFn gap, const Output *out, GError **error)
 {
-    Search search = { pass, text, text + bytes, text, text, specials };
+    Search search = { pass, text, text + bytes, text, text, out->specials };
     TextEdges own = edges; /* of the text from search.taken on */
     const AddedToken *token = NULL;
     const char *start, *stop;
-    bool some = pass->tokens->len > 0 && (specials || pass->any_ordinary);
+    bool some = pass->tokens->len > 0 && (out->specials || pass->any_ordinary);
     while (some && (token = next_token(&search, &start, &stop))) {
         own.before_blank = token->blank;
-        if (start > search.taken &&
-            !gap(added, search.taken, (size_t)(start - search.taken), own, specials, out, error))
+        if (start > search.taken && !gap(added, search.taken, (size_t)(start - search.taken), own, out, error))
             return false;
         search.taken = MAX(stop, search.taken);
         put_token(out, token->id, search.taken);
         own = (TextEdges){ .after_blank = token->blank };
     }
     own.before_blank = edges.before_blank;
-    return search.taken == search.end ||
-           gap(added, search.taken, (size_t)(search.end - search.taken), own, specials, out, error);
+    return search.taken == search.end || gap(added, search.taken, (size_t)(search.end - search.taken), own, out, error);
 }
 
-static bool encode_plain(const AddedTokens *added, const char *text, size_t bytes, TextEdges edges,
-                         G_GNUC_UNUSED bool specials, const Output *out, GError **error)
+static bool encode_plain(const AddedTokens *added, const char *text, size_t bytes, TextEdges edges, const Output *out,
+                         GError **error)
 {
     const BaseTokenizer *base = &added->base;
     guint before = out->ids->len;
@@ -213,29 +212,28 @@ static bool encode_plain(const AddedTokens *added, const char *text, size_t byte
     return true;
 }
 
-static bool encode_normal(const AddedTokens *added, const char *text, size_t bytes, TextEdges edges, bool specials,
-                          const Output *out, GError **error)
+static bool encode_normal(const AddedTokens *added, const char *text, size_t bytes, TextEdges edges, const Output *out,
+                          GError **error)
 {
     const Pass *pass = &added->normal;
-    if (pass->tokens->len == 0 || !(specials || pass->any_ordinary))
-        return encode_plain(added, text, bytes, edges, specials, out, error);
+    if (pass->tokens->len == 0 || !(out->specials || pass->any_ordinary))
+        return encode_plain(added, text, bytes, edges, out, error);
     g_autofree char *other = added->base.normalize ? added->base.normalize(added->base.model, text, bytes) : NULL;
     size_t other_bytes = other ? strlen(other) : 0;
     if (!other || (other_bytes == bytes && memcmp(other, text, bytes) == 0))
-        return run_pass(added, pass, text, bytes, edges, specials, encode_plain, out, error);
+        return run_pass(added, pass, text, bytes, edges, encode_plain, out, error);
     if (out->ends)
         return fail_user(error,
                          "the places of tokens in a text are not known for a tokenizer that finds added tokens in "
                          "normalized text");
-    return run_pass(added, pass, other, other_bytes, edges, specials, encode_plain, out, error);
+    return run_pass(added, pass, other, other_bytes, edges, encode_plain, out, error);
 }
 
 bool added_tokens_encode_ends(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,
                               GArray *ends, GError **error)
 {
-    const Output out = { ids, ends, text };
-    return run_pass(added, &added->raw, text, bytes, (TextEdges){ .starts_text = true }, specials, encode_normal, &out,
-                    error);
+    const Output out = { ids, ends, text, specials };
+    return run_pass(added, &added->raw, text, bytes, (TextEdges){ .starts_text = true }, encode_normal, &out, error);
 }
 
 bool added_tokens_encode(const AddedTokens *added, const char *text, size_t bytes, bool specials, GArray *ids,

@@ -97,7 +97,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         whole = g_array_new(FALSE, FALSE, sizeof(int32_t)), sequences = g_array_new(FALSE, FALSE, sizeof(guint)),
         n_nodes = g_array_new(FALSE, FALSE, sizeof(guint)), nodes = g_array_new(FALSE, FALSE, sizeof(TreeNode));
     ProgramEncoder *encoder = program_encoder_open(own->tok, &options);
-    CHECK(program_encode(encoder, text, bytes - 1, false, &tree, ids, sequences, nodes, n_nodes, NULL), "encode");
+    CHECK(program_encode(encoder, text, bytes - 1, false, &tree, (ProgramSegments){ ids, sequences, nodes, n_nodes },
+                         NULL),
+          "encode");
     CHECK(tokenizer_encode(own->tok, text, bytes - 1, false, whole, NULL), "encode");
     CHECK(ids->len == whole->len && memcmp(ids->data, whole->data, ids->len * sizeof(int32_t)) == 0, "other tokens");
     CHECK(tree.broken_least <= tree.broken_greedy && sequences->len == n_nodes->len, "counts");

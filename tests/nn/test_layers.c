@@ -159,7 +159,7 @@ static double norm_loss(Fixture *f)
 static void norm_backward(Fixture *f)
 {
     op_copy(f->cx.dev, f->dx, f->dy);
-    norm_bwd(&f->cx, f->dx, f->dy, f->dx, f->w.mlp.norm, f->g.mlp.norm, f->beta, &f->norm);
+    norm_bwd(&f->cx, f->dx, f->dy, f->dx, (NormBack){ f->w.mlp.norm, f->g.mlp.norm, f->beta, &f->norm });
 }
 
 static void embed_setup(Fixture *f)

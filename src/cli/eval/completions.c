@@ -96,13 +96,12 @@ static GenerateOptions generate_options(const LoadedModel *loaded, const TaskEnc
 }
 
 bool completions_generate(const LoadedModel *loaded, TaskEncoder *encoder, ProgramItem *const *items, int64_t first,
-                          int64_t n, const ProgramEvalOptions *options, const char *const *stop, GArray *trials,
-                          GError **error)
+                          int64_t n, const ProgramEvalOptions *options, GArray *trials, GError **error)
 {
     const GenerateOptions how = generate_options(loaded, encoder, options);
     AnswerBatch batch = answer_batch_new();
     const Writing writing = {
-        .loaded = loaded, .batch = &batch, .stop = stop, .alone = model_config(loaded->model)->n_enc == 0
+        .loaded = loaded, .batch = &batch, .stop = options->stop, .alone = model_config(loaded->model)->n_enc == 0
     };
     g_autofree Generation *found = g_new0(Generation, (gsize)(n * options->n));
     bool good = true;

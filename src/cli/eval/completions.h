@@ -10,8 +10,6 @@ typedef struct ProgramItem {
                                        tests (Trial) */
 } ProgramItem;
 
-/* Appends options->n completions (Trial) for each of the items first … first + n - 1 to `trials`. stop: texts before
- * which a completion ends, ending with NULL. */
+/* Appends options->n completions (Trial) for each of the items first … first + n - 1 to `trials`. */
 bool completions_generate(const LoadedModel *loaded, TaskEncoder *encoder, ProgramItem *const *items, int64_t first,
-                          int64_t n, const ProgramEvalOptions *options, const char *const *stop, GArray *trials,
-                          GError **error);
+                          int64_t n, const ProgramEvalOptions *options, GArray *trials, GError **error);

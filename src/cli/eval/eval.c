@@ -294,7 +294,7 @@ static bool evaluate_programs(const LoadedModel *loaded, const Config *config, c
     options.out = score_out;
     options.json = as_json;
     options.beams = beams;
-    options.stop = stop;
+    options.stop = (const char *const *)stop;
     options.run.python = &python;
     options.run.memory_bytes = memory_mib << 20;
     options.run.unsafe = unsafe;

@@ -265,18 +265,18 @@ static bool take_all_stored(Run *run, int64_t *stored, GError **error)
  * completions are generated again, which gives the same ones, and the missing ones are tested. */
 static bool test_model(Run *run, const LoadedModel *loaded, TaskEncoder *encoder, GError **error)
 {
-    const ProgramEvalOptions *options = run->options;
-    const char *const *stop = options->stop ? (const char *const *)options->stop : run->task.stop;
-    const int64_t n = run->items->len, step = MAX(1, SEQUENCES / MAX(options->n, options->beams));
+    ProgramEvalOptions options = *run->options;
+    options.stop = options.stop ? options.stop : run->task.stop;
+    const int64_t n = run->items->len, step = MAX(1, SEQUENCES / MAX(options.n, options.beams));
     g_autoptr(GArray) trials = g_array_new(false, false, sizeof(Trial));
     int64_t stored;
     bool good = take_all_stored(run, &stored, error);
     progress_open("answering", "problems", (uint64_t)n);
-    for (int64_t first = good ? stored / options->n : n, i = first; good && i < n; i += step) {
+    for (int64_t first = good ? stored / options.n : n, i = first; good && i < n; i += step) {
         good = completions_generate(loaded, encoder, (ProgramItem *const *)run->items->pdata, i, MIN(step, n - i),
-                                    options, stop, trials, error);
+                                    &options, trials, error);
         if (i == first)
-            remove_trials(trials, MIN((guint)(stored % options->n), trials->len));
+            remove_trials(trials, MIN((guint)(stored % options.n), trials->len));
         good = good && test_trials(run, (Trial *)(void *)trials->data, trials->len, error);
         remove_trials(trials, trials->len);
         progress_update((uint64_t)i);

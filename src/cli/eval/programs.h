@@ -17,8 +17,8 @@ typedef struct ProgramEvalOptions {
     double length_penalty;     /* length penalty of beam search */
     double temperature, top_p; /* temperature 0 means greedy decoding */
     int64_t seed;
-    char *const *stop; /* texts before which a completion ends; NULL means those of the task */
-    double timeout_s;  /* wall-clock time per program; 0 means programs_timeout */
+    const char *const *stop; /* texts before which a completion ends; NULL means those of the task */
+    double timeout_s;        /* wall-clock time per program; 0 means programs_timeout */
     ProgramOptions run;
 } ProgramEvalOptions;
 

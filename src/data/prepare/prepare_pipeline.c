@@ -237,8 +237,8 @@ static bool encode_document(const Tokenizer *tok, ProgramEncoder *programs, cons
     document->dropped = options->rules ? cleaning_check(options->rules, at, document->bytes) : DROPPED_NOT;
     if (document->dropped != DROPPED_NOT)
         return true;
-    if (programs && !program_encode(programs, at, document->bytes, options->specials, &document->tree, job->ids,
-                                    job->sequences, job->nodes, job->n_nodes, error))
+    const ProgramSegments segments = { job->ids, job->sequences, job->nodes, job->n_nodes };
+    if (programs && !program_encode(programs, at, document->bytes, options->specials, &document->tree, segments, error))
         return false;
     if (!programs && !options->split_sentences && !encode_sequence(tok, options, job, at, document->bytes, error))
         return false;

@@ -84,22 +84,21 @@ static int64_t segment(ProgramEncoder *encoder, SegmentRule rule)
 }
 
 /* Appends segment [from, to) of the program's tokens, its end, and its nodes. */
-static void add_segment(const ProgramEncoder *encoder, int64_t from, int64_t to, GArray *ids, GArray *sequences,
-                        GArray *nodes, GArray *n_nodes)
+static void add_segment(const ProgramEncoder *encoder, int64_t from, int64_t to, ProgramSegments out)
 {
     const int32_t end = encoder->options->end;
-    const guint n_tokens = (guint)(to - from) + (end >= 0), before = nodes->len;
-    trees_cut((const TreeNode *)(void *)encoder->tree->data, encoder->tree->len, from, to, nodes);
-    const guint kept = nodes->len - before;
-    g_array_append_vals(ids, &g_array_index(encoder->ids, int32_t, from), (guint)(to - from));
+    const guint n_tokens = (guint)(to - from) + (end >= 0), before = out.nodes->len;
+    trees_cut((const TreeNode *)(void *)encoder->tree->data, encoder->tree->len, from, to, out.nodes);
+    const guint kept = out.nodes->len - before;
+    g_array_append_vals(out.ids, &g_array_index(encoder->ids, int32_t, from), (guint)(to - from));
     if (end >= 0)
-        g_array_append_val(ids, end);
-    g_array_append_val(sequences, n_tokens);
-    g_array_append_val(n_nodes, kept);
+        g_array_append_val(out.ids, end);
+    g_array_append_val(out.sequences, n_tokens);
+    g_array_append_val(out.n_nodes, kept);
 }
 
 bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, bool specials, ProgramTree *tree,
-                    GArray *ids, GArray *sequences, GArray *nodes, GArray *n_nodes, GError **error)
+                    ProgramSegments out, GError **error)
 {
     g_array_set_size(encoder->ids, 0);
     g_array_set_size(encoder->ends, 0);
@@ -116,7 +115,7 @@ bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, boo
     int64_t from = 0;
     for (guint i = 0; i < encoder->cuts->len; i++) {
         int64_t to = g_array_index(encoder->cuts, int64_t, i);
-        add_segment(encoder, from, to, ids, sequences, nodes, n_nodes);
+        add_segment(encoder, from, to, out);
         from = to;
     }
     return true;

@@ -33,11 +33,18 @@ typedef struct ProgramCounts {
 typedef struct ProgramEncoder ProgramEncoder; /* used by one thread */
 ProgramEncoder *program_encoder_open(const Tokenizer *tok, const ProgramOptions *options);
 void program_encoder_close(ProgramEncoder *encoder);
-/* Appends the ids of a program to `ids` (int32_t), with ProgramOptions.end after each segment. For each segment,
- * appends the number of its tokens to `sequences` (guint), its nodes to `nodes` (TreeNode) and the number of its nodes
- * to `n_nodes` (guint). The caller sets tree->language and tree->rival; the function sets the other fields of *tree,
- * and sets tree->language to tree->rival if that grammar fits better. specials: as in tokenizer_encode. */
+/* The segments of programs. */
+typedef struct ProgramSegments {
+    GArray *ids;       /* int32_t; ProgramOptions.end follows each segment */
+    GArray *sequences; /* guint: tokens of each segment */
+    GArray *nodes;     /* TreeNode: the nodes of all segments */
+    GArray *n_nodes;   /* guint: nodes of each segment */
+} ProgramSegments;
+
+/* Appends the segments of a program to `out`. The caller sets tree->language and tree->rival; the function sets the
+ * other fields of *tree, and sets tree->language to tree->rival if that grammar fits better. specials: as in
+ * tokenizer_encode. */
 bool program_encode(ProgramEncoder *encoder, const char *text, size_t bytes, bool specials, ProgramTree *tree,
-                    GArray *ids, GArray *sequences, GArray *nodes, GArray *n_nodes, GError **error);
+                    ProgramSegments out, GError **error);
 /* Adds one program of `bytes` bytes and `tokens` tokens to `counts`. */
 void program_count(ProgramCounts *counts, const ProgramTree *tree, int64_t bytes, int64_t tokens);

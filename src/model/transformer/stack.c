@@ -388,8 +388,8 @@ static ResidualGrad finish_bwd(StackPass *pass, Tensor dy, const StackW *w, cons
     if (drop.rate > 0)
         op_dropout_bwd(cx->dev, dy, dy, &drop);
     if (stack->part.finishes && tensor_present(w->final_norm.w))
-        residual_norm_bwd(cx, &grad, known ? &last : NULL, dy, NO_TENSOR, w->final_norm, g->final_norm, beta,
-                          &pass->final_norm);
+        residual_norm_bwd(cx, &grad, known ? &last : NULL, dy, NO_TENSOR,
+                          (NormBack){ w->final_norm, g->final_norm, beta, &pass->final_norm });
     if (stack->part.finishes)
         grad.dx = rows_own(cx, dy);
     return grad;

@@ -85,7 +85,7 @@ static bool encode(const void *model, const char *text, size_t bytes, TextEdges 
     Output output = { unigram, 0, ids };
     if (bytes > G_MAXINT32 / 32)
         return fail_user(error, "a text of %zu bytes is too long for one call", bytes);
-    return unigram_text_each(unigram->text, text, bytes, edges, encode_word, &output, NULL, error);
+    return unigram_text_each(unigram->text, text, bytes, edges, (WordTaker){ encode_word, &output }, NULL, error);
 }
 
 /* ---- where ids end ---- */
@@ -101,7 +101,7 @@ static bool ends_of(const void *model, const char *text, size_t bytes, TextEdges
     const Unigram *unigram = model;
     g_autoptr(GString) words = g_string_sized_new(bytes);
     g_autoptr(GArray) map = NULL;
-    return unigram_text_each(unigram->text, text, bytes, edges, join_word, words, &map, NULL) &&
+    return unigram_text_each(unigram->text, text, bytes, edges, (WordTaker){ join_word, words }, &map, NULL) &&
            piece_ends(unigram->pieces, unigram->viterbi.unk, words->str, words->len, map, ids, n, ends);
 }
 

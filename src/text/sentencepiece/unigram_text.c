@@ -113,8 +113,7 @@ typedef struct Words {
     const UnigramText *plan;
     MappedText normal,
         spaced; /* normalized text; the words as pieces spell them, `spaced.map` those of all words so far */
-    void (*fn)(void *context, const char *word, size_t bytes);
-    void *context;
+    WordTaker taker;
 } Words;
 
 static void each_spaced(const Words *words, const char *at, const char *end)
@@ -124,7 +123,7 @@ static void each_spaced(const Words *words, const char *at, const char *end)
         if (words->plan->splits_words)
             stop = memmem(at + 1, (size_t)(end - at - 1), SP_SPACE, SPACE_BYTES);
         stop = stop ? stop : end;
-        words->fn(words->context, at, (size_t)(stop - at));
+        words->taker.fn(words->taker.context, at, (size_t)(stop - at));
         at = stop;
     }
 }
@@ -187,11 +186,10 @@ static bool normalize_edges(Words *words, const char *text, size_t bytes, TextEd
     return normalizer_apply(plan->normalizer, &words->normal, &edges->starts_text, error);
 }
 
-bool unigram_text_each(const UnigramText *plan, const char *text, size_t bytes, TextEdges edges,
-                       void (*fn)(void *context, const char *word, size_t bytes), void *context, GArray **map,
-                       GError **error)
+bool unigram_text_each(const UnigramText *plan, const char *text, size_t bytes, TextEdges edges, WordTaker taker,
+                       GArray **map, GError **error)
 {
-    Words words = { .plan = plan, .spaced = mapped_text_new(bytes, map != NULL), .fn = fn, .context = context };
+    Words words = { .plan = plan, .spaced = mapped_text_new(bytes, map != NULL), .taker = taker };
     bool good = normalize_edges(&words, text, bytes, &edges, map != NULL, error);
     if (good)
         each_word(&words, edges);

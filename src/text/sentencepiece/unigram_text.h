@@ -19,9 +19,14 @@ bool unigram_text_prefixes(const UnigramText *text);
 /* Applies only those steps of the normalizer that are character maps (type Precompiled) to UTF-8 text; free with
  * g_free. */
 char *unigram_text_map(const UnigramText *text, const char *from, size_t bytes);
-/* Normalizes and splits UTF-8 text and calls fn with each word in order. edges: as in TokenizerKind.encode.
+/* What takes the words of a text. */
+typedef struct WordTaker {
+    void (*fn)(void *context, const char *word, size_t bytes);
+    void *context;
+} WordTaker;
+
+/* Normalizes and splits UTF-8 text and calls taker.fn with each word in order. edges: as in TokenizerKind.encode.
  * Unless map is NULL, *map becomes the offset map (text/offset_map.h) of the concatenated words; free with
  * g_array_unref. */
-bool unigram_text_each(const UnigramText *text, const char *from, size_t bytes, TextEdges edges,
-                       void (*fn)(void *context, const char *word, size_t bytes), void *context, GArray **map,
-                       GError **error);
+bool unigram_text_each(const UnigramText *text, const char *from, size_t bytes, TextEdges edges, WordTaker taker,
+                       GArray **map, GError **error);
