@@ -28,9 +28,10 @@ static bool check_config(OptimConfig *config, GError **error)
     if (config->eps == 0)
         return fail_user(
             error, "optim.eps is 0, which divides by zero for a weight that never had a gradient; it must be above 0");
-    return resolve(&config->beta1, optim_methods[config->name].beta1, "optim.beta1", error) &&
-           resolve(&config->beta2, optim_methods[config->name].beta2, "optim.beta2", error) &&
-           resolve(&config->eps, optim_methods[config->name].eps, "optim.eps", error);
+    const OptimizerDef *defaults = optimizers[config->name];
+    return resolve(&config->beta1, defaults->beta1, "optim.beta1", error) &&
+           resolve(&config->beta2, defaults->beta2, "optim.beta2", error) &&
+           resolve(&config->eps, defaults->eps, "optim.eps", error);
 }
 
 static void list_states(Optimizer *opt)
@@ -46,7 +47,8 @@ static void list_states(Optimizer *opt)
             if (param->spec.frozen)
                 continue;
             Tensor w = param->own[REGION_MASTERS];
-            bucket->states[bucket->n_states++] = (State){ .param = param, .first = elements, .w = w };
+            const Method *method = optimizers[opt->config.name]->methods[param->spec.kind];
+            bucket->states[bucket->n_states++] = (State){ .param = param, .method = method, .first = elements, .w = w };
             elements += tensor_count(w);
         }
         opt->n_states += bucket->n_states;
@@ -56,7 +58,12 @@ static void list_states(Optimizer *opt)
 static void lay_out_states(Optimizer *opt, Arena *arena)
 {
     for (int i = 0; i < opt->n_states; i++)
-        opt->method->state(&opt->config, opt->store->dev->precision.state, &opt->states[i], arena);
+        optim_lay_out_state(opt, &opt->states[i], arena);
+}
+
+static int64_t count_sums(const State *state, SumsKind kind)
+{
+    return state->method->sums ? state->method->sums(state, kind) : 0;
 }
 
 /* Buckets are updated in turn, so they share the memory of their sums. */
@@ -68,11 +75,11 @@ static void lay_out_sums(Optimizer *opt, Arena *arena)
         for (int kind = 0; kind < SUMS_KINDS; kind++) {
             int64_t n = 0, first = 0;
             for (int i = 0; i < bucket->n_states; i++)
-                n += opt->method->sums(&bucket->states[i], (SumsKind)kind);
+                n += count_sums(&bucket->states[i], (SumsKind)kind);
             bucket->sums[kind] = n > 0 ? arena_vector(arena, DT_F64, n, "sums") : NO_TENSOR;
             for (int i = 0; n > 0 && i < bucket->n_states; i++) {
                 State *state = &bucket->states[i];
-                n = opt->method->sums(state, (SumsKind)kind);
+                n = count_sums(state, (SumsKind)kind);
                 state->sums[kind] = tensor_slice_rows(bucket->sums[kind], first, n);
                 first += n;
             }
@@ -94,50 +101,6 @@ static void *lay_out(Optimizer *opt, LayOutFn fn, size_t *bytes)
     if (memory)
         fn(opt, &arena);
     return memory;
-}
-
-/* Adds a state with one element or row per row of the parameter, or Adafactor's column moments. Every rank has the
- * moments of all its columns; the rank with the first row saves them. Of what several tensor-parallel ranks have, the
- * first one saves it. */
-static void name_tensor(Optimizer *opt, const OptimBucket *bucket, const State *state, Tensor tensor, bool by_rows,
-                        const char *kind)
-{
-    const Param *param = state->param;
-    const Box here = param->here;
-    const ParamSpec *spec = &param->spec;
-    bool whole = opt->store->shards.level == ZERO_NONE, matrix = tensor.rank == 2;
-    if (!tensor_present(tensor))
-        return;
-    NamedTensor named = { .name = g_strdup_printf("%s/%s", spec->name, kind),
-                          .tensor = opt->host ? offload_host(bucket, tensor) : tensor,
-                          .rows = by_rows ? spec->rows : spec->cols,
-                          .cols = matrix ? spec->cols : 0,
-                          .held = { { here.start[0] + (whole ? 0 : param->first), matrix ? here.start[1] : 0 },
-                                    { tensor.d[0], matrix ? tensor.d[1] : 1 } } };
-    if (!by_rows)
-        named.held.start[0] = here.start[1];
-    named.part = named.held;
-    if (by_rows) {
-        named.part.start[0] = here.start[0] + param->first;
-        named.part.shape[0] = param->rows;
-    } else if (param->first > 0 || param->rows == 0) {
-        named.part.shape[0] = 0;
-    }
-    bool divided = matrix ? param_is_split(param) : by_rows ? split_by_rows(spec->split) : spec->split == SPLIT_COLS;
-    if (!param_counts(opt->store, param) || (!divided && tensor_parallel_rank(&opt->store->shards.tp) > 0))
-        named.part.shape[0] = 0;
-    g_array_append_val(opt->named, named);
-}
-
-static void name_tensors(Optimizer *opt)
-{
-    for (const OptimBucket *bucket = opt->buckets; bucket < opt->buckets + opt->store->n_buckets; bucket++)
-        for (const State *state = bucket->states; state < bucket->states + bucket->n_states; state++) {
-            name_tensor(opt, bucket, state, state->m, true, "m");
-            name_tensor(opt, bucket, state, state->v, true, "v");
-            name_tensor(opt, bucket, state, state->row, true, "row");
-            name_tensor(opt, bucket, state, state->col, false, "col");
-        }
 }
 
 /* Returns false if out of memory. */
@@ -187,13 +150,12 @@ Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError *
     size_t sums_bytes;
     opt->store = store;
     opt->config = resolved;
-    opt->method = &optim_methods[resolved.name];
     opt->named = g_array_new(FALSE, FALSE, sizeof(NamedTensor));
     list_states(opt);
     bool opened = open_states(opt);
     opt->sums = lay_out(opt, lay_out_sums, &sums_bytes);
     opt->scalars = device_alloc(dev, sizeof *opt->scalars);
-    name_tensors(opt);
+    optim_name_states(opt);
     share_sums(opt);
     if (!opened || !opt->sums || !opt->scalars) {
         fail_machine(error, "no memory for the optimizer's state: %zu bytes%s", optimizer_bytes(opt) + sums_bytes,

@@ -8,7 +8,15 @@
 #include "param/param.h"
 #include "param/schedule.h"
 
-typedef enum OptimKind { OPTIM_ADAMW, OPTIM_ADAFACTOR, OPTIM_ADAMW_RMS } OptimKind;
+/* All optimizers: the enum, their names and their definitions (optim_state.h) are generated from this list. */
+#define OPTIMIZERS(X)                                                                                                  \
+    X(ADAMW, adamw)                                                                                                    \
+    X(ADAFACTOR, adafactor)                                                                                            \
+    X(ADAMW_RMS, adamw_rms)
+
+#define OPTIM_KIND(name, file) OPTIM_##name,
+typedef enum OptimKind { OPTIMIZERS(OPTIM_KIND) OPTIM_KINDS } OptimKind;
+#undef OPTIM_KIND
 typedef enum DecayScope { DECAY_MATRICES, DECAY_ALL } DecayScope; /* which parameters get weight decay */
 
 /* The choices for a resumed run whose schedule options were changed. */
@@ -73,8 +81,8 @@ void optimizer_set_ranges(Optimizer *opt, int bucket, const Range *ranges, int n
 typedef void (*SumsFn)(void *context, Tensor sums);
 void optimizer_on_sums(Optimizer *opt, SumsFn reduce, void *context);
 
-/* A tensor of the optimizer's state, by the name of its parameter: "NAME/m", "NAME/v", "NAME/row", "NAME/col". cols 0
- * means a vector of `rows`. */
+/* A tensor of the optimizer's state, by the name of its parameter: "NAME/m", "NAME/v". cols 0 means a vector of `rows`.
+ */
 typedef struct OptimState {
     const char *name;
     int64_t rows, cols;

@@ -15,7 +15,7 @@ static void lay_out_stage(Optimizer *opt, int stage, Arena *arena)
         arena_reset(arena, 0);
         bucket->stage = arena->base;
         for (State *state = bucket->states; state < bucket->states + bucket->n_states; state++)
-            opt->method->state(&opt->config, opt->store->dev->precision.state, state, arena);
+            optim_lay_out_state(opt, state, arena);
         bucket->bytes = arena->used;
         for (State *state = bucket->states; state < bucket->states + bucket->n_states; state++)
             if (param_has_master(state->param))

@@ -1,9 +1,8 @@
 /* optim_options.c: the table of the options optim.*. */
 #include "param/optim.h"
 
-static const char *const optim_names[] = {
-    [OPTIM_ADAMW] = "adamw", [OPTIM_ADAFACTOR] = "adafactor", [OPTIM_ADAMW_RMS] = "adamw_rms", NULL
-};
+#define OPTIM_NAME(name, file) #file,
+static const char *const optim_names[] = { OPTIMIZERS(OPTIM_NAME) NULL };
 static const char *const change_names[] = {
     [CHANGE_OVERRIDE] = "override", [CHANGE_KEEP] = "keep", [CHANGE_REFUSE] = "refuse", NULL
 };

@@ -1,4 +1,4 @@
-/* optim_state.h: the private fields of Optimizer, for the files of this folder. */
+/* optim_state.h: the private fields of Optimizer, and how an optimizer is defined, for the files of this folder. */
 #pragma once
 
 #include "param/optim.h"
@@ -13,22 +13,36 @@ typedef enum SumsKind {
     SUMS_KINDS
 } SumsKind;
 
-/* The optimizer state of one parameter that is not frozen. A tensor that the chosen optimizer does not keep is
- * NO_TENSOR. */
+enum { MAX_STATES = 4, MAX_PHASES = 4 };
+
+typedef struct Method Method;
+
+/* The optimizer state of one parameter that is not frozen. */
 typedef struct State {
     Param *param;
+    const Method *method; /* that updates the parameter */
     int64_t first; /* number of elements that this rank updates in the parameters before it in the bucket (see Range) */
     Tensor w;      /* weights that the update changes: the masters, or with offload their copy on the device */
-    Tensor m, v, row; /* moments m and v, Adafactor's row moments: of the rows that this rank updates (Param.own) */
-    Tensor col;       /* Adafactor's column moments, over all rows of the parameter; the same on every rank */
+    Tensor kept[MAX_STATES]; /* Method.states; NO_TENSOR for a state that this parameter does not have */
     Tensor sums[SUMS_KINDS];
 } State;
 
 /* The rows, or elements, of one parameter that lie in one range of its bucket. w: master weights; rounded: the weights
- * that layers compute with, NO_TENSOR if the masters are these; g: gradients; m, v, row: moments. */
+ * that layers compute with, NO_TENSOR if the masters are these; g: gradients; kept: as in State. */
 typedef struct Part {
-    Tensor w, rounded, g, m, v, row;
+    Tensor w, rounded, g, kept[MAX_STATES];
 } Part;
+
+/* The shape of a state: that of the rows of the parameter that this rank updates (Param.own), one number for each of
+ * these rows, or one number for each column. The columns' numbers are over all rows; every rank has them. */
+typedef enum StateShape { STATE_WHOLE, STATE_ROWS, STATE_COLS } StateShape;
+
+/* A tensor of numbers that an optimizer keeps for a parameter from update to update. */
+typedef struct StateDef {
+    const char *name; /* in checkpoints, after the name of the parameter: "m" in "encoder.3.self.q/m" */
+    StateShape shape;
+    bool (*kept)(const OptimConfig *config, const ParamSpec *spec); /* whether a parameter has it; NULL: all have */
+} StateDef;
 
 /* One operation of an update. */
 typedef struct Phase {
@@ -36,17 +50,34 @@ typedef struct Phase {
     bool once; /* runs a single time per parameter; false means once for every Part */
     bool sums; /* the operation adds to the sums of `kind` */
     SumsKind kind;
+    void (*join)(const Optimizer *opt, const State *state); /* adds up these sums over the tensor-parallel ranks that
+                                                               divide the parameter; NULL means a plain sum */
 } Phase;
 
-/* One kind of optimizer: an entry of optim_methods, indexed by OptimKind. */
-typedef struct Method {
-    void (*state)(const OptimConfig *config, DType dtype, State *state, Arena *arena); /* allocates moments */
-    int64_t (*sums)(const State *state, SumsKind kind); /* length of State.sums[kind]; 0 means none */
-    bool by_rows;    /* a range begins and ends between rows of matrices; false means between any two elements */
-    Phase phases[5]; /* an entry with run NULL ends the list */
-    double beta1, beta2, eps;
-} Method;
-extern const Method optim_methods[];
+/* The smallest piece of a parameter that is updated by itself: ranges of an update begin and end between two. */
+typedef enum Unit { UNIT_ELEMENT, UNIT_ROW } Unit;
+
+/* How a parameter is updated. */
+struct Method {
+    StateDef states[MAX_STATES];                        /* an entry with name NULL ends the list */
+    int64_t (*sums)(const State *state, SumsKind kind); /* length of State.sums[kind], 0 means none; NULL means that
+                                                           there are never any */
+    Unit unit;
+    Phase phases[MAX_PHASES]; /* in their order; an entry with run NULL ends the list */
+};
+
+/* An optimizer: an entry of OPTIMIZERS (optim.h), whose file defines NAME_optimizer. */
+typedef struct OptimizerDef {
+    const Method *methods[PARAM_KINDS];
+    double beta1, beta2, eps; /* what -1 means for the options of these names */
+} OptimizerDef;
+#define EVERY_KIND(method)                                                                                             \
+    {                                                                                                                  \
+        [PARAM_MATRIX] = (method), [PARAM_EMBEDDING] = (method), [PARAM_HEAD] = (method), [PARAM_VECTOR] = (method)    \
+    }
+#define OPTIM_EXTERN(name, file) extern const OptimizerDef file##_optimizer;
+OPTIMIZERS(OPTIM_EXTERN)
+#undef OPTIM_EXTERN
 
 /* A state tensor by the name that checkpoints give it. */
 typedef struct NamedTensor {
@@ -73,8 +104,7 @@ enum { STAGES = 2 };
 struct Optimizer {
     ParamStore *store;
     OptimConfig config; /* -1 is replaced by the optimizer's own default */
-    const Method *method;
-    State *states; /* states of all trained parameters, ordered by bucket */
+    State *states;      /* states of all trained parameters, ordered by bucket */
     int n_states;
     OptimBucket *buckets;
     GArray *named;               /* NamedTensor */
@@ -86,6 +116,15 @@ struct Optimizer {
     SumsFn reduce;        /* reduces the sums over ranks; NULL means one rank */
     void *reduce_context;
 };
+
+/* optim_methods.c: all optimizers, and what the files of several use. */
+extern const OptimizerDef *const optimizers[];                              /* indexed by OptimKind */
+void optim_lay_out_state(const Optimizer *opt, State *state, Arena *arena); /* allocates the states of a parameter */
+double optim_decay(const Optimizer *opt, const Param *param);               /* the weight decay of a parameter */
+Tensor optim_squares(const State *state); /* (1) f64: the first of the sums of SUMS_MOMENTS, Σ w² */
+void optim_add_squares(const Optimizer *opt, const State *state, const Part *part); /* adds to optim_squares */
+
+void optim_name_states(Optimizer *opt); /* optim_states.c: fills Optimizer.named */
 
 /* Updates all parameters of a bucket; the caller has set opt->scalars. */
 void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket);

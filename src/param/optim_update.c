@@ -11,89 +11,103 @@ static Tensor cut(Tensor t, bool rows, int64_t first, int64_t n)
     return tensor_slice_rows(tensor_vector(t.p, (DType)t.dtype, tensor_count(t)), first, n);
 }
 
-static Part part_of(const Optimizer *opt, const State *state, int64_t first, int64_t n)
+static Part part_of(const State *state, int64_t first, int64_t n)
 {
-    bool rows = opt->method->by_rows;
-    int64_t cols = tensor_cols(state->w);
     const Tensor *own = state->param->own;
-    return (Part){ .w = cut(state->w, rows, first, n),
-                   .rounded = param_has_master(state->param) ? cut(own[REGION_WEIGHTS], rows, first, n) : NO_TENSOR,
-                   .g = cut(own[REGION_GRADIENTS], rows, first, n),
-                   .m = cut(state->m, rows, first, n),
-                   .v = cut(state->v, rows, first, n),
-                   .row =
-                       tensor_present(state->row) ? tensor_slice_rows(state->row, first / cols, n / cols) : NO_TENSOR };
+    const bool rows = state->method->unit == UNIT_ROW;
+    const int64_t cols = tensor_cols(state->w);
+    Part part = { .w = cut(state->w, rows, first, n),
+                  .rounded = param_has_master(state->param) ? cut(own[REGION_WEIGHTS], rows, first, n) : NO_TENSOR,
+                  .g = cut(own[REGION_GRADIENTS], rows, first, n) };
+    for (int i = 0; i < MAX_STATES; i++) {
+        const Tensor kept = state->kept[i];
+        const StateShape shape = state->method->states[i].shape;
+        part.kept[i] = shape == STATE_WHOLE                          ? cut(kept, rows, first, n)
+                       : shape == STATE_ROWS && tensor_present(kept) ? tensor_slice_rows(kept, first / cols, n / cols)
+                                                                     : kept;
+    }
+    return part;
 }
 
-/* The index within a parameter at which a cut of the bucket at `element` falls; if it falls within a row that must not
- * be divided, the end of that row. */
-static int64_t cut_at(const Optimizer *opt, const State *state, int64_t element)
+/* The index within a parameter at which a cut of the bucket at `element` falls; if it falls within a unit that must not
+ * be divided, the end of that unit. */
+static int64_t cut_at(const State *state, int64_t element)
 {
     Tensor w = state->w;
-    int64_t unit = opt->method->by_rows && w.rank == 2 ? w.d[1] : 1;
+    int64_t unit = state->method->unit == UNIT_ROW && w.rank == 2 ? w.d[1] : 1;
     int64_t at = CLAMP(element - state->first, 0, tensor_count(w));
     return (at + unit - 1) / unit * unit;
 }
 
-static void run_on_range(const Optimizer *opt, const Phase *phase, const State *states, int n, Range range)
+/* The operation that the method of a parameter has in a phase; NULL means none. */
+static const Phase *phase_of(const State *state, int phase)
+{
+    const Phase *of = &state->method->phases[phase];
+    return of->run ? of : NULL;
+}
+
+/* Runs the operations of a phase on a range. once: only those that run once per parameter, or only the others. */
+static void run_on_range(const Optimizer *opt, int p, bool once, const State *states, int n, Range range)
 {
     device_group_begin(opt->store->dev);
     for (const State *state = states; state < states + n; state++) {
-        int64_t first = cut_at(opt, state, range.begin), end = cut_at(opt, state, range.end);
-        Part part = part_of(opt, state, first, end - first);
-        if (end > first || phase->once)
+        const Phase *phase = phase_of(state, p);
+        if (phase == NULL || phase->once != once)
+            continue;
+        int64_t first = cut_at(state, range.begin), end = cut_at(state, range.end);
+        Part part = part_of(state, first, end - first);
+        if (end > first || once)
             phase->run(opt, state, &part);
     }
     device_group_end(opt->store->dev);
 }
 
-/* Adafactor's sums, of a matrix whose columns are divided. A row's moment is the mean over all columns: the mean of the
- * ranks' moments, since each rank has equally many columns. Σ w² and the sum of the row moments are added up (see
- * adafactor_direction in optim_methods.c); the sums of columns stay each rank's own. */
-static void join_columns(const Optimizer *opt, const State *state)
-{
-    Device *dev = opt->store->dev;
-    TensorParallel *tp = &opt->store->shards.tp;
-    Tensor moments = state->sums[SUMS_MOMENTS], row = state->row;
-    Tensor rows = tensor_matrix(row.p, (DType)row.dtype, row.d[0], 1);
-
-    tensor_parallel_sum(tp, dev, tensor_slice_rows(moments, 0, 2));
-    tensor_parallel_sum(tp, dev, row);
-    op_scale(dev, rows, rows, 1 / (float)tp->size);
-}
-
-/* Adds up the sums of a tensor over the tensor-parallel ranks that divide it; of ranks that have the same rows, the
+/* Adds up the sums of a parameter over the tensor-parallel ranks that divide it; of ranks that have the same rows, the
  * first one's. */
 static void join_sums(const Optimizer *opt, const Phase *phase, const State *state)
 {
-    if (state->param->spec.split == SPLIT_COPIED && tensor_present(state->sums[phase->kind]) &&
-        !tensor_parallel_first_copy(&opt->store->shards.tp))
-        op_fill(opt->store->dev, state->sums[phase->kind], 0);
-    if (tensor_parallel_size(&opt->store->shards.tp) == 1 || !param_is_split(state->param))
+    TensorParallel *tp = &opt->store->shards.tp;
+    const Tensor sums = state->sums[phase->kind];
+    if (!tensor_present(sums))
         return;
-    if (phase->kind == SUMS_MOMENTS && state->param->spec.split == SPLIT_COLS && tensor_present(state->row))
-        join_columns(opt, state);
-    else if (tensor_present(state->sums[phase->kind]))
-        tensor_parallel_sum(&opt->store->shards.tp, opt->store->dev, state->sums[phase->kind]);
+    if (state->param->spec.split == SPLIT_COPIED && !tensor_parallel_first_copy(tp))
+        op_fill(opt->store->dev, sums, 0);
+    if (tensor_parallel_size(tp) == 1 || !param_is_split(state->param))
+        return;
+    if (phase->join)
+        phase->join(opt, state);
+    else
+        tensor_parallel_sum(tp, opt->store->dev, sums);
 }
 
-static void run_phase(const Optimizer *opt, const Phase *phase, const OptimBucket *bucket, const State *states, int n)
+/* Adds up the sums that the operations of a phase have left, over all ranks. */
+static void reduce_sums(const Optimizer *opt, int p, const OptimBucket *bucket, const State *states, int n)
+{
+    for (int kind = 0; kind < SUMS_KINDS; kind++) {
+        bool any = false;
+        for (int i = 0; i < n; i++) {
+            const Phase *phase = phase_of(&states[i], p);
+            any |= phase && phase->sums && phase->kind == (SumsKind)kind;
+        }
+        if (any && opt->reduce)
+            opt->reduce(opt->reduce_context, bucket->sums[kind]);
+    }
+    for (int i = 0; i < n; i++) {
+        const Phase *phase = phase_of(&states[i], p);
+        if (phase && phase->sums)
+            join_sums(opt, phase, &states[i]);
+    }
+}
+
+static void run_phase(const Optimizer *opt, int p, const OptimBucket *bucket, const State *states, int n)
 {
     const Range whole = { 0, G_MAXINT64 };
-    if (bucket->ranges == NULL || phase->once)
-        run_on_range(opt, phase, states, n, whole);
-    for (guint i = 0; bucket->ranges && !phase->once && i < bucket->ranges->len; i++)
-        run_on_range(opt, phase, states, n, g_array_index(bucket->ranges, Range, i));
-    if (phase->sums && opt->reduce)
-        opt->reduce(opt->reduce_context, bucket->sums[phase->kind]);
-    for (int i = 0; phase->sums && i < n; i++)
-        join_sums(opt, phase, &states[i]);
-}
-
-static void update_states(const Optimizer *opt, const OptimBucket *bucket, const State *states, int n)
-{
-    for (const Phase *phase = opt->method->phases; phase->run; phase++)
-        run_phase(opt, phase, bucket, states, n);
+    run_on_range(opt, p, true, states, n, whole);
+    if (bucket->ranges == NULL)
+        run_on_range(opt, p, false, states, n, whole);
+    for (guint i = 0; bucket->ranges && i < bucket->ranges->len; i++)
+        run_on_range(opt, p, false, states, n, g_array_index(bucket->ranges, Range, i));
+    reduce_sums(opt, p, bucket, states, n);
 }
 
 /* If no sums are reduced in between, and the device does not profit from grouped operations, all operations of one
@@ -105,6 +119,7 @@ void optimizer_update_bucket(const Optimizer *opt, const OptimBucket *bucket)
         if (tensor_present(bucket->sums[kind]))
             op_fill(opt->store->dev, bucket->sums[kind], 0);
     for (int i = 0; i < bucket->n_states; i += n)
-        update_states(opt, bucket, bucket->states + i, n);
+        for (int phase = 0; phase < MAX_PHASES; phase++)
+            run_phase(opt, phase, bucket, bucket->states + i, n);
     params_publish(opt->store, (int)(bucket - opt->buckets));
 }

@@ -30,6 +30,15 @@ typedef enum Split {
  * are summed over these stages. The first of them saves it, and counts it in the norm of the gradients. */
 typedef enum Tie { TIE_NONE, TIE_FIRST, TIE_COPY } Tie;
 
+/* What a parameter is for. Optimizers may update each kind by another method. */
+typedef enum ParamKind {
+    PARAM_MATRIX,    /* of a linear layer of a block */
+    PARAM_EMBEDDING, /* a table whose rows are looked up: tokens, positions, relative-position biases */
+    PARAM_HEAD,      /* of the layers after the last block */
+    PARAM_VECTOR,    /* cols 0: biases, gains of norms */
+    PARAM_KINDS
+} ParamKind;
+
 /* One logical tensor: a parameter as checkpoints name it. (rows, cols) as in Hugging Face: the weight of a linear layer
  * is (out, in); cols 0 means a vector. */
 typedef struct ParamSpec {
@@ -42,10 +51,11 @@ typedef struct ParamSpec {
     Split split;
     Tie tie;
     InitKind init;
-    double std;  /* normals: standard deviation after truncation; uniform: the half-width */
-    bool decay;  /* gets weight decay under `optim.decay: matrices`: true for matrices */
-    bool frozen; /* never updated: has no gradient and no optimizer state, but has master weights, which checkpoints
-                    save. Fused parameters are all frozen or all trained */
+    double std;     /* normals: standard deviation after truncation; uniform: the half-width */
+    bool decay;     /* gets weight decay under `optim.decay: matrices`: true for matrices */
+    bool frozen;    /* never updated: has no gradient and no optimizer state, but has master weights, which checkpoints
+                       save. Fused parameters are all frozen or all trained */
+    ParamKind kind; /* params_open makes it PARAM_VECTOR if cols is 0 */
 } ParamSpec;
 
 /* A rectangular part of a logical tensor: rows start[0] … start[0] + shape[0] - 1, and columns start[1] … start[1] +

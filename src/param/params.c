@@ -44,6 +44,8 @@ static void add_spec(ParamStore *store, const ParamSpec *spec)
     const ParamSpec *before = param == store->params ? NULL : &param[-1].spec;
     bool joins = before && same_group(before, spec);
     param->spec = *spec;
+    if (spec->cols == 0)
+        param->spec.kind = PARAM_VECTOR;
     param->here = box_here(store, spec);
     CHECK(spec->bucket >= store->n_buckets - 1 && spec->rows > 0 && spec->cols >= 0, "%s: bucket %d, (%lld, %lld)",
           spec->name, spec->bucket, (long long)spec->rows, (long long)spec->cols);

@@ -9,11 +9,11 @@ typedef struct View {
 } View;
 
 static const ParamSpec specs[] = {
-    { "a", 0, offsetof(View, a), -1, 4, 3, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, true, false },
-    { "idle", 1, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false },
-    { "frozen", 2, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, true },
-    { "half.frozen", 3, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, true },
-    { "half", 3, offsetof(View, b), -1, 6, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false },
+    { "a", 0, offsetof(View, a), -1, 4, 3, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, true, false, PARAM_MATRIX },
+    { "idle", 1, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
+    { "frozen", 2, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, true, PARAM_MATRIX },
+    { "half.frozen", 3, offsetof(View, a), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, true, PARAM_MATRIX },
+    { "half", 3, offsetof(View, b), -1, 6, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
 };
 static const int uses[] = { 3, 0, 2, 1 };
 

@@ -8,9 +8,9 @@ typedef struct View {
 } View;
 
 static const ParamSpec specs[] = {
-    { "a", 0, offsetof(View, a), -1, 4, 3, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, true, false },
-    { "a.bias", 0, offsetof(View, b), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false },
-    { "frozen", 1, offsetof(View, a), -1, 7, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, true },
+    { "a", 0, offsetof(View, a), -1, 4, 3, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, true, false, PARAM_MATRIX },
+    { "a.bias", 0, offsetof(View, b), -1, 5, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
+    { "frozen", 1, offsetof(View, a), -1, 7, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, true, PARAM_MATRIX },
 };
 static const int uses[] = { 1, 1 };
 

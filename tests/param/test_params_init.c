@@ -12,7 +12,8 @@ enum { ROWS = 500, COLS = 400 };
 
 static ParamStore *one(Device *dev, InitKind init, double std)
 {
-    ParamSpec spec = { "layer.w", 0, offsetof(View, a), -1, ROWS, COLS, SPLIT_NONE, TIE_NONE, init, std, true, false };
+    ParamSpec spec = { "layer.w", 0,     offsetof(View, a), -1, ROWS, COLS, SPLIT_NONE, TIE_NONE, init, std,
+                       true,      false, PARAM_MATRIX };
     ParamStore *store = params_open(dev, &spec, 1, NULL, false);
     params_init(store, 7);
     return store;
@@ -106,13 +107,15 @@ static void test_elements_are_independent(void)
 
 static const ParamSpec forwards[] = {
     { "a.w", 0, offsetof(View, a), offsetof(View, both), 30, 8, SPLIT_NONE, TIE_NONE, INIT_TRUNCATED_NORMAL, 0.1, true,
-      false },
-    { "b.w", 0, offsetof(View, b), offsetof(View, both), 20, 8, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false },
+      false, PARAM_MATRIX },
+    { "b.w", 0, offsetof(View, b), offsetof(View, both), 20, 8, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false,
+      PARAM_MATRIX },
 };
 static const ParamSpec backwards[] = {
-    { "b.w", 0, offsetof(View, b), -1, 20, 8, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false },
-    { "other.w", 1, offsetof(View, a), -1, 9, 0, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false },
-    { "a.w", 2, offsetof(View, a), -1, 30, 8, SPLIT_NONE, TIE_NONE, INIT_TRUNCATED_NORMAL, 0.1, true, false },
+    { "b.w", 0, offsetof(View, b), -1, 20, 8, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX },
+    { "other.w", 1, offsetof(View, a), -1, 9, 0, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 0.1, true, false, PARAM_MATRIX },
+    { "a.w", 2, offsetof(View, a), -1, 30, 8, SPLIT_NONE, TIE_NONE, INIT_TRUNCATED_NORMAL, 0.1, true, false,
+      PARAM_MATRIX },
 };
 
 static double largest_difference(ParamStore *x, ParamStore *y, const char *name)

@@ -22,12 +22,15 @@ static ParamSpec *specs_of(Shape shape, int *n)
 {
     ParamSpec *specs = g_new0(ParamSpec, 1 + 4 * BLOCKS);
     *n = 0;
-    specs[(*n)++] = (ParamSpec){ "table", 0, AT(a), -1, 96, 16, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false };
+    specs[(*n)++] =
+        (ParamSpec){ "table", 0, AT(a), -1, 96, 16, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX };
     for (int b = 1; b <= BLOCKS; b++) {
-        const ParamSpec block[] = { { "", b, AT(a), AT(ab), 40, 16, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false },
-                                    { "", b, AT(b), AT(ab), 56, 16, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false },
-                                    { "", b, AT(norm), -1, 13, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false },
-                                    { "", b, AT(still), -1, 12, 5, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, true } };
+        const ParamSpec block[] = {
+            { "", b, AT(a), AT(ab), 40, 16, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX },
+            { "", b, AT(b), AT(ab), 56, 16, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, false, PARAM_MATRIX },
+            { "", b, AT(norm), -1, 13, 0, SPLIT_NONE, TIE_NONE, INIT_ONES, 0, false, false, PARAM_MATRIX },
+            { "", b, AT(still), -1, 12, 5, SPLIT_NONE, TIE_NONE, INIT_NORMAL, 1, true, true, PARAM_MATRIX }
+        };
         const bool present[] = { true, true, shape.vectors, shape.frozen };
         for (int i = 0; i < 4; i++) {
             if (!present[i])

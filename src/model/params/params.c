@@ -39,6 +39,12 @@ static const Division divisions[DIMS] = {
     [DIM_KV] = OF_KEYS,    [DIM_FFN] = DIVIDED,        [DIM_HEADS] = DIVIDED,     [DIM_DISTANCES] = OF_ALL_HEADS,
 };
 
+/* Dimensions whose size is the number of rows of a table: a layer looks its rows up and multiplies by none of them. */
+static const bool is_table[DIMS] = {
+    [DIM_VOCAB] = true,    [DIM_BUCKETS] = true, [DIM_POSITIONS] = true,
+    [DIM_SEGMENTS] = true, [DIM_MEMORY] = true,  [DIM_DISTANCES] = true,
+};
+
 static int64_t dim_size(Dim dim, const ModelConfig *config)
 {
     const int64_t sizes[DIMS] = {
@@ -227,6 +233,13 @@ static Split split_of(const ParamDef *def)
                                   : SPLIT_NONE;
 }
 
+static ParamKind kind_of(const ParamDef *def, int bucket)
+{
+    return bucket == BUCKET_LM_HEAD || bucket == BUCKET_POOLER ? PARAM_HEAD
+           : is_table[def->rows]                               ? PARAM_EMBEDDING
+                                                               : PARAM_MATRIX;
+}
+
 /* The list that the functions below append to. */
 typedef struct SpecList {
     const ModelConfig *config;
@@ -248,7 +261,8 @@ static void add_scope(SpecList *list, const ParamDef *defs, size_t n_defs, int b
                              .rows = dim_size(def->rows, list->config),
                              .cols = dim_size(def->cols, list->config),
                              .split = split_of(def),
-                             .decay = def->decay };
+                             .decay = def->decay,
+                             .kind = kind_of(def, bucket) };
         g_snprintf(spec->name, sizeof spec->name, "%s%s", name_prefix, def->name);
         init_set(spec, def->init, list->config);
     }

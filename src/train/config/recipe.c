@@ -1,5 +1,6 @@
 #include "train/config/recipe.h"
 
+#include "base/check.h"
 #include "base/text.h"
 #include "nn/ctx.h"
 #include "param/optim.h"
@@ -16,7 +17,7 @@ const char *const recipe_options[] = { "model.n_enc",        "model.n_dec",     
                                        "optim.weight_decay", "optim.rewarm",       NULL };
 
 typedef struct Recipe {
-    int family, optimizer; /* optimizer: OptimKind, unused in model_recipes */
+    int family, optimizer; /* optimizer: OptimKind, 0 in model_recipes */
     double up_to;          /* parameters, without embeddings, of the largest model that the row is for */
     const char *settings;  /* "OPTION=VALUE; OPTION=VALUE; " */
 } Recipe;
@@ -98,12 +99,20 @@ static const Recipe start_recipes[] = {
     { FAMILY_GPT, OPTIM_ADAMW, ANY, "optim.rewarm=0.5" },
 };
 
+/* Adds the settings of the first of n rows that is for the model's family, optimizer and size. */
+static void add_first(const Recipe *rows, size_t n, const ModelConfig *model, int optimizer, GPtrArray *settings)
+{
+    const double size = size_of(model);
+    size_t i = 0;
+    while (i < n && (rows[i].family != model->family || rows[i].optimizer != optimizer || size > rows[i].up_to))
+        i++;
+    CHECK(i < n, "no recipe for family %d, optimizer %d and %g parameters", model->family, optimizer, size);
+    add(rows[i].settings, settings);
+}
+
 void recipe_add_model(const ModelConfig *model, GPtrArray *settings)
 {
-    const Recipe *row = model_recipes;
-    while (row->family != model->family || size_of(model) > row->up_to)
-        row++;
-    add(row->settings, settings);
+    add_first(model_recipes, G_N_ELEMENTS(model_recipes), model, 0, settings);
     if (!model_config_bounds_length(model))
         return;
     const char *length = option_settings_find(settings, "data.input_length");
@@ -115,18 +124,12 @@ void recipe_add_model(const ModelConfig *model, GPtrArray *settings)
 
 void recipe_add_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings)
 {
-    const Recipe *row = optimizer_recipes;
-    while (row->family != model->family || row->optimizer != optimizer || size_of(model) > row->up_to)
-        row++;
-    add(row->settings, settings);
+    add_first(optimizer_recipes, G_N_ELEMENTS(optimizer_recipes), model, optimizer, settings);
 }
 
 void recipe_add_start(const ModelConfig *model, int optimizer, const char *rewarm, GPtrArray *settings)
 {
-    const Recipe *row = start_recipes;
-    while (row->family != model->family || row->optimizer != optimizer)
-        row++;
-    add(row->settings, settings);
+    add_first(start_recipes, G_N_ELEMENTS(start_recipes), model, optimizer, settings);
     double share = g_ascii_strtod(rewarm ? rewarm : option_settings_find(settings, "optim.rewarm"), NULL);
     g_autofree char *lr = text_number(share * g_ascii_strtod(option_settings_find(settings, "optim.lr"), NULL));
     option_settings_add(settings, "optim.lr", lr, "default of the family");
