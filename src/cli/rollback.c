@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "train/run_dir.h"
-#include "train/trainer/trainer.h"
+#include "train/train.h"
 
 #include <inttypes.h>
 

@@ -4,22 +4,20 @@
 #include "fuzz_folder.h"
 #include "train/result.h"
 #include "train/run_status.h"
-#include "train/trainer/metrics/fairseq_log.h"
-#include "train/trainer/metrics/metrics.h"
+#include "train/services/fairseq_log.h"
+#include "train/services/services.h"
 
 #include <string.h>
 
 static char *resume(int64_t step, size_t *bytes)
 {
     g_autoptr(GError) error = NULL;
-    g_autofree char *path = g_build_filename(fuzz_folder(), "metrics.jsonl", NULL),
-                    *tb = g_build_filename(fuzz_folder(), "tb", NULL);
+    g_autofree char *path = g_build_filename(fuzz_folder(), "metrics.jsonl", NULL);
     char *left = NULL;
-    Metrics *metrics = metrics_open(fuzz_folder(), (RunPoint){ step, step }, NULL, &error);
-    CHECK(metrics, "%s", error->message);
-    metrics_close(metrics);
+    Jsonl *jsonl = jsonl_open(fuzz_folder(), step, &error);
+    CHECK(jsonl, "%s", error->message);
+    jsonl_close(jsonl);
     CHECK(g_file_get_contents(path, &left, bytes, NULL), "%s", path);
-    io_remove_tree(tb, NULL); /* every opening adds a file */
     return left;
 }
 

@@ -2,7 +2,7 @@
  * the values of a metric, of which whole lines of earlier steps stay. The first byte chooses. */
 #include "base/git_lfs.h"
 #include "fuzz_folder.h"
-#include "train/trainer/metrics/mlflow.h"
+#include "train/services/mlflow.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * there. */
 #include "fuzz_folder.h"
 #include "train/checkpoint/format.h"
-#include "train/trainer/rollback.h"
+#include "train/rollback.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * take for themselves: libgomp a record of its team where two parallel regions differ in their number of threads,
  * oneDNN one for each product in f32. cmake/tests.cmake puts __wrap_train_step between the trainer and its steps;
  * malloc and the functions like it stand before those of the C library. */
-#include "train/trainer/state.h"
+#include "train/trainer.h"
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -16,8 +16,8 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-bool __real_train_step(Trainer *t, StepStats *stats, GError **error);
-bool __wrap_train_step(Trainer *t, StepStats *stats, GError **error);
+bool __real_train_step(Trainer *t, GError **error);
+bool __wrap_train_step(Trainer *t, GError **error);
 
 extern void *__libc_malloc(size_t bytes), *__libc_calloc(size_t n, size_t bytes),
     *__libc_realloc(void *p, size_t bytes), *__libc_memalign(size_t align, size_t bytes);
@@ -93,17 +93,17 @@ static long page_faults(int threads)
     return faults;
 }
 
-bool __wrap_train_step(Trainer *t, StepStats *stats, GError **error)
+bool __wrap_train_step(Trainer *t, GError **error)
 {
     long faults = page_faults(t->dev->threads), allocated = atomic_load(&allocations);
     long threads = atomic_load(&threads_started);
     atomic_store(&counting, true);
-    bool made = __real_train_step(t, stats, error);
+    bool made = __real_train_step(t, error);
     atomic_store(&counting, false);
     allocated = atomic_load(&allocations) - allocated;
     faults = page_faults(t->dev->threads) - faults;
     threads = atomic_load(&threads_started) - threads;
-    fprintf(stderr, "step %ld: %ld allocations, %ld page faults, %ld threads started\n", (long)t->state.attempts,
+    fprintf(stderr, "step %ld: %ld allocations, %ld page faults, %ld threads started\n", (long)t->state->attempts,
             allocated, faults, threads);
     return made;
 }

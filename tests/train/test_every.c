@@ -1,4 +1,4 @@
-#include "train/trainer/every.h"
+#include "train/every.h"
 
 static Every of(double value, AmountUnit unit, bool count_tokens)
 {

@@ -1,5 +1,5 @@
 /* The line of AST-T5's README, and the file of a run that goes on. */
-#include "train/trainer/metrics/fairseq_log.h"
+#include "train/services/fairseq_log.h"
 
 #include "data/data_test.h"
 

@@ -1,4 +1,4 @@
-#include "train/trainer/metrics/metrics.h"
+#include "train/services/services.h"
 
 #include "base/file.h"
 #include "data/data_test.h"
@@ -12,6 +12,53 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+
+/* Both files of a run's metrics. */
+typedef struct Metrics {
+    Jsonl *lines;
+    TensorBoard *board;
+} Metrics;
+
+static void metrics_close(Metrics *metrics)
+{
+    if (metrics == NULL)
+        return;
+    g_clear_pointer(&metrics->lines, jsonl_close);
+    g_clear_pointer(&metrics->board, tensorboard_close);
+    g_free(metrics);
+}
+
+static Metrics *metrics_open(const char *folder, int64_t step, GError **error)
+{
+    Metrics *metrics = g_new0(Metrics, 1);
+    const RunPoint at = { step, step };
+    if ((metrics->lines = jsonl_open(folder, step, error)) &&
+        (metrics->board = tensorboard_open(folder, at, &(LogConfig){ 0 }, error)))
+        return metrics;
+    metrics_close(metrics);
+    return NULL;
+}
+
+static void metrics_write(Metrics *metrics, const LogRecord *record)
+{
+    jsonl_write(metrics->lines, record);
+    tensorboard_write(metrics->board, record);
+}
+
+static void metrics_event(Metrics *metrics, int64_t step, const char *what)
+{
+    metrics_write(metrics, &(LogRecord){ RECORD_EVENT, step, .event = { .what = what } });
+}
+
+static void metrics_train(Metrics *metrics, const TrainRecord *record)
+{
+    metrics_write(metrics, &(LogRecord){ RECORD_TRAIN, record->state->attempts, .train = record });
+}
+
+static void metrics_valid(Metrics *metrics, const ValidRecord *record)
+{
+    metrics_write(metrics, &(LogRecord){ RECORD_VALID, record->step, .valid = record });
+}
 
 static char *contents(const char *folder)
 {
@@ -43,7 +90,7 @@ static void a_resumed_run_cuts_back_its_lines(void)
         char *folder = folder_new();
         g_autoptr(GError) error = NULL;
         g_free(file_write_text(folder, "metrics.jsonl", cuts[i].held));
-        Metrics *metrics = metrics_open(folder, (RunPoint){ cuts[i].step, cuts[i].step }, NULL, &error);
+        Metrics *metrics = metrics_open(folder, cuts[i].step, &error);
         g_assert_no_error(error);
         g_autofree char *text = contents(folder);
         g_assert_cmpstr(text, ==, cuts[i].left);
@@ -89,7 +136,7 @@ static void lines_of_other_programs_are_records(void)
     static const char held[] = "{\"kind\":\"train\",\"step\":1.0,\"loss\":NaN}\r\n" LINE(2);
     char *folder = folder_new();
     g_free(file_write_text(folder, "metrics.jsonl", held));
-    metrics_close(metrics_open(folder, (RunPoint){ 2, 2 }, NULL, NULL));
+    metrics_close(metrics_open(folder, 2, NULL));
     g_autofree char *text = contents(folder);
     g_assert_cmpstr(text, ==, held);
     folder_remove(folder);
@@ -104,7 +151,7 @@ static void a_failed_cut_leaves_the_file_as_it_was(void)
         char *folder = folder_new();
         g_free(file_write_text(folder, "metrics.jsonl", held));
         io_fail_at(n, ENOSPC);
-        Metrics *metrics = metrics_open(folder, (RunPoint){ 2, 2 }, NULL, NULL);
+        Metrics *metrics = metrics_open(folder, 2, NULL);
         io_fail_at(0, 0);
         failed = metrics == NULL;
         g_autofree char *text = contents(folder);
@@ -121,7 +168,7 @@ static void a_failed_cut_leaves_the_file_as_it_was(void)
 static void a_number_that_is_none_becomes_null(void)
 {
     char *folder = folder_new();
-    Metrics *metrics = metrics_open(folder, (RunPoint){ 0, 0 }, NULL, NULL);
+    Metrics *metrics = metrics_open(folder, 0, NULL);
     const TrainState state = { .attempts = 3,
                                .updates = 3,
                                .window.head[HEAD_TOKENS] = { .loss = 6, .nll = 5, .correct = 1, .weight = 2 },
@@ -142,7 +189,7 @@ static void a_number_that_is_none_becomes_null(void)
 static void held_out_sets_are_told_apart(void)
 {
     char *folder = folder_new();
-    Metrics *metrics = metrics_open(folder, (RunPoint){ 0, 0 }, NULL, NULL);
+    Metrics *metrics = metrics_open(folder, 0, NULL);
     const LossSums sums = { .head[HEAD_TOKENS] = { .loss = 6, .nll = 6, .correct = 1, .weight = 3 } };
     metrics_valid(metrics, &(ValidRecord){ .step = 5, .name = NULL, .sums = &sums, .seconds = 1 });
     metrics_valid(metrics, &(ValidRecord){ .step = 5, .name = "code", .sums = &sums, .seconds = 1 });
@@ -157,7 +204,7 @@ static void held_out_sets_are_told_apart(void)
 static void losses_of_tokens_and_labels_are_told_apart(void)
 {
     char *folder = folder_new();
-    Metrics *metrics = metrics_open(folder, (RunPoint){ 0, 0 }, NULL, NULL);
+    Metrics *metrics = metrics_open(folder, 0, NULL);
     const HeadSums labels = { .loss = 2, .nll = 2, .correct = 3, .weight = 4 };
     const TrainState state = {
         .attempts = 3,
@@ -207,7 +254,7 @@ static void limit_files(rlim_t bytes)
     g_assert_cmpint(setrlimit(RLIMIT_FSIZE, &limit), ==, 0);
 }
 
-static void train_step(Metrics *metrics, int64_t step)
+static void write_step(Metrics *metrics, int64_t step)
 {
     const TrainState state = { .attempts = step,
                                .window.head[HEAD_TOKENS] = { .loss = 6, .nll = 5, .weight = 2 },
@@ -221,13 +268,13 @@ static void train_step(Metrics *metrics, int64_t step)
 static void a_disk_that_was_full_tears_no_record(void)
 {
     char *folder = folder_new();
-    Metrics *metrics = metrics_open(folder, (RunPoint){ 0, 0 }, NULL, NULL);
+    Metrics *metrics = metrics_open(folder, 0, NULL);
     g_autofree char *events = events_path(folder), *lines = g_build_filename(folder, "metrics.jsonl", NULL);
     g_autofree char *tb = g_path_get_dirname(events);
     for (int64_t step = 1; step <= 5; step++) {
         if (step % 2 == 0)
             limit_files((rlim_t)size_of(step == 2 ? lines : events) + 10);
-        train_step(metrics, step);
+        write_step(metrics, step);
         limit_files(RLIM_INFINITY);
     }
     metrics_close(metrics);
@@ -255,7 +302,7 @@ static void the_time_of_a_run_goes_on(void)
     g_free(file_write_text(folder, "metrics.jsonl",
                            "{\"kind\":\"train\",\"step\":1,\"wall_s\":100.5}\n"
                            "{\"kind\":\"train\",\"step\":2,\"wall_s\":900.5}\n"));
-    Metrics *metrics = metrics_open(folder, (RunPoint){ 1, 1 }, NULL, NULL);
+    Metrics *metrics = metrics_open(folder, 1, NULL);
     metrics_event(metrics, 1, "here");
     metrics_close(metrics);
     g_autofree char *text = contents(folder);

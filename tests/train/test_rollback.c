@@ -1,5 +1,5 @@
 /* What an interrupted rollback has left in RUN/rollback, whole or spoiled, loses no checkpoint of the run. */
-#include "train/trainer/rollback.h"
+#include "train/rollback.h"
 
 #include "base/file.h"
 #include "train/checkpoint/format.h"

@@ -1,4 +1,4 @@
-#include "train/trainer/stop_rules.h"
+#include "train/services/stop_rules.h"
 
 #include "base/clock.h"
 

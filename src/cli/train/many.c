@@ -6,7 +6,7 @@
 #include "comm/launch.h"
 #include "train/config/config.h"
 #include "train/run_dir.h"
-#include "train/trainer/trainer.h"
+#include "train/train.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* train.c: `loam train`: starts or resumes a run, or several. */
+#include "train/train.h"
 #include "cli/cli.h"
 #include "cli/train/many.h"
 #include "cli/train/rehearsal.h"
 #include "train/config/config.h"
 #include "train/launch.h"
-#include "train/trainer/trainer.h"
 
 #define USAGE                                                                                                          \
     "loam train CONFIG.yaml|RUN [--trace FILE] [--rehearse] [--seeds N] [--sweep OPTION=VALUE,VALUE…]… "           \
@@ -38,20 +38,13 @@ static const GOptionEntry entries[] = {
     { 0 },
 };
 
-/* loaded: whether this process has a configuration; false: *error is set. */
-static bool run(const Config *config, bool loaded, GError **error)
-{
-    return train_agree(config, loaded, error) && train_run(config, trace, error);
-}
-
-static bool train_rehearsal(const char *path, char **given, int n, GError **error)
+static bool load_rehearsal(Config *config, const char *path, char **given, int n, GError **error)
 {
     g_auto(Config) whole = { 0 };
-    g_auto(Config) small = { 0 };
     if (!config_load_run(&whole, path, NULL, 0, error))
-        return run(&small, false, error);
+        return false;
     g_auto(GStrv) overrides = rehearsal_overrides(&whole, given, n);
-    return run(&small, config_load_run(&small, path, overrides, (int)g_strv_length(overrides), error), error);
+    return config_load_run(config, path, overrides, (int)g_strv_length(overrides), error);
 }
 
 bool verb_train(int argc, char **argv, GError **error)
@@ -69,8 +62,8 @@ bool verb_train(int argc, char **argv, GError **error)
                                              trace ? "trace" : "rehearse")
                                  : train_many(&many, error);
     }
-    if (rehearse)
-        return train_rehearsal(argv[1], argv + 2, argc - 2, error);
     g_auto(Config) config = { 0 };
-    return run(&config, config_load_run(&config, argv[1], argv + 2, argc - 2, error), error);
+    const bool loaded = rehearse ? load_rehearsal(&config, argv[1], argv + 2, argc - 2, error)
+                                 : config_load_run(&config, argv[1], argv + 2, argc - 2, error);
+    return train_agree(&config, loaded, error) && train_run(&config, trace, error);
 }

@@ -99,7 +99,7 @@ typedef struct ParallelConfig {
     int stage;        /* not an option: without a mesh, the rank of the pipeline that memory is planned for */
 } ParallelConfig;
 
-/* Commands that run beside training (train/trainer/hooks.h); "" means none. */
+/* Commands that run beside training (train/services/hooks.h); "" means none. */
 typedef struct HooksConfig {
     char *on_save, *on_best, *on_stop, *on_alert;
     Amount timeout;  /* longest time of a command; 0 means no limit */
@@ -114,7 +114,7 @@ typedef struct LogConfig {
     bool megatron_series;             /* TensorBoard also gets Megatron-LM's series */
     int norms;                        /* NORMS_* */
     int64_t samples;                  /* answers of an evaluation that TensorBoard shows as text; 0 means none */
-    char *mlflow, *mlflow_experiment; /* folder of a store of MLflow (train/trainer/metrics/mlflow.h), "" means none;
+    char *mlflow, *mlflow_experiment; /* folder of a store of MLflow (train/services/mlflow.h), "" means none;
                                          name of the experiment there */
     bool emissions;                   /* write emissions.csv (train/energy/energy.h) */
     /* For emissions.csv: power in watts where no counter can be read; grams of CO2 equivalents per kWh; power usage

@@ -1,0 +1,245 @@
+/* alike.c: checks at the start of a run that all ranks train the same model: the same version of loam, options,
+ * tokenizer, data, weights to start from and instruction set, and one run directory. Otherwise ranks would train apart
+ * from each other without an error: a host may have an older copy of a dataset or of the program, or a run directory on
+ * a disk of its own. */
+#include "base/clock.h"
+#include "train/heartbeat.h"
+#include "train/model_files.h"
+#include "train/once.h"
+#include "train/trainer.h"
+
+#include <dnnl.h>
+#include <gnu/libc-version.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { TEXT = 64, VALUE = 256 };
+#define SEEN_WITHIN_S                                                                                                  \
+    30.0 /* so late may a network file system show a new file to other hosts; at most half of                          \
+            parallel.timeout, because rank 0 waits for the answer */
+
+/* What ranks must have in common, apart from their options. */
+typedef enum Trait {
+    TRAIT_VERSION,
+    TRAIT_BUILD,
+    TRAIT_ISA,
+    TRAIT_TOKENIZER,
+    TRAIT_TRAIN,
+    TRAIT_VALID,
+    TRAIT_INIT,
+    TRAITS
+} Trait;
+static const struct {
+    const char *what, *remedy;
+} traits[TRAITS] = {
+    [TRAIT_VERSION] = { "version of loam", "install one version on all hosts" },
+    [TRAIT_BUILD] = { "build of loam, oneDNN or the C library", "install the same on all hosts" },
+    [TRAIT_ISA] = { "instruction set", "set LOAM_CPU_ISA for all ranks to one that every processor has, such as avx2" },
+    [TRAIT_TOKENIZER] = { "tokenizer in tokenizer.path", "copy one to all hosts" },
+    [TRAIT_TRAIN] = { "dataset in data.train", "copy one to all hosts" },
+    [TRAIT_VALID] = { "dataset in data.valid", "copy one to all hosts" },
+    [TRAIT_INIT] = { "model in train.init", "copy one to all hosts" },
+};
+
+/* Who a rank is. */
+typedef struct Who {
+    char host[TEXT];
+    int64_t pid;
+    char traits[TRAITS][TEXT];
+} Who;
+
+/* Options that may differ between ranks: what hosts may name differently, if it is the same thing. */
+static const char *const own_options[] = {
+    "run.dir", "tokenizer.path", "data.train", "data.valid", "train.device", "train.threads",
+};
+
+static bool is_own(const OptionRow *row)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(own_options); i++)
+        if (strcmp(row->name, own_options[i]) == 0)
+            return true;
+    return false;
+}
+
+/* A hash of a dataset or a mixture of datasets, with the share of each. */
+static uint64_t hash_loader(const Loader *loader)
+{
+    uint64_t hash = (uint64_t)loader_fingerprint(loader);
+    for (int i = 0; i < loader_datasets(loader); i++) {
+        const LoaderDataset part = loader_dataset(loader, i);
+        hash = XXH3_64bits_withSeed(&part.share, sizeof part.share, hash);
+    }
+    return hash;
+}
+
+static uint64_t hash_init(const void *path)
+{
+    return model_files_hash(path);
+}
+
+/* The trait of train.init, if it is compared: the ranks are processes, and the run starts from it, since rank 0, which
+ * may be the only rank that knows, sees no checkpoint. One rank of a host reads the files. */
+static void tell_init(Trainer *t, char trait[TEXT])
+{
+    g_autoptr(GArray) steps = run_checkpoints(t->config.run.dir);
+    const char *init = t->config.train.init;
+    char key[ONCE_KEY];
+    if (!ranks_agree(t, *init && steps->len == 0) || comm_of_threads(t->mesh.world))
+        return;
+    once_key_of_path(key, init);
+    g_snprintf(trait, TEXT, "%016" G_GINT64_MODIFIER "x", ranks_once(t->mesh.world, key, hash_init, init));
+}
+
+static uint64_t hash_program(const void *unused)
+{
+    (void)unused;
+    g_autoptr(GMappedFile) program = g_mapped_file_new("/proc/self/exe", FALSE, NULL);
+    return program ? XXH3_64bits(g_mapped_file_get_contents(program), g_mapped_file_get_length(program)) : 0;
+}
+
+/* The trait of the program and of the libraries that compute: runs are equal to the last bit only if these are. One
+ * rank of a host reads the program. */
+static void tell_build(Trainer *t, char trait[TEXT])
+{
+    char key[ONCE_KEY];
+    const dnnl_version_t *dnnl = dnnl_version();
+    if (comm_of_threads(t->mesh.world))
+        return;
+    once_key_of_path(key, "/proc/self/exe");
+    g_snprintf(trait, TEXT, "%016" G_GINT64_MODIFIER "x, oneDNN %d.%d.%d %.7s, glibc %s",
+               ranks_once(t->mesh.world, key, hash_program, NULL), dnnl->major, dnnl->minor, dnnl->patch, dnnl->hash,
+               gnu_get_libc_version());
+}
+
+static Who who_am_i(Trainer *t)
+{
+    Who who = { .pid = getpid() };
+    uint64_t valid = 0;
+    for (guint i = 0; i < t->valid->len; i++) {
+        const HeldoutSet *set = t->valid->pdata[i];
+        valid = XXH3_64bits_withSeed(&(int64_t){ loader_fingerprint(set->loader) }, sizeof(int64_t), valid + 1);
+    }
+    g_strlcpy(who.host, g_get_host_name(), TEXT);
+    g_strlcpy(who.traits[TRAIT_VERSION], LOAM_VERSION, TEXT);
+    tell_build(t, who.traits[TRAIT_BUILD]);
+    g_strlcpy(who.traits[TRAIT_ISA], t->dev->isa, TEXT);
+    g_strlcpy(who.traits[TRAIT_TOKENIZER], tokenizer_hash(t->tok), TEXT);
+    g_snprintf(who.traits[TRAIT_TRAIN], TEXT, "%016" G_GINT64_MODIFIER "x", hash_loader(t->train));
+    g_snprintf(who.traits[TRAIT_VALID], TEXT, "%016" G_GINT64_MODIFIER "x", valid);
+    tell_init(t, who.traits[TRAIT_INIT]);
+    return who;
+}
+
+/* A trait that rank 0 leaves empty is not compared. */
+static bool compare_traits(const Who *all, int ranks, GError **error)
+{
+    for (int trait = 0; trait < TRAITS; trait++)
+        for (int r = 1; r < ranks; r++)
+            if (*all[0].traits[trait] && strncmp(all[r].traits[trait], all[0].traits[trait], TEXT) != 0)
+                return fail_user(error, "rank %d on %s has another %s than rank 0 on %s (%s, not %s): %s", r,
+                                 all[r].host, traits[trait].what, all[0].host, all[r].traits[trait],
+                                 all[0].traits[trait], traits[trait].remedy);
+    return true;
+}
+
+/* The hash of each option's value, in the order of the table: array of uint64_t. */
+static GArray *hash_options(const Config *config)
+{
+    const OptionTable *table = config_options();
+    GArray *hashes = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    for (int g = 0; g < table->n_groups; g++)
+        for (int i = 0; i < table->groups[g].n_rows; i++) {
+            const OptionRow *row = &table->groups[g].rows[i];
+            g_autofree char *value = options_plain_value(table, config, row);
+            uint64_t hash = is_own(row) ? 0 : XXH3_64bits(value, strlen(value));
+            g_array_append_val(hashes, hash);
+        }
+    return hashes;
+}
+
+/* The option with this place in the order of hash_options. */
+static const OptionRow *option_at(guint place)
+{
+    const OptionTable *table = config_options();
+    const OptionGroup *group = table->groups;
+    for (; place >= (guint)group->n_rows; group++)
+        place -= (guint)group->n_rows;
+    return &group->rows[place];
+}
+
+/* The error of an option that rank r has with another value than rank 0. All ranks call it. */
+static bool refuse_option(Trainer *t, const Who *all, int r, const OptionRow *row, GError **error)
+{
+    g_autofree char *value = options_plain_value(config_options(), &t->config, row);
+    char own[VALUE] = "";
+    g_autofree char(*values)[VALUE] = g_malloc0((gsize)VALUE * (gsize)comm_size(t->mesh.world));
+    g_strlcpy(own, value, VALUE);
+    comm_share(t->mesh.world, values, own, VALUE);
+    return comm_check(t->mesh.world, error) &&
+           fail_user(error, "rank %d on %s has %s=%s, rank 0 on %s has %s=%s: start all ranks with the same options", r,
+                     all[r].host, row->name, values[r], all[0].host, row->name, values[0]);
+}
+
+static bool compare_options(Trainer *t, const Who *all, GError **error)
+{
+    g_autoptr(GArray) own = hash_options(&t->config);
+    const guint n = own->len;
+    g_autofree uint64_t *hashes = g_new0(uint64_t, (gsize)n * (gsize)comm_size(t->mesh.world));
+    comm_share(t->mesh.world, hashes, own->data, n * sizeof *hashes);
+    if (!comm_check(t->mesh.world, error))
+        return false;
+    for (int r = 1; r < comm_size(t->mesh.world); r++)
+        for (guint i = 0; i < n; i++)
+            if (hashes[(guint)r * n + i] != hashes[i])
+                return refuse_option(t, all, r, option_at(i), error);
+    return true;
+}
+
+/* Whether the heartbeat of rank 0 in this rank's run directory is that of the present rank 0. */
+static bool sees_rank_0(const Trainer *t, const Who *first)
+{
+    const double limit = t->config.parallel.timeout.value;
+    const double end = clock_seconds() + (limit > 0 ? MIN(SEEN_WITHIN_S, limit / 2) : SEEN_WITHIN_S);
+    Heartbeat beat;
+    do {
+        if (heartbeat_read(t->config.run.dir, 0, &beat) && beat.pid == first->pid)
+            return true;
+        g_usleep(20000);
+    } while (clock_seconds() < end);
+    return false;
+}
+
+/* Fails unless all ranks see the files that rank 0 writes. */
+static bool compare_directories(Trainer *t, const Who *all, GError **error)
+{
+    int64_t sees = sees_rank_0(t, all);
+    g_autofree int64_t *seen = g_new0(int64_t, comm_size(t->mesh.world));
+    comm_share(t->mesh.world, seen, &sees, sizeof sees);
+    if (!comm_check(t->mesh.world, error))
+        return false;
+    for (int r = 1; r < comm_size(t->mesh.world); r++)
+        if (!seen[r])
+            return fail_machine(error,
+                                "rank %d on %s does not see the files of rank 0 on %s in run.dir %s: all ranks write "
+                                "their parts of a checkpoint there; choose a folder that all hosts share",
+                                r, all[r].host, all[0].host, t->config.run.dir);
+    return true;
+}
+
+bool ranks_alike(Trainer *t, GError **error)
+{
+    const int ranks = comm_size(t->mesh.world);
+    if (ranks == 1)
+        return true;
+    const Who own = who_am_i(t);
+    g_autofree Who *all = g_new0(Who, ranks);
+    comm_share(t->mesh.world, all, &own, sizeof own);
+    const bool alike = comm_check(t->mesh.world, error) && compare_traits(all, ranks, error) &&
+                       compare_options(t, all, error) && compare_directories(t, all, error);
+    /* All ranks find the same error, with their own names of folders: all of them tell that of rank 0, and none ends
+     * the run before rank 0 has found it. */
+    const bool agreed = comm_agree(t->mesh.world, alike, error);
+    t->together = !agreed && mesh_check(&t->mesh, NULL);
+    return agreed;
+}

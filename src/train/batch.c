@@ -1,0 +1,82 @@
+/* batch.c: the samples of the next step, and this rank's part of them. */
+#include "base/log.h"
+#include "train/trainer.h"
+
+#include <inttypes.h>
+
+static void set_batch(Trainer *t, int64_t samples)
+{
+    t->batch.samples = samples;
+    t->batch.micro = config_micro_samples(&t->config);
+    ranks_divide(t);
+    if (t->prefetch)
+        prefetch_set_share(t->prefetch, (PrefetchShare){ t->batch.own_samples, t->batch.samples });
+}
+
+bool trainer_plan_batch(Trainer *t, GError **error)
+{
+    if (!config_batch_schedule(&t->config, !t->state->tokens_by_capacity, &t->plan.sizes, error))
+        return false;
+    config_skip_ranges(&t->config, t->plan.skips, &t->plan.n_skips, NULL);
+    if (!batch_check_ranks(&t->plan.sizes, t->state->samples, t->state->tokens, comm_size(t->mesh.data), error))
+        return false;
+    set_batch(t, batch_at(&t->plan.sizes, t->state->samples, t->state->tokens));
+    return true;
+}
+
+static void note(Trainer *t, const char *what)
+{
+    log_info("step %" PRId64 "  %s", t->state->attempts, what);
+    services_event(t, what);
+}
+
+/* The end of a range of train.skip_samples of which a step from sample `first` on would read samples; `first` if there
+ * is none. */
+static int64_t skip_range(const Trainer *t, int64_t first)
+{
+    const int64_t batch = batch_at(&t->plan.sizes, first, t->state->tokens);
+    for (int i = 0; i < t->plan.n_skips; i++)
+        if (first < t->plan.skips[i].end && first + batch > t->plan.skips[i].first)
+            return t->plan.skips[i].end;
+    return first;
+}
+
+int64_t trainer_next_sample(const Trainer *t)
+{
+    int64_t first = t->state->samples;
+    for (int64_t end; (end = skip_range(t, first)) > first;)
+        first = end;
+    return first;
+}
+
+static void skip_samples(Trainer *t)
+{
+    TrainState *state = t->state;
+    for (int64_t end; (end = skip_range(t, state->samples)) > state->samples;) {
+        g_autofree char *what = g_strdup_printf("samples %" PRId64 " to %" PRId64 " are left out (train.skip_samples)",
+                                                state->samples, end - 1);
+        note(t, what);
+        state->skipped_samples += end - state->samples;
+        state->samples = end;
+    }
+}
+
+void trainer_next_batch(Trainer *t)
+{
+    skip_samples(t);
+    const int64_t next = batch_at(&t->plan.sizes, t->state->samples, t->state->tokens);
+    if (next == t->batch.samples)
+        return;
+    g_autofree char *what = g_strdup_printf("the batch is %" PRId64 " samples from here on", next);
+    note(t, what);
+    set_batch(t, next);
+}
+
+int64_t trainer_run_samples(const Trainer *t)
+{
+    if (t->length.tokens > 0)
+        return config_samples(&t->config, t->config.train.length, 0);
+    if (t->length.samples > 0)
+        return t->length.samples;
+    return t->length.steps >= 0 ? batch_samples(&t->plan.sizes, t->length.steps) : -1;
+}

@@ -1,0 +1,189 @@
+/* loop.c: trains from the first step of this process to the last. */
+#include "base/clock.h"
+#include "base/fault.h"
+#include "base/log.h"
+#include "train/end.h"
+#include "train/launch.h"
+#include "train/stop.h"
+#include "train/trace.h"
+#include "train/train.h"
+
+#include <inttypes.h>
+
+/* ---- what the services answer ---- */
+
+/* Its seconds count as no training time in the speed of log lines. */
+static bool save(Trainer *t, bool last, GError **error)
+{
+    const double start = clock_seconds();
+    const bool saved = saving_save(t, last, error);
+    t->clock.paused_s += clock_seconds() - start;
+    return saved;
+}
+
+/* After an error of training, which all ranks have: saves a checkpoint and says so in the error's message. If a group
+ * of ranks has failed, nothing can be saved; the message then says which checkpoint is kept. Returns false. */
+static bool fail_saved(Trainer *t, GError **error)
+{
+    const int64_t step = t->state->attempts;
+    if (g_error_matches(*error, LOAM_ERROR, LOAM_ERROR_STOPPED))
+        return false;
+    t->together = mesh_check(&t->mesh, NULL);
+    if (t->together && step > 0) {
+        save(t, false, NULL);
+        saving_wait(t);
+        t->together = mesh_check(&t->mesh, NULL);
+    }
+    const int64_t saved = saving_saved(t);
+    if (saved >= 0 && saved == step)
+        fail_context(error, "after step %" PRId64 ", which is saved", step);
+    else if (saved >= 0)
+        fail_context(error, "after step %" PRId64 ", the checkpoint of step %" PRId64 " is kept", step, saved);
+    return false;
+}
+
+/* False: the run ends with *error. */
+static bool follow(Trainer *t, Verdict verdict, GError **error)
+{
+    switch (verdict) {
+    case VERDICT_GO_ON:
+        return true;
+    case VERDICT_SAVE:
+    case VERDICT_REPEAT:
+        return save(t, false, error);
+    case VERDICT_END:
+        return save(t, true, error);
+    case VERDICT_FAIL:
+        return fail_saved(t, error);
+    case VERDICT_ABORT:
+        break;
+    }
+    return false;
+}
+
+/* ---- the loop ---- */
+
+/* Ends all ranks with the same error, and writes nothing more by the name of the run directory. */
+static bool fail_moved(Trainer *t, GError **error)
+{
+    t->together = mesh_check(&t->mesh, NULL);
+    return run_fail_moved(t->config.run.dir, error);
+}
+
+/* After a step that has changed something: checks clock and signals and sets t->due, the same on all ranks. */
+static bool look(Trainer *t, GError **error)
+{
+    if (t->step.again)
+        return true;
+    const unsigned stop = comm_max(t->mesh.world, stop_requested()) ? DUE_STOP : 0;
+    const Amount length = t->config.train.length;
+    const EveryCounts counts = trainer_every_counts(t);
+    unsigned due = services_due(t, &counts);
+    if (length.unit == UNIT_SECONDS && clock_seconds() - t->clock.started >= length.value)
+        due |= DUE_TIME_UP;
+    if (due && t->hold->lock >= 0 && !run_check_here(t->config.run.dir, &t->hold->folder, &t->hold->lock, NULL))
+        due |= DUE_MOVED;
+    t->due = (unsigned)ranks_agree(t, due) | stop;
+    t->step.last = trainer_finished(t);
+    return !(t->due & DUE_MOVED) || fail_moved(t, error);
+}
+
+static bool train_loop(Trainer *t, GError **error)
+{
+    t->clock.started = clock_seconds();
+    if (!look(t, error) || !follow(t, services_start(t, error), error))
+        return false;
+    if (trainer_finished(t))
+        end_note_finished(t);
+    for (bool last = trainer_finished(t); !last;) {
+        trainer_next_batch(t);
+        services_before_step(t);
+        if (!train_step(t, error))
+            return fail_saved(t, error);
+        if (!look(t, error))
+            return false;
+        const Verdict verdict = services_after_step(t, error);
+        if (!follow(t, verdict, error))
+            return false;
+        last = verdict == VERDICT_END;
+    }
+    const Verdict verdict = services_at_end(t, error);
+    t->together = verdict == VERDICT_ABORT && mesh_check(&t->mesh, NULL);
+    if (!follow(t, verdict, error))
+        return false;
+    end_note(t);
+    return true;
+}
+
+/* ---- a rank ---- */
+
+/* Runs one rank from start to end. An error or stop on one rank ends all ranks. */
+static bool run_rank(const Config *config, const char *trace, Comm *ranks, SharedData *shared, GError **error)
+{
+    TrainState state = { 0 };
+    RunHold hold = { .lock = -1 };
+    Trainer t = { .config = *config,
+                  .shared = shared,
+                  .start = { .trace = trace, .command_s = clock_seconds() },
+                  .hold = &hold,
+                  .state = &state,
+                  .services = services_new() };
+    GError *problem = NULL;
+    const MeshShape shape = config_mesh(config);
+    t.config.parallel.mesh = &t.mesh;
+    fault_set_rank(comm_rank(ranks));
+    const bool done =
+        mesh_open(&t.mesh, ranks, &shape, &problem) && trainer_open(&t, &problem) && train_loop(&t, &problem);
+    if (problem)
+        end_early(&t, &problem);
+    trainer_close(&t, problem);
+    mesh_close(&t.mesh);
+    if (problem)
+        g_propagate_error(error, problem);
+    return done;
+}
+
+/* A run whose ranks are threads of this process. */
+typedef struct RankRun {
+    const Config *config;
+    const char *trace;
+    SharedData *shared;
+} RankRun;
+
+static bool run_thread(Comm *ranks, const void *context, GError **error)
+{
+    const RankRun *run = context;
+    log_set_rank(comm_rank(ranks), false);
+    return run_rank(run->config, run->trace, ranks, run->shared, error);
+}
+
+static bool run_threads(const Config *config, const char *trace, GError **error)
+{
+    SharedData shared = { 0 };
+    const bool done = launch_threads(config, run_thread, &(RankRun){ config, trace, &shared }, error);
+    g_clear_pointer(&shared.train, loader_close);
+    g_clear_pointer(&shared.valid, g_ptr_array_unref);
+    return done;
+}
+
+bool train_agree(const Config *config, bool loaded, GError **error)
+{
+    stop_catch_signals();
+    return launch_agree(config, loaded, error);
+}
+
+bool train_run(const Config *config, const char *trace, GError **error)
+{
+    Comm *world = NULL;
+    if (trace && !trace_check(trace, error))
+        return false;
+    stop_catch_signals(); /* called first, so that MPI's threads also have the signals blocked */
+    if (!launch_world(config, &world, error))
+        return false;
+    const int threads = comm_size(world) == 1 ? launch_thread_ranks(config) : 1;
+    if (!config_check_layout(config, MAX(threads, comm_size(world)), error))
+        return false;
+    if (threads > 1)
+        return run_threads(config, trace, error);
+    return run_rank(config, trace, world, NULL, error);
+}

@@ -1,0 +1,428 @@
+/* open.c: opens everything that a run needs, and closes it. */
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/machine.h"
+#include "base/text.h"
+#include "data/sources.h"
+#include "train/class_weights.h"
+#include "train/compute_device.h"
+#include "train/disk.h"
+#include "train/memory.h"
+#include "train/micro_batch.h"
+#include "train/mixture_report.h"
+#include "train/rollback.h"
+#include "train/trainer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define PREFETCH_DEPTH 8
+#define RATE_JUMP      0.02 /* share of the peak by which a changed learning rate is told */
+
+/* What is needed until the run is open. */
+typedef struct Opening {
+    Trainer *t;
+    MemoryPlan memory;
+    bool micro_chosen; /* train.micro_batch was auto */
+} Opening;
+
+/* Opens the datasets. Ranks above 0 that are threads of this process share the loaders that rank 0 has opened before.
+ */
+static bool open_datasets(Trainer *t, GError **error)
+{
+    const DataConfig *data = &t->config.data;
+    uint64_t seed = (uint64_t)t->config.run.seed;
+    if (t->shared && t->shared->train) {
+        t->train = loader_share(t->shared->train);
+        t->valid = g_ptr_array_ref(t->shared->valid);
+        return true;
+    }
+    g_autofree char *sources = sources_train(data, error);
+    if (sources == NULL || !(t->train = loader_open(data, sources, t->tok, seed, false, error)) ||
+        !(t->valid = heldout_sets_open(data, t->tok, seed, error)))
+        return false;
+    if (t->shared)
+        *t->shared = (SharedData){ loader_share(t->train), g_ptr_array_ref(t->valid) };
+    return true;
+}
+
+static bool open_loaders(Trainer *t, GError **error)
+{
+    if (!open_datasets(t, error) ||
+        !micro_batch_choose(&t->config, loader_enc_length(t->train), loader_dec_length(t->train), t->dev, error))
+        return false;
+    t->batch.samples = config_batch_samples(&t->config); /* the largest batch, for which memory is allocated */
+    t->batch.micro = config_micro_samples(&t->config);
+    t->loss_scale = t->config.loss_scale;
+    if (!loss_scale_resolve(&t->loss_scale, (t->batch.samples + t->batch.micro - 1) / t->batch.micro, error))
+        return false;
+    ranks_divide(t);
+    t->plan.micro_most = t->batch.micro;
+    return true;
+}
+
+/* Sets the end of the run in steps, samples or tokens. A length in samples counts all samples since the run's first
+ * step, whatever the batch size was. A length in tokens counts the tokens read, except in runs of earlier versions,
+ * which counted every sample as data.input_length tokens (tokens_by_capacity). */
+static void plan_length(Trainer *t, bool count_tokens)
+{
+    const Config *config = &t->config;
+    const Amount length = config->train.length;
+    const int64_t epoch = loader_epoch_samples(t->train), samples = config_samples(config, length, epoch);
+    t->length.steps = config_length_steps(config, epoch);
+    if (count_tokens && config_tokens(config, length) > 0) {
+        t->length.steps = -1;
+        t->length.tokens = length.value;
+    } else if (samples >= 0 && (t->plan.sizes.in_tokens || *config->train.skip_samples)) {
+        t->length.steps = -1;
+        t->length.samples = samples;
+    } else if (samples >= 0) {
+        t->length.steps =
+            t->state->attempts + batch_steps(&t->plan.sizes, t->state->samples, samples, config_drops_rest(config));
+    }
+}
+
+/* Sets the learning-rate schedule. Percentages of the length, such as optim.warmup=6%, refer to the number of steps
+ * from the run's first step to its end. */
+static void plan_schedule(Trainer *t, bool count_tokens)
+{
+    const OptimConfig *optim = &t->config.optim;
+    Schedule *schedule = &t->schedule;
+    const struct {
+        RunSpan *span;
+        Amount amount;
+    } shares[] = { { &schedule->warmup, optim->warmup },
+                   { &schedule->total, optim->decay_until },
+                   { &schedule->decay, optim->decay_length },
+                   { &schedule->cycle, optim->cycle } };
+    *schedule = config_schedule(&t->config, loader_epoch_samples(t->train), count_tokens);
+    for (size_t i = 0; i < G_N_ELEMENTS(shares); i++)
+        if (t->length.steps >= 0 && shares[i].amount.unit == UNIT_PERCENT && shares[i].span->unit == UNIT_STEPS)
+            shares[i].span->value = (double)config_share(shares[i].amount, t->length.steps);
+    if (t->length.steps >= 0 && optim->decay_until.value == 0 && schedule->total.unit == UNIT_STEPS)
+        schedule->total.value = (double)t->length.steps;
+    if (t->length.steps >= 0 && schedule->ramp_end.unit == UNIT_STEPS)
+        schedule->ramp_end.value = (double)t->length.steps;
+    /* A length in time counts from the start of the command. */
+    schedule->total.value +=
+        schedule->total.unit == UNIT_SECONDS && optim->decay_until.value == 0 ? t->start.trained_s : 0;
+    schedule->ramp_end.value += schedule->ramp_end.unit == UNIT_SECONDS ? t->start.trained_s : 0;
+    schedule->scale = trainer_rate_scale(t);
+}
+
+static bool plan_steps(Trainer *t, GError **error)
+{
+    const TrainState *state = t->state;
+    const bool count_tokens = trainer_counts_tokens(t);
+    if (!trainer_plan_batch(t, error))
+        return false;
+    t->start.steps = state->attempts;
+    t->start.samples = t->step.samples_end = state->samples;
+    t->start.tokens = state->tokens;
+    t->start.trained_s = state->trained_s;
+    plan_length(t, count_tokens);
+    plan_schedule(t, count_tokens);
+    t->length.stop_at = config_span(&t->config, t->config.train.stop_at, loader_epoch_samples(t->train), count_tokens);
+    t->clock.started = clock_seconds();
+    return true;
+}
+
+static void report_mixture(const Trainer *t)
+{
+    g_autoptr(GPtrArray) lines = mixture_report(t->train, trainer_run_samples(t));
+    for (guint i = 0; i < lines->len; i++)
+        log_info("%s", (char *)lines->pdata[i]);
+}
+
+static bool take_memory(Opening *opening, GError **error)
+{
+    const Trainer *t = opening->t;
+    return memory_take(&opening->memory, &t->config, loader_enc_length(t->train), loader_dec_length(t->train), t->dev,
+                       error);
+}
+
+static bool open_model(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    int32_t enc_len = loader_enc_length(t->train), dec_len = loader_dec_length(t->train);
+    if ((t->model = config_open_model(config, t->dev, error)) == NULL)
+        return false;
+    t->loss = config_loss(config);
+    if (!class_weights_find(&t->class_weights, config, t->train, error))
+        return false;
+    t->loss.class_weights = t->class_weights;
+    if (!model_reserve(t->model, (int32_t)t->batch.micro, enc_len, dec_len, &t->loss, NULL, error))
+        return false;
+    if ((t->optimizer = optimizer_open(model_params(t->model), &config->optim, error)) == NULL)
+        return false;
+    return true;
+}
+
+static void report_model(const Opening *opening)
+{
+    const Trainer *t = opening->t;
+    const int64_t n_params = model_config_params(&t->config.model);
+    g_autofree char *count = text_grouped(n_params), *trained = memory_describe_trained(&opening->memory, n_params),
+                    *memory = memory_describe(&opening->memory), *precision = precision_describe(t->dev->precision),
+                    *device = compute_device_describe(t->dev, precision);
+    g_autofree char *ranks = ranks_describe(t);
+    log_info("model: %s parameters%s; memory %s; %s%s", count, trained, memory, device, ranks);
+    if (t->config.parallel.zero > 0 && comm_size(t->mesh.replicas) == 1)
+        log_warning("parallel.zero: without effect, since %s", comm_size(t->mesh.world) == 1
+                                                                   ? "there is one rank"
+                                                                   : "no two ranks have the same part of the model");
+    if (opening->micro_chosen)
+        log_info("train.micro_batch=auto: %" PRId64 " samples at a time, %" PRId64 " microbatch%s per step",
+                 t->batch.micro, t->batch.accum, t->batch.accum == 1 ? "" : "es");
+}
+
+/* Completes the model's token roles from the tokenizer. EOS, which ends training texts, also ends generated ones. */
+static void start_decoders(Trainer *t)
+{
+    TokenRoles *roles = model_roles(t->model);
+    token_roles_complete(roles, t->tok);
+    token_roles_add_eos(roles, tokenizer_eos(t->tok));
+    loader_start_decoder(t->train, roles->decoder_start);
+    heldout_sets_start_decoder(t->valid, roles->decoder_start);
+}
+
+/* Only rank 0 checks the run's folder, because it may already have written files there when other ranks get here. */
+static bool check_paths(const Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    return config_check_inputs(config, error) &&
+           (comm_rank(t->mesh.world) > 0 || run_check_folder(config->run.dir, error));
+}
+
+/* Opens log.txt, or the log of a rank above 0, RUN/ranks/0003.txt. */
+static bool open_log(const Trainer *t, GError **error)
+{
+    const char *dir = t->config.run.dir;
+    const int rank = comm_rank(t->mesh.world);
+    g_autofree char *name = rank > 0 ? g_strdup_printf("ranks/%04d.txt", rank) : g_strdup("log.txt");
+    g_autofree char *path = g_build_filename(dir, name, NULL), *folder = g_build_filename(dir, "ranks", NULL);
+    return io_make_directories(folder, error) && log_to_file(path, error);
+}
+
+/* Locks the run directory, and starts log and heartbeats. */
+static bool open_directory(Trainer *t, GError **error)
+{
+    t->changes = g_ptr_array_new_with_free_func(g_free);
+    const bool first = comm_rank(t->mesh.world) == 0;
+    if (first && t->hold->lock < 0 && !run_lock(t->config.run.dir, &t->hold->lock, error))
+        return false;
+    if (first)
+        t->hold->folder = run_folder(t->config.run.dir);
+    if (first)
+        io_remove_temporaries(t->config.run.dir);
+    if (!open_log(t, error))
+        return false;
+    t->pulse = pulse_open(t->config.run.dir, t->mesh.world);
+    if (first && !rollback_finish(t->config.run.dir, error))
+        return false;
+    RunRecord record = config_record_of_run(t->config.run.dir);
+    const bool same =
+        config_settle_schedule(&t->config, &record, error) && config_check_run(&t->config, &record, t->changes, error);
+    config_record_clear(&record);
+    return same;
+}
+
+/* If steps are left: fails if the disk has no space for a checkpoint, warns if it has too little for those of the whole
+ * run. Folders that interrupted saves left behind are removed first. */
+static bool check_room(const Trainer *t, GError **error)
+{
+    const char *dir = t->config.run.dir;
+    size_t bytes = (size_t)params_elements(model_params(t->model)) * sizeof(float);
+    for (int i = 0; i < optimizer_state_count(t->optimizer); i++) {
+        const OptimState state = optimizer_state(t->optimizer, i);
+        bytes += (size_t)(state.rows * MAX(state.cols, 1)) * sizeof(float);
+    }
+    if (trainer_finished(t))
+        return true;
+    const int64_t most =
+        disk_checkpoints(&t->config, t->length.steps, loader_epoch_samples(t->train), t->valid->len > 0);
+    g_autofree char *needs = disk_describe(most, bytes);
+    log_file_only("disk: %s", needs);
+    return run_remove_unfinished(dir, error) && disk_check(dir, most, bytes, error);
+}
+
+/* Events: what is planned and where the run is trained, for `loam report`, and which options have changed. */
+static void note_start(const Opening *opening)
+{
+    const Trainer *t = opening->t;
+    const MemoryPlan *memory = &opening->memory;
+    const int64_t step = t->state->attempts;
+    g_autofree char *precision = precision_describe(t->dev->precision), *processor = machine_processor(),
+                    *device = compute_device_describe(t->dev, precision),
+                    *what = step == 0 ? g_strdup_printf("starts on %s", g_get_host_name())
+                                      : g_strdup_printf("goes on from step %" PRId64 " on %s", step, g_get_host_name());
+    json_auto_t *start = json_pack(
+        "{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:f, s:f, s:f}", "version", LOAM_VERSION, "host", g_get_host_name(),
+        "processor", processor, "device", device, "ranks", comm_size(t->mesh.world), "parameters",
+        (json_int_t)model_config_params(&t->config.model), "steps", (json_int_t)t->length.steps, "sample_flops",
+        trainer_sample_flops(t), "memory", (double)memory->device * MAX(memory->ranks, 1) + (double)memory->host,
+        "machine_memory", machine_memory());
+    services_start_event(t, what, start);
+    for (guint i = 0; i < t->changes->len; i++)
+        services_event(t, t->changes->pdata[i]);
+}
+
+/* The counters before the last update, if it had the mean size of all of them. */
+static ScheduleCounts before_last_update(ScheduleCounts now)
+{
+    const double share = (double)(now.updates - 1) / (double)now.updates;
+    return (ScheduleCounts){ now.updates - 1, llround(share * (double)now.samples), llround(share * (double)now.tokens),
+                             share * now.seconds };
+}
+
+/* Says if the rate jumps where the run goes on: by another schedule, or by another train.length, which its end depends
+ * on. */
+static void note_rate(const Trainer *t)
+{
+    const TrainState *state = t->state;
+    const double was = state->lr, peak = t->schedule.lr;
+    if (state->updates < 1 || was < 0 || trainer_finished(t))
+        return;
+    const ScheduleCounts now = trainer_counts(state);
+    const double is = schedule_lr(&t->schedule, before_last_update(now), now);
+    g_autofree char *share =
+        peak > 0 ? g_strdup_printf(", %.0f %% of optim.lr", 100 * is / peak) : g_strdup(""); /* optim.lr may be 0 */
+    if (fabs(is - was) > RATE_JUMP * fmax(peak, was))
+        log_info("the learning rate was %.3g at the last update (step %" PRId64
+                 "); by the schedule of this command it is %.3g there%s, and goes on from that",
+                 was, state->attempts, is, share);
+}
+
+static void advise(const Trainer *t)
+{
+    note_rate(t);
+    const Config *config = &t->config;
+    int64_t epoch = loader_epoch_samples(t->train), length = config_length_steps(config, epoch);
+    if (config->optim.offload && *t->dev->gpu.name == '\0')
+        log_info("optim.offload has no effect on the CPU: the optimizer state is in host memory anyway");
+    config_advise(config, config_steps(config, config->optim.warmup, epoch),
+                  t->length.steps >= 0 ? t->length.steps : length, epoch);
+    trainer_note_table(t);
+    if (t->length.steps > 0)
+        mixture_advise(t->train, trainer_run_samples(t));
+}
+
+static bool save_run(const Trainer *t, GError **error)
+{
+    return (trainer_had_ended(t) || config_save_run(&t->config, t->tok, error)) && check_room(t, error);
+}
+
+/* Fails while train.stop_file exists. */
+static bool check_stop_file(Trainer *t, GError **error)
+{
+    const char *file = t->config.train.stop_file;
+    const bool exists = *file && ranks_agree(t, g_file_test(file, G_FILE_TEST_EXISTS));
+    return !exists || fail_user(error, "train.stop_file %s exists: nothing is trained; remove it to go on", file);
+}
+
+/* What each rank can check by itself. */
+static bool open_inputs(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    return check_paths(t, error) && config_check_objective(&config->data, &config->model, error) &&
+           (t->tok = config_open_tokenizer(config, error)) && config_resolve_vocab(&t->config, t->tok, error) &&
+           config_fit_lengths(&t->config, t->tok, error) && config_check_tokens(config, t->tok, error) &&
+           config_resolve_precision(&t->config, error);
+}
+
+static bool open_device(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    t->dev = compute_device_open_rank(config->train.device, (int)config->train.threads, config_precision(config),
+                                      t->mesh.world, error);
+    return t->dev && (*t->dev->gpu.name == '\0' || mesh_use_gpu(&t->mesh, t->dev, error));
+}
+
+static bool open_files(Opening *opening, GError **error)
+{
+    Trainer *t = opening->t;
+    return trainer_prepare_task(t, error) && open_loaders(t, error) && take_memory(opening, error) &&
+           open_directory(t, error);
+}
+
+/* Rank 0 makes the run directory and the datasets of a task, and chooses the microbatch if that is auto. Then the other
+ * ranks open them. */
+static bool open_in_turn(Opening *opening, GError **error)
+{
+    Trainer *t = opening->t;
+    const bool first = comm_rank(t->mesh.world) == 0;
+    opening->micro_chosen = config_micro_is_auto(&t->config);
+    if (!ranks_end_together(t, !first || open_files(opening, error), error))
+        return false;
+    const int64_t micro = opening->micro_chosen ? ranks_agree(t, first ? config_micro_samples(&t->config) : 0) : 0;
+    if (opening->micro_chosen && !first)
+        t->config.train.micro_batch = (Amount){ .value = (double)micro, .unit = UNIT_SAMPLES };
+    return ranks_end_together(t, first || open_files(opening, error), error);
+}
+
+/* Opens what a run reads and computes with, in the state of its newest checkpoint. */
+static bool open_state(Opening *opening, GError **error)
+{
+    Trainer *t = opening->t;
+    if (!check_stop_file(t, error) || !ranks_end_together(t, open_inputs(t, error), error) || !open_device(t, error) ||
+        !open_in_turn(opening, error) || !ranks_alike(t, error) || !ranks_end_together(t, open_model(t, error), error))
+        return false;
+    report_model(opening);
+    if (!ranks_end_together(t, trainer_resume(t, error), error))
+        return false;
+    start_decoders(t);
+    return true;
+}
+
+/* Plans the steps, and writes into the run directory what is planned. */
+static bool open_plan(Trainer *t, GError **error)
+{
+    const bool first = comm_rank(t->mesh.world) == 0;
+    /* Of any rank in any step: the rank that has the most samples changes with the size of the batch. */
+    const int64_t most = ranks_most_microbatches(t);
+    if (!ranks_end_together(t, plan_steps(t, error), error) || !services_open(t, true, error) ||
+        !ranks_end_together(t, !first || save_run(t, error), error))
+        return false;
+    if (t->config.train.save_async && !(t->save_ranks = comm_split(t->mesh.world, 0)))
+        return comm_check(t->mesh.world, error);
+    advise(t);
+    report_mixture(t);
+    t->prefetch = prefetch_open(t->train, t->plan.micro_most, PREFETCH_DEPTH,
+                                (PrefetchShare){ t->batch.own_samples, t->batch.samples });
+    t->batch.micros = g_new0(const Batch *, most);
+    return true;
+}
+
+bool trainer_open(Trainer *t, GError **error)
+{
+    Opening opening = { .t = t };
+    if (!open_state(&opening, error) || !open_plan(t, error) || !services_open(t, false, error))
+        return false;
+    if (!trainer_had_ended(t))
+        note_start(&opening);
+    return true;
+}
+
+void trainer_close(Trainer *t, const GError *problem)
+{
+    services_close(t, problem);
+    comm_close(t->save_ranks);
+    g_clear_pointer(&t->prefetch, prefetch_close);
+    g_free(t->batch.micros);
+    mesh_leave_gpu(&t->mesh);
+    g_clear_pointer(&t->optimizer, optimizer_close);
+    g_clear_pointer(&t->model, model_close);
+    g_clear_pointer(&t->valid, g_ptr_array_unref);
+    g_clear_pointer(&t->train, loader_close);
+    g_clear_pointer(&t->dev, device_close);
+    g_clear_pointer(&t->tok, tokenizer_close);
+    g_clear_pointer(&t->changes, g_ptr_array_unref);
+    g_free(t->class_weights);
+    g_free(t->task.train);
+    g_free(t->task.valid);
+    log_to_file(NULL, NULL);
+    lock_release(t->hold->lock);
+}

@@ -1,0 +1,102 @@
+/* progress.c: how far the run is, whether it is at its end, and how long it will take. */
+#include "base/clock.h"
+#include "train/trainer.h"
+
+#include <math.h>
+
+bool trainer_out_of_patience(const Trainer *t)
+{
+    return t->config.train.patience > 0 && t->state->stale >= t->config.train.patience;
+}
+
+ScheduleCounts trainer_counts(const TrainState *state)
+{
+    return (ScheduleCounts){ state->updates, state->update_samples, state->tokens, state->trained_s };
+}
+
+EveryCounts trainer_every_counts(const Trainer *t)
+{
+    const TrainState *state = t->state;
+    return (EveryCounts){ state->attempts, state->samples, state->tokens, t->step.samples_read, t->step.tokens };
+}
+
+bool trainer_counts_tokens(const Trainer *t)
+{
+    return !t->state->tokens_by_capacity;
+}
+
+Every trainer_every(const Trainer *t, Amount amount)
+{
+    return every_of(&t->config, amount, loader_epoch_samples(t->train), trainer_counts_tokens(t));
+}
+
+bool trainer_stops_here(const Trainer *t)
+{
+    const EveryCounts counts = trainer_every_counts(t);
+    return span_reached(t->length.stop_at, &counts);
+}
+
+bool trainer_finished(const Trainer *t)
+{
+    if (trainer_out_of_patience(t) || trainer_stops_here(t))
+        return true;
+    if (t->length.tokens > 0)
+        return (double)t->state->tokens >= t->length.tokens;
+    if (t->length.samples > 0)
+        return trainer_next_sample(t) >= t->length.samples;
+    if (t->length.steps >= 0)
+        return t->state->attempts >= t->length.steps;
+    return t->due & DUE_TIME_UP;
+}
+
+bool trainer_had_ended(const Trainer *t)
+{
+    return t->start.resumed && t->state->attempts == t->start.steps && trainer_finished(t);
+}
+
+bool trainer_evaluation_due(const Trainer *t, bool end)
+{
+    const TrainState *state = t->state;
+    return t->valid->len > 0 && state->evaluated != state->attempts &&
+           (end || state->attempts == 0 || state->evaluation_left || t->due & DUE_EVAL);
+}
+
+double trainer_seconds_left(const Trainer *t)
+{
+    const TrainState *state = t->state;
+    double elapsed = clock_seconds() - t->clock.started;
+    if (t->length.tokens > 0)
+        return elapsed / (double)(state->tokens - t->start.tokens) * MAX(t->length.tokens - (double)state->tokens, 0);
+    const int64_t run = trainer_run_samples(t);
+    if (run > 0 && batch_varies(&t->plan.sizes))
+        return elapsed / (double)(state->samples - t->start.samples) * (double)MAX(run - state->samples, 0);
+    return t->length.steps > 0
+               ? elapsed / (double)(state->attempts - t->start.steps) * (double)(t->length.steps - state->attempts)
+               : -1;
+}
+
+int64_t trainer_about_steps(const Trainer *t)
+{
+    const TrainState *state = t->state;
+    double all = (double)t->length.steps;
+    if (t->length.tokens > 0)
+        all = (double)state->attempts * t->length.tokens / (double)MAX(state->tokens, 1);
+    else if (t->length.samples > 0)
+        all = (double)state->attempts * (double)t->length.samples / (double)MAX(state->samples, 1);
+    return MAX(state->attempts, (int64_t)ceil(all));
+}
+
+double trainer_rate_scale(const Trainer *t)
+{
+    return pow(t->config.optim.plateau_factor, (double)t->state->drops);
+}
+
+double trainer_sample_flops(const Trainer *t)
+{
+    const Config *config = &t->config;
+    const int64_t micro = t->plan.micro_most;
+    const double share = objective_target_share(data_objective_row(&config->data), loader_objective(t->train));
+    return model_step_flops(&config->model, (int32_t)micro, loader_enc_length(t->train), loader_dec_length(t->train),
+                            share) /
+           (double)micro;
+}

@@ -1,0 +1,206 @@
+/* resume.c: puts a run into the state of its newest undamaged checkpoint. */
+#include "base/file.h"
+#include "base/log.h"
+#include "train/model_path.h"
+#include "train/trainer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* Warns if the model of train.init was trained with another tokenizer, in which the same ids stand for other pieces. */
+static void compare_tokenizers(const Trainer *t, const char *theirs)
+{
+    g_autoptr(Tokenizer) tok = theirs ? tokenizer_open(theirs, NULL) : NULL;
+    if (tok && g_strcmp0(tokenizer_hash(tok), tokenizer_hash(t->tok)) != 0)
+        log_warning("tokenizer.path %s is another tokenizer than %s, which train.init was trained with: the same ids "
+                    "mean other pieces",
+                    t->config.tokenizer.path, theirs);
+}
+
+/* Sets the state of the loss scaler if the run trains in fp16 for the first time, or at a fixed scale. */
+static void start_loss_scale(Trainer *t)
+{
+    double scale = t->state->loss_scale.scale;
+    bool goes_on = isfinite(scale) && scale > 0 && t->loss_scale.fixed == 0;
+    if (t->config.train.precision == PRECISION_FP16 && !goes_on)
+        t->state->loss_scale = loss_scale_start(&t->loss_scale);
+}
+
+/* The weights of train.init, which are copied from that model unless it has the same parameters. */
+static bool copy_init(Trainer *t, char **tokenizer, GError **error)
+{
+    const char *init = t->config.train.init;
+    bool loaded;
+    if (!model_load_path(t->model, init, &loaded, tokenizer, error) || loaded)
+        return loaded || fail_context(error, "train.init");
+    /* The other model is loaded in f32, so that no weight is rounded twice. */
+    Device *dev = device_open_cpu(t->dev->threads, precision_uniform(DT_F32));
+    Model *source = model_open_path(init, dev, false, tokenizer, error);
+    if (source == NULL) {
+        device_close(dev);
+        return fail_context(error, "train.init");
+    }
+    bool same = model_copy_weights(t->model, source, error);
+    token_roles_copy(model_roles(t->model), model_roles(source));
+    model_close(source);
+    device_close(dev);
+    return same || fail_context(error, "train.init %s", init);
+}
+
+/* TrainState.run of a run that begins. */
+static int64_t hash_run(const Trainer *t)
+{
+    json_auto_t *options = config_record(&t->config);
+    g_autofree char *text = json_dumps(options, JSON_COMPACT | JSON_SORT_KEYS);
+    const char *tokenizer = tokenizer_hash(t->tok);
+    const uint64_t source = XXH3_64bits_withSeed(tokenizer, strlen(tokenizer), (uint64_t)t->state->data);
+    return (int64_t)XXH3_64bits_withSeed(text, strlen(text), source);
+}
+
+/* Random weights, or with train.init those of another model of the same shape. */
+static bool init_model(Trainer *t, GError **error)
+{
+    const Config *config = &t->config;
+    g_autofree char *tokenizer = NULL;
+    *t->state = (TrainState){ .best_step = -1,
+                              .evaluated = -1,
+                              .data = loader_fingerprint(t->train),
+                              .tokens_by_capacity = config->data.compat == COMPAT_MEGATRON };
+    t->state->run = hash_run(t);
+    start_loss_scale(t);
+    params_init(model_params(t->model), (uint64_t)config->run.seed);
+    if (*config->train.init == '\0')
+        return true;
+    const bool copied = copy_init(t, &tokenizer, error);
+    compare_tokenizers(t, tokenizer);
+    return copied;
+}
+
+/* Fails if the checkpoint was trained with another tokenizer or on another dataset. */
+static bool check_sources(const Trainer *t, const char *folder, GError **error)
+{
+    g_autofree char *hash = NULL;
+    g_auto(ModelConfig) saved = { 0 };
+    bool read = checkpoint_config(folder, &saved, &hash, error);
+    if (read && g_strcmp0(hash, tokenizer_hash(t->tok)) != 0)
+        return fail_user(error, "%s was trained with another tokenizer (hash %s) than %s (hash %s)", folder, hash,
+                         t->config.tokenizer.path, tokenizer_hash(t->tok));
+    if (read && t->state->data != loader_fingerprint(t->train))
+        return fail_user(error,
+                         "%s was trained on other data than %s holds now: it is another dataset, or was made again; "
+                         "restore the previous one, or choose another run.dir (train.init keeps the weights)",
+                         folder, t->config.data.train);
+    return read;
+}
+
+/* Fails if the run directory also has a checkpoint of another run, which a second process may have saved there. Which
+ * of the two to keep is for the user to say. */
+static bool check_others(const Trainer *t, int64_t step, GError **error)
+{
+    const char *dir = t->config.run.dir;
+    g_autoptr(GArray) steps = run_checkpoints(dir);
+    for (guint i = 0; i < steps->len; i++) {
+        TrainState other;
+        const int64_t at = g_array_index(steps, int64_t, i);
+        g_autofree char *folder = run_checkpoint_path(dir, at);
+        if (at != step && checkpoint_state(folder, &other, NULL) && other.run != 0 && t->state->run != 0 &&
+            other.run != t->state->run)
+            return fail_user(error,
+                             "%s holds checkpoints of two runs, with other options or other data at their start: those "
+                             "of steps %" PRId64 " and %" PRId64 "; move those of one run away",
+                             dir, step, at);
+    }
+    return true;
+}
+
+static bool load_own(Trainer *t, const char *folder, GError **error)
+{
+    const Checkpoint checkpoint = { .model = model_config(t->model),
+                                    .ranks = t->mesh.world,
+                                    .params = model_params(t->model),
+                                    .optimizer = t->optimizer,
+                                    .fp8 = model_fp8(t->model),
+                                    .state = t->state,
+                                    .roles = model_roles(t->model) };
+    return checkpoint_load(folder, &checkpoint, error);
+}
+
+/* Fails on all ranks if one of them does not see a checkpoint that rank 0 sees: its host lacks the folder. */
+static bool all_see(Trainer *t, const char *folder, GError **error)
+{
+    const bool seen = io_exists(folder, "state.json"), first = ranks_agree(t, seen);
+    const bool good = seen || !first ||
+                      fail_machine(error,
+                                   "rank %d on %s does not see %s, which rank 0 sees: all hosts need the whole run "
+                                   "directory, with its folder checkpoints",
+                                   comm_rank(t->mesh.world), g_get_host_name(), folder);
+    return comm_agree(t->mesh.world, good, error);
+}
+
+/* On rank 0: tells the other ranks the checkpoint's step (follow), then loads the checkpoint together with them. */
+static bool load(const char *folder, void *trainer, GError **error)
+{
+    Trainer *t = trainer;
+    g_autofree char *name = g_path_get_basename(folder);
+    ranks_agree(t, g_ascii_strtoll(name + strlen("step-"), NULL, 10));
+    return all_see(t, folder, error) && load_own(t, folder, error);
+}
+
+/* On the other ranks: loads each checkpoint that rank 0 names (load). Rank 0 sends a negative step when the last one
+ * was valid or when no checkpoint is left. */
+static bool follow(Trainer *t, int64_t *step, GError **error)
+{
+    *step = -1;
+    for (;;) {
+        g_autoptr(GError) problem = NULL;
+        int64_t next = ranks_agree(t, 0);
+        if (!comm_check(t->mesh.world, error))
+            return false;
+        if (next < 0)
+            return true;
+        g_autofree char *folder = run_checkpoint_path(t->config.run.dir, next);
+        *step = all_see(t, folder, &problem) && load_own(t, folder, &problem) ? next : -1;
+    }
+}
+
+/* Rank 0 looks for the newest undamaged checkpoint and makes it the latest one of the run. *step: -1 means none. */
+static bool open_newest(Trainer *t, int64_t *step, GError **error)
+{
+    const char *dir = t->config.run.dir;
+    if (!run_open_newest(dir, load, t, step, error))
+        return false;
+    if (*step < 0)
+        return true;
+    g_autofree char *folder = run_checkpoint_path(dir, *step);
+    if (!check_sources(t, folder, error) || !check_others(t, *step, error) || !run_set_aside(dir, *step, error))
+        return false;
+    run_link(dir, "latest", *step);
+    g_autofree char *best = run_checkpoint_path(dir, t->state->best_step);
+    if (g_file_test(best, G_FILE_TEST_IS_DIR))
+        run_link(dir, "best", t->state->best_step);
+    return true;
+}
+
+bool trainer_resume(Trainer *t, GError **error)
+{
+    bool first = comm_rank(t->mesh.world) == 0;
+    int64_t step = -1;
+    const bool good = first ? open_newest(t, &step, error) : follow(t, &step, error);
+    if (first)
+        ranks_agree(t, -1);
+    if (!comm_agree(t->mesh.world, good, error))
+        return false;
+    if (step < 0)
+        return init_model(t, error);
+    g_autofree char *folder = run_checkpoint_path(t->config.run.dir, step);
+    if (t->state->update_samples < 0) /* a checkpoint of an earlier version lacks this counter */
+        t->state->update_samples = t->state->samples;
+    if (t->state->run == 0)
+        t->state->run = hash_run(t);
+    t->start.resumed = true;
+    start_loss_scale(t);
+    log_info("going on from %s", folder);
+    return true;
+}

@@ -1,0 +1,132 @@
+/* console.c: what rank 0 prints of a record, in the form that log.format names: loam's own, or that of Megatron-LM, for
+ * scripts that read it. The lines of fairseq are printed by fairseq_log.c. */
+
+#include "base/log.h"
+#include "base/text.h"
+#include "eval/task_scores.h"
+#include "train/services/megatron_log.h"
+#include "train/services/service.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#define WAIT_SHOWN 0.01 /* a log line tells of waits for data from this share of the time on */
+
+static void say_heads(GString *line, const LossSums *sums)
+{
+    for (HeadId h = loss_sums_main(sums) + 1; h < HEAD_COUNT; h++)
+        if (sums->head[h].weight > 0)
+            g_string_append_printf(line, "  %s loss %.4f  %s accuracy %.1f %%", loss_names(h)->name,
+                                   loss_sums_mean(sums, h), loss_names(h)->name, 100 * loss_sums_accuracy(sums, h));
+}
+
+static void loam_train(const TrainRecord *record)
+{
+    const TrainState *state = record->state;
+    const LossSums *window = &state->window;
+    g_autoptr(GString) line = g_string_new(NULL);
+    g_string_append_printf(line, "step %" PRId64, state->attempts);
+    if (record->total_steps)
+        g_string_append_printf(line, "/%" PRId64, record->total_steps);
+    g_autofree char *rate = text_count(record->tokens_per_s);
+    if (state->window_steps)
+        g_string_append_printf(line, "  loss %.4f", loss_sums_total(window));
+    else
+        g_string_append(line, "  no update");
+    say_heads(line, window);
+    g_string_append_printf(line, "  lr %.2e  grad norm %.2f  %s tokens/s  %.0f GFLOP/s", record->lr, record->grad_norm,
+                           rate, record->flops_per_s / 1e9);
+    const double mfu = record_mfu(record);
+    if (isfinite(mfu))
+        g_string_append_printf(line, "  mfu %.0f %%", 100 * mfu);
+    else if (record->peak.median > 0)
+        g_string_append(line, "  mfu –");
+    if (record->data_wait >= WAIT_SHOWN)
+        g_string_append_printf(line, "  waits for data %.0f %%", 100 * record->data_wait);
+    if (record->comm_wait >= WAIT_SHOWN)
+        g_string_append_printf(line, "  waits for ranks %.0f %%", 100 * record->comm_wait);
+    if (record->loss_scale > 0)
+        g_string_append_printf(line, "  loss scale %g", record->loss_scale);
+    if (record->left_s >= 0) {
+        g_autofree char *left = text_duration(round(record->left_s));
+        g_string_append_printf(line, "  left %s", left);
+    }
+    log_info("%s", line->str);
+}
+
+static void loam_valid(const ValidRecord *record)
+{
+    const LossSums *sums = record->sums;
+    g_autoptr(GString) line = g_string_new(NULL);
+    g_string_append_printf(line, "step %" PRId64 "  held-out loss %.4f", record->step, loss_sums_total(sums));
+    if (loss_sums_main(sums) == HEAD_TOKENS)
+        g_string_append_printf(line, "  perplexity %.2f", record_perplexity(sums));
+    if (isfinite(record_accuracy(sums)))
+        g_string_append_printf(line, "  accuracy %.1f %%", 100 * record_accuracy(sums));
+    if (isfinite(record->bits_per_byte))
+        g_string_append_printf(line, "  %.4f bits per byte", record->bits_per_byte);
+    say_heads(line, sums);
+    log_info("%s%s%s", line->str, record->name ? "  " : "", record->name ? record->name : "");
+}
+
+/* Megatron-LM prints this line between two rules. */
+static void megatron_valid(const ValidRecord *record)
+{
+    g_autofree char *line = megatron_valid_line(record), *rule = g_strnfill(strlen(line), '-');
+    log_info("%s", rule);
+    log_info("%s", line);
+    log_info("%s", rule);
+}
+
+static void megatron_train(const TrainRecord *record)
+{
+    g_autofree char *line = megatron_train_line(record), *timers = megatron_timers_line(record);
+    log_info("%s", line);
+    log_info("%s", timers);
+}
+
+static void print_scores(int64_t step, const ScoreRecord *record)
+{
+    g_autoptr(GString) shown = g_string_new(NULL);
+    for (guint i = 0; i < record->scores->len; i++) {
+        const Metric *metric = &g_array_index(record->scores, Metric, i);
+        if (metric_is_main(metric->name))
+            g_string_append_printf(shown, "  %s %.2f", metric->name, metric->value);
+    }
+    log_info("step %" PRId64 "%s%s%s", step, shown->str, record->name ? "  " : "", record->name ? record->name : "");
+}
+
+typedef struct Console {
+    int format; /* log.format */
+} Console;
+
+static bool console_open(void **own, const Trainer *t, GError **error)
+{
+    (void)error;
+    if (comm_rank(t->mesh.world) > 0)
+        return true;
+    Console *console = *own = g_new(Console, 1);
+    console->format = trainer_had_ended(t) ? LOG_LOAM : t->config.log.format;
+    return true;
+}
+
+static void console_told(void *own, const Trainer *t, const LogRecord *record)
+{
+    (void)t;
+    const int format = ((const Console *)own)->format;
+    if (record->kind == RECORD_TRAIN && format == LOG_LOAM)
+        loam_train(record->train);
+    else if (record->kind == RECORD_TRAIN && format == LOG_MEGATRON)
+        megatron_train(record->train);
+    else if (record->kind == RECORD_VALID && format == LOG_LOAM)
+        loam_valid(record->valid);
+    else if (record->kind == RECORD_VALID && format == LOG_MEGATRON)
+        megatron_valid(record->valid);
+    else if (record->kind == RECORD_SCORES)
+        print_scores(record->step, &record->scores);
+    else if (record->kind == RECORD_SAVE && !record->save.problem)
+        log_info("step %" PRId64 "  saved %s (%.1fs)", record->step, record->save.folder, record->save.seconds);
+}
+
+const Service console_service = { .open = console_open, .told = console_told, .close = service_free };

@@ -1,0 +1,281 @@
+#include "train/services/fairseq_log.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "train/services/service.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FILE_NAME "train_inner.jsonl"
+#define MAX_BYTES ((size_t)1 << 30)
+
+struct FairseqLog {
+    char *path; /* NULL means no file */
+    IoFile *file;
+    bool printed;
+    double opened;
+    int64_t updates, tokens; /* of this process since the last line: number of updates, and of their tokens */
+    bool failing;
+};
+
+/* ---- the line ---- */
+
+#define EXACT -1 /* as number of decimal places: no rounding */
+
+/* Rounds a number to decimal places as Python's round does: correctly from its binary value, and ties to even. */
+static double rounded(double value, int places)
+{
+    char text[400];
+    if (places == EXACT || !isfinite(value))
+        return value;
+    g_snprintf(text, sizeof text, "%.*f", places, value);
+    return g_ascii_strtod(text, NULL);
+}
+
+/* The epoch, counted from 1, that a step belongs to if `epochs` epochs are complete after it: 2 for the last step of
+ * epoch 2. */
+static int64_t epoch_of(double epochs)
+{
+    return MAX((int64_t)ceil(epochs - 1e-9), 1);
+}
+
+/* Appends a field with the number in the format of Python's "{:g}". */
+static void put(GString *line, const char *name, double value, int places)
+{
+    g_string_append_printf(line, ", \"%s\": \"%g\"", name, rounded(value, places));
+}
+
+char *fairseq_line(const FairseqLine *of)
+{
+    GString *line = g_string_new(NULL);
+    g_autofree char *update = text_number(rounded(of->update, 3));
+    g_string_append_printf(line, "{\"epoch\": %" PRId64 ", \"update\": %s%s", epoch_of(of->update), update,
+                           strpbrk(update, ".e") ? "" : ".0");
+    put(line, "loss", of->loss, 3);
+    put(line, "nll_loss", of->nll, 3);
+    put(line, "total", of->total, EXACT);
+    put(line, "n_correct", of->n_correct, EXACT);
+    put(line, "ppl", exp2(of->nll), 2);
+    put(line, "accuracy", of->accuracy, 3);
+    put(line, "wps", of->wps, 1);
+    put(line, "ups", of->ups, 2);
+    put(line, "wpb", of->wpb, 1);
+    put(line, "bsz", of->bsz, 1);
+    put(line, "num_updates", (double)of->num_updates, EXACT);
+    put(line, "lr", of->lr, EXACT);
+    put(line, "gnorm", of->gnorm, 3);
+    if (of->clip >= 0)
+        put(line, "clip", of->clip, 1);
+    if (of->loss_scale > 0)
+        put(line, "loss_scale", of->loss_scale, 4);
+    put(line, "train_wall", of->train_wall, 0);
+    put(line, "wall", of->wall, 0);
+    g_string_append_c(line, '}');
+    return g_string_free(line, false);
+}
+
+/* "valid" for the first held-out set, "valid1" for the second. g_free. */
+static char *subset(const ValidRecord *record)
+{
+    return record->index > 0 ? g_strdup_printf("valid%d", record->index) : g_strdup("valid");
+}
+
+char *fairseq_valid_line(const ValidRecord *record)
+{
+    const LossSums *sums = record->sums;
+    const HeadSums *head = &sums->head[loss_sums_main(sums)];
+    const double batches = (double)MAX(record->batches, 1), nll = head->nll / head->weight / M_LN2;
+    const struct {
+        const char *name;
+        double value;
+        int places;
+    } fields[] = { { "loss", head->loss / head->weight / M_LN2, 3 },
+                   { "nll_loss", nll, 3 },
+                   { "ppl", exp2(nll), 2 },
+                   { "accuracy", 100 * record_accuracy(sums), 3 },
+                   { "wps", record->seconds > 0 ? head->weight / record->seconds : 0, 1 },
+                   { "wpb", head->weight / batches, 1 },
+                   { "bsz", (double)record->samples / batches, 1 },
+                   { "num_updates", (double)record->updates, EXACT },
+                   { "best_loss", record->best / M_LN2, 3 } };
+    GString *line = g_string_new(NULL);
+    g_autofree char *set = subset(record);
+    g_string_append_printf(line, "{\"epoch\": %" PRId64, epoch_of(record->epochs));
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
+        g_autofree char *name = g_strdup_printf("%s_%s", set, fields[i].name);
+        if (isfinite(fields[i].value))
+            put(line, name, fields[i].value, fields[i].places);
+    }
+    g_string_append_c(line, '}');
+    return g_string_free(line, false);
+}
+
+/* ---- the file ---- */
+
+/* The num_updates of a line of the log; -1 if the line has none. */
+static int64_t read_updates(const char *line)
+{
+    json_t *object = json_loads(line, 0, NULL);
+    const char *text = json_string_value(json_object_get(object, "num_updates"));
+    double updates = text ? g_ascii_strtod(text, NULL) : -1;
+    json_decref(object);
+    return updates >= 0 && updates < 1e15 ? (int64_t)updates : -1;
+}
+
+static bool cut_back(const char *path, int64_t updates, GError **error)
+{
+    size_t bytes;
+    if (!g_file_test(path, G_FILE_TEST_EXISTS))
+        return true;
+    g_autofree char *text = io_read_file(path, MAX_BYTES, &bytes, error);
+    if (!text)
+        return false;
+    g_autoptr(GString) kept = g_string_new(NULL);
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (char **line = lines; line[0] && line[1]; line++) { /* the text after the last newline is not a complete line */
+        int64_t of = read_updates(*line);
+        if (of >= 0 && of <= updates)
+            g_string_append_printf(kept, "%s\n", *line);
+    }
+    return kept->len == bytes || io_write_file(path, kept->str, kept->len, error);
+}
+
+FairseqLog *fairseq_log_open(const char *dir, int64_t updates, bool printed, GError **error)
+{
+    g_autofree char *path = dir ? g_build_filename(dir, FILE_NAME, NULL) : NULL;
+    IoFile *file = path && cut_back(path, updates, error) ? io_append(path, error) : NULL;
+    if (path && !file)
+        return NULL;
+    FairseqLog *log = g_new(FairseqLog, 1);
+    *log = (FairseqLog){ .path = g_steal_pointer(&path), .file = file, .printed = printed, .opened = clock_seconds() };
+    return log;
+}
+
+void fairseq_log_close(FairseqLog *log)
+{
+    if (log->file)
+        io_close(log->file, true, NULL);
+    g_free(log->path);
+    g_free(log);
+}
+
+void fairseq_log_step(FairseqLog *log, int64_t tokens)
+{
+    log->updates++;
+    log->tokens += tokens;
+}
+
+/* Prints an object as fairseq's logger does. name: "train_inner", "valid". */
+static void print_object(const char *name, const char *object)
+{
+    g_autoptr(GDateTime) now = g_date_time_new_now_local();
+    g_autofree char *time = g_date_time_format(now, "%Y-%m-%d %H:%M:%S");
+    log_info("%s | INFO | %s | %s", time, name, object);
+}
+
+/* Appends text to the file. If the disk is full, lines are lost and training goes on. */
+static void write_text(FairseqLog *log, const char *text)
+{
+    if (!log->file)
+        return;
+    g_autoptr(GError) problem = NULL;
+    g_autofree char *line = g_strconcat(text, "\n", NULL);
+    bool good = io_write(log->file, line, strlen(line), &problem) && io_flush(log->file, &problem);
+    if (!good && !log->failing)
+        log_warning("%s: %s; what cannot be written is left out", log->path, problem->message);
+    log->failing = !good;
+}
+
+void fairseq_log_line(FairseqLog *log, const TrainRecord *record)
+{
+    const TrainState *state = record->state;
+    const UpdateSums *of = &state->window_updates;
+    if (state->window_steps == 0 || of->updates == 0)
+        return;
+    const HeadId main = loss_sums_main(&state->window);
+    const HeadSums *head = &state->window.head[main];
+    double n = (double)of->updates, all = (double)state->window_steps;
+    const FairseqLine line = { .update = record->epochs,
+                               .loss = head->loss / head->weight / M_LN2,
+                               .nll = head->nll / head->weight / M_LN2,
+                               .total = head->weight / all,
+                               .n_correct = head->correct / all,
+                               .accuracy = 100 * loss_sums_accuracy(&state->window, main),
+                               .wps = (double)log->tokens / record->elapsed_s,
+                               .ups = (double)log->updates / record->elapsed_s,
+                               .wpb = (double)of->tokens / n,
+                               .bsz = (double)of->samples / n,
+                               .num_updates = state->updates,
+                               .lr = record->lr,
+                               .gnorm = of->norms / n,
+                               .clip = record->clips ? 100 * (double)of->clipped / n : -1,
+                               .loss_scale = record->loss_scale,
+                               .train_wall = record->elapsed_s - record->waited_s,
+                               .wall = clock_seconds() - log->opened };
+    g_autofree char *text = fairseq_line(&line);
+    write_text(log, text);
+    if (log->printed)
+        print_object("train_inner", text);
+    if (record->begins)
+        log->updates = log->tokens = 0;
+}
+
+static void print_valid(const ValidRecord *record)
+{
+    g_autofree char *set = subset(record), *line = fairseq_valid_line(record);
+    print_object(set, line);
+}
+
+/* ---- the service ---- */
+
+/* If the file cannot be continued, a warning says so. */
+static bool fairseq_service_open(void **own, const Trainer *t, GError **error)
+{
+    (void)error;
+    g_autoptr(GError) problem = NULL;
+    const bool printed = t->config.log.format == LOG_FAIRSEQ, filed = t->config.train.fairseq_log;
+    if (comm_rank(t->mesh.world) > 0 || trainer_had_ended(t))
+        return true;
+    if (filed)
+        *own = fairseq_log_open(t->config.run.dir, t->state->updates, printed, &problem);
+    if (problem)
+        log_warning("train.fairseq_log: %s; the run goes on without this file", problem->message);
+    if (printed && *own == NULL)
+        *own = fairseq_log_open(NULL, t->state->updates, true, NULL);
+    return true;
+}
+
+static Verdict fairseq_service_after_step(void *own, const Trainer *t, GError **error)
+{
+    (void)error;
+    if (t->step.updated)
+        fairseq_log_step(own, t->step.tokens);
+    return VERDICT_GO_ON;
+}
+
+static void fairseq_service_told(void *own, const Trainer *t, const LogRecord *record)
+{
+    (void)t;
+    FairseqLog *log = own;
+    if (record->kind == RECORD_TRAIN)
+        fairseq_log_line(log, record->train);
+    if (record->kind == RECORD_VALID && log->printed)
+        print_valid(record->valid);
+}
+
+static void fairseq_service_close(void *own, const Trainer *t, const GError *problem)
+{
+    (void)t, (void)problem;
+    fairseq_log_close(own);
+}
+
+const Service fairseq_log_service = { .open = fairseq_service_open,
+                                      .after_step = fairseq_service_after_step,
+                                      .told = fairseq_service_told,
+                                      .close = fairseq_service_close };

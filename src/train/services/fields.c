@@ -1,0 +1,127 @@
+#include "train/services/fields.h"
+
+#include "eval/task_scores.h"
+
+#include <math.h>
+
+static void add(Fields *fields, const char *group, const char *name, double value)
+{
+    const Field field = { name, group, value, false };
+    g_array_append_val(fields->list, field);
+}
+
+static void add_whole(Fields *fields, const char *name, int64_t value)
+{
+    const Field field = { name, NULL, (double)value, true };
+    g_array_append_val(fields->list, field);
+}
+
+/* Adds the mean loss of each head (if several heads have a loss, "loss" is their sum), and the accuracy of each head
+ * except the language-model head, whose accuracy is called "accuracy". */
+static void add_heads(Fields *fields, const char *group, const LossSums *sums)
+{
+    for (HeadId h = 0; h < HEAD_COUNT && loss_sums_heads(sums) > 1; h++) {
+        const HeadNames *names = loss_names(h);
+        if (sums->head[h].weight == 0)
+            continue;
+        add(fields, group, names->loss, loss_sums_mean(sums, h));
+        if (h != HEAD_TOKENS && names->accuracy)
+            add(fields, group, names->accuracy, loss_sums_accuracy(sums, h));
+    }
+}
+
+static void add_losses(Fields *fields, const LossSums *window)
+{
+    const HeadId main = loss_sums_main(window);
+    const HeadSums *rows = &window->head[main];
+    add(fields, "train", "loss", loss_sums_total(window));
+    add(fields, "train", "nll", loss_names(main)->accuracy ? rows->nll / rows->weight : (double)NAN);
+    add(fields, "train", "accuracy", record_accuracy(window));
+}
+
+static void add_speed(Fields *fields, const TrainRecord *record)
+{
+    const PeakRate *peak = &record->peak;
+    const double median = peak->median > 0 ? peak->median : NAN;
+    add(fields, "perf", "tokens_per_s", record->tokens_per_s);
+    add(fields, "perf", "step_s", record->step_s);
+    add(fields, "perf", "flops_per_s", record->flops_per_s);
+    add(fields, "perf", "mfu", record_mfu(record));
+    add(fields, "perf", "peak_flops_per_s", median);
+    add(fields, "perf", "peak_spread", (peak->high - peak->low) / median);
+    add(fields, "perf", "data_wait", record->data_wait);
+    add(fields, "perf", "fill", record->fill);
+    add(fields, "perf", "memory", record->memory > 0 ? record->memory : (double)NAN);
+}
+
+static void add_train(Fields *fields, const TrainRecord *record)
+{
+    const TrainState *state = record->state;
+    add_whole(fields, "updates", state->updates);
+    add_whole(fields, "samples", state->samples);
+    add_whole(fields, "tokens", state->tokens);
+    add_whole(fields, "target_tokens", state->target_tokens);
+    add_losses(fields, &state->window);
+    add(fields, "train", "lr", record->lr);
+    add(fields, "train", "grad_norm", record->grad_norm);
+    add_speed(fields, record);
+    if (state->skipped_samples > 0)
+        add_whole(fields, "skipped_samples", state->skipped_samples);
+    if (record->loss_scale > 0)
+        add(fields, "train", "loss_scale", record->loss_scale);
+    if (record->sent_bytes > 0) {
+        add(fields, "perf", "comm_wait", record->comm_wait);
+        add(fields, "perf", "sent_bytes", record->sent_bytes);
+    }
+    if (record->straggler) {
+        add(fields, "perf", "slowest_rank", record->straggler->rank);
+        add(fields, "perf", "slowest_factor", record->straggler->factor);
+    }
+    add_heads(fields, "train", &state->window);
+    if (record->norms) {
+        add(fields, "train", "param_norm", record->norms->model.param);
+        add(fields, "train", "zero_gradients", record->norms->model.zeros);
+    }
+}
+
+static void add_valid(Fields *fields, const ValidRecord *record)
+{
+    const LossSums *sums = record->sums;
+    fields->group = record->name ? g_strdup_printf("valid/%s", record->name) : g_strdup("valid");
+    add_whole(fields, "target_tokens", (int64_t)sums->head[loss_sums_main(sums)].weight);
+    add(fields, fields->group, "loss", loss_sums_total(sums));
+    add(fields, fields->group, "perplexity", record_perplexity(sums));
+    add(fields, fields->group, "accuracy", record_accuracy(sums));
+    add(fields, fields->group, "bits_per_byte", record->bits_per_byte);
+    add_heads(fields, fields->group, sums);
+    add(fields, NULL, "seconds", record->seconds);
+}
+
+static void add_scores(Fields *fields, const ScoreRecord *record)
+{
+    fields->group = record->name ? g_strdup_printf("score/%s", record->name) : g_strdup("score");
+    add_whole(fields, "examples", record->examples);
+    for (guint i = 0; i < record->scores->len; i++) {
+        const Metric *metric = &g_array_index(record->scores, Metric, i);
+        add(fields, fields->group, metric->name, metric->value);
+    }
+    add(fields, NULL, "seconds", record->seconds);
+}
+
+Fields fields_of(const LogRecord *record)
+{
+    Fields fields = { .list = g_array_new(false, false, sizeof(Field)) };
+    if (record->kind == RECORD_TRAIN)
+        add_train(&fields, record->train);
+    if (record->kind == RECORD_VALID)
+        add_valid(&fields, record->valid);
+    if (record->kind == RECORD_SCORES)
+        add_scores(&fields, &record->scores);
+    return fields;
+}
+
+void fields_clear(Fields *fields)
+{
+    g_array_unref(fields->list);
+    g_free(fields->group);
+}

@@ -1,0 +1,451 @@
+#include "train/services/hooks.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/processes.h"
+#include "comm/launch.h"
+#include "train/services/hook_output.h"
+#include "train/services/service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOOK_US        20000 /* microseconds between two checks whether a running command has ended */
+#define GRACE_S        2     /* seconds from SIGTERM to SIGKILL */
+#define LONGEST_WAIT_S 60    /* longest pause between two attempts, in seconds */
+#define MARK_BYTES     64    /* of the variable that marks the processes of an attempt */
+
+static const char *const names[HOOKS] = {
+    [HOOK_SAVE] = "on_save", [HOOK_BEST] = "on_best", [HOOK_STOP] = "on_stop", [HOOK_ALERT] = "on_alert"
+};
+
+typedef struct Call {
+    HookKind kind;
+    int64_t step;
+    char *path, *message;
+} Call;
+
+struct Hooks {
+    const HooksConfig *config;
+    char *dir, *log;
+    int folder;   /* descriptor of the run directory, in which hooks.log is opened; -1 if it cannot be opened */
+    int attempts; /* of all calls so far; used only by the thread */
+    GThread *thread;
+
+    GMutex mutex; /* guards the fields below */
+    GCond changed;
+    GQueue calls;           /* queue of Call * that have not begun, at most one of each kind */
+    int64_t waiting[HOOKS]; /* step of the queued call of each kind; -1 means none */
+    int64_t running;        /* step of the running call; -1 means none */
+    bool closing;
+    double end;          /* set when closing: clock_seconds() at which all commands except on_stop must have ended */
+    GPtrArray *problems; /* char *: descriptions of calls that failed, which hooks_problem has not returned yet */
+};
+
+static const char *command_of(const Hooks *hooks, HookKind kind)
+{
+    const char *const commands[HOOKS] = { hooks->config->on_save, hooks->config->on_best, hooks->config->on_stop,
+                                          hooks->config->on_alert };
+    return commands[kind];
+}
+
+static void call_free(Call *call)
+{
+    g_free(call->path);
+    g_free(call->message);
+    g_free(call);
+}
+
+static int open_log(const Hooks *hooks)
+{
+    return openat(hooks->folder, "hooks.log", O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+}
+
+static void note(const Hooks *hooks, const Call *call, const char *text)
+{
+    g_autoptr(GDateTime) now = g_date_time_new_now_local();
+    g_autofree char *time = g_date_time_format(now, "%Y-%m-%d %H:%M:%S"),
+                    *line = g_strdup_printf("%s %s step %" PRId64 ": %s\n", time, names[call->kind], call->step, text);
+    const int file = open_log(hooks);
+    if (file < 0)
+        return;
+    (void)!write(file, line, strlen(line)); /* if the disk is full, the line is lost */
+    close(file);
+}
+
+/* ---- one command ---- */
+
+/* mark: the name of a variable that all processes of the attempt inherit. */
+static char **environment(const Hooks *hooks, const Call *call, const char *mark)
+{
+    g_autofree char *step = g_strdup_printf("%" PRId64, call->step), *self = g_file_read_link("/proc/self/exe", NULL);
+    char **env = comm_launch_forget(g_get_environ());
+    env = g_environ_setenv(env, "LOAM_EVENT", names[call->kind], TRUE);
+    env = g_environ_setenv(env, "LOAM_RUN", hooks->dir, TRUE);
+    env = g_environ_setenv(env, "LOAM_PATH", call->path, TRUE);
+    env = g_environ_setenv(env, "LOAM_STEP", step, TRUE);
+    env = g_environ_setenv(env, "LOAM_MESSAGE", call->message, TRUE);
+    env = g_environ_setenv(env, mark, "1", TRUE);
+    env = g_environ_setenv(env, "LOAM", self ? self : "loam", TRUE);
+    return g_environ_unsetenv(env, "LOAM_FAULT"); /* LOAM_FAULT is meant for the run, not for commands */
+}
+
+/* Starts `sh -c COMMAND` in a process group of its own, with no blocked signals and without this process's open files;
+ * its output goes to the descriptor `output`. Returns an errno, 0 on success. */
+static int start(const Hooks *hooks, const Call *call, const char *mark, int output, pid_t *pid)
+{
+    const char *command = command_of(hooks, call->kind);
+    char *argv[] = { (char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", (char *)(uintptr_t)command, NULL };
+    g_auto(GStrv) env = environment(hooks, call, mark);
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t how;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);
+    posix_spawnattr_init(&how);
+    posix_spawnattr_setflags(&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&how, 0);
+    posix_spawnattr_setsigmask(&how, &none);
+    posix_spawnattr_setsigdefault(&how, &all);
+    const int problem = posix_spawn(pid, "/bin/sh", &files, &how, argv, env);
+    posix_spawnattr_destroy(&how);
+    posix_spawn_file_actions_destroy(&files);
+    return problem;
+}
+
+/* The earlier one of `latest` and the time at which a command of this kind must have ended because the run ends:
+ * on_stop has all of hooks.timeout, however long the commands before it took. */
+static double end_of(Hooks *hooks, HookKind kind, double latest)
+{
+    g_mutex_lock(&hooks->mutex);
+    const double end = hooks->closing && kind != HOOK_STOP ? fmin(latest, hooks->end) : latest;
+    g_mutex_unlock(&hooks->mutex);
+    return end;
+}
+
+/* Whether the process has the mark in its environment. */
+static bool is_marked(pid_t pid, const void *mark)
+{
+    g_autofree char *path = g_strdup_printf("/proc/%d/environ", (int)pid), *text = NULL;
+    gsize bytes;
+    if (!g_file_get_contents(path, &text, &bytes, NULL))
+        return false;
+    const size_t n = strlen(mark);
+    for (const char *at = text; at < text + bytes; at += strlen(at) + 1)
+        if (strncmp(at, mark, n) == 0 && at[n] == '=')
+            return true;
+    return false;
+}
+
+/* Waits until the command has ended, and logs its output; one that has not ended by `latest` is killed with all its
+ * processes. *status: as from waitpid. False if it took too long. */
+static bool await(Hooks *hooks, HookKind kind, pid_t pid, HookOutput *output, double latest, int *status)
+{
+    double killed = INFINITY;
+    while (waitpid(pid, status, WNOHANG) == 0) {
+        const double now = clock_seconds();
+        if (now > end_of(hooks, kind, latest) && killed == INFINITY) {
+            kill(-pid, SIGTERM);
+            killed = now + GRACE_S;
+        }
+        if (now > killed)
+            kill(-pid, SIGKILL);
+        hook_output_take(output, LOOK_US / 1000);
+    }
+    kill(-pid, SIGKILL); /* kills processes that the command left in its group */
+    return killed == INFINITY;
+}
+
+/* Runs the command once, until `latest` at most. Returns NULL if it succeeded, else a description of the failure;
+ * g_free. */
+static char *run_once(Hooks *hooks, const Call *call, double latest)
+{
+    pid_t pid;
+    int status = 0, log = open_log(hooks), write_end;
+    char mark[MARK_BYTES];
+    HookOutput *output = hook_output_new(log, &write_end);
+    g_snprintf(mark, sizeof mark, "LOAM_HOOK_%d_%d", (int)getpid(), hooks->attempts++);
+    const int problem = start(hooks, call, mark, write_end, &pid);
+    if (write_end >= 0)
+        close(write_end);
+    const bool in_time = problem || await(hooks, call->kind, pid, output, latest, &status);
+    if (!problem)
+        processes_kill(is_marked, mark);
+    hook_output_free(output);
+    if (log >= 0)
+        close(log);
+    if (problem)
+        return g_strdup_printf("it could not be started: %s", g_strerror(problem));
+    if (!in_time)
+        return g_strdup_printf("it took longer than hooks.timeout and was ended");
+    if (WIFSIGNALED(status))
+        return g_strdup_printf("it was ended by signal %d", WTERMSIG(status));
+    return WEXITSTATUS(status) == 0 ? NULL : g_strdup_printf("exit status %d", WEXITSTATUS(status));
+}
+
+/* Waits before the next attempt. False if there is no time for another attempt before `latest`, or before the run
+ * ends. */
+static bool pause_before(Hooks *hooks, HookKind kind, int attempt, double latest)
+{
+    const double until = clock_seconds() + fmin(LONGEST_WAIT_S, exp2(attempt - 1));
+    while (clock_seconds() < fmin(until, end_of(hooks, kind, latest)))
+        g_usleep(LOOK_US);
+    return clock_seconds() < end_of(hooks, kind, latest);
+}
+
+/* Logs a call that failed and keeps the message for hooks_problem. */
+static void note_problem(Hooks *hooks, char *problem)
+{
+    log_warning("%s", problem);
+    g_mutex_lock(&hooks->mutex);
+    g_ptr_array_add(hooks->problems, problem);
+    g_mutex_unlock(&hooks->mutex);
+}
+
+/* "once", "2 times". g_free. */
+static char *times(int n)
+{
+    return n == 1 ? g_strdup("once") : g_strdup_printf("%d times", n);
+}
+
+static void run_call(Hooks *hooks, const Call *call)
+{
+    const double began = clock_seconds(), timeout = hooks->config->timeout.value,
+                 all =
+                     timeout > 0 && call->kind == HOOK_STOP ? began + timeout : INFINITY; /* end of all its attempts */
+    if (began > end_of(hooks, call->kind, INFINITY)) {
+        note_problem(hooks,
+                     g_strdup_printf("hooks.%s of step %" PRId64 " is left out: the hooks before it took hooks.timeout",
+                                     names[call->kind], call->step));
+        return;
+    }
+    for (int attempt = 1;; attempt++) {
+        const double latest = timeout > 0 ? fmin(all, clock_seconds() + timeout) : INFINITY;
+        g_autofree char *problem = run_once(hooks, call, latest);
+        g_autofree char *text = g_strdup_printf("%s after %.1fs", problem ? problem : "done", clock_seconds() - began);
+        note(hooks, call, text);
+        if (problem == NULL)
+            return;
+        if (attempt > hooks->config->retries || !pause_before(hooks, call->kind, attempt, all)) {
+            g_autofree char *how_often = times(attempt);
+            note_problem(hooks, g_strdup_printf("hooks.%s of step %" PRId64 " failed %s (%s); its output is in %s",
+                                                names[call->kind], call->step, how_often, problem, hooks->log));
+            return;
+        }
+    }
+}
+
+/* ---- the thread ---- */
+
+static void *work(void *context)
+{
+    Hooks *hooks = context;
+    g_mutex_lock(&hooks->mutex);
+    for (;;) {
+        Call *call = g_queue_pop_head(&hooks->calls);
+        if (call == NULL && hooks->closing)
+            break;
+        if (call == NULL) {
+            g_cond_wait(&hooks->changed, &hooks->mutex);
+            continue;
+        }
+        hooks->waiting[call->kind] = -1;
+        hooks->running = call->step;
+        g_mutex_unlock(&hooks->mutex);
+        run_call(hooks, call);
+        call_free(call);
+        g_mutex_lock(&hooks->mutex);
+        hooks->running = -1;
+    }
+    g_mutex_unlock(&hooks->mutex);
+    return NULL;
+}
+
+Hooks *hooks_open(const HooksConfig *config, const char *dir)
+{
+    if (!*config->on_save && !*config->on_best && !*config->on_stop && !*config->on_alert)
+        return NULL;
+    Hooks *hooks = g_new0(Hooks, 1);
+    hooks->config = config;
+    hooks->dir = g_canonicalize_filename(dir, NULL);
+    hooks->log = g_build_filename(hooks->dir, "hooks.log", NULL);
+    hooks->folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (int kind = 0; kind < HOOKS; kind++)
+        hooks->waiting[kind] = -1;
+    hooks->running = -1;
+    hooks->problems = g_ptr_array_new_with_free_func(g_free);
+    g_queue_init(&hooks->calls);
+    g_mutex_init(&hooks->mutex);
+    g_cond_init(&hooks->changed);
+    hooks->thread = g_thread_new("hooks", work, hooks);
+    return hooks;
+}
+
+/* Removes the queued call of this kind, if there is one. The caller holds the mutex. */
+static void drop_waiting(Hooks *hooks, HookKind kind)
+{
+    for (GList *link = hooks->calls.head; link; link = link->next) {
+        Call *call = link->data;
+        if (call->kind != kind)
+            continue;
+        note(hooks, call, "left out: the next one came before it began");
+        call_free(call);
+        g_queue_delete_link(&hooks->calls, link);
+        return;
+    }
+}
+
+void hooks_call(Hooks *hooks, HookKind kind, int64_t step, const char *path, const char *message)
+{
+    if (hooks == NULL || *command_of(hooks, kind) == '\0')
+        return;
+    Call *call = g_new(Call, 1);
+    *call = (Call){ .kind = kind,
+                    .step = step,
+                    .path = path ? g_canonicalize_filename(path, NULL) : g_strdup(hooks->dir),
+                    .message = g_strdup(message) };
+    g_mutex_lock(&hooks->mutex);
+    drop_waiting(hooks, kind);
+    hooks->waiting[kind] = step;
+    g_queue_push_tail(&hooks->calls, call);
+    g_cond_broadcast(&hooks->changed);
+    g_mutex_unlock(&hooks->mutex);
+}
+
+void hooks_steps(Hooks *hooks, int64_t steps[HOOK_STEPS])
+{
+    for (int i = 0; i < HOOK_STEPS; i++)
+        steps[i] = -1;
+    if (hooks == NULL)
+        return;
+    g_mutex_lock(&hooks->mutex);
+    steps[0] = hooks->running;
+    steps[1] = hooks->waiting[HOOK_SAVE];
+    steps[2] = hooks->waiting[HOOK_BEST];
+    g_mutex_unlock(&hooks->mutex);
+}
+
+char *hooks_problem(Hooks *hooks)
+{
+    if (hooks == NULL)
+        return NULL;
+    g_mutex_lock(&hooks->mutex);
+    char *problem = hooks->problems->len ? g_ptr_array_steal_index(hooks->problems, 0) : NULL;
+    g_mutex_unlock(&hooks->mutex);
+    return problem;
+}
+
+void hooks_wait(Hooks *hooks)
+{
+    if (hooks == NULL || hooks->thread == NULL)
+        return;
+    const double timeout = hooks->config->timeout.value;
+    g_mutex_lock(&hooks->mutex);
+    hooks->closing = true;
+    hooks->end = timeout > 0 ? clock_seconds() + timeout : INFINITY;
+    if (hooks->calls.length > 0 && timeout > 0)
+        log_info("waiting for hooks, at most %.0fs, and as long again for on_stop", timeout);
+    else if (hooks->calls.length > 0)
+        log_info("waiting for hooks");
+    g_cond_broadcast(&hooks->changed);
+    g_mutex_unlock(&hooks->mutex);
+    g_thread_join(hooks->thread);
+    hooks->thread = NULL;
+}
+
+void hooks_close(Hooks *hooks)
+{
+    if (hooks == NULL)
+        return;
+    hooks_wait(hooks);
+    g_ptr_array_unref(hooks->problems);
+    g_mutex_clear(&hooks->mutex);
+    g_cond_clear(&hooks->changed);
+    if (hooks->folder >= 0)
+        close(hooks->folder);
+    g_free(hooks->dir);
+    g_free(hooks->log);
+    g_free(hooks);
+}
+
+/* ---- the service ---- */
+
+static bool hooks_service_open(void **own, const Trainer *t, GError **error)
+{
+    (void)error;
+    *own = comm_rank(t->mesh.world) == 0 ? hooks_open(&t->config.hooks, t->config.run.dir) : NULL;
+    return true;
+}
+
+/* Makes hooks that failed since the last call events of the run. */
+static void note_failed(Hooks *hooks, const Trainer *t)
+{
+    for (char *problem; (problem = hooks_problem(hooks)); g_free(problem))
+        services_event(t, problem);
+}
+
+static Verdict hooks_service_after_step(void *own, const Trainer *t, GError **error)
+{
+    (void)error;
+    note_failed(own, t);
+    return VERDICT_GO_ON;
+}
+
+static void call_for_save(Hooks *hooks, int64_t step, const SaveRecord *save)
+{
+    g_autofree char *what = g_strdup_printf("step %" PRId64 "%s%s", step, save->problem ? " was not saved: " : " saved",
+                                            save->problem ? save->problem : "");
+    hooks_call(hooks, save->problem ? HOOK_ALERT : HOOK_SAVE, step, save->problem ? NULL : save->folder, what);
+    if (!save->problem && save->best)
+        hooks_call(hooks, HOOK_BEST, step, save->folder, what);
+}
+
+static void hooks_service_told(void *own, const Trainer *t, const LogRecord *record)
+{
+    (void)t;
+    if (record->kind == RECORD_SAVE)
+        call_for_save(own, record->step, &record->save);
+    if (record->kind == RECORD_EVENT && record->event.alert)
+        hooks_call(own, HOOK_ALERT, record->step, NULL, record->event.what);
+}
+
+static void hooks_service_keep(void *own, const Trainer *t, int64_t *steps, int *n)
+{
+    (void)t;
+    hooks_steps(own, steps + *n);
+    *n += HOOK_STEPS;
+}
+
+/* Runs on_alert after an error, and on_stop, and waits for all hooks. */
+static void hooks_service_close(void *own, const Trainer *t, const GError *problem)
+{
+    const int64_t step = t->state->attempts;
+    const bool stopped = g_error_matches(problem, LOAM_ERROR, LOAM_ERROR_STOPPED);
+    g_autofree char *ended = g_strdup_printf("the run has ended at step %" PRId64, step);
+    if (problem && !stopped)
+        hooks_call(own, HOOK_ALERT, step, NULL, problem->message);
+    if (problem || step > t->start.steps)
+        hooks_call(own, HOOK_STOP, step, NULL, problem ? problem->message : ended);
+    pulse_at(t->pulse, step, 0, "hooks");
+    hooks_wait(own);
+    note_failed(own, t);
+    hooks_close(own);
+}
+
+const Service hooks_service = { .open = hooks_service_open,
+                                .after_step = hooks_service_after_step,
+                                .told = hooks_service_told,
+                                .keep = hooks_service_keep,
+                                .close = hooks_service_close };

@@ -1,0 +1,42 @@
+/* peak.c: the rate of matrix products, by which MFU divides, measured between the steps. */
+#include "device/gemm_peak.h"
+
+#include "train/services/service.h"
+
+#define SHARE 0.003 /* of a run's time */
+
+static bool peak_open(void **own, const Trainer *t, GError **error)
+{
+    (void)error;
+    *own = g_new0(GemmPeak, 1);
+    gemm_peak_open(*own, t->dev);
+    return true;
+}
+
+static void peak_close(void *own, const Trainer *t, const GError *problem)
+{
+    (void)t, (void)problem;
+    gemm_peak_clear(own);
+    g_free(own);
+}
+
+static Verdict peak_after_step(void *own, const Trainer *t, GError **error)
+{
+    (void)t, (void)error;
+    gemm_peak_turn(own, SHARE);
+    return VERDICT_GO_ON;
+}
+
+/* The rate of all ranks together, estimated from that of this one. */
+static void peak_measure(void *own, const Trainer *t, TrainRecord *record)
+{
+    const PeakRate peak = gemm_peak_rate(own);
+    const int ranks = comm_size(t->mesh.world);
+    record->peak = (PeakRate){ peak.median * ranks, peak.low * ranks, peak.high * ranks };
+}
+
+const Service peak_service = { .pauses = PAUSES_SPEED,
+                               .open = peak_open,
+                               .close = peak_close,
+                               .after_step = peak_after_step,
+                               .measure = peak_measure };

@@ -1,0 +1,118 @@
+/* records.h: the measurements of a run at one step, which every log of it writes in its own form. */
+#pragma once
+
+#include "device/gemm_peak.h"
+#include "train/checkpoint/checkpoint.h"
+#include "train/services/norms.h"
+#include "train/services/straggler.h"
+
+#include <jansson.h>
+
+/* The progress of a run: its steps and the samples that it has read. */
+typedef struct RunPoint {
+    int64_t step, samples;
+} RunPoint;
+
+/* Means over the steps since the last record. */
+typedef struct TrainRecord {
+    const TrainState *state; /* state->window holds the sums since the last record */
+    double lr, grad_norm;
+    double loss_scale; /* loss scale of fp16; 0 means none */
+    bool clips;        /* gradients are clipped */
+    bool begins;       /* the means of the next record begin here; false at the end of a run between two log lines */
+    double elapsed_s; /* seconds of this process since the last record, and of these, those spent waiting for batches */
+    double waited_s;
+    double computed_s;   /* of elapsed_s, those in which this rank computed */
+    int64_t own_samples; /* samples that this rank computed in elapsed_s */
+    double epochs;       /* epochs of training so far, a fraction */
+    double tokens_per_s, step_s;
+    double samples_per_s;
+    double data_wait;    /* share of the time that steps spent waiting for batches */
+    double comm_wait;    /* share of the time that steps spent waiting for other ranks */
+    double sent_bytes;   /* bytes sent to other ranks per step; 0 with one rank */
+    double fill;         /* packing efficiency: tokens without padding / capacity of the batches in tokens */
+    double flops_per_s;  /* FLOPs of matrix products and attention per second, of all ranks */
+    PeakRate peak;       /* rate of matrix products, measured between the steps: mfu is flops_per_s / peak.median */
+    double memory;       /* bytes of main memory that this process has; 0 means unknown */
+    double left_s;       /* estimated time to the end; < 0 means unknown */
+    int64_t total_steps; /* 0 means unknown */
+    int64_t about_steps; /* trainer_about_steps: total_steps, or an estimate if that is unknown */
+    int64_t batch;       /* samples of the last step */
+    int ranks;           /* ranks that train together; 0 counts as 1 */
+    double data_s, passes_s,
+        update_s;               /* seconds per step of its parts: waiting for batches, forward and backward, update
+                                 */
+    const Norms *norms;         /* NULL without log.norms */
+    const Straggler *straggler; /* NULL with one rank */
+} TrainRecord;
+
+/* The losses of one held-out set. */
+typedef struct ValidRecord {
+    int64_t step;
+    const char *name; /* as in data.valid; NULL means that it has no name and is called "valid" */
+    int index;        /* index of the set in data.valid, from 0 */
+    const LossSums *sums;
+    double seconds;
+    double bits_per_byte;     /* of the targets' text; NaN if its bytes are not known, or the targets are classes */
+    int64_t samples, batches; /* samples of the evaluation, and microbatches */
+    int64_t train_samples;    /* TrainState.samples */
+    int64_t updates;          /* TrainState.updates */
+    double epochs;            /* epochs of training so far, a fraction */
+    double best; /* the lowest loss of this set so far, in nats; NaN means none, or that another metric decides */
+} ValidRecord;
+
+/* Something that happened in a run, for its logs and for other services. */
+typedef enum RecordKind {
+    RECORD_TRAIN,   /* a log line */
+    RECORD_VALID,   /* the losses of a held-out set */
+    RECORD_SCORES,  /* the scores of a task's held-out examples */
+    RECORD_SAMPLES, /* answers to them */
+    RECORD_SAVE,    /* a save has ended */
+    RECORD_EVENT
+} RecordKind;
+
+typedef struct ScoreRecord {
+    const char *name;     /* of the task's held-out set; NULL means none */
+    const GArray *scores; /* Metric */
+    int64_t examples;
+    double seconds;
+} ScoreRecord;
+
+typedef struct SampleRecord {
+    const char *name; /* as in ScoreRecord */
+    const char *markdown;
+} SampleRecord;
+
+typedef struct SaveRecord {
+    const char *folder;      /* of the checkpoint */
+    const char *problem;     /* why it was not saved; NULL means that it was */
+    bool best;               /* it is the best checkpoint so far */
+    double seconds, stall_s; /* that writing took; that training waited for it */
+} SaveRecord;
+
+typedef struct EventRecord {
+    const char *what;
+    bool failed;   /* an error that ends the command */
+    bool alert;    /* hooks.on_alert is to run */
+    json_t *start; /* the plan of the run and a description of the machine, if this starts or continues it; else NULL */
+} EventRecord;
+
+typedef struct LogRecord {
+    RecordKind kind;
+    int64_t step;
+    union {
+        const TrainRecord *train;
+        const ValidRecord *valid;
+        ScoreRecord scores;
+        SampleRecord samples;
+        SaveRecord save;
+        EventRecord event;
+    };
+} LogRecord;
+
+/* The accuracy of the main head; NaN if it has none. */
+double record_accuracy(const LossSums *sums);
+double record_perplexity(const LossSums *sums);
+/* MFU: FLOP/s of the steps / the measured peak. NaN without a measured peak, and if the result exceeds 1: other
+ * programs then slowed the measurement of the peak. */
+double record_mfu(const TrainRecord *record);

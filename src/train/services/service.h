@@ -1,0 +1,47 @@
+/* service.h: a service of a run, for the files of this room. */
+#pragma once
+
+#include "train/services/records.h"
+#include "train/trainer.h"
+
+/* A row of the table. Functions that are NULL are left out. A service without `open` has no struct of its own (own is
+ * NULL) and is always there. Functions that exchange something with other ranks are called on all ranks, so such a
+ * service is open on all of them. What a function writes is its own struct, its counters of TrainState, and files. */
+struct Service {
+    /* Whether the seconds of before_step, at_start and after_step are no training time: in the speed of log lines; in
+     * train.length, too. */
+    enum { PAUSES_NOTHING, PAUSES_SPEED, PAUSES_RUN } pauses;
+    bool refuses; /* `open` may refuse the options of the run, and is called before config.yaml is written */
+    /* *own becomes the service's struct; it stays NULL if the run does without the service. */
+    bool (*open)(void **own, const Trainer *t, GError **error);
+    /* DUE_* flags. The answer of rank 0 counts. */
+    unsigned (*due)(void *own, const Trainer *t, const EveryCounts *counts);
+    Verdict (*at_start)(void *own, const Trainer *t, GError **error);
+    void (*before_step)(void *own, const Trainer *t);
+    void (*before_update)(void *own, const Trainer *t, StepRecord *step);
+    void (*count)(void *own, const Trainer *t, TrainState *state);
+    /* After a step, whose record is t->step. */
+    Verdict (*after_step)(void *own, const Trainer *t, GError **error);
+    /* Adds a measurement to the record of a log line. */
+    void (*measure)(void *own, const Trainer *t, TrainRecord *record);
+    /* Something was recorded: a log line, losses of an evaluation, a checkpoint, … */
+    void (*told)(void *own, const Trainer *t, const LogRecord *record);
+    /* Adds the steps of checkpoints that are not to be removed to the first *n of `steps`. */
+    void (*keep)(void *own, const Trainer *t, int64_t *steps, int *n);
+    /* After the last step of the run, in the order of the table from its end. */
+    Verdict (*at_end)(void *own, const Trainer *t, GError **error);
+    void (*close)(void *own, const Trainer *t, const GError *problem);
+};
+
+/* As `close`: g_free(own). */
+void service_free(void *own, const Trainer *t, const GError *problem);
+/* The struct of a service; NULL if it is not open. */
+void *service_own(const Trainer *t, const Service *service);
+/* Where this process goes on, after which logs of earlier processes are cut back; -1 means from the start. */
+RunPoint service_resumed(const Trainer *t);
+/* Calls measure, told or keep of all services. */
+void services_measure(const Trainer *t, TrainRecord *record);
+void services_tell(const Trainer *t, const LogRecord *record);
+void services_keep(const Trainer *t, int64_t *steps, int *n);
+
+extern const Service saving_service, scores_service;

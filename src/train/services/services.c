@@ -1,0 +1,40 @@
+#include "train/services/services.h"
+
+#include "train/services/service.h"
+
+/* The services of a run, in the order in which they are asked, told and closed. Two orders matter: a rule stands before
+ * what it may prevent, and a log line is written before what is measured for it is judged. */
+#define SERVICES(X)                                                                                                    \
+    X(trace)                                                                                                           \
+    X(skipped)                                                                                                         \
+    X(replicas)                                                                                                        \
+    X(spikes)                                                                                                          \
+    X(saving)                                                                                                          \
+    X(hooks)                                                                                                           \
+    X(pulse)                                                                                                           \
+    X(peak)                                                                                                            \
+    X(norms)                                                                                                           \
+    X(jsonl)                                                                                                           \
+    X(tensorboard)                                                                                                     \
+    X(mlflow)                                                                                                          \
+    X(console)                                                                                                         \
+    X(fairseq_log)                                                                                                     \
+    X(log_lines)                                                                                                       \
+    X(straggler)                                                                                                       \
+    X(energy)                                                                                                          \
+    X(warmup)                                                                                                          \
+    X(stop_rules)                                                                                                      \
+    X(scores)                                                                                                          \
+    X(evaluation)                                                                                                      \
+    X(report)
+
+#define DECLARE(name) extern const Service name##_service;
+SERVICES(DECLARE)
+
+#define ROW(name) &name##_service,
+static const Service *const rows[] = { SERVICES(ROW) NULL };
+
+Services services_new(void)
+{
+    return (Services){ .rows = rows, .own = g_new0(void *, G_N_ELEMENTS(rows)) };
+}

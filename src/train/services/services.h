@@ -1,0 +1,70 @@
+/* services.h: what happens around the steps of a run: logs, rules, evaluations, checkpoints. Each is a service: a file
+ * of this room and a row of the table in services.c. The training loop (loop.c) asks all of them in the order of the
+ * table and follows what they answer. */
+#pragma once
+
+#include "train/every.h"
+#include "train/services/jsonl.h"
+#include "train/services/mlflow.h"
+#include "train/services/pulse.h"
+#include "train/services/stop_rules.h"
+#include "train/services/tensorboard.h"
+
+typedef struct Trainer Trainer;
+typedef struct StepRecord StepRecord;
+typedef struct Service Service;
+
+/* The services of a run: rows of the table, and each one's own struct; NULL means that the run does without it. */
+typedef struct Services {
+    const Service *const *rows; /* NULL at the end */
+    void **own;
+    bool open; /* all of them */
+} Services;
+
+/* What a service wants. The loop does what the largest verdict says; the services after one that answered REPEAT, FAIL
+ * or ABORT are not asked. */
+typedef enum Verdict {
+    VERDICT_GO_ON,
+    VERDICT_SAVE,   /* a checkpoint */
+    VERDICT_END,    /* the run is complete: a checkpoint, and no further step */
+    VERDICT_REPEAT, /* a checkpoint, and then the step again, which has changed nothing */
+    VERDICT_FAIL,   /* the run ends with *error after a checkpoint; LOAM_ERROR_STOPPED means a request to stop */
+    VERDICT_ABORT   /* the run ends with *error, and its state is not to be saved */
+} Verdict;
+
+/* The table. g_free `own`. */
+Services services_new(void);
+/* Opens the services that this run needs: first, refusing, those that may refuse the options of the run, then the
+ * others. All ranks call it, and fail together. */
+bool services_open(Trainer *t, bool refusing, GError **error);
+/* problem: why the run ends early; NULL means that it does not. */
+void services_close(Trainer *t, const GError *problem);
+/* The DUE_* flags of all periods and rules after a step. */
+unsigned services_due(const Trainer *t, const EveryCounts *counts);
+/* Before the first step of this process. */
+Verdict services_start(Trainer *t, GError **error);
+void services_before_step(Trainer *t);
+/* Between backward and update: clears step->updated, or sets step->again, if a rule wants no update. */
+void services_before_update(const Trainer *t, StepRecord *step);
+/* Counts a step in the services' counters of TrainState. */
+void services_count(const Trainer *t);
+Verdict services_after_step(Trainer *t, GError **error);
+/* After the last step of the run. */
+Verdict services_at_end(Trainer *t, GError **error);
+
+/* An event of the run, for its logs. */
+void services_event(const Trainer *t, const char *what);
+
+/* The error that ends the process, or the request to stop. */
+void services_failure(const Trainer *t, const GError *problem);
+/* The event that this process starts or goes on with the run. start: its plan and a description of the machine. */
+void services_start_event(const Trainer *t, const char *what, json_t *start);
+
+/* saving.c: saves a checkpoint unless the current state is already saved. If saving fails, the previous checkpoint
+ * stays, and a warning is logged so that training continues; with `last`, when there will be no further attempt, it is
+ * an error. */
+bool saving_save(const Trainer *t, bool last, GError **error);
+/* Waits for the checkpoint that is being written, if any. */
+void saving_wait(const Trainer *t);
+/* The step of the newest valid checkpoint; -1 means that there is none. */
+int64_t saving_saved(const Trainer *t);

@@ -1,0 +1,40 @@
+/* warmup.c: warns once, at a log line, if a length in time will end before a warm-up in steps, samples or tokens does.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "train/services/service.h"
+
+static bool warmup_open(void **own, const Trainer *t, GError **error)
+{
+    (void)error;
+    const bool may_miss = t->config.train.length.unit == UNIT_SECONDS && t->schedule.warmup.unit != UNIT_SECONDS;
+    *own = may_miss ? g_new0(bool, 1) : NULL;
+    return true;
+}
+
+static double warmup_done(const Trainer *t)
+{
+    const TrainState *state = t->state;
+    const AmountUnit unit = t->schedule.warmup.unit;
+    return (double)(unit == UNIT_TOKENS    ? state->tokens
+                    : unit == UNIT_SAMPLES ? state->update_samples
+                                           : state->updates);
+}
+
+static Verdict warmup_after_step(void *own, const Trainer *t, GError **error)
+{
+    (void)error;
+    bool *warned = own;
+    const double warmup = t->schedule.warmup.value, done = warmup_done(t);
+    if (*warned || done >= warmup || (!(t->due & DUE_LOG) && !t->step.last))
+        return VERDICT_GO_ON;
+    *warned = true;
+    const double elapsed = clock_seconds() - t->clock.started, length = t->config.train.length.value;
+    if (done / elapsed * length < warmup)
+        log_warning("optim.warmup is longer than the run, about %.0f steps at this speed: the learning rate never "
+                    "reaches its peak; write a share of the length, such as optim.warmup=6%%",
+                    (double)(t->state->attempts - t->start.steps) / elapsed * length);
+    return VERDICT_GO_ON;
+}
+
+const Service warmup_service = { .open = warmup_open, .close = service_free, .after_step = warmup_after_step };

@@ -1,0 +1,76 @@
+#include "train/stop.h"
+
+#include "base/log.h"
+#include "comm/launch.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+
+static atomic_bool requested;
+
+/* With several processes nothing is saved if the launcher sends the signal because one of them was lost. */
+static const char *promise(void)
+{
+    return comm_launch().size > 1 ? "" : ", saving";
+}
+
+/* Logs the request: the first signal of any kind, and every SIGINT. */
+static void request(int number)
+{
+    bool again = atomic_exchange(&requested, true);
+    if (number == SIGINT)
+        log_info("stopping after this step%s; again to stop now", promise());
+    else if (!again)
+        log_info("SIG%s: stopping after this step%s", sigabbrev_np(number), promise());
+}
+
+/* The thread that waits for signals. All other threads block them, because a signal handler that interrupts oneDNN's
+ * threads can corrupt the heap. */
+static void *watch(void *argument)
+{
+    sigset_t *awaited = argument, again;
+    int number;
+    while (sigwait(awaited, &number) == 0) {
+        if (number == SIGINT) {
+            signal(SIGINT, SIG_DFL); /* a shell may start background jobs with SIGINT ignored */
+            sigemptyset(&again);
+            sigaddset(&again, SIGINT);
+            sigdelset(awaited, SIGINT);
+            pthread_sigmask(SIG_UNBLOCK, &again, NULL);
+        }
+        request(number);
+    }
+    return NULL;
+}
+
+static bool ignored(int number)
+{
+    struct sigaction action;
+    return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
+void stop_catch_signals(void)
+{
+    static const int numbers[] = { SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU, SIGINT, SIGPIPE };
+    static sigset_t awaited;
+    static gsize ready;
+    if (!g_once_init_enter(&ready))
+        return;
+    sigemptyset(&awaited);
+    for (size_t i = 0; i < G_N_ELEMENTS(numbers); i++)
+        sigaddset(&awaited, numbers[i]);
+    if (!ignored(SIGHUP)) /* nohup starts a program with SIGHUP ignored, which stays so */
+        sigaddset(&awaited, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &awaited, NULL);
+    g_thread_unref(g_thread_new("signals", watch, &awaited));
+    g_once_init_leave(&ready, 1);
+}
+
+/* SIGPIPE goes to the thread that writes to the closed pipe, which blocks it, so base/log notices a closed pipe by the
+ * failed write. */
+bool stop_requested(void)
+{
+    if (!requested && log_unread())
+        request(SIGPIPE);
+    return requested;
+}

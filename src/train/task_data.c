@@ -1,0 +1,107 @@
+/* task_data.c: makes the dataset of a run that trains on a task, once, in RUN/task. Resumed processes use that copy,
+ * not the task's files; so do evaluations, which read the held-out examples beside it. */
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "train/trainer.h"
+
+#include <glib/gstdio.h>
+
+static bool remove_dataset(const char *prefix, GError **error)
+{
+    static const char *const endings[] = { ".json", ".idx", ".bin", ".jsonl" };
+    for (size_t i = 0; i < G_N_ELEMENTS(endings); i++) {
+        g_autofree char *path = g_strconcat(prefix, endings[i], NULL);
+        if (!io_remove_file(path, error))
+            return false;
+    }
+    return true;
+}
+
+/* Makes the datasets of the task. Removes those of an earlier start that never trained, whose held-out examples may
+ * differ. */
+static bool prepare(Trainer *t, const char *prefix, GError **error)
+{
+    const Config *config = &t->config;
+    Task task;
+    if (!task_configure(&task, &config->task, error) || !run_lock(config->run.dir, &t->hold->lock, error) ||
+        !remove_dataset(t->task.train, error) || !remove_dataset(t->task.valid, error))
+        return false;
+    const TaskEncoder encoder = config_task_encoder(config, &config->model, &task, t->tok);
+    return task_prepare(&encoder, prefix, error);
+}
+
+static bool has_dataset(const char *prefix)
+{
+    g_autofree char *path = g_strconcat(prefix, ".json", NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* Whether the run has begun, that is, has a config.yaml: then its dataset must not be made again. */
+static bool has_begun(const Trainer *t)
+{
+    g_autofree char *path = g_build_filename(t->config.run.dir, "config.yaml", NULL);
+    return g_file_test(path, G_FILE_TEST_EXISTS);
+}
+
+/* begun: the run has lost its copy of the examples. */
+static bool make_dataset(Trainer *t, bool begun, GError **error)
+{
+    if (begun)
+        log_warning("%s is gone: it is made again from task.data", t->task.train);
+    if (prepare(t, t->task.train, error))
+        return true;
+    return begun ? fail_context(error,
+                                "%s, the examples that the run read at its start, is gone and cannot be made again",
+                                t->task.train)
+                 : false;
+}
+
+static time_t changed_at(const char *path)
+{
+    GStatBuf about;
+    return g_stat(path, &about) == 0 ? about.st_mtime : 0;
+}
+
+void trainer_note_table(const Trainer *t)
+{
+    Task task;
+    TaskFile train = { 0 }, valid = { 0 };
+    bool other = false;
+    if (!task_is_set(&t->config.task) || !task_configure(&task, &t->config.task, NULL) ||
+        !task_files(&task, &t->config.task, &train, &valid, NULL))
+        return;
+    for (guint i = 0; i < t->changes->len; i++)
+        other |= g_str_has_prefix(t->changes->pdata[i], "task.data ");
+    g_autofree char *copy = g_strconcat(t->task.train, ".json", NULL);
+    if (other || (train.path && changed_at(train.path) > changed_at(copy)))
+        log_warning("the run goes on with the examples that it read at its start (%s), not with %s as it is now%s; "
+                    "choose another run.dir to use the new ones",
+                    t->task.train, train.path,
+                    valid.path && !t->config.task.held_out
+                        ? ", from which only its scores come (it was started by an earlier version)"
+                        : "");
+    g_free(train.path);
+    g_free(valid.path);
+}
+
+bool trainer_prepare_task(Trainer *t, GError **error)
+{
+    DataConfig *data = &t->config.data;
+    if (!task_is_set(&t->config.task))
+        return true;
+    t->task.train = g_build_filename(t->config.run.dir, "task", "train", NULL);
+    t->task.valid = g_strconcat(t->task.train, "-valid", NULL);
+    /* In a run that has begun, an earlier call of this function set data.train and data.valid. */
+    const bool begun = has_begun(t);
+    if (comm_rank(t->mesh.world) == 0 && !(begun && has_dataset(t->task.train)) && !make_dataset(t, begun, error))
+        return false;
+    const bool holds_out = has_dataset(t->task.valid);
+    if (!begun)
+        config_advise_data(&t->config, holds_out);
+    data->train = t->task.train;
+    if (holds_out)
+        data->valid = t->task.valid;
+    task_use_copy(&t->config.task, t->task.valid);
+    return true;
+}
