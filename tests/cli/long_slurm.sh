@@ -5,7 +5,7 @@
 loam=$(realpath "$loam")
 command -v slurmctld >/dev/null && command -v munged >/dev/null && [ "$(id -u)" = 0 ] || { echo 'no Slurm, or not root'; exit 77; }
 [ -e "$(dirname "$loam")/loam-mpi.so" ] || { echo 'no loam-mpi.so'; exit 77; }
-trap '"$source_dir"/tests/cluster/slurm-down "$work/slurm"; rm -rf "$work" 2>/dev/null || { sleep 1; rm -rf "$work"; }' EXIT
+at_end() { "$source_dir"/tests/cluster/slurm-down "$work/slurm"; }
 chmod a+x "$work"
 tests/cluster/slurm-up "$work/slurm" 2 >"$work/export" || fail 'Slurm does not start'
 . "$work/export"

@@ -64,7 +64,7 @@ echo "ok: torn answers are answered again, other files stay"
 mkfifo input
 "$loam" predict runs/a --out both.jsonl <input 2>log &
 pid=$!
-exec 3>input
+exec 3<>input # which waits for nobody
 head -n 1 lines >&3
 until_true [ -s both.jsonl ]
 refused 'another process writes answers to both.jsonl' "$loam" predict runs/a --out both.jsonl

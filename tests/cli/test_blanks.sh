@@ -81,9 +81,11 @@ END
 echo 'return <extra_id_0>(error' >"$work/typed"
 "$loam" tokenizer export --model "$work/t5.model" --blanks transformers --out "$work/apart" 2>"$work/err" || fail "$(cat "$work/err")"
 for way in "$work/t5.model --blanks transformers" "$work/apart" "$work/apart --blanks transformers"; do
-    encode $way --pieces <"$work/typed" | grep -q '<extra_id_0> ▁(' || fail "$way: $(encode $way --pieces <"$work/typed")"
+    encode $way --pieces <"$work/typed" >"$work/out"
+    grep -q '<extra_id_0> ▁(' "$work/out" || fail "$way: $(cat "$work/out")"
 done
-encode "$work/apart" --blanks corpus --pieces <"$work/typed" | grep -q '<extra_id_0> (' || fail "corpus"
+encode "$work/apart" --blanks corpus --pieces <"$work/typed" >"$work/out"
+grep -q '<extra_id_0> (' "$work/out" || fail "corpus: $(cat "$work/out")"
 expect 1 'not "none"' "$loam" tokenizer encode --model "$work/t5.model" --blanks none
 echo "ok: transformers' ids by an option, which an export keeps"
 

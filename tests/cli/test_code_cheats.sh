@@ -9,7 +9,7 @@ cat >plus.jsonl <<'JSON'
 {"task_id": "HumanEval/1", "prompt": "def one():\n", "entry_point": "one", "canonical_solution": "    return 1\n", "base_input": [[]], "plus_input": [[]], "atol": 0}
 JSON
 printf '%s\n' '{"task_id": "HumanEval/1", "completion": "    return 1\n"}' >right.jsonl
-if ! "$loam" eval --task humaneval task.valid=problems.jsonl --predictions right.jsonl --k 1 >out 2>err; then
+if ! "$loam" eval --task humaneval task.valid=problems.jsonl --predictions right.jsonl --timeout 60 --k 1 >out 2>err; then
     grep -q 'no sandbox: \|no interpreter\|it runs the programs' err || fail "$(cat err)"
     echo "skipped: $(cat err)"
     exit 77

@@ -66,7 +66,7 @@ cmp whole.jsonl results.jsonl || fail "results were changed"
 echo "ok: an interrupted evaluation goes on"
 head -n 1 samples.jsonl >few.jsonl
 expect 1 'few.jsonl: no completion of HumanEval/1' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl
-expect 0 'pass@1                   100.0000' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl --samples 1
+expect 0 'pass@1                   100.0000' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl --samples 1 --timeout 60
 echo '{"task_id": "HumanEval/7", "completion": ""}' >few.jsonl
 expect 1 'few.jsonl:1: no problem is called HumanEval/7' "$loam" eval --task humaneval task.valid=problems.jsonl --predictions few.jsonl
 echo '{"task_id": "HumanEval/1"}' >few.jsonl
@@ -82,11 +82,11 @@ cat >plus.jsonl <<'JSON'
 {"task_id": "HumanEval/0", "prompt": "def add(a, b):\n", "entry_point": "add", "canonical_solution": "    return a + b\n", "base_input": [[1, 2]], "plus_input": [[5, 6]], "atol": 0}
 JSON
 echo '{"task_id": "HumanEval/0", "completion": "    return 3\n"}' >few.jsonl
-"$loam" eval --task humaneval_plus task.valid=plus.jsonl --predictions few.jsonl >out 2>err || fail "$(cat err)"
+"$loam" eval --task humaneval_plus task.valid=plus.jsonl --predictions few.jsonl --timeout 60 >out 2>err || fail "$(cat err)"
 [ "$(tr -s ' ' <out)" = "humaneval_plus base_pass@1 100.0000
  pass@1 0.0000" ] || fail "$(cat out)"
 head -n 1 problems.jsonl >plus.jsonl
-"$loam" eval --task humaneval_plus task.valid=plus.jsonl --predictions few.jsonl >out 2>err || fail "$(cat err)"
+"$loam" eval --task humaneval_plus task.valid=plus.jsonl --predictions few.jsonl --timeout 60 >out 2>err || fail "$(cat err)"
 [ "$(tr -s ' ' <out)" = "humaneval_plus pass@1 100.0000" ] || fail "$(cat out)"
 echo "ok: EvalPlus in both of its layouts"
 
@@ -109,7 +109,7 @@ train: { length: 80 steps, batch: 2 samples, micro_batch: 2 samples, log_every: 
 optim: { name: adamw, lr: 1e-2, schedule: constant, warmup: 0 steps }
 YAML
     "$loam" train $family.yaml 2>log || fail "train: $(tail -n 3 log)"
-    for how in '--beams 10 --length-penalty 0.5' '--n 4 --temperature 0.3 --top-p 0.9'; do
+    for how in '--timeout 60 --beams 10 --length-penalty 0.5' '--timeout 60 --n 4 --temperature 0.3 --top-p 0.9'; do
         rm -f results.jsonl
         "$loam" eval runs/$family --task $how --out results.jsonl >out 2>err || fail "eval: $(cat err)"
         grep -q '^humaneval *pass@1 *100.0000' out || fail "$family $how: $(cat out results.jsonl)"

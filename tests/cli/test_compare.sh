@@ -13,7 +13,7 @@ last() { sed -n "s/.*\"kind\":\"$2\".*\"step\":40,.*\"loss\":\([0-9.]*\).*/\1/p"
 printf -v row '%.4f +%.4f' "$(last a valid)" "$(last b valid)"
 grep -Eq "^40 +$row\$" "$work/table" || fail "held-out losses at step 40: $(cat "$work/table")"
 grep -q '^held-out loss after tokens' "$work/table" || fail "no table by tokens"
-"$loam" compare "$work/a" "$work/b" --json | head -n 1 | grep -q '^{"option":"train.batch","values":{' || fail "JSON"
+"$loam" compare "$work/a" "$work/b" --json | sed -n 1p | grep -q '^{"option":"train.batch","values":{' || fail "JSON"
 
 [ "$(grep -c '<path class="line" stroke="var(--p[01])" d="M[0-9.]* [0-9.]*L' "$work/curves.svg")" = 2 ] || fail "two curves"
 grep -q 'unigram 4.90</text>' "$work/curves.svg" || fail "the baseline"

@@ -181,7 +181,7 @@ echo "ok: held out anew"
 mkfifo "$work/pipe"
 "$loam" prepare --tokenizer "$work/tok.model" --out "$work/gone/set" --valid 30% "$work/pipe" >"$work/log" 2>&1 &
 pid=$!
-exec 3>"$work/pipe"
+exec 3<>"$work/pipe" # which waits for nobody
 cat "$work/corpus.txt" >&3
 until_true test -e "$work/gone/set-valid.bin.tmp"
 rm -r "$work/gone"

@@ -4,7 +4,11 @@
 . tests/cli/lib.sh "$1"
 command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ] || { echo "no mpirun, or no loam-mpi.so"; exit 77; }
 a=loama$$ b=loamb$$
-trap 'pkill -KILL -f "run.dir=$work/" || true; ip netns del $a 2>/dev/null; ip netns del $b 2>/dev/null; rm -rf "$work"' EXIT
+at_end() {
+    pkill -KILL -f "run.dir=$work/" || true
+    ip netns del $a 2>/dev/null || true
+    ip netns del $b 2>/dev/null || true
+}
 ip netns add $a 2>/dev/null && ip netns add $b 2>/dev/null && ip link add va$$ type veth peer name vb$$ 2>/dev/null ||
     { echo "network namespaces cannot be made here"; exit 77; }
 ip link set va$$ netns $a
@@ -17,7 +21,7 @@ for host in "$a va$$" "$b vb$$"; do
 done
 make_dataset
 . tests/cli/ranks.sh
-options=(train.length='8 steps' train.eval_every=0 train.save_every='3 steps' train.precision=f32 parallel.timeout=12s)
+options=(train.length='8 steps' train.eval_every=0 train.save_every='3 steps' train.precision=f32 parallel.timeout=20s)
 two_hosts() {
     ip netns exec $a unshare --uts bash -c "hostname $a; exec \"\$@\"" - env ASAN_OPTIONS=detect_leaks=0 mpirun --allow-run-as-root --mca plm rsh \
         --mca plm_rsh_agent "$source_dir/tests/cluster/netns-agent" --mca btl tcp,self --mca btl_tcp_if_include 10.77.0.0/24 \
@@ -34,7 +38,7 @@ pid=$!
 until_true grep -q '"kind":"save"' "$work/lost/metrics.jsonl" 2>/dev/null
 for rank in 0 1; do until_true test -s "$work/lost/ranks/000$rank.json"; done # heartbeats
 ip -n $b link set vb$$ down
-said() { cat "$work/lost/log.txt" "$work/lost/ranks/0001.txt" | grep -q "did not answer.*last seen: rank [01] on loam[ab]"; }
+said() { grep -qs "did not answer.*last seen: rank [01] on loam[ab]" "$work/lost/log.txt" "$work/lost/ranks/0001.txt"; }
 ended() { ! pgrep -f "^$loam train .*run.dir=$work/lost" >/dev/null; }
 for condition in said ended; do
     for try in $(seq 6000); do

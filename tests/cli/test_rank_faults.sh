@@ -60,7 +60,7 @@ if ! command -v mpirun >/dev/null || [ ! -e "$(dirname "$loam")/loam-mpi.so" ]; 
     exit 0
 fi
 three=("${mpi[@]}" 3 "$loam" train "$config" train.length='8 steps' train.eval_every=0
-    train.save_every='3 steps' train.precision=f32 parallel.timeout=10s)
+    train.save_every='3 steps' train.precision=f32 parallel.timeout=20s)
 
 # A process is killed: mpirun ends the others. The next start says who was last seen where, and goes on.
 LOAM_FAULT=step:5:KILL@1 "${three[@]}" run.dir="$work/killed" >"$work/out" 2>"$work/err" && fail 'a run without rank 1 went on'

@@ -3,7 +3,7 @@
 # save and nothing else, and a sample that one of them cannot read ends all of them after one save.
 . tests/cli/lib.sh "$1"
 command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ] || { echo "no mpirun, or no loam-mpi.so"; exit 77; }
-trap 'pkill -KILL -f "run.dir=$work/" || true; rm -rf "$work"' EXIT
+at_end() { pkill -KILL -f "run.dir=$work/" || true; }
 make_dataset
 . tests/cli/ranks.sh
 

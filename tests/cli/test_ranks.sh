@@ -36,9 +36,10 @@ if command -v mpirun >/dev/null && [ -e "$(dirname "$loam")/loam-mpi.so" ]; then
     same "$work/t5-3" "$work/mpi"
     grep -q 'ranks (mpi), up to 4 samples each' "$work/mpi/log.txt" || fail "log: $(head -n 3 "$work/mpi/log.txt")"
     [ "$(grep -c 'going on\|^step 20/' "$work/err")" = 1 ] || fail "more than one rank talks: $(cat "$work/err")"
-    # After SIGTERM mpirun reads no output any more: a rank that writes a line per millisecond would wait for it.
+    # After SIGTERM mpirun reads no output any more: a rank that writes a line per millisecond would wait for it. It kills the
+    # ranks a second later, which is too early for a save on a busy disk.
     for signal in USR1 TERM; do
-        "${mpi[@]}" 2 "$loam" train "$config" run.dir="$work/$signal" 'train.length=100k steps' optim.schedule=constant \
+        "${mpi[@]:0:2}" mpirun --mca odls_base_sigkill_timeout 5 "${mpi[@]:3}" 2 "$loam" train "$config" run.dir="$work/$signal" 'train.length=100k steps' optim.schedule=constant \
             train.save_every=0 train.eval_every=0 train.log_every='50 steps' 2>"$work/log" &
         pid=$!
         until_true grep -q '"step":50,' "$work/$signal/metrics.jsonl" 2>/dev/null

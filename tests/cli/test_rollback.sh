@@ -59,7 +59,7 @@ expect 1 'there is no rollback to undo' "$loam" rollback "$work/run" --undo
 
 # Checkpoints on another disk, behind a link, cannot be moved: nothing is changed. A rollback that stopped there can be undone.
 far=$(mktemp -d -p /dev/shm 2>/dev/null) || far=$work
-trap 'rm -rf "$work" "$far"' EXIT
+at_end() { rm -rf "$far"; }
 if [ "$(stat -c %d "$far")" != "$(stat -c %d "$work")" ]; then
     cp -r "$work/other" "$work/linked"
     mv "$work/linked/checkpoints" "$far/checkpoints"

@@ -29,7 +29,7 @@ echo "ok: arguments"
 mkfifo "$work/in"
 "$loam" tokenizer encode --model bytes <"$work/in" >/dev/null 2>"$work/err" &
 pid=$!
-exec 9>"$work/in"
+exec 9<>"$work/in" # which waits for nobody
 until_true grep -qz '^GOMP_SPINCOUNT=1000$' "/proc/$pid/environ"
 [ "$(tr '\0' '\n' <"/proc/$pid/environ" | grep -c '^GOMP_SPINCOUNT=')" = 1 ] || fail "set twice"
 exec 9>&-

@@ -101,8 +101,10 @@ done
 # A run that does not exist yet is waited for.
 "$loam" watch "$work/later" --every 0.05 >"$work/watched" 2>&1 &
 watcher=$!
-until grep -q 'waiting for the run: ' "$work/watched"; do sleep 0.02; done
-cp -r "$work/run" "$work/later"
+pid=$watcher
+until_true grep -q 'waiting for the run: ' "$work/watched"
+cp -r "$work/run" "$work/copied"
+mv "$work/copied" "$work/later" # at once: half a copy has no state
 wait "$watcher" || fail "watch: $(cat "$work/watched")"
 grep -q 'later: .*  step' "$work/watched" || fail "$(cat "$work/watched")"
 

@@ -110,14 +110,14 @@ same "$work/stages-by-threads" "$work/stages"
 same "$work/ranks=2" "$work/uneven"
 for fault in STOP KILL; do
     status=0
-    LOAM_FAULT=step:5:$fault@1 "${two[@]}" run.dir="$work/$fault" parallel.timeout=12s train.save_every='3 steps' \
+    LOAM_FAULT=step:5:$fault@1 "${two[@]}" run.dir="$work/$fault" parallel.timeout=20s train.save_every='3 steps' \
         >"$work/out" 2>"$work/err" || status=$?
     lost=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$work/$fault/ranks/0001.json")
     kill -KILL "$lost" 2>/dev/null || true
     [ $status != 0 ] || fail "a run without rank 1 went on"
     [ $fault = KILL ] || {
         [ $status = 2 ] || fail "status $status: $(tail -n 3 "$work/err")"
-        grep -q 'rank 1 did not answer rank 0 within 12 s (parallel.timeout); last seen: rank 1 on ' "$work/err" ||
+        grep -q 'rank 1 did not answer rank 0 within 20 s (parallel.timeout); last seen: rank 1 on ' "$work/err" ||
             fail "who was lost: $(cat "$work/err")"
     }
     [ "$(readlink "$work/$fault/checkpoints/latest")" = step-00000003 ] || fail "$fault: no checkpoint"

@@ -315,7 +315,10 @@ for signal in INT:130 TERM:143; do
     fake "$work/build/gpu_test_ops" "setsid sleep 1234 & echo \$! >$work/child; wait"
     (exec python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); os.execv(sys.argv[1], sys.argv[1:])' \
         tools/gpu-trial --shim "$work/build" --out "$work/ended-$signal" --only operations,families >"$work/page" 2>"$work/err") &
-    until [ -s "$work/child" ]; do sleep 0.1; done
+    until [ -s "$work/child" ]; do
+        kill -0 $! 2>/dev/null || fail "the trial ended before: $(cat "$work/err")"
+        sleep 0.1
+    done
     kill -"${signal%:*}" $!
     status=0
     wait $! || status=$?
@@ -327,7 +330,7 @@ done
 
 # No time: what was cut short or did not begin is not run, never passed.
 rm -f "$work/child"
-! faked --out "$work/late" --only operations,families,curves --minutes 0.05 || fail "a trial without time is a success"
+! faked --out "$work/late" --only operations,families,curves --minutes 0.2 || fail "a trial without time is a success"
 gone "$(cat "$work/child")"
 page '^\| operations \| not run: '
 page '^- operations: .*gpu_test_ops'

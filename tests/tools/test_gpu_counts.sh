@@ -108,7 +108,10 @@ stopped() {
     rm -f "$work/pid"
     (exec python3 -c 'import os, signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); os.execvp(sys.argv[1], sys.argv[1:])' \
         "$@" >/dev/null 2>"$work/err") &
-    until [ -s "$work/pid" ]; do sleep 0.05; done
+    until [ -s "$work/pid" ]; do
+        kill -0 $! 2>/dev/null || fail "it ended before: $(cat "$work/err")"
+        sleep 0.05
+    done
     kill -INT $!
     local status=0
     wait $! || status=$?
