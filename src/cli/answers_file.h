@@ -2,7 +2,7 @@
  * interrupted, the same command continues the file. The key "of" of each answer holds a hash of model and input. */
 #pragma once
 
-#include "train/model_path.h"
+#include "run/model_path.h"
 
 #include <glib.h>
 #include <jansson.h>

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/wrap.h"
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 #include <math.h>
 #include <stdio.h>

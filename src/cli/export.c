@@ -2,7 +2,7 @@
 #include "base/log.h"
 #include "cli/cli.h"
 #include "model/hf/hf.h"
-#include "train/model_path.h"
+#include "run/model_path.h"
 
 #include <string.h>
 

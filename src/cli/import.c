@@ -4,8 +4,8 @@
 #include "model/fairseq/fairseq.h"
 #include "model/hf/hf.h"
 #include "model/t5x/t5x.h"
+#include "run/checkpoint/checkpoint.h"
 #include "text/tokenizer.h"
-#include "train/checkpoint/checkpoint.h"
 
 #include <string.h>
 

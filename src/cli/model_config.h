@@ -1,7 +1,7 @@
 /* model_config.h: finds the configuration for a trained model that a path names. */
 #pragma once
 
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 /* For a run directory (also RUN@best, RUN@1000): the configuration that the run saved. For any other model: the
  * defaults of its family, as with train.init=MODEL. Overrides ("group.key=value") are applied last; an override of

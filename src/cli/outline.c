@@ -8,10 +8,10 @@
 #include "device/gemm_peak.h"
 #include "eval/heldout.h"
 #include "model/model.h"
-#include "train/checkpoint/checkpoint.h"
-#include "train/compute_device.h"
+#include "run/checkpoint/checkpoint.h"
+#include "run/compute_device.h"
+#include "run/run_dir.h"
 #include "train/micro_batch.h"
-#include "train/run_dir.h"
 #include "train/step_timer.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* rollback.c: `loam rollback`: puts a run back to one of its checkpoints. */
 #include "base/log.h"
 #include "cli/cli.h"
-#include "train/run_dir.h"
+#include "run/run_dir.h"
 #include "train/train.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 #include "cli/run_settings.h"
 
 #include "base/options/options.h"
-#include "train/checkpoint/checkpoint.h"
-#include "train/run_dir.h"
+#include "run/checkpoint/checkpoint.h"
+#include "run/run_dir.h"
 
 #include <stdint.h>
 

@@ -2,8 +2,8 @@
 #include "base/amount.h"
 #include "base/log.h"
 #include "cli/cli.h"
-#include "train/run_dir.h"
-#include "train/run_status.h"
+#include "run/run_dir.h"
+#include "run/run_status.h"
 
 #include <inttypes.h>
 #include <stdio.h>

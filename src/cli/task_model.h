@@ -3,8 +3,8 @@
 #pragma once
 
 #include "eval/answer_batch.h"
-#include "train/config/config.h"
-#include "train/model_path.h"
+#include "run/config/config.h"
+#include "run/model_path.h"
 
 /* If an override sets model.labels (model.labels=negative,positive), renames the classes of the loaded model. */
 bool task_name_classes(const LoadedModel *loaded, char **overrides, int n_overrides, GError **error);

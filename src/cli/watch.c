@@ -1,8 +1,8 @@
 /* watch.c: `loam watch`: the status of runs, again and again. */
 #include "base/log.h"
 #include "cli/cli.h"
-#include "train/run_dir.h"
-#include "train/run_status.h"
+#include "run/run_dir.h"
+#include "run/run_status.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,8 +3,8 @@
  * from each other without an error: a host may have an older copy of a dataset or of the program, or a run directory on
  * a disk of its own. */
 #include "base/clock.h"
-#include "train/heartbeat.h"
-#include "train/model_files.h"
+#include "run/heartbeat.h"
+#include "run/model_files.h"
 #include "train/once.h"
 #include "train/trainer.h"
 

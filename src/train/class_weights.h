@@ -2,7 +2,7 @@
 #pragma once
 
 #include "data/loader.h"
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 /* *weights (classes) becomes the numbers of train.class_weights, or NULL for 1 everywhere. "balanced" gives
  * scikit-learn's weights: n / (number of classes that occur · labels of this class), with n labels in the training set;

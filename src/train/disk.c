@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "train/run_dir.h"
+#include "run/run_dir.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* disk.h: the space that the checkpoints of a run take. */
 #pragma once
 
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 /* The most checkpoints that a run has at one time: those that train.keep_* keep, and the one that is being written.
  * steps: length of the run; -1 means unknown, and leaves out those of train.keep_every. epoch_samples: as

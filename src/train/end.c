@@ -2,7 +2,7 @@
 #include "train/end.h"
 
 #include "base/log.h"
-#include "train/heartbeat.h"
+#include "run/heartbeat.h"
 
 #include <inttypes.h>
 

@@ -2,7 +2,7 @@
  * eval_every, save_every, save_within, exit_every. */
 #pragma once
 
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 typedef struct Every {
     AmountUnit unit; /* UNIT_STEPS, UNIT_SAMPLES, UNIT_TOKENS or UNIT_SECONDS */

@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "device/cuda/cuda.h"
-#include "train/compute_device.h"
+#include "run/compute_device.h"
 
 #include <inttypes.h>
 #include <string.h>

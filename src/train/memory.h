@@ -1,7 +1,7 @@
 /* memory.h: how much memory a run needs, computed before anything is allocated. */
 #pragma once
 
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 typedef struct MemoryPlan {
     size_t weights, gradients, optimizer, activations, batches; /* bytes */

@@ -5,7 +5,7 @@
 #include "device/null/null.h"
 #include "model/memory/memory.h"
 #include "model/pipeline/pipeline.h"
-#include "train/compute_device.h"
+#include "run/compute_device.h"
 
 /* Samples of the largest microbatch. */
 static int32_t micro_of(const Config *config)

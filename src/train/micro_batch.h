@@ -1,7 +1,7 @@
 /* micro_batch.h: train.micro_batch=auto, the microbatch chosen by memory. */
 #pragma once
 
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 /* Largest number of tokens, of encoder and decoder together, in a microbatch that is chosen for a CPU. Larger
  * microbatches would need more memory and make a step no faster (docs/performance.md). */

@@ -1,7 +1,7 @@
 /* resume.c: puts a run into the state of its newest undamaged checkpoint. */
 #include "base/file.h"
 #include "base/log.h"
-#include "train/model_path.h"
+#include "run/model_path.h"
 #include "train/trainer.h"
 
 #include <inttypes.h>

@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "train/checkpoint/checkpoint.h"
-#include "train/run_dir.h"
+#include "run/checkpoint/checkpoint.h"
+#include "run/run_dir.h"
 #include "train/services/services.h"
 #include "train/spike.h"
 

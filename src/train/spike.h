@@ -2,8 +2,8 @@
  * which all ranks share, and of counters in TrainState, so a resumed run finds the same spikes. */
 #pragma once
 
-#include "train/checkpoint/checkpoint.h"
-#include "train/config/config.h"
+#include "run/checkpoint/checkpoint.h"
+#include "run/config/config.h"
 
 /* Mean and standard deviation of the losses of the last train.spike_window steps. */
 typedef struct SpikeLevel {

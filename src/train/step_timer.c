@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "model/pipeline/pipeline.h"
-#include "train/compute_device.h"
+#include "run/compute_device.h"
 #include "train/memory.h"
 #include "train/micro_batch.h"
 

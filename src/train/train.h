@@ -1,7 +1,7 @@
 /* trainer.h: trains a model in a run directory, from an empty or unfinished run to its last checkpoint. */
 #pragma once
 
-#include "train/config/config.h"
+#include "run/config/config.h"
 #include "train/rollback.h"
 
 /* Trains until train.length, starting from the newest undamaged checkpoint of run.dir if there is one. After a request

@@ -8,10 +8,10 @@
 #include "comm/mesh.h"
 #include "data/prefetch.h"
 #include "eval/heldout.h"
-#include "train/checkpoint/checkpoint.h"
-#include "train/config/config.h"
+#include "run/checkpoint/checkpoint.h"
+#include "run/config/config.h"
+#include "run/run_dir.h"
 #include "train/every.h"
-#include "train/run_dir.h"
 #include "train/services/services.h"
 #include "train/spike.h"
 

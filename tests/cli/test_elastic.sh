@@ -33,7 +33,7 @@ for run in adafactor tensor; do
 done
 near "$work/adafactor-train" "$work/tensor-train"
 
-# From all three kinds of ranks to one, to four tensor-parallel ranks, to four stages: one curve (train/test_checkpoint_chain
+# From all three kinds of ranks to one, to four tensor-parallel ranks, to four stages: one curve (run/test_checkpoint_chain
 # has the bits). What several ranks have alike (a tied embedding, norms, shared key/value heads) is compared at each step.
 divided=("${t5[@]}" model.n_enc=2 model.heads=4 model.head_dim=8 model.kv_heads=1 model.tie_embeddings=true parallel.check_every=1)
 "$loam" train "${divided[@]}" run.dir="$work/whole" 2>"$work/err" || fail "$(cat "$work/err")"

@@ -2,7 +2,7 @@
  * emissions.csv.bak. */
 #include "base/git_lfs.h"
 #include "fuzz_folder.h"
-#include "train/energy/energy.h"
+#include "run/energy/energy.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
 /* Any bytes as the heartbeat of a rank: nothing, or one whose texts are short and printable; and as that of a run whose
  * status is asked for. */
 #include "fuzz_folder.h"
-#include "train/heartbeat.h"
-#include "train/run_status.h"
+#include "run/heartbeat.h"
+#include "run/run_status.h"
 
 #include <string.h>
 

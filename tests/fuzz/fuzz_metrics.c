@@ -2,8 +2,8 @@
  * and a second resume leaves them alone; and as those of a run whose scores are collected. The first byte is the step.
  */
 #include "fuzz_folder.h"
-#include "train/result.h"
-#include "train/run_status.h"
+#include "run/result.h"
+#include "run/run_status.h"
 #include "train/services/fairseq_log.h"
 #include "train/services/services.h"
 

@@ -2,7 +2,7 @@
  * lost, and a rollback that can be undone brings all of them back. The first byte says which file, and what else is
  * there. */
 #include "fuzz_folder.h"
-#include "train/checkpoint/format.h"
+#include "run/checkpoint/format.h"
 #include "train/rollback.h"
 
 #include <string.h>

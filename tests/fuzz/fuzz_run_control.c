@@ -1,7 +1,7 @@
 /* Any text as the batches, phases of saves, date and skipped samples of a configuration: an error, or values that keep
  * their promises, and steps that add up. The first byte chooses the option. */
 #include "base/check.h"
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 #include <string.h>
 

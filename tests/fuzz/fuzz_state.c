@@ -1,7 +1,7 @@
 /* Any bytes, and any JSON object sealed with its right checksum, as the state.json of a checkpoint: an error, or a
  * model and a state. */
 #include "fuzz_folder.h"
-#include "train/checkpoint/format.h"
+#include "run/checkpoint/format.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #include "shim/banks.h"
 #include "cli/bench/op_cases.h"
 #include "nn/layers.h"
+#include "run/config/config.h"
 #include "shim/device_shim.h"
-#include "train/config/config.h"
 #include "train/step_timer.h"
 
 #include <stdio.h>

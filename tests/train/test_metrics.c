@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "data/data_test.h"
 #include "format/events.h"
-#include "train/metric_lines.h"
+#include "run/metric_lines.h"
 
 #include <errno.h>
 #include <jansson.h>

@@ -2,7 +2,7 @@
 #include "train/rollback.h"
 
 #include "base/file.h"
-#include "train/checkpoint/format.h"
+#include "run/checkpoint/format.h"
 
 #include <string.h>
 

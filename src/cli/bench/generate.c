@@ -5,8 +5,8 @@
 #include "base/philox.h"
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
-#include "train/config/config.h"
-#include "train/model_path.h"
+#include "run/config/config.h"
+#include "run/model_path.h"
 
 #include <inttypes.h>
 #include <stdio.h>

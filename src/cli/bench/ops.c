@@ -4,8 +4,8 @@
 #include "cli/bench/op_cases.h"
 #include "cli/cli.h"
 #include "nn/layers.h"
-#include "train/compute_device.h"
-#include "train/config/config.h"
+#include "run/compute_device.h"
+#include "run/config/config.h"
 #include "train/step_timer.h"
 
 #include <inttypes.h>

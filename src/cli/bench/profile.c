@@ -2,8 +2,8 @@
 #include "base/text.h"
 #include "cli/bench/bench.h"
 
-#include "train/compute_device.h"
-#include "train/config/config.h"
+#include "run/compute_device.h"
+#include "run/config/config.h"
 
 #include <inttypes.h>
 #include <stdio.h>

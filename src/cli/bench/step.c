@@ -3,8 +3,8 @@
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
 #include "model/pipeline/pipeline.h"
-#include "train/config/config.h"
-#include "train/launch.h"
+#include "run/config/config.h"
+#include "run/launch.h"
 #include "train/step_timer.h"
 #include "train/trace.h"
 

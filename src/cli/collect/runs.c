@@ -3,9 +3,9 @@
 #include "base/log.h"
 #include "base/options/options.h"
 #include "cli/run_settings.h"
-#include "train/config/config.h"
-#include "train/run_dir.h"
-#include "train/run_status.h"
+#include "run/config/config.h"
+#include "run/run_dir.h"
+#include "run/run_status.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/collect/collect.h"
-#include "train/result.h"
+#include "run/result.h"
 
 typedef struct CollectedRun {
     char *dir;           /* run directory, as found */

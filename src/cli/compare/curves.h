@@ -1,7 +1,7 @@
 /* curves.h: plots the losses of runs as an SVG. */
 #pragma once
 
-#include "train/history.h"
+#include "run/history.h"
 
 #include <stdio.h>
 

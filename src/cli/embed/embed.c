@@ -7,8 +7,8 @@
 #include "cli/prompts.h"
 #include "eval/embedder.h"
 #include "eval/not_finite.h"
-#include "train/config/config.h"
-#include "train/model_path.h"
+#include "run/config/config.h"
+#include "run/model_path.h"
 
 #include <errno.h>
 #include <fcntl.h>

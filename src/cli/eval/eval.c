@@ -10,8 +10,8 @@
 #include "cli/task_model.h"
 #include "eval/heldout.h"
 #include "eval/not_finite.h"
-#include "train/config/config.h"
-#include "train/model_path.h"
+#include "run/config/config.h"
+#include "run/model_path.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "eval/programs/programs.h"
-#include "train/config/config.h"
-#include "train/model_path.h"
+#include "run/config/config.h"
+#include "run/model_path.h"
 
 typedef struct ProgramEvalOptions {
     int64_t samples;         /* evaluate only this many problems from the start of the file; 0 means all */

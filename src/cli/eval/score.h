@@ -1,7 +1,7 @@
 /* score.h: `loam eval --score`: the log-probability of given targets, line by line. */
 #pragma once
 
-#include "train/model_path.h"
+#include "run/model_path.h"
 
 /* path: JSON lines with "input" and "target", each a text or an array of ids. Writes one JSON object per line to the
  * file `out`; NULL means standard output. Results that `out` already holds are kept; it is an error if they belong to

@@ -1,8 +1,8 @@
 /* task.h: `loam eval MODEL --task`: a model answers the examples of a task. */
 #pragma once
 
-#include "train/config/config.h"
-#include "train/model_path.h"
+#include "run/config/config.h"
+#include "run/model_path.h"
 
 typedef struct TaskEvalOptions {
     int64_t samples; /* evaluate only this many examples from the start of the file; 0 means all */

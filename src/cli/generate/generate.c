@@ -6,8 +6,8 @@
 #include "cli/generate/masks.h"
 #include "cli/prompts.h"
 #include "eval/not_finite.h"
-#include "train/config/config.h"
-#include "train/model_path.h"
+#include "run/config/config.h"
+#include "run/model_path.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "base/text.h"
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 #include <string.h>
 #include <unistd.h>

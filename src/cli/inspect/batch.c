@@ -4,7 +4,7 @@
 #include "cli/inspect/spans.h"
 #include "data/sources.h"
 #include "eval/heldout.h"
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 #include <inttypes.h>
 #include <jansson.h>

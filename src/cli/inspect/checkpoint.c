@@ -1,10 +1,10 @@
 /* checkpoint.c: `loam inspect checkpoint`: prints the tensors of a checkpoint and the progress of its run. */
-#include "train/checkpoint/checkpoint.h"
+#include "run/checkpoint/checkpoint.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/inspect/inspect.h"
 #include "format/weights.h"
-#include "train/model_path.h"
+#include "run/model_path.h"
 
 #include <inttypes.h>
 #include <jansson.h>

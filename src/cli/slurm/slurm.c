@@ -6,9 +6,9 @@
 #include "cli/cli.h"
 #include "cli/outline.h"
 #include "cli/slurm/script.h"
-#include "train/compute_device.h"
-#include "train/config/config.h"
-#include "train/run_dir.h"
+#include "run/compute_device.h"
+#include "run/config/config.h"
+#include "run/run_dir.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -2,8 +2,8 @@
 #include "cli/cli.h"
 #include "cli/task/task.h"
 #include "data/task/task.h"
-#include "train/config/config.h"
-#include "train/task_set.h"
+#include "run/config/config.h"
+#include "run/task_set.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -144,7 +144,7 @@ static bool prepare(Config *config, const Task *task, GError **error)
         (holds_out && !cli_check_dataset(beside, replace, error)))
         return false;
     const TaskEncoder encoder = config_task_encoder(config, &config->model, task, tok);
-    /* PREFIX-valid.task.yaml (train/task_set.h) is for runs, which score the held-out dataset by it. */
+    /* PREFIX-valid.task.yaml (run/task_set.h) is for runs, which score the held-out dataset by it. */
     return task_prepare(&encoder, out, error) && (!holds_out || task_set_write(beside, &config->task, error));
 }
 

@@ -4,8 +4,8 @@
 #include "base/options/options.h"
 #include "cli/collect/collect.h"
 #include "comm/launch.h"
-#include "train/config/config.h"
-#include "train/run_dir.h"
+#include "run/config/config.h"
+#include "run/run_dir.h"
 #include "train/train.h"
 
 #include <inttypes.h>

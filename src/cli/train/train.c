@@ -3,8 +3,8 @@
 #include "cli/cli.h"
 #include "cli/train/many.h"
 #include "cli/train/rehearsal.h"
-#include "train/config/config.h"
-#include "train/launch.h"
+#include "run/config/config.h"
+#include "run/launch.h"
 
 #define USAGE                                                                                                          \
     "loam train CONFIG.yaml|RUN [--trace FILE] [--rehearse] [--seeds N] [--sweep OPTION=VALUE,VALUE…]… "           \

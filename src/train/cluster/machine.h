@@ -1,7 +1,7 @@
 /* machine.h: what is assumed of the machines of a cluster, to predict the time of a step there (cost.h). */
 #pragma once
 
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 #include "train/report/run.h"
 
 #include "base/file.h"
-#include "train/metric_lines.h"
+#include "run/metric_lines.h"
 
 #include <math.h>
 #include <string.h>

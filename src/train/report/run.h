@@ -1,7 +1,7 @@
 /* run.h: what a report tells of one run, read from its folder. */
 #pragma once
 
-#include "train/run_status.h"
+#include "run/run_status.h"
 #include "train/series.h"
 
 #include <glib.h>

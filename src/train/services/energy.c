@@ -1,6 +1,6 @@
 /* energy.c: the row of RUN/emissions.csv of this start of a run (log.emissions), over all its ranks. On each machine
  * one rank measures the processors, and each rank its GPU. */
-#include "train/energy/energy.h"
+#include "run/energy/energy.h"
 
 #include "base/clock.h"
 #include "base/log.h"

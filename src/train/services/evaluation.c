@@ -3,7 +3,7 @@
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "train/result.h"
+#include "run/result.h"
 #include "train/services/scores.h"
 #include "train/services/service.h"
 #include "train/stop.h"

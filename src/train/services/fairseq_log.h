@@ -2,7 +2,7 @@
  * RUN/train_inner.jsonl, and printed. Losses are in bits. */
 #pragma once
 
-#include "train/checkpoint/checkpoint.h"
+#include "run/checkpoint/checkpoint.h"
 #include "train/services/records.h"
 
 /* The numbers of one line, not rounded. */

@@ -4,7 +4,7 @@
  * never ends the run. */
 #pragma once
 
-#include "train/config/config.h"
+#include "run/config/config.h"
 
 typedef enum HookKind { HOOK_SAVE, HOOK_BEST, HOOK_STOP, HOOK_ALERT, HOOKS } HookKind;
 

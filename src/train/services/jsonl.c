@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
-#include "train/metric_lines.h"
+#include "run/metric_lines.h"
 #include "train/services/fields.h"
 #include "train/services/service.h"
 #include "train/services/sink.h"

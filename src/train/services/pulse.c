@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "comm/monitor.h"
-#include "train/heartbeat.h"
+#include "run/heartbeat.h"
 #include "train/services/service.h"
 #include "train/stop.h"
 

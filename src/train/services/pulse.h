@@ -1,4 +1,4 @@
-/* pulse.h: a thread of each rank that writes the rank's heartbeat (train/heartbeat.h) about once per second; less often
+/* pulse.h: a thread of each rank that writes the rank's heartbeat (run/heartbeat.h) about once per second; less often
  * with more than 64 ranks, so that all together write at most 64 times per second. */
 #pragma once
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/gemm_peak.h"
-#include "train/checkpoint/checkpoint.h"
+#include "run/checkpoint/checkpoint.h"
 #include "train/services/norms.h"
 #include "train/services/straggler.h"
 

@@ -1,5 +1,5 @@
 /* scores.c: computes task scores when a run evaluates: of the run's own task (task.*), or of the held-out sets that
- * were made from a task (train/task_set.h), as in a mixture of tasks. */
+ * were made from a task (run/task_set.h), as in a mixture of tasks. */
 #include "train/services/scores.h"
 
 #include "base/clock.h"
@@ -7,9 +7,9 @@
 #include "base/text.h"
 #include "data/dataset/dataset.h"
 #include "eval/task_eval.h"
+#include "run/task_set.h"
 #include "train/services/service.h"
 #include "train/stop.h"
-#include "train/task_set.h"
 
 #include <inttypes.h>
 #include <math.h>

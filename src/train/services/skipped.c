@@ -1,7 +1,7 @@
 /* skipped.c: steps without an update because their loss or gradients are not finite: messages, and when the run ends
  * with an error. */
 #include "base/log.h"
-#include "train/run_dir.h"
+#include "run/run_dir.h"
 #include "train/services/service.h"
 
 #include <inttypes.h>

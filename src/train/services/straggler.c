@@ -1,7 +1,7 @@
 #include "train/services/straggler.h"
 
 #include "base/log.h"
-#include "train/heartbeat.h"
+#include "run/heartbeat.h"
 #include "train/services/service.h"
 
 #include <inttypes.h>

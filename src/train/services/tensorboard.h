@@ -1,7 +1,7 @@
 /* tensorboard.h: the events of RUN/tb, for TensorBoard: scalars, the options of the run and answers as text. */
 #pragma once
 
-#include "train/config/config.h"
+#include "run/config/config.h"
 #include "train/services/records.h"
 
 typedef struct TensorBoard TensorBoard;

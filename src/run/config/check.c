@@ -1,0 +1,276 @@
+/* check.c: rules that involve several options, and warnings about settings that are allowed but probably not meant. */
+#include "base/log.h"
+#include "base/text.h"
+#include "data/compat/compat.h"
+#include "data/sources.h"
+#include "eval/task_scores.h"
+#include "run/compute_device.h"
+#include "run/config/config.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define FEW_UPDATES 100 /* fewer updates per epoch of a task than this give a warning */
+
+/* train.batch and train.micro_batch are in samples or tokens. */
+static bool check_batch(const char *name, Amount amount, GError **error)
+{
+    if (amount.unit == UNIT_SAMPLES || amount.unit == UNIT_EXAMPLES || amount.unit == UNIT_TOKENS)
+        return true;
+    g_autofree char *text = amount_format(amount), *number = text_number(amount.value);
+    if (amount.unit == UNIT_STEPS)
+        return fail_user(error,
+                         "%s: %s of what? A number alone would be steps; write %s=\"%s samples\", or tokens, such as "
+                         "\"64k tokens\"",
+                         name, number, name, number);
+    return fail_user(error, "%s: \"%s\" does not fit; write samples or tokens, such as \"128 samples\"", name, text);
+}
+
+/* Checks an amount that is counted as the run goes on: not a time, and no more than the whole of train.length. */
+static bool check_steps(const char *name, Amount amount, GError **error)
+{
+    g_autofree char *text = amount_format(amount);
+    if (amount.unit == UNIT_SECONDS)
+        return fail_user(error, "%s: \"%s\" does not fit; write steps, samples, tokens or epochs", name, text);
+    return amount.unit != UNIT_PERCENT || amount.value <= 100 ||
+           fail_user(error, "%s: %s is more than the whole of train.length", name, text);
+}
+
+/* Checks a period: like check_steps, but a time is valid too. */
+static bool check_every(const char *name, Amount amount, GError **error)
+{
+    return amount.unit == UNIT_SECONDS || check_steps(name, amount, error);
+}
+
+static bool check_within(Amount amount, GError **error)
+{
+    g_autofree char *text = amount_format(amount);
+    return amount.unit == UNIT_SECONDS || amount.value == 0 ||
+           fail_user(error, "train.save_within: \"%s\" is not a time; write one like 30m, or 0", text);
+}
+
+/* Fails for a task given to an encoder-only model without a classifier. The message says which option adds one. */
+static bool fail_unanswered(const TaskConfig *task, GError **error)
+{
+    const LabelKind kind = task_learns(task);
+    if (kind != LABELS_NONE)
+        return fail_user(error,
+                         "the model is encoder-only, without a classifier (model.classifier=none, the task wants %s): "
+                         "fine-tune it on the task first, with train.init",
+                         label_kind_names[kind]);
+    if (*task->name && *task->target == '\0')
+        return fail_user(error,
+                         "task.name=%s is text to text, but the model is encoder-only: give task.input and task.label, "
+                         "or use a T5 or a GPT",
+                         task->name);
+    return fail_user(error, "the model has no decoder that writes an answer: give task.label (or task.value, "
+                            "task.tags, task.answers, task.choices), which trains a classifier, or use a T5 or a GPT");
+}
+
+/* Whether a target that the user set leaves nothing of a decoder-only model's sequences to the input. */
+static bool check_room(const Config *config, GError **error)
+{
+    const DataConfig *data = &config->data;
+    const bool given = config->given && g_strv_contains((const char *const *)config->given, "data.target_length");
+    return !given || config->model.n_enc > 0 || config->model.classifier != LABELS_NONE ||
+           data->target_length < data->input_length ||
+           fail_user(error,
+                     "data.target_length=%" PRId64 " leaves no token of data.input_length=%" PRId64
+                     ", which a decoder-only model's input and target share, to the input: leave "
+                     "data.target_length out, or give both more room",
+                     data->target_length, data->input_length);
+}
+
+static bool check_task(const Config *config, GError **error)
+{
+    const TaskConfig *own = &config->task;
+    const bool known =
+        *own->name == '\0' ||
+        task_find(own->name); /* an unknown name is reported by task_configure below, with the nearest known one */
+    Task task;
+    if (!task_is_set(own))
+        return true;
+    if (known && config->model.n_dec == 0 && config->model.classifier == LABELS_NONE)
+        return fail_unanswered(own, error);
+    if (!check_room(config, error) || !task_configure(&task, &config->task, error))
+        return false;
+    const LabelKind has = (LabelKind)config->model.classifier, wants = task.learns;
+    if (has != wants && has != LABELS_NONE && wants != LABELS_NONE)
+        return fail_user(
+            error, "model.classifier=%s does not fit the task, whose labels are for model.classifier=%s: leave it out",
+            label_kind_names[has], label_kind_names[wants]);
+    return task_scores_check(&task, error);
+}
+
+static bool check_best(const Config *config, GError **error)
+{
+    const char *best = config->train.best;
+    Task task;
+    if (strcmp(best, "loss") == 0)
+        return true;
+    if (!task_is_set(&config->task))
+        /* Datasets in data.valid that were made from tasks (run/task_set.h) have scores too. */
+        return *config->data.valid || fail_user(error,
+                                                "train.best=%s: only a run with a task (task.name, or task.data) has "
+                                                "scores; loss is the held-out loss",
+                                                best);
+    g_autofree char *metric = task_configure(&task, &config->task, error) ? task_metric_find(&task, best, error) : NULL;
+    return metric || fail_context(error, "train.best");
+}
+
+static bool check_class_weights(const Config *config, GError **error)
+{
+    GError *problem = NULL;
+    g_free(config_class_weights(config, &problem));
+    if (problem)
+        g_propagate_error(error, problem);
+    return problem == NULL;
+}
+
+static bool check_smoothing(const Config *config, GError **error)
+{
+    const LabelKind kind = (LabelKind)config->model.classifier;
+    if (config->train.label_smoothing == 0 || kind == LABELS_NONE)
+        return true;
+    if (!labels_have_names(kind))
+        return fail_user(error, "train.label_smoothing: model.classifier=%s has no classes to spread it over",
+                         label_kind_names[kind]);
+    return *config->train.class_weights == '\0' ||
+           fail_user(error, "train.label_smoothing and train.class_weights of a classifier: set one of them");
+}
+
+/* Batches in examples need data.packed=false: with packing, the number of examples in a packed sequence varies. */
+static bool check_examples(const Config *config, GError **error)
+{
+    const TrainConfig *train = &config->train;
+    const bool counted = train->batch.unit == UNIT_EXAMPLES || train->micro_batch.unit == UNIT_EXAMPLES;
+    return !counted || !config->data.packed ||
+           fail_user(error,
+                     "%s counts examples, of which several share a packed sequence: leave out data.packed=true, "
+                     "or write packed sequences, such as train.batch=\"8 samples\"",
+                     train->batch.unit == UNIT_EXAMPLES ? "train.batch" : "train.micro_batch");
+}
+
+static bool check_schedule(const Config *config, GError **error)
+{
+    const OptimConfig *optim = &config->optim;
+    return check_steps("optim.warmup", optim->warmup, error) &&
+           check_steps("optim.decay_until", optim->decay_until, error) &&
+           check_steps("optim.cycle", optim->cycle, error) &&
+           (optim->schedule != SCHEDULE_WSD || check_steps("optim.decay_length", optim->decay_length, error));
+}
+
+bool config_check_inputs(const Config *config, GError **error)
+{
+    if (*config->run.dir == '\0')
+        return fail_user(error, "run.dir is not set: give the directory of the run, such as run.dir=runs/a");
+    if (*config->tokenizer.path == '\0')
+        return fail_user(error, "tokenizer.path is not set: give the tokenizer that `loam tokenizer train --out` made");
+    return *config->data.train || task_is_set(&config->task) ||
+           fail_user(error, "data.train is not set: give the PREFIX that `loam prepare --out PREFIX` made");
+}
+
+bool config_check(const Config *config, GError **error)
+{
+    const TrainConfig *train = &config->train;
+    if (train->length.unit == UNIT_PERCENT)
+        return fail_user(error, "train.length: a percentage is a share of train.length itself; write steps, samples, "
+                                "tokens, epochs or a time");
+    if (!compute_device_check(train->device, error))
+        return fail_context(error, "train.device");
+    BatchSchedule batches;
+    if (!check_batch("train.batch", train->batch, error) || !config_batch_schedule(config, true, &batches, error) ||
+        !check_batch("train.micro_batch", train->micro_batch, error) || !check_examples(config, error) ||
+        !check_schedule(config, error) || !check_every("train.log_every", train->log_every, error) ||
+        !check_every("train.eval_every", train->eval_every, error) ||
+        !check_every("train.save_every", train->save_every, error) || !check_within(train->save_within, error) ||
+        !config_check_run_control(config, error) ||
+        (config->data.mixture.cap.value > 0 && !check_batch("data.mixture_cap", config->data.mixture.cap, error)) ||
+        (config->data.compat_batch.value > 0 && !check_batch("data.compat_batch", config->data.compat_batch, error)) ||
+        !sources_check(&config->data, error) || !check_task(config, error) || !check_class_weights(config, error) ||
+        !check_smoothing(config, error) || !check_best(config, error))
+        return false;
+    if (config->data.break_mode != BREAK_NONE && config->data.compat != COMPAT_FAIRSEQ)
+        return fail_user(error, "data.break_mode=%s is fairseq's; it needs data.compat=fairseq",
+                         break_mode_names[config->data.break_mode]);
+    if (config_micro_samples(config) > CONFIG_MICRO_TOKENS / config->data.input_length)
+        return fail_user(error,
+                         "train.micro_batch: %" PRId64 " samples of %" PRId64
+                         " tokens are more than a microbatch may have (%d tokens); a smaller train.micro_batch gives "
+                         "the same train.batch",
+                         config_micro_samples(config), config->data.input_length, CONFIG_MICRO_TOKENS);
+    return model_config_check(&config->model, error);
+}
+
+static bool check_segments(const DataConfig *data, const ModelConfig *model, GError **error)
+{
+    return data->settings.mlm.sentence_pairs == PAIRS_NONE || model->token_types != 1 ||
+           fail_user(error, "model.token_types is 1: data.sentence_pairs needs two token types; set 2, or 0 for none");
+}
+
+/* Whether an objective fills exactly the streams (encoder, decoder) that the model has. */
+static bool suits(const Objective *objective, const ModelConfig *model)
+{
+    return (objective->streams != STREAMS_DECODER) == (model->n_enc > 0) &&
+           (objective->streams != STREAMS_ENCODER) == (model->n_dec > 0 && !model_config_shifts(model));
+}
+
+bool config_check_objective(const DataConfig *data, const ModelConfig *model, GError **error)
+{
+    static const char *const trains[] = { [STREAMS_BOTH] = "an encoder and a decoder",
+                                          [STREAMS_ENCODER] = "an encoder alone",
+                                          [STREAMS_DECODER] = "a decoder alone" };
+    const Objective *objective = data_objective_row(data);
+    bool labels = objective->accepts != NULL;
+    if (model->classifier != LABELS_NONE && !labels)
+        return fail_user(error,
+                         "data.objective=%s trains a head over the vocabulary, and the model has a classifier "
+                         "(model.classifier=%s): data.objective=labels trains it, on a task",
+                         objective->name, label_kind_names[model->classifier]);
+    if (labels && model->classifier == LABELS_NONE)
+        return fail_user(error, "data.objective=labels trains a classifier: set model.classifier, or a task with "
+                                "task.label");
+    if (data->compat != COMPAT_NONE && !compat_find((Compat)data->compat, objective->name, error))
+        return false;
+    if (suits(objective, model))
+        return check_segments(data, model, error);
+    g_autoptr(GString) others = g_string_new(NULL);
+    for (int i = 0; objective_names[i]; i++)
+        if (suits(objective_for(i, model->n_enc == 0), model))
+            g_string_append_printf(others, "%s%s", others->len ? ", " : "", objective_names[i]);
+    return fail_user(error,
+                     "data.objective=%s trains %s, but the model has %" PRId64 " encoder and %" PRId64
+                     " decoder blocks; choose another objective (%s) or another model",
+                     objective->name, trains[objective->streams], model->n_enc, model->n_dec, others->str);
+}
+
+/* Warns about fine-tuning with few updates, such as 40: the Trainer of transformers, whose batch is 8 examples, makes
+ * hundreds even on a small table, and a model learns little from fewer. */
+static void advise_updates(const Config *config, int64_t epoch_samples, int64_t total)
+{
+    const int64_t batch = config_batch_samples(config), epoch = (epoch_samples + batch - 1) / batch;
+    if (!task_is_set(&config->task) || epoch_samples <= 0 || epoch >= FEW_UPDATES || total < 0 ||
+        total >= 3 * FEW_UPDATES)
+        return;
+    log_warning(
+        "an epoch of the task is %" PRId64 " updates of train.batch=%" PRId64 " %s, the run %" PRId64
+        " updates: few for a model to learn from; more epochs (train.length) or a smaller train.batch make more",
+        epoch, batch, config->data.packed ? "packed sequences of several examples" : "examples", total);
+}
+
+void config_advise(const Config *config, int64_t warmup, int64_t total, int64_t epoch_samples)
+{
+    config_advise_idle(config);
+    config_advise_run_control(config);
+    advise_updates(config, epoch_samples, total);
+    if (config->train.precision == PRECISION_FP8 && !compute_device_is_gpu(config->train.device))
+        log_warning("train.precision=fp8 on the CPU emulates the rounding of a GPU, and is slower than bf16");
+    if (config->data.settings.mlm.sentence_pairs != PAIRS_NONE && !config->model.sentence_head)
+        log_warning("data.sentence_pairs makes labels, but the model has no head for them: set model.sentence_head and "
+                    "model.pooler, or data.sentence_pairs=none");
+    if (total >= 2 && warmup >= total)
+        log_warning("optim.warmup is %" PRId64 " steps and the run %" PRId64
+                    ": the learning rate rises to its last step and "
+                    "never %s; write a share of the length, such as optim.warmup=6%%",
+                    warmup, total, warmup == total ? "falls" : "reaches its peak");
+}

@@ -1,0 +1,372 @@
+#include "run/config/layers.h"
+
+#include "base/file.h"
+#include "data/dataset/dataset.h"
+#include "data/mixture.h"
+#include "data/objectives/objectives.h"
+#include "model/hf/hf.h"
+#include "run/config/recipe.h"
+#include "run/model_path.h"
+#include "run/run_dir.h"
+
+#include <string.h>
+
+/* Reads the settings of the YAML file PATH (NULL means none) and then the overrides, under the present names of options
+ * that were renamed. NULL on error. */
+static GPtrArray *read_settings(const char *path, char **overrides, int n_overrides, GError **error)
+{
+    GPtrArray *settings = option_settings_new();
+    bool good = path == NULL || option_settings_read_yaml(settings, path, error);
+    for (int i = 0; good && i < n_overrides; i++)
+        good = option_settings_parse(settings, overrides[i], error);
+    option_settings_rename(settings, config_options());
+    if (!good)
+        g_clear_pointer(&settings, g_ptr_array_unref);
+    return settings;
+}
+
+/* If the config.yaml of a run lacks data.plan, an earlier version of loam wrote it, which planned all packed sequences
+ * at the start. Adds that value. */
+static void add_former_plan(const GPtrArray *saved, GPtrArray *layers)
+{
+    if (!option_settings_find(saved, "data.plan"))
+        option_settings_add(layers, "data.plan", plan_names[PLAN_WHOLE], "a run of an earlier version");
+}
+
+/* Appends the settings of DIR/config.yaml whose names satisfy `wanted`. */
+static bool add_from_run(const char *dir, bool (*wanted)(const char *name), GPtrArray *layers, GError **error)
+{
+    g_autofree char *path = g_build_filename(dir, "config.yaml", NULL);
+    g_autoptr(GPtrArray) saved = read_settings(path, NULL, 0, error);
+    for (guint i = 0; saved && i < saved->len; i++) {
+        const OptionSetting *setting = saved->pdata[i];
+        if (setting->value && wanted(setting->name))
+            option_settings_add(layers, setting->name, setting->value, setting->origin);
+    }
+    if (saved && wanted("data.plan"))
+        add_former_plan(saved, layers);
+    return saved != NULL;
+}
+
+static bool in_recipe(const char *name)
+{
+    return g_strv_contains(recipe_options, name);
+}
+
+static bool of_a_start(const char *name)
+{
+    return in_recipe(name) || g_str_has_prefix(name, "model.") || g_str_has_prefix(name, "lora.") ||
+           strcmp(name, "tokenizer.path") == 0 || strcmp(name, "data.plan") == 0;
+}
+
+static bool of_the_data(const char *name)
+{
+    return strcmp(name, "data.objective") == 0 || strcmp(name, "data.input_length") == 0;
+}
+
+/* model.* options that are not copied from the model of train.init: the preset's name, and one that follows from
+ * data.objective. */
+static const char *const not_of_weights[] = { "model.preset", "model.prefix_lm", NULL };
+
+static void add_shape(const ModelConfig *model, const char *origin, GPtrArray *layers)
+{
+    for (int i = 0; i < n_model_options; i++) {
+        g_autofree char *value = options_plain_value(&model_table, model, &model_options[i]);
+        if (!g_strv_contains(not_of_weights, model_options[i].name))
+            option_settings_add(layers, model_options[i].name, value, origin);
+    }
+}
+
+/* Checks that the settings agree with the shape of train.init's model; model.vocab, if it is auto, becomes that
+ * model's. */
+static bool check_shape(const ModelConfig *start, GPtrArray *layers, const char *init, GError **error)
+{
+    g_auto(ModelConfig) model = { 0 };
+    g_autoptr(GPtrArray) about_model = option_settings_new();
+    for (guint i = 0; i < layers->len; i++) {
+        const OptionSetting *setting = layers->pdata[i];
+        if (g_str_has_prefix(setting->name, "model.") && setting->value)
+            option_settings_add(about_model, setting->name, setting->value, setting->origin);
+    }
+    options_set_defaults(&model_table, &model);
+    bool good = options_apply(&model_table, &model, about_model, error);
+    if (good && model.vocab == 0) {
+        g_autofree char *vocab = g_strdup_printf("%" G_GINT64_FORMAT, start->vocab);
+        option_settings_add(layers, "model.vocab", vocab, init);
+        model.vocab = start->vocab;
+    }
+    g_autofree char *differences = good ? model_shape_differences(&model, start) : NULL;
+    if (differences)
+        return fail_user(error, "train.init %s: %s; leave out the options that differ, which are taken from that model",
+                         init, differences);
+    return good;
+}
+
+/* Appends model.* and tokenizer.path of the model that train.init names. If that model is a run, also appends its
+ * objective and lengths, unless the new run trains on a task, which sets them itself. */
+static bool add_start(const char *init, bool task, ModelConfig *start, GPtrArray *layers, GError **error)
+{
+    g_autofree char *tokenizer = NULL, *run = NULL;
+    if (!model_shape_path(init, start, &tokenizer, &run, error))
+        return fail_context(error, "train.init");
+    add_shape(start, init, layers);
+    if (tokenizer)
+        option_settings_add(layers, "tokenizer.path", tokenizer, init);
+    return run == NULL || task || !io_exists(run, "config.yaml") || add_from_run(run, of_the_data, layers, error);
+}
+
+/* Whether PATH is the config.yaml of a run, which sets every option. */
+static bool is_saved(const char *path)
+{
+    g_autofree char *run = path ? run_of(path) : NULL;
+    return run != NULL;
+}
+
+static bool sets_task(const GPtrArray *given)
+{
+    static const char *const options[] = { "task.name", "task.data", "task.input" };
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++) {
+        const char *value = option_settings_find(given, options[i]);
+        if (value && *value)
+            return true;
+    }
+    return false;
+}
+
+/* Reads PREFIX.json of the first dataset in data.train, which says what kind of labels the dataset has and their names.
+ * *meta stays unchanged if there is no such file. */
+static bool read_labels(const Config *config, DatasetMeta *meta, GError **error)
+{
+    double shares[SPLIT_PARTS];
+    int part;
+    Mixture *mixture = *config->data.train ? mixture_parse(config->data.train, error) : NULL;
+    if (mixture == NULL)
+        return *config->data.train == '\0';
+    const char *first = mixture->paths[0];
+    int n = split_read_name(first, &part, shares, NULL);
+    g_autofree char *prefix = n > 0 ? g_strndup(first, (gsize)n) : g_strdup(first),
+                    *path = g_strconcat(prefix, ".json", NULL);
+    mixture_free(mixture);
+    return !g_file_test(path, G_FILE_TEST_EXISTS) || dataset_meta_read(meta, path, error);
+}
+
+/* Appends the options of a classifier of this kind, and model.labels = `labels` (NULL means that the class names are
+ * found later, from the task's examples). A model that already has a classifier of this kind with class names keeps
+ * those names. */
+static void add_kind(const ModelConfig *model, LabelKind kind, const char *labels, const char *origin,
+                     GPtrArray *layers)
+{
+    bool again = model->classifier == (int)kind && *model->labels;
+    recipe_add_classifier(model, kind, layers);
+    if (!again && (labels || model->classifier != LABELS_NONE))
+        option_settings_add(layers, "model.labels", labels ? labels : "", origin);
+}
+
+/* Appends the options of a classifier if one is needed: for a task with labels and an encoder-only model, or a T5 whose
+ * model.classifier is set; for data.objective=labels and an encoder-only model without model.classifier. */
+static bool add_classifier(const GPtrArray *given, GPtrArray *layers, GError **error)
+{
+    g_auto(Config) config = { 0 };
+    const char *objective = option_settings_find(given, "data.objective");
+    bool task = sets_task(given), labels = objective && strcmp(objective, labels_objective.name) == 0;
+    options_set_defaults(config_options(), &config);
+    if (!task && (!labels || option_settings_find(given, "model.classifier")))
+        return true;
+    if (!options_apply(config_options(), &config, layers, error) ||
+        !options_apply(config_options(), &config, given, error))
+        return false;
+    LabelKind kind = task ? task_learns(&config.task) : LABELS_NONE;
+    bool asked = config.model.family == FAMILY_T5 && config.model.classifier != LABELS_NONE;
+    if (kind != LABELS_NONE && (asked || config.model.family == FAMILY_BERT))
+        add_kind(&config.model, kind, NULL, "the task", layers);
+    if (task || config.model.family != FAMILY_BERT)
+        return true;
+    DatasetMeta meta = { 0 };
+    bool good = read_labels(&config, &meta, error);
+    if (good && meta.label_kind != LABELS_NONE)
+        add_kind(&config.model, meta.label_kind, meta.labels, config.data.train, layers);
+    dataset_meta_clear(&meta);
+    return good;
+}
+
+static bool is_unset(const GPtrArray *given, const char *option, const char *nothing)
+{
+    const char *value = option_settings_find(given, option);
+    return value == NULL || strcmp(value, nothing) == 0;
+}
+
+/* Appends the layers before the projection to the vocabulary if a bare encoder of Hugging Face (BertModel) goes on with
+ * an objective on text: its class with a language-model head (BertForMaskedLM) has them, with random weights at first.
+ * Not beside adapters, which leave weights as they are. */
+static void add_language_head(const GPtrArray *given, const ModelConfig *start, GPtrArray *layers)
+{
+    const char *init = option_settings_find(given, "train.init"),
+               *objective = option_settings_find(given, "data.objective");
+    const bool labels = objective && strcmp(objective, labels_objective.name) == 0;
+    if (start->family != FAMILY_BERT || start->head_transform || start->classifier != LABELS_NONE ||
+        !hf_is_folder(init) || labels || sets_task(given) || !is_unset(given, "lora.rank", "0") ||
+        !is_unset(given, "model.classifier", "none") || !is_unset(given, "model.head_transform", "true"))
+        return;
+    ModelConfig whole = *start;
+    hf_add_language_head(&whole);
+    g_autoptr(GPtrArray) rows = options_differences(&model_table, start, &whole, OPT_IDENTITY);
+    for (guint i = 0; i < rows->len; i++) {
+        const OptionRow *row = rows->pdata[i];
+        g_autofree char *value = options_plain_value(&model_table, &whole, row);
+        option_settings_add(layers, row->name, value, "the language-model head of a bare encoder");
+    }
+}
+
+/* Options that a resumed run takes from its own config.yaml unless they are given again. */
+static bool of_a_run(const char *name)
+{
+    return in_recipe(name) || strcmp(name, "model.labels") == 0 || strcmp(name, "data.plan") == 0;
+}
+
+static bool is_vocab(const char *name)
+{
+    return strcmp(name, "model.vocab") == 0;
+}
+
+/* Appends model.vocab of the run in DIR, as its newest checkpoint records it or, without a record, its config.yaml. */
+static bool add_vocab_of_run(const char *dir, GPtrArray *layers, GError **error)
+{
+    RunRecord record = config_record_of_run(dir);
+    const char *vocab = json_string_value(json_object_get(record.options, "model.vocab"));
+    if (vocab)
+        option_settings_add(layers, "model.vocab", vocab, dir);
+    const bool good = vocab || !run_has_config(dir) || add_from_run(dir, is_vocab, layers, error);
+    config_record_clear(&record);
+    return good;
+}
+
+/* Appends the settings of model.preset, except a vocabulary that weights of train.init (start; vocab 0 means none) or
+ * of the run in DIR (NULL means none) have otherwise. */
+static bool add_preset(const GPtrArray *given, const ModelConfig *start, const char *dir, GPtrArray *layers,
+                       GError **error)
+{
+    const char *preset = option_settings_find(given, "model.preset");
+    if (preset == NULL || *preset == '\0')
+        return true;
+    if (!model_preset_settings(preset, layers, error))
+        return false;
+    if (start->vocab == 0)
+        return dir == NULL || *dir == '\0' || add_vocab_of_run(dir, layers, error);
+    g_autofree char *vocab = g_strdup_printf("%" G_GINT64_FORMAT, start->vocab);
+    option_settings_add(layers, "model.vocab", vocab, option_settings_find(given, "train.init"));
+    return true;
+}
+
+/* The file that a setting comes from; NULL means the command line. g_free. */
+static char *file_of(const OptionSetting *setting)
+{
+    const char *colon = strrchr(setting->origin, ':');
+    return colon ? g_strndup(setting->origin, (gsize)(colon - setting->origin)) : NULL;
+}
+
+/* The files (a set of paths) that set more than half of all options. No person chose each of these values: `loam plan
+ * --options` wrote the file, or it is a copy of a run's config.yaml. */
+static GHashTable *whole_files(const GPtrArray *settings)
+{
+    GHashTable *files = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+    const OptionTable *table = config_options();
+    int n_options = 0;
+    for (int g = 0; g < table->n_groups; g++)
+        n_options += table->groups[g].n_rows;
+    for (guint i = 0; i < settings->len; i++) {
+        char *file = file_of(settings->pdata[i]);
+        int count = file ? GPOINTER_TO_INT(g_hash_table_lookup(files, file)) : 0;
+        if (file)
+            g_hash_table_insert(files, file, GINT_TO_POINTER(count + 1));
+    }
+    GHashTableIter iter;
+    gpointer count;
+    g_hash_table_iter_init(&iter, files);
+    while (g_hash_table_iter_next(&iter, NULL, &count))
+        if (2 * GPOINTER_TO_INT(count) <= n_options)
+            g_hash_table_iter_remove(&iter);
+    return files;
+}
+
+/* Names of the options that the user set on the command line or in a file, except in whole_files. */
+static char **names_of(const GPtrArray *settings)
+{
+    g_autoptr(GStrvBuilder) names = g_strv_builder_new();
+    g_autoptr(GHashTable) whole = whole_files(settings);
+    for (guint i = 0; i < settings->len; i++) {
+        const OptionSetting *setting = settings->pdata[i];
+        g_autofree char *file = file_of(setting);
+        if (file == NULL || !g_hash_table_contains(whole, file))
+            g_strv_builder_add(names, setting->name);
+    }
+    return g_strv_builder_end(names);
+}
+
+GPtrArray *layers_read(const char *path, char **overrides, int n_overrides, char ***names, GError **error)
+{
+    GPtrArray *given = read_settings(path, overrides, n_overrides, error);
+    if (given == NULL)
+        return NULL;
+    *names = names_of(given);
+    GPtrArray *layers = option_settings_new();
+    const char *init = option_settings_find(given, "train.init"), *dir = option_settings_find(given, "run.dir");
+    bool saved = dir && *dir && run_has_config(dir);
+    bool starts = init && *init, fresh = starts && !saved && !is_saved(path), good = true;
+    g_auto(ModelConfig) start = { 0 };
+    if (fresh)
+        good = add_start(init, sets_task(given), &start, layers, error);
+    if (fresh && good)
+        add_language_head(given, &start, layers);
+    else if (saved && !is_saved(path))
+        good = add_from_run(dir, starts ? of_a_start : of_a_run, layers, error);
+    if (is_saved(path))
+        add_former_plan(given, layers);
+    good = good && add_preset(given, &start, dir, layers, error) && add_classifier(given, layers, error);
+    g_ptr_array_extend_and_steal(layers, given);
+    good = good && (!fresh || check_shape(&start, layers, init, error));
+    if (!good)
+        g_clear_pointer(&layers, g_ptr_array_unref);
+    return layers;
+}
+
+/* Applies those settings of `defaults` whose option no layer sets. */
+static bool apply_unsaid(Config *config, const GPtrArray *layers, const GPtrArray *defaults, GError **error)
+{
+    g_autoptr(GPtrArray) unsaid = option_settings_new();
+    for (guint i = 0; i < defaults->len; i++) {
+        const OptionSetting *setting = defaults->pdata[i];
+        if (!option_settings_find(layers, setting->name))
+            option_settings_add(unsaid, setting->name, setting->value, setting->origin);
+    }
+    return options_apply(config_options(), config, unsaid, error);
+}
+
+/* Whether the run is continued pre-training: it starts from the model of train.init, without a task, classifier or
+ * adapters (LoRA). */
+static bool goes_on(const Config *config)
+{
+    return *config->train.init && !task_is_set(&config->task) && config->model.classifier == LABELS_NONE &&
+           config->model.lora.rank == 0;
+}
+
+bool layers_apply_recipe(Config *config, const GPtrArray *layers, GError **error)
+{
+    g_autoptr(GPtrArray) of_model = option_settings_new(), of_optimizer = option_settings_new();
+    const bool task = task_is_set(&config->task);
+    recipe_add_model(&config->model, of_model);
+    if (task)
+        recipe_add_task(&config->task, &config->model, of_model);
+    if (!apply_unsaid(config, layers, of_model, error))
+        return false;
+    if (task && !option_settings_find(layers, "data.target_length"))
+        config_share_length(config);
+    if (config->train.batch.unit == UNIT_EXAMPLES)
+        option_settings_add(of_optimizer, "data.packed", "false", "train.batch in examples");
+    recipe_add_optimizer(&config->model, config->optim.name, of_optimizer);
+    if (goes_on(config))
+        recipe_add_start(&config->model, config->optim.name, option_settings_find(layers, "optim.rewarm"),
+                         of_optimizer);
+    if (task)
+        recipe_add_task_optimizer(&config->model, config->optim.name, of_optimizer);
+    return apply_unsaid(config, layers, of_optimizer, error);
+}

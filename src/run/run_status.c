@@ -1,0 +1,288 @@
+#include "run/run_status.h"
+
+#include "base/error.h"
+#include "base/lock.h"
+#include "base/text.h"
+#include "run/heartbeat.h"
+#include "run/metric_lines.h"
+#include "run/run_dir.h"
+
+#include <glib/gstdio.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TAIL_BYTES    (1 << 18) /* bytes that are read from the end of metrics.jsonl, which may be long */
+#define STALLED_STEPS 20
+#define GONE_S        5  /* seconds without a heartbeat after which a process of this machine is looked for */
+#define STOPPED       75 /* exit status of a run that was stopped with a checkpoint */
+
+const char *const run_state_names[] = {
+    [RUN_UNKNOWN] = "unknown", [RUN_ALIVE] = "alive",   [RUN_STALLED] = "stalled", [RUN_LOST] = "lost",
+    [RUN_STOPPED] = "stopped", [RUN_FAILED] = "failed", [RUN_ENDED] = "ended",     NULL
+};
+
+/* ---- metrics.jsonl ---- */
+
+/* The last TAIL_BYTES bytes of the file, without an incomplete first line; a NUL, which a machine that lost its power
+ * may leave there, becomes a line end. g_free; NULL if the file cannot be read. */
+static char *read_tail(const char *path)
+{
+    FILE *file;
+    if (!metric_lines_open(&file, path, NULL) || file == NULL)
+        return NULL;
+    const bool cut = fseek(file, -TAIL_BYTES, SEEK_END) == 0 && ftell(file) > 0;
+    if (!cut)
+        rewind(file);
+    char *text = g_malloc(TAIL_BYTES + 1);
+    const size_t n = fread(text, 1, TAIL_BYTES, file);
+    fclose(file);
+    text[n] = '\0';
+    for (char *hole = text; (hole = memchr(hole, '\0', (size_t)(text + n - hole)));)
+        *hole = '\n';
+    char *line = cut ? strchr(text, '\n') : NULL;
+    if (line)
+        memmove(text, line + 1, strlen(line + 1) + 1);
+    return text;
+}
+
+/* A copy of the text that is safe to print on a terminal: control characters become spaces. g_free. */
+static char *printable(const char *text)
+{
+    GString *line = g_string_new(NULL);
+    for (const char *p = text; *p; p = g_utf8_next_char(p)) {
+        const gunichar c = g_utf8_get_char(p);
+        g_string_append_unichar(line, g_unichar_iscntrl(c) ? ' ' : c);
+    }
+    return g_string_free(line, FALSE);
+}
+
+static void take_train(RunStatus *status, const json_t *line, int64_t step, double now, double *step_s)
+{
+    status->step = step;
+    status->loss = metric_number(line, "loss");
+    status->lr = metric_number(line, "lr");
+    status->tokens_per_s = metric_number(line, "tokens_per_s");
+    status->mfu = metric_number(line, "mfu");
+    status->logged_s = now - metric_number(line, "time");
+    *step_s = metric_number(line, "step_s");
+    if (status->n_losses == RUN_RECENT)
+        memmove(status->losses, status->losses + 1, sizeof status->losses - sizeof *status->losses);
+    else
+        status->n_losses++;
+    status->losses[status->n_losses - 1] = status->loss;
+}
+
+static void take_line(RunStatus *status, const json_t *line, double now, double *step_s)
+{
+    const char *kind = metric_text(line, "kind"), *what;
+    const int64_t step = metric_step(line);
+    if (strcmp(kind, "train") == 0 && step >= 0)
+        take_train(status, line, step, now, step_s);
+    else if (strcmp(kind, "valid") == 0)
+        status->valid_loss = metric_number(line, "loss");
+    else if (strcmp(kind, "event") == 0 && (what = json_string_value(json_object_get(line, "what")))) {
+        g_free(status->event);
+        status->event = printable(what);
+    }
+}
+
+/* Sets the fields of *status that metrics.jsonl holds. *step_s becomes the seconds per step of the last log line. */
+static void read_metrics(RunStatus *status, const char *dir, double now, double *step_s)
+{
+    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *tail = read_tail(path);
+    g_auto(GStrv) lines = g_strsplit(tail ? tail : "", "\n", -1);
+    for (char **text = lines; *text; text++) {
+        json_t *line = metric_record(*text, strlen(*text));
+        take_line(status, line, now, step_s);
+        json_decref(line);
+    }
+}
+
+/* ---- heartbeats ---- */
+
+/* Seconds since the file of a rank's heartbeat was written, by the file system's clock. */
+static double file_age(const char *dir, int rank, double now)
+{
+    GStatBuf info;
+    g_autofree char *path = heartbeat_path(dir, rank);
+    return g_stat(path, &info) == 0 ? fabs(now - (double)info.st_mtime) : INFINITY;
+}
+
+/* The process of a rank, if it ran on this machine. */
+typedef enum Process { PROCESS_UNKNOWN, PROCESS_GONE, PROCESS_RUNS, PROCESS_SUSPENDED } Process;
+
+/* Whether the process began after the last heartbeat: its number was given again. age: of the heartbeat, in seconds. */
+static bool is_another(long long start_ticks, double age)
+{
+    g_autofree char *text = NULL;
+    if (!g_file_get_contents("/proc/uptime", &text, NULL, NULL))
+        return false;
+    const double lived = g_ascii_strtod(text, NULL) - (double)start_ticks / (double)sysconf(_SC_CLK_TCK);
+    return lived + 1 < age;
+}
+
+/* A process that does not exist counts as gone at once if the run's lock is free, else some seconds after its last
+ * heartbeat: a machine of the same name may have processes of other numbers, such as a container. */
+static Process find_process(const Heartbeat *beat, const char *dir, double now)
+{
+    if (strcmp(beat->host, g_get_host_name()) != 0 || beat->pid <= 0)
+        return PROCESS_UNKNOWN;
+    g_autofree char *path = g_strdup_printf("/proc/%" PRId64 "/stat", beat->pid), *text = NULL,
+                    *lock = g_build_filename(dir, "lock", NULL);
+    char state = 0;
+    long long start = 0;
+    const char *end = g_file_get_contents(path, &text, NULL, NULL) ? strrchr(text, ')') : NULL;
+    const bool there =
+        end && sscanf(end, ") %c%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s%*s %lld", &state, &start) == 2;
+    if (there && state != 'Z' && !is_another(start, now - beat->time))
+        return state == 'T' ? PROCESS_SUSPENDED : PROCESS_RUNS;
+    return fabs(now - beat->time) > GONE_S || lock_is_free(lock) ? PROCESS_GONE : PROCESS_UNKNOWN;
+}
+
+static char *describe_suspended(const Heartbeat *beat)
+{
+    g_autofree char *rank = beat->ranks > 1 ? g_strdup_printf("rank %d: ", beat->rank) : g_strdup("");
+    return g_strdup_printf("%sprocess %" PRId64 " is suspended (Ctrl-Z, SIGSTOP); kill -CONT %" PRId64 " lets it go on",
+                           rank, beat->pid, beat->pid);
+}
+
+/* What the ranks that have no exit status are doing. */
+typedef struct Ranks {
+    int running;
+    Heartbeat slowest, suspended; /* the one that has been in its phase for longest; the first one that is suspended */
+    double waited, there;         /* of the slowest: seconds in its phase, and now by its clock */
+    double silent;                /* seconds since the last heartbeat of any of them */
+    bool exists, gone, still;     /* a process is on this machine; is gone from it; is on it but silent for too long */
+    bool any_suspended;
+} Ranks;
+
+/* Adds a rank. The time since its heartbeat is by the time in it or, if its host has another clock, by that of its
+ * file. A heartbeat from the future, which a clock that was set back leaves, is as old as it is ahead: nothing else
+ * shows that no other one follows it. */
+static void add_rank(Ranks *all, const Heartbeat *beat, const char *dir, double now, double silent_s)
+{
+    const double silent = fmin(fabs(now - beat->time), file_age(dir, beat->rank, now)), there = beat->time + silent,
+                 waited = fmin(now, there) - beat->since;
+    const Process process = find_process(beat, dir, now);
+    const bool exists = process == PROCESS_RUNS || process == PROCESS_SUSPENDED;
+    if (all->running++ == 0 || waited > all->waited) {
+        all->slowest = *beat;
+        all->waited = waited;
+        all->there = there;
+    }
+    if (process == PROCESS_SUSPENDED && !all->any_suspended)
+        all->suspended = *beat;
+    all->any_suspended |= process == PROCESS_SUSPENDED;
+    all->silent = fmin(all->silent, silent);
+    all->exists |= exists;
+    all->still |= exists && silent > silent_s;
+    all->gone |= process == PROCESS_GONE;
+}
+
+static void read_beats(RunStatus *status, const char *dir, double now, double silent_s, double stalled_s)
+{
+    Heartbeat first, beat;
+    Ranks all = { .silent = INFINITY };
+    if (!heartbeat_read(dir, 0, &first))
+        return;
+    for (int r = 0; r < first.ranks; r++)
+        if (heartbeat_read(dir, r, &beat) && beat.ended < 0)
+            add_rank(&all, &beat, dir, now, silent_s);
+    if (all.running == 0) {
+        status->state = first.ended == 0 ? RUN_ENDED : first.ended == STOPPED ? RUN_STOPPED : RUN_FAILED;
+        return;
+    }
+    const bool lost = first.ended >= 0 || all.gone || (all.silent > silent_s && !all.exists);
+    status->state = lost                                                       ? RUN_LOST
+                    : all.still || all.any_suspended || all.waited > stalled_s ? RUN_STALLED
+                                                                               : RUN_ALIVE;
+    status->place = lost                ? heartbeat_last_words(dir)
+                    : all.any_suspended ? describe_suspended(&all.suspended)
+                                        : heartbeat_describe(&all.slowest, all.there);
+    if (first.ranks > 1 && status->state != RUN_ALIVE)
+        status->places = heartbeat_places(dir, now);
+}
+
+/* A run that was rolled back, or ended at train.stop_at, is stopped: its last event says how it goes on. */
+static void settle_state(RunStatus *status)
+{
+    const bool runs = status->state == RUN_ALIVE || status->state == RUN_STALLED;
+    const char *event = status->event ? status->event : "";
+    if ((!runs && g_str_has_prefix(event, "rolled back to step ")) ||
+        (status->state == RUN_ENDED && g_str_has_prefix(event, "stopped at step "))) {
+        status->state = RUN_STOPPED;
+        g_clear_pointer(&status->place, g_free);
+        g_clear_pointer(&status->places, g_free);
+    }
+}
+
+void run_status_read(RunStatus *status, const char *dir, double silent_s, double stalled_s)
+{
+    const double now = (double)g_get_real_time() / G_USEC_PER_SEC;
+    double step_s = NAN;
+    GStatBuf file;
+    *status = (RunStatus){ .step = -1,
+                           .loss = NAN,
+                           .lr = NAN,
+                           .tokens_per_s = NAN,
+                           .mfu = NAN,
+                           .valid_loss = NAN,
+                           .logged_s = NAN,
+                           .saved_s = NAN };
+    read_metrics(status, dir, now, &step_s);
+    read_beats(status, dir, now, silent_s, isfinite(step_s) ? fmax(stalled_s, STALLED_STEPS * step_s) : stalled_s);
+    settle_state(status);
+    status->saved = run_linked(dir, "latest");
+    g_autofree char *folder = run_checkpoint_path(dir, status->saved);
+    if (status->saved >= 0 && g_stat(folder, &file) == 0)
+        status->saved_s = now - (double)file.st_mtime;
+}
+
+void run_status_clear(RunStatus *status)
+{
+    g_clear_pointer(&status->place, g_free);
+    g_clear_pointer(&status->places, g_free);
+    g_clear_pointer(&status->event, g_free);
+}
+
+static void append_ago(GString *text, double seconds)
+{
+    g_autofree char *ago = isfinite(seconds) ? text_duration(fmax(0, round(seconds))) : NULL;
+    if (ago)
+        g_string_append_printf(text, ", %s ago", ago);
+}
+
+char *run_status_describe(const RunStatus *status, const char *dir)
+{
+    GString *text = g_string_new(NULL);
+    g_string_append_printf(text, "%s: %s\n", dir, run_state_names[status->state]);
+    if (status->place)
+        g_string_append_printf(text, "  %s\n", status->place);
+    g_auto(GStrv) places = g_strsplit(status->places ? status->places : "", "\n", -1);
+    for (char **line = places; *line; line++)
+        g_string_append_printf(text, "    %s\n", *line);
+    if (status->step >= 0) {
+        g_autofree char *speed = text_count(isfinite(status->tokens_per_s) ? status->tokens_per_s : 0);
+        g_string_append_printf(text, "  step %" PRId64 "  loss %.4f", status->step, status->loss);
+        if (isfinite(status->lr))
+            g_string_append_printf(text, "  lr %.2e", status->lr);
+        if (isfinite(status->tokens_per_s))
+            g_string_append_printf(text, "  %s tokens/s", speed);
+        if (isfinite(status->valid_loss))
+            g_string_append_printf(text, "  held-out loss %.4f", status->valid_loss);
+        append_ago(text, status->logged_s);
+        g_string_append_c(text, '\n');
+    }
+    if (status->saved >= 0) {
+        g_string_append_printf(text, "  saved step %" PRId64, status->saved);
+        append_ago(text, status->saved_s);
+        g_string_append_c(text, '\n');
+    }
+    if (status->event)
+        g_string_append_printf(text, "  last event: %s\n", status->event);
+    return g_string_free(text, FALSE);
+}
