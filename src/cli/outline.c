@@ -8,11 +8,11 @@
 #include "device/gemm_peak.h"
 #include "eval/heldout.h"
 #include "model/model.h"
+#include "plan/micro_batch.h"
+#include "plan/step_timer.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/compute_device.h"
 #include "run/run_dir.h"
-#include "train/micro_batch.h"
-#include "train/step_timer.h"
 
 #include <math.h>
 

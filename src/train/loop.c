@@ -2,10 +2,10 @@
 #include "base/clock.h"
 #include "base/fault.h"
 #include "base/log.h"
+#include "plan/trace.h"
 #include "run/launch.h"
 #include "train/end.h"
 #include "train/stop.h"
-#include "train/trace.h"
 #include "train/train.h"
 
 #include <inttypes.h>

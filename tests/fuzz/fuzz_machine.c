@@ -1,6 +1,6 @@
 /* Any bytes as a machine of `loam bench comm --out`: an error, or one whose numbers are positive and finite. */
 #include "fuzz_folder.h"
-#include "train/cluster/cluster.h"
+#include "plan/cluster/cluster.h"
 
 #include <math.h>
 

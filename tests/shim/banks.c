@@ -4,9 +4,9 @@
 #include "shim/banks.h"
 #include "cli/bench/op_cases.h"
 #include "nn/layers.h"
+#include "plan/step_timer.h"
 #include "run/config/config.h"
 #include "shim/device_shim.h"
-#include "train/step_timer.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,10 +10,10 @@
 #include "device/cuda/cuda.h"
 #include "device/gemm_peak.h"
 #include "device/ops.h"
+#include "plan/cluster/cluster.h"
 #include "run/compute_device.h"
 #include "run/config/config.h"
 #include "run/launch.h"
-#include "train/cluster/cluster.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,9 +4,9 @@
 #include "cli/bench/op_cases.h"
 #include "cli/cli.h"
 #include "nn/layers.h"
+#include "plan/step_timer.h"
 #include "run/compute_device.h"
 #include "run/config/config.h"
-#include "train/step_timer.h"
 
 #include <inttypes.h>
 #include <jansson.h>

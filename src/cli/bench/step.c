@@ -3,10 +3,10 @@
 #include "cli/bench/bench.h"
 #include "cli/cli.h"
 #include "model/pipeline/pipeline.h"
+#include "plan/step_timer.h"
+#include "plan/trace.h"
 #include "run/config/config.h"
 #include "run/launch.h"
-#include "train/step_timer.h"
-#include "train/trace.h"
 
 #include <inttypes.h>
 #include <jansson.h>

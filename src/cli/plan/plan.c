@@ -4,11 +4,11 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "model/pipeline/pipeline.h"
+#include "plan/disk.h"
+#include "plan/memory.h"
+#include "plan/mixture_report.h"
 #include "run/compute_device.h"
 #include "run/run_dir.h"
-#include "train/disk.h"
-#include "train/memory.h"
-#include "train/mixture_report.h"
 
 #include <inttypes.h>
 #include <limits.h>

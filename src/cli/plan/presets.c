@@ -1,7 +1,7 @@
 /* presets.c: the presets that this machine trains in an evening and in a day, for a run that takes longer. */
 #include "base/text.h"
 #include "cli/plan/plan.h"
-#include "train/step_timer.h"
+#include "plan/step_timer.h"
 
 #define TOKENS_PER_PARAMETER 20.0 /* a model is trained on at least so many tokens per parameter, as Chinchilla was */
 #define FLOPS_PER_TOKEN      6.0  /* and parameter, forward and backward */

@@ -1,10 +1,10 @@
 /* plan.c: the tables of a report: planned and measured memory and time of a run, its machine, its options, samples of
  * its answers. */
 #include "base/text.h"
+#include "plan/step_timer.h"
 #include "run/config/config.h"
 #include "train/report/html.h"
 #include "train/report/sections.h"
-#include "train/step_timer.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* trace.c: --trace: the trace of one step, the second one of this process, because the first one is slower (it touches
  * memory and starts threads), or the first if there is only one. */
-#include "train/trace.h"
+#include "plan/trace.h"
 
 #include "base/log.h"
 #include "train/services/service.h"

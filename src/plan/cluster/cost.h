@@ -18,8 +18,8 @@
  * Bytes are those that loam sends (MemoryPlan.sent_kinds): every rank of a group sends directly to every other. */
 #pragma once
 
-#include "train/cluster/machine.h"
-#include "train/memory.h"
+#include "plan/cluster/machine.h"
+#include "plan/memory.h"
 
 typedef struct StepCost {
     double computing, launches, bubble, tensor, context, pipeline, exchange, update; /* seconds, the sum is `step` */

@@ -1,7 +1,7 @@
 /* layouts.h: all layouts in which a number of GPUs can train a model, by their predicted step times. */
 #pragma once
 
-#include "train/cluster/cost.h"
+#include "plan/cluster/cost.h"
 
 typedef struct Layout {
     int64_t data, tensor, context, pipeline; /* ranks; their product is the number of GPUs */

@@ -1,7 +1,7 @@
-#include "train/trace.h"
+#include "plan/trace.h"
 
 #include "data/data_test.h"
-#include "train/step_timer.h"
+#include "plan/step_timer.h"
 
 #include <jansson.h>
 #include <math.h>

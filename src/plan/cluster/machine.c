@@ -1,4 +1,4 @@
-#include "train/cluster/machine.h"
+#include "plan/cluster/machine.h"
 
 #include "base/file.h"
 #include "base/log.h"

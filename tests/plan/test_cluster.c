@@ -1,4 +1,4 @@
-#include "train/cluster/cluster.h"
+#include "plan/cluster/cluster.h"
 
 #include "data/data_test.h"
 

@@ -1,7 +1,7 @@
-#include "train/micro_batch.h"
+#include "plan/micro_batch.h"
 
 #include "base/log.h"
-#include "train/memory.h"
+#include "plan/memory.h"
 
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-#include "train/cluster/layouts.h"
+#include "plan/cluster/layouts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "train/disk.h"
+#include "plan/disk.h"
 
 #include "base/log.h"
 #include "base/text.h"

@@ -1,5 +1,5 @@
 /* memory_plan.c: the memory and the work of a rank, found by steps on the null device. */
-#include "train/memory.h"
+#include "plan/memory.h"
 
 #include "device/cuda/cuda.h"
 #include "device/null/null.h"

@@ -1,4 +1,4 @@
-#include "train/memory.h"
+#include "plan/memory.h"
 
 #include "data/data_test.h"
 

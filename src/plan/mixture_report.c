@@ -1,4 +1,4 @@
-#include "train/mixture_report.h"
+#include "plan/mixture_report.h"
 
 #include "base/log.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-#include "train/memory.h"
+#include "plan/memory.h"
 
 #include "base/text.h"
 #include "device/cuda/cuda.h"

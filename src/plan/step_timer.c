@@ -1,10 +1,10 @@
-#include "train/step_timer.h"
+#include "plan/step_timer.h"
 
 #include "base/clock.h"
 #include "model/pipeline/pipeline.h"
+#include "plan/memory.h"
+#include "plan/micro_batch.h"
 #include "run/compute_device.h"
-#include "train/memory.h"
-#include "train/micro_batch.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "train/cluster/cost.h"
+#include "plan/cluster/cost.h"
 
 #include "model/pipeline/pipeline.h"
 
