@@ -1,5 +1,5 @@
-/* scores.c: `loam scores`: predictions against references, by the scores of eval/scores. */
-#include "eval/scores/scores.h"
+/* scores.c: `loam scores`: predictions against references, by the scores of src/scores. */
+#include "scores/scores.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"

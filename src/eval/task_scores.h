@@ -3,7 +3,7 @@
 #pragma once
 
 #include "data/task/task.h"
-#include "eval/scores/scores.h"
+#include "scores/scores.h"
 
 #include <jansson.h>
 

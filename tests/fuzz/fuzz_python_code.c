@@ -2,7 +2,7 @@
  * has no empty line. */
 #include "base/check.h"
 #include "base/python_text.h"
-#include "eval/scores/python_code.h"
+#include "scores/python_code.h"
 
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Any bytes as the files of a score: an error that says something, or values within their bounds. The first byte
  * chooses the score, the second its options and the form of the files; a 0xff separates predictions from references. */
-#include "eval/scores/scores.h"
 #include "fuzz_folder.h"
+#include "scores/scores.h"
 
 #include <math.h>
 #include <string.h>

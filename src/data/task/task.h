@@ -74,7 +74,7 @@ struct Task {
     const char *looked_up;  /* names of fields, "idx1,idx2": their value, an `idx` of the file `lookup`, is replaced by
                                the object with this `idx` */
     const char *id, *group; /* templates; NULL means none */
-    const char *scores;     /* names of scores (eval/scores/scores.h), separated by commas */
+    const char *scores;     /* names of scores (scores/scores.h), separated by commas */
     const char *positive;   /* the positive label of f1 and multirc; NULL means none */
     bool average_labels;    /* f1_macro averages over exactly the names in `labels` */
     const char *language;   /* programming language of the outputs, for CodeBLEU; NULL means none */

@@ -1,4 +1,4 @@
-#include "eval/scores/ngrams.h"
+#include "scores/ngrams.h"
 
 #include "base/python_text.h"
 

@@ -1,7 +1,7 @@
 /* read.c: examples from files of lines: predictions, references and groups, read side by side. */
 #include "base/text.h"
 #include "data/corpus/corpus.h"
-#include "eval/scores/scores.h"
+#include "scores/scores.h"
 
 #include <inttypes.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /* stats.c: sums and means of the rows of numbers that scores are made of. */
-#include "eval/scores/kind.h"
+#include "scores/kind.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
  * five times as much, and the share of the reference's subtrees that the prediction has. Also exact match of words, by
  * which Concode is scored. */
 #include "base/python_text.h"
-#include "eval/scores/kind.h"
-#include "eval/scores/ngrams.h"
-#include "eval/scores/python_code.h"
+#include "scores/kind.h"
+#include "scores/ngrams.h"
+#include "scores/python_code.h"
 #include "text/syntax/syntax.h"
 
 #include <math.h>

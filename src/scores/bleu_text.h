@@ -1,7 +1,7 @@
 /* bleu_text.h: sacreBLEU's tokenizers, applied before n-grams are counted. */
 #pragma once
 
-#include "eval/scores/scores.h"
+#include "scores/scores.h"
 
 #define SACREBLEU_VERSION "2.6.0" /* the version of sacreBLEU that the tests compare with */
 

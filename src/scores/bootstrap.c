@@ -1,4 +1,4 @@
-#include "eval/scores/bootstrap.h"
+#include "scores/bootstrap.h"
 
 #include "base/philox.h"
 

@@ -1,13 +1,12 @@
-/* labels: any-processor */
 /* Scores against those of the Python packages that people compare with, stored in tests/golden/scores. */
 #include "base/file.h"
 #include "base/python_text.h"
 #include "base/text.h"
 #include "data/corpus/corpus.h"
-#include "eval/scores/porter.h"
-#include "eval/scores/python_code.h"
-#include "eval/scores/scores.h"
 #include "golden.h"
+#include "scores/porter.h"
+#include "scores/python_code.h"
+#include "scores/scores.h"
 #include "text/syntax/syntax.h"
 
 #include <jansson.h>

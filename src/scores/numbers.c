@@ -1,6 +1,6 @@
 /* numbers.c: scores of predicted numbers: correlations and perplexity. */
 #include "base/python_text.h"
-#include "eval/scores/kind.h"
+#include "scores/kind.h"
 
 #include <math.h>
 #include <stdlib.h>

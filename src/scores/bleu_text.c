@@ -1,4 +1,4 @@
-#include "eval/scores/bleu_text.h"
+#include "scores/bleu_text.h"
 
 #include "base/check.h"
 #include "base/python_text.h"

@@ -1,4 +1,4 @@
-#include "eval/scores/porter.h"
+#include "scores/porter.h"
 
 #include <glib.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* Reading the examples of scores from files, and what is said about inputs that a score cannot take. */
-#include "eval/scores/scores.h"
+#include "scores/scores.h"
 
 #include <glib/gstdio.h>
 #include <math.h>

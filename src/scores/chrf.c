@@ -1,9 +1,9 @@
 /* chrf.c: chrF and chrF++ of a corpus (Popović 2015, 2017) as sacreBLEU computes them: β = 2, n-grams of 1 to 6
  * characters without white space, and of up to `word_order` words. */
 #include "base/python_text.h"
-#include "eval/scores/bleu_text.h"
-#include "eval/scores/kind.h"
-#include "eval/scores/ngrams.h"
+#include "scores/bleu_text.h"
+#include "scores/kind.h"
+#include "scores/ngrams.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
-#include "eval/scores/bootstrap.h"
-#include "eval/scores/kind.h"
+#include "scores/bootstrap.h"
+#include "scores/kind.h"
 
 #include <math.h>
 #include <string.h>

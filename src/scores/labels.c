@@ -1,6 +1,6 @@
 /* labels.c: scores of classes that are predicted by name: accuracy, F1, Matthews, MultiRC. */
 #include "base/log.h"
-#include "eval/scores/kind.h"
+#include "scores/kind.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "eval/scores/python_code.h"
+#include "scores/python_code.h"
 
 #include "base/python_text.h"
 

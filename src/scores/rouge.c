@@ -1,8 +1,8 @@
 /* rouge.c: ROUGE-N, ROUGE-L and ROUGE-Lsum (Lin 2004) as rouge_score computes them. A word is a run of a-z and 0-9 in
  * the text's lower case; all other characters are between words. */
-#include "eval/scores/kind.h"
-#include "eval/scores/ngrams.h"
-#include "eval/scores/porter.h"
+#include "scores/kind.h"
+#include "scores/ngrams.h"
+#include "scores/porter.h"
 
 #include <inttypes.h>
 #include <math.h>

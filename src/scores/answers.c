@@ -1,8 +1,8 @@
 /* answers.c: scores of short answers: exact match, and exact match with F1 of words after the normalisation of SQuAD
  * (Rajpurkar et al. 2016, 2018) and of TriviaQA (Joshi et al. 2017). The best of several references counts. */
 #include "base/python_text.h"
-#include "eval/scores/kind.h"
-#include "eval/scores/ngrams.h"
+#include "scores/kind.h"
+#include "scores/ngrams.h"
 
 #include <math.h>
 #include <string.h>

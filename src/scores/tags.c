@@ -1,6 +1,6 @@
 /* tags.c: F1 of the entities (such as names) that sequences of tags mark, as seqeval computes it. */
 #include "base/python_text.h"
-#include "eval/scores/kind.h"
+#include "scores/kind.h"
 
 #include <string.h>
 

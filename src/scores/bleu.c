@@ -1,8 +1,8 @@
 /* bleu.c: BLEU of a corpus (Papineni et al. 2002) as sacreBLEU computes it (Post 2018), and as CodeXGLUE's bleu.py
  * computes it: the code of TensorFlow's nmt with the smoothing of Lin and Och (2004). */
-#include "eval/scores/bleu_text.h"
-#include "eval/scores/kind.h"
-#include "eval/scores/ngrams.h"
+#include "scores/bleu_text.h"
+#include "scores/kind.h"
+#include "scores/ngrams.h"
 
 #include <math.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * `finish` computes the score from any selection of these rows. */
 #pragma once
 
-#include "eval/scores/scores.h"
+#include "scores/scores.h"
 
 /* The result of `measure`: one row of numbers for each unit. */
 typedef struct ScoreStats {
