@@ -1,5 +1,5 @@
 # The floors from the ground up, and what each needs beyond GLib and the floors below it.
-set(LOAM_FLOORS base format text data scores device comm param nn model eval run plan train)
+set(LOAM_FLOORS base format text data scores device comm param nn model eval run plan report train)
 
 set(libraries_base PkgConfig::YAML PkgConfig::JANSSON PkgConfig::HWLOC PkgConfig::SECCOMP)
 set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::ZIP)
@@ -33,8 +33,8 @@ function(loam_embed target file name)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   target_sources(${target} PRIVATE ${embedded})
 endfunction()
-loam_embed(loam_train ${CMAKE_SOURCE_DIR}/src/train/report/page.css report_page_css)
-loam_embed(loam_train ${CMAKE_SOURCE_DIR}/src/train/report/page.js report_page_js)
+loam_embed(loam_report ${CMAKE_SOURCE_DIR}/src/report/page.css report_page_css)
+loam_embed(loam_report ${CMAKE_SOURCE_DIR}/src/report/page.js report_page_js)
 
 # Sums over ranks read memory as fast as it comes, if the compiler vectorises them.
 set_source_files_properties(src/comm/sum.c PROPERTIES COMPILE_OPTIONS -O3)

@@ -1,5 +1,5 @@
 /* report.c: `loam report`: a page about one or several runs. */
-#include "train/report/report.h"
+#include "report/report.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "cli/cli.h"

@@ -1,7 +1,7 @@
 /* Any bytes as the metrics.jsonl of a run: there is a page, and nothing of the run is markup in it. The text of a
  * record may hold "<q": the page has none. */
 #include "fuzz_folder.h"
-#include "train/report/report.h"
+#include "report/report.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "cli/compare/curves.h"
 
-#include "base/plot.h"
-#include "train/series.h"
+#include "report/plot.h"
+#include "report/series.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* report.c: train.report: a page about the run, written while it trains, after evaluations and saves, and at its end.
  */
-#include "train/report/report.h"
+#include "report/report.h"
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,8 +1,8 @@
 /* charts.h: the curves of a report: one picture for each quantity, with a line for each run. */
 #pragma once
 
-#include "train/report/report.h"
-#include "train/report/run.h"
+#include "report/report.h"
+#include "report/run.h"
 
 /* Appends a <figure> for each quantity that a run has, and to `data` the JSON that the page's script reads. The page
  * says which quantities no run has. */

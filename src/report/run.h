@@ -1,8 +1,8 @@
 /* run.h: what a report tells of one run, read from its folder. */
 #pragma once
 
+#include "report/series.h"
 #include "run/run_status.h"
-#include "train/series.h"
 
 #include <glib.h>
 #include <jansson.h>

@@ -1,11 +1,11 @@
-#include "train/report/report.h"
+#include "report/report.h"
 
 #include "base/file.h"
-#include "base/plot.h"
-#include "train/report/charts.h"
-#include "train/report/html.h"
-#include "train/report/page.h"
-#include "train/report/sections.h"
+#include "report/charts.h"
+#include "report/html.h"
+#include "report/page.h"
+#include "report/plot.h"
+#include "report/sections.h"
 
 #define TITLE_RUNS 4 /* more are not named in the title */
 #define BEGIN      "<!DOCTYPE html>\n<!-- report of loam -->\n"

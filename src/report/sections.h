@@ -1,8 +1,8 @@
 /* sections.h: the parts of a report that are tables. Each function appends one <section>, for all runs side by side. */
 #pragma once
 
-#include "train/report/html.h"
-#include "train/report/run.h"
+#include "report/html.h"
+#include "report/run.h"
 
 /* A table with a column for each run, whose head names the runs. */
 HtmlTable report_table(const char *first, const ReportRun *runs, int n);

@@ -1,4 +1,4 @@
-#include "train/report/run.h"
+#include "report/run.h"
 
 #include "base/file.h"
 #include "run/metric_lines.h"

@@ -1,7 +1,7 @@
-#include "train/report/sections.h"
+#include "report/sections.h"
 
 #include "base/text.h"
-#include "train/report/html.h"
+#include "report/html.h"
 
 #include <inttypes.h>
 #include <math.h>

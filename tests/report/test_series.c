@@ -1,4 +1,5 @@
-#include "train/series.h"
+/* labels: any-processor */
+#include "report/series.h"
 
 #include <math.h>
 

@@ -31,7 +31,7 @@ void series_clear(Series *series);
 /* Adds a value; one that is not finite leaves a gap. Ignored: steps that are negative or not above that of the value
  * before. */
 void series_add(Series *series, int64_t step, double tokens, double wall_s, double value);
-/* The points as PlotPoint (base/plot.h), with all values multiplied by `scale`; those without a place on the axis are
+/* The points as PlotPoint (report/plot.h), with all values multiplied by `scale`; those without a place on the axis are
  * left out. g_array_unref. */
 GArray *series_plot(const Series *series, SeriesAxis axis, double scale);
 const char *series_axis_name(SeriesAxis axis); /* "step", "input tokens", "hours" */

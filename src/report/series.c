@@ -1,6 +1,6 @@
-#include "train/series.h"
+#include "report/series.h"
 
-#include "base/plot.h"
+#include "report/plot.h"
 
 #include <math.h>
 

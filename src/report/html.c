@@ -1,4 +1,4 @@
-#include "train/report/html.h"
+#include "report/html.h"
 
 #include <math.h>
 #include <stdarg.h>

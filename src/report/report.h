@@ -2,7 +2,7 @@
  * planned and what was measured, options, machine. docs/report.md shows one. */
 #pragma once
 
-#include "train/series.h"
+#include "report/series.h"
 
 #include <glib.h>
 #include <stdbool.h>

@@ -2,9 +2,9 @@
  * its answers. */
 #include "base/text.h"
 #include "plan/step_timer.h"
+#include "report/html.h"
+#include "report/sections.h"
 #include "run/config/config.h"
-#include "train/report/html.h"
-#include "train/report/sections.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,9 +1,9 @@
-#include "train/report/charts.h"
+#include "report/charts.h"
 
-#include "base/plot.h"
 #include "base/text.h"
 #include "eval/task_scores.h"
-#include "train/report/html.h"
+#include "report/html.h"
+#include "report/plot.h"
 
 #include <math.h>
 #include <string.h>

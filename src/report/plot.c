@@ -1,4 +1,4 @@
-#include "base/plot.h"
+#include "report/plot.h"
 
 #include "base/text.h"
 

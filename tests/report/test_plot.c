@@ -1,4 +1,5 @@
-#include "base/plot.h"
+/* labels: any-processor */
+#include "report/plot.h"
 
 #include <math.h>
 #include <string.h>
