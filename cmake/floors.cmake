@@ -1,7 +1,7 @@
 # The floors from the ground up, and what each needs beyond GLib and the floors below it.
 set(LOAM_FLOORS base format text data scores device comm param nn model eval run plan report train)
 
-set(libraries_base PkgConfig::YAML PkgConfig::JANSSON PkgConfig::HWLOC PkgConfig::SECCOMP)
+set(libraries_base PkgConfig::YAML PkgConfig::JANSSON PkgConfig::HWLOC)
 set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::ZIP)
 set(libraries_text PkgConfig::SENTENCEPIECE PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::PCRE2
                    PkgConfig::TREE_SITTER ${CMAKE_DL_LIBS})
@@ -9,6 +9,7 @@ set(libraries_data PkgConfig::ZSTD PkgConfig::ZLIB PkgConfig::XXHASH PkgConfig::
 set(libraries_device OpenMP::OpenMP_C ${DNNL_LIBRARY})
 set(libraries_comm Threads::Threads ${CMAKE_DL_LIBS})
 set(libraries_param PkgConfig::JANSSON PkgConfig::XXHASH)
+set(libraries_eval PkgConfig::SECCOMP)
 set(libraries_train PkgConfig::JANSSON Threads::Threads)
 
 # A static library a floor; a floor links the one below it, so nothing can reach upwards.

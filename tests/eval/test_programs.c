@@ -2,7 +2,7 @@
 /* Programs of the layouts of HumanEval, MBPP and EvalPlus, right ones and such as fail in each way; pass@k. */
 #include "eval/programs/programs.h"
 
-#include "base/sandbox/sandbox.h"
+#include "eval/programs/sandbox/sandbox.h"
 
 #include <glib/gstdio.h>
 #include <math.h>

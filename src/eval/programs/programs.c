@@ -1,7 +1,7 @@
 #include "eval/programs/programs.h"
 
-#include "base/sandbox/sandbox.h"
 #include "eval/programs/harness.h"
+#include "eval/programs/sandbox/sandbox.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* programs.h: assembles programs from completions for HumanEval, MBPP and EvalPlus, runs them in a sandbox
- * (base/sandbox) and tests them; and pass@k. The header of eval/programs for the rest of the program. */
+ * (eval/programs/sandbox) and tests them; and pass@k. The header of eval/programs for the rest of the program. */
 #pragma once
 
 #include "data/task/task.h"

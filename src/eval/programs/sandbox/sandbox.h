@@ -1,5 +1,5 @@
-/* sandbox.h: the header of base/sandbox for files outside it: runs a program that nobody has checked, such as code that
- * a model wrote, so that it can do no harm.
+/* sandbox.h: the header of eval/programs/sandbox for files outside it: runs a program that nobody has checked, such as
+ * code that a model wrote, so that it can do no harm.
  *
  * A program in the sandbox has user, mount, process, network, IPC and host-name namespaces of its own. It can read the
  * programs and libraries of the system, /dev/null, /dev/zero and /dev/urandom. It can write one folder, its working

@@ -1,4 +1,5 @@
-#include "base/sandbox/sandbox.h"
+/* labels: any-processor */
+#include "eval/programs/sandbox/sandbox.h"
 
 #include "base/file.h"
 

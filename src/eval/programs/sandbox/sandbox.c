@@ -1,9 +1,9 @@
-#include "base/sandbox/sandbox.h"
+#include "eval/programs/sandbox/sandbox.h"
 
 #include "base/file.h"
 #include "base/processes.h"
-#include "base/sandbox/inside.h"
-#include "base/sandbox/syscalls.h"
+#include "eval/programs/sandbox/inside.h"
+#include "eval/programs/sandbox/syscalls.h"
 
 #include <errno.h>
 #include <fcntl.h>

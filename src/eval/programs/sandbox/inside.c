@@ -3,7 +3,7 @@
  *
  * Ids are changed by raw system calls: the C library's functions would wait for the threads of the parent, which the
  * child does not have. */
-#include "base/sandbox/inside.h"
+#include "eval/programs/sandbox/inside.h"
 
 #include <errno.h>
 #include <fcntl.h>

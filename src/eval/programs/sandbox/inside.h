@@ -2,8 +2,8 @@
  * that the parent has prepared: if another thread of the parent held a lock, nobody would release it in the child. */
 #pragma once
 
-#include "base/sandbox/sandbox.h"
-#include "base/sandbox/syscalls.h"
+#include "eval/programs/sandbox/sandbox.h"
+#include "eval/programs/sandbox/syscalls.h"
 
 /* Largest number of paths that programs in the sandbox see. */
 #define SANDBOX_MAX_SHOWN 20
