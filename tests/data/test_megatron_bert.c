@@ -1,6 +1,6 @@
 #include "data/compat/megatron_bert.h"
 
-#include "base/mt19937.h"
+#include "data/compat/mt19937.h"
 #include "data/loader.h"
 #include "data/objective_test.h"
 #include "data/tiny_tokenizer.h"

@@ -1,7 +1,7 @@
 #include "data/compat/megatron_bert.h"
 
 #include "base/check.h"
-#include "base/mt19937.h"
+#include "data/compat/mt19937.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* megatron_bert.h: the samples of Megatron's BERT dataset, drawn as in t5-experiments. A mapping says which sentences
- * each sample takes; it is drawn with C++'s Mersenne Twister (base/mt19937.h). The halves A and B and the masks of a
- * sample are drawn from numpy's RandomState(seed + sample), so a sample has the same masks in every epoch. */
+ * each sample takes; it is drawn with C++'s Mersenne Twister (data/compat/mt19937.h). The halves A and B and the masks
+ * of a sample are drawn from numpy's RandomState(seed + sample), so a sample has the same masks in every epoch. */
 #pragma once
 
 #include "data/compat/compat.h"

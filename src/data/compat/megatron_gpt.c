@@ -1,6 +1,6 @@
 #include "data/compat/megatron_gpt.h"
 
-#include "base/mt19937.h"
+#include "data/compat/mt19937.h"
 
 #include <inttypes.h>
 

@@ -1,4 +1,4 @@
-#include "base/mt19937.h"
+#include "data/compat/mt19937.h"
 
 #include "base/check.h"
 
