@@ -12,6 +12,7 @@ for name in t5 bert; do
         awk '{ d = $2 - $4; if ($1 != $3 || d * d > 1e-10 * $4 * $4) exit 1 } END { if (NR != 3) exit 1 }' ||
         fail "$name goes on otherwise: $(cat "$work/losses")"
     grep -q '^  plan: whole$' "$work/$name/config.yaml" || fail "$name, of a version that planned packed sequences at the start, has another order: $(grep plan: "$work/$name/config.yaml")"
+    grep -q "\"model.architecture\": \"$name\"" "$work/$name/checkpoints/latest/state.json" || fail "$name: no architecture in the new checkpoint"
     "$loam" inspect checkpoint "$work/$name" >/dev/null
     echo "ok: $name of format 1 goes on with the losses it had"
 done

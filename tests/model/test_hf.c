@@ -450,8 +450,8 @@ static void a_model_that_no_class_holds_is_not_exported(void)
     g_autofree char *out = g_build_filename(scratch, "alibi", NULL);
     g_assert_false(hf_export(model, NULL, (HfForm){ .dtype = "F32" }, out, &error));
     g_assert_error(error, LOAM_ERROR, LOAM_ERROR_USER);
-    g_assert_nonnull(strstr(error->message, "GPT2LMHeadModel of Hugging Face, the nearest to this model, has no such "
-                                            "model.position"));
+    g_assert_nonnull(
+        strstr(error->message, "GPT2LMHeadModel of Hugging Face (model.architecture=gpt2) has no such model.position"));
     g_clear_error(&error);
     model_close(model);
     device_close(dev);

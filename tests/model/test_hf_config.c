@@ -112,6 +112,26 @@ static void a_modernbert_without_a_local_theta_has_one_for_all_layers(void)
 }
 
 /* transformers 4 scales an mT5's logits where it ties them, transformers 5 never. */
+static void the_architecture_of_a_folder_is_stored(void)
+{
+    static const char *const fixtures[] = {
+        "bert", "gpt2", "llama", "modernbert", "roberta", "t5-v1.1", "umt5", "xglm"
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(fixtures); i++) {
+        ModelConfig config = { 0 };
+        g_autofree char *folder = g_build_filename(FIXTURES, fixtures[i], NULL);
+        const HfArchitecture *arch = hf_config_read(folder, &config, NULL);
+        g_assert_nonnull(arch);
+        g_assert_cmpint(config.architecture, !=, ARCHITECTURE_AUTO);
+        g_assert_true(hf_architecture(&config) == arch);
+    }
+    ModelConfig config = config_with("roberta", "bos_token_id", "0");
+    config.position_offset = 0; /* in a checkpoint of an earlier version it would be a BERT */
+    g_assert_cmpstr(hf_architecture(&config)->model_type, ==, "roberta");
+    config.architecture = ARCHITECTURE_AUTO;
+    g_assert_cmpstr(hf_architecture(&config)->model_type, ==, "bert");
+}
+
 static void the_scale_of_a_tied_mt5_is_its_makers(void)
 {
     g_assert_true(config_with("mt5", "tie_word_embeddings", "true").scale_logits);
@@ -132,6 +152,7 @@ int main(int argc, char **argv)
                     every_feed_forward_network_of_t5_goes_in_and_out);
     g_test_add_func("/hf_config/a_modernbert_without_a_local_theta_has_one_for_all_layers",
                     a_modernbert_without_a_local_theta_has_one_for_all_layers);
+    g_test_add_func("/hf_config/the_architecture_of_a_folder_is_stored", the_architecture_of_a_folder_is_stored);
     g_test_add_func("/hf_config/the_scale_of_a_tied_mt5_is_its_makers", the_scale_of_a_tied_mt5_is_its_makers);
     int status = g_test_run();
     io_remove_tree(scratch, NULL);

@@ -229,7 +229,7 @@ static void matches_hugging_face(gconstpointer data)
     check_logits(model, samples, expected, tolerance);
     LossSums sums = run(model, samples, c->split);
     check_loss(&sums, expected, tolerance);
-    const TensorNames names = hf_names(hf_architecture_near(model_config(model)), model_config(model));
+    const TensorNames names = hf_names(hf_architecture(model_config(model)), model_config(model));
     check_grads(model, &names, expected, 3 * tolerance);
     json_decref(samples);
     model_close(model);

@@ -4,6 +4,16 @@
 #include "nn/ctx.h"
 
 static const char *const family_names[] = { [FAMILY_T5] = "t5", [FAMILY_BERT] = "bert", [FAMILY_GPT] = "gpt", NULL };
+static const char *const architecture_names[] = { [ARCHITECTURE_AUTO] = "auto",
+                                                  [ARCHITECTURE_T5] = "t5",
+                                                  [ARCHITECTURE_UMT5] = "umt5",
+                                                  [ARCHITECTURE_BERT] = "bert",
+                                                  [ARCHITECTURE_MODERNBERT] = "modernbert",
+                                                  [ARCHITECTURE_ROBERTA] = "roberta",
+                                                  [ARCHITECTURE_GPT2] = "gpt2",
+                                                  [ARCHITECTURE_XGLM] = "xglm",
+                                                  [ARCHITECTURE_LLAMA] = "llama",
+                                                  NULL };
 static const char *const norm_names[] = { [NORM_RMS] = "rmsnorm", [NORM_LAYER] = "layernorm", NULL };
 static const char *const position_names[] = {
     [POSITION_RELATIVE_BIAS] = "relative_bias",
@@ -36,6 +46,7 @@ static const char *const head_activation_names[] = { "same", ACTIVATIONS(ACTIVAT
 const OptionRow model_options[] = {
     ROW("preset",           OPT_STRING, preset, "", 0, 0, OPT_IDENTITY, "a published shape to start from, such as t5-1.1-small; other model options override it", NULL),
     ROW("family",           OPT_ENUM, family, "t5", 0, 0, OPT_IDENTITY, "encoder-decoder (t5), encoder-only (bert) or decoder-only (gpt)", family_names),
+    ROW("architecture",     OPT_ENUM, architecture, "auto", 0, 0, OPT_FREE, "architecture of Hugging Face that the model is exported as; auto means that of train.init, or the one that fits the other options best", architecture_names),
     ROW("n_enc",            OPT_I64, n_enc, "8", 0, 1000, OPT_IDENTITY, "blocks of the encoder; 0 for gpt", NULL),
     ROW("n_dec",            OPT_I64, n_dec, "8", 0, 1000, OPT_IDENTITY, "blocks of the decoder; 0 for bert", NULL),
     ROW("width",            OPT_I64, width, "512", 1, 65536, OPT_IDENTITY, "channels of the hidden states", NULL),
@@ -201,6 +212,22 @@ int64_t model_config_outputs(const ModelConfig *config)
 Activation model_config_head_activation(const ModelConfig *config)
 {
     return (Activation)(config->head_activation ? config->head_activation - 1 : config->activation);
+}
+
+Architecture model_config_architecture(const ModelConfig *config)
+{
+    const bool layernorm = config->norm == NORM_LAYER;
+    if (config->architecture != ARCHITECTURE_AUTO)
+        return (Architecture)config->architecture;
+    if (config->family == FAMILY_BERT && layernorm && config->position == POSITION_ROTARY)
+        return ARCHITECTURE_MODERNBERT;
+    if (config->family == FAMILY_BERT && layernorm)
+        return config->position_offset > 0 ? ARCHITECTURE_ROBERTA : ARCHITECTURE_BERT;
+    if (config->family == FAMILY_GPT && config->position == POSITION_SINUSOIDAL)
+        return ARCHITECTURE_XGLM;
+    if (config->family == FAMILY_GPT)
+        return layernorm ? ARCHITECTURE_GPT2 : ARCHITECTURE_LLAMA;
+    return config->rel_per_block ? ARCHITECTURE_UMT5 : ARCHITECTURE_T5;
 }
 
 bool model_config_learned_positions(const ModelConfig *config)

@@ -11,6 +11,19 @@
 /* Encoder-decoder, encoder-only or decoder-only. */
 typedef enum Family { FAMILY_T5, FAMILY_BERT, FAMILY_GPT } Family;
 
+/* The architecture of Hugging Face's transformers that the model has, or is nearest to. */
+typedef enum Architecture {
+    ARCHITECTURE_AUTO, /* not stored: see model_config_architecture */
+    ARCHITECTURE_T5,
+    ARCHITECTURE_UMT5,
+    ARCHITECTURE_BERT,
+    ARCHITECTURE_MODERNBERT,
+    ARCHITECTURE_ROBERTA,
+    ARCHITECTURE_GPT2,
+    ARCHITECTURE_XGLM,
+    ARCHITECTURE_LLAMA
+} Architecture;
+
 typedef enum PositionKind {
     POSITION_RELATIVE_BIAS, /* T5: a learned bias on the scores, per relative-position bucket and head */
     POSITION_LEARNED,       /* BERT, GPT-2: a learned embedding of each position */
@@ -43,8 +56,9 @@ typedef struct LoraConfig {
 /* The configuration of a model. Field NAME is the option model.NAME, which docs/options.md explains further; `sparsity`
  * holds the options model.sparse_*. */
 typedef struct ModelConfig {
-    char *preset; /* "t5-1.1-small"; "" means none */
-    int family;   /* Family */
+    char *preset;     /* "t5-1.1-small"; "" means none */
+    int family;       /* Family */
+    int architecture; /* Architecture; a run stores that of its start */
 
     /* Sizes. */
     int64_t n_enc, n_dec; /* blocks of the encoder and of the decoder; 0 means there is none */
@@ -158,6 +172,9 @@ double model_config_classifier_dropout(const ModelConfig *config);
 bool model_config_shifts(const ModelConfig *config);
 /* Number of the classifier's outputs per token, sequence or choice; 0 without a classifier. */
 int64_t model_config_outputs(const ModelConfig *config);
+/* The architecture that the configuration stores. Models of earlier versions store none: they have the nearest one to
+ * their family, norm and positions. */
+Architecture model_config_architecture(const ModelConfig *config);
 /* Whether positions have learned embeddings. */
 bool model_config_learned_positions(const ModelConfig *config);
 /* Whether self-attention of the encoder or of the decoder has a relative position bias. */

@@ -370,7 +370,7 @@ static bool mark(const char *target, const TensorNames *names, const ModelConfig
 
 bool hf_resolve_targets(ModelConfig *config, GError **error)
 {
-    const TensorNames names = hf_names(hf_architecture_near(config), config);
+    const TensorNames names = hf_names(hf_architecture(config), config);
     static const char *const queries_and_values[] = { "self.q", "self.v", "self.qkv", "cross.q", "cross.v" };
     g_auto(GStrv) targets = g_strsplit(config->lora.targets, ",", -1);
     bool marks[LORA_LAYERS] = { false };

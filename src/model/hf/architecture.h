@@ -9,6 +9,7 @@
 
 typedef struct HfArchitecture {
     const char *model_type;        /* value of the key model_type in config.json: "bert" */
+    Architecture stored;           /* model.architecture of its models; an mT5 is stored as the T5 that it equals */
     TensorNames names;             /* names.model is the class: "BertForPreTraining" */
     const char *classifier_prefix; /* replaces names.prefix in classes with a classifier; NULL means the same prefix */
     const char *second_bias;       /* name of a copy of the tensor lm_head.bias, which transformers 5 reads instead if

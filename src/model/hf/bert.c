@@ -127,6 +127,7 @@ static void write_bert(json_t *root, const ModelConfig *config, const TokenRoles
 
 const HfArchitecture hf_bert = {
     .model_type = "bert",
+    .stored = ARCHITECTURE_BERT,
     .names = { "BertForPreTraining", "bert.", hf_bert_body, heads, ignored },
     .second_bias = SECOND_BIAS,
     .keys = hf_bert_keys,

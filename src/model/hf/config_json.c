@@ -70,6 +70,7 @@ static const HfArchitecture *read_root(json_t *root, ModelConfig *config, GError
     config->preset = (char *)"";
     if (arch == NULL)
         return NULL;
+    config->architecture = arch->stored;
     config->init = arch->family == FAMILY_T5 ? INIT_SCHEME_T5 : INIT_SCHEME_NORMAL;
     config->init_scale_outputs = arch->init_scale_outputs;
     config->inner_dropout = arch->family == FAMILY_T5;
@@ -132,24 +133,19 @@ json_t *hf_config_json(const HfArchitecture *arch, const ModelConfig *config, co
     return root;
 }
 
-const HfArchitecture *hf_architecture_near(const ModelConfig *config)
+const HfArchitecture *hf_architecture(const ModelConfig *config)
 {
-    bool bert = config->norm == NORM_LAYER;
-    if (config->family == FAMILY_BERT && bert && config->position == POSITION_ROTARY)
-        return &hf_modernbert;
-    if (config->family == FAMILY_BERT && bert)
-        return config->position_offset > 0 ? &hf_roberta : &hf_bert;
-    if (config->family == FAMILY_GPT && config->position == POSITION_SINUSOIDAL)
-        return &hf_xglm;
-    if (config->family == FAMILY_GPT)
-        return config->norm == NORM_RMS ? &hf_llama : &hf_gpt2;
-    return config->rel_per_block ? &hf_umt5 : &hf_t5;
+    const Architecture stored = model_config_architecture(config);
+    size_t i = 0;
+    while (architectures[i]->stored != stored)
+        i++;
+    return architectures[i];
 }
 
 void hf_add_language_head(ModelConfig *config)
 {
     config->head_transform = true;
-    hf_fit(hf_architecture_near(config), config);
+    hf_fit(hf_architecture(config), config);
 }
 
 static bool has_param(const HfArchitecture *arch, const char *name)
@@ -175,7 +171,7 @@ static void drop_heads(const HfArchitecture *arch, ModelConfig *config)
 
 const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig *fitted, GError **error)
 {
-    const HfArchitecture *arch = hf_architecture_near(config);
+    const HfArchitecture *arch = hf_architecture(config);
     *fitted = *config;
     drop_heads(arch, fitted);
     ModelConfig shaped = *fitted;
@@ -183,7 +179,8 @@ const HfArchitecture *hf_architecture_of(const ModelConfig *config, ModelConfig 
     g_autoptr(GPtrArray) rows = options_differences(&model_table, fitted, &shaped, OPT_IDENTITY);
     if (rows->len > 0) {
         const OptionRow *row = rows->pdata[0];
-        fail_user(error, "%s of Hugging Face, the nearest to this model, has no such %s", arch->names.model, row->name);
+        fail_user(error, "%s of Hugging Face (model.architecture=%s) has no such %s", arch->names.model,
+                  arch->model_type, row->name);
         return NULL;
     }
     return arch->check == NULL || arch->check(fitted, error) ? arch : NULL;

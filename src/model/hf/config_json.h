@@ -10,8 +10,8 @@ const HfArchitecture *hf_config_read(const char *folder, ModelConfig *config, GE
  * "BF16". json_decref. */
 json_t *hf_config_json(const HfArchitecture *arch, const ModelConfig *config, const TokenRoles *roles,
                        const char *dtype);
-/* The architecture that is most similar to a model, even if it cannot hold it exactly. */
-const HfArchitecture *hf_architecture_near(const ModelConfig *config);
+/* The architecture of model_config_architecture, even if it cannot hold the model exactly. */
+const HfArchitecture *hf_architecture(const ModelConfig *config);
 /* The architecture that a model is exported as. *fitted becomes the configuration without the heads for which the
  * architecture has no class; its strings are borrowed from `config`. NULL with an error that says why, if no
  * architecture can hold the model. */

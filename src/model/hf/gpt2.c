@@ -70,6 +70,7 @@ static void write_gpt2(json_t *root, const ModelConfig *config, const TokenRoles
 
 const HfArchitecture hf_gpt2 = {
     .model_type = "gpt2",
+    .stored = ARCHITECTURE_GPT2,
     .names = { "GPT2LMHeadModel", "transformer.", body, hf_lm_head, ignored },
     .keys = keys,
     .aliases = aliases,

@@ -64,6 +64,7 @@ static void write_llama(json_t *root, const ModelConfig *config, const TokenRole
 
 const HfArchitecture hf_llama = {
     .model_type = "llama",
+    .stored = ARCHITECTURE_LLAMA,
     .names = { "LlamaForCausalLM", "model.", body, hf_lm_head, ignored },
     .keys = keys,
     .family = FAMILY_GPT,

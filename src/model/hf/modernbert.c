@@ -128,6 +128,7 @@ static bool check_modernbert(const ModelConfig *config, GError **error)
 
 const HfArchitecture hf_modernbert = {
     .model_type = "modernbert",
+    .stored = ARCHITECTURE_MODERNBERT,
     .names = { "ModernBertForMaskedLM", "model.", body, heads, NULL },
     .keys = keys,
     .family = FAMILY_BERT,

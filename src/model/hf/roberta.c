@@ -71,6 +71,7 @@ static void write_roberta(json_t *root, const ModelConfig *config, const TokenRo
 
 const HfArchitecture hf_roberta = {
     .model_type = "roberta",
+    .stored = ARCHITECTURE_ROBERTA,
     .names = { "RobertaForMaskedLM", "roberta.", hf_bert_body, heads, ignored },
     .second_bias = SECOND_BIAS,
     .keys = hf_bert_keys,

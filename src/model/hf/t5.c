@@ -206,17 +206,17 @@ static bool check_t5(const ModelConfig *config, GError **error)
                "with its scale in lm_head.weight");
 }
 
-#define ARCHITECTURE(type, class, table, shaper, reader, inferrer, checker)                                            \
+#define ARCHITECTURE(type, id, class, table, shaper, reader, inferrer, checker)                                        \
     {                                                                                                                  \
-        .model_type = type, .names = { class, "", body, heads, ignored }, .classifier_prefix = CLASSIFIER_PREFIX,      \
-        .keys = keys, .more_keys = table, .aliases = aliases, .family = FAMILY_T5, .own_head_dim = true,               \
-        .default_ids = { 0, -1, 1 }, .shape = shaper, .read = reader, .write = write_t5, .infer = inferrer,            \
-        .check = checker                                                                                               \
+        .model_type = type, .stored = id, .names = { class, "", body, heads, ignored },                                \
+        .classifier_prefix = CLASSIFIER_PREFIX, .keys = keys, .more_keys = table, .aliases = aliases,                  \
+        .family = FAMILY_T5, .own_head_dim = true, .default_ids = { 0, -1, 1 }, .shape = shaper, .read = reader,       \
+        .write = write_t5, .infer = inferrer, .check = checker                                                         \
     }
 
 const HfArchitecture hf_t5 =
-    ARCHITECTURE("t5", "T5ForConditionalGeneration", t5_keys, shape_t5, read_t5, infer_t5, check_t5);
-const HfArchitecture hf_mt5 =
-    ARCHITECTURE("mt5", "MT5ForConditionalGeneration", mt5_keys, shape_t5, read_mt5, infer_mt5, check_t5);
-const HfArchitecture hf_umt5 =
-    ARCHITECTURE("umt5", "UMT5ForConditionalGeneration", mt5_keys, shape_umt5, read_umt5, infer_mt5, check_t5);
+    ARCHITECTURE("t5", ARCHITECTURE_T5, "T5ForConditionalGeneration", t5_keys, shape_t5, read_t5, infer_t5, check_t5);
+const HfArchitecture hf_mt5 = ARCHITECTURE("mt5", ARCHITECTURE_T5, "MT5ForConditionalGeneration", mt5_keys, shape_t5,
+                                           read_mt5, infer_mt5, check_t5);
+const HfArchitecture hf_umt5 = ARCHITECTURE("umt5", ARCHITECTURE_UMT5, "UMT5ForConditionalGeneration", mt5_keys,
+                                            shape_umt5, read_umt5, infer_mt5, check_t5);

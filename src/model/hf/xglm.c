@@ -75,6 +75,7 @@ static void write_xglm(json_t *root, const ModelConfig *config, const TokenRoles
 
 const HfArchitecture hf_xglm = {
     .model_type = "xglm",
+    .stored = ARCHITECTURE_XGLM,
     .names = { "XGLMForCausalLM", "model.", fairseq_lm_body, hf_lm_head, ignored },
     .keys = keys,
     .aliases = aliases,

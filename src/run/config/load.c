@@ -263,6 +263,7 @@ bool config_load(Config *config, const char *path, char **overrides, int n_overr
         return false;
     config->model.prefix_lm |=
         config->model.n_enc == 0 && strcmp(data_objective_row(&config->data)->name, "prefix_lm") == 0;
+    config->model.architecture = (int)model_config_architecture(&config->model);
     config_fit_model(config, &config->model);
     return true;
 }

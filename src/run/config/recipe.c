@@ -171,10 +171,11 @@ static void add_length(GPtrArray *settings, const char *option, int64_t tokens)
 
 void recipe_add_classifier(const ModelConfig *model, LabelKind kind, GPtrArray *settings)
 {
-    bool sequences = kind == LABELS_SEQUENCE || kind == LABELS_VALUE, t5 = model->norm == NORM_RMS;
-    bool modernbert = !t5 && model->position == POSITION_ROTARY, roberta = !t5 && model->position_offset > 0;
-    bool dense = sequences && (t5 || roberta);
-    bool pooler = !t5 && !modernbert && !dense && (sequences || kind == LABELS_CHOICE);
+    const Architecture architecture = model_config_architecture(model);
+    const bool sequences = kind == LABELS_SEQUENCE || kind == LABELS_VALUE, bert = architecture == ARCHITECTURE_BERT,
+               roberta = architecture == ARCHITECTURE_ROBERTA, modernbert = architecture == ARCHITECTURE_MODERNBERT;
+    const bool dense = sequences && !bert && !modernbert;
+    const bool pooler = (bert || roberta) && !dense && (sequences || kind == LABELS_CHOICE);
     g_autofree char *text = g_strdup_printf(
         "model.classifier=%s; model.sentence_head=false; model.head_bias=false; model.head_transform=%s; "
         "model.pooler=%s; model.classifier_dense=%s%s",
