@@ -8,11 +8,7 @@ typedef struct Form {
     const char *suffix; /* end of the file's name; NULL means any */
     const char *start;  /* first bytes of the file; NULL means that only the name tells */
     size_t n_start, at; /* length of `start`, and the byte of the file at which it is */
-    enum {
-        WITH_START,
-        BINARY_TABLE,
-        TEXT_TABLE
-    } by_name; /* WITH_START: both suffix and start must fit; other values: one is enough */
+    bool by_name;       /* either the suffix or the start must fit; false: both must */
     const char *what, *command;
 } Form;
 
@@ -20,28 +16,22 @@ typedef struct Form {
 #define PANDAS(read)                                                                                                   \
     "python3 -c \"import pandas; pandas." read "('{file}').to_json('{name}.jsonl', orient='records', lines=True)\""
 #define DATASETS(load) "python3 -c \"import datasets; datasets." load ".to_json('{name}.jsonl')\""
-#define ROWS(reader)                                                                                                   \
-    "python3 -c 'import csv, json, sys; [print(json.dumps(row)) for row in csv.DictReader(" reader ")]' "              \
-    "<'{file}' >'{stem}.jsonl' and --field COLUMN; --input-format text reads it as it is"
-#define ICONV(from) "iconv -f " from " -t UTF-8 '{file}' >'{stem}-utf8{suffix}'"
-#define FOLDER      "a folder of `datasets`, whose texts are in .arrow files"
-#define UNTAR       "tar xf '{file}' -C FOLDER, then give the folder"
-#define PANDOC      "pandoc -t plain --wrap=none '{file}' -o '{name}.txt'"
+#define ICONV(from)    "iconv -f " from " -t UTF-8 '{file}' >'{stem}-utf8{suffix}'"
+#define FOLDER         "a folder of `datasets`, whose texts are in .arrow files"
+#define UNTAR          "tar xf '{file}' -C FOLDER, then give the folder"
+#define PANDOC         "pandoc -t plain --wrap=none '{file}' -o '{name}.txt'"
 
 /* The first row that fits counts. */
 static const Form forms[] = {
     { START("\xff\xfe\0\0"), .what = "UTF-32, as its byte order mark says", .command = ICONV("UTF-32") },
     { START("\xff\xfe"), .what = "UTF-16, as its byte order mark says", .command = ICONV("UTF-16") },
     { START("\xfe\xff"), .what = "UTF-16, as its byte order mark says", .command = ICONV("UTF-16") },
-    { ".parquet", START("PAR1\x15"), .by_name = BINARY_TABLE, .what = "a table in Parquet",
-      .command = PANDAS("read_parquet") },
-    { ".feather", START("ARROW1\0\0"), .by_name = BINARY_TABLE, .what = "a table in Feather",
+    { ".parquet", START("PAR1\x15"), .by_name = true, .what = "a table in Parquet", .command = PANDAS("read_parquet") },
+    { ".feather", START("ARROW1\0\0"), .by_name = true, .what = "a table in Feather",
       .command = PANDAS("read_feather") },
-    { ".arrow", START("\xff\xff\xff\xff"), .by_name = BINARY_TABLE, .what = "a table of `datasets`",
+    { ".arrow", START("\xff\xff\xff\xff"), .by_name = true, .what = "a table of `datasets`",
       .command = DATASETS("Dataset.from_file('{file}')") },
-    { ".xlsx", .by_name = BINARY_TABLE, .what = "a table of Excel", .command = PANDAS("read_excel") },
-    { ".csv", .by_name = TEXT_TABLE, .what = "a table, not a text", .command = ROWS("sys.stdin") },
-    { ".tsv", .by_name = TEXT_TABLE, .what = "a table, not a text", .command = ROWS("sys.stdin, delimiter=\"\\t\"") },
+    { ".xlsx", .by_name = true, .what = "a table of Excel", .command = PANDAS("read_excel") },
     { ".docx", START("PK\3\4"), .what = "a document of Word", .command = PANDOC },
     { ".ods", START("PK\3\4"), .what = "a table of LibreOffice", .command = PANDAS("read_excel") },
     { ".odt", START("PK\3\4"), .what = "a document of LibreOffice", .command = PANDOC },
@@ -139,11 +129,10 @@ bool foreign_check_start(const char *path, const char *start, size_t n, GError *
     return !utf16 || fail_form(utf16, path, error);
 }
 
-bool foreign_check_name(const char *path, bool rows, GError **error)
+bool foreign_check_name(const char *path, GError **error)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(forms); i++)
-        if ((forms[i].by_name == BINARY_TABLE || (rows && forms[i].by_name == TEXT_TABLE)) &&
-            has_suffix(path, forms[i].suffix))
+        if (forms[i].by_name && has_suffix(path, forms[i].suffix))
             return fail_form(&forms[i], path, error);
     return true;
 }

@@ -10,8 +10,8 @@
 /* Fails if a file is not text by its first n bytes, of which 512 are enough. path: its name, by which forms in a zip
  * (.docx, .xlsx) are told from each other; a name ending in .gz or .zst means that the bytes are decompressed. */
 bool foreign_check_start(const char *path, const char *start, size_t n, GError **error);
-/* Fails for the name of a table in a binary form (.parquet); with `rows`, also for that of a table in text (.csv). */
-bool foreign_check_name(const char *path, bool rows, GError **error);
+/* Fails for the name of a table in a binary form (.parquet). */
+bool foreign_check_name(const char *path, GError **error);
 /* Fails for a folder that `datasets` wrote, which holds its texts in .arrow files. */
 bool foreign_check_folder(const char *path, GError **error);
 /* Sets the error for a byte that is not UTF-8 or is NUL; returns false. where: the file and the line or column. */

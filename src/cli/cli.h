@@ -70,9 +70,14 @@ bool cli_parse_on_error(bool *skips, const char *given, GError **error);
 #define CLI_ON_ERROR(to, what)                                                                                         \
     CLI_VALUE("on-error", to, "stop at " what " that cannot be read (default), or skip it", "stop|skip")
 #define CLI_INPUT_FORMAT(to)                                                                                           \
-    CLI_VALUE("input-format", to,                                                                                      \
-              "read every file as text, jsonl (an object per line) or file (a document); default: by its name",        \
-              "text|jsonl|file")
+    CLI_VALUE(                                                                                                         \
+        "input-format", to,                                                                                            \
+        "read every file as text, jsonl (an object per line), csv, tsv or file (a document); default: by its name",    \
+        "text|jsonl|csv|tsv|file")
+#define CLI_DELIMITER(to)                                                                                              \
+    CLI_VALUE("delimiter", to,                                                                                         \
+              "tables: the character between cells, one of , ; | and \\t (default: a comma in .csv, a tab in .tsv)",   \
+              "C")
 #define CLI_REPLACE(to) CLI_SWITCH("replace", to, "replace what an earlier command wrote there")
 
 /* A copy of the text in which a line feed is the two characters \n, and a carriage return \r. g_free. */

@@ -74,11 +74,10 @@ static void commands_name_files_that_they_can_read(void)
 static void names_tell_tables(void)
 {
     GError *error = NULL;
-    g_assert_true(foreign_check_name("a.csv", false, NULL));
-    g_assert_true(foreign_check_name("a.txt", true, NULL));
-    g_assert_true(foreign_check_name(".csv", true, NULL));
-    g_assert_false(foreign_check_name("a.TSV.zst", true, NULL));
-    bool good = foreign_check_name("d.e/a.xlsx", false, &error);
+    g_assert_true(foreign_check_name("a.csv", NULL));
+    g_assert_true(foreign_check_name(".parquet", NULL));
+    g_assert_false(foreign_check_name("a.PARQUET.zst", NULL));
+    bool good = foreign_check_name("d.e/a.xlsx", &error);
     expect(good, error,
            "d.e/a.xlsx: a table of Excel; first: python3 -c \"import pandas; pandas.read_excel('d.e/a.xlsx')"
            ".to_json('d.e/a.jsonl', orient='records', lines=True)\"");

@@ -52,13 +52,43 @@ documents 1 'id;text' two --input-format text rows.csv
 seq 1 3 >numbers
 documents 1 '1' numbers /dev/stdin
 echo "ok: pipes, and files whose names say nothing"
-expect 1 '--input-format csv: text, jsonl or file is wanted' "$loam" prepare --tokenizer bytes --out x --input-format csv rows.csv
+expect 1 '--input-format xml: text, jsonl, csv, tsv or file is wanted' "$loam" prepare --tokenizer bytes --out x --input-format xml rows.csv
 expect 1 'no field "text" in the object; choose one with --field: "body"' bash -c "echo '{\"body\": \"b\"}' | '$loam' prepare --tokenizer bytes --out x -"
 "$loam" tokenizer train --vocab-size 300 --kind byte-bpe --out piped-tok - <two 2>err || fail "$(cat err)"
 "$loam" tokenizer train --vocab-size 300 --kind byte-bpe --out named-tok some.jsonl --on-error skip 2>err || fail "$(cat err)"
 cmp piped-tok/tokenizer.json named-tok/tokenizer.json || fail "the pipe gave other text"
 grep -qF 'left out: some.jsonl:2: field "text" is a number, not a string' err && grep -qF 'documents left out, since they could not be read: 1' err || fail "$(cat err)"
 echo "ok: tokenizer train reads JSON lines on a pipe, and leaves out and names what cannot be read"
+
+# A row of a table is a document: its column "text", or those that are named.
+printf 'id,text,body\n1,"one, ""two""\n\nthree",b\n2,four,c\n' >table.csv
+printf 'id\ttext\n1\t"one\n2\ttwo\n3\tfour\n' | zstd -q >table.tsv.zst
+documents 2 'one, "two"' two table.csv
+documents 2 'one, "two"' table.csv --input-format csv -
+documents 2 'b' two --field body --field id table.csv
+documents 3 '"one' two table.tsv.zst
+documents 2 'id' two --input-format text table.csv
+tr ',' ';' <table.csv >semicolons.csv
+documents 2 'one; "two"' two --delimiter ';' semicolons.csv
+tr '\n' '\r' <table.csv >mac.csv
+documents 2 'one, "two"' two mac.csv
+expect 1 "semicolons.csv: a table separated by semicolons, not commas: give --delimiter=';' (',' if it has one column)" "$loam" prepare --tokenizer bytes --out x semicolons.csv
+expect 1 '--delimiter :: one of , ; | and \t is wanted' "$loam" prepare --tokenizer bytes --out x --delimiter : table.csv
+printf 'id,body\n1,one\n2,two\n' >named.csv
+for verb in 'prepare --tokenizer bytes' 'tokenizer train --vocab-size 300'; do
+    expect 1 'named.csv: no column "text" in the table; choose one with --field: "id", "body"' "$loam" $verb --out x named.csv
+done
+printf 'text,n\none,1\n"two,2\nthree,3\n' >open.csv
+expect 1 'open.csv:3: column 1: a quote is opened and never closed' "$loam" prepare --tokenizer bytes --out x open.csv
+expect 0 'skipped, since they could not be read: 1' "$loam" prepare --tokenizer bytes --out x --on-error skip open.csv
+grep -q '^x: 2 documents' out || fail "$(cat out)"
+mkdir -p tables && cp table.csv tables/ && cp two tables/two.txt
+"$loam" prepare --tokenizer bytes --replace --out piped tables 2>err >out || fail "$(cat err)"
+grep -qF 'tables/table.csv is left out: tables are read if they are named, not from folders' err || fail "$(cat err)"
+"$loam" prepare --tokenizer bytes --replace --fields text,body --out apart table.csv >out 2>err || fail "$(cat err)"
+grep -q '^apart_body_document: 2 documents' out || fail "$(cat out)"
+"$loam" tokenizer train --vocab-size 300 --kind byte-bpe --out csv-tok named.csv --field body 2>err || fail "$(cat err)"
+echo "ok: prepare and tokenizer train read tables"
 
 # What is left out is named, the first ten; in a folder, also files that are not text.
 for i in $(seq 12); do printf '\377' >more/$i.dat; done

@@ -90,7 +90,7 @@ static void overlaps_are_those_of_brute_force(void)
         g_string_free(lines, TRUE);
         g_autoptr(GError) error = NULL;
         OverlapIndex *index = overlap_open(
-            &(OverlapOptions){ (char *[]){ path, NULL }, (char *[]){ (char *)"t", NULL }, N, share }, &error);
+            &(OverlapOptions){ (char *[]){ path, NULL }, (char *[]){ (char *)"t", NULL }, N, share, 0 }, &error);
         g_assert_no_error(error);
         g_assert_cmpint(overlap_documents(index), ==, SETS);
         for (int i = 0; i < DOCUMENTS; i++) {
@@ -111,7 +111,7 @@ static void marks_are_words_of_their_own(void)
 {
     g_autofree char *path = file_write_text(folder, "eval/one.txt", "def f(x):\n    return x + 1\n");
     g_autoptr(GError) error = NULL;
-    OverlapIndex *index = overlap_open(&(OverlapOptions){ (char *[]){ path, NULL }, NULL, 5, 1 }, &error);
+    OverlapIndex *index = overlap_open(&(OverlapOptions){ (char *[]){ path, NULL }, NULL, 5, 1, 0 }, &error);
     g_assert_no_error(error);
     static const struct {
         const char *text;
@@ -127,7 +127,7 @@ static void marks_are_words_of_their_own(void)
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)
         g_assert_cmpint(overlap_find(index, cases[i].text, strlen(cases[i].text)), ==, cases[i].wanted);
     overlap_close(index);
-    g_assert_null(overlap_open(&(OverlapOptions){ (char *[]){ (char *)"/nowhere", NULL }, NULL, 5, 1 }, &error));
+    g_assert_null(overlap_open(&(OverlapOptions){ (char *[]){ (char *)"/nowhere", NULL }, NULL, 5, 1, 0 }, &error));
     g_assert_cmpint(error->code, ==, LOAM_ERROR_USER);
 }
 

@@ -47,6 +47,14 @@ static void blank_lines_end_documents(void)
     check("pipe", "one\n\ntwo\n", (CorpusOptions){ 0 }, "one|two|");
 }
 
+/* Without an LF in the first bytes of a file its CRs end lines. */
+static void line_ends_of_old_macs_are_read(void)
+{
+    check("a.txt", "one\rtwo\r\rthree\r", (CorpusOptions){ 0 }, "one\ntwo|three|");
+    check("a.txt", "one\rtwo", (CorpusOptions){ .whole_file = true }, "one\ntwo|");
+    check("a.jsonl", "{\"text\": \"one\"}\r{\"text\": \"two\"}\r", (CorpusOptions){ 0 }, "one|two|");
+}
+
 /* Lines that end in CRLF lose the CR, also where a chunk of the file ends between CR and LF; other CRs stay. */
 static void crlf_is_read_as_lf(void)
 {
@@ -143,7 +151,7 @@ static void files_without_suffix_are_json_lines_if_they_begin_so(void)
     check("part-0", "{\"text\": \"one\"}", (CorpusOptions){ 0 }, "one|");
     check("part-0", "{ a brace }\n", (CorpusOptions){ 0 }, "{ a brace }|");
     check("part-0", "{", (CorpusOptions){ 0 }, "{|");
-    check("part-0", "{\"text\": \"one\"}\n", (CorpusOptions){ .format = CORPUS_TEXT }, "{\"text\": \"one\"}|");
+    check("part-0", "{\"text\": \"one\"}\n", (CorpusOptions){ .format = RECORD_TEXT }, "{\"text\": \"one\"}|");
     check("a.ndjson", "{\"text\": \"one\"}\n", (CorpusOptions){ 0 }, "one|");
     char *folder = folder_new();
     g_free(file_write_text(folder, "part-0", "{\"text\": \"one\"}\n{\"text\": \"two\"}\n"));
@@ -178,14 +186,39 @@ static void a_long_text_in_a_folder_is_too_long_and_not_unknown(void)
     folder_remove(folder);
 }
 
-static void tables_are_refused_by_name_and_left_out_of_folders(void)
+/* A row is a document: a column of it, or several. */
+static void tables_are_read_if_they_are_named(void)
+{
+    char *both[] = { (char *)"b", (char *)"text", NULL };
+    int64_t skipped;
+    check("a.csv", "id,text\n1,\"one, \"\"two\"\"\r\nthree\"\n2,four\n", (CorpusOptions){ 0 },
+          "one, \"two\"\nthree|four|");
+    check("A.TSV", "id\ttext\n1\t\"one\n", (CorpusOptions){ 0 }, "\"one|");
+    check("a.csv", "text;b\n1;\"2;\"\n", (CorpusOptions){ .fields = both, .delimiter = ';' }, "2;\n1|");
+    check("a.csv", "id,text\n1,one\n", (CorpusOptions){ .field = "2" }, "one|");
+    check("pipe", "id,text\n1,one\n", (CorpusOptions){ .format = RECORD_CSV }, "one|");
+    check("a.csv", "id,text\n1,one\n", (CorpusOptions){ .format = RECORD_TEXT }, "id,text\n1,one|");
+    check("a.csv", "id,text\r1,one\r2,two\r", (CorpusOptions){ 0 }, "one|two|");
+    char *folder = folder_new();
+    g_autofree char *table = file_write_text(folder, "a.csv", "text,b\n1\none,x\n\"two,y\nthree,z\n");
+    g_autofree char *got = read_all(table, (CorpusOptions){ .skip_errors = true }, &skipped);
+    g_assert_cmpstr(got, ==, "one|three|");
+    g_assert_cmpint(skipped, ==, 2);
+    g_free(file_write_text(folder, "a.csv", "text,b\none,x\n2\n"));
+    g_autofree char *other = read_all(table, (CorpusOptions){ .field = "body" }, NULL);
+    g_assert_nonnull(strstr(other, "a.csv: no column \"body\" in the table; choose one with --field: \"text\", \"b\""));
+    g_autofree char *none = read_all(table, (CorpusOptions){ .field = "body", .skip_errors = true }, &skipped);
+    g_assert_cmpstr(none, ==, "");
+    g_assert_cmpint(skipped, ==, 1); /* the table, of which no row has the column */
+    folder_remove(folder);
+}
+
+static void tables_are_left_out_of_folders(void)
 {
     char *folder = folder_new();
-    g_autofree char *table = file_write_text(folder, "a.csv", "id,text\n1,one\n");
+    g_free(file_write_text(folder, "a.csv", "id,text\n1,one\n"));
     g_free(file_write_text(folder, "b.TSV.gz", "id\ttext\n1\tone\n"));
     g_free(file_write_text(folder, "c.txt", "two\n"));
-    g_autofree char *got = read_all(table, (CorpusOptions){ 0 }, NULL);
-    g_assert_nonnull(strstr(got, "a.csv: a table, not a text; first: python3 -c 'import csv"));
     g_autofree char *others = read_all(folder, (CorpusOptions){ 0 }, NULL);
     g_assert_cmpstr(others, ==, "two|");
     folder_remove(folder);
@@ -470,6 +503,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/corpus/blank_lines_end_documents", blank_lines_end_documents);
     g_test_add_func("/corpus/crlf_is_read_as_lf", crlf_is_read_as_lf);
+    g_test_add_func("/corpus/line_ends_of_old_macs_are_read", line_ends_of_old_macs_are_read);
     g_test_add_func("/corpus/a_whole_file_is_kept_to_the_byte", a_whole_file_is_kept_to_the_byte);
     g_test_add_func("/corpus/a_long_text_read_whole_is_cut_between_paragraphs",
                     a_long_text_read_whole_is_cut_between_paragraphs);
@@ -483,8 +517,8 @@ int main(int argc, char **argv)
                     a_nul_of_json_becomes_a_replacement_character);
     g_test_add_func("/corpus/a_long_text_in_a_folder_is_too_long_and_not_unknown",
                     a_long_text_in_a_folder_is_too_long_and_not_unknown);
-    g_test_add_func("/corpus/tables_are_refused_by_name_and_left_out_of_folders",
-                    tables_are_refused_by_name_and_left_out_of_folders);
+    g_test_add_func("/corpus/tables_are_read_if_they_are_named", tables_are_read_if_they_are_named);
+    g_test_add_func("/corpus/tables_are_left_out_of_folders", tables_are_left_out_of_folders);
     g_test_add_func("/corpus/errors_say_what_is_wrong", errors_say_what_is_wrong);
     g_test_add_func("/corpus/the_largest_window_of_zstd_is_read", the_largest_window_of_zstd_is_read);
     g_test_add_func("/corpus/skip_counts_errors_and_goes_on", skip_counts_errors_and_goes_on);

@@ -97,8 +97,9 @@ static void tables__say_what_is_wrong_and_where(void)
                     skip, NULL);
     check("t.csv", "a,b,y\n1,\"2\"2,3\n", NULL, late);
     check("t.csv", "a,b,y\n1,\"2\"2,3\n4,5,6\n", "task.on_error=skip", "4 5=6");
-    g_autofree char *open = g_strconcat("!t.csv:4: column 2: a quote is opened and never closed", skip, NULL);
+    g_autofree char *open = g_strconcat("!t.csv:2: column 2: a quote is opened and never closed", skip, NULL);
     check("t.csv", "a,b,y\n1,\"2,3\n4,5,6\n", NULL, open);
+    check("t.csv", "a,b,y\n1,\"2,3\n4,5,6\n7,8,9\n", "task.on_error=skip", "4 5=6;7 8=9");
     g_autofree char *bytes =
         g_strconcat("!t.tsv:2: column 3: not UTF-8 (byte 0xff); convert the file: iconv -t UTF-8 -f LATIN1, or "
                     "WINDOWS-1252, SHIFT-JIS (Japanese), WINDOWS-1251 (Russian): bytes do not tell which",
@@ -106,6 +107,8 @@ static void tables__say_what_is_wrong_and_where(void)
     check("t.tsv", "a\tb\ty\n1\t2\t\xff\n", NULL, bytes);
     check("t.tsv", "a\tb\tz\n1\t2\t3\n", NULL, "!t.tsv:2: no column \"y\"; there are a, b, z");
     check("t.tsv", "a\tb\ta\n1\t2\t3\n", NULL, "!t.tsv: two columns are called \"a\"");
+    check("t.tsv", "c\ta\tb\tc\ty\t\t\n0\t1\t2\t0\t3\t0\t0\n", NULL, "1 2=3");
+    check("t.tsv", "a\tb\ty\r1\t2\t3\r4\t5\t6\r", NULL, "1 2=3;4 5=6");
     g_autofree char *empty = g_strconcat("!t.tsv:2: the input is empty", skip, NULL);
     check("t.tsv", "a\tb\ty\n\t\t3\n", NULL, empty);
     check("t.parquet", "", NULL, "!t.jsonl', orient='records', lines=True)\"");

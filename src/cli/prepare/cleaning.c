@@ -48,7 +48,11 @@ bool cleaning_options(CleaningRules *rules, PrepareOptions *options, GError **er
                               .licences = flags->licences ? g_strsplit(flags->licences, ",", -1) : NULL };
     for (char **licence = rules->licences; licence && *licence; licence++)
         g_strstrip(*licence);
-    const OverlapOptions overlap = { flags->exclude, flags->exclude_fields, flags->ngram, flags->share };
+    const OverlapOptions overlap = { .paths = flags->exclude,
+                                     .fields = flags->exclude_fields,
+                                     .delimiter = options->corpus.delimiter,
+                                     .n = flags->ngram,
+                                     .share = flags->share };
     if (flags->exclude && !(rules->overlap = overlap_open(&overlap, error)))
         return fail_context(error, "--exclude");
     if (rules->overlap && overlap_documents(rules->overlap) == 0)

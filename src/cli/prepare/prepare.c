@@ -16,16 +16,17 @@
 
 #define USAGE "loam prepare --tokenizer TOK --out PREFIX [OPTION]… PATH…"
 
-static const char about[] = "Tokenizes text into a token dataset: PREFIX.bin, PREFIX.idx and PREFIX.json. PATH is a "
-                            ".txt, .jsonl or .json file,\n"
-                            "plain, .gz or .zst, or a folder, which is read with all its subfolders. Equal input gives "
-                            "equal bytes, whatever the\n"
-                            "number of threads.\n"
-                            "\n"
-                            "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n"
-                            "  loam prepare --format fairseq --out data-bin --valid-files valid.txt train.txt\n";
+static const char about[] =
+    "Tokenizes text into a token dataset: PREFIX.bin, PREFIX.idx and PREFIX.json. PATH is a "
+    ".txt, .jsonl, .json, .csv or\n"
+    ".tsv file, plain, .gz or .zst, or a folder, which is read with all its subfolders. Equal input gives "
+    "equal bytes, whatever the\n"
+    "number of threads.\n"
+    "\n"
+    "  loam prepare --tokenizer tok.model --out data/c --valid 1% corpus.jsonl.zst src/\n"
+    "  loam prepare --format fairseq --out data-bin --valid-files valid.txt train.txt\n";
 
-static char *tokenizer_file, *out, *valid, *on_error, *input_format, *format, **fields, *fields_apart;
+static char *tokenizer_file, *out, *valid, *on_error, *input_format, *delimiter, *format, **fields, *fields_apart;
 static gint workers;
 static char *valid_files, *test_files, *dictionary;
 static gint64 max_document, min_tokens, max_tokens, min_count, dict_size, padding_factor = 8;
@@ -42,9 +43,11 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("valid", valid, "share of documents held out into PREFIX-valid, such as 1%", "SHARE"),
     CLI_VALUE("workers", workers, "number of threads (default: one per core)", "N"),
     CLI_VALUE("field", fields,
-              "JSON field that holds the text (default: text); repeat it to join several fields with newlines", "NAME"),
+              "JSON field, or column of a table, that holds the text (default: text); repeat it to join several with "
+              "newlines",
+              "NAME"),
     CLI_VALUE("fields", fields_apart,
-              "JSON fields, each for a dataset of its own: PREFIX_text_document, PREFIX_summary_document",
+              "JSON fields or columns, each for a dataset of its own: PREFIX_text_document, PREFIX_summary_document",
               "text,summary"),
     CLI_SWITCH("split-sentences", split_sentences,
                "store every sentence as a sequence of its own, for BERT's sentence pairs"),
@@ -59,6 +62,7 @@ static const GOptionEntry entries[] = {
     CLI_SWITCH("keep-duplicates", keep_duplicates, "keep exact duplicates of documents"),
     CLI_ON_ERROR(on_error, "a document"),
     CLI_INPUT_FORMAT(input_format),
+    CLI_DELIMITER(delimiter),
     CLI_VALUE("max-document", max_document, "maximum size of a line or document in MiB (default 64)", "MIB"),
     CLI_SWITCH("lines", lines, "fairseq: every line is a sequence, also empty lines"),
     CLI_VALUE("valid-files", valid_files, "fairseq: files for valid.*, valid1.*, …", "FILE,FILE"),
@@ -143,8 +147,8 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
     if (whole_file && paragraphs)
         return fail_user(error, "--whole-file and --paragraphs exclude each other");
     bool skips;
-    CorpusFormat corpus_format;
-    if (!cli_parse_on_error(&skips, on_error, error) || !corpus_format_find(&corpus_format, input_format, error))
+    CorpusOptions read = { 0 };
+    if (!cli_parse_on_error(&skips, on_error, error) || !corpus_set_format(&read, input_format, delimiter, error))
         return false;
     if (format && strcmp(format, "megatron") != 0 && strcmp(format, "fairseq") != 0)
         return fail_user(error, "--format %s: megatron or fairseq is wanted", format);
@@ -161,7 +165,8 @@ static bool fill_options(PrepareOptions *options, const Tokenizer *tok, GError *
         return fail_user(error, "--workers %d: from 1 to 1024, or 0 for every core", workers);
     if (max_document < 0 || max_document > 1024)
         return fail_user(error, "--max-document %" PRId64 ": from 1 to 1024 MiB", max_document);
-    *options = (PrepareOptions){ .corpus = { .format = corpus_format,
+    *options = (PrepareOptions){ .corpus = { .format = read.format,
+                                             .delimiter = read.delimiter,
                                              .fields = fields,
                                              .fields_apart = fields_apart && fields[1],
                                              .whole_file = reads_whole_files(tok),
@@ -216,6 +221,7 @@ static bool check_way(int way, GError **error)
         { "--keep-duplicates", keep_duplicates, DOCUMENTS },
         { "--on-error", on_error != NULL, DOCUMENTS },
         { "--input-format", input_format != NULL, DOCUMENTS },
+        { "--delimiter", delimiter != NULL, DOCUMENTS },
         { program_option_given(), program_option_given() != NULL, DOCUMENTS },
         { "an option about documents to leave out", cleaning_is_given(), DOCUMENTS },
     };

@@ -16,7 +16,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(Corpus, corpus_close)
 static const char usage[] =
     "loam tokenizer train --out FILE|FOLDER [--kind KIND] [--for FAMILY] [--vocab-size N] PATH…";
 static const char about[] =
-    "Trains a tokenizer on text files, .jsonl, .gz, .zst and folders of them. Equal text gives equal bytes.\n"
+    "Trains a tokenizer on text files, .jsonl, .csv, .tsv, .gz, .zst and folders. Equal text gives equal bytes.\n"
     "SentencePiece kinds have T5's layout: pad 0, end 1, unknown 2, and last the 100 sentinels <extra_id_0..99>;\n"
     "OUT is a file. Other kinds write a folder that Hugging Face's libraries read.\n"
     "\n"
@@ -25,7 +25,7 @@ static const char about[] =
     "  loam tokenizer train --kind sentencepiece-unigram --vocab-size 8000 --out tok.model corpus/\n"
     "  loam tokenizer train --kind byte-bpe --for roberta --vocab-size 32000 --out tok/ corpus/\n";
 static TokenizerTraining training;
-static char *kind, *out, *field, *specials, *on_error, *input_format;
+static char *kind, *out, *field, *specials, *on_error, *input_format, *delimiter;
 static gboolean byte_fallback, sentinels, lowercase, replace;
 static gint sentinel_count;
 static const GOptionEntry entries[] = {
@@ -37,8 +37,9 @@ static const GOptionEntry entries[] = {
     CLI_VALUE("vocab-size", training.vocab_size, "number of pieces, without sentinels (default 32000)", "N"),
     CLI_PATH("out", out, "model file or folder to write", "OUT"),
     CLI_REPLACE(replace),
-    CLI_VALUE("field", field, "JSON field of .jsonl files with the text (default: text)", "NAME"),
+    CLI_VALUE("field", field, "JSON field, or column of a table, with the text (default: text)", "NAME"),
     CLI_INPUT_FORMAT(input_format),
+    CLI_DELIMITER(delimiter),
     CLI_ON_ERROR(on_error, "a document"),
     CLI_VALUE("max-sentences", training.max_sentences,
               "SentencePiece: train on a random sample of N lines (default: all)", "N"),
@@ -103,7 +104,7 @@ static bool learn(char *const *paths, int n_paths, GError **error)
 {
     CorpusOptions options = { .field = field ? field : "text" };
     if (!cli_parse_on_error(&options.skip_errors, on_error, error) ||
-        !corpus_format_find(&options.format, input_format, error))
+        !corpus_set_format(&options, input_format, delimiter, error))
         return false;
     g_autoptr(Corpus) corpus = corpus_open(paths, n_paths, &options, error);
     if (corpus == NULL)

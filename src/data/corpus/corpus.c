@@ -4,12 +4,33 @@
 #include "base/foreign.h"
 #include "base/git_lfs.h"
 #include "base/log.h"
-#include "data/corpus/corpus_reading.h"
+#include "data/corpus/corpus_files.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#define DEFAULT_MAX_BYTES ((int64_t)64 << 20)
+#define NAMED 10 /* documents and files left out that are named one by one */
+
+struct Corpus {
+    CorpusOptions options; /* a copy: `fields` is owned, has at least one entry and is used instead of `field` */
+    char *language;        /* result of corpus_language for the current document; NULL if it was not asked for yet */
+    GArray *field_ends;    /* of size_t: the byte of the current document at which each field ends */
+    GPtrArray *files;      /* of CorpusFile * */
+    guint next_file;
+    uint64_t total_bytes, finished_bytes;
+    CorpusCounts counts;
+    const CorpusFile *file; /* the open file, or NULL */
+    RecordReader *reader;   /* its records; NULL if it could not be opened */
+    RecordFormat format;    /* its format */
+    Record record;          /* the current record, and its position */
+    bool broken;            /* the file cannot be read any further */
+    bool foreign;           /* the error says that the file is no text */
+    bool crlf;              /* texts of fields had line ends CRLF */
+    bool crlf_remarked;     /* the warning about CRLF has been logged */
+    bool json_remarked;     /* that a file without suffix is read as JSON lines has been logged */
+    GString *document;      /* the text of the document, unless it is the record's own */
+    const char *text;       /* the current document */
+    size_t text_bytes;
+};
 
 static bool is_table(const CorpusFile *file, G_GNUC_UNUSED char *const *outputs)
 {
@@ -63,28 +84,32 @@ static void leave_out(GPtrArray *files, bool (*unwanted)(const CorpusFile *, cha
         log_warning("%s and %u more are left out: %s", first, n - files->len - 1, why);
 }
 
-/* Fails if the user named a file of a table (.csv, .tsv); those found in folders are left out elsewhere. */
+/* Fails if the user named a table that is not read; those found in folders are left out elsewhere. */
 static bool check_tables(const GPtrArray *files, GError **error)
 {
     for (guint i = 0; i < files->len; i++) {
         const CorpusFile *file = files->pdata[i];
-        if (file->table && !file->probe)
-            return foreign_check_name(file->path, true, error);
+        if (file->table && !file->in_folder)
+            return foreign_check_name(file->path, error);
     }
     return true;
 }
 
-bool corpus_format_find(CorpusFormat *format, const char *name, GError **error)
+bool corpus_set_format(CorpusOptions *options, const char *format, const char *delimiter, GError **error)
 {
-    static const char *const names[] = {
-        [CORPUS_BY_NAME] = NULL, [CORPUS_TEXT] = "text", [CORPUS_JSON] = "jsonl", [CORPUS_WHOLE_FILE] = "file"
-    };
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
-        if (g_strcmp0(name, names[i]) == 0) {
-            *format = (CorpusFormat)i;
+    static const struct {
+        const char *name;
+        RecordFormat format;
+    } known[] = { { NULL, RECORD_AUTO }, { "text", RECORD_TEXT }, { "jsonl", RECORD_JSONL },
+                  { "csv", RECORD_CSV }, { "tsv", RECORD_TSV },   { "file", RECORD_FILE } };
+    if (!record_delimiter_find(&options->delimiter, delimiter ? delimiter : ""))
+        return fail_user(error, "--delimiter %s: one of , ; | and \\t is wanted", delimiter);
+    for (size_t i = 0; i < G_N_ELEMENTS(known); i++)
+        if (g_strcmp0(format, known[i].name) == 0) {
+            options->format = known[i].format;
             return true;
         }
-    return fail_user(error, "--input-format %s: text, jsonl or file is wanted; tables become JSON lines first", name);
+    return fail_user(error, "--input-format %s: text, jsonl, csv, tsv or file is wanted", format);
 }
 
 Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *options, GError **error)
@@ -93,19 +118,14 @@ Corpus *corpus_open(char *const *paths, int n_paths, const CorpusOptions *option
     g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, options->format, error);
     if (!files || !check_tables(files, error) || !check_replaced(files, options->outputs, error))
         return NULL;
-    leave_out(files, is_table, NULL, "tables are no text; `loam prepare` of one says what to type");
+    leave_out(files, is_table, NULL, "tables are read if they are named, not from folders");
     leave_out(files, is_output, options->outputs, "an earlier run wrote here what this one will write");
     Corpus *corpus = g_new0(Corpus, 1);
     corpus->files = g_steal_pointer(&files);
     corpus->options = *options;
     corpus->options.fields = g_strdupv(options->fields && options->fields[0] ? options->fields : one);
-    corpus->options.longer = options->longer ? options->longer : "";
-    corpus->max_bytes = (size_t)(options->max_bytes > 0 ? options->max_bytes : DEFAULT_MAX_BYTES);
     corpus->field_ends = g_array_new(false, false, sizeof(size_t));
-    corpus->chunk = g_malloc(CORPUS_CHUNK_BYTES);
-    corpus->line = g_string_new(NULL);
     corpus->document = g_string_new(NULL);
-    corpus->where = g_string_new(NULL);
     for (guint i = 0; i < corpus->files->len; i++)
         corpus->total_bytes += ((CorpusFile *)corpus->files->pdata[i])->bytes;
     return corpus;
@@ -115,8 +135,8 @@ static void close_file(Corpus *corpus)
 {
     if (corpus->file)
         corpus->finished_bytes += corpus->file->bytes;
-    byte_stream_close(corpus->stream);
-    corpus->stream = NULL;
+    record_reader_close(corpus->reader);
+    corpus->reader = NULL;
     corpus->file = NULL;
 }
 
@@ -125,122 +145,210 @@ void corpus_close(Corpus *corpus)
     if (!corpus)
         return;
     close_file(corpus);
-    json_decref(corpus->object);
     g_ptr_array_unref(corpus->files);
-    g_string_free(corpus->line, true);
     g_string_free(corpus->document, true);
-    g_string_free(corpus->where, true);
-    g_free(corpus->chunk);
     g_strfreev(corpus->options.fields);
     g_free(corpus->language);
     g_array_unref(corpus->field_ends);
     g_free(corpus);
 }
 
-/* Handles a file that is not text by its first bytes, or a Git LFS pointer to a large file that was not downloaded:
- * found in a folder it is ignored; a file that the user named is an error. */
-static bool check_start(Corpus *corpus, GError **error)
+/* Whether the open file is a .txt, or is read like one. */
+static bool is_text_file(const Corpus *corpus)
 {
-    g_autoptr(GError) problem = NULL;
-    if (git_lfs_is_pointer(corpus->chunk, corpus->end))
-        git_lfs_fail(corpus->file->path, &problem);
-    else if (foreign_check_start(corpus->file->path, corpus->chunk, corpus->end, &problem))
-        return true;
-    corpus->broken = !corpus->file->probe;
-    corpus->at_end = true;
-    if (corpus->file->probe)
-        corpus_ignore(corpus, problem->message);
-    else
-        g_propagate_error(error, g_steal_pointer(&problem));
-    return !corpus->broken;
+    return corpus->format == RECORD_TEXT || corpus->format == RECORD_PARTS;
 }
 
-/* The format of the open file, by its name and its first line. In a folder, where a file without suffix may be
- * anything, the object must have the field of the text. */
-static CorpusFormat format_of(Corpus *corpus)
+static bool is_interrupted(const Corpus *corpus)
+{
+    return corpus->options.interrupted && *corpus->options.interrupted;
+}
+
+/* ---- the document of a record ---- */
+
+static bool fail_no_field(Corpus *corpus, const char *field, GError **error)
+{
+    const char *option = corpus->options.field_option ? corpus->options.field_option : "--field";
+    g_autoptr(GString) names = g_string_new(NULL);
+    const char *name;
+    json_t *value;
+    json_object_foreach((json_t *)(uintptr_t)corpus->record.levels[0], name,
+                        value) if (json_is_string(value) && names->len < 200)
+        g_string_append_printf(names, "%s\"%s\"", names->len ? ", " : "", name);
+    corpus->broken = corpus->record.columns != NULL; /* no row of a table has another column */
+    if (corpus->broken)
+        return fail_user(error, "%s: no column \"%s\" in the table; choose one with %s: %s", corpus->file->path, field,
+                         option, names->str);
+    if (names->len == 0)
+        return fail_user(error, "%s: no field \"%s\" in the object, nor any other text", corpus->record.where, field);
+    return fail_user(error, "%s: no field \"%s\" in the object; choose one with %s: %s", corpus->record.where, field,
+                     option, names->str);
+}
+
+/* Appends a text, with U+FFFD in place of NUL, which JSON may hold and tokenizers do not accept. */
+static void append_without_nuls(Corpus *corpus, const char *text, size_t bytes)
+{
+    for (const char *end = text + bytes, *nul; text < end; text = nul + 1) {
+        nul = memchr(text, 0, (size_t)(end - text));
+        g_string_append_len(corpus->document, text, (nul ? nul : end) - text);
+        if (!nul)
+            return;
+        g_string_append(corpus->document, "\xEF\xBF\xBD");
+        corpus->counts.nuls++;
+    }
+}
+
+/* Appends a text to the document, with LF for CRLF. */
+static void append_text(Corpus *corpus, const char *text, size_t bytes)
+{
+    GString *document = corpus->document;
+    size_t first = document->len;
+    append_without_nuls(corpus, text, bytes);
+    size_t length = first + record_drop_returns(document->str + first, document->len - first);
+    corpus->crlf |= length < document->len;
+    g_string_truncate(document, length);
+}
+
+/* Gets the document's text from the fields of the record: a single field is not copied, several are joined in
+ * corpus->document. */
+static bool take_fields(Corpus *corpus, GError **error)
+{
+    g_string_truncate(corpus->document, 0);
+    g_array_set_size(corpus->field_ends, 0);
+    for (char **field = corpus->options.fields; *field; field++) {
+        const json_t *text = record_value(&corpus->record, *field);
+        if (!text)
+            return fail_no_field(corpus, *field, error);
+        if (!json_is_string(text))
+            return fail_user(error, "%s: field \"%s\" is %s, not a string", corpus->record.where, *field,
+                             record_type_name(text));
+        corpus->text = json_string_value(text);
+        corpus->text_bytes = json_string_length(text);
+        if (corpus->options.fields[1] == NULL && !memchr(corpus->text, 0, corpus->text_bytes) &&
+            !memchr(corpus->text, '\r', corpus->text_bytes))
+            return true;
+        if (field != corpus->options.fields)
+            g_string_append_c(corpus->document, '\n');
+        append_text(corpus, corpus->text, corpus->text_bytes);
+        g_array_append_val(corpus->field_ends, corpus->document->len);
+    }
+    corpus->text = corpus->document->str;
+    corpus->text_bytes = corpus->document->len;
+    return true;
+}
+
+/* ---- files ---- */
+
+/* Opens the records of the current file. *foreign becomes true if the error says that it is no text. */
+static bool open_records(Corpus *corpus, bool *foreign, GError **error)
 {
     const CorpusFile *file = corpus->file;
-    const bool asks = file->nameless || (file->probe && file->format == CORPUS_JSON);
-    const char *field = file->nameless && file->probe ? corpus->options.fields[0] : NULL;
-    if (!asks || corpus->at_end)
-        return file->format;
-    if (!corpus_starts_with_object(corpus, field))
-        return file->nameless ? file->format : CORPUS_WHOLE_FILE;
-    if (file->nameless && !corpus->json_remarked)
+    const CorpusOptions *options = &corpus->options;
+    const bool parts = options->whole_file;
+    const RecordSource source = { .path = file->path,
+                                  .format = file->format == RECORD_TEXT && parts ? RECORD_PARTS : file->format,
+                                  .delimiter = options->delimiter,
+                                  .delimiter_option = "--delimiter",
+                                  .texts = true,
+                                  .otherwise = file->otherwise == RECORD_TEXT && parts ? RECORD_PARTS : file->otherwise,
+                                  /* In a folder a file without suffix may be anything: it must have the text. */
+                                  .first_field = file->nameless && file->in_folder ? options->fields[0] : NULL,
+                                  .most_bytes = (size_t)options->max_bytes,
+                                  .longer = options->longer,
+                                  .probe = file->probe,
+                                  .without_last_end = options->without_last_end,
+                                  .foreign = foreign,
+                                  .interrupted = options->interrupted };
+    corpus->reader = record_reader_open(&source, error);
+    return corpus->reader != NULL;
+}
+
+/* Counts a file of a folder that is not text, and warns of the first ones. */
+static void ignore(Corpus *corpus, const GError *why)
+{
+    if (corpus->counts.ignored++ < NAMED)
+        log_warning("left out: %s", why->message);
+}
+
+static bool open_next_file(Corpus *corpus, GError **error)
+{
+    const CorpusFile *file = corpus->file = corpus->files->pdata[corpus->next_file++];
+    corpus->record = (Record){ .where = file->path };
+    corpus->broken = !open_records(corpus, &corpus->foreign, error);
+    if (corpus->broken)
+        return false;
+    corpus->format = record_reader_format(corpus->reader);
+    if (file->nameless && corpus->format == RECORD_JSONL && !corpus->json_remarked)
         log_info("%s: its first line is a JSON object: read as JSON lines (--input-format text: as it is)", file->path);
-    corpus->json_remarked |= file->nameless;
-    return CORPUS_JSON;
+    corpus->json_remarked |= file->nameless && corpus->format == RECORD_JSONL;
+    corpus->counts.text_files += is_text_file(corpus);
+    corpus->broken = corpus->options.fields_apart && corpus->format >= RECORD_TEXT;
+    return !corpus->broken ||
+           fail_user(error, "%s: no JSON lines or table, whose fields could be kept apart", file->path);
 }
 
 /* Warns once that line ends CRLF become LF. */
 static void remark_crlf(Corpus *corpus)
 {
-    if (corpus->crlf && !corpus->crlf_remarked)
+    const bool values = corpus->format < RECORD_TEXT; /* CRLF between objects is not part of any text */
+    const bool crlf = values ? corpus->crlf : record_reader_had_crlf(corpus->reader);
+    if (crlf && !corpus->crlf_remarked)
         log_warning("%s: lines end in CRLF: the text is read without the CRs", corpus->file->path);
-    corpus->crlf_remarked |= corpus->crlf;
+    corpus->crlf_remarked |= crlf;
 }
 
-static bool open_next_file(Corpus *corpus, GError **error)
+/* Reads the next document of the current file, or of the next one; false without an error at the end of a file. */
+static bool next_document(Corpus *corpus, GError **error)
 {
-    static const char byte_order_mark[] = { '\xEF', '\xBB', '\xBF' };
-    corpus->file = corpus->files->pdata[corpus->next_file++];
-    corpus->begin = corpus->end = 0;
-    corpus->line_number = 0;
-    corpus->at_end = corpus->skipping = corpus->held_return = corpus->crlf = false;
-    corpus->text_bytes = 0;
-    g_string_truncate(corpus->document, 0);
-    g_string_assign(corpus->where, corpus->file->path);
-    corpus->stream = byte_stream_open(corpus->file->path, error);
-    corpus->broken = !corpus->stream;
-    if (corpus->broken || !corpus_refill(corpus, error) || !check_start(corpus, error))
-        return false;
-    if (corpus->end >= 3 && memcmp(corpus->chunk, byte_order_mark, 3) == 0)
-        corpus->begin = 3;
-    corpus->kind = format_of(corpus);
-    corpus->counts.text_files += corpus->kind == CORPUS_TEXT;
-    corpus->broken = corpus->options.fields_apart && corpus->kind != CORPUS_JSON;
-    return !corpus->broken ||
-           fail_user(error, "%s: no JSON lines, whose fields could be kept apart", corpus->file->path);
-}
-
-static Found next_document(Corpus *corpus, GError **error)
-{
+    GError *problem = NULL;
     if (!corpus->file && !open_next_file(corpus, error))
-        return FOUND_ERROR;
-    if (corpus->kind == CORPUS_JSON)
-        return corpus_next_object(corpus, error);
-    if (corpus->kind == CORPUS_WHOLE_FILE)
-        return corpus_next_whole_file(corpus, error);
-    Found found = corpus->options.whole_file ? corpus_next_whole_text(corpus, error) : corpus_next_block(corpus, error);
-    corpus->counts.text_documents += found == FOUND_DOCUMENT;
-    return found;
+        return false;
+    if (!record_reader_next(corpus->reader, &corpus->record, &problem)) {
+        corpus->broken = problem && !record_reader_goes_on(corpus->reader);
+        if (problem)
+            g_propagate_error(error, problem);
+        return false;
+    }
+    corpus->counts.text_documents += is_text_file(corpus);
+    corpus->text = corpus->record.text;
+    corpus->text_bytes = corpus->record.text_bytes;
+    return corpus->record.n_levels == 0 || take_fields(corpus, error);
+}
+
+/* Whether the corpus goes on after an error: at the next document, or with the next file. */
+static bool goes_on(Corpus *corpus, const GError *problem)
+{
+    const bool ignored = corpus->foreign && corpus->file->probe,
+               endless = corpus->reader && record_reader_is_endless(corpus->reader);
+    if (ignored)
+        ignore(corpus, problem);
+    else if (!corpus->options.skip_errors || problem->code != LOAM_ERROR_USER || endless)
+        return false;
+    else if (corpus->counts.skipped++ < NAMED)
+        log_warning("left out: %s", problem->message);
+    corpus->foreign = false;
+    if (ignored || corpus->broken)
+        close_file(corpus);
+    return true;
 }
 
 bool corpus_next(Corpus *corpus, const char **text, size_t *bytes, GError **error)
 {
-    while (!corpus_interrupted(corpus) && (corpus->file || corpus->next_file < corpus->files->len)) {
+    while (!is_interrupted(corpus) && (corpus->file || corpus->next_file < corpus->files->len)) {
         g_autoptr(GError) problem = NULL;
-        switch (next_document(corpus, &problem)) {
-        case FOUND_DOCUMENT:
+        if (next_document(corpus, &problem)) {
             remark_crlf(corpus);
             *text = corpus->text;
             *bytes = corpus->text_bytes;
             return true;
-        case FOUND_END:
+        }
+        if (problem && is_interrupted(corpus))
+            return false; /* the command was stopped within a document */
+        if (!problem) {
             close_file(corpus);
-            break;
-        case FOUND_ERROR:
-            if (corpus_interrupted(corpus))
-                return false; /* the command was stopped within a document */
-            if (!corpus->options.skip_errors || problem->code != LOAM_ERROR_USER || corpus->endless) {
-                g_propagate_error(error, g_steal_pointer(&problem));
-                return false;
-            }
-            if (corpus->counts.skipped++ < CORPUS_NAMED)
-                log_warning("left out: %s", problem->message);
-            if (corpus->broken)
-                close_file(corpus);
-            break;
+        } else if (!goes_on(corpus, problem)) {
+            g_propagate_error(error, g_steal_pointer(&problem));
+            return false;
         }
     }
     return false;
@@ -266,12 +374,12 @@ uint64_t corpus_total_bytes(const Corpus *corpus)
 
 uint64_t corpus_done_bytes(const Corpus *corpus)
 {
-    return corpus->finished_bytes + (corpus->stream ? byte_stream_offset(corpus->stream) : 0);
+    return corpus->finished_bytes + (corpus->reader ? record_reader_offset(corpus->reader) : 0);
 }
 
 bool corpus_is_whole_text(const Corpus *corpus)
 {
-    return corpus->kind == CORPUS_TEXT && corpus->options.whole_file;
+    return corpus->format == RECORD_PARTS;
 }
 
 const CorpusCounts *corpus_counts(const Corpus *corpus)
@@ -281,15 +389,15 @@ const CorpusCounts *corpus_counts(const Corpus *corpus)
 
 const char *corpus_where(const Corpus *corpus)
 {
-    return corpus->where->str;
+    return corpus->record.where;
 }
 
 const char *corpus_language(Corpus *corpus)
 {
     static const char *const usual[] = { "language", "lang", "path" };
     const char *field = corpus->options.language_field;
-    const json_t *value = field ? json_object_get(corpus->object, field) : NULL;
-    if (corpus->kind != CORPUS_JSON) {
+    const json_t *value = field ? record_value(&corpus->record, field) : NULL;
+    if (!corpus_has_fields(corpus)) {
         g_free(corpus->language);
         corpus->language = g_strdup(corpus->file->path);
         if (g_str_has_suffix(corpus->language, ".gz") || g_str_has_suffix(corpus->language, ".zst"))
@@ -297,21 +405,21 @@ const char *corpus_language(Corpus *corpus)
         return corpus->language;
     }
     for (size_t i = 0; !field && !json_is_string(value) && i < G_N_ELEMENTS(usual); i++)
-        value = json_object_get(corpus->object, usual[i]);
+        value = record_value(&corpus->record, usual[i]);
     corpus->counts.named += field && json_is_string(value);
     corpus->counts.unnamed += field && !json_is_string(value);
     return json_is_string(value) ? json_string_value(value) : "";
 }
 
-bool corpus_is_object(const Corpus *corpus)
+bool corpus_has_fields(const Corpus *corpus)
 {
-    return corpus->kind == CORPUS_JSON;
+    return corpus->record.n_levels > 0;
 }
 
 char **corpus_strings(const Corpus *corpus, const char *field)
 {
     g_autoptr(GStrvBuilder) list = g_strv_builder_new();
-    const json_t *value = json_object_get(corpus->object, field), *item;
+    const json_t *value = record_value(&corpus->record, field), *item;
     size_t i;
     bool good = true;
     if (json_is_string(value))
@@ -319,4 +427,14 @@ char **corpus_strings(const Corpus *corpus, const char *field)
     json_array_foreach(value, i, item) good = good && json_is_string(item);
     json_array_foreach(value, i, item) if (good) g_strv_builder_add(list, json_string_value(item));
     return g_strv_builder_end(list);
+}
+
+bool corpus_each_line(char *const *paths, int n_paths, const volatile sig_atomic_t *interrupted, RecordLineFn use,
+                      void *context, GError **error)
+{
+    g_autoptr(GPtrArray) files = corpus_files_list(paths, n_paths, RECORD_AUTO, error);
+    for (guint i = 0; files && i < files->len; i++)
+        if (!record_each_line(((CorpusFile *)files->pdata[i])->path, interrupted, use, context, error))
+            return false;
+    return files != NULL;
 }

@@ -1,44 +1,30 @@
-/* corpus.h: reads the documents of a text corpus, one after another, from files and folders. Memory use is bounded by
- * the longest document.
+/* corpus.h: reads the documents of a text corpus, one after another, from files and folders. A document is a record
+ * (data/records), or some of its fields. Memory use is bounded by the longest document.
  * - .txt: an empty line ends a document; with CorpusOptions.whole_file a file is one document.
  * - .jsonl, .ndjson and .json: one JSON object per line; one or several fields of the object are the text of a
  * document. A .json file in a folder whose first line is not a JSON object is one document.
+ * - .csv, .tsv: a table; one or several columns are the text of a document, which is a row. A table in a folder is
+ * ignored with a warning, unless CorpusOptions.format says that all files are tables.
  * - .gz and .zst of these are decompressed.
  * - Any other file is one document. If it was found in a folder and is not UTF-8, it is ignored. A named file without a
  * suffix, such as a pipe, is read like .txt; "-" is standard input. Any file without a suffix is read like .jsonl if
  * its first line is a JSON object.
- * - The CR of a line end CRLF is removed, in every kind of file and in texts of JSON; one warning is logged.
- * - Tables (.csv, .tsv, .parquet, …) are not text: a table that is named is an error; a table in a folder is ignored
- * with a warning. So are other files that are not text (base/foreign.h). */
+ * - The CR of a line end CRLF is removed, in every kind of file and in texts of JSON and tables; one warning is logged.
+ * - Files that are not text (base/foreign.h), such as .parquet, are an error if they are named, and ignored with a
+ * warning in a folder. */
 #pragma once
 
-#include "data/corpus/byte_stream.h"
-
-#include <signal.h>
-#include <stdint.h>
-
-/* Bytes of a too long line that are skipped; a longer one is an error even with skip_errors, as a device or a pipe may
- * have no line end. */
-#define CORPUS_MOST_SKIPPED ((size_t)1 << 30)
-
-/* How the documents of a file are found. */
-typedef enum CorpusFormat {
-    CORPUS_BY_NAME,   /* as the name of the file says */
-    CORPUS_TEXT,      /* empty lines end documents */
-    CORPUS_JSON,      /* one JSON object per line */
-    CORPUS_WHOLE_FILE /* one document */
-} CorpusFormat;
-/* Finds a format by its name, "text", "jsonl" or "file"; NULL gives CORPUS_BY_NAME. */
-bool corpus_format_find(CorpusFormat *format, const char *name, GError **error);
+#include "data/records/records.h"
 
 typedef struct CorpusOptions {
-    CorpusFormat format; /* format of all files; CORPUS_BY_NAME means that each has its own */
-    const char *field;   /* the field of JSON objects that holds the text */
+    RecordFormat format; /* format of all files; RECORD_AUTO means that each has its own */
+    char delimiter;      /* of tables; 0 means that of the format */
+    const char *field;   /* the field of JSON objects, or the column of tables, that holds the text */
     char **fields; /* NULL-terminated list of fields that hold the text, joined by newlines; NULL means only `field` */
     const char *field_option; /* name of the option that chose the fields, for error messages; NULL means --field */
-    bool fields_apart; /* true: corpus_field gives the range of each field in the text, and files that are not JSON are
-                          errors */
-    bool whole_file;   /* a .txt file is one document */
+    bool fields_apart;     /* true: corpus_field gives the range of each field in the text, and files without fields are
+                              errors */
+    bool whole_file;       /* a .txt file is one document */
     bool without_last_end; /* with whole_file: the line end of the last line is left out */
     bool skip_errors;      /* documents that cannot be read are skipped and counted, not errors */
     int64_t max_bytes;     /* largest length of a document in bytes; a longer document is an error; 0 means 64 MiB */
@@ -62,6 +48,10 @@ typedef struct CorpusCounts {
                                counted by corpus_language */
 } CorpusCounts;
 
+/* Sets `format` and `delimiter` of the options to the values of --input-format ("text", "jsonl", "csv", "tsv" or
+ * "file") and --delimiter; NULL means that the option is not given. */
+bool corpus_set_format(CorpusOptions *options, const char *format, const char *delimiter, GError **error);
+
 typedef struct Corpus Corpus;
 /* Opens a corpus. paths: files and folders. The files of a folder are read in byte order of their names, so their order
  * is the same on every machine. */
@@ -75,12 +65,12 @@ int corpus_fields(const Corpus *corpus);
 /* The text of a field is bytes [*begin, *begin + *bytes) of the current document. */
 void corpus_field(const Corpus *corpus, int field, size_t *begin, size_t *bytes);
 /* A name for grammars_find, which tells the programming language of the current document: the language field of its
- * JSON object ("" if missing), or the path of its file without .gz or .zst. Valid until the next call. */
+ * record ("" if missing), or for a text the path of its file without .gz or .zst. Valid until the next call. */
 const char *corpus_language(Corpus *corpus);
-/* Whether the current document is from a JSON object. */
-bool corpus_is_object(const Corpus *corpus);
-/* For a document from a JSON object: the strings in a field that holds a string or a list of strings; an empty list if
- * the field is missing or holds something else. Free with g_strfreev. */
+/* Whether the current document is from a record with fields: a JSON object or a row of a table. */
+bool corpus_has_fields(const Corpus *corpus);
+/* For a document from a record with fields: the strings in a field that holds a string or a list of strings; an empty
+ * list if the field is missing or holds something else. Free with g_strfreev. */
 char **corpus_strings(const Corpus *corpus, const char *field);
 uint64_t corpus_total_bytes(const Corpus *corpus); /* size of all files on disk */
 uint64_t corpus_done_bytes(const Corpus *corpus);  /* number of bytes on disk that have been read so far */
@@ -91,10 +81,6 @@ const CorpusCounts *corpus_counts(const Corpus *corpus);
 /* The file and first line of the current document: "file.jsonl:17". */
 const char *corpus_where(const Corpus *corpus);
 
-/* Callback of corpus_each_line: `line` has `bytes` bytes and a NUL instead of the line end; the callback may change
- * it. */
-typedef bool (*CorpusLineFn)(void *context, char *line, size_t bytes, GError **error);
-/* Calls `use` for every line of every file that the paths name, until `use` returns false. Lines are split as in Python
- * (see corpus_lines.c). interrupted: a flag that a signal handler sets to stop with an error; NULL means none. */
-bool corpus_each_line(char *const *paths, int n_paths, const volatile sig_atomic_t *interrupted, CorpusLineFn use,
+/* record_each_line for every file that the paths name. */
+bool corpus_each_line(char *const *paths, int n_paths, const volatile sig_atomic_t *interrupted, RecordLineFn use,
                       void *context, GError **error);

@@ -1,6 +1,6 @@
+#include "data/corpus/corpus_files.h"
 #include "base/foreign.h"
 #include "base/log.h"
-#include "data/corpus/corpus_reading.h"
 
 #include <errno.h>
 #include <string.h>
@@ -23,15 +23,18 @@ static void file_free(void *pointer)
 /* The files that are listed, and CorpusOptions.format. */
 typedef struct List {
     GPtrArray *files;
-    CorpusFormat format;
+    RecordFormat format;
 } List;
 
 /* The format that the name of a file says. */
-static CorpusFormat format_of(const char *name, bool in_folder)
+static RecordFormat format_of(const char *name, bool in_folder)
 {
+    const RecordFormat format = record_format_of_name(name);
     if (g_str_has_suffix(name, ".jsonl") || g_str_has_suffix(name, ".ndjson") || g_str_has_suffix(name, ".json"))
-        return CORPUS_JSON;
-    return g_str_has_suffix(name, ".txt") || (!in_folder && !strchr(name, '.')) ? CORPUS_TEXT : CORPUS_WHOLE_FILE;
+        return RECORD_JSONL;
+    if (format == RECORD_CSV || (format == RECORD_TSV && !g_str_has_suffix(name, ".tab")))
+        return format;
+    return g_str_has_suffix(name, ".txt") || (!in_folder && !strchr(name, '.')) ? RECORD_TEXT : RECORD_FILE;
 }
 
 static void add_file(const List *list, const char *path, const struct stat *info, bool in_folder)
@@ -39,14 +42,20 @@ static void add_file(const List *list, const char *path, const struct stat *info
     g_autofree char *name = g_path_get_basename(path);
     if (g_str_has_suffix(name, ".gz") || g_str_has_suffix(name, ".zst"))
         *strrchr(name, '.') = 0;
-    const bool by_name = list->format == CORPUS_BY_NAME;
+    const bool by_name = list->format == RECORD_AUTO, json = by_name && g_str_has_suffix(name, ".json");
     CorpusFile *file = g_new0(CorpusFile, 1);
     *file = (CorpusFile){ .path = g_strdup(path),
                           .format = by_name ? format_of(name, in_folder) : list->format,
-                          .table = by_name && !foreign_check_name(name, true, NULL),
+                          .in_folder = in_folder,
                           .nameless = by_name && !strchr(name, '.'),
                           .bytes = (uint64_t)info->st_size };
-    file->probe = in_folder && (file->format == CORPUS_WHOLE_FILE || (by_name && g_str_has_suffix(name, ".json")));
+    const bool rows = file->format == RECORD_CSV || file->format == RECORD_TSV;
+    file->probe = in_folder && (file->format == RECORD_FILE || json);
+    file->table = by_name && (rows ? in_folder : !foreign_check_name(name, NULL));
+    if (file->nameless || (in_folder && json)) {
+        file->otherwise = json ? RECORD_FILE : file->format;
+        file->format = RECORD_JSONL;
+    }
     g_ptr_array_add(list->files, file);
 }
 
@@ -117,12 +126,12 @@ static bool add_folder(const List *list, const char *path, const struct stat *in
     return true;
 }
 
-GPtrArray *corpus_files_list(char *const *paths, int n_paths, CorpusFormat format, GError **error)
+GPtrArray *corpus_files_list(char *const *paths, int n_paths, RecordFormat format, GError **error)
 {
     g_autoptr(GPtrArray) files = g_ptr_array_new_with_free_func(file_free);
     const List list = { files, format };
     for (int i = 0; i < n_paths; i++) {
-        const char *path = strcmp(paths[i], "-") == 0 ? BYTE_STREAM_STDIN : paths[i];
+        const char *path = strcmp(paths[i], "-") == 0 ? RECORD_STDIN : paths[i];
         struct stat info;
         if (stat(path, &info) != 0) {
             fail_errno(error, "cannot read", path);

@@ -96,7 +96,7 @@ static bool is_wanted(const CleaningRules *rules, const char *licence)
 
 bool cleaning_has_licence(const CleaningRules *rules, const Corpus *corpus)
 {
-    if (!rules->licence_field || !corpus_is_object(corpus))
+    if (!rules->licence_field || !corpus_has_fields(corpus))
         return true;
     g_auto(GStrv) licences = corpus_strings(corpus, rules->licence_field);
     for (char **licence = licences; *licence; licence++)

@@ -84,6 +84,7 @@ static bool add_all(OverlapIndex *index, const OverlapOptions *options, GError *
 {
     const CorpusOptions corpus_options = { .fields = options->fields,
                                            .field_option = "--exclude-field",
+                                           .delimiter = options->delimiter,
                                            .whole_file = true };
     Corpus *corpus = corpus_open(options->paths, (int)g_strv_length((char **)options->paths), &corpus_options, error);
     g_autoptr(GError) problem = NULL;

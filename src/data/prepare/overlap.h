@@ -10,9 +10,11 @@ typedef enum Overlap { OVERLAP_NONE, OVERLAP_EXACT, OVERLAP_NEAR } Overlap;
 
 typedef struct OverlapOptions {
     char *const *paths; /* NULL-terminated: files and folders of evaluation sets, as corpus_open reads them */
-    char **fields;      /* fields of JSON objects that hold the text, joined by newlines; NULL means the field `text` */
+    char **fields;      /* fields of JSON objects, or columns of tables, that hold the text, joined by newlines; NULL
+                           means the field `text` */
     int64_t n;          /* number of words in an n-gram */
     double share;       /* fraction of an evaluation document's n-grams that a near duplicate contains, above 0 */
+    char delimiter;     /* of tables; 0 means that of the format */
 } OverlapOptions;
 
 typedef struct OverlapIndex OverlapIndex; /* read-only; thread-safe */

@@ -1,6 +1,6 @@
 #include "data/task/lookup.h"
 
-#include "data/task/records.h"
+#include "data/records/records.h"
 
 #define KEY "idx"
 

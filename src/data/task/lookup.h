@@ -2,7 +2,7 @@
  * this: its pairs refer to functions by index. */
 #pragma once
 
-#include "data/task/record.h"
+#include "data/records/records.h"
 
 typedef struct Lookup Lookup;
 

@@ -6,7 +6,7 @@
 
 #include "base/options/options.h"
 #include "data/labels.h"
-#include "data/task/records.h"
+#include "data/records/records.h"
 #include "text/tokenizer.h"
 
 /* ---- what a task is ---- */
@@ -281,7 +281,7 @@ char *task_collect_labels(const Task *task, const TaskConfig *config, GError **e
 /* Warns about options that have no effect with the format of the file, or with the scores of the task. */
 void task_advise(const Task *task, const TaskConfig *config, const char *path);
 /* Writes the dataset PREFIX (data/dataset) with the training examples and, if task.valid is set, the dataset
- * PREFIX-valid with its examples, and their records as PREFIX-valid.jsonl (record_copy.h), for scores. A document is an
+ * PREFIX-valid with its examples, and their records as PREFIX-valid.jsonl (record_copy), for scores. A document is an
  * example: two sequences, the ids of input and target without EOS. The
  * caller sets encoder->task, config, tok and the lengths. Logs how many texts were shortened and how many examples were
  * left out. */

@@ -1,7 +1,6 @@
 /* task_config.c: the options task.*, and the task and files that they name. */
 #include "base/foreign.h"
 #include "base/text.h"
-#include "data/task/delimiter.h"
 #include "data/task/task.h"
 
 #include <string.h>
@@ -268,7 +267,7 @@ bool task_configure(Task *task, const TaskConfig *config, GError **error)
         task->source.format = (RecordFormat)config->format;
     if (config->header != RECORD_BY_FORMAT)
         task->source.header = (RecordChoice)config->header;
-    if (*config->delimiter && !delimiter_find(&task->source.delimiter, config->delimiter))
+    if (*config->delimiter && !record_delimiter_find(&task->source.delimiter, config->delimiter))
         return fail_user(error, "task.delimiter=%s: one of , ; | and \\t is wanted", config->delimiter);
     if (config->quotes != RECORD_BY_FORMAT)
         task->source.quotes = (RecordChoice)config->quotes;

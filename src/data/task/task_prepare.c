@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "data/dataset/dataset.h"
-#include "data/task/record_copy.h"
 #include "data/task/task.h"
 
 #include <string.h>
@@ -12,7 +11,7 @@
 typedef struct Output {
     TaskEncoder *encoder;
     DatasetWriter *writer;
-    IoFile *copy;           /* the records (record_copy.h); NULL means that they are not kept */
+    IoFile *copy;           /* the records (record_copy); NULL means that they are not kept */
     GArray *input, *target; /* int32_t */
     TaskInputs inputs;      /* token sequences, for classifiers */
     int64_t tokens;         /* tokens of inputs and targets, without encoded labels */

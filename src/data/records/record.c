@@ -1,4 +1,4 @@
-#include "data/task/record.h"
+#include "data/records/record.h"
 
 #include "base/text.h"
 
@@ -47,6 +47,13 @@ const json_t *record_value(const Record *record, const char *name)
         rest = dot ? dot + 1 : NULL;
     }
     return value;
+}
+
+const char *record_type_name(const json_t *value)
+{
+    static const char *const names[] = { "an object", "an array", "a string", "a number",
+                                         "a number",  "true",     "false",    "null" };
+    return names[json_typeof(value)];
 }
 
 /* ---- texts ---- */
@@ -121,6 +128,26 @@ bool record_texts(const Record *record, const char *name, GPtrArray *texts, GErr
     return add_texts(record, name, value, rest, texts, error);
 }
 
+char *record_twin_name(const char *name, guint number)
+{
+    return g_strdup_printf("%s (column %u)", name, number);
+}
+
+/* Whether several columns of a table have this name. */
+static bool has_twins(const Record *record, const char *name)
+{
+    const char *key;
+    json_t *any;
+    guint number = 0;
+    json_object_foreach((json_t *)(uintptr_t)record->levels[0], key, any)
+    {
+        g_autofree char *twin = record_twin_name(name, ++number);
+        if (strcmp(key, twin) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool record_fail_missing(const Record *record, const char *name, GError **error)
 {
     g_autoptr(GString) fields = g_string_new(record->columns);
@@ -128,6 +155,11 @@ bool record_fail_missing(const Record *record, const char *name, GError **error)
     if (value)
         return fail_user(error, "%s: the field \"%s\" %s", record->where, name,
                          json_is_null(value) ? "is null" : "holds no text");
+    if (record->columns && has_twins(record, name)) {
+        const char *line = strrchr(record->where, ':');
+        return fail_user(error, "%.*s: two columns are called \"%s\"", (int)(line - record->where), record->where,
+                         name);
+    }
     if (record->columns == NULL) {
         const char *key;
         json_t *any;

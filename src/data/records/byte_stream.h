@@ -5,8 +5,6 @@
 
 #include <stdint.h>
 
-#define BYTE_STREAM_STDIN "/dev/stdin" /* the path of standard input, which may also be a socket */
-
 typedef struct ByteStream ByteStream;
 
 ByteStream *byte_stream_open(const char *path, GError **error); /* opens a file for reading */

@@ -1,7 +1,8 @@
-#include "data/corpus/byte_stream.h"
+#include "data/records/byte_stream.h"
 
 #include "base/git_lfs.h"
 #include "base/whole.h"
+#include "data/records/records.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -137,7 +138,7 @@ static bool is_pointer(int fd, const char *path)
 
 ByteStream *byte_stream_open(const char *path, GError **error)
 {
-    const bool is_stdin = strcmp(path, BYTE_STREAM_STDIN) == 0;
+    const bool is_stdin = strcmp(path, RECORD_STDIN) == 0;
     int fd = is_stdin ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         fail_errno(error, "cannot open", path);

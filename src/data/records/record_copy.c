@@ -1,4 +1,5 @@
-#include "data/task/record_copy.h"
+/* record_copy.c: records as lines of JSON. A table's row is an object; the levels of any other record are a list. */
+#include "data/records/reader.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -42,15 +43,34 @@ static char *column_names(const json_t *row)
     return g_string_free(names, false);
 }
 
-int record_copy_levels(const json_t *root, const json_t *levels[RECORD_LEVELS], char **columns)
+/* Sets the levels of the record that reader->root holds; false if it holds none. */
+static bool find_levels(RecordReader *reader, Path *path)
 {
+    const json_t *root = reader->root;
     const size_t n = json_array_size(root);
-    *columns = json_is_object(root) ? column_names(root) : NULL;
-    levels[0] = root;
-    if (json_is_object(root))
-        return 1;
+    g_free(reader->columns_text);
+    reader->columns_text = json_is_object(root) ? column_names(root) : NULL;
+    *path = (Path){ .levels = { root }, .n = json_is_object(root) ? 1 : (int)MIN(n, RECORD_LEVELS + 1) };
     for (size_t i = 0; i < n && n <= RECORD_LEVELS; i++)
-        if (!json_is_object(levels[i] = json_array_get(root, i)))
-            return 0;
-    return n <= RECORD_LEVELS ? (int)n : 0;
+        if (!json_is_object(path->levels[i] = json_array_get(root, i)))
+            return false;
+    return path->n > 0 && path->n <= RECORD_LEVELS;
+}
+
+Found copy_next(RecordReader *reader, GError **error)
+{
+    Path path;
+    const Found found = reader_next_row(reader, error);
+    if (found != FOUND_RECORD)
+        return found;
+    json_decref(reader->root);
+    reader->root = json_loads(reader->lines[0]->line->str, JSON_REJECT_DUPLICATES, NULL);
+    reader->next = 0;
+    g_array_set_size(reader->paths, 0);
+    if (!find_levels(reader, &path)) {
+        fail_user(error, "%s: no copy of a record, which loam wrote here", reader->where->str);
+        return FOUND_ERROR;
+    }
+    g_array_append_val(reader->paths, path);
+    return FOUND_RECORD;
 }

@@ -1,0 +1,108 @@
+/* conll.c: CoNLL, one word per line; a record is a sentence. */
+#include "data/records/reader.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define DOCUMENT_START "-DOCSTART-" /* CoNLL-2003: a line of its own before each document */
+
+bool conll_open(RecordReader *reader, GError **error)
+{
+    const char *columns = reader->source.columns;
+    return (!columns || !*columns || reader_set_columns(reader, g_strsplit(columns, ",", -1), error)) &&
+           reader_open_lines(reader, error);
+}
+
+/* The columns of the current line, without empty ones. g_strfreev. */
+static GStrv split_word(const RecordReader *reader)
+{
+    GStrvBuilder *builder = g_strv_builder_new();
+    g_auto(GStrv) cells = g_strsplit_set(reader->lines[0]->line->str, " \t\r", -1);
+    for (char **cell = cells; *cell; cell++)
+        if (**cell)
+            g_strv_builder_add(builder, *cell);
+    GStrv columns = g_strv_builder_end(builder);
+    g_strv_builder_unref(builder);
+    return columns;
+}
+
+/* Without task.columns, the columns are named 1, 2, 3, … up to the number of columns of the first word. */
+static bool number_columns(RecordReader *reader, GStrv word, GError **error)
+{
+    if (reader->columns)
+        return true;
+    GStrv names = g_strdupv(word);
+    for (guint i = 0; names[i]; i++) {
+        g_free(names[i]);
+        names[i] = g_strdup_printf("%u", i + 1);
+    }
+    return reader_set_columns(reader, names, error);
+}
+
+/* Whether a line of CoNLL-U is no word of its own: a comment before a sentence ("# text = …"), a token of several words
+ * ("1-2") or one that the text lacks ("1.1"). In other files a line that begins with # is a word, unless it says NAME
+ * =. */
+static bool is_beside_words(const RecordReader *reader, const json_t *sentence, GStrv word)
+{
+    g_autofree char *stem = reader_stem(reader->path);
+    const bool first = json_object_size(sentence) == 0 && word[0] && *word[0] == '#';
+    if (!g_str_has_suffix(stem, ".conllu"))
+        return first && word[1] && word[2] && strcmp(word[0], "#") == 0 && strcmp(word[2], "=") == 0;
+    return first || (word[0] && g_ascii_isdigit(*word[0]) && strpbrk(word[0], "-.") != NULL);
+}
+
+static bool add_word(RecordReader *reader, json_t *sentence, GError **error)
+{
+    g_auto(GStrv) word = split_word(reader);
+    if (is_beside_words(reader, sentence, word))
+        return true;
+    if (!number_columns(reader, word, error))
+        return false;
+    guint n = g_strv_length(word), wanted = g_strv_length(reader->columns);
+    if (n != wanted)
+        return fail_user(error, "%s:%" PRId64 ": %u columns where %u are wanted (%s)", reader->path,
+                         reader->lines[0]->number, n, wanted, reader->columns_text);
+    for (guint i = 0; i < n; i++) {
+        json_t *column = json_object_get(sentence, reader->columns[i]);
+        if (column == NULL)
+            json_object_set_new(sentence, reader->columns[i], column = json_array());
+        json_array_append_new(column, json_string(word[i]));
+    }
+    return true;
+}
+
+/* Whether the current line ends a sentence. */
+static bool is_end(const RecordReader *reader)
+{
+    const char *line = reader->lines[0]->line->str;
+    return reader_is_blank(line) || g_str_has_prefix(line, DOCUMENT_START);
+}
+
+/* After an invalid word the rest of its sentence is skipped. */
+Found conll_next(RecordReader *reader, GError **error)
+{
+    json_t *sentence = json_object();
+    g_autoptr(GError) bad = NULL;
+    g_autofree char *start = NULL; /* position of the first word */
+    Found found;
+    while ((found = reader_next_line(reader, reader->lines[0], error)) == FOUND_RECORD) {
+        const bool any = bad || json_object_size(sentence) > 0;
+        if (is_end(reader) && any)
+            break;
+        if (is_end(reader) || bad)
+            continue;
+        if (!any) {
+            g_free(start);
+            start = g_strdup(reader->where->str);
+        }
+        add_word(reader, sentence, &bad);
+    }
+    if (found != FOUND_ERROR && !bad && json_object_size(sentence) > 0) {
+        g_string_assign(reader->where, start);
+        return reader_take_root(reader, sentence, error);
+    }
+    json_decref(sentence);
+    if (found != FOUND_ERROR && bad)
+        g_propagate_error(error, g_steal_pointer(&bad));
+    return found == FOUND_ERROR || (error && *error) ? FOUND_ERROR : FOUND_END;
+}

@@ -1,0 +1,99 @@
+/* records.h: one stream of records for corpora (data/corpus) and labelled data (data/task): opens a file in one of
+ * several formats and gives its records, whose fields record.h reads. Memory use is bounded by the longest record, for
+ * RECORD_JSON by the file. A format is a file of this folder and a row of the table in records.c. */
+#pragma once
+
+#include "data/records/record.h"
+
+#include <signal.h>
+#include <stdint.h>
+
+#define RECORD_STDIN "/dev/stdin" /* the path of standard input, which may also be a socket */
+
+typedef enum RecordFormat {
+    RECORD_AUTO,     /* the format that the file's name suggests */
+    RECORD_TSV,      /* a table: cells are separated by tabs, quotes are text */
+    RECORD_CSV,      /* a table: cells are separated by commas, quotes as in RFC 4180 */
+    RECORD_JSONL,    /* one object per line */
+    RECORD_JSON,     /* the whole file is one JSON value, and RecordSource.rows says where its records are */
+    RECORD_PARALLEL, /* several files, such as "a.en,a.de": line i of each file is a field of record i; the field's name
+                        is the suffix of the file ("en", "de") */
+    RECORD_CONLL,    /* one word per line, with columns separated by spaces or tabs; an empty line ends a sentence. A
+                        record is a sentence; a field is a column, a list of texts */
+    RECORD_COPY,     /* lines of record_copy; like the following ones no format of labelled data */
+    RECORD_TEXT,     /* empty lines end records */
+    RECORD_PARTS,    /* the whole file is a record, or parts of it are that have at most most_bytes bytes */
+    RECORD_FILE      /* the whole file is a record */
+} RecordFormat;
+extern const char *const record_format_names[]; /* of labelled data: "auto", "tsv", …, NULL */
+
+typedef enum RecordChoice { RECORD_BY_FORMAT, RECORD_YES, RECORD_NO } RecordChoice;
+extern const char *const record_choice_names[]; /* "auto", "true", "false", NULL */
+
+typedef struct RecordSource {
+    const char *path; /* one file, or for RECORD_PARALLEL several, separated by commas; plain, .gz or .zst */
+    RecordFormat format;
+    const char *
+        rows; /* RECORD_JSON: path of the records, whose "[]" stand for the items of lists: "data[].paragraphs[].qas[]";
+                 "[]" means that the whole value is a list of records; "" or NULL means that no path was given */
+    RecordChoice header; /* tables: whether the first line names the columns; RECORD_BY_FORMAT means yes */
+    const char *columns; /* tables without header: names of the columns, "a,b,c"; "" or NULL means that their names are
+                            1, 2, 3, … */
+    char delimiter; /* tables: the character between cells; 0 means that of the format. With RECORD_AUTO, a file whose
+                       name says no format is read like .csv */
+    const char *delimiter_option; /* the option that chooses `delimiter`, for messages; NULL means task.delimiter */
+    RecordChoice quotes;          /* tables: whether cells may be quoted; RECORD_BY_FORMAT means only in .csv */
+    bool any_text; /* JSON lines: escapes that no text can hold, of a NUL or half a surrogate pair, are read as U+FFFD
+                      (Record.replaced); false: they are errors */
+
+    /* Of a corpus: */
+    bool texts; /* JSON lines: only texts are wanted, so numbers may have any size and fields may come twice; texts may
+                   hold NULs */
+    RecordFormat otherwise; /* RECORD_JSONL: the format of a file whose first line is not an object with the field
+                               `first_field` (NULL means any object); RECORD_AUTO means that it is an error */
+    const char *first_field;
+    size_t most_bytes;     /* longest line, and longest record of a text, in bytes; 0 means 64 MiB */
+    const char *longer;    /* appended to the error about a longer one */
+    bool probe;            /* RECORD_FILE: nothing says that the file is text */
+    bool without_last_end; /* RECORD_PARTS: the line end of the last line is left out */
+    bool *foreign;         /* becomes true with an error which says that a file is no text; NULL means none */
+    const volatile sig_atomic_t
+        *interrupted; /* a flag that a signal handler sets to end the file early; NULL means none */
+} RecordSource;
+
+/* Sets *format to the format of a source; for RECORD_AUTO it is found by the path. An unknown suffix is an error. */
+bool record_source_format(const RecordSource *source, RecordFormat *format, GError **error);
+/* The format that the end of a name tells, .gz and .zst left out; RECORD_AUTO means none. */
+RecordFormat record_format_of_name(const char *path);
+/* Sets *delimiter to the character between cells that an option names: "," ";" "|" "\t"; "" gives 0. Returns false for
+ * other names. */
+bool record_delimiter_find(char *delimiter, const char *name);
+
+typedef struct RecordReader RecordReader;
+RecordReader *record_reader_open(const RecordSource *source, GError **error);
+void record_reader_close(RecordReader *reader);
+/* Reads the next record, which is valid until the next call. Returns false at the end of the file (error unset), or on
+ * an error that names file and line. After an error about a bad row (see record_reader_goes_on) the next call continues
+ * with the next row. */
+bool record_reader_next(RecordReader *reader, Record *record, GError **error);
+/* Whether record_reader_next can continue after its last error: true if only one row was bad. */
+bool record_reader_goes_on(const RecordReader *reader);
+/* Whether the last error was about a line that is too long to be skipped. */
+bool record_reader_is_endless(const RecordReader *reader);
+/* The format that is read: RecordSource.format, or the one found for it. */
+RecordFormat record_reader_format(const RecordReader *reader);
+/* Whether lines ended in CRLF, of which only the LF was read. */
+bool record_reader_had_crlf(const RecordReader *reader);
+/* Number of bytes on disk that have been read. */
+uint64_t record_reader_offset(const RecordReader *reader);
+
+/* Callback of record_each_line: `line` has `bytes` bytes and a NUL instead of the line end; the callback may change
+ * it. */
+typedef bool (*RecordLineFn)(void *context, char *line, size_t bytes, GError **error);
+/* Calls `use` for every line of a text file, until `use` returns false. Lines are split as in Python: each ends with
+ * "\n", "\r\n" or "\r", the last one perhaps without. interrupted: a flag that a signal handler sets to stop with an
+ * error; NULL means none. */
+bool record_each_line(const char *path, const volatile sig_atomic_t *interrupted, RecordLineFn use, void *context,
+                      GError **error);
+/* Removes the CR of every CRLF in `text`; returns the number of bytes that are left. */
+size_t record_drop_returns(char *text, size_t bytes);
