@@ -44,6 +44,7 @@ case "$1 ${2-}" in
 "train "*) arguments+=(train.length='3 steps' train.eval_every=2 train.save_every=2 train.eval_samples=4 "${few[@]}") ;;
 "bench step") arguments+=(--seconds 0.05 model.vocab=600 data.input_length=32 "${few[@]}") ;;
 "plan "*) arguments+=(train.length='3 steps') ;; # of a longer run it measures longer
+"tokenizer train") [[ "$*" != *sentencepiece* ]] || arguments+=(--max-sentences 4000) ;;
 "bench ops") arguments+=(--seconds 0.001 data.input_length=32 "${few[@]}") ;;
 "bench generate") arguments+=(--runs 1 --input 8 --tokens 4) ;;
 "bench comm") arguments+=(--seconds 0.001 --most 0.1) ;;
