@@ -56,7 +56,7 @@ static double samples_trained(const json_t *record)
     return metric_number(record, "samples") - (skipped > 0 ? skipped : 0);
 }
 
-static void take_train(ReportRun *run, const json_t *record, int64_t step)
+static void take_train(ReportRun *run, json_t *record, int64_t step)
 {
     const double tokens = metric_number(record, "tokens"), wall = metric_number(record, "wall_s"),
                  memory = metric_number(record, "memory");
@@ -118,21 +118,18 @@ static void take_metric(ReportRun *run, const json_t *record, int64_t step, cons
     }
 }
 
-/* Names in a record of scores that are no scores. */
-static bool is_score(const char *name)
+static void take_valid(ReportRun *run, json_t *record, int64_t step)
 {
-    static const char *const others[] = { "kind", "step", "name", "examples", "seconds", "time", "wall_s" };
-    for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
-        if (strcmp(name, others[i]) == 0)
-            return false;
-    return true;
+    static const char *const names[] = { "loss", "perplexity", "accuracy" };
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+        take_metric(run, record, step, names[i], metric_number(record, names[i]), false);
 }
 
 static void take_scores(ReportRun *run, json_t *record, int64_t step)
 {
     const char *name;
     json_t *value;
-    json_object_foreach(record, name, value) if (is_score(name) && json_is_number(value))
+    json_object_foreach(record, name, value) if (metric_is_score(name) && json_is_number(value))
         take_metric(run, record, step, name, json_number_value(value), true);
 }
 
@@ -191,14 +188,14 @@ static void add_event(ReportRun *run, const json_t *record, int64_t step, Report
         drop_oldest(run, kind, 2 * REPORT_EVENTS);
 }
 
-static void take_save(ReportRun *run, const json_t *record, int64_t step)
+static void take_save(ReportRun *run, json_t *record, int64_t step)
 {
     const double seconds = metric_number(record, "seconds");
     g_autofree char *what = isfinite(seconds) ? g_strdup_printf("saved in %.1f s", seconds) : g_strdup("saved");
     add_event(run, record, step, KIND_SAVE, what);
 }
 
-static void take_event(ReportRun *run, const json_t *record, int64_t step)
+static void take_event(ReportRun *run, json_t *record, int64_t step)
 {
     const char *what = metric_text(record, "what");
     json_t *start = json_object_get(record, "start");
@@ -222,7 +219,7 @@ static void free_sample(void *memory)
     g_free(sample);
 }
 
-static void take_sample(ReportRun *run, const json_t *record, int64_t step)
+static void take_sample(ReportRun *run, json_t *record, int64_t step)
 {
     if (run->samples->len && ((const ReportSample *)run->samples->pdata[0])->step != step)
         g_ptr_array_set_size(run->samples, 0);
@@ -236,29 +233,26 @@ static void take_sample(ReportRun *run, const json_t *record, int64_t step)
 
 /* ---- the run ---- */
 
-static void take_record(json_t *record, void *context)
+static void (*const takers[])(ReportRun *run, json_t *record, int64_t step) = {
+    [METRIC_TRAIN] = take_train,   [METRIC_VALID] = take_valid, [METRIC_SCORE] = take_scores,
+    [METRIC_SAMPLE] = take_sample, [METRIC_SAVE] = take_save,   [METRIC_EVENT] = take_event,
+};
+
+static bool read_metrics(ReportRun *run, GError **error)
 {
-    ReportRun *run = context;
-    const char *kind = metric_text(record, "kind");
-    const int64_t step = metric_step(record);
-    if (step < 0)
-        return;
-    run->wall_s = fmax(run->wall_s, metric_number(record, "wall_s"));
-    if (strcmp(kind, "train") == 0) {
-        take_train(run, record, step);
-    } else if (strcmp(kind, "valid") == 0) {
-        static const char *const names[] = { "loss", "perplexity", "accuracy" };
-        for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
-            take_metric(run, record, step, names[i], metric_number(record, names[i]), false);
-    } else if (strcmp(kind, "score") == 0) {
-        take_scores(run, record, step);
-    } else if (strcmp(kind, "sample") == 0) {
-        take_sample(run, record, step);
-    } else if (strcmp(kind, "save") == 0) {
-        take_save(run, record, step);
-    } else if (strcmp(kind, "event") == 0) {
-        take_event(run, record, step);
+    MetricReader reader;
+    const MetricRecord *record = &reader.record;
+    if (!metric_reader_open(&reader, run->dir, error))
+        return false;
+    while (metric_reader_next(&reader)) {
+        if (record->step < 0)
+            continue;
+        run->wall_s = fmax(run->wall_s, metric_number(record->json, "wall_s"));
+        if (record->kind != METRIC_OTHER)
+            takers[record->kind](run, record->json, record->step);
     }
+    run->skipped_lines = reader.skipped;
+    return metric_reader_close(&reader, error);
 }
 
 /* The path as people write it: without slashes at its end. */
@@ -285,7 +279,7 @@ bool report_run_read(ReportRun *run, const char *dir, GError **error)
     for (int i = 0; i < KIND_COUNT; i++)
         series_init(&run->marks[i]);
     run_status_read(&run->status, dir, RUN_SILENT_S, RUN_STALLED_S);
-    return !io_exists(dir, "metrics.jsonl") || metric_lines_read(dir, take_record, run, &run->skipped_lines, error);
+    return !io_exists(dir, "metrics.jsonl") || read_metrics(run, error);
 }
 
 void report_run_clear(ReportRun *run)

@@ -6,24 +6,11 @@
 #include <inttypes.h>
 #include <math.h>
 
-typedef struct Reader {
-    History *history;
-    char *valid; /* name of the first held-out set */
-} Reader;
-
 static bool get_number(const json_t *object, const char *key, double *value)
 {
     const json_t *number = json_object_get(object, key);
     *value = json_number_value(number);
     return json_is_number(number) && isfinite(*value);
-}
-
-static bool is_first_set(Reader *reader, const json_t *record)
-{
-    const char *name = json_string_value(json_object_get(record, "name"));
-    if (reader->valid == NULL)
-        reader->valid = g_strdup(name ? name : "");
-    return g_strcmp0(reader->valid, name ? name : "") == 0;
 }
 
 static void add_point(GArray *points, double step, double tokens, double loss)
@@ -33,17 +20,14 @@ static void add_point(GArray *points, double step, double tokens, double loss)
         g_array_append_val(points, point);
 }
 
-static void take_record(json_t *record, void *context)
+static void take_record(History *history, const MetricRecord *record)
 {
-    Reader *reader = context;
-    History *history = reader->history;
-    const char *kind = json_string_value(json_object_get(record, "kind"));
     double step, loss, tokens;
-    if (!get_number(record, "step", &step) || !get_number(record, "loss", &loss) || step < 0 || step > 1e15)
+    if (!get_number(record->json, "step", &step) || !get_number(record->json, "loss", &loss) || step < 0 || step > 1e15)
         return;
-    if (g_strcmp0(kind, "train") == 0 && get_number(record, "tokens", &tokens))
+    if (record->kind == METRIC_TRAIN && get_number(record->json, "tokens", &tokens))
         add_point(history->train, step, tokens, loss);
-    else if (g_strcmp0(kind, "valid") == 0 && is_first_set(reader, record))
+    else if (record->kind == METRIC_VALID && record->first_set)
         add_point(history->valid, step, NAN, loss);
 }
 
@@ -95,9 +79,13 @@ bool history_read(History *history, const char *dir, GError **error)
 {
     *history = (History){ .train = g_array_new(FALSE, FALSE, sizeof(HistoryPoint)),
                           .valid = g_array_new(FALSE, FALSE, sizeof(HistoryPoint)) };
-    Reader reader = { .history = history };
-    const bool read = metric_lines_read(dir, take_record, &reader, &history->skipped, error);
-    g_free(reader.valid);
+    MetricReader reader;
+    if (!metric_reader_open(&reader, dir, error))
+        return false;
+    while (metric_reader_next(&reader))
+        take_record(history, &reader.record);
+    history->skipped = reader.skipped;
+    const bool read = metric_reader_close(&reader, error);
     set_valid_tokens(history);
     if (!read || history->train->len > 0 || history->valid->len > 0)
         return read;

@@ -8,22 +8,7 @@
 #include <string.h>
 
 #define LINE_LIMIT 65536
-
-/* Reads a line into `line`, without its end, and sets *n to its length, or to SIZE_MAX if it is longer than LINE_LIMIT.
- * False at the end of the file; a last line without an end is not read. */
-static bool next_line(FILE *file, char *line, size_t *n)
-{
-    *n = 0;
-    for (int c; (c = getc_unlocked(file)) != EOF;) {
-        if (c == '\n')
-            return true;
-        if (*n < LINE_LIMIT)
-            line[(*n)++] = (char)c;
-        else
-            *n = SIZE_MAX;
-    }
-    return false;
-}
+#define END_BYTES  (1 << 18) /* read from the end of a file, which may be long */
 
 bool metric_lines_open(FILE **file, const char *path, GError **error)
 {
@@ -84,31 +69,6 @@ json_t *metric_record(const char *line, size_t bytes)
     return record;
 }
 
-bool metric_lines_read(const char *dir, MetricLineFn take, void *context, int64_t *skipped, GError **error)
-{
-    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *line = g_malloc(LINE_LIMIT);
-    int64_t bad = 0;
-    size_t n;
-    FILE *file;
-    if (!metric_lines_open(&file, path, error))
-        return false;
-    if (file == NULL)
-        return fail_user(error, "%s is no run directory: it holds no metrics.jsonl", dir);
-    while (next_line(file, line, &n)) {
-        json_t *record = n <= LINE_LIMIT ? metric_record(line, n) : NULL;
-        if (record)
-            take(record, context);
-        else
-            bad++;
-        json_decref(record);
-    }
-    const bool read = !ferror(file);
-    fclose(file);
-    if (skipped)
-        *skipped = bad;
-    return read || fail_machine(error, "reading %s failed", path);
-}
-
 double metric_number(const json_t *record, const char *name)
 {
     const json_t *value = json_object_get(record, name);
@@ -125,4 +85,112 @@ int64_t metric_step(const json_t *record)
 {
     const json_t *step = json_object_get(record, "step");
     return json_is_integer(step) && json_integer_value(step) >= 0 ? json_integer_value(step) : -1;
+}
+
+bool metric_is_score(const char *key)
+{
+    static const char *const others[] = { "kind", "step", "name", "examples", "seconds", "time", "wall_s" };
+    for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+        if (strcmp(key, others[i]) == 0)
+            return false;
+    return true;
+}
+
+/* ---- the reader ---- */
+
+static MetricKind kind_of(const json_t *json)
+{
+    static const char *const names[] = {
+        [METRIC_TRAIN] = "train", [METRIC_VALID] = "valid",   [METRIC_SCORE] = "score",
+        [METRIC_SAVE] = "save",   [METRIC_SAMPLE] = "sample", [METRIC_EVENT] = "event"
+    };
+    const char *name = metric_text(json, "kind");
+    int kind = 0;
+    while (kind < METRIC_OTHER && strcmp(name, names[kind]) != 0)
+        kind++;
+    return (MetricKind)kind;
+}
+
+static bool open_reader(MetricReader *reader, const char *dir, bool of_end, GError **error)
+{
+    *reader = (MetricReader){ .path = g_build_filename(dir, "metrics.jsonl", NULL), .of_end = of_end };
+    if (metric_lines_open(&reader->file, reader->path, error) && reader->file) {
+        reader->line = g_malloc(LINE_LIMIT);
+        return true;
+    }
+    g_free(reader->path);
+    return false;
+}
+
+bool metric_reader_open(MetricReader *reader, const char *dir, GError **error)
+{
+    g_autoptr(GError) problem = NULL;
+    if (open_reader(reader, dir, false, &problem))
+        return true;
+    if (problem == NULL)
+        return fail_user(error, "%s is no run directory: it holds no metrics.jsonl", dir);
+    g_propagate_error(error, g_steal_pointer(&problem));
+    return false;
+}
+
+/* Reads a line, without its end, into reader->line. *n becomes its length, or SIZE_MAX if it is longer than LINE_LIMIT.
+ * False at the end of the file. */
+static bool next_line(MetricReader *reader, size_t *n)
+{
+    *n = 0;
+    for (int c; (c = getc_unlocked(reader->file)) != EOF;) {
+        if (c == '\n' || (c == '\0' && reader->of_end))
+            return true;
+        if (*n < LINE_LIMIT)
+            reader->line[(*n)++] = (char)c;
+        else
+            *n = SIZE_MAX;
+    }
+    return reader->of_end && *n > 0;
+}
+
+bool metric_reader_open_end(MetricReader *reader, const char *dir)
+{
+    size_t n;
+    if (!open_reader(reader, dir, true, NULL))
+        return false;
+    if (fseek(reader->file, -END_BYTES, SEEK_END) != 0 || ftell(reader->file) == 0)
+        rewind(reader->file);
+    else
+        next_line(reader, &n);
+    return true;
+}
+
+bool metric_reader_next(MetricReader *reader)
+{
+    size_t n;
+    json_decref(reader->record.json);
+    reader->record = (MetricRecord){ .set = "" };
+    while (next_line(reader, &n)) {
+        json_t *json = n <= LINE_LIMIT ? metric_record(reader->line, n) : NULL;
+        MetricRecord *record = &reader->record;
+        if (json == NULL) {
+            reader->skipped++;
+            continue;
+        }
+        *record = (MetricRecord){ kind_of(json), metric_step(json), metric_text(json, "name"), false, json };
+        if (record->kind == METRIC_VALID) {
+            if (reader->first_set == NULL)
+                reader->first_set = g_strdup(record->set);
+            record->first_set = strcmp(record->set, reader->first_set) == 0;
+        }
+        return true;
+    }
+    return false;
+}
+
+bool metric_reader_close(MetricReader *reader, GError **error)
+{
+    const bool read = !ferror(reader->file) || fail_machine(error, "reading %s failed", reader->path);
+    fclose(reader->file);
+    json_decref(reader->record.json);
+    g_free(reader->first_set);
+    g_free(reader->line);
+    g_free(reader->path);
+    return read;
 }

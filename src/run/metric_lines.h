@@ -1,4 +1,4 @@
-/* metric_lines.h: reads the records of a run's metrics.jsonl. */
+/* metric_lines.h: the reader of metrics.jsonl: the records of a run, one after another, in bounded memory. */
 #pragma once
 
 #include <glib.h>
@@ -14,15 +14,48 @@ bool metric_lines_open(FILE **file, const char *path, GError **error);
  * NaN and Infinity, as Python does, become null, a "step" of 12.0, as pandas does, becomes 12, and a byte order mark is
  * ignored. json_decref. */
 json_t *metric_record(const char *line, size_t bytes);
-/* Takes one record, which is freed afterwards. */
-typedef void (*MetricLineFn)(json_t *record, void *context);
-/* Calls `take` for each line of DIR/metrics.jsonl that is a JSON object, in the order of the file. Other lines, lines
- * of more than 64 KiB and an incomplete last line are skipped; *skipped becomes the number of skipped lines, an
- * incomplete last line not counted; skipped may be NULL. Fails if the file cannot be read. */
-bool metric_lines_read(const char *dir, MetricLineFn take, void *context, int64_t *skipped, GError **error);
+
+typedef enum MetricKind {
+    METRIC_TRAIN,  /* a log line of training */
+    METRIC_VALID,  /* losses of a held-out set */
+    METRIC_SCORE,  /* scores of a task's held-out set */
+    METRIC_SAMPLE, /* a text that the model wrote */
+    METRIC_SAVE,
+    METRIC_EVENT, /* a start, a stop, a spike, … */
+    METRIC_OTHER
+} MetricKind;
+
+typedef struct MetricRecord {
+    MetricKind kind;
+    int64_t step;    /* -1 means none */
+    const char *set; /* name of the held-out set; "" means the only one */
+    bool first_set;  /* METRIC_VALID: of the first held-out set in the file */
+    json_t *json;    /* all of the record */
+} MetricRecord;
+
+typedef struct MetricReader {
+    MetricRecord record; /* the one that metric_reader_next has read, until the next call */
+    int64_t skipped;     /* lines so far that are longer than 64 KiB or no JSON objects; not an incomplete last line */
+    char *path, *line, *first_set; /* private */
+    FILE *file;
+    bool of_end;
+} MetricReader;
+
+/* Opens DIR/metrics.jsonl; a folder without one is an error. Close the reader only if this returned true. */
+bool metric_reader_open(MetricReader *reader, const char *dir, GError **error);
+/* Opens the last 256 KiB of DIR/metrics.jsonl, from the first line that begins there. There a NUL, which a machine that
+ * lost its power may leave, ends a line, and a last line without an end counts. False if there is no such file. */
+bool metric_reader_open_end(MetricReader *reader, const char *dir);
+/* Reads the next record, in the order of the file; a run that was killed and resumed may have a step twice. False at
+ * the end. */
+bool metric_reader_next(MetricReader *reader);
+/* Fails if the file could not be read to its end. */
+bool metric_reader_close(MetricReader *reader, GError **error);
 /* The number of this name in a record; NAN if it has none. */
 double metric_number(const json_t *record, const char *name);
 /* The text of this name in a record; "" if it has none. */
 const char *metric_text(const json_t *record, const char *name);
 /* The "step" of a record; -1 if it has none. */
 int64_t metric_step(const json_t *record);
+/* Whether a key of a record of scores is a score's name. */
+bool metric_is_score(const char *key);

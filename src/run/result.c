@@ -5,12 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct Reader {
-    RunResult *result;
-    int64_t wanted; /* step of the evaluation to read; -1 means the last one */
-    char *set;      /* name of the first held-out set */
-} Reader;
-
 /* Adds a metric, or replaces it: if a run was killed and resumed, the same evaluation may be logged twice, and the
  * later one counts. */
 static void add(GArray *metrics, const char *name, const json_t *json)
@@ -25,51 +19,36 @@ static void add(GArray *metrics, const char *name, const json_t *json)
     g_array_append_val(metrics, metric);
 }
 
-/* Whether a key of a record of scores is a metric's name. */
-static bool is_metric(const char *key)
+/* Takes the metrics of a record; those of an earlier step go. */
+static void take_record(RunResult *result, const MetricRecord *record)
 {
-    static const char *const others[] = { "kind", "step", "name", "examples", "seconds", "time", "wall_s" };
-    for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
-        if (strcmp(key, others[i]) == 0)
-            return false;
-    return true;
-}
-
-static void take_record(json_t *record, void *context)
-{
-    Reader *reader = context;
-    RunResult *result = reader->result;
-    const char *kind = json_string_value(json_object_get(record, "kind")), *key;
-    const json_t *step = json_object_get(record, "step");
-    bool valid = g_strcmp0(kind, "valid") == 0, score = g_strcmp0(kind, "score") == 0;
+    const char *key;
     json_t *value;
-    if (!json_is_integer(step) || (!valid && !score))
-        return;
-    const char *name = json_string_value(json_object_get(record, "name"));
-    if (valid && reader->set == NULL)
-        reader->set = g_strdup(name ? name : "");
-    if (valid && strcmp(reader->set, name ? name : "") != 0)
-        return;
-    if (reader->wanted >= 0 && json_integer_value(step) != reader->wanted)
-        return;
-    if (json_integer_value(step) != result->step)
+    const bool score = record->kind == METRIC_SCORE;
+    if (record->step != result->step)
         g_array_set_size(result->metrics, 0);
-    result->step = json_integer_value(step);
-    json_object_foreach(record, key, value)
+    result->step = record->step;
+    json_object_foreach(record->json, key, value)
     {
-        g_autofree char *of_set = score && name ? g_strdup_printf("%s.%s", name, key) : NULL;
-        if (score ? is_metric(key) : strcmp(key, "loss") == 0 || strcmp(key, "perplexity") == 0)
+        g_autofree char *of_set = score && *record->set ? g_strdup_printf("%s.%s", record->set, key) : NULL;
+        if (score ? metric_is_score(key) : strcmp(key, "loss") == 0 || strcmp(key, "perplexity") == 0)
             add(result->metrics, of_set ? of_set : key, value);
     }
 }
 
 bool run_result_read(RunResult *result, const char *dir, int64_t step, GError **error)
 {
-    Reader reader = { .result = result, .wanted = step };
+    MetricReader reader;
     *result = (RunResult){ .step = -1, .metrics = metric_list_new() };
-    const bool read = metric_lines_read(dir, take_record, &reader, NULL, error);
-    g_free(reader.set);
-    return read;
+    if (!metric_reader_open(&reader, dir, error))
+        return false;
+    while (metric_reader_next(&reader)) {
+        const MetricRecord *record = &reader.record;
+        const bool of_step = record->step >= 0 && (step < 0 || record->step == step);
+        if (of_step && (record->kind == METRIC_SCORE || record->first_set))
+            take_record(result, record);
+    }
+    return metric_reader_close(&reader, error);
 }
 
 void run_result_clear(RunResult *result)

@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TAIL_BYTES    (1 << 18) /* bytes that are read from the end of metrics.jsonl, which may be long */
 #define STALLED_STEPS 20
 #define GONE_S        5  /* seconds without a heartbeat after which a process of this machine is looked for */
 #define STOPPED       75 /* exit status of a run that was stopped with a checkpoint */
@@ -26,28 +25,6 @@ const char *const run_state_names[] = {
 };
 
 /* ---- metrics.jsonl ---- */
-
-/* The last TAIL_BYTES bytes of the file, without an incomplete first line; a NUL, which a machine that lost its power
- * may leave there, becomes a line end. g_free; NULL if the file cannot be read. */
-static char *read_tail(const char *path)
-{
-    FILE *file;
-    if (!metric_lines_open(&file, path, NULL) || file == NULL)
-        return NULL;
-    const bool cut = fseek(file, -TAIL_BYTES, SEEK_END) == 0 && ftell(file) > 0;
-    if (!cut)
-        rewind(file);
-    char *text = g_malloc(TAIL_BYTES + 1);
-    const size_t n = fread(text, 1, TAIL_BYTES, file);
-    fclose(file);
-    text[n] = '\0';
-    for (char *hole = text; (hole = memchr(hole, '\0', (size_t)(text + n - hole)));)
-        *hole = '\n';
-    char *line = cut ? strchr(text, '\n') : NULL;
-    if (line)
-        memmove(text, line + 1, strlen(line + 1) + 1);
-    return text;
-}
 
 /* A copy of the text that is safe to print on a terminal: control characters become spaces. g_free. */
 static char *printable(const char *text)
@@ -76,15 +53,14 @@ static void take_train(RunStatus *status, const json_t *line, int64_t step, doub
     status->losses[status->n_losses - 1] = status->loss;
 }
 
-static void take_line(RunStatus *status, const json_t *line, double now, double *step_s)
+static void take_record(RunStatus *status, const MetricRecord *record, double now, double *step_s)
 {
-    const char *kind = metric_text(line, "kind"), *what;
-    const int64_t step = metric_step(line);
-    if (strcmp(kind, "train") == 0 && step >= 0)
-        take_train(status, line, step, now, step_s);
-    else if (strcmp(kind, "valid") == 0)
-        status->valid_loss = metric_number(line, "loss");
-    else if (strcmp(kind, "event") == 0 && (what = json_string_value(json_object_get(line, "what")))) {
+    const char *what;
+    if (record->kind == METRIC_TRAIN && record->step >= 0)
+        take_train(status, record->json, record->step, now, step_s);
+    else if (record->kind == METRIC_VALID)
+        status->valid_loss = metric_number(record->json, "loss");
+    else if (record->kind == METRIC_EVENT && (what = json_string_value(json_object_get(record->json, "what")))) {
         g_free(status->event);
         status->event = printable(what);
     }
@@ -93,13 +69,12 @@ static void take_line(RunStatus *status, const json_t *line, double now, double 
 /* Sets the fields of *status that metrics.jsonl holds. *step_s becomes the seconds per step of the last log line. */
 static void read_metrics(RunStatus *status, const char *dir, double now, double *step_s)
 {
-    g_autofree char *path = g_build_filename(dir, "metrics.jsonl", NULL), *tail = read_tail(path);
-    g_auto(GStrv) lines = g_strsplit(tail ? tail : "", "\n", -1);
-    for (char **text = lines; *text; text++) {
-        json_t *line = metric_record(*text, strlen(*text));
-        take_line(status, line, now, step_s);
-        json_decref(line);
-    }
+    MetricReader reader;
+    if (!metric_reader_open_end(&reader, dir))
+        return;
+    while (metric_reader_next(&reader))
+        take_record(status, &reader.record, now, step_s);
+    metric_reader_close(&reader, NULL);
 }
 
 /* ---- heartbeats ---- */

@@ -3,7 +3,6 @@
 #include "base/file.h"
 #include "data/data_test.h"
 #include "format/events.h"
-#include "run/metric_lines.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -103,36 +102,9 @@ static void a_resumed_run_cuts_back_its_lines(void)
     }
 }
 
-/* Lines that another program has written again: pandas, Python's json, an editor of Windows. A resumed run keeps them.
- */
-static void lines_of_other_programs_are_records(void)
+/* Lines that another program has written again, such as pandas: a resumed run keeps them. */
+static void lines_of_other_programs_are_kept(void)
 {
-    static const struct {
-        const char *line;
-        int64_t step; /* -2: no record */
-    } lines[] = {
-        { "{\"kind\": \"train\", \"step\": 7, \"loss\": NaN, \"what\": \"a \\\"NaN\"}\r\n", 7 },
-        { "{\"kind\":\"train\",\"step\":7.0,\"loss\":-Infinity,\"lr\":Infinity,\"tokens\":null}", 7 },
-        { "\xEF\xBB\xBF{\"step\":7}\n", 7 },
-        { "{\"step\":7.5}", -1 },
-        { "{\"step\":-3}", -1 },
-        { "{\"step\":1e300}", -1 },
-        { "{\"step\":NaN}", -1 },
-        { "{\"loss\":Nan}", -2 },
-        { "{\"loss\":Infinit", -2 },
-        { "{\"loss\":\"NaN", -2 },
-        { "NaN", -2 },
-        { "[1]", -2 },
-        { "", -2 },
-    };
-    for (size_t i = 0; i < G_N_ELEMENTS(lines); i++) {
-        json_t *record = metric_record(lines[i].line, strlen(lines[i].line));
-        g_assert_cmpint(record ? metric_step(record) : -2, ==, lines[i].step);
-        g_assert_true(isnan(metric_number(record, "loss")));
-        if (i == 0)
-            g_assert_cmpstr(metric_text(record, "what"), ==, "a \"NaN");
-        json_decref(record);
-    }
     static const char held[] = "{\"kind\":\"train\",\"step\":1.0,\"loss\":NaN}\r\n" LINE(2);
     char *folder = folder_new();
     g_free(file_write_text(folder, "metrics.jsonl", held));
@@ -319,7 +291,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/metrics/a_resumed_run_cuts_back_its_lines", a_resumed_run_cuts_back_its_lines);
-    g_test_add_func("/metrics/lines_of_other_programs_are_records", lines_of_other_programs_are_records);
+    g_test_add_func("/metrics/lines_of_other_programs_are_kept", lines_of_other_programs_are_kept);
     g_test_add_func("/metrics/a_failed_cut_leaves_the_file_as_it_was", a_failed_cut_leaves_the_file_as_it_was);
     g_test_add_func("/metrics/a_number_that_is_none_becomes_null", a_number_that_is_none_becomes_null);
     g_test_add_func("/metrics/held_out_sets_are_told_apart", held_out_sets_are_told_apart);
