@@ -1,5 +1,5 @@
 # The floors from the ground up, and what each needs beyond GLib and the floors below it.
-set(LOAM_FLOORS base format text data scores device comm param nn model eval run plan report train)
+set(LOAM_FLOORS base format text data scores device comm param nn model eval run plan bench report train)
 
 set(libraries_base PkgConfig::YAML PkgConfig::JANSSON PkgConfig::HWLOC)
 set(libraries_format PkgConfig::JANSSON PkgConfig::XXHASH PkgConfig::ZIP)

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/json_line.h"
 
 #include <glib.h>
-#include <jansson.h>
 #include <stdio.h>
 
 /* Runs a verb; argv[0] is its name. Returns false with *error set, whose code is the exit status, or without an error
@@ -49,14 +49,6 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
     _Generic((variable), int: G_OPTION_ARG_INT, int64_t: G_OPTION_ARG_INT64, double: G_OPTION_ARG_DOUBLE,              \
              char *: G_OPTION_ARG_STRING, const char *: G_OPTION_ARG_STRING, char **: G_OPTION_ARG_STRING_ARRAY)
 /* clang-format on */
-
-/* The value as a JSON number, or JSON null if it is NaN or infinite, which JSON cannot express. */
-json_t *json_finite(double value);
-/* A JSON array of token ids. */
-json_t *json_ids(const int32_t *ids, int64_t n);
-/* Prints the object as one line on standard output and frees it. object NULL is an error: jansson returns NULL if a
- * string is not UTF-8. */
-bool print_json_line(json_t *object, GError **error);
 
 /* Fails if --out, the path prefix of a dataset, is empty or a folder: "data/", "." or "..". */
 bool cli_check_prefix(const char *out, GError **error);

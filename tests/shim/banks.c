@@ -2,7 +2,7 @@
  * wavefronts (cycles of shared memory) that conflicts of banks add. The operations of T5 1.1 in bf16 and f32, and of
  * GPT-2 in bf16, run twice each on the tests' simulated GPU, at small sizes: two heads of 64 channels, 80 tokens. */
 #include "shim/banks.h"
-#include "cli/bench/op_cases.h"
+#include "bench/op_cases.h"
 #include "nn/layers.h"
 #include "plan/step_timer.h"
 #include "run/config/config.h"

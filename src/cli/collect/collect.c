@@ -1,8 +1,8 @@
 #include "cli/collect/collect.h"
 
+#include "base/table.h"
 #include "cli/cli.h"
 #include "cli/collect/grid.h"
-#include "cli/table.h"
 
 #include <math.h>
 #include <string.h>

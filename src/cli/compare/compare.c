@@ -2,11 +2,11 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/options/options.h"
+#include "base/table.h"
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/compare/curves.h"
 #include "cli/run_settings.h"
-#include "cli/table.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* layouts.c: `loam plan --layouts`: the layouts of a number of GPUs, by predicted time. */
+#include "base/table.h"
 #include "base/text.h"
 #include "cli/plan/plan.h"
-#include "cli/table.h"
 
 #include <inttypes.h>
 #include <stdio.h>

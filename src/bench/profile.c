@@ -1,6 +1,6 @@
 /* profile.c: prints the time of each operation, and names the device. */
 #include "base/text.h"
-#include "cli/bench/bench.h"
+#include "bench/bench.h"
 
 #include "run/compute_device.h"
 #include "run/config/config.h"

@@ -1,5 +1,5 @@
 /* op_cases.c: sets up and calls each operation of `loam bench ops`. */
-#include "cli/bench/op_cases.h"
+#include "bench/op_cases.h"
 
 #include "base/clock.h"
 #include "nn/ctx.h"

@@ -1,7 +1,7 @@
 /* step.c: `loam bench step`: how long a training step takes, and each operation in it. */
+#include "base/json_line.h"
 #include "base/text.h"
-#include "cli/bench/bench.h"
-#include "cli/cli.h"
+#include "bench/bench.h"
 #include "model/pipeline/pipeline.h"
 #include "plan/step_timer.h"
 #include "plan/trace.h"
@@ -12,31 +12,12 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#define USAGE "loam bench step CONFIG.yaml [--seconds S] [--profile] [--trace FILE] [--json] [group.key=value]…"
-
-static const char about[] = "Times a training step of a configuration (forward, backward, update) on random tokens, "
-                            "without a dataset, and compares\n"
-                            "it with this machine's rate of matrix products, measured in alternation with the steps.\n"
-                            "\n"
-                            "  loam bench step configs/t5-1.1-small.yaml\n"
-                            "  loam bench step configs/gpt2.yaml --trace step.json train.precision=bf16\n";
-
-static double seconds = 20;
-static char *trace;
-static gboolean as_json, profile;
-static const GOptionEntry entries[] = {
-    CLI_VALUE("seconds", seconds, "seconds to measure (default 20)", "S"),
-    CLI_SWITCH("profile", profile, "print the share of time of each operation"),
-    CLI_PATH("trace", trace, "write a trace of one more step, for ui.perfetto.dev or chrome://tracing", "FILE"),
-    CLI_SWITCH("json", as_json, "one JSON object"),
-    { 0 },
-};
-
 /* Kernel launches count as hidden (overlapped) if the host queues a microbatch in less than this share of the
  * microbatch's time. */
 #define HIDDEN 0.9
 
 typedef struct Bench {
+    const BenchStep *options;
     Config config; /* a shallow copy in each rank; only the one that the command loaded owns its texts */
     Mesh mesh;     /* set if there are several ranks */
     StepTimer timer;
@@ -91,7 +72,7 @@ static bool print_json(const Bench *b, GError **error)
     if (r->planned > 0)
         json_object_update_new(object, json_pack("{s:I, s:I}", "memory_bytes", (json_int_t)r->taken, "planned_bytes",
                                                  (json_int_t)r->planned));
-    if (profile)
+    if (b->options->profile)
         json_object_set_new(object, "profile", bench_profile_json(&b->profile, r->profiled_s));
     if (b->timer.sent > 0)
         json_object_update_new(object, json_pack("{s:I, s:i, s:o, s:o}", "sent_bytes", (json_int_t)b->timer.sent,
@@ -161,7 +142,7 @@ static void print_text(const Bench *b)
     printf("model        %s parameters, %d/%d tokens a sample, %s\n", params, timer->enc, timer->dec, device);
     printf("step         %.3f s: %" PRId64 " x %.3f s forward and backward of %" PRId64 " samples, %.3f s update\n",
            r->step_s, timer->accum, r->micro_s, timer->micro, r->update_s);
-    if (*timer->dev->gpu.name && !profile)
+    if (*timer->dev->gpu.name && !b->options->profile)
         printf("queue        %.3f s of the host for %.3f s of the GPU: %s\n", r->queued_s, r->micro_s,
                r->queued_s < HIDDEN * r->micro_s ? "launches are hidden" : "the GPU waits for launches");
     printf("speed        %.0f input tokens/s, %.1f samples/s\n", r->tokens_per_s,
@@ -184,7 +165,7 @@ static bool make_trace(Bench *b, GError **error)
     step_timer_trace(&b->timer, &events);
     bool done = !several || trace_ranks_end(&ranks, error);
     if (done && (!several || comm_rank(b->mesh.world) == 0))
-        done = trace_write(trace, &events, &ranks, error);
+        done = trace_write(b->options->trace, &events, &ranks, error);
     trace_ranks_clear(&ranks);
     profile_clear(&events);
     return done;
@@ -192,10 +173,10 @@ static bool make_trace(Bench *b, GError **error)
 
 static bool print(const Bench *b, GError **error)
 {
-    if (as_json)
+    if (b->options->as_json)
         return print_json(b, error);
     print_text(b);
-    if (profile)
+    if (b->options->profile)
         bench_print_profile(&b->profile, b->times.profiled_s);
     return true;
 }
@@ -204,16 +185,16 @@ static bool time_rank(Bench *b, GError **error)
 {
     if (!step_timer_open(&b->timer, &b->config, error) || !mesh_check(&b->mesh, error))
         return false;
-    step_timer_run(&b->timer, seconds, profile ? &b->profile : NULL, &b->times);
-    return mesh_check(&b->mesh, error) && (trace == NULL || make_trace(b, error)) &&
+    step_timer_run(&b->timer, b->options->seconds, b->options->profile ? &b->profile : NULL, &b->times);
+    return mesh_check(&b->mesh, error) && (b->options->trace == NULL || make_trace(b, error)) &&
            (comm_rank(b->mesh.world) > 0 || print(b, error));
 }
 
-/* Runs one rank from start to end. An error on one rank ends all ranks. */
+/* Runs one rank, of which `context` is a Bench, from start to end. An error on one rank ends all ranks. */
 static bool run_rank(Comm *ranks, const void *context, GError **error)
 {
-    const Config *config = context;
-    Bench b = { .config = *config };
+    Bench b = *(const Bench *)context;
+    const Config *config = &((const Bench *)context)->config;
     GError *problem = NULL;
     bool several = comm_size(ranks) > 1;
     const MeshShape shape = config_mesh(config);
@@ -231,22 +212,9 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     return done;
 }
 
-/* loaded: whether this process has a configuration; false: *error is set. */
-static bool measure(const Config *config, bool loaded, GError **error)
+bool bench_step(const BenchStep *options, const Config *config, bool loaded, GError **error)
 {
-    loaded = loaded && (trace == NULL || trace_check(trace, error));
-    return launch_agree(config, loaded, error) && launch_ranks(config, run_rank, config, error);
-}
-
-bool bench_step(int argc, char **argv, GError **error)
-{
-    launch_speak();
-    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
-        return false;
-    if (argc < 2)
-        return fail_user(error, "no configuration given; usage: " USAGE);
-    if (!(seconds >= 0 && seconds <= 3600))
-        return fail_user(error, "--seconds is %g, want seconds, up to 3600", seconds);
-    g_auto(Config) config = { 0 };
-    return measure(&config, config_load_run(&config, argv[1], argv + 2, argc - 2, error), error);
+    const Bench all = { .options = options, .config = *config };
+    loaded = loaded && (options->trace == NULL || trace_check(options->trace, error));
+    return launch_agree(config, loaded, error) && launch_ranks(config, run_rank, &all, error);
 }

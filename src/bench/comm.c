@@ -1,10 +1,10 @@
 /* comm.c: `loam bench comm`: latency and bandwidth of the collectives between ranks. */
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/json_line.h"
+#include "base/table.h"
 #include "base/text.h"
-#include "cli/bench/bench.h"
-#include "cli/cli.h"
-#include "cli/table.h"
+#include "bench/bench.h"
 #include "comm/launch.h"
 #include "comm/nccl/nccl.h"
 #include "device/cuda/cuda.h"
@@ -20,29 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define USAGE "loam bench comm [--seconds S] [--most MB] [--out FILE] [--json] [parallel.ranks=N] [train.device=cuda]"
-
-static const char about[] =
-    "Times every collective (exchange between ranks) at several sizes of message. The ranks are threads of this\n"
-    "process (parallel.ranks=2), or the processes that mpirun or srun started; with train.device=cuda each has a GPU,\n"
-    "and messages lie in its memory. It also prints the rate at which the ranks copy memory, all at once. --out "
-    "writes\n"
-    "a file for loam plan --machine, with the rate of matrix products and the memory of a rank.\n"
-    "\n"
-    "  loam bench comm parallel.ranks=2\n"
-    "  mpirun -np 2 loam bench comm --out cluster.json\n";
-
-static double seconds = 0.2, most = 16;
-static char *out;
-static gboolean as_json;
-static const GOptionEntry entries[] = {
-    CLI_VALUE("seconds", seconds, "seconds to measure each collective at each size (default 0.2)", "S"),
-    CLI_VALUE("most", most, "the largest message, in MB (default 16); the others are smaller by factors of 16", "MB"),
-    CLI_PATH("out", out, "write the measurements as JSON, for loam plan --machine FILE", "FILE"),
-    CLI_SWITCH("json", as_json, "print the measurements as JSON"),
-    { 0 },
-};
 
 enum { STEP = 16, LEAST = 1024, WARM = 2, FEWEST = 3, MOST_RUNS = 100000 };
 #define COPY_BYTES  ((size_t)64 << 20) /* more than caches hold */
@@ -72,6 +49,7 @@ typedef struct Timing {
 } Timing;
 
 typedef struct Bench {
+    const BenchComm *options;
     Comm *ranks;
     Device *dev;
     bool has_fp8;     /* whether the device has products of FP8 */
@@ -184,7 +162,7 @@ static Timing time_call(const Bench *b, Comm *ranks, Call call, int64_t bytes)
     do {
         run = time_run(b, ranks, call, x, y, start);
         g_array_append_val(runs, run.seconds);
-    } while (runs->len < FEWEST || (run.elapsed < seconds && runs->len < MOST_RUNS));
+    } while (runs->len < FEWEST || (run.elapsed < b->options->seconds && runs->len < MOST_RUNS));
     g_array_sort(runs, rising);
     const double *sorted = (const double *)(void *)runs->data;
     return (Timing){ .call = call,
@@ -212,7 +190,7 @@ static double copy_rate(const Bench *b)
     op_fill(b->dev, to, 1);
     device_synchronise(b->dev);
     comm_barrier(b->ranks);
-    for (double start = clock_seconds(), now = start; rates->len < FEWEST || now - start < seconds;) {
+    for (double start = clock_seconds(), now = start; rates->len < FEWEST || now - start < b->options->seconds;) {
         op_copy(b->dev, to, from);
         device_synchronise(b->dev);
         const double end = clock_seconds(), rate = 2 * (double)bytes / MAX(end - now, 1e-9);
@@ -341,10 +319,11 @@ static void print_table(const Bench *b)
 
 static bool write_result(const Bench *b, const Machine *machine, GError **error)
 {
+    const char *out = b->options->out;
     json_t *object = to_json(b, machine);
     g_autofree char *text = out ? json_dumps(object, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
     bool done = out == NULL || io_write_file(out, text, strlen(text), error);
-    if (done && as_json)
+    if (done && b->options->as_json)
         return print_json_line(object, error);
     json_decref(object);
     if (done)
@@ -357,7 +336,7 @@ static bool measure_rank(Bench *b, GError **error)
     Machine machine = { 0 };
     b->available = device_memory_available(b->dev);
     b->memory = device_alloc(b->dev, 2 * b->n * sizeof(float));
-    bool done = b->memory || fail_machine(error, "no memory for messages of %g MB", most);
+    bool done = b->memory || fail_machine(error, "no memory for messages of %g MB", b->options->most);
     if (!comm_agree(b->ranks, done, error))
         return false;
     op_fill(b->dev, tensor_vector(b->memory, DT_F32, 2 * (int64_t)b->n), 0);
@@ -366,10 +345,17 @@ static bool measure_rank(Bench *b, GError **error)
            (comm_rank(b->ranks) > 0 || write_result(b, &machine, error));
 }
 
+/* What all ranks do. */
+typedef struct Job {
+    const BenchComm *options;
+    const Config *config;
+} Job;
+
 static bool run_rank(Comm *ranks, const void *context, GError **error)
 {
-    const Config *config = context;
-    Bench b = { .ranks = ranks, .n = (size_t)(most * 1e6 / sizeof(float)) };
+    const Job *job = context;
+    const Config *config = job->config;
+    Bench b = { .options = job->options, .ranks = ranks, .n = (size_t)(job->options->most * 1e6 / sizeof(float)) };
     b.dev = compute_device_open_rank(config->train.device, (int)config->train.threads, config_precision(config), ranks,
                                      error);
     if (b.dev == NULL)
@@ -385,9 +371,10 @@ static bool run_rank(Comm *ranks, const void *context, GError **error)
     return done;
 }
 
-static bool load(Config *config, char **overrides, int n, GError **error)
+static bool check(const BenchComm *options, Config *config, GError **error)
 {
-    if (!config_load(config, NULL, overrides, n, error) || !config_resolve_precision(config, error))
+    const char *out = options->out;
+    if (!config_resolve_precision(config, error))
         return false;
     if (config->parallel.ranks < 2 && comm_launch().size < 2)
         return fail_user(error, "loam bench comm times messages between ranks: set parallel.ranks=2, or start it by "
@@ -396,16 +383,9 @@ static bool load(Config *config, char **overrides, int n, GError **error)
                            io_check_writable(out, error));
 }
 
-bool bench_comm(int argc, char **argv, GError **error)
+bool bench_comm(const BenchComm *options, Config *config, bool loaded, GError **error)
 {
-    launch_speak();
-    if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
-        return false;
-    if (!(seconds >= 0 && seconds <= 3600))
-        return fail_user(error, "--seconds is %g, want seconds, up to 3600", seconds);
-    if (!(most >= 0.001 && most <= 4096))
-        return fail_user(error, "--most is %g, want MB, from 0.001 to 4096", most);
-    g_auto(Config) config = { 0 };
-    const bool loaded = load(&config, argv + 1, argc - 1, error);
-    return launch_agree(&config, loaded, error) && launch_ranks(&config, run_rank, &config, error);
+    const Job job = { options, config };
+    loaded = loaded && check(options, config, error);
+    return launch_agree(config, loaded, error) && launch_ranks(config, run_rank, &job, error);
 }

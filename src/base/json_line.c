@@ -1,0 +1,31 @@
+#include "base/json_line.h"
+
+#include "base/error.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+json_t *json_finite(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+json_t *json_ids(const int32_t *ids, int64_t n)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(array, json_integer(ids[i]));
+    return array;
+}
+
+bool print_json_line(json_t *object, GError **error)
+{
+    char *line = object ? json_dumps(object, JSON_COMPACT) : NULL;
+    json_decref(object);
+    if (line == NULL)
+        return fail_user(error, "a name or a text is not UTF-8, which JSON must be: leave --json out");
+    puts(line);
+    free(line);
+    return true;
+}

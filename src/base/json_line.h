@@ -1,0 +1,14 @@
+/* json_line.h: results as one JSON object per line of standard output. */
+#pragma once
+
+#include <glib.h>
+#include <jansson.h>
+#include <stdbool.h>
+
+/* The value as a JSON number, or JSON null if it is NaN or infinite, which JSON cannot express. */
+json_t *json_finite(double value);
+/* A JSON array of token ids. */
+json_t *json_ids(const int32_t *ids, int64_t n);
+/* Prints the object as one line on standard output and frees it. object NULL is an error: jansson returns NULL if a
+ * string is not UTF-8. */
+bool print_json_line(json_t *object, GError **error);
