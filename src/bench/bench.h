@@ -47,3 +47,6 @@ char *bench_device(const Device *dev);
 void bench_print_profile(const Profile *profile, double seconds);
 /* The table of bench_print_profile as a JSON array of { op, share, calls }. json_decref. */
 json_t *bench_profile_json(const Profile *profile, double seconds);
+
+/* Sorts the numbers, of which there is at least one, and returns the median. */
+double bench_median(double *numbers, size_t n);

@@ -60,12 +60,6 @@ typedef struct Bench {
     double copy, flops; /* bytes/s and FLOP/s of a rank, while all others copy and multiply too */
 } Bench;
 
-static int rising(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* ---- one run ---- */
 
 /* Exchanges equal parts of x with every other rank; y takes theirs. */
@@ -163,12 +157,12 @@ static Timing time_call(const Bench *b, Comm *ranks, Call call, int64_t bytes)
         run = time_run(b, ranks, call, x, y, start);
         g_array_append_val(runs, run.seconds);
     } while (runs->len < FEWEST || (run.elapsed < b->options->seconds && runs->len < MOST_RUNS));
-    g_array_sort(runs, rising);
-    const double *sorted = (const double *)(void *)runs->data;
+    double *sorted = (double *)(void *)runs->data;
+    const double median = bench_median(sorted, runs->len);
     return (Timing){ .call = call,
                      .bytes = call == CALL_BARRIER ? 0 : bytes,
                      .sent = call == CALL_BARRIER ? 0 : run.sent,
-                     .median = sorted[runs->len / 2],
+                     .median = median,
                      .low = sorted[runs->len / 4],
                      .high = sorted[3 * runs->len / 4] };
 }
@@ -197,9 +191,8 @@ static double copy_rate(const Bench *b)
         g_array_append_val(rates, rate);
         now = end;
     }
-    g_array_sort(rates, rising);
     device_free(b->dev, memory);
-    return g_array_index(rates, double, rates->len / 2);
+    return bench_median((double *)(void *)rates->data, rates->len);
 }
 
 /* The smallest value of all ranks. */

@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 typedef struct Bench {
     const BenchGenerate *options;
@@ -20,12 +19,6 @@ typedef struct Bench {
         answer_s;      /* seconds: loading the model; median until the first token; median for the whole answer */
     double profiled_s; /* wall-clock time that the profile covers */
 } Bench;
-
-static int shortest_first(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* Answers the prompts with `length` tokens each; *seconds becomes the time that this takes. */
 static bool answer(Bench *b, const Prompts *prompts, int64_t length, double *seconds, GError **error)
@@ -61,10 +54,8 @@ static bool measure(Bench *b, const Prompts *prompts, GError **error)
         b->loaded.dev->profile = NULL;
         b->profiled_s += i > 0 ? whole[i] : 0;
     }
-    qsort(first + 1, (size_t)runs, sizeof *first, shortest_first);
-    qsort(whole + 1, (size_t)runs, sizeof *whole, shortest_first);
-    b->prompt_s = first[1 + runs / 2];
-    b->answer_s = whole[1 + runs / 2];
+    b->prompt_s = bench_median(first + 1, (size_t)runs);
+    b->answer_s = bench_median(whole + 1, (size_t)runs);
     return true;
 }
 

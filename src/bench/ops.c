@@ -21,18 +21,6 @@ typedef struct OpResult {
     double peak;                  /* FLOP/s of the matrix products that were timed in turns with this operation */
 } OpResult;
 
-static int rising(gconstpointer a, gconstpointer b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(GArray *numbers)
-{
-    g_array_sort(numbers, rising);
-    return g_array_index(numbers, double, numbers->len / 2);
-}
-
 /* timed: the operation, its sizes, the device and the seconds of the measurement. */
 static bool measure(OpRig timed, Device *null, OpResult *result, GError **error)
 {
@@ -51,7 +39,7 @@ static bool measure(OpRig timed, Device *null, OpResult *result, GError **error)
     of->run(&timed);
     gemm_peak_complete(&timed.gemm_peak, MIN(OP_TURN_SECONDS, timed.seconds));
     *result = (OpResult){ .name = of->name,
-                          .seconds = median(timed.turns),
+                          .seconds = bench_median((double *)(void *)timed.turns->data, timed.turns->len),
                           .flops = null->counts.flops,
                           .bytes = null->counts.bytes,
                           .peak = gemm_peak_rate(&timed.gemm_peak).median };

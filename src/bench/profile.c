@@ -1,4 +1,4 @@
-/* profile.c: prints the time of each operation, and names the device. */
+/* profile.c: what the measurements share: the median, the name of the device, the time of each operation. */
 #include "base/text.h"
 #include "bench/bench.h"
 
@@ -14,6 +14,18 @@ char *bench_device(const Device *dev)
     g_autofree char *precision = precision_describe(dev->precision), *threads = text_counted(dev->threads, "thread");
     return *dev->gpu.name ? compute_device_describe(dev, precision)
                           : g_strdup_printf("%s, %s, %s", threads, dev->isa, precision);
+}
+
+static int rising(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *numbers, size_t n)
+{
+    qsort(numbers, n, sizeof *numbers, rising);
+    return numbers[n / 2];
 }
 
 typedef struct Share {

@@ -6,13 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static bool get_number(const json_t *object, const char *key, double *value)
-{
-    const json_t *number = json_object_get(object, key);
-    *value = json_number_value(number);
-    return json_is_number(number) && isfinite(*value);
-}
-
 static void add_point(GArray *points, double step, double tokens, double loss)
 {
     const HistoryPoint point = { .step = (int64_t)step, .tokens = tokens, .loss = loss };
@@ -22,10 +15,11 @@ static void add_point(GArray *points, double step, double tokens, double loss)
 
 static void take_record(History *history, const MetricRecord *record)
 {
-    double step, loss, tokens;
-    if (!get_number(record->json, "step", &step) || !get_number(record->json, "loss", &loss) || step < 0 || step > 1e15)
+    const double step = metric_number(record->json, "step"), loss = metric_number(record->json, "loss"),
+                 tokens = metric_number(record->json, "tokens");
+    if (!(step >= 0 && step <= 1e15) || !isfinite(loss))
         return;
-    if (record->kind == METRIC_TRAIN && get_number(record->json, "tokens", &tokens))
+    if (record->kind == METRIC_TRAIN && isfinite(tokens))
         add_point(history->train, step, tokens, loss);
     else if (record->kind == METRIC_VALID && record->first_set)
         add_point(history->valid, step, NAN, loss);
