@@ -67,14 +67,8 @@ static size_t lay_out(ParamStore *store, Bucket *bucket, Span span, Region regio
 
 /* ---- parts ---- */
 
-/* The element at which one rank's part of a span ends and the next part begins: the start of a row of a parameter. */
-typedef struct Cut {
-    int param; /* index in the bucket; n_params means after the last one */
-    int64_t row;
-} Cut;
-
 /* The beginning of a rank's part: the first row that begins at or after element rank · count / ranks of the span. */
-static Cut cut_of(const ParamStore *store, const Bucket *bucket, Span span, int rank)
+static Cut cut_by_rows(const ParamStore *store, const Bucket *bucket, Span span, int rank)
 {
     int64_t all = 0, first = 0;
     for (int i = 0; i < bucket->n_params; i++)
@@ -90,6 +84,54 @@ static Cut cut_of(const ParamStore *store, const Bucket *bucket, Span span, int 
     return (Cut){ bucket->n_params, 0 };
 }
 
+/* Elements of the whole logical tensor of a trained parameter, which are the same on every tensor-parallel rank. */
+static int64_t trained_elements(const Param *param)
+{
+    return param->spec.frozen ? 0 : param->spec.rows * MAX(param->spec.cols, 1);
+}
+
+/* Cuts the trained parameters of a bucket between two parameters. ahead (ranks): how many elements more than their
+ * share the ranks before rank r have got in earlier buckets. The cut is where this comes nearest to 0, so that over
+ * many blocks all ranks get equally many elements. */
+static void cut_by_tensors(const ParamStore *store, const Bucket *bucket, Cut *cuts, int64_t *ahead)
+{
+    const int ranks = store->shards.size;
+    int64_t all = 0, at = 0;
+    int i = 0;
+    for (int p = 0; p < bucket->n_params; p++)
+        all += trained_elements(&bucket->params[p]);
+    for (int r = 1; r < ranks; r++) {
+        const int64_t share = all / ranks * r + all % ranks * r / ranks, target = share - ahead[r];
+        while (i < bucket->n_params && 2 * (target - at) > trained_elements(&bucket->params[i]))
+            at += trained_elements(&bucket->params[i++]);
+        cuts[r] = (Cut){ i, 0 };
+        ahead[r] += at - share;
+    }
+    cuts[ranks] = (Cut){ bucket->n_params, 0 };
+}
+
+/* Whether an optimizer needs whole parameters of the bucket. Then all of them stay whole. */
+static bool has_whole_tensors(const ParamStore *store, const Bucket *bucket)
+{
+    for (const Param *param = bucket->params; param < bucket->params + bucket->n_params; param++)
+        if (!param->spec.frozen && store->shards.units[param->spec.kind] == UNIT_MATRIX)
+            return true;
+    return false;
+}
+
+static void find_cuts(ParamStore *store, Bucket *bucket, int64_t *ahead)
+{
+    for (int span = 0; span < SPANS; span++) {
+        Cut *cuts = bucket->cuts[span] = g_new0(Cut, store->shards.size + 1);
+        if (span == SPAN_TRAINED && has_whole_tensors(store, bucket)) {
+            cut_by_tensors(store, bucket, cuts, ahead);
+            continue;
+        }
+        for (int r = 0; r <= store->shards.size; r++)
+            cuts[r] = cut_by_rows(store, bucket, (Span)span, r);
+    }
+}
+
 /* Number of rows of parameter i before a cut. */
 static int64_t rows_before(const Bucket *bucket, Cut cut, int i)
 {
@@ -98,8 +140,7 @@ static int64_t rows_before(const Bucket *bucket, Cut cut, int i)
 
 static void set_part(const ParamStore *store, Bucket *bucket, Span span)
 {
-    Cut begin = cut_of(store, bucket, span, store->shards.rank),
-        end = cut_of(store, bucket, span, store->shards.rank + 1);
+    const Cut *cuts = bucket->cuts[span], begin = cuts[store->shards.rank], end = cuts[store->shards.rank + 1];
     for (int i = 0; i < bucket->n_params; i++) {
         Param *param = &bucket->params[i];
         if (!in_span(param, span))
@@ -109,9 +150,9 @@ static void set_part(const ParamStore *store, Bucket *bucket, Span span)
     }
 }
 
-int64_t layout_part_start(const ParamStore *store, const Bucket *bucket, int rank)
+int64_t layout_part_start(const Bucket *bucket, int rank)
 {
-    Cut cut = cut_of(store, bucket, SPAN_TRAINED, rank);
+    const Cut cut = bucket->cuts[SPAN_TRAINED][rank];
     int64_t n = 0;
     for (int i = 0; i < bucket->n_params; i++)
         n += in_span(&bucket->params[i], SPAN_TRAINED) ? rows_before(bucket, cut, i) * param_cols(&bucket->params[i])
@@ -135,8 +176,7 @@ static int64_t *part_starts(const ParamStore *store, const Bucket *bucket, Span 
     int size = store->shards.size;
     int64_t *starts = g_new0(int64_t, size + 1), unit = (int64_t)dtype_bytes(region_dtype(store, region));
     for (int r = 1; r <= size; r++) {
-        Cut cut = cut_of(store, bucket, span, r);
-        starts[r] = (int64_t)cut_offset(store, bucket, span, region, cut, bytes) / unit;
+        starts[r] = (int64_t)cut_offset(store, bucket, span, region, bucket->cuts[span][r], bytes) / unit;
     }
     return starts;
 }
@@ -293,6 +333,9 @@ static bool buffers_open(ParamStore *store, BlockBuffer *buffers, Region region)
 
 bool layout_open(ParamStore *store, bool gradients)
 {
+    g_autofree int64_t *ahead = g_new0(int64_t, store->shards.size);
+    for (Bucket *bucket = store->buckets; bucket < store->buckets + store->n_buckets; bucket++)
+        find_cuts(store, bucket, ahead);
     for (Bucket *bucket = store->buckets; bucket < store->buckets + store->n_buckets; bucket++)
         if (!bucket_open(store, bucket, gradients))
             return false;
@@ -303,9 +346,11 @@ bool layout_open(ParamStore *store, bool gradients)
 void layout_close(ParamStore *store)
 {
     for (Bucket *bucket = store->buckets; bucket < store->buckets + store->n_buckets; bucket++)
-        for (int span = 0; span < SPANS; span++)
+        for (int span = 0; span < SPANS; span++) {
+            g_free(bucket->cuts[span]);
             for (int region = 0; region < REGION_COUNT; region++)
                 memory_close(store, &bucket->memory[span][region], (Region)region);
+        }
     for (int i = 0; i < BLOCK_BUFFERS; i++) {
         device_free(store->dev, store->weights[i].memory);
         device_free(store->dev, store->gradients[i].memory);

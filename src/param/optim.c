@@ -34,6 +34,12 @@ static bool check_config(OptimConfig *config, GError **error)
            resolve(&config->eps, defaults->eps, "optim.eps", error);
 }
 
+void optimizer_units(const OptimConfig *config, Unit units[PARAM_KINDS])
+{
+    for (int kind = 0; kind < PARAM_KINDS; kind++)
+        units[kind] = optimizers[config->name]->methods[kind]->unit;
+}
+
 static void list_states(Optimizer *opt)
 {
     opt->states = g_new0(State, opt->store->n_params);
@@ -50,6 +56,9 @@ static void list_states(Optimizer *opt)
             const Method *method = optimizers[opt->config.name]->methods[param->spec.kind];
             bucket->states[bucket->n_states++] = (State){ .param = param, .method = method, .first = elements, .w = w };
             elements += tensor_count(w);
+            CHECK(method->unit < UNIT_MATRIX || w.rank != 2 || w.d[0] == 0 || w.d[0] == param_rows(param),
+                  "%s: %lld of %lld rows, and the optimizer needs all", param->spec.name, (long long)w.d[0],
+                  (long long)param_rows(param));
         }
         opt->n_states += bucket->n_states;
     }
@@ -84,6 +93,15 @@ static void lay_out_sums(Optimizer *opt, Arena *arena)
                 first += n;
             }
         }
+    }
+}
+
+static void lay_out_scratch(Optimizer *opt, Arena *arena)
+{
+    for (const State *state = opt->states; state < opt->states + opt->n_states; state++) {
+        arena_reset(arena, 0);
+        if (state->method->scratch)
+            state->method->scratch(opt, state, arena);
     }
 }
 
@@ -133,8 +151,7 @@ static void share_sums(Optimizer *opt)
         const Bucket *bucket = params_bucket(opt->store, b);
         g_autofree Range *ranges = g_new(Range, shards.size);
         for (int r = 0; r < shards.size; r++)
-            ranges[r] =
-                (Range){ layout_part_start(opt->store, bucket, r), layout_part_start(opt->store, bucket, r + 1) };
+            ranges[r] = (Range){ layout_part_start(bucket, r), layout_part_start(bucket, r + 1) };
         if (tensor_present(opt->buckets[b].sums[SUMS_MOMENTS]))
             optimizer_set_ranges(opt, b, ranges, shards.size);
     }
@@ -154,11 +171,13 @@ Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError *
     list_states(opt);
     bool opened = open_states(opt);
     opt->sums = lay_out(opt, lay_out_sums, &sums_bytes);
+    opt->scratch = lay_out(opt, lay_out_scratch, &opt->scratch_bytes);
     opt->scalars = device_alloc(dev, sizeof *opt->scalars);
     optim_name_states(opt);
     share_sums(opt);
-    if (!opened || !opt->sums || !opt->scalars) {
-        fail_machine(error, "no memory for the optimizer's state: %zu bytes%s", optimizer_bytes(opt) + sums_bytes,
+    if (!opened || !opt->sums || !opt->scratch || !opt->scalars) {
+        fail_machine(error, "no memory for the optimizer's state: %zu bytes%s",
+                     optimizer_bytes(opt) + sums_bytes + opt->scratch_bytes,
                      dev->precision.offload ? " on the host, and two buckets of it on the device" : "");
         optimizer_close(opt);
         return NULL;
@@ -179,6 +198,7 @@ void optimizer_close(Optimizer *opt)
         offload_close(opt);
     device_free(opt->store->dev, opt->memory);
     device_free(opt->store->dev, opt->sums);
+    device_free(opt->store->dev, opt->scratch);
     device_free(opt->store->dev, opt->scalars);
     for (int b = 0; b < opt->store->n_buckets; b++)
         g_clear_pointer(&opt->buckets[b].ranges, g_array_unref);
@@ -202,12 +222,12 @@ double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm, do
     if (config->relative_step)
         lr = relative_lr(config, (double)(update + config->step_offset));
     double clip = config->clip_norm > 0 ? fmin(1, config->clip_norm / (norm + 1e-6)) : 1;
-    StepScalars scalars = { .lr = (float)lr,
-                            .clip = (float)(clip / loss_scale),
-                            .beta1_t = pow(config->beta1, (double)update),
-                            .beta2_t = pow(config->beta2, (double)update),
-                            .new_part = pow((double)(update + config->step_offset), -config->decay_rate) };
-    device_upload(opt->store->dev, opt->scalars, &scalars, sizeof scalars);
+    opt->now = (StepScalars){ .lr = (float)lr,
+                              .clip = (float)(clip / loss_scale),
+                              .beta1_t = pow(config->beta1, (double)update),
+                              .beta2_t = pow(config->beta2, (double)update),
+                              .new_part = pow((double)(update + config->step_offset), -config->decay_rate) };
+    device_upload(opt->store->dev, opt->scalars, &opt->now, sizeof opt->now);
     if (opt->host)
         offload_update(opt);
     for (int b = 0; !opt->host && b < opt->store->n_buckets; b++)
@@ -263,7 +283,7 @@ size_t optimizer_bytes(const Optimizer *opt)
 
 size_t optimizer_device_bytes(const Optimizer *opt)
 {
-    return opt->host ? opt->stage_bytes : optimizer_bytes(opt);
+    return opt->scratch_bytes + (opt->host ? opt->stage_bytes : optimizer_bytes(opt));
 }
 
 Box optimizer_held(const Optimizer *opt, int index)

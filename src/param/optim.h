@@ -1,6 +1,7 @@
-/* optim.h: optimizers over a ParamStore: AdamW (Loshchilov & Hutter 2019), Adafactor
- * (Shazeer & Stern 2018), and AdamW whose steps are scaled by the root mean square of each weight tensor (nanoT5's
- * AdamWScale). */
+/* optim.h: optimizers over a ParamStore: AdamW (Loshchilov & Hutter 2019), Adafactor (Shazeer & Stern 2018), AdamW
+ * whose steps are scaled by the root mean square of each weight tensor (nanoT5's AdamWScale), and Muon (Jordan et al.
+ * 2024).
+ */
 #pragma once
 
 #include "base/amount.h"
@@ -12,12 +13,17 @@
 #define OPTIMIZERS(X)                                                                                                  \
     X(ADAMW, adamw)                                                                                                    \
     X(ADAFACTOR, adafactor)                                                                                            \
-    X(ADAMW_RMS, adamw_rms)
+    X(ADAMW_RMS, adamw_rms)                                                                                            \
+    X(MUON, muon)
 
 #define OPTIM_KIND(name, file) OPTIM_##name,
 typedef enum OptimKind { OPTIMIZERS(OPTIM_KIND) OPTIM_KINDS } OptimKind;
 #undef OPTIM_KIND
 typedef enum DecayScope { DECAY_MATRICES, DECAY_ALL } DecayScope; /* which parameters get weight decay */
+
+/* Muon: the factor on the learning rate of a matrix (A,B): sqrt(max(1, A / B)), or 0.2 sqrt(max(A, B)), with which its
+ * updates are about as large as those of AdamW. */
+typedef enum MuonScale { MUON_ORIGINAL, MUON_MATCH_RMS_ADAMW } MuonScale;
 
 /* The choices for a resumed run whose schedule options were changed. */
 typedef enum ScheduleChange { CHANGE_OVERRIDE, CHANGE_KEEP, CHANGE_REFUSE } ScheduleChange;
@@ -49,7 +55,10 @@ typedef struct OptimConfig {
     bool warmup_init;                      /* Adafactor: with relative_step, min(1e-6 t, 1/sqrt(t)) */
     bool factored;                         /* Adafactor: second moments of a matrix are kept as row and column sums */
     bool decay_by_lr;                      /* Adafactor: weight decay is multiplied by the learning rate */
-    bool offload; /* states and master weights lie in host memory, not in that of the GPU (Precision.offload) */
+    double momentum;                       /* Muon: of the matrices of blocks */
+    int muon_scale;                        /* MuonScale */
+    double matrix_lr; /* Muon: the learning rate of the matrices of blocks / that of all other parameters */
+    bool offload;     /* states and master weights lie in host memory, not in that of the GPU (Precision.offload) */
 } OptimConfig;
 
 extern const OptionRow optim_options[]; /* "optim.*" over OptimConfig */
@@ -59,6 +68,8 @@ typedef struct Optimizer Optimizer;
 /* Allocates the optimizer's state. NULL with an error if options contradict each other, or if out of memory. */
 Optimizer *optimizer_open(ParamStore *store, const OptimConfig *config, GError **error);
 void optimizer_close(Optimizer *opt);
+/* Sets the unit of each kind of parameter that the optimizer updates as a whole, for Sharding.units. */
+void optimizer_units(const OptimConfig *config, Unit units[PARAM_KINDS]);
 /* The weight decay of later updates, in place of the configured one. */
 void optimizer_set_weight_decay(Optimizer *opt, double weight_decay);
 /* One update of every parameter that is not frozen. update: number of this update, from 1; lr: its learning rate. The
@@ -72,8 +83,9 @@ double optimizer_step(Optimizer *opt, int64_t update, double lr, double norm, do
 typedef struct Range {
     int64_t begin, end;
 } Range;
-/* Later updates change only these ranges of the bucket, in this order; ranges must not overlap. For Adafactor a row of
- * a matrix belongs to the range that contains its first element. Without this call the whole bucket is updated. */
+/* Later updates change only these ranges of the bucket, in this order; ranges must not overlap. A unit of the
+ * optimizer, such as a row, belongs to the range that contains its first element. Without this call the whole bucket is
+ * updated. */
 void optimizer_set_ranges(Optimizer *opt, int bucket, const Range *ranges, int n);
 /* reduce(context, sums) is called between the operations of an update. `sums` (n, f64, device memory) are this rank's
  * sums over its ranges of a bucket: Σ w², Adafactor's row and column sums, Σ u². The function must replace them by the
@@ -93,7 +105,9 @@ OptimState optimizer_state(const Optimizer *opt, int index);
 Box optimizer_part(const Optimizer *opt, int index);
 Box optimizer_held(const Optimizer *opt, int index); /* the rows that optimizer_write keeps */
 size_t optimizer_bytes(const Optimizer *opt);        /* size of all states; with ZeRO, of this rank's parts */
-size_t optimizer_device_bytes(const Optimizer *opt); /* size of their memory on the device: less with optim.offload */
+/* Bytes of the device that the optimizer holds: for states, which are fewer with optim.offload, and for what its
+ * operations write until an update ends. */
+size_t optimizer_device_bytes(const Optimizer *opt);
 /* Copy a box of a state to or from host memory, as params_read and params_write do. With ZeRO only rows of this rank's
  * part can be read, and writing ignores rows that only other ranks hold. */
 void optimizer_read(const Optimizer *opt, int index, const Box *box, DType dtype, void *host);

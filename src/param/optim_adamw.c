@@ -22,9 +22,9 @@ static int64_t adamw_rms_sums(const State *state, SumsKind kind)
     return kind == SUMS_MOMENTS ? 1 : 0;
 }
 
-static const Method adamw_method = { .states = { [M] = { .name = "m" }, [V] = { .name = "v" } },
-                                     .unit = UNIT_ELEMENT,
-                                     .phases = { { .run = adamw_update } } };
+const Method adamw_method = { .states = { [M] = { .name = "m" }, [V] = { .name = "v" } },
+                              .unit = UNIT_ELEMENT,
+                              .phases = { { .run = adamw_update } } };
 const OptimizerDef adamw_optimizer = { EVERY_KIND(&adamw_method), .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8 };
 
 static const Method rms_method = { .states = { [M] = { .name = "m" }, [V] = { .name = "v" } },

@@ -8,11 +8,18 @@ static const char *const change_names[] = {
 };
 static const char *const decay_names[] = { [DECAY_MATRICES] = "matrices", [DECAY_ALL] = "all", NULL };
 
+static const char *const muon_scale_names[] = {
+    [MUON_ORIGINAL] = "original", [MUON_MATCH_RMS_ADAMW] = "match_rms_adamw", NULL
+};
+
 #define AT(field) offsetof(OptimConfig, field)
 
 const OptionRow optim_options[] = {
     { "optim.name", OPT_ENUM, AT(name), "adafactor", 0, 0, OPT_IDENTITY,
-      "optimizer; adamw_rms: AdamW with updates scaled by the root mean square of each weight tensor", optim_names },
+      "optimizer; adamw_rms: AdamW with updates scaled by the root mean square of each weight tensor; muon: Muon for "
+      "the "
+      "matrices of blocks, AdamW for embeddings, heads and vectors",
+      optim_names },
     { "optim.lr", OPT_F64, AT(lr), "1e-2", 0, 10, OPT_TUNABLE,
       "peak learning rate; with optim.scale_parameter or adamw_rms it is relative to the root mean square of each "
       "weight tensor",
@@ -71,9 +78,9 @@ const OptionRow optim_options[] = {
     { "optim.beta1", OPT_F64, AT(beta1), "-1", -1, 0.999999, OPT_IDENTITY,
       "decay rate of the first moment; -1 means the optimizer's default: 0.9, with adafactor none", NULL },
     { "optim.beta2", OPT_F64, AT(beta2), "-1", -1, 0.9999999, OPT_TUNABLE,
-      "adamw: decay rate of the second moment; -1 means 0.999", NULL },
+      "adamw, muon's AdamW: decay rate of the second moment; -1 means 0.999", NULL },
     { "optim.eps", OPT_F64, AT(eps), "-1", -1, 1, OPT_TUNABLE,
-      "adamw: added to the root of the second moment; -1 means 1e-8, for adamw_rms 1e-6", NULL },
+      "adamw, muon's AdamW: added to the root of the second moment; -1 means 1e-8, for adamw_rms 1e-6", NULL },
     { "optim.eps1", OPT_F64, AT(eps1), "1e-30", 1e-37, 1, OPT_TUNABLE, "adafactor: added to squared gradients", NULL },
     { "optim.eps2", OPT_F64, AT(eps2), "1e-3", 0, 1, OPT_TUNABLE,
       "adafactor: lower limit of a weight tensor's root mean square with scale_parameter", NULL },
@@ -102,5 +109,16 @@ const OptionRow optim_options[] = {
       NULL },
     { "optim.decay_by_lr", OPT_BOOL, AT(decay_by_lr), "true", 0, 0, OPT_TUNABLE,
       "adafactor: weight decay is multiplied by the learning rate; false means that it is not, as in T5X", NULL },
+    { "optim.momentum", OPT_F64, AT(momentum), "0.95", 0, 0.999999, OPT_IDENTITY,
+      "muon: decay rate of the momentum of the matrices of blocks", NULL },
+    { "optim.muon_scale", OPT_ENUM, AT(muon_scale), "match_rms_adamw", 0, 0, OPT_TUNABLE,
+      "muon: factor on the learning rate of a matrix of A rows and B columns. match_rms_adamw: 0.2 sqrt(max(A, B)), "
+      "with "
+      "which updates are about as large as those of AdamW; original: sqrt(max(1, A / B))",
+      muon_scale_names },
+    { "optim.matrix_lr", OPT_F64, AT(matrix_lr), "1", 0, 1000, OPT_TUNABLE,
+      "muon: the matrices of blocks have this many times the learning rate of AdamW's parameters, before "
+      "optim.muon_scale",
+      NULL },
 };
 const int n_optim_options = G_N_ELEMENTS(optim_options);

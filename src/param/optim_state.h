@@ -47,22 +47,23 @@ typedef struct StateDef {
 /* One operation of an update. */
 typedef struct Phase {
     void (*run)(const Optimizer *opt, const State *state, const Part *part);
-    bool once; /* runs a single time per parameter; false means once for every Part */
-    bool sums; /* the operation adds to the sums of `kind` */
+    bool once;  /* runs a single time per parameter; false means once for every Part */
+    bool chain; /* several operations of the device that depend on each other, so that no group may hold them */
+    bool sums;  /* the operation adds to the sums of `kind` */
     SumsKind kind;
     void (*join)(const Optimizer *opt, const State *state); /* adds up these sums over the tensor-parallel ranks that
                                                                divide the parameter; NULL means a plain sum */
 } Phase;
-
-/* The smallest piece of a parameter that is updated by itself: ranges of an update begin and end between two. */
-typedef enum Unit { UNIT_ELEMENT, UNIT_ROW } Unit;
 
 /* How a parameter is updated. */
 struct Method {
     StateDef states[MAX_STATES];                        /* an entry with name NULL ends the list */
     int64_t (*sums)(const State *state, SumsKind kind); /* length of State.sums[kind], 0 means none; NULL means that
                                                            there are never any */
-    Unit unit;
+    void (*scratch)(const Optimizer *opt, const State *state, Arena *arena); /* allocates what the operations on one
+                                                                                parameter write besides states; NULL
+                                                                                means nothing */
+    Unit unit;                /* ranges of an update begin and end between two units */
     Phase phases[MAX_PHASES]; /* in their order; an entry with run NULL ends the list */
 };
 
@@ -112,8 +113,11 @@ struct Optimizer {
     void *stages[STAGES], *host; /* with offload: memory that OptimBucket.stage and OptimBucket.host point into */
     size_t stage_bytes;          /* total size of all stages */
     void *sums;           /* device memory of OptimBucket.sums, shared by all buckets, which are updated in turn */
-    StepScalars *scalars; /* device memory: numbers that change with every update, such as the learning rate */
-    SumsFn reduce;        /* reduces the sums over ranks; NULL means one rank */
+    StepScalars now;      /* numbers that change with every update, such as the learning rate */
+    StepScalars *scalars; /* their copy in device memory */
+    void *scratch;        /* device memory of Method.scratch, shared by all parameters; NULL means none */
+    size_t scratch_bytes;
+    SumsFn reduce; /* reduces the sums over ranks; NULL means one rank */
     void *reduce_context;
 };
 
@@ -124,6 +128,7 @@ double optim_decay(const Optimizer *opt, const Param *param);               /* t
 Tensor optim_squares(const State *state); /* (1) f64: the first of the sums of SUMS_MOMENTS, Σ w² */
 void optim_add_squares(const Optimizer *opt, const State *state, const Part *part); /* adds to optim_squares */
 
+extern const Method adamw_method;       /* optim_adamw.c */
 void optim_name_states(Optimizer *opt); /* optim_states.c: fills Optimizer.named */
 
 /* Updates all parameters of a bucket; the caller has set opt->scalars. */

@@ -14,7 +14,7 @@ static Tensor cut(Tensor t, bool rows, int64_t first, int64_t n)
 static Part part_of(const State *state, int64_t first, int64_t n)
 {
     const Tensor *own = state->param->own;
-    const bool rows = state->method->unit == UNIT_ROW;
+    const bool rows = state->method->unit >= UNIT_ROW;
     const int64_t cols = tensor_cols(state->w);
     Part part = { .w = cut(state->w, rows, first, n),
                   .rounded = param_has_master(state->param) ? cut(own[REGION_WEIGHTS], rows, first, n) : NO_TENSOR,
@@ -34,7 +34,9 @@ static Part part_of(const State *state, int64_t first, int64_t n)
 static int64_t cut_at(const State *state, int64_t element)
 {
     Tensor w = state->w;
-    int64_t unit = state->method->unit == UNIT_ROW && w.rank == 2 ? w.d[1] : 1;
+    int64_t unit = w.rank != 2 || state->method->unit == UNIT_ELEMENT ? 1
+                   : state->method->unit == UNIT_ROW                  ? w.d[1]
+                                                                      : MAX(tensor_count(w), 1);
     int64_t at = CLAMP(element - state->first, 0, tensor_count(w));
     return (at + unit - 1) / unit * unit;
 }
@@ -46,20 +48,29 @@ static const Phase *phase_of(const State *state, int phase)
     return of->run ? of : NULL;
 }
 
+/* Runs an operation on the part of a parameter that lies in a range. */
+static void run_on_part(const Optimizer *opt, const Phase *phase, const State *state, Range range)
+{
+    const int64_t first = cut_at(state, range.begin), end = cut_at(state, range.end);
+    const Part part = part_of(state, first, end - first);
+    if (end > first || phase->once)
+        phase->run(opt, state, &part);
+}
+
 /* Runs the operations of a phase on a range. once: only those that run once per parameter, or only the others. */
 static void run_on_range(const Optimizer *opt, int p, bool once, const State *states, int n, Range range)
 {
-    device_group_begin(opt->store->dev);
-    for (const State *state = states; state < states + n; state++) {
-        const Phase *phase = phase_of(state, p);
-        if (phase == NULL || phase->once != once)
-            continue;
-        int64_t first = cut_at(state, range.begin), end = cut_at(state, range.end);
-        Part part = part_of(state, first, end - first);
-        if (end > first || once)
-            phase->run(opt, state, &part);
+    for (int chain = 0; chain < 2; chain++) {
+        if (!chain)
+            device_group_begin(opt->store->dev);
+        for (const State *state = states; state < states + n; state++) {
+            const Phase *phase = phase_of(state, p);
+            if (phase && phase->once == once && phase->chain == chain)
+                run_on_part(opt, phase, state, range);
+        }
+        if (!chain)
+            device_group_end(opt->store->dev);
     }
-    device_group_end(opt->store->dev);
 }
 
 /* Adds up the sums of a parameter over the tensor-parallel ranks that divide it; of ranks that have the same rows, the

@@ -39,6 +39,9 @@ typedef enum ParamKind {
     PARAM_KINDS
 } ParamKind;
 
+/* The smallest piece of a parameter that an optimizer updates by itself. */
+typedef enum Unit { UNIT_ELEMENT, UNIT_ROW, UNIT_MATRIX } Unit;
+
 /* One logical tensor: a parameter as checkpoints name it. (rows, cols) as in Hugging Face: the weight of a linear layer
  * is (out, in); cols 0 means a vector. */
 typedef struct ParamSpec {

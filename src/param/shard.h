@@ -1,5 +1,6 @@
 /* shard.h: parameters that are sharded over several ranks (ZeRO, Rajbhandari et al. 2020). The rows of a bucket's
- * tensors, one after another, are divided into equal parts, one per rank. From ZERO_STATES on, a rank keeps optimizer
+ * tensors, one after another, are divided into equal parts, one per rank, or into whole tensors if the optimizer needs
+ * whole matrices. From ZERO_STATES on, a rank keeps optimizer
  * states and master weights only for its own part; at higher levels also gradients and weights of blocks. A bucket
  * outside the blocks (embedding, heads, tensors that all blocks of a stack share) is used during the whole pass, so
  * every rank keeps all its weights and gradients.
@@ -22,14 +23,16 @@ typedef enum ZeroLevel {
 } ZeroLevel;
 
 typedef struct Sharding {
-    Comm *ranks;        /* NULL means no communication, to measure the memory of one of `size` ranks */
-    int rank, size;     /* this rank and the number of ranks; size 0 or 1 means one rank, which holds everything */
-    ZeroLevel level;    /* ignored with one rank */
-    int first_block;    /* buckets from this index on are blocks; set by the caller of params_open_sharded */
-    Comm *pipeline;     /* the stages of the pipeline that this model's stage belongs to; NULL means none */
-    TensorParallel tp;  /* ranks that divide the matrices (ParamSpec.split); each of them divides what it has with the
-                           ranks of `ranks`. size 0 means that every matrix is whole */
-    ContextParallel cp; /* ranks that divide the tokens, which are among `ranks`; size 0 means none */
+    Comm *ranks;       /* NULL means no communication, to measure the memory of one of `size` ranks */
+    int rank, size;    /* this rank and the number of ranks; size 0 or 1 means one rank, which holds everything */
+    ZeroLevel level;   /* ignored with one rank */
+    int first_block;   /* buckets from this index on are blocks; set by the caller of params_open_sharded */
+    Comm *pipeline;    /* the stages of the pipeline that this model's stage belongs to; NULL means none */
+    TensorParallel tp; /* ranks that divide the matrices (ParamSpec.split); each of them divides what it has with the
+                          ranks of `ranks`. size 0 means that every matrix is whole */
+    Unit units[PARAM_KINDS]; /* the unit of each kind of parameter, which no two ranks have parts of (optimizer_units);
+                                a row is never divided */
+    ContextParallel cp;      /* ranks that divide the tokens, which are among `ranks`; size 0 means none */
 } Sharding;
 
 /* params_open for one of several ranks. shards NULL means one rank. */

@@ -66,9 +66,16 @@ typedef struct Memory {
     int64_t *starts; /* (ranks + 1) index of the first element of each rank's part; NULL with one rank */
 } Memory;
 
+/* The element at which one rank's part of a span ends and the next part begins: the start of a row of a parameter. */
+typedef struct Cut {
+    int param; /* index in the bucket; n_params means after the last one */
+    int64_t row;
+} Cut;
+
 typedef struct Bucket {
     Param *params; /* (n_params) points into ParamStore.params */
     int n_params;
+    Cut *cuts[SPANS]; /* (ranks + 1) the beginning of each rank's part, and the end of the last one */
     Memory memory[SPANS][REGION_COUNT];
     int uses;           /* calls of grads_ready in one microbatch */
     int64_t awaited;    /* calls of grads_ready still to come in this step */
@@ -162,7 +169,7 @@ void layout_place(ParamStore *store, Bucket *bucket, Region region, char *memory
 /* The part of a buffer's memory that belongs to one span of a bucket, as a vector. */
 Tensor layout_in_buffer(const Bucket *bucket, Span span, Region region, char *buffer);
 /* Index of the first element of a rank's part of a bucket, counted over its trained parameters in order. */
-int64_t layout_part_start(const ParamStore *store, const Bucket *bucket, int rank);
+int64_t layout_part_start(const Bucket *bucket, int rank);
 
 /* ---- shard.c ---- */
 

@@ -15,10 +15,11 @@ typedef struct MemoryPlan {
     SentBytes sent_kinds;    /* `sent`, divided by the kind of data */
     int64_t micro_batches;   /* number of microbatches of a rank in a step */
     double flops, fp8_flops; /* of a microbatch of this rank; memory_plan counts them only if there are several ranks */
-    int64_t launches; /* on a GPU, in a step of all microbatches (DeviceCounts.launches); counted as `flops` are */
-    int64_t trained;  /* parameters that are not frozen, of all ranks together */
-    size_t saved;     /* bytes of the planned rank's part of a checkpoint */
-    Stages stages;    /* the blocks of the planned rank */
+    double update_flops; /* of the matrix products of an update of this rank, such as those of Muon; counted likewise */
+    int64_t launches;    /* on a GPU, in a step of all microbatches (DeviceCounts.launches); counted as `flops` are */
+    int64_t trained;     /* parameters that are not frozen, of all ranks together */
+    size_t saved;        /* bytes of the planned rank's part of a checkpoint */
+    Stages stages;       /* the blocks of the planned rank */
 } MemoryPlan;
 
 /* Computes the plan by running one step on the null device, which counts bytes. model.vocab must be resolved.

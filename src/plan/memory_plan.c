@@ -97,6 +97,7 @@ static bool measure_activations(Activations *measured, Rank *rank, const Config 
  * by which the second step has more than the first. */
 typedef struct Work {
     double flops, fp8_flops; /* of one microbatch */
+    double update_flops;     /* of the end of a step */
     int64_t launches[2];
     SentBytes sent[2];
     size_t scratch; /* bytes of a GPU that operations work in */
@@ -119,7 +120,9 @@ static void count_step(Work *work, const Rank *rank, const Config *config, const
     for (int i = 0; i < n; i++)
         model_pass(rank->model, batch, &loss);
     pipeline_sum_tied(rank->model);
+    const double passes = rank->null->counts.flops;
     update(rank);
+    work->update_flops = rank->null->counts.flops - passes;
     work->launches[n - 1] = rank->null->counts.launches;
     work->sent[n - 1] = model_sent(rank->model);
     for (int kind = 0; kind < SENT_KINDS; kind++)
@@ -131,7 +134,7 @@ static Work count_work(const Rank *rank, const Config *config, const Batch *batc
     Work work = { 0 };
     rank->null->gpu.scratch = 0;
     count_step(&work, rank, config, batch, 1);
-    work.flops = rank->null->counts.flops;
+    work.flops = rank->null->counts.flops - work.update_flops;
     work.fp8_flops = rank->null->counts.fp8_flops;
     count_step(&work, rank, config, batch, 2);
     work.scratch = rank->null->gpu.scratch;
@@ -154,6 +157,7 @@ static Work work_with_zero(const Work *without, const Work *one, const Work *one
 {
     Work work = *without;
     work.scratch = one->scratch;
+    work.update_flops = one->update_flops;
     for (int i = 0; i < 2; i++) {
         work.launches[i] += one->launches[i] - one_without->launches[i];
         for (int kind = 0; kind < SENT_KINDS; kind++)
@@ -196,6 +200,7 @@ static void set_work(MemoryPlan *plan, const Config *config, const Work *work)
     plan->micro_batches = more + 1;
     plan->flops = work->flops;
     plan->fp8_flops = work->fp8_flops;
+    plan->update_flops = work->update_flops;
     plan->launches = work->launches[0] + more * (work->launches[1] - work->launches[0]);
     for (int kind = 0; kind < SENT_KINDS; kind++)
         plan->sent_kinds.bytes[kind] =

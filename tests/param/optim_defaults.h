@@ -16,5 +16,8 @@ static inline OptimConfig optim_defaults(OptimKind kind)
                           .decay_rate = 0.8,
                           .scale_parameter = true,
                           .factored = true,
-                          .decay_by_lr = true };
+                          .decay_by_lr = true,
+                          .momentum = 0.95,
+                          .muon_scale = MUON_MATCH_RMS_ADAMW,
+                          .matrix_lr = 1 };
 }

@@ -132,7 +132,8 @@ typedef struct Case {
 static const Case cases[] = { { "adamw", OPTIM_ADAMW, -1, 0 },
                               { "adamw_rms", OPTIM_ADAMW_RMS, -1, 1e-6 },
                               { "adafactor", OPTIM_ADAFACTOR, 0, 1e-6 },
-                              { "adafactor_with_momentum", OPTIM_ADAFACTOR, 0.9, 1e-6 } };
+                              { "adafactor_with_momentum", OPTIM_ADAFACTOR, 0.9, 1e-6 },
+                              { "muon", OPTIM_MUON, -1, 0 } };
 
 static void ranges_make_the_whole(const void *data)
 {

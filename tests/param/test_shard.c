@@ -137,12 +137,11 @@ static void run_rank(Comm *comm, void *context)
     int rank = comm_rank(comm), n;
     Device *dev = device_open_cpu(1, c->precision);
     g_autofree ParamSpec *specs = specs_of(c->shape, &n);
-    const Sharding shards = {
-        .ranks = comm, .rank = rank, .size = comm_size(comm), .level = c->level, .first_block = 1
-    };
-    ParamStore *store = params_open_sharded(dev, specs, n, NULL, true, &shards);
     OptimConfig config = optim_defaults(c->optimizer);
     config.min_dim_factored = 8;
+    Sharding shards = { .ranks = comm, .rank = rank, .size = comm_size(comm), .level = c->level, .first_block = 1 };
+    optimizer_units(&config, shards.units);
+    ParamStore *store = params_open_sharded(dev, specs, n, NULL, true, &shards);
     Optimizer *opt = optimizer_open(store, &config, NULL);
     params_init(store, 3);
     for (int step = 1; step <= STEPS; step++) {
@@ -363,6 +362,7 @@ int main(int argc, char **argv)
                     a_rank_holds_and_sends_what_the_formulas_say);
     g_test_add_data_func("/shard/levels_agree/adamw", GINT_TO_POINTER(OPTIM_ADAMW), levels_agree);
     g_test_add_data_func("/shard/levels_agree/adamw_rms", GINT_TO_POINTER(OPTIM_ADAMW_RMS), levels_agree);
+    g_test_add_data_func("/shard/levels_agree/muon", GINT_TO_POINTER(OPTIM_MUON), levels_agree);
     g_test_add_data_func("/shard/levels_agree/adafactor", GINT_TO_POINTER(OPTIM_ADAFACTOR), levels_agree);
     g_test_add_func("/shard/boxes_reach_their_ranks", boxes_reach_their_ranks);
     g_test_add_func("/shard/ranks_use_blocks_in_orders_of_their_own", ranks_use_blocks_in_orders_of_their_own);

@@ -1,5 +1,6 @@
 #include "run/config/config.h"
 #include "run/config/foreign_names.h"
+#include "run/config/recipe.h"
 
 #include "data/tiny_tokenizer.h"
 
@@ -358,7 +359,8 @@ static void defaults_belong_to_family_size_and_optimizer(void)
 /* Every preset with every optimizer finds its row, and what is given stays. */
 static void every_model_has_defaults(void)
 {
-    static const char *const optimizers[] = { "optim.name=adamw", "optim.name=adafactor", "optim.name=adamw_rms" };
+    static const char *const optimizers[] = { "optim.name=adamw", "optim.name=adafactor", "optim.name=adamw_rms",
+                                              "optim.name=muon" };
     for (const char *const *name = model_preset_names; *name; name++)
         for (size_t i = 0; i < G_N_ELEMENTS(optimizers); i++) {
             Config config;
@@ -370,6 +372,10 @@ static void every_model_has_defaults(void)
             check_value(&config, "train.batch", "3 samples");
             check_value(&config, "data.input_length", "7");
             g_assert_cmpint(config.optim.warmup.unit, ==, UNIT_PERCENT);
+            g_autoptr(GPtrArray) settings = option_settings_new();
+            recipe_add_optimizer(&config.model, config.optim.name, settings);
+            recipe_add_start(&config.model, config.optim.name, NULL, settings);
+            g_assert_nonnull(option_settings_find(settings, "optim.rewarm"));
             config_clear(&config);
         }
 }

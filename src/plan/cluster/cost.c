@@ -73,7 +73,8 @@ static void add_stage(const Config *config, const Machine *machine, const Memory
     const double exchange = kind_s(machine, cost, plan, SENT_GRADIENTS) + kind_s(machine, cost, plan, SENT_WEIGHTS);
     const double beside = BACKWARD * (config->parallel.zero >= ZERO_GRADIENTS ? computing : computing / m);
     const double in_memory = (double)(2 * plan->optimizer + plan->updated) / machine->copy_bytes,
-                 update = plan->host > 0 ? MAX(in_memory, (double)plan->host / machine->host) : in_memory;
+                 update = plan->update_flops / machine->flops +
+                          (plan->host > 0 ? MAX(in_memory, (double)plan->host / machine->host) : in_memory);
     cost->pipeline = MAX(cost->pipeline, kind_s(machine, cost, plan, SENT_PIPELINE) * waits / (1 - waits));
     if (exchange - MIN(exchange, beside) >= cost->exchange) {
         cost->hidden = MIN(exchange, beside);

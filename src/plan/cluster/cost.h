@@ -11,9 +11,9 @@
  * - pipeline: messages between stages during the bubble; all others overlap with computing.
  * - exchange: communication of gradients and weights that does not overlap with backward passes, which are two thirds
  *   of computing. At ZeRO 0 and 1 it overlaps with the backward pass of the last microbatch, at ZeRO 2 and 3 with all.
- * - update: reading and writing the memory of weights, gradients and optimizer states, of the rank's part with ZeRO;
- * with optim.offload the copies of states and master weights from the memory of the host and back, in both directions
- * at once, if they take longer.
+ * - update: the matrix products of the optimizer, and reading and writing the memory of weights, gradients and
+ *   optimizer states, of the rank's part with ZeRO; with optim.offload the copies of states and master weights from the
+ *   memory of the host and back, in both directions at once, if they take longer.
  *
  * Bytes are those that loam sends (MemoryPlan.sent_kinds): every rank of a group sends directly to every other. */
 #pragma once

@@ -50,7 +50,8 @@ static const IdleRule rules[] = {
     { "optim.lr optim.min_lr optim.schedule optim.warmup optim.power optim.plateau_factor optim.plateau_patience",
       "optim.relative_step", "false" },
     { "optim.plateau_factor optim.plateau_patience", "optim.schedule", "plateau" },
-    { "optim.beta2 optim.eps", "optim.name", "adamw adamw_rms" },
+    { "optim.beta2 optim.eps", "optim.name", "adamw adamw_rms muon" },
+    { "optim.momentum optim.muon_scale optim.matrix_lr", "optim.name", "muon" },
     { "optim.eps1 optim.eps2 optim.clip_threshold optim.decay_rate optim.step_offset optim.factored "
       "optim.min_dim_factored optim.scale_parameter optim.relative_step optim.warmup_init optim.decay_by_lr",
       "optim.name", "adafactor" },

@@ -100,7 +100,7 @@ static bool check_frozen(Model *model, char **patterns, GError **error)
 
 /* How the parameters are divided among ranks. Without a mesh: a single rank on a real device; on the null device one of
  * the planned ranks, whose memory is counted. */
-static Sharding sharding_of(const Config *config, const Device *dev)
+static Sharding ranks_of(const Config *config, const Device *dev)
 {
     const ParallelConfig *parallel = &config->parallel;
     const Mesh *mesh = parallel->mesh;
@@ -127,6 +127,13 @@ static Sharding sharding_of(const Config *config, const Device *dev)
                 .copies = mesh->copies },
         .cp = { .ranks = mesh->context, .rank = comm_rank(mesh->context), .size = comm_size(mesh->context) }
     };
+}
+
+static Sharding sharding_of(const Config *config, const Device *dev)
+{
+    Sharding shards = ranks_of(config, dev);
+    optimizer_units(&config->optim, shards.units);
+    return shards;
 }
 
 /* The place of this rank in its pipeline; without a mesh, on the null device, that of the rank whose memory is counted

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define ANY INFINITY
+enum { ANY_FAMILY = -1 };
 
 const char *const recipe_options[] = { "model.n_enc",        "model.n_dec",        "data.objective",
                                        "data.input_length",  "data.target_length", "train.batch",
@@ -17,7 +18,7 @@ const char *const recipe_options[] = { "model.n_enc",        "model.n_dec",     
                                        "optim.weight_decay", "optim.rewarm",       NULL };
 
 typedef struct Recipe {
-    int family, optimizer; /* optimizer: OptimKind, 0 in model_recipes */
+    int family, optimizer; /* Family or ANY_FAMILY; OptimKind, 0 in model_recipes */
     double up_to;          /* parameters, without embeddings, of the largest model that the row is for */
     const char *settings;  /* "OPTION=VALUE; OPTION=VALUE; " */
 } Recipe;
@@ -66,6 +67,9 @@ static const Recipe optimizer_recipes[] = {
     { FAMILY_GPT, OPTIM_ADAMW, 4e9, GPT_ADAMW "optim.lr=1.6e-4" },
     { FAMILY_GPT, OPTIM_ADAMW, 10e9, GPT_ADAMW "optim.lr=1.2e-4" },
     { FAMILY_GPT, OPTIM_ADAMW, ANY, GPT_ADAMW "optim.lr=1e-4" },
+    { ANY_FAMILY, OPTIM_MUON, ANY,
+      "optim.schedule=cosine; optim.warmup=6%; optim.beta2=0.95; optim.eps=1e-8; optim.weight_decay=0.1; "
+      "optim.lr=1e-3" },
 };
 
 /* Parameters without the embedding matrices. */
@@ -97,17 +101,24 @@ static const Recipe start_recipes[] = {
     { FAMILY_GPT, OPTIM_ADAFACTOR, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
     { FAMILY_GPT, OPTIM_ADAMW_RMS, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
     { FAMILY_GPT, OPTIM_ADAMW, ANY, "optim.rewarm=0.5" },
+    { ANY_FAMILY, OPTIM_MUON, ANY, "optim.rewarm=0.25; optim.schedule=linear; optim.warmup=6%" },
 };
+
+static bool is_for(const Recipe *row, const ModelConfig *model, int optimizer)
+{
+    return (row->family == model->family || row->family == ANY_FAMILY) && row->optimizer == optimizer;
+}
 
 /* Adds the settings of the first of n rows that is for the model's family, optimizer and size. */
 static void add_first(const Recipe *rows, size_t n, const ModelConfig *model, int optimizer, GPtrArray *settings)
 {
     const double size = size_of(model);
-    size_t i = 0;
-    while (i < n && (rows[i].family != model->family || rows[i].optimizer != optimizer || size > rows[i].up_to))
-        i++;
-    CHECK(i < n, "no recipe for family %d, optimizer %d and %g parameters", model->family, optimizer, size);
-    add(rows[i].settings, settings);
+    for (const Recipe *row = rows; row < rows + n; row++)
+        if (is_for(row, model, optimizer) && size <= row->up_to) {
+            add(row->settings, settings);
+            return;
+        }
+    CHECK(false, "no recipe for family %d, optimizer %d and %g parameters", model->family, optimizer, size);
 }
 
 void recipe_add_model(const ModelConfig *model, GPtrArray *settings)
@@ -157,6 +168,7 @@ static const Recipe task_recipes[] = {
     { FAMILY_T5, OPTIM_ADAMW_RMS, ANY, "optim.lr=1e-3; optim.schedule=constant; optim.warmup=0 steps" },
     { FAMILY_GPT, OPTIM_ADAMW, ANY, "optim.lr=5e-5; optim.schedule=linear; optim.warmup=6%" },
     { FAMILY_BERT, OPTIM_ADAMW, ANY, "optim.lr=5e-5; optim.schedule=linear; optim.warmup=6%; optim.beta2=0.999" },
+    { ANY_FAMILY, OPTIM_MUON, ANY, "optim.lr=1e-4; optim.schedule=linear; optim.warmup=6%" },
 };
 
 /* Fine-tuning with adapters (LoRA): AdamW, because Adafactor's steps are relative to the size of a matrix, and one of
@@ -204,7 +216,7 @@ void recipe_add_task(const TaskConfig *config, const ModelConfig *model, GPtrArr
 void recipe_add_task_optimizer(const ModelConfig *model, int optimizer, GPtrArray *settings)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(task_recipes); i++)
-        if (task_recipes[i].family == model->family && task_recipes[i].optimizer == optimizer)
+        if (is_for(&task_recipes[i], model, optimizer))
             add(task_recipes[i].settings, settings);
     if (model->lora.rank > 0 && optimizer == OPTIM_ADAMW)
         add(lora_settings, settings);

@@ -148,6 +148,8 @@ static const char *const schedule_options[] = {
     "optim.weight_decay_start",
     "optim.plateau_factor",
     "optim.plateau_patience",
+    "optim.muon_scale",
+    "optim.matrix_lr",
 };
 
 static bool is_of_schedule(const char *name)
