@@ -236,15 +236,14 @@ void stack_embed(StackPass *pass, Tensor x, const StackW *w)
     params_release(stack->params, BUCKET_SHARED);
 }
 
-/* Runs the walk's current block forward; its activations are saved in `arena`. forget: backward does not need them. */
-static void run_block(const BlockWalk *walk, Residual *stream, Arena *arena, bool forget, Tensor encoder_output)
+/* The context of the walk's current block, whose activations are saved in `arena`. forget: backward does not need them.
+ */
+static Ctx block_ctx(const BlockWalk *walk, Arena *arena, bool forget)
 {
-    const StackPass *pass = walk->pass;
     Ctx cx = walk->cx;
-
     cx.save = arena;
     cx.forget = forget;
-    block_fwd(&cx, stream, pass->x[walk->here + 1], encoder_output, pass->bias, &walk->w, &pass->blocks[walk->here]);
+    return cx;
 }
 
 /* Runs the walk's current block forward once more, from its input; its output is not added up again. */
@@ -253,8 +252,9 @@ static void run_block_again(const BlockWalk *walk, Tensor encoder_output)
     const StackPass *pass = walk->pass;
     size_t mark = arena_mark(walk->cx.scratch);
     Residual stream = residual_begin(&walk->cx, pass->x[walk->here]);
+    const Ctx cx = block_ctx(walk, pass->recompute, false);
 
-    run_block(walk, &stream, pass->recompute, false, encoder_output);
+    block_fwd(&cx, &stream, pass->x[walk->here + 1], encoder_output, pass->bias, &walk->w, &pass->blocks[walk->here]);
     arena_reset(walk->cx.scratch, mark);
 }
 
@@ -333,7 +333,8 @@ Tensor stack_fwd(StackPass *pass, Tensor encoder_output)
     Residual stream = residual_begin(cx, pass->x[0]);
     for (BlockWalk walk = { .pass = pass }; stack_walk_next(&walk);) {
         size_t mark = arena_mark(arena);
-        run_block(&walk, &stream, arena, forget, encoder_output);
+        const Ctx own = block_ctx(&walk, arena, forget);
+        block_fwd(&own, &stream, pass->x[walk.here + 1], encoder_output, pass->bias, &walk.w, &pass->blocks[walk.here]);
         if (forget)
             arena_reset(arena, mark);
     }

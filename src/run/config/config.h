@@ -99,7 +99,7 @@ typedef struct ParallelConfig {
     int stage;        /* not an option: without a mesh, the rank of the pipeline that memory is planned for */
 } ParallelConfig;
 
-/* Commands that run beside training (train/services/hooks.h); "" means none. */
+/* Commands that run beside training (train/services/hooks.c); "" means none. */
 typedef struct HooksConfig {
     char *on_save, *on_best, *on_stop, *on_alert;
     Amount timeout;  /* longest time of a command; 0 means no limit */

@@ -111,9 +111,8 @@ static bool console_open(void **own, const Trainer *t, GError **error)
     return true;
 }
 
-static void console_told(void *own, const Trainer *t, const LogRecord *record)
+static void console_told(void *own, const LogRecord *record)
 {
-    (void)t;
     const int format = ((const Console *)own)->format;
     if (record->kind == RECORD_TRAIN && format == LOG_LOAM)
         loam_train(record->train);

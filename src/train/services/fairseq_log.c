@@ -259,9 +259,8 @@ static Verdict fairseq_service_after_step(void *own, const Trainer *t, GError **
     return VERDICT_GO_ON;
 }
 
-static void fairseq_service_told(void *own, const Trainer *t, const LogRecord *record)
+static void fairseq_service_told(void *own, const LogRecord *record)
 {
-    (void)t;
     FairseqLog *log = own;
     if (record->kind == RECORD_TRAIN)
         fairseq_log_line(log, record->train);

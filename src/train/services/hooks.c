@@ -1,4 +1,7 @@
-#include "train/services/hooks.h"
+/* hooks.c: commands of the user that run beside training when something happens (hooks.*). A thread of rank 0 runs them
+ * one after another, so training never waits for one. A command that takes too long is killed; one that failed or was
+ * killed is tried again (hooks.retries). RUN/hooks.log has the output and the result of every attempt. A failed command
+ * never ends the run. */
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,6 +25,7 @@
 #define LONGEST_WAIT_S 60    /* longest pause between two attempts, in seconds */
 #define MARK_BYTES     64    /* of the variable that marks the processes of an attempt */
 
+typedef enum HookKind { HOOK_SAVE, HOOK_BEST, HOOK_STOP, HOOK_ALERT, HOOKS } HookKind;
 static const char *const names[HOOKS] = {
     [HOOK_SAVE] = "on_save", [HOOK_BEST] = "on_best", [HOOK_STOP] = "on_stop", [HOOK_ALERT] = "on_alert"
 };
@@ -32,7 +36,7 @@ typedef struct Call {
     char *path, *message;
 } Call;
 
-struct Hooks {
+typedef struct Hooks {
     const HooksConfig *config;
     char *dir, *log;
     int folder;   /* descriptor of the run directory, in which hooks.log is opened; -1 if it cannot be opened */
@@ -47,7 +51,7 @@ struct Hooks {
     bool closing;
     double end;          /* set when closing: clock_seconds() at which all commands except on_stop must have ended */
     GPtrArray *problems; /* char *: descriptions of calls that failed, which hooks_problem has not returned yet */
-};
+} Hooks;
 
 static const char *command_of(const Hooks *hooks, HookKind kind)
 {
@@ -273,10 +277,8 @@ static void *work(void *context)
     return NULL;
 }
 
-Hooks *hooks_open(const HooksConfig *config, const char *dir)
+static Hooks *hooks_open(const HooksConfig *config, const char *dir)
 {
-    if (!*config->on_save && !*config->on_best && !*config->on_stop && !*config->on_alert)
-        return NULL;
     Hooks *hooks = g_new0(Hooks, 1);
     hooks->config = config;
     hooks->dir = g_canonicalize_filename(dir, NULL);
@@ -307,9 +309,11 @@ static void drop_waiting(Hooks *hooks, HookKind kind)
     }
 }
 
-void hooks_call(Hooks *hooks, HookKind kind, int64_t step, const char *path, const char *message)
+/* Queues the command of `kind`, if there is one, to run after those before it. path: the checkpoint, or NULL for the
+ * run directory. message: what happened. If the last call of this kind has not begun yet, it is replaced. */
+static void hooks_call(Hooks *hooks, HookKind kind, int64_t step, const char *path, const char *message)
 {
-    if (hooks == NULL || *command_of(hooks, kind) == '\0')
+    if (*command_of(hooks, kind) == '\0')
         return;
     Call *call = g_new(Call, 1);
     *call = (Call){ .kind = kind,
@@ -324,33 +328,20 @@ void hooks_call(Hooks *hooks, HookKind kind, int64_t step, const char *path, con
     g_mutex_unlock(&hooks->mutex);
 }
 
-void hooks_steps(Hooks *hooks, int64_t steps[HOOK_STEPS])
+/* A message about a call that failed or was left out, the oldest one that was not returned before; g_free. NULL means
+ * none. */
+static char *hooks_problem(Hooks *hooks)
 {
-    for (int i = 0; i < HOOK_STEPS; i++)
-        steps[i] = -1;
-    if (hooks == NULL)
-        return;
-    g_mutex_lock(&hooks->mutex);
-    steps[0] = hooks->running;
-    steps[1] = hooks->waiting[HOOK_SAVE];
-    steps[2] = hooks->waiting[HOOK_BEST];
-    g_mutex_unlock(&hooks->mutex);
-}
-
-char *hooks_problem(Hooks *hooks)
-{
-    if (hooks == NULL)
-        return NULL;
     g_mutex_lock(&hooks->mutex);
     char *problem = hooks->problems->len ? g_ptr_array_steal_index(hooks->problems, 0) : NULL;
     g_mutex_unlock(&hooks->mutex);
     return problem;
 }
 
-void hooks_wait(Hooks *hooks)
+/* Waits until all queued commands have ended: those before on_stop for at most hooks.timeout in total, then on_stop
+ * with its retries for at most hooks.timeout. Afterwards nothing may be queued. */
+static void hooks_wait(Hooks *hooks)
 {
-    if (hooks == NULL || hooks->thread == NULL)
-        return;
     const double timeout = hooks->config->timeout.value;
     g_mutex_lock(&hooks->mutex);
     hooks->closing = true;
@@ -362,14 +353,10 @@ void hooks_wait(Hooks *hooks)
     g_cond_broadcast(&hooks->changed);
     g_mutex_unlock(&hooks->mutex);
     g_thread_join(hooks->thread);
-    hooks->thread = NULL;
 }
 
-void hooks_close(Hooks *hooks)
+static void hooks_free(Hooks *hooks)
 {
-    if (hooks == NULL)
-        return;
-    hooks_wait(hooks);
     g_ptr_array_unref(hooks->problems);
     g_mutex_clear(&hooks->mutex);
     g_cond_clear(&hooks->changed);
@@ -385,7 +372,9 @@ void hooks_close(Hooks *hooks)
 static bool hooks_service_open(void **own, const Trainer *t, GError **error)
 {
     (void)error;
-    *own = comm_rank(t->mesh.world) == 0 ? hooks_open(&t->config.hooks, t->config.run.dir) : NULL;
+    const HooksConfig *config = &t->config.hooks;
+    const bool any = *config->on_save || *config->on_best || *config->on_stop || *config->on_alert;
+    *own = any && comm_rank(t->mesh.world) == 0 ? hooks_open(config, t->config.run.dir) : NULL;
     return true;
 }
 
@@ -412,20 +401,24 @@ static void call_for_save(Hooks *hooks, int64_t step, const SaveRecord *save)
         hooks_call(hooks, HOOK_BEST, step, save->folder, what);
 }
 
-static void hooks_service_told(void *own, const Trainer *t, const LogRecord *record)
+static void hooks_service_told(void *own, const LogRecord *record)
 {
-    (void)t;
     if (record->kind == RECORD_SAVE)
         call_for_save(own, record->step, &record->save);
     if (record->kind == RECORD_EVENT && record->event.alert)
         hooks_call(own, HOOK_ALERT, record->step, NULL, record->event.what);
 }
 
+/* Checkpoints that a running or queued command needs. */
 static void hooks_service_keep(void *own, const Trainer *t, int64_t *steps, int *n)
 {
     (void)t;
-    hooks_steps(own, steps + *n);
-    *n += HOOK_STEPS;
+    Hooks *hooks = own;
+    g_mutex_lock(&hooks->mutex);
+    steps[(*n)++] = hooks->running;
+    steps[(*n)++] = hooks->waiting[HOOK_SAVE];
+    steps[(*n)++] = hooks->waiting[HOOK_BEST];
+    g_mutex_unlock(&hooks->mutex);
 }
 
 /* Runs on_alert after an error, and on_stop, and waits for all hooks. */
@@ -441,7 +434,7 @@ static void hooks_service_close(void *own, const Trainer *t, const GError *probl
     pulse_at(t->pulse, step, 0, "hooks");
     hooks_wait(own);
     note_failed(own, t);
-    hooks_close(own);
+    hooks_free(own);
 }
 
 const Service hooks_service = { .open = hooks_service_open,

@@ -226,9 +226,8 @@ static bool jsonl_service_open(void **own, const Trainer *t, GError **error)
     return *own != NULL;
 }
 
-static void jsonl_service_told(void *own, const Trainer *t, const LogRecord *record)
+static void jsonl_service_told(void *own, const LogRecord *record)
 {
-    (void)t;
     jsonl_write(own, record);
 }
 

@@ -46,9 +46,9 @@ static Verdict log_lines_at_start(void *own, const Trainer *t, GError **error)
 }
 
 /* The counters of TrainState that start again at every log line. */
-static void log_lines_count(void *own, const Trainer *t, TrainState *state)
+static void log_lines_count(const Trainer *t)
 {
-    (void)own;
+    TrainState *state = t->state;
     const StepRecord *step = &t->step;
     const double clip_norm = t->config.optim.clip_norm;
     UpdateSums *sums = &state->window_updates;

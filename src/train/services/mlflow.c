@@ -464,9 +464,8 @@ static bool mlflow_service_open(void **own, const Trainer *t, GError **error)
     return true;
 }
 
-static void mlflow_service_told(void *own, const Trainer *t, const LogRecord *record)
+static void mlflow_service_told(void *own, const LogRecord *record)
 {
-    (void)t;
     Store *store = own;
     GError *problem = NULL;
     Fields fields = fields_of(record);

@@ -22,9 +22,8 @@ static bool report_service_open(void **own, const Trainer *t, GError **error)
     return true;
 }
 
-static void report_service_told(void *own, const Trainer *t, const LogRecord *record)
+static void report_service_told(void *own, const LogRecord *record)
 {
-    (void)t;
     Report *report = own;
     report->wanted |= record->kind == RECORD_VALID || record->kind == RECORD_SAVE;
 }

@@ -10,10 +10,10 @@ void service_free(void *own, const Trainer *t, const GError *problem)
 
 void *service_own(const Trainer *t, const Service *service)
 {
-    for (int i = 0; t->services.rows[i]; i++)
-        if (t->services.rows[i] == service)
-            return t->services.own[i];
-    return NULL;
+    const Seat *s = t->services.seats;
+    while (s->row && s->row != service)
+        s++;
+    return s->own;
 }
 
 RunPoint service_resumed(const Trainer *t)
@@ -23,130 +23,131 @@ RunPoint service_resumed(const Trainer *t)
 
 bool services_open(Trainer *t, bool refusing, GError **error)
 {
-    const Services *services = &t->services;
-    for (int i = 0; services->rows[i]; i++) {
-        const Service *row = services->rows[i];
-        if (row->open && row->refuses == refusing &&
-            !ranks_end_together(t, row->open(&services->own[i], t, error), error))
+    for (Seat *s = t->services.seats; s->row; s++)
+        if (s->row->open && s->row->refuses == refusing &&
+            !ranks_end_together(t, s->row->open(&s->own, t, error), error))
             return false;
-    }
     t->services.open = !refusing;
     return true;
 }
 
-/* Whether the service in row i is there and has the function. */
-#define HAS(t, i, function) ((t)->services.rows[i]->function && ((t)->services.own[i] || !(t)->services.rows[i]->open))
+/* Whether the service is there and has the function. */
+#define HAS(seat, function) ((seat)->row->function && ((seat)->own || !(seat)->row->open))
 
 void services_close(Trainer *t, const GError *problem)
 {
-    for (int i = 0; t->services.rows[i]; i++)
-        if (HAS(t, i, close)) {
-            t->services.rows[i]->close(t->services.own[i], t, problem);
-            t->services.own[i] = NULL;
+    for (Seat *s = t->services.seats; s->row; s++)
+        if (HAS(s, close)) {
+            s->row->close(s->own, t, problem);
+            s->own = NULL;
         }
-    g_clear_pointer(&t->services.own, g_free);
+    g_clear_pointer(&t->services.seats, g_free);
 }
 
 unsigned services_due(const Trainer *t, const EveryCounts *counts)
 {
     unsigned due = 0;
-    for (int i = 0; t->services.rows[i]; i++)
-        if (HAS(t, i, due))
-            due |= t->services.rows[i]->due(t->services.own[i], t, counts);
+    for (const Seat *s = t->services.seats; s->row; s++)
+        if (HAS(s, due))
+            due |= s->row->due(s->own, t, counts);
     return due;
 }
 
 /* Takes the seconds since `start` out of the time that counts as training. */
-static void pause_clock(Trainer *t, const Service *row, double start)
+static void pause_clock(Trainer *t, const Seat *s, double start)
 {
-    if (row->pauses == PAUSES_NOTHING)
+    if (s->row->pauses == PAUSES_NOTHING)
         return;
     const double took = clock_seconds() - start;
     t->clock.paused_s += took;
-    t->clock.started += row->pauses == PAUSES_RUN ? took : 0;
+    t->clock.started += s->row->pauses == PAUSES_RUN ? took : 0;
 }
 
 void services_before_step(Trainer *t)
 {
-    for (int i = 0; t->services.rows[i]; i++)
-        if (HAS(t, i, before_step)) {
+    for (const Seat *s = t->services.seats; s->row; s++)
+        if (HAS(s, before_step)) {
             const double start = clock_seconds();
-            t->services.rows[i]->before_step(t->services.own[i], t);
-            pause_clock(t, t->services.rows[i], start);
+            s->row->before_step(s->own, t);
+            pause_clock(t, s, start);
         }
 }
 
 void services_before_update(const Trainer *t, StepRecord *step)
 {
-    for (int i = 0; t->services.rows[i]; i++)
-        if (HAS(t, i, before_update))
-            t->services.rows[i]->before_update(t->services.own[i], t, step);
+    for (const Seat *s = t->services.seats; s->row; s++)
+        if (HAS(s, before_update))
+            s->row->before_update(s->own, t, step);
 }
 
 void services_count(const Trainer *t)
 {
-    for (int i = 0; t->services.rows[i]; i++)
-        if (HAS(t, i, count))
-            t->services.rows[i]->count(t->services.own[i], t, t->state);
+    for (const Seat *s = t->services.seats; s->row; s++)
+        if (HAS(s, count))
+            s->row->count(t);
+}
+
+/* Raises *all to the verdict of a service. */
+static void ask(Trainer *t, const Seat *s, Verdict (*function)(void *, const Trainer *, GError **), Verdict *all,
+                GError **error)
+{
+    const double start = clock_seconds();
+    const Verdict one = function(s->own, t, error);
+    pause_clock(t, s, start);
+    *all = MAX(*all, one);
 }
 
 Verdict services_start(Trainer *t, GError **error)
 {
     Verdict all = VERDICT_GO_ON;
-    for (int i = 0; t->services.rows[i] && all < VERDICT_REPEAT; i++)
-        if (HAS(t, i, at_start)) {
-            const double start = clock_seconds();
-            const Verdict one = t->services.rows[i]->at_start(t->services.own[i], t, error);
-            pause_clock(t, t->services.rows[i], start);
-            all = MAX(all, one);
-        }
+    for (const Seat *s = t->services.seats; s->row && all < VERDICT_REPEAT; s++)
+        if (HAS(s, at_start))
+            ask(t, s, s->row->at_start, &all, error);
     return all;
 }
 
 Verdict services_after_step(Trainer *t, GError **error)
 {
     Verdict all = t->step.last ? VERDICT_END : VERDICT_GO_ON;
-    for (int i = 0; t->services.rows[i] && all < VERDICT_REPEAT; i++)
-        if (HAS(t, i, after_step)) {
-            const double start = clock_seconds();
-            const Verdict one = t->services.rows[i]->after_step(t->services.own[i], t, error);
-            pause_clock(t, t->services.rows[i], start);
-            all = MAX(all, one);
-        }
+    for (const Seat *s = t->services.seats; s->row && all < VERDICT_REPEAT; s++)
+        if (HAS(s, after_step))
+            ask(t, s, s->row->after_step, &all, error);
     return all;
 }
 
 Verdict services_at_end(Trainer *t, GError **error)
 {
-    int i = 0;
     Verdict all = VERDICT_GO_ON;
-    while (t->services.rows[i])
-        i++;
-    while (--i >= 0 && all < VERDICT_REPEAT)
-        if (HAS(t, i, at_end))
-            all = t->services.rows[i]->at_end(t->services.own[i], t, error);
+    const Seat *s = t->services.seats;
+    while (s->row)
+        s++;
+    while (s > t->services.seats && all < VERDICT_REPEAT) {
+        s--;
+        if (HAS(s, at_end))
+            ask(t, s, s->row->at_end, &all, error);
+    }
     return all;
 }
 
 void services_measure(const Trainer *t, TrainRecord *record)
 {
-    for (int i = 0; t->services.rows[i]; i++)
-        if (HAS(t, i, measure))
-            t->services.rows[i]->measure(t->services.own[i], t, record);
+    for (const Seat *s = t->services.seats; s->row; s++)
+        if (HAS(s, measure))
+            s->row->measure(s->own, t, record);
 }
 
 void services_tell(const Trainer *t, const LogRecord *record)
 {
-    for (int i = 0; t->services.rows[i]; i++)
-        if (HAS(t, i, told))
-            t->services.rows[i]->told(t->services.own[i], t, record);
+    for (const Seat *s = t->services.seats; s->row; s++)
+        if (HAS(s, told))
+            s->row->told(s->own, record);
 }
 
 void services_keep(const Trainer *t, int64_t *steps, int *n)
 {
-    for (int i = 0; t->services.rows[i]; i++)
-        if (HAS(t, i, keep))
-            t->services.rows[i]->keep(t->services.own[i], t, steps, n);
+    for (const Seat *s = t->services.seats; s->row; s++)
+        if (HAS(s, keep))
+            s->row->keep(s->own, t, steps, n);
 }
 
 void services_event(const Trainer *t, const char *what)

@@ -16,16 +16,19 @@ struct Service {
     bool (*open)(void **own, const Trainer *t, GError **error);
     /* DUE_* flags. The answer of rank 0 counts. */
     unsigned (*due)(void *own, const Trainer *t, const EveryCounts *counts);
+    /* Before the first step of this process. */
     Verdict (*at_start)(void *own, const Trainer *t, GError **error);
     void (*before_step)(void *own, const Trainer *t);
+    /* Between backward and update, which step->updated and step->again may prevent. */
     void (*before_update)(void *own, const Trainer *t, StepRecord *step);
-    void (*count)(void *own, const Trainer *t, TrainState *state);
+    /* Counts a step in the service's counters of TrainState. */
+    void (*count)(const Trainer *t);
     /* After a step, whose record is t->step. */
     Verdict (*after_step)(void *own, const Trainer *t, GError **error);
     /* Adds a measurement to the record of a log line. */
     void (*measure)(void *own, const Trainer *t, TrainRecord *record);
     /* Something was recorded: a log line, losses of an evaluation, a checkpoint, … */
-    void (*told)(void *own, const Trainer *t, const LogRecord *record);
+    void (*told)(void *own, const LogRecord *record);
     /* Adds the steps of checkpoints that are not to be removed to the first *n of `steps`. */
     void (*keep)(void *own, const Trainer *t, int64_t *steps, int *n);
     /* After the last step of the run, in the order of the table from its end. */

@@ -31,10 +31,10 @@
 #define DECLARE(name) extern const Service name##_service;
 SERVICES(DECLARE)
 
-#define ROW(name) &name##_service,
-static const Service *const rows[] = { SERVICES(ROW) NULL };
+#define SEAT(name) { &name##_service, NULL },
+static const Seat seats[] = { SERVICES(SEAT){ NULL, NULL } };
 
 Services services_new(void)
 {
-    return (Services){ .rows = rows, .own = g_new0(void *, G_N_ELEMENTS(rows)) };
+    return (Services){ .seats = g_memdup2(seats, sizeof seats) };
 }

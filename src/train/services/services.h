@@ -14,11 +14,15 @@ typedef struct Trainer Trainer;
 typedef struct StepRecord StepRecord;
 typedef struct Service Service;
 
-/* The services of a run: rows of the table, and each one's own struct; NULL means that the run does without it. */
+/* A service of a run. */
+typedef struct Seat {
+    const Service *row; /* of the table; NULL after the last one */
+    void *own;          /* its struct; NULL if it has none, or if the run does without the service */
+} Seat;
+
 typedef struct Services {
-    const Service *const *rows; /* NULL at the end */
-    void **own;
-    bool open; /* all of them */
+    Seat *seats; /* in the order of the table */
+    bool open;   /* all of them are */
 } Services;
 
 /* What a service wants. The loop does what the largest verdict says; the services after one that answered REPEAT, FAIL
@@ -32,7 +36,7 @@ typedef enum Verdict {
     VERDICT_ABORT   /* the run ends with *error, and its state is not to be saved */
 } Verdict;
 
-/* The table. g_free `own`. */
+/* The table, with no service open; services_close frees it. */
 Services services_new(void);
 /* Opens the services that this run needs: first, refusing, those that may refuse the options of the run, then the
  * others. All ranks call it, and fail together. */

@@ -30,9 +30,9 @@ static void skipped_before_update(void *own, const Trainer *t, StepRecord *step)
     step->updated = isfinite(step->norm) && loss_sums_finite(&step->sums);
 }
 
-static void skipped_count(void *own, const Trainer *t, TrainState *state)
+static void skipped_count(const Trainer *t)
 {
-    (void)own;
+    TrainState *state = t->state;
     state->skipped = t->step.updated || t->step.spike ? 0 : state->skipped + 1;
 }
 

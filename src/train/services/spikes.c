@@ -43,9 +43,9 @@ static void spikes_before_update(void *own, const Trainer *t, StepRecord *step)
     step->updated = step->updated && !(step->spike && action == SPIKE_SKIP);
 }
 
-static void spikes_count(void *own, const Trainer *t, TrainState *state)
+static void spikes_count(const Trainer *t)
 {
-    (void)own;
+    TrainState *state = t->state;
     state->spike_step = t->step.spike ? state->attempts : state->spike_step;
     spike_count(state, &t->config.train, t->step.loss);
 }

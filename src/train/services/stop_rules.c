@@ -78,9 +78,8 @@ static Verdict stop_rules_after_step(void *own, const Trainer *t, GError **error
     return VERDICT_FAIL;
 }
 
-static void stop_rules_told(void *own, const Trainer *t, const LogRecord *record)
+static void stop_rules_told(void *own, const LogRecord *record)
 {
-    (void)t;
     StopRules *rules = own;
     if (record->kind == RECORD_SAVE)
         rules->longest_save = MAX(rules->longest_save, record->save.seconds);

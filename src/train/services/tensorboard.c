@@ -123,9 +123,8 @@ static bool tensorboard_service_open(void **own, const Trainer *t, GError **erro
     return *own != NULL;
 }
 
-static void tensorboard_service_told(void *own, const Trainer *t, const LogRecord *record)
+static void tensorboard_service_told(void *own, const LogRecord *record)
 {
-    (void)t;
     tensorboard_write(own, record);
 }
 
