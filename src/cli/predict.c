@@ -135,6 +135,41 @@ static bool add_line(Predictor *p, const char *line, GPtrArray *examples, GError
            answer_batch_add(&p->batch, &p->encoder, &record, example, error);
 }
 
+/* Whether a line names the columns of a table, and the fields of the task are among them. */
+static bool is_header(const Predictor *p, const char *line)
+{
+    static const char *const delimiters[] = { ",", ";", "\t", "|" };
+    bool found = false;
+    for (size_t i = 0; !found && i < G_N_ELEMENTS(delimiters); i++) {
+        g_auto(GStrv) cells = g_strsplit(line, delimiters[i], -1);
+        found = g_strv_length(cells) > 1;
+        for (char **cell = cells; *cell; cell++) {
+            const size_t n = strlen(*cell);
+            found &= n > 0 && !g_ascii_isspace(**cell); /* unlike a sentence with commas */
+            if (n > 1 && **cell == '"' && (*cell)[n - 1] == '"') {
+                (*cell)[n - 1] = '\0';
+                memmove(*cell, *cell + 1, n - 1);
+            }
+        }
+        for (guint field = 0; field < p->fields->len; field++)
+            found &= g_strv_contains((const char *const *)cells, p->fields->pdata[field]);
+    }
+    return found;
+}
+
+/* Fails if the first line is the header of a table, since its rows would be answered as texts. */
+static bool check_start(const Predictor *p, const Prompt *first, GError **error)
+{
+    g_autofree char *text = g_strchomp(g_strdup(first->text));
+    if (first->line != 1 || as_jsonl || !p->task || p->fields->len == 0 || !is_header(p, text))
+        return true;
+    return fail_user(error,
+                     "standard input is a table with the columns %s, whose rows would be read as texts: loam eval "
+                     "MODEL --task --out ANSWERS.jsonl task.valid=TABLE answers it; loam predict --jsonl answers its "
+                     "rows as JSON lines",
+                     text);
+}
+
 /* ---- answers ---- */
 
 /* The probabilities of all classes: {"negative": 0.1, "positive": 0.9}, of choices {"0": 0.1, "1": 0.9}; NULL if the
@@ -255,7 +290,7 @@ static bool answer_input(Predictor *p, GError **error)
         GError *problem = NULL;
         bool read = prompts_read(reader, ANSWER_BATCH, lines, &problem);
         more = lines->len > 0;
-        done = !more || answer_lines(p, reader, lines, error);
+        done = !more || (check_start(p, lines->pdata[0], error) && answer_lines(p, reader, lines, error));
         if (!read && done) {
             g_propagate_error(error, problem);
             done = false;

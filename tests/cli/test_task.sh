@@ -154,6 +154,13 @@ expect 1 'task.scores: ' "$loam" train config.yaml run.dir=runs/named task.score
 [ ! -e runs/named/checkpoints ] || fail "trained in vain"
 # A look at a table tells what training on it would.
 expect 1 'no column "mrk"; there are text, mark, number' "$loam" task show config.yaml 'task.target={mrk}'
+expect 1 'task.data=-: the examples are read several times, standard input once: write them to a file' bash -c "'$loam' task show config.yaml task.data=- <marks.tsv"
+for table in marks.tsv 'quoted.csv'; do
+    sed 's/\t/","/g; s/^/"/; s/$/"/' marks.tsv >quoted.csv
+    expect 1 'standard input is a table with the columns ' bash -c "'$loam' predict runs/a --json <$table"
+done
+[ "$(printf 'text, mark\n' | "$loam" predict runs/a | wc -l)" = 1 ] || fail "a line with a comma is refused"
+echo "ok: predict tells a table from lines"
 head -n 1 marks.tsv >none.tsv
 expect 1 'none.tsv: the file holds no examples' "$loam" task show config.yaml task.data=none.tsv task.valid=
 expect 1 'none.tsv: the file holds no examples' "$loam" train config.yaml run.dir=runs/none task.data=none.tsv

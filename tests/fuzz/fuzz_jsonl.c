@@ -8,7 +8,7 @@
 
 #define MAX_DOCUMENT 64 /* small, so that limits are met */
 
-static const char *const suffixes[] = { ".jsonl", ".txt", ".py", ".jsonl.gz", ".txt.zst" };
+static const char *const suffixes[] = { ".jsonl", ".txt", ".py", ".jsonl.gz", ".txt.zst", ".csv", ".tsv" };
 
 static bool is_text(const char *text, size_t bytes)
 {

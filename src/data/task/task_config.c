@@ -313,6 +313,10 @@ static char *in_folder(const char *folder, const char *names)
 /* The file `name` of the folder, or the path itself if it is not a folder. */
 static char *find_file(const char *path, const char *name, const char *what, GError **error)
 {
+    if (strcmp(path, "-") == 0) {
+        fail_user(error, "%s=-: the examples are read several times, standard input once: write them to a file", what);
+        return NULL;
+    }
     if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         return g_strdup(path);
     if (name)
