@@ -208,6 +208,12 @@ char *text_printable(const char *text)
     return g_string_free(out, false);
 }
 
+char *text_shell_word(const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+    return *word && word[strspn(word, plain)] == '\0' ? g_strdup(word) : g_shell_quote(word);
+}
+
 size_t text_common(const char *a, const char *b)
 {
     size_t n = 0;

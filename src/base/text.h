@@ -27,6 +27,8 @@ char *text_percent(double share);                /* 0.0731 -> "7.3 %", 1 -> "100
 char *text_grouped(int64_t n);                   /* 76961152 -> "76,961,152" */
 char *text_counted(int64_t n, const char *noun); /* 1, "step" -> "1 step"; 2 -> "2 steps" */
 char *text_number(double n);                     /* the shortest decimal number that strtod reads as n: 0.1 -> "0.1" */
+/* A word as a shell reads it in a command that a message recommends: "runs/a" stays, "my run" becomes "'my run'". */
+char *text_shell_word(const char *word);
 /* A message without control characters, which a terminal would obey: those of file names and of files are written as
  * \x1b. Line ends and tabs stay. */
 char *text_printable(const char *text);

@@ -243,12 +243,11 @@ static bool gather_sub_verbs(const SubVerb *sub_verbs, size_t n, const char *ver
 bool cli_check_prefix(const char *out, GError **error)
 {
     g_autofree char *name = g_path_get_basename(out);
-    const bool slash = g_str_has_suffix(out, "/");
+    g_autofree char *example = g_build_filename(out, "train", NULL), *word = text_shell_word(example);
     if (*out == '\0')
         return fail_user(error, "--out is empty; want what the names of the files begin with, such as train");
-    return (!slash && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) ||
-           fail_user(error, "--out %s is a folder; want what the names of the files begin with, such as %s%strain", out,
-                     out, slash ? "" : "/");
+    return (!g_str_has_suffix(out, "/") && strcmp(name, ".") != 0 && strcmp(name, "..") != 0) ||
+           fail_user(error, "--out %s is a folder; want what the names of the files begin with, such as %s", out, word);
 }
 
 bool cli_check_replaced(const char *what, const char *path, bool replace, GError **error)

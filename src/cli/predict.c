@@ -1,6 +1,7 @@
 /* predict.c: `loam predict`: a fine-tuned model answers lines of standard input. */
 #include "base/foreign.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/answers_file.h"
 #include "cli/cli.h"
 #include "cli/model_config.h"
@@ -408,16 +409,27 @@ static bool predict(const LoadedModel *loaded, const Config *config, const char 
     return good;
 }
 
+/* Fails if a file is given where options are: lines come from standard input. */
+static bool check_arguments(int argc, char **argv, GError **error)
+{
+    for (int i = 2; i < argc; i++) {
+        if (strchr(argv[i], '=') || !g_file_test(argv[i], G_FILE_TEST_EXISTS))
+            continue;
+        g_autofree char *model = text_shell_word(argv[1]), *file = text_shell_word(argv[i]);
+        return fail_user(error, "%s is no option: lines come from standard input: loam predict %s < %s", argv[i], model,
+                         file);
+    }
+    return true;
+}
+
 bool verb_predict(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (argc < 2)
         return fail_user(error, "no model given; usage: " USAGE);
-    for (int i = 2; i < argc; i++)
-        if (!strchr(argv[i], '=') && g_file_test(argv[i], G_FILE_TEST_EXISTS))
-            return fail_user(error, "%s is no option: lines come from standard input: loam predict %s < %s", argv[i],
-                             argv[1], argv[i]);
+    if (!check_arguments(argc, argv, error))
+        return false;
     if (as_jsonl && raw)
         return fail_user(error, "--jsonl takes objects and --raw whole inputs: give one of them");
     if (beams < 1 || beams > 256)

@@ -1,5 +1,6 @@
 /* rollback.c: `loam rollback`: puts a run back to one of its checkpoints. */
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "run/run_dir.h"
 #include "train/train.h"
@@ -42,7 +43,7 @@ bool verb_rollback(int argc, char **argv, GError **error)
         return fail_user(error, "give one run; usage: " USAGE);
     if ((to != NULL) == undo)
         return fail_user(error, "give %s", undo ? "one of --to STEP and --undo" : "--to STEP, or --undo");
-    g_autofree char *dir = run_find(argv[1], error);
+    g_autofree char *dir = run_find(argv[1], error), *word = text_shell_word(argv[1]);
     if (dir == NULL || !(undo ? rollback_undo(dir, error) : parse_step(&step, error) && rollback_to(dir, step, error)))
         return false;
     if (undo)
@@ -51,6 +52,6 @@ bool verb_rollback(int argc, char **argv, GError **error)
         log_info("%s is at step %" PRId64
                  "; what came after lies in %s/rollback until the next save, and `loam rollback "
                  "%s --undo` puts it back",
-                 dir, step, dir, argv[1]);
+                 dir, step, dir, word);
     return true;
 }

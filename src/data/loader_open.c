@@ -1,4 +1,5 @@
 /* loader_open.c: opens a loader for the datasets of a configuration. */
+#include "base/text.h"
 #include "data/labels.h"
 #include "data/loader.h"
 #include "data/loader_state.h"
@@ -33,12 +34,13 @@ static bool check_labels(const Dataset *data, const DataConfig *config, GError *
 
 static bool check_dataset(const Dataset *data, const Tokenizer *tok, GError **error)
 {
+    g_autofree char *tokenizer = text_shell_word(tokenizer_path(tok)), *prefix = text_shell_word(data->prefix);
     if (data->meta.tokenizer_hash && strcmp(data->meta.tokenizer_hash, tokenizer_hash(tok)) != 0)
         return fail_user(error,
                          "the dataset %s was made with another tokenizer (hash %s) than %s (hash %s); make it again: "
                          "loam prepare --tokenizer %s --out %s CORPUS",
-                         data->prefix, data->meta.tokenizer_hash, tokenizer_path(tok), tokenizer_hash(tok),
-                         tokenizer_path(tok), data->prefix);
+                         data->prefix, data->meta.tokenizer_hash, tokenizer_path(tok), tokenizer_hash(tok), tokenizer,
+                         prefix);
     if (indexed_tokens(data->set) == 0)
         return fail_user(error, "the dataset %s is empty: it holds no token", data->prefix);
     if (indexed_documents(data->set) > UINT32_MAX)

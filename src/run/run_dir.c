@@ -4,6 +4,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/options/options.h"
+#include "base/text.h"
 #include "run/checkpoint/checkpoint.h"
 
 #include <glib/gstdio.h>
@@ -139,12 +140,13 @@ char *run_find(const char *path, GError **error)
         return dir;
     if (io_refused(path, error))
         return NULL;
+    g_autofree char *folder = g_strconcat("run.dir=", path, NULL), *word = text_shell_word(folder);
     if (!g_file_test(path, G_FILE_TEST_IS_DIR))
         fail_user(error, "%s is no run of loam: %s; %s", path,
                   g_file_test(path, G_FILE_TEST_EXISTS) ? "it is a file" : "there is no such folder", advice);
     else if (io_exists(path, "checkpoints") && !run_has_config(path))
-        fail_user(error, "%s is no whole run of loam: %s; `loam train CONFIG.yaml run.dir=%s` writes it again", path,
-                  io_exists(path, "config.yaml") ? "its config.yaml is empty" : "it has no config.yaml", path);
+        fail_user(error, "%s is no whole run of loam: %s; `loam train CONFIG.yaml %s` writes it again", path,
+                  io_exists(path, "config.yaml") ? "its config.yaml is empty" : "it has no config.yaml", word);
     else
         fail_user(error, "%s is no run of loam: it has no checkpoints; %s", path, advice);
     return NULL;

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "run/checkpoint/checkpoint.h"
 #include "run/run_dir.h"
 #include "train/services/services.h"
@@ -166,11 +167,12 @@ static bool go_there(const char *dir, int64_t step, GError **error)
 
 static bool try_there(const char *dir, int64_t step, GError **error)
 {
+    g_autofree char *run = text_shell_word(dir);
     return go_there(dir, step, error) ||
            fail_context(error,
                         "the rollback to step %" PRId64 " is not finished; the next command tries again, and `loam "
                         "rollback %s --undo` gives it up",
-                        step, dir);
+                        step, run);
 }
 
 /* ---- undoing a rollback ---- */

@@ -75,17 +75,19 @@ static void lists_keep_their_items(void)
     expect("a.b: []\n", "a.b=@run.yaml:1");
 }
 
+#define QUOTE "; a text that begins with { stands in quotes: \"{text}\""
+
 static void refusals_name_the_line(void)
 {
     expect_error("a:\n  b: [[1]]\n", "run.yaml:2: a.b: a list is not accepted here, write one value");
     expect_error("a:\n  b: [{c: [1]}]\n", "run.yaml:2: a.b: a list is not accepted here, write one value");
-    expect_error("a:\n  b: [{c: {d: 1}}]\n", "run.yaml:2: a.b: a map is not accepted here, write one value");
+    expect_error("a:\n  b: [{c: {d: 1}}]\n", "run.yaml:2: a.b: a map is not accepted here, write one value" QUOTE);
     expect_error("a:\n  b:\n  - {c: 1}\n  - {c: 1, c: 2}\n", "run.yaml:4: a.b: c is set twice");
     expect_error("a:\n  b: &x [1]\n", "run.yaml:2: a.b: anchors (&name) and tags (!name) are not accepted");
     expect_error("a:\n  b: [&x {c: 1}]\n", "run.yaml:2: a.b: anchors (&name) and tags (!name) are not accepted");
     expect_error("a:\n  b: [*x]\n", "run.yaml:2: a.b: an alias (*name) is not accepted here, write the value itself");
     expect_error("a: [1]\n", "run.yaml:1: a: a list is not accepted here, write one value");
-    expect_error("a:\n  b: {c: 1}\n", "run.yaml:2: a.b: a map is not accepted here, write one value");
+    expect_error("a:\n  b: {c: 1}\n", "run.yaml:2: a.b: a map is not accepted here, write one value" QUOTE);
     expect_error("a:\n  b: &x 1\n", "run.yaml:2: a.b: an anchor (&name) is not accepted here, write only the value");
     expect_error("a:\n  b: *x\n", "run.yaml:2: a.b: an alias (*name) is not accepted here, write the value itself");
     expect_error("a:\n  b: !!int 1\n", "run.yaml:2: a.b: a tag (!name) is not accepted here, write only the value");
@@ -98,7 +100,7 @@ static void refusals_name_the_line(void)
     expect_error("\nword\n", "run.yaml:2: a configuration is a map: write \"group:\" and \"  key: value\" lines");
     expect_error("a: {b: 1}\n---\nc: {d: 1}\n", "run.yaml:2: a second document is not accepted");
     expect_error("extends: [x]\n", "run.yaml:1: extends: a list is not accepted here, write one value");
-    expect_error("extends: {x: y}\n", "run.yaml:1: extends: a map is not accepted here, write one value");
+    expect_error("extends: {x: y}\n", "run.yaml:1: extends: a map is not accepted here, write one value" QUOTE);
     expect_error("extends:\n", "run.yaml:1: extends: write the name of a YAML file");
 }
 

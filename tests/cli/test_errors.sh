@@ -24,6 +24,21 @@ expect 1 "$work/dtaa.idx is missing; did you mean $work/data?" train data.train=
 mkdir "$work/empty"
 expect 1 "$work/ is a folder; a dataset is named by its path prefix: $work/data, $work/data-valid" train data.train="$work/"
 expect 1 "$work/empty is a folder without datasets; loam prepare --out $work/empty/train makes one of this name in it" train data.train="$work/empty"
+# Commands in messages are quoted as a shell needs it.
+mkdir "$work/my data" "$work/my run" "$work/my run/checkpoints"
+expect 1 "is missing; loam prepare --out '$work/my data/x' makes it" train data.train="$work/my data/x"
+expect 1 "loam prepare --out '$work/my data/train' makes one of this name in it" train data.train="$work/my data/"
+printf 'a' >"$work/my data/it's.txt"
+expect 1 "make one of it: loam prepare --tokenizer TOK --out '$work/my data/it'\\''s' '$work/my data/it'\\''s.txt'" train \
+    data.train="$work/my data/it's.txt"
+expect 1 "\`loam train CONFIG.yaml 'run.dir=$work/my run'\` writes it again" "$loam" report "$work/my run"
+expect 1 "such as '$work/my data/train'" "$loam" prepare --tokenizer "$work/tok.model" --out "$work/my data/" "$work/corpus.txt"
+expect 1 "such as '$work/my data/tok.model'" "$loam" tokenizer train --out "$work/my data" "$work/corpus.txt"
+expect 1 "lines come from standard input: loam predict '$work/my data' < '$work/my data/it'\\''s.txt'" "$loam" predict "$work/my data" "$work/my data/it's.txt"
+expect 1 "loam inspect checkpoint '$work/my run' shows" "$loam" inspect model "$work/my run"
+printf 'task:\n  input: {text}\n' >"$work/map.yaml"
+expect 1 'map.yaml:2: task.input: a map is not accepted here, write one value; a text that begins with { stands in quotes: "{text}"' \
+    "$loam" train "$work/map.yaml"
 # So is what nobody means: a run that does not fit, that reads its data over and over, that takes years.
 warnings() { "$loam" plan "$work/config.yaml" "$@" 2>&1 | grep warning | grep -v 'other programs keep'; } # which this machine may have
 warnings && fail "a run that is fine"

@@ -119,6 +119,7 @@ loam train x.yaml data.train=cor>data.train=corpus/
 loam prepare --tokenizer cor>corpus/
 loam prepare --tokenizer=cor>--tokenizer=corpus/
 loam tokenizer train --kind w>wordpiece
+loam tokenizer train --type w>wordpiece
 loam tokenizer train --for x --ki>--kind
 loam export runs/a --to h>hf
 loam export runs/a --to=p>--to=peft
@@ -126,6 +127,9 @@ loam collect runs --format m>markdown
 loam prepare --format m>megatron
 loam generate runs/a --device cu>cuda
 loam plan x.yaml --machine h1>h100
+loam plan x.yaml --machine cor>corpus/
+loam plan x.yaml --machine=h1>--machine=h100
+loam plan x.yaml --machine=cor>--machine=corpus/
 loam help optim.warmup_i>optim.warmup_init=
 loam help roll>rollback
 loam export runs/a --to >hf peft

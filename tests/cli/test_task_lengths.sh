@@ -53,6 +53,22 @@ echo "ok: an earlier version's run"
 ! grep -q 'are longer than' err || fail "$(cat err)"
 echo "ok: a folder"
 
+# A cut says which length would do, special tokens included.
+needs() { sed -n "s/.* are longer than $1=.* takes.* (the longest needs \([0-9]*\), .*/\1/p"; }
+cuts() { "$loam" task prepare --replace --out cut tokenizer.path=tok.model task.data=marks.tsv 'task.input={text}' "$@" 2>&1; }
+t5=('task.target={mark}' model.family=t5 model.n_enc=1 model.n_dec=1)
+bert=('task.label={mark}' model.family=bert model.n_enc=1 model.n_dec=0)
+n=$(cuts "${t5[@]}" data.target_length=2 | needs data.target_length)
+[ "${n:-0}" -gt 2 ] && [ "$(cuts "${t5[@]}" data.target_length=$((n - 1)) | needs data.target_length)" = "$n" ] || fail "$((n - 1)) does"
+[ -z "$(cuts "${t5[@]}" data.target_length="$n" | needs data.target_length)" ] || fail "$n does not do"
+for family in t5 bert; do
+    declare -n options=$family
+    n=$(cuts "${options[@]}" data.input_length=8 | needs data.input_length)
+    [ "${n:-0}" -gt 8 ] && [ "$(cuts "${options[@]}" data.input_length=$((n - 1)) | needs data.input_length)" = "$n" ] || fail "$family: $((n - 1)) does"
+    [ -z "$(cuts "${options[@]}" data.input_length="$n" | needs data.input_length)" ] || fail "$family: $n does not do"
+done
+echo "ok: the length that would do"
+
 # A plan counts the table's own lengths, in a folder that is gone when it ends, and says what the whole run takes.
 mkdir tmp
 TMPDIR=$work/tmp "$loam" plan config.yaml run.dir=runs/e train.length='3 epochs' >out 2>err || fail "plan: $(cat err)"

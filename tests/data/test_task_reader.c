@@ -159,12 +159,28 @@ static void labels__of_a_named_task_are_those_of_its_field(void)
 static void templates__without_braces_are_refused(void)
 {
     const char *columns = "a\tb\ty\n1\t2\t3\n";
-    check("t.tsv", columns, "task.input=a", "!the task's input \"a\" has no {field}; did you mean {a}?");
-    check("t.tsv", columns, "task.target=y", "!the task's target \"y\" has no {field}; did you mean {y}?");
+    check("t.tsv", columns, "task.input=a", "!the task's input \"a\" has no {field}; did you mean \"{a}\"?");
+    check("t.tsv", columns, "task.target=y", "!the task's target \"y\" has no {field}; did you mean \"{y}\"?");
     check("t.jsonl", "{\"a\":1,\"b\":2,\"y\":3}\n", "task.target=y",
-          "!the task's target \"y\" has no {field}; did you mean {y}?");
+          "!the task's target \"y\" has no {field}; did you mean \"{y}\"?");
     check("t.tsv", columns, "task.input=write", "write=3");
     check("t.tsv", columns, "task.input={{a}}", "{a}=3");
+}
+
+static void mistakes_in_a_template_name_the_option_that_was_given(void)
+{
+    g_autofree char *path = file_write_text(folder, "t.tsv", "a\ty\n1\t3\n"),
+                    *data = g_strconcat("task.data=", path, NULL);
+    const char *const cases[][2] = { { "task.label={my {y}}", "!task.label: " },
+                                     { "task.value={my {y}}", "!task.value: " },
+                                     { "task.target={my {y}}", "!task.target: " },
+                                     { "task.label=y", "!the task's label \"y\" has no {field}" } };
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        char *settings[] = { data, (char *)"task.input={a}", (char *)cases[i][0], NULL };
+        g_autofree char *got = read_all(settings);
+        if (!g_str_has_prefix(got, cases[i][1]))
+            g_error("%s: %s", cases[i][0], got);
+    }
 }
 
 static void json__has_levels(void)
@@ -363,6 +379,8 @@ int main(int argc, char **argv)
     g_test_add_func("/data/task/delimiters", tables__have_one_of_four_delimiters);
     g_test_add_func("/data/task/errors", tables__say_what_is_wrong_and_where);
     g_test_add_func("/data/task/braces", templates__without_braces_are_refused);
+    g_test_add_func("/data/task/mistakes_in_a_template_name_the_option_that_was_given",
+                    mistakes_in_a_template_name_the_option_that_was_given);
     g_test_add_func("/data/task/labels", labels__are_named_before_they_are_put_into_the_template);
     g_test_add_func("/data/task/labels/named", labels__of_a_named_task_are_those_of_its_field);
     g_test_add_func("/data/task/json", json__has_levels);

@@ -83,7 +83,7 @@ static const char *scalar_text(const Reader *reader, const yaml_event_t *event, 
     else if (event->type == YAML_SEQUENCE_START_EVENT)
         why = "a list is not accepted here, write one value";
     else if (event->type != YAML_SCALAR_EVENT)
-        why = "a map is not accepted here, write one value";
+        why = "a map is not accepted here, write one value; a text that begins with { stands in quotes: \"{text}\"";
     else if (event->data.scalar.anchor)
         why = "an anchor (&name) is not accepted here, write only the value";
     else if (event->data.scalar.tag)

@@ -10,12 +10,13 @@
 /* What may follow or be the value of something: name "bench step", words "--help --seconds …"; name "bench", words
  * "comm step …"; name "export --to", words "hf peft"; name "optim.schedule", words "constant linear …". The words after
  * a verb or an action start with --help if files may follow, too; they end with CONFIG if it takes options of a
- * configuration. */
+ * configuration. The values of an option end with FILES if it may be a file, too. */
 typedef struct Words {
     char *name, *words;
 } Words;
 
 #define CONFIG "group.key=value"
+#define FILES  "FILE"
 
 static void words_clear(gpointer data)
 {
@@ -63,17 +64,18 @@ static void add_key_values(const OptionRow *row, const char *accepts, gpointer d
 }
 
 /* The values of a verb's option, which are its placeholder in the help: "hf|peft". Words with capitals, as in
- * "cpu|FILE", stand for others. */
+ * "cpu|cuda:N", stand for others; FILE, as in "h100|FILE", is kept as the last word, since files are offered, too. */
 static void add_option_values(GArray *all, const char *page, const GOptionEntry *entry)
 {
     g_autoptr(GString) list = g_string_new(NULL);
     g_auto(GStrv) values = g_strsplit(entry->arg_description ? entry->arg_description : "", "|", -1);
+    const bool kinds = strcmp(entry->long_name, "kind") == 0 || strcmp(entry->long_name, "type") == 0;
     for (char **value = values; *value && values[1]; value++) {
         g_autofree char *small = g_ascii_strdown(*value, -1);
-        if (strcmp(small, *value) == 0)
+        if (strcmp(small, *value) == 0 || strcmp(*value, FILES) == 0)
             add_word(list, *value);
     }
-    for (size_t i = 0; strcmp(entry->long_name, "kind") == 0 && tokenizer_trained_kind(i); i++)
+    for (size_t i = 0; kinds && tokenizer_trained_kind(i); i++)
         add_word(list, tokenizer_trained_kind(i));
     g_autofree char *verb = g_strndup(page, strcspn(page, " ")),
                     *name = g_strdup_printf("%s --%s", verb, entry->long_name);
@@ -158,44 +160,48 @@ static GArray *gather(const OptionTable *options)
     "}\n"
 
 /* bash cuts words at = if COMP_WORDBREAKS says so: then a reply is what follows the =. */
-static const char bash_tail[] =
-    POSIX_TAIL "_loam() {\n"
-               "    local line=${COMP_LINE:0:COMP_POINT} found= files=1 prefix=\n"
-               "    local -a typed\n"
-               "    read -a typed <<<\"$line\"\n"
-               "    [[ $line = *[[:space:]] ]] && typed+=('')\n"
-               "    local n=${#typed[@]} verb=${typed[1]} current=${typed[-1]} previous=${typed[-2]}\n"
-               "    local name=${current%%=*}\n"
-               "    if [[ $n = 2 ]]; then\n"
-               "        _loam_words '' && files=\n"
-               "    elif [[ $previous = --* ]] && _loam_words \"$verb $previous\"; then\n"
-               "        files=\n"
-               "    elif [[ $current = *=* ]]; then\n"
-               "        { _loam_words \"$verb $name\" || _loam_words \"$name\"; } && files=\n"
-               "        [[ $COMP_WORDBREAKS = *=* ]] || prefix=$name=\n"
-               "        current=${current#*=}\n"
-               "    else\n"
-               "        [[ $n = 3 ]] && _loam_rest \"$verb\" || _loam_rest \"$verb\" \"${typed[2]}\"\n"
-               "        [[ $found = --help* ]] || files=\n"
-               "    fi\n"
-               "    mapfile -t COMPREPLY < <(compgen -W \"$found\" -- \"$current\"\n"
-               "        [ -z \"$files\" ] || compgen -f -- \"$current\")\n"
-               "    COMPREPLY=(\"${COMPREPLY[@]/#/$prefix}\")\n"
-               "    [[ ${#COMPREPLY[@]} = 1 && $COMPREPLY = *= ]] && compopt -o nospace +o filenames\n"
-               "}\n"
-               "complete -o filenames -F _loam loam\n";
+static const char bash_tail[] = POSIX_TAIL
+    "_loam() {\n"
+    "    local line=${COMP_LINE:0:COMP_POINT} found= files=1 prefix=\n"
+    "    local -a typed\n"
+    "    read -a typed <<<\"$line\"\n"
+    "    [[ $line = *[[:space:]] ]] && typed+=('')\n"
+    "    local n=${#typed[@]} verb=${typed[1]} current=${typed[-1]} previous=${typed[-2]}\n"
+    "    local name=${current%%=*}\n"
+    "    if [[ $n = 2 ]]; then\n"
+    "        _loam_words '' && files=\n"
+    "    elif [[ $previous = --* ]] && _loam_words \"$verb $previous\"; then\n"
+    "        [[ $found = *' " FILES "' ]] || files=\n"
+    "    elif [[ $current = *=* ]]; then\n"
+    "        { _loam_words \"$verb $name\" || _loam_words \"$name\"; } && [[ $found != *' " FILES "' ]] && files=\n"
+    "        [[ $COMP_WORDBREAKS = *=* ]] || prefix=$name=\n"
+    "        current=${current#*=}\n"
+    "    else\n"
+    "        [[ $n = 3 ]] && _loam_rest \"$verb\" || _loam_rest \"$verb\" \"${typed[2]}\"\n"
+    "        [[ $found = --help* ]] || files=\n"
+    "    fi\n"
+    "    mapfile -t COMPREPLY < <(compgen -W \"${found% " FILES "}\" -- \"$current\"\n"
+    "        [ -z \"$files\" ] || compgen -f -- \"$current\")\n"
+    "    COMPREPLY=(\"${COMPREPLY[@]/#/$prefix}\")\n"
+    "    [[ ${#COMPREPLY[@]} = 1 && $COMPREPLY = *= ]] && compopt -o nospace +o filenames\n"
+    "}\n"
+    "complete -o filenames -F _loam loam\n";
 
 static const char zsh_tail[] =
-    POSIX_TAIL "_loam() {\n"
+    POSIX_TAIL "_loam_values() {\n"
+               "    compadd -- ${=${found% " FILES "}}\n"
+               "    [[ -n $found && $found != *' " FILES "' ]] || _files\n"
+               "}\n"
+               "_loam() {\n"
                "    local verb=$words[2] previous=$words[CURRENT-1] name=${PREFIX%%=*} found=\n"
                "    if (( CURRENT == 2 )); then\n"
                "        _loam_words ''\n"
                "        compadd -- ${=found}\n"
                "    elif [[ $previous = --* ]] && _loam_words \"$verb $previous\"; then\n"
-               "        compadd -- ${=found}\n"
+               "        _loam_values\n"
                "    elif compset -P 1 '*='; then\n"
                "        _loam_words \"$verb $name\" || _loam_words \"$name\"\n"
-               "        if [[ -n $found ]]; then compadd -- ${=found}; else _files; fi\n"
+               "        _loam_values\n"
                "    else\n"
                "        if (( CURRENT == 3 )); then _loam_rest \"$verb\"; else _loam_rest \"$verb\" \"$words[3]\"; fi\n"
                "        local -a offered=(${=found})\n"
@@ -220,8 +226,8 @@ static const char fish_tail[] =
     "    string match -v -- '" CONFIG "' $page\n"
     "    contains -- '" CONFIG "' $page; and __loam_words '" CONFIG "'\n"
     "end\n"
-    /* the words of a place where files make no sense, or nothing */
-    "function __loam_closed\n"
+    /* the words of a place where files make no sense, the values of an option, or nothing */
+    "function __loam_values\n"
     "    set -l typed (commandline -opc)\n"
     "    set -e typed[1]\n"
     "    set -l name (string match -r -- '^[^=]+(?==)' (commandline -ct))\n"
@@ -237,7 +243,16 @@ static const char fish_tail[] =
     "        contains -- --help $words; or string split ' ' -- \"$words\"\n"
     "    end\n"
     "end\n"
+    "function __loam_closed\n"
+    "    set -l words (__loam_values)\n"
+    "    string match -q -- '*" FILES "' \"$words[-1]\"; or string join \\n -- $words\n"
+    "end\n"
     "function __loam_open\n"
+    "    set -l words (__loam_values)\n"
+    "    if set -q words[1]\n"
+    "        string match -v -- '*" FILES "' $words\n"
+    "        return\n"
+    "    end\n"
     "    set -l typed (commandline -opc)\n"
     "    __loam_rest $typed[2..3]\n"
     "end\n"

@@ -122,9 +122,10 @@ bool inspect_model(int argc, char **argv, GError **error)
         return false;
     if (argc != 2)
         return fail_user(error, "one file or folder is wanted; usage: %s", usage);
+    g_autofree char *word = text_shell_word(argv[1]);
     if (is_own(argv[1]))
         return fail_user(error, "%s is a run or a checkpoint of loam: loam inspect checkpoint %s shows what it holds",
-                         argv[1], argv[1]);
+                         argv[1], word);
     g_autoptr(TensorFile) file = weights_open(argv[1], error);
     if (file == NULL)
         return false;

@@ -1,21 +1,17 @@
 #include "cli/slurm/script.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 enum { BEFORE_DATE_S = 300 }; /* train.stop_date stops a run by so much earlier that its last save is in time */
 
-char *slurm_shell_word(const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-    return *word && word[strspn(word, plain)] == '\0' ? g_strdup(word) : g_shell_quote(word);
-}
-
 /* Appends "#SBATCH --NAME=VALUE". sbatch reads a value in double quotes as a shell would, and expands no variables. */
 static void add_option(GString *script, const char *name, const char *value)
 {
     g_string_append_printf(script, "#SBATCH --%s=", name);
-    g_autofree char *word = slurm_shell_word(value);
+    g_autofree char *word = text_shell_word(value);
     if (*word != '\'') {
         g_string_append(script, value);
     } else {
@@ -172,7 +168,7 @@ static bool may_lose_node(const SlurmJob *job)
  * one is not repeated, since it would be repeated without end. */
 static void add_start(GString *script, const SlurmJob *job)
 {
-    g_autofree char *loam = slurm_shell_word(job->loam), *run = slurm_shell_word(job->run);
+    g_autofree char *loam = text_shell_word(job->loam), *run = text_shell_word(job->run);
     g_string_append_printf(script, "loam=%s\nrun=%s\n", loam, run);
     for (char **command = job->before; command && *command; command++)
         g_string_append_printf(script, "%s\n", *command);
@@ -195,10 +191,10 @@ static void add_srun(GString *script, const SlurmJob *job)
         g_string_append_printf(script, "--cpus-per-task=$((SLURM_CPUS_ON_NODE / %d))", job->ranks);
     g_string_append_printf(script, " \\\n    --mpi=%s --kill-on-bad-exit=0 --wait=0 \"$loam\" train",
                            job->alone ? "none" : job->mpi);
-    g_autofree char *config = slurm_shell_word(job->config);
+    g_autofree char *config = text_shell_word(job->config);
     g_string_append_printf(script, " %s", config);
     for (char **override = job->overrides; *override; override++) {
-        g_autofree char *word = slurm_shell_word(*override);
+        g_autofree char *word = text_shell_word(*override);
         g_string_append_printf(script, " %s", word);
     }
     g_string_append(script, "\nstatus=$?\n");
@@ -225,7 +221,7 @@ static const char cancel[] = "    scancel --state=PENDING \"$SLURM_ARRAY_JOB_ID\
 
 static void add_end(GString *script, const SlurmJob *job)
 {
-    g_autofree char *file = slurm_shell_word(job->stop_file);
+    g_autofree char *file = text_shell_word(job->stop_file);
     if (job->once) {
         g_string_append(script, "exit \"$status\"\n");
         return;

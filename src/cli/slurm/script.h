@@ -29,5 +29,3 @@ typedef struct SlurmJob {
 /* The script. g_free. Fails if a path cannot be written in a script, or if an
  * option in `lines` contradicts the rest of it. */
 char *slurm_script(const SlurmJob *job, GError **error);
-/* The word as a shell reads it, quoted if it must be. g_free. */
-char *slurm_shell_word(const char *word);

@@ -1,6 +1,7 @@
 /* train.c: `loam tokenizer train`. */
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/tokenizer/tokenizer.h"
 #include "data/corpus/corpus.h"
@@ -135,9 +136,9 @@ static bool finish(const char *file, GError **error)
 /* Checks before training starts that --out can be written. */
 static bool check_out(const char *file, const char *folder, char *const *paths, int n_paths, GError **error)
 {
+    g_autofree char *example = g_build_filename(out, "tok.model", NULL), *word = text_shell_word(example);
     if (!file && g_file_test(out, G_FILE_TEST_IS_DIR))
-        return fail_user(error, "--out %s is a folder; a SentencePiece model is one file, such as %s%stok.model", out,
-                         out, g_str_has_suffix(out, "/") ? "" : "/");
+        return fail_user(error, "--out %s is a folder; a SentencePiece model is one file, such as %s", out, word);
     g_autofree char *path = file ? g_build_filename(folder, file, NULL) : g_strdup(out);
     return io_check_apart(path, paths, n_paths, error) && cli_check_replaced(out, path, replace, error) &&
            (io_check_writable(path, error) || fail_context(error, "--out %s", out));

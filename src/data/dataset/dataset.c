@@ -125,9 +125,10 @@ static bool fail_folder(const char *path, GError **error)
         g_string_append_printf(known, "%s%s", i ? ", " : "", prefix);
     }
     g_autofree char *example = g_build_filename(path, "train", NULL);
+    g_autofree char *word = text_shell_word(example);
     if (names->len == 0)
         return fail_user(error, "%s is a folder without datasets; loam prepare --out %s makes one of this name in it",
-                         path, example);
+                         path, word);
     return fail_user(error, "%s is a folder; a dataset is named by its path prefix: %s%s", path, known->str,
                      names->len > 3 ? ", …" : "");
 }
@@ -139,24 +140,25 @@ static bool fail_no_dataset(const char *path, const char *index, GError **error)
     g_autofree char *stem = g_strdup(path);
     char *name = strrchr(stem, '/') ? strrchr(stem, '/') + 1 : stem, *suffix = strrchr(name, '.');
     bool part = suffix && (strcmp(suffix, ".bin") == 0 || strcmp(suffix, ".idx") == 0 || strcmp(suffix, ".json") == 0);
-    g_autofree char *nearest = nearest_dataset(path);
+    g_autofree char *nearest = nearest_dataset(path), *word = text_shell_word(path);
     if (g_file_test(path, G_FILE_TEST_IS_DIR) && (!nearest || g_str_has_suffix(path, "/")))
         return fail_folder(path, error);
     if (nearest && !g_file_test(path, G_FILE_TEST_IS_REGULAR))
         return fail_user(error, "there is no dataset %s: %s is missing; did you mean %s?", path, index, nearest);
     if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
         return fail_user(error, "there is no dataset %s: %s is missing; loam prepare --out %s makes it", path, index,
-                         path);
+                         word);
     if (strchr(name, '.') && name[0] != '.')
         *(part ? suffix : strchr(name, '.')) = '\0';
     if (part && name[0] != '\0')
         return fail_user(error, "%s is a file of a dataset, which is named without suffix: %s", path, stem);
     const bool table =
         g_str_has_suffix(path, ".csv") || g_str_has_suffix(path, ".tsv") || g_str_has_suffix(path, ".jsonl");
+    g_autofree char *prefix = g_strconcat(stem, strcmp(stem, path) == 0 ? "-tokens" : "", NULL),
+                    *out = text_shell_word(prefix);
     return fail_user(error,
-                     "%s is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out %s%s %s%s",
-                     path, stem, strcmp(stem, path) == 0 ? "-tokens" : "", path,
-                     table ? "; if it is a table of examples, it is task.data" : "");
+                     "%s is a file, not a token dataset; make one of it: loam prepare --tokenizer TOK --out %s %s%s",
+                     path, out, word, table ? "; if it is a table of examples, it is task.data" : "");
 }
 
 static Dataset *open_whole(const char *path, GError **error)
@@ -221,14 +223,17 @@ static bool read_sequence(const Dataset *data, int64_t sequence, int64_t from, i
 {
     if (!indexed_read(data->set, sequence, from, n, out, error))
         return false;
-    for (int64_t i = 0; i < n; i++)
-        if (out[i] < 0 || out[i] >= vocab)
-            return fail_user(error,
-                             "the dataset %s holds token id %d, but the tokenizer has %d ids (document %" PRId64
-                             ", token %" PRId64 ", from 0): it was damaged or made with another tokenizer; loam "
-                             "inspect dataset --check %s tells how much of it; loam prepare makes it again",
-                             data->prefix, out[i], vocab, indexed_locate(data->set, sequence),
-                             position(data, sequence, from + i), data->prefix);
+    for (int64_t i = 0; i < n; i++) {
+        if (out[i] >= 0 && out[i] < vocab)
+            continue;
+        g_autofree char *word = text_shell_word(data->prefix);
+        return fail_user(error,
+                         "the dataset %s holds token id %d, but the tokenizer has %d ids (document %" PRId64
+                         ", token %" PRId64 ", from 0): it was damaged or made with another tokenizer; loam "
+                         "inspect dataset --check %s tells how much of it; loam prepare makes it again",
+                         data->prefix, out[i], vocab, indexed_locate(data->set, sequence),
+                         position(data, sequence, from + i), word);
+    }
     return true;
 }
 

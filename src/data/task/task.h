@@ -139,6 +139,8 @@ extern const int n_task_options;
 bool task_is_set(const TaskConfig *config);
 /* The kind of labels that a classifier learns from the task; LABELS_NONE means a text-to-text task. */
 LabelKind task_learns(const TaskConfig *config);
+/* The option that gives the template of the target, for messages: "task.label", "task.value" or "task.target". */
+const char *task_target_option(const TaskConfig *config);
 /* Sets *task to the entry of the table that the options name, with the changes that the options make. Its strings
  * belong to the configuration and to the table. */
 bool task_configure(Task *task, const TaskConfig *config, GError **error);
@@ -218,7 +220,7 @@ typedef struct TaskEncoder {
     int64_t inputs, inputs_cut, targets_cut; /* number of inputs (for LABELS_SPAN: of questions), of inputs that were
                                                 shortened, of targets that were shortened */
     int64_t longest_input,
-        longest_target; /* number of tokens of the longest input and target, before they were shortened */
+        longest_target; /* the lengths that the longest input and target need, special tokens included */
 } TaskEncoder;
 
 /* The largest number of tokens that the text of an input may have, without the special tokens around it; with `joined`,

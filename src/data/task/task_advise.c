@@ -40,11 +40,12 @@ static void advise_labels(const Task *task, const TaskConfig *config)
 }
 
 /* Warns about templates that give all examples the same text. */
-static void advise_constant(const Task *task)
+static void advise_constant(const Task *task, const TaskConfig *config)
 {
+    const char *target = task_target_option(config) + strlen("task.");
     const struct {
         const char *kind, *template;
-    } templates[] = { { "input", task->input }, { "target", task->target } };
+    } templates[] = { { "input", task->input }, { target, task->target } };
     for (size_t i = 0; task->make == NULL && i < G_N_ELEMENTS(templates); i++) {
         g_autoptr(GPtrArray) fields = g_ptr_array_new_with_free_func(g_free);
         const char *template = templates[i].template;
@@ -63,7 +64,7 @@ void task_advise(const Task *task, const TaskConfig *config, const char *path)
         positive |= g_strv_contains(of_positive, g_strstrip(*score));
     if (*config->positive && !positive)
         log_warning("task.positive: without effect, since task.scores is %s", task->scores);
-    advise_constant(task);
+    advise_constant(task, config);
     advise_labels(task, config);
     advise_format(task, config, path);
 }

@@ -121,6 +121,20 @@ static bool find_named(Task *task, const char *name, GError **error)
     return fail_user(error, "task.name: no task is called %s; `loam task list` lists them", name);
 }
 
+const char *task_target_option(const TaskConfig *config)
+{
+    const char *learnt = *config->value ? "task.value" : *config->label ? "task.label" : NULL;
+    return learnt && (config->classifies || *config->target == '\0') ? learnt : "task.target";
+}
+
+static const char *target_template(const TaskConfig *config)
+{
+    const char *option = task_target_option(config);
+    return strcmp(option, "task.value") == 0   ? config->value
+           : strcmp(option, "task.label") == 0 ? config->label
+                                               : config->target;
+}
+
 /* Checks that the templates can be filled, and that the field to cut is in one. */
 static bool check_templates(const Task *task, const TaskConfig *config, GError **error)
 {
@@ -135,7 +149,7 @@ static bool check_templates(const Task *task, const TaskConfig *config, GError *
     if (task->input && !task_template_fields(task->input, fields, error))
         return fail_context(error, "task.input");
     if (task->target && !task_template_fields(task->target, targets, error))
-        return fail_context(error, "task.target");
+        return fail_context(error, "%s", task_target_option(config));
     if (task->learns && task->second && !task_template_fields(task->second, fields, error))
         return fail_context(error, "task.second");
     if (*config->cut_field && task->input &&
@@ -253,8 +267,7 @@ bool task_configure(Task *task, const TaskConfig *config, GError **error)
     if ((*config->name && !find_named(task, config->name, error)) || !check_taken(config, error) ||
         !labels_check(config->labels, "task.labels", error))
         return false;
-    const char *learnt = *config->value ? config->value : config->label;
-    const char *target = *config->target && !(config->classifies && *learnt) ? config->target : learnt;
+    const char *target = target_template(config);
     if (*target && *config->labels == '\0' && !same_fields(target, task->target)) {
         /* the labels and rules of the task's table entry are those of its own fields */
         task->labels = NULL;

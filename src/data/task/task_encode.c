@@ -79,10 +79,15 @@ static FrameTokens after_text(const TaskEncoder *encoder)
     return after;
 }
 
+/* The number of special tokens that share an input's length with its text. */
+static int64_t around_input(const TaskEncoder *encoder)
+{
+    return encoder->frame.before.n + after_text(encoder).n + (encoder->joined ? 0 : 1);
+}
+
 int64_t task_input_room(const TaskEncoder *encoder, int64_t n_target)
 {
-    const int64_t framed = encoder->frame.before.n + after_text(encoder).n;
-    return MAX(encoder->input_length - framed - (encoder->joined ? n_target : 1), 1);
+    return MAX(encoder->input_length - around_input(encoder) - (encoder->joined ? n_target : 0), 1);
 }
 
 bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExample *example, int64_t n_target,
@@ -93,7 +98,7 @@ bool task_encode_input(TaskEncoder *encoder, const Record *record, const TaskExa
     if (!encode(encoder, example->input, own, error))
         return false;
     encoder->inputs++;
-    encoder->longest_input = MAX(encoder->longest_input, (int64_t)own->len);
+    encoder->longest_input = MAX(encoder->longest_input, (int64_t)own->len + around_input(encoder));
     if (own->len > room) {
         encoder->inputs_cut++;
         if (*encoder->config->cut_field && record && !cut_field(encoder, record, (guint)room, own, error))
@@ -118,11 +123,11 @@ bool task_encode_target(TaskEncoder *encoder, const char *target, GArray *ids, G
     const FrameTokens before = task_frame_before_target(encoder), after = after_text(encoder);
     frame_append(ids, &before);
     guint first = ids->len;
-    int64_t room = MAX(encoder->target_length - 1 - before.n - after.n, 0);
+    const int64_t around = before.n + after.n + 1, room = MAX(encoder->target_length - around, 0);
     if (!encode(encoder, target, ids, error))
         return false;
     int64_t n = (int64_t)(ids->len - first);
-    encoder->longest_target = MAX(encoder->longest_target, n);
+    encoder->longest_target = MAX(encoder->longest_target, n + around);
     if (n > room) {
         encoder->targets_cut++;
         g_array_set_size(ids, first + (guint)room);
@@ -145,8 +150,9 @@ static void report_inputs(const TaskEncoder *encoder, const char *what)
                     " tokens): they lose their end",
                     what, cut, all, limit, encoder->input_length, encoder->longest_input);
     else
-        log_warning("%s: %s of %s inputs are longer than %s=%" PRId64 " takes%s (the longest has %" PRId64
-                    " tokens): %s loses its %s%s",
+        log_warning("%s: %s of %s inputs are longer than %s=%" PRId64 " takes%s (the longest needs %" PRId64
+                    ", special "
+                    "tokens included): %s loses its %s%s",
                     what, cut, all, limit, encoder->input_length, beside, encoder->longest_input, part, side,
                     learns == LABELS_NONE     ? "; task.cut_field and task.cut_side choose"
                     : learns == LABELS_TOKENS ? ""
@@ -159,7 +165,8 @@ void task_encoder_report(const TaskEncoder *encoder, const char *what)
     if (encoder->inputs_cut > 0)
         report_inputs(encoder, what);
     if (encoder->targets_cut > 0)
-        log_warning("%s: %s targets are longer than data.target_length=%" PRId64 " takes (the longest has %" PRId64
-                    " tokens): they lose their end",
+        log_warning("%s: %s targets are longer than data.target_length=%" PRId64 " takes (the longest needs %" PRId64
+                    ", special "
+                    "tokens included): they lose their end",
                     what, targets, encoder->target_length, encoder->longest_target);
 }

@@ -109,11 +109,16 @@ static void append_sequence(const TaskEncoder *encoder, const Encoded *first, co
     g_array_append_val(inputs->second, second_start);
 }
 
+/* The number of special tokens of a sequence of one text, or of two. */
+static int64_t special_tokens(const TextFrame *frame, bool pair)
+{
+    return frame->before.n + (pair ? frame->between.n + frame->last.n : frame->after.n);
+}
+
 /* *room becomes the number of tokens for texts, without special tokens; fails if there is not at least one per text. */
 static bool find_room(const TaskEncoder *encoder, bool pair, guint *room, GError **error)
 {
-    const TextFrame *frame = &encoder->frame;
-    int64_t special = frame->before.n + (pair ? frame->between.n + frame->last.n : frame->after.n);
+    const int64_t special = special_tokens(&encoder->frame, pair);
     if (encoder->input_length < special + 1 + pair)
         return fail_user(
             error, "data.input_length: %s of %" PRId64 " tokens has no room for %s beside %" PRId64 " special tokens",
@@ -136,7 +141,8 @@ static void fit(TaskEncoder *encoder, Encoded *first, Encoded *second, guint roo
 {
     guint a = first->n, b = second ? second->n : 0;
     encoder->inputs++;
-    encoder->longest_input = MAX(encoder->longest_input, (int64_t)(a + b));
+    encoder->longest_input =
+        MAX(encoder->longest_input, (int64_t)(a + b) + special_tokens(&encoder->frame, second != NULL));
     if (a + b <= room)
         return;
     encoder->inputs_cut++;
@@ -188,7 +194,7 @@ static bool encode_words(TaskEncoder *encoder, const TaskExample *example, TaskI
     all.n = all.ids->len;
     guint whole = all.n;
     encoder->inputs++;
-    encoder->longest_input = MAX(encoder->longest_input, (int64_t)whole);
+    encoder->longest_input = MAX(encoder->longest_input, (int64_t)whole + special_tokens(&encoder->frame, false));
     if (good && whole > room) {
         encoder->inputs_cut++;
         all.n = room; /* words lose their end whatever the side: tags begin with the first word */
@@ -232,12 +238,15 @@ static bool encode_windows(TaskEncoder *encoder, const TaskExample *example, Tas
 
 static bool encode_choices(TaskEncoder *encoder, const TaskExample *example, TaskInputs *inputs, GError **error)
 {
-    int64_t length = encoder->input_length, before = encoder->inputs, cut = encoder->inputs_cut;
+    const int64_t length = encoder->input_length, before = encoder->inputs, cut = encoder->inputs_cut,
+                  longest = encoder->longest_input, n = example->choices->len;
     bool good = true;
-    encoder->input_length = length / (int64_t)example->choices->len; /* all choices share a packed sequence */
-    for (guint i = 0; good && i < example->choices->len; i++)
+    encoder->input_length = length / n; /* all choices share a packed sequence */
+    encoder->longest_input = 0;
+    for (guint i = 0; good && i < n; i++)
         good = encode_plain(encoder, example->input, example->choices->pdata[i], inputs, error);
     encoder->input_length = length;
+    encoder->longest_input = MAX(longest, n * encoder->longest_input);
     encoder->inputs = before + 1;
     encoder->inputs_cut = MIN(encoder->inputs_cut, cut + 1);
     return good;

@@ -41,9 +41,7 @@ bool task_measure(const TaskEncoder *encoder, TaskLengths *longest, GError **err
         return false;
     const bool good =
         (!train.path || measure_file(&own, &train, error)) && (!valid.path || measure_file(&own, &valid, error));
-    const int64_t around = own.frame.before.n + MAX(own.frame.after.n - 1, 0);
-    *longest = (TaskLengths){ .input = own.longest_input + around + (own.joined ? 0 : 1),
-                              .target = own.longest_target + around - (own.joined ? own.frame.before.n : 0) + 1 };
+    *longest = (TaskLengths){ own.longest_input, MAX(own.longest_target, 1) };
     g_free(train.path);
     g_free(valid.path);
     return good;

@@ -98,15 +98,17 @@ static bool skip(TaskReader *reader, GError *problem)
 }
 
 /* An error if a template is the name of a field, without braces: all its texts would be that name. */
-static bool check_braces(const Task *task, const Record *record, GError **error)
+static bool check_braces(const TaskReader *reader, const Record *record, GError **error)
 {
+    const Task *task = reader->task;
+    const char *target = task_target_option(reader->config) + strlen("task.");
     const struct {
         const char *kind, *template;
-    } templates[] = { { "input", task->input }, { "target", task->target }, { "second text", task->second } };
+    } templates[] = { { "input", task->input }, { target, task->target }, { "second text", task->second } };
     for (size_t i = 0; task->make == NULL && i < G_N_ELEMENTS(templates); i++) {
         const char *template = templates[i].template;
         if (template && !strpbrk(template, "{}") && record_value(record, template))
-            return fail_user(error, "the task's %s \"%s\" has no {field}; did you mean {%s}?", templates[i].kind,
+            return fail_user(error, "the task's %s \"%s\" has no {field}; did you mean \"{%s}\"?", templates[i].kind,
                              template, template);
     }
     return true;
@@ -121,7 +123,7 @@ static bool check_columns(TaskReader *reader, const Record *record, GError **err
     if (reader->checked)
         return true;
     reader->checked = true;
-    if (!check_braces(task, record, error))
+    if (!check_braces(reader, record, error))
         return false;
     if (record->columns == NULL)
         return true;

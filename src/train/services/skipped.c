@@ -1,6 +1,7 @@
 /* skipped.c: steps without an update because their loss or gradients are not finite: messages, and when the run ends
  * with an error. */
 #include "base/log.h"
+#include "base/text.h"
 #include "run/run_dir.h"
 #include "train/services/service.h"
 
@@ -86,9 +87,10 @@ static int64_t good_checkpoint(const Trainer *t)
 static char *describe_way_back(const Trainer *t)
 {
     const int64_t good = good_checkpoint(t);
-    return good >= 0 ? g_strdup_printf("`loam rollback %s --to %" PRId64 "` goes back to the checkpoint before it",
-                                       t->config.run.dir, good)
-                     : g_strdup("there is no checkpoint from before it to go back to: choose another run.dir");
+    g_autofree char *run = text_shell_word(t->config.run.dir);
+    return good >= 0
+               ? g_strdup_printf("`loam rollback %s --to %" PRId64 "` goes back to the checkpoint before it", run, good)
+               : g_strdup("there is no checkpoint from before it to go back to: choose another run.dir");
 }
 
 /* All ranks call it together. */
@@ -105,14 +107,13 @@ static bool weights_finite(const Trainer *t)
 static bool fail_broken(const Trainer *t, const char *why, GError **error)
 {
     const int64_t skipped = t->state->skipped, good = t->state->attempts - skipped;
-    g_autofree char *back = describe_way_back(t),
+    g_autofree char *back = describe_way_back(t), *run = text_shell_word(t->config.run.dir),
                     *last = good > 0 ? g_strdup_printf("step %" PRId64 " was the last one with", good)
                                      : g_strdup("no step had");
     return fail_user(error,
                      "%s a finite loss and gradient: %" PRId64 " %s skipped%s; %s; then lower optim.lr, lengthen "
                      "optim.warmup, or look at the data (loam inspect batch %s --step %" PRId64 ")",
-                     last, skipped, skipped == 1 ? "step since was" : "steps since were", why, back, t->config.run.dir,
-                     good + 1);
+                     last, skipped, skipped == 1 ? "step since was" : "steps since were", why, back, run, good + 1);
 }
 
 static Verdict skipped_after_step(void *service, const Trainer *t, GError **error)

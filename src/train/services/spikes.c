@@ -2,6 +2,7 @@
  * with their samples, keeps the checkpoints before and after them, and leaves out their updates if
  * train.spike_action=skip. */
 #include "base/log.h"
+#include "base/text.h"
 #include "train/services/service.h"
 
 #include <inttypes.h>
@@ -55,13 +56,14 @@ static void note_spike(const Trainer *t)
 {
     const StepRecord *spike = &t->step;
     const char *dir = t->config.run.dir;
+    g_autofree char *run = text_shell_word(dir);
     const int64_t step = t->state->attempts + spike->again,
                   first = spike->again ? t->state->samples : t->state->samples - t->batch.samples;
     g_autofree char *what =
         g_strdup_printf("loss %.4f is a spike above the mean %.4f; its samples are %" PRId64 " to %" PRId64
                         "%s (loam inspect batch %s --first %" PRId64 ")",
                         spike->loss, spike->before.mean, first, first + t->batch.samples - 1,
-                        t->config.train.spike_action == SPIKE_SKIP ? ", and it is skipped" : "", dir, first);
+                        t->config.train.spike_action == SPIKE_SKIP ? ", and it is skipped" : "", run, first);
     log_warning("step %" PRId64 "  %s", step, what);
     services_tell(t, &(LogRecord){ RECORD_EVENT, step, .event = { .what = what, .alert = true } });
     if (comm_rank(t->mesh.world) == 0)
