@@ -234,7 +234,7 @@ static void add_chart(Page *page, const Chart *chart)
     add_readout(page->html, chart);
     g_string_append(page->html, "</figcaption>\n");
     plot_open(page->html, &plot, 0);
-    plot_close(page->html);
+    plot_close(page->html, &plot);
     g_string_append(page->html, "</figure>\n");
     g_string_append_printf(page->data, "%s{\"y\":[%.9g,%.9g,%d],\"unit\":\"%s\",\"lines\":[",
                            page->n_charts++ ? ",\n" : "", plot.y.low, plot.y.high, plot.y.log, chart->suffix);

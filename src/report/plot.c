@@ -10,14 +10,23 @@
 
 /* Colours after Okabe and Ito (2008): three of theirs, three darkened for a white page, grey in place of black, and no
  * yellow; lighter ones on a dark page. */
-#define LIGHT                                                                                                          \
-    ":root{--p0:#0072b2;--p1:#d55e00;--p2:#009e73;--p3:#b8538f;--p4:#c98500;--p5:#2f9fd8;--p6:#5b5f66;"                \
-    "--grid:#e3e6ea;--axis:#8a9099;--ink:#4a4f57;--spike:#c4161c;--stop:#8a5a00;--start:#00795a;--back:#7a3fa0}\n"
-#define DARK                                                                                                           \
-    "@media screen and "                                                                                               \
-    "(prefers-color-scheme:dark){:root{--p0:#4aa8e0;--p1:#ff8a3d;--p2:#2fd0a0;--p3:#e58bc0;--p4:#f2b53c;"              \
-    "--p5:#8fd0f5;--p6:#b9bec6;--grid:#2b3037;--axis:#6d747e;--ink:#aab1bb;--spike:#ff6b6b;--stop:#d9a441;"            \
-    "--start:#39c79a;--back:#c094e4}}\n"
+#define COLOURS(X)                                                                                                     \
+    X(p0, "#0072b2", "#4aa8e0")                                                                                        \
+    X(p1, "#d55e00", "#ff8a3d")                                                                                        \
+    X(p2, "#009e73", "#2fd0a0")                                                                                        \
+    X(p3, "#b8538f", "#e58bc0")                                                                                        \
+    X(p4, "#c98500", "#f2b53c")                                                                                        \
+    X(p5, "#2f9fd8", "#8fd0f5")                                                                                        \
+    X(p6, "#5b5f66", "#b9bec6")                                                                                        \
+    X(grid, "#e3e6ea", "#2b3037")                                                                                      \
+    X(axis, "#8a9099", "#6d747e")                                                                                      \
+    X(ink, "#4a4f57", "#aab1bb")                                                                                       \
+    X(spike, "#c4161c", "#ff6b6b")                                                                                     \
+    X(stop, "#8a5a00", "#d9a441")                                                                                      \
+    X(start, "#00795a", "#39c79a")                                                                                     \
+    X(back, "#7a3fa0", "#c094e4")
+#define AS_LIGHT(name, light, dark) "--" #name ":" light ";"
+#define AS_DARK(name, light, dark)  "--" #name ":" dark ";"
 #define CLASSES                                                                                                        \
     ".grid{stroke:var(--grid);fill:none}.axis{stroke:var(--axis);fill:none}\n"                                         \
     ".tick{fill:var(--ink);font-size:11.5px}\n"                                                                        \
@@ -29,7 +38,17 @@
     ".spike,.skipped{stroke:var(--spike);stroke-opacity:.75}.skipped{stroke-opacity:.4}.stop{stroke:var(--stop);"      \
     "stroke-dasharray:4 3}\n"                                                                                          \
     ".start{stroke:var(--start);stroke-dasharray:4 3}.back{stroke:var(--back);stroke-dasharray:4 3}\n"
-const char plot_style[] = LIGHT DARK CLASSES, plot_style_light[] = LIGHT CLASSES;
+const char plot_style[] = ":root{" COLOURS(AS_LIGHT) "}\n@media screen and (prefers-color-scheme:dark){:root{" COLOURS(
+    AS_DARK) "}}\n" CLASSES;
+
+/* Programs that draw SVG outside of browsers know no CSS variables: puts the light colours in their place. */
+static void name_colours(GString *svg)
+{
+#define AS_PAIR(name, light, dark) { "var(--" #name ")", light },
+    static const char *const colours[][2] = { COLOURS(AS_PAIR) };
+    for (size_t i = 0; i < G_N_ELEMENTS(colours); i++)
+        g_string_replace(svg, colours[i][0], colours[i][1], 0);
+}
 
 /* ---- axes ---- */
 
@@ -298,8 +317,9 @@ void plot_open(GString *svg, const Plot *plot, int extra_height)
                            "font-family=\"system-ui,sans-serif\" font-size=\"12\"><title>%s</title>\n",
                            -head, PLOT_WIDTH, PLOT_HEIGHT + extra_height + head, title);
     if (plot->alone) {
-        g_string_append_printf(svg, "<style>\n%s</style>\n<rect y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n",
-                               plot_style_light, -head, PLOT_WIDTH, PLOT_HEIGHT + extra_height + head);
+        g_string_append_printf(
+            svg, "<style>\n" CLASSES "</style>\n<rect y=\"%d\" width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", -head,
+            PLOT_WIDTH, PLOT_HEIGHT + extra_height + head);
         plot_text(svg, PLOT_LEFT, -6, "start", plot->title);
     }
     add_axes(svg, plot);
@@ -311,7 +331,9 @@ void plot_open(GString *svg, const Plot *plot, int extra_height)
         add_level(svg, plot);
 }
 
-void plot_close(GString *svg)
+void plot_close(GString *svg, const Plot *plot)
 {
     g_string_append(svg, "</svg>\n");
+    if (plot->alone)
+        name_colours(svg);
 }

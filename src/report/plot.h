@@ -62,12 +62,12 @@ double plot_y(const PlotAxis *axis, double y);
  * only_positive, values that are not above 0 do not count. */
 void plot_range(double *low, double *high, const PlotLine *lines, int n, bool only_positive);
 /* Appends the <svg>. extra_height: px below the picture, which the caller draws into before it closes the element.
- * Colours and kinds of lines are CSS variables and classes of plot_style. The title is read out by screen readers, and
- * drawn if the picture stands alone. */
+ * Kinds of lines are classes of plot_style, and colours are its CSS variables var(--p0), …; in a picture that stands
+ * alone, plot_close replaces these by the light colours. The title is read out by screen readers, and drawn if the
+ * picture stands alone. */
 void plot_open(GString *svg, const Plot *plot, int extra_height);
-void plot_close(GString *svg);
+void plot_close(GString *svg, const Plot *plot);
 /* Appends a text at (x, y), in px. anchor: SVG's text-anchor, "start", "middle" or "end". */
 void plot_text(GString *svg, double x, double y, const char *anchor, const char *text);
-/* The CSS of the classes that pictures use. plot_style has light and dark colours, of which the reader's system
- * chooses; plot_style_light has only the light ones. */
-extern const char plot_style[], plot_style_light[];
+/* The CSS of the classes that pictures use, with light and dark colours, of which the reader's system chooses. */
+extern const char plot_style[];

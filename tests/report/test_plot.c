@@ -104,7 +104,7 @@ static void a_picture_has_bands_and_marks(void)
                         .level = 4 };
     g_autoptr(GString) svg = g_string_new(NULL);
     plot_open(svg, &plot, 0);
-    plot_close(svg);
+    plot_close(svg, &plot);
     g_assert_nonnull(strstr(svg->str, "<title>a &lt;b&gt;</title>"));
     g_assert_nonnull(strstr(svg->str, "&quot;level&quot;</text>"));
     g_assert_nonnull(strstr(svg->str, "class=\"band\" fill=\"var(--p1)\""));

@@ -85,7 +85,7 @@ static void draw(FILE *out, const Curve *curves, int n, Baseline baseline, const
     plot_open(svg, &plot, n * LEGEND_LINE + 6);
     for (int i = 0; i < n; i++)
         add_legend(svg, &curves[i], i);
-    plot_close(svg);
+    plot_close(svg, &plot);
     fputs(svg->str, out);
 }
 
