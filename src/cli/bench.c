@@ -84,7 +84,8 @@ static bool run_step(int argc, char **argv, GError **error)
     if (!(step.seconds >= 0 && step.seconds <= 3600))
         return fail_user(error, "--seconds is %g, want seconds, up to 3600", step.seconds);
     g_auto(Config) config = { 0 };
-    const bool loaded = config_load_run(&config, argv[1], argv + 2, argc - 2, error);
+    const bool loaded = cli_check_suffix("trace", step.trace, ".json", error) &&
+                        config_load_run(&config, argv[1], argv + 2, argc - 2, error);
     return bench_step(&step, &config, loaded, error);
 }
 
@@ -123,7 +124,8 @@ static bool run_comm(int argc, char **argv, GError **error)
     if (!(comm.most >= 0.001 && comm.most <= 4096))
         return fail_user(error, "--most is %g, want MB, from 0.001 to 4096", comm.most);
     g_auto(Config) config = { 0 };
-    const bool loaded = config_load(&config, NULL, argv + 1, argc - 1, error);
+    const bool loaded =
+        cli_check_suffix("out", comm.out, ".json", error) && config_load(&config, NULL, argv + 1, argc - 1, error);
     return bench_comm(&comm, &config, loaded, error);
 }
 

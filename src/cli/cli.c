@@ -250,6 +250,20 @@ bool cli_check_prefix(const char *out, GError **error)
            fail_user(error, "--out %s is a folder; want what the names of the files begin with, such as %s", out, word);
 }
 
+bool cli_check_suffix(const char *option, const char *path, const char *suffix, GError **error)
+{
+    static const char *const types[] = { ".svg",  ".html",    ".json", ".jsonl", ".npy",         ".npz",
+                                         ".csv",  ".tsv",     ".md",   ".tex",   ".png",         ".jpg",
+                                         ".jpeg", ".gif",     ".webp", ".pdf",   ".eps",         ".ps",
+                                         ".doc",  ".docx",    ".xls",  ".xlsx",  ".zip",         ".gz",
+                                         ".zst",  ".parquet", ".pt",   ".bin",   ".safetensors", NULL };
+    g_autofree char *name = path ? g_path_get_basename(path) : g_strdup("");
+    const char *dot = strrchr(name, '.');
+    g_autofree char *own = g_ascii_strdown(dot ? dot : "", -1);
+    return strcmp(own, suffix) == 0 || !g_strv_contains(types, own) ||
+           fail_user(error, "--%s %s: the file is no %s; give a name that ends in %s", option, path, own, suffix);
+}
+
 bool cli_check_replaced(const char *what, const char *path, bool replace, GError **error)
 {
     return replace || !g_file_test(path, G_FILE_TEST_IS_REGULAR) ||

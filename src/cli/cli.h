@@ -52,6 +52,9 @@ bool cli_parse(int *argc, char ***argv, const GOptionEntry *entries, const char 
 
 /* Fails if --out, the path prefix of a dataset, is empty or a folder: "data/", "." or "..". */
 bool cli_check_prefix(const char *out, GError **error);
+/* Fails if the name of the file that --OPTION gives says another type than the one that is written: a .png for an SVG.
+ * path NULL means that the option is not given; suffix: of files of this type, such as ".svg". */
+bool cli_check_suffix(const char *option, const char *path, const char *suffix, GError **error);
 /* Fails if the file `path`, by which a result is known that others may use, exists, unless `replace`: the value of the
  * option --replace. what: the result that a person knows, such as the path prefix of a dataset. */
 bool cli_check_replaced(const char *what, const char *path, bool replace, GError **error);

@@ -428,7 +428,7 @@ bool verb_predict(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no model given; usage: " USAGE);
-    if (!check_arguments(argc, argv, error))
+    if (!check_arguments(argc, argv, error) || !cli_check_suffix("out", out_path, ".jsonl", error))
         return false;
     if (as_jsonl && raw)
         return fail_user(error, "--jsonl takes objects and --raw whole inputs: give one of them");

@@ -7,11 +7,13 @@
 
 #include <string.h>
 
-#define USAGE "loam report RUN… [--out FILE] [--by step|tokens|hours]"
+#define USAGE "loam report RUN|FOLDER… [--out FILE] [--by step|tokens|hours]"
 
 static const char about[] =
     "Writes a page about runs that any browser shows and prints, without a network: curves, events, scores, samples,\n"
-    "what was planned and what was measured, options. Several runs share the axes. Runs may still be in progress.\n"
+    "what was planned and what was measured, options. Several runs share the axes. Runs may still be in progress. A "
+    "folder,\n"
+    "such as that of a sweep, stands for the runs below it.\n"
     "\n"
     "  loam report runs/a runs/b --out report.html\n";
 
@@ -36,18 +38,17 @@ bool verb_report(int argc, char **argv, GError **error)
     SeriesAxis axis = AXIS_AUTO;
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error) || !parse_axis(&axis, error))
         return false;
-    if (argc == 1)
-        return fail_user(error, "give a run; usage: " USAGE);
-    if (argc - 1 > REPORT_RUNS)
-        return fail_user(error, "%d runs given, want 1 to %d", argc - 1, REPORT_RUNS);
-    g_auto(GStrv) dirs = g_new0(char *, argc);
-    for (int i = 0; i < argc - 1; i++)
-        if (!(dirs[i] = run_find(argv[1 + i], error)))
-            return false;
-    g_autofree char *path = out ? g_strdup(out) : g_build_filename(dirs[0], "report.html", NULL);
+    if (!cli_check_suffix("out", out, ".html", error))
+        return false;
+    g_autoptr(GPtrArray) dirs = run_find_each(argv + 1, argc - 1, USAGE, error);
+    if (dirs == NULL)
+        return false;
+    if (dirs->len > REPORT_RUNS)
+        return fail_user(error, "%u runs given, want 1 to %d", dirs->len, REPORT_RUNS);
+    g_autofree char *path = out ? g_strdup(out) : g_build_filename(dirs->pdata[0], "report.html", NULL);
     if (!io_check_writable(path, error))
         return out ? false : fail_context(error, "the page would lie in the run; give another place by --out FILE");
-    if (!report_write(path, dirs, argc - 1, axis, error))
+    if (!report_write(path, (char **)dirs->pdata, (int)dirs->len, axis, error))
         return false;
     log_info("%s", path);
     return true;

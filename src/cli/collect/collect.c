@@ -111,7 +111,8 @@ static void print_table(const Grid *grid, const CollectOptions *options)
         table_print(&table);
 }
 
-/* Prints tab-separated values: two columns per metric, for mean and deviation; a missing value is empty. */
+/* Prints tab-separated values: two columns per metric, for mean and deviation; a missing value is empty. The last
+ * columns are the numbers of runs that failed, and of those whose best checkpoint is the model that they began with. */
 static void print_tsv(const Grid *grid, const CollectOptions *options)
 {
     fputs("row\truns", stdout);
@@ -119,6 +120,7 @@ static void print_tsv(const Grid *grid, const CollectOptions *options)
         g_autofree char *title = column_title(&g_array_index(grid->columns, GridColumn, c));
         printf("\t%s\t%s std", title, title);
     }
+    fputs("\tfailed\tuntrained", stdout);
     for (guint r = 0; r < grid->rows->len; r++) {
         printf("\n%s\t%d", (char *)grid->rows->pdata[r], grid->n_runs[r]);
         for (guint c = 0; c < grid->columns->len; c++) {
@@ -131,6 +133,7 @@ static void print_tsv(const Grid *grid, const CollectOptions *options)
             else
                 fputs("\t\t", stdout);
         }
+        printf("\t%d\t%d", grid->n_failed[r], grid->n_untrained[r]);
     }
     putchar('\n');
 }
@@ -147,20 +150,24 @@ static void print_latex_text(const char *text)
 
 static void print_latex(const Grid *grid, const CollectOptions *options)
 {
+    const bool marked = has_marks(grid);
     g_autofree char *aligned = g_strnfill(grid->columns->len, 'r');
-    printf("\\begin{tabular}{l%s}\n\\hline\n", aligned);
+    printf("\\begin{tabular}{l%s%s}\n\\hline\n", aligned, marked ? "l" : "");
     for (guint c = 0; c < grid->columns->len; c++) {
         g_autofree char *title = column_title(&g_array_index(grid->columns, GridColumn, c));
         fputs(" & ", stdout);
         print_latex_text(title);
     }
-    puts(" \\\\\n\\hline");
+    puts(marked ? " & \\\\\n\\hline" : " \\\\\n\\hline");
     for (guint r = 0; r < grid->rows->len; r++) {
         print_latex_text(grid->rows->pdata[r]);
         for (guint c = 0; c < grid->columns->len; c++) {
             g_autofree char *text = cell_text(grid, r, c, options, " \\pm ");
             printf(" & $%s$", text);
         }
+        g_autofree char *mark = row_mark(grid, r);
+        fputs(marked ? " & " : "", stdout);
+        print_latex_text(mark);
         puts(" \\\\");
     }
     puts("\\hline\n\\end{tabular}");

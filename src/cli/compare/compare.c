@@ -7,18 +7,21 @@
 #include "cli/cli.h"
 #include "cli/compare/curves.h"
 #include "cli/run_settings.h"
+#include "run/run_dir.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#define USAGE    "loam compare RUN… [--rows N] [--svg FILE [--baseline NAME=LOSS]] [--json]"
+#define USAGE    "loam compare RUN|FOLDER… [--rows N] [--svg FILE [--baseline NAME=LOSS]] [--json]"
 #define MAX_RUNS 32
 
 static const char about[] =
     "Compares runs: prints the options in which they differ, and their losses at equal steps and at equal numbers of\n"
-    "input tokens (interpolated linearly between log lines). For a single run it prints the losses.\n"
+    "input tokens (interpolated linearly between log lines). For a single run it prints the losses. A folder, such as "
+    "that\n"
+    "of a sweep, stands for the runs below it.\n"
     "\n"
     "  loam compare runs/a runs/b --svg curves.svg\n";
 
@@ -85,6 +88,20 @@ static bool read_runs(Run *runs, char *const *paths, int *n, GError **error)
     }
     *n = read;
     return true;
+}
+
+/* The paths, of which a folder that is no run, such as that of a sweep, stands for the runs below it. */
+static GPtrArray *run_paths(char *const *paths, int n)
+{
+    GPtrArray *all = g_ptr_array_new_with_free_func(g_free);
+    for (int i = 0; i < n; i++) {
+        const guint before = all->len;
+        if (g_file_test(paths[i], G_FILE_TEST_IS_DIR) && !io_exists(paths[i], "metrics.jsonl"))
+            run_find_below(all, paths[i]);
+        if (all->len == before)
+            g_ptr_array_add(all, g_strdup(paths[i]));
+    }
+    return all;
 }
 
 /* ---- options ---- */
@@ -272,7 +289,8 @@ static bool write_svg(const Run *runs, int n, GError **error)
     Baseline baseline = { 0 };
     char *text = NULL;
     size_t bytes = 0;
-    if (!io_check_replaces(svg_path, "<svg ", "SVG of loam", error) || !parse_baseline(&baseline, error))
+    if (!cli_check_suffix("svg", svg_path, ".svg", error) ||
+        !io_check_replaces(svg_path, "<svg ", "SVG of loam", error) || !parse_baseline(&baseline, error))
         return false;
     for (int i = 0; i < n; i++)
         curves[i] = (Curve){ .name = runs[i].name, .history = &runs[i].history };
@@ -297,16 +315,17 @@ bool verb_compare(int argc, char **argv, GError **error)
 {
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
-    int n = argc - 1;
+    g_autoptr(GPtrArray) paths = run_paths(argv + 1, argc - 1);
+    int n = (int)paths->len;
     Run runs[MAX_RUNS] = { 0 };
     if (n < 1 || n > MAX_RUNS)
-        return fail_user(error, "%d run directories given, want 1 to %d; usage: " USAGE, n, MAX_RUNS);
+        return fail_user(error, "%d runs given, want 1 to %d; usage: " USAGE, n, MAX_RUNS);
     if (rows < 1 || rows > 10000)
         return fail_user(error, "--rows is %d, want 1 to 10000", rows);
     if (baseline_text && svg_path == NULL)
         return fail_user(error, "--baseline is a line of the picture that --svg FILE writes, and there is no --svg");
-    bool good = read_runs(runs, argv + 1, &n, error) && (svg_path == NULL || write_svg(runs, n, error)) &&
-                print_comparison(runs, n, error);
+    bool good = read_runs(runs, (char *const *)paths->pdata, &n, error) &&
+                (svg_path == NULL || write_svg(runs, n, error)) && print_comparison(runs, n, error);
     for (int i = 0; i < n; i++)
         run_clear(&runs[i]);
     return good;

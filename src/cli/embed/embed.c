@@ -203,8 +203,8 @@ static bool embed_files(Embedding *e, char **paths, int n, GError **error)
 {
     static char *standard_input[] = { (char *)"-" };
     bool done = true, bar = e->npy || !isatty(STDOUT_FILENO);
-    if (npy_path &&
-        (!io_check_apart(npy_path, paths, n, error) || (e->npy = npy_create(npy_path, e->width, error)) == NULL))
+    if (npy_path && (!cli_check_suffix("npy", npy_path, ".npy", error) || !io_check_apart(npy_path, paths, n, error) ||
+                     (e->npy = npy_create(npy_path, e->width, error)) == NULL))
         return false;
     if (n == 0)
         paths = standard_input;

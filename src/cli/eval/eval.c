@@ -393,6 +393,8 @@ static bool check_options(GError **error)
         return fail_user(error, "--bootstrap is for the scores of a task: give --task too");
     if (!(confidence > 0 && confidence < 100))
         return fail_user(error, "--confidence %g is out of range: more than 0 and less than 100 percent", confidence);
+    if (!cli_check_suffix("out", score_out, ".jsonl", error))
+        return false;
     if (score_out && !score_path && !with_task)
         return fail_user(error, "--out needs --score FILE or --task; usage: " USAGE);
     if (samples < 0)

@@ -300,7 +300,7 @@ static bool choose_time(SlurmJob *job, Config *config, int64_t least_nodes, char
 static bool check_outputs(const char *run, GError **error)
 {
     return run_check_folder(run, error) &&
-           (out == NULL || (io_check_writable(out, error) &&
+           (out == NULL || (cli_check_suffix("out", out, ".sh", error) && io_check_writable(out, error) &&
                             io_check_replaces(out, "#!/bin/bash\n#SBATCH --job-name=", "script of loam slurm", error)));
 }
 

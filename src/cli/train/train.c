@@ -54,6 +54,8 @@ bool verb_train(int argc, char **argv, GError **error)
         return false;
     if (argc < 2)
         return fail_user(error, "no configuration given; usage: loam train CONFIG.yaml|RUN [group.key=value]…");
+    if (!cli_check_suffix("trace", trace, ".json", error))
+        return false;
     if (seeds || sweeps) {
         const ManyRuns many = {
             .path = argv[1], .overrides = argv + 2, .n_overrides = argc - 2, .seeds = seeds, .sweeps = sweeps
