@@ -6,6 +6,7 @@
 #include "base/machine.h"
 #include "base/text.h"
 #include "data/sources.h"
+#include "model/hf/hf.h"
 #include "plan/disk.h"
 #include "plan/memory.h"
 #include "plan/micro_batch.h"
@@ -174,6 +175,9 @@ static void report_model(const Opening *opening)
         log_warning("parallel.zero: without effect, since %s", comm_size(t->mesh.world) == 1
                                                                    ? "there is one rank"
                                                                    : "no two ranks have the same part of the model");
+    g_autoptr(GError) problem = NULL;
+    if (!hf_can_export(&t->config.model, &problem))
+        log_info("`loam export --to hf` cannot write this model: %s", problem->message);
     if (opening->micro_chosen)
         log_info("train.micro_batch=auto: %" PRId64 " samples at a time, %" PRId64 " microbatch%s per step",
                  t->batch.micro, t->batch.accum, t->batch.accum == 1 ? "" : "es");

@@ -4,6 +4,15 @@
 make_dataset
 config=$work/config.yaml
 
+# A model that Hugging Face has no form for is told before it is trained, with the words in which its export is refused.
+plain=$("$loam" plan "$config" 2>/dev/null)
+"$loam" plan "$config" model.position=rotary >"$work/out" 2>"$work/err" || fail "$(cat "$work/err")"
+why=$(sed -n 's/^no export  *`loam export --to hf` cannot write this model: //p' "$work/out")
+[ -n "$why" ] && [[ $plain != *'no export'* ]] || fail "the plan: $(cat "$work/out")"
+"$loam" train "$config" run.dir="$work/odd" model.position=rotary train.length='1 steps' 2>"$work/log" || fail "$(cat "$work/log")"
+grep -qF "cannot write this model: $why" "$work/log" || fail "training: $(cat "$work/log")"
+expect 1 "$why" "$loam" export "$work/odd" --to hf --out "$work/hf"
+
 # Each option, what it adds to the plan of this machine, to that of a cluster and to the list of layouts; "no": it is refused.
 while IFS='|' read -r option here there layouts; do
     for form in "here|$here|" "there|$there|--machine cpu" "layouts|$layouts|--machine cpu --layouts"; do

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/cli.h"
+#include "model/hf/hf.h"
 #include "model/pipeline/pipeline.h"
 #include "plan/disk.h"
 #include "plan/memory.h"
@@ -355,6 +356,14 @@ static void add_disk(GString *lines, const Outline *o, const Config *config, con
         log_warning("%s", problem->message);
 }
 
+/* Says why the model that the run trains has no form of Hugging Face, if it has none. */
+static void add_export(GString *lines, const ModelConfig *config)
+{
+    g_autoptr(GError) problem = NULL;
+    if (!hf_can_export(config, &problem))
+        plan_line(lines, "no export", "`loam export --to hf` cannot write this model: %s", problem->message);
+}
+
 static void add_step(GString *lines, const Outline *o, const Config *config, const char *flops)
 {
     plan_line(lines, "a step", "%" PRId64 " samples in microbatches of %d, %s FLOP", o->samples, o->micro, flops);
@@ -389,6 +398,7 @@ static bool describe(Outline *o, Config *config, const Loader *loader, const Pla
     if (!add_stages(lines, o, config, error) || !plan_cluster(lines, o, cluster, error))
         return false;
     plan_line(lines, "parameters", "%s%s", params, trained);
+    add_export(lines, &config->model);
     add_sample(lines, o->objective, o->planned.raw_length, o->enc, o->dec);
     add_step(lines, o, config, flops);
     if (loader)

@@ -184,8 +184,6 @@ static float fold_scale(ModelConfig *config)
         config->classifier != LABELS_NONE)
         return 1;
     config->scale_logits = false;
-    log_info("transformers scales logits (model.scale_logits) only with tied embeddings (model.tie_embeddings): "
-             "lm_head.weight is written multiplied by width^-1/2, which gives the same logits");
     return 1 / sqrtf((float)config->width);
 }
 
@@ -198,6 +196,9 @@ static bool export_plain(Model *model, const Tokenizer *tok, HfForm form, const 
         return false;
     if (!tokenizer_fits(tok, &config, error))
         return false;
+    if (head_scale != 1)
+        log_info("transformers scales logits (model.scale_logits) only with tied embeddings (model.tie_embeddings): "
+                 "lm_head.weight is written multiplied by width^-1/2, which gives the same logits");
     g_autofree char *tmp = io_make_folder_beside(folder, error);
     if (tmp == NULL)
         return false;
@@ -209,6 +210,14 @@ static bool export_plain(Model *model, const Tokenizer *tok, HfForm form, const 
         return true;
     io_remove_tree(tmp, NULL);
     return false;
+}
+
+bool hf_can_export(const ModelConfig *config, GError **error)
+{
+    ModelConfig fitted, own = *config;
+    own.lora.rank = 0; /* hf_export merges adapters */
+    fold_scale(&own);
+    return hf_architecture_of(&own, &fitted, error) != NULL;
 }
 
 bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error)

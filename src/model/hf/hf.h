@@ -16,6 +16,9 @@ typedef struct HfForm {
  * files. FOLDER must be absent or empty, unless form.replace is set; after an error it is not created. */
 bool hf_export(Model *model, const Tokenizer *tok, HfForm form, const char *folder, GError **error);
 
+/* Whether hf_export can write models of this configuration; the error says why not. */
+bool hf_can_export(const ModelConfig *config, GError **error);
+
 /* Writes the adapters of a model (lora.*) as a folder that PEFT reads: adapter_config.json, adapter_model.safetensors
  * with the adapters and, if present, the trained classifier, and, unless tok is NULL, the tokenizer's files. base:
  * folder or name of the base model, for the key base_model_name_or_path; NULL writes null. If it is a folder with a
