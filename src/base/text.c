@@ -151,6 +151,8 @@ char *text_duration(double seconds)
 char *text_percent(double share)
 {
     const double percent = 100 * share;
+    if (isnan(share))
+        return g_strdup("nan");
     const int decimals = percent > 0 && percent < 9.95 ? MIN(1 - (int)floor(log10(percent)), 15) : 0;
     GString *text = g_string_new(NULL);
     g_string_printf(text, "%.*f", decimals, percent);
@@ -206,6 +208,16 @@ char *text_printable(const char *text)
             g_string_append_c(out, (char)*at);
     }
     return g_string_free(out, false);
+}
+
+char *text_fixed(double n, int digits)
+{
+    if (isnan(n))
+        return g_strdup("nan");
+    char *text = g_strdup_printf("%.*f", digits, n);
+    if (text[0] == '-' && text[strspn(text, "-0.")] == '\0') /* minus zero, or what is rounded to it */
+        memmove(text, text + 1, strlen(text));
+    return text;
 }
 
 char *text_shell_word(const char *word)

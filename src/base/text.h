@@ -24,6 +24,7 @@ char *text_count(double n);                      /* 1234567 -> "1.23M" */
 char *text_bytes(uint64_t bytes);                /* 1536 -> "1.5 KiB" */
 char *text_duration(double seconds);             /* 75 -> "1m15s", 3.2 -> "3.2s" */
 char *text_percent(double share);                /* 0.0731 -> "7.3 %", 1 -> "100 %" */
+char *text_fixed(double n, int digits);          /* -0.00001, 4 -> "0.0000"; NaN of any sign -> "nan"; "inf", "-inf" */
 char *text_grouped(int64_t n);                   /* 76961152 -> "76,961,152" */
 char *text_counted(int64_t n, const char *noun); /* 1, "step" -> "1 step"; 2 -> "2 steps" */
 char *text_number(double n);                     /* the shortest decimal number that strtod reads as n: 0.1 -> "0.1" */

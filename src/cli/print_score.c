@@ -1,6 +1,7 @@
 #include "cli/print_score.h"
 
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 
 #include <inttypes.h>
@@ -18,9 +19,11 @@ static void print_lines(const ScoreKind *kind, const ScoreResult *result)
         const ScoreValue *value = &result->values[i];
         const char *name = i == 0 ? score_name(kind) : "";
         const int over = MAX((int)strlen(name) - 13, 0); /* a long name uses some of the next column's width */
-        printf("%-13s %-*s %10.4f", name, 23 - over, value->name, value->value);
+        g_autofree char *text = text_fixed(value->value, 4), *low = text_fixed(value->low, 4),
+                        *high = text_fixed(value->high, 4);
+        printf("%-13s %-*s %10s", name, 23 - over, value->name, text);
         if (!isnan(value->low))
-            printf("   %.4f to %.4f", value->low, value->high);
+            printf("   %s to %s", low, high);
         putchar('\n');
     }
     if (result->signature)

@@ -44,10 +44,10 @@ static char *tell_metric(const ReportMetric *metric)
     if (metric == NULL)
         return g_strdup("–");
     const int digits = metric->score ? 2 : 4;
-    if (metric->best_step == metric->last_step)
-        return g_strdup_printf("%.*f", digits, metric->last);
-    return g_strdup_printf("%.*f (best %.*f at step %" PRId64 ")", digits, metric->last, digits, metric->best,
-                           metric->best_step);
+    g_autofree char *last = text_fixed(metric->last, digits), *best = text_fixed(metric->best, digits);
+    return metric->best_step == metric->last_step
+               ? g_steal_pointer(&last)
+               : g_strdup_printf("%s (best %s at step %" PRId64 ")", last, best, metric->best_step);
 }
 
 static char *tell_state(const ReportRun *run)

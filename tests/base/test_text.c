@@ -86,6 +86,15 @@ static void what_begins_alike_is_nearer(void)
 static void counts(void)
 {
     expect(text_percent(0), "0 %");
+    expect(text_percent(-NAN), "nan");
+    expect(text_fixed(-0.00001, 4), "0.0000");
+    expect(text_fixed(-0.0, 0), "0");
+    expect(text_fixed(-0.5, 0), "0");
+    expect(text_fixed(-0.00006, 4), "-0.0001");
+    expect(text_fixed(12.34, 1), "12.3");
+    expect(text_fixed(-NAN, 4), "nan");
+    expect(text_fixed(-INFINITY, 4), "-inf");
+    expect(text_fixed(INFINITY, 1), "inf");
     expect(text_percent(1), "100 %");
     expect(text_percent(0.997), "100 %");
     expect(text_percent(0.42), "42 %");

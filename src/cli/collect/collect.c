@@ -1,6 +1,7 @@
 #include "cli/collect/collect.h"
 
 #include "base/table.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/collect/grid.h"
 
@@ -57,8 +58,8 @@ static char *cell_text(const Grid *grid, guint r, guint c, const CollectOptions 
     const int n_digits = digits_of(&g_array_index(grid->columns, GridColumn, c), options);
     if (cell->n == 0)
         return g_strdup("-");
-    return cell->n == 1 ? g_strdup_printf("%.*f", n_digits, cell->mean)
-                        : g_strdup_printf("%.*f%s%.*f", n_digits, cell->mean, middle, n_digits, cell->std);
+    g_autofree char *mean = text_fixed(cell->mean, n_digits), *std = text_fixed(cell->std, n_digits);
+    return cell->n == 1 ? g_steal_pointer(&mean) : g_strconcat(mean, middle, std, NULL);
 }
 
 static void append_count(GString *text, int n, int runs, const char *what)
@@ -126,12 +127,8 @@ static void print_tsv(const Grid *grid, const CollectOptions *options)
         for (guint c = 0; c < grid->columns->len; c++) {
             const GridCell *cell = grid_cell(grid, r, c);
             const int n_digits = digits_of(&g_array_index(grid->columns, GridColumn, c), options);
-            if (cell->n > 1)
-                printf("\t%.*f\t%.*f", n_digits, cell->mean, n_digits, cell->std);
-            else if (cell->n == 1)
-                printf("\t%.*f\t", n_digits, cell->mean);
-            else
-                fputs("\t\t", stdout);
+            g_autofree char *mean = text_fixed(cell->mean, n_digits), *std = text_fixed(cell->std, n_digits);
+            printf("\t%s\t%s", cell->n > 0 ? mean : "", cell->n > 1 ? std : "");
         }
         printf("\t%d\t%d", grid->n_failed[r], grid->n_untrained[r]);
     }

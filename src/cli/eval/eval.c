@@ -1,6 +1,7 @@
 /* eval.c: `loam eval`: the loss on held-out data, scores of given targets, scores on a task. */
 #include "base/file.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/eval/programs.h"
 #include "cli/eval/score.h"
@@ -204,13 +205,24 @@ static bool print_json(const Result *result, GError **error)
     return print_json_line(object, error);
 }
 
+/* The accuracy of a head in percent: "91.3 %", or "nan" if it has no target. g_free. */
+static char *accuracy_text(const LossSums *sums, HeadId head)
+{
+    const double accuracy = 100 * loss_sums_accuracy(sums, head);
+    g_autofree char *text = text_fixed(accuracy, 1);
+    return g_strconcat(text, isnan(accuracy) ? "" : " %", NULL);
+}
+
 static void print_heads(const char *set, const LossSums *sums)
 {
-    printf("%s: tokens: loss %.4f", set, loss_sums_mean(sums, HEAD_TOKENS));
-    for (HeadId h = HEAD_TOKENS + 1; h < HEAD_COUNT; h++)
+    g_autofree char *tokens = text_fixed(loss_sums_mean(sums, HEAD_TOKENS), 4);
+    printf("%s: tokens: loss %s", set, tokens);
+    for (HeadId h = HEAD_TOKENS + 1; h < HEAD_COUNT; h++) {
+        g_autofree char *loss = text_fixed(loss_sums_mean(sums, h), 4), *accuracy = accuracy_text(sums, h);
         if (sums->head[h].weight > 0)
-            printf("; %ss: loss %.4f, accuracy %.1f %%, over %.0f %s", loss_names(h)->name, loss_sums_mean(sums, h),
-                   100 * loss_sums_accuracy(sums, h), sums->head[h].weight, loss_names(h)->rows);
+            printf("; %ss: loss %s, accuracy %s, over %.0f %s", loss_names(h)->name, loss, accuracy,
+                   sums->head[h].weight, loss_names(h)->rows);
+    }
     printf("\n");
 }
 
@@ -219,9 +231,10 @@ static void print_labels(const Result *result)
 {
     const LossSums *sums = &result->sums;
     const HeadId main = loss_sums_main(sums);
-    printf("%s: loss %.4f", result->name, loss_sums_total(sums));
+    g_autofree char *loss = text_fixed(loss_sums_total(sums), 4), *accuracy = accuracy_text(sums, main);
+    printf("%s: loss %s", result->name, loss);
     if (loss_names(main)->accuracy)
-        printf(", accuracy %.1f %%", 100 * loss_sums_accuracy(sums, main));
+        printf(", accuracy %s", accuracy);
     printf(", over %.0f %s\n", sums->head[main].weight, loss_names(main)->rows);
 }
 
@@ -233,9 +246,10 @@ static void print_text(const Result *result)
         return;
     }
     double nll = loss_sums_mean(sums, HEAD_TOKENS);
-    printf("%s: loss %.4f, %.4f bits, perplexity %.2f, accuracy %.1f %%, over %.0f target tokens\n", result->name,
-           loss_sums_total(sums), nll / G_LN2, exp(nll), 100 * loss_sums_accuracy(sums, HEAD_TOKENS),
-           sums->head[HEAD_TOKENS].weight);
+    g_autofree char *loss = text_fixed(loss_sums_total(sums), 4), *bits = text_fixed(nll / G_LN2, 4),
+                    *perplexity = text_fixed(exp(nll), 2), *accuracy = accuracy_text(sums, HEAD_TOKENS);
+    printf("%s: loss %s, %s bits, perplexity %s, accuracy %s, over %.0f target tokens\n", result->name, loss, bits,
+           perplexity, accuracy, sums->head[HEAD_TOKENS].weight);
     if (loss_sums_heads(sums) > 1)
         print_heads(result->name, sums);
     if (result->bytes > 0)

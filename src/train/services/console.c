@@ -91,8 +91,9 @@ static void print_scores(int64_t step, const ScoreRecord *record)
     g_autoptr(GString) shown = g_string_new(NULL);
     for (guint i = 0; i < record->scores->len; i++) {
         const Metric *metric = &g_array_index(record->scores, Metric, i);
+        g_autofree char *value = text_fixed(metric->value, 2);
         if (metric_is_main(metric->name))
-            g_string_append_printf(shown, "  %s %.2f", metric->name, metric->value);
+            g_string_append_printf(shown, "  %s %s", metric->name, value);
     }
     log_info("step %" PRId64 "%s%s%s", step, shown->str, record->name ? "  " : "", record->name ? record->name : "");
 }
