@@ -1,6 +1,6 @@
 # labels: any-processor repeats measures-peak
 # What docs/ say in numbers that this program decides, beside what it prints: the operations that it measures, counts of
-# parameters, defaults. (docs/options.md and docs/presets.md are printed whole: test_help.sh.)
+# parameters, defaults. (docs/options and docs/presets.md are printed whole: test_help.sh.)
 . tests/cli/lib.sh "$1"
 : >"$work/empty.yaml"
 

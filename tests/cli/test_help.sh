@@ -10,7 +10,7 @@ expect 0 'before TEXT, in which \n means a line end' "$loam" help eval
 expect 1 'unknown verb trian, did you mean train' "$loam" help trian
 # A group of options, one option, and what other programs call them.
 expect 0 'learning rate at the end of the schedule' "$loam" help optim
-[ "$(grep -c '^optim\.' "$work/out")" = "$(grep -c '^| `optim\.' docs/options.md)" ] || fail "loam help optim lists other options"
+[ "$(grep -c '^optim\.' "$work/out")" = "$(grep -c '^- `optim\.' docs/options/optim.md)" ] || fail "loam help optim lists other options"
 ! grep -q '^.\{101\}' "$work/out" || fail "lines above 100 columns"
 expect 0 '(number between 0 and 10; default: by model; a resumed run may change it)' "$loam" help optim.lr
 [ "$(grep -c '^[a-z]' "$work/out")" = 1 ] || fail "more than one option: $(cat "$work/out")"
@@ -70,9 +70,14 @@ expect 1 'unknown option --dir' "$loam" import x --dir y
 ! grep -q 'without it' "$work/err" || fail "DIR is the value of an option: $(cat "$work/err")"
 expect 1 "unknown option --num_train_epochs, did you mean train.length='3 epochs'?" "$loam" plan x.yaml --num_train_epochs 3
 expect 1 'want bash, zsh or fish' "$loam" help --completion tcsh
-diff -u docs/options.md <("$loam" help --options) || fail "docs/options.md is not what loam help --options prints"
+diff <(cat docs/options/*.md | grep '^- `' | sort) <("$loam" help --options | grep '^- `' | sort) ||
+    fail "docs/options does not have the options that loam help --options prints"
+expect 1 'there is no group of options trian' "$loam" help --options trian
 
-for group in $(sed -n 's/^| `\([a-z0-9]*\)\..*/\1/p' docs/options.md | sort -u); do
+for group in $("$loam" help --options | sed -n 's/^- `\([a-z0-9]*\)\..*/\1/p' | sort -u); do
+    diff -u "docs/options/$group.md" <("$loam" help --options "$group") || fail "docs/options/$group.md is not what loam help --options $group prints"
+    ! LC_ALL=C.UTF-8 grep -E '^ +([-+*#>]|[0-9]+\.) ' "docs/options/$group.md" || fail "docs/options/$group.md has a line that begins another list"
+    grep -qF "](options/$group.md)" docs/options.md || fail "docs/options.md has no link to the options of $group"
     "$loam" help --help | tr -s ' ,().\n' '\n' | grep -x "$group" >/dev/null || fail "loam help --help does not name the group $group"
 done
 
@@ -82,8 +87,8 @@ done
     compgen -G "$work/man/loam-$verb*.1" >/dev/null || fail "no manual page of $verb"
     grep -q "^\\\\fB$verb" "$work/man/loam.1" || fail "loam.1 does not list $verb"
 done
-[ "$(grep -c '^\\fB[a-z0-9]*\.[a-z0-9_]*\\fR (' "$work/man/loam-config.5")" = "$(grep -c '^| `' docs/options.md)" ] ||
-    fail "loam-config.5 lists other options than docs/options.md"
+[ "$(grep -c '^\\fB[a-z0-9]*\.[a-z0-9_]*\\fR (' "$work/man/loam-config.5")" = "$(grep -c '^- `' <("$loam" help --options))" ] ||
+    fail "loam-config.5 lists other options than loam help --options"
 grep -q '^\\fB\\-\\-valid\\fR \\fISHARE\\fR$' "$work/man/loam-prepare.1" || fail "loam-prepare.1 does not say --valid"
 if command -v man >/dev/null; then
     for page in "$work"/man/*; do

@@ -1,5 +1,5 @@
 /* options/options.h: tables of options. One row of a table describes an option: its type, default, range and help. The
- * row decides how the option is read from YAML and from group.key=value, and its lines in docs/options.md and in the
+ * row decides how the option is read from YAML and from group.key=value, and its lines in docs/options and in the
  * configuration that is saved with a run. */
 #pragma once
 
@@ -131,11 +131,12 @@ char *options_to_yaml(const OptionTable *table, const void *config);
  * g_ptr_array_unref. */
 GPtrArray *options_differences(const OptionTable *table, const void *a, const void *b, OptionClass class);
 
-/* ---- lists of all options: docs/options.md, man page, completion ---- */
+/* ---- lists of all options: docs/options, man page, completion ---- */
 
-/* docs/options.md: all options as Markdown tables. by_model (NULL-terminated): names of options whose default depends
- * on the model; their default is shown as a link to docs/defaults.md. Free with g_free. */
-char *options_to_markdown(const OptionTable *table, const char *const *by_model);
+/* docs/options/GROUP.md: the options of a group as a list in Markdown; group NULL means all groups, a list for each.
+ * by_model (NULL-terminated): names of options whose default depends on the model; their default is shown as a link to
+ * docs/defaults.md. Returns NULL if there is no such group. Free with g_free. */
+char *options_to_markdown(const OptionTable *table, const char *group, const char *const *by_model);
 /* The options of a group ("optim"), or the one option of this name, as text for a terminal of `width` columns; group
  * NULL means all options. Returns NULL if there is no such group or option. Free with g_free. */
 char *options_to_text(const OptionTable *table, const char *group, const char *const *by_model, int width);

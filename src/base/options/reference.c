@@ -1,8 +1,10 @@
-/* options/reference.c: describes every option, for help, manual pages and docs/options.md. */
+/* options/reference.c: describes every option, for help, manual pages and docs/options. */
 #include "base/options/row.h"
 #include "base/text.h"
 
 #include <string.h>
+
+enum { MARKDOWN_WIDTH = 120 }; /* columns of a line, as everywhere in docs/ */
 
 static char *accepted_text(const OptionRow *row)
 {
@@ -20,40 +22,53 @@ static char *accepted_text(const OptionRow *row)
     return g_strjoin(range ? " " : "", kinds[row->type], range ? range : "", NULL);
 }
 
+/* The same in fewer words: "1 to 8", "number 0 to 1", "amount at least 0". */
+static char *accepted_item(const OptionRow *row)
+{
+    g_autofree char *text = accepted_text(row);
+    if (row->type != OPT_I64 && row->type != OPT_F64 && row->type != OPT_AMOUNT)
+        return g_steal_pointer(&text);
+    GString *item = g_string_new(text);
+    g_string_replace(item, "whole number between ", "", 1);
+    g_string_replace(item, "number with a unit", "amount", 1);
+    g_string_replace(item, "between ", "", 1);
+    g_string_replace(item, " and ", " to ", 1);
+    return g_string_free(item, FALSE);
+}
+
 static char *default_text(const OptionRow *row, const char *const *by_model)
 {
     if (g_strv_contains(by_model, row->name))
-        return g_strdup("[by model](defaults.md)");
+        return g_strdup("[by model](../defaults.md)");
     return g_strdup_printf("`%s`", *row->default_value ? row->default_value : "\"\"");
 }
 
+/* An item of a list: - `optim.lr` (`1e-3`; number 0 to 10; logged): peak learning rate */
 static void write_markdown_row(GString *text, const OptionRow *row, const char *const *by_model)
 {
     static const char *const resume[] = { [OPT_IDENTITY] = "refuses", [OPT_TUNABLE] = "logged", [OPT_FREE] = "free" };
-    g_autofree char *accepted = accepted_text(row), *initial = default_text(row, by_model);
-    GString *line = g_string_new(NULL);
-    g_string_append_printf(line, "`%s`\x1f%s\x1f%s\x1f%s\x1f%s", row->name, initial, accepted, resume[row->class],
-                           row->help);
-    g_string_replace(line, "|", "\\|", 0);
-    g_string_replace(line, "\x1f", " | ", 0);
-    g_string_append_printf(text, "| %s |\n", line->str);
-    g_string_free(line, TRUE);
+    const bool is_any = row->type == OPT_BOOL || row->type == OPT_STRING; /* the default says what is accepted */
+    g_autofree char *accepted = accepted_item(row), *initial = default_text(row, by_model);
+    g_autofree char *item = g_strdup_printf("`%s` (%s; %s%s%s): %s", row->name, initial, is_any ? "" : accepted,
+                                            is_any ? "" : "; ", resume[row->class], row->help);
+    g_string_append_c(text, '-');
+    text_append_wrapped(text, item, 1, 2, MARKDOWN_WIDTH);
 }
 
-char *options_to_markdown(const OptionTable *table, const char *const *by_model)
+char *options_to_markdown(const OptionTable *table, const char *group, const char *const *by_model)
 {
     GString *text = g_string_new(NULL);
     g_autoptr(GPtrArray) rows = option_rows(table);
     for (guint i = 0; i < rows->len; i++) {
         const OptionRow *row = option_row_at(rows, i);
+        if (group && !option_same_group(row->name, group))
+            continue;
         if (option_opens_group(rows, i))
-            g_string_append_printf(text,
-                                   "%s## %.*s\n\n| option | default | accepts | on resume | meaning |\n"
-                                   "|---|---|---|---|---|\n",
+            g_string_append_printf(text, "%s# Options of %.*s\n\nHow to read this: [options](../options.md).\n\n",
                                    text->len ? "\n" : "", (int)option_group_length(row->name), row->name);
         write_markdown_row(text, row, by_model);
     }
-    return g_string_free(text, FALSE);
+    return g_string_free(text, text->len == 0);
 }
 
 static void write_text_row(GString *text, const OptionRow *row, const char *const *by_model, int width)

@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #define USAGE                                                                                                          \
-    "loam help [VERB [ACTION] | GROUP | OPTION | WORD] [--options | --presets | --man DIR | --completion SHELL]"
+    "loam help [VERB [ACTION] | GROUP | OPTION | WORD] [--options [GROUP] | --presets | --man DIR | --completion "     \
+    "SHELL]"
 
 static const char about[] =
     "Explains loam, or one verb, one group of options (run, model, lora, tokenizer, data, task, train, parallel,\n"
@@ -27,7 +28,8 @@ static char *man_dir, *shell;
 static const GOptionEntry entries[] = {
     CLI_SWITCH(
         "options", options_reference,
-        "print all options of configurations: as text on a terminal, otherwise as Markdown, as in docs/options.md"),
+        "print all options of configurations, or those of GROUP: as text on a terminal, otherwise as Markdown, as in "
+        "docs/options"),
     CLI_SWITCH("presets", presets_reference, "print all model presets and their sizes, as Markdown"),
     CLI_PATH("man", man_dir, "write manual pages into the folder DIR", "DIR"),
     CLI_VALUE("completion", shell, "print a completion script for this shell", "bash|zsh|fish"),
@@ -57,8 +59,8 @@ static bool print_preset(const char *name, GError **error)
     if (!config_load(&config, NULL, &override, 1, error))
         return false;
     g_autofree char *vocab = model->vocab > 0 ? text_grouped(model->vocab) : g_strdup("V");
-    printf("| `%s` | %" G_GINT64_FORMAT " + %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT
-           " | %" G_GINT64_FORMAT " x %" G_GINT64_FORMAT " | %s | ",
+    printf("| `%s` | %" G_GINT64_FORMAT "+%" G_GINT64_FORMAT " | %" G_GINT64_FORMAT " | %" G_GINT64_FORMAT
+           " | %" G_GINT64_FORMAT "×%" G_GINT64_FORMAT " | %s | ",
            name, model->n_enc, model->n_dec, model->width, model->ffn, model->heads, model->head_dim, vocab);
     print_params(model);
     return true;
@@ -96,12 +98,6 @@ static int page_width(void)
     return columns > 0 ? columns : 100;
 }
 
-static bool print_options(void)
-{
-    return print_text(isatty(STDOUT_FILENO) ? options_to_text(config_options(), NULL, recipe_options, page_width())
-                                            : options_to_markdown(config_options(), recipe_options));
-}
-
 /* Fails for a name that is not a verb, a group of options or an option. */
 static bool fail_unknown(const char *name, GError **error)
 {
@@ -114,6 +110,15 @@ static bool fail_unknown(const char *name, GError **error)
     return strchr(name, '.') ? fail_user(error, "there is no option %s; `loam help %.*s.` lists its group", name,
                                          (int)strcspn(name, "."), name)
                              : cli_fail_unknown_verb(name, error);
+}
+
+/* group NULL means all options. */
+static bool print_options(const char *group, GError **error)
+{
+    char *text = isatty(STDOUT_FILENO) ? options_to_text(config_options(), group, recipe_options, page_width())
+                                       : options_to_markdown(config_options(), group, recipe_options);
+    return text ? print_text(text)
+                : fail_user(error, "there is no group of options %s; `loam help --help` lists them", group);
 }
 
 /* `loam help train` prints the same as `loam train --help`; `loam help train.` describes the options of the group
@@ -144,7 +149,7 @@ bool verb_help(int argc, char **argv, GError **error)
     if (!cli_parse(&argc, &argv, entries, USAGE, about, error))
         return false;
     if (options_reference)
-        return print_options();
+        return print_options(argc > 1 ? argv[1] : NULL, error);
     if (presets_reference)
         return print_presets(error);
     if (man_dir)
