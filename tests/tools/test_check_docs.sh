@@ -45,3 +45,17 @@ refuses docs/floors/base.md 'see [it](page.md)' 'docs/floors/base.md:8: the link
 refuses docs/floors/base.md 'see [it](#twice-2)' 'docs/floors/base.md has no section #twice-2'
 refuses docs/page.md 'in `base/gone.h`' 'no source file is called base/gone.h'
 refuses src/base/error.h '/* docs/gone.md */' 'src/base/error.h:2: no page is called docs/gone.md'
+refuses docs/page.md "$(printf 'word %.0s' {1..25})" 'docs/page.md:11: the line has 125 characters, at most 120 are allowed'
+refuses README.md "- $(printf 'ö %.0s' {1..60})" 'README.md:4: the line has 122 characters'
+for line in "| $(printf 'word %.0s' {1..40})|" "$(printf 'ö%.0s' {1..130})" "$(printf 'öö %.0s' {1..40})"; do # a row; a word; 119 characters
+    reset_tree
+    echo "$line" >>"$tree/docs/page.md"
+    tools/check-docs "$tree"
+done
+refuses docs/page.md "$(printf 'word\n%.0s' {1..3000})" 'docs/page.md: 3022 words, at most 3000 are allowed'
+reset_tree
+for page in {1..31}; do
+    printf 'word\n%.0s' {1..2500} >"$tree/docs/page$page.md"
+done
+! output=$(tools/check-docs "$tree") || { echo "check-docs let pass 77,500 words"; exit 1; }
+grep -qF 'docs: 77529 words in all, at most 75000 are allowed' <<<"$output" || { echo "check-docs said: $output"; exit 1; }
