@@ -65,7 +65,7 @@ expect 1 'unknown option --model: give MODEL without it; usage: loam eval MODEL 
 expect 1 'unknown option --model: give MODEL without it; usage: loam predict MODEL ' "$loam" predict --model=x
 expect 1 'unknown option --config: give CONFIG.yaml without it; usage: loam train ' "$loam" train --config x.yaml
 expect 1 'unknown option --run: give RUN without it; usage: loam train ' "$loam" train --run x
-expect 1 'unknown option --runs: give RUN… without it; usage: loam compare ' "$loam" compare --runs x
+expect 1 'unknown option --runs: give RUN without it; usage: loam compare ' "$loam" compare --runs x
 expect 1 'unknown option --dir' "$loam" import x --dir y
 ! grep -q 'without it' "$work/err" || fail "DIR is the value of an option: $(cat "$work/err")"
 expect 1 "unknown option --num_train_epochs, did you mean train.length='3 epochs'?" "$loam" plan x.yaml --num_train_epochs 3
