@@ -114,18 +114,23 @@ static const GOptionEntry comm_entries[] = {
     { 0 },
 };
 
+static bool load_comm(Config *config, int argc, char **argv, GError **error)
+{
+    if (!(comm.seconds >= 0 && comm.seconds <= 3600))
+        return fail_user(error, "--seconds is %g, want seconds, up to 3600", comm.seconds);
+    if (!(comm.most >= 0.001 && comm.most <= 4096))
+        return fail_user(error, "--most is %g, want MB, from 0.001 to 4096", comm.most);
+    return cli_check_suffix("out", comm.out, ".json", error) && config_load(config, NULL, argv + 1, argc - 1, error);
+}
+
+/* All ranks agree on an error before they end: mpirun kills the others when one ends, also the one that says why. */
 static bool run_comm(int argc, char **argv, GError **error)
 {
     launch_speak();
     if (!cli_parse(&argc, &argv, comm_entries, COMM_USAGE, about_comm, error))
         return false;
-    if (!(comm.seconds >= 0 && comm.seconds <= 3600))
-        return fail_user(error, "--seconds is %g, want seconds, up to 3600", comm.seconds);
-    if (!(comm.most >= 0.001 && comm.most <= 4096))
-        return fail_user(error, "--most is %g, want MB, from 0.001 to 4096", comm.most);
     g_auto(Config) config = { 0 };
-    const bool loaded =
-        cli_check_suffix("out", comm.out, ".json", error) && config_load(&config, NULL, argv + 1, argc - 1, error);
+    const bool loaded = load_comm(&config, argc, argv, error);
     return bench_comm(&comm, &config, loaded, error);
 }
 
